@@ -1,6 +1,6 @@
-// Metrics that a job's manifest names to be scaled by, in the words of autoscaling/v2: Resource,
-// ContainerResource, Pods, Object and External, each with a target. Read from Kubeflow's
-// spec.elasticPolicy.metrics and from a TrainingJob's spec.autoscaling.metrics.
+// MetricSpecs: metrics with targets, in the form of autoscaling/v2: Resource, ContainerResource,
+// Pods, Object and External. They are read from Kubeflow's spec.elasticPolicy.metrics and from a
+// TrainingJob's spec.autoscaling.metrics.
 // - Threads: pure functions.
 #pragma once
 

@@ -1,5 +1,5 @@
-// ScaleTarget: which role of a job is scaled by metrics, between what bounds, and how it is looked
-// at. Read from the job of each kind that can be scaled.
+// ScaleTarget: the role of a job that is scaled by metrics, its bounds, and how it is observed.
+// Each kind of job that can be scaled has a function that reads it.
 // - Threads: pure functions.
 #pragma once
 

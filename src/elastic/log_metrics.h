@@ -1,13 +1,14 @@
-// Observations out of a training log: seconds per step, by a regular expression whose first group
-// is the number (RE2 syntax; matching takes time linear in the text). The default reads
+// LogMetrics: reads observations from a training log: seconds per step, by a regular expression
+// whose first group is the number (RE2 syntax; matching takes time linear in the text). The default
+// reads
 //
 //   Epoch: [17][  50/1563]  Time  0.258 ( 0.385)  Data  0.155 ( 0.170)  Loss ...
 //
-// Lines begin with a time, as the API prints them on request. `swell.launch: 2 nodes train` says
-// how large the group is from there on: observations of another size than asked for are left out.
+// Lines begin with a time, as the API prints them on request. `swell.launch: 2 nodes train` gives
+// the size of the group from there on. Observations of another size than requested are left out.
 //
-// - Threads: immutable after Compile. Any bytes may come: what does not look like an observation is
-//   none, and never an error.
+// - Threads: immutable after Compile. Any bytes are accepted: lines that are no
+//   observation are skipped and never an error.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// MasterJournal: a job master's requests on disk, so that it survives its own death.
+// MasterJournal: a job master's requests on disk, from which it is restored after a crash.
 //
 //   FILE   one line per record: 16 hex digits (hash of the rest), a space, JSON, a newline
 //          {"snapshot": …}                     the state at the file's beginning, at most once,
@@ -9,7 +9,7 @@
 // wrong before the end is an error: the file is damaged. When the file has grown past its bound it
 // is replaced, whole, by one that begins with a snapshot.
 //
-// - Threads: none; one thread. Append returns when the bytes are on the disk.
+// - Threads: not thread-safe; one thread uses it. Append returns when the bytes are on the disk.
 #pragma once
 
 #include <cstdint>

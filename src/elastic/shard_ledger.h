@@ -1,26 +1,26 @@
-// ShardLedger: which records of a data set are trained by whom, which are done, and what is left.
+// ShardLedger: which worker trains which records of a data set, which are done, and which are left.
 //
 //   ShardLedger ledger({.records = 60'000, .records_per_task = 100, .epochs = 2, .seed = 7});
 //   auto handed = ledger.Next("worker-0", now);          // a lease of a range of records
 //   ledger.Progress("worker-0", handed.lease.id, 40, now);
-//   ledger.Leave("worker-0", now);                       // the other 60 go to somebody else
+//   ledger.Leave("worker-0", now);                       // the other 60 go to another worker
 //
 // Accounting. Each record of each epoch is handed out in a range, under a lease that one worker
-// holds. Progress is what the holder has said it has done with; what is left of a lease that ends
-// early goes back and is handed out next. So a record counts as done exactly once per epoch.
-// Whether it was also *used* once depends on who says it: with `exact_progress` (progress is told
-// in the same step that puts the records into the model) it was, whatever happens to the worker;
-// without, a worker that dies silently may have used records it had not told about: those are
-// `repeated_max`.
+// holds. The holder reports its progress. If a lease ends early, its remaining records are handed
+// out next. So a record counts as done exactly once per epoch. With `exact_progress` (progress is
+// reported in the same step that puts the records into the model) it was also *used* exactly once.
+// Without it, a worker that dies silently may have used records that it had not reported; their
+// number is bounded by `repeated_max`.
 //
-// Tries. A range whose holder says it failed, or that hangs, is tried again at most tries_max
-// times; then the ledger has failed, and says why. Preemption and death cost no try: nothing is
-// ever dropped.
+// Tries. A range that hangs, or whose holder reports failure, is retried at most tries_max times;
+// then the ledger has failed and gives a reason. Preemption and crashes do not count as tries. No
+// range is ever dropped.
 //
-// Order. Ranges of an epoch come in an order that seed and epoch fix. The next epoch begins as soon
-// as everything of this one is handed out.
+// Order. Seed and epoch determine the order of ranges. The next epoch begins when all ranges of
+// this one are handed out.
 //
-// - Threads: none; one thread. Time is given, so that a journal of calls replays exactly.
+// - Threads: not thread-safe; one thread uses it. Callers pass the time, so a journal of calls
+//   replays exactly.
 // - Invariants: done + leased + returned + not yet handed out = records x epochs.
 #pragma once
 

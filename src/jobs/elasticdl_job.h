@@ -6,14 +6,14 @@
 // preempted alone, by its own priority. A worker that was preempted is created again and waits for
 // room. The job continues with the workers it has, waits if it has none, and ends with its master.
 //
-// A worker's priority class is a class, or a part of the workers as ElasticDL's fraction syntax
-// says it: "0.5" gives ceil(0.5 x replicas) of them the high class, at alternating ends of the
-// index range, so that the job keeps a floor under preemption; "high" and "low" give all of them
-// one. "urgent=0.5" is the same with a class by name, "low" being that of the others.
+// The workers' priority is a class, or a fraction as in ElasticDL: "0.5" gives ceil(0.5 x replicas)
+// of them the class high, at alternating ends of the index range, so that the job keeps a minimum
+// under preemption; "high" and "low" apply to all workers. "urgent=0.5" names the class; the others
+// have "low".
 //
-// Relaunching: what was preempted, deleted or killed (137, not out of memory) always comes back;
-// other failures of a worker relaunchOnWorkerFailure times (1) in all, then the others go on
-// without it, and the job fails when the last one has.
+// A worker that was preempted, deleted or killed (137, not out of memory) is always created again.
+// After other failures that happens relaunchOnWorkerFailure times (1) in all. Then the others
+// continue without it, and the job fails when the last one has failed.
 //
 // - Threads: stateless; core executor only.
 #pragma once

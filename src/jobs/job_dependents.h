@@ -1,5 +1,5 @@
-// What a job's pods need beside services (JobKind::Dependents), written before them: made where it
-// is missing, brought up to date where it is the job's, left alone where it is somebody else's.
+// JobDependents: writes the objects that a job's pods need beside services (JobKind::Dependents).
+// Missing objects are created, the job's own are updated, and objects of other owners are an error.
 // - Threads: core executor only. `client` outlives the call.
 #pragma once
 

@@ -55,7 +55,7 @@ struct ReplicaSpec {
   int64_t replicas = 1;
   // Members of this role that must run together; empty: by JobSpec::min_available.
   std::optional<int64_t> min_member;
-  // Of a role that may change size: the most it may have, and how many were asked for.
+  // For a role that may change size: its maximum, and the number that was requested.
   std::optional<int64_t> max_member;
   int64_t asked = 1;
   RestartPolicy restart_policy = RestartPolicy::kNever;
@@ -66,12 +66,12 @@ struct ReplicaSpec {
   int64_t relaunches = 0;  // failures of members that a kind's ClassifyFailure forgives
   std::vector<FailurePolicy> on_failure;
   bool completes_job = false;  // the job has succeeded when all members of this role have
-  // Who of them has a priority class of its own; empty: they have the job's.
+  // Members with a priority class of their own; empty if all have the job's.
   PriorityShare priority;
 
-  // Whether the member is one of those. As many as the part says of any number of members, and who
-  // has the class keeps it when that number changes. The minimum comes first where the most that
-  // there can be of them cover it: it is the floor that the role keeps.
+  // Whether the member has the role's own class. The part holds for any number of members, and a
+  // member keeps its class when the number changes. Members of the minimum come first, if the part
+  // of the maximum covers it.
   bool Favoured(int64_t index) const;
   std::string PodName(std::string_view job, int64_t index) const;
 };
@@ -92,7 +92,7 @@ struct JobSpec {
   // Members beyond min_available may come and go while the others train on.
   bool elastic = false;
   std::optional<int64_t> min_success;  // members that must succeed; empty: by the kind's rule
-  // Of a kind whose first worker's end can be the job's: all of them must have succeeded.
+  // All workers must succeed. If false, the job succeeds with its first worker.
   bool all_must_succeed = true;
   // Without a group each pod is placed and preempted for itself, by its own priority.
   bool grouped = true;
@@ -108,7 +108,7 @@ struct JobSpec {
   // A gang has one priority. So members beyond the minimum whose class is another than the gang's
   // are a group of their own, one per class, with a minimum of 0.
   bool tiered() const;
-  // Of the members that must run together; kInvalid when they differ and the job has none.
+  // The class of the members that must run together; kInvalid if they differ and the job has none.
   Result<std::string> GangClass() const;
   std::string_view ClassOf(const ReplicaSpec& replica, int64_t index) const;
   // The PodGroup that the member is in, "JOB" or "JOB.CLASS", of a job of that name whose gang has

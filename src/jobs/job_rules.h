@@ -1,6 +1,5 @@
-// JobRules: what is wrong with a job, a pod group or a pod's wish for GPUs as it is written, told
-// when it is made rather than when it is to run: what its controller or the scheduler could not
-// read, and what scaling by metrics could not.
+// JobRules: checks jobs, pod groups and GPU requests of pods when they are created. They refuse
+// what the controller, the scheduler or the autoscalers could not read later.
 // - Threads: immutable.
 #pragma once
 

@@ -1,7 +1,7 @@
-// PyTorchJob as KubeDL defines it (training.kubedl.io/v1alpha1). With enableElastic or an
-// elasticPolicy it is a torch elastic job: workers meet in a rendezvous whose options come before
-// their own arguments, each has a service of its own, and the Master has no part in the training.
-// Controllers/autoscaler sets how many workers there are.
+// KubedlJob: KubeDL's PyTorchJob (training.kubedl.io/v1alpha1). With enableElastic or an
+// elasticPolicy it is an elastic job: its workers meet in a rendezvous, whose options are put
+// before their own arguments. Each worker has a service, and the Master does not train. Autoscaler
+// sets the number of workers.
 // - Threads: a JobKind has no state.
 #pragma once
 

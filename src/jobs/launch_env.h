@@ -1,5 +1,5 @@
-// What processes of a distributed job are told in order to find each other: ranks for a rigid job,
-// a rendezvous for an elastic one. Variables that the user has set stay.
+// LaunchEnv: the environment with which processes of a distributed job find each other: ranks for a
+// rigid job, a rendezvous for an elastic one. Variables that the user has set stay.
 // - Threads: pure functions.
 #pragma once
 

@@ -1,9 +1,9 @@
-// MPIJob of Kubeflow (kubeflow.org/v1 and v2beta1): a launcher that starts processes in workers.
+// MpiJob: Kubeflow's MPIJob (kubeflow.org/v1 and v2beta1): a launcher starts processes in workers.
 //
-// The launcher's mpirun finds its hosts in /etc/mpi/hostfile, and reaches them through
-// /etc/mpi/kubexec.sh: `kubectl exec`, with an account that may do that in the job's own workers
-// alone. So no image needs an SSH server and no job has keys; a worker that would be one waits.
-// Names of workers resolve in all pods, for commands that read the hostfile themselves.
+// The launcher's mpirun reads its hosts from /etc/mpi/hostfile and reaches them through
+// /etc/mpi/kubexec.sh, which runs `kubectl exec` with an account that may do so in the job's own
+// workers only. So images need no SSH server and jobs no keys; a worker whose command is an SSH
+// server waits. The names of workers resolve in all pods.
 //
 // - Threads: pure functions.
 #pragma once

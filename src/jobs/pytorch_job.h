@@ -1,5 +1,5 @@
-// PyTorchJob (kubeflow.org/v1): one Master and Workers under torch.distributed. Semantics:
-// Kubeflow's training operator v1, which people's manifests are written for.
+// PytorchJob: Kubeflow's PyTorchJob (kubeflow.org/v1): one Master and Workers under
+// torch.distributed. It behaves as Kubeflow's training operator v1 does.
 // - Threads: a JobKind has no state.
 #pragma once
 

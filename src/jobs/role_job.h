@@ -1,8 +1,7 @@
-// Jobs that are a map of roles and differ in little else: TFJob, XGBoostJob, PaddleJob, JAXJob and
-// MPIJob of Kubeflow (kubeflow.org/v1), TFJob and XGBoostJob of KubeDL
-// (training.kubedl.io/v1alpha1). Every member has a headless service of its own name; what its
-// processes are told of the others is each kind's own. A gang of all members; none of them is
-// elastic.
+// RoleJob: kinds that are a map of roles and differ in little else: Kubeflow's TFJob, XGBoostJob,
+// PaddleJob, JAXJob and MPIJob (kubeflow.org/v1), KubeDL's TFJob and XGBoostJob
+// (training.kubedl.io/v1alpha1). Each member has a headless service of its own name; the
+// environment differs by kind. All members are one rigid gang.
 //
 // - Threads: stateless; core executor only.
 #pragma once

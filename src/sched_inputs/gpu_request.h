@@ -1,5 +1,5 @@
-// What a pod asks of GPUs in its annotations, and what is wrong with it: a part that is none would
-// be a pod without a GPU.
+// The GPUs that a pod requests in its annotations, and what is wrong with the request. An invalid
+// fraction must not be read as zero: the pod would run without a GPU.
 // - Threads: pure functions.
 #pragma once
 

@@ -432,7 +432,7 @@ sched::QueueInfo ToQueueInfo(const json::Value& project) {
   static const json::Value kEmpty = json::Object{};
   const json::Value* spec = json::Find(project, {"spec"});
   const json::Value& holder = spec ? *spec : kEmpty;
-  // Who lists pools has of the others what it says of them: where it says nothing, nothing.
+  // A project that lists pools has no quota in the pools that it does not list.
   const bool elsewhere = json::Find(holder, {"resources"}) == nullptr &&
                          !json::GetArray(holder, {"nodePools"}).empty();
   const sched::QueueLimits usual =

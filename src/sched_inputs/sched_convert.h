@@ -19,7 +19,7 @@ namespace swell::controllers {
 // Namespace and name of "ns/name"; without a slash it is a name.
 std::pair<std::string, std::string> SplitKey(std::string_view key);
 
-// An object by key; null when there is none.
+// An object by key, or null.
 using FindObject = std::function<const json::Value*(std::string_view)>;
 
 sched::NodeInfo ToNodeInfo(const json::Value& node);
@@ -40,7 +40,7 @@ struct StorageView {
 // Nodes that the pod's volumes can be used on: those their persistent volumes say. What is wrong
 // with the claims of a pod that waits, in kube-scheduler's words, is its obstacle.
 void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::PodInfo& out);
-// A budget that covers nothing (no selector) is none.
+// nullopt for a budget without a selector, which covers no pods.
 std::optional<sched::BudgetInfo> ToBudgetInfo(const json::Value& budget);
 using api::NamespaceOfProject;
 sched::QueueInfo ToQueueInfo(const json::Value& project);

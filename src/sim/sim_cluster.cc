@@ -173,7 +173,7 @@ void SimCluster::StartServer() {
   if (!apart()) everything_ = std::make_unique<Everything>(*this);
   server_->handler->Bootstrap([this, server = server_.get()](const Status& status) {
     if (!status.ok()) {
-      // The disk, for one, was full: whoever supervises it starts it again.
+      // The disk may have been full, for example: the supervisor starts the server again.
       SWELL_CHECK_MSG(apart(), status.message());
       executor_.After(kStartAgain, [this, server] {
         if (server_.get() != server) return;

@@ -82,7 +82,7 @@ class SimCluster {
   void KillReplica(size_t index);
   void StartReplica(size_t index);
   const controllers::Replica* replica(size_t index) const { return replicas_[index].get(); }
-  // The agent alone; its pods go on. `with_pods`: the machine, and all that ran on it.
+  // Kills the agent; its pods continue. `with_pods`: kills the machine with its pods.
   void KillAgent(size_t index, bool with_pods);
   void StartAgent(size_t index);
   const node::NodeAgent* agent(size_t index) const { return agents_[index].get(); }
@@ -103,7 +103,7 @@ class SimCluster {
                std::string_view merge_patch,
                std::string_view subresource = {});
 
-  // Durable state, read straight from the store; null when there is none.
+  // Durable state, read straight from the store; null if the object does not exist.
   json::SharedValue Get(const std::string& store_resource,
                         std::string_view ns,
                         std::string_view name) const;

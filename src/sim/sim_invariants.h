@@ -86,7 +86,7 @@ class Invariants {
   void HearLease(const store::Change& change);
   void HearBinding(uint64_t number, const api::RestRequest& request, bool made);
   void HearPodWrite(const api::RestRequest& request);
-  // Of the Lease of this one, after that version; empty: nobody had it yet.
+  // The term of this Lease after that version; empty if it had no holder yet.
   std::string TermAt(const api::LeaseTerm& lease, uint64_t version) const;
   void CheckNode(const std::string& node);
   void CheckRoom(const std::string& key, const Pod& pod);

@@ -21,7 +21,7 @@ JobBooks::JobBooks(History& history) : history_(history) {
   });
 }
 
-// What it asks for has become durable: whoever hears of it is to have heard why.
+// The deletion is durable now: the mark that explains it must be durable before.
 void JobBooks::HearWrite(const api::RestRequest& request) {
   if (request.method != "DELETE" || request.user_agent != kScheduler) return;
   const auto body = json::Parse(request.body);

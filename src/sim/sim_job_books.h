@@ -1,6 +1,6 @@
-// JobBooks: what jobs count must have happened to their pods, whoever dies in between.
+// JobBooks: checks that jobs count what happened to their pods, even if processes die in between.
 //
-//   - whom the scheduler deletes it has marked before;
+//   - the scheduler marks a pod before it deletes it;
 //   - no job counts a pod as failed, or as a restart, that was marked as preempted before it ended
 //     or was asked to go;
 //   - a batch Job counts no success that was not, and when it is complete none is missing.

@@ -52,8 +52,8 @@ class SimNetwork {
 
   // The same way for the same name.
   std::shared_ptr<api::RestHandler> Link(const std::string& process);
-  // Null: there is no server. Whoever had asked the one before learns it, at once or, when
-  // `silent`, within half a minute. The server's calls are given up before this returns.
+  // Null: there is no server. Clients of the server before learn it at once or, when `silent`,
+  // within half a minute. The server's calls are given up before this returns.
   void Attach(api::RestHandler* server, bool silent = false);
   void Cut(const std::string& process, bool silent);
   void Mend(const std::string& process);

@@ -549,8 +549,8 @@ void SimStory::MeddleForAWhile() {
   meddles_until_ = cluster_.executor().Steady() + span;
 }
 
-// Whoever writes an object twice meets a write of somebody else's in between: a conflict for each
-// that names the version it knows.
+// A process that writes an object twice meets another write in between: a conflict, if its write
+// names the version it knows.
 void SimStory::Meddle(const store::Change& change) {
   static const client::Resource* const kResources[] = {
       &client::resources::kPods,         &client::resources::kPodGroups,

@@ -1,4 +1,5 @@
-// A ConfigMap that is one component's own: written whether it and its namespace are there or not.
+// ConfigMap: writes a ConfigMap that belongs to one component; creates it and its namespace if they
+// do not exist.
 // - Threads: core executor only.
 #pragma once
 

@@ -1,5 +1,6 @@
-// What every controller is given: time, chance, the API server, and the informers they share.
-// - Threads: core executor only. The Context outlives every controller.
+// Context: what every controller gets: clock, randomness, the API server, and shared informers.
+// - Threads: core executor only.
+// - Ownership: the Context outlives every controller.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// SetEnv, SetEnvFromField: add an environment variable to every container of a pod.
+// PodEnv: adds an environment variable to every container of a pod.
 // - Threads: pure functions.
 // - Invariants: a variable that the user set stays as it is.
 #pragma once

@@ -1,4 +1,5 @@
-// What a pod's status means to the controllers: ended how, preempted by whom, restarted how often.
+// PodFacts: what controllers read from a pod's status: how it ended, why it was preempted, how
+// often it was restarted.
 // - Threads: pure functions.
 #pragma once
 

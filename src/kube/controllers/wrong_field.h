@@ -1,4 +1,4 @@
-// What is wrong with a field of a job or a pod.
+// WrongField: errors about one field of a job or a pod.
 // - Threads: pure functions.
 #pragma once
 

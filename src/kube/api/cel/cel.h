@@ -119,11 +119,11 @@ Result<CelValue> OperateCel(std::string_view op,
 bool CelEqual(const CelValue& a, const CelValue& b, int depth = 0);
 // -1, 0, 1; kInvalid when they cannot be compared.
 Result<int> CelCompare(const CelValue& a, const CelValue& b);
-// Of lists, maps and strings; -1 of anything else.
+// The size of a list, map or string; -1 for any other value.
 int64_t CelSize(const CelValue& value);
 CelValue CelItem(const CelValue& list, size_t i);
 std::vector<CelValue> CelKeys(const CelValue& map);
-// A member of a map or an object; nullptr data when there is none.
+// A member of a map or an object; its data is nullptr if it does not exist.
 bool CelFind(const CelValue& map, const CelValue& key, CelValue& out);
 bool IsCelList(const CelValue& value);
 bool IsCelMap(const CelValue& value);

@@ -438,7 +438,7 @@ class Parser {
     return Literal({value}, offset);
   }
 
-  // Of operators and members in a row: their trees are as deep as they are long.
+  // The longest chain of operators or members: its tree is as deep as the chain is long.
   static constexpr int kLinksMax = 2000;
 
   std::vector<Token> tokens_;

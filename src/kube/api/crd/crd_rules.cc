@@ -86,7 +86,7 @@ class FieldChecker {
 
   const Value* Comprehension(const CelExpr& expr) {
     const Value* over = Check(*expr.args[0]);
-    // Of a map, the variable is a key.
+    // If it is a map, the variable is a key.
     const bool list = over != nullptr && json::GetString(*over, {"type"}) == "array";
     scope_.emplace_back(expr.variable, list ? Item(over) : nullptr);
     for (size_t i = 1; i < expr.args.size(); ++i) (void)Check(*expr.args[i]);

@@ -21,7 +21,7 @@ std::string FormatMicroTime(WallTime time);
 // zero time, count as its first or last instant.
 std::optional<WallTime> ParseTime(std::string_view text);
 
-// Null when there is none.
+// The object's spec, or null.
 inline const json::Value& Spec(const json::Value& object) {
   static const json::Value kNone;
   const json::Value* spec = json::Find(object, {"spec"});

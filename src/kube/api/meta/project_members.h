@@ -1,5 +1,5 @@
-// Who works in a project, by its spec.members: the API server looks at what their writer gives, and
-// a controller gives it.
+// The members of a project (spec.members) as role bindings. The API server checks that the writer
+// may give these roles; a controller creates the bindings.
 // - Threads: pure functions.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace swell::api {
 
-// Of its work.
+// The namespace of the project's workloads.
 inline std::string_view NamespaceOfProject(const json::Value& project) {
   const std::string_view ns = json::GetString(project, {"spec", "namespace"});
   return ns.empty() ? Name(project) : ns;

@@ -2,8 +2,8 @@
 // where a vector of pairs takes three times as much.
 // - Threads: as std containers.
 // - Ownership: what it tells of points into it.
-// - Invariants: sorted by the first of each pair, which are told apart by their bytes; whoever
-//   appends keeps it so.
+// - Invariants: sorted by the first of each pair, compared by their bytes; a caller
+//   that appends keeps the order.
 #pragma once
 
 #include <cstdint>

@@ -14,11 +14,11 @@ inline constexpr std::string_view kPodSet = "swell.dev/pod-set";
 inline constexpr std::string_view kJobName = "swell.dev/job-name";
 inline constexpr std::string_view kJobRole = "swell.dev/job-role";
 inline constexpr std::string_view kJobIndex = "swell.dev/job-index";
-// Of pods, jobs and namespaces.
+// On pods, jobs and namespaces.
 inline constexpr std::string_view kProject = "swell.dev/project";
 // A finalizer of projects: they stay while work or projects are in them.
 inline constexpr std::string_view kProjectInUse = "swell.dev/in-use";
-// Of jobs: train, interactive, build or inference.
+// On jobs: train, interactive, build or inference.
 inline constexpr std::string_view kWorkload = "swell.dev/workload";
 
 // GPUs of a pod: which devices ("0,2"), or a part of one.
@@ -32,11 +32,11 @@ inline constexpr std::string_view kGpuShare = "swell.dev/gpu-share";
 inline constexpr std::string_view kMemberPriority = "swell.dev/member-priority";
 // Seconds after its start at which the pod's job will have ended it at the latest.
 inline constexpr std::string_view kMaxRunSeconds = "swell.dev/max-run-seconds";
-// Of pods of which a group is made, for those that no controller of ours owns.
+// On pods without a controller of Swell's: they ask for a PodGroup.
 inline constexpr std::string_view kMinMember = "swell.dev/min-member";
 inline constexpr std::string_view kMadeForPods = "swell.dev/made-for-pods";  // on that group
 
-// Of pods that others' operators made: the uid of whom their gang is about.
+// On pods of other operators: the uid of the object that their gang belongs to.
 inline constexpr std::string_view kGroupOwner = "swell.dev/group-owner";
 
 // What a pod reports of its training.
@@ -52,7 +52,7 @@ inline constexpr std::string_view kPreemptedMessage = "swell.dev/preempted-messa
 inline constexpr std::string_view kPreemptedLost = "swell.dev/preempted-lost-gpu-seconds";
 inline constexpr std::string_view kStopRequested = "swell.dev/stop-requested";  // text: why
 
-// Of jobs.
+// On jobs.
 inline constexpr std::string_view kOnPreemption = "swell.dev/on-preemption";  // Requeue, Fail
 inline constexpr std::string_view kRestarts = "swell.dev/restarts";
 inline constexpr std::string_view kUser = "swell.dev/user";
@@ -64,7 +64,7 @@ inline constexpr std::string_view kUserSecret = "swell.dev/user-secret";
 // The ConfigMap in which a scheduler keeps what it is run with.
 inline constexpr std::string_view kSchedulerSettings = "swell-scheduler";
 
-// Of nodes.
+// On nodes.
 inline constexpr std::string_view kRuntimeLimits = "swell.dev/runtime-limits";
 inline constexpr std::string_view kStartedBy = "swell.dev/started-by";  // "swell-up"
 

@@ -17,9 +17,9 @@ struct TextEdit {
 };
 
 // Members are replaced where they are, new ones (and parts) come at the end, and what no edit names
-// stays as it was written, in exactly the room it takes. nullopt: the text is no object as
-// json::Print writes it, or one of the parts is none. It is only looked at as far as it takes to
-// find what is edited.
+// stays as it was written, in exactly the room it takes. Returns nullopt if the text is not an
+// object as json::Print writes it, or if one of the parts is not an object. The text is read only
+// as far as the last edit.
 std::optional<std::string> EditText(std::string_view text, const std::vector<TextEdit>& edits);
 
 }  // namespace swell::api

@@ -41,7 +41,7 @@ std::vector<TextEdit> ReadEdits(const Value& document) {
   return edits;
 }
 
-// false: the document is no object, or one of the parts is none.
+// Returns false if the document or one of the parts is not an object.
 bool EditDocument(Value& document, const std::vector<TextEdit>& edits) {
   if (!document.is_object()) return false;
   for (const TextEdit& edit : edits) {

@@ -50,7 +50,7 @@ class DuplexStream {
   // Runs when less than half of kDuplexHighWater is queued; not at all when the stream ends first.
   virtual void OnDrained(std::function<void()> callback) = 0;
 
-  // The peer sees the end after what was written; reading goes on where the transport can.
+  // The peer sees the end after what was written. Reading continues if the transport allows it.
   virtual void CloseWrite() = 0;
   // Sends what was written, then closes both sides. No callback runs any more.
   virtual void Close() = 0;

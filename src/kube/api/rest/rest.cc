@@ -65,7 +65,7 @@ std::string RestResponse::BodyString() const {
   return out;
 }
 
-// NOLINTNEXTLINE(performance-unnecessary-value-param): those who take the upgrade keep the headers
+// NOLINTNEXTLINE(performance-unnecessary-value-param): sinks that upgrade keep the headers
 DuplexPtr RestSink::OnUpgrade(HeaderList) { return nullptr; }
 
 Result<std::vector<std::pair<std::string, std::string>>> ParseQuery(std::string_view query) {

@@ -22,8 +22,8 @@ inline Chunk MakeChunk(std::string bytes) {
   return std::make_shared<const std::string>(std::move(bytes));
 }
 
-// Who asks: user.Info of Kubernetes. In-process components set `user` themselves; requests from
-// the network carry credentials, and the API server authenticates them.
+// The user of a request, as Kubernetes' user.Info. In-process components set `user` themselves;
+// requests from the network carry credentials, and the API server authenticates them.
 struct UserInfo {
   std::string name;
   std::string uid;

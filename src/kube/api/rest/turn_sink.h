@@ -1,6 +1,6 @@
-// TurnSink: what a RestSink may be beside, where callers wait for each other: a long answer is made
-// in pieces, each when it is its caller's turn again, so that who asks for little never waits for
-// the whole of what somebody else asked for.
+// TurnSink: an optional interface of a RestSink whose callers take turns. A long answer is made in
+// pieces, one a turn, so that a small request does not wait for the whole of another caller's
+// answer.
 // - Threads: as RestSink.
 #pragma once
 

@@ -354,7 +354,7 @@ json::Object ScalingPolicy(std::string_view type, int64_t value) {
   return json::Object({{"type", type}, {"value", value}, {"periodSeconds", 15}});
 }
 
-// Who says something of how to scale has the rest of it said.
+// A behavior that is given in part gets the defaults of the other part.
 void DefaultScalingBehavior(Value& autoscaler) {
   Value* behavior = json::FindMutable(autoscaler, {"spec", "behavior"});
   if (behavior == nullptr || !behavior->is_object()) return;

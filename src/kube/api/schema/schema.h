@@ -46,7 +46,7 @@ struct SchemaField {
   SchemaPtr schema;
   bool required = false;
   std::string description;
-  json::SharedValue default_value;  // null when there is none
+  json::SharedValue default_value;  // may be null
   // Protobuf field number; proto_outer is that of the message it is nested in on the wire where
   // JSON has no such level (a volume's source). 0: none.
   int proto = 0;

@@ -73,7 +73,7 @@ bool IsMailAddress(std::string_view text) {
   return (quoted || IsDotAtom(local)) && IsDotAtom(text.substr(at + 1));
 }
 
-// Of names with dots, the last part is a word of letters. What is not ASCII counts as a letter.
+// If the name has dots, its last part has only letters. Other than ASCII counts as a letter.
 bool IsHostname(std::string_view text) {
   static const auto pattern = SchemaPattern::Compile(
       "^([a-zA-Z0-9$+<=>^`|~]((-?[a-zA-Z0-9$+<=>^`|~]{0,62})?)|"

@@ -104,8 +104,8 @@ class Scheme {
 };
 
 // The kind's own rules beyond its schema (a pod needs containers, names unique, immutable fields
-// on update when `old` is given), worded as Kubernetes words them. Of what the schema found
-// (ValidateAgainst) those errors are added that no rule tells of.
+// on update when `old` is given), worded as Kubernetes words them. Errors of the schema
+// (ValidateAgainst) are added unless a rule reports the same.
 std::vector<FieldError> ValidateObject(const KindInfo& kind,
                                        const json::Value& object,
                                        const json::Value* old,

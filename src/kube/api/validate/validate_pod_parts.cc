@@ -74,7 +74,7 @@ void CheckNodeRequirement(const Value& term, const std::string& at, FieldErrors&
   CheckQualified(TextOf(term, "key"), PathField(at, "key"), errors);
 }
 
-// Of a node's fields, its name alone can be asked for.
+// metadata.name is the only node field that a term may select by.
 void CheckNodeField(const Value& term, const std::string& at, FieldErrors& errors) {
   const std::string_view op = TextOf(term, "operator");
   const std::string_view key = TextOf(term, "key");

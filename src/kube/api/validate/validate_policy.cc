@@ -200,7 +200,7 @@ void CheckMetricTarget(const Value* target, const std::string& at, FieldErrors& 
   }
 }
 
-// What of a metric of one type there must be: its name, and the amounts that can be its target.
+// The parts that a metric of one type must have: a name, and amounts that can be its target.
 struct MetricType {
   std::string_view type, field;
   bool named;

@@ -1,6 +1,6 @@
-// CertificateSigner: gives who asked by a CertificateSigningRequest the certificate, once somebody
-// approved it. It is the signer kubernetes.io/kube-apiserver-client: certificates by which clients
-// of the API server say who they are. Requests of other signers are left to those.
+// CertificateSigner: issues certificates for approved CertificateSigningRequests of the signer
+// kubernetes.io/kube-apiserver-client: client certificates for the API server. It ignores requests
+// of other signers.
 // - Threads: core executor only.
 #pragma once
 

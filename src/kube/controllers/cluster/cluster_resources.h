@@ -1,6 +1,5 @@
-// ClusterResources: every resource of the cluster that holds objects of its own, for the
-// controllers that must look after all kinds alike.
-// - Threads: core executor only. The scheme outlives the answers.
+// ClusterResources: every stored resource of the cluster, for controllers that handle all kinds.
+// - Threads: core executor only. The scheme outlives the results.
 #pragma once
 
 #include <vector>

@@ -1,12 +1,12 @@
-// GarbageCollector: objects whose owners are gone go too; owners deleted with Foreground wait for
-// what blocks them, with Orphan they let their dependents go free first.
+// GarbageCollector: deletes objects whose owners are gone. Owners deleted with Foreground wait for
+// the dependents that block them; owners deleted with Orphan release their dependents first.
 //
-// It watches every resource of the scheme and keeps only the graph: who is who, who owns whom. An
-// owner that the graph does not know is asked for at the API before anything is deleted in its
-// name, and every deletion names the uid it was decided for.
+// It watches every resource of the scheme and keeps only the graph of owners. It reads an unknown
+// owner from the API before it deletes a dependent, and every deletion names the uid that was
+// decided on.
 //
 // - Threads: core executor only.
-// - Ownership: informers of resources that nobody else watches are its own; the scheme outlives it.
+// - Ownership: owns informers of resources that nothing else watches; the scheme outlives it.
 #pragma once
 
 #include <map>

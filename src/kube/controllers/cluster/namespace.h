@@ -1,5 +1,5 @@
-// NamespaceController: empties namespaces that are being deleted, resource by resource, and lets
-// them go when nothing is left. What holds it up is told in the namespace's conditions.
+// NamespaceController: deletes the objects of namespaces that are being deleted, resource by
+// resource, and then removes the finalizer. The namespace's conditions report what remains.
 // - Threads: core executor only. The scheme outlives it.
 #pragma once
 

@@ -1,5 +1,5 @@
-// NamespaceDefaults: what every namespace holds: the service account `default`, and the ConfigMap
-// kube-root-ca.crt by which pods trust the API server. Both come back when somebody removes them.
+// NamespaceDefaults: keeps the service account `default` and the ConfigMap kube-root-ca.crt, by
+// which pods trust the API server, in every namespace. Both are created again if they are deleted.
 // - Threads: core executor only.
 #pragma once
 

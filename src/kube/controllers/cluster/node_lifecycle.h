@@ -1,16 +1,16 @@
 // NodeLifecycle: detects silent nodes, taints them, evicts their pods, and removes what a dead node
 // can no longer remove itself.
 //
-//   silent for `grace`      Ready and the pressure conditions become Unknown; its pods become
-//   unready Ready False or Unknown  taints not-ready or unreachable, with effects NoSchedule and
-//   NoExecute spec.unschedulable      taint unschedulable, with effect NoSchedule NoExecute taints
-//   pods that do not tolerate them (any longer) are deleted, with an event deleting, node lost the
-//   pod object is removed after its grace period, so that its job can
-//                           continue; the agent stops the pod's processes if the node returns
+//   silent for `grace`      Ready and pressure conditions become Unknown, its pods unready
+//   Ready False or Unknown  taints not-ready or unreachable: NoSchedule and NoExecute
+//   spec.unschedulable      taint unschedulable: NoSchedule
+//   NoExecute taints        pods that do not tolerate them (any longer) are deleted with an event
+//   deleting, node lost     the pod object is removed after its grace period, so that its job can
+//                           continue; a node that returns stops the pod's processes
 //   node object gone        its pods are removed
 //
-// A node is heard from when its lease or its Ready heartbeat changes, by this process's clock:
-// other machines' clocks do not matter, and a new controller gives every node a full grace period.
+// A node is alive when its lease or its Ready heartbeat changes, by this process's clock. Other
+// machines' clocks do not matter, and a new controller gives every node a full grace period.
 //
 // - Threads: core executor only.
 #pragma once

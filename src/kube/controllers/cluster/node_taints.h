@@ -1,4 +1,4 @@
-// Node conditions as taints, and how long pods may stay in spite of them.
+// NodeTaints: taints that follow from node conditions, and how long pods tolerate them.
 // - Threads: pure functions.
 #pragma once
 

@@ -1,5 +1,5 @@
-// PodJanitor: keeps ended pods that nobody owns from piling up (the oldest beyond a limit go), and
-// removes pods that are being deleted and were never placed anywhere, as no agent will.
+// PodJanitor: deletes the oldest ended pods without an owner beyond a limit, and pods that are
+// being deleted but have no node, since no agent removes those.
 // - Threads: core executor only.
 #pragma once
 

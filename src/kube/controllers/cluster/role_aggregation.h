@@ -1,4 +1,4 @@
-// RoleAggregation: fills ClusterRoles that are made of others by their labels.
+// RoleAggregation: fills ClusterRoles that aggregate others by label.
 // - Threads: core executor only.
 #pragma once
 

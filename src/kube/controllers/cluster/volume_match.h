@@ -1,4 +1,4 @@
-// Which volumes fit which claims.
+// VolumeMatch: which volumes fit which claims.
 // - Threads: pure functions.
 #pragma once
 

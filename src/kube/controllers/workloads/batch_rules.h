@@ -1,4 +1,5 @@
-// The pure rules of batch/v1 Jobs: completed indexes, policies of failure and success, backoff.
+// BatchRules: the pure rules of batch/v1 Jobs: completed indexes, policies of failure and success,
+// backoff.
 // - Threads: pure functions.
 #pragma once
 

@@ -1,4 +1,4 @@
-// CronJobController: makes Jobs at the times of a schedule, and keeps only the last of them.
+// CronJobController: creates Jobs at the times of a schedule, and keeps only the most recent ones.
 // - Threads: core executor only.
 #pragma once
 

@@ -1,7 +1,6 @@
-// DaemonSetController: one pod of a template on every node that it fits.
+// DaemonSetController: runs one pod of a template on every node that the pod fits.
 //
-// A pod is tied to its node by an affinity to the node's name, so the scheduler places it as any
-// other and knows its room.
+// Each pod has an affinity to its node's name, so the scheduler places it like any other pod.
 //
 // - Threads: core executor only.
 #pragma once

@@ -1,8 +1,8 @@
-// DeploymentController: rolls a Deployment from one ReplicaSet to the next, and says how far it is.
+// DeploymentController: rolls a Deployment from one ReplicaSet to the next, and reports progress.
 //
-// Every pass looks at the whole state anew and writes absolute numbers under the version it has
-// seen, so a pass that comes too early changes nothing twice: the name of a new ReplicaSet follows
-// from its template, and what has changed meanwhile is a conflict and looked at again.
+// Every pass reads the whole state and writes absolute numbers with the resourceVersion it has
+// read. The name of a new ReplicaSet is a hash of its template. So a pass on stale data changes
+// nothing twice: it ends in a conflict and is retried.
 //
 // - Threads: core executor only.
 #pragma once

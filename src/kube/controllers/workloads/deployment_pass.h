@@ -1,4 +1,4 @@
-// One look at one Deployment. Private to deployment*.cc.
+// DeploymentPass: one reconcile pass over one Deployment. Private to deployment*.cc.
 // - Threads: core executor only.
 #pragma once
 

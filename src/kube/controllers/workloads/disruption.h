@@ -1,5 +1,5 @@
-// DisruptionController: what a PodDisruptionBudget allows right now, in its status. The API
-// server's eviction and the scheduler read it.
+// DisruptionController: writes into a PodDisruptionBudget's status how many disruptions it allows
+// now. The API server's eviction and the scheduler read it.
 // - Threads: core executor only.
 #pragma once
 

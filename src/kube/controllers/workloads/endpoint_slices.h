@@ -1,6 +1,6 @@
-// EndpointSliceController: the slices of every Endpoints object, one for each of its subsets.
+// EndpointSliceController: keeps one EndpointSlice per subset of every Endpoints object.
 //
-// They follow the Endpoints rather than pods and services, so that both always say the same.
+// Slices follow the Endpoints, not pods and services, so that both always agree.
 //
 // - Threads: core executor only.
 #pragma once

@@ -1,4 +1,4 @@
-// EndpointsController: which pods stand behind each Service, as its Endpoints object.
+// EndpointsController: keeps the Endpoints object of each Service, from the pods it selects.
 // - Threads: core executor only.
 #pragma once
 

@@ -1,6 +1,6 @@
-// QueuedJobs: Jobs that come suspended because Kueue is to start them (their label names one of its
-// queues), where there is no Kueue. Each is let go, once, and waits for its place as all work does;
-// one that people suspend later rests.
+// QueuedJobs: resumes Jobs that are created suspended for Kueue (a label names its queue) on
+// clusters without Kueue. Each Job is resumed once, and then waits for its place like all work. A
+// Job that a user suspends later stays suspended.
 // - Threads: core executor only.
 #pragma once
 

@@ -1,8 +1,8 @@
-// ReplicaSetController: as many pods of a template as asked for.
+// ReplicaSetController: keeps the requested number of pods of a template.
 //
-// Pods get their names here, before they are created: so a pass knows what it has asked for until
-// the cache shows it, and never asks twice. Creations go out in batches that double (1, 2, 4, …):
-// what a quota refuses is asked for once, not five hundred times.
+// Pods get their names before they are created, so a pass knows which creations the cache does not
+// show yet and never repeats them. Creations are sent in batches that double (1, 2, 4, …), so a
+// quota refuses a few requests, not five hundred.
 //
 // - Threads: core executor only.
 #pragma once

@@ -1,7 +1,7 @@
-// StatefulSetController: pods with stable names and volumes, one after the other.
+// StatefulSetController: pods with stable names and volumes, in order.
 //
-// Names follow from ordinals, so no pod can be made twice; a pass looks at the pods from 0 up, does
-// the first thing that is to be done (all of them with podManagementPolicy Parallel) and comes back
+// Names follow from ordinals, so no pod is created twice. A pass reads the pods from 0 up and makes
+// the first step that is due (all steps with podManagementPolicy Parallel). The next pass follows
 // when the cache shows it.
 //
 // - Threads: core executor only.
