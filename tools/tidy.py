@@ -298,18 +298,17 @@ def sentences(line):
 
 
 def prose_counts(path):
-    """Whether a file's sentences are checked: sources, documents and READMEs, but decisions as they were made."""
+    """Whether a file's sentences are checked: sources, documents and texts for people, but not past decisions."""
     if path.startswith("docs/adr/") or path == "docs/GLOSSARY.md":
         return False
-    return path.startswith("src/") and path.endswith(CPP) or path.endswith(".md")
+    return path.startswith("src/") and path.endswith(CPP) or path.endswith((".md", "crds.txt", "event_reasons.txt"))
 
 
 class Tidy:
     """One run over one tree."""
 
-    def __init__(self, root, prose=False):
+    def __init__(self, root):
         self.root = root
-        self.prose = prose
         self.files = list_files(root)
         self.breaches = []
         self.reach = closure(LAYERS)
@@ -574,7 +573,7 @@ class Tidy:
                 self.check_cpp(path, text)
             if path.startswith("src/") and path.endswith(CPP) or path.startswith("docs/") and "/adr/" not in path:
                 self.check_names(path, text)
-            if self.prose and prose_counts(path):
+            if prose_counts(path):
                 self.check_prose(path, text)
 
     def run(self):
@@ -589,7 +588,7 @@ def main(arguments):
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     update = "--update-ratchet" in arguments
     folders = [a for a in arguments if not a.startswith("--")]
-    tidy = Tidy(folders[0] if folders else here, "--prose" in arguments)
+    tidy = Tidy(folders[0] if folders else here)
     if update:
         tidy.scan()
         tidy.update_ratchet()

@@ -70,7 +70,7 @@ class Model {
   // Drops what was assumed or promised for the pod: it is again what the watch said last.
   void Forget(std::string_view pod);
 
-  // What comes from now on is told to it, too; null: no longer.
+  // Sends every later change to this recorder as well; null stops that.
   void Record(Recorder* recorder) { recorder_ = recorder; }
 
   // Pictures for printing and metrics.

@@ -17,7 +17,7 @@ namespace swell::sched {
 class Model;
 struct State;
 
-// Of one queue in one pool, subtree included, as it counted at `as_of`.
+// Past use of one queue (with its subtree) in one pool, as of `as_of`.
 struct PastUse {
   std::string queue;
   std::string pool;  // empty: nodes of no pool

@@ -60,8 +60,8 @@ void CheckEvictions(const Scenario& s) {
   }
 }
 
-// Whoever others were stopped for starts once they are gone: as many pods of the group as were
-// promised room, unless someone of yet higher priority came in between.
+// A group for which victims were stopped starts once they are gone, with as many pods as were
+// promised room, unless a group of higher priority came in between.
 void CheckStarts(Scenario& s) {
   auto short_name = [](const std::string& key) { return key.substr(key.find('/') + 1); };
   auto group_of = [&](const std::string& pod) {
@@ -132,8 +132,8 @@ TEST_P(Property, RandomClustersKeepTheRules) {
   EXPECT_TRUE(s.last.decisions.empty()) << s.Log();
 }
 
-// Budgets hold over all they cover, from cycle to cycle; who may not preempt stops nobody; whoever
-// there is an obstacle for goes nowhere.
+// Disruption budgets hold from cycle to cycle, groups that may not preempt stop nobody, and blocked
+// pods are not placed.
 TEST_P(Property, BudgetsPoliciesAndObstaclesHold) {
   const uint64_t seed = GetParam();
   SCOPED_TRACE(StrCat("seed ", seed));
@@ -180,7 +180,7 @@ TEST_P(Property, BudgetsPoliciesAndObstaclesHold) {
   }
 }
 
-// Jobs of a few seconds come and go on a full cluster: nobody is moved to and fro.
+// Short jobs start and end while the cluster is full: no pod is moved back and forth.
 TEST_P(Property, NobodyIsMovedAgainAndAgain) {
   const uint64_t seed = GetParam();
   SCOPED_TRACE(StrCat("seed ", seed));

@@ -77,7 +77,8 @@ World RandomWorld(Random& random) {
   return world;
 }
 
-// Nodes of two kinds and of none, and who lists pools: some, one, one that there is not.
+// Node pools of two kinds, nodes in no pool, and queues that list several pools, one, or a missing
+// one.
 void AddPools(Random& random, World& world) {
   for (const char* kind : {"old", "new"}) {
     world.pools.push_back({.name = kind, .node_selector = {{"kind", kind}}});
@@ -243,7 +244,7 @@ std::string Describe(const World& world) {
   return text;
 }
 
-// Plays a world in which whoever runs finishes some day; empty, or who never runs though it could.
+// Plays a world in which every running job ends. Returns the jobs that never run though they could.
 std::string Starve(const World& world) {
   Scenario s;
   SetUp(s, world);
@@ -311,7 +312,7 @@ TEST(QueueProperty, RandomTreesAndWorkloadsKeepTheRules) {
   }
 }
 
-// When everybody who runs finishes some day, everybody who can run at all does.
+// If every running job ends, every job that fits the cluster runs some day.
 TEST(QueueProperty, NobodyStarves) {
   for (uint64_t seed = FirstSeed(); seed <= LastSeed(50); ++seed) {
     Random random(seed);

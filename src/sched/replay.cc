@@ -50,7 +50,8 @@ std::string Difference(const CycleMark& was, const CycleMark& is) {
     return StrCat("recorded ", both, " decisions, replayed ", is.decisions.size(),
                   "; the first too many: ", Words(is.decisions[both]));
   }
-  return was.rest == is.rest ? "" : "the decisions are equal; what those who wait are told differs";
+  return was.rest == is.rest ? ""
+                             : "the decisions are equal; the explanations of waiting groups differ";
 }
 
 template <class Info, class Fn>

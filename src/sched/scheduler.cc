@@ -57,8 +57,8 @@ std::vector<GroupId> NoteStale(Context& context) {
   return fresh;
 }
 
-// Tells what the cycle has changed about who is below its minimum, once for each group: a verdict
-// taken back within the cycle is none.
+// Reports groups that fell below their minimum in this cycle or rose above it, once for each group.
+// A change that the same cycle undid is not reported.
 void TellStale(Context& context, const std::vector<GroupId>& fresh, std::set<GroupId>& noticed) {
   State& state = context.state;
   std::vector<CycleResult::Stale>& stale = context.result.stale;

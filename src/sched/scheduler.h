@@ -37,7 +37,8 @@ class Scheduler {
   CycleResult RunCycle(Model& model, WallTime now, const CycleOptions& options = {});
   const CycleStats& stats() const { return stats_; }
   const Settings& settings() const { return settings_; }
-  // Every cycle that does anything is told to it from now on; null: no longer. The model's, too.
+  // Sends every later cycle that does anything to this recorder, and the model's changes; null
+  // stops that.
   void Record(Recorder* recorder) { recorder_ = recorder; }
 
  private:

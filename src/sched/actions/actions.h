@@ -19,7 +19,7 @@ void ConsolidateDeferred(Context& context);
 void StaleGangs(Context& context);
 void Grow(Context& context);
 
-// Says why whoever still waits does.
+// Explains why each waiting group waits.
 void ExplainWaiting(Context& context);
 
 }  // namespace swell::sched

@@ -10,7 +10,7 @@
 namespace swell::sched {
 namespace {
 
-// Of the queue, before the victims lost their places; those that moved within the pool still count.
+// What the queue held before the eviction. Victims that moved within the pool still count.
 int64_t HeldBefore(
     const State& state, QueueId queue, int pool, int resource, const std::vector<PodId>& victims) {
   int64_t held = state.queues[queue].pools[pool].used[resource];
@@ -78,7 +78,7 @@ std::string RuleText(const Context& context,
   }
 }
 
-// As State::PrefetchAt, for the names of those who are told of.
+// As State::PrefetchAt, for the names of victims.
 void FetchWordsAhead(const State& state, const std::vector<PodId>& victims, size_t i) {
   constexpr size_t kToGroups = 8;
   constexpr size_t kToWords = 4;

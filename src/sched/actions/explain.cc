@@ -1,4 +1,5 @@
-// Words for those who wait: why, in numbers, and the least change that would start them.
+// Explains waiting groups: why they wait, with numbers, and the smallest change that would start
+// them.
 #include <array>
 #include <functional>
 #include <tuple>
@@ -77,7 +78,7 @@ class Explainer {
                            const std::string& who,
                            const std::vector<PodId>& pods,
                            NodeId beside);
-  // Of a gang whose pods each fit somewhere: what keeps them from fitting together; empty: nothing.
+  // Why pods that each fit somewhere do not fit together; empty if they do.
   std::string LackingTogether(GroupId id, const std::vector<PodId>& pods);
   void CountFree(const Shape& shape, const NodeState& node, Diagnosis& d) const;
   OpenPools OpenTo(GroupId id);
@@ -315,7 +316,7 @@ const Diagnosis& Explainer::Diagnose(PodId pod) {
   return d;
 }
 
-// What no suitable node could give even if it held nothing else; empty: there is none such.
+// The resource that exceeds every suitable node even when it is empty; empty if none does.
 std::string TooLarge(const Shape& shape, const CoreAmounts& largest) {
   for (const int r : {kGpu, kCpu, kMemory}) {
     if (shape.core[r] <= largest[r]) continue;
@@ -368,7 +369,7 @@ PodId Explainer::Hardest(const std::vector<PodId>& pods) const {
   return hardest;
 }
 
-// The first member that something other than room keeps from starting; null: there is none.
+// The first member that something other than room keeps from starting, or null.
 const PodState* Explainer::Blocked(const GroupState& group) const {
   if (std::none_of(group.sets.begin(), group.sets.end(),
                    [](const SetState& set) { return set.blocked > 0; })) {

@@ -177,7 +177,7 @@ TEST(Consolidate, MovesWorkToMakeOneHole) {
   EXPECT_EQ(s.PhaseOf("whole-0"), "Running");
 }
 
-// What is moved is moved for whoever comes first, though it has to stop somebody to start.
+// Pods move for the first job in the order, even if that job must also stop others to start.
 TEST(Consolidate, MovesNobodyForAJobThatIsDisplacedNext) {
   Scenario s;
   for (const char* node : {"n0", "n1"}) {
@@ -418,7 +418,7 @@ TEST(TimeShare, WhatWasUsedIsMadeUpForAndForgotten) {
   EXPECT_EQ(play(24)["a"], 8 * 24);
   ask("b");
   play(1);
-  EXPECT_EQ(runs["b"], 8) << "whoever used nothing has all of it for now";
+  EXPECT_EQ(runs["b"], 8) << "a queue that used nothing has all of it for now";
   play(11);
   EXPECT_LT(runs["a"], runs["b"]);
   EXPECT_GT(runs["a"], 0);

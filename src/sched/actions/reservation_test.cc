@@ -127,8 +127,7 @@ TEST(Reservation, ShortWorkFillsTheHole) {
   EXPECT_EQ(s.PhaseOf("long-0"), "Pending");
 }
 
-// What it holds is no reason to leave where they are those who would make room for it by moving
-// there.
+// Nodes held for a job do not stop pods from moving onto them, if the move makes room for the job.
 TEST(Reservation, WhoMovesForTheHolderMayGoWhereItHolds) {
   Scenario s;
   s.Node("n0", {.gpus = 2});

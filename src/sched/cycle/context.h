@@ -25,9 +25,9 @@ struct FreeRoom {
   CoreAmounts core{};  // but GPUs, which State::free_gpu_ppm has
 };
 
-// Who was bound in a cycle, with the decision's index: added in bulk, asked about afterwards.
-// Whoever of them must give way again is not evicted: the decision is taken back, as if it had
-// never been made.
+// The pods bound in this cycle, with the indices of their decisions: added in bulk, looked up
+// later. If one of them must give way again in the same cycle, it is not evicted: its decision is
+// dropped.
 class BoundPods {
  public:
   void Add(PodId pod, GroupId group, size_t decision);

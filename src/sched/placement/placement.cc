@@ -394,7 +394,7 @@ Spot FindSpot(State& state, PodId pod, Tense tense, const NodeFilter* filter) {
   }
   const Shape& shape = state.shapes[shape_id];
   const bool plain = shape.extended.empty() && !shape.HasPreferences() && state.soft_taints == 0;
-  // Of few nodes each is looked at sooner than the index leads to one of them.
+  // Looking at each of a few nodes is faster than searching the index.
   const bool few =
       filter != nullptr && !filter->listed.empty() && filter->listed.size() <= kFewNodes;
   if (plain && !few && (tense == Tense::kNow || shape.core[kGpu] > 0)) {

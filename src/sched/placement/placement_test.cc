@@ -168,7 +168,7 @@ TEST(Subgroups, AreOneGang) {
   EXPECT_EQ(s.CountDecisions(Type::kBind), 4);
 }
 
-// Of two zones the first node of the smaller one is the best place for the first pod, not for all.
+// The smaller zone has the best node for the first pod, but no room for all.
 TEST(Placement, AGangThatMustBeNearItselfGoesWhereAllOfItFits) {
   Scenario s;
   s.Node("n0", {.gpus = 2, .labels = {{"zone", "small"}}});

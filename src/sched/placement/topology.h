@@ -25,7 +25,7 @@ bool PlaceInTopology(Statement& trial,
                      const NodeFilter* within);
 
 // The same, in one tense, for pods that by their own inter-pod affinity must be near each other:
-// where the first of them fits best may be too small for all. False where there are none such.
+// the best place of the first pod may be too small for all. False if no such pods exist.
 bool PlaceNear(Statement& trial,
                const State& state,
                GroupId group,

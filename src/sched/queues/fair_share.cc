@@ -6,7 +6,7 @@
 namespace swell::sched {
 namespace {
 
-// Whoever used all of it until now still has what nobody else asks for.
+// A queue with all of the past use still gets what no other queue asks for.
 constexpr double kForgiven = 1e-6;
 
 // One priority's rounds over what is left. Returns what stays over; `remainders` gets the part of a
@@ -145,7 +145,7 @@ void QueueShares::Divide(int pool,
     double weights = 0;
     double usage = 0;
     for (QueueId id : level) {
-      // Whoever asks for nothing is nobody to be compared with.
+      // A queue that asks for nothing does not count in the comparison.
       if (pools_[pool].requestable[id][r] <= 0) continue;
       weights += std::max(0.0, state_.queues[id].pools[pool].weight[r]);
       usage += state_.queues[id].pools[pool].past[r];

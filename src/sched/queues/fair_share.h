@@ -2,9 +2,9 @@
 //
 // (1) Each queue gets min(quota, requestable), requestable being what it runs and waits for, up to
 // its limit. (2) What is left goes by queue priority, high to low, in proportion to the over-quota
-// weights, in whole units, nobody getting more than is still asked; rounds go on while one of them
-// satisfied somebody. (3) What a priority's rounds leave goes one unit each: largest remainder,
-// oldest, name; only then come lower priorities.
+// weights, in whole units, and no queue gets more than it still asks for. Rounds continue while a
+// round satisfies a queue. (3) What a priority's rounds leave goes one unit each: largest
+// remainder, oldest, name; only then come lower priorities.
 //
 // - Threads: none needed; pure functions.
 #pragma once

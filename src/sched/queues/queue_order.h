@@ -1,13 +1,14 @@
-// Whose turn it is: waiting jobs of all queues, served in the order of fairness.
+// QueueOrder: the order in which the waiting jobs of all queues are served.
 //
-// Whoever was promised room is served first: others may have been stopped for it; a queue whose
-// next job it is comes before one where another goes ahead of it. Between queues: under the fair
-// share first; within quota counting the job; queue priority; not using what it is due nothing of;
-// lower dominant share with the job, then without; smaller allocatable share; older; name. Inside a
-// queue: priority; promised room; at its minimum before above it; age.
+// Jobs with promised room are served first, because others may have been stopped for them. Among
+// queues with promised jobs, one whose head is the promised job goes first. Then, between queues:
+// below the fair share first; within quota with the job; higher priority; one with a fair share
+// before one without; lower dominant share with the job, then without; smaller allocatable share;
+// older; name. Within a queue: priority; promised room; below its minimum first; age.
 //
-// - Threads: none. Lives for one action; keys of a queue are taken anew when a job of it or below
-//   it was popped, so the caller says Reorder() when others' usage has changed too.
+// - Threads: none. Lives for one action.
+// - Invariants: popping a job renews the keys of its queue and of the queues above. When the usage
+//   of other queues changed too, the caller calls Reorder().
 #pragma once
 
 #include <compare>

@@ -167,7 +167,7 @@ class Unpacker {
     Fail();
     return 0;
   }
-  // Of things of which each takes a byte at least.
+  // A count of things that take at least a byte each.
   size_t Count() {
     const uint64_t count = Number();
     if (count > rest_.size()) Fail();

@@ -88,7 +88,7 @@ class Recorder {
 
   Recorder(Options options, uint64_t next_cycle, Sink sink);
 
-  // Of the model. Nothing is noted before the first keyframe.
+  // A change of the model. Nothing is recorded before the first keyframe.
   template <class Info>
   void Told(Tape tag, const Info& info) {
     if (!going_) return;
@@ -98,7 +98,7 @@ class Recorder {
   void Named(Tape tag, std::string_view name) { Told(tag, std::string(name)); }
   void AssumedBound(std::string_view pod, std::string_view node, const std::vector<int>& devices);
 
-  // Of the scheduler. `may_begin`: everything it knows is in the model and in `memory`.
+  // A cycle of the scheduler. `may_begin`: everything it knows is in the model and in `memory`.
   void BeforeCycle(const State& state,
                    const Settings& settings,
                    const CycleMemory& memory,

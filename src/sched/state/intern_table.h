@@ -1,5 +1,5 @@
-// InternTable: values by a canonical key, each kept once under a small id and counted by those who
-// hold it. A value has the members `std::string key` and `int32_t refs`.
+// InternTable: values by a canonical key, each kept once under a small id with a reference count. A
+// value has the members `std::string key` and `int32_t refs`.
 // - Threads: none.
 // - Ownership: the table owns; an id is stable while a reference is held and is given to another
 //   value after.
@@ -17,7 +17,7 @@ namespace swell::sched {
 template <class T>
 class InternTable {
  public:
-  // Takes a reference to the value of this key, made anew (and else empty) where there is none.
+  // Takes a reference to the value of this key. Creates it, otherwise empty, if it does not exist.
   int32_t Acquire(const std::string& key, bool& created) {
     auto it = by_key_.find(key);
     created = it == by_key_.end();

@@ -222,7 +222,7 @@ void State::CountNode(PodId id, int sign) {
   Reindex(node);
 }
 
-// What of the placed pod's room will be given back.
+// Counts the resources of the placed pod that will be released.
 void State::CountReleasing(PodId id, int sign) {
   const PodState& pod = pods[id];
   NodeState& node = nodes[pod.node];

@@ -122,7 +122,7 @@ struct PodInfo {
   Labels node_selector;
   std::vector<NodeSelectorTerm> required_node_affinity;  // one of them; empty: no constraint
   std::vector<PreferredNodeTerm> preferred_node_affinity;
-  // Of each volume: the nodes it can be used on, one of the terms.
+  // For each volume, the nodes on which it can be used: any of its terms must match.
   std::vector<std::vector<NodeSelectorTerm>> volume_affinity;
   std::vector<Toleration> tolerations;
   std::vector<HostPort> host_ports;
@@ -212,7 +212,7 @@ struct BudgetInfo {
   bool operator==(const BudgetInfo&) const = default;
 };
 
-// Of one resource, in GPUs (may be a fraction), cores or bytes; -1: unlimited.
+// Shares of one resource, in GPUs (fractions allowed), cores or bytes; -1 means unlimited.
 struct QueueLimits {
   double quota = kUnlimited;
   double limit = kUnlimited;
@@ -233,13 +233,13 @@ struct QueueInfo {
   std::string name;
   std::string parent;  // empty: a root
   int32_t priority = 100;
-  // Of the default pool: the one named "default" and nodes of no pool; of every pool for a queue
-  // that lists none.
+  // Shares of the default pool (the one named "default" and nodes in no pool); of every pool if the
+  // queue lists none.
   QueueLimits gpu;
   QueueLimits cpu;
   QueueLimits memory;
-  // In the order its work prefers them. Where some are listed it runs in no other: whoever wants
-  // idle room elsewhere, too, lists it with a quota of 0.
+  // In the order of preference. A queue that lists pools runs in no others: to use idle nodes of
+  // another pool, it lists that pool with a quota of 0.
   std::vector<QueuePoolInfo> pools;
   WallTime creation;
   std::optional<Duration> preempt_min_runtime;

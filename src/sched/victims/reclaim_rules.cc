@@ -14,7 +14,7 @@ std::vector<QueueId> PathToRoot(const State& state, QueueId queue) {
   return path;
 }
 
-// Who is due nothing is over it with anything.
+// With a fair share of zero, any use is too much.
 double Utilization(int64_t used, int64_t fair) {
   if (fair <= 0) return used > 0 ? std::numeric_limits<double>::infinity() : 0;
   return static_cast<double>(used) / static_cast<double>(fair);

@@ -1,11 +1,13 @@
-// Who may take back from whom: the fairness of reclaim, at every level of the queue tree.
+// ReclaimRules: which queue may reclaim from which, at every level of the queue tree.
 //
-// A queue may reclaim while the job keeps it within its fair share. Of every victim, look at the
-// two queues just below the common ancestor: the victim's must be over what it is due before the
-// loss, or the reclaimer's stays within its quota while the victim's is over its own. And at no
-// level may the reclaimer's end up over its fair share and relatively better served than the
-// sibling that lost. Who goes beyond its own quota leaves others what they hold within theirs: they
-// could take it back at once, where quotas add up to more than there is.
+// A queue may reclaim for a job that keeps it within its fair share. For each victim, the rules
+// compare the two queues just below the common ancestor:
+//   - the victim's queue must be over its fair share before the loss, or the reclaiming queue stays
+//     within its quota while the victim's queue is over its own;
+//   - at no level may the reclaiming queue end up over its fair share and relatively better served
+//     than the queue that lost;
+//   - a queue beyond its own quota may not take what others hold within theirs. They could take it
+//     back at once if quotas add up to more than the cluster has.
 //
 // - Threads: none. Made for one search; reads the state as the search changes it.
 #pragma once
@@ -38,7 +40,7 @@ class ReclaimRules {
   bool StaysWithinQuota(QueueId queue) const;
   const QueueAmounts& UsedBefore(QueueId queue) const;
   const QueueAmounts& Used(QueueId queue) const;
-  // Of the queue and everything under it.
+  // The loss of the queue and of everything under it.
   QueueAmounts LostBy(QueueId queue, const Losses& losses) const;
   bool IsUnder(QueueId queue, QueueId ancestor) const;
 

@@ -169,7 +169,7 @@ void VictimIndex::CatchUp() {
 
 bool VictimIndex::Eligible(GroupId id) {
   if (id == kNone || id == group_) return false;
-  // Whoever starts in this cycle is not moved in the same breath.
+  // A group that starts in this cycle is not moved in the same cycle.
   if (policy_->must_move && context_.bound.HasGroup(id)) return false;
   int8_t& known = eligible_[id];
   if (known < 0) {
@@ -283,8 +283,8 @@ bool VictimIndex::GivesUpFirst(const VictimUnit& a, const VictimUnit& b) const {
   return state_.MemberBefore(b.pod, a.pod);
 }
 
-// What of one group can be given up: surplus members in give-up order, then the rest. Answers
-// whether there is a rest that goes with its gang.
+// The units of one group that can be evicted: surplus members in their order, then the others.
+// Returns whether some members can only be evicted with their gang.
 bool VictimIndex::AddSingleUnits(GroupId id, int first, int count, std::vector<VictimUnit>& units) {
   const GroupState& group = state_.groups[id];
   std::sort(
@@ -300,7 +300,7 @@ bool VictimIndex::AddSingleUnits(GroupId id, int first, int count, std::vector<V
       used += units[p].surplus && state_.pods[units[p].pod].set == set;
     }
     if (used < group.sets[set].Surplus()) {
-      // Of one group the last members go first, whichever began last.
+      // The members with the highest indices go first, whichever started last.
       units.push_back({id, pod, true, CostOf(pod), FactsOf(id).last_saved_ns, 0, i, 1});
       continue;
     }

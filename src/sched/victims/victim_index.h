@@ -1,7 +1,7 @@
 // What each node could give: the cheapest set of units on it that makes room for one pod of a
 // shape, kept in order of cost and renewed for the nodes that change.
 // - Threads: none. Lives for one cycle. A listed offer may be out of date in one direction only, so
-//   whoever takes the best one evaluates it again first.
+//   the search evaluates the best one again before it uses it.
 #pragma once
 
 #include <bit>
@@ -179,7 +179,7 @@ class VictimIndex {
   std::vector<int> changed_;
   std::vector<uint8_t> marked_;  // by rank, while catching up
 
-  // Of the node being evaluated.
+  // About the node being evaluated.
   Scratch scratch_;
   std::vector<Candidate> candidates_;
   std::vector<uint8_t> going_;  // by candidate: how many chosen units have it

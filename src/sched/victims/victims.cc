@@ -387,7 +387,7 @@ void Search::SpareUnneeded() {
   std::set<size_t> spared;
   for (const auto& [cost, i] : order) {
     if (context_.budget <= 0 || spared.size() + 1 == taken_.size()) break;
-    // Who was spared before may have made it needed.
+    // A pod that was spared before may have made this one needed.
     if (!polished && !spared.empty() && NeededWhereItIs(taken_[i])) continue;
     const Statement::Mark mark = trial_.Checkpoint();
     if (StartsWithout(taken_[i])) {
@@ -425,7 +425,7 @@ bool Search::Justified() {
   });
 }
 
-// Whoever had to go may find room elsewhere: it then restarts there rather than waits.
+// A victim may find room elsewhere: it then restarts there instead of waiting.
 void Search::MoveVictims() {
   if (policy_.must_move || taken_.size() > kPolishedUnitsMax) return;
   std::vector<const Taken*> order;
