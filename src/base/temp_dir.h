@@ -1,7 +1,6 @@
 // TempDir: a directory of a test's own that goes away with it. For tests and benchmarks only.
 // - Threads: none.
-// - Ownership: whatever is in the directory is the TempDir's; that it cannot be removed ends the
-//   test.
+// - Ownership: the TempDir owns everything in the directory. It ends the test if it cannot remove it.
 #pragma once
 
 #include <unistd.h>

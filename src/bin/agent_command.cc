@@ -6,15 +6,16 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "bin/commands.h"
-#include "bin/pod_runtime.h"
 #include "cli/session.h"
 #include "kube/edge/kubelet/kubelet_server.h"
 #include "kube/node/names.h"
 #include "kube/node/node_agent.h"
+#include "ops/cluster_metrics.h"
 #include "ops/data_dir.h"
 #include "ops/monitoring.h"
 #include "ops/node_address.h"
 #include "ops/plan_nodes.h"
+#include "ops/pod_runtime.h"
 #include "ops/remote_process.h"
 
 namespace swell {
@@ -187,17 +188,13 @@ void AgentProcess::StopAll() {
 void AgentProcess::Collect(MetricPage& page) const {
   if (!fleet_) return;
   double registered = 0;
-  double pods = 0;
-  for (const node::NodeAgent* node : fleet_->nodes()) {
-    registered += node->registered();
-    pods += static_cast<double>(node->worker_count());
-  }
+  for (const node::NodeAgent* node : fleet_->nodes()) registered += node->registered();
   using enum MetricType;
   page.Add({"swell_agent_nodes", kGauge, "Nodes of this agent."},
            static_cast<double>(nodes_.size()));
   page.Add({"swell_agent_nodes_registered", kGauge, "Nodes registered with the cluster."},
            registered);
-  page.Add({"swell_agent_pods", kGauge, "Pods that the agent runs."}, pods);
+  AddPodMetrics(page, fleet_.get());
 }
 
 Status AgentProcess::Run() {

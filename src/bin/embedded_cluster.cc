@@ -1,7 +1,5 @@
 #include "bin/embedded_cluster.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <csignal>
 #include <map>
@@ -11,7 +9,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "bin/pod_runtime.h"
 #include "cli/cli.h"
 #include "jobs/job_rules.h"
 #include "kube/api/meta/meta.h"
@@ -30,6 +27,10 @@
 #include "kube/store/backend.h"
 #include "operator/manager.h"
 #include "ops/audit_log.h"
+#include "ops/cluster_metrics.h"
+#include "ops/last_port.h"
+#include "ops/online_backup.h"
+#include "ops/pod_runtime.h"
 #include "ops/token_key.h"
 
 namespace swell {
@@ -39,18 +40,6 @@ const api::UserInfo kSystem{"system:swell", "", {"system:masters", "system:authe
 
 constexpr int kHttpsPort = 443;
 constexpr char kSwellUp[] = "swell-up";
-
-// A port that is kept over restarts is below those that the kernel hands out by itself: otherwise
-// somebody's connection may have it when the cluster comes back.
-constexpr uint64_t kFirstPort = 12000, kPorts = 18000;
-constexpr int kPortTries = 20;
-
-// The port of the last run, so that kubeconfigs stay valid over a restart; 0 if there was no run.
-uint64_t LastPort(const DataDir& dir) {
-  auto text = ReadFile(dir.PortFile(), 16);
-  const uint64_t port = text.ok() ? ParseUint(Trim(*text)).value_or(0) : 0;
-  return port <= 65535 ? port : 0;
-}
 
 std::string HostOf(const std::string& listen) {
   std::string host = listen.substr(0, listen.rfind(':'));
@@ -70,18 +59,13 @@ void RunAll(std::vector<std::function<void()>> all) {
 struct EmbeddedCluster::Impl {
   explicit Impl(const ClusterOptions& cluster_options)
       : options(cluster_options), random(EntropySeed()) {}
-  ~Impl() {
-    StopIo();
-    if (backup_thread.joinable()) backup_thread.join();
-  }
+  ~Impl() { StopIo(); }
 
   Status OpenStore();
-  void Backup(std::function<void(Result<json::Value>)> done);
   Status OpenAudit(apiserver::Options& server_options);
   void Collect(MetricPage& page) const;
   Status MakeApiServer();
   Status Listen();
-  Result<uint16_t> ListenAtFreePort(const net::TlsServerConfig& tls);
   void ListenToPods(uint16_t port, const net::TlsServerConfig& tls);
   Status WriteAccess();
   void RecordCycles();
@@ -97,6 +81,7 @@ struct EmbeddedCluster::Impl {
   std::unique_ptr<AuditLog> audit;
   net::Reactor core;
   net::Reactor io;
+  OnlineBackup backup{core};
   Pki pki;
   std::vector<node::NodeConfig> node_configs;
   std::unique_ptr<store::Store> store;
@@ -105,7 +90,6 @@ struct EmbeddedCluster::Impl {
   std::unique_ptr<edge::HttpFront> front;
   std::unique_ptr<net::HttpServer> http;
   std::thread io_thread;
-  std::thread backup_thread;
   std::string url;
   std::unique_ptr<controllers::Informers> informers;
   std::unique_ptr<CycleRecorder> recorder;
@@ -125,29 +109,6 @@ Status EmbeddedCluster::Impl::OpenStore() {
                          store::OpenSqliteBackend(core, options.data_dir.Database(), &clock));
   SWELL_ASSIGN_OR_RETURN(store, store::Store::Open(core, std::move(backend)));
   return Status::Ok();
-}
-
-// The state of one instant. A thread of its own writes it, so the core thread does not wait.
-void EmbeddedCluster::Impl::Backup(std::function<void(Result<json::Value>)> done) {
-  if (backup_thread.joinable()) {
-    return done(Status(Code::kTooManyRequests, "a backup is being written already"));
-  }
-  const std::string path = StrCat(options.data_dir.path, "/backup-", random.NameSuffix(8), ".db");
-  store::Store::Snapshot snapshot = store->TakeSnapshot();
-  backup_thread =
-      std::thread([this, path, done = std::move(done), snapshot = std::move(snapshot)]() mutable {
-        const Status written = store::WriteDatabase(path, snapshot);
-        json::Value answer = json::Object{
-            {"file", path}, {"version", snapshot.version}, {"objects", snapshot.entries.size()}};
-        core.Post([this, path, done = std::move(done), written, answer = std::move(answer)] {
-          backup_thread.join();
-          if (written.ok()) return done(answer);
-          if (const Status removed = RemoveTree(path); !removed.ok()) {
-            SWELL_LOG_WARNING("cluster", "backup not removed", {"error", removed.ToString()});
-          }
-          done(written.WithContext("backup"));
-        });
-      });
 }
 
 Status EmbeddedCluster::Impl::OpenAudit(apiserver::Options& server_options) {
@@ -182,7 +143,8 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
     return aside.Push(std::move(work), bytes);
   };
   server_options.backup = [this](std::function<void(Result<json::Value>)> done) {
-    Backup(std::move(done));
+    backup.Write(*store, StrCat(options.data_dir.path, "/backup-", random.NameSuffix(8), ".db"),
+                 std::move(done));
   };
   server_options.issue_certificate =
       [this](const std::string& name, const std::string& organization,
@@ -226,24 +188,16 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
   return Status::Ok();
 }
 
-Result<uint16_t> EmbeddedCluster::Impl::ListenAtFreePort(const net::TlsServerConfig& tls) {
-  const std::string host = options.listen.substr(0, options.listen.size() - 1);
-  uint64_t port = LastPort(options.data_dir);
-  for (int tries = 0; tries < kPortTries; ++tries) {
-    if (port == 0) port = kFirstPort + random.Below(kPorts);
-    auto listening = http->Listen(StrCat(host, port), tls);
-    if (listening.ok()) return listening;
-    port = 0;
-  }
-  return http->Listen(options.listen, tls);
-}
-
 Status EmbeddedCluster::Impl::Listen() {
   front = std::make_unique<edge::HttpFront>(core, *server, edge::HttpFrontConfig{});
   http = std::make_unique<net::HttpServer>(io, clock, *front, net::ServerConfig{});
   net::TlsServerConfig tls{pki.server.cert_pem, pki.server.key_pem, pki.ca.cert_pem};
+  const std::string host = options.listen.substr(0, options.listen.rfind(':') + 1);
   auto port =
-      options.listen.ends_with(":0") ? ListenAtFreePort(tls) : http->Listen(options.listen, tls);
+      options.listen.ends_with(":0")
+          ? ListenAtLastPort(options.data_dir, random,
+                             [&](uint16_t one) { return http->Listen(StrCat(host, one), tls); })
+          : http->Listen(options.listen, tls);
   if (!port.ok()) return port.status().WithContext(StrCat("listen on ", options.listen));
   url = StrCat("https://", HostOf(options.listen), ":", *port);
   ListenToPods(*port, tls);
@@ -285,45 +239,11 @@ Status EmbeddedCluster::Impl::WriteAccess() {
                              0600);
 }
 
-// Metrics of sockets and disk; server, controllers and agents add their own.
 void EmbeddedCluster::Impl::Collect(MetricPage& page) const {
   AddProcessMetrics(page, cli::Version());
-  using enum MetricType;
-  auto add = [&page](std::string_view name, MetricType type, std::string_view help, auto value) {
-    page.Add({name, type, help}, static_cast<double>(value));
-  };
-  const net::ServerStats& sockets = http->stats();
-  add("swell_http_connections", kGauge, "Open connections.", sockets.connections_open.load());
-  add("swell_http_connections_total", kCounter, "Accepted connections.",
-      sockets.connections_accepted.load());
-  add("swell_http_connections_refused_total", kCounter,
-      "Connections refused because there were too many.", sockets.connections_refused.load());
-  add("swell_http_bad_requests_total", kCounter, "Requests that are not valid HTTP.",
-      sockets.bad_requests.load());
-  add("swell_http_timeouts_total", kCounter, "Connections closed because the client was too slow.",
-      sockets.timeouts.load());
-  add("swell_http_overflows_total", kCounter,
-      "Streams closed because the client did not read them.", sockets.overflows.load());
-  const edge::HttpFrontStats& requests = front->stats();
-  add("swell_http_requests_total", kCounter, "Requests received.", requests.requests.load());
-  add("swell_http_requests_refused_total", kCounter, "Requests answered with 429.",
-      requests.refused.load());
-  add("swell_http_requests_abandoned_total", kCounter, "Requests whose client disconnected.",
-      requests.abandoned.load());
-  const MetricFamily files{
-      "swell_store_size_bytes", kGauge, "Size of the database and its log in bytes.", {"file"}};
-  for (const char* file : {"swell.db", "swell.db-wal"}) {
-    struct stat facts {};
-    if (::stat(StrCat(options.data_dir.path, "/", file).c_str(), &facts) != 0) continue;
-    page.Add(files, {file}, static_cast<double>(facts.st_size));
-  }
-  double pods = 0;
-  if (fleet) {
-    for (const node::NodeAgent* node : fleet->nodes()) {
-      pods += static_cast<double>(node->worker_count());
-    }
-  }
-  add("swell_agent_pods", kGauge, "Pods that the node agents run.", pods);
+  AddSocketMetrics(page, http->stats(), front->stats());
+  AddDatabaseMetrics(page, options.data_dir);
+  AddPodMetrics(page, fleet.get());
 }
 
 // A cluster starts even if its cycles cannot be recorded.

@@ -1,4 +1,4 @@
-#include "bin/pod_runtime.h"
+#include "ops/pod_runtime.h"
 
 #include "kube/node/simulated_runtime.h"
 
