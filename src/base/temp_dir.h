@@ -1,6 +1,7 @@
 // TempDir: a directory of a test's own that goes away with it. For tests and benchmarks only.
 // - Threads: none.
-// - Ownership: the TempDir owns everything in the directory. It ends the test if it cannot remove it.
+// - Ownership: the TempDir owns everything in the directory. It ends the test if it cannot remove
+//   the directory.
 #pragma once
 
 #include <unistd.h>
