@@ -10,6 +10,7 @@
 #include "ops/commands.h"
 #include "ops/cycle_table.h"
 #include "ops/flags.h"
+#include "sched/actions/registry.h"
 
 namespace swell {
 namespace {
@@ -26,13 +27,15 @@ struct Request {
 Status ReadActions(const std::string& text, sched::CycleOptions& options) {
   options.actions = 0;
   for (std::string_view name : Split(text, ',')) {
-    auto action = sched::ActionFromName(name);
-    if (!action) {
-      return cli::Misuse(StrCat("--actions: unknown action ", Quote(name),
-                                "; there are allocate, shrink, consolidate, reclaim, preempt, "
-                                "stale-gangs and grow"));
+    const uint32_t bit = sched::ActionBit(name);
+    if (bit == 0) {
+      std::vector<std::string> known = sched::ActionNames();
+      const std::string last = known.back();
+      known.pop_back();
+      return cli::Misuse(StrCat("--actions: unknown action ", Quote(name), "; there are ",
+                                Join(known, ", "), " and ", last));
     }
-    options.actions |= 1u << static_cast<int>(*action);
+    options.actions |= bit;
   }
   return {};
 }
@@ -49,10 +52,8 @@ void AddSimulateFlags(cli::Flags& flags, SimulateFlags& to, Request& request) {
   flags.Text("--state", &request.state, "FILE", "file with the state; -: standard input");
   flags.Text("--now", &to.now, "TIME", "time of the first cycle, RFC 3339 (default: now)");
   flags.Int("--cycles", &to.cycles, "N", "number of cycles to run (default 1)");
-  flags.Text(
-      "--actions", &to.actions, "A,B",
-      "actions to run (default all): allocate, shrink, consolidate, reclaim, preempt, stale-gangs, "
-      "grow");
+  flags.Text("--actions", &to.actions, "A,B",
+             StrCat("actions to run (default all): ", Join(sched::ActionNames(), ", ")));
   flags.Switch("--keep-terminating", &request.options.keep_terminating,
                "do not remove terminating pods between cycles");
   AddSettingsFlag(flags, to.settings);

@@ -340,7 +340,7 @@ bool StartsBeside(const std::vector<Running>& running, uint32_t gone, int nodes,
     s.Pod(StrCat("r", i), {.gpus = running[i].gpus, .on = StrCat("n", running[i].node)});
   }
   Arrive(s, job);
-  s.Cycle(CycleOptions::Only({Action::kAllocate}));
+  s.Cycle(Only({"allocate"}));
   return s.CountDecisions(Decision::Type::kBind) == job.members;
 }
 
@@ -374,7 +374,7 @@ TEST(VictimCost, IsNearTheCheapestOfAllCombinations) {
     job.group.min = job.members;
     job.pod.gpus = 1 + static_cast<int>(random.Below(4));
     Arrive(s, job);
-    s.Cycle(CycleOptions::Only({Action::kPreempt}));
+    s.Cycle(Only({"preempt"}));
     double cost = 0;
     for (const Decision& d : s.last.decisions) cost += d.lost_gpu_seconds;
     double least = -1;

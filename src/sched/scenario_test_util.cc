@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "sched/actions/registry.h"
 #include "sched/replay.h"
 #include "sched/state/state.h"
 
@@ -127,6 +128,12 @@ void Scenario::Budget(const std::string& name, const Labels& labels, int allowed
 void Scenario::RemovePod(const std::string& name) {
   pods.erase(name);
   model.RemovePod("default/" + name);
+}
+
+CycleOptions Only(std::initializer_list<std::string_view> actions) {
+  CycleOptions options{.actions = 0};
+  for (std::string_view name : actions) options.actions |= ActionBit(name);
+  return options;
 }
 
 const CycleResult& Scenario::Cycle(const CycleOptions& options) {

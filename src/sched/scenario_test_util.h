@@ -11,10 +11,12 @@
 // pods are gone and come back pending as their controllers would make them.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/strings.h"
@@ -90,6 +92,9 @@ struct PodSpec {
 // Seeds of a property test: from SWELL_SEED on, else from 1; SWELL_SEEDS of them, else `usual`.
 uint64_t FirstSeed();
 uint64_t LastSeed(uint64_t usual);
+
+// Options of a cycle that runs these actions and no others.
+CycleOptions Only(std::initializer_list<std::string_view> actions);
 
 class Scenario {
  public:

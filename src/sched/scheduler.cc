@@ -1,11 +1,13 @@
 #include "sched/scheduler.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
-#include "sched/actions/actions.h"
 #include "sched/actions/decide.h"
+#include "sched/actions/explain.h"
+#include "sched/actions/registry.h"
+#include "sched/actions/reservation.h"
+#include "sched/actions/stale_gangs.h"
 #include "sched/cycle/context.h"
 #include "sched/past_use.h"
 #include "sched/record/recorder.h"
@@ -44,62 +46,9 @@ void TellClearedNominations(Context& context) {
   std::sort(cleared.begin(), cleared.end());
 }
 
-// Notes since when groups are below their minimum; answers those it noted just now. Before promises
-// are lifted: a group that is promised the room it lacks is not below.
-std::vector<GroupId> NoteStale(Context& context) {
-  std::vector<GroupId> fresh;
-  for (GroupId id : context.state.below_minimum) {
-    GroupState& group = context.state.groups[id];
-    if (group.stale_since.unix_ns != 0) continue;
-    group.stale_since = context.now;
-    fresh.push_back(id);
-  }
-  return fresh;
-}
-
-// Reports groups that fell below their minimum in this cycle or rose above it, once for each group.
-// A change that the same cycle undid is not reported.
-void TellStale(Context& context, const std::vector<GroupId>& fresh, std::set<GroupId>& noticed) {
-  State& state = context.state;
-  std::vector<CycleResult::Stale>& stale = context.result.stale;
-  for (GroupId id : fresh) {
-    if (!state.groups[id].below && !noticed.contains(id)) state.groups[id].stale_since = {};
-  }
-  for (GroupId id : state.below_minimum) {
-    GroupState& group = state.groups[id];
-    const bool said = group.stale_since.unix_ns != 0 && group.info &&
-                      group.info->stale_since == group.stale_since;
-    if (group.stale_since.unix_ns == 0) group.stale_since = context.now;
-    if (noticed.insert(id).second && !said) {
-      stale.push_back({state.GroupName(group), group.stale_since});
-    }
-  }
-  for (auto it = noticed.begin(); it != noticed.end();) {
-    GroupState& group = state.groups[*it];
-    if (group.below) {
-      ++it;
-      continue;
-    }
-    if (group.live && group.stale_since.unix_ns != 0) {
-      group.stale_since = {};
-      stale.push_back({state.GroupName(group), {}});
-    }
-    it = noticed.erase(it);
-  }
-  std::sort(stale.begin(), stale.end(),
-            [](const auto& a, const auto& b) { return a.group < b.group; });
-}
-
 void RunActions(Context& context, const CycleOptions& options) {
-  using Step = void (*)(Context&);
-  constexpr std::pair<Action, Step> kSteps[] = {
-      {Action::kAllocate, Allocate},       {Action::kShrink, Shrink},
-      {Action::kConsolidate, Consolidate}, {Action::kReclaim, Reclaim},
-      {Action::kPreempt, Preempt},         {Action::kConsolidate, ConsolidateDeferred},
-      {Action::kStaleGangs, StaleGangs},   {Action::kGrow, Grow},
-  };
-  for (const auto& [action, step] : kSteps) {
-    if (options.Runs(action)) step(context);
+  for (const ActionStep& step : ActionSteps()) {
+    if (options.Runs(step.number)) step.action->Run(context);
   }
 }
 
@@ -109,7 +58,8 @@ Scheduler::Scheduler(Settings settings, CycleMemory memory)
     : settings_(settings), memory_(std::move(memory)) {}
 Scheduler::~Scheduler() = default;
 
-CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& options) {
+CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& asked) {
+  const CycleOptions options{.actions = asked.actions & AllActionBits()};
   CycleResult result;
   State& state = model.state();
   ++stats_.cycles;
@@ -152,7 +102,7 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   DropTakenBack(context);
   std::sort(result.moved.begin(), result.moved.end());
   TellClearedNominations(context);
-  TellStale(context, fresh, memory_.noticed_stale);
+  ReportStale(context, fresh, memory_.noticed_stale);
   ExplainWaiting(context);
   // Two claims that keep displacing each other must not keep the machine busy.
   const bool nothing_done = std::all_of(

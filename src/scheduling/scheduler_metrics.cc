@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "sched/actions/registry.h"
+
 namespace swell::controllers {
 namespace {
 
@@ -14,8 +16,6 @@ constexpr size_t kNodesMax = 5000;
 constexpr size_t kJobsMax = 1000;
 // Series that begin at zero. Projects that really give places away find room after them.
 constexpr size_t kBegunMax = CounterVec::kSeriesMax / 2;
-constexpr std::string_view kEvictionRules[] = {"shrink", "consolidate", "reclaim", "preempt",
-                                               "stale-gangs"};
 
 double Seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
 
@@ -73,7 +73,8 @@ void SchedulerMetrics::OnStart(std::string_view project, Duration waited) {
 // seen the zero before.
 void SchedulerMetrics::BeginCounters() {
   for (const sched::Model::QueueView& queue : model_.Queues()) {
-    for (std::string_view rule : kEvictionRules) {
+    for (const std::string& rule : sched::ActionNames()) {
+      if (sched::FindAction(rule)->Event().empty()) continue;  // it evicts nothing
       if (evictions_.series().size() >= kBegunMax) return;
       evictions_.At({rule, NonEmpty(queue.name)});
       lost_.At({rule, NonEmpty(queue.name)});

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
+#include "sched/actions/registry.h"
 #include "sched_inputs/sched_convert.h"
 #include "scheduling/evictions.h"
 
@@ -16,7 +17,8 @@ namespace {
 
 std::string_view EvictionReason(std::string_view rule, bool shrinks) {
   if (shrinks) return "Shrunk";
-  return rule == "reclaim" ? "Reclaimed" : "Preempted";
+  const sched::Action* action = sched::FindAction(rule);
+  return action == nullptr ? "Preempted" : action->Event();
 }
 
 bool IsPlaced(const json::Value& pod) {

@@ -5,78 +5,9 @@
 
 #include "base/strings.h"
 #include "sched/state/words.h"
-#include "sched/victims/reclaim_rules.h"
 
 namespace swell::sched {
 namespace {
-
-// What the queue held before the eviction. Victims that moved within the pool still count.
-int64_t HeldBefore(
-    const State& state, QueueId queue, int pool, int resource, const std::vector<PodId>& victims) {
-  int64_t held = state.queues[queue].pools[pool].used[resource];
-  for (PodId pod : victims) {
-    const PodState& lost = state.pods[pod];
-    const bool stays = lost.promise != kNone && lost.charge_pool == pool;
-    if (stays || lost.node == kNone || state.nodes[lost.node].pool != pool) continue;
-    QueueId own = state.groups[lost.group].queue;
-    for (int depth = 0; own != kNone && depth < kQueueDepthMax; ++depth) {
-      if (own == queue) held += lost.charge[resource];
-      own = state.queues[own].parent;
-    }
-  }
-  return held;
-}
-
-// "project b is due 4 GPUs and would hold 4; project a held 8, its fair share is 4 and its quota
-// 4".
-std::string FairnessText(const Context& context,
-                         const GroupState& winner,
-                         const GroupState& loser,
-                         const std::vector<PodId>& victims,
-                         const EvictionCause& cause) {
-  const State& state = context.state;
-  const int pool = state.pods[cause.beneficiaries.front()].charge_pool;
-  QueueAmounts need{};
-  for (PodId pod : cause.beneficiaries) {
-    for (int r = 0; r < kQueueResources; ++r) need[r] += state.pods[pod].charge[r];
-  }
-  const int r = MainResource(need);
-  const ReclaimRules rules(context, winner.queue, pool, need);
-  const QueueId theirs = rules.BelowCommon(loser.queue);
-  if (theirs == kNone) return "";
-  const QueuePool& other = state.queues[theirs].pools[pool];
-  const int64_t held = HeldBefore(state, theirs, pool, r, victims);
-  std::string text =
-      StrCat("project ", state.queues[winner.queue].name, " is due ",
-             AmountText(r, context.shares.Fair(pool, winner.queue)[r]), " and comes to ",
-             AmountText(r, state.queues[winner.queue].pools[pool].used[r]), "; project ",
-             state.queues[theirs].name, " held ", AmountText(r, held), " with a fair share of ",
-             AmountText(r, context.shares.Fair(pool, theirs)[r]));
-  if (other.quota[r] >= 0) text += StrCat(" and a quota of ", AmountText(r, other.quota[r]));
-  return text;
-}
-
-std::string RuleText(const Context& context,
-                     PodId victim,
-                     const std::vector<PodId>& victims,
-                     const EvictionCause& cause) {
-  const State& state = context.state;
-  const GroupState& winner = state.groups[cause.beneficiary];
-  const GroupState& loser = state.groups[state.pods[victim].group];
-  const bool across = winner.queue != loser.queue;
-  switch (cause.rule) {
-    case Action::kConsolidate:
-      return "free room is in pieces, and moving it makes one piece of it";
-    case Action::kReclaim:
-      return FairnessText(context, winner, loser, victims, cause);
-    case Action::kShrink:
-      return StrCat("a member beyond its minimum gives way; ",
-                    across ? FairnessText(context, winner, loser, victims, cause)
-                           : StrCat("priority ", winner.priority, " is above ", loser.priority));
-    default:
-      return StrCat("priority ", winner.priority, " is above ", loser.priority);
-  }
-}
 
 // As State::PrefetchAt, for the names of victims.
 void FetchWordsAhead(const State& state, const std::vector<PodId>& victims, size_t i) {
@@ -107,9 +38,9 @@ struct PlanWords {
 
 // "Preempted by b/x-0, which needs 2 GPUs on n1: ...".
 void TellBeneficiary(const Context& context,
+                     const Action& action,
+                     const Evictions& evictions,
                      PodId victim,
-                     const std::vector<PodId>& victims,
-                     const EvictionCause& cause,
                      PlanWords& words,
                      Decision& decision) {
   const State& state = context.state;
@@ -117,10 +48,10 @@ void TellBeneficiary(const Context& context,
   const auto comes_here =
       std::lower_bound(words.comes_to.begin(), words.comes_to.end(), std::pair(node, PodId{kNone}));
   const bool here = comes_here != words.comes_to.end() && comes_here->first == node;
-  const PodId needs = here ? comes_here->second : cause.beneficiaries.front();
+  const PodId needs = here ? comes_here->second : evictions.beneficiaries.front();
   const GroupState& loser = state.groups[state.pods[victim].group];
   auto [rule, fresh] = words.rule_of.try_emplace({loser.queue, loser.priority});
-  if (fresh) rule->second = RuleText(context, victim, victims, cause);
+  if (fresh) rule->second = action.Reason(context, evictions, victim);
   const NodeId where = here ? node : kNone;
   if (words.needs != needs || words.node != where || words.rule != &rule->second) {
     words.needs = needs;
@@ -153,7 +84,7 @@ std::shared_ptr<const std::string> AskWords(Context& context, PodId pod, NodeId 
   return words;
 }
 
-Decision& Add(Context& context, PodId id, Decision::Type type, NodeId node, Action rule) {
+Decision& Add(Context& context, const Action& action, PodId id, Decision::Type type, NodeId node) {
   const State& state = context.state;
   const PodState& pod = state.pods[id];
   Decision& decision = context.result.decisions.emplace_back();
@@ -162,7 +93,7 @@ Decision& Add(Context& context, PodId id, Decision::Type type, NodeId node, Acti
   decision.pod_uid = pod.uid;
   if (pod.group != kNone) decision.group = state.GroupName(state.groups[pod.group]);
   decision.node = state.nodes[node].info.name;
-  decision.rule = ActionName(rule);
+  decision.rule = action.Name();
   return decision;
 }
 
@@ -178,13 +109,13 @@ double LostGpuSeconds(const State& state, PodId id, WallTime now) {
 
 }  // namespace
 
-void DecideBinds(Context& context, const std::vector<PodId>& pods, Action rule) {
+void DecideBinds(Context& context, const Action& action, const std::vector<PodId>& pods) {
   State& state = context.state;
   for (PodId id : pods) {
     PodState& pod = state.pods[id];
     pod.assumed = true;
     context.bound.Add(id, pod.group, context.result.decisions.size());
-    Decision& decision = Add(context, id, Decision::Type::kBind, pod.node, rule);
+    Decision& decision = Add(context, action, id, Decision::Type::kBind, pod.node);
     decision.gpu_devices = pod.devices.ToVector();
     decision.words = AskWords(context, id, pod.node);
     if (!state.ShapeOf(id).UsesGpu()) continue;
@@ -195,33 +126,34 @@ void DecideBinds(Context& context, const std::vector<PodId>& pods, Action rule) 
   context.binds += static_cast<int32_t>(pods.size());
 }
 
-void DecideNominations(Context& context, const std::vector<PodId>& pods, Action rule) {
+void DecideNominations(Context& context, const Action& action, const std::vector<PodId>& pods) {
   State& state = context.state;
   for (PodId id : pods) {
     const PodState& pod = state.pods[id];
     if (pod.hint == pod.promise) continue;  // it is nominated there already
-    Decision& decision = Add(context, id, Decision::Type::kNominate, pod.promise, rule);
+    Decision& decision = Add(context, action, id, Decision::Type::kNominate, pod.promise);
     decision.gpu_devices = pod.promise_devices.ToVector();
     decision.words = AskWords(context, id, pod.promise);
     state.SetHint(id, pod.promise);
   }
 }
 
-void DecideEvictions(Context& context,
-                     const std::vector<PodId>& victims,
-                     const EvictionCause& cause) {
+void DecideEvictions(Context& context, const Action& action, const Evictions& evictions) {
+  const std::vector<PodId>& victims = evictions.victims;
   State& state = context.state;
   PlanWords words;
   LargeVector<Decision>& decisions = context.result.decisions;
-  const size_t wanted = decisions.size() + victims.size() + cause.beneficiaries.size();
+  const size_t wanted = decisions.size() + victims.size() + evictions.beneficiaries.size();
   if (wanted > decisions.capacity()) decisions.reserve(std::max(wanted, 2 * decisions.capacity()));
   std::shared_ptr<const std::string> nobodys;
-  if (cause.beneficiary == kNone) {
-    nobodys = std::make_shared<const std::string>(StrCat("Preempted: ", cause.why));
+  if (evictions.beneficiary == kNone) {
+    nobodys = std::make_shared<const std::string>(
+        StrCat("Preempted: ", action.Reason(context, evictions, victims.front())));
   } else {
-    words.beneficiary_group = state.GroupName(state.groups[cause.beneficiary]);
+    words.beneficiary_group = state.GroupName(state.groups[evictions.beneficiary]);
   }
-  for (PodId pod : cause.beneficiaries) words.comes_to.emplace_back(state.pods[pod].promise, pod);
+  for (PodId pod : evictions.beneficiaries)
+    words.comes_to.emplace_back(state.pods[pod].promise, pod);
   std::stable_sort(words.comes_to.begin(), words.comes_to.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   for (size_t i = 0; i < victims.size(); ++i) {
@@ -240,13 +172,13 @@ void DecideEvictions(Context& context,
     pod.assumed = true;
     context.disruptions.Spend(id);
     DisruptionLedger::MarkStopped(state, id);
-    Decision& decision = Add(context, id, Decision::Type::kEvict, pod.node, cause.rule);
+    Decision& decision = Add(context, action, id, Decision::Type::kEvict, pod.node);
     decision.gpu_devices = pod.devices.ToVector();
     decision.lost_gpu_seconds = LostGpuSeconds(state, id, context.now);
-    if (cause.beneficiary == kNone) {
+    if (evictions.beneficiary == kNone) {
       decision.words = nobodys;
     } else {
-      TellBeneficiary(context, id, victims, cause, words, decision);
+      TellBeneficiary(context, action, evictions, id, words, decision);
     }
   }
 }

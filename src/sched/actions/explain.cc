@@ -1,12 +1,13 @@
 // Explains waiting groups: why they wait, with numbers, and the smallest change that would start
 // them.
+#include "sched/actions/explain.h"
+
 #include <array>
 #include <functional>
 #include <tuple>
 
 #include "base/random.h"
 #include "base/strings.h"
-#include "sched/actions/actions.h"
 #include "sched/placement/gang.h"
 #include "sched/placement/topology.h"
 #include "sched/state/words.h"

@@ -194,7 +194,7 @@ TEST(Preempt, PreemptAloneAlsoTakesSurplusFirst) {
     s.Pod(StrCat("elastic-", i), {.group = "elastic", .gpus = 1, .on = "n0", .devices = {i}});
   }
   s.Pod("high", {.gpus = 1, .priority = 80});
-  s.Cycle(CycleOptions::Only({Action::kPreempt}));
+  s.Cycle(Only({"preempt"}));
   EXPECT_EQ(s.Log(), "evict elastic-2 n0 [2] preempt\nnominate high n0 [2] preempt\n");
 }
 

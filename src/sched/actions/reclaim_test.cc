@@ -102,7 +102,7 @@ TEST(Reclaim, NotBeyondTheFairShare) {
   s.Pods("theirs", 4, {.group = "theirs", .gpus = 1, .on = "n0"});
   s.Group("more", {.priority = 90, .queue = "b"});
   s.Pod("more-0", {.group = "more", .gpus = 1});
-  s.Cycle(CycleOptions::Only({Action::kReclaim}));
+  s.Cycle(Only({"reclaim"}));
   EXPECT_EQ(s.Log(), "");
 }
 

@@ -7,12 +7,13 @@
 //
 // The choice is made anew in every cycle from what the cluster shows: held nodes only drain, so
 // they stay the nearest ones.
+#include "sched/actions/reservation.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
 
-#include "sched/actions/actions.h"
 #include "sched/placement/gang.h"
 #include "sched/queues/queue_order.h"
 #include "sched/state/statement.h"

@@ -1,26 +1,9 @@
 #include "sched/cycle/cycle.h"
 
-#include <array>
-
 #include "base/strings.h"
 #include "sched/state/words.h"
 
 namespace swell::sched {
-namespace {
-
-constexpr std::array<std::string_view, kActionCount> kActionNames = {
-    "allocate", "shrink", "consolidate", "reclaim", "preempt", "stale-gangs", "grow"};
-
-}  // namespace
-
-std::string_view ActionName(Action action) { return kActionNames[static_cast<size_t>(action)]; }
-
-std::optional<Action> ActionFromName(std::string_view name) {
-  for (size_t i = 0; i < kActionNames.size(); ++i) {
-    if (kActionNames[i] == name) return static_cast<Action>(i);
-  }
-  return std::nullopt;
-}
 
 std::string_view DecisionTypeName(Decision::Type type) {
   switch (type) {
@@ -32,13 +15,6 @@ std::string_view DecisionTypeName(Decision::Type type) {
       return "evict";
   }
   return "";
-}
-
-CycleOptions CycleOptions::Only(std::initializer_list<Action> list) {
-  CycleOptions options;
-  options.actions = 0;
-  for (Action action : list) options.actions |= 1u << static_cast<int>(action);
-  return options;
 }
 
 std::string Decision::Reason() const {

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,12 +17,6 @@
 #include "base/huge_pages.h"
 
 namespace swell::sched {
-
-enum class Action { kAllocate, kShrink, kConsolidate, kReclaim, kPreempt, kStaleGangs, kGrow };
-inline constexpr int kActionCount = 7;
-// "allocate", "shrink", "consolidate", "reclaim", "preempt", "stale-gangs", "grow".
-std::string_view ActionName(Action action);
-std::optional<Action> ActionFromName(std::string_view name);
 
 struct Settings {
   Duration stale_grace = std::chrono::seconds(60);
@@ -41,10 +34,9 @@ struct Settings {
 };
 
 struct CycleOptions {
-  // Which actions run, by Action; their order is always the design's.
-  uint32_t actions = (1u << kActionCount) - 1;
-  bool Runs(Action action) const { return (actions >> static_cast<int>(action)) & 1u; }
-  static CycleOptions Only(std::initializer_list<Action> list);
+  // Which actions run: one bit each, by ActionStep::number. Their order is always the registry's.
+  uint32_t actions = UINT32_MAX;
+  bool Runs(int number) const { return (actions >> number) & 1u; }
 };
 
 struct Decision {
@@ -55,7 +47,7 @@ struct Decision {
   std::string group;             // of the pod; empty for a pod without a group
   std::string node;              // where the pod goes, or was
   std::vector<int> gpu_devices;  // indices on `node`; empty for pods without GPUs
-  std::string rule;              // ActionName()
+  std::string rule;              // Action::Name()
   double lost_gpu_seconds = 0;   // evictions: work since the last checkpoint
 
   // A sentence for people; starts with "Preempted" for evictions. It is put together when it is

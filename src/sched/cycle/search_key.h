@@ -5,17 +5,17 @@
 
 #include <compare>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
-#include "sched/cycle/cycle.h"
 #include "sched/state/shape.h"
 
 namespace swell::sched {
 
 // Searches that agree in this share what they know of the nodes' victims.
 struct SearcherKey {
-  Action action = Action::kPreempt;  // what the cycle does
-  Action rule = Action::kPreempt;    // by whose rules victims are chosen
+  std::string_view action;     // Action::Name()
+  bool across_queues = false;  // victims are other queues' work, by the rules of fairness
   int32_t pool = kNone;
   QueueId queue = kNone;  // kNone: of any
   int32_t priority = 0;   // where it decides who may be a victim

@@ -114,7 +114,7 @@ TEST(PastUse, CountsAndOutlivesTheProcess) {
       s.Group(StrCat("all-", name), {.queue = name});
       s.Pods(StrCat("all-", name), 8, {.group = StrCat("all-", name), .gpus = 1});
     }
-    s.Cycle(CycleOptions::Only({}));
+    s.Cycle(Only({}));
   };
   Scenario first(settings);
   prepare(first);

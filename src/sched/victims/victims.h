@@ -27,7 +27,6 @@ struct Losses {
 void AddLoss(Losses& losses, QueueId queue, const QueueAmounts& amounts, int sign = 1);
 
 struct VictimPolicy {
-  Action rule = Action::kPreempt;
   int pool = kNone;  // victims and places are of this pool; kNone: of any
   // Only members beyond the minimum: nobody is stopped.
   bool surplus_only = false;

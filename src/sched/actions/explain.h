@@ -1,0 +1,12 @@
+// The reasons of groups that wait.
+// - Threads: none; the scheduler's thread.
+#pragma once
+
+#include "sched/cycle/context.h"
+
+namespace swell::sched {
+
+// Tells, at the end of a cycle, why each waiting group waits, where the reason changed.
+void ExplainWaiting(Context& context);
+
+}  // namespace swell::sched

@@ -1,0 +1,191 @@
+#include "sched/actions/make_room.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "sched/actions/decide.h"
+#include "sched/placement/gang.h"
+#include "sched/placement/topology.h"
+#include "sched/state/statement.h"
+
+namespace swell::sched {
+namespace {
+
+SearchKey KeyOf(const State& state, const SearcherKey& searcher, const WaitingJob& job) {
+  const GroupState& group = state.groups[job.group];
+  SearchKey key{.searcher = searcher,
+                .preemptible = group.preemptible,
+                .group = HasTopology(group) || job.surplus ? job.group : kNone};
+  for (PodId pod : job.pods) {
+    key.shapes.push_back(state.pods[pod].shape);
+    // Others' inter-pod terms tell pods of one shape apart by their labels.
+    if (!state.terms.empty()) key.labels.push_back(state.pods[pod].labels);
+  }
+  return key;
+}
+
+// What is free, on all nodes of the pool together.
+const FreeRoom& FreeInPieces(Context& context, int pool) {
+  const State& state = context.state;
+  FreeRoom& room = context.free_rooms[pool];
+  if (room.as_of == state.touched.size() + 1) return room;
+  room = {.as_of = state.touched.size() + 1};
+  for (NodeId id : state.index.by_rank) {
+    const NodeState& node = state.nodes[id];
+    if (pool != kNone && node.pool != pool) continue;
+    for (int r = 0; r < kGpu; ++r) {
+      room.core[r] += node.allocatable[r] - node.used[r] + node.releasing[r] - node.promised[r];
+    }
+  }
+  return room;
+}
+
+// Whether what is free in pieces adds up to what the job needs.
+bool EnoughInPieces(Context& context, const WaitingJob& job, int pool) {
+  CoreAmounts asked{};
+  int64_t gpu_ppm = 0;
+  for (PodId pod : job.pods) {
+    const Shape& shape = context.state.ShapeOf(pod);
+    for (int r = 0; r < kGpu; ++r) asked[r] += shape.core[r];
+    gpu_ppm += shape.core[kGpu] * kPpm + shape.share_ppm * shape.share_devices;
+  }
+  if (gpu_ppm > context.state.FreeGpuPpm(pool)) return false;
+  const CoreAmounts& free = FreeInPieces(context, pool).core;
+  return std::equal(asked.begin(), asked.end(), free.begin(), std::less_equal<>());
+}
+
+// The jobs that wait, each with what it lacks: its minimum, else one more member.
+class Waiters {
+ public:
+  // Only those that `may` be helped by the action at all.
+  Waiters(Context& context, const std::function<bool(GroupId)>& may)
+      : context_(context), turns_(context.state, context.shares, context.promised_first) {
+    for (GroupId id : context.order) {
+      if (context.state.startable[id] > 0 && may(id)) Push(id);
+    }
+  }
+  bool Empty() const { return turns_.Empty(); }
+  WaitingJob Pop() { return turns_.Pop(); }
+  // It got what it lacked and may lack more; others lost some.
+  void Again(GroupId id) {
+    turns_.Reorder();
+    Push(id);
+  }
+
+ private:
+  void Push(GroupId id) {
+    State& state = context_.state;
+    if (!Schedulable(state, state.groups[id])) return;
+    Needed needed = NeededPods(state, id);
+    const bool surplus = needed.met;
+    if (surplus) {
+      needed.pods = ElasticPods(state, id);
+      if (needed.pods.size() > 1) needed.pods.resize(1);
+    }
+    if (needed.pods.empty() || !MayPreempt(state, id, needed.pods)) return;
+    const QueueAmounts need = NeedOf(state, needed.pods);
+    turns_.Push({id, std::move(needed.pods), need, surplus});
+  }
+
+  Context& context_;
+  QueueOrder turns_;
+};
+
+}  // namespace
+
+SearchOutcome TryEvictFor(Context& context,
+                          const Action& action,
+                          const WaitingJob& job,
+                          const VictimSearchRequest& request,
+                          bool told) {
+  State& state = context.state;
+  SearcherKey searcher = request.searcher;
+  searcher.action = action.Name();
+  const SearchKey key = KeyOf(state, searcher, job);
+  auto failed = context.failed_searches.find(key);
+  if (failed != context.failed_searches.end()) {
+    ++context.stats.groups_skipped;
+    if (told) context.search_said[job.group] = failed->second;
+    return SearchOutcome::kNothing;
+  }
+  if (request.policy.must_move && !EnoughInPieces(context, job, request.policy.pool)) {
+    context.failed_searches[key] = "";
+    return SearchOutcome::kNothing;
+  }
+  if (context.budget <= 0) {
+    context.result.more = true;
+    return SearchOutcome::kOutOfBudget;
+  }
+  const bool whole_budget = context.budget == context.settings.search_budget;
+  Statement trial(state);
+  VictimPlan plan = FindVictims(context, trial, job.group, job.pods, searcher, request.policy);
+  if (plan.outcome != VictimPlan::Outcome::kPlan) {
+    const bool spent = plan.outcome == VictimPlan::Outcome::kBudgetSpent;
+    if (spent) context.result.more = true;
+    // Cut short after others had their part of the budget, it deserves a try with all of it.
+    if (!spent || whole_budget) context.failed_searches[key] = plan.because;
+    if (told) context.search_said[job.group] = plan.because;
+    return SearchOutcome::kNothing;
+  }
+  if (request.contested) return SearchOutcome::kDeferred;
+  trial.Commit();
+  const Evictions evictions{
+      .victims = std::move(plan.victims), .beneficiary = job.group, .beneficiaries = job.pods};
+  DecideEvictions(context, action, evictions);
+  DecideNominations(context, action, job.pods);
+  std::vector<PodId> moved;
+  for (PodId pod : evictions.victims) {
+    if (state.pods[pod].promise != kNone) moved.push_back(pod);
+  }
+  DecideNominations(context, action, moved);
+  if (request.policy.must_move) {
+    std::set<GroupId> groups{job.group};
+    for (PodId pod : moved) groups.insert(state.pods[pod].group);
+    for (GroupId group : groups) {
+      state.groups[group].moved_at = context.now;
+      context.result.moved.push_back(state.groups[group].key);
+    }
+  }
+  context.failed_searches.clear();  // what was freed beside the place may help others
+  context.search_said.erase(job.group);
+  return SearchOutcome::kStarted;
+}
+
+void ForWaiters(Context& context,
+                const std::function<bool(GroupId)>& may,
+                const std::function<SearchOutcome(const WaitingJob&)>& attempt) {
+  Waiters waiters(context, may);
+  while (!waiters.Empty()) {
+    const WaitingJob job = waiters.Pop();
+    const SearchOutcome found = attempt(job);
+    if (found == SearchOutcome::kOutOfBudget) return;
+    if (found == SearchOutcome::kStarted) waiters.Again(job.group);
+  }
+}
+
+Duration MinRuntime(const State& state,
+                    QueueId queue,
+                    std::optional<Duration> QueueInfo::*setting) {
+  for (int depth = 0; queue != kNone && depth < kQueueDepthMax; ++depth) {
+    const QueueInfo& info = state.queues[queue].info;
+    if (info.*setting) return *(info.*setting);
+    queue = state.queues[queue].parent;
+  }
+  return Duration::zero();
+}
+
+bool AnyBelow(const State& state, const GroupState& group) {
+  const auto& holders = state.queues[group.queue].holders_by_priority;
+  return !holders.empty() && holders.begin()->first < group.priority;
+}
+
+std::vector<QueueId> AllQueues(const State& state, QueueId but) {
+  std::vector<QueueId> queues;
+  for (size_t id = 0; id < state.queues.size(); ++id) {
+    if (static_cast<QueueId>(id) != but) queues.push_back(static_cast<QueueId>(id));
+  }
+  return queues;
+}
+
+}  // namespace swell::sched

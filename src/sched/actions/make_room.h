@@ -1,0 +1,45 @@
+// What the actions that stop or move other work share: the jobs that wait, and a victim search for
+// each.
+// - Threads: none; the scheduler's thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "sched/cycle/action.h"
+#include "sched/cycle/context.h"
+#include "sched/queues/queue_order.h"
+#include "sched/victims/victims.h"
+
+namespace swell::sched {
+
+struct VictimSearchRequest {
+  SearcherKey searcher;    // but its action
+  bool contested = false;  // the place that is found may be another's yet: see consolidate.cc
+  VictimPolicy policy;
+};
+
+enum class SearchOutcome { kStarted, kDeferred, kNothing, kOutOfBudget };
+
+// Searches victims for the job. When there are some, evicts them for the action and promises the
+// job their room. `told`: why a search found nothing becomes part of the job's waiting reason.
+SearchOutcome TryEvictFor(Context& context,
+                          const Action& action,
+                          const WaitingJob& job,
+                          const VictimSearchRequest& request,
+                          bool told);
+
+// Calls `attempt` for the waiting jobs that `may` be helped, each with what it lacks: its minimum,
+// else one more member. A job that started comes again, until the search budget is spent.
+void ForWaiters(Context& context,
+                const std::function<bool(GroupId)>& may,
+                const std::function<SearchOutcome(const WaitingJob&)>& attempt);
+
+// The setting of the nearest queue, from this one up, that has one.
+Duration MinRuntime(const State& state, QueueId queue, std::optional<Duration> QueueInfo::*setting);
+// Whether anything in the group's queue has a lower priority and may be stopped.
+bool AnyBelow(const State& state, const GroupState& group);
+std::vector<QueueId> AllQueues(const State& state, QueueId but);
+
+}  // namespace swell::sched

@@ -1,0 +1,137 @@
+#include "sched/actions/place.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "sched/actions/decide.h"
+#include "sched/placement/gang.h"
+#include "sched/placement/topology.h"
+#include "sched/queues/queue_order.h"
+#include "sched/state/statement.h"
+
+namespace swell::sched {
+namespace {
+
+PlacementKey KeyOf(
+    const State& state, GroupId group, const std::vector<PodId>& pods, Tense tense, int pool) {
+  // Topology makes groups unlike each other; they share nothing.
+  PlacementKey key{.tense = static_cast<int32_t>(tense),
+                   .pool = pool,
+                   .group = HasTopology(state.groups[group]) ? group : kNone};
+  key.shapes.reserve(pods.size());
+  for (PodId pod : pods) key.shapes.push_back(state.pods[pod].shape);
+  return key;
+}
+
+// Inter-pod terms set pods of one shape apart: what failed for one may work for the next.
+bool Alike(const State& state, const std::vector<PodId>& pods) {
+  return std::all_of(pods.begin(), pods.end(), [&](PodId pod) {
+    const Shape& shape = state.ShapeOf(pod);
+    return !shape.DependsOnPods() && shape.anti_affinity.empty() &&
+           state.terms.labels(state.pods[pod].labels).matching.empty();
+  });
+}
+
+uint64_t& FullEpoch(State& state, PodId pod, Tense tense) {
+  Shape& shape = state.shapes[state.pods[pod].shape];
+  return tense == Tense::kNow ? shape.full_now_epoch : shape.full_future_epoch;
+}
+
+struct Attempt {
+  Tense tense = Tense::kNow;
+  int pool = kNone;
+};
+
+// Tries all pods in one tense and pool, unless nothing changed since the same was tried in vain.
+bool TryPlace(Context& context,
+              const Action& action,
+              GroupId group,
+              const std::vector<PodId>& pods,
+              const Attempt& attempt) {
+  State& state = context.state;
+  // Held nodes are open to some and not to others.
+  const bool memo = state.held_nodes.empty() && Alike(state, pods);
+  const bool whole_cluster = attempt.pool == kNone;
+  if (memo && FullEpoch(state, pods[0], attempt.tense) == state.room_epoch) {
+    ++context.stats.groups_skipped;
+    return false;
+  }
+  std::optional<PlacementKey> key;
+  if (memo && (pods.size() > 1 || !whole_cluster)) {
+    key = KeyOf(state, group, pods, attempt.tense, attempt.pool);
+    auto known = context.failed.find(*key);
+    if (known != context.failed.end() && known->second == state.room_epoch) {
+      ++context.stats.groups_skipped;
+      return false;
+    }
+  }
+  ++context.stats.groups_tried;
+  Statement trial(state);
+  if (PlaceAll(trial, state, group, pods, attempt.tense, state.FilterOf(attempt.pool))) {
+    trial.Commit();
+    if (attempt.tense == Tense::kNow) {
+      DecideBinds(context, action, pods);
+    } else {
+      DecideNominations(context, action, pods);
+    }
+    return true;
+  }
+  if (!memo) return false;
+  // One pod that fits nowhere speaks for its whole shape.
+  const bool alone = pods.size() == 1 && !HasTopology(state.groups[group]) && whole_cluster;
+  if (alone) {
+    FullEpoch(state, pods[0], attempt.tense) = state.room_epoch;
+  } else if (key) {
+    context.failed[*key] = state.room_epoch;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool TryPlaceNowOrLater(Context& context,
+                        const Action& action,
+                        GroupId id,
+                        const std::vector<PodId>& pods) {
+  State& state = context.state;
+  const std::vector<int> pools = state.PoolsFor(id);
+  for (Tense tense : {Tense::kNow, Tense::kFuture}) {
+    if (tense == Tense::kFuture && state.releasing_pods == 0) break;
+    for (int pool : pools) {
+      if (!FitsQueues(state, state.groups[id], pods, pool, tense)) continue;
+      if (TryPlace(context, action, id, pods, {tense, pool})) return true;
+    }
+  }
+  return false;
+}
+
+void PlaceElastic(Context& context, const Action& action) {
+  State& state = context.state;
+  QueueOrder turns(state, context.shares, context.promised_first);
+  std::map<GroupId, std::vector<PodId>> waiting;  // what comes after the first, in reverse
+  auto push = [&](GroupId id, std::vector<PodId>& rest) {
+    const std::vector<PodId> one{rest.back()};
+    rest.pop_back();
+    turns.Push({id, one, NeedOf(state, one), true});
+  };
+  for (GroupId id : context.order) {
+    if (state.startable[id] == 0 || !Schedulable(state, state.groups[id])) continue;
+    std::vector<PodId> pods = ElasticPods(state, id);
+    if (pods.empty()) continue;
+    std::reverse(pods.begin(), pods.end());
+    push(id, waiting[id] = std::move(pods));
+  }
+  while (!turns.Empty()) {
+    if (context.Full()) {
+      context.result.more = true;
+      return;
+    }
+    const WaitingJob job = turns.Pop();
+    TryPlaceNowOrLater(context, action, job.group, job.pods);
+    std::vector<PodId>& rest = waiting[job.group];
+    if (!rest.empty()) push(job.group, rest);
+  }
+}
+
+}  // namespace swell::sched

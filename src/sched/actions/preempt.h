@@ -1,0 +1,20 @@
+// Victims of lower priority in the job's own queue: what preempt and shrink share.
+// - Threads: none; the scheduler's thread.
+#pragma once
+
+#include <string>
+
+#include "sched/actions/make_room.h"
+
+namespace swell::sched {
+
+// `surplus_only`: takes only members beyond their gangs' minimum.
+SearchOutcome PreemptFor(Context& context,
+                         const Action& action,
+                         const WaitingJob& job,
+                         bool surplus_only);
+
+// "priority 100 is above 50".
+std::string PriorityReason(const Context& context, const Evictions& evictions, PodId victim);
+
+}  // namespace swell::sched

@@ -1,0 +1,118 @@
+// reclaim: a queue within its fair share takes from queues over theirs. The priority of a job does
+// not matter.
+#include "sched/actions/reclaim.h"
+
+#include "base/strings.h"
+#include "sched/actions/registry.h"
+#include "sched/queues/queue_order.h"
+#include "sched/state/words.h"
+#include "sched/victims/reclaim_rules.h"
+
+namespace swell::sched {
+namespace {
+
+class Reclaim final : public Action {
+ public:
+  std::string_view Name() const override { return "reclaim"; }
+  std::string_view Event() const override { return "Reclaimed"; }
+  std::string Reason(const Context& context,
+                     const Evictions& evictions,
+                     PodId victim) const override {
+    return FairnessReason(context, evictions, victim);
+  }
+  void Run(Context& context) const override {
+    if (context.state.known_queues < 2) return;
+    ForWaiters(
+        context, [&](GroupId id) { return !context.deferred.contains(id); },
+        [&](const WaitingJob& job) { return ReclaimFor(context, *this, job, false); });
+  }
+};
+
+// What the queue held before the eviction. Victims that moved within the pool still count.
+int64_t HeldBefore(
+    const State& state, QueueId queue, int pool, int resource, const std::vector<PodId>& victims) {
+  int64_t held = state.queues[queue].pools[pool].used[resource];
+  for (PodId pod : victims) {
+    const PodState& lost = state.pods[pod];
+    const bool stays = lost.promise != kNone && lost.charge_pool == pool;
+    if (stays || lost.node == kNone || state.nodes[lost.node].pool != pool) continue;
+    QueueId own = state.groups[lost.group].queue;
+    for (int depth = 0; own != kNone && depth < kQueueDepthMax; ++depth) {
+      if (own == queue) held += lost.charge[resource];
+      own = state.queues[own].parent;
+    }
+  }
+  return held;
+}
+
+}  // namespace
+
+SearchOutcome ReclaimFor(Context& context,
+                         const Action& action,
+                         const WaitingJob& job,
+                         bool surplus_only) {
+  State& state = context.state;
+  if (state.known_queues < 2) return SearchOutcome::kNothing;
+  const GroupState& group = state.groups[job.group];
+  const int pool = state.PoolOf(job.group);
+  if (!FitsQuotas(state, group, job.pods, pool)) return SearchOutcome::kNothing;
+  const ReclaimRules rules(context, group.queue, pool, job.need);
+  if (!rules.MayReclaim()) return SearchOutcome::kNothing;
+  VictimSearchRequest request{
+      .searcher = {.across_queues = true, .pool = pool, .queue = group.queue}};
+  request.policy.pool = state.live_pools.size() == 1 ? kNone : pool;
+  request.policy.surplus_only = surplus_only;
+  request.policy.from = AllQueues(state, group.queue);
+  request.policy.eligible = [](const GroupState& it) { return it.preemptible; };
+  request.policy.min_runtime = [&](const GroupState& it) {
+    return MinRuntime(state, rules.BelowCommon(it.queue), &QueueInfo::reclaim_min_runtime);
+  };
+  // Nobody loses who only moves: fairness does not come into it.
+  if (!surplus_only && rules.MayMoveOthers()) {
+    VictimSearchRequest moving = request;
+    moving.searcher.moves_only = true;
+    moving.policy.must_move = true;
+    const SearchOutcome found = TryEvictFor(context, action, job, moving, false);
+    if (found != SearchOutcome::kNothing) return found;
+  }
+  request.policy.from = rules.MayLose();
+  request.policy.allows = [&rules](QueueId victim, const Losses& losses, const QueueAmounts& more) {
+    return rules.Allows(victim, losses, more);
+  };
+  request.policy.protects = [&rules](QueueId victim, const QueueAmounts& charge) {
+    return rules.WithinItsQuota(victim, charge);
+  };
+  return TryEvictFor(context, action, job, request, !surplus_only);
+}
+
+std::string FairnessReason(const Context& context, const Evictions& evictions, PodId victim) {
+  const State& state = context.state;
+  const GroupState& winner = state.groups[evictions.beneficiary];
+  const GroupState& loser = state.groups[state.pods[victim].group];
+  const int pool = state.pods[evictions.beneficiaries.front()].charge_pool;
+  QueueAmounts need{};
+  for (PodId pod : evictions.beneficiaries) {
+    for (int r = 0; r < kQueueResources; ++r) need[r] += state.pods[pod].charge[r];
+  }
+  const int r = MainResource(need);
+  const ReclaimRules rules(context, winner.queue, pool, need);
+  const QueueId theirs = rules.BelowCommon(loser.queue);
+  if (theirs == kNone) return "";
+  const QueuePool& other = state.queues[theirs].pools[pool];
+  const int64_t held = HeldBefore(state, theirs, pool, r, evictions.victims);
+  std::string text =
+      StrCat("project ", state.queues[winner.queue].name, " is due ",
+             AmountText(r, context.shares.Fair(pool, winner.queue)[r]), " and comes to ",
+             AmountText(r, state.queues[winner.queue].pools[pool].used[r]), "; project ",
+             state.queues[theirs].name, " held ", AmountText(r, held), " with a fair share of ",
+             AmountText(r, context.shares.Fair(pool, theirs)[r]));
+  if (other.quota[r] >= 0) text += StrCat(" and a quota of ", AmountText(r, other.quota[r]));
+  return text;
+}
+
+const Action& ReclaimAction() {
+  static const Reclaim action;
+  return action;
+}
+
+}  // namespace swell::sched
