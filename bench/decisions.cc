@@ -111,8 +111,7 @@ class Bench {
 
   Pace Schedule(int pods) {
     controllers::Informers informers(core_, server_, kSystem, random_.Next());
-    const controllers::Context context{core_,   clock_,    random_, server_,
-                                       kSystem, informers, nullptr, server_};
+    const controllers::Context context{core_, clock_, random_, server_, kSystem, informers};
     controllers::CapacityGuard guard(context);
     guard_ = &guard;
     controllers::SchedulerLoop loop(context);

@@ -322,7 +322,7 @@ void EmbeddedCluster::Impl::StartComponents() {
     };
   }
   manager = std::make_unique<controllers::Manager>(
-      controllers::Context{core, clock, random, server, kSystem, *informers, &metrics, server},
+      controllers::Context{core, clock, random, server, kSystem, *informers, &metrics},
       manager_options);
   manager->Start();
   names = runtime->MakeNames(server, kSystem);

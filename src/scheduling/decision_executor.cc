@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/rest/binder.h"
 #include "sched_inputs/sched_convert.h"
 
 namespace swell::controllers {
@@ -158,7 +159,7 @@ double DecisionExecutor::ShareOf(const sched::Decision& decision,
 }
 
 void DecisionExecutor::SendBinding(const sched::Decision& decision, const json::SharedValue& pod) {
-  if (context_.binder) {
+  if (context_.server->capabilities().binder != nullptr) {
     to_bind_.emplace_back(decision, pod);
     return;
   }
@@ -193,7 +194,8 @@ void DecisionExecutor::SendBatch() {
     if (batch->answers.size() > 1) return;
     context_.executor.Post(scope_.Wrap([this, number] { OnBatchAnswers(number); }));
   };
-  batch->call = context_.binder->Bind(context_.user, std::move(bindings), bound);
+  batch->call =
+      context_.server->capabilities().binder->Bind(context_.user, std::move(bindings), bound);
   if (to_bind_.empty()) return;
   batch_posted_ = true;
   context_.executor.Post(scope_.Wrap([this] {

@@ -44,7 +44,7 @@ struct SimCluster::Everything {
         server(cluster.server_->handler),
         informers(cluster.executor_, server, kSystem, random.Next()),
         manager(controllers::Context{cluster.executor_, cluster.executor_, random, server, kSystem,
-                                     informers, nullptr, server},
+                                     informers},
                 {.scheme = &server->scheme()}),
         fleet(node::AgentPlugs{cluster.executor_, cluster.executor_, server, cluster.runtime(),
                                nullptr, random.Next()},

@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "json/yaml.h"
-#include "kube/api/rest/turn_sink.h"
+#include "kube/api/rest/sink_capabilities.h"
 #include "kube/apiserver/print/table.h"
 #include "kube/apiserver/request/request.h"
 #include "kube/apiserver/test_server.h"
@@ -307,6 +307,7 @@ TEST_F(ApiTest, EveryListHasATable) {
 // A caller among others: what is left of its answer waits for its turn.
 class TurnTaker final : public api::RestSink, public api::TurnSink {
  public:
+  api::SinkCapabilities capabilities() override { return {.turns = this}; }
   void OnResponse(api::RestResponse response) override { text = response.BodyString(); }
   void OnStreamStart(int /*status*/, std::string /*content_type*/) override {}
   bool OnChunk(const api::Chunk& /*chunk*/) override { return false; }

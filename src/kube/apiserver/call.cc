@@ -24,10 +24,10 @@ void Call::AddWarningHeaders(api::RestResponse& response) const {
 }
 
 bool Call::Begin(api::RestResponse head) {
-  if (!sink_ || paced_ == nullptr) return false;
+  if (!sink_ || can_.paced == nullptr) return false;
   begun_ = true;
   AddWarningHeaders(head);
-  paced_->OnLongResponse(std::move(head));
+  can_.paced->OnLongResponse(std::move(head));
   return true;
 }
 
@@ -42,7 +42,7 @@ void Call::RespondObjects(api::ObjectList list) {
   if (!sink_) return;
   if (observer) observer->Answered(*this, 200, {});
   const auto sink = Close();
-  objects_->OnObjects(std::move(list));
+  can_.objects->OnObjects(std::move(list));
 }
 
 void Call::Fail(const Status& status) {
@@ -74,7 +74,7 @@ bool Call::Send(const api::Chunk& chunk) {
 
 bool Call::SendObject(std::string_view type, const json::SharedValue& object) {
   const auto sink = sink_;
-  return sink && objects_->OnObject(type, object) && sink_;
+  return sink && can_.objects->OnObject(type, object) && sink_;
 }
 
 void Call::EndStream(const Status& why) {
@@ -94,16 +94,16 @@ api::DuplexPtr Call::Upgrade(api::HeaderList headers) {
 }
 
 bool Call::InTurn(std::function<void()> rest) {
-  if (!sink_ || turns_ == nullptr) return false;
-  turns_->InTurn([self = shared_from_this(), rest = std::move(rest)] {
+  if (!sink_ || can_.turns == nullptr) return false;
+  can_.turns->InTurn([self = shared_from_this(), rest = std::move(rest)] {
     if (!self->finished()) rest();
   });
   return true;
 }
 
 bool Call::WhenRoom(std::function<void()> rest) {
-  if (!sink_ || paced_ == nullptr) return false;
-  paced_->WhenRoom([weak = weak_from_this(), rest = std::move(rest)] {
+  if (!sink_ || can_.paced == nullptr) return false;
+  can_.paced->WhenRoom([weak = weak_from_this(), rest = std::move(rest)] {
     const auto self = weak.lock();
     if (self && !self->finished()) rest();
   });

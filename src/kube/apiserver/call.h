@@ -12,10 +12,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "kube/api/rest/object_sink.h"
-#include "kube/api/rest/paced_sink.h"
 #include "kube/api/rest/rest.h"
-#include "kube/api/rest/turn_sink.h"
+#include "kube/api/rest/sink_capabilities.h"
 #include "kube/api/schema/scheme.h"
 #include "kube/apiserver/request/callouts.h"
 #include "kube/apiserver/request/request.h"
@@ -67,10 +65,7 @@ struct Call : std::enable_shared_from_this<Call> {
   std::string audit_id;
 
   explicit Call(std::shared_ptr<api::RestSink> sink)
-      : sink_(std::move(sink)),
-        objects_(dynamic_cast<api::ObjectSink*>(sink_.get())),
-        turns_(dynamic_cast<api::TurnSink*>(sink_.get())),
-        paced_(dynamic_cast<api::PacedSink*>(sink_.get())) {}
+      : sink_(std::move(sink)), can_(sink_->capabilities()) {}
 
   // The version in which a write of it is handled: custom objects get to the stored one last.
   const api::KindInfo& handled() const { return storage->custom ? *kind : *storage; }
@@ -87,7 +82,7 @@ struct Call : std::enable_shared_from_this<Call> {
   // False: the receiver is gone or too slow.
   bool Send(const api::Chunk& chunk);
   // Whether the caller takes documents for the bytes it asked for; the two below are for it.
-  bool TakesObjects() const { return objects_ != nullptr && form.raw(); }
+  bool TakesObjects() const { return can_.objects != nullptr && form.raw(); }
   bool SendObject(std::string_view type, const json::SharedValue& object);
   void RespondObjects(api::ObjectList list);
   void EndStream(const Status& why);
@@ -99,7 +94,7 @@ struct Call : std::enable_shared_from_this<Call> {
   // False: this caller's answers are made at once.
   bool InTurn(std::function<void()> rest);
   // Whether the receiver takes any one chunk now; one that has no pace of its own always does.
-  bool HasRoom() const { return paced_ == nullptr || !sink_ || paced_->HasRoom(); }
+  bool HasRoom() const { return can_.paced == nullptr || !sink_ || can_.paced->HasRoom(); }
   // The rest of much that is there at once, when the receiver has room for it, unless it has gone.
   // False: it takes all of it.
   bool WhenRoom(std::function<void()> rest);
@@ -118,9 +113,7 @@ struct Call : std::enable_shared_from_this<Call> {
   void Release();
 
   std::shared_ptr<api::RestSink> sink_;
-  api::ObjectSink* const objects_;  // the sink, where it is one
-  api::TurnSink* const turns_;      // likewise
-  api::PacedSink* const paced_;     // likewise
+  const api::SinkCapabilities can_;
   bool begun_ = false;
   std::function<void()> release_;
 };

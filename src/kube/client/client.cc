@@ -168,6 +168,7 @@ class Client::ListSink final : public Sink, public api::ObjectSink {
   ListSink(Executor& executor, std::shared_ptr<State> state, uint64_t id, ListCallback done)
       : ListSink(executor, std::move(state), id, std::make_shared<ListCallback>(std::move(done))) {}
 
+  api::SinkCapabilities capabilities() override { return {.objects = this}; }
   bool OnObject(std::string_view, const json::SharedValue&) override { return false; }
   void OnObjects(ObjectList list) override {
     Later([done = done_, list = std::move(list)]() mutable { (*done)(std::move(list)); });
@@ -255,6 +256,7 @@ class ObjectStreamSink final : public StreamSink, public api::ObjectSink {
  public:
   using StreamSink::StreamSink;
 
+  api::SinkCapabilities capabilities() override { return {.objects = this}; }
   bool OnObject(std::string_view type, const json::SharedValue& object) override {
     if (gone()) return false;
     Later([type = std::string(type), object](StreamCallbacks& to) { to.on_object(type, object); });

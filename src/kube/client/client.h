@@ -17,8 +17,8 @@
 #include "base/executor.h"
 #include "base/result.h"
 #include "json/value.h"
-#include "kube/api/rest/object_sink.h"
 #include "kube/api/rest/rest.h"
+#include "kube/api/rest/sink_capabilities.h"
 
 namespace swell::client {
 
@@ -128,7 +128,7 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   // See api::RestHandler.
-  bool in_order() const { return server_->in_order(); }
+  bool in_order() const { return server_->capabilities().in_order; }
 
   void Create(const Resource& resource,
               std::string_view ns,

@@ -10,7 +10,7 @@
 #include "base/sim_executor.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/rest/object_sink.h"
+#include "kube/api/rest/sink_capabilities.h"
 
 namespace swell::client {
 namespace {
@@ -182,7 +182,7 @@ class HostileServer final : public api::RestHandler {
     }
     if (share) {
       if (!rest.empty()) shared.continue_token = token;
-      return dynamic_cast<api::ObjectSink&>(*sink).OnObjects(std::move(shared));
+      return sink->capabilities().objects->OnObjects(std::move(shared));
     }
     json::Object metadata{{"resourceVersion", std::to_string(version)}};
     if (!rest.empty()) metadata["continue"] = token;
@@ -250,7 +250,7 @@ class HostileServer final : public api::RestHandler {
       Write(*watch, event.line.substr(0, random_.Below(event.line.size())));
       return End(watch, Broken());
     }
-    auto* objects = dynamic_cast<api::ObjectSink*>(watch->sink.get());
+    auto* objects = watch->sink->capabilities().objects;
     ASSERT_NE(objects, nullptr) << "an informer shares what its server has";
     if (Chance(habits_.share_object)) {
       objects->OnObject(event.type, event.object);

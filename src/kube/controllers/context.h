@@ -14,7 +14,6 @@
 #include "base/metrics.h"
 #include "base/random.h"
 #include "kube/api/meta/swell_keys.h"
-#include "kube/api/rest/binder.h"
 #include "kube/client/event_recorder.h"
 #include "kube/client/informer.h"
 #include "kube/client/work_queue.h"
@@ -64,8 +63,7 @@ struct Context {
   std::shared_ptr<api::RestHandler> server;
   api::UserInfo user;
   Informers& informers;
-  Metrics* metrics = nullptr;                     // null: nobody counts
-  std::shared_ptr<api::Binder> binder = nullptr;  // null: each binding is a request of its own
+  Metrics* metrics = nullptr;  // may be null
 };
 
 // The event recorder of `component`.

@@ -199,8 +199,7 @@ void TestCluster::StartManager(ManagerOptions options) {
   if (between) asked = between;
   informers = std::make_unique<Informers>(sim, asked, kAdmin, random.Next());
   manager = std::make_unique<Manager>(
-      Context{sim, sim, random, asked, kAdmin, *informers, &metrics, between ? nullptr : server},
-      options);
+      Context{sim, sim, random, asked, kAdmin, *informers, &metrics}, options);
   manager->Start();
   sim.RunUntil([this] { return manager->synced(); }, std::chrono::seconds(10));
   EXPECT_TRUE(manager->synced());

@@ -128,7 +128,7 @@ class MetricsServer final : public api::RestHandler {
     sink->OnResponse(std::move(response));
     return nullptr;
   }
-  bool in_order() const override { return server_->in_order(); }
+  api::HandlerCapabilities capabilities() override { return server_->capabilities(); }
 
   std::function<std::string(const std::string& path)> answer;
   std::string asked;

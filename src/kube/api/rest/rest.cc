@@ -1,6 +1,7 @@
 #include "kube/api/rest/rest.h"
 
 #include "base/strings.h"
+#include "kube/api/rest/sink_capabilities.h"
 
 namespace swell::api {
 namespace {
@@ -67,6 +68,8 @@ std::string RestResponse::BodyString() const {
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): sinks that upgrade keep the headers
 DuplexPtr RestSink::OnUpgrade(HeaderList) { return nullptr; }
+
+SinkCapabilities RestSink::capabilities() { return {}; }
 
 Result<std::vector<std::pair<std::string, std::string>>> ParseQuery(std::string_view query) {
   std::vector<std::pair<std::string, std::string>> pairs;

@@ -67,6 +67,9 @@ struct RestResponse {
   std::string BodyString() const;
 };
 
+struct SinkCapabilities;  // sink_capabilities.h
+class Binder;             // binder.h
+
 // Receives one call's answer: OnResponse once, or OnStreamStart, OnChunk*, OnStreamEnd, or, when
 // the request asked for it, OnUpgrade once.
 class RestSink {
@@ -82,6 +85,8 @@ class RestSink {
   // on its own from here, whatever becomes of the call. Null: this receiver carries no such
   // streams, and is still to be answered.
   virtual DuplexPtr OnUpgrade(HeaderList headers);
+  // None by default.
+  virtual SinkCapabilities capabilities();
 };
 
 // One call under way. Destroying it cancels the call: the sink is not called any more.
@@ -90,15 +95,21 @@ class RestCall {
   virtual ~RestCall() = default;
 };
 
+// What a RestHandler can do beyond answering requests one by one.
+struct HandlerCapabilities {
+  // Requests take effect in the order in which they are handed over, and each sees those before it:
+  // a write that builds on another need not wait for its answer.
+  bool in_order = false;
+  Binder* binder = nullptr;  // null: each binding is a request of its own
+};
+
 class RestHandler {
  public:
   virtual ~RestHandler() = default;
   // May return nullptr when the call is already answered.
   [[nodiscard]] virtual std::unique_ptr<RestCall> Handle(RestRequest request,
                                                          std::shared_ptr<RestSink> sink) = 0;
-  // Whether requests take effect in the order in which they are handed over, each seen by the next:
-  // then a write that builds on another need not wait for its answer.
-  virtual bool in_order() const { return false; }
+  virtual HandlerCapabilities capabilities() { return {}; }
 };
 
 // Query string helpers. Decoding is strict: a bad escape is kBadRequest.

@@ -7,8 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "kube/api/rest/object_sink.h"
-#include "kube/api/rest/paced_sink.h"
+#include "kube/api/rest/sink_capabilities.h"
 #include "kube/apiserver/test_server.h"
 
 namespace swell::apiserver {
@@ -81,6 +80,7 @@ TEST_F(WatchTest, SelectionsAreEnteredAndLeft) {
 // A caller in the server's process.
 class SharingSink final : public api::RestSink, public api::ObjectSink {
  public:
+  api::SinkCapabilities capabilities() override { return {.objects = this}; }
   void OnResponse(api::RestResponse) override { said += "response "; }
   void OnStreamStart(int, std::string) override {}
   bool OnChunk(const api::Chunk& chunk) override {
@@ -191,6 +191,7 @@ TEST_F(WatchTest, StreamingListEndsWithItsBookmark) {
 class PacedTestSink final : public api::RestSink, public api::PacedSink {
  public:
   explicit PacedTestSink(size_t limit) : limit(limit) {}
+  api::SinkCapabilities capabilities() override { return {.paced = this}; }
   void OnResponse(api::RestResponse /*response*/) override { ADD_FAILURE(); }
   void OnStreamStart(int /*status*/, std::string /*content_type*/) override {}
   bool OnChunk(const api::Chunk& chunk) override {

@@ -187,7 +187,7 @@ class Server final : public ApiServer {
   }
 
   // A write is accepted before Handle() returns, and what is accepted becomes durable in order.
-  bool in_order() const override { return true; }
+  api::HandlerCapabilities capabilities() override { return {.in_order = true, .binder = this}; }
 
   void Advertise(std::string address, int port) override {
     core_->options.advertise_address = std::move(address);

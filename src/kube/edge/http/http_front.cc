@@ -10,8 +10,7 @@
 #include "base/fair_queue.h"
 #include "base/mutex.h"
 #include "base/strings.h"
-#include "kube/api/rest/paced_sink.h"
-#include "kube/api/rest/turn_sink.h"
+#include "kube/api/rest/sink_capabilities.h"
 #include "kube/edge/http/net_duplex.h"
 
 namespace swell::edge {
@@ -208,6 +207,7 @@ class HttpFront::Sink final : public api::RestSink,
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
 
+  api::SinkCapabilities capabilities() override { return {.turns = this, .paced = this}; }
   void OnResponse(api::RestResponse response) override {
     net::HttpResponse http;
     http.status = response.status;

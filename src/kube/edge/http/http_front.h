@@ -8,7 +8,7 @@
 // in batches; answers go back from the core thread. No client can crowd out the others: a
 // connection has one request under way at a time, the client that had the least of the core
 // thread's time is next (base/fair_queue.h), and long answers are made in pieces, each of them a
-// turn (kube/api/rest/turn_sink.h).
+// turn (kube/api/rest/sink_capabilities.h).
 //
 // Identity: a bearer token and the verified client certificate become the request's credentials;
 // RestRequest::user is never set from the network.

@@ -9,7 +9,7 @@
 
 #include "base/strings.h"
 #include "json/value.h"
-#include "kube/api/rest/turn_sink.h"
+#include "kube/api/rest/sink_capabilities.h"
 #include "kube/client/client.h"
 #include "kube/edge/http/http_front.h"
 #include "kube/edge/http/http_transport.h"
@@ -59,7 +59,7 @@ class ScriptedHandler final : public api::RestHandler {
   void Piece(const std::shared_ptr<api::RestSink>& sink) {
     ++pieces;
     if (enough) return sink->OnResponse({});
-    dynamic_cast<api::TurnSink&>(*sink).InTurn([this, sink] { Piece(sink); });
+    sink->capabilities().turns->InTurn([this, sink] { Piece(sink); });
   }
 
   std::vector<api::RestRequest> requests;
