@@ -87,8 +87,7 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
                   .now = now,
                   .result = result,
                   .shares = shares,
-                  .budget = settings_.search_budget,
-                  .failed_searches = failed_searches_,
+                  .searches = {.budget = settings_.search_budget, .failed = failed_searches_},
                   .promised_first = memory_.fruitless > 0};
   const std::vector<GroupId> fresh = NoteStale(context);
   LiftPromises(context);

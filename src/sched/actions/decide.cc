@@ -78,8 +78,9 @@ std::shared_ptr<const std::string> AskWords(Context& context, PodId pod, NodeId 
   // A part by memory is another part on each kind of node.
   if (state.ShapeOf(pod).share_mib > 0) return make();
   const auto shape = static_cast<size_t>(state.pods[pod].shape);
-  if (context.ask_words.size() <= shape) context.ask_words.resize(state.shapes.size());
-  std::shared_ptr<const std::string>& words = context.ask_words[shape];
+  if (context.decided.ask_words.size() <= shape)
+    context.decided.ask_words.resize(state.shapes.size());
+  std::shared_ptr<const std::string>& words = context.decided.ask_words[shape];
   if (!words) words = make();
   return words;
 }
@@ -114,7 +115,7 @@ void DecideBinds(Context& context, const Action& action, const std::vector<PodId
   for (PodId id : pods) {
     PodState& pod = state.pods[id];
     pod.assumed = true;
-    context.bound.Add(id, pod.group, context.result.decisions.size());
+    context.decided.bound.Add(id, pod.group, context.result.decisions.size());
     Decision& decision = Add(context, action, id, Decision::Type::kBind, pod.node);
     decision.gpu_devices = pod.devices.ToVector();
     decision.words = AskWords(context, id, pod.node);
@@ -123,7 +124,7 @@ void DecideBinds(Context& context, const Action& action, const std::vector<PodId
     decision.gpus_idle = node.idle_now;
     decision.gpus = node.gpu_count;
   }
-  context.binds += static_cast<int32_t>(pods.size());
+  context.decided.binds += static_cast<int32_t>(pods.size());
 }
 
 void DecideNominations(Context& context, const Action& action, const std::vector<PodId>& pods) {
@@ -161,8 +162,8 @@ void DecideEvictions(Context& context, const Action& action, const Evictions& ev
     FetchWordsAhead(state, victims, i);
     const PodId id = victims[i];
     PodState& pod = state.pods[id];
-    if (const std::optional<size_t> bind = context.bound.Take(id)) {
-      context.taken_back.push_back(*bind);
+    if (const std::optional<size_t> bind = context.decided.bound.Take(id)) {
+      context.decided.taken_back.push_back(*bind);
       state.SetPlace(id, PodPhase::kPending, kNone, {});
       pod.assumed = false;
       // Its room is free at once, so those it was promised to can start without waiting.
@@ -185,11 +186,11 @@ void DecideEvictions(Context& context, const Action& action, const Evictions& ev
 
 void DropTakenBack(Context& context) {
   LargeVector<Decision>& decisions = context.result.decisions;
-  std::sort(context.taken_back.begin(), context.taken_back.end());
+  std::sort(context.decided.taken_back.begin(), context.decided.taken_back.end());
   size_t next = 0;
   size_t kept = 0;
   for (size_t i = 0; i < decisions.size(); ++i) {
-    if (next < context.taken_back.size() && context.taken_back[next] == i) {
+    if (next < context.decided.taken_back.size() && context.decided.taken_back[next] == i) {
       ++next;
       continue;
     }

@@ -418,8 +418,8 @@ uint64_t Explainer::Summary(GroupId id) {
   sum.Add(static_cast<uint64_t>(pending));
   sum.Add(first.size());
   sum.Add(static_cast<uint64_t>(first.front()));
-  auto said = context_.search_said.find(id);
-  if (said != context_.search_said.end()) sum.Add(StableHash(said->second));
+  auto said = context_.searches.said.find(id);
+  if (said != context_.searches.said.end()) sum.Add(StableHash(said->second));
   return sum.Total();
 }
 
@@ -598,8 +598,8 @@ void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting&
   DomainLack domain = LackingDomain(id, pods);
   waiting.reason += domain.text;
   if (TogetherMatters(state_.groups[id], pods, d)) waiting.reason += LackingTogether(id, pods);
-  auto said = context_.search_said.find(id);
-  if (said != context_.search_said.end()) waiting.reason += StrCat("; ", said->second);
+  auto said = context_.searches.said.find(id);
+  if (said != context_.searches.said.end()) waiting.reason += StrCat("; ", said->second);
   if (!MayPreempt(state_, id, pods)) {
     waiting.reason += "; nobody is stopped for it: its preemptionPolicy is Never";
   }

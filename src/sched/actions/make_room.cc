@@ -28,7 +28,7 @@ SearchKey KeyOf(const State& state, const SearcherKey& searcher, const WaitingJo
 // What is free, on all nodes of the pool together.
 const FreeRoom& FreeInPieces(Context& context, int pool) {
   const State& state = context.state;
-  FreeRoom& room = context.free_rooms[pool];
+  FreeRoom& room = context.searches.free_rooms[pool];
   if (room.as_of == state.touched.size() + 1) return room;
   room = {.as_of = state.touched.size() + 1};
   for (NodeId id : state.index.by_rank) {
@@ -103,29 +103,29 @@ SearchOutcome TryEvictFor(Context& context,
   SearcherKey searcher = request.searcher;
   searcher.action = action.Name();
   const SearchKey key = KeyOf(state, searcher, job);
-  auto failed = context.failed_searches.find(key);
-  if (failed != context.failed_searches.end()) {
+  auto failed = context.searches.failed.find(key);
+  if (failed != context.searches.failed.end()) {
     ++context.stats.groups_skipped;
-    if (told) context.search_said[job.group] = failed->second;
+    if (told) context.searches.said[job.group] = failed->second;
     return SearchOutcome::kNothing;
   }
   if (request.policy.must_move && !EnoughInPieces(context, job, request.policy.pool)) {
-    context.failed_searches[key] = "";
+    context.searches.failed[key] = "";
     return SearchOutcome::kNothing;
   }
-  if (context.budget <= 0) {
+  if (context.searches.budget <= 0) {
     context.result.more = true;
     return SearchOutcome::kOutOfBudget;
   }
-  const bool whole_budget = context.budget == context.settings.search_budget;
+  const bool whole_budget = context.searches.budget == context.settings.search_budget;
   Statement trial(state);
   VictimPlan plan = FindVictims(context, trial, job.group, job.pods, searcher, request.policy);
   if (plan.outcome != VictimPlan::Outcome::kPlan) {
     const bool spent = plan.outcome == VictimPlan::Outcome::kBudgetSpent;
     if (spent) context.result.more = true;
     // Cut short after others had their part of the budget, it deserves a try with all of it.
-    if (!spent || whole_budget) context.failed_searches[key] = plan.because;
-    if (told) context.search_said[job.group] = plan.because;
+    if (!spent || whole_budget) context.searches.failed[key] = plan.because;
+    if (told) context.searches.said[job.group] = plan.because;
     return SearchOutcome::kNothing;
   }
   if (request.contested) return SearchOutcome::kDeferred;
@@ -147,8 +147,8 @@ SearchOutcome TryEvictFor(Context& context,
       context.result.moved.push_back(state.groups[group].key);
     }
   }
-  context.failed_searches.clear();  // what was freed beside the place may help others
-  context.search_said.erase(job.group);
+  context.searches.failed.clear();  // what was freed beside the place may help others
+  context.searches.said.erase(job.group);
   return SearchOutcome::kStarted;
 }
 

@@ -60,8 +60,8 @@ bool TryPlace(Context& context,
   std::optional<PlacementKey> key;
   if (memo && (pods.size() > 1 || !whole_cluster)) {
     key = KeyOf(state, group, pods, attempt.tense, attempt.pool);
-    auto known = context.failed.find(*key);
-    if (known != context.failed.end() && known->second == state.room_epoch) {
+    auto known = context.failed_placements.find(*key);
+    if (known != context.failed_placements.end() && known->second == state.room_epoch) {
       ++context.stats.groups_skipped;
       return false;
     }
@@ -83,7 +83,7 @@ bool TryPlace(Context& context,
   if (alone) {
     FullEpoch(state, pods[0], attempt.tense) = state.room_epoch;
   } else if (key) {
-    context.failed[*key] = state.room_epoch;
+    context.failed_placements[*key] = state.room_epoch;
   }
   return false;
 }

@@ -44,6 +44,25 @@ class BoundPods {
   void Sort();
 };
 
+// What the victim searches of a cycle share.
+struct VictimSearches {
+  int64_t budget = 0;  // node evaluations left
+  // Searches not to repeat, and why they found nothing (Scheduler::failed_searches_).
+  std::map<SearchKey, std::string>& failed;
+  std::map<SearcherKey, std::shared_ptr<VictimIndex>> indexes;
+  std::map<int, FreeRoom> free_rooms;  // by pool
+  // Why the last search for a group found nothing: a part of the group's waiting reason.
+  std::map<GroupId, std::string> said;
+};
+
+// What is known of the cycle's decisions, beside CycleResult::decisions; see actions/decide.cc.
+struct DecidedPods {
+  BoundPods bound;
+  int32_t binds = 0;
+  std::vector<size_t> taken_back;                             // indices of decisions
+  std::vector<std::shared_ptr<const std::string>> ask_words;  // by ShapeId
+};
+
 struct Context {
   State& state;
   const Settings& settings;
@@ -51,33 +70,20 @@ struct Context {
   const WallTime now;
   CycleResult& result;
   const QueueShares& shares;
-  int64_t budget = 0;  // node evaluations left to victim searches
-  int32_t binds = 0;
-
-  // Victim searches not to repeat, by what was asked (Scheduler::failed_searches_).
-  std::map<SearchKey, std::string>& failed_searches;
-  std::map<SearcherKey, std::shared_ptr<VictimIndex>> victim_indexes;
-
+  VictimSearches searches;
+  DecidedPods decided;
   DisruptionLedger disruptions{state};
-
-  std::map<int, FreeRoom> free_rooms;  // by pool
 
   // The cycle before took back all it had decided: claims displace each other, and in all queues
   // those go first that were promised room.
   bool promised_first = false;
-
   // Groups that wait, in job order, as the cycle found them.
   std::vector<GroupId> order;
-  BoundPods bound;  // in this cycle
-  std::vector<size_t> taken_back;
-  std::set<GroupId> deferred;  // could start if others moved; see Consolidate
-  // At which room epoch an attempt failed.
-  std::map<PlacementKey, uint64_t> failed;
-  std::vector<std::shared_ptr<const std::string>> ask_words;  // by ShapeId; see actions/decide.cc
-  // Why the last victim search for a group found nothing; for the group's waiting reason.
-  std::map<GroupId, std::string> search_said;
+  std::set<GroupId> deferred;  // could start if others moved; see actions/consolidate.cc
+  // At which room epoch an attempt to place failed.
+  std::map<PlacementKey, uint64_t> failed_placements;
 
-  bool Full() const { return binds >= settings.binds_per_cycle_max; }
+  bool Full() const { return decided.binds >= settings.binds_per_cycle_max; }
   void WakeAt(WallTime when) {
     if (!result.wake_at || when < *result.wake_at) result.wake_at = when;
   }

@@ -170,7 +170,7 @@ void VictimIndex::CatchUp() {
 bool VictimIndex::Eligible(GroupId id) {
   if (id == kNone || id == group_) return false;
   // A group that starts in this cycle is not moved in the same cycle.
-  if (policy_->must_move && context_.bound.HasGroup(id)) return false;
+  if (policy_->must_move && context_.decided.bound.HasGroup(id)) return false;
   int8_t& known = eligible_[id];
   if (known < 0) {
     const GroupState& group = state_.groups[id];
@@ -532,7 +532,7 @@ bool VictimIndex::AllAllowed(const std::vector<VictimUnit>& units) {
 }
 
 bool VictimIndex::StillHolds(const NodeEvictionPlan& offer) {
-  context_.budget -= 1;
+  context_.searches.budget -= 1;
   for (const VictimUnit& pick : offer.units) {
     __builtin_prefetch(&state_.groups[pick.group]);
     __builtin_prefetch(&state_.groups[pick.group].change);
@@ -566,7 +566,7 @@ void VictimIndex::ChooseOne(double missing) {
 NodeEvictionPlan VictimIndex::Evaluate(PodId pod, NodeId node_id) {
   NodeEvictionPlan offer;
   const NodeState& node = state_.nodes[node_id];
-  context_.budget -= 1 + static_cast<int64_t>(node.pods.size()) / 8;
+  context_.searches.budget -= 1 + static_cast<int64_t>(node.pods.size()) / 8;
   if (policy_->pool != kNone && node.pool != policy_->pool) return offer;
   const ShapeId shape_id = state_.pods[pod].shape;
   if (state_.VerdictOf(shape_id, node_id).unfit != Unfit::kNone) return offer;
@@ -672,7 +672,7 @@ VictimIndex::Table* VictimIndex::TableFor(PodId pod) {
   for (size_t i = 0; i < ranks.size(); ++i) {
     PrefetchAt(ranks, i);
     const int rank = ranks[i];
-    if (context_.budget <= 0) {  // half a table would mislead the next search
+    if (context_.searches.budget <= 0) {  // half a table would mislead the next search
       tables_.erase(it);
       return nullptr;
     }
@@ -741,7 +741,7 @@ std::vector<int> VictimIndex::RanksWithCandidates() {
 NodeId VictimIndex::Best(PodId pod, const NodeFilter* filter, NodeEvictionPlan& offer) {
   Table* table = TableFor(pod);
   if (table == nullptr) return kNone;
-  for (auto it = table->order.begin(); it != table->order.end() && context_.budget > 0;) {
+  for (auto it = table->order.begin(); it != table->order.end() && context_.searches.budget > 0;) {
     const VictimOrder key = *it;
     const int rank = key.number;
     const NodeId node = state_.index.by_rank[rank];

@@ -173,7 +173,7 @@ Spot Search::Look(PodId pod, const NodeFilter* filter) {
                      !shape.HasPreferences() && state_.terms.empty();
   auto known = plain ? fresh_.find(state_.pods[pod].shape) : fresh_.end();
   if (known == fresh_.end()) {
-    context_.budget -= static_cast<int64_t>(state_.index.by_rank.size()) / 8 + 1;
+    context_.searches.budget -= static_cast<int64_t>(state_.index.by_rank.size()) / 8 + 1;
     const Spot spot = FindSpot(state_, pod, Tense::kFuture, filter);
     if (!spot && plain && filter == filter_) fresh_[state_.pods[pod].shape];
     return spot;
@@ -220,7 +220,7 @@ bool Search::MoveTaken() {
 // Evicts on the cheapest node that then fits the pod, and promises it.
 bool Search::MakeRoom(PodId pod, const NodeFilter* filter) {
   NodeEvictionPlan offer;
-  while (context_.budget > 0) {
+  while (context_.searches.budget > 0) {
     const NodeId node = index_.Best(pod, filter, offer);
     if (node == kNone) return false;
     const Statement::Mark mark = trial_.Checkpoint();
@@ -342,7 +342,8 @@ bool Search::StartsWithout(const Taken& unit) {
     moved.push_back(pod);
     trial_.DropPromise(pod);
   }
-  context_.budget -= static_cast<int64_t>(moved.size() * (state_.index.by_rank.size() / 8 + 1));
+  context_.searches.budget -=
+      static_cast<int64_t>(moved.size() * (state_.index.by_rank.size() / 8 + 1));
   for (PodId pod : moved) {
     const Spot spot = FindSpot(state_, pod, Tense::kFuture, filter_);
     if (!spot) return false;
@@ -386,7 +387,7 @@ void Search::SpareUnneeded() {
   std::sort(order.rbegin(), order.rend());
   std::set<size_t> spared;
   for (const auto& [cost, i] : order) {
-    if (context_.budget <= 0 || spared.size() + 1 == taken_.size()) break;
+    if (context_.searches.budget <= 0 || spared.size() + 1 == taken_.size()) break;
     // A pod that was spared before may have made this one needed.
     if (!polished && !spared.empty() && NeededWhereItIs(taken_[i])) continue;
     const Statement::Mark mark = trial_.Checkpoint();
@@ -503,7 +504,7 @@ bool Search::TryExact(const std::vector<VictimUnit>& units, uint32_t chosen) {
     if (!works) break;
     Take(*pick);
   }
-  context_.budget -= static_cast<int64_t>(pods_.size() + order.size());
+  context_.searches.budget -= static_cast<int64_t>(pods_.size() + order.size());
   works = works && FitsQueues(state_, state_.groups[group_], pods_, policy_.pool, Tense::kFuture) &&
           PlaceAll(trial_, state_, group_, pods_, Tense::kFuture, filter_) &&
           (policy_.must_move ? MoveTaken() : Justified());
@@ -555,7 +556,7 @@ std::optional<bool> Search::PlaceExactly() {
   }
   std::sort(subsets.begin(), subsets.end());
   return std::any_of(subsets.begin(), subsets.end(), [&](const VictimOrder& order) {
-    return context_.budget > 0 && TryExact(units, static_cast<uint32_t>(order.number));
+    return context_.searches.budget > 0 && TryExact(units, static_cast<uint32_t>(order.number));
   });
 }
 
@@ -574,7 +575,7 @@ VictimPlan Search::Plan() const {
 VictimPlan Search::Fail(const Statement::Mark& mark) {
   trial_.Rollback(mark);
   VictimPlan plan;
-  if (context_.budget <= 0) {
+  if (context_.searches.budget <= 0) {
     plan.outcome = VictimPlan::Outcome::kBudgetSpent;
     plan.because = "the search for pods to stop is too large for one cycle";
     ++context_.stats.searches_out_of_budget;
@@ -612,7 +613,7 @@ VictimPlan FindVictims(Context& context,
                        const SearcherKey& searcher,
                        const VictimPolicy& policy) {
   ++context.stats.searches;
-  std::shared_ptr<VictimIndex>& finder = context.victim_indexes[searcher];
+  std::shared_ptr<VictimIndex>& finder = context.searches.indexes[searcher];
   if (!finder) finder = std::make_shared<VictimIndex>(context);
   finder->Begin(group, policy);
   context.state.served = group;
