@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "base/strings.h"
+#include "sched/actions/node_diagnosis.h"
 #include "sched/placement/gang.h"
 #include "sched/placement/topology.h"
 #include "sched/state/words.h"
@@ -15,31 +16,6 @@
 
 namespace swell::sched {
 namespace {
-
-// Where a group's work may run.
-struct OpenPools {
-  std::vector<uint8_t> open;  // by pool; empty: all nodes are alike
-  std::string why_closed;     // what is said of nodes in the others
-  bool Has(const NodeState& node) const { return open.empty() || open[node.pool] != 0; }
-  auto operator<=>(const OpenPools&) const = default;
-};
-
-// What keeps the nodes from taking one shape, counted. Shared by all pods of the shape to which the
-// same pools are open.
-struct Diagnosis {
-  uint64_t hash = 0;      // of everything below
-  std::string nodes;      // "0/6 nodes are available: 3 Insufficient nvidia.com/gpu, ..."
-  int64_t gpus_free = 0;  // idle on suitable nodes
-  int64_t cpu_free = 0;
-  int64_t part_free = 0;      // of one GPU, in ppm: the most on any, for pods that share
-  int64_t extended_free = 0;  // of the first extended resource it asks for
-  int64_t places = 0;  // pods of this shape that would fit now, counting GPUs, CPU and memory
-  int64_t places_when_empty = 0;  // and if the suitable nodes held nothing
-  CoreAmounts largest{};          // of any suitable node
-  NodeId nearest = kNone;         // suitable node that lacks room, and least of it
-  int64_t nearest_lacks = 0;      // GPUs, or milli-CPU for pods without
-  bool nearest_by_gpu = false;
-};
 
 // Numbers that decide what is said, as one that is not 0.
 class Summing {
@@ -61,7 +37,8 @@ bool TogetherMatters(const GroupState& group, const std::vector<PodId>& pods, co
 
 class Explainer {
  public:
-  explicit Explainer(Context& context) : context_(context), state_(context.state) {}
+  explicit Explainer(Context& context)
+      : context_(context), state_(context.state), nodes_(context.state) {}
   Waiting Explain(GroupId id);
   // What Explain's answer follows from where only room is lacking, or promised already, without
   // writing it down, as long as no member is added; 0 where something else is the matter.
@@ -81,21 +58,9 @@ class Explainer {
                            NodeId beside);
   // Why pods that each fit somewhere do not fit together; empty if they do.
   std::string LackingTogether(GroupId id, const std::vector<PodId>& pods);
-  void CountFree(const Shape& shape, const NodeState& node, Diagnosis& d) const;
-  OpenPools OpenTo(GroupId id);
-  const Diagnosis& Diagnose(PodId pod);
-  // Reasons and on how many nodes; those of the core resources apart, they are the common ones.
-  struct Lacks {
-    std::array<int, kCoreCount> core{};
-    std::map<std::string, int> others;
-  };
-  static std::string LacksText(const Lacks& lacks);
-  void CountLacks(PodId pod, NodeId node, const SpreadMinima& minima, Lacks& lacks);
-  void CountRoomLacks(const Shape& shape, const NodeState& node, Lacks& lacks);
   std::string HeldText(GroupId id) const;
   PodId Hardest(const std::vector<PodId>& pods) const;
   const PodState* Blocked(const GroupState& group) const;
-  int64_t PlacesOn(const Shape& shape, const NodeState& node) const;
   std::string LeastChange(const std::vector<PodId>& pods,
                           PodId hardest,
                           const Diagnosis& d,
@@ -103,219 +68,8 @@ class Explainer {
 
   Context& context_;
   State& state_;
-  std::map<std::tuple<ShapeId, LabelSetId, OpenPools>, Diagnosis> known_;
+  NodeDiagnoser nodes_;
 };
-
-std::string_view CoreName(int resource) {
-  constexpr std::string_view kNames[] = {"Insufficient cpu", "Insufficient memory", "Too many pods",
-                                         "Insufficient ephemeral-storage",
-                                         "Insufficient nvidia.com/gpu"};
-  return kNames[resource];
-}
-
-std::string HolderName(const State& state, const NodeState& node) {
-  const std::string& key = state.groups[node.held_for].key;
-  return key.starts_with('/') ? key.substr(1) : key;
-}
-
-// Every resource a node lacks is told, as kube-scheduler does.
-void Explainer::CountLacks(PodId pod, NodeId node_id, const SpreadMinima& minima, Lacks& lacks) {
-  std::map<std::string, int>& reasons = lacks.others;
-  const ShapeId shape_id = state_.pods[pod].shape;
-  const NodeState& node = state_.nodes[node_id];
-  switch (state_.VerdictOf(shape_id, node_id).unfit) {
-    case Unfit::kNone:
-      break;
-    case Unfit::kNotReady:
-      ++reasons["node(s) were not ready"];
-      return;
-    case Unfit::kUnschedulable:
-      ++reasons["node(s) were unschedulable"];
-      return;
-    case Unfit::kTaint: {
-      const Taint* taint = UntoleratedTaint(node.info, state_.shapes[shape_id]);
-      ++reasons[StrCat("node(s) had taint {", taint->key, ": ", taint->value,
-                       "}, that the pod didn't tolerate")];
-      return;
-    }
-    case Unfit::kSelector:
-      ++reasons["node(s) didn't match Pod's node affinity/selector"];
-      return;
-    case Unfit::kVolume:
-      ++reasons["node(s) had volume node affinity conflict"];
-      return;
-    case Unfit::kSliced:
-      ++reasons["node(s) had GPUs divided by MIG, which are not shared otherwise"];
-      return;
-    case Unfit::kGpuMemory:
-      ++reasons["node(s) didn't say how much memory their GPUs have"];
-      return;
-  }
-  const Shape& shape = state_.shapes[shape_id];
-  if (!FitsRoom(state_, shape, node, Tense::kNow)) {
-    CountRoomLacks(shape, node, lacks);
-    return;
-  }
-  switch (WhyNot(state_, pod, node_id, Tense::kNow, minima)) {
-    case Lack::kPorts:
-      ++reasons["node(s) didn't have free ports for the requested pod ports"];
-      break;
-    case Lack::kAffinity:
-      ++reasons["node(s) didn't match pod affinity rules"];
-      break;
-    case Lack::kAntiAffinity:
-      ++reasons["node(s) didn't match pod anti-affinity rules"];
-      break;
-    case Lack::kSpread:
-      ++reasons["node(s) didn't match pod topology spread constraints"];
-      break;
-    case Lack::kHeld:
-      ++reasons[StrCat("node(s) were held for ", HolderName(state_, node),
-                       ", which has waited long")];
-      break;
-    default:
-      break;
-  }
-}
-
-void Explainer::CountRoomLacks(const Shape& shape, const NodeState& node, Lacks& lacks) {
-  bool told = false;
-  for (int r = 0; r < kCoreCount; ++r) {
-    const int64_t room = node.allocatable[r] - node.used[r];
-    const int64_t later = room + node.releasing[r] - node.promised[r];
-    const bool gpus_taken = r == kGpu && shape.core[r] > node.idle_now;
-    if (shape.core[r] == 0 || (shape.core[r] <= std::min(room, later) && !gpus_taken)) continue;
-    ++lacks.core[r];
-    told = true;
-  }
-  for (const auto& [r, wanted] : shape.extended) {
-    auto at = [r = r](const std::vector<int64_t>& v) {
-      return static_cast<size_t>(r) < v.size() ? v[r] : 0;
-    };
-    const int64_t room = at(node.ext_allocatable) - at(node.ext_used);
-    if (wanted <= std::min(room, room + at(node.ext_releasing) - at(node.ext_promised))) continue;
-    ++lacks.others[StrCat("Insufficient ", state_.resource_names[r])];
-    told = true;
-  }
-  if (!told) ++lacks.core[kGpu];  // parts of devices
-}
-
-// Pods of the shape that a node takes which holds nothing.
-int64_t PlacesWhenEmpty(const Shape& shape, const NodeState& node) {
-  int64_t places = INT32_MAX;
-  for (int r = 0; r < kCoreCount; ++r) {
-    if (shape.core[r] > 0) places = std::min(places, node.allocatable[r] / shape.core[r]);
-  }
-  return places;
-}
-
-int64_t Explainer::PlacesOn(const Shape& shape, const NodeState& node) const {
-  int64_t places = INT32_MAX;
-  for (int r = 0; r < kCoreCount; ++r) {
-    if (shape.core[r] == 0) continue;
-    const int64_t room = r == kGpu ? node.idle_now : node.allocatable[r] - node.used[r];
-    places = std::min(places, std::max<int64_t>(0, room) / shape.core[r]);
-  }
-  if (places > 0 && !FitsRoom(state_, shape, node, Tense::kNow)) return 0;
-  return places;
-}
-
-void Explainer::CountFree(const Shape& shape, const NodeState& node, Diagnosis& d) const {
-  d.gpus_free += node.idle_now;
-  d.cpu_free += std::max<int64_t>(0, node.allocatable[kCpu] - node.used[kCpu]);
-  for (int i = 0; shape.Shares() && i < node.gpu_count; ++i) {
-    const Device& device = node.devices[i];
-    d.part_free = std::max(d.part_free, std::min(device.FreeNow(), device.FreeInFuture()));
-  }
-  if (shape.extended.empty()) return;
-  const auto resource = static_cast<size_t>(shape.extended.front().first);
-  auto at = [resource](const std::vector<int64_t>& v) {
-    return resource < v.size() ? v[resource] : 0;
-  };
-  d.extended_free += std::max<int64_t>(0, at(node.ext_allocatable) - at(node.ext_used));
-}
-
-std::string Explainer::LacksText(const Lacks& lacks) {
-  std::vector<std::string> parts;
-  for (int r = 0; r < kCoreCount; ++r) {
-    if (lacks.core[r] > 0) parts.push_back(StrCat(lacks.core[r], " ", CoreName(r)));
-  }
-  for (const auto& [reason, count] : lacks.others) parts.push_back(StrCat(count, " ", reason));
-  std::sort(parts.begin(), parts.end());
-  return Join(parts, ", ");
-}
-
-OpenPools Explainer::OpenTo(GroupId id) {
-  const GroupState& group = state_.groups[id];
-  OpenPools pools;
-  const std::vector<int> candidates = state_.PoolsFor(id);
-  for (const int pool : candidates) {
-    if (pool == kNone) return {};
-    pools.open.resize(state_.pools.size());
-    pools.open[pool] = 1;
-    state_.ForQueues(group.queue, [&](const QueueState& queue) {
-      if (queue.pools[pool].Closed()) pools.open[pool] = 0;
-    });
-  }
-  pools.why_closed =
-      candidates.size() < state_.live_pools.size()
-          ? "node(s) were in other node pools than its pods"
-          : StrCat("node(s) were in node pools closed to project ", group.queue_name);
-  return pools;
-}
-
-const Diagnosis& Explainer::Diagnose(PodId pod) {
-  const ShapeId shape_id = state_.pods[pod].shape;
-  const OpenPools pools = OpenTo(state_.pods[pod].group);
-  auto [it, added] = known_.try_emplace({shape_id, state_.pods[pod].labels, pools});
-  Diagnosis& d = it->second;
-  if (!added) return d;
-  const SpreadMinima minima = ComputeSpreadMinima(state_, shape_id, Tense::kNow);
-  Lacks lacks;
-  int available = 0;
-  for (NodeId id : state_.index.by_rank) {
-    if (!pools.Has(state_.nodes[id])) {
-      ++lacks.others[pools.why_closed];
-      continue;
-    }
-    CountLacks(pod, id, minima, lacks);
-    if (state_.VerdictOf(shape_id, id).unfit != Unfit::kNone) continue;
-    const Shape& shape = state_.shapes[shape_id];
-    const NodeState& node = state_.nodes[id];
-    const int64_t places = PlacesOn(shape, node);
-    d.places += places;
-    available += WhyNot(state_, pod, id, Tense::kNow, minima) == Lack::kNothing;
-    CountFree(shape, node, d);
-    d.places_when_empty += PlacesWhenEmpty(shape, node);
-    for (int r = 0; r < kCoreCount; ++r) {
-      const int64_t all = r == kGpu ? node.gpu_count : node.allocatable[r];
-      d.largest[r] = std::max(d.largest[r], all);
-    }
-    const int64_t cpu_lacks = shape.core[kCpu] - (node.allocatable[kCpu] - node.used[kCpu]);
-    const int64_t gpu_lacks = shape.core[kGpu] - node.idle_now;
-    const bool by_gpu = shape.core[kGpu] > 0 && gpu_lacks > 0;
-    const int64_t lacks = by_gpu ? gpu_lacks : cpu_lacks;
-    if (lacks <= 0) continue;
-    // Lacking CPU only is nearer than lacking GPUs.
-    const auto nearness = std::pair(by_gpu, lacks);
-    const bool nearer =
-        d.nearest == kNone || nearness < std::pair(d.nearest_by_gpu, d.nearest_lacks);
-    if (nearer && WhyNotBesidesRoom(state_, pod, id, Tense::kNow, minima) == Lack::kNothing) {
-      d.nearest = id;
-      d.nearest_lacks = lacks;
-      d.nearest_by_gpu = by_gpu;
-    }
-  }
-  const std::string reasons = LacksText(lacks);
-  const size_t total = state_.index.by_rank.size();
-  d.nodes = StrCat(available, "/", total, " nodes are available");
-  if (!reasons.empty()) d.nodes += ": " + reasons;
-  d.nodes += '.';
-  d.hash = StableHash(StrCat(d.nodes, ' ', d.gpus_free, ' ', d.cpu_free, ' ', d.part_free, ' ',
-                             d.extended_free, ' ', d.places, ' ', d.places_when_empty, ' ',
-                             d.largest[kGpu], ' ', d.nearest, ' ', d.nearest_lacks));
-  return d;
-}
 
 // The resource that exceeds every suitable node even when it is empty; empty if none does.
 std::string TooLarge(const Shape& shape, const CoreAmounts& largest) {
@@ -412,7 +166,7 @@ uint64_t Explainer::Summary(GroupId id) {
   if (first.empty()) return 0;
   if (needed.met) first.resize(1);
   if (!FitsQueues(state_, group, first, state_.PoolOf(id), Tense::kFuture)) return 0;
-  const Diagnosis& d = Diagnose(Hardest(first));
+  const Diagnosis& d = nodes_.Diagnose(Hardest(first));
   if (TogetherMatters(group, first, d)) return 0;
   sum.Add(d.hash);
   sum.Add(static_cast<uint64_t>(pending));
@@ -487,7 +241,7 @@ Explainer::DomainLack Explainer::LackingDomain(const std::string& key,
   };
   std::map<std::string_view, Room> places;
   const ShapeId shape = state_.pods[Hardest(pods)].shape;
-  const OpenPools pools = OpenTo(state_.pods[pods.front()].group);
+  const OpenPools pools = nodes_.OpenTo(state_.pods[pods.front()].group);
   for (NodeId node_id : state_.index.by_rank) {
     const NodeState& node = state_.nodes[node_id];
     auto label = node.info.labels.find(key);
@@ -495,7 +249,7 @@ Explainer::DomainLack Explainer::LackingDomain(const std::string& key,
     if (fixed != nullptr && label->second != *fixed) continue;
     if (state_.VerdictOf(shape, node_id).unfit != Unfit::kNone) continue;
     Room& room = places[label->second];
-    room.now += PlacesOn(state_.shapes[shape], node);
+    room.now += PlacesOn(state_, state_.shapes[shape], node);
     room.when_empty += PlacesWhenEmpty(state_.shapes[shape], node);
   }
   if (places.empty()) {
@@ -571,9 +325,9 @@ std::string Explainer::LackingTogether(GroupId id, const std::vector<PodId>& pod
     most = fit;
     const SpreadMinima minima =
         ComputeSpreadMinima(state_, state_.pods[pods[fit]].shape, Tense::kNow);
-    Lacks lacks;
+    NodeLacks lacks;
     for (NodeId node : state_.index.by_rank) {
-      if (filter == nullptr || (*filter)[node]) CountLacks(pods[fit], node, minima, lacks);
+      if (filter == nullptr || (*filter)[node]) nodes_.CountLacks(pods[fit], node, minima, lacks);
     }
     text = StrCat("; ", fit, " of them fit together, and for the next ", LacksText(lacks));
   }
@@ -591,7 +345,7 @@ std::string Explainer::HeldText(GroupId id) const {
 
 void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting) {
   const PodId hardest = Hardest(pods);
-  const Diagnosis& d = Diagnose(hardest);
+  const Diagnosis& d = nodes_.Diagnose(hardest);
   waiting.reason = d.nodes;
   waiting.reason += NeedText(pods, hardest, d);
   if (waiting.reason.ends_with('.')) waiting.reason.pop_back();

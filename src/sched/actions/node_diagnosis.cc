@@ -1,0 +1,227 @@
+#include "sched/actions/node_diagnosis.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "base/strings.h"
+#include "sched/placement/topology.h"
+
+namespace swell::sched {
+namespace {
+
+std::string_view CoreName(int resource) {
+  constexpr std::string_view kNames[] = {"Insufficient cpu", "Insufficient memory", "Too many pods",
+                                         "Insufficient ephemeral-storage",
+                                         "Insufficient nvidia.com/gpu"};
+  return kNames[resource];
+}
+
+std::string HolderName(const State& state, const NodeState& node) {
+  const std::string& key = state.groups[node.held_for].key;
+  return key.starts_with('/') ? key.substr(1) : key;
+}
+
+}  // namespace
+
+// Every resource a node lacks is told, as kube-scheduler does.
+void NodeDiagnoser::CountLacks(PodId pod,
+                               NodeId node_id,
+                               const SpreadMinima& minima,
+                               NodeLacks& lacks) {
+  std::map<std::string, int>& reasons = lacks.others;
+  const ShapeId shape_id = state_.pods[pod].shape;
+  const NodeState& node = state_.nodes[node_id];
+  switch (state_.VerdictOf(shape_id, node_id).unfit) {
+    case Unfit::kNone:
+      break;
+    case Unfit::kNotReady:
+      ++reasons["node(s) were not ready"];
+      return;
+    case Unfit::kUnschedulable:
+      ++reasons["node(s) were unschedulable"];
+      return;
+    case Unfit::kTaint: {
+      const Taint* taint = UntoleratedTaint(node.info, state_.shapes[shape_id]);
+      ++reasons[StrCat("node(s) had taint {", taint->key, ": ", taint->value,
+                       "}, that the pod didn't tolerate")];
+      return;
+    }
+    case Unfit::kSelector:
+      ++reasons["node(s) didn't match Pod's node affinity/selector"];
+      return;
+    case Unfit::kVolume:
+      ++reasons["node(s) had volume node affinity conflict"];
+      return;
+    case Unfit::kSliced:
+      ++reasons["node(s) had GPUs divided by MIG, which are not shared otherwise"];
+      return;
+    case Unfit::kGpuMemory:
+      ++reasons["node(s) didn't say how much memory their GPUs have"];
+      return;
+  }
+  const Shape& shape = state_.shapes[shape_id];
+  if (!FitsRoom(state_, shape, node, Tense::kNow)) {
+    CountRoomLacks(shape, node, lacks);
+    return;
+  }
+  switch (WhyNot(state_, pod, node_id, Tense::kNow, minima)) {
+    case Lack::kPorts:
+      ++reasons["node(s) didn't have free ports for the requested pod ports"];
+      break;
+    case Lack::kAffinity:
+      ++reasons["node(s) didn't match pod affinity rules"];
+      break;
+    case Lack::kAntiAffinity:
+      ++reasons["node(s) didn't match pod anti-affinity rules"];
+      break;
+    case Lack::kSpread:
+      ++reasons["node(s) didn't match pod topology spread constraints"];
+      break;
+    case Lack::kHeld:
+      ++reasons[StrCat("node(s) were held for ", HolderName(state_, node),
+                       ", which has waited long")];
+      break;
+    default:
+      break;
+  }
+}
+
+void NodeDiagnoser::CountRoomLacks(const Shape& shape, const NodeState& node, NodeLacks& lacks) {
+  bool told = false;
+  for (int r = 0; r < kCoreCount; ++r) {
+    const int64_t room = node.allocatable[r] - node.used[r];
+    const int64_t later = room + node.releasing[r] - node.promised[r];
+    const bool gpus_taken = r == kGpu && shape.core[r] > node.idle_now;
+    if (shape.core[r] == 0 || (shape.core[r] <= std::min(room, later) && !gpus_taken)) continue;
+    ++lacks.core[r];
+    told = true;
+  }
+  for (const auto& [r, wanted] : shape.extended) {
+    auto at = [r = r](const std::vector<int64_t>& v) {
+      return static_cast<size_t>(r) < v.size() ? v[r] : 0;
+    };
+    const int64_t room = at(node.ext_allocatable) - at(node.ext_used);
+    if (wanted <= std::min(room, room + at(node.ext_releasing) - at(node.ext_promised))) continue;
+    ++lacks.others[StrCat("Insufficient ", state_.resource_names[r])];
+    told = true;
+  }
+  if (!told) ++lacks.core[kGpu];  // parts of devices
+}
+
+int64_t PlacesWhenEmpty(const Shape& shape, const NodeState& node) {
+  int64_t places = INT32_MAX;
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (shape.core[r] > 0) places = std::min(places, node.allocatable[r] / shape.core[r]);
+  }
+  return places;
+}
+
+int64_t PlacesOn(const State& state, const Shape& shape, const NodeState& node) {
+  int64_t places = INT32_MAX;
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (shape.core[r] == 0) continue;
+    const int64_t room = r == kGpu ? node.idle_now : node.allocatable[r] - node.used[r];
+    places = std::min(places, std::max<int64_t>(0, room) / shape.core[r]);
+  }
+  if (places > 0 && !FitsRoom(state, shape, node, Tense::kNow)) return 0;
+  return places;
+}
+
+void NodeDiagnoser::CountFree(const Shape& shape, const NodeState& node, Diagnosis& d) const {
+  d.gpus_free += node.idle_now;
+  d.cpu_free += std::max<int64_t>(0, node.allocatable[kCpu] - node.used[kCpu]);
+  for (int i = 0; shape.Shares() && i < node.gpu_count; ++i) {
+    const Device& device = node.devices[i];
+    d.part_free = std::max(d.part_free, std::min(device.FreeNow(), device.FreeInFuture()));
+  }
+  if (shape.extended.empty()) return;
+  const auto resource = static_cast<size_t>(shape.extended.front().first);
+  auto at = [resource](const std::vector<int64_t>& v) {
+    return resource < v.size() ? v[resource] : 0;
+  };
+  d.extended_free += std::max<int64_t>(0, at(node.ext_allocatable) - at(node.ext_used));
+}
+
+std::string LacksText(const NodeLacks& lacks) {
+  std::vector<std::string> parts;
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (lacks.core[r] > 0) parts.push_back(StrCat(lacks.core[r], " ", CoreName(r)));
+  }
+  for (const auto& [reason, count] : lacks.others) parts.push_back(StrCat(count, " ", reason));
+  std::sort(parts.begin(), parts.end());
+  return Join(parts, ", ");
+}
+
+OpenPools NodeDiagnoser::OpenTo(GroupId id) {
+  const GroupState& group = state_.groups[id];
+  OpenPools pools;
+  const std::vector<int> candidates = state_.PoolsFor(id);
+  for (const int pool : candidates) {
+    if (pool == kNone) return {};
+    pools.open.resize(state_.pools.size());
+    pools.open[pool] = 1;
+    state_.ForQueues(group.queue, [&](const QueueState& queue) {
+      if (queue.pools[pool].Closed()) pools.open[pool] = 0;
+    });
+  }
+  pools.why_closed =
+      candidates.size() < state_.live_pools.size()
+          ? "node(s) were in other node pools than its pods"
+          : StrCat("node(s) were in node pools closed to project ", group.queue_name);
+  return pools;
+}
+
+const Diagnosis& NodeDiagnoser::Diagnose(PodId pod) {
+  const ShapeId shape_id = state_.pods[pod].shape;
+  const OpenPools pools = OpenTo(state_.pods[pod].group);
+  auto [it, added] = known_.try_emplace({shape_id, state_.pods[pod].labels, pools});
+  Diagnosis& d = it->second;
+  if (!added) return d;
+  const SpreadMinima minima = ComputeSpreadMinima(state_, shape_id, Tense::kNow);
+  NodeLacks lacks;
+  int available = 0;
+  for (NodeId id : state_.index.by_rank) {
+    if (!pools.Has(state_.nodes[id])) {
+      ++lacks.others[pools.why_closed];
+      continue;
+    }
+    CountLacks(pod, id, minima, lacks);
+    if (state_.VerdictOf(shape_id, id).unfit != Unfit::kNone) continue;
+    const Shape& shape = state_.shapes[shape_id];
+    const NodeState& node = state_.nodes[id];
+    const int64_t places = PlacesOn(state_, shape, node);
+    d.places += places;
+    available += WhyNot(state_, pod, id, Tense::kNow, minima) == Lack::kNothing;
+    CountFree(shape, node, d);
+    d.places_when_empty += PlacesWhenEmpty(shape, node);
+    for (int r = 0; r < kCoreCount; ++r) {
+      const int64_t all = r == kGpu ? node.gpu_count : node.allocatable[r];
+      d.largest[r] = std::max(d.largest[r], all);
+    }
+    const int64_t cpu_lacks = shape.core[kCpu] - (node.allocatable[kCpu] - node.used[kCpu]);
+    const int64_t gpu_lacks = shape.core[kGpu] - node.idle_now;
+    const bool by_gpu = shape.core[kGpu] > 0 && gpu_lacks > 0;
+    const int64_t lacks = by_gpu ? gpu_lacks : cpu_lacks;
+    if (lacks <= 0) continue;
+    // Lacking CPU only is nearer than lacking GPUs.
+    const auto nearness = std::pair(by_gpu, lacks);
+    const bool nearer =
+        d.nearest == kNone || nearness < std::pair(d.nearest_by_gpu, d.nearest_lacks);
+    if (nearer && WhyNotBesidesRoom(state_, pod, id, Tense::kNow, minima) == Lack::kNothing) {
+      d.nearest = id;
+      d.nearest_lacks = lacks;
+      d.nearest_by_gpu = by_gpu;
+    }
+  }
+  const std::string reasons = LacksText(lacks);
+  const size_t total = state_.index.by_rank.size();
+  d.nodes = StrCat(available, "/", total, " nodes are available");
+  if (!reasons.empty()) d.nodes += ": " + reasons;
+  d.nodes += '.';
+  d.hash = StableHash(StrCat(d.nodes, ' ', d.gpus_free, ' ', d.cpu_free, ' ', d.part_free, ' ',
+                             d.extended_free, ' ', d.places, ' ', d.places_when_empty, ' ',
+                             d.largest[kGpu], ' ', d.nearest, ' ', d.nearest_lacks));
+  return d;
+}
+
+}  // namespace swell::sched
