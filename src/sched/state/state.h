@@ -5,6 +5,20 @@
 // counts, queue usage, term counts, the node index — follows from them and from nothing else, so
 // undoing is doing the opposite (statement.h).
 //
+// Writers. Between cycles only Model writes (and replay.cc, when it begins). In a cycle:
+//   Statement        places and promises, by SetPlace and SetPromise
+//   scheduler.cc     now, cycle, touched; lifts promises and sets hints as a cycle begins and ends
+//   decide.cc        assumed, hints; takes back a bind of the same cycle
+//   stale_gangs.cc   GroupState::stale_since
+//   make_room.cc     GroupState::moved_at
+//   reservation.cc   held_nodes, NodeState::held_for and held_until
+//   explain.cc       GroupState::told and told_summary
+//   place.cc         the epochs of Shape at which it fitted nowhere
+//   victims.cc       served
+//   disruptions.cc   stopped
+//   past_use.cc      past_share, QueuePool::past
+// State writes what is derived. Everybody else reads.
+//
 // - Threads: none.
 // - Ownership: Model owns. Lists of pods on a node are in no particular order: what decides
 //   anything sorts them first.
