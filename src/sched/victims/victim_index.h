@@ -28,8 +28,8 @@ struct VictimUnit {
   QueueAmounts charge{};  // what its queue would be charged less
 };
 
-// Losses below this count as none, in milli GPU-seconds: coming back takes as much. Others that
-// differ by less than a thirtieth count as the same: members that started together have lost alike.
+// Losses below this count as none, in milli GPU-seconds: coming back takes as much. Others are
+// rounded down to six significant bits, because members that started together have lost alike.
 inline constexpr int64_t kLossFloor = 1'200'000;
 inline int64_t QuantizedCost(int64_t cost) {
   if (cost < kLossFloor) return 0;
