@@ -43,49 +43,78 @@ struct Attempt {
   int pool = kNone;
 };
 
-// Tries all pods in one tense and pool, unless nothing changed since the same was tried in vain.
+// What is known of attempts that failed in this cycle. An attempt is not repeated before room
+// appears somewhere (State::room_epoch).
+class FailedAttempts {
+ public:
+  FailedAttempts(Context& context,
+                 GroupId group,
+                 const std::vector<PodId>& pods,
+                 const Attempt& attempt)
+      : context_(context),
+        state_(context.state),
+        group_(group),
+        pods_(pods),
+        attempt_(attempt),
+        // Held nodes are open to some and not to others.
+        comparable_(state_.held_nodes.empty() && Alike(state_, pods)) {}
+
+  bool Known() {
+    if (!comparable_) return false;
+    if (FullEpoch(state_, pods_[0], attempt_.tense) == state_.room_epoch) return true;
+    if (pods_.size() == 1 && attempt_.pool == kNone) return false;
+    key_ = KeyOf(state_, group_, pods_, attempt_.tense, attempt_.pool);
+    auto known = context_.failed_placements.find(*key_);
+    return known != context_.failed_placements.end() && known->second == state_.room_epoch;
+  }
+  // After Known() answered false and the attempt failed.
+  void Note() {
+    if (!comparable_) return;
+    // One pod that fits nowhere speaks for its whole shape.
+    const bool alone =
+        pods_.size() == 1 && !HasTopology(state_.groups[group_]) && attempt_.pool == kNone;
+    if (alone) {
+      FullEpoch(state_, pods_[0], attempt_.tense) = state_.room_epoch;
+    } else if (key_) {
+      context_.failed_placements[*key_] = state_.room_epoch;
+    }
+  }
+
+ private:
+  Context& context_;
+  State& state_;
+  const GroupId group_;
+  const std::vector<PodId>& pods_;
+  const Attempt attempt_;
+  const bool comparable_;
+  std::optional<PlacementKey> key_;
+};
+
+// Tries all pods in one tense and pool.
 bool TryPlace(Context& context,
               const Action& action,
               GroupId group,
               const std::vector<PodId>& pods,
               const Attempt& attempt) {
   State& state = context.state;
-  // Held nodes are open to some and not to others.
-  const bool memo = state.held_nodes.empty() && Alike(state, pods);
-  const bool whole_cluster = attempt.pool == kNone;
-  if (memo && FullEpoch(state, pods[0], attempt.tense) == state.room_epoch) {
+  FailedAttempts failed(context, group, pods, attempt);
+  if (failed.Known()) {
     ++context.stats.groups_skipped;
     return false;
   }
-  std::optional<PlacementKey> key;
-  if (memo && (pods.size() > 1 || !whole_cluster)) {
-    key = KeyOf(state, group, pods, attempt.tense, attempt.pool);
-    auto known = context.failed_placements.find(*key);
-    if (known != context.failed_placements.end() && known->second == state.room_epoch) {
-      ++context.stats.groups_skipped;
-      return false;
-    }
-  }
   ++context.stats.groups_tried;
   Statement trial(state);
-  if (PlaceAll(trial, state, group, pods, attempt.tense, state.FilterOf(attempt.pool))) {
-    trial.Commit();
-    if (attempt.tense == Tense::kNow) {
-      DecideBinds(context, action, pods);
-    } else {
-      DecideNominations(context, action, pods);
-    }
-    return true;
+  if (!PlaceAll(trial, state, group, pods, attempt.tense, state.FilterOf(attempt.pool))) {
+    failed.Note();
+    return false;
   }
-  if (!memo) return false;
-  // One pod that fits nowhere speaks for its whole shape.
-  const bool alone = pods.size() == 1 && !HasTopology(state.groups[group]) && whole_cluster;
-  if (alone) {
-    FullEpoch(state, pods[0], attempt.tense) = state.room_epoch;
-  } else if (key) {
-    context.failed_placements[*key] = state.room_epoch;
+  trial.Commit();
+  if (attempt.tense == Tense::kNow) {
+    DecideBinds(context, action, pods);
+  } else {
+    DecideNominations(context, action, pods);
   }
-  return false;
+  return true;
 }
 
 }  // namespace
