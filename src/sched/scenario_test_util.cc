@@ -130,6 +130,16 @@ void Scenario::RemovePod(const std::string& name) {
   model.RemovePod("default/" + name);
 }
 
+QueueInfo MakeQueue(const std::string& name, double gpus, const std::string& parent) {
+  QueueInfo queue;
+  queue.name = name;
+  queue.parent = parent;
+  queue.gpu = {gpus, kUnlimited, 1};
+  queue.cpu = {kUnlimited, kUnlimited, 1};
+  queue.memory = {kUnlimited, kUnlimited, 1};
+  return queue;
+}
+
 CycleOptions Only(std::initializer_list<std::string_view> actions) {
   CycleOptions options{.actions = 0};
   for (std::string_view name : actions) options.actions |= ActionBit(name);

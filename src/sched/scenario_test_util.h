@@ -93,6 +93,9 @@ struct PodSpec {
 uint64_t FirstSeed();
 uint64_t LastSeed(uint64_t usual);
 
+// A queue with a quota of so many GPUs; everything else has no bound.
+QueueInfo MakeQueue(const std::string& name, double gpus, const std::string& parent = "");
+
 // Options of a cycle that runs these actions and no others.
 CycleOptions Only(std::initializer_list<std::string_view> actions);
 

@@ -8,16 +8,6 @@
 namespace swell::sched {
 namespace {
 
-QueueInfo MakeQueue(const std::string& name, double gpus, const std::string& parent = "") {
-  QueueInfo queue;
-  queue.name = name;
-  queue.parent = parent;
-  queue.gpu = {gpus, kUnlimited, 1};
-  queue.cpu = {kUnlimited, kUnlimited, 1};
-  queue.memory = {kUnlimited, kUnlimited, 1};
-  return queue;
-}
-
 QueueAmounts Gpus(int64_t count) {
   QueueAmounts amounts{};
   amounts[kQueueGpu] = count * kPpm;
