@@ -70,8 +70,7 @@ void JobController::OnPodGone(const json::Value& pod) {
   auto owner = api::ControllerOf(pod);
   if (!owner || !Owns(*owner)) return;
   if (WasPreempted(pod)) {
-    vanished_[owner->uid] = {StrCat(api::Name(pod), ": ", PreemptionMessage(pod)),
-                             api::CreationTime(pod)};
+    vanished_[owner->uid] = {StrCat(api::Name(pod), ": ", PreemptionMessage(pod)), PodAge::Of(pod)};
   }
   OnPod(pod);
 }
@@ -272,26 +271,24 @@ bool JobController::OnLostNode(const json::Value& pod) const {
 
 // Pods that were taken away, and what their peers did about it. True when the pass is decided.
 bool JobController::DecideDisrupted(Pass& pass) {
-  const json::Value* known = pass.Condition("Preempted");
-  WallTime since;
-  if (known != nullptr && json::GetString(*known, {"status"}) == "True") {
-    since = api::ParseTime(json::GetString(*known, {"lastTransitionTime"})).value_or(since);
-  }
+  const LastPreemption last = LastPreemption::Of(pass.status);
   int64_t staying = 0;
   std::string preempted, disrupted;
-  WallTime newest;          // when the newest of those preempted was made, by the server's clock
-  bool failed_old = false;  // a peer from before it, failing in its wake
+  WallTime newest;          // of the preempted pods, by the server's clock
+  bool fresh = false;       // a pod that was made after the last preemption is preempted
+  bool failed_old = false;  // a pod that the last preemption stopped has failed
   bool failed = false;
   bool lost_node = false;
   for (const auto& [name, pod] : pass.pods) {
     if (WasPreempted(*pod)) {
       if (preempted.empty()) preempted = StrCat(name, ": ", PreemptionMessage(*pod));
       newest = std::max(newest, api::CreationTime(*pod));
+      fresh = fresh || !last.Stopped(PodAge::Of(*pod));
     } else if (WasDisrupted(*pod)) {
       if (disrupted.empty()) disrupted = StrCat(name, ": ", PreemptionMessage(*pod));
     } else if (Phase(*pod) == "Failed") {
       failed = failed || !api::IsDeleting(*pod);
-      failed_old = failed_old || (since.unix_ns != 0 && api::CreationTime(*pod) <= since);
+      failed_old = failed_old || last.Stopped(PodAge::Of(*pod));
     } else if (!api::IsDeleting(*pod)) {
       lost_node = lost_node || OnLostNode(*pod);
       // Only the gang counts: members in groups of their own cannot train without it.
@@ -302,7 +299,8 @@ bool JobController::DecideDisrupted(Pass& pass) {
   auto vanished = vanished_.find(std::string(api::Uid(*pass.job)));
   if (vanished != vanished_.end()) {
     if (preempted.empty()) preempted = vanished->second.message;
-    newest = std::max(newest, vanished->second.created);
+    newest = std::max(newest, vanished->second.age.created);
+    fresh = fresh || !last.Stopped(vanished->second.age);
     pass.vanished_seen = true;
   }
   if (disrupted.empty() && failed && lost_node) disrupted = "a node of the job is lost";
@@ -311,13 +309,11 @@ bool JobController::DecideDisrupted(Pass& pass) {
     return false;
   }
   if (!preempted.empty() || failed_old) {
-    // A pod made after the preemption that is already known is a new one.
-    const bool fresh = newest > since;
     // A clock behind the server's must not make what is known now look new for ever.
     pass.now = std::max(pass.now, newest);
     // What is known already and has no pods left to stop is over: new pods may come.
-    if (!fresh && since.unix_ns != 0 && pass.pods.empty()) return false;
-    DecidePreempted(pass, preempted, fresh && since.unix_ns != 0);
+    if (!fresh && last.known() && pass.pods.empty()) return false;
+    DecidePreempted(pass, preempted, fresh && last.known());
     return true;
   }
   if (!pass.IsTrue("Restarting")) {

@@ -28,6 +28,7 @@
 
 #include "jobs/job_kind.h"
 #include "jobs/job_members.h"
+#include "jobs/last_preemption.h"
 #include "kube/api/meta/meta.h"
 #include "kube/client/event_recorder.h"
 #include "kube/client/work_queue.h"
@@ -103,7 +104,7 @@ class JobController {
   // A preempted pod that was gone before a pass saw it, by its job's uid.
   struct Vanished {
     std::string message;
-    WallTime created;
+    PodAge age;
   };
 
   // Whether a pod was created that the watch has not shown yet.

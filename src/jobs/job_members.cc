@@ -77,6 +77,9 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
   if (std::string_view user = api::Annotation(parts.job, keys::kUser); !user.empty()) {
     json::Set(pod, {"metadata", "annotations", keys::kUser}, user);
   }
+  if (const int64_t before = json::GetInt(parts.job, {"status", "preemptions"}); before > 0) {
+    json::Set(pod, {"metadata", "annotations", keys::kPreemptionsBefore}, std::to_string(before));
+  }
   json::Set(pod, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(parts.job)});
   std::string_view restart = "Never";
   if (replica.restart_policy == RestartPolicy::kOnFailure) restart = "OnFailure";

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "jobs/last_preemption.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 #include "operator/testing/arena_fixture.h"
@@ -128,6 +129,61 @@ TEST_F(PreemptionTest, FailureAfterTheReturnCounts) {
   cluster_.agents->Exit("default/medium-worker-0", 1);
   EXPECT_TRUE(cluster_.Until([&] { return Is("medium", "Failed"); }));
   EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/medium", "Failed"), "PyTorchJobFailed");
+}
+
+json::Value StatusOf(int64_t preemptions) {
+  json::Value status = json::Object{
+      {"conditions", json::Array{json::Object{{"type", "Preempted"},
+                                              {"status", "True"},
+                                              {"lastTransitionTime", "2026-01-01T00:00:05Z"}}}}};
+  if (preemptions > 0) json::Set(status, {"preemptions"}, preemptions);
+  return status;
+}
+
+PodAge AgeAt(std::string_view time, int64_t preemptions_before) {
+  return {*api::ParseTime(time), preemptions_before};
+}
+
+TEST(LastPreemption, PodsMadeInItsSecondAreNewIfTheySaySo) {
+  const LastPreemption last = LastPreemption::Of(StatusOf(2));
+  EXPECT_TRUE(last.Stopped(AgeAt("2026-01-01T00:00:04Z", 1)));
+  EXPECT_TRUE(last.Stopped(AgeAt("2026-01-01T00:00:05Z", 1)));
+  EXPECT_FALSE(last.Stopped(AgeAt("2026-01-01T00:00:05Z", 2)));
+  // The controller's clock is ahead of the server's.
+  EXPECT_FALSE(last.Stopped(AgeAt("2026-01-01T00:00:01Z", 2)));
+  // The job was read before its preemption was written.
+  EXPECT_FALSE(last.Stopped(AgeAt("2026-01-01T00:00:06Z", 1)));
+}
+
+TEST(LastPreemption, GoesByTimeAloneWhereTheStatusHasNoCount) {
+  const LastPreemption last = LastPreemption::Of(StatusOf(0));
+  EXPECT_TRUE(last.Stopped(AgeAt("2026-01-01T00:00:05Z", 0)));
+  EXPECT_FALSE(last.Stopped(AgeAt("2026-01-01T00:00:06Z", 0)));
+  EXPECT_FALSE(LastPreemption::Of(json::Object{}).Stopped(AgeAt("2026-01-01T00:00:05Z", 0)));
+}
+
+// Twice within a second, and before it runs.
+TEST_F(PreemptionTest, CountsAPreemptionBeforeTheJobRunsAgain) {
+  FillWithMedium("");
+  for (int round = 1; round <= 2; ++round) {
+    const std::string name = StrCat("critical-", round);
+    cluster_.Create(
+        PyTorchYaml{.name = name, .workers = 0, .gpus = 1, .priority = "critical"}.Text());
+    ASSERT_TRUE(cluster_.Until([&] { return Is(name, "Running"); }));
+    ASSERT_TRUE(cluster_.Until([&] {
+      return cluster_.Int(kPyTorchJobs, "default/medium", {"status", "preemptions"}) == round;
+    })) << round;
+    cluster_.agents->Exit(StrCat("default/", name, "-master-0"), 0);
+    ASSERT_TRUE(cluster_.Until([&] {
+      const json::SharedValue pod = cluster_.Get(kPods, "default/medium-worker-0");
+      return pod && !json::GetString(*pod, {"spec", "nodeName"}).empty() &&
+             !api::IsDeleting(*pod) && !WasPreempted(*pod);
+    }));
+  }
+  ASSERT_TRUE(cluster_.Until([&] { return Is("medium", "Running"); }));
+  EXPECT_EQ(
+      api::Annotation(*cluster_.Get(kPods, "default/medium-worker-0"), keys::kPreemptionsBefore),
+      "2");
 }
 
 }  // namespace

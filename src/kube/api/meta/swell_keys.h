@@ -45,6 +45,9 @@ inline constexpr std::string_view kStep = "swell.dev/step";
 inline constexpr std::string_view kEpoch = "swell.dev/epoch";
 inline constexpr std::string_view kMetrics = "swell.dev/metrics";
 
+// How often the pod's job had been preempted when the pod was made; missing: never.
+inline constexpr std::string_view kPreemptionsBefore = "swell.dev/preemptions-before";
+
 // Why a pod was stopped.
 inline constexpr std::string_view kPreemptedBy = "swell.dev/preempted-by";      // "ns/pod"
 inline constexpr std::string_view kPreemptedRule = "swell.dev/preempted-rule";  // "preempt"
