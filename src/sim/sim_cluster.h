@@ -1,5 +1,5 @@
 // SimCluster: a whole cluster inside one test: the real API server, store, controllers, scheduler
-// and node agents, on a virtual clock, with a disk in memory and pods that only pretend.
+// and node agents, on a virtual clock, with a disk in memory and simulated pods.
 //
 //   SimCluster cluster({.seed = 7, .nodes = 3, .gpus_per_node = 4});
 //   cluster.Boot();

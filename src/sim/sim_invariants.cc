@@ -8,7 +8,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/controllers/pod_facts.h"
-#include "sim/sim_neighbour.h"
+#include "sim/foreign_scheduler.h"
 
 namespace swell::sim {
 namespace {
@@ -17,7 +17,7 @@ constexpr std::string_view kJobKinds[] = {"pytorchjobs.kubeflow.org", "trainingj
                                           "jobs.batch"};
 constexpr std::string_view kEnds[] = {"Succeeded", "Failed", "Complete"};
 
-constexpr std::string_view kPeople = "people";
+constexpr std::string_view kUsers = "users";
 
 std::string KeyOf(const store::Entry& entry) { return StrCat(entry.key.ns, "/", entry.key.name); }
 
@@ -71,17 +71,18 @@ void Invariants::HearPod(const store::Change& change) {
   const std::string_view group = api::Label(*object, api::keys::kPodGroup);
   Pod& pod = pods_[key];
   const Pod before = pod.uid == api::Uid(*object) ? pod : Pod();
-  pod = Pod{.uid = std::string(api::Uid(*object)),
-            .ns = change.entry->key.ns,
-            .node = std::string(json::GetString(*object, {"spec", "nodeName"})),
-            .group = group.empty() ? key : StrCat(change.entry->key.ns, "/", group),
-            .preempted_by = std::string(api::Annotation(*object, api::keys::kPreemptedBy)),
-            .bound_at = before.node.empty() ? change.entry->version : before.bound_at,
-            .bound_since = before.node.empty() ? executor_.Steady() : before.bound_since,
-            .gpus = GpusOf(*object),
-            .ended = controllers::HasEnded(*object),
-            .deleting = api::IsDeleting(*object),
-            .foreign = json::GetString(*object, {"spec", "schedulerName"}) == SimNeighbour::kName};
+  pod = Pod{
+      .uid = std::string(api::Uid(*object)),
+      .ns = change.entry->key.ns,
+      .node = std::string(json::GetString(*object, {"spec", "nodeName"})),
+      .group = group.empty() ? key : StrCat(change.entry->key.ns, "/", group),
+      .preempted_by = std::string(api::Annotation(*object, api::keys::kPreemptedBy)),
+      .bound_at = before.node.empty() ? change.entry->version : before.bound_at,
+      .bound_since = before.node.empty() ? executor_.Steady() : before.bound_since,
+      .gpus = GpusOf(*object),
+      .ended = controllers::HasEnded(*object),
+      .deleting = api::IsDeleting(*object),
+      .foreign = json::GetString(*object, {"spec", "schedulerName"}) == ForeignScheduler::kName};
   for (std::string_view device : Split(api::Annotation(*object, api::keys::kGpuDevices), ',')) {
     if (auto index = ParseInt(device)) pod.devices.insert(static_cast<int>(*index));
   }
@@ -175,9 +176,9 @@ std::string Invariants::TermAt(const api::LeaseTerm& lease, uint64_t version) co
   return term;
 }
 
-// People mean the name.
+// Users mean whatever pod has the name.
 void Invariants::HearPodWrite(const api::RestRequest& request) {
-  if (request.path.find("/pods/") == std::string::npos || request.user_agent == kPeople) return;
+  if (request.path.find("/pods/") == std::string::npos || request.user_agent == kUsers) return;
   if (request.method != "PATCH" && request.method != "PUT" && request.method != "DELETE") return;
   const auto body = json::Parse(request.body);
   const bool says = body.ok() && (!json::GetString(*body, {"preconditions", "uid"}).empty() ||
@@ -189,7 +190,7 @@ void Invariants::HearPodWrite(const api::RestRequest& request) {
 
 // It is answered: what was true of its pod then has been heard here.
 void Invariants::HearBinding(uint64_t number, const api::RestRequest& request, bool made) {
-  if (request.user.name == SimNeighbour::kName) return;
+  if (request.user.name == ForeignScheduler::kName) return;
   const auto query = api::ParseQuery(request.query);
   const auto binding = json::Parse(request.body);
   if (!query.ok() || !binding.ok()) return history_.Violation("a binding cannot be read");

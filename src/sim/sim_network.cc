@@ -166,8 +166,8 @@ void SimNetwork::Mend(const std::string& process) {
 }
 
 Duration SimNetwork::Delay() {
-  const auto span = static_cast<uint64_t>((weather.delay_max - weather.delay_min).count());
-  return weather.delay_min + Duration(static_cast<int64_t>(random_.Below(span + 1)));
+  const auto span = static_cast<uint64_t>((faults.delay_max - faults.delay_min).count());
+  return faults.delay_min + Duration(static_cast<int64_t>(random_.Below(span + 1)));
 }
 
 bool SimNetwork::Vanishes(Exchange& exchange) const {
@@ -204,16 +204,16 @@ std::unique_ptr<api::RestCall> SimNetwork::Send(const std::string& process,
   if (on_ask) on_ask(process, request);
   ExchangePtr exchange = Open(process, std::move(request), std::move(sink));
   const std::string& method = exchange->request.method;
-  if (!exchange->streams && Happens(weather.late_percent)) {
+  if (!exchange->streams && Happens(faults.late_percent)) {
     const ExchangePtr late = Open(process, exchange->request, nullptr);
-    const auto span = static_cast<uint64_t>(weather.late_max.count());
+    const auto span = static_cast<uint64_t>(faults.late_max.count());
     executor_.After(Duration(static_cast<int64_t>(random_.Below(span + 1))),
                     [this, late] { Arrive(late); });
     exchange->holed = true;
     Break(exchange);
     return std::make_unique<Call>(*this, std::move(exchange));
   }
-  if ((method == "PUT" || method == "DELETE") && Happens(weather.twice_percent)) {
+  if ((method == "PUT" || method == "DELETE") && Happens(faults.twice_percent)) {
     const ExchangePtr first = Open(process, exchange->request, nullptr);
     Deliver(first, [this, first] { Arrive(first); });
   }
@@ -230,11 +230,11 @@ void SimNetwork::Arrive(const ExchangePtr& exchange) {
 
 void SimNetwork::Deliver(const ExchangePtr& exchange, std::function<void()> fn, Duration lag) {
   if (exchange->over || Vanishes(*exchange)) return;
-  if (cut_.contains(exchange->process) || Happens(weather.lost_percent)) {
+  if (cut_.contains(exchange->process) || Happens(faults.lost_percent)) {
     exchange->holed = true;  // what was sent before or comes after it is not heard either
     return Break(exchange);
   }
-  exchange->holed = Happens(weather.mute_percent);
+  exchange->holed = Happens(faults.mute_percent);
   if (exchange->holed) return;
   // Within one exchange nothing overtakes.
   const SteadyTime now = executor_.Steady();

@@ -1,8 +1,7 @@
-// SimNetwork: what lies between the processes of a simulated cluster. A Link is one process's way
-// to the API server; what passes it are messages, which take their time, overtake each other, get
-// lost, or find nobody.
+// SimNetwork: the network between the processes of a simulated cluster. A Link connects one process
+// to the API server. Its messages are delayed, overtake each other, or get lost.
 //
-//   network.weather = {.delay_max = milliseconds(200), .lost_percent = 3};
+//   network.faults = {.delay_max = milliseconds(200), .lost_percent = 3};
 //   network.Cut("node-1", /*silent=*/true);   // nothing comes or goes, and nobody says so
 //   network.Lag("replica-1", seconds(10));    // its watches are behind, its requests are not
 //   network.Attach(nullptr);                  // the server is dead: every connection to it ends
@@ -30,7 +29,7 @@
 
 namespace swell::sim {
 
-struct Weather {
+struct NetworkFaults {
   Duration delay_min = std::chrono::microseconds(50);
   Duration delay_max = std::chrono::microseconds(300);
   uint64_t lost_percent = 0;  // of requests, of answers, and of chunks, which then end the stream
@@ -62,7 +61,7 @@ class SimNetwork {
   // part of that, as from a server whose watch caches are behind. Zero: as fast as they.
   void Lag(const std::string& process, Duration lag) { lags_[process] = lag; }
 
-  Weather weather;
+  NetworkFaults faults;
   Listener on_answer;
   // Hears of every request as it is asked, before anything can happen to it.
   std::function<void(const std::string& process, const api::RestRequest&)> on_ask;

@@ -1,6 +1,6 @@
 // The whole system under faults, by seed. SWELL_SEED is the first seed, SWELL_SEEDS how many;
-// `./dev soak` runs thousands. SWELL_STORY=1 tells what happened.
-#include "sim/sim_story.h"
+// `./dev soak` runs thousands. SWELL_STORY=1 prints the log.
+#include "sim/chaos_scenario.h"
 
 #include <cstdlib>
 #include <iostream>
@@ -21,19 +21,19 @@ TEST(SystemUnderFaults, KeepsItsPromises) {
   for (uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE(StrCat("replay with SWELL_STORY=1 SWELL_SEED=", seed,
                         " build/dev/src/sim/sim_test --gtest_filter=SystemUnderFaults.*"));
-    SimStory story(seed);
-    story.Play();
-    for (const std::string& what : story.violations()) ADD_FAILURE() << what;
+    ChaosScenario scenario(seed);
+    scenario.Play();
+    for (const std::string& what : scenario.violations()) ADD_FAILURE() << what;
     if (std::getenv("SWELL_STORY") != nullptr) {
-      for (const std::string& line : story.told()) std::cout << line << '\n';
-      std::cout << "seed " << seed << ": " << story.Summary() << ", trace " << story.trace_hash()
-                << '\n';
+      for (const std::string& line : scenario.log()) std::cout << line << '\n';
+      std::cout << "seed " << seed << ": " << scenario.Summary() << ", trace "
+                << scenario.trace_hash() << '\n';
     }
-    bindings += story.invariants().bindings();
-    evictions += story.invariants().evictions();
-    watched += story.watched();
-    answers += story.cluster().history().answers_checked();
-    conflicts += story.cluster().history().conflicts();
+    bindings += scenario.invariants().bindings();
+    evictions += scenario.invariants().evictions();
+    watched += scenario.watched();
+    answers += scenario.cluster().history().answers_checked();
+    conflicts += scenario.cluster().history().conflicts();
     if (HasFailure()) break;
   }
   if (replayed) return;
@@ -47,9 +47,9 @@ TEST(SystemUnderFaults, KeepsItsPromises) {
 
 TEST(SystemUnderFaults, SameSeedSameTrace) {
   auto play = [](uint64_t seed) {
-    SimStory story(seed);
-    story.Play();
-    return std::pair(story.trace_hash(), story.told());
+    ChaosScenario scenario(seed);
+    scenario.Play();
+    return std::pair(scenario.trace_hash(), scenario.log());
   };
   const auto once = play(42);
   EXPECT_EQ(play(42), once);

@@ -1,4 +1,4 @@
-#include "sim/sim_job_books.h"
+#include "sim/job_count_checker.h"
 
 #include <utility>
 
@@ -14,7 +14,7 @@ constexpr std::string_view kScheduler = "swell-scheduler";
 
 }  // namespace
 
-JobBooks::JobBooks(History& history) : history_(history) {
+JobCountChecker::JobCountChecker(History& history) : history_(history) {
   history_.OnChange([this](const store::Change& change) { Hear(change); });
   history_.OnAnswer([this](uint64_t, const api::RestRequest& request, int http_status) {
     if (http_status < 300) HearWrite(request);
@@ -22,7 +22,7 @@ JobBooks::JobBooks(History& history) : history_(history) {
 }
 
 // The deletion is durable now: the mark that explains it must be durable before.
-void JobBooks::HearWrite(const api::RestRequest& request) {
+void JobCountChecker::HearWrite(const api::RestRequest& request) {
   if (request.method != "DELETE" || request.user_agent != kScheduler) return;
   const auto body = json::Parse(request.body);
   if (!body.ok()) return;
@@ -32,7 +32,7 @@ void JobBooks::HearWrite(const api::RestRequest& request) {
       StrCat("pod ", pod->second.name, " is deleted by the scheduler, and not marked"));
 }
 
-void JobBooks::Hear(const store::Change& change) {
+void JobCountChecker::Hear(const store::Change& change) {
   if (change.type == store::EventType::kDeleted) {
     const auto pod = pods_.find(change.entry->attributes.uid);
     if (pod != pods_.end()) End(pod->second);
@@ -48,7 +48,7 @@ void JobBooks::Hear(const store::Change& change) {
   }
 }
 
-void JobBooks::HearPod(const json::Value& object) {
+void JobCountChecker::HearPod(const json::Value& object) {
   const std::string uid(api::Uid(object));
   Pod& pod = pods_[uid];
   pod.name = api::Name(object);
@@ -64,12 +64,12 @@ void JobBooks::HearPod(const json::Value& object) {
   pod.failed = phase == "Failed" && !pod.excused;
 }
 
-void JobBooks::End(Pod& pod) {
+void JobCountChecker::End(Pod& pod) {
   if (!std::exchange(pod.ending, true)) pod.excused = pod.marked;
 }
 
 // The members of a gang may be marked together.
-void JobBooks::HearGroup(const json::Value& object) {
+void JobCountChecker::HearGroup(const json::Value& object) {
   for (const json::Value& record : json::GetArray(object, {"status", "evicted"})) {
     for (const json::Value& uid : json::GetArray(record, {"pods"})) {
       const auto pod = pods_.find(json::View(uid.get_string()));
@@ -78,7 +78,7 @@ void JobBooks::HearGroup(const json::Value& object) {
   }
 }
 
-void JobBooks::HearJob(const std::string& key, const json::Value& object) {
+void JobCountChecker::HearJob(const std::string& key, const json::Value& object) {
   Job& job = jobs_[std::string(api::Uid(object))];
   job.key = key;
   if (key.starts_with(kBatchJobs)) return HearBatchJob(object, job);
@@ -89,7 +89,7 @@ void JobBooks::HearJob(const std::string& key, const json::Value& object) {
       StrCat(key, " counts ", restarts, " failures; pods that failed by themselves: ", failed));
 }
 
-void JobBooks::HearBatchJob(const json::Value& object, Job& job) {
+void JobCountChecker::HearBatchJob(const json::Value& object, Job& job) {
   for (const json::Value& uid :
        json::GetArray(object, {"status", "uncountedTerminatedPods", "failed"})) {
     if (!job.named.insert(std::string(json::View(uid.get_string()))).second) continue;
@@ -111,7 +111,7 @@ void JobBooks::HearBatchJob(const json::Value& object, Job& job) {
       StrCat(job.key, " is complete with ", counted, " successes, and had ", in_time));
 }
 
-int64_t JobBooks::Count(const Job& job, bool Pod::*fact) const {
+int64_t JobCountChecker::Count(const Job& job, bool Pod::*fact) const {
   int64_t count = 0;
   for (const std::string& uid : job.pods) count += pods_.at(uid).*fact;
   return count;

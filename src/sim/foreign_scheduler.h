@@ -1,6 +1,6 @@
-// SimNeighbour: another scheduler on the same nodes, as the stock one is beside ours: it places
-// pods of its own by what it listed a moment ago, and asks nobody. Where both took the same room,
-// the node refuses one of them.
+// ForeignScheduler: another scheduler on the same nodes, as kube-scheduler is beside Swell. It
+// binds its own pods by what it listed a moment ago. If both use the same room, the node refuses a
+// pod.
 // - Threads: one thread.
 // - Ownership: executor outlives it.
 #pragma once
@@ -17,16 +17,16 @@
 
 namespace swell::sim {
 
-class SimNeighbour {
+class ForeignScheduler {
  public:
   // What it acts as, and what its pods name as their scheduler.
   static constexpr std::string_view kName = "neighbour";
 
   // `gpus_of_nodes`: all it knows of them.
-  SimNeighbour(Executor& executor,
-               std::shared_ptr<api::RestHandler> server,
-               std::map<std::string, int> gpus_of_nodes,
-               uint64_t seed);
+  ForeignScheduler(Executor& executor,
+                   std::shared_ptr<api::RestHandler> server,
+                   std::map<std::string, int> gpus_of_nodes,
+                   uint64_t seed);
 
   void Start() { LookLater(); }
   // Somebody wants a pod; asked for until it is there.

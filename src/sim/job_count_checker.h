@@ -1,4 +1,5 @@
-// JobBooks: checks that jobs count what happened to their pods, even if processes die in between.
+// JobCountChecker: checks that jobs count what happened to their pods, even if processes die in
+// between.
 //
 //   - the scheduler marks a pod before it deletes it;
 //   - no job counts a pod as failed, or as a restart, that was marked as preempted before it ended
@@ -18,9 +19,9 @@
 
 namespace swell::sim {
 
-class JobBooks {
+class JobCountChecker {
  public:
-  explicit JobBooks(History& history);
+  explicit JobCountChecker(History& history);
 
  private:
   struct Pod {

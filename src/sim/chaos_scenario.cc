@@ -1,4 +1,4 @@
-#include "sim/sim_story.h"
+#include "sim/chaos_scenario.h"
 
 #include <algorithm>
 #include <utility>
@@ -19,14 +19,14 @@ using std::chrono::seconds;
 constexpr int kGpus = 4;
 constexpr int kSteps = 40;
 constexpr int kJobsMax = 14;
-constexpr int kNeighboursMax = 10;
-constexpr int kJobsInPeace = 4;
+constexpr int kForeignPodsMax = 10;
+constexpr int kJobsAfterFaults = 4;
 constexpr int kLimit = 6;  // GPUs of project `limited`
-constexpr Duration kLookEvery = milliseconds(100);
-constexpr Duration kAskAgain = seconds(1);
-constexpr Duration kPeaceMax = minutes(60);
-constexpr Duration kAllOverMax = minutes(5);  // from the end of the last job
-constexpr std::string_view kMeddled = "sim.swell.dev/meddled";
+constexpr Duration kCheckEvery = milliseconds(100);
+constexpr Duration kRetryAfter = seconds(1);
+constexpr Duration kCalmMax = minutes(60);
+constexpr Duration kAllEndedMax = minutes(5);  // from the end of the last job
+constexpr std::string_view kConflictAnnotation = "sim.swell.dev/conflict";
 
 SimOptions OptionsOf(uint64_t seed) {
   Random random(StableHash("shape", seed));
@@ -47,8 +47,8 @@ std::map<std::string, int> GpusOfNodes(const SimOptions& options) {
 
 }  // namespace
 
-// Something that somebody asks for until it is answered for good.
-struct SimStory::Wish {
+// A request that is sent again until it is answered for good.
+struct ChaosScenario::PendingRequest {
   enum class Verb { kCreate, kPatch, kDelete };
   Verb verb = Verb::kCreate;
   client::Resource resource;
@@ -61,57 +61,57 @@ struct SimStory::Wish {
   std::string Key() const { return StrCat(resource.GroupResource(), " ", ns, "/", name); }
 };
 
-SimStory::SimStory(uint64_t seed)
+ChaosScenario::ChaosScenario(uint64_t seed)
     : seed_(seed),
       random_(StableHash("story", seed)),
       cluster_(OptionsOf(seed)),
       invariants_(cluster_.executor(), cluster_.history(), GpusOfNodes(cluster_.options())),
-      books_(cluster_.history()),
+      job_counts_(cluster_.history()),
       caches_(cluster_),
-      people_(std::make_unique<client::Client>(
-          cluster_.executor(), cluster_.network().Link("people"), SystemUser(), "people")),
-      neighbour_(cluster_.executor(),
-                 cluster_.network().Link("neighbour"),
-                 GpusOfNodes(cluster_.options()),
-                 StableHash("neighbour", seed)) {}
+      client_(std::make_unique<client::Client>(
+          cluster_.executor(), cluster_.network().Link("users"), SystemUser(), "users")),
+      foreign_(cluster_.executor(),
+               cluster_.network().Link("neighbour"),
+               GpusOfNodes(cluster_.options()),
+               StableHash("neighbour", seed)) {}
 
-SimStory::~SimStory() {
+ChaosScenario::~ChaosScenario() {
   cluster_.network().on_ask = nullptr;
-  look_timer_.Cancel();
+  check_timer_.Cancel();
 }
 
-void SimStory::Play() {
+void ChaosScenario::Play() {
   Prepare();
   for (int step = 0; step < kSteps; ++step) Step();
-  Peace();
-  WorkInPeace();
-  if (cluster_.RunUntil([this] { return AllOver(); }, kPeaceMax)) {
+  StopFaults();
+  SubmitAfterFaults();
+  if (cluster_.RunUntil([this] { return AllEnded(); }, kCalmMax)) {
     CheckNothingRuns();
-    CheckOneAfterTheOther();
+    CheckWholeClusterJob();
   } else {
     cluster_.Advance(seconds(1));
   }
   CheckEnd();
 }
 
-bool SimStory::AllOver() const {
+bool ChaosScenario::AllEnded() const {
   return invariants_.OpenJobs().empty() &&
          std::all_of(watchers_.begin(), watchers_.end(),
                      [](const auto& watcher) { return watcher->current(); });
 }
 
 // Long after everything was mended, so that what is half done then is held against the cluster.
-void SimStory::WorkInPeace() {
+void ChaosScenario::SubmitAfterFaults() {
   cluster_.Advance(Invariants::kHalfPlacedMax);
-  for (int i = 0; i < kJobsInPeace; ++i) {
+  for (int i = 0; i < kJobsAfterFaults; ++i) {
     Submit();
-    if (random_.OneIn(2)) SubmitToNeighbour();
-    if (random_.OneIn(3)) DeletePodsForAWhile();
-    cluster_.Advance(Between(Duration(0), seconds(20)));
+    if (random_.OneIn(2)) SubmitToForeignScheduler();
+    if (random_.OneIn(3)) DeletePods();
+    cluster_.Advance(RandomDuration(Duration(0), seconds(20)));
   }
 }
 
-void SimStory::CheckNothingRuns() {
+void ChaosScenario::CheckNothingRuns() {
   auto still = [this] {
     std::vector<std::string> pods;
     for (const json::SharedValue& pod : cluster_.List("pods")) {
@@ -124,87 +124,103 @@ void SimStory::CheckNothingRuns() {
     }
     return pods;
   };
-  if (cluster_.RunUntil([&] { return still().empty(); }, kAllOverMax)) return;
+  if (cluster_.RunUntil([&] { return still().empty(); }, kAllEndedMax)) return;
   cluster_.history().Violation(
       StrCat("every job is over, and there still is ", Join(still(), ", ")));
 }
 
-bool SimStory::Comes(const std::string& what,
-                     const std::function<bool()>& condition,
-                     Duration limit) {
+bool ChaosScenario::Eventually(const std::string& what,
+                               const std::function<bool()>& condition,
+                               Duration limit) {
   if (cluster_.RunUntil(condition, limit)) return true;
-  cluster_.history().Violation(StrCat("in calm it never comes that ", what));
+  cluster_.history().Violation(StrCat("without faults this never happened: ", what));
   return false;
 }
 
-SimStory::WishPtr SimStory::Add(json::Value object, const client::Resource& resource) {
-  auto wish = std::make_shared<Wish>();
-  wish->resource = resource;
-  wish->ns = api::Namespace(object);
-  wish->name = api::Name(object);
-  wish->object = std::move(object);
-  Ask(wish);
-  return wish;
+ChaosScenario::RequestPtr ChaosScenario::Add(json::Value object, const client::Resource& resource) {
+  auto request = std::make_shared<PendingRequest>();
+  request->resource = resource;
+  request->ns = api::Namespace(object);
+  request->name = api::Name(object);
+  request->object = std::move(object);
+  Send(request);
+  return request;
 }
 
-int SimStory::Running(const std::string& job) const {
-  int running = 0;
+int ChaosScenario::CountMembers(const std::string& job,
+                                const std::function<bool(const json::Value&)>& matches) const {
+  int members = 0;
   for (const json::SharedValue& pod : cluster_.List("pods")) {
     const auto owner = api::ControllerOf(*pod);
-    running += owner && owner->name == job && controllers::Phase(*pod) == "Running" &&
-               !api::IsDeleting(*pod);
+    members += owner && owner->name == job && !api::IsDeleting(*pod) && matches(*pod);
   }
-  return running;
+  return members;
+}
+
+int ChaosScenario::Running(const std::string& job) const {
+  return CountMembers(job,
+                      [](const json::Value& pod) { return controllers::Phase(pod) == "Running"; });
+}
+
+int ChaosScenario::Bound(const std::string& job) const {
+  return CountMembers(job, [](const json::Value& pod) {
+    return !json::GetString(pod, {"spec", "nodeName"}).empty() && !controllers::HasEnded(pod);
+  });
 }
 
 // What is decided meanwhile is asked for and lost, or made and not answered.
-void SimStory::LoseMessagesForAWhile() {
-  Tell("messages are lost and late, for 5 s");
+void ChaosScenario::LoseMessages() {
+  Log("messages are lost and late, for 5 s");
   invariants_.Disturbed();
-  cluster_.network().weather = {.lost_percent = 10, .late_percent = 30};
-  cluster_.executor().After(seconds(5), [this] { cluster_.network().weather = {}; });
+  cluster_.network().faults = {.lost_percent = 10, .late_percent = 30};
+  cluster_.executor().After(seconds(5), [this] { cluster_.network().faults = {}; });
 }
 
 // Nothing of what went wrong holds room for ever, or keeps a node away from others: one job gets
 // the whole cluster. What is done to it then has the outcome that it should.
-void SimStory::CheckOneAfterTheOther() {
+void ChaosScenario::CheckWholeClusterJob() {
   const auto nodes = static_cast<int>(cluster_.node_count());
   const JobShape all{"default", "whole", nodes, {kGpus, 200, 1, 0, "low"}};
   const bool fails = random_.OneIn(3);
   const bool elastic = !fails && random_.OneIn(2);
-  const WishPtr whole = elastic ? Add(TrainingJob(all), client::resources::kTrainingJobs)
-                                : Add(PyTorchJob(all, "OnFailure", fails ? "Fail" : "Requeue"),
-                                      client::resources::kPyTorchJobs);
+  const RequestPtr whole = elastic ? Add(TrainingJob(all), client::resources::kTrainingJobs)
+                                   : Add(PyTorchJob(all, "OnFailure", fails ? "Fail" : "Requeue"),
+                                         client::resources::kPyTorchJobs);
   auto runs = [this, nodes] { return Running("whole") == nodes; };
   auto suspend = [this, &whole](bool value) {
-    Ask(PatchOf(*whole, {{"runPolicy", json::Object{{"suspend", value}}}}));
+    Send(PatchOf(*whole, {{"runPolicy", json::Object{{"suspend", value}}}}));
   };
-  if (!Comes("one job gets the whole cluster", runs)) return;
+  if (!Eventually("one job gets the whole cluster", runs)) return;
   if (!elastic) {
     suspend(true);
-    if (!Comes("a suspended job stops", [this] { return Running("whole") == 0; })) return;
+    if (!Eventually("a suspended job stops", [this] { return Running("whole") == 0; })) return;
     suspend(false);
-    if (!Comes("a resumed job runs", runs)) return;
+    if (!Eventually("a resumed job runs", runs)) return;
   }
   for (const std::string name : {"urgent-1", "urgent-2"}) {
-    if (random_.OneIn(2)) LoseMessagesForAWhile();
+    if (random_.OneIn(2)) LoseMessages();
     Add(PyTorchJob({"default", name, 1, {1, 5, 0, 0, "high"}}, "Never", "Requeue"),
         client::resources::kPyTorchJobs);
-    if (!Comes("an urgent job runs", [&] { return Running(name) == 1; })) return;
+    if (!Eventually("an urgent job runs", [&] { return Running(name) == 1; })) return;
     const int stay = Running("whole");
     if (elastic && stay != nodes - 1) {
       cluster_.history().Violation(
           StrCat("an elastic job gave one place of ", nodes, ", and has ", stay));
     }
     if (fails) break;
-    if (!Comes("a preempted job runs again", runs)) return;
+    // The next urgent job may come before the members have started.
+    const bool early = random_.OneIn(2);
+    auto again = [&] { return (early ? Bound("whole") : Running("whole")) == nodes; };
+    if (!Eventually("a preempted job gets its places again", again)) return;
   }
-  auto over = [this] { return AllOver(); };
-  if (!Comes("all of this is over", over, minutes(10))) return;
+  auto over = [this] { return AllEnded(); };
+  if (!Eventually("all of this is over", over, minutes(10))) return;
   CheckOutcome(*whole, fails ? "Failed" : "Succeeded", fails || elastic ? 0 : 2);
 }
 
-void SimStory::CheckOutcome(const Wish& job, const std::string& end, int64_t preemptions) {
+void ChaosScenario::CheckOutcome(const PendingRequest& job,
+                                 const std::string& end,
+                                 int64_t preemptions) {
   const json::SharedValue object = cluster_.Get(job.resource.GroupResource(), job.ns, job.name);
   const int64_t told = object ? json::GetInt(*object, {"status", "preemptions"}) : -1;
   if (object && api::ConditionIsTrue(*object, end) && told == preemptions) return;
@@ -213,28 +229,28 @@ void SimStory::CheckOutcome(const Wish& job, const std::string& end, int64_t pre
                                       object ? json::Print(*object) : "gone"));
 }
 
-void SimStory::Prepare() {
+void ChaosScenario::Prepare() {
   cluster_.Boot();
   cluster_.history().OnChange([this](const store::Change& change) {
-    TellOfPod(change);
-    Meddle(change);
+    LogPod(change);
+    InjectConflict(change);
     DeletePod(change);
   });
   cluster_.network().on_ask = [this](const std::string& process, const api::RestRequest& request) {
-    CheckAsked(process, request);
+    CheckRequest(process, request);
   };
   cluster_.on_server_start = [this] {
     for (auto& watcher : watchers_) watcher->OnServerStart();
   };
   // Below 100: what has more than that is not preemptible, and must fit into its project's quota.
   for (auto [name, value] : {std::pair{"high", 90}, std::pair{"low", 10}}) {
-    Must(StrCat(R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass",)",
-                R"("metadata":{"name":")", name, R"("},"value":)", value, "}"));
+    Create(StrCat(R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass",)",
+                  R"("metadata":{"name":")", name, R"("},"value":)", value, "}"));
   }
   for (auto [name, amounts] : {std::pair{"limited", StrCat(R"("quota":2,"limit":)", kLimit)},
                                std::pair{"owner", std::string(R"("quota":4)")}}) {
-    Must(StrCat(R"({"apiVersion":"swell.dev/v1","kind":"Project","metadata":{"name":")", name,
-                R"("},"spec":{"resources":{"gpu":{)", amounts, "}}}}"));
+    Create(StrCat(R"({"apiVersion":"swell.dev/v1","kind":"Project","metadata":{"name":")", name,
+                  R"("},"spec":{"resources":{"gpu":{)", amounts, "}}}}"));
   }
   invariants_.LimitProject("limited", kLimit);
   for (const client::Resource& resource :
@@ -242,17 +258,17 @@ void SimStory::Prepare() {
         client::resources::kLeases}) {
     Watch(resource);
   }
-  neighbour_.Start();
+  foreign_.Start();
   cluster_.Advance(seconds(5));
   Look();
 }
 
-void SimStory::Must(const std::string& object) {
+void ChaosScenario::Create(const std::string& object) {
   const Status made = cluster_.Apply(object);
   if (!made.ok()) cluster_.history().Violation(StrCat(object, ": ", made.ToString()));
 }
 
-void SimStory::Watch(const client::Resource& resource) {
+void ChaosScenario::Watch(const client::Resource& resource) {
   const std::string process = StrCat("watcher-", watchers_.size());
   watchers_.push_back(std::make_unique<SimWatcher>(
       cluster_.executor(), cluster_.network().Link(process), SystemUser(), resource,
@@ -260,202 +276,205 @@ void SimStory::Watch(const client::Resource& resource) {
   watchers_.back()->Start();
 }
 
-void SimStory::Step() {
+void ChaosScenario::Step() {
   if (random_.Below(10) < 5 && submitted_ < kJobsMax) Submit();
-  if (random_.OneIn(12)) DeleteSomething();
-  if (random_.OneIn(8)) ResizeSomething();
-  if (random_.OneIn(12)) SuspendSomething();
-  if (random_.OneIn(4) && submitted_to_neighbour_ < kNeighboursMax) SubmitToNeighbour();
+  if (random_.OneIn(12)) DeleteRandomJob();
+  if (random_.OneIn(8)) ResizeRandomJob();
+  if (random_.OneIn(12)) SuspendRandomJob();
+  if (random_.OneIn(4) && submitted_to_foreign_ < kForeignPodsMax) SubmitToForeignScheduler();
   if (random_.Below(10) < 6) Break();
   // In the middle of a write, of a start, of a run.
   const Duration most[] = {milliseconds(5), milliseconds(500), seconds(20)};
-  cluster_.Advance(Between(Duration(0), most[random_.Below(3)]));
+  cluster_.Advance(RandomDuration(Duration(0), most[random_.Below(3)]));
 }
 
-void SimStory::Submit() {
+void ChaosScenario::Submit() {
   static constexpr const char* kNamespaces[] = {"default", "limited", "owner"};
-  auto wish = std::make_shared<Wish>();
-  wish->name = StrCat("job-", ++submitted_);
-  wish->ns = kNamespaces[random_.Below(3)];
-  wish->members = 1 + static_cast<int>(random_.Below(4));
-  JobShape job{wish->ns, wish->name, wish->members, {}};
+  auto request = std::make_shared<PendingRequest>();
+  request->name = StrCat("job-", ++submitted_);
+  request->ns = kNamespaces[random_.Below(3)];
+  request->members = 1 + static_cast<int>(random_.Below(4));
+  JobShape job{request->ns, request->name, request->members, {}};
   // Four members fit into the limit.
-  job.pod.gpus = wish->ns == "limited" ? 1 : 1 + static_cast<int>(random_.Below(2));
+  job.pod.gpus = request->ns == "limited" ? 1 : 1 + static_cast<int>(random_.Below(2));
   job.pod.run_s = random_.OneIn(6) ? 200 + random_.Below(200) : 5 + random_.Below(60);
   job.pod.stop_s = random_.Below(random_.OneIn(4) ? 25 : 4);
   const uint64_t kind = random_.Below(6);
   if (kind > 0) job.pod.priority = random_.OneIn(3) ? "high" : random_.OneIn(2) ? "low" : "";
   if (kind == 0) {
     job.pod.gpus = 1;
-    wish->must_succeed = peace_;
-    wish->resource = client::resources::kTrainingJobs;
-    wish->object = TrainingJob(job);
+    request->must_succeed = faults_stopped_;
+    request->resource = client::resources::kTrainingJobs;
+    request->object = TrainingJob(job);
   } else if (kind == 1) {
     --job.pod.gpus;  // it may fail: pods that people delete count against it
-    wish->resource = client::resources::kJobs;
-    wish->object = BatchJob(job);
+    request->resource = client::resources::kJobs;
+    request->object = BatchJob(job);
   } else {
     job.pod.code = random_.OneIn(8) ? 1 : 0;
     const bool restarts = job.pod.code == 0 && random_.OneIn(2);
     const bool requeues = !random_.OneIn(4);
     // One whose members are not restarted fails when their machine does.
-    wish->must_succeed = job.pod.code == 0 && requeues && (peace_ || restarts);
-    wish->resource = client::resources::kPyTorchJobs;
-    wish->object = PyTorchJob(job, restarts ? "OnFailure" : "Never", requeues ? "Requeue" : "Fail");
+    request->must_succeed = job.pod.code == 0 && requeues && (faults_stopped_ || restarts);
+    request->resource = client::resources::kPyTorchJobs;
+    request->object =
+        PyTorchJob(job, restarts ? "OnFailure" : "Never", requeues ? "Requeue" : "Fail");
   }
-  Tell(StrCat("people submit ", wish->Key(), ", ", job.members, " x ", job.pod.gpus, " GPUs for ",
-              job.pod.run_s, " s ", job.pod.priority));
-  Ask(wish);
+  Log(StrCat("users submit ", request->Key(), ", ", job.members, " x ", job.pod.gpus, " GPUs for ",
+             job.pod.run_s, " s ", job.pod.priority));
+  Send(request);
 }
 
-void SimStory::SubmitToNeighbour() {
-  const std::string name = StrCat("neighbour-", ++submitted_to_neighbour_);
+void ChaosScenario::SubmitToForeignScheduler() {
+  const std::string name = StrCat("neighbour-", ++submitted_to_foreign_);
   const int gpus = 1 + static_cast<int>(random_.Below(3));
-  Tell(StrCat("somebody asks another scheduler for ", name, ", ", gpus, " GPUs"));
-  neighbour_.Submit(name, gpus, 5 + random_.Below(60));
+  Log(StrCat("somebody asks another scheduler for ", name, ", ", gpus, " GPUs"));
+  foreign_.Submit(name, gpus, 5 + random_.Below(60));
 }
 
-SimStory::WishPtr SimStory::SomeJob(const client::Resource& resource) {
-  std::vector<WishPtr> those;
-  for (const WishPtr& job : jobs_) {
+ChaosScenario::RequestPtr ChaosScenario::RandomJob(const client::Resource& resource) {
+  std::vector<RequestPtr> those;
+  for (const RequestPtr& job : jobs_) {
     if (job->resource == resource && acknowledged_.contains(job->Key())) those.push_back(job);
   }
   return those.empty() ? nullptr : those[random_.Below(those.size())];
 }
 
-SimStory::WishPtr SimStory::PatchOf(const Wish& job, json::Object spec) {
-  auto wish = std::make_shared<Wish>(job);
-  wish->verb = Wish::Verb::kPatch;
-  wish->object = json::Object{{"spec", std::move(spec)}};
-  return wish;
+ChaosScenario::RequestPtr ChaosScenario::PatchOf(const PendingRequest& job, json::Object spec) {
+  auto request = std::make_shared<PendingRequest>(job);
+  request->verb = PendingRequest::Verb::kPatch;
+  request->object = json::Object{{"spec", std::move(spec)}};
+  return request;
 }
 
-void SimStory::ResizeSomething() {
-  const WishPtr job = SomeJob(client::resources::kTrainingJobs);
+void ChaosScenario::ResizeRandomJob() {
+  const RequestPtr job = RandomJob(client::resources::kTrainingJobs);
   if (!job) return;
   const int members = 1 + static_cast<int>(random_.Below(static_cast<uint64_t>(job->members)));
-  Tell(StrCat("people want ", members, " members of ", job->Key()));
+  Log(StrCat("users want ", members, " members of ", job->Key()));
   const json::Object worker{{"replicas", members}};
-  Ask(PatchOf(*job, {{"roles", json::Object{{"worker", worker}}}}));
+  Send(PatchOf(*job, {{"roles", json::Object{{"worker", worker}}}}));
 }
 
-void SimStory::SuspendSomething() {
-  const WishPtr job = SomeJob(client::resources::kPyTorchJobs);
+void ChaosScenario::SuspendRandomJob() {
+  const RequestPtr job = RandomJob(client::resources::kPyTorchJobs);
   if (!job) return;
   auto to = [&job](bool suspend) {
     return PatchOf(*job, {{"runPolicy", json::Object{{"suspend", suspend}}}});
   };
-  const WishPtr suspend = to(true);
-  const WishPtr resume = to(false);
+  const RequestPtr suspend = to(true);
+  const RequestPtr resume = to(false);
   suspended_.push_back(resume);
-  const Duration span = Between(milliseconds(1), seconds(40));
+  const Duration span = RandomDuration(milliseconds(1), seconds(40));
   suspend->then = [this, span, resume] {
     cluster_.executor().After(span, [this, resume] {
-      Tell(StrCat("people resume ", resume->Key()));
-      if (people_) Ask(resume);
+      Log(StrCat("users resume ", resume->Key()));
+      if (client_) Send(resume);
     });
   };
-  Tell(StrCat("people suspend ", job->Key()));
-  Ask(suspend);
+  Log(StrCat("users suspend ", job->Key()));
+  Send(suspend);
 }
 
-void SimStory::DeleteSomething() {
+void ChaosScenario::DeleteRandomJob() {
   if (jobs_.empty()) return;
-  auto wish = std::make_shared<Wish>(*jobs_[random_.Below(jobs_.size())]);
-  wish->verb = Wish::Verb::kDelete;
-  acknowledged_.erase(wish->Key());
-  Tell(StrCat("people delete ", wish->Key()));
-  Ask(wish);
+  auto request = std::make_shared<PendingRequest>(*jobs_[random_.Below(jobs_.size())]);
+  request->verb = PendingRequest::Verb::kDelete;
+  acknowledged_.erase(request->Key());
+  Log(StrCat("users delete ", request->Key()));
+  Send(request);
 }
 
-void SimStory::Ask(const WishPtr& wish) {
-  auto answer = [this, wish](const Result<json::SharedValue>& result) {
-    OnAnswer(wish, result.ok() ? Status::Ok() : result.status());
+void ChaosScenario::Send(const RequestPtr& request) {
+  auto answer = [this, request](const Result<json::SharedValue>& result) {
+    OnAnswer(request, result.ok() ? Status::Ok() : result.status());
   };
-  switch (wish->verb) {
-    case Wish::Verb::kCreate:
-      return people_->Create(wish->resource, wish->ns, wish->object, answer);
-    case Wish::Verb::kPatch:
-      return people_->Patch(wish->resource, wish->ns, wish->name, client::PatchType::kMerge,
-                            wish->object, answer);
-    case Wish::Verb::kDelete:
-      return people_->Delete(wish->resource, wish->ns, wish->name, {.propagation = "Background"},
-                             answer);
+  switch (request->verb) {
+    case PendingRequest::Verb::kCreate:
+      return client_->Create(request->resource, request->ns, request->object, answer);
+    case PendingRequest::Verb::kPatch:
+      return client_->Patch(request->resource, request->ns, request->name,
+                            client::PatchType::kMerge, request->object, answer);
+    case PendingRequest::Verb::kDelete:
+      return client_->Delete(request->resource, request->ns, request->name,
+                             {.propagation = "Background"}, answer);
   }
 }
 
-void SimStory::OnAnswer(const WishPtr& wish, const Status& status) {
+void ChaosScenario::OnAnswer(const RequestPtr& request, const Status& status) {
   const Code code = status.code();
-  const bool creates = wish->verb == Wish::Verb::kCreate;
+  const bool creates = request->verb == PendingRequest::Verb::kCreate;
   const bool done = status.ok() || code == (creates ? Code::kAlreadyExists : Code::kNotFound);
   if (done && creates) {
-    acknowledged_.insert(wish->Key());
-    jobs_.push_back(wish);
+    acknowledged_.insert(request->Key());
+    jobs_.push_back(request);
   }
-  if (done && wish->then) wish->then();
+  if (done && request->then) request->then();
   if (done) return;
   // A project's namespace is made by controllers, which may be away; the others are a server's
   // that is busy, starting, or gone.
   const bool later = code == Code::kUnavailable || code == Code::kTimeout ||
                      code == Code::kTooManyRequests || code == Code::kInternal ||
                      code == Code::kNoSpace || code == Code::kNotFound || code == Code::kConflict;
-  if (!later) cluster_.history().Violation(StrCat(wish->Key(), ": ", status.ToString()));
-  cluster_.executor().After(kAskAgain, [this, wish] {
-    if (people_) Ask(wish);
+  if (!later) cluster_.history().Violation(StrCat(request->Key(), ": ", status.ToString()));
+  cluster_.executor().After(kRetryAfter, [this, request] {
+    if (client_) Send(request);
   });
 }
 
-void SimStory::Break() {
+void ChaosScenario::Break() {
   invariants_.Disturbed();
   const uint64_t dice = random_.Below(29);
-  if (dice >= 27) return ForgetNode();
-  if (dice >= 25) return DeletePodsForAWhile();
+  if (dice >= 27) return DeleteNode();
+  if (dice >= 25) return DeletePods();
   if (dice >= 21) return BreakWatches();
-  if (dice == 20) return MeddleForAWhile();
+  if (dice == 20) return InjectConflicts();
   if (dice < 4) return BreakServer();
   if (dice < 8) return BreakReplica();
   if (dice < 11) return BreakNode();
-  if (dice < 15) return BreakWay();
+  if (dice < 15) return BreakLink();
   if (dice < 17) return BreakDisk();
   if (dice < 18) return BreakClock();
-  ChangeWeather();
+  ChangeNetworkFaults();
 }
 
-void SimStory::BreakServer() {
+void ChaosScenario::BreakServer() {
   if (!cluster_.server_up()) return;
   const bool silent = random_.OneIn(3);
-  const Duration down = Between(milliseconds(20), random_.OneIn(3) ? seconds(30) : seconds(2));
-  Tell(StrCat("the API server dies", silent ? " silently" : "", " for ", down / milliseconds(1),
-              " ms"));
+  const Duration down =
+      RandomDuration(milliseconds(20), random_.OneIn(3) ? seconds(30) : seconds(2));
+  Log(StrCat("the API server dies", silent ? " silently" : "", " for ", down / milliseconds(1),
+             " ms"));
   cluster_.KillServer(silent);
   cluster_.executor().After(down, [this] {
     if (!cluster_.server_up()) cluster_.StartServer();
   });
 }
 
-void SimStory::BreakReplica() {
+void ChaosScenario::BreakReplica() {
   const size_t index = random_.Below(2);
-  KillReplica(index, Between(milliseconds(1), random_.OneIn(2) ? seconds(20) : seconds(1)));
+  KillReplica(index, RandomDuration(milliseconds(1), random_.OneIn(2) ? seconds(20) : seconds(1)));
 }
 
-void SimStory::KillReplica(size_t index, Duration down) {
+void ChaosScenario::KillReplica(size_t index, Duration down) {
   if (cluster_.replica(index) == nullptr) return;
-  Tell(StrCat(SimCluster::ReplicaName(index),
-              cluster_.replica(index)->leading() ? ", which leads," : "", " dies for ",
-              down / milliseconds(1), " ms"));
+  Log(StrCat(SimCluster::ReplicaName(index),
+             cluster_.replica(index)->leading() ? ", which leads," : "", " dies for ",
+             down / milliseconds(1), " ms"));
   cluster_.KillReplica(index);
   cluster_.executor().After(down, [this, index] {
     if (cluster_.replica(index) == nullptr) cluster_.StartReplica(index);
   });
 }
 
-void SimStory::BreakNode() {
+void ChaosScenario::BreakNode() {
   const size_t index = random_.Below(cluster_.node_count());
   if (cluster_.agent(index) == nullptr) return;
   const bool machine = random_.OneIn(3);
-  const Duration down = Between(milliseconds(1), random_.OneIn(3) ? seconds(120) : seconds(10));
-  Tell(StrCat(machine ? "the machine " : "the agent of ", cluster_.NodeName(index), " dies for ",
-              down / milliseconds(1), " ms"));
+  const Duration down =
+      RandomDuration(milliseconds(1), random_.OneIn(3) ? seconds(120) : seconds(10));
+  Log(StrCat(machine ? "the machine " : "the agent of ", cluster_.NodeName(index), " dies for ",
+             down / milliseconds(1), " ms"));
   cluster_.KillAgent(index, machine);
   cluster_.executor().After(down, [this, index] {
     if (cluster_.agent(index) == nullptr) cluster_.StartAgent(index);
@@ -464,32 +483,33 @@ void SimStory::BreakNode() {
 
 // Somebody takes it out of the cluster; its agent, when it is there, makes it anew, and so may
 // another machine that is given its name.
-void SimStory::ForgetNode() {
+void ChaosScenario::DeleteNode() {
   const std::string& name = cluster_.NodeName(random_.Below(cluster_.node_count()));
-  Tell(StrCat("somebody deletes node ", name));
-  people_->Delete(client::resources::kNodes, "", name, {}, {});
+  Log(StrCat("somebody deletes node ", name));
+  client_->Delete(client::resources::kNodes, "", name, {}, {});
 }
 
-void SimStory::BreakWay() {
+void ChaosScenario::BreakLink() {
   const uint64_t dice = random_.Below(4);
   std::string process = dice < 2    ? SimCluster::ReplicaName(dice)
                         : dice == 2 ? cluster_.NodeName(random_.Below(cluster_.node_count()))
                                     : StrCat("watcher-", random_.Below(watchers_.size()));
   if (cluster_.network().IsCut(process)) return;
   const bool silent = random_.OneIn(2);
-  const Duration down = Between(milliseconds(100), random_.OneIn(3) ? seconds(90) : seconds(8));
-  Tell(StrCat("the way of ", process, " is cut", silent ? " silently" : "", " for ",
-              down / milliseconds(1), " ms"));
+  const Duration down =
+      RandomDuration(milliseconds(100), random_.OneIn(3) ? seconds(90) : seconds(8));
+  Log(StrCat("the link of ", process, " is cut", silent ? " silently" : "", " for ",
+             down / milliseconds(1), " ms"));
   cluster_.network().Cut(process, silent);
   cluster_.executor().After(down, [this, process] { cluster_.network().Mend(process); });
 }
 
-void SimStory::BreakWatches() {
-  const Duration lag = Between(milliseconds(100), seconds(40));
-  const Duration span = Between(seconds(1), seconds(60));
+void ChaosScenario::BreakWatches() {
+  const Duration lag = RandomDuration(milliseconds(100), seconds(40));
+  const Duration span = RandomDuration(seconds(1), seconds(60));
   auto let = [this, lag, span](const std::string& process) {
-    Tell(StrCat("the watches of ", process, " are up to ", lag / milliseconds(1), " ms behind for ",
-                span / milliseconds(1), " ms"));
+    Log(StrCat("the watches of ", process, " are up to ", lag / milliseconds(1), " ms behind for ",
+               span / milliseconds(1), " ms"));
     cluster_.network().Lag(process, lag);
     cluster_.executor().After(span, [this, process] { cluster_.network().Lag(process, {}); });
   };
@@ -502,104 +522,105 @@ void SimStory::BreakWatches() {
   };
   const size_t leader = leads(0) ? 0 : 1;
   let(SimCluster::ReplicaName(1 - leader));
-  cluster_.executor().After(Between(seconds(0), seconds(20)), [this, leader] {
-    if (!peace_) KillReplica(leader, seconds(10));
+  cluster_.executor().After(RandomDuration(seconds(0), seconds(20)), [this, leader] {
+    if (!faults_stopped_) KillReplica(leader, seconds(10));
   });
 }
 
-void SimStory::BreakDisk() {
+void ChaosScenario::BreakDisk() {
   if (random_.OneIn(2)) {
     cluster_.disk().failing_commits = 1 + random_.Below(20);
-    Tell(StrCat("the disk is full for ", cluster_.disk().failing_commits, " commits"));
+    Log(StrCat("the disk is full for ", cluster_.disk().failing_commits, " commits"));
     return;
   }
   cluster_.disk().commit_delay =
-      Between(Duration(0), random_.OneIn(3) ? seconds(3) : milliseconds(100));
-  Tell(StrCat("a commit takes ", cluster_.disk().commit_delay / milliseconds(1), " ms"));
+      RandomDuration(Duration(0), random_.OneIn(3) ? seconds(3) : milliseconds(100));
+  Log(StrCat("a commit takes ", cluster_.disk().commit_delay / milliseconds(1), " ms"));
 }
 
-void SimStory::BreakClock() {
+void ChaosScenario::BreakClock() {
   const uint64_t dice = random_.Below(4);
   const std::string process = dice == 0   ? "server"
                               : dice == 3 ? cluster_.NodeName(random_.Below(cluster_.node_count()))
                                           : SimCluster::ReplicaName(dice - 1);
-  const Duration jump = Between(-minutes(10), minutes(10));
-  Tell(StrCat("the clock of ", process, " is wrong by ", jump / milliseconds(1), " ms"));
+  const Duration jump = RandomDuration(-minutes(10), minutes(10));
+  Log(StrCat("the clock of ", process, " is wrong by ", jump / milliseconds(1), " ms"));
   cluster_.clock(process).skew = jump;
 }
 
-void SimStory::ChangeWeather() {
-  Weather& weather = cluster_.network().weather;
+void ChaosScenario::ChangeNetworkFaults() {
+  NetworkFaults& faults = cluster_.network().faults;
   const uint64_t dice = random_.Below(4);
-  weather = {};
-  if (dice == 1) weather.delay_max = milliseconds(50);
-  if (dice == 2) weather.delay_max = milliseconds(800);
-  if (dice >= 2) weather.lost_percent = random_.Below(8);
-  if (random_.OneIn(2)) weather.mute_percent = random_.Below(8);
-  if (random_.OneIn(2)) weather.late_percent = random_.Below(random_.OneIn(3) ? 50 : 8);
-  if (random_.OneIn(2)) weather.twice_percent = random_.Below(8);
-  Tell(StrCat("messages take up to ", weather.delay_max / milliseconds(1), " ms, ",
-              weather.lost_percent, "% are lost, ", weather.mute_percent, "% without a word, ",
-              weather.late_percent, "% late, ", weather.twice_percent, "% sent twice"));
+  faults = {};
+  if (dice == 1) faults.delay_max = milliseconds(50);
+  if (dice == 2) faults.delay_max = milliseconds(800);
+  if (dice >= 2) faults.lost_percent = random_.Below(8);
+  if (random_.OneIn(2)) faults.mute_percent = random_.Below(8);
+  if (random_.OneIn(2)) faults.late_percent = random_.Below(random_.OneIn(3) ? 50 : 8);
+  if (random_.OneIn(2)) faults.twice_percent = random_.Below(8);
+  Log(StrCat("messages take up to ", faults.delay_max / milliseconds(1), " ms, ",
+             faults.lost_percent, "% are lost, ", faults.mute_percent, "% without a word, ",
+             faults.late_percent, "% late, ", faults.twice_percent, "% sent twice"));
 }
 
-void SimStory::MeddleForAWhile() {
-  const Duration span = Between(seconds(1), seconds(30));
-  Tell(StrCat("somebody writes what others write, for ", span / milliseconds(1), " ms"));
-  meddles_until_ = cluster_.executor().Steady() + span;
+void ChaosScenario::InjectConflicts() {
+  const Duration span = RandomDuration(seconds(1), seconds(30));
+  Log(StrCat("somebody writes what others write, for ", span / milliseconds(1), " ms"));
+  conflicts_until_ = cluster_.executor().Steady() + span;
 }
 
 // A process that writes an object twice meets another write in between: a conflict, if its write
 // names the version it knows.
-void SimStory::Meddle(const store::Change& change) {
+void ChaosScenario::InjectConflict(const store::Change& change) {
   static const client::Resource* const kResources[] = {
       &client::resources::kPods,         &client::resources::kPodGroups,
       &client::resources::kPyTorchJobs,  &client::resources::kJobs,
       &client::resources::kTrainingJobs, &client::resources::kLeases,
       &client::resources::kNodes};
   const store::Key& key = change.entry->key;
-  if (cluster_.executor().Steady() >= meddles_until_) return;
+  if (cluster_.executor().Steady() >= conflicts_until_) return;
   if (change.type == store::EventType::kDeleted) return;
   const auto resource = std::find_if(
       std::begin(kResources), std::end(kResources),
       [&key](const client::Resource* one) { return one->GroupResource() == key.resource; });
   if (resource == std::end(kResources)) return;
   // Not after its own.
-  const std::string says(api::Annotation(*change.entry->Parsed(), kMeddled));
-  std::string& said = meddled_with_[StrCat(key.resource, " ", key.ns, "/", key.name)];
+  const std::string says(api::Annotation(*change.entry->Parsed(), kConflictAnnotation));
+  std::string& said = conflict_marks_[StrCat(key.resource, " ", key.ns, "/", key.name)];
   if (std::exchange(said, says) != says) return;
   const json::Value patch = json::Object{
-      {"metadata", json::Object{{"annotations", json::Object{{kMeddled, StrCat(++meddled_)}}}}}};
-  people_->Patch(**resource, key.ns, key.name, client::PatchType::kMerge, patch, {});
+      {"metadata", json::Object{{"annotations", json::Object{{kConflictAnnotation,
+                                                              StrCat(++conflicts_injected_)}}}}}};
+  client_->Patch(**resource, key.ns, key.name, client::PatchType::kMerge, patch, {});
 }
 
-void SimStory::DeletePodsForAWhile() {
-  const Duration span = Between(seconds(1), seconds(20));
-  Tell(StrCat("somebody deletes pods that have just come or changed, for ", span / milliseconds(1),
-              " ms"));
+void ChaosScenario::DeletePods() {
+  const Duration span = RandomDuration(seconds(1), seconds(20));
+  Log(StrCat("somebody deletes pods that have just come or changed, for ", span / milliseconds(1),
+             " ms"));
   deletes_until_ = cluster_.executor().Steady() + span;
 }
 
 // While they wait, while their binding is under way, while they start and run.
-void SimStory::DeletePod(const store::Change& change) {
+void ChaosScenario::DeletePod(const store::Change& change) {
   const store::Key& key = change.entry->key;
   if (cluster_.executor().Steady() >= deletes_until_ || key.resource != "pods") return;
   if (change.type == store::EventType::kDeleted || !random_.OneIn(6)) return;
   const json::SharedValue pod = change.entry->Parsed();
   if (api::IsDeleting(*pod)) return;
   ++deleted_;
-  people_->Delete(
+  client_->Delete(
       client::resources::kPods, key.ns, key.name,
       {.grace_seconds = random_.OneIn(3) ? 0 : -1, .precondition_uid = std::string(api::Uid(*pod))},
       {});
 }
 
-void SimStory::Peace() {
-  Tell("peace");
-  peace_ = true;
+void ChaosScenario::StopFaults() {
+  Log("faults stop");
+  faults_stopped_ = true;
   invariants_.Disturbed();
-  meddles_until_ = deletes_until_ = {};
-  cluster_.network().weather = {};
+  conflicts_until_ = deletes_until_ = {};
+  cluster_.network().faults = {};
   cluster_.disk().commit_delay = cluster_.options().commit_delay;
   cluster_.disk().failing_commits = 0;
   if (!cluster_.server_up()) cluster_.StartServer();
@@ -617,11 +638,11 @@ void SimStory::Peace() {
   // What people still ask for is answered, and becomes a job.
   cluster_.Advance(minutes(2));
   // What they had asked for before may have come after what they asked for last.
-  for (const WishPtr& resume : suspended_) Ask(resume);
+  for (const RequestPtr& resume : suspended_) Send(resume);
 }
 
 // A replica that does not lead writes nothing but Leases and events, whatever it had still to say.
-void SimStory::CheckAsked(const std::string& process, const api::RestRequest& request) {
+void ChaosScenario::CheckRequest(const std::string& process, const api::RestRequest& request) {
   if (request.method == "GET" || request.path.find("/leases") != std::string::npos ||
       request.path.find("/events") != std::string::npos) {
     return;
@@ -634,7 +655,7 @@ void SimStory::CheckAsked(const std::string& process, const api::RestRequest& re
   }
 }
 
-void SimStory::Look() {
+void ChaosScenario::Look() {
   std::vector<std::string> leaders;
   for (size_t i = 0; i < 2; ++i) {
     const controllers::Replica* replica = cluster_.replica(i);
@@ -642,15 +663,15 @@ void SimStory::Look() {
   }
   if (leaders.size() > 1) cluster_.history().Violation("two replicas lead");
   const std::string leader = leaders.empty() ? "nobody" : leaders.front();
-  if (std::exchange(leader_told_, leader) != leader) Tell(StrCat(leader, " leads"));
-  LookAtDevices();
+  if (std::exchange(leader_logged_, leader) != leader) Log(StrCat(leader, " leads"));
+  CheckDevices();
   invariants_.Look();
   if (invariants_.CalmFor() > Invariants::kHalfPlacedMax) caches_.Look();
-  look_timer_.Start(kLookEvery, [this] { Look(); });
+  check_timer_.Start(kCheckEvery, [this] { Look(); });
 }
 
 // What really runs, whatever the API says.
-void SimStory::LookAtDevices() {
+void ChaosScenario::CheckDevices() {
   for (size_t node = 0; node < cluster_.node_count(); ++node) {
     std::map<std::string, std::string> users;
     for (const node::ContainerSpec* container : cluster_.runtime(node).RunningForTest()) {
@@ -669,12 +690,12 @@ void SimStory::LookAtDevices() {
   }
 }
 
-void SimStory::CheckEnd() {
+void ChaosScenario::CheckEnd() {
   invariants_.CheckEnd();
   for (const auto& watcher : watchers_) {
     if (!watcher->current()) cluster_.history().Violation(watcher->Summary());
   }
-  for (const WishPtr& job : jobs_) {
+  for (const RequestPtr& job : jobs_) {
     if (!acknowledged_.contains(job->Key())) continue;
     if (!cluster_.Get(job->resource.GroupResource(), job->ns, job->name)) {
       cluster_.history().Violation(StrCat(job->Key(), " was acknowledged, and is not there"));
@@ -684,15 +705,15 @@ void SimStory::CheckEnd() {
   }
   if (invariants_.OpenJobs().empty()) return;
   for (const json::SharedValue& pod : cluster_.List("pods")) {
-    Tell(StrCat("left is ", json::Print(*pod)));
+    Log(StrCat("left is ", json::Print(*pod)));
   }
 }
 
-void SimStory::Tell(const std::string& what) {
-  told_.push_back(StrCat(cluster_.executor().Steady().ns / 1'000'000, " ms: ", what));
+void ChaosScenario::Log(const std::string& what) {
+  log_.push_back(StrCat(cluster_.executor().Steady().ns / 1'000'000, " ms: ", what));
 }
 
-void SimStory::TellOfPod(const store::Change& change) {
+void ChaosScenario::LogPod(const store::Change& change) {
   const store::Key& key = change.entry->key;
   if (key.resource != "pods") return;
   const json::SharedValue pod = change.entry->Parsed();
@@ -711,26 +732,27 @@ void SimStory::TellOfPod(const store::Change& change) {
     if (api::IsDeleting(*pod)) now += ", leaves";
   }
   const std::string name = StrCat("pod ", key.ns, "/", key.name, " ", api::Uid(*pod).substr(0, 4));
-  std::string& before = pods_told_[name];
-  if (std::exchange(before, now) != now) Tell(StrCat(name, " ", now));
+  std::string& before = pods_logged_[name];
+  if (std::exchange(before, now) != now) Log(StrCat(name, " ", now));
 }
 
-Duration SimStory::Between(Duration least, Duration most) {
+Duration ChaosScenario::RandomDuration(Duration least, Duration most) {
   return least + Duration(static_cast<int64_t>(
                      random_.Below(static_cast<uint64_t>((most - least).count()) + 1)));
 }
 
-size_t SimStory::watched() const {
+size_t ChaosScenario::watched() const {
   size_t events = 0;
   for (const auto& watcher : watchers_) events += watcher->events();
   return events;
 }
 
-std::string SimStory::Summary() {
+std::string ChaosScenario::Summary() {
   return StrCat(jobs(), " jobs, ", invariants_.bindings(), " bindings, ", invariants_.evictions(),
-                " evictions, ", watched(), " events watched, ", meddled_, " writes and ", deleted_,
-                " deletions by others, ", neighbour_.bindings(), " bindings by a neighbour, ",
-                cluster_.history().conflicts(), " conflicts");
+                " evictions, ", watched(), " events watched, ", conflicts_injected_, " writes and ",
+                deleted_, " deletions by others, ", foreign_.bindings(),
+                " bindings by the foreign scheduler, ", cluster_.history().conflicts(),
+                " conflicts");
 }
 
 }  // namespace swell::sim

@@ -1,4 +1,4 @@
-#include "sim/sim_neighbour.h"
+#include "sim/foreign_scheduler.h"
 
 #include <utility>
 #include <vector>
@@ -15,24 +15,24 @@ using std::chrono::milliseconds;
 
 constexpr uint64_t kLookMaxMs = 3000;
 constexpr uint64_t kThinkMaxMs = 1500;
-constexpr Duration kAskAgain = std::chrono::seconds(1);
+constexpr Duration kRetryAfter = std::chrono::seconds(1);
 
 api::UserInfo Itself() {
-  return {std::string(SimNeighbour::kName), "", {"system:masters", "system:authenticated"}};
+  return {std::string(ForeignScheduler::kName), "", {"system:masters", "system:authenticated"}};
 }
 
 }  // namespace
 
-SimNeighbour::SimNeighbour(Executor& executor,
-                           std::shared_ptr<api::RestHandler> server,
-                           std::map<std::string, int> gpus_of_nodes,
-                           uint64_t seed)
+ForeignScheduler::ForeignScheduler(Executor& executor,
+                                   std::shared_ptr<api::RestHandler> server,
+                                   std::map<std::string, int> gpus_of_nodes,
+                                   uint64_t seed)
     : executor_(executor),
       gpus_of_nodes_(std::move(gpus_of_nodes)),
       random_(seed),
       client_(executor, std::move(server), Itself(), std::string(kName)) {}
 
-void SimNeighbour::Submit(const std::string& name, int gpus, uint64_t run_s) {
+void ForeignScheduler::Submit(const std::string& name, int gpus, uint64_t run_s) {
   const json::Value pod = json::Object{
       {"apiVersion", "v1"},
       {"kind", "Pod"},
@@ -53,13 +53,13 @@ void SimNeighbour::Submit(const std::string& name, int gpus, uint64_t run_s) {
   client_.Create(client::resources::kPods, "default", pod,
                  [this, name, gpus, run_s](const Result<json::SharedValue>& made) {
                    if (made.ok() || made.status().code() == Code::kAlreadyExists) return;
-                   executor_.After(kAskAgain, scope_.Wrap([this, name, gpus, run_s] {
+                   executor_.After(kRetryAfter, scope_.Wrap([this, name, gpus, run_s] {
                      Submit(name, gpus, run_s);
                    }));
                  });
 }
 
-void SimNeighbour::LookLater() {
+void ForeignScheduler::LookLater() {
   timer_.Start(milliseconds(random_.Below(kLookMaxMs)), [this] {
     client_.List(client::resources::kPods, "", {}, [this](const Result<client::ObjectList>& pods) {
       if (pods.ok()) OnPods(*pods);
@@ -68,7 +68,7 @@ void SimNeighbour::LookLater() {
   });
 }
 
-void SimNeighbour::OnPods(const client::ObjectList& pods) {
+void ForeignScheduler::OnPods(const client::ObjectList& pods) {
   std::map<std::string, int> room = gpus_of_nodes_;
   std::vector<std::pair<std::string, int>> waiting;
   for (const json::SharedValue& pod : pods.items) {
@@ -93,7 +93,7 @@ void SimNeighbour::OnPods(const client::ObjectList& pods) {
   }
 }
 
-void SimNeighbour::Bind(const std::string& name, const std::string& node) {
+void ForeignScheduler::Bind(const std::string& name, const std::string& node) {
   const json::Value binding = json::Object{
       {"apiVersion", "v1"},
       {"kind", "Binding"},
