@@ -131,13 +131,35 @@ store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& obj
   return attributes;
 }
 
+json::SharedValue StoredObject(const Core& core,
+                               const api::KindInfo& kind,
+                               const store::Entry& entry) {
+  json::SharedValue stored = entry.Parsed();
+  // Each write sets the defaults of its time.
+  if (entry.version >= kind.defaults_from) return stored;
+  const std::string_view version = json::GetString(*stored, {"apiVersion"});
+  const api::KindPtr written = core.scheme->FindKind(
+      {kind.gvk.group, std::string(version.substr(version.rfind('/') + 1)), kind.gvk.kind});
+  if (!written || !written->schema) return stored;
+  auto full = std::make_shared<json::Value>(*stored);
+  api::ApplyDefaults(*written->schema, *full);
+  if (json::Equal(*full, *stored)) return stored;
+  return full;
+}
+
+bool LacksDefaults(const Core& core, const api::KindInfo& kind, const store::Entry& entry) {
+  if (entry.version >= kind.defaults_from) return false;
+  const json::SharedValue stored = entry.Parsed();
+  return StoredObject(core, kind, entry) != stored;
+}
+
 std::optional<json::Value> LatestObject(Core& core,
                                         const api::KindInfo& kind,
                                         std::string_view ns,
                                         std::string_view name) {
   const store::EntryPtr entry = core.store.Latest(KeyFor(kind, ns, name));
   if (!entry) return std::nullopt;
-  return *entry->Parsed();
+  return *StoredObject(core, kind, *entry);
 }
 
 void WriteObject(Core& core,

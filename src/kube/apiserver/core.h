@@ -104,6 +104,15 @@ api::StringPairs LabelPairs(const json::Object& labels);
 // One of the fields kept beside the entry's bytes; empty when absent.
 std::string FieldOf(const store::Entry& entry, std::string_view field);
 
+// The entry's document, in its stored version. Custom objects get the defaults that their
+// definition gained after they were stored, as kube-apiserver sets them when it decodes from etcd.
+// `kind`: any version of the entry's kind.
+json::SharedValue StoredObject(const Core& core,
+                               const api::KindInfo& kind,
+                               const store::Entry& entry);
+// Whether StoredObject() adds defaults to the entry's text.
+bool LacksDefaults(const Core& core, const api::KindInfo& kind, const store::Entry& entry);
+
 // Newest accepted state as a document of its own, in its storage version; nullopt when absent.
 std::optional<json::Value> LatestObject(Core& core,
                                         const api::KindInfo& kind,

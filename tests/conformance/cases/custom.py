@@ -43,6 +43,14 @@ def definition(versions=None, **more):
                               'description': 'how', 'priority': 1}]}], **more}}
 
 
+def with_default(default):
+    return {'name': 'v1', 'served': True, 'storage': True, 'subresources': {'status': {}},
+            'schema': {'openAPIV3Schema': {'type': 'object', 'properties': {
+                'spec': {'type': 'object', 'properties': {
+                    'size': {'type': 'integer'}, 'speed': {'type': 'string', **default}}},
+                'status': {'type': 'object', 'properties': {'phase': {'type': 'string'}}}}}}}
+
+
 def job(name='a', size=1, **spec):
     return {'apiVersion': '$run.example.com/v1', 'kind': 'Job', 'metadata': {'name': name},
             'spec': {'size': size, **spec}}
@@ -224,6 +232,16 @@ CASES = [
          eventually(post(HERE, job(), 201)),
          eventually(get('/apis/$run.example.com/v2/namespaces/$ns/jobs/a', 200,
                         {'apiVersion': '$run.example.com/v2', 'spec': {'size': 1}})),
+         delete(CRDS + '/jobs.$run.example.com', 200)),
+    Case('stored-objects-have-the-defaults-that-their-definition-gained',
+         post(CRDS, definition([with_default({})]), 201),
+         eventually(post(HERE, job(), 201, {'spec': {'speed': ABSENT}})),
+         patch('merge', CRDS + '/jobs.$run.example.com',
+               {'spec': {'versions': [with_default({'default': 'high'})]}}, 200),
+         eventually(get(HERE + '/a', 200, {'spec': {'size': 1, 'speed': 'high'}})),
+         get(HERE, 200, {'items': [{'spec': {'speed': 'high'}}]}),
+         patch('merge', HERE + '/a/status', {'status': {'phase': 'Done'}}, 200,
+               {'spec': {'speed': 'high'}, 'metadata': {'generation': 1}}),
          delete(CRDS + '/jobs.$run.example.com', 200)),
     Case('what-the-stored-version-does-not-know-is-not-kept',
          post(CRDS, definition([

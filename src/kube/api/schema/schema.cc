@@ -1,5 +1,6 @@
 #include "kube/api/schema/schema.h"
 
+#include <algorithm>
 #include <set>
 
 #include "json/erase.h"
@@ -198,6 +199,13 @@ void ApplyDefaults(const Schema& schema, json::Value& value) {
       ApplyDefaults(*field.schema, *found);
     }
   }
+}
+
+bool HasDefaults(const Schema& schema) {
+  if (schema.items && HasDefaults(*schema.items)) return true;
+  return std::any_of(schema.fields.begin(), schema.fields.end(), [](const SchemaField& field) {
+    return field.default_value != nullptr || HasDefaults(*field.schema);
+  });
 }
 
 }  // namespace swell::api

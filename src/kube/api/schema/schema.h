@@ -108,6 +108,8 @@ std::vector<std::string> UnknownFields(const Schema& schema,
                                        const Schema* pod_template = nullptr);
 void PruneUnknown(const Schema& schema, json::Value& value);
 void ApplyDefaults(const Schema& schema, json::Value& value);
+// Whether a field of the schema, at any depth, has a default. Not for recursive schemas.
+bool HasDefaults(const Schema& schema);
 
 // A CRD's validation.openAPIV3Schema. kInvalid for what is not a structural schema.
 Result<SchemaPtr> ParseOpenApiSchema(const json::Value& open_api_v3);

@@ -58,6 +58,9 @@ struct KindInfo {
   // Rules of a custom kind beyond its schema (x-kubernetes-validations); empty: it has none. `old`
   // is null for a new object.
   std::function<std::vector<FieldError>(const json::Value& object, const json::Value* old)> rules;
+  // Objects of a custom kind that were stored before this version of the store may lack defaults of
+  // the schema. 0: the definition has no defaults.
+  uint64_t defaults_from = 0;
   std::vector<PrinterColumn> columns;  // empty: NAME and AGE, or a built-in printer
 
   // "pods", "pytorchjobs.kubeflow.org": the same for every version of the kind.

@@ -179,7 +179,12 @@ void RegisterCrd(Core& core, const json::Value& crd) {
   Unregister(core, crd);
   SetConverter(core, StrCat(PluralOf(crd), ".", GroupOf(crd)),
                json::Find(crd, {"spec", "conversion"}));
+  const bool defaults = std::any_of(kinds->begin(), kinds->end(), [](const auto& version) {
+    return version.kind.schema && api::HasDefaults(*version.kind.schema);
+  });
   for (api::CrdVersion& version : *kinds) {
+    // Writes that are accepted but not durable yet got the old definition's defaults, too.
+    if (defaults) version.kind.defaults_from = core.store.PeekVersion();
     core.scheme->Register(std::move(version.kind), version.storage);
   }
 }

@@ -176,6 +176,54 @@ TEST_F(KindsTest, DefinitionsWaitForNamesThatAreTaken) {
   EXPECT_EQ(server.Get("/apis/example.com/v1/stuff").status, 200);
 }
 
+// A new definition's schema: `spec` has these properties.
+std::string Versions(std::string_view properties) {
+  return StrCat(R"({"spec":{"versions":[{"name":"v1","served":true,"storage":true,
+      "subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object","properties":{
+      "spec":{"type":"object","properties":{)",
+                properties, R"(}},"status":{"type":"object","properties":{
+      "phase":{"type":"string"}}}}}}}]}})");
+}
+
+TEST_F(KindsTest, StoredObjectsHaveTheDefaultsThatTheirDefinitionGained) {
+  const std::string crd = StrCat(kCrds, "/things.example.com");
+  const std::string things = "/apis/example.com/v1/namespaces/default/things";
+  ASSERT_EQ(server.Post(kCrds, Definition("things", "Thing")).status, 201);
+  ASSERT_EQ(server.Merge(crd, Versions(R"("mode":{"type":"string"})")).status, 200);
+  for (const char* name : {"a", "b", "c"}) {
+    const Answer made = server.Post(
+        things, StrCat(R"({"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":")",
+                       name, R"("},"spec":{}})"));
+    ASSERT_EQ(made.status, 201) << made.text;
+    EXPECT_EQ(json::Find(made.body, {"spec", "mode"}), nullptr);
+  }
+  for (const char* mode : {"fast", "slow"}) {
+    const std::string gained = StrCat(R"("mode":{"type":"string","default":")", mode, R"("})");
+    ASSERT_EQ(server.Merge(crd, Versions(gained)).status, 200);
+    EXPECT_EQ(json::GetString(server.Get(things + "/a").body, {"spec", "mode"}), mode);
+    const Answer list = server.Get(things);
+    ASSERT_EQ(json::GetArray(list.body, {"items"}).size(), 3U) << list.text;
+    for (const json::Value& item : json::GetArray(list.body, {"items"})) {
+      EXPECT_EQ(json::GetString(item, {"spec", "mode"}), mode);
+    }
+    TestWatch watch = server.Watch(things + "?watch=1");
+    const std::vector<json::Value> events = watch.Take();
+    ASSERT_EQ(events.size(), 3U);
+    EXPECT_EQ(json::GetString(events[0], {"object", "spec", "mode"}), mode);
+  }
+  // A write of any part stores the default, even one that changes nothing else.
+  const Answer status = server.Merge(things + "/a/status", R"({"status":{"phase":"ok"}})");
+  EXPECT_EQ(json::GetString(status.body, {"spec", "mode"}), "slow") << status.text;
+  const std::string before(
+      json::GetString(server.Get(things + "/b").body, {"metadata", "resourceVersion"}));
+  const Answer same = server.Merge(things + "/b", "{}");
+  EXPECT_NE(json::GetString(same.body, {"metadata", "resourceVersion"}), before);
+  ASSERT_EQ(server.Merge(crd, Versions(R"("mode":{"type":"string"})")).status, 200);
+  EXPECT_EQ(json::GetString(server.Get(things + "/a").body, {"spec", "mode"}), "slow");
+  EXPECT_EQ(json::GetString(server.Get(things + "/b").body, {"spec", "mode"}), "slow");
+  EXPECT_EQ(json::Find(server.Get(things + "/c").body, {"spec", "mode"}), nullptr);
+}
+
 // Plants a member under a key of its own in every object of the document.
 json::Value Plant(const json::Value& value, Random& random) {
   if (value.is_array()) {

@@ -21,33 +21,35 @@ json::Object MetaOf(const ListMeta& meta) {
 
 }  // namespace
 
-bool StoredAsIs(const Call& call, const store::Entry& entry) {
+bool StoredAsIs(const Core& core, const Call& call, const store::Entry& entry) {
   if (!call.storage || call.kind->gvk != call.storage->gvk) return false;
   // A CRD may have changed its storage version after the object was written.
-  return !call.kind->custom || StoredIn(*call.kind, entry);
+  return !call.kind->custom || StoredIn(core, *call.kind, entry);
 }
 
-bool StoredIn(const api::KindInfo& kind, const store::Entry& entry) {
+bool StoredIn(const Core& core, const api::KindInfo& kind, const store::Entry& entry) {
+  if (LacksDefaults(core, kind, entry)) return false;
   const std::string start = StrCat("{\"apiVersion\":\"", kind.gvk.ApiVersion(), "\"");
   if (entry.text->starts_with(start)) return true;
   return json::GetString(*entry.Parsed(), {"apiVersion"}) == kind.gvk.ApiVersion();
 }
 
 Result<json::Value> ObjectOf(const Core& core, Call& call, const store::Entry& entry) {
-  json::Value object = *entry.Parsed();
+  json::Value object = *StoredObject(core, *call.kind, entry);
   SWELL_RETURN_IF_ERROR(ConvertObject(core, call, object, *call.kind));
   return object;
 }
 
 Result<json::SharedValue> SharedObjectOf(const Core& core, Call& call, const store::Entry& entry) {
-  json::SharedValue stored = entry.Parsed();
+  json::SharedValue stored = StoredObject(core, *call.kind, entry);
   if (json::GetString(*stored, {"apiVersion"}) == call.kind->gvk.ApiVersion()) return stored;
-  SWELL_ASSIGN_OR_RETURN(json::Value object, ObjectOf(core, call, entry));
+  json::Value object = *stored;
+  SWELL_RETURN_IF_ERROR(ConvertObject(core, call, object, *call.kind));
   return std::make_shared<const json::Value>(std::move(object));
 }
 
 Result<api::Chunk> BytesOf(const Core& core, Call& call, const store::Entry& entry) {
-  if (StoredAsIs(call, entry)) return entry.text;
+  if (StoredAsIs(core, call, entry)) return entry.text;
   SWELL_ASSIGN_OR_RETURN(const json::Value object, ObjectOf(core, call, entry));
   return api::MakeChunk(json::Print(object));
 }
@@ -94,14 +96,15 @@ void RespondDocument(Call& call, int status, const json::Value& document) {
 }
 
 void RespondEntry(Core& core, Call& call, int status, const store::Entry& entry) {
-  if (call.form.raw() && StoredAsIs(call, entry)) {
+  if (call.form.raw() && StoredAsIs(core, call, entry)) {
     api::RestResponse response;
     response.status = status;
     response.body.push_back(entry.text);
     call.Respond(std::move(response));
     return;
   }
-  RespondObject(core, call, status, *entry.Parsed());
+  const api::KindInfo* kind = call.storage ? call.storage.get() : call.kind.get();
+  RespondObject(core, call, status, kind ? *StoredObject(core, *kind, entry) : *entry.Parsed());
 }
 
 void RespondObject(Core& core, Call& call, int status, json::Value object) {
@@ -130,9 +133,13 @@ void RespondObject(Core& core, Call& call, int status, json::Value object) {
 namespace {
 
 // For receivers in this process: false where it takes a conversion.
-bool ShareList(Call& call, const std::vector<store::EntryPtr>& entries, const ListMeta& meta) {
-  const bool stored = std::all_of(entries.begin(), entries.end(),
-                                  [&](const auto& entry) { return StoredAsIs(call, *entry); });
+bool ShareList(const Core& core,
+               Call& call,
+               const std::vector<store::EntryPtr>& entries,
+               const ListMeta& meta) {
+  const bool stored = std::all_of(entries.begin(), entries.end(), [&](const auto& entry) {
+    return StoredAsIs(core, call, *entry);
+  });
   if (!stored) return false;
   api::ObjectList list{{}, std::to_string(meta.version), meta.continue_token};
   list.items.reserve(entries.size());
@@ -317,7 +324,7 @@ void RespondList(Core& core,
       return;
     }
   }
-  if (call.TakesObjects() && ShareList(call, entries, meta)) return;
+  if (call.TakesObjects() && ShareList(core, call, entries, meta)) return;
   if (entries.empty()) return RespondDocument(call, 200, EmptyList(call, meta));
   std::make_shared<ListMaker>(core, call, std::move(entries), meta)->Go();
 }

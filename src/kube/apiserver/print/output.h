@@ -9,9 +9,9 @@
 namespace swell::apiserver {
 
 // Whether entries of this kind can be sent as they are stored.
-bool StoredAsIs(const Call& call, const store::Entry& entry);
-// Whether the entry is stored in the very version.
-bool StoredIn(const api::KindInfo& kind, const store::Entry& entry);
+bool StoredAsIs(const Core& core, const Call& call, const store::Entry& entry);
+// Whether the entry's text is the custom object in that version, with all its defaults.
+bool StoredIn(const Core& core, const api::KindInfo& kind, const store::Entry& entry);
 // The entry's object in the call's version.
 Result<json::Value> ObjectOf(const Core& core, Call& call, const store::Entry& entry);
 // The same, for reading: not copied unless it must be converted.

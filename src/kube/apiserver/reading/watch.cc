@@ -26,9 +26,9 @@ size_t SlotOf(uint64_t version, uint64_t form, size_t slots) {
 }
 
 uint64_t FormKey(const Call& call) {
-  const std::string text = StrCat(call.kind->gvk.ApiVersion(), "/", call.kind->gvk.kind, "/",
-                                  static_cast<int>(call.form.as),
-                                  static_cast<int>(call.form.include), call.form.meta_version);
+  const std::string text = StrCat(
+      call.kind->gvk.ApiVersion(), "/", call.kind->gvk.kind, "/", static_cast<int>(call.form.as),
+      static_cast<int>(call.form.include), call.form.meta_version, "/", call.kind->defaults_from);
   return StableHash(text) | 1;
 }
 
@@ -215,7 +215,7 @@ Result<api::Chunk> Watcher::EventBytes(std::string_view type,
     return cached;
   }
   std::string object;
-  if (!reversion && call_->form.raw() && StoredAsIs(*call_, entry)) {
+  if (!reversion && call_->form.raw() && StoredAsIs(core_, *call_, entry)) {
     object = EventText(type, *entry.text);
   } else {
     SWELL_ASSIGN_OR_RETURN(json::Value value, ObjectOf(core_, *call_, entry));
@@ -232,7 +232,7 @@ Result<api::Chunk> Watcher::EventBytes(std::string_view type,
 }
 
 bool Watcher::SharesObject(const store::Entry& entry) const {
-  return call_->TakesObjects() && StoredAsIs(*call_, entry);
+  return call_->TakesObjects() && StoredAsIs(core_, *call_, entry);
 }
 
 Result<bool> Watcher::SendEvent(std::string_view type,

@@ -218,7 +218,7 @@ Status ConvertAhead(const Core& core,
     AskConverter(core, call, *converter, kind, about, std::exchange(next, {}));
   };
   for (const store::EntryPtr& entry : entries) {
-    const json::SharedValue object = entry->Parsed();
+    const json::SharedValue object = StoredObject(core, to, *entry);
     if (IsOf(*object, to)) continue;
     std::string key = KeyOf(*object, to);
     if (callouts.Find(key) != nullptr) continue;

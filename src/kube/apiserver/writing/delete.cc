@@ -206,7 +206,7 @@ void DeleteObject(Core& core,
                   const store::EntryPtr& entry,
                   const DeleteOptions& options,
                   std::function<void(const Result<Deletion>&)> done) {
-  json::Value object = *entry->Parsed();
+  json::Value object = *StoredObject(core, admission.kind, *entry);
   Status status = CheckPreconditions(admission, options, object);
   const auto may_remove = admission.core.hooks.Of(admission.kind).remove;
   if (status.ok() && may_remove != nullptr) status = may_remove(admission, object);
@@ -251,7 +251,7 @@ Status AskAboutDeletion(Admission& admission,
   if (!options.version.empty()) {
     json::Set(shown, {"preconditions", "resourceVersion"}, json::Value(options.version));
   }
-  const json::SharedValue old = entry.Parsed();
+  const json::SharedValue old = StoredObject(admission.core, admission.kind, entry);
   return AskBoth(admission, {"DELETE", nullptr, old.get(), nullptr, std::move(shown)});
 }
 

@@ -119,7 +119,10 @@ Status ToStored(Core& core, Call& call, json::Value& object) {
   if (!stored.custom || call.handled().gvk == stored.gvk) return Status::Ok();
   SWELL_RETURN_IF_ERROR(ConvertObject(core, call, object, stored));
   // What the stored version does not know is nowhere.
-  if (stored.schema) api::PruneUnknown(*stored.schema, object);
+  if (stored.schema) {
+    api::PruneUnknown(*stored.schema, object);
+    api::ApplyDefaults(*stored.schema, object);
+  }
   return Status::Ok();
 }
 

@@ -192,7 +192,7 @@ void UpdateObject(Core& core,
   if (status.ok() && reserve != nullptr) status = reserve(admission, object, before.get());
   // A new version to store it in is a change, too.
   const bool same = status.ok() && SameButVersion(object, *before) &&
-                    (!admission.kind.custom || StoredIn(*call.storage, *old));
+                    (!admission.kind.custom || StoredIn(core, *call.storage, *old));
   if (status.ok() && !same) status = ToStored(core, call, object);
   if (!status.ok()) {
     done(status);
