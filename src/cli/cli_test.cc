@@ -83,7 +83,7 @@ TEST_F(CliTest, ScaleKeepsToTheBoundsAndNamesThem) {
   EXPECT_EQ(Run({"swell", "scale", "t", "--replicas=1"}), 1);
   EXPECT_NE(err_.find("fewer than 2 (spec.roles.worker.elastic.minReplicas)"), std::string::npos);
   EXPECT_EQ(Run({"swell", "scale", "t", "--role", "master", "--replicas=2"}), 1);
-  EXPECT_NE(err_.find("role \"master\" is rigid"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("role \"master\" has a fixed size"), std::string::npos) << err_;
   EXPECT_EQ(Run({"swell", "scale", "t", "--role", "boss", "--replicas=2"}), 2);
   EXPECT_NE(err_.find("it has: "), std::string::npos) << err_;
   EXPECT_EQ(Run({"swell", "scale", "t", "--current-replicas=4", "--replicas=2"}), 1);

@@ -108,7 +108,10 @@ class SubmitAction final : public Action {
 
  private:
   Status Fill(std::vector<std::string> words) {
-    if (spec_.name.empty() && words_before_dashes_ > 0 && words[0].find(' ') == std::string::npos) {
+    // Without dashes, a word with spaces is a line for the shell.
+    const bool dashes = words_before_dashes_ < words.size();
+    if (spec_.name.empty() && words_before_dashes_ > 0 &&
+        (dashes || words[0].find(' ') == std::string::npos)) {
       spec_.name = words[0];
       words.erase(words.begin());
     }

@@ -102,9 +102,8 @@ class ScaleAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(RoleBounds role, Choose(job, roles, role_));
     const std::string what = StrCat("job ", Quote(job.name), ": role ", Quote(role.role));
     if (role.least >= role.most) {
-      return Status(Code::kInvalid,
-                    StrCat(what, " is rigid: it has ", role.replicas,
-                           " replicas and no minReplicas and maxReplicas between which to scale"));
+      return Status(Code::kInvalid, StrCat(what, " has a fixed size of ", role.replicas,
+                                           "; set its minReplicas and maxReplicas to scale it"));
     }
     const bool few = replicas_ < role.least;
     if (few || replicas_ > role.most) {

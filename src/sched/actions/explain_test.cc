@@ -96,10 +96,10 @@ TEST(Explain, NodesOfPoolsThatAreClosedToTheProjectDoNotCount) {
             "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) were in node pools "
             "closed to project a. Needs 2 GPUs; 1 free.");
   EXPECT_EQ(LeastChange(s, "g"), "1 more free GPU on n0, which has 1 of 4 free");
-  EXPECT_EQ(
-      s.WaitingOf("h")->reason,
-      "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) were in other node "
-      "pools than its pods. Needs 2 GPUs; 1 free; no other project holds more than it is due.");
+  EXPECT_EQ(s.WaitingOf("h")->reason,
+            "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) were in other node "
+            "pools than its pods. Needs 2 GPUs; 1 free; no other project holds more than its fair "
+            "share.");
 }
 
 TEST(Explain, AGangWhosePodsAreInEachOthersWayIsToldSo) {

@@ -101,8 +101,8 @@ std::string FairnessReason(const Context& context, const Evictions& evictions, P
   const QueuePool& other = state.queues[theirs].pools[pool];
   const int64_t held = HeldBefore(state, theirs, pool, r, evictions.victims);
   std::string text =
-      StrCat("project ", state.queues[winner.queue].name, " is due ",
-             AmountText(r, context.shares.Fair(pool, winner.queue)[r]), " and comes to ",
+      StrCat("project ", state.queues[winner.queue].name, " has a fair share of ",
+             AmountText(r, context.shares.Fair(pool, winner.queue)[r]), " and would hold ",
              AmountText(r, state.queues[winner.queue].pools[pool].used[r]), "; project ",
              state.queues[theirs].name, " held ", AmountText(r, held), " with a fair share of ",
              AmountText(r, context.shares.Fair(pool, theirs)[r]));

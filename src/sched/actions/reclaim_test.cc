@@ -27,10 +27,12 @@ TEST(Reclaim, ARigidJobOverQuotaIsStoppedWholeAndComesBack) {
   s.Cycle();
   EXPECT_EQ(s.Log(),
             "evict big-0 n0 [0,1,2,3,4,5,6,7] reclaim\nnominate claim-0 n0 [0,1,2,3] reclaim\n");
-  EXPECT_EQ(s.last.decisions[0].Reason(),
-            "Preempted by default/claim-0, which needs 4 GPUs on n0: project b is due 4 GPUs and "
-            "comes to 4 GPUs; project a held 8 GPUs with a fair share of 4 GPUs and a quota of 4 "
-            "GPUs; 14400 GPU-seconds since its last checkpoint");
+  EXPECT_EQ(
+      s.last.decisions[0].Reason(),
+      "Preempted by default/claim-0, which needs 4 GPUs on n0: project b has a fair share of 4 "
+      "GPUs and would hold 4 GPUs; project a held 8 GPUs with a fair share of 4 GPUs and a quota "
+      "of 4 "
+      "GPUs; 14400 GPU-seconds of work lost since its last checkpoint");
   s.Converge();
   EXPECT_EQ(s.Places(), "big-0:Pending\nclaim-0:Running@n0\n");
   s.RemovePod("claim-0");

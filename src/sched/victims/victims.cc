@@ -580,7 +580,7 @@ VictimPlan Search::Fail(const Statement::Mark& mark) {
     plan.because = "the search for pods to stop is too large for one cycle";
     ++context_.stats.searches_out_of_budget;
   } else if (policy_.from.empty()) {
-    plan.because = "no other project holds more than it is due";
+    plan.because = "no other project holds more than its fair share";
   } else if (!index_.any_eligible()) {
     plan.because = "there is nothing of lower priority to stop";
   } else if (index_.guarded()) {
