@@ -219,7 +219,18 @@ void Expectations::Forget(const std::string& owner) {
   pending_.erase(pending);
 }
 
-bool Expectations::AnyFor(const std::string& owner) const { return pending_.contains(owner); }
+Duration Expectations::Remaining(const std::string& owner, SteadyTime now) {
+  const auto pending = pending_.find(owner);
+  if (pending == pending_.end()) return Duration::zero();
+  SteadyTime newest;
+  for (const std::string& token : pending->second) {
+    newest = std::max(newest, expected_.at(token).added);
+  }
+  const Duration left = newest + kTimeout - now;
+  if (left > Duration::zero()) return left;
+  Forget(owner);
+  return Duration::zero();
+}
 
 std::optional<SteadyTime> Expectations::AddedAt(const std::string& token) const {
   const auto found = expected_.find(token);

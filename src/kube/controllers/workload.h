@@ -62,14 +62,18 @@ class Claims {
   std::set<std::string> adopting_;  // "owner uid/object uid", until the next look
 };
 
-// Creations and deletions that the cache does not show yet. A pass that ignores them would do the
-// same things twice.
+// Expectations: creations and deletions that the cache does not show yet, as in client-go. A pass
+// that ignores them would do the same things twice.
 class Expectations {
  public:
-  void Add(const std::string& owner, const std::string& token, SteadyTime now = {});
+  // client-go's ExpectationsTimeout: the cache may never show a pod that came and went unseen.
+  static constexpr Duration kTimeout = std::chrono::minutes(5);
+
+  void Add(const std::string& owner, const std::string& token, SteadyTime now);
   void Seen(const std::string& token);
   void Forget(const std::string& owner);
-  bool AnyFor(const std::string& owner) const;
+  // How long the owner must still wait; zero: nothing is expected. Forgets what is too old.
+  Duration Remaining(const std::string& owner, SteadyTime now);
   // When the token was added; empty if it is not expected.
   std::optional<SteadyTime> AddedAt(const std::string& token) const;
 

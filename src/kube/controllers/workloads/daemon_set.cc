@@ -209,7 +209,9 @@ DaemonSetController::DaemonSetController(Context context)
 void DaemonSetController::Reconcile(const std::string& key, Done done) {
   if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue set = sets_.Get(key);
-  if (!set || api::IsDeleting(*set) || expected_.AnyFor(key)) return done(Duration::zero());
+  if (!set || api::IsDeleting(*set)) return done(Duration::zero());
+  const Duration wait = expected_.Remaining(key, context_.clock.Steady());
+  if (wait > Duration::zero()) return done(wait);
   Pass pass;
   pass.key = key;
   pass.set = set;
@@ -302,7 +304,7 @@ void DaemonSetController::CreatePod(Pass& pass, const std::string& node) {
   json::Set(pod, {"spec", "tolerations"}, pass.tolerations);
   TieToNode(pod, node);
   const std::string token = CreatedToken(api::Namespace(set), name);
-  expected_.Add(pass.key, token);
+  expected_.Add(pass.key, token, context_.clock.Steady());
   client_.Create(client::resources::kPods, api::Namespace(set), pod,
                  pass.writes->Track(
                      [this, set = pass.set, name, token](const Result<json::SharedValue>& made) {
@@ -319,7 +321,7 @@ void DaemonSetController::CreatePod(Pass& pass, const std::string& node) {
 
 void DaemonSetController::DeletePod(Pass& pass, const json::SharedValue& pod) {
   if (!pass.going.insert(std::string(api::Uid(*pod))).second) return;
-  expected_.Add(pass.key, DeletedToken(*pod));
+  expected_.Add(pass.key, DeletedToken(*pod), context_.clock.Steady());
   client_.Delete(
       client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
       {.precondition_uid = std::string(api::Uid(*pod))},

@@ -120,8 +120,9 @@ std::vector<json::SharedValue> ReplicaSetController::PodsOf(const json::Value& s
 void ReplicaSetController::Reconcile(const std::string& key, Done done) {
   if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue set = sets_.Get(key);
-  // What it has asked for will be seen, and looked at, soon.
-  if (!set || expected_.AnyFor(key)) return done(Duration::zero());
+  if (!set) return done(Duration::zero());
+  const Duration wait = expected_.Remaining(key, context_.clock.Steady());
+  if (wait > Duration::zero()) return done(wait);
   auto pass = std::make_shared<Pass>();
   pass->key = key;
   pass->set = set;
@@ -152,7 +153,7 @@ void ReplicaSetController::CreatePods(const std::shared_ptr<Pass>& pass, int64_t
     const std::string name = StrCat(base, context_.random.NameSuffix(kSuffix));
     json::Value pod = PodOf(set, name);
     json::Set(pod, {"metadata", "generateName"}, base);
-    expected_.Add(pass->key, CreatedToken(ns, name));
+    expected_.Add(pass->key, CreatedToken(ns, name), context_.clock.Steady());
     client_.Create(client::resources::kPods, ns, pod,
                    pass->writes->Track([this, pass, pending, ns, name,
                                         batch](const Result<json::SharedValue>& made) {
@@ -175,7 +176,7 @@ void ReplicaSetController::DeletePods(Pass& pass, int64_t count) {
   const auto ordered = InOrderOfRemoval(pass.pods, pass.now);
   for (int64_t i = 0; i < count; ++i) {
     const json::SharedValue& pod = ordered[static_cast<size_t>(i)];
-    expected_.Add(pass.key, DeletedToken(*pod));
+    expected_.Add(pass.key, DeletedToken(*pod), context_.clock.Steady());
     client_.Delete(
         client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
         {.precondition_uid = std::string(api::Uid(*pod))},

@@ -84,6 +84,71 @@ TEST_F(WorkloadsTest, ADeploymentRunsItsPods) {
   EXPECT_EQ(cluster.Events("SuccessfulCreate"), 4);
 }
 
+// Answers the first creation of a pod with success, but drops the pod.
+class PodDroppingServer final : public api::RestHandler {
+ public:
+  explicit PodDroppingServer(std::shared_ptr<api::RestHandler> server)
+      : server_(std::move(server)) {}
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    if (dropped || request.method != "POST" || !request.path.ends_with("/pods")) {
+      return server_->Handle(std::move(request), std::move(sink));
+    }
+    dropped = true;
+    api::RestResponse response;
+    response.status = 201;
+    response.body.push_back(api::MakeChunk(std::move(request.body)));
+    sink->OnResponse(std::move(response));
+    return nullptr;
+  }
+  api::HandlerCapabilities capabilities() override { return server_->capabilities(); }
+
+  bool dropped = false;
+
+ private:
+  std::shared_ptr<api::RestHandler> server_;
+};
+
+void ExpectAnotherPodAfterTheTimeout(std::string_view workload) {
+  TestCluster cluster;
+  cluster.AddNode("n1", 0);
+  const auto server = std::make_shared<PodDroppingServer>(cluster.server);
+  cluster.between = server;
+  cluster.StartManager();
+  cluster.Create(workload);
+  const auto runs = [&cluster] { return cluster.Pods("Running") == 1; };
+  EXPECT_FALSE(cluster.Until(runs, std::chrono::minutes(4)));
+  EXPECT_TRUE(server->dropped);
+  EXPECT_TRUE(cluster.Until(runs, std::chrono::minutes(2)));
+}
+
+TEST(Expectations, AReplicaSetStopsWaitingForAPodThatNeverAppears) {
+  ExpectAnotherPodAfterTheTimeout(R"(
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {schedulerName: swell, containers: [{name: c, image: 'web:1'}]}
+)");
+}
+
+TEST(Expectations, ADaemonSetStopsWaitingForAPodThatNeverAppears) {
+  ExpectAnotherPodAfterTheTimeout(R"(
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {schedulerName: swell, containers: [{name: c, image: 'web:1'}]}
+)");
+}
+
 TEST_F(WorkloadsTest, ReplacesPodsThatGo) {
   cluster.Create(kWeb);
   ASSERT_TRUE(cluster.Until([&] { return Complete(); }));
