@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "base/timer.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/apiserver/request/errors.h"
@@ -12,13 +13,11 @@ namespace swell::apiserver {
 namespace {
 
 struct Quotas final : CorePart {
-  explicit Quotas(Executor& executor_in) : executor(executor_in) {}
-  ~Quotas() override { executor.Cancel(timer); }
+  explicit Quotas(Executor& executor) : timer(executor) {}
 
-  Executor& executor;
   std::set<std::string> namespaces;  // that have quotas
   std::set<std::string> recount;     // those to count again
-  TimerId timer = kNoTimer;
+  Timer timer;
 };
 
 constexpr char kQuotas[] = "resourcequotas";
@@ -245,11 +244,8 @@ void Recount(Core& core) {
 void RecountSoon(Core& core, const std::string& ns) {
   auto& quotas = core.Get<Quotas>();
   quotas.recount.insert(ns);
-  if (quotas.timer != kNoTimer) return;
-  quotas.timer = core.executor.After(kRecountAfter, [&core, &quotas] {
-    quotas.timer = kNoTimer;
-    Recount(core);
-  });
+  if (quotas.timer.pending()) return;
+  quotas.timer.Start(kRecountAfter, [&core] { Recount(core); });
 }
 
 void ObjectWritten(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {

@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "base/log.h"
+#include "base/timer.h"
 #include "kube/api/meta/meta.h"
 #include "kube/apiserver/kinds/handlers.h"
 
@@ -36,23 +37,21 @@ void Remove(Core& core, const api::KindInfo& kind, const store::EntryPtr& entry)
 
 // Events in the order of their last write.
 struct EventExpiry final : CorePart {
-  explicit EventExpiry(Executor& executor_in) : executor(executor_in) {}
-  ~EventExpiry() override { executor.Cancel(timer); }
+  explicit EventExpiry(Executor& executor) : timer(executor) {}
 
   struct Written {
     store::Key key;
     uint64_t version;
     WallTime at;
   };
-  Executor& executor;
   std::deque<Written> written;
-  TimerId timer = kNoTimer;
+  Timer timer;
 };
 
 void Expire(Core& core);
 
 void Schedule(Core& core, Duration pause) {
-  core.Get<EventExpiry>().timer = core.executor.After(pause, [&core] { Expire(core); });
+  core.Get<EventExpiry>().timer.Start(pause, [&core] { Expire(core); });
 }
 
 void Expire(Core& core) {

@@ -324,9 +324,8 @@ Result<Watcher::Start> StartOf(Core& core, const Call& call) {
 
 void ScheduleBookmarks(Core& core) {
   auto& watches = core.Get<Watches>();
-  if (watches.bookmark_timer != kNoTimer || core.options.bookmark_interval <= Duration{0}) return;
-  watches.bookmark_timer = core.executor.After(core.options.bookmark_interval, [&core, &watches] {
-    watches.bookmark_timer = kNoTimer;
+  if (watches.bookmark_timer.pending() || core.options.bookmark_interval <= Duration{0}) return;
+  watches.bookmark_timer.Start(core.options.bookmark_interval, [&core, &watches] {
     std::vector<std::shared_ptr<Watcher>> watchers;
     for (const auto& [id, watcher] : watches.open) {
       if (watcher->wants_bookmarks()) watchers.push_back(watcher);

@@ -40,14 +40,12 @@ class Watcher;
 
 // The watches that are open.
 struct Watches final : CorePart {
-  explicit Watches(Executor& executor_in) : executor(executor_in) {}
-  ~Watches() override { executor.Cancel(bookmark_timer); }
+  explicit Watches(Executor& executor) : bookmark_timer(executor) {}
 
-  Executor& executor;
   std::map<uint64_t, std::shared_ptr<Watcher>> open;  // by number, oldest first
   uint64_t next = 1;
-  TimerId bookmark_timer = kNoTimer;
   EventCache events;
+  Timer bookmark_timer;
 };
 
 class Watcher : public std::enable_shared_from_this<Watcher> {
