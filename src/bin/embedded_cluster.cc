@@ -345,7 +345,7 @@ void EmbeddedCluster::Impl::StopAll() {
   fleet.reset();
   auto end = [this] { runtime->Shutdown([this] { core.Stop(); }); };
   if (!manager) return end();
-  manager->Settle(end);
+  manager->Flush(end);
 }
 
 void EmbeddedCluster::Impl::StopIo() {

@@ -43,7 +43,7 @@ class Sequence {
       Disturb();
       Train(std::chrono::milliseconds(500 + random_.Below(6000)));
     }
-    Settle();
+    ExpectStableSizes();
     Finish();
   }
 
@@ -150,7 +150,7 @@ class Sequence {
   }
 
   // Left alone, jobs change size a few times and then no more.
-  void Settle() {
+  void ExpectStableSizes() {
     for (const json::SharedValue& group : cluster_.List(client::resources::kPodGroups)) {
       preemptions_ += static_cast<int>(json::GetInt(*group, {"status", "preemptions"}));
     }

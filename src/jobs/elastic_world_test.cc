@@ -61,7 +61,7 @@ class World {
       Disturb();
       for (uint64_t seconds = 1 + random_.Below(12); seconds > 0; --seconds) Tick(true);
     }
-    if (!Failed()) Settle();
+    if (!Failed()) ExpectStableSizes();
     if (!Failed()) Finish();
   }
 
@@ -364,7 +364,7 @@ class World {
   }
 
   // Left alone: a bounded number of changes, and then none.
-  void Settle() {
+  void ExpectStableSizes() {
     for (Job& job : jobs_) job.sizes = 0;
     for (int second = 0; second < 1200; ++second) Tick(false);
     for (Job& job : jobs_) {

@@ -136,7 +136,7 @@ void JobController::Decide(Pass& pass) {
                  StrCat(kind_->kind(), " ", pass.name, " is created."));
   }
   if (!pass.waits_for.empty()) {
-    if (is_new) pass.Tell("Warning", "ReferenceNotFound", pass.waits_for);
+    if (is_new) pass.AddEvent("Warning", "ReferenceNotFound", pass.waits_for);
     return pass.RequeueAfter(kReadReferenceAgain);
   }
   if (!pass.valid) {
@@ -145,14 +145,14 @@ void JobController::Decide(Pass& pass) {
   }
   const int64_t members = pass.spec.TotalReplicas();
   if (is_new && pass.spec.min_available.value_or(0) > members) {
-    pass.Tell("Warning", "MinAvailableTooHigh",
-              StrCat("minAvailable is ", *pass.spec.min_available, ", but the job has ", members,
-                     " members: it starts when all of them can"));
+    pass.AddEvent("Warning", "MinAvailableTooHigh",
+                  StrCat("minAvailable is ", *pass.spec.min_available, ", but the job has ",
+                         members, " members: it starts when all of them can"));
   }
   const auto ignored = is_new ? IgnoredFields(*pass.job) : std::vector<std::string>();
   if (!ignored.empty()) {
-    pass.Tell("Warning", "FieldIgnored",
-              StrCat("the job runs as if it did not say ", Join(ignored, ", ")));
+    pass.AddEvent("Warning", "FieldIgnored",
+                  StrCat("the job runs as if it did not say ", Join(ignored, ", ")));
   }
   if (pass.spec.suspend) return DecideSuspended(pass);
   if (pass.IsTrue("Suspended")) {
@@ -200,7 +200,7 @@ void JobController::Finish(Pass& pass,
   }
   SetCondition(pass, type, true, reason, message);
   json::Set(pass.status, {"completionTime"}, api::FormatTime(pass.now));
-  pass.Tell(type == "Failed" ? "Warning" : "Normal", reason, std::move(message));
+  pass.AddEvent(type == "Failed" ? "Warning" : "Normal", reason, std::move(message));
   DecideFinished(pass);
 }
 
@@ -242,7 +242,7 @@ void JobController::DecideSuspended(Pass& pass) {
   }
   if (!pass.IsTrue("Suspended")) {
     SetCondition(pass, "Suspended", true, kind_->Reason("Suspended"), message);
-    pass.Tell("Normal", kind_->Reason("Suspended"), message);
+    pass.AddEvent("Normal", kind_->Reason("Suspended"), message);
   }
   json::Remove(pass.status, {"startTime"});
 }
@@ -323,7 +323,7 @@ bool JobController::DecideDisrupted(Pass& pass) {
     if (pass.IsTrue("Running")) {
       SetCondition(pass, "Running", false, kind_->Reason("Restarting"), message);
     }
-    pass.Tell("Warning", kind_->Reason("Restarting"), message);
+    pass.AddEvent("Warning", kind_->Reason("Restarting"), message);
   }
   StopPods(pass, true);
   return true;
@@ -339,7 +339,7 @@ void JobController::DecidePreempted(Pass& pass, const std::string& message, bool
     SetCondition(pass, "Preempted", true, "Preempted", message);
     json::Set(pass.status, {"preemptions"}, json::GetInt(pass.status, {"preemptions"}) + 1);
     if (pass.IsTrue("Running")) SetCondition(pass, "Running", false, "Preempted", message);
-    pass.Tell("Normal", "Preempted", message);
+    pass.AddEvent("Normal", "Preempted", message);
   }
   // The gang goes whole, its finished members too: all start again together from the checkpoint.
   StopPods(pass, true);
@@ -415,7 +415,7 @@ bool JobController::DecideFailures(Pass& pass) {
     if (pass.IsTrue("Running")) {
       SetCondition(pass, "Running", false, kind_->Reason("Restarting"), message);
     }
-    pass.Tell("Warning", kind_->Reason("Restarting"), message);
+    pass.AddEvent("Warning", kind_->Reason("Restarting"), message);
   }
   if (!restart_all) return false;
   pass.delete_pods.clear();
@@ -443,22 +443,22 @@ void JobController::DecideRunning(Pass& pass) {
   if (preempted || StoppedBySuspension(pass)) {
     int64_t running = 0;
     for (const ReplicaCount& count : pass.counts) running += count.running;
-    pass.Tell("Normal", "Resumed",
-              StrCat(kind_->kind(), " ", pass.name, " runs again, ", running, " of ",
-                     pass.spec.TotalReplicas(), " pods."));
+    pass.AddEvent("Normal", "Resumed",
+                  StrCat(kind_->kind(), " ", pass.name, " runs again, ", running, " of ",
+                         pass.spec.TotalReplicas(), " pods."));
   }
   if (pass.IsTrue("Restarting")) {
     SetCondition(pass, "Restarting", false, kind_->Reason("Running"), message);
   }
   SetCondition(pass, "Running", true, kind_->Reason("Running"), message);
-  if (kind_->terse()) {
+  if (kind_->kubedl_style_status()) {
     json::Array& conditions = json::FindMutable(pass.status, {"conditions"})->get_array();
     auto created = std::find_if(conditions.begin(), conditions.end(), [](const json::Value& one) {
       return json::GetString(one, {"type"}) == "Created";
     });
     if (created != conditions.end()) conditions.erase(created);
   }
-  pass.Tell("Normal", kind_->Reason("Running"), message);
+  pass.AddEvent("Normal", kind_->Reason("Running"), message);
 }
 
 // A member that would start when others have finished already would wait for them for ever.
@@ -570,7 +570,7 @@ void JobController::FillCounts(Pass& pass) {
     if (count.succeeded > 0) one["succeeded"] = count.succeeded;
     if (count.failed > 0) one["failed"] = count.failed;
     // Which pods a HorizontalPodAutoscaler looks at.
-    if (!kind_->terse()) {
+    if (!kind_->kubedl_style_status()) {
       const bool one_group = pass.spec.grouped && !pass.spec.tiered();
       one["selector"] = StrCat(one_group ? keys::kPodGroup : keys::kJobName, "=", pass.name, ",",
                                one_group ? keys::kPodSet : keys::kJobRole, "=",

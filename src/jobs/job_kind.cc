@@ -54,7 +54,7 @@ std::string ReplicaSpec::PodName(std::string_view job, int64_t index) const {
   return numbered ? StrCat(pod_name, "-", index) : pod_name;
 }
 
-bool ReplicaSpec::Favoured(int64_t index) const {
+bool ReplicaSpec::HasOwnPriority(int64_t index) const {
   if (priority.priority_class.empty()) return false;
   auto of = [this](int64_t members) { return ShareOf(priority.part, members); };
   const int64_t least = min_member.value_or(0);
@@ -69,7 +69,7 @@ bool JobSpec::tiered() const {
 }
 
 std::string_view JobSpec::ClassOf(const ReplicaSpec& replica, int64_t index) const {
-  return replica.Favoured(index) ? replica.priority.priority_class : priority_class;
+  return replica.HasOwnPriority(index) ? replica.priority.priority_class : priority_class;
 }
 
 Result<std::string> JobSpec::GangClass() const {

@@ -72,7 +72,7 @@ struct ReplicaSpec {
   // Whether the member has the role's own class. The part holds for any number of members, and a
   // member keeps its class when the number changes. Members of the minimum come first, if the part
   // of the maximum covers it.
-  bool Favoured(int64_t index) const;
+  bool HasOwnPriority(int64_t index) const;
   std::string PodName(std::string_view job, int64_t index) const;
 };
 
@@ -138,8 +138,8 @@ class JobKind {
   virtual std::vector<client::Resource> References() const { return {}; }
   // The reason of a condition or an event: "PyTorchJobRunning".
   virtual std::string Reason(std::string_view what) const;
-  // Whether the status has only what the kind's users know: no Created once it runs, no selectors.
-  virtual bool terse() const { return false; }
+  // Whether the status has KubeDL's form: no Created condition once the job runs, no selectors.
+  virtual bool kubedl_style_status() const { return false; }
   // Whether status.phase says in a word what the conditions add up to.
   virtual bool has_phase() const { return false; }
   // kInvalid with the field when the job cannot be run as written.

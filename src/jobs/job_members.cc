@@ -87,7 +87,7 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
   json::Set(pod, {"spec", "restartPolicy"}, restart);
   if (!json::Find(pod, {"spec", "hostname"})) json::Set(pod, {"spec", "hostname"}, name);
   const std::string_view priority = spec.ClassOf(replica, index);
-  const bool own = replica.Favoured(index);
+  const bool own = replica.HasOwnPriority(index);
   if (!priority.empty() && (own || !json::Find(pod, {"spec", "priorityClassName"}))) {
     json::Set(pod, {"spec", "priorityClassName"}, priority);
   }

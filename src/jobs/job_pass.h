@@ -83,7 +83,7 @@ struct JobController::Pass {
     return count_restart_of.empty() && !vanished_seen && !delete_job && delete_pods.empty() &&
            stop_pods.empty() && events.empty();
   }
-  void Tell(std::string_view type, std::string_view reason, std::string message) {
+  void AddEvent(std::string_view type, std::string_view reason, std::string message) {
     events.push_back({std::string(type), std::string(reason), std::move(message)});
   }
   void RequeueAfter(Duration delay) {

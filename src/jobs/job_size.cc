@@ -188,7 +188,7 @@ std::string JobController::WhyChanged(const Pass& pass,
 }
 
 void JobController::FillSize(Pass& pass) {
-  const std::string_view field = kind_->terse() ? "size" : "elastic";
+  const std::string_view field = kind_->kubedl_style_status() ? "size" : "elastic";
   const Tally tally = Count(*pass.job, pass.name, pass.spec, pass.pods);
   const auto& [least, most, desired, now, members, by_metric, observed] = tally;
   if (most == 0) return;  // no role of this job may change its size
@@ -219,7 +219,7 @@ void JobController::FillSize(Pass& pass) {
     if (!pass.spec.grouped && !history.empty() && !continues && desired == wanted && !over &&
         !rested && why != kMemberEnded) {
       News news = OfLoners(before, now, desired, why);
-      pass.Tell("Normal", news.reason, std::move(news.message));
+      pass.AddEvent("Normal", news.reason, std::move(news.message));
     }
     if (continues) {
       json::Set(history.back(), {"replicas"}, now);
@@ -244,9 +244,9 @@ void JobController::FillSize(Pass& pass) {
   // The scheduler tells of members that found room, or had to give theirs away.
   if (desired == wanted || by_metric || pass.IsTrue("Succeeded") || pass.IsTrue("Failed")) return;
   const std::string_view word = desired < wanted ? "Shrunk" : "Grown";
-  pass.Tell("Normal", word,
-            StrCat(word, " from ", wanted, " to ", desired, " replicas, as asked (", least, " to ",
-                   most, ")"));
+  pass.AddEvent("Normal", word,
+                StrCat(word, " from ", wanted, " to ", desired, " replicas, as asked (", least,
+                       " to ", most, ")"));
 }
 
 }  // namespace swell::controllers

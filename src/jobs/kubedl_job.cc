@@ -19,7 +19,7 @@ class KubedlJobKind final : public JobKind {
   client::Resource resource() const override { return kKubedlPyTorchJobs; }
   std::string kind() const override { return "PyTorchJob"; }
   std::string Reason(std::string_view what) const override { return StrCat("Job", what); }
-  bool terse() const override { return true; }
+  bool kubedl_style_status() const override { return true; }
   Result<JobSpec> Parse(const json::Value& job) const override;
   json::Object Labels(const json::Value& job,
                       const ReplicaSpec& replica,

@@ -45,7 +45,7 @@ struct Member {
 using SetMemberEnv = void (*)(const Member& member, json::Value& pod);
 
 // What a kind of job is beside its roles.
-struct Family {
+struct RoleJobSpec {
   std::string_view kind, plural, roles_field;
   std::vector<RoleName> roles;  // chief first
   std::string_view port_name;
@@ -68,67 +68,68 @@ void SetPaddleEnv(const Member& member, json::Value& pod);
 void SetJaxEnv(const Member& member, json::Value& pod);
 void PrepareMpiMember(const Member& member, json::Value& pod);
 
-const Family kTensorflow{.kind = "TFJob",
-                         .plural = "tfjobs",
-                         .roles_field = "tfReplicaSpecs",
-                         .roles = {{"Chief", 1}, {"Master", 1}, {kWorker}, {"PS"}, {kEvaluator}},
-                         .port_name = "tfjob-port",
-                         .port = 2222,
-                         .set_env = SetTfConfig,
-                         .first_worker_ends = true,
-                         .old_labels = "tf"};
-const Family kXgboost{.kind = "XGBoostJob",
-                      .plural = "xgboostjobs",
-                      .roles_field = "xgbReplicaSpecs",
-                      .roles = {{"Master", 1}, {kWorker}},
-                      .port_name = "xgboostjob-port",
-                      .port = 9999,
-                      .set_env = SetXgboostEnv};
-const Family kPaddle{.kind = "PaddleJob",
-                     .plural = "paddlejobs",
-                     .roles_field = "paddleReplicaSpecs",
-                     .roles = {{"Master"}, {kWorker}},
-                     .port_name = "master",
-                     .port = 36543,
-                     .set_env = SetPaddleEnv};
-const Family kJax{.kind = "JAXJob",
-                  .plural = "jaxjobs",
-                  .roles_field = "jaxReplicaSpecs",
-                  .roles = {{kWorker}},
-                  .port_name = "jaxjob-port",
-                  .port = 6666,
-                  .set_env = SetJaxEnv};
+const RoleJobSpec kTensorflow{
+    .kind = "TFJob",
+    .plural = "tfjobs",
+    .roles_field = "tfReplicaSpecs",
+    .roles = {{"Chief", 1}, {"Master", 1}, {kWorker}, {"PS"}, {kEvaluator}},
+    .port_name = "tfjob-port",
+    .port = 2222,
+    .set_env = SetTfConfig,
+    .first_worker_ends = true,
+    .old_labels = "tf"};
+const RoleJobSpec kXgboost{.kind = "XGBoostJob",
+                           .plural = "xgboostjobs",
+                           .roles_field = "xgbReplicaSpecs",
+                           .roles = {{"Master", 1}, {kWorker}},
+                           .port_name = "xgboostjob-port",
+                           .port = 9999,
+                           .set_env = SetXgboostEnv};
+const RoleJobSpec kPaddle{.kind = "PaddleJob",
+                          .plural = "paddlejobs",
+                          .roles_field = "paddleReplicaSpecs",
+                          .roles = {{"Master"}, {kWorker}},
+                          .port_name = "master",
+                          .port = 36543,
+                          .set_env = SetPaddleEnv};
+const RoleJobSpec kJax{.kind = "JAXJob",
+                       .plural = "jaxjobs",
+                       .roles_field = "jaxReplicaSpecs",
+                       .roles = {{kWorker}},
+                       .port_name = "jaxjob-port",
+                       .port = 6666,
+                       .set_env = SetJaxEnv};
 
-const Family kMpi{.kind = "MPIJob",
-                  .plural = "mpijobs",
-                  .roles_field = "mpiReplicaSpecs",
-                  .roles = {{kLauncher, 1}, {kWorker}},
-                  .port_name = "mpijob-port",
-                  .port = 2222,
-                  .set_env = PrepareMpiMember,
-                  .head = kLauncher,
-                  .labels_roles = true,
-                  .dependents = MpiDependents};
+const RoleJobSpec kMpi{.kind = "MPIJob",
+                       .plural = "mpijobs",
+                       .roles_field = "mpiReplicaSpecs",
+                       .roles = {{kLauncher, 1}, {kWorker}},
+                       .port_name = "mpijob-port",
+                       .port = 2222,
+                       .set_env = PrepareMpiMember,
+                       .head = kLauncher,
+                       .labels_roles = true,
+                       .dependents = MpiDependents};
 
 class RoleJobKind final : public JobKind {
  public:
-  RoleJobKind(const Family& family,
+  RoleJobKind(const RoleJobSpec& kind_spec,
               client::Resource resource,
               RestartPolicy restart_policy,
               CleanPodPolicy clean_pod_policy,
               JobKindOptions options)
-      : family_(family),
+      : kind_spec_(kind_spec),
         resource_(std::move(resource)),
         restart_policy_(restart_policy),
         clean_pod_policy_(clean_pod_policy),
         options_(options) {}
 
   client::Resource resource() const override { return resource_; }
-  std::string kind() const override { return std::string(family_.kind); }
+  std::string kind() const override { return std::string(kind_spec_.kind); }
   std::string Reason(std::string_view what) const override {
-    return StrCat(kubedl() ? "Job" : family_.kind, what);
+    return StrCat(kubedl() ? "Job" : kind_spec_.kind, what);
   }
-  bool terse() const override { return kubedl(); }
+  bool kubedl_style_status() const override { return kubedl(); }
   Result<JobSpec> Parse(const json::Value& job) const override;
   json::Object Labels(const json::Value& job,
                       const ReplicaSpec& replica,
@@ -140,8 +141,8 @@ class RoleJobKind final : public JobKind {
                   json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
   std::vector<json::Value> Dependents(const json::Value& job, const JobSpec& spec) const override {
-    return family_.dependents == nullptr ? std::vector<json::Value>()
-                                         : family_.dependents(job, spec);
+    return kind_spec_.dependents == nullptr ? std::vector<json::Value>()
+                                            : kind_spec_.dependents(job, spec);
   }
   bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
@@ -150,7 +151,7 @@ class RoleJobKind final : public JobKind {
   bool kubedl() const { return resource_.group == kKubedl; }
   std::vector<std::vector<int64_t>> Ports(const json::Value& job, const JobSpec& spec) const;
 
-  const Family& family_;
+  const RoleJobSpec& kind_spec_;
   client::Resource resource_;
   RestartPolicy restart_policy_;
   CleanPodPolicy clean_pod_policy_;
@@ -165,17 +166,19 @@ Result<JobSpec> RoleJobKind::Parse(const json::Value& job) const {
   const json::Value& body = SpecOf(job);
   JobSpec spec;
   spec.clean_pod_policy = clean_pod_policy_;
-  SWELL_RETURN_IF_ERROR(ReadRoles(body, family_.roles_field, family_.roles, restart_policy_, spec));
+  SWELL_RETURN_IF_ERROR(
+      ReadRoles(body, kind_spec_.roles_field, kind_spec_.roles, restart_policy_, spec));
   ReplicaSpec& first = spec.replicas.front();
-  if (!family_.head.empty()) {
-    if (first.type != family_.head) {
-      return WrongField(StrCat("spec.", family_.roles_field, ".", family_.head), "Required value");
+  if (!kind_spec_.head.empty()) {
+    if (first.type != kind_spec_.head) {
+      return WrongField(StrCat("spec.", kind_spec_.roles_field, ".", kind_spec_.head),
+                        "Required value");
     }
     first.pod_name = StrCat(api::Name(job), "-", ToLower(first.type));
     first.numbered = false;
   }
   if (!IsChief(first) && first.type != kWorker) {
-    return WrongField(StrCat("spec.", family_.roles_field),
+    return WrongField(StrCat("spec.", kind_spec_.roles_field),
                       "Invalid value: must have Workers, or a role that leads them");
   }
   ReadRunPolicy(body, spec);
@@ -188,7 +191,7 @@ Result<JobSpec> RoleJobKind::Parse(const json::Value& job) const {
     return WrongField("spec.successPolicy", StrCat("Unsupported value: ", Quote(success),
                                                    ": supported values: \"\", \"AllWorkers\""));
   }
-  spec.all_must_succeed = success == "AllWorkers" || !family_.first_worker_ends;
+  spec.all_must_succeed = success == "AllWorkers" || !kind_spec_.first_worker_ends;
   return spec;
 }
 
@@ -206,17 +209,17 @@ json::Object RoleJobKind::Labels(const json::Value& job,
     if (leads) labels["job-role"] = "master";
     return labels;
   }
-  if (!family_.old_labels.empty()) {
-    labels[StrCat(family_.old_labels, "-job-name")] = name;
-    labels[StrCat(family_.old_labels, "-replica-type")] = type;
-    labels[StrCat(family_.old_labels, "-replica-index")] = number;
+  if (!kind_spec_.old_labels.empty()) {
+    labels[StrCat(kind_spec_.old_labels, "-job-name")] = name;
+    labels[StrCat(kind_spec_.old_labels, "-replica-type")] = type;
+    labels[StrCat(kind_spec_.old_labels, "-replica-index")] = number;
   }
   labels["training.kubeflow.org/job-name"] = name;
-  labels["training.kubeflow.org/operator-name"] = StrCat(ToLower(family_.kind), "-controller");
+  labels["training.kubeflow.org/operator-name"] = StrCat(ToLower(kind_spec_.kind), "-controller");
   labels["training.kubeflow.org/replica-type"] = type;
   labels["training.kubeflow.org/replica-index"] = number;
-  if (leads || family_.labels_roles) {
-    const std::string role = family_.labels_roles ? type : "master";
+  if (leads || kind_spec_.labels_roles) {
+    const std::string role = kind_spec_.labels_roles ? type : "master";
     labels["job-role"] = role;
     labels["training.kubeflow.org/job-role"] = role;
   }
@@ -229,13 +232,13 @@ std::vector<std::vector<int64_t>> RoleJobKind::Ports(const json::Value& job,
   std::vector<std::vector<int64_t>> ports;
   int64_t before = 0;
   for (const ReplicaSpec& replica : spec.replicas) {
-    const int64_t given = NamedPort(replica.pod_template, family_.port_name);
+    const int64_t given = NamedPort(replica.pod_template, kind_spec_.port_name);
     std::vector<int64_t> of_role;
     for (int64_t i = 0; i < replica.replicas; ++i, ++before) {
       const bool shared = options_.host_network && given == 0;
       of_role.push_back(shared       ? LaunchPort(job, 0, true) + before
                         : given != 0 ? given
-                                     : family_.port);
+                                     : kind_spec_.port);
     }
     ports.push_back(std::move(of_role));
   }
@@ -252,11 +255,11 @@ void RoleJobKind::PreparePod(const json::Value& job,
   const Member member{job, spec, own != nullptr ? *own : replica, index, Ports(job, spec)};
   for (size_t i = 0; i < spec.replicas.size(); ++i) {
     if (&spec.replicas[i] == own) {
-      AddContainerPort(pod, family_.port_name, member.ports[i][static_cast<size_t>(index)]);
+      AddContainerPort(pod, kind_spec_.port_name, member.ports[i][static_cast<size_t>(index)]);
     }
   }
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
-  family_.set_env(member, pod);
+  kind_spec_.set_env(member, pod);
 }
 
 std::vector<json::Value> RoleJobKind::Services(const json::Value& job, const JobSpec& spec) const {
@@ -266,7 +269,7 @@ std::vector<json::Value> RoleJobKind::Services(const json::Value& job, const Job
     const ReplicaSpec& replica = spec.replicas[role];
     for (int64_t i = 0; i < replica.replicas; ++i) {
       services.push_back(LeaderService(replica.PodName(api::Name(job), i), Labels(job, replica, i),
-                                       family_.port_name, ports[role][static_cast<size_t>(i)]));
+                                       kind_spec_.port_name, ports[role][static_cast<size_t>(i)]));
     }
   }
   return services;
@@ -368,12 +371,12 @@ void PrepareMpiMember(const Member& member, json::Value& pod) {
 
 std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(JobKindOptions options) {
   std::vector<std::unique_ptr<JobKind>> kinds;
-  auto add = [&](const Family& family, std::string_view group, std::string_view version,
+  auto add = [&](const RoleJobSpec& kind_spec, std::string_view group, std::string_view version,
                  RestartPolicy restart, CleanPodPolicy clean) {
     kinds.push_back(
-        std::make_unique<RoleJobKind>(family,
+        std::make_unique<RoleJobKind>(kind_spec,
                                       client::Resource{std::string(group), std::string(version),
-                                                       std::string(family.plural), true},
+                                                       std::string(kind_spec.plural), true},
                                       restart, clean, options));
   };
   constexpr std::string_view kKubeflow = "kubeflow.org";

@@ -234,9 +234,9 @@ void Manager::Start() {
   if (parts_->cluster && parts_->cluster->garbage) parts_->cluster->garbage->Start();
 }
 
-void Manager::Settle(std::function<void()> done) {
+void Manager::Flush(std::function<void()> done) {
   if (!parts_->usage) return done();
-  parts_->usage->Settle(std::move(done));
+  parts_->usage->FlushThen(std::move(done));
 }
 
 bool Manager::synced() const { return context_.informers.synced(); }

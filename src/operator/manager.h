@@ -67,7 +67,7 @@ class Manager {
   void Start();
   // Before its end: writes down what only it knows. `done` runs when that is done, or within
   // seconds.
-  void Settle(std::function<void()> done);
+  void Flush(std::function<void()> done);
   bool synced() const;
   const SchedulerLoop& scheduler() const;
   // For the embedded API server's bindings; see CapacityGuard.

@@ -112,7 +112,7 @@ void Replica::Follow(const std::string& holder) {
 
 void Replica::Stop(std::function<void()> done) {
   if (stopping_) return;
-  if (leading()) manager_->Settle([] {});  // it is waited for with the other writes
+  if (leading()) manager_->Flush([] {});  // it is waited for with the other writes
   stopping_ = true;
   Drain(clock_.Steady() + kDrainMax, [this, done = std::move(done)] {
     manager_.reset();

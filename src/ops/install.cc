@@ -70,7 +70,7 @@ Result<json::SharedValue> GetObject(RemoteProcess& process, const json::Value& o
 
 // As GetObject, but waits until an object that is being deleted is gone. Its end would also delete
 // what is created in it meanwhile. An uninstall does not wait for the namespace and definitions.
-Result<json::SharedValue> GetSettled(RemoteProcess& process, const json::Value& object) {
+Result<json::SharedValue> GetAfterDeletion(RemoteProcess& process, const json::Value& object) {
   const SteadyTime start = process.clock().Steady();
   for (bool told = false;; process.Pause(std::chrono::milliseconds(200))) {
     auto now = GetObject(process, object);
@@ -95,7 +95,7 @@ Result<json::SharedValue> GetSettled(RemoteProcess& process, const json::Value& 
 Status InstallOne(RemoteProcess& process, const json::Value& object) {
   const std::string words = WordsFor(object);
   auto look = [&]() -> Result<json::SharedValue> {
-    auto before = GetSettled(process, object);
+    auto before = GetAfterDeletion(process, object);
     if (before.status().code() == Code::kNotFound) return json::SharedValue();
     return before;
   };

@@ -147,8 +147,8 @@ void Webhook::OnAuthority(const Result<json::SharedValue>& secret) {
 void Webhook::LookAtConfiguration() {
   client_.Get(kConfigurations, "", kWebhookName, [this](const Result<json::SharedValue>& found) {
     if (found.ok()) OnConfiguration(**found);
-    if (!found.ok() && !told_) {
-      told_ = true;
+    if (!found.ok() && !reported_) {
+      reported_ = true;
       SWELL_LOG_WARNING("webhook", "nobody asks it yet: swell install --webhook",
                         {"because", found.status().message()});
     }

@@ -57,7 +57,7 @@ class Webhook {
   WallTime renew_at_;
   std::unique_ptr<edge::WebhookServer> server_;
   Timer timer_;
-  bool told_ = false;  // that there is no configuration
+  bool reported_ = false;  // that there is no configuration
   client::Client client_;
 };
 

@@ -16,7 +16,7 @@ constexpr int64_t kHourNs = 3'600'000'000'000;
 constexpr Duration kRetry = std::chrono::seconds(10);
 // Pods that were bound before are charged from here on, at most.
 constexpr Duration kCatchUpMax = std::chrono::hours(24);
-constexpr Duration kSettleMax = std::chrono::seconds(2);
+constexpr Duration kLastFlushMax = std::chrono::seconds(2);
 
 double Seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
 
@@ -241,18 +241,18 @@ void UsageLedger::Flush() {
   if (!writing_) WriteNext();
 }
 
-void UsageLedger::Settle(std::function<void()> done) {
+void UsageLedger::FlushThen(std::function<void()> done) {
   if (!loaded_) return done();
-  settled_ = std::move(done);
-  settle_timer_.Start(kSettleMax, [this] { std::exchange(settled_, {})(); });
+  on_flushed_ = std::move(done);
+  flush_timeout_.Start(kLastFlushMax, [this] { std::exchange(on_flushed_, {})(); });
   Flush();
 }
 
 void UsageLedger::WriteNext() {
   if (!unwritten_.empty()) return Write(*unwritten_.begin());
-  if (!settled_) return;
-  settle_timer_.Cancel();
-  std::exchange(settled_, {})();
+  if (!on_flushed_) return;
+  flush_timeout_.Cancel();
+  std::exchange(on_flushed_, {})();
 }
 
 // By value: the callers' date may be the one in `unwritten_`.

@@ -34,7 +34,7 @@ class UsageLedger {
   void OnStarted(const json::Value& pod, Duration waited);
   void OnPreempted(const json::Value& pod, double lost_gpu_s);
   // Before the end: writes what is not written. `done` runs when it is, or soon at least.
-  void Settle(std::function<void()> done);
+  void FlushThen(std::function<void()> done);
 
   static constexpr Duration kFlushEvery = std::chrono::minutes(1);
   static constexpr Duration kFlushSoon = std::chrono::seconds(10);
@@ -80,8 +80,8 @@ class UsageLedger {
   bool writing_ = false;
   bool soon_ = false;  // the next flush comes within kFlushSoon
   Timer timer_{context_.executor};
-  std::function<void()> settled_;  // told when nothing is left to write
-  Timer settle_timer_{context_.executor};
+  std::function<void()> on_flushed_;  // told when nothing is left to write
+  Timer flush_timeout_{context_.executor};
   client::Client client_;
   CallbackScope scope_;
 };

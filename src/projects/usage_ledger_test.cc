@@ -173,9 +173,9 @@ TEST_F(UsageLedgerTest, WhoEndsInOrderLeavesNothingUnwritten) {
   cluster_.Create(Job("j", 4));
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
   cluster_.Run(3 * kSecond);
-  bool settled = false;
-  cluster_.manager->Settle([&settled] { settled = true; });
-  ASSERT_TRUE(cluster_.Until([&] { return settled; }, kSecond));
+  bool flushed = false;
+  cluster_.manager->Flush([&flushed] { flushed = true; });
+  ASSERT_TRUE(cluster_.Until([&] { return flushed; }, kSecond));
   cluster_.StopManager();
   EXPECT_EQ(Stored("alice").started, 1);
   EXPECT_GE(Stored("alice").gpu_s, 4 * 3);

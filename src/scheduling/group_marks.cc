@@ -54,7 +54,7 @@ GroupMarks::GroupMarks(Context& context, std::function<void(const std::string& g
     : groups_(context.informers.Of(client::resources::kPodGroups)),
       pods_(context.informers.Of(client::resources::kPods)),
       changed_(std::move(changed)) {
-  pods_.SetTransform([this](const json::SharedValue& pod) { return Amended(pod); });
+  pods_.SetTransform([this](const json::SharedValue& pod) { return WithMark(pod); });
   auto now = [this](const json::SharedValue& group) {
     Marks marks;
     for (const json::Value& record : json::GetArray(*group, {"status", kField})) {
@@ -87,7 +87,7 @@ bool GroupMarks::Has(std::string_view group, std::string_view uid) const {
   return marks != marks_.end() && marks->second.contains(uid);
 }
 
-json::SharedValue GroupMarks::Amended(const json::SharedValue& pod) const {
+json::SharedValue GroupMarks::WithMark(const json::SharedValue& pod) const {
   const std::string_view group = api::Label(*pod, keys::kPodGroup);
   if (group.empty() || marks_.empty()) return pod;
   const auto marks = marks_.find(StrCat(api::Namespace(*pod), "/", group));
@@ -95,17 +95,17 @@ json::SharedValue GroupMarks::Amended(const json::SharedValue& pod) const {
   const auto found = marks->second.find(api::Uid(*pod));
   if (found == marks->second.end() || WasPreempted(*pod)) return pod;
   const EvictionMark& mark = *found->second;
-  json::Value amended = *pod;
+  json::Value changed = *pod;
   for (auto& [key, value] : Annotations(mark)) {
-    json::Set(amended, {"metadata", "annotations", std::string_view(key)}, std::move(value));
+    json::Set(changed, {"metadata", "annotations", std::string_view(key)}, std::move(value));
   }
   json::Array conditions;
-  for (const json::Value& condition : json::GetArray(amended, {"status", "conditions"})) {
+  for (const json::Value& condition : json::GetArray(changed, {"status", "conditions"})) {
     if (json::GetString(condition, {"type"}) != "DisruptionTarget") conditions.push_back(condition);
   }
   conditions.push_back(Condition(mark));
-  json::Set(amended, {"status", "conditions"}, std::move(conditions));
-  return std::make_shared<const json::Value>(std::move(amended));
+  json::Set(changed, {"status", "conditions"}, std::move(conditions));
+  return std::make_shared<const json::Value>(std::move(changed));
 }
 
 json::Value GroupMarks::GroupPatch(const json::Value& group,

@@ -58,7 +58,7 @@ class GroupMarks {
                                    std::equal_to<>>;  // by pod's uid
 
   void OnGroup(const std::string& key, Marks marks);
-  json::SharedValue Amended(const json::SharedValue& pod) const;
+  json::SharedValue WithMark(const json::SharedValue& pod) const;
 
   client::Informer& groups_;
   client::Informer& pods_;

@@ -71,7 +71,7 @@ PodGrouper::PodGrouper(Context context, PodGrouperOptions options)
          if (api::Annotation(*group, kGroupedBy).empty()) return;
          queue_.Add(StrCat(kGroupKey, api::KeyOf(*group)));
        }});
-  if (!map_read_) LookAtMap();
+  if (!map_read_) ReadMap();
 }
 
 // Whether a rule may be about it: by its nearest owner, or by what it says itself.
@@ -92,7 +92,7 @@ bool PodGrouper::Concerns(const json::Value& pod) const {
 }
 
 bool PodGrouper::Holds(const json::Value& pod) const {
-  return !IsPlaced(pod) && Concerns(pod) && !settled_.contains(std::string(api::Uid(pod)));
+  return !IsPlaced(pod) && Concerns(pod) && !ungrouped_.contains(std::string(api::Uid(pod)));
 }
 
 void PodGrouper::OnPod(const json::Value& pod) {
@@ -100,16 +100,16 @@ void PodGrouper::OnPod(const json::Value& pod) {
 }
 
 void PodGrouper::OnPodGone(const json::Value& pod) {
-  settled_.erase(std::string(api::Uid(pod)));
+  ungrouped_.erase(std::string(api::Uid(pod)));
   if (api::Annotation(pod, kGroupedBy).empty()) return;
   queue_.Add(StrCat(kGroupKey, api::Namespace(pod), "/", api::Label(pod, keys::kPodGroup)));
 }
 
 // While its owner was asked for, the pod may have been bound, or gone: it is told as it is now.
-void PodGrouper::Settle(const json::Value& looked_at) {
+void PodGrouper::MarkUngrouped(const json::Value& looked_at) {
   const json::SharedValue pod = pods_.Get(api::KeyOf(looked_at));
   if (!pod || api::Uid(*pod) != api::Uid(looked_at)) return;
-  settled_.insert(std::string(api::Uid(*pod)));
+  ungrouped_.insert(std::string(api::Uid(*pod)));
   if (options_.release) options_.release(*pod);
 }
 
@@ -123,7 +123,7 @@ void PodGrouper::Reconcile(const std::string& key, const client::WorkQueue::Done
   FindOwner(pod, false, [this, pod, done](const Result<Found>& found) {
     if (!found.ok()) return done(found.status());
     if (!found->rule || !MayGroup(*found->rule, *pod)) {
-      Settle(*pod);
+      MarkUngrouped(*pod);
       return done(Duration::zero());
     }
     Group(pod, *found, done);
@@ -160,7 +160,7 @@ void PodGrouper::FindOwner(const json::SharedValue& pod,
     return Fetch(resource, std::string(api::Namespace(*pod)), std::string(named), fresh,
                  [this, walk](const Result<json::SharedValue>& object) {
                    // Until it is there, who belongs to it waits.
-                   if (object.status().code() == Code::kNotFound) TellMissing(*walk);
+                   if (object.status().code() == Code::kNotFound) ReportMissing(*walk);
                    if (!object.ok()) return walk->done(object.status());
                    walk->found.owner = *object;
                    walk->done(walk->found);
@@ -171,7 +171,7 @@ void PodGrouper::FindOwner(const json::SharedValue& pod,
 }
 
 // It may never come: the pod says so, in the place where the scheduler would.
-void PodGrouper::TellMissing(const Walk& walk) {
+void PodGrouper::ReportMissing(const Walk& walk) {
   const json::Value& pod = *walk.pod;
   if (IsPlaced(pod)) return;
   const GroupingRule& rule = *walk.found.rule;
@@ -347,7 +347,7 @@ void PodGrouper::ReconcileGroup(const std::string& key, const client::WorkQueue:
   });
 }
 
-void PodGrouper::LookAtMap() {
+void PodGrouper::ReadMap() {
   client_.Get(client::resources::kConfigMaps, options_.ns, kGroupingMap,
               [this](const Result<json::SharedValue>& map) {
                 static const json::Value kNone = json::Object{};
@@ -355,8 +355,8 @@ void PodGrouper::LookAtMap() {
                 // One that can not be read for now changes nothing.
                 if (map.ok()) OnMap(**map);
                 if (map.status().code() == Code::kNotFound) OnMap(kNone);
-                if (first) LookAgain();
-                timer_.Start(options_.look_every, [this] { LookAtMap(); });
+                if (first) RegroupWaitingPods();
+                timer_.Start(options_.look_every, [this] { ReadMap(); });
               });
 }
 
@@ -378,14 +378,14 @@ void PodGrouper::OnMap(const json::Value& map) {
   std::vector<GroupingRule> rules = std::move(read.rules);
   rules.insert(rules.end(), options_.rules.begin(), options_.rules.end());
   rules_.Extend(std::move(rules));
-  LookAgain();
+  RegroupWaitingPods();
 }
 
 // With other rules a waiting pod may belong to another group, or to no group.
-void PodGrouper::LookAgain() {
+void PodGrouper::RegroupWaitingPods() {
   for (const auto& [key, pod] : pods_.objects()) {
     if (IsPlaced(*pod)) continue;
-    settled_.erase(std::string(api::Uid(*pod)));
+    ungrouped_.erase(std::string(api::Uid(*pod)));
     if (options_.release) options_.release(*pod);
     OnPod(*pod);
   }

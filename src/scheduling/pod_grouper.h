@@ -70,7 +70,7 @@ class PodGrouper {
   void FindOwner(const json::SharedValue& pod,
                  bool fresh,
                  std::function<void(const Result<Found>&)> done);
-  void TellMissing(const Walk& walk);
+  void ReportMissing(const Walk& walk);
   void Climb(const WalkPtr& walk);
   void Fetch(const client::Resource& resource,
              const std::string& ns,
@@ -85,10 +85,10 @@ class PodGrouper {
                   const Found& found,
                   const std::function<void(const Status&)>& done);
   void LookAtPlaced(const json::Value& member);
-  void Settle(const json::Value& looked_at);
-  void LookAtMap();
+  void MarkUngrouped(const json::Value& looked_at);
+  void ReadMap();
   void OnMap(const json::Value& map);
-  void LookAgain();
+  void RegroupWaitingPods();
 
   Context context_;
   PodGrouperOptions options_;
@@ -97,7 +97,7 @@ class PodGrouper {
   client::Informer& groups_;
   client::Informer& projects_;
   client::EventRecorder events_;
-  std::set<std::string> settled_;  // uids of pods that are in no group
+  std::set<std::string> ungrouped_;  // uids of pods that are in no group
   struct Cached {
     SteadyTime until;
     json::SharedValue object;

@@ -31,7 +31,7 @@ class Chaos {
       cluster_.Run(std::chrono::milliseconds(200 + random_.Below(3000)));
       CheckBooking();
     }
-    Settle();
+    FinishEverything();
   }
 
  private:
@@ -105,8 +105,8 @@ class Chaos {
     return over;
   }
 
-  // Peace: nodes are back, what runs finishes.
-  void Settle() {
+  // Faults are over: the node is back, and what runs finishes.
+  void FinishEverything() {
     if (!dead_.empty()) cluster_.agents->Revive(dead_);
     for (int round = 0; round < 200 && !AllOver(); ++round) {
       for (const std::string& pod : Running()) cluster_.agents->Exit(pod, 0);

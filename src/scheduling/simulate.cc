@@ -56,7 +56,7 @@ class Simulation {
     json::Array cycles;
     for (int i = 0; i < options_.cycles; ++i) {
       json::Object cycle = Cycle();
-      Settle();
+      CompleteTransitions();
       cycle["settled"] = json::Object{{"pods", Pods()}, {"nodes", Nodes()}};
       cycles.emplace_back(std::move(cycle));
     }
@@ -115,7 +115,7 @@ class Simulation {
         }));
   }
 
-  void Settle() {
+  void CompleteTransitions() {
     for (sched::PodInfo& pod : inputs_.pods) {
       if (pod.phase == PodPhase::kBound) {
         pod.phase = PodPhase::kRunning;

@@ -1,8 +1,8 @@
 // Simulation: scheduling cycles over a state that was read from a file, with the scheduler's own
 // code. It contacts nothing; the same input gives the same output, byte for byte.
 //
-// Between cycles the state settles: what was bound runs; what was promised room or is terminating
-// waits again, as if its pod had been made anew under the same name.
+// Between cycles, transitions complete: what was bound runs; what was promised room or is
+// terminating waits again, as if its pod had been made anew under the same name.
 //
 // - Threads: pure functions.
 #pragma once

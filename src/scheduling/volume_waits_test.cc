@@ -64,7 +64,7 @@ class VolumeWaitsTest : public ::testing::Test {
                            "storageClassName: far, claimRef: {namespace: default, name: ",
                            claim, "}, csi: {driver: disks.example.com, volumeHandle: x}}\n"));
   }
-  void Settle() { cluster_.Run(std::chrono::seconds(5)); }
+  void RunFiveSeconds() { cluster_.Run(std::chrono::seconds(5)); }
 
   TestCluster cluster_;
 };
@@ -73,15 +73,15 @@ TEST_F(VolumeWaitsTest, APodIsBoundWhenItsClaimsHaveTheirVolumesOnTheNodeTheyNam
   Claim("one");
   Claim("two");
   Pod("p", {"one", "two"});
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(Selected("one"), "node-a");
   EXPECT_EQ(Selected("two"), "node-a");
   EXPECT_EQ(NodeOf("p"), "");
   Provision("one");
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(NodeOf("p"), "");
   Provision("two");
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(NodeOf("p"), "node-a");
 }
 
@@ -89,10 +89,10 @@ TEST_F(VolumeWaitsTest, APodIsBoundWhenItsClaimsHaveTheirVolumesOnTheNodeTheyNam
 TEST_F(VolumeWaitsTest, OthersArePlacedBesideIt) {
   Claim("one");
   Pod("p", {"one"}, 3);
-  Settle();
+  RunFiveSeconds();
   Pod("large", {}, 3);
   Pod("small", {}, 1);
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(NodeOf("p"), "");
   EXPECT_EQ(NodeOf("large"), "node-b");
   EXPECT_NE(NodeOf("small"), "");
@@ -101,14 +101,14 @@ TEST_F(VolumeWaitsTest, OthersArePlacedBesideIt) {
 TEST_F(VolumeWaitsTest, AnotherNodeIsChosenWhenTheProvisionerHasNothingForTheFirst) {
   Claim("one");
   Pod("p", {"one"});
-  Settle();
+  RunFiveSeconds();
   ASSERT_EQ(Selected("one"), "node-a");
   EXPECT_TRUE(cluster_.Patch(kNodes, "node-a", "spec: {unschedulable: true}").ok());
   Select("one", "null");
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(Selected("one"), "node-b");
   Provision("one");
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(NodeOf("p"), "node-b");
 }
 
@@ -120,9 +120,9 @@ TEST_F(VolumeWaitsTest, WhatAClaimOrItsClassSaysOfNodesIsKept) {
   Class("east", "allowedTopologies: [{matchLabelExpressions: [{key: zone, values: [east]}]}]\n");
   Claim("eastern", "east");
   Pod("q", {"eastern"});
-  Settle();
+  RunFiveSeconds();
   Provision("chosen");
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(NodeOf("p"), "node-b");
   EXPECT_EQ(Selected("eastern"), "node-b");
 }
@@ -130,12 +130,12 @@ TEST_F(VolumeWaitsTest, WhatAClaimOrItsClassSaysOfNodesIsKept) {
 TEST_F(VolumeWaitsTest, APodThatGoesGivesItsPlaceBack) {
   Claim("one");
   Pod("p", {"one"}, 4);
-  Settle();
+  RunFiveSeconds();
   ASSERT_EQ(Selected("one"), "node-a");
   EXPECT_TRUE(cluster_.Delete(kPods, "default/p").ok());
   Pod("a", {}, 4);
   Pod("b", {}, 4);
-  Settle();
+  RunFiveSeconds();
   EXPECT_NE(NodeOf("a"), "");
   EXPECT_NE(NodeOf("b"), "");
 }
@@ -143,7 +143,7 @@ TEST_F(VolumeWaitsTest, APodThatGoesGivesItsPlaceBack) {
 TEST_F(VolumeWaitsTest, AfterTenMinutesThePodIsPlacedAnew) {
   Claim("one");
   Pod("p", {"one"}, 4);
-  Settle();
+  RunFiveSeconds();
   cluster_.Run(std::chrono::minutes(11));
   EXPECT_EQ(NodeOf("p"), "");
   Provision("one");

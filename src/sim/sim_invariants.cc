@@ -108,7 +108,7 @@ void Invariants::Evicted(const std::string& key, const Pod& pod) {
     history_.Violation(StrCat("pod ", key, " has no place, and is evicted for ", pod.preempted_by));
   }
   if (pod.foreign) history_.Violation(StrCat("pod ", key, " of another scheduler is evicted"));
-  if (!JustSettled(pod.preempted_by)) {
+  if (!ResolvedRecently(pod.preempted_by)) {
     open_.push_back({key, pod.uid, pod.preempted_by, executor_.Steady()});
   }
 }
@@ -266,17 +266,17 @@ void Invariants::CheckLimit(const std::string& ns) {
 
 // An eviction may wait until it is known that its victim was bound, and who needed the place may
 // have found another meanwhile, or be gone.
-bool Invariants::JustSettled(const std::string& beneficiary) const {
+bool Invariants::ResolvedRecently(const std::string& beneficiary) const {
   auto of = pods_.find(beneficiary);
   for (const std::string& who : {beneficiary, of == pods_.end() ? beneficiary : of->second.group}) {
-    auto at = settled_.find(who);
-    if (at != settled_.end() && executor_.Steady() - at->second < kDecidedBefore) return true;
+    auto at = resolved_at_.find(who);
+    if (at != resolved_at_.end() && executor_.Steady() - at->second < kDecidedBefore) return true;
   }
   return false;
 }
 
 void Invariants::Started(const std::string& pod, const std::string& group) {
-  settled_[pod] = settled_[group] = executor_.Steady();
+  resolved_at_[pod] = resolved_at_[group] = executor_.Steady();
   std::erase_if(open_, [&](const Eviction& eviction) {
     auto of = pods_.find(eviction.beneficiary);
     const std::string& wanted = of == pods_.end() ? eviction.beneficiary : of->second.group;
@@ -285,7 +285,7 @@ void Invariants::Started(const std::string& pod, const std::string& group) {
 }
 
 void Invariants::Deleted(const std::string& key) {
-  settled_[key] = executor_.Steady();
+  resolved_at_[key] = executor_.Steady();
   std::erase_if(open_, [&](const Eviction& eviction) { return eviction.beneficiary == key; });
 }
 

@@ -91,7 +91,7 @@ class Invariants {
   void CheckNode(const std::string& node);
   void CheckRoom(const std::string& key, const Pod& pod);
   void CheckLimit(const std::string& ns);
-  bool JustSettled(const std::string& beneficiary) const;
+  bool ResolvedRecently(const std::string& beneficiary) const;
   void LookAtVictims();
   void Started(const std::string& pod, const std::string& group);
   void Deleted(const std::string& key);
@@ -108,9 +108,9 @@ class Invariants {
   std::map<std::string, uint64_t> terms_;    // of leaders → the version in which they began
   // "ns/name" of a Lease → its terms in order, each with the version in which it began.
   std::map<std::string, std::vector<std::pair<uint64_t, std::string>>> leases_;
-  std::map<std::string, uint64_t> last_asked_;  // "term uid" → number of its last binding
-  std::vector<Eviction> open_;                  // whose beneficiary has not started yet
-  std::map<std::string, SteadyTime> settled_;   // pods and groups: started or deleted when, last
+  std::map<std::string, uint64_t> last_asked_;     // "term uid" → number of its last binding
+  std::vector<Eviction> open_;                     // whose beneficiary has not started yet
+  std::map<std::string, SteadyTime> resolved_at_;  // pods and groups: started or deleted when, last
   size_t evictions_ = 0;
   size_t bindings_ = 0;
 };

@@ -1,5 +1,5 @@
 """What the tests share in which something dies, is cut off or is in the way: jobs that only pretend, replicas of the
-controller, ways to the API server that can be cut, and a witness of what must never be.
+controller, ways to the API server that can be cut, and a recorder that checks every state of every pod.
 """
 
 import http.client
@@ -82,12 +82,12 @@ class Jobs:
         ended = self.ended()
         return not ended or ended["other"] > 0
 
-    def check_all_succeed(self, witness):
+    def check_all_succeed(self, recorder):
         """Waits as long as jobs go on ending, however slow this machine is."""
         begin = since = time.monotonic()
         left = len(self.sizes)
         while not (now := self.ended()) or now["other"]:
-            witness.check()
+            recorder.check()
             if now and now["other"] < left:
                 left, since = now["other"], time.monotonic()
             check_quietly("jobs go on ending", time.monotonic() - since < STUCK_SECONDS, str(now))
@@ -120,7 +120,7 @@ class Pod:
                         for container in pod["spec"]["containers"])
 
 
-class Witness:
+class StateRecorder:
     """Hears every state of every pod of a namespace, in their order, and keeps what must never be: a GPU that two hold,
     a node with more than it has, a pod that moves or lives again; and for how long gangs were placed in part.
 

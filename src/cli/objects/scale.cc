@@ -74,7 +74,7 @@ class ScaleAction final : public Action {
   Status Scale(Session& session, Api& api, const std::string& name) const {
     auto look = [&]() -> Result<Seen> {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(api, session.Namespace(), name));
-      SWELL_ASSIGN_OR_RETURN(RoleBounds role, Judge(job));
+      SWELL_ASSIGN_OR_RETURN(RoleBounds role, ChooseRole(job));
       return Seen{std::move(job), std::move(role)};
     };
     auto write = [&](const Seen& seen) {
@@ -91,7 +91,7 @@ class ScaleAction final : public Action {
   }
 
   // The role that is meant, where it may have so many replicas.
-  Result<RoleBounds> Judge(const JobView& job) const {
+  Result<RoleBounds> ChooseRole(const JobView& job) const {
     if (job.over()) {
       return Status(Code::kConflict, StrCat("job ", Quote(job.name), " is over: ", job.status));
     }

@@ -288,11 +288,11 @@ class ExportAction final : public Action {
     if (systems || IsUsual(resource, object) || FollowsFromOthers(object)) return;
     // Credentials are not exported, so another user with this name would get the role.
     if (!api::Label(object, api::keys::kUserSecret).empty()) {
-      if (users_told_++ == 0) left_.emplace_back("users and their roles");
+      if (users_left_++ == 0) left_.emplace_back("users and their roles");
       return;
     }
     if (!ended_ && HasEnded(resource, object)) {
-      if (ended_told_++ == 0) left_.emplace_back("work that has ended (--ended)");
+      if (ended_left_++ == 0) left_.emplace_back("work that has ended (--ended)");
       return;
     }
     json::Value clean = object;
@@ -308,8 +308,8 @@ class ExportAction final : public Action {
   bool secrets_ = false;
   bool ended_ = false;
   size_t count_ = 0;
-  size_t ended_told_ = 0;
-  size_t users_told_ = 0;
+  size_t ended_left_ = 0;
+  size_t users_left_ = 0;
   std::vector<std::string> left_;
 };
 

@@ -250,15 +250,15 @@ void Informer::Store(const json::SharedValue& object) {
     old_object = nullptr;
     known = objects_.emplace(key, nullptr).first;
   }
-  known->second = amendment_ ? amendment_(object) : object;
+  known->second = transform_ ? transform_(object) : object;
   Replace(known->first, old_object, known->second);
 }
 
 void Informer::Retransform(std::string_view key) {
   const auto known = objects_.find(key);
-  if (known == objects_.end() || !amendment_) return;
+  if (known == objects_.end() || !transform_) return;
   const json::SharedValue old_object = known->second;
-  known->second = amendment_(old_object);
+  known->second = transform_(old_object);
   if (known->second != old_object) Replace(known->first, old_object, known->second);
 }
 

@@ -44,7 +44,7 @@ class Informer {
   // What an object is found by; empty: by nothing.
   using IndexFunction = std::function<std::string(const json::Value&)>;
   // The object with what is known of it from elsewhere, or itself.
-  using Amendment = std::function<json::SharedValue(const json::SharedValue&)>;
+  using Transform = std::function<json::SharedValue(const json::SharedValue&)>;
 
   Informer(Executor& executor,
            std::shared_ptr<api::RestHandler> server,
@@ -56,7 +56,7 @@ class Informer {
   // Before Start.
   void AddIndex(const std::string& name, IndexFunction function);
   // Everybody sees objects that come from now on as this makes them.
-  void SetTransform(Amendment amendment) { amendment_ = std::move(amendment); }
+  void SetTransform(Transform transform) { transform_ = std::move(transform); }
   // What it makes of this object, which is known, is something else now.
   void Retransform(std::string_view key);
   // A handler added late first gets everything that is known as adds.
@@ -110,7 +110,7 @@ class Informer {
   Resource resource_;
   InformerOptions options_;
   Random random_;
-  Amendment amendment_;
+  Transform transform_;
   std::map<std::string, Index> indexes_;
   std::vector<Handlers> handlers_;
   std::map<std::string, json::SharedValue, std::less<>> objects_;

@@ -361,9 +361,9 @@ TEST_F(InformerTest, EverybodySeesWhatIsKnownFromElsewhere) {
   std::string word = "early";
   informer->SetTransform([&word](const json::SharedValue& pod) {
     if (api::Name(*pod) != "a" || api::Annotation(*pod, "word") == word) return pod;
-    json::Value amended = *pod;
-    json::Set(amended, {"metadata", "annotations", "word"}, word);
-    return std::make_shared<const json::Value>(std::move(amended));
+    json::Value changed = *pod;
+    json::Set(changed, {"metadata", "annotations", "word"}, word);
+    return std::make_shared<const json::Value>(std::move(changed));
   });
   std::string heard;
   informer->AddIndex(

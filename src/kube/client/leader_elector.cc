@@ -170,7 +170,7 @@ void LeaderElector::Take(const json::Value& lease) {
 void LeaderElector::OnTaken(const Result<json::SharedValue>& lease) {
   if (!lease.ok()) {
     if (!IsOtherwise(lease.status()) || releasing_) return Finish(lease.status());
-    return LookAgain(lease.status());
+    return ReadAgain(lease.status());
   }
   Observe(*lease);
   if (clock_.Steady() - taking_ < options_.renew_deadline && !releasing_) {
@@ -181,7 +181,7 @@ void LeaderElector::OnTaken(const Result<json::SharedValue>& lease) {
 }
 
 // Another may have it, or it is gone, or a write came late that had been given up.
-void LeaderElector::LookAgain(const Status& refused) {
+void LeaderElector::ReadAgain(const Status& refused) {
   client_->Get(resources::kLeases, options_.ns, options_.name,
                [this, refused](const Result<json::SharedValue>& now) {
                  if (now.ok()) {
@@ -243,11 +243,11 @@ void LeaderElector::Finish(const Status& status) {
   const bool lost_race = status.code() == Code::kConflict || status.code() == Code::kAlreadyExists;
   // The same problem every half second is told once.
   std::string problem = status.ok() || lost_race ? "" : status.ToString();
-  if (!problem.empty() && problem != told_problem_) {
+  if (!problem.empty() && problem != reported_problem_) {
     SWELL_LOG_WARNING("leader", "lease not reached",
                       {"lease", StrCat(options_.ns, "/", options_.name)}, {"error", problem});
   }
-  told_problem_ = std::move(problem);
+  reported_problem_ = std::move(problem);
   if (releasing_ && released_) EndRelease();
 }
 

@@ -75,7 +75,7 @@ class LeaderElector {
   void Take(const json::Value& lease);
   void Write(const json::Value& lease, json::Value record, ObjectCallback done);
   void OnTaken(const Result<json::SharedValue>& lease);
-  void LookAgain(const Status& refused);
+  void ReadAgain(const Status& refused);
   void Observe(json::SharedValue lease);
   void Lead();
   void Lose(const Status& why);
@@ -98,7 +98,7 @@ class LeaderElector {
   json::SharedValue lease_;  // as seen last; null: not yet
   SteadyTime changed_;       // when its holder's part was seen to change
   std::string holder_;
-  std::string told_problem_;
+  std::string reported_problem_;
   bool leading_ = false;
   SteadyTime renewed_;  // when the last write that succeeded began
   std::optional<SteadyTime> asking_;

@@ -20,7 +20,7 @@ constexpr size_t kBatchBytes = 16 << 20;
 // A watch that starts far back is served in slices, so that others get their turn.
 constexpr size_t kReplaySlice = 1000;
 // So are the answers to a group of writes: other requests are served in between.
-constexpr size_t kTellSlice = 8;
+constexpr size_t kNotifySlice = 8;
 // The next group is gathered where so many were answered and so few wait, for a part of what the
 // disk takes; see StoreImpl::Gather.
 constexpr size_t kGatherFrom = 4;
@@ -88,7 +88,7 @@ class WatchHandle final : public Watch {
   }
 
   void Pause() override { watcher_->paused = true; }
-  void GoOn() override {
+  void Resume() override {
     watcher_->paused = false;
     if (!store_.closed()) replay_();
   }
@@ -178,7 +178,7 @@ class StoreImpl final : public Store {
   }
 
   void Write(EventType type, EntryPtr entry, std::function<void(const Status&)> done) override;
-  void Settle(std::function<void(const Status&)> done) override;
+  void WhenDurable(std::function<void(const Status&)> done) override;
   Result<std::unique_ptr<Watch>> WatchFrom(const std::string& resource,
                                            const std::string& ns,
                                            uint64_t since,
@@ -206,8 +206,8 @@ class StoreImpl final : public Store {
   void Flush();
   bool Gather(size_t answered);
   void OnCommitted(const Status& status);
-  void Tell();
-  bool TellSome(size_t most);
+  void Notify();
+  bool NotifySome(size_t most);
   void RollBack(const Status& status);
   EventPtr Apply(const Pending& write);
   void Remember(Resource& resource, const EventPtr& event);
@@ -226,9 +226,9 @@ class StoreImpl final : public Store {
   uint64_t durable_version_ = 0;
   std::deque<Pending> accepted_;  // not handed to the backend yet
   std::vector<Pending> in_flight_;
-  std::deque<Pending> untold_;  // durable; nobody has been told
+  std::deque<Pending> unnotified_;  // durable; nobody has been told
   bool committing_ = false;
-  bool telling_ = false;
+  bool notifying_ = false;
   bool flush_posted_ = false;
   TimerId gathering_ = kNoTimer;
   size_t gathered_at_ = 0;  // as many writes as that are waited for
@@ -243,7 +243,7 @@ class StoreImpl final : public Store {
 };
 
 void StoreImpl::Write(EventType type, EntryPtr entry, std::function<void(const Status&)> done) {
-  const size_t waiting = accepted_.size() + in_flight_.size() + untold_.size();
+  const size_t waiting = accepted_.size() + in_flight_.size() + unnotified_.size();
   if (waiting >= options_.pending_writes_max) {
     Status full(Code::kTooManyRequests,
                 StrCat("the store has ", waiting, " writes waiting for the disk already"));
@@ -270,11 +270,11 @@ void StoreImpl::Write(EventType type, EntryPtr entry, std::function<void(const S
   }
 }
 
-void StoreImpl::Settle(std::function<void(const Status&)> done) {
-  Pending* last = !accepted_.empty()    ? &accepted_.back()
-                  : !in_flight_.empty() ? &in_flight_.back()
-                  : !untold_.empty()    ? &untold_.back()
-                                        : nullptr;
+void StoreImpl::WhenDurable(std::function<void(const Status&)> done) {
+  Pending* last = !accepted_.empty()     ? &accepted_.back()
+                  : !in_flight_.empty()  ? &in_flight_.back()
+                  : !unnotified_.empty() ? &unnotified_.back()
+                                         : nullptr;
   if (last == nullptr) {
     PostIfAlive([done = std::move(done)] { done(Status::Ok()); });
     return;
@@ -322,33 +322,33 @@ void StoreImpl::OnCommitted(const Status& status) {
     ++stats_.failed_commits;
     stats_.last_failure = status.message();
     // Slots are rolled back to what is durable: what is, is told first.
-    if (TellSome(SIZE_MAX)) RollBack(status);
+    if (NotifySome(SIZE_MAX)) RollBack(status);
     return;
   }
   stats_.last_failure.clear();
   ++stats_.commits;
   const size_t committed = in_flight_.size();
   stats_.writes += committed;
-  std::move(in_flight_.begin(), in_flight_.end(), std::back_inserter(untold_));
+  std::move(in_flight_.begin(), in_flight_.end(), std::back_inserter(unnotified_));
   in_flight_.clear();
   // The next group first: the disk works while the events go out.
   if (!Gather(committed)) Flush();
-  if (!telling_) Tell();
+  if (!notifying_) Notify();
 }
 
-void StoreImpl::Tell() {
-  telling_ = false;
-  if (!TellSome(kTellSlice) || untold_.empty()) return;
-  telling_ = true;
-  PostIfAlive([this] { Tell(); });
+void StoreImpl::Notify() {
+  notifying_ = false;
+  if (!NotifySome(kNotifySlice) || unnotified_.empty()) return;
+  notifying_ = true;
+  PostIfAlive([this] { Notify(); });
 }
 
 // In the order of their versions. False: the store is gone.
-bool StoreImpl::TellSome(size_t most) {
+bool StoreImpl::NotifySome(size_t most) {
   const CallbackScope::Guard guard = scope_.guard();
-  for (; most > 0 && !untold_.empty(); --most) {
-    const Pending write = std::move(untold_.front());
-    untold_.pop_front();
+  for (; most > 0 && !unnotified_.empty(); --most) {
+    const Pending write = std::move(unnotified_.front());
+    unnotified_.pop_front();
     const EventPtr event = Apply(write);
     Dispatch(*write.resource, event);
     if (guard.closed()) return false;

@@ -108,9 +108,9 @@ struct Listing {
 class Watch {
  public:
   virtual ~Watch() = default;
-  // Nothing is called until GoOn(): events wait, in order.
+  // Nothing is called until Resume(): events wait, in order.
   virtual void Pause() = 0;
-  virtual void GoOn() = 0;
+  virtual void Resume() = 0;
   // How many events wait: of the history, or since it was paused.
   virtual size_t waiting() const = 0;
 };
@@ -175,7 +175,7 @@ class Store {
 
   // Runs `done` on the executor once every write that is accepted now is durable, or has failed.
   // After that, everything that Latest() shows now is visible to readers, or was rolled back.
-  virtual void Settle(std::function<void(const Status&)> done) = 0;
+  virtual void WhenDurable(std::function<void(const Status&)> done) = 0;
 
   // Events of a resource (all namespaces when ns is empty) after `since`, in order, first from the
   // history, then live. `on_event` runs on the executor; it must not block and may end the watch.

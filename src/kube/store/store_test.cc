@@ -116,19 +116,19 @@ TEST_F(StoreTest, SettlingWaitsForWhatIsAcceptedAndForNothingElse) {
   disk_->commit_delay = milliseconds(5);
   Open();
   std::string order;
-  auto settle = [&](const char* name) {
-    store_->Settle([&order, this, name](const Status& status) {
+  auto when_durable = [&](const char* name) {
+    store_->WhenDurable([&order, this, name](const Status& status) {
       order += StrCat(name, "=", status.ok() ? PayloadOf(store_->Get(Pod("a"))) : "failed", " ");
     });
   };
-  settle("none");
+  when_durable("none");
   EXPECT_EQ(order, "");
   Run();
   EXPECT_EQ(order, "none=(none) ");
   Put(*store_, Pod("a"), "1", [&](const Status&) { order += "written "; });
-  settle("accepted");
+  when_durable("accepted");
   Run();
-  settle("in-flight");
+  when_durable("in-flight");
   Put(*store_, Pod("a"), "2");
   executor_.Advance(milliseconds(5));
   EXPECT_EQ(order, "none=(none) written accepted=1 in-flight=1 ");
@@ -136,7 +136,7 @@ TEST_F(StoreTest, SettlingWaitsForWhatIsAcceptedAndForNothingElse) {
   order.clear();
   disk_->failing_commits = 1;
   Put(*store_, Pod("a"), "3");
-  settle("lost");
+  when_durable("lost");
   executor_.Advance(milliseconds(50));
   EXPECT_EQ(order, "lost=failed ");
 }
@@ -431,9 +431,9 @@ TEST_F(StoreTest, APausedWatchHearsEverythingInOrderWhenItGoesOn) {
   Run();
   EXPECT_EQ(last, 1200U);
   EXPECT_EQ(watch->waiting(), store_->Version() - last);
-  watch->GoOn();
+  watch->Resume();
   EXPECT_EQ(last, 1200U) << "nothing comes from inside";
-  watch->GoOn();
+  watch->Resume();
   Run();
   EXPECT_EQ(last, store_->Version());
   EXPECT_EQ(watch->waiting(), 0U);
@@ -442,11 +442,11 @@ TEST_F(StoreTest, APausedWatchHearsEverythingInOrderWhenItGoesOn) {
   Put(*store_, Pod("a"), "late");
   Run();
   EXPECT_EQ(watch->waiting(), 1U);
-  watch->GoOn();
+  watch->Resume();
   watch->Pause();
   Run();
   EXPECT_EQ(watch->waiting(), 1U);
-  watch->GoOn();
+  watch->Resume();
   Put(*store_, Pod("a"), "later");
   Run();
   EXPECT_EQ(last, store_->Version());

@@ -65,9 +65,9 @@ class Runner:
         if answer.status != 201:
             raise Failed(f'namespace {name}: {answer.status} {answer.text()}')
         end = time.monotonic() + DEADLINE_S
-        while not self.furnished(f'/api/v1/namespaces/{name}', accounts):
+        while not self.is_ready(f'/api/v1/namespaces/{name}', accounts):
             if time.monotonic() > end:
-                raise Failed(f'namespace {name} is not furnished')
+                raise Failed(f'namespace {name} is not ready')
             time.sleep(PAUSE_S)
 
     def new_namespace(self, accounts):
@@ -78,7 +78,7 @@ class Runner:
     def remove_namespace(self, name):
         self.server.send('DELETE', f'/api/v1/namespaces/{name}')
 
-    def furnished(self, namespace, accounts):
+    def is_ready(self, namespace, accounts):
         """Whether what controllers put into every namespace is there, which lists and quotas count."""
         authority = self.server.send('GET', f'{namespace}/configmaps/kube-root-ca.crt')
         return authority.status == 200 and (not accounts or self.account_ready(namespace))
@@ -117,9 +117,9 @@ class Runner:
         answer = self.server.send(step.method, path, body, headers, step.anonymous)
         if body:
             request += f' {str(body)[:300]}'
-        return self.judge(step, words, answer), request
+        return self.check(step, words, answer), request
 
-    def judge(self, step, words, answer):
+    def check(self, step, words, answer):
         if answer.status != step.status:
             return [f'status {answer.status}, should be {step.status}: {answer.text()[:600]}']
         out = []

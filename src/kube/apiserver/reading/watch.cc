@@ -137,7 +137,7 @@ void Watcher::Resume() {
   if (waiting_ || call_->finished()) return;
   // Answers are about versions that have now been sent.
   call_->callouts.reset();
-  watch_->GoOn();
+  watch_->Resume();
 }
 
 void Watcher::BeginTooLate(const Status& why) {

@@ -23,7 +23,7 @@ std::string NameSelected(const Query& query) {
 
 }  // namespace
 
-void FollowHomonym(const Core& core, std::string_view verb, Call& call) {
+void ResolveAmbiguousKind(const Core& core, std::string_view verb, Call& call) {
   RequestInfo& info = call.info;
   if (info.group != kFirst || verb == "create") return;
   api::KindPtr first = core.scheme->StorageKind(info.group, info.resource);

@@ -14,7 +14,7 @@
 
 namespace swell::apiserver {
 
-// Before access is decided: turns the request to the other group where that is meant.
-void FollowHomonym(const Core& core, std::string_view verb, Call& call);
+// Before access is decided: sends the request to the other group where users mean that group.
+void ResolveAmbiguousKind(const Core& core, std::string_view verb, Call& call);
 
 }  // namespace swell::apiserver

@@ -69,7 +69,7 @@ Status Dispatch(Core& core, const CallPtr& call) {
   SWELL_RETURN_IF_ERROR(Impersonate(core, *call));
   SWELL_ASSIGN_OR_RETURN(const std::string verb, VerbOf(*call));
   core.observer->Routed(*call, verb);
-  FollowHomonym(core, verb, *call);
+  ResolveAmbiguousKind(core, verb, *call);
   if (!IsMaster(call->user)) {
     SWELL_RETURN_IF_ERROR(CheckAccess(core, call->user, AttributesOf(*call, verb)));
   }

@@ -269,8 +269,8 @@ void HandleDelete(Core& core, const CallPtr& call) {
     const Status missing = NotFoundError(*call->kind, call->info.name);
     if (!core.store.Get(key)) return call->Fail(missing);
     // Somebody else's deletion is on its way to the disk: until then a reader would still find it.
-    core.store.Settle(
-        [call, missing](const Status& settled) { call->Fail(settled.ok() ? missing : settled); });
+    core.store.WhenDurable(
+        [call, missing](const Status& durable) { call->Fail(durable.ok() ? missing : durable); });
     return;
   }
   Admission admission = AdmissionOf(core, *call);
@@ -369,8 +369,8 @@ void HandleDeleteCollection(Core& core, const CallPtr& call) {
                  });
   }
   if (!overtaken) return collection->Finish(core.shared_from_this());
-  core.store.Settle([weak = core.weak_from_this(), collection](const Status& settled) {
-    if (collection->first_error.ok()) collection->first_error = settled;
+  core.store.WhenDurable([weak = core.weak_from_this(), collection](const Status& durable) {
+    if (collection->first_error.ok()) collection->first_error = durable;
     if (const auto alive = weak.lock()) collection->Finish(alive);
   });
 }

@@ -72,8 +72,10 @@ void CreateObject(Core& core, const CallPtr& call, json::Value object) {
   call->object_name = admission.name;
   if (const auto there = core.store.Latest(KeyFor(*call->storage, admission.ns, admission.name))) {
     // The client will take the object for created, so it must be durable.
-    core.store.Settle([call, exists = Exists(*call, admission.name, *there)](
-                          const Status& settled) { call->Fail(settled.ok() ? exists : settled); });
+    core.store.WhenDurable(
+        [call, exists = Exists(*call, admission.name, *there)](const Status& durable) {
+          call->Fail(durable.ok() ? exists : durable);
+        });
     return;
   }
   const auto reserve = admission.core.hooks.Of(admission.kind).reserve;

@@ -176,11 +176,11 @@ void GarbageCollector::Reconcile(const std::string& uid, Done done) {
   if (node.owners.empty()) return done(Duration::zero());
   auto verdict = std::make_shared<Verdict>();
   verdict->done = std::move(done);
-  JudgeOwners(uid, std::move(verdict), 0);
+  CheckOwners(uid, std::move(verdict), 0);
 }
 
 // Goes through the owners from `next` on; those that the graph does not know are looked up.
-void GarbageCollector::JudgeOwners(const std::string& uid,
+void GarbageCollector::CheckOwners(const std::string& uid,
                                    std::shared_ptr<Verdict> verdict,
                                    size_t next) {
   auto it = nodes_.find(uid);
@@ -215,7 +215,7 @@ void GarbageCollector::JudgeOwners(const std::string& uid,
           } else {
             verdict->dangling.insert(owner_uid);
           }
-          JudgeOwners(uid, verdict, next + 1);
+          CheckOwners(uid, verdict, next + 1);
         });
     return;
   }

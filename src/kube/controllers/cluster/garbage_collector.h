@@ -54,7 +54,7 @@ class GarbageCollector {
   // Once everything is in view.
   void ReconcileLater(const std::string& uid);
   void LookWhetherSynced();
-  void JudgeOwners(const std::string& uid, std::shared_ptr<Verdict> verdict, size_t next);
+  void CheckOwners(const std::string& uid, std::shared_ptr<Verdict> verdict, size_t next);
   void Carry(const std::string& uid, const Verdict& verdict);
   void ReconcileForeground(const std::string& uid, const Node& node, Done done);
   void ReconcileOrphan(const std::string& uid, const Node& node, Done done);

@@ -12,7 +12,7 @@ namespace swell::controllers {
 namespace {
 
 // While pods use their grace period and finalizers are worked on.
-constexpr Duration kLookAgain = std::chrono::seconds(1);
+constexpr Duration kRequeueAfter = std::chrono::seconds(1);
 constexpr int64_t kPage = 500;
 
 bool IsTerminating(const json::Value& ns) {
@@ -121,12 +121,12 @@ void NamespaceController::CountRest(const std::shared_ptr<Sweep>& sweep,
 void NamespaceController::Finish(const std::shared_ptr<Sweep>& sweep) {
   if (sweep->remaining_texts.empty() && sweep->errors.empty()) return Finalize(sweep);
   json::Array conditions = json::GetArray(*sweep->ns, {"status", "conditions"});
-  if (!SetConditions(*sweep, conditions)) return sweep->done(kLookAgain);
+  if (!SetConditions(*sweep, conditions)) return sweep->done(kRequeueAfter);
   json::Value patch = json::Object{{"status", json::Object{{"conditions", std::move(conditions)}}}};
   // For people only: whether it succeeds changes nothing.
   client_.Patch(
       client::resources::kNamespaces, "", sweep->name, client::PatchType::kMerge, patch,
-      [sweep](const Result<json::SharedValue>&) { sweep->done(kLookAgain); }, "status");
+      [sweep](const Result<json::SharedValue>&) { sweep->done(kRequeueAfter); }, "status");
 }
 
 // Says of each thing that may hold the namespace up whether it does. False: it was said already.

@@ -54,7 +54,7 @@ class VolumeBinderTest : public ::testing::Test {
     return StrCat(json::GetString(*volume, {"status", "phase"}), " ",
                   json::GetString(*volume, {"spec", "claimRef", "name"}));
   }
-  void Settle() { cluster_.Run(std::chrono::seconds(5)); }
+  void RunFiveSeconds() { cluster_.Run(std::chrono::seconds(5)); }
 
   TestCluster cluster_;
   std::vector<std::string> removed_;
@@ -65,17 +65,17 @@ TEST_F(VolumeBinderTest, AClaimGetsTheSmallestVolumeThatFits) {
   Volume("small", "1Gi");
   Volume("right", "5Gi");
   Volume("fast", "5Gi", ", storageClassName: fast");
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfVolume("right"), "Available ");
   Claim("data", "4Gi");
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfClaim("data"), "Bound right");
   EXPECT_EQ(StateOfVolume("right"), "Bound data");
   const json::SharedValue claim = cluster_.Get(kPersistentVolumeClaims, "default/data");
   EXPECT_EQ(json::GetString(*claim, {"status", "capacity", "storage"}), "5Gi");
   Claim("fast", "1Gi", ", storageClassName: fast");
   Claim("huge", "1Ti");
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfClaim("fast"), "Bound fast");
   EXPECT_EQ(StateOfClaim("huge"), "Pending ");
 }
@@ -83,14 +83,14 @@ TEST_F(VolumeBinderTest, AClaimGetsTheSmallestVolumeThatFits) {
 TEST_F(VolumeBinderTest, AClaimMayNameItsVolume) {
   Volume("other", "5Gi");
   Claim("data", "5Gi", ", volumeName: mine");
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfClaim("data"), "Pending mine");
   Volume("mine", "9Gi");
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfClaim("data"), "Bound mine");
   Claim("late", "1Gi", ", volumeName: mine");
   Claim("small", "6Gi", ", volumeName: other");
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfClaim("late"), "Pending mine");
   EXPECT_EQ(cluster_.EventMessage("VolumeMismatch"),
             "Cannot bind to requested volume \"other\": requested PV is too small");
@@ -99,11 +99,11 @@ TEST_F(VolumeBinderTest, AClaimMayNameItsVolume) {
 TEST_F(VolumeBinderTest, AVolumeMayBeKeptForAClaim) {
   Volume("kept", "5Gi", ", claimRef: {namespace: default, name: later}");
   Claim("first", "1Gi");
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfVolume("kept"), "Available later");
   EXPECT_EQ(StateOfClaim("first"), "Pending ");
   Claim("later", "1Gi");
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfClaim("later"), "Bound kept");
 }
 
@@ -112,35 +112,35 @@ TEST_F(VolumeBinderTest, WhatIsLeftFollowsFromTheReclaimPolicy) {
   Volume("odd", "9Gi", ", persistentVolumeReclaimPolicy: Delete");
   Claim("a", "5Gi");
   Claim("b", "9Gi");
-  Settle();
+  RunFiveSeconds();
   ASSERT_EQ(StateOfClaim("a"), "Bound kept");
   ASSERT_EQ(StateOfClaim("b"), "Bound odd");
   ASSERT_TRUE(cluster_.Delete(kPersistentVolumeClaims, "default/a").ok());
   ASSERT_TRUE(cluster_.Delete(kPersistentVolumeClaims, "default/b").ok());
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfVolume("kept"), "Released a");
   EXPECT_EQ(StateOfVolume("odd"), "Failed b") << "nobody knows how to delete it";
   ASSERT_TRUE(cluster_.Delete(kPersistentVolumes, "kept").ok());
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfVolume("kept"), "gone");
 }
 
 TEST_F(VolumeBinderTest, AVolumeIsMadeForTheFirstPod) {
   Claim("data", "5Gi");
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfClaim("data"), "Pending ");
   User("p", "data");
-  Settle();
+  RunFiveSeconds();
   const json::SharedValue claim = cluster_.Get(kPersistentVolumeClaims, "default/data");
   const std::string volume = StrCat("pvc-", api::Uid(*claim));
   EXPECT_EQ(StateOfClaim("data"), "Bound " + volume);
   EXPECT_EQ(StateOfVolume(volume), "Bound data");
   EXPECT_EQ(json::GetString(*claim, {"spec", "storageClassName"}), "standard");
   ASSERT_TRUE(cluster_.Delete(kPersistentVolumeClaims, "default/data").ok());
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfClaim("data"), "Bound " + volume) << "a pod uses it";
   ASSERT_TRUE(cluster_.Delete(kPods, "default/p").ok());
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfClaim("data"), "gone");
   EXPECT_EQ(StateOfVolume(volume), "gone");
   EXPECT_EQ(removed_, std::vector<std::string>{"default/data"});
@@ -149,13 +149,13 @@ TEST_F(VolumeBinderTest, AVolumeIsMadeForTheFirstPod) {
 TEST_F(VolumeBinderTest, AClaimWhoseVolumeIsGoneIsLost) {
   Volume("v", "5Gi");
   Claim("data", "5Gi");
-  Settle();
+  RunFiveSeconds();
   ASSERT_EQ(StateOfClaim("data"), "Bound v");
   ASSERT_TRUE(cluster_.Delete(kPersistentVolumes, "v").ok());
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfVolume("v"), "Bound data") << "protected";
   ASSERT_TRUE(cluster_.Patch(kPersistentVolumes, "v", "metadata: {finalizers: null}").ok());
-  Settle();
+  RunFiveSeconds();
   EXPECT_EQ(StateOfClaim("data"), "Lost v");
 }
 

@@ -116,7 +116,7 @@ struct BatchJobController::Pass {
   }
   int64_t Failed() const { return failed + static_cast<int64_t>(uncounted_failed.size()); }
   bool Over() const { return IsTrue(status, "Complete") || IsTrue(status, "Failed"); }
-  bool Settled() const { return uncounted_succeeded.empty() && uncounted_failed.empty(); }
+  bool AllCounted() const { return uncounted_succeeded.empty() && uncounted_failed.empty(); }
   void RequeueAfter(Duration delay) {
     if (requeue_after.count() == 0 || delay < requeue_after) requeue_after = delay;
   }
@@ -274,7 +274,7 @@ void BatchJobController::Count(Pass& pass) {
     }
     CountFailure(pass, shared, index);
   }
-  SettleIndexes(pass);
+  ResolveIndexes(pass);
   for (auto [list, counter] : {std::pair(&pass.uncounted_succeeded, &pass.succeeded),
                                std::pair(&pass.uncounted_failed, &pass.failed)}) {
     *counter += static_cast<int64_t>(
@@ -283,7 +283,7 @@ void BatchJobController::Count(Pass& pass) {
 }
 
 void BatchJobController::CountFailure(Pass& pass, const json::SharedValue& pod, int64_t index) {
-  FailureVerdict verdict = JudgeFailure(*pass.job, *pod);
+  FailureVerdict verdict = ClassifyFailure(*pass.job, *pod);
   if (verdict.action == FailureAction::kFailJob) pass.fail_job_because = verdict.message;
   bool counts =
       verdict.action != FailureAction::kIgnore && !WasDisrupted(*pod) && !FailedByCluster(*pod);
@@ -303,7 +303,7 @@ void BatchJobController::Book(Pass& pass, const json::SharedValue& pod, bool cou
   pass.last_failure = std::max(pass.last_failure, EndTime(*pod));
 }
 
-void BatchJobController::SettleIndexes(Pass& pass) {
+void BatchJobController::ResolveIndexes(Pass& pass) {
   bool over = pass.Over() || api::IsDeleting(*pass.job) || !pass.fail_job_because.empty();
   std::erase_if(pass.index_failures, [&](const auto& entry) {
     const auto& [index, failure] = entry;
@@ -331,14 +331,14 @@ void BatchJobController::Decide(Pass& pass) {
   WantPods(pass);
 }
 
-// True when the job is over, or will be once its books are settled.
+// True when the job is over, or will be once all pods are counted.
 bool BatchJobController::DecideEnd(Pass& pass) {
   auto fail = [&](std::string_view reason, std::string_view message) {
-    if (pass.Settled()) Finish(pass, false, reason, message);
+    if (pass.AllCounted()) Finish(pass, false, reason, message);
     return true;
   };
   if (!pass.fail_job_because.empty()) {
-    // Nothing else remembers the pod once it is let go: say so now, settled or not.
+    // Nothing else remembers the pod once it is let go: say so now, counted or not.
     Finish(pass, false, "PodFailurePolicy", pass.fail_job_because);
     return true;
   }
@@ -375,7 +375,7 @@ bool BatchJobController::DecideEnd(Pass& pass) {
   bool complete = pass.completions ? pass.Succeeded() >= *pass.completions
                                    : pass.Succeeded() > 0 && pass.live.empty();
   if (!complete) return false;
-  if (pass.Settled()) {
+  if (pass.AllCounted()) {
     Finish(pass, true, "CompletionsReached", "Reached expected number of succeeded pods");
   } else {
     pass.stop = pass.live;

@@ -38,7 +38,7 @@ class BatchJobController {
   void Count(Pass& pass);
   void CountFailure(Pass& pass, const json::SharedValue& pod, int64_t index);
   void Book(Pass& pass, const json::SharedValue& pod, bool counts);
-  void SettleIndexes(Pass& pass);
+  void ResolveIndexes(Pass& pass);
   void Decide(Pass& pass);
   bool DecideEnd(Pass& pass);
   void DecideFinished(Pass& pass);

@@ -48,12 +48,12 @@ TEST(BatchRules, FailurePolicyTakesTheFirstRule) {
     return out;
   };
   ASSERT_TRUE(job.ok());
-  EXPECT_EQ(JudgeFailure(*job, pod(42, true)).action, FailureAction::kIgnore);
-  FailureVerdict verdict = JudgeFailure(*job, pod(42, false));
+  EXPECT_EQ(ClassifyFailure(*job, pod(42, true)).action, FailureAction::kIgnore);
+  FailureVerdict verdict = ClassifyFailure(*job, pod(42, false));
   EXPECT_EQ(verdict.action, FailureAction::kFailJob);
   EXPECT_EQ(verdict.message,
             "Container main for pod n/p failed with exit code 42 matching FailJob rule at index 1");
-  EXPECT_EQ(JudgeFailure(*job, pod(1, false)).action, FailureAction::kCount);
+  EXPECT_EQ(ClassifyFailure(*job, pod(1, false)).action, FailureAction::kCount);
 }
 
 TEST(BatchRules, SuccessPolicyTakesTheFirstRuleThatIsFulfilled) {

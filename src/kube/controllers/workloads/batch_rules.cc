@@ -84,7 +84,7 @@ int64_t CompletionIndex(const json::Value& pod) {
   return ParseInt(text).value_or(-1);
 }
 
-FailureVerdict JudgeFailure(const json::Value& job, const json::Value& pod) {
+FailureVerdict ClassifyFailure(const json::Value& job, const json::Value& pod) {
   const json::Array& rules = json::GetArray(job, {"spec", "podFailurePolicy", "rules"});
   for (size_t i = 0; i < rules.size(); ++i) {
     const json::Value& rule = rules[i];

@@ -28,7 +28,7 @@ struct FailureVerdict {
   std::string message;  // of kFailJob
 };
 // What spec.podFailurePolicy says of a failed pod: the first rule that matches.
-FailureVerdict JudgeFailure(const json::Value& job, const json::Value& pod);
+FailureVerdict ClassifyFailure(const json::Value& job, const json::Value& pod);
 
 // The first rule of spec.successPolicy that these indexes fulfil.
 std::optional<size_t> MatchSuccessPolicy(const json::Value& job,

@@ -82,8 +82,8 @@ class Mux::Stream final : public api::DuplexStream, public std::enable_shared_fr
       auto on_data = callbacks_.on_data;
       if (on_data) on_data(std::move(bytes));
     }
-    if (!reading_ || closed_ || !end_ || told_end_) return;
-    told_end_ = true;
+    if (!reading_ || closed_ || !end_ || reported_end_) return;
+    reported_end_ = true;
     Callbacks last = std::exchange(callbacks_, {});
     if (last.on_end) last.on_end(*end_);
   }
@@ -99,7 +99,7 @@ class Mux::Stream final : public api::DuplexStream, public std::enable_shared_fr
   std::deque<api::Chunk> waiting_;
   size_t buffered_ = 0;
   std::optional<Status> end_;
-  bool told_end_ = false;
+  bool reported_end_ = false;
   bool started_ = false;
   bool reading_ = false;
   bool write_closed_ = false;

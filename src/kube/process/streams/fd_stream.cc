@@ -37,7 +37,7 @@ class FdIo : public std::enable_shared_from_this<FdIo> {
 
   void Start() {
     started_ = true;
-    if (read_fd_ < 0) TellEnd(Status::Ok());
+    if (read_fd_ < 0) DeliverEnd(Status::Ok());
     Update();
   }
   void SetReading(bool on) {
@@ -81,7 +81,7 @@ class FdIo : public std::enable_shared_from_this<FdIo> {
   // The reactor ends.
   void Shut() {
     reactor_ = nullptr;
-    TellEnd(Status(Code::kUnavailable, "the runtime is stopping"));
+    DeliverEnd(Status(Code::kUnavailable, "the runtime is stopping"));
     CloseAll();
   }
 
@@ -106,7 +106,7 @@ class FdIo : public std::enable_shared_from_this<FdIo> {
         if (writable) self->Flush();
         if (readable) self->ReadSome();
       });
-      if (!made.ok()) return TellEnd(made.status());
+      if (!made.ok()) return DeliverEnd(made.status());
       watch = std::move(*made);
     }
     watch->SetInterest(read, write);
@@ -123,7 +123,7 @@ class FdIo : public std::enable_shared_from_this<FdIo> {
     const ssize_t n = ::read(read_fd_, reactor_->scratch(), kReadBytes);
     if (n > 0) {
       under_way_ += static_cast<size_t>(n);
-      TellData(std::make_shared<const std::string>(reactor_->scratch(), static_cast<size_t>(n)));
+      DeliverData(std::make_shared<const std::string>(reactor_->scratch(), static_cast<size_t>(n)));
       return Update();
     }
     const int error = n < 0 ? errno : 0;
@@ -132,7 +132,7 @@ class FdIo : public std::enable_shared_from_this<FdIo> {
     // A terminal whose programs have all gone says EIO.
     const bool end =
         error == 0 || error == EAGAIN || (error == EIO && kind_ == FdStreams::Kind::kTerminal);
-    TellEnd(end ? Status::Ok() : ErrnoStatus(error, "read"));
+    DeliverEnd(end ? Status::Ok() : ErrnoStatus(error, "read"));
     StopReading();
     Update();
   }
@@ -193,8 +193,8 @@ class FdIo : public std::enable_shared_from_this<FdIo> {
     auto self = std::move(keep_);
   }
 
-  void TellData(api::Chunk bytes);
-  void TellEnd(const Status& why);
+  void DeliverData(api::Chunk bytes);
+  void DeliverEnd(const Status& why);
   void Acknowledge(size_t bytes);
 
   Executor& core_;
@@ -288,13 +288,13 @@ class CoreSide final : public api::DuplexStream, public std::enable_shared_from_
   bool closed_ = false;
 };
 
-void FdIo::TellData(api::Chunk bytes) {
+void FdIo::DeliverData(api::Chunk bytes) {
   core_.Post([side = side_, bytes = std::move(bytes)] {
     if (auto alive = side.lock()) alive->Data(bytes);
   });
 }
 
-void FdIo::TellEnd(const Status& why) {
+void FdIo::DeliverEnd(const Status& why) {
   if (std::exchange(ended_, true)) return;
   core_.Post([side = side_, why] {
     if (auto alive = side.lock()) alive->End(why);
