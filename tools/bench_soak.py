@@ -3,9 +3,9 @@
 Rounds of some twenty seconds on one embedded cluster whose pods are real processes: jobs of every kind that has a
 controller, elastic and rigid, more than fit, preempted by urgent ones, some suspended, scaled, failing once or deleted
 while they run; watchers, log followers and commands in pods come and go beside them. After each round everything is
-deleted, events too, and the cluster is looked at when it is idle. The last quarter of the rounds
-is compared with the quarter before it: the first half may fill caches. The API server forgets the history of watches every five
-minutes, so memory is a saw whose teeth are as long: its lows are compared, and only when there were some.
+deleted, events too, and the cluster is looked at when it is idle. The last quarter of the rounds is compared with the
+quarter before it: the first half may fill caches. The API server forgets the history of watches every five minutes,
+so memory is a saw whose teeth are as long: its lows are compared, and only when there were some.
 """
 
 import contextlib

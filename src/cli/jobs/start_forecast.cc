@@ -1,0 +1,255 @@
+#include "cli/jobs/start_forecast.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+
+namespace swell::cli {
+namespace {
+
+// Single jobs whose end is tried, and how many are taken together when none alone is enough.
+constexpr size_t kJobsTried = 48, kJobsTriedLeast = 12;
+constexpr size_t kObjectsTried = 200'000;
+constexpr size_t kTogetherMax = 12;
+// How far ahead to search for a time when minimum run times are over.
+constexpr std::chrono::seconds kLookAhead = std::chrono::hours(24);
+
+class ChangeFinder {
+ public:
+  explicit ChangeFinder(const WhyFacts& facts) : facts_(facts) {}
+
+  StartForecast Find(const WhatIf& what_if) && {
+    const std::string group = facts_.Group();
+    const json::SharedValue& pod_group = facts_.job.group;
+    const int64_t placed = pod_group ? json::GetInt(*pod_group, {"status", "scheduled"}) : 0;
+    // A running elastic job needs one more member.
+    const int64_t need = std::max<int64_t>(1, LeastMembers(what_if.state(), group) - placed);
+    forecast_.now = what_if.Run(group);
+    if (forecast_.now.starts(need)) return std::move(forecast_);
+    TryTime(what_if, group, need);
+    TryEnds(what_if, group, need);
+    TryQuota(what_if, group, need);
+    TryNode(what_if, group, need);
+    return std::move(forecast_);
+  }
+
+ private:
+  // Time alone: victims become preemptible when their minimum run time is over.
+  void TryTime(const WhatIf& what_if, const std::string& group, int64_t need) {
+    auto after = [&](std::chrono::seconds later) {
+      return what_if.Run(group, what_if.Without({}), later);
+    };
+    std::chrono::seconds too_soon{0}, enough = kLookAhead;
+    Outcome then = after(enough);
+    if (!then.starts(need)) return;
+    while (enough - too_soon > std::chrono::seconds(1)) {
+      const auto middle = too_soon + (enough - too_soon) / 2;
+      Outcome at = after(middle);
+      if (at.starts(need)) {
+        enough = middle;
+        then = std::move(at);
+      } else {
+        too_soon = middle;
+      }
+    }
+    std::set<std::string> groups;
+    for (const Outcome::Victim& victim : then.victims) groups.insert(victim.group);
+    const std::vector<Holder> holders = Holders();
+    std::set<std::string> names;
+    for (const std::string& one : groups) {
+      const auto holder = std::find_if(holders.begin(), holders.end(), [&one](const Holder& it) {
+        return it.groups.contains(one);
+      });
+      names.insert(holder != holders.end() ? holder->name : one);
+    }
+    forecast_.changes.push_back(StrCat(api::HumanDuration(enough), " more",
+                                       names.empty() ? "" : ", when it may preempt ",
+                                       Join({names.begin(), names.end()}, ", ")));
+  }
+
+  // What ends together: a job, the pods that one owner made, or a pod.
+  struct Holder {
+    std::string name;
+    std::set<std::string> groups;
+    int64_t milli_gpus = 0;
+    std::vector<std::string> nodes;
+  };
+
+  static std::string HolderOf(const json::Value& pod) {
+    const std::string group = GroupOfPod(pod);
+    if (!group.starts_with('/')) return group;
+    const auto owner = api::ControllerOf(pod);
+    return owner ? StrCat(ToLower(owner->kind), " ", api::Namespace(pod), "/", owner->name)
+                 : StrCat("pod ", api::KeyOf(pod));
+  }
+
+  std::vector<Holder> Holders() const {
+    std::map<std::string, Holder> by_name;
+    for (const NodeView& node : facts_.nodes) {
+      for (const json::SharedValue& pod : node.pods) {
+        if (MilliGpus(*pod) == 0) continue;
+        Holder& holder = by_name[HolderOf(*pod)];
+        holder.groups.insert(GroupOfPod(*pod));
+        holder.milli_gpus += MilliGpus(*pod);
+        if (holder.nodes.empty() || holder.nodes.back() != node.name) {
+          holder.nodes.push_back(node.name);
+        }
+      }
+    }
+    const json::Value* waiting = facts_.WaitingPod();
+    const std::string own = waiting != nullptr ? HolderOf(*waiting) : facts_.Group();
+    std::vector<Holder> holders;
+    for (auto& [name, holder] : by_name) {
+      holder.name = name;
+      if (name != own) holders.push_back(std::move(holder));
+    }
+    std::sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) {
+      return std::tie(a.milli_gpus, a.name) < std::tie(b.milli_gpus, b.name);
+    });
+    return holders;
+  }
+
+  // The smallest holder whose end is enough; else the fewest of the largest together.
+  void TryEnds(const WhatIf& what_if, const std::string& group, int64_t need) {
+    std::vector<Holder> holders = Holders();
+    // Each attempt costs a cycle, and the user waits.
+    const size_t most =
+        std::clamp(kObjectsTried / (what_if.state().size() + 1), kJobsTriedLeast, kJobsTried);
+    size_t tried = 0;
+    for (const Holder& holder : holders) {
+      if (++tried > most) break;
+      Outcome outcome = what_if.Run(group, what_if.Without(holder.groups));
+      if (!outcome.starts(need) || !outcome.victims.empty()) continue;
+      forecast_.changes.push_back(StrCat(holder.name, " ends (", GpusText(holder.milli_gpus),
+                                         " on ", Join(holder.nodes, ", "), ")"));
+      return;
+    }
+    std::vector<std::string> names;
+    std::set<std::string> together;
+    int64_t gpus = 0;
+    for (size_t i = holders.size(); i-- > 0 && names.size() < kTogetherMax;) {
+      names.push_back(holders[i].name);
+      together.insert(holders[i].groups.begin(), holders[i].groups.end());
+      gpus += holders[i].milli_gpus;
+      Outcome outcome = what_if.Run(group, what_if.Without(together));
+      if (!outcome.starts(need)) continue;
+      forecast_.changes.push_back(
+          StrCat(Join(names, " and "), " end (", GpusText(gpus), " together)"));
+      return;
+    }
+  }
+
+  // What the project and those above it would hold of GPUs with the job.
+  std::map<std::string, double> WithJob() const {
+    std::map<std::string, double> gpus;
+    for (const ProjectView* at = facts_.Project(); at != nullptr && gpus.size() < 32;
+         at = at->parent.empty() ? nullptr : facts_.tree.Find(at->parent)) {
+      gpus[at->name] = at->gpu().allocated + static_cast<double>(facts_.job.milli_gpus) / 1000.0;
+    }
+    return gpus;
+  }
+
+  static void Raise(json::Array& state,
+                    const std::map<std::string, double>& gpus,
+                    std::string_view field) {
+    for (json::Value& object : state) {
+      if (json::GetString(object, {"kind"}) != "Project") continue;
+      auto found = gpus.find(std::string(api::Name(object)));
+      if (found == gpus.end()) continue;
+      json::Value* pools = json::FindMutable(object, {"spec", "nodePools"});
+      const bool lists = pools != nullptr && pools->is_array() && !pools->get_array().empty();
+      if (!lists || json::Find(object, {"spec", "resources"}) != nullptr) {
+        json::Set(object, {"spec", "resources", "gpu", field}, found->second);
+      }
+      if (!lists) continue;
+      for (json::Value& pool : pools->get_array()) {
+        json::Set(pool, {"resources", "gpu", field}, found->second);
+      }
+    }
+  }
+
+  // "3 for team-a and team-b"; amounts that differ are told one by one.
+  static std::string AmountsText(const std::map<std::string, double>& gpus) {
+    std::map<std::string, std::vector<std::string>> by_amount;
+    for (const auto& [name, amount] : gpus) {
+      by_amount[ShareText(amount, ShareOf::kGpu)].push_back(name);
+    }
+    std::vector<std::string> parts;
+    for (const auto& [amount, names] : by_amount) {
+      parts.push_back(StrCat(amount, " for ", Join(names, " and ")));
+    }
+    return Join(parts, ", ");
+  }
+
+  // A limit that is in the way, else a quota, else both.
+  void TryQuota(const WhatIf& what_if, const std::string& group, int64_t need) {
+    const std::map<std::string, double> gpus = WithJob();
+    std::map<std::string, double> limited;
+    for (const auto& [name, amount] : gpus) {
+      const double limit = facts_.tree.Find(name)->gpu().limit;
+      if (limit >= 0 && amount > limit) limited[name] = amount;
+    }
+    auto attempt = [&](bool limits, bool quotas) {
+      json::Array state = what_if.state();
+      if (limits) Raise(state, limited, "limit");
+      if (quotas) Raise(state, gpus, "quota");
+      Outcome outcome = what_if.Run(group, StateViewOf(state));
+      if (!outcome.starts(need)) return false;
+      std::string what;
+      if (limits) what = StrCat("a GPU limit of ", AmountsText(limited));
+      if (quotas) what += StrCat(limits ? " and " : "", "a GPU quota of ", AmountsText(gpus));
+      if (!outcome.victims.empty()) {
+        what += StrCat(", which would stop ", outcome.victims.size(), " pods, ",
+                       outcome.victims[0].pod, " first");
+      }
+      forecast_.changes.push_back(std::move(what));
+      return true;
+    };
+    if (gpus.empty()) return;
+    if (!limited.empty() && attempt(true, false)) return;
+    attempt(!limited.empty(), true);
+  }
+
+  void TryNode(const WhatIf& what_if, const std::string& group, int64_t need) {
+    const NodeView* largest = nullptr;
+    for (const NodeView& node : facts_.nodes) {
+      if (node.ready && (largest == nullptr || node.gpus() > largest->gpus())) largest = &node;
+    }
+    if (largest == nullptr) return;
+    json::Array state = what_if.state();
+    constexpr int kNodesMax = 8;
+    for (int more = 1; more <= kNodesMax; more *= 2) {
+      while (added_ < more) {
+        json::Value node = *largest->object;
+        std::string name = StrCat(largest->name, "-what-if-", ++added_);
+        json::Set(node, {"apiVersion"}, "v1");
+        json::Set(node, {"kind"}, "Node");
+        json::Set(node, {"metadata", "name"}, name);
+        json::Set(node, {"metadata", "labels", "kubernetes.io/hostname"}, name);
+        state.push_back(std::move(node));
+      }
+      Outcome outcome = what_if.Run(group, StateViewOf(state));
+      if (!outcome.starts(need) || !outcome.victims.empty()) continue;
+      forecast_.changes.push_back(more == 1 ? StrCat("one more node like ", largest->name)
+                                            : StrCat(more, " more nodes like ", largest->name));
+      return;
+    }
+  }
+
+  const WhyFacts& facts_;
+  StartForecast forecast_;
+  int added_ = 0;
+};
+
+}  // namespace
+
+StartForecast ForecastStart(const WhyFacts& facts, const WhatIf& what_if) {
+  return ChangeFinder(facts).Find(what_if);
+}
+
+}  // namespace swell::cli

@@ -1,0 +1,55 @@
+#include "cli/jobs/why_facts.h"
+
+#include "base/strings.h"
+#include "cli/jobs/what_if.h"
+#include "kube/api/meta/meta.h"
+
+namespace swell::cli {
+
+bool WhyFacts::Waits() const {
+  return !job.over() && job.status != "Suspended" && job.PendingPods() > 0;
+}
+
+bool WhyFacts::Podless() const {
+  return job.pods.empty() && !job.over() && job.status != "Suspended";
+}
+
+bool WhyFacts::IsPod() const { return job.kind->kind == "Pod"; }
+
+std::string_view WhyFacts::PodNode() const {
+  return json::GetString(*job.object, {"spec", "nodeName"});
+}
+
+std::string_view WhyFacts::OtherScheduler() const {
+  const std::string_view name =
+      IsPod() ? json::GetString(*job.object, {"spec", "schedulerName"}) : "";
+  return name == "swell" || name == "default-scheduler" ? "" : name;
+}
+
+bool WhyFacts::WaitsForScheduler() const {
+  return Waits() && OtherScheduler().empty() && (!IsPod() || (PodNode().empty() && !LacksGroup()));
+}
+
+bool WhyFacts::LacksGroup() const {
+  const json::Value* placed = api::FindCondition(*job.object, "PodScheduled");
+  return placed != nullptr && json::GetString(*placed, {"reason"}) == "GroupMissing";
+}
+
+const json::Value* WhyFacts::WaitingPod() const {
+  for (const json::SharedValue& pod : job.pods) {
+    if (json::GetString(*pod, {"spec", "nodeName"}).empty() && !PodHasEnded(*pod)) return &*pod;
+  }
+  return nullptr;
+}
+
+std::string WhyFacts::Group() const {
+  const json::Value* pod = WaitingPod();
+  return pod != nullptr ? GroupOfPod(*pod) : StrCat(job.ns, "/", job.name);
+}
+
+const ProjectView* WhyFacts::Project() const {
+  const ProjectView* found = tree.Find(job.project);
+  return found != nullptr ? found : tree.OfNamespace(job.ns);
+}
+
+}  // namespace swell::cli

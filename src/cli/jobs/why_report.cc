@@ -1,0 +1,272 @@
+#include "cli/jobs/why_report.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/strings.h"
+#include "cli/print/output.h"
+#include "cli/print/text_table.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
+
+namespace swell::cli {
+namespace {
+
+constexpr size_t kNodesShown = 20;
+
+class WhyReport {
+ public:
+  WhyReport(const WhyFacts& facts, const StartForecast& forecast)
+      : facts_(facts), forecast_(forecast) {}
+
+  std::string Text() const {
+    std::string out = StrCat(facts_.job.name, " ", StateText());
+    out += out.ends_with('.') ? "\n" : ".\n";  // some kinds' messages end with a full stop
+    auto add = [&out](std::string_view title, const std::string& text) {
+      if (!text.empty()) out += StrCat(title, OneLine(text), "\n");
+    };
+    if (facts_.Waits() || facts_.Podless()) add("Why:      ", Reason());
+    add("Minimum:  ", MinimumText());
+    add("Stopped:  ", StoppedText());
+    add("Quota:    ", QuotaText());
+    if (!facts_.WaitsForScheduler()) return out;
+    if (facts_.hidden) {
+      return out +
+             "Only users who can read the whole cluster see what uses the nodes and what would " +
+             "start the job.\n";
+    }
+    if (std::string nodes = NodesText(); !nodes.empty()) out += StrCat("Nodes:\n", nodes);
+    if (!forecast_.now.places.empty()) return out + PlacedText();
+    if (forecast_.changes.empty()) return out;
+    out += forecast_.changes.size() == 1 ? "It would start with:\n"
+                                         : "It would start with any one of these:\n";
+    for (const std::string& change : forecast_.changes) out += StrCat("  ", change, "\n");
+    return out;
+  }
+
+  json::Value Json() const {
+    json::Array changes;
+    for (const std::string& change : forecast_.changes) changes.emplace_back(change);
+    json::Array nodes;
+    for (const NodeView& node : facts_.nodes) {
+      nodes.push_back(json::Object{
+          {"name", node.name},
+          {"gpus", node.gpus()},
+          {"free", static_cast<double>(node.total.milli_gpus - node.used.milli_gpus) / 1000.0}});
+    }
+    json::Value out = json::Object{{"job", facts_.job.ResourceName()},
+                                   {"namespace", facts_.job.ns},
+                                   {"status", facts_.job.status},
+                                   {"waits", facts_.Waits()},
+                                   {"says", StateText()},
+                                   {"reason", Reason()},
+                                   {"nodes", std::move(nodes)},
+                                   {"wouldStartWith", std::move(changes)}};
+    if (const json::Value* last = facts_.job.group
+                                      ? json::Find(*facts_.job.group, {"status", "lastPreemption"})
+                                      : nullptr) {
+      json::Set(out, {"lastPreemption"}, *last);
+    }
+    if (const ProjectView* project = facts_.Project()) {
+      const Share& gpu = project->gpu();
+      json::Set(out, {"project"},
+                json::Object{{"name", project->name},
+                             {"quota", gpu.quota},
+                             {"allocated", gpu.allocated},
+                             {"requested", gpu.requested},
+                             {"fairShare", gpu.fair_share.value_or(0)}});
+    }
+    return out;
+  }
+
+ private:
+  std::string NeedText() const {
+    if (facts_.IsPod()) return GpusText(facts_.job.milli_gpus);
+    std::string each;
+    if (!facts_.job.pods.empty()) each = GpuText(MilliGpus(*facts_.job.pods[0]));
+    return facts_.job.replicas == 1
+               ? StrCat(GpusText(facts_.job.milli_gpus), " in one pod")
+               : StrCat(GpusText(facts_.job.milli_gpus), " in ", facts_.job.replicas, " pods",
+                        each.empty() ? "" : StrCat(" of ", each));
+  }
+
+  std::string StateText() const {
+    WallTime now = facts_.now;
+    if (facts_.job.over()) {
+      return StrCat("is over: ", facts_.job.status, facts_.job.message.empty() ? "" : ". ",
+                    facts_.job.message);
+    }
+    if (facts_.job.status == "Suspended")
+      return StrCat("is suspended; swell resume ", facts_.job.name);
+    if (facts_.Podless()) return "has no pods yet";
+    if (facts_.IsPod() && !facts_.PodNode().empty()) {
+      return StrCat(facts_.Waits() ? "starts on " : "runs on ", facts_.PodNode(),
+                    facts_.job.milli_gpus > 0 ? ": " + GpusText(facts_.job.milli_gpus) : "");
+    }
+    if (!facts_.Waits()) {
+      return StrCat("runs: ", facts_.job.RunningPods(), " of ", facts_.job.replicas, " pods, ",
+                    GpusText(facts_.job.HeldMilliGpus()));
+    }
+    std::string since =
+        facts_.job.created
+            ? StrCat(", submitted ", api::HumanDuration(now - *facts_.job.created), " ago")
+            : "";
+    return facts_.job.RunningPods() > 0
+               ? StrCat("runs with ", facts_.job.RunningPods(), " of ", facts_.job.replicas,
+                        " pods; the others wait")
+               : StrCat("waits", facts_.job.milli_gpus > 0 ? " for " + NeedText() : "", since);
+  }
+
+  std::string Reason() const {
+    // A reported reason may come from Swell, which also serves some names of other schedulers.
+    if (!facts_.OtherScheduler().empty() && facts_.job.waits.empty()) {
+      return StrCat("another scheduler is responsible for it: ", Quote(facts_.OtherScheduler()),
+                    " (spec.schedulerName)");
+    }
+    if (facts_.IsPod() && !facts_.PodNode().empty()) return NodeTrouble();
+    std::vector<std::string> gates;
+    for (const json::Value& gate :
+         json::GetArray(*facts_.job.object, {"spec", "schedulingGates"})) {
+      gates.emplace_back(json::GetString(gate, {"name"}));
+    }
+    if (!gates.empty()) {
+      return StrCat("it has scheduling gates, which must be removed first: ", Join(gates, ", "));
+    }
+    if (!forecast_.now.reason.empty()) return forecast_.now.reason;
+    return facts_.Podless() ? facts_.trouble : facts_.job.waits;
+  }
+
+  // Why the node does not start its pod; empty if unknown.
+  std::string NodeTrouble() const {
+    if (facts_.hidden) return "";
+    for (const NodeView& node : facts_.nodes) {
+      if (node.name != facts_.PodNode()) continue;
+      return node.ready ? "" : StrCat("the node ", node.name, " is not ready");
+    }
+    return StrCat("the node does not exist: ", facts_.PodNode());
+  }
+
+  // Reports a minimum that the job cannot reach.
+  std::string MinimumText() const {
+    const int64_t least =
+        json::GetInt(*facts_.job.object, {"spec", "runPolicy", "schedulingPolicy", "minAvailable"});
+    if (facts_.job.over() || least <= facts_.job.replicas) return "";
+    return StrCat("minAvailable is ", least, ", but the job has ", facts_.job.replicas,
+                  " members; all of them start together");
+  }
+
+  std::string StoppedText() const {
+    if (!facts_.job.group) return "";
+    const json::Value* last = json::Find(*facts_.job.group, {"status", "lastPreemption"});
+    if (last == nullptr) return "";
+    auto when = api::ParseTime(json::GetString(*last, {"time"}));
+    return StrCat(when ? api::HumanDuration(facts_.now - *when) + " ago" : "once", ", rule ",
+                  json::GetString(*last, {"rule"}), ": ",
+                  OneLine(json::GetString(*last, {"message"})));
+  }
+
+  std::string QuotaText() const {
+    const ProjectView* project = facts_.Project();
+    if (project == nullptr) return "";
+    const Share& gpu = project->gpu();
+    return StrCat(project->name, " holds ", HeldText(gpu, ShareOf::kGpu), " GPUs",
+                  gpu.fair_share ? ", fair share " + ShareText(*gpu.fair_share, ShareOf::kGpu) : "",
+                  ", requested ", ShareText(gpu.requested, ShareOf::kGpu), PastUseText(*project));
+  }
+
+  // Past use lowers the share of a project if shares are fair over time.
+  std::string PastUseText(const ProjectView& project) const {
+    double all = 0;  // of its siblings
+    for (const ProjectView& other : facts_.tree.projects) {
+      if (other.parent == project.parent) all += other.past_gpu_hours.value_or(0);
+    }
+    if (all <= 0) return "";
+    return StrCat("; its past use counts as ", HoursText(project.past_gpu_hours.value_or(0)),
+                  ", of ", HoursText(all), " at its level");
+  }
+
+  // Nodes with the most free GPUs first, if there are many.
+  std::string NodesText() const {
+    std::vector<const NodeView*> nodes;
+    for (const NodeView& node : facts_.nodes) {
+      if (node.gpus() > 0) nodes.push_back(&node);
+    }
+    if (nodes.size() > kNodesShown) {
+      std::stable_sort(nodes.begin(), nodes.end(), [](const NodeView* a, const NodeView* b) {
+        return FreeOf(*a) > FreeOf(*b);
+      });
+    }
+    TextTable table({"NODE", "FREE GPUS", "HELD BY"}, 2);
+    for (size_t i = 0; i < nodes.size() && i < kNodesShown; ++i) {
+      table.Add(
+          {nodes[i]->name,
+           StrCat(GpuText(FreeOf(*nodes[i])), " of ", nodes[i]->gpus(), KeptFreeText(*nodes[i])),
+           HoldersText(*nodes[i])});
+    }
+    if (nodes.empty()) return "";
+    std::string text = table.ToString("  ");
+    if (nodes.size() <= kNodesShown) return text;
+    return StrCat(text, "  and ", nodes.size() - kNodesShown, " more nodes with at most ",
+                  GpuText(FreeOf(*nodes[kNodesShown])), " free\n");
+  }
+
+  static int64_t FreeOf(const NodeView& node) {
+    return node.total.milli_gpus - node.used.milli_gpus;
+  }
+
+  // Why pods may not be placed there: ", not ready", ", cordoned", ", tainted dedicated=x".
+  static std::string KeptFreeText(const NodeView& node) {
+    std::string text = node.ready ? "" : ", not ready";
+    if (node.unschedulable) text += ", cordoned";
+    for (const json::Value& taint : json::GetArray(*node.object, {"spec", "taints"})) {
+      const std::string_view key = json::GetString(taint, {"key"});
+      if (key.starts_with("node.kubernetes.io/") ||
+          json::GetString(taint, {"effect"}) == "PreferNoSchedule") {
+        continue;
+      }
+      const std::string_view value = json::GetString(taint, {"value"});
+      text += StrCat(", tainted ", key, value.empty() ? "" : "=", value);
+    }
+    return text;
+  }
+
+  static std::string HoldersText(const NodeView& node) {
+    std::map<std::string, int64_t> held;
+    for (const json::SharedValue& pod : node.pods) {
+      int64_t gpus = MilliGpus(*pod);
+      if (gpus == 0) continue;
+      std::string_view name = api::Label(*pod, api::keys::kPodGroup);
+      held[StrCat(api::Namespace(*pod), "/", name.empty() ? api::Name(*pod) : name)] += gpus;
+    }
+    std::vector<std::string> holders;
+    for (const auto& [name, gpus] : held) holders.push_back(StrCat(name, " ", GpuText(gpus)));
+    return holders.empty() ? "-" : Join(holders, ", ");
+  }
+
+  std::string PlacedText() const {
+    if (!forecast_.now.promised()) return "The scheduler is about to place it.\n";
+    if (forecast_.now.victims.empty()) {  // they give way to others of its project just as well
+      return "It will start when the pods that it preempts have stopped.\n";
+    }
+    std::string out = "It will start when these pods have stopped:\n";
+    for (const Outcome::Victim& victim : forecast_.now.victims) {
+      out += StrCat("  ", victim.pod, " on ", victim.node, "\n");
+    }
+    return out;
+  }
+
+  const WhyFacts& facts_;
+  const StartForecast& forecast_;
+};
+
+}  // namespace
+
+std::string WhyText(const WhyFacts& facts, const StartForecast& forecast) {
+  return WhyReport(facts, forecast).Text();
+}
+
+json::Value WhyJson(const WhyFacts& facts, const StartForecast& forecast) {
+  return WhyReport(facts, forecast).Json();
+}
+
+}  // namespace swell::cli

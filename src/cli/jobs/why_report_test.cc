@@ -1,0 +1,106 @@
+// The sentences of `swell why`, from facts alone.
+#include "cli/jobs/why_report.h"
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+
+namespace swell::cli {
+namespace {
+
+const WallTime kNow = *api::ParseTime("2026-01-01T01:00:00Z");
+
+// A job of two pods with two GPUs each, of which none has a node.
+WhyFacts WaitingJob() {
+  static const JobKindInfo kKind{client::resources::kPyTorchJobs, "PyTorchJob", "", ""};
+  WhyFacts facts;
+  facts.now = kNow;
+  facts.job.kind = &kKind;
+  facts.job.object = std::make_shared<const json::Value>(json::Object{{"kind", "PyTorchJob"}});
+  facts.job.name = "mnist";
+  facts.job.ns = "team";
+  facts.job.status = "Pending";
+  facts.job.waits = "no node has 2 free GPUs";
+  facts.job.created = api::ParseTime("2026-01-01T00:30:00Z");
+  facts.job.replicas = facts.job.least = facts.job.most = 2;
+  facts.job.milli_gpus = 4000;
+  for (const char* name : {"mnist-master-0", "mnist-worker-0"}) {
+    json::Value pod = json::Object{{"status", json::Object{{"phase", "Pending"}}}};
+    json::Set(pod, {"metadata"}, json::Object{{"name", name}, {"namespace", "team"}});
+    json::Set(pod, {"spec", "containers"},
+              json::Array{json::Object{
+                  {"name", "c"},
+                  {"resources", json::Object{{"limits", json::Object{{"nvidia.com/gpu", "2"}}}}}}});
+    facts.job.pods.push_back(std::make_shared<const json::Value>(std::move(pod)));
+  }
+  return facts;
+}
+
+TEST(WhyReport, NamesTheReasonTheNodesAndWhatWouldStartTheJob) {
+  WhyFacts facts = WaitingJob();
+  NodeView node;
+  node.object = std::make_shared<const json::Value>(json::Object{});
+  node.name = "node-1";
+  node.ready = true;
+  node.total.milli_gpus = 4000;
+  node.used.milli_gpus = 3000;
+  facts.nodes.push_back(node);
+  StartForecast forecast;
+  EXPECT_EQ(WhyText(facts, forecast),
+            "mnist waits for 4 GPUs in 2 pods of 2, submitted 30m ago.\n"
+            "Why:      no node has 2 free GPUs\n"
+            "Nodes:\n"
+            "  NODE    FREE GPUS  HELD BY\n"
+            "  node-1  1 of 4     -\n");
+  forecast.now.reason = "1 of 4 GPUs is free";
+  forecast.changes = {"one more node like node-1"};
+  const std::string text = WhyText(facts, forecast);
+  EXPECT_NE(text.find("Why:      1 of 4 GPUs is free\n"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("It would start with:\n  one more node like node-1\n")) << text;
+  forecast.changes.emplace_back("10m more");
+  EXPECT_TRUE(WhyText(facts, forecast)
+                  .ends_with("It would start with any one of these:\n"
+                             "  one more node like node-1\n  10m more\n"));
+  const json::Value document = WhyJson(facts, forecast);
+  EXPECT_TRUE(json::GetBool(document, {"waits"}));
+  EXPECT_EQ(json::GetString(document, {"reason"}), "1 of 4 GPUs is free");
+  EXPECT_EQ(json::GetArray(document, {"wouldStartWith"}).size(), 2U);
+}
+
+TEST(WhyReport, SaysWhenAPlacedJobStarts) {
+  StartForecast forecast;
+  forecast.now.places = {{"team/mnist-master-0", "node-1", "0,1"}};
+  EXPECT_TRUE(WhyText(WaitingJob(), forecast).ends_with("The scheduler is about to place it.\n"));
+  forecast.now.places[0].now = false;
+  forecast.now.victims = {{"team/old-0", "team/old", "node-1", "preempt", ""}};
+  EXPECT_TRUE(WhyText(WaitingJob(), forecast)
+                  .ends_with("It will start when these pods have stopped:\n"
+                             "  team/old-0 on node-1\n"));
+}
+
+TEST(WhyReport, TellsUsersWithoutTheClusterWhatTheyCannotSee) {
+  WhyFacts facts = WaitingJob();
+  facts.hidden = true;
+  EXPECT_EQ(WhyText(facts, {}),
+            "mnist waits for 4 GPUs in 2 pods of 2, submitted 30m ago.\n"
+            "Why:      no node has 2 free GPUs\n"
+            "Only users who can read the whole cluster see what uses the nodes and what would "
+            "start the job.\n");
+}
+
+TEST(WhyReport, DescribesJobsThatDoNotWait) {
+  WhyFacts facts = WaitingJob();
+  facts.job.status = "Suspended";
+  EXPECT_EQ(WhyText(facts, {}), "mnist is suspended; swell resume mnist.\n");
+  facts.job.status = "Failed";
+  facts.job.message = "The worker failed.";
+  EXPECT_EQ(WhyText(facts, {}), "mnist is over: Failed. The worker failed.\n");
+  facts.job.status = "Pending";
+  facts.job.pods.clear();
+  facts.trouble = "exceeded quota";
+  EXPECT_EQ(WhyText(facts, {}), "mnist has no pods yet.\nWhy:      exceeded quota\n");
+}
+
+}  // namespace
+}  // namespace swell::cli
