@@ -14,8 +14,8 @@ SearchOutcome ReclaimFor(Context& context,
                          const WaitingJob& job,
                          bool surplus_only);
 
-// "project b is due 4 GPUs and comes to 4; project a held 8 with a fair share of 4 and a quota of
-// 4".
+// "project b has a fair share of 4 GPUs and would hold 4 GPUs; project a held 8 GPUs with a fair
+// share of 4 GPUs and a quota of 4 GPUs".
 std::string FairnessReason(const Context& context, const Evictions& evictions, PodId victim);
 
 }  // namespace swell::sched

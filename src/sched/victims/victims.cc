@@ -42,6 +42,7 @@ class Search {
         group_(group),
         pods_(pods),
         index_(finder),
+        facts_(finder.facts()),
         policy_(policy),
         filter_(context.state.FilterOf(policy.pool)) {}
 
@@ -82,6 +83,7 @@ class Search {
   const GroupId group_;
   const std::vector<PodId>& pods_;
   VictimIndex& index_;
+  VictimFacts& facts_;
   const VictimPolicy& policy_;
   const NodeFilter* filter_;
   std::vector<Taken> taken_;
@@ -105,8 +107,8 @@ void Search::DropRolledBack() {
     });
   }
   std::erase_if(taken_, [](const Taken& taken) { return taken.pods.empty(); });
-  index_.ForgetTaken();
-  for (const Taken& taken : taken_) index_.CountTaken(taken.group, taken.pods);
+  facts_.ForgetTaken();
+  for (const Taken& taken : taken_) facts_.CountTaken(taken.group, taken.pods);
   fresh_.clear();
   log_size_ = trial_.size();
   CatchUp();
@@ -127,7 +129,7 @@ void Search::Take(const VictimUnit& pick) {
   }
   if (taken.pods.empty()) return;
   for (const auto& [pod, phase] : taken.pods) trial_.Evict(pod);
-  index_.CountTaken(taken.group, taken.pods);
+  facts_.CountTaken(taken.group, taken.pods);
   if (taken.whole) MergeIntoGang(taken);
   taken_.push_back(std::move(taken));
   log_size_ = trial_.size();
@@ -136,7 +138,7 @@ void Search::Take(const VictimUnit& pick) {
 // What was taken of a group before is part of stopping it whole: to spare it would leave the gang
 // half alive.
 void Search::MergeIntoGang(Taken& whole) {
-  if (index_.TakenOf(whole.group) == static_cast<int>(whole.pods.size())) return;
+  if (facts_.TakenOf(whole.group) == static_cast<int>(whole.pods.size())) return;
   std::erase_if(taken_, [&whole](const Taken& taken) {
     if (taken.group != whole.group) return false;
     whole.pods.insert(whole.pods.end(), taken.pods.begin(), taken.pods.end());
@@ -269,12 +271,12 @@ bool Search::MakeQueueRoom() {
     }
   }
   std::sort(units.begin(), units.end(),
-            [this](const VictimUnit& a, const VictimUnit& b) { return index_.Before(a, b, true); });
+            [this](const VictimUnit& a, const VictimUnit& b) { return facts_.Before(a, b, true); });
   for (VictimUnit& pick : units) {
     if (pick.pod != kNone && !state_.pods[pick.pod].Holds()) continue;
-    pick.charge = index_.ChargeOf(pick);
+    pick.charge = facts_.ChargeOf(pick);
     Losses losses;
-    if (!index_.Allowed(pick, losses)) continue;
+    if (!facts_.Allowed(pick, losses)) continue;
     TakeAll({pick});
     if (FitsQueues(state_, group, pods_, policy_.pool, Tense::kFuture)) return true;
   }
@@ -446,7 +448,7 @@ std::vector<VictimUnit> Search::AllPicks() {
   std::vector<VictimUnit> units;
   for (size_t id = 0; id < state_.groups.size(); ++id) {
     const GroupId victim = static_cast<GroupId>(id);
-    if (state_.groups[id].live && index_.Eligible(victim)) index_.PicksOf(victim, units);
+    if (state_.groups[id].live && facts_.Eligible(victim)) index_.PicksOf(victim, units);
   }
   if (policy_.pool == kNone) return units;
   std::erase_if(units, [this](const VictimUnit& pick) {
@@ -464,21 +466,21 @@ void Search::AddExactUnits(GroupId id, std::vector<VictimUnit>& units) {
   VictimUnit whole{id, kNone, false, 0, 0, 0, 0, 0};
   for (PodId pod : group.members) {
     if (!state_.pods[pod].Holds()) continue;
-    const int64_t safe = index_.LastSaved(pod);
-    const int64_t cost = index_.CostOf(pod);
+    const int64_t safe = facts_.LastSaved(pod);
+    const int64_t cost = facts_.CostOf(pod);
     whole.cost += cost;
     whole.last_saved_ns = std::max(whole.last_saved_ns, safe);
     if (group.sets[state_.pods[pod].set].Surplus() > 0) {
       units.push_back({id, pod, true, cost, safe, 1, 0, 0});
-    } else if (group.unit == PreemptUnit::kPod && index_.MayStop(id)) {
+    } else if (group.unit == PreemptUnit::kPod && facts_.MayStop(id)) {
       units.push_back({id, pod, false, cost, safe, 1, 0, 0});
     }
   }
   whole.value = 1;
-  if (group.unit == PreemptUnit::kGang && index_.MayStop(id)) units.push_back(whole);
+  if (group.unit == PreemptUnit::kGang && facts_.MayStop(id)) units.push_back(whole);
   for (VictimUnit& pick : units) {
     if (pick.group != id) continue;
-    pick.charge = index_.ChargeOf(pick);
+    pick.charge = facts_.ChargeOf(pick);
     pick.last_saved_ns =
         whole.last_saved_ns;  // groups come in one order, and members in theirs within
   }
@@ -500,7 +502,7 @@ bool Search::TryExact(const std::vector<VictimUnit>& units, uint32_t chosen) {
     const bool holds = pick->pod == kNone || state_.pods[pick->pod].Holds();
     const bool left =
         !pick->surplus || state_.groups[pick->group].sets[state_.pods[pick->pod].set].Surplus() > 0;
-    works = holds && left && index_.Allowed(*pick, losses);
+    works = holds && left && facts_.Allowed(*pick, losses);
     if (!works) break;
     Take(*pick);
   }
@@ -511,7 +513,7 @@ bool Search::TryExact(const std::vector<VictimUnit>& units, uint32_t chosen) {
   if (works) return true;
   trial_.Rollback(mark);
   taken_.clear();
-  index_.ForgetTaken();
+  facts_.ForgetTaken();
   return false;
 }
 
@@ -521,18 +523,18 @@ std::optional<bool> Search::PlaceExactly() {
   std::vector<VictimUnit> units;
   for (size_t id = 0; id < state_.groups.size(); ++id) {
     const GroupId victim = static_cast<GroupId>(id);
-    if (!state_.groups[id].live || !index_.Eligible(victim)) continue;
+    if (!state_.groups[id].live || !facts_.Eligible(victim)) continue;
     AddExactUnits(victim, units);
   }
   if (units.size() > kExactUnitsMax) return std::nullopt;
   std::sort(units.begin(), units.end(), [this](const VictimUnit& a, const VictimUnit& b) {
     const auto order = [this](GroupId group) {
       return VictimOrder{.priority = state_.groups[group].priority,
-                         .over_rank = index_.OverRank(group)};
+                         .over_rank = facts_.OverRank(state_.groups[group].queue)};
     };
     const VictimOrder left = order(a.group);
     const VictimOrder right = order(b.group);
-    return left != right ? left < right : index_.GivesUpFirst(a, b);
+    return left != right ? left < right : facts_.GivesUpFirst(a, b);
   });
   std::vector<VictimOrder> subsets;
   // None first: others may have left room for it in this very cycle.
@@ -581,9 +583,9 @@ VictimPlan Search::Fail(const Statement::Mark& mark) {
     ++context_.stats.searches_out_of_budget;
   } else if (policy_.from.empty()) {
     plan.because = "no other project holds more than its fair share";
-  } else if (!index_.any_eligible()) {
+  } else if (!facts_.any_eligible()) {
     plan.because = "there is nothing of lower priority to stop";
-  } else if (index_.guarded()) {
+  } else if (facts_.guarded()) {
     plan.because =
         "what could be stopped for it is protected by a minimum run time or a disruption budget";
   } else {

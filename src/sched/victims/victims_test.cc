@@ -170,13 +170,13 @@ TEST(VictimIndex, MovesNothingThatStartsOrWasMovedLately) {
   s.Pod("ends-0", {.group = "ends", .gpus = 1, .on = "n0", .comes_back = false});
   TestCycle cycle(s);
   VictimIndex index(cycle.context);
-  EXPECT_TRUE(index.MayMove(cycle.Group("runs")));
-  EXPECT_FALSE(index.MayMove(cycle.Group("ends"))) << "nobody makes its pod again";
+  EXPECT_TRUE(index.facts().MayMove(cycle.Group("runs")));
+  EXPECT_FALSE(index.facts().MayMove(cycle.Group("ends"))) << "nobody makes its pod again";
   cycle.state.groups[cycle.Group("runs")].moved_at = s.now - std::chrono::minutes(9);
-  EXPECT_FALSE(index.MayMove(cycle.Group("runs")));
+  EXPECT_FALSE(index.facts().MayMove(cycle.Group("runs")));
   EXPECT_EQ(cycle.context.result.wake_at, s.now + std::chrono::minutes(1));
   cycle.state.groups[cycle.Group("runs")].moved_at = s.now - std::chrono::minutes(10);
-  EXPECT_TRUE(index.MayMove(cycle.Group("runs")));
+  EXPECT_TRUE(index.facts().MayMove(cycle.Group("runs")));
 }
 
 TEST(FindVictims, AFailedSearchLeavesTheStateAsItWas) {

@@ -1,0 +1,80 @@
+#include "sched/victims/node_room.h"
+
+#include <algorithm>
+
+namespace swell::sched {
+namespace {
+
+int64_t At(const std::vector<int64_t>& amounts, int resource) {
+  return static_cast<size_t>(resource) < amounts.size() ? amounts[resource] : 0;
+}
+
+}  // namespace
+
+void NodeRoom::Reset(const State& state, const NodeState& node, const Shape& shape) {
+  state_ = &state;
+  node_ = &node;
+  shape_ = &shape;
+  ppm_ = state.DevicePpm(shape, node);
+  for (int r = 0; r < kCoreCount; ++r) {
+    free_[r] = node.allocatable[r] - node.used[r] + node.releasing[r] - node.promised[r];
+  }
+  ext_free_.clear();
+  for (const auto& [r, wanted] : shape.extended) {
+    ext_free_.push_back(At(node.ext_allocatable, r) - At(node.ext_used, r) +
+                        At(node.ext_releasing, r) - At(node.ext_promised, r));
+  }
+  device_count_ = shape.UsesGpu() ? node.gpu_count : 0;
+  for (int i = 0; i < device_count_; ++i) devices_[i] = node.devices[i].FreeInFuture();
+}
+
+void NodeRoom::Move(const PodState& pod, int sign) {
+  const Shape& shape = state_->shapes[pod.shape];
+  for (int r = 0; r < kCoreCount; ++r) free_[r] += sign * shape.core[r];
+  for (size_t i = 0; i < shape_->extended.size(); ++i) {
+    for (const auto& [r, amount] : shape.extended) {
+      if (r == shape_->extended[i].first) ext_free_[i] += sign * amount;
+    }
+  }
+  if (device_count_ == 0) return;
+  const int64_t ppm = state_->DevicePpm(shape, *node_);
+  pod.devices.ForEach([&](int i) {
+    if (i < device_count_) devices_[i] += sign * ppm;
+  });
+}
+
+bool NodeRoom::ShortWithout(const CoreAmounts& amounts) const {
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (shape_->core[r] > 0 && free_[r] - amounts[r] < shape_->core[r]) return true;
+  }
+  return false;
+}
+
+double NodeRoom::Missing() const {
+  double missing = 0;
+  auto add = [&missing](int64_t wanted, int64_t free) {
+    if (wanted > 0 && free < wanted) {
+      missing += static_cast<double>(wanted - free) / static_cast<double>(wanted);
+    }
+  };
+  for (int r = 0; r < kCoreCount; ++r) add(shape_->core[r], free_[r]);
+  for (size_t i = 0; i < ext_free_.size(); ++i) add(shape_->extended[i].second, ext_free_[i]);
+  if (!shape_->UsesGpu()) return missing;
+  int64_t fitting = 0;
+  double nearly = 0;  // parts of devices count a little, so that sharers add up
+  for (int i = 0; i < device_count_; ++i) {
+    const int64_t free = devices_[i];
+    if (free >= ppm_) {
+      ++fitting;
+    } else if (free > 0) {
+      nearly = std::max(nearly, static_cast<double>(free) / static_cast<double>(ppm_));
+    }
+  }
+  const int64_t wanted = shape_->Shares() ? shape_->share_devices : shape_->core[kGpu];
+  if (fitting < wanted) {
+    missing += (static_cast<double>(wanted - fitting) - 0.5 * nearly) / static_cast<double>(wanted);
+  }
+  return missing;
+}
+
+}  // namespace swell::sched
