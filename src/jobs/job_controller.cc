@@ -214,9 +214,9 @@ void JobController::DecideFinished(Pass& pass) {
     bool ended = HasEnded(*pod);
     if (policy == CleanPodPolicy::kAll || (policy == CleanPodPolicy::kRunning && !ended)) {
       pass.delete_pods.push_back(pod);
-    } else if (!ended && (failed || json::GetString(*pod, {"spec", "nodeName"}).empty())) {
+    } else if (!ended && (failed || !api::IsBound(*pod))) {
       // A failed job must not hold GPUs: pods without a node are deleted, running ones are stopped.
-      if (json::GetString(*pod, {"spec", "nodeName"}).empty()) {
+      if (!api::IsBound(*pod)) {
         pass.delete_pods.push_back(pod);
       } else if (api::Annotation(*pod, keys::kStopRequested).empty()) {
         pass.stop_pods.push_back(pod);
@@ -261,7 +261,7 @@ void JobController::StopPods(Pass& pass, bool also_finished) {
 
 // Whether the node that the pod is on is gone or has stopped talking.
 bool JobController::OnLostNode(const json::Value& pod) const {
-  std::string_view name = json::GetString(pod, {"spec", "nodeName"});
+  std::string_view name = api::NodeName(pod);
   if (name.empty()) return false;
   json::SharedValue node = nodes_.Get(name);
   if (!node) return true;
@@ -293,7 +293,7 @@ bool JobController::DecideDisrupted(Pass& pass) {
       lost_node = lost_node || OnLostNode(*pod);
       // Only the gang counts: members in groups of their own cannot train without it.
       const bool of_gang = !pass.spec.tiered() || api::Label(*pod, keys::kPodGroup) == pass.name;
-      if (of_gang && !json::GetString(*pod, {"spec", "nodeName"}).empty()) ++staying;
+      if (of_gang && api::IsBound(*pod)) ++staying;
     }
   }
   auto vanished = vanished_.find(std::string(api::Uid(*pass.job)));

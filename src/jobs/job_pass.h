@@ -71,7 +71,7 @@ struct JobController::Pass {
     for (const ReplicaSpec& replica : spec.replicas) {
       for (int64_t k = 0; k < std::min(replica.min_member.value_or(0), replica.replicas); ++k) {
         auto pod = pods.find(replica.PodName(name, k));
-        if (pod == pods.end() || json::GetString(*pod->second, {"spec", "nodeName"}).empty()) {
+        if (pod == pods.end() || !api::IsBound(*pod->second)) {
           return false;
         }
       }

@@ -156,7 +156,7 @@ std::string JobController::WhyNoMore(const Pass& pass, int64_t now, int64_t desi
   }
   std::string waits;
   for (const auto& [name, pod] : pass.pods) {
-    if (!pass.Wants(name) || !json::GetString(*pod, {"spec", "nodeName"}).empty()) continue;
+    if (!pass.Wants(name) || api::IsBound(*pod)) continue;
     const json::Value* placed = api::FindCondition(*pod, "PodScheduled");
     if (placed != nullptr) waits = json::GetString(*placed, {"message"});
     if (!waits.empty()) break;

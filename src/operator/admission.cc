@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "sched_inputs/gpu_request.h"
 #include "sched_inputs/sched_convert.h"
 
@@ -294,7 +295,7 @@ void Admission::LookAtPod(const json::Value& pod, std::string_view ns, Verdict& 
   const auto owner = api::ControllerOf(pod);
   // Those are placed by whom they belong to, one on each node.
   if (owner && owner->kind == "DaemonSet") return;
-  if (!json::GetString(pod, {"spec", "nodeName"}).empty()) return;
+  if (api::IsBound(pod)) return;
   const std::string_view scheduler = json::GetString(pod, {"spec", "schedulerName"});
   const bool usual = scheduler.empty() || scheduler == "default-scheduler";
   if (!usual && scheduler != options_.scheduler_name) return;

@@ -48,11 +48,7 @@ bool NobodySawItsEnd(const json::Value& pod) {
   return false;
 }
 
-bool WasBound(const json::Value& pod) {
-  return !json::GetString(pod, {"spec", "nodeName"}).empty();
-}
-
-bool Holds(const json::Value& pod) { return WasBound(pod) && !HasEnded(pod); }
+bool Holds(const json::Value& pod) { return api::IsBound(pod) && !HasEnded(pod); }
 
 }  // namespace
 
@@ -104,7 +100,7 @@ void UsageLedger::OnLoaded(const client::ObjectList& list) {
   awake_since_ = now;
   loaded_ = true;
   for (const auto& [key, pod] : pods_.objects()) {
-    if (WasBound(*pod) && HasEnded(*pod)) ChargeEnded(HoldingOf(*pod), *pod);
+    if (api::IsBound(*pod) && HasEnded(*pod)) ChargeEnded(HoldingOf(*pod), *pod);
   }
   Follow(
       pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/pod.h"
 #include "kube/controllers/cluster/volume_match.h"
 #include "kube/controllers/context.h"
 #include "sched_inputs/gpu_request.h"
@@ -173,7 +174,7 @@ void ReadConstraints(const json::Value& spec, sched::PodInfo& pod) {
 }
 
 sched::PodPhase ToPhase(const json::Value& pod, bool bound) {
-  std::string_view phase = json::GetString(pod, {"status", "phase"});
+  std::string_view phase = api::Phase(pod);
   if (phase == "Succeeded") return sched::PodPhase::kSucceeded;
   if (phase == "Failed") return sched::PodPhase::kFailed;
   if (api::IsDeleting(pod) && bound) return sched::PodPhase::kReleasing;

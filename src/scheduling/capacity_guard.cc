@@ -45,7 +45,7 @@ const CapacityGuard::Room* CapacityGuard::RoomOn(const std::string& node) {
 }
 
 void CapacityGuard::OnPod(const json::Value& pod) {
-  const std::string_view node = json::GetString(pod, {"spec", "nodeName"});
+  const std::string_view node = api::NodeName(pod);
   if (node.empty()) return;
   if (HasEnded(pod)) return Release(api::Uid(pod));
   // What a pod asks for stays what it was when it was bound.

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/api/rest/binder.h"
 #include "sched_inputs/sched_convert.h"
 
@@ -135,7 +136,7 @@ bool DecisionExecutor::OnPodDeleted(const std::string& key) {
 json::SharedValue DecisionExecutor::FindWaiting(const std::string& key) const {
   json::SharedValue pod = pods_.Get(key);
   if (!pod || api::IsDeleting(*pod) || open_bindings_.contains(key)) return nullptr;
-  return json::GetString(*pod, {"spec", "nodeName"}).empty() ? pod : nullptr;
+  return api::IsBound(*pod) ? nullptr : pod;
 }
 
 void DecisionExecutor::Bind(const sched::Decision& decision, const json::SharedValue& pod) {
@@ -247,7 +248,7 @@ void DecisionExecutor::ConfirmBinding(const sched::Decision& binding,
               [this, binding, why, until, later](const Result<json::SharedValue>& pod) {
                 // A server that starts may refuse for a while what it will allow.
                 if (!pod.ok() && pod.status().code() != Code::kNotFound) return later();
-                bool bound = pod.ok() && !json::GetString(**pod, {"spec", "nodeName"}).empty();
+                bool bound = pod.ok() && api::IsBound(**pod);
                 if (!bound && context_.clock.Steady() < until) return later();
                 if (!bound) return FailBinding(binding, why);
                 ResolveBinding(binding);  // the watch brings the rest
@@ -311,8 +312,7 @@ void DecisionExecutor::OnEvicted() {
 // the watch shows that binding, to forget the eviction would give the pod's place away.
 void DecisionExecutor::OnEvictionFailed(const sched::Decision& eviction, const Status& why) {
   json::SharedValue pod = pods_.Get(eviction.pod);
-  bool behind = pod && api::Uid(*pod) == eviction.pod_uid &&
-                json::GetString(*pod, {"spec", "nodeName"}).empty();
+  bool behind = pod && api::Uid(*pod) == eviction.pod_uid && !api::IsBound(*pod);
   if (!behind) return OnRefused(eviction, why);
   context_.executor.After(kWatchLag,
                           scope_.Wrap([this, eviction, why] { OnEvictionFailed(eviction, why); }));

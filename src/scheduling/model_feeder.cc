@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/selector.h"
+#include "kube/api/objects/pod.h"
 #include "sched_inputs/sched_convert.h"
 
 namespace swell::controllers {
@@ -102,7 +103,7 @@ void ModelFeeder::WatchPods() {
 
 void ModelFeeder::RefreshPlacedVolumes() {
   for (const auto& [key, pod] : pods_.objects()) {
-    const bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
+    const bool placed = api::IsBound(*pod);
     if (placed && !json::GetArray(*pod, {"spec", "volumes"}).empty()) OnPod(*pod);
   }
 }
@@ -111,7 +112,7 @@ void ModelFeeder::RefreshPlacedVolumes() {
 void ModelFeeder::WatchVolumes() {
   auto again = [this](const json::SharedValue&) {
     for (const auto& [key, pod] : pods_.objects()) {
-      const bool waits = json::GetString(*pod, {"spec", "nodeName"}).empty();
+      const bool waits = !api::IsBound(*pod);
       if (waits && !json::GetArray(*pod, {"spec", "volumes"}).empty()) OnPod(*pod);
     }
   };

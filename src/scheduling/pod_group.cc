@@ -32,7 +32,7 @@ Counts Count(const std::vector<json::SharedValue>& pods) {
     if (phase == "Running") ++counts.running;
     if (phase == "Succeeded") ++counts.succeeded;
     if (phase == "Failed") ++counts.failed;
-    bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
+    bool placed = api::IsBound(*pod);
     bool stays = placed && !HasEnded(*pod) && !api::IsDeleting(*pod);
     if (stays) ++counts.scheduled;
     if (!WasPreempted(*pod)) continue;

@@ -23,10 +23,6 @@ constexpr std::string_view kGroupKey = "group ";  // before the key of a group i
 
 bool Gone(Code code) { return code == Code::kNotFound || code == Code::kConflict; }
 
-bool IsPlaced(const json::Value& pod) {
-  return !json::GetString(pod, {"spec", "nodeName"}).empty();
-}
-
 // Zero: it is not waited for.
 Duration PreemptedStays(const json::Value& group, WallTime now) {
   if (json::GetString(group, {"status", "phase"}) != "Preempted") return Duration::zero();
@@ -92,7 +88,7 @@ bool PodGrouper::Concerns(const json::Value& pod) const {
 }
 
 bool PodGrouper::Holds(const json::Value& pod) const {
-  return !IsPlaced(pod) && Concerns(pod) && !ungrouped_.contains(std::string(api::Uid(pod)));
+  return !api::IsBound(pod) && Concerns(pod) && !ungrouped_.contains(std::string(api::Uid(pod)));
 }
 
 void PodGrouper::OnPod(const json::Value& pod) {
@@ -119,7 +115,7 @@ void PodGrouper::Reconcile(const std::string& key, const client::WorkQueue::Done
     return ReconcileGroup(key.substr(kGroupKey.size()), done);
   }
   json::SharedValue pod = pods_.Get(key);
-  if (!pod || !(IsPlaced(*pod) ? Concerns(*pod) : Holds(*pod))) return done(Duration::zero());
+  if (!pod || !(api::IsBound(*pod) ? Concerns(*pod) : Holds(*pod))) return done(Duration::zero());
   FindOwner(pod, false, [this, pod, done](const Result<Found>& found) {
     if (!found.ok()) return done(found.status());
     if (!found->rule || !MayGroup(*found->rule, *pod)) {
@@ -173,7 +169,7 @@ void PodGrouper::FindOwner(const json::SharedValue& pod,
 // It may never come: the pod says so, in the place where the scheduler would.
 void PodGrouper::ReportMissing(const Walk& walk) {
   const json::Value& pod = *walk.pod;
-  if (IsPlaced(pod)) return;
+  if (api::IsBound(pod)) return;
   const GroupingRule& rule = *walk.found.rule;
   std::string_view name;
   rules_.Named(pod, name);
@@ -314,7 +310,7 @@ void PodGrouper::LookAtPlaced(const json::Value& member) {
   const auto owner = api::ControllerOf(member);
   if (!owner) return;
   for (const json::SharedValue& pod : pods_.ByIndex("owner", owner->uid)) {
-    if (IsPlaced(*pod) && Concerns(*pod)) queue_.Add(api::KeyOf(*pod));
+    if (api::IsBound(*pod) && Concerns(*pod)) queue_.Add(api::KeyOf(*pod));
   }
 }
 
@@ -384,7 +380,7 @@ void PodGrouper::OnMap(const json::Value& map) {
 // With other rules a waiting pod may belong to another group, or to no group.
 void PodGrouper::RegroupWaitingPods() {
   for (const auto& [key, pod] : pods_.objects()) {
-    if (IsPlaced(*pod)) continue;
+    if (api::IsBound(*pod)) continue;
     ungrouped_.erase(std::string(api::Uid(*pod)));
     if (options_.release) options_.release(*pod);
     OnPod(*pod);

@@ -21,10 +21,6 @@ std::string_view EvictionReason(std::string_view rule, bool shrinks) {
   return action == nullptr ? "Preempted" : action->Event();
 }
 
-bool IsPlaced(const json::Value& pod) {
-  return !json::GetString(pod, {"spec", "nodeName"}).empty();
-}
-
 }  // namespace
 
 SchedulingEvents::SchedulingEvents(Context context,
@@ -61,7 +57,8 @@ bool SchedulingEvents::KeepsMinimum(const std::string& group,
   if (!object) return false;
   std::map<std::string, int64_t, std::less<>> staying;
   for (const json::SharedValue& pod : pods_.ByIndex("group", group)) {
-    if (!IsPlaced(*pod) || HasEnded(*pod) || api::IsDeleting(*pod) || WasPreempted(*pod)) continue;
+    if (!api::IsBound(*pod) || HasEnded(*pod) || api::IsDeleting(*pod) || WasPreempted(*pod))
+      continue;
     if (!evicted.contains(api::KeyOf(*pod))) {
       ++staying[std::string(api::Label(*pod, keys::kPodSet))];
     }
@@ -134,7 +131,7 @@ void SchedulingEvents::ReportSize(const std::string& key,
   for (const json::SharedValue& pod : pods_.ByIndex("group", key)) {
     if (HasEnded(*pod)) continue;
     ++total;
-    before += IsPlaced(*pod) && !api::IsDeleting(*pod) && !WasPreempted(*pod);
+    before += api::IsBound(*pod) && !api::IsDeleting(*pod) && !WasPreempted(*pod);
   }
   if (resize.evicted > 0 && KeepsMinimum(key, evicted)) {
     events_.Record(*group, "Normal", "Shrunk",

@@ -163,9 +163,8 @@ int ChaosScenario::Running(const std::string& job) const {
 }
 
 int ChaosScenario::Bound(const std::string& job) const {
-  return CountMembers(job, [](const json::Value& pod) {
-    return !json::GetString(pod, {"spec", "nodeName"}).empty() && !controllers::HasEnded(pod);
-  });
+  return CountMembers(
+      job, [](const json::Value& pod) { return api::IsBound(pod) && !controllers::HasEnded(pod); });
 }
 
 // What is decided meanwhile is asked for and lost, or made and not answered.
@@ -719,8 +718,8 @@ void ChaosScenario::LogPod(const store::Change& change) {
   const json::SharedValue pod = change.entry->Parsed();
   std::string now = "is gone";
   if (change.type != store::EventType::kDeleted) {
-    now = json::GetString(*pod, {"status", "phase"});
-    const std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
+    now = api::Phase(*pod);
+    const std::string_view node = api::NodeName(*pod);
     if (!node.empty()) {
       now += StrCat(" on ", node, ", device ", api::Annotation(*pod, api::keys::kGpuDevices));
     }

@@ -72,7 +72,7 @@ void ForeignScheduler::OnPods(const client::ObjectList& pods) {
   std::map<std::string, int> room = gpus_of_nodes_;
   std::vector<std::pair<std::string, int>> waiting;
   for (const json::SharedValue& pod : pods.items) {
-    const std::string node(json::GetString(*pod, {"spec", "nodeName"}));
+    const std::string node(api::NodeName(*pod));
     const std::string name(api::Name(*pod));
     if (!node.empty()) {
       if (!controllers::HasEnded(*pod)) room[node] -= GpusOf(*pod);

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/api/schema/scheme.h"
 
 namespace swell::sim {
@@ -298,7 +299,7 @@ std::map<std::string, uint64_t> SimCluster::Versions(const std::string& store_re
 
 std::string SimCluster::PodPhase(std::string_view ns, std::string_view name) const {
   json::SharedValue pod = Get("pods", ns, name);
-  return pod ? std::string(json::GetString(*pod, {"status", "phase"})) : "";
+  return pod ? std::string(api::Phase(*pod)) : "";
 }
 
 std::string SimCluster::JobState(std::string_view ns, std::string_view name) const {

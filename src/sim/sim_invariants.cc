@@ -74,7 +74,7 @@ void Invariants::HearPod(const store::Change& change) {
   pod = Pod{
       .uid = std::string(api::Uid(*object)),
       .ns = change.entry->key.ns,
-      .node = std::string(json::GetString(*object, {"spec", "nodeName"})),
+      .node = std::string(api::NodeName(*object)),
       .group = group.empty() ? key : StrCat(change.entry->key.ns, "/", group),
       .preempted_by = std::string(api::Annotation(*object, api::keys::kPreemptedBy)),
       .bound_at = before.node.empty() ? change.entry->version : before.bound_at,

@@ -4,6 +4,7 @@
 #include "cli/arena/arena.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli::arena {
 namespace {
@@ -56,7 +57,7 @@ std::string StatusWord(const JobView& job) {
   if (job.status == "Suspended") return "SUSPENDED";
   if (job.status != "Running") return "PENDING";
   for (const json::SharedValue& pod : job.pods) {
-    if (json::GetString(*pod, {"status", "phase"}) == "Pending") return "PENDING";
+    if (api::Phase(*pod) == "Pending") return "PENDING";
   }
   return "RUNNING";
 }
@@ -137,7 +138,7 @@ json::Value DescribeJob(const JobView& job, WallTime now) {
                      {"name", api::Name(pod)},
                      {"age", ShortDuration(now - api::CreationTime(pod))},
                      {"node", HostOf(pod)},
-                     {"nodeName", json::GetString(pod, {"spec", "nodeName"})},
+                     {"nodeName", api::NodeName(pod)},
                      {"isChief", i == 0},
                      {"requestGPUs", MilliGpus(pod) / 1000}});
   }

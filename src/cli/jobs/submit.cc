@@ -9,6 +9,7 @@
 #include "cli/views/job_view.h"
 #include "cli/views/project_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
@@ -186,7 +187,7 @@ class SubmitAction final : public Action {
     std::string said;
     for (;;) {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(api, spec_.ns, "pytorchjob/" + spec_.name));
-      if (!job.pods.empty() && json::GetString(*job.pods[0], {"status", "phase"}) != "Pending") {
+      if (!job.pods.empty() && api::Phase(*job.pods[0]) != "Pending") {
         return PrintLogs(session, api, {job.pods[0]}, options);
       }
       if (job.status == "Failed" || job.status == "Succeeded") return Status::Ok();

@@ -3,6 +3,7 @@
 #include "base/strings.h"
 #include "cli/jobs/what_if.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 
@@ -16,9 +17,7 @@ bool WhyFacts::Podless() const {
 
 bool WhyFacts::IsPod() const { return job.kind->kind == "Pod"; }
 
-std::string_view WhyFacts::PodNode() const {
-  return json::GetString(*job.object, {"spec", "nodeName"});
-}
+std::string_view WhyFacts::PodNode() const { return api::NodeName(*job.object); }
 
 std::string_view WhyFacts::OtherScheduler() const {
   const std::string_view name =
@@ -37,7 +36,7 @@ bool WhyFacts::LacksGroup() const {
 
 const json::Value* WhyFacts::WaitingPod() const {
   for (const json::SharedValue& pod : job.pods) {
-    if (json::GetString(*pod, {"spec", "nodeName"}).empty() && !PodHasEnded(*pod)) return &*pod;
+    if (!api::IsBound(*pod) && !api::HasEnded(*pod)) return &*pod;
   }
   return nullptr;
 }

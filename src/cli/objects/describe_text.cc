@@ -8,6 +8,7 @@
 #include "json/json_path.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
@@ -136,11 +137,11 @@ std::string PodsTable(Session& session, const std::vector<json::SharedValue>& po
   TextTable table({"NAME", "READY", "STATUS", "RESTARTS", "NODE", "GPUS", "AGE"}, 2);
   for (const json::SharedValue& pod : pods) {
     std::string word = PodStatusWord(*pod);
-    std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
+    std::string_view node = api::NodeName(*pod);
     std::string_view devices = api::Annotation(*pod, api::keys::kGpuDevices);
     std::string gpus = GpuText(MilliGpus(*pod));
     table.Add({std::string(api::Name(*pod)), PodReady(*pod),
-               session.Paint(StatusColour(word), word), std::to_string(PodRestarts(*pod)),
+               session.Paint(StatusColour(word), word), std::to_string(api::RestartCount(*pod)),
                node.empty() ? "-" : std::string(node),
                devices.empty() ? gpus : StrCat(gpus, " (devices ", devices, ")"),
                AgeOf(json::GetString(*pod, {"metadata", "creationTimestamp"}), session.Now())});
@@ -351,7 +352,7 @@ std::string DescribePod(Session& session,
   if (placed && json::GetString(*placed, {"status"}) == "False") {
     fields.Add("Waits because", WrapText(json::GetString(*placed, {"message"})));
   }
-  std::string_view node = json::GetString(pod, {"spec", "nodeName"});
+  std::string_view node = api::NodeName(pod);
   std::string_view host = json::GetString(pod, {"status", "hostIP"});
   fields.Add("Node", node.empty() ? "none yet" : StrCat(node, host.empty() ? "" : "/", host));
   fields.Add("Nominated node", std::string(json::GetString(pod, {"status", "nominatedNodeName"})));
@@ -409,7 +410,7 @@ std::string DescribeNode(Session& session,
   std::string out = fields.ToString();
   TextTable table({"NAMESPACE", "NAME", "STATUS", "GPUS", "AGE"}, 2);
   for (const json::SharedValue& pod : pods) {
-    if (PodHasEnded(*pod)) continue;
+    if (api::HasEnded(*pod)) continue;
     std::string status = PodStatusWord(*pod);
     table.Add({std::string(api::Namespace(*pod)), std::string(api::Name(*pod)),
                session.Paint(StatusColour(status), status), GpuText(MilliGpus(*pod)),

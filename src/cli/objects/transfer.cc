@@ -12,6 +12,7 @@
 #include "kube/api/crd/crds.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
 #include "kube/api/schema/scheme.h"
 
 namespace swell::cli {
@@ -123,8 +124,7 @@ bool FollowsFromOthers(const json::Value& object) {
 
 // Work that has ended would run once more.
 bool HasEnded(const std::string& resource, const json::Value& object) {
-  const std::string_view phase = json::GetString(object, {"status", "phase"});
-  if (resource == "pods") return phase == "Succeeded" || phase == "Failed";
+  if (resource == "pods") return api::HasEnded(object);
   for (const char* type : {"Complete", "Succeeded", "Failed"}) {
     if (api::ConditionIsTrue(object, type)) return true;
   }

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
@@ -14,8 +15,8 @@ constexpr Duration kForEver = std::chrono::hours(24 * 365);
 }  // namespace
 
 Status CheckHasContainers(const json::Value& pod, std::string_view what) {
-  const std::string_view phase = json::GetString(pod, {"status", "phase"});
-  if (json::GetString(pod, {"spec", "nodeName"}).empty()) {
+  const std::string_view phase = api::Phase(pod);
+  if (!api::IsBound(pod)) {
     return Status(Code::kConflict, StrCat("pod ", api::Name(pod),
                                           " does not run yet: it waits for a node; ", AskWhy(pod)));
   }

@@ -3,6 +3,7 @@
 #include "base/strings.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
@@ -49,8 +50,8 @@ Result<ChosenPod> Selected(Api& api,
                          api.List(client::resources::kPods, ns, {.label_selector = selector}));
   ChosenPod chosen;
   for (const json::SharedValue& pod : pods) {
-    const bool runs = json::GetString(*pod, {"status", "phase"}) == "Running";
-    if (!chosen.pod || (runs && json::GetString(*chosen.pod, {"status", "phase"}) != "Running")) {
+    const bool runs = api::Phase(*pod) == "Running";
+    if (!chosen.pod || (runs && api::Phase(*chosen.pod) != "Running")) {
       chosen.pod = pod;
     }
   }

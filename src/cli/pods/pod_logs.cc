@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
@@ -39,7 +40,7 @@ api::RestRequest LogRequest(const json::Value& pod, const LogOptions& options) {
 }
 
 bool HasStarted(const json::Value& pod) {
-  std::string_view phase = json::GetString(pod, {"status", "phase"});
+  std::string_view phase = api::Phase(pod);
   return !phase.empty() && phase != "Pending";
 }
 
@@ -80,7 +81,7 @@ Status PrintLogs(Session& session,
       SWELL_ASSIGN_OR_RETURN(
           pod, api.Get(client::resources::kPods, api::Namespace(*pod), api::Name(*pod)));
     }
-    if (json::GetString(*pod, {"spec", "nodeName"}).empty()) {
+    if (!api::IsBound(*pod)) {
       session.ErrLine(
           StrCat(api::Name(*pod), " has not started: it waits for a node; ", AskWhy(*pod)));
       continue;

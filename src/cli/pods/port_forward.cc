@@ -7,6 +7,7 @@
 #include "cli/pods/pod_choice.h"
 #include "cli/session.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/edge/streams/command_client.h"
 
 namespace swell::cli {
@@ -100,7 +101,7 @@ class PortForwardAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const ChosenPod chosen, ChoosePod(*api, session.Namespace(), words[0]));
     SWELL_RETURN_IF_ERROR(CheckHasContainers(*chosen.pod, "forward ports to"));
-    const std::string_view phase = json::GetString(*chosen.pod, {"status", "phase"});
+    const std::string_view phase = api::Phase(*chosen.pod);
     if (phase != "Running") {
       return Status(Code::kConflict, StrCat("unable to forward port because pod is not running. ",
                                             "Current status=", phase));

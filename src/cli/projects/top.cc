@@ -10,6 +10,7 @@
 #include "cli/views/node_view.h"
 #include "cli/views/project_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
@@ -86,8 +87,8 @@ class TopJobAction final : public Action {
       Amounts held;
       std::vector<std::string> nodes;
       for (const json::SharedValue& pod : job.pods) {
-        std::string node(json::GetString(*pod, {"spec", "nodeName"}));
-        if (node.empty() || PodHasEnded(*pod)) continue;
+        std::string node(api::NodeName(*pod));
+        if (node.empty() || api::HasEnded(*pod)) continue;
         held.AddPod(*pod);
         if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) {
           nodes.push_back(std::move(node));

@@ -8,6 +8,7 @@
 #include "cli/runai/runai.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli::runai {
 namespace {
@@ -177,8 +178,8 @@ class TopJobAction final : public Action {
       }
       Amounts held;
       for (const json::SharedValue& pod : job.pods) {
-        bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
-        if (placed && !PodHasEnded(*pod)) held.AddPod(*pod);
+        bool placed = api::IsBound(*pod);
+        if (placed && !api::HasEnded(*pod)) held.AddPod(*pod);
       }
       std::string status = StatusWord(job);
       table.Add(

@@ -7,6 +7,7 @@
 #include "cli/print/text_table.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli::runai {
 namespace {
@@ -15,8 +16,8 @@ namespace {
 std::string NodeText(const JobView& job) {
   std::vector<std::string> nodes;
   for (const json::SharedValue& pod : job.pods) {
-    std::string node(json::GetString(*pod, {"spec", "nodeName"}));
-    if (node.empty() || PodHasEnded(*pod)) continue;
+    std::string node(api::NodeName(*pod));
+    if (node.empty() || api::HasEnded(*pod)) continue;
     if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) {
       nodes.push_back(std::move(node));
     }
@@ -45,9 +46,8 @@ std::string DurationText(const JobView& job, WallTime now) {
 }
 
 int64_t EndedPods(const JobView& job, std::string_view phase) {
-  return std::count_if(job.pods.begin(), job.pods.end(), [phase](const json::SharedValue& pod) {
-    return json::GetString(*pod, {"status", "phase"}) == phase;
-  });
+  return std::count_if(job.pods.begin(), job.pods.end(),
+                       [phase](const json::SharedValue& pod) { return api::Phase(*pod) == phase; });
 }
 
 // "train (50), preemptible".
@@ -89,7 +89,7 @@ std::string PodsText(Session& session, const JobView& job) {
   TextTable table({"POD", "STATUS", "TYPE", "AGE", "NODE"});
   for (const json::SharedValue& pod : job.pods) {
     std::string word = PodStatusWord(*pod);
-    std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
+    std::string_view node = api::NodeName(*pod);
     std::string_view host = json::GetString(*pod, {"status", "hostIP"});
     table.Add({std::string(api::Name(*pod)), session.Paint(StatusColour(word), ToUpper(word)),
                ToUpper(TypeWord(job)),

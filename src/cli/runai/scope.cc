@@ -4,6 +4,7 @@
 #include "base/strings.h"
 #include "cli/runai/runai.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli::runai {
 namespace {
@@ -41,7 +42,7 @@ std::string StatusWord(const JobView& job) {
       job.status == "Pending" || job.status == "Preempted" || job.status == "Restarting";
   if (!waits && job.status != "Running") return job.status;
   for (const json::SharedValue& pod : job.pods) {
-    if (json::GetString(*pod, {"spec", "nodeName"}).empty() || PodHasEnded(*pod)) continue;
+    if (!api::IsBound(*pod) || api::HasEnded(*pod)) continue;
     const std::string word = PodStatusWord(*pod);
     if (word != "Running" && word != "Pending" && word != "Completed") return word;
   }
@@ -102,7 +103,7 @@ std::vector<std::string> ServiceUrls(const JobView& job) {
   std::vector<std::string> urls;
   for (const json::SharedValue& pod : job.pods) {
     std::string_view ip = json::GetString(*pod, {"status", "podIP"});
-    if (ip.empty() || json::GetString(*pod, {"status", "phase"}) != "Running") continue;
+    if (ip.empty() || api::Phase(*pod) != "Running") continue;
     for (const json::Value& container : json::GetArray(*pod, {"spec", "containers"})) {
       for (const json::Value& port : json::GetArray(container, {"ports"})) {
         // Where its own processes meet is nothing for people.

@@ -11,6 +11,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
@@ -199,21 +200,21 @@ const json::Value* SizeOf(const json::Value& job) {
 
 int64_t JobView::RunningPods() const {
   return std::count_if(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
-    return json::GetString(*pod, {"status", "phase"}) == "Running" && !api::IsDeleting(*pod);
+    return api::Phase(*pod) == "Running" && !api::IsDeleting(*pod);
   });
 }
 
 int64_t JobView::PendingPods() const {
   return std::count_if(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
-    return json::GetString(*pod, {"status", "phase"}) == "Pending" && !api::IsDeleting(*pod);
+    return api::Phase(*pod) == "Pending" && !api::IsDeleting(*pod);
   });
 }
 
 int64_t JobView::HeldMilliGpus() const {
   int64_t held = 0;
   for (const json::SharedValue& pod : pods) {
-    bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
-    if (placed && !PodHasEnded(*pod)) held += MilliGpus(*pod);
+    bool placed = api::IsBound(*pod);
+    if (placed && !api::HasEnded(*pod)) held += MilliGpus(*pod);
   }
   return held;
 }
@@ -307,21 +308,6 @@ std::string GpusText(int64_t milli) {
   return StrCat(GpuText(milli), milli == 1000 ? " GPU" : " GPUs");
 }
 
-bool PodHasEnded(const json::Value& pod) {
-  std::string_view phase = json::GetString(pod, {"status", "phase"});
-  return phase == "Succeeded" || phase == "Failed";
-}
-
-// An init container that runs on beside the others.
-static bool IsRunningSidecar(const json::Value& pod, const json::Value& status) {
-  const json::Array& inits = json::GetArray(pod, {"spec", "initContainers"});
-  return json::GetBool(status, {"started"}) &&
-         std::any_of(inits.begin(), inits.end(), [&status](const json::Value& container) {
-           return json::GetString(container, {"name"}) == json::GetString(status, {"name"}) &&
-                  api::IsSidecar(container);
-         });
-}
-
 std::string AskWhy(const json::Value& pod) {
   return StrCat("swell why ", api::Name(pod), " -n ", api::Namespace(pod), " says what for");
 }
@@ -333,7 +319,10 @@ std::string PodStatusWord(const json::Value& pod) {
   bool initialising = false;
   const json::Array& inits = json::GetArray(pod, {"status", "initContainerStatuses"});
   for (size_t i = 0; i < inits.size() && !initialising; ++i) {
-    if (IsRunningSidecar(pod, inits[i])) continue;
+    if (json::GetBool(inits[i], {"started"}) &&
+        api::HasSidecar(pod, json::GetString(inits[i], {"name"}))) {
+      continue;
+    }
     if (const json::Value* end = json::Find(inits[i], {"state", "terminated"})) {
       if (json::GetInt(*end, {"exitCode"}) == 0) continue;
       word = StrCat("Init:", json::GetString(*end, {"reason"}, "Error"));
@@ -369,14 +358,6 @@ std::string PodReady(const json::Value& pod) {
     ready += json::GetBool(container, {"ready"});
   }
   return StrCat(ready, "/", json::GetArray(pod, {"spec", "containers"}).size());
-}
-
-int64_t PodRestarts(const json::Value& pod) {
-  int64_t restarts = 0;
-  for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
-    restarts += json::GetInt(container, {"restartCount"});
-  }
-  return restarts;
 }
 
 namespace {

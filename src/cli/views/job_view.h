@@ -98,7 +98,5 @@ std::string PodStatusWord(const json::Value& pod);
 // How to find out why a pod waits.
 std::string AskWhy(const json::Value& pod);
 std::string PodReady(const json::Value& pod);  // "1/1"
-int64_t PodRestarts(const json::Value& pod);
-bool PodHasEnded(const json::Value& pod);
 
 }  // namespace swell::cli

@@ -7,6 +7,7 @@
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
@@ -71,8 +72,8 @@ Result<std::vector<NodeView>> ViewNodes(Api& api,
     by_name[view.name] = std::move(view);
   }
   for (json::SharedValue& pod : pods) {
-    auto node = by_name.find(json::GetString(*pod, {"spec", "nodeName"}));
-    if (node == by_name.end() || PodHasEnded(*pod)) continue;
+    auto node = by_name.find(api::NodeName(*pod));
+    if (node == by_name.end() || api::HasEnded(*pod)) continue;
     node->second.used.AddPod(*pod);
     node->second.pods.push_back(std::move(pod));
   }

@@ -10,6 +10,7 @@
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
@@ -203,8 +204,8 @@ Result<std::vector<PoolView>> ReadPools(Api& api) {
   std::map<std::string, int64_t, std::less<>> held;
   if (pods.ok()) {
     for (const json::SharedValue& pod : *pods) {
-      if (PodHasEnded(*pod)) continue;
-      held[std::string(json::GetString(*pod, {"spec", "nodeName"}))] += MilliGpus(*pod);
+      if (api::HasEnded(*pod)) continue;
+      held[std::string(api::NodeName(*pod))] += MilliGpus(*pod);
     }
   }
   for (const json::SharedValue& pool : *pools) {

@@ -2,14 +2,13 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::controllers {
 namespace {
 
 void IndexPods(client::Informer& pods) {
-  pods.AddIndex("node", [](const json::Value& pod) {
-    return std::string(json::GetString(pod, {"spec", "nodeName"}));
-  });
+  pods.AddIndex("node", [](const json::Value& pod) { return std::string(api::NodeName(pod)); });
   pods.AddIndex("group", [](const json::Value& pod) {
     std::string_view group = api::Label(pod, keys::kPodGroup);
     return group.empty() ? "" : StrCat(api::Namespace(pod), "/", group);

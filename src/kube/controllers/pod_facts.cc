@@ -9,11 +9,6 @@
 
 namespace swell::controllers {
 
-bool HasEnded(const json::Value& pod) {
-  std::string_view phase = Phase(pod);
-  return phase == "Succeeded" || phase == "Failed";
-}
-
 bool WasPreempted(const json::Value& pod) {
   if (!api::Annotation(pod, keys::kPreemptedBy).empty()) return true;
   const json::Value* target = api::FindCondition(pod, "DisruptionTarget");
@@ -69,14 +64,6 @@ int64_t ReportedWorld(const json::Value& pod) {
   if (text.empty()) return -1;
   auto metrics = json::Parse(text, {.depth = 4, .bytes = 16 << 10});
   return metrics.ok() && metrics->is_object() ? json::GetInt(*metrics, {"world"}, -1) : -1;
-}
-
-int64_t RestartCount(const json::Value& pod) {
-  int64_t total = 0;
-  for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
-    total += json::GetInt(container, {"restartCount"});
-  }
-  return total;
 }
 
 }  // namespace swell::controllers

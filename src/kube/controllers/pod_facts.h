@@ -10,13 +10,14 @@
 
 #include "base/clock.h"
 #include "json/value.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::controllers {
 
-inline std::string_view Phase(const json::Value& pod) {
-  return json::GetString(pod, {"status", "phase"}, "Pending");
-}
-bool HasEnded(const json::Value& pod);  // Succeeded or Failed
+using api::HasEnded;
+using api::Phase;
+using api::RestartCount;
+
 // The scheduler took its place, or is taking it.
 bool WasPreempted(const json::Value& pod);
 // "Preempted by default/x-master-0 …"; empty when it was not.
@@ -33,6 +34,5 @@ std::optional<int64_t> ExitCode(const json::Value& pod);
 // The size of the training group that the pod reports: 0 while it waits to join, -1 if it has not
 // reported any.
 int64_t ReportedWorld(const json::Value& pod);
-int64_t RestartCount(const json::Value& pod);
 
 }  // namespace swell::controllers

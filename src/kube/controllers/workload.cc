@@ -34,7 +34,7 @@ struct Rank {
 
 Rank RankOf(const json::Value& pod, int64_t peers_on_node) {
   Rank rank;
-  rank.assigned = json::GetString(pod, {"spec", "nodeName"}).empty() ? 0 : 1;
+  rank.assigned = api::IsBound(pod) ? 1 : 0;
   const std::string_view phase = Phase(pod);
   rank.phase = phase == "Pending" ? 0 : phase == "Running" ? 2 : 1;
   rank.ready = IsReady(pod) ? 1 : 0;
@@ -54,10 +54,6 @@ const json::Value& LabelsOf(const json::Value& object) {
 }
 
 }  // namespace
-
-bool IsActive(const json::Value& pod) { return !HasEnded(pod) && !api::IsDeleting(pod); }
-
-bool IsReady(const json::Value& pod) { return api::ConditionIsTrue(pod, "Ready"); }
 
 bool IsAvailable(const json::Value& pod, Duration least, WallTime now, Duration& wait) {
   if (!IsReady(pod)) return false;
@@ -104,12 +100,12 @@ json::Value PodOf(const json::Value& owner, std::string_view name) {
 std::vector<json::SharedValue> InOrderOfRemoval(std::vector<json::SharedValue> pods, WallTime) {
   std::map<std::string, int64_t, std::less<>> on_node;
   for (const json::SharedValue& pod : pods) {
-    ++on_node[std::string(json::GetString(*pod, {"spec", "nodeName"}))];
+    ++on_node[std::string(api::NodeName(*pod))];
   }
   std::vector<std::pair<Rank, json::SharedValue>> ranked;
   ranked.reserve(pods.size());
   for (json::SharedValue& pod : pods) {
-    const auto node = on_node.find(json::GetString(*pod, {"spec", "nodeName"}));
+    const auto node = on_node.find(api::NodeName(*pod));
     Rank rank = RankOf(*pod, node->second);
     ranked.emplace_back(std::move(rank), std::move(pod));
   }

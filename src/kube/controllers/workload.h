@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "kube/api/objects/pod.h"
 #include "kube/client/event_recorder.h"
 #include "kube/controllers/context.h"
 
@@ -18,8 +19,9 @@ namespace swell::controllers {
 
 inline constexpr Duration kNotSynced = std::chrono::milliseconds(5);
 
-bool IsActive(const json::Value& pod);  // neither ended nor being deleted
-bool IsReady(const json::Value& pod);
+using api::IsActive;
+using api::IsReady;
+
 // Ready for at least `least`; `wait` is lowered to when that will be.
 bool IsAvailable(const json::Value& pod, Duration least, WallTime now, Duration& wait);
 bool SameButLabel(const json::Value& a, const json::Value& b, std::string_view ignored_label);

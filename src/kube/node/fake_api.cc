@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "json/patch.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/api/patch/strategic.h"
 
 namespace swell::node {
@@ -27,7 +28,7 @@ bool InCollection(const std::string& path, const std::string& collection) {
 bool Selected(const std::string& query, const json::Value& object) {
   auto pairs = api::ParseQuery(query);
   if (!pairs.ok()) return false;
-  std::string_view node = json::GetString(object, {"spec", "nodeName"});
+  std::string_view node = api::NodeName(object);
   for (const auto& [name, value] : *pairs) {
     if (name != "fieldSelector") continue;
     if (value == "spec.nodeName!=" && node.empty()) return false;
@@ -111,7 +112,7 @@ void FakeApi::Delete(const std::string& collection,
   std::string path = StrCat(collection, "/", name);
   auto it = objects_.find(path);
   if (it == objects_.end()) return;
-  bool bound = !json::GetString(it->second, {"spec", "nodeName"}).empty();
+  bool bound = api::IsBound(it->second);
   if (bound && grace_seconds > 0) {
     json::Set(it->second, {"metadata", "deletionTimestamp"},
               json::Value(api::FormatTime(clock_.Now() + std::chrono::seconds(grace_seconds))));

@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::node {
 namespace {
@@ -24,15 +25,10 @@ bool Selects(const json::Object& selector, const json::Value& pod) {
   return true;
 }
 
-bool Ended(const json::Value& pod) {
-  std::string_view phase = json::GetString(pod, {"status", "phase"});
-  return phase == "Succeeded" || phase == "Failed" || api::IsDeleting(pod);
-}
-
 // Names depend on nothing else of a pod.
 bool SameForNames(const json::Value& a, const json::Value& b) {
   return json::GetString(a, {"status", "podIP"}) == json::GetString(b, {"status", "podIP"}) &&
-         Ended(a) == Ended(b) &&
+         api::IsActive(a) == api::IsActive(b) &&
          api::ConditionIsTrue(a, "Ready") == api::ConditionIsTrue(b, "Ready") &&
          json::Print(json::GetObject(a, {"metadata", "labels"})) ==
              json::Print(json::GetObject(b, {"metadata", "labels"}));
@@ -155,7 +151,7 @@ std::vector<std::string> ServiceNames::AddressesOf(const json::Value& service) c
   if (!selector.empty()) {
     for (const json::SharedValue& pod : pods_.ByIndex("namespace", api::Namespace(service))) {
       std::string_view ip = json::GetString(*pod, {"status", "podIP"});
-      if (ip.empty() || Ended(*pod) || !Selects(selector, *pod)) continue;
+      if (ip.empty() || !api::IsActive(*pod) || !Selects(selector, *pod)) continue;
       running.emplace_back(ip);
       if (publish_all || api::ConditionIsTrue(*pod, "Ready")) ready.emplace_back(ip);
     }
@@ -196,7 +192,7 @@ std::vector<ServiceNames::Entry> ServiceNames::Compute() const {
   for (const auto& [key, pod] : pods_.objects()) {
     std::string_view ip = json::GetString(*pod, {"status", "podIP"});
     std::string_view subdomain = json::GetString(*pod, {"spec", "subdomain"});
-    if (ip.empty() || subdomain.empty() || Ended(*pod)) continue;
+    if (ip.empty() || subdomain.empty() || !api::IsActive(*pod)) continue;
     std::string ns(api::Namespace(*pod));
     std::string name =
         StrCat(json::GetString(*pod, {"spec", "hostname"}, api::Name(*pod)), ".", subdomain);

@@ -9,6 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::node {
 namespace {
@@ -326,11 +327,9 @@ void NodeAgent::OnPod(const json::SharedValue& pod) {
 void NodeAgent::StartWorker(const json::SharedValue& pod) {
   std::string uid(api::Uid(*pod));
   if (workers_.contains(uid)) return;
-  std::string_view phase = json::GetString(*pod, {"status", "phase"});
-  bool over = phase == "Succeeded" || phase == "Failed";
   auto found = found_.find(uid);
   // A finished pod needs no worker until it is deleted; the runtime has its logs.
-  if (over && !api::IsDeleting(*pod)) {
+  if (api::HasEnded(*pod) && !api::IsDeleting(*pod)) {
     if (found != found_.end()) found_.erase(found);
     return;
   }
@@ -593,9 +592,7 @@ void NodeFleet::Start() {
   pods_ = std::make_unique<client::Informer>(plugs_.executor, plugs_.server,
                                              NodeUser(agents_.begin()->first),
                                              client::resources::kPods, options, plugs_.seed);
-  auto agent_of = [this](const json::SharedValue& pod) {
-    return Find(json::GetString(*pod, {"spec", "nodeName"}));
-  };
+  auto agent_of = [this](const json::SharedValue& pod) { return Find(api::NodeName(*pod)); };
   auto on_pod = [agent_of](const json::SharedValue& pod) {
     if (NodeAgent* agent = agent_of(pod)) agent->OnPod(pod);
   };

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
 #include "kube/node/pod_status.h"
 
 namespace swell::node {
@@ -38,8 +39,7 @@ PodStatusPublisher::PodStatusPublisher(PodHost& host, const PodRecord& record, C
       send_timer_(host.executor()),
       reconcile_timer_(host.executor()),
       annotate_timer_(host.executor()) {
-  std::string_view phase = json::GetString(*record_.pod, {"status", "phase"});
-  ended_in_api_ = phase == "Succeeded" || phase == "Failed";
+  ended_in_api_ = api::HasEnded(*record_.pod);
   KnowVersionOf(*record_.pod);
 }
 

@@ -6,6 +6,7 @@
 #include "kube/api/meta/local_storage.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
+#include "kube/api/objects/pod.h"
 #include "kube/node/pod_spec.h"
 
 namespace swell::node {
@@ -250,7 +251,7 @@ Result<std::string> FieldRef(const EnvContext& context, std::string_view path) {
   if (path == "metadata.annotations") {
     return FormatMap(json::GetObject(pod, {"metadata", "annotations"}));
   }
-  if (path == "spec.nodeName") return std::string(json::GetString(pod, {"spec", "nodeName"}));
+  if (path == "spec.nodeName") return std::string(api::NodeName(pod));
   if (path == "spec.serviceAccountName") {
     return std::string(json::GetString(pod, {"spec", "serviceAccountName"}, "default"));
   }

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
 #include "kube/node/names.h"
 
 namespace swell::node {
@@ -284,8 +285,7 @@ void PodWorker::Update(json::SharedValue pod) {
   const json::Value& object = *record_.pod;
   const PodStateMachine& state = record_.state;
   const Duration grace = std::chrono::seconds(GraceSeconds(object));
-  const std::string_view phase = json::GetString(object, {"status", "phase"});
-  if ((phase == "Succeeded" || phase == "Failed") && !state.stopped() && !state.terminating()) {
+  if (api::HasEnded(object) && !state.stopped() && !state.terminating()) {
     // An earlier agent reported the end too late: the scheduler has given the resources to others.
     publisher_.OnEndedInApi();
     return Terminate(grace, /*notice=*/true);

@@ -7,6 +7,7 @@
 #include "base/timer.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/pod.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {
@@ -25,11 +26,6 @@ constexpr Duration kRecountAfter = std::chrono::milliseconds(200);
 
 api::Quantity One() { return api::Quantity::Parse("1").value(); }
 
-bool HasEnded(const json::Value& pod) {
-  const std::string_view phase = json::GetString(pod, {"status", "phase"});
-  return phase == "Succeeded" || phase == "Failed";
-}
-
 bool IsStandard(std::string_view resource) {
   return resource == "cpu" || resource == "memory" || resource == "ephemeral-storage";
 }
@@ -45,7 +41,7 @@ api::Amounts PodUsage(const json::Value& pod) {
   }
   for (const auto& [name, amount] : limits) usage["limits." + name] = amount;
   // Ended pods use nothing any more; they are still objects.
-  if (HasEnded(pod)) return {{"count/pods", One()}};
+  if (api::HasEnded(pod)) return {{"count/pods", One()}};
   return usage;
 }
 
@@ -259,7 +255,8 @@ void ObjectWritten(Core& core, store::EventType type, const store::EntryPtr& ent
   }
   if (!quotas.namespaces.contains(key.ns)) return;
   const bool gone = type == store::EventType::kDeleted || !ok;
-  if (gone || (key.resource == "pods" && HasEnded(*entry->Parsed()))) RecountSoon(core, key.ns);
+  if (gone || (key.resource == "pods" && api::HasEnded(*entry->Parsed())))
+    RecountSoon(core, key.ns);
 }
 
 }  // namespace

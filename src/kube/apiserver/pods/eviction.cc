@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/selector.h"
+#include "kube/api/objects/pod.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/pods/handlers.h"
@@ -50,8 +51,7 @@ Result<std::vector<store::EntryPtr>> BudgetsOf(Core& core, const store::Entry& p
 
 // Pods that do not count as disrupted: not running yet, over, or already going.
 bool IgnoresBudgets(const json::Value& pod) {
-  const std::string_view phase = json::GetString(pod, {"status", "phase"});
-  return phase == "Succeeded" || phase == "Failed" || phase == "Pending" || api::IsDeleting(pod);
+  return !api::IsActive(pod) || api::Phase(pod) == "Pending";
 }
 
 // Takes one disruption from the budget, or says why none is left.

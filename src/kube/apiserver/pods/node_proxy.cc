@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/pods/handlers.h"
 #include "kube/apiserver/request/errors.h"
@@ -219,7 +220,7 @@ void HandlePodProxy(Core& core, const CallPtr& call) {
     }
     container = std::move(*found);
   }
-  const std::string node(json::GetString(*pod, {"spec", "nodeName"}));
+  const std::string node(api::NodeName(*pod));
   if (node.empty()) {
     if (log) {
       api::RestResponse nothing;

@@ -4,6 +4,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/pod.h"
 #include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/admission/limit_range.h"
 #include "kube/apiserver/admission/service_account_admission.h"
@@ -203,14 +204,6 @@ Status CreatePod(Admission& admission, json::Value& pod) {
   return Status::Ok();
 }
 
-bool IsSidecar(const json::Value& pod, std::string_view name) {
-  const json::Array& inits = json::GetArray(pod, {"spec", "initContainers"});
-  return std::any_of(inits.begin(), inits.end(), [name](const json::Value& container) {
-    return json::GetString(container, {"name"}) == name &&
-           json::GetString(container, {"restartPolicy"}) == "Always";
-  });
-}
-
 // The parts of a pod's spec that may change while it lives.
 void CopyMutable(json::Value& to, const json::Value& from) {
   for (const char* field : {"activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations",
@@ -250,7 +243,7 @@ Status CheckEndedStayEnded(const Admission& admission,
     for (size_t i = 0; i < before.size(); ++i) {
       const json::Value* end = json::Find(before[i], {"state", "terminated"});
       const std::string_view name = json::GetString(before[i], {"name"});
-      if (end == nullptr || IsSidecar(old, name)) continue;
+      if (end == nullptr || api::HasSidecar(old, name)) continue;
       if (restart == "OnFailure" && json::GetInt(*end, {"exitCode"}) != 0) continue;
       for (const json::Value& now : json::GetArray(object, {"status", list})) {
         if (json::GetString(now, {"name"}) != name) continue;

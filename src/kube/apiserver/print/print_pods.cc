@@ -3,6 +3,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/apiserver/print/table.h"
 
 namespace swell::apiserver {
@@ -17,15 +18,6 @@ std::string ExitText(const json::Value& terminated) {
   const int64_t signal = json::GetInt(terminated, {"signal"});
   if (signal != 0) return StrCat("Signal:", signal);
   return StrCat("ExitCode:", json::GetInt(terminated, {"exitCode"}));
-}
-
-bool IsSidecar(const json::Value& pod, std::string_view name) {
-  for (const json::Value& container : json::GetArray(pod, {"spec", "initContainers"})) {
-    if (json::GetString(container, {"name"}) == name) {
-      return json::GetString(container, {"restartPolicy"}) == "Always";
-    }
-  }
-  return false;
 }
 
 // What one line about a pod's containers says.
@@ -50,7 +42,7 @@ void ReadInitContainers(const json::Value& pod, PodLine& line) {
   const json::Array& statuses = json::GetArray(pod, {"status", "initContainerStatuses"});
   for (size_t i = 0; i < statuses.size(); ++i) {
     const json::Value& container = statuses[i];
-    const bool sidecar = IsSidecar(pod, json::GetString(container, {"name"}));
+    const bool sidecar = api::HasSidecar(pod, json::GetString(container, {"name"}));
     line.restarts += json::GetInt(container, {"restartCount"});
     NoteRestart(container, line.last_restart);
     if (sidecar) {
@@ -158,7 +150,7 @@ void PrintPod(const json::Value& pod, const CellContext& context, json::Array& c
   cells.emplace_back(restarts);
   cells.emplace_back(AgeCell(pod, context.now));
   cells.emplace_back(OrNone(ip));
-  cells.emplace_back(OrNone(json::GetString(pod, {"spec", "nodeName"})));
+  cells.emplace_back(OrNone(api::NodeName(pod)));
   cells.emplace_back(OrNone(json::GetString(pod, {"status", "nominatedNodeName"})));
   cells.emplace_back(ReadinessGates(pod));
 }

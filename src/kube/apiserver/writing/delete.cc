@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/print/output.h"
@@ -118,11 +119,7 @@ int64_t GraceOf(const api::KindInfo& kind,
                 const json::Value& object,
                 const DeleteOptions& options) {
   if (!kind.gvk.group.empty() || kind.plural != "pods") return 0;
-  const std::string_view phase = json::GetString(object, {"status", "phase"});
-  if (json::GetString(object, {"spec", "nodeName"}).empty() || phase == "Succeeded" ||
-      phase == "Failed") {
-    return 0;
-  }
+  if (!api::IsBound(object) || api::HasEnded(object)) return 0;
   const int64_t grace = options.grace_s.value_or(
       json::GetInt(object, {"spec", "terminationGracePeriodSeconds"}, kDefaultPodGraceS));
   return grace < 0 ? 1 : grace;

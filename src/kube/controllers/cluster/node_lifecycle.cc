@@ -48,7 +48,7 @@ NodeLifecycle::NodeLifecycle(Context context, NodeLifecycleOptions options)
   };
   Follow(leases_, lease);
   auto pod = [this](const json::SharedValue& object) {
-    if (!json::GetString(*object, {"spec", "nodeName"}).empty()) {
+    if (api::IsBound(*object)) {
       pod_queue_.Add(api::KeyOf(*object));
     }
   };
@@ -164,7 +164,7 @@ void NodeLifecycle::PatchNode(const json::Value& node,
 void NodeLifecycle::ReconcilePod(const std::string& key, Done done) {
   if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
   json::SharedValue pod = pods_.Get(key);
-  std::string name(pod ? json::GetString(*pod, {"spec", "nodeName"}) : "");
+  std::string name(pod ? api::NodeName(*pod) : "");
   if (name.empty()) return done(Duration::zero());
   json::SharedValue node = nodes_.Get(name);
   if (!node) {
@@ -216,7 +216,7 @@ void NodeLifecycle::MarkNotReady(const json::SharedValue& pod, Duration requeue_
 // The condition is written first. It shows the job's controller that the pod did not fail by
 // itself.
 void NodeLifecycle::EvictPod(const json::SharedValue& pod, Done done) {
-  std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
+  std::string_view node = api::NodeName(*pod);
   std::string message = StrCat("Taint manager: deleting due to NoExecute taint of node ", node);
   json::Value patch = json::Object{
       {"metadata", json::Object{{"uid", api::Uid(*pod)}}},

@@ -39,7 +39,7 @@ void PodJanitor::Reconcile(client::WorkQueue::Done done) {
   std::vector<json::SharedValue> remove;
   for (const auto& [key, pod] : pods_.objects()) {
     if (api::IsDeleting(*pod)) {
-      if (json::GetString(*pod, {"spec", "nodeName"}).empty()) remove.push_back(pod);
+      if (!api::IsBound(*pod)) remove.push_back(pod);
     } else if (HasEnded(*pod)) {
       ended.emplace_back(api::CreationTime(*pod), key, pod);
     }

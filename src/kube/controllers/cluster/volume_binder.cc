@@ -6,6 +6,7 @@
 #include "kube/api/meta/local_storage.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/selector.h"
+#include "kube/api/objects/pod.h"
 #include "kube/controllers/cluster/volume_match.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
@@ -150,7 +151,7 @@ bool VolumeBinder::HasConsumer(const json::Value& claim, bool on_node) const {
   const auto& pods = pods_.objects();
   for (auto it = pods.lower_bound(prefix); it != pods.end() && it->first.starts_with(prefix);
        ++it) {
-    if (on_node && json::GetString(*it->second, {"spec", "nodeName"}).empty()) continue;
+    if (on_node && !api::IsBound(*it->second)) continue;
     if (Uses(*it->second, api::Name(claim))) return true;
   }
   return false;

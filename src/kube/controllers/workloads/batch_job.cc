@@ -61,8 +61,7 @@ std::optional<int64_t> OptionalInt(const json::Value& object, json::Path path) {
 
 // Going, and may still do something on its node.
 bool IsLeaving(const json::Value& pod) {
-  return api::IsDeleting(pod) && !HasEnded(pod) &&
-         !json::GetString(pod, {"spec", "nodeName"}).empty() &&
+  return api::IsDeleting(pod) && !HasEnded(pod) && api::IsBound(pod) &&
          json::GetInt(pod, {"metadata", "deletionGracePeriodSeconds"}) > 0;
 }
 
@@ -441,8 +440,8 @@ void BatchJobController::WantPods(Pass& pass) {
     // The least far first: not placed, then not ready, then the youngest.
     std::stable_sort(pass.live.begin(), pass.live.end(), [](const auto& a, const auto& b) {
       auto rank = [](const json::Value& pod) {
-        return std::tuple(!json::GetString(pod, {"spec", "nodeName"}).empty(),
-                          api::ConditionIsTrue(pod, "Ready"), -api::CreationTime(pod).unix_ns);
+        return std::tuple(api::IsBound(pod), api::ConditionIsTrue(pod, "Ready"),
+                          -api::CreationTime(pod).unix_ns);
       };
       return rank(*a) < rank(*b);
     });

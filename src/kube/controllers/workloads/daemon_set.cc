@@ -104,7 +104,7 @@ Fit FitOf(const json::Value& pod_spec, const json::Array& tolerations, const jso
 
 // The node that the pod is on or meant for.
 std::string NodeOf(const json::Value& pod) {
-  const std::string_view bound = json::GetString(pod, {"spec", "nodeName"});
+  const std::string_view bound = api::NodeName(pod);
   if (!bound.empty()) return std::string(bound);
   const json::Array& terms =
       json::GetArray(pod, {"spec", "affinity", "nodeAffinity",

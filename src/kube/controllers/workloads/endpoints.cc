@@ -62,7 +62,7 @@ json::Value Address(const json::Value& pod) {
   if (!hostname.empty() && !json::GetString(pod, {"spec", "subdomain"}).empty()) {
     address["hostname"] = hostname;
   }
-  address["nodeName"] = json::GetString(pod, {"spec", "nodeName"});
+  address["nodeName"] = api::NodeName(pod);
   address["targetRef"] = json::Object{{"kind", "Pod"},
                                       {"namespace", api::Namespace(pod)},
                                       {"name", api::Name(pod)},
