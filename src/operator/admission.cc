@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/project.h"
 #include "sched_inputs/gpu_request.h"
 #include "sched_inputs/sched_convert.h"
 
@@ -162,7 +163,7 @@ std::string Admission::ProjectOf(const json::Value& object,
   std::set<std::string> leaves, parents;
   std::string of_namespace;
   for (const auto& [name, project] : projects_.objects()) {
-    parents.emplace(json::GetString(*project, {"spec", "parent"}));
+    parents.emplace(api::ParentOfProject(*project));
   }
   for (const auto& [name, project] : projects_.objects()) {
     if (parents.contains(std::string(name))) continue;
@@ -287,7 +288,7 @@ void Admission::CheckLimits(const std::string& project,
                             "project ",
                             Quote(name), ", which is ", Amount(queue.gpu.quota)));
     }
-    name = json::GetString(*found, {"spec", "parent"});
+    name = api::ParentOfProject(*found);
   }
 }
 
@@ -296,7 +297,7 @@ void Admission::LookAtPod(const json::Value& pod, std::string_view ns, Verdict& 
   // Those are placed by whom they belong to, one on each node.
   if (owner && owner->kind == "DaemonSet") return;
   if (api::IsBound(pod)) return;
-  const std::string_view scheduler = json::GetString(pod, {"spec", "schedulerName"});
+  const std::string_view scheduler = api::SchedulerName(pod);
   const bool usual = scheduler.empty() || scheduler == "default-scheduler";
   if (!usual && scheduler != options_.scheduler_name) return;
   const std::string project = ProjectOf(pod, {}, ns, verdict);

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "cli/session.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/project.h"
 #include "kube/api/schema/scheme.h"
 #include "kube/apiserver/access/registered_users.h"
 #include "kube/apiserver/access/submitter.h"
@@ -148,13 +149,13 @@ Result<std::vector<std::string>> Users::NamespacesOf(const std::vector<std::stri
     }
     bool leaf = true;
     for (const json::Value& project : all) {
-      if (json::GetString(project, {"spec", "parent"}) != wanted[i]) continue;
+      if (api::ParentOfProject(project) != wanted[i]) continue;
       leaf = false;
       if (std::find(wanted.begin(), wanted.end(), api::Name(project)) == wanted.end()) {
         wanted.emplace_back(api::Name(project));
       }
     }
-    std::string ns(json::GetString(*found, {"spec", "namespace"}, api::Name(*found)));
+    std::string ns(api::NamespaceOfProject(*found));
     if (leaf) namespaces.push_back(std::move(ns));
   }
   const SteadyTime start = process_->clock().Steady();

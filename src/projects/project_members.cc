@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/meta/project_members.h"
+#include "kube/api/objects/project.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 #include "scheduling/state_file.h"

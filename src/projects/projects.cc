@@ -7,6 +7,7 @@
 #include "json/patch.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/project.h"
 #include "sched_inputs/sched_convert.h"
 
 namespace swell::controllers {
@@ -78,7 +79,7 @@ void ProjectController::Reconcile(client::WorkQueue::Done done) {
   if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
   std::set<std::string_view> parents;
   for (const auto& [name, project] : projects_.objects()) {
-    parents.insert(json::GetString(*project, {"spec", "parent"}));
+    parents.insert(api::ParentOfProject(*project));
   }
   std::vector<sched::Model::QueueView> queues = model_.Queues();
   const std::vector<sched::PastUse> past = past_use_();
@@ -136,7 +137,7 @@ std::string ProjectController::InUse(const json::Value& project,
                                      const sched::Model::QueueView* queue) const {
   std::vector<std::string> children;
   for (const auto& [name, other] : projects_.objects()) {
-    if (json::GetString(*other, {"spec", "parent"}) == api::Name(project)) children.push_back(name);
+    if (api::ParentOfProject(*other) == api::Name(project)) children.push_back(name);
   }
   if (!children.empty()) {
     return StrCat("it is deleted once no projects are in it: ", Join(children, ", "));
@@ -199,18 +200,17 @@ void ProjectController::WritePool(const json::Value& pool) {
 // What is wrong with the project's parent; empty if nothing is.
 std::string ProjectController::WrongParent(const json::Value& project) const {
   constexpr int kDepthMax = 64;
-  std::string_view parent = json::GetString(project, {"spec", "parent"});
+  std::string_view parent = api::ParentOfProject(project);
   for (int depth = 0; !parent.empty(); ++depth) {
     if (parent == api::Name(project) || depth > kDepthMax) {
-      return StrCat(
-          "spec.parent: Invalid value: ", Quote(json::GetString(project, {"spec", "parent"})),
-          ": the project would be part of itself");
+      return StrCat("spec.parent: Invalid value: ", Quote(api::ParentOfProject(project)),
+                    ": the project would be part of itself");
     }
     json::SharedValue above = projects_.Get(parent);
     if (!above) {
       return StrCat("spec.parent: Not found: ", Quote(parent), depth > 0 ? ", further up" : "");
     }
-    parent = json::GetString(*above, {"spec", "parent"});
+    parent = api::ParentOfProject(*above);
   }
   return "";
 }
@@ -228,9 +228,8 @@ std::string ProjectController::WrongPool(const json::Value& project) const {
 
 bool ProjectController::IsParent(std::string_view name) const {
   const auto& all = projects_.objects();
-  return std::any_of(all.begin(), all.end(), [name](const auto& one) {
-    return json::GetString(*one.second, {"spec", "parent"}) == name;
-  });
+  return std::any_of(all.begin(), all.end(),
+                     [name](const auto& one) { return api::ParentOfProject(*one.second) == name; });
 }
 
 // The first project by name has a namespace that several ask for, as its work is charged.

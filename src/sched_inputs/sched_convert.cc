@@ -6,6 +6,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/project.h"
 #include "kube/controllers/cluster/volume_match.h"
 #include "kube/controllers/context.h"
 #include "sched_inputs/gpu_request.h"
@@ -356,7 +357,7 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_proj
   SetPriority(out, static_cast<int32_t>(json::GetInt(spec, {"priority"})));
   out.may_preempt = MayPreempt(spec);
   out.node = json::GetString(spec, {"nodeName"});
-  out.nominated_node = json::GetString(pod, {"status", "nominatedNodeName"});
+  out.nominated_node = api::NominatedNode(pod);
   out.phase = ToPhase(pod, !out.node.empty());
   out.creation = api::CreationTime(pod);
   out.start = api::ParseTime(json::GetString(pod, {"status", "startTime"})).value_or(WallTime{});
@@ -428,7 +429,7 @@ std::optional<sched::BudgetInfo> ToBudgetInfo(const json::Value& budget) {
 sched::QueueInfo ToQueueInfo(const json::Value& project) {
   sched::QueueInfo out;
   out.name = api::Name(project);
-  out.parent = json::GetString(project, {"spec", "parent"});
+  out.parent = api::ParentOfProject(project);
   out.priority = static_cast<int32_t>(json::GetInt(project, {"spec", "priority"}, 100));
   static const json::Value kEmpty = json::Object{};
   const json::Value* spec = json::Find(project, {"spec"});

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "json/value.h"
-#include "kube/api/meta/project_members.h"
+#include "kube/api/objects/project.h"
 #include "sched/past_use.h"
 #include "sched/state/types.h"
 

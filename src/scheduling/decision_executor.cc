@@ -277,14 +277,14 @@ void DecisionExecutor::FailBinding(const sched::Decision& binding, const Status&
 
 void DecisionExecutor::Nominate(const sched::Decision& decision) {
   json::SharedValue pod = pods_.Get(decision.pod);
-  if (!pod || json::GetString(*pod, {"status", "nominatedNodeName"}) == decision.node) return;
+  if (!pod || api::NominatedNode(*pod) == decision.node) return;
   reporter_.Nominate(decision.pod, decision.node);
 }
 
 void DecisionExecutor::ClearNomination(const std::string& key) {
   reporter_.Nominate(key, "");
   json::SharedValue pod = pods_.Get(key);
-  if (!pod || json::GetString(*pod, {"status", "nominatedNodeName"}).empty()) return;
+  if (!pod || api::NominatedNode(*pod).empty()) return;
   auto [ns, name] = SplitKey(key);
   json::Value patch = json::Object{{"metadata", json::Object{{"uid", api::Uid(*pod)}}},
                                    {"status", json::Object{{"nominatedNodeName", nullptr}}}};

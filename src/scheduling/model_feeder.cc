@@ -7,6 +7,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/selector.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/project.h"
 #include "sched_inputs/sched_convert.h"
 
 namespace swell::controllers {
@@ -126,7 +127,7 @@ void ModelFeeder::OnPod(const json::Value& pod) {
   if (binding != nullptr && *binding != api::Uid(pod)) return;
   uint64_t before = model_.version();
   sched::PodInfo info = ToPodInfo(pod, ProjectOfNamespace(api::Namespace(pod)));
-  info.ours = names_.contains(json::GetString(pod, {"spec", "schedulerName"}));
+  info.ours = names_.contains(api::SchedulerName(pod));
   auto find = [](const client::Informer& informer) {
     return [&informer](std::string_view key) { return informer.Get(key).get(); };
   };
@@ -186,7 +187,7 @@ void ModelFeeder::RecallPastUse(const sched::Settings& settings) {
 void ModelFeeder::RefreshProjects() {
   std::set<std::string_view> parents;
   for (const auto& [name, project] : projects_.objects()) {
-    parents.insert(json::GetString(*project, {"spec", "parent"}));
+    parents.insert(api::ParentOfProject(*project));
   }
   std::map<std::string, std::string, std::less<>> found;
   for (const auto& [name, project] : projects_.objects()) {

@@ -75,7 +75,7 @@ bool PodGrouper::Concerns(const json::Value& pod) const {
   if (HasEnded(pod) || api::IsDeleting(pod) || !api::Label(pod, keys::kPodGroup).empty()) {
     return false;
   }
-  const std::string_view scheduler = json::GetString(pod, {"spec", "schedulerName"});
+  const std::string_view scheduler = api::SchedulerName(pod);
   if (std::find(options_.scheduler_names.begin(), options_.scheduler_names.end(), scheduler) ==
       options_.scheduler_names.end()) {
     return false;

@@ -10,6 +10,8 @@
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/selector.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
+#include "kube/api/objects/project.h"
 #include "kube/api/schema/decode_problem.h"
 #include "kube/api/schema/scheme.h"
 #include "kube/controllers/context.h"
@@ -196,7 +198,7 @@ class Reader {
     const std::vector<const json::Value*>& projects = by_kind_["Project"];
     std::map<std::string_view, std::string_view> parent_of;
     for (const json::Value* it : projects) {
-      parent_of[api::Name(*it)] = json::GetString(*it, {"spec", "parent"});
+      parent_of[api::Name(*it)] = api::ParentOfProject(*it);
     }
     for (const json::Value* it : projects) {
       std::string_view parent = parent_of[api::Name(*it)];
@@ -267,7 +269,7 @@ class Reader {
         }
       }
       sched::PodInfo pod = ToPodInfo(*it, ProjectOf(api::Namespace(*it)));
-      pod.ours = out.settings.names.contains(json::GetString(*it, {"spec", "schedulerName"}));
+      pod.ours = out.settings.names.contains(api::SchedulerName(*it));
       TakePriority(*it, pod);
       const auto group = groups.find(pod.group);
       if (!pod.group.empty() && group == groups.end()) {
@@ -392,7 +394,7 @@ class Reader {
 std::map<std::string, std::string, std::less<>> ProjectsByNamespace(
     const std::vector<const json::Value*>& projects) {
   std::set<std::string_view> parents;
-  for (const json::Value* it : projects) parents.insert(json::GetString(*it, {"spec", "parent"}));
+  for (const json::Value* it : projects) parents.insert(api::ParentOfProject(*it));
   std::vector<const json::Value*> leaves;
   for (const json::Value* it : projects) {
     if (!parents.contains(api::Name(*it))) leaves.push_back(it);

@@ -76,8 +76,8 @@ void ForeignScheduler::OnPods(const client::ObjectList& pods) {
     const std::string name(api::Name(*pod));
     if (!node.empty()) {
       if (!controllers::HasEnded(*pod)) room[node] -= GpusOf(*pod);
-    } else if (json::GetString(*pod, {"spec", "schedulerName"}) == kName &&
-               !api::IsDeleting(*pod) && !under_way_.contains(name)) {
+    } else if (api::SchedulerName(*pod) == kName && !api::IsDeleting(*pod) &&
+               !under_way_.contains(name)) {
       waiting.emplace_back(name, GpusOf(*pod));
     }
   }

@@ -71,18 +71,17 @@ void Invariants::HearPod(const store::Change& change) {
   const std::string_view group = api::Label(*object, api::keys::kPodGroup);
   Pod& pod = pods_[key];
   const Pod before = pod.uid == api::Uid(*object) ? pod : Pod();
-  pod = Pod{
-      .uid = std::string(api::Uid(*object)),
-      .ns = change.entry->key.ns,
-      .node = std::string(api::NodeName(*object)),
-      .group = group.empty() ? key : StrCat(change.entry->key.ns, "/", group),
-      .preempted_by = std::string(api::Annotation(*object, api::keys::kPreemptedBy)),
-      .bound_at = before.node.empty() ? change.entry->version : before.bound_at,
-      .bound_since = before.node.empty() ? executor_.Steady() : before.bound_since,
-      .gpus = GpusOf(*object),
-      .ended = controllers::HasEnded(*object),
-      .deleting = api::IsDeleting(*object),
-      .foreign = json::GetString(*object, {"spec", "schedulerName"}) == ForeignScheduler::kName};
+  pod = Pod{.uid = std::string(api::Uid(*object)),
+            .ns = change.entry->key.ns,
+            .node = std::string(api::NodeName(*object)),
+            .group = group.empty() ? key : StrCat(change.entry->key.ns, "/", group),
+            .preempted_by = std::string(api::Annotation(*object, api::keys::kPreemptedBy)),
+            .bound_at = before.node.empty() ? change.entry->version : before.bound_at,
+            .bound_since = before.node.empty() ? executor_.Steady() : before.bound_since,
+            .gpus = GpusOf(*object),
+            .ended = controllers::HasEnded(*object),
+            .deleting = api::IsDeleting(*object),
+            .foreign = api::SchedulerName(*object) == ForeignScheduler::kName};
   for (std::string_view device : Split(api::Annotation(*object, api::keys::kGpuDevices), ',')) {
     if (auto index = ParseInt(device)) pod.devices.insert(static_cast<int>(*index));
   }

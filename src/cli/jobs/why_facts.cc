@@ -20,8 +20,7 @@ bool WhyFacts::IsPod() const { return job.kind->kind == "Pod"; }
 std::string_view WhyFacts::PodNode() const { return api::NodeName(*job.object); }
 
 std::string_view WhyFacts::OtherScheduler() const {
-  const std::string_view name =
-      IsPod() ? json::GetString(*job.object, {"spec", "schedulerName"}) : "";
+  const std::string_view name = IsPod() ? api::SchedulerName(*job.object) : "";
   return name == "swell" || name == "default-scheduler" ? "" : name;
 }
 

@@ -355,7 +355,7 @@ std::string DescribePod(Session& session,
   std::string_view node = api::NodeName(pod);
   std::string_view host = json::GetString(pod, {"status", "hostIP"});
   fields.Add("Node", node.empty() ? "none yet" : StrCat(node, host.empty() ? "" : "/", host));
-  fields.Add("Nominated node", std::string(json::GetString(pod, {"status", "nominatedNodeName"})));
+  fields.Add("Nominated node", std::string(api::NominatedNode(pod)));
   fields.Add("IP", std::string(json::GetString(pod, {"status", "podIP"})));
   fields.Add("GPUs", GpuText(MilliGpus(pod)));
   fields.Add("GPU devices", std::string(api::Annotation(pod, api::keys::kGpuDevices)));

@@ -13,6 +13,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/project.h"
 #include "kube/api/schema/scheme.h"
 
 namespace swell::cli {
@@ -266,7 +267,7 @@ class ExportAction final : public Action {
       const size_t before = out.size();
       std::vector<json::SharedValue> later;
       for (json::SharedValue& object : objects) {
-        const std::string_view parent = json::GetString(*object, {"spec", "parent"});
+        const std::string_view parent = api::ParentOfProject(*object);
         if (parent.empty() || placed.contains(parent) || !known.contains(parent)) {
           placed.insert(std::string(api::Name(*object)));
           out.push_back(std::move(object));

@@ -11,6 +11,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/project.h"
 
 namespace swell::cli {
 namespace {
@@ -53,7 +54,7 @@ ProjectView ViewProject(json::SharedValue object) {
   ProjectView view;
   const json::Value& project = *object;
   view.name = api::Name(project);
-  view.parent = json::GetString(project, {"spec", "parent"});
+  view.parent = api::ParentOfProject(project);
   view.ns = json::GetString(project, {"spec", "namespace"}, view.name);
   if (view.ns.empty()) view.ns = view.name;
   view.description = json::GetString(project, {"spec", "description"});

@@ -22,6 +22,14 @@ std::string_view NodeName(const json::Value& pod) {
 
 bool IsBound(const json::Value& pod) { return !NodeName(pod).empty(); }
 
+std::string_view SchedulerName(const json::Value& pod) {
+  return json::GetString(pod, {"spec", "schedulerName"});
+}
+
+std::string_view NominatedNode(const json::Value& pod) {
+  return json::GetString(pod, {"status", "nominatedNodeName"});
+}
+
 bool IsReady(const json::Value& pod) { return ConditionIsTrue(pod, "Ready"); }
 
 bool IsActive(const json::Value& pod) { return !HasEnded(pod) && !IsDeleting(pod); }

@@ -16,6 +16,10 @@ bool HasEnded(const json::Value& pod);
 // spec.nodeName; empty for a pod that is not bound.
 std::string_view NodeName(const json::Value& pod);
 bool IsBound(const json::Value& pod);
+// spec.schedulerName.
+std::string_view SchedulerName(const json::Value& pod);
+// status.nominatedNodeName: the node that the scheduler has promised to the pod; empty without one.
+std::string_view NominatedNode(const json::Value& pod);
 bool IsReady(const json::Value& pod);
 // Neither ended nor being deleted.
 bool IsActive(const json::Value& pod);

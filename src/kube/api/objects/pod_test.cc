@@ -53,5 +53,14 @@ TEST(Pod, FactsAreReadFromTheDocument) {
   }
 }
 
+TEST(Pod, SchedulerAndNominatedNodeAreEmptyUntilTheyAreSet) {
+  const json::Value pod = json::Object{{"spec", json::Object{{"schedulerName", "swell"}}},
+                                       {"status", json::Object{{"nominatedNodeName", "n2"}}}};
+  EXPECT_EQ(SchedulerName(pod), "swell");
+  EXPECT_EQ(NominatedNode(pod), "n2");
+  EXPECT_EQ(SchedulerName(json::Object{}), "");
+  EXPECT_EQ(NominatedNode(json::Object{}), "");
+}
+
 }  // namespace
 }  // namespace swell::api

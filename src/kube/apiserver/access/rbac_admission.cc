@@ -5,7 +5,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/meta/project_members.h"
+#include "kube/api/objects/project.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/rbac.h"
 #include "kube/apiserver/core.h"

@@ -194,7 +194,7 @@ Status CreatePod(Admission& admission, json::Value& pod) {
   SWELL_RETURN_IF_ERROR(AdmitServiceAccount(admission, pod));
   SWELL_RETURN_IF_ERROR(AdmitRunAs(admission, pod));
   SWELL_RETURN_IF_ERROR(LimitPod(admission, pod));
-  const std::string_view scheduler = json::GetString(pod, {"spec", "schedulerName"});
+  const std::string_view scheduler = api::SchedulerName(pod);
   if (scheduler.empty()) {
     json::Set(pod, {"spec", "schedulerName"},
               json::Value(admission.core.options.default_scheduler));

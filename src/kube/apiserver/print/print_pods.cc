@@ -151,7 +151,7 @@ void PrintPod(const json::Value& pod, const CellContext& context, json::Array& c
   cells.emplace_back(AgeCell(pod, context.now));
   cells.emplace_back(OrNone(ip));
   cells.emplace_back(OrNone(api::NodeName(pod)));
-  cells.emplace_back(OrNone(json::GetString(pod, {"status", "nominatedNodeName"})));
+  cells.emplace_back(OrNone(api::NominatedNode(pod)));
   cells.emplace_back(ReadinessGates(pod));
 }
 

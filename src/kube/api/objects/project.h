@@ -1,5 +1,4 @@
-// The members of a project (spec.members) as role bindings. The API server checks that the writer
-// may give these roles; a controller creates the bindings.
+// Project: the facts of projects that several layers need, each read in one place.
 // - Threads: pure functions.
 #pragma once
 
@@ -15,7 +14,13 @@ inline std::string_view NamespaceOfProject(const json::Value& project) {
   return ns.empty() ? Name(project) : ns;
 }
 
-// The ClusterRole that a member has there.
+// The project that this one is a part of; empty for a root.
+inline std::string_view ParentOfProject(const json::Value& project) {
+  return json::GetString(project, {"spec", "parent"});
+}
+
+// The ClusterRole that a member of the project (spec.members) has in its namespace. The API server
+// checks that the writer may give this role; a controller creates the role binding.
 inline std::string_view ClusterRoleOfMember(const json::Value& member) {
   const std::string_view role = json::GetString(member, {"role"}, "viewer");
   return role == "admin" ? "project-admin" : role;
