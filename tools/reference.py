@@ -140,7 +140,9 @@ def events_page():
     known = {row[0] for row in rows}
     missing = set()
     for _, text in sources():
-        missing.update(r for r in re.findall(r'"(?:Normal|Warning)",\s*"([A-Z]\w+)"', text) if r not in known)
+        recorded = re.findall(r'"(?:Normal|Warning)",\s*"([A-Z]\w+)"', text)
+        recorded += re.findall(r'Event\(\) const override \{ return "([A-Z]\w+)"', text)
+        missing.update(set(recorded) - known)
     if missing:
         sys.exit("reference: tools/event_reasons.txt lacks: " + ", ".join(sorted(missing)))
     out = ["# Events\n",

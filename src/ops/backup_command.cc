@@ -48,7 +48,7 @@ cli::Command BackupCommand() {
   return {
       .name = "backup",
       .group = "Cluster",
-      .summary = "Write the cluster of this machine to a file. It may run meanwhile.",
+      .summary = "Write the cluster of this machine to a file. The cluster may keep running.",
       .usage = "FILE",
       .examples = {{"All objects, keys and certificates", "swell backup cluster.tar"},
                    {"Every night, from a cron job",

@@ -158,8 +158,8 @@ cli::Command UserCommand() {
       .notes =
           "Roles: admin (everything); project-admin (everything in the project's namespace, roles "
           "included); researcher (jobs, pods, volumes and Secrets of the namespace); viewer "
-          "(reads all but Secrets). In a department, the role holds for the projects that it has "
-          "now.",
+          "(reads all but Secrets). For a department, the role covers its current projects "
+          "only.",
       .standalone = true,
       .make = cli::Makes<CreateAction>()};
   cli::Command list{.name = "list",

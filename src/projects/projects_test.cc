@@ -245,7 +245,7 @@ TEST_F(ProjectsTest, AnElasticJobShrinksToItsQuotaAndGrowsBack) {
   }
   EXPECT_EQ(cluster_.Events("Shrunk", "large"), 1);
   EXPECT_EQ(cluster_.EventMessage("Shrunk", "large"),
-            "Preempted 4 of 8 members for project-b/workspace-worker-0; 4 go on");
+            "Preempted 4 of 8 members for project-b/workspace-worker-0; 4 continue");
   std::string pod_says = cluster_.EventMessage("Shrunk", "large-worker-7");
   EXPECT_TRUE(pod_says.starts_with("Preempted")) << pod_says;
 

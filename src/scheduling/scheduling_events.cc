@@ -136,7 +136,7 @@ void SchedulingEvents::ReportSize(const std::string& key,
   if (resize.evicted > 0 && KeepsMinimum(key, evicted)) {
     events_.Record(*group, "Normal", "Shrunk",
                    StrCat("Preempted ", resize.evicted, " of ", before, " members for ", resize.by,
-                          "; ", before - resize.evicted, " go on"));
+                          "; ", before - resize.evicted, " continue"));
   }
   if (resize.waited && KeepsMinimum(key, {})) {
     events_.Record(

@@ -367,7 +367,7 @@ class SubmitTensorFlowAction final : public SubmitAction {
     flags.Int("--workers", &worker().replicas, "N", "workers (default 1)");
     flags.Int("--ps", &ps().replicas, "N", "parameter servers");
     flags.Int("--ps-gpus", &ps().gpus, "N", "GPUs of each parameter server");
-    flags.Switch("--chief", &chief_, "with a chief, whose end is the job's");
+    flags.Switch("--chief", &chief_, "add a chief; the job ends when the chief ends");
     flags.Switch("--evaluator", &evaluator_, "with an evaluator");
     flags.Text("--success-policy", &success_policy_, "POLICY",
                "AllWorkers: the job is over when all of them are, not with the first");

@@ -107,7 +107,7 @@ Command DescribeCommandSpec() {
   Command command{
       .name = "describe",
       .aliases = {"desc"},
-      .group = "Look",
+      .group = "Inspect",
   };
   command.summary = "Describe a job or another object in detail, with its events.";
   command.usage = "JOB | KIND NAME... | KIND/NAME...";

@@ -128,7 +128,7 @@ class EventsAction final : public Action {
 Command EventsCommandSpec() {
   return {
       .name = "events",
-      .group = "Look",
+      .group = "Inspect",
       .summary = "Show events, oldest first.",
       .usage = "[[KIND/]NAME]",
       .examples = {{"Events of one job and its pods", "swell events mnist"},

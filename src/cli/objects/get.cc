@@ -440,7 +440,7 @@ class GetAction final : public Action {
 Command GetCommandSpec() {
   return {
       .name = "get",
-      .group = "Look",
+      .group = "Inspect",
       .summary = "List objects of any kind as a table, JSON or YAML.",
       .usage = "[KIND[,KIND...] [NAME...] | KIND/NAME...]",
       .examples =

@@ -142,7 +142,7 @@ class TopProjectAction final : public Action {
 Command TopCommandSpec() {
   Command top{
       .name = "top",
-      .group = "Look",
+      .group = "Inspect",
       .summary = "Show the use of GPUs, CPUs and memory.",
   };
   Command node{

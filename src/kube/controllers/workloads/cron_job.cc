@@ -132,7 +132,7 @@ void CronJobController::StartDue(Pass& pass, const CronSchedule& schedule) {
       events_.Record(cron, "Warning", "TooManyMissedTimes",
                      StrCat("too many missed start times: more than ", kMissedMax,
                             ". Set or decrease .spec.startingDeadlineSeconds or check clock skew"));
-      // The rest is let go: from the last minute on.
+      // None of the missed runs is started; the schedule continues from now.
       due = std::nullopt;
       json::Set(pass.status, {"lastScheduleTime"}, api::FormatTime(pass.now));
       next = schedule.Next(pass.now);
