@@ -45,9 +45,8 @@ struct Core : std::enable_shared_from_this<Core> {
 
   template <typename T>
   T& Add(std::unique_ptr<T> part) {
-    T& added = *part;
     parts_.emplace_back(typeid(T), std::move(part));
-    return added;
+    return static_cast<T&>(*parts_.back().second);
   }
   // The part of this type, which was added.
   template <typename T>

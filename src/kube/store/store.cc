@@ -352,7 +352,9 @@ bool StoreImpl::NotifySome(size_t most) {
     const EventPtr event = Apply(write);
     Dispatch(*write.resource, event);
     if (guard.closed()) return false;
-    if (write.done) write.done(Status::Ok());
+    if (!write.done) continue;
+    write.done(Status::Ok());
+    // cppcheck-suppress identicalConditionAfterEarlyExit ; the caller may end the store
     if (guard.closed()) return false;
   }
   return true;
