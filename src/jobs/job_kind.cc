@@ -142,6 +142,14 @@ std::vector<json::Value> JobKind::Dependents(const json::Value&, const JobSpec&)
 
 std::string JobKind::Reason(std::string_view what) const { return StrCat(kind(), what); }
 
+const json::Value* TrueCondition(const json::Value& status, std::string_view type) {
+  for (const json::Value& one : json::GetArray(status, {"conditions"})) {
+    if (json::GetString(one, {"type"}) != type) continue;
+    return json::GetString(one, {"status"}) == "True" ? &one : nullptr;
+  }
+  return nullptr;
+}
+
 const json::Value& SpecOf(const json::Value& job) {
   static const json::Value kNone = json::Object{};
   const json::Value* found = json::Find(job, {"spec"});

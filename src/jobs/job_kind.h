@@ -178,6 +178,8 @@ class JobKind {
 
 // The job's `spec`; an empty object when it has none.
 const json::Value& SpecOf(const json::Value& job);
+// The condition of that type in a job's status if it is True, or null.
+const json::Value* TrueCondition(const json::Value& status, std::string_view type);
 // The role at `field` as kinds have it in common: replicas, restartPolicy and template.
 struct RoleRules {
   RestartPolicy restart_policy = RestartPolicy::kOnFailure;  // of a role that names none

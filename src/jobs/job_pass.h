@@ -45,15 +45,8 @@ struct JobController::Pass {
   std::vector<Event> events;
   Duration requeue_after{0};
 
-  const json::Value* Condition(std::string_view type) const {
-    for (const json::Value& one : json::GetArray(status, {"conditions"})) {
-      if (json::GetString(one, {"type"}) == type) return &one;
-    }
-    return nullptr;
-  }
   bool IsTrue(std::string_view condition) const {
-    const json::Value* found = Condition(condition);
-    return found != nullptr && json::GetString(*found, {"status"}) == "True";
+    return TrueCondition(status, condition) != nullptr;
   }
   bool Wants(const std::string& pod_name) const {
     for (const ReplicaSpec& replica : spec.replicas) {

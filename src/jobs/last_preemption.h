@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/strings.h"
+#include "jobs/job_kind.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 
@@ -30,10 +31,8 @@ struct LastPreemption {
 
   static LastPreemption Of(const json::Value& status) {
     LastPreemption last{{}, json::GetInt(status, {"preemptions"})};
-    for (const json::Value& one : json::GetArray(status, {"conditions"})) {
-      if (json::GetString(one, {"type"}) != "Preempted") continue;
-      if (json::GetString(one, {"status"}) != "True") continue;
-      last.time = api::ParseTime(json::GetString(one, {"lastTransitionTime"})).value_or(last.time);
+    if (const json::Value* one = TrueCondition(status, "Preempted")) {
+      last.time = api::ParseTime(json::GetString(*one, {"lastTransitionTime"})).value_or(last.time);
     }
     return last;
   }

@@ -7,6 +7,16 @@
 #include "kube/controllers/pod_env.h"
 
 namespace swell::controllers {
+namespace {
+
+// The array of that name in `holder`, made if it does not exist.
+json::Array& ArrayIn(json::Value& holder, std::string_view name) {
+  json::Value* found = json::FindMutable(holder, {name});
+  if (found == nullptr || !found->is_array()) found = &json::Set(holder, {name}, json::Array{});
+  return found->get_array();
+}
+
+}  // namespace
 
 int64_t LaunchPort(const json::Value& job, int64_t given, bool host_network) {
   if (given != 0) return given;
@@ -18,13 +28,25 @@ void AddContainerPort(json::Value& pod, std::string_view name, int64_t number) {
   json::Value* containers = json::FindMutable(pod, {"spec", "containers"});
   if (containers == nullptr || !containers->is_array() || containers->get_array().empty()) return;
   json::Value& first = containers->get_array()[0];
-  json::Value* ports = json::FindMutable(first, {"ports"});
-  if (ports == nullptr || !ports->is_array()) ports = &json::Set(first, {"ports"}, json::Array{});
-  for (const json::Value& port : ports->get_array()) {
+  json::Array& ports = ArrayIn(first, "ports");
+  for (const json::Value& port : ports) {
     if (json::GetString(port, {"name"}) == name) return;
   }
-  ports->get_array().push_back(
-      json::Object{{"name", name}, {"containerPort", number}, {"protocol", "TCP"}});
+  ports.push_back(json::Object{{"name", name}, {"containerPort", number}, {"protocol", "TCP"}});
+}
+
+void MountVolume(json::Value& pod,
+                 json::Value volume,
+                 std::string_view path,
+                 std::initializer_list<std::string_view> lists) {
+  const json::Value mount =
+      json::Object{{"name", json::GetString(volume, {"name"})}, {"mountPath", path}};
+  ArrayIn(*json::FindMutable(pod, {"spec"}), "volumes").push_back(std::move(volume));
+  for (std::string_view list : lists) {
+    json::Value* containers = json::FindMutable(pod, {"spec", list});
+    if (containers == nullptr || !containers->is_array()) continue;
+    for (json::Value& one : containers->get_array()) ArrayIn(one, "volumeMounts").push_back(mount);
+  }
 }
 
 void SetRankEnv(json::Value& pod, const RankEnv& env) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,11 @@ inline constexpr int64_t kLaunchPort = 23456;
 int64_t LaunchPort(const json::Value& job, int64_t given, bool host_network);
 // Names the port in the pod's first container, unless it is there.
 void AddContainerPort(json::Value& pod, std::string_view name, int64_t number);
+// Adds the volume, and mounts it at `path` in the containers of these lists of the pod's spec.
+void MountVolume(json::Value& pod,
+                 json::Value volume,
+                 std::string_view path,
+                 std::initializer_list<std::string_view> lists);
 
 // MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE.
 struct RankEnv {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "jobs/launch_env.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_env.h"
 
@@ -148,12 +149,6 @@ json::Value RoleBinding(const json::Value& job, std::string_view account) {
            {"kind", "ServiceAccount"}, {"name", account}, {"namespace", api::Namespace(job)}}}}};
 }
 
-void Append(json::Value& holder, std::string_view list, json::Value item) {
-  json::Value* found = json::FindMutable(holder, {list});
-  if (found == nullptr || !found->is_array()) found = &json::Set(holder, {list}, json::Array{});
-  found->get_array().push_back(std::move(item));
-}
-
 void MountConfig(const json::Value& job, json::Value& pod) {
   json::Array items;
   for (std::string_view key : {kHostfile, kRemoteShell, kDiscovery}) {
@@ -161,11 +156,8 @@ void MountConfig(const json::Value& job, json::Value& pod) {
         json::Object{{"key", key}, {"path", key}, {"mode", key == kHostfile ? 0444 : 0555}});
   }
   json::Object source{{"name", ConfigName(job)}, {"items", std::move(items)}};
-  Append(*json::FindMutable(pod, {"spec"}), "volumes",
-         json::Object{{"name", kVolume}, {"configMap", std::move(source)}});
-  for (json::Value& container : json::FindMutable(pod, {"spec", "containers"})->get_array()) {
-    Append(container, "volumeMounts", json::Object{{"name", kVolume}, {"mountPath", kFolder}});
-  }
+  MountVolume(pod, json::Object{{"name", kVolume}, {"configMap", std::move(source)}}, kFolder,
+              {"containers"});
 }
 
 // For every mpirun that there is: whose hosts, and how they are reached. Open MPI 5 has its own

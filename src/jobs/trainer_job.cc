@@ -266,9 +266,8 @@ void TrainJobKind::FillStatus(const json::Value&,
                               WallTime now,
                               json::Value& status) const {
   const ReplicaCount& nodes = counts.front();
-  const json::Value holder = json::Object{{"status", status}};
-  const bool complete = api::ConditionIsTrue(holder, "Succeeded");
-  const bool failed = api::ConditionIsTrue(holder, "Failed");
+  const bool complete = TrueCondition(status, "Succeeded") != nullptr;
+  const bool failed = TrueCondition(status, "Failed") != nullptr;
   json::Set(status, {"jobsStatus"},
             json::Array{json::Object{{"name", kNode},
                                      {"ready", nodes.running == spec.TotalReplicas() ? 1 : 0},

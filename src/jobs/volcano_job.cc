@@ -238,7 +238,6 @@ class VolcanoJobKind final : public JobKind {
 Result<JobSpec> VolcanoJobKind::Parse(const json::Value& job) const {
   const json::Value& body = SpecOf(job);
   JobSpec spec;
-  spec.clean_pod_policy = CleanPodPolicy::kRunning;
   SWELL_RETURN_IF_ERROR(CheckPlugins(job));
   SWELL_RETURN_IF_ERROR(CheckVolumes(job));
   Policies policies;
@@ -287,23 +286,6 @@ json::Object VolcanoJobKind::Labels(const json::Value& job,
           {"volcano.sh/queue-name", json::GetString(job, {"spec", "queue"}, kQueueUsual)}};
 }
 
-void Append(json::Value& holder, std::string_view list, const json::Value& item) {
-  json::Value* found = json::FindMutable(holder, {list});
-  if (found == nullptr || !found->is_array()) found = &json::Set(holder, {list}, json::Array{});
-  found->get_array().push_back(item);
-}
-
-void Mount(json::Value& pod, const json::Value& volume, std::string_view path) {
-  Append(*json::FindMutable(pod, {"spec"}), "volumes", volume);
-  const json::Value mount =
-      json::Object{{"name", json::GetString(volume, {"name"})}, {"mountPath", path}};
-  for (std::string_view list : {"initContainers", "containers"}) {
-    json::Value* containers = json::FindMutable(pod, {"spec", list});
-    if (containers == nullptr || !containers->is_array()) continue;
-    for (json::Value& one : containers->get_array()) Append(one, "volumeMounts", mount);
-  }
-}
-
 void SetPyTorchEnv(const json::Value& job,
                    const JobSpec& spec,
                    const ReplicaSpec& replica,
@@ -343,17 +325,18 @@ void VolcanoJobKind::PreparePod(const json::Value& job,
       SetEnv(pod, HostsName(task, "NUM"), std::to_string(task.replicas));
     }
     const std::string name = StrCat(api::Name(job), "-svc");
-    Mount(pod, json::Object{{"name", name}, {"configMap", json::Object{{"name", name}}}},
-          kHostsFolder);
+    MountVolume(pod, json::Object{{"name", name}, {"configMap", json::Object{{"name", name}}}},
+                kHostsFolder, {"initContainers", "containers"});
   }
   if (HasPlugin(job, "pytorch")) SetPyTorchEnv(job, spec, replica, index, pod);
   int number = 0;
   for (const json::Value& volume : json::GetArray(job, {"spec", "volumes"})) {
-    Mount(pod,
-          json::Object{{"name", StrCat("volcano-volume-", number++)},
-                       {"persistentVolumeClaim",
-                        json::Object{{"claimName", json::GetString(volume, {"volumeClaimName"})}}}},
-          json::GetString(volume, {"mountPath"}));
+    MountVolume(
+        pod,
+        json::Object{{"name", StrCat("volcano-volume-", number++)},
+                     {"persistentVolumeClaim",
+                      json::Object{{"claimName", json::GetString(volume, {"volumeClaimName"})}}}},
+        json::GetString(volume, {"mountPath"}), {"initContainers", "containers"});
   }
 }
 
@@ -433,8 +416,7 @@ std::string_view PhaseOf(const json::Value& status) {
   for (const Row& row :
        {Row{"Succeeded", "Completed"}, Row{"Failed", "Failed"}, Row{"Preempted", "Restarting"},
         Row{"Restarting", "Restarting"}, Row{"Running", "Running"}}) {
-    const json::Value holder = json::Object{{"status", status}};
-    if (api::ConditionIsTrue(holder, row.condition)) return row.phase;
+    if (TrueCondition(status, row.condition) != nullptr) return row.phase;
   }
   return "Pending";
 }
