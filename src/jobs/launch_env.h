@@ -1,5 +1,6 @@
-// LaunchEnv: the environment with which processes of a distributed job find each other: ranks for a
-// rigid job, a rendezvous for an elastic one. Variables that the user has set stay.
+// LaunchEnv: the environment with which processes of a distributed job find each other (ranks for a
+// rigid job, a rendezvous for an elastic one), and the ports and volumes that pods need for it.
+// Variables that the user has set stay.
 // - Threads: pure functions.
 #pragma once
 
