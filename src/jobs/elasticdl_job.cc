@@ -23,7 +23,7 @@ constexpr int64_t kKilled = 137;
 
 class ElasticdlJobKind final : public JobKind {
  public:
-  explicit ElasticdlJobKind(JobKindOptions options) : options_(options) {}
+  explicit ElasticdlJobKind(const JobKindOptions& options) : options_(options) {}
 
   client::Resource resource() const override {
     return {"elasticdl.org", "v1alpha1", "elasticdljobs", true};
@@ -198,7 +198,7 @@ OnFailure ElasticdlJobKind::ClassifyFailure(const ReplicaSpec& replica,
 
 }  // namespace
 
-std::unique_ptr<JobKind> MakeElasticdlJobKind(JobKindOptions options) {
+std::unique_ptr<JobKind> MakeElasticdlJobKind(const JobKindOptions& options) {
   return std::make_unique<ElasticdlJobKind>(options);
 }
 

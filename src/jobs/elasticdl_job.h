@@ -24,6 +24,6 @@
 
 namespace swell::controllers {
 
-std::unique_ptr<JobKind> MakeElasticdlJobKind(JobKindOptions options);
+std::unique_ptr<JobKind> MakeElasticdlJobKind(const JobKindOptions& options);
 
 }  // namespace swell::controllers

@@ -14,7 +14,7 @@ constexpr std::string_view kWorker = "Worker";
 
 class KubedlJobKind final : public JobKind {
  public:
-  explicit KubedlJobKind(JobKindOptions options) : options_(options) {}
+  explicit KubedlJobKind(const JobKindOptions& options) : options_(options) {}
 
   client::Resource resource() const override { return kKubedlPyTorchJobs; }
   std::string kind() const override { return "PyTorchJob"; }
@@ -140,7 +140,7 @@ bool KubedlJobKind::Running(const JobSpec& spec, const std::vector<ReplicaCount>
 
 }  // namespace
 
-std::unique_ptr<JobKind> MakeKubedlJobKind(JobKindOptions options) {
+std::unique_ptr<JobKind> MakeKubedlJobKind(const JobKindOptions& options) {
   return std::make_unique<KubedlJobKind>(options);
 }
 

@@ -15,6 +15,6 @@ namespace swell::controllers {
 inline const client::Resource kKubedlPyTorchJobs{"training.kubedl.io", "v1alpha1", "pytorchjobs",
                                                  true};
 
-std::unique_ptr<JobKind> MakeKubedlJobKind(JobKindOptions options);
+std::unique_ptr<JobKind> MakeKubedlJobKind(const JobKindOptions& options);
 
 }  // namespace swell::controllers

@@ -16,7 +16,7 @@ constexpr std::string_view kWorker = "Worker";
 
 class PyTorchJobKind final : public JobKind {
  public:
-  explicit PyTorchJobKind(JobKindOptions options) : options_(options) {}
+  explicit PyTorchJobKind(const JobKindOptions& options) : options_(options) {}
 
   client::Resource resource() const override { return client::resources::kPyTorchJobs; }
   std::string kind() const override { return "PyTorchJob"; }
@@ -227,7 +227,7 @@ int64_t PyTorchPort(const json::Value& job, const JobSpec& spec, const JobKindOp
   return LaunchPort(job, given, options.host_network);
 }
 
-std::unique_ptr<JobKind> MakePyTorchJobKind(JobKindOptions options) {
+std::unique_ptr<JobKind> MakePyTorchJobKind(const JobKindOptions& options) {
   return std::make_unique<PyTorchJobKind>(options);
 }
 

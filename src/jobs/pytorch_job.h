@@ -9,7 +9,7 @@
 
 namespace swell::controllers {
 
-std::unique_ptr<JobKind> MakePyTorchJobKind(JobKindOptions options);
+std::unique_ptr<JobKind> MakePyTorchJobKind(const JobKindOptions& options);
 
 // What kinds of PyTorch jobs have in common, read from their spec: Master and Worker, how far
 // spec.elasticPolicy lets the workers shrink and grow, and the port that their leader listens at.

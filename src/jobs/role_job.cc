@@ -117,7 +117,7 @@ class RoleJobKind final : public JobKind {
               client::Resource resource,
               RestartPolicy restart_policy,
               CleanPodPolicy clean_pod_policy,
-              JobKindOptions options)
+              const JobKindOptions& options)
       : kind_spec_(kind_spec),
         resource_(std::move(resource)),
         restart_policy_(restart_policy),
@@ -369,7 +369,7 @@ void PrepareMpiMember(const Member& member, json::Value& pod) {
 
 }  // namespace
 
-std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(JobKindOptions options) {
+std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(const JobKindOptions& options) {
   std::vector<std::unique_ptr<JobKind>> kinds;
   auto add = [&](const RoleJobSpec& kind_spec, std::string_view group, std::string_view version,
                  RestartPolicy restart, CleanPodPolicy clean) {

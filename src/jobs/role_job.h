@@ -13,6 +13,6 @@
 
 namespace swell::controllers {
 
-std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(JobKindOptions options);
+std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(const JobKindOptions& options);
 
 }  // namespace swell::controllers

@@ -24,7 +24,7 @@ bool IsChief(std::string_view role) {
 
 class TrainingJobKind final : public JobKind {
  public:
-  explicit TrainingJobKind(JobKindOptions options) : options_(options) {}
+  explicit TrainingJobKind(const JobKindOptions& options) : options_(options) {}
 
   client::Resource resource() const override { return client::resources::kTrainingJobs; }
   std::string kind() const override { return "TrainingJob"; }
@@ -242,7 +242,7 @@ bool TrainingJobKind::Running(const JobSpec& spec, const std::vector<ReplicaCoun
 
 }  // namespace
 
-std::unique_ptr<JobKind> MakeTrainingJobKind(JobKindOptions options) {
+std::unique_ptr<JobKind> MakeTrainingJobKind(const JobKindOptions& options) {
   return std::make_unique<TrainingJobKind>(options);
 }
 
