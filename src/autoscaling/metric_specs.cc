@@ -7,6 +7,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/selector.h"
+#include "kube/api/objects/job.h"
 #include "kube/controllers/wrong_field.h"
 
 namespace swell::controllers {
@@ -191,16 +192,14 @@ Result<std::optional<TargetRole>> PyTorchTargetRole(const json::Value& job) {
   const json::Array& metrics = json::GetArray(job, {"spec", "elasticPolicy", "metrics"});
   const json::Value* worker = json::Find(job, {"spec", "pytorchReplicaSpecs", "Worker"});
   if (metrics.empty() || worker == nullptr) return std::optional<TargetRole>();
-  const json::Value& elastic = *json::Find(job, {"spec", "elasticPolicy"});
+  const api::ReplicaBounds bounds = api::ElasticPolicy(api::Spec(job)).bounds;
   TargetRole role;
   role.role = "Worker";
   role.path = {"spec", "pytorchReplicaSpecs", "Worker", "replicas"};
-  role.replicas = json::GetInt(*worker, {"replicas"}, 1);
-  if (json::Find(elastic, {"maxReplicas"}) == nullptr) {
-    return Required(StrCat(kField, ".maxReplicas"));
-  }
-  role.policy.replicas_min = std::max<int64_t>(1, json::GetInt(elastic, {"minReplicas"}, 1));
-  role.policy.replicas_max = json::GetInt(elastic, {"maxReplicas"});
+  role.replicas = api::ReplicasOf(*worker);
+  if (!bounds.most) return Required(StrCat(kField, ".maxReplicas"));
+  role.policy.replicas_min = std::max<int64_t>(1, bounds.least);
+  role.policy.replicas_max = *bounds.most;
   SWELL_ASSIGN_OR_RETURN(role.metrics, ReadMetricSpecs(metrics, StrCat(kField, ".metrics")));
   SWELL_RETURN_IF_ERROR(ReadTimes(job, role));
   return std::optional<TargetRole>(std::move(role));
@@ -224,9 +223,10 @@ Result<std::optional<TargetRole>> TrainingTargetRole(const json::Value& job) {
     return WrongText("spec.autoscaling.role", role.role, "must be a role with elastic");
   }
   role.path = {"spec", "roles", role.role, "replicas"};
-  role.replicas = json::GetInt(*spec, {"replicas"}, 1);
-  role.policy.replicas_min = std::max<int64_t>(1, json::GetInt(*elastic, {"minReplicas"}, 1));
-  role.policy.replicas_max = json::GetInt(*elastic, {"maxReplicas"}, role.replicas);
+  role.replicas = api::ReplicasOf(*spec);
+  const api::ReplicaBounds bounds(*elastic);
+  role.policy.replicas_min = std::max<int64_t>(1, bounds.least);
+  role.policy.replicas_max = bounds.most.value_or(role.replicas);
   if (json::Find(*scaling, {"intervalSeconds"}) != nullptr) {
     role.policy.interval = std::chrono::seconds(
         std::clamp<int64_t>(json::GetInt(*scaling, {"intervalSeconds"}), 1, 86'400));

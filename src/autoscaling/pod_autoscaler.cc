@@ -10,6 +10,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/selector.h"
+#include "kube/api/objects/pod.h"
 #include "kube/controllers/cluster/cluster_resources.h"
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/workload.h"
@@ -62,11 +63,11 @@ elastic::Pace PaceOf(const json::Value& autoscaler) {
 
 // Whether what it uses of its processors says nothing yet, by Kubernetes' rules.
 bool IsStarting(const json::Value& pod, const json::Value* metrics, WallTime now) {
-  const json::Value* ready = api::FindCondition(pod, "Ready");
-  const auto started = api::ParseTime(json::GetString(pod, {"status", "startTime"}));
-  if (ready == nullptr || !started) return true;
-  const bool is = json::GetString(*ready, {"status"}) == "True";
-  const auto since = api::ParseTime(json::GetString(*ready, {"lastTransitionTime"}));
+  const std::optional<api::Condition> ready = api::FindCondition(pod, "Ready");
+  const auto started = api::StartTime(pod);
+  if (!ready || !started) return true;
+  const bool is = ready->IsTrue();
+  const auto since = ready->Since();
   if (!since) return !is;
   if (now - *started >= kStarting) return !is && *started + kFirstReady > *since;
   if (!is || metrics == nullptr) return !is;
@@ -82,7 +83,7 @@ using PodMetrics = std::unordered_map<std::string_view, const json::Value*>;
 PodMetrics MetricsOfPods(const Result<json::Value>& use) {
   PodMetrics metrics;
   if (!use.ok()) return metrics;
-  for (const json::Value& item : json::GetArray(*use, {"items"})) {
+  for (const json::Value& item : api::Items(*use)) {
     metrics.emplace(api::Name(item), &item);
   }
   return metrics;
@@ -238,12 +239,11 @@ void PodAutoscaler::Reconcile(const std::string& key, client::WorkQueue::Done do
   round->pace = PaceOf(*autoscaler);
   round->done = std::move(done);
   const json::Value& ref = *json::Find(*autoscaler, {"spec", "scaleTargetRef"});
-  const auto resource =
-      ResourceOfKind(scheme_, json::GetString(ref, {"apiVersion"}), json::GetString(ref, {"kind"}));
+  const auto resource = ResourceOfKind(scheme_, api::ApiVersionOf(ref), api::KindOf(ref));
   if (!resource) {
     return Fail(round, "AbleToScale", "FailedGetScale",
-                StrCat("no kind ", Quote(json::GetString(ref, {"kind"})), " is served in version ",
-                       Quote(json::GetString(ref, {"apiVersion"}))));
+                StrCat("no kind ", Quote(api::KindOf(ref)), " is served in version ",
+                       Quote(api::ApiVersionOf(ref))));
   }
   round->resource = *resource;
   api::RestRequest request;
@@ -324,7 +324,7 @@ void PodAutoscaler::FindPods(Round& round) const {
        ++it) {
     const json::Value& pod = *it->second;
     if (api::IsDeleting(pod) || Phase(pod) == "Failed") continue;
-    if (round.selector.Matches(json::Value(json::GetObject(pod, {"metadata", "labels"})))) {
+    if (round.selector.Matches(json::Value(api::Labels(pod)))) {
       round.pods.push_back(it->second);
     }
   }
@@ -448,7 +448,7 @@ void PodAutoscaler::WriteStatus(const RoundPtr& round) {
   if (const json::Value* generation = json::Find(autoscaler, {"metadata", "generation"})) {
     json::Set(round->status, {"observedGeneration"}, *generation);
   }
-  const json::Value* before = json::Find(autoscaler, {"status"});
+  const json::Value* before = api::FindStatus(autoscaler);
   if (before != nullptr && json::Equal(*before, round->status)) return round->done(kInterval);
   const json::Value patch = json::Object{{"metadata", json::Object{{"uid", api::Uid(autoscaler)}}},
                                          {"status", round->status}};

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::controllers {
 namespace {
@@ -13,13 +14,13 @@ namespace {
 constexpr std::string_view kGroup = "metrics.k8s.io";
 
 bool Counts(const json::Value& container, const MetricSpec& spec) {
-  return spec.container.empty() || json::GetString(container, {"name"}) == spec.container;
+  return spec.container.empty() || api::ContainerName(container) == spec.container;
 }
 
 // What its containers request of the resource, or one of them; nothing where one requests none.
 std::optional<double> Requested(const json::Value& pod, const MetricSpec& spec) {
   double sum = 0;
-  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
+  for (const json::Value& container : api::Containers(pod)) {
     if (!Counts(container, spec)) continue;
     const auto amount = AmountOf(json::Find(container, {"resources", "requests", spec.name}));
     if (!amount) return {};
@@ -68,7 +69,7 @@ void TakeUse(const Result<json::Value>& pod_metrics,
   }
   std::unordered_map<std::string_view, size_t> numbers;
   for (size_t i = 0; i < members.size(); ++i) numbers.emplace(api::Name(*members[i]), i);
-  for (const json::Value& item : json::GetArray(*pod_metrics, {"items"})) {
+  for (const json::Value& item : api::Items(*pod_metrics)) {
     const auto number = numbers.find(api::Name(item));
     auto used = number == numbers.end() ? std::nullopt : Used(item, spec);
     if (!used) continue;

@@ -3,6 +3,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
 #include "kube/api/rest/rest.h"
 
 namespace swell::controllers {
@@ -16,9 +17,9 @@ Duration UntilNextLook(ScaleObservation& look, SteadyTime now, Duration interval
 
 std::string LogTailQuery(const json::Value& pod, int lines, int bytes) {
   std::string query = StrCat("tailLines=", lines, "&timestamps=true&limitBytes=", bytes);
-  const json::Array& containers = json::GetArray(pod, {"spec", "containers"});
+  const json::Array& containers = api::Containers(pod);
   if (!containers.empty()) {
-    query += StrCat("&container=", api::EscapeQuery(json::GetString(containers[0], {"name"})));
+    query += StrCat("&container=", api::EscapeQuery(api::ContainerName(containers[0])));
   }
   return query;
 }

@@ -6,6 +6,7 @@
 #include "base/duration.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/job.h"
 #include "kube/controllers/wrong_field.h"
 
 namespace swell::controllers {
@@ -72,21 +73,20 @@ Status ReadScaleTime(const json::Value& job,
 }
 
 Result<std::optional<ScaleTarget>> KubedlScaleTarget(const json::Value& job) {
-  const json::Value* policy = json::Find(job, {"spec", "elasticPolicy"});
   const json::Value* worker = json::Find(job, {"spec", "pytorchReplicaSpecs", "Worker"});
-  if (!json::GetBool(job, {"spec", "enableElastic"}) || policy == nullptr || worker == nullptr ||
-      json::Find(*policy, {"maxReplicas"}) == nullptr) {
+  const api::ElasticPolicy policy(api::Spec(job));
+  if (!json::GetBool(job, {"spec", "enableElastic"}) || worker == nullptr || !policy.bounds.most) {
     return std::optional<ScaleTarget>();
   }
   ScaleTarget target;
   target.role = "Worker";
   target.path = {"spec", "pytorchReplicaSpecs", "Worker", "replicas"};
-  target.replicas = json::GetInt(*worker, {"replicas"}, 1);
-  const json::Value* pod_template = json::Find(*worker, {"template"});
+  target.replicas = api::ReplicasOf(*worker);
+  const json::Value* pod_template = api::TemplateOf(*worker);
   if (pod_template != nullptr) target.pod_template = *pod_template;
   target.policy.noun = "Pytorch job";
-  target.policy.replicas_min = std::max<int64_t>(1, json::GetInt(*policy, {"minReplicas"}, 1));
-  target.policy.replicas_max = json::GetInt(*policy, {"maxReplicas"});
+  target.policy.replicas_min = std::max<int64_t>(1, policy.bounds.least);
+  target.policy.replicas_max = *policy.bounds.most;
   target.metric = "latency";
   SWELL_RETURN_IF_ERROR(ReadAnnotations(job, target));
   return std::optional<ScaleTarget>(std::move(target));
@@ -105,20 +105,21 @@ Result<std::optional<ScaleTarget>> TrainingScaleTarget(const json::Value& job) {
   ScaleTarget target;
   target.role = json::GetString(*scaling, {"role"}, "worker");
   const json::Value* role = json::Find(job, {"spec", "roles", target.role});
-  if (role == nullptr || json::Find(*role, {"elastic"}) == nullptr) {
+  const json::Value* elastic = role != nullptr ? json::Find(*role, {"elastic"}) : nullptr;
+  if (elastic == nullptr) {
     return WrongText("spec.autoscaling.role", target.role, "must be a role with elastic");
   }
   target.path = {"spec", "roles", target.role, "replicas"};
-  target.replicas = json::GetInt(*role, {"replicas"}, 1);
+  target.replicas = api::ReplicasOf(*role);
   for (const auto& other : json::GetObject(job, {"spec", "roles"})) {
-    if (other.key() != target.role) target.others += json::GetInt(other.value(), {"replicas"}, 1);
+    if (other.key() != target.role) target.others += api::ReplicasOf(other.value());
   }
-  const json::Value* pod_template = json::Find(*role, {"template"});
+  const json::Value* pod_template = api::TemplateOf(*role);
   if (pod_template != nullptr) target.pod_template = *pod_template;
   target.policy.noun = "Training job";
-  target.policy.replicas_min =
-      std::max<int64_t>(1, json::GetInt(*role, {"elastic", "minReplicas"}, 1));
-  target.policy.replicas_max = json::GetInt(*role, {"elastic", "maxReplicas"}, target.replicas);
+  const api::ReplicaBounds bounds(*elastic);
+  target.policy.replicas_min = std::max<int64_t>(1, bounds.least);
+  target.policy.replicas_max = bounds.most.value_or(target.replicas);
   target.policy.interval = std::chrono::seconds(
       std::clamp<int64_t>(json::GetInt(*scaling, {"intervalSeconds"}, 30), 1,
                           std::chrono::duration_cast<std::chrono::seconds>(kScaleTimeMax).count()));

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "cli/cli.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 namespace {
@@ -116,18 +117,18 @@ Result<std::vector<json::SharedValue>> Api::List(const Resource& resource,
     SWELL_ASSIGN_OR_RETURN(
         json::SharedValue list,
         CallObject({.method = "GET", .path = resource.Path(ns), .query = query}));
-    std::string kind(json::GetString(*list, {"kind"}));
+    std::string kind(api::KindOf(*list));
     if (kind.ends_with("List")) kind.resize(kind.size() - 4);
-    for (const json::Value& item : json::GetArray(*list, {"items"})) {
+    for (const json::Value& item : api::Items(*list)) {
       auto copy = std::make_shared<json::Value>(item);
       // Items of a list may leave their kind to the list; printers want it.
       if (!json::Find(item, {"kind"})) {
         json::Set(*copy, {"kind"}, kind);
-        json::Set(*copy, {"apiVersion"}, json::GetString(*list, {"apiVersion"}));
+        json::Set(*copy, {"apiVersion"}, api::ApiVersionOf(*list));
       }
       items.push_back(std::move(copy));
     }
-    token = json::GetString(*list, {"metadata", "continue"});
+    token = api::ContinueToken(*list);
   } while (!token.empty());
   return items;
 }

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "cli/flags.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 namespace {
@@ -200,7 +201,7 @@ Status Kinds::Discover() {
   for (auto& answer : answers) {
     if (!answer.ok()) return answer.status().WithContext("ask the server for its resources");
     SWELL_ASSIGN_OR_RETURN(json::Value list, json::Parse(answer->BodyString()));
-    if (json::GetString(list, {"kind"}) == "APIGroupDiscoveryList") {
+    if (api::KindOf(list) == "APIGroupDiscoveryList") {
       SWELL_RETURN_IF_ERROR(Aggregated(list));
     } else {
       aggregated = false;
@@ -215,7 +216,7 @@ Status Kinds::Discover() {
 }
 
 Status Kinds::Aggregated(const json::Value& list) {
-  for (const json::Value& group : json::GetArray(list, {"items"})) {
+  for (const json::Value& group : api::Items(list)) {
     for (const json::Value& version : json::GetArray(group, {"versions"})) {
       for (const json::Value& item : json::GetArray(version, {"resources"})) {
         Kind kind;
@@ -263,7 +264,7 @@ Status Kinds::Classic() {
       if (kind.resource.plural.find('/') != std::string::npos) continue;
       SplitGroupVersion(versions[i], kind.resource);
       kind.resource.namespaced = json::GetBool(item, {"namespaced"});
-      kind.kind = json::GetString(item, {"kind"});
+      kind.kind = api::KindOf(item);
       kind.singular = json::GetString(item, {"singularName"}, ToLower(kind.kind));
       if (kind.singular.empty()) kind.singular = ToLower(kind.kind);
       kind.short_names = TextsOf(item, "shortNames");

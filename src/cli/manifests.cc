@@ -20,7 +20,7 @@ Status AddDocument(json::Value document, const std::string& source, std::vector<
   if (!document.is_object()) {
     return Misuse(StrCat(source, ": an object with apiVersion, kind and metadata expected"));
   }
-  std::string_view kind = json::GetString(document, {"kind"});
+  std::string_view kind = api::KindOf(document);
   const json::Value* items = json::Find(document, {"items"});
   if (kind.ends_with("List") && items && items->is_array()) {
     for (const json::Value& item : items->get_array()) {
@@ -96,8 +96,8 @@ std::string Placed::ResourceName() const { return StrCat(kind.SingularName(), "/
 
 Result<Placed> Place(Session& session, Manifest manifest) {
   SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session.ServerKinds());
-  std::string api_version(json::GetString(manifest.object, {"apiVersion"}));
-  auto kind = kinds->FindGvk(api_version, json::GetString(manifest.object, {"kind"}));
+  std::string api_version(api::ApiVersionOf(manifest.object));
+  auto kind = kinds->FindGvk(api_version, api::KindOf(manifest.object));
   if (!kind.ok()) return kind.status();
   Placed placed;
   placed.kind = std::move(*kind);

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/sched_convert.h"
 
@@ -19,13 +20,12 @@ double Middle(std::vector<double> values) {
 
 // The time since when the scheduler has found no node for the pod.
 std::optional<WallTime> UnplacedSince(const json::Value& pod) {
-  const json::Value* scheduled = api::FindCondition(pod, "PodScheduled");
-  if (scheduled == nullptr || json::GetString(*scheduled, {"status"}) != "False" ||
-      json::GetString(*scheduled, {"reason"}) != "Unschedulable" ||
-      !json::GetString(pod, {"status", "nominatedNodeName"}).empty()) {
+  const std::optional<api::Condition> scheduled = api::FindCondition(pod, "PodScheduled");
+  if (!scheduled || !scheduled->IsFalse() || scheduled->reason != "Unschedulable" ||
+      !api::NominatedNode(pod).empty()) {
     return {};
   }
-  return api::ParseTime(json::GetString(*scheduled, {"lastTransitionTime"}));
+  return scheduled->Since();
 }
 
 // How often `unit` goes into what is left; negative amounts go into nothing.
@@ -139,7 +139,7 @@ void Autoscaler::CountPods(Round& round) const {
   int64_t first = 0;
   for (const json::SharedValue& pod : pods_.ByIndex("owner", api::Uid(*round.job))) {
     if (api::Label(*pod, keys::kPodSet) != set || api::IsDeleting(*pod) || HasEnded(*pod)) continue;
-    if (!json::GetString(*pod, {"spec", "nodeName"}).empty()) {
+    if (!api::NodeName(*pod).empty()) {
       ++facts.placed;
     } else if (auto since = UnplacedSince(*pod)) {
       facts.unplaced += facts.now - *since >= round.interval;

@@ -330,8 +330,9 @@ class TiersTest : public ::testing::Test {
   }
   std::string FailedBecause(std::string_view job) {
     json::SharedValue found = cluster_.Get(kTrainingJobs, StrCat("default/", job));
-    const json::Value* failed = found ? api::FindCondition(*found, "Failed") : nullptr;
-    return failed ? std::string(json::GetString(*failed, {"message"})) : "";
+    const std::optional<api::Condition> failed =
+        found ? api::FindCondition(*found, "Failed") : std::nullopt;
+    return failed ? std::string(failed->message) : "";
   }
 
   TestCluster cluster_;

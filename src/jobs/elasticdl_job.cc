@@ -6,6 +6,7 @@
 #include "jobs/job_kinds.h"
 #include "jobs/launch_env.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_env.h"
 #include "kube/controllers/pod_facts.h"
@@ -179,10 +180,10 @@ std::vector<json::Value> ElasticdlJobKind::Services(const json::Value& job,
 }
 
 bool OutOfMemory(const json::Value& pod) {
-  for (const json::Value& status : json::GetArray(pod, {"status", "containerStatuses"})) {
-    if (json::GetString(status, {"state", "terminated", "reason"}) == "OOMKilled") return true;
-  }
-  return false;
+  const std::vector<api::ContainerStatus> statuses = api::ContainerStatuses(pod);
+  return std::any_of(statuses.begin(), statuses.end(), [](const api::ContainerStatus& status) {
+    return status.reason == "OOMKilled";
+  });
 }
 
 OnFailure ElasticdlJobKind::ClassifyFailure(const ReplicaSpec& replica,

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "jobs/job_pass.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
@@ -92,7 +93,7 @@ void JobController::Reconcile(const std::string& key, client::WorkQueue::Done do
 }
 
 void JobController::Observe(Pass& pass) {
-  const json::Value* status = json::Find(*pass.job, {"status"});
+  const json::Value* status = api::FindStatus(*pass.job);
   pass.status = status && status->is_object() ? *status : json::Value(json::Object{});
   if (!json::Find(pass.status, {"conditions"})) {
     json::Set(pass.status, {"conditions"}, json::Array{});
@@ -265,8 +266,8 @@ bool JobController::OnLostNode(const json::Value& pod) const {
   if (name.empty()) return false;
   json::SharedValue node = nodes_.Get(name);
   if (!node) return true;
-  const json::Value* ready = api::FindCondition(*node, "Ready");
-  return ready != nullptr && json::GetString(*ready, {"status"}) == "Unknown";
+  const std::optional<api::Condition> ready = api::FindCondition(*node, "Ready");
+  return ready && ready->status == "Unknown";
 }
 
 // Pods that were taken away, and what their peers did about it. True when the pass is decided.
@@ -424,12 +425,8 @@ bool JobController::DecideFailures(Pass& pass) {
 }
 
 bool JobController::StoppedBySuspension(const Pass& pass) const {
-  for (const json::Value& condition : json::GetArray(pass.status, {"conditions"})) {
-    if (json::GetString(condition, {"type"}) == "Running") {
-      return json::GetString(condition, {"reason"}) == kind_->Reason("Suspended");
-    }
-  }
-  return false;
+  const auto running = api::FindConditionIn(pass.status, "Running");
+  return running && running->reason == kind_->Reason("Suspended");
 }
 
 void JobController::DecideRunning(Pass& pass) {
@@ -474,9 +471,8 @@ void JobController::StopStragglers(Pass& pass) {
   auto leader = pass.pods.find(pass.spec.replicas.front().PodName(pass.name, 0));
   std::optional<WallTime> finished;
   if (leader != pass.pods.end() && Phase(*leader->second) == "Succeeded") {
-    for (const json::Value& container :
-         json::GetArray(*leader->second, {"status", "containerStatuses"})) {
-      finished = api::ParseTime(json::GetString(container, {"state", "terminated", "finishedAt"}));
+    for (const api::ContainerStatus& container : api::ContainerStatuses(*leader->second)) {
+      finished = container.finished_at;
     }
   }
   for (const auto& [name, pod] : pass.pods) {

@@ -30,6 +30,7 @@
 #include "jobs/job_members.h"
 #include "jobs/last_preemption.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/job.h"
 #include "kube/client/event_recorder.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
@@ -78,7 +79,7 @@ class JobController {
   void FillSize(Pass& pass);
   std::string WhyNoMore(const Pass& pass, int64_t now, int64_t desired) const;
   std::string WhyChanged(const Pass& pass,
-                         const json::Array& history,
+                         const std::vector<api::SizeChange>& history,
                          int64_t now,
                          int64_t desired) const;
 

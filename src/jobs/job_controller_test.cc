@@ -287,9 +287,8 @@ TEST_F(JobTest, InvalidJobFailsInWords) {
       "[{name: pytorch, image: x}]}}}}}\n");
   ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
   json::SharedValue job = cluster_.Get(kPyTorchJobs, "default/job");
-  const json::Value* failed = api::FindCondition(*job, "Failed");
-  EXPECT_NE(json::GetString(*failed, {"message"}).find("pytorchReplicaSpecs.Master.replicas"),
-            std::string_view::npos);
+  const std::optional<api::Condition> failed = api::FindCondition(*job, "Failed");
+  EXPECT_NE(failed->message.find("pytorchReplicaSpecs.Master.replicas"), std::string_view::npos);
   EXPECT_EQ(cluster_.Pods(""), 0);
 }
 

@@ -20,12 +20,12 @@ struct Putting {
 using PuttingPtr = std::shared_ptr<Putting>;
 
 client::Resource ResourceOf(const json::Value& object) {
-  const std::string_view version = json::GetString(object, {"apiVersion"});
+  const std::string_view version = api::ApiVersionOf(object);
   const size_t slash = version.find('/');
   const bool core = slash == std::string_view::npos;
   return {std::string(core ? "" : version.substr(0, slash)),
           std::string(core ? version : version.substr(slash + 1)),
-          StrCat(ToLower(json::GetString(object, {"kind"})), "s"), true};
+          StrCat(ToLower(api::KindOf(object)), "s"), true};
 }
 
 void PutNext(const PuttingPtr& putting, size_t index);

@@ -6,6 +6,8 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/job.h"
+#include "kube/api/objects/pod.h"
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/gpu_request.h"
@@ -142,14 +144,6 @@ std::vector<json::Value> JobKind::Dependents(const json::Value&, const JobSpec&)
 
 std::string JobKind::Reason(std::string_view what) const { return StrCat(kind(), what); }
 
-const json::Value* TrueCondition(const json::Value& status, std::string_view type) {
-  for (const json::Value& one : json::GetArray(status, {"conditions"})) {
-    if (json::GetString(one, {"type"}) != type) continue;
-    return json::GetString(one, {"status"}) == "True" ? &one : nullptr;
-  }
-  return nullptr;
-}
-
 const json::Value& SpecOf(const json::Value& job) {
   static const json::Value kNone = json::Object{};
   const json::Value* found = json::Find(job, {"spec"});
@@ -194,7 +188,7 @@ Result<ReplicaSpec> ReadReplicaSpec(std::string_view field,
                                     const RoleRules& rules) {
   ReplicaSpec replica;
   replica.type = type;
-  replica.replicas = json::GetInt(role, {"replicas"}, 1);
+  replica.replicas = api::ReplicasOf(role);
   if (replica.replicas < rules.least || replica.replicas > rules.most) {
     return WrongField(StrCat(field, ".replicas"), replica.replicas,
                       rules.most == 1
@@ -203,8 +197,8 @@ Result<ReplicaSpec> ReadReplicaSpec(std::string_view field,
   }
   replica.restart_policy =
       ParseRestartPolicy(json::GetString(role, {"restartPolicy"}), rules.restart_policy);
-  const json::Value* pod_template = json::Find(role, {"template"});
-  if (pod_template == nullptr || json::GetArray(*pod_template, {"spec", "containers"}).empty()) {
+  const json::Value* pod_template = api::TemplateOf(role);
+  if (pod_template == nullptr || api::Containers(*pod_template).empty()) {
     return WrongField(StrCat(field, ".template.spec.containers"), "Required value");
   }
   SWELL_RETURN_IF_ERROR(CheckTemplateAsks(*pod_template, StrCat(field, ".template.")));
@@ -248,18 +242,16 @@ void ReadSwellHints(const json::Value& job, JobSpec& spec) {
   if (ToLower(on_preemption) == "fail") spec.on_preemption = OnPreemption::kFail;
   if (!spec.priority_class.empty()) return;
   for (const ReplicaSpec& replica : spec.replicas) {
-    spec.priority_class = json::GetString(replica.pod_template, {"spec", "priorityClassName"});
+    spec.priority_class = api::PriorityClassName(replica.pod_template);
     if (!spec.priority_class.empty()) return;
   }
 }
 
 std::string MissingCommand(const json::Value& pod) {
   constexpr int64_t kNotFound = 127;
-  for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
-    const std::string_view reason = json::GetString(container, {"state", "terminated", "reason"});
-    if (reason != "StartError" && reason != "ContainerCannotRun") continue;
-    return StrCat(" ", api::Name(pod), ": ",
-                  json::GetString(container, {"state", "terminated", "message"}));
+  for (const api::ContainerStatus& container : api::ContainerStatuses(pod)) {
+    if (container.reason != "StartError" && container.reason != "ContainerCannotRun") continue;
+    return StrCat(" ", api::Name(pod), ": ", container.message);
   }
   if (ExitCode(pod) != kNotFound) return "";
   return StrCat(" ", api::Name(pod), ": exit code 127, a command that it calls is not there");
@@ -288,15 +280,6 @@ std::vector<std::string> IgnoredFields(const json::Value& job) {
 
 std::string ReplicaName(std::string_view job, std::string_view type, int64_t index) {
   return StrCat(job, "-", ToLower(type), "-", index);
-}
-
-int64_t NamedPort(const json::Value& pod_template, std::string_view name) {
-  for (const json::Value& container : json::GetArray(pod_template, {"spec", "containers"})) {
-    for (const json::Value& port : json::GetArray(container, {"ports"})) {
-      if (json::GetString(port, {"name"}) == name) return json::GetInt(port, {"containerPort"});
-    }
-  }
-  return 0;
 }
 
 }  // namespace swell::controllers

@@ -178,8 +178,6 @@ class JobKind {
 
 // The job's `spec`; an empty object when it has none.
 const json::Value& SpecOf(const json::Value& job);
-// The condition of that type in a job's status if it is True, or null.
-const json::Value* TrueCondition(const json::Value& status, std::string_view type);
 // The role at `field` as kinds have it in common: replicas, restartPolicy and template.
 struct RoleRules {
   RestartPolicy restart_policy = RestartPolicy::kOnFailure;  // of a role that names none
@@ -224,7 +222,5 @@ std::vector<std::string> IgnoredFields(const json::Value& job);
 
 // "<job>-<type>-<index>".
 std::string ReplicaName(std::string_view job, std::string_view type, int64_t index);
-// The number of the port that a container of the template gives this name; 0: none does.
-int64_t NamedPort(const json::Value& pod_template, std::string_view name);
 
 }  // namespace swell::controllers

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod_group.h"
 
 namespace swell::controllers {
 namespace {
@@ -54,7 +55,7 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
   json::Value pod = replica.pod_template;
   json::Set(pod, {"apiVersion"}, "v1");
   json::Set(pod, {"kind"}, "Pod");
-  json::Object labels = json::GetObject(pod, {"metadata", "labels"});
+  json::Object labels = api::Labels(pod);
   for (auto& [key, value] : parts.kind.Labels(parts.job, replica, index)) labels[key] = value;
   if (spec.grouped) {
     labels[keys::kPodGroup] = spec.GroupOf(api::Name(parts.job), parts.gang_class, replica, index);
@@ -77,7 +78,7 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
   if (std::string_view user = api::Annotation(parts.job, keys::kUser); !user.empty()) {
     json::Set(pod, {"metadata", "annotations", keys::kUser}, user);
   }
-  if (const int64_t before = json::GetInt(parts.job, {"status", "preemptions"}); before > 0) {
+  if (const int64_t before = api::PreemptionCount(parts.job); before > 0) {
     json::Set(pod, {"metadata", "annotations", keys::kPreemptionsBefore}, std::to_string(before));
   }
   json::Set(pod, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(parts.job)});

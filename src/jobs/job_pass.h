@@ -46,7 +46,8 @@ struct JobController::Pass {
   Duration requeue_after{0};
 
   bool IsTrue(std::string_view condition) const {
-    return TrueCondition(status, condition) != nullptr;
+    const auto found = api::FindConditionIn(status, condition);
+    return found && found->IsTrue();
   }
   bool Wants(const std::string& pod_name) const {
     for (const ReplicaSpec& replica : spec.replicas) {

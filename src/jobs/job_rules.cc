@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "elastic/log_metrics.h"
+#include "kube/api/objects/pod_group.h"
 #include "sched_inputs/gpu_request.h"
 
 namespace swell::controllers {
@@ -27,11 +28,9 @@ constexpr int kPartsDeep = 16;
 
 // Parents are there, and no part is inside of itself: it would be in the group nowhere.
 Status CheckPodGroup(const json::Value& group) {
-  const json::Array& parts = json::GetArray(group, {"spec", "groups"});
+  const api::PodGroupSpec spec(group);
   std::map<std::string_view, std::string_view> parents;
-  for (const json::Value& part : parts) {
-    parents[json::GetString(part, {"name"})] = json::GetString(part, {"parent"});
-  }
+  for (const api::GroupPartSpec& part : spec.parts) parents[part.name] = part.parent;
   auto check = [&parents](const std::string& field, std::string_view parent) {
     const std::string_view said = parent;
     for (int depth = 0; !parent.empty(); ++depth) {
@@ -47,14 +46,11 @@ Status CheckPodGroup(const json::Value& group) {
     }
     return Status::Ok();
   };
-  for (size_t i = 0; i < parts.size(); ++i) {
-    SWELL_RETURN_IF_ERROR(
-        check(StrCat("spec.groups[", i, "].parent"), json::GetString(parts[i], {"parent"})));
+  for (size_t i = 0; i < spec.parts.size(); ++i) {
+    SWELL_RETURN_IF_ERROR(check(StrCat("spec.groups[", i, "].parent"), spec.parts[i].parent));
   }
-  const json::Array& sets = json::GetArray(group, {"spec", "podSets"});
-  for (size_t i = 0; i < sets.size(); ++i) {
-    SWELL_RETURN_IF_ERROR(
-        check(StrCat("spec.podSets[", i, "].parent"), json::GetString(sets[i], {"parent"})));
+  for (size_t i = 0; i < spec.pod_sets.size(); ++i) {
+    SWELL_RETURN_IF_ERROR(check(StrCat("spec.podSets[", i, "].parent"), spec.pod_sets[i].parent));
   }
   return Status::Ok();
 }

@@ -16,7 +16,7 @@ constexpr Duration kStale = std::chrono::milliseconds(50);
 json::Value WithMemory(json::Value patch, const json::Value& job, std::string_view memory) {
   json::Set(patch, {"metadata"},
             json::Object{{"uid", api::Uid(job)},
-                         {"resourceVersion", json::GetString(job, {"metadata", "resourceVersion"})},
+                         {"resourceVersion", api::ResourceVersionText(job)},
                          {"annotations", json::Object{{kScaleMemory, memory}}}});
   return patch;
 }

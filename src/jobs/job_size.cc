@@ -9,6 +9,7 @@
 #include "jobs/job_controller.h"
 #include "jobs/job_pass.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/job.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
@@ -157,8 +158,8 @@ std::string JobController::WhyNoMore(const Pass& pass, int64_t now, int64_t desi
   std::string waits;
   for (const auto& [name, pod] : pass.pods) {
     if (!pass.Wants(name) || api::IsBound(*pod)) continue;
-    const json::Value* placed = api::FindCondition(*pod, "PodScheduled");
-    if (placed != nullptr) waits = json::GetString(*placed, {"message"});
+    const std::optional<api::Condition> placed = api::FindCondition(*pod, "PodScheduled");
+    if (placed) waits = placed->message;
     if (!waits.empty()) break;
   }
   std::string text = StrCat("waits for ", desired - now, " more");
@@ -166,15 +167,15 @@ std::string JobController::WhyNoMore(const Pass& pass, int64_t now, int64_t desi
 }
 
 std::string JobController::WhyChanged(const Pass& pass,
-                                      const json::Array& history,
+                                      const std::vector<api::SizeChange>& history,
                                       int64_t now,
                                       int64_t desired) const {
   for (std::string_view word : {"Succeeded", "Failed", "Suspended"}) {
     if (pass.IsTrue(word)) return ToLower(word);
   }
   if (history.empty()) return "started";
-  int64_t before = json::GetInt(history.back(), {"replicas"});
-  int64_t wanted = json::GetInt(history.back(), {"desired"});
+  const int64_t before = history.back().replicas;
+  const int64_t wanted = history.back().desired;
   if (now < before) {
     for (const auto& [name, pod] : pass.pods) {
       if (WasPreempted(*pod)) return Short(PreemptionMessage(*pod));
@@ -192,30 +193,30 @@ void JobController::FillSize(Pass& pass) {
   const Tally tally = Count(*pass.job, pass.name, pass.spec, pass.pods);
   const auto& [least, most, desired, now, members, by_metric, observed] = tally;
   if (most == 0) return;  // no role of this job may change its size
-  const json::Value* known = json::Find(pass.status, {field});
-  int64_t wanted = known ? json::GetInt(*known, {"desiredReplicas"}, desired) : desired;
+  const json::Value* document = json::Find(pass.status, {field});
+  const api::JobSize known(document != nullptr ? *document : json::Value());
+  const std::vector<api::SizeChange>& changes = known.history;
+  const int64_t wanted = known.desired.value_or(desired);
   json::Array history = json::GetArray(pass.status, {field, "history"});
-  bool began = !history.empty() || now > 0;
-  int64_t before = history.empty() ? 0 : json::GetInt(history.back(), {"replicas"});
+  bool began = !changes.empty() || now > 0;
+  const int64_t before = changes.empty() ? 0 : changes.back().replicas;
   if (began && now != before) {
-    const std::string why = WhyChanged(pass, history, now, desired);
+    const std::string why = WhyChanged(pass, changes, now, desired);
     json::Object entry{{"time", api::FormatTime(pass.now)},
                        {"replicas", now},
                        {"desired", desired},
                        {"reason", why}};
     bool continues = false;
-    if (!history.empty() && now > before) {
+    if (!changes.empty() && now > before) {
       // Members of one growth come within moments of each other.
-      auto last = api::ParseTime(json::GetString(history.back(), {"time"}));
-      bool grew =
-          history.size() < 2 || json::GetInt(history[history.size() - 2], {"replicas"}) < before;
-      continues = grew && last && pass.now - *last < kOneChange &&
-                  json::GetInt(history.back(), {"desired"}) == desired;
+      const api::SizeChange& last = changes.back();
+      const bool grew = changes.size() < 2 || changes[changes.size() - 2].replicas < before;
+      continues =
+          grew && last.time && pass.now - *last.time < kOneChange && last.desired == desired;
     }
     const bool over = pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended");
     // That the whole job runs again after a rest is told of the job.
-    const bool rested =
-        !history.empty() && json::GetString(history.back(), {"reason"}) == "suspended";
+    const bool rested = !changes.empty() && changes.back().reason == "suspended";
     if (!pass.spec.grouped && !history.empty() && !continues && desired == wanted && !over &&
         !rested && why != kMemberEnded) {
       News news = OfLoners(before, now, desired, why);

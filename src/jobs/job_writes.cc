@@ -38,7 +38,7 @@ void JobController::Write(const std::shared_ptr<Pass>& pass, client::WorkQueue::
     json::Value patch = json::Object{
         {"metadata",
          json::Object{
-             {"resourceVersion", json::GetString(*pass->job, {"metadata", "resourceVersion"})},
+             {"resourceVersion", api::ResourceVersionText(*pass->job)},
              {"annotations", json::Object{{keys::kRestarts, std::to_string(pass->restarts)}}}}}};
     client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, patch,
                   writes->Track([this, pass, writes, rest](const Result<json::SharedValue>& job) {
@@ -54,14 +54,13 @@ void JobController::WriteStatus(const std::shared_ptr<Pass>& pass,
                                 const json::Value& job,
                                 const WritesPtr& writes,
                                 const std::function<void()>& then) {
-  const json::Value* before = json::Find(job, {"status"});
+  const json::Value* before = api::FindStatus(job);
   json::Value patch =
       json::MakeMergePatch(before ? *before : json::Value(json::Object{}), pass->status);
   if (pass->delete_job || patch.get_object().empty()) return then();
-  json::Value document = json::Object{
-      {"metadata",
-       json::Object{{"resourceVersion", json::GetString(job, {"metadata", "resourceVersion"})}}},
-      {"status", std::move(patch)}};
+  json::Value document =
+      json::Object{{"metadata", json::Object{{"resourceVersion", api::ResourceVersionText(job)}}},
+                   {"status", std::move(patch)}};
   client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, document,
                 writes->Track([then](const Result<json::SharedValue>& result) {
                   if (result.ok()) then();

@@ -4,6 +4,7 @@
 #include "jobs/job_kinds.h"
 #include "jobs/launch_env.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/job.h"
 #include "kube/controllers/pod_env.h"
 
 namespace swell::controllers {
@@ -67,17 +68,17 @@ void PrependLauncherOptions(const json::Value& job,
                             const JobSpec& spec,
                             int64_t port,
                             json::Value& pod) {
-  const json::Value& policy = *json::Find(job, {"spec", "elasticPolicy"});
+  const api::ElasticPolicy policy(SpecOf(job));
   const ReplicaSpec* workers = spec.Find(kWorker);
-  const int64_t least = json::GetInt(policy, {"minReplicas"}, 1);
-  const int64_t most = json::GetInt(policy, {"maxReplicas"}, workers ? workers->replicas : least);
+  const int64_t least = policy.bounds.least;
+  const int64_t most = policy.bounds.most.value_or(workers ? workers->replicas : least);
   std::string_view name = api::Name(job);
-  std::string endpoint(json::GetString(policy, {"rdzvEndpoint"}));
+  std::string endpoint(policy.endpoint);
   if (endpoint.empty()) endpoint = StrCat(ReplicaName(name, kWorker, 0), ":", port);
   const json::Array options{
-      json::Value(StrCat("--rdzv_backend=", json::GetString(policy, {"rdzvBackend"}, "c10d"))),
+      json::Value(StrCat("--rdzv_backend=", policy.backend)),
       json::Value(StrCat("--rdzv_endpoint=", endpoint)), json::Value(StrCat("--rdzv_id=", name)),
-      json::Value(StrCat("--nproc_per_node=", json::GetInt(policy, {"nProcPerNode"}, 1))),
+      json::Value(StrCat("--nproc_per_node=", policy.processes_per_node.value_or(1))),
       json::Value(StrCat("--nnodes=", least, ":", most))};
   json::Value* containers = json::FindMutable(pod, {"spec", "containers"});
   for (json::Value& container : containers->get_array()) {

@@ -31,8 +31,9 @@ struct LastPreemption {
 
   static LastPreemption Of(const json::Value& status) {
     LastPreemption last{{}, json::GetInt(status, {"preemptions"})};
-    if (const json::Value* one = TrueCondition(status, "Preempted")) {
-      last.time = api::ParseTime(json::GetString(*one, {"lastTransitionTime"})).value_or(last.time);
+    if (const auto preempted = api::FindConditionIn(status, "Preempted");
+        preempted && preempted->IsTrue()) {
+      last.time = preempted->Since().value_or(last.time);
     }
     return last;
   }

@@ -6,6 +6,8 @@
 #include "jobs/job_kinds.h"
 #include "jobs/launch_env.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/job.h"
+#include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_env.h"
 
 namespace swell::controllers {
@@ -76,26 +78,21 @@ void PrepareElastic(const json::Value& job,
                     const JobSpec& spec,
                     std::string_view leader,
                     json::Value& pod) {
-  const json::Value* found = json::Find(job, {"spec", "elasticPolicy"});
-  static const json::Value kNone = json::Object{};
-  const json::Value& policy = found ? *found : kNone;
-  int64_t most =
-      std::max(json::GetInt(policy, {"maxReplicas"}, spec.TotalReplicas()), spec.TotalReplicas());
-  std::string host(json::GetString(policy, {"rdzvHost"}, leader));
+  const api::ElasticPolicy policy(SpecOf(job));
   RendezvousEnv env;
-  env.backend = json::GetString(policy, {"rdzvBackend"}, "c10d");
-  env.endpoint = StrCat(host, ":", json::GetInt(policy, {"rdzvPort"}, kLaunchPort));
-  env.id = json::GetString(policy, {"rdzvId"}, api::Name(job));
+  env.backend = policy.backend;
+  env.endpoint =
+      StrCat(policy.host.empty() ? leader : policy.host, ":", policy.port.value_or(kLaunchPort));
+  env.id = policy.id.empty() ? api::Name(job) : policy.id;
   env.nodes_min = spec.min_available.value_or(1);
-  env.nodes_max = most;
-  env.max_restarts = json::GetInt(policy, {"maxRestarts"}, 100);
-  env.nproc_per_node = std::to_string(
-      json::GetInt(policy, {"nProcPerNode"}, json::GetInt(job, {"spec", "nprocPerNode"}, 1)));
-  for (const json::Value& one : json::GetArray(policy, {"rdzvConf"})) {
-    env.conf += StrCat(env.conf.empty() ? "" : ",", json::GetString(one, {"key"}), "=",
-                       json::GetString(one, {"value"}));
+  env.nodes_max = std::max(policy.bounds.most.value_or(spec.TotalReplicas()), spec.TotalReplicas());
+  env.max_restarts = policy.max_restarts;
+  const int64_t of_job = json::GetInt(job, {"spec", "nprocPerNode"}, 1);
+  env.nproc_per_node = std::to_string(policy.processes_per_node.value_or(of_job));
+  for (const auto& [key, value] : policy.options) {
+    env.conf += StrCat(env.conf.empty() ? "" : ",", key, "=", value);
   }
-  env.standalone = json::GetBool(policy, {"standalone"});
+  env.standalone = policy.standalone;
   SetRendezvousEnv(pod, env);
 }
 
@@ -188,10 +185,10 @@ Status CheckLaunch(const json::Value& policy) {
 }  // namespace
 
 Status ReadElasticPolicy(const json::Value& body, JobSpec& spec) {
-  const json::Value* policy = json::Find(body, {"elasticPolicy"});
-  if (policy == nullptr) return Status::Ok();
-  const int64_t least = json::GetInt(*policy, {"minReplicas"}, 1);
-  const int64_t most = json::GetInt(*policy, {"maxReplicas"}, kReplicasMax);
+  const api::ElasticPolicy policy(body);
+  if (!policy.given) return Status::Ok();
+  const int64_t least = policy.bounds.least;
+  const int64_t most = policy.bounds.most.value_or(kReplicasMax);
   if (least < 1) {
     return WrongField("spec.elasticPolicy.minReplicas", least, "must be at least 1");
   }
@@ -199,13 +196,13 @@ Status ReadElasticPolicy(const json::Value& body, JobSpec& spec) {
     return WrongField("spec.elasticPolicy.maxReplicas", most,
                       StrCat("must be at least minReplicas, ", least));
   }
-  const std::string_view backend = json::GetString(*policy, {"rdzvBackend"}, "c10d");
+  const std::string_view backend = policy.backend;
   if (backend != "c10d" && backend != "etcd" && backend != "etcd-v2") {
     return WrongField("spec.elasticPolicy.rdzvBackend",
                       StrCat("Unsupported value: ", Quote(backend),
                              ": supported values: \"c10d\", \"etcd\", \"etcd-v2\""));
   }
-  SWELL_RETURN_IF_ERROR(CheckLaunch(*policy));
+  SWELL_RETURN_IF_ERROR(CheckLaunch(*json::Find(body, {"elasticPolicy"})));
   spec.elastic = true;
   for (ReplicaSpec& replica : spec.replicas) {
     if (replica.type != kWorker) continue;
@@ -213,7 +210,7 @@ Status ReadElasticPolicy(const json::Value& body, JobSpec& spec) {
     replica.asked = replica.replicas;
     replica.replicas = std::clamp(replica.replicas, least, most);
     // Without a most, what was asked for is it.
-    replica.max_member = json::Find(*policy, {"maxReplicas"}) ? most : replica.replicas;
+    replica.max_member = policy.bounds.most.value_or(replica.replicas);
     const int64_t masters = spec.Find(kMaster) ? 1 : 0;
     replica.min_member =
         spec.min_available ? std::max<int64_t>(0, *spec.min_available - masters) : least;
@@ -223,7 +220,8 @@ Status ReadElasticPolicy(const json::Value& body, JobSpec& spec) {
 }
 
 int64_t PyTorchPort(const json::Value& job, const JobSpec& spec, const JobKindOptions& options) {
-  const int64_t given = NamedPort(spec.replicas.front().pod_template, kPyTorchPortName);
+  const int64_t given =
+      api::NamedPort(spec.replicas.front().pod_template, kPyTorchPortName).value_or(0);
   return LaunchPort(job, given, options.host_network);
 }
 

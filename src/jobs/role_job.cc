@@ -7,6 +7,7 @@
 #include "jobs/launch_env.h"
 #include "jobs/mpi_job.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_env.h"
 
 namespace swell::controllers {
@@ -232,7 +233,7 @@ std::vector<std::vector<int64_t>> RoleJobKind::Ports(const json::Value& job,
   std::vector<std::vector<int64_t>> ports;
   int64_t before = 0;
   for (const ReplicaSpec& replica : spec.replicas) {
-    const int64_t given = NamedPort(replica.pod_template, kind_spec_.port_name);
+    const int64_t given = api::NamedPort(replica.pod_template, kind_spec_.port_name).value_or(0);
     std::vector<int64_t> of_role;
     for (int64_t i = 0; i < replica.replicas; ++i, ++before) {
       const bool shared = options_.host_network && given == 0;

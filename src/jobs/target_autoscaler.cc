@@ -183,7 +183,7 @@ void TargetAutoscaler::UsePods(Round& round, size_t metric, const Result<std::st
     look.fault = StrCat("no member pushes it; ", MetricsFault(kCustomMetrics, list.status()));
     return;
   }
-  for (const json::Value& item : json::GetArray(*list, {"items"})) {
+  for (const json::Value& item : api::Items(*list)) {
     const auto member = round.Member(json::GetString(item, {"describedObject", "name"}));
     if (member) look.of_members[*member] = AmountOf(json::Find(item, {"value"}));
   }
@@ -254,7 +254,7 @@ void TargetAutoscaler::UseSeries(elastic::MetricLook& look,
     look.fault = MetricsFault(api_group, list.status());
     return;
   }
-  for (const json::Value& item : json::GetArray(*list, {"items"})) {
+  for (const json::Value& item : api::Items(*list)) {
     const auto value = AmountOf(json::Find(item, {"value"}));
     if (value) look.of_all = look.of_all.value_or(0) + *value;
   }

@@ -8,6 +8,7 @@
 #include "jobs/launch_env.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
+#include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_env.h"
 
 namespace swell::controllers {
@@ -152,7 +153,7 @@ void ApplyTrainer(const json::Value& trainer, json::Value& pod) {
   json::Value* containers = json::FindMutable(pod, {"spec", "containers"});
   if (containers == nullptr || !containers->is_array()) return;
   for (json::Value& container : containers->get_array()) {
-    if (json::GetString(container, {"name"}) != kNode) continue;
+    if (api::ContainerName(container) != kNode) continue;
     for (std::string_view field : {"image", "command", "args"}) {
       const json::Value* value = json::Find(trainer, {field});
       if (value != nullptr) json::Set(container, {field}, *value);
@@ -266,8 +267,10 @@ void TrainJobKind::FillStatus(const json::Value&,
                               WallTime now,
                               json::Value& status) const {
   const ReplicaCount& nodes = counts.front();
-  const bool complete = TrueCondition(status, "Succeeded") != nullptr;
-  const bool failed = TrueCondition(status, "Failed") != nullptr;
+  const auto succeeded = api::FindConditionIn(status, "Succeeded");
+  const auto fails = api::FindConditionIn(status, "Failed");
+  const bool complete = succeeded && succeeded->IsTrue();
+  const bool failed = fails && fails->IsTrue();
   json::Set(status, {"jobsStatus"},
             json::Array{json::Object{{"name", kNode},
                                      {"ready", nodes.running == spec.TotalReplicas() ? 1 : 0},

@@ -7,6 +7,7 @@
 #include "jobs/job_kinds.h"
 #include "jobs/launch_env.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/job.h"
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_env.h"
 
@@ -52,8 +53,9 @@ Status ReadElastic(const json::Value& role, const std::string& field, ReplicaSpe
   replica.asked = replica.replicas;
   const json::Value* elastic = json::Find(role, {"elastic"});
   if (elastic == nullptr) return Status::Ok();
-  int64_t least = json::GetInt(*elastic, {"minReplicas"}, 1);
-  int64_t most = json::GetInt(*elastic, {"maxReplicas"}, std::max(replica.replicas, least));
+  const api::ReplicaBounds bounds(*elastic);
+  const int64_t least = bounds.least;
+  const int64_t most = bounds.most.value_or(std::max(replica.replicas, least));
   if (least < 0 || least > most) {
     return WrongField(field + ".elastic.minReplicas", least,
                       StrCat("must be between 0 and maxReplicas, ", most));

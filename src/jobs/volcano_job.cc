@@ -416,7 +416,8 @@ std::string_view PhaseOf(const json::Value& status) {
   for (const Row& row :
        {Row{"Succeeded", "Completed"}, Row{"Failed", "Failed"}, Row{"Preempted", "Restarting"},
         Row{"Restarting", "Restarting"}, Row{"Running", "Running"}}) {
-    if (TrueCondition(status, row.condition) != nullptr) return row.phase;
+    const auto found = api::FindConditionIn(status, row.condition);
+    if (found && found->IsTrue()) return row.phase;
   }
   return "Pending";
 }

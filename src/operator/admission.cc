@@ -305,7 +305,7 @@ void Admission::LookAtPod(const json::Value& pod, std::string_view ns, Verdict& 
   if (usual) verdict.Put("/spec/schedulerName", options_.scheduler_name);
   SetProject(pod, project, verdict);
   SetUser(pod, verdict);
-  std::string priority(json::GetString(pod, {"spec", "priorityClassName"}));
+  std::string priority(api::PriorityClassName(pod));
   if (priority.empty() && !project.empty()) {
     priority = UsualClass(pod);
     if (!priority.empty()) {

@@ -43,18 +43,18 @@ const InstalledKind kKinds[] = {
 };
 
 client::Resource ResourceOf(const json::Value& object) {
-  std::string_view kind = json::GetString(object, {"kind"});
+  std::string_view kind = api::KindOf(object);
   const InstalledKind* found = kKinds;
   while (found->kind != kind) ++found;  // install makes no other kinds
   client::Resource resource = found->resource;
-  resource.version = api::ParseGvk(json::GetString(object, {"apiVersion"}), kind).version;
+  resource.version = api::ParseGvk(api::ApiVersionOf(object), kind).version;
   return resource;
 }
 
 // "clusterrole.rbac.authorization.k8s.io/swell-agent", as kubectl names things.
 std::string WordsFor(const json::Value& object) {
   const client::Resource resource = ResourceOf(object);
-  std::string name = ToLower(json::GetString(object, {"kind"}));
+  std::string name = ToLower(api::KindOf(object));
   if (!resource.group.empty()) name += StrCat(".", resource.group);
   return StrCat(name, "/", api::Name(object));
 }
@@ -128,8 +128,8 @@ Status WaitEstablished(RemoteProcess& process) {
   for (const json::Value& crd : api::SwellCrds()) {
     for (;;) {
       SWELL_ASSIGN_OR_RETURN(json::SharedValue now, GetObject(process, crd));
-      const json::Value* established = api::FindCondition(*now, "Established");
-      if (established != nullptr && json::GetString(*established, {"status"}) == "True") break;
+      const std::optional<api::Condition> established = api::FindCondition(*now, "Established");
+      if (established && established->IsTrue()) break;
       if (process.clock().Steady() - start > kEstablishedLimit) {
         return Status(Code::kTimeout,
                       StrCat(WordsFor(crd), " is not established; kubectl describe shows why"));
@@ -225,7 +225,7 @@ Status ReleaseProjects(RemoteProcess& process) {
   }
   SWELL_ASSIGN_OR_RETURN(const json::Array left, Projects(process));
   for (const json::Value& project : left) {
-    json::Array kept = json::GetArray(project, {"metadata", "finalizers"});
+    json::Array kept = api::Finalizers(project);
     auto guards = std::remove(kept.begin(), kept.end(), json::Value(api::keys::kProjectInUse));
     if (guards == kept.end()) continue;
     kept.erase(guards, kept.end());

@@ -5,6 +5,7 @@
 #include "json/yaml.h"
 #include "kube/api/crd/crds.h"
 #include "kube/api/crd/definitions.h"
+#include "kube/api/meta/meta.h"
 #include "kube/api/schema/scheme.h"
 
 namespace swell {
@@ -234,7 +235,7 @@ std::vector<Value> ControllerObjects(const ControllerDeployment& deployment) {
   for (Value& object : out) {
     json::Set(object, {"metadata", "namespace"}, deployment.ns);
     json::Set(object, {"metadata", "labels", kManagedByLabel}, Value(kManagedBy));
-    const std::string_view kind = json::GetString(object, {"kind"});
+    const std::string_view kind = api::KindOf(object);
     if (kind == "NetworkPolicy" && deployment.webhook) {
       // The API server may be anywhere.
       json::FindMutable(object, {"spec", "ingress"})

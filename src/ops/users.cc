@@ -35,7 +35,7 @@ User ReadUser(const json::Value& secret) {
           data("projects"),
           data("groups"),
           data("runAs"),
-          std::string(json::GetString(secret, {"metadata", "creationTimestamp"}))};
+          std::string(api::CreationTimestamp(secret))};
 }
 
 }  // namespace

@@ -47,8 +47,7 @@ json::Value Webhook::SecretOf(const edge::WebhookAuthority& authority,
                    {"metadata", json::Object{{"name", kWebhookSecret}, {"namespace", options_.ns}}},
                    {"data", authority.Data()}};
   if (known != nullptr) {
-    json::Set(secret, {"metadata", "resourceVersion"},
-              json::GetString(*known, {"metadata", "resourceVersion"}));
+    json::Set(secret, {"metadata", "resourceVersion"}, api::ResourceVersionText(*known));
   }
   return secret;
 }
@@ -179,8 +178,7 @@ void Webhook::OnConfiguration(const json::Value& configuration) {
   }
   if (!changed) return;
   json::Value patch = json::Object{{"webhooks", std::move(webhooks)}};
-  json::Set(patch, {"metadata", "resourceVersion"},
-            json::GetString(configuration, {"metadata", "resourceVersion"}));
+  json::Set(patch, {"metadata", "resourceVersion"}, api::ResourceVersionText(configuration));
   client_.Patch(kConfigurations, "", kWebhookName, client::PatchType::kMerge, patch,
                 [](const Result<json::SharedValue>& result) {
                   if (result.ok()) {

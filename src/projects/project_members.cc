@@ -17,11 +17,10 @@ constexpr Duration kDelay = std::chrono::milliseconds(100);
 constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
 const client::Resource kRoleBindings{std::string(kRbac), "v1", "rolebindings", true};
 
-json::Value SubjectOf(const json::Value& member, std::string_view ns) {
-  const std::string_view kind = json::GetString(member, {"kind"}, "User");
-  json::Object subject{{"kind", kind}, {"name", json::GetString(member, {"name"})}};
-  if (kind == "ServiceAccount") {
-    subject["namespace"] = json::GetString(member, {"namespace"}, ns);
+json::Value SubjectOf(const api::ProjectMember& member, std::string_view ns) {
+  json::Object subject{{"kind", member.kind}, {"name", member.name}};
+  if (member.kind == "ServiceAccount") {
+    subject["namespace"] = member.ns.empty() ? ns : member.ns;
   } else {
     subject["apiGroup"] = kRbac;
   }
@@ -81,8 +80,9 @@ ProjectMembers::Bindings ProjectMembers::Wanted() const {
 void ProjectMembers::AddBindings(const json::Value& project, Bindings& to) const {
   const std::string_view ns = api::NamespaceOfProject(project);
   std::map<std::string_view, json::Array> by_role;
-  for (const json::Value& member : json::GetArray(project, {"spec", "members"})) {
-    by_role[api::ClusterRoleOfMember(member)].push_back(SubjectOf(member, ns));
+  for (const json::Value& document : api::MembersOf(project)) {
+    const api::ProjectMember member(document);
+    by_role[member.ClusterRole()].push_back(SubjectOf(member, ns));
   }
   for (auto& [role, subjects] : by_role) {
     const std::string name = StrCat("swell:members:", role);

@@ -103,7 +103,7 @@ void ProjectController::WriteProject(const json::Value& project,
   const char* bad = deleting ? "Terminating" : "Invalid";
   json::Object fields{{"phase", wrong.empty() ? "Ready" : bad}};
   if (deleting && wrong.empty()) return;
-  if (wrong != json::GetString(project, {"status", "message"})) fields["message"] = wrong;
+  if (wrong != api::StatusMessage(project)) fields["message"] = wrong;
   if (leaf && !deleting) {
     MakeNamespace(project);
     fields["namespace"] = NamespaceOfProject(project);
@@ -119,13 +119,13 @@ void ProjectController::WriteProject(const json::Value& project,
     fields["usage"] = std::move(usage);
   }
   // It changes with every cycle and is worth a write now and then.
-  const auto noted = api::ParseTime(json::GetString(project, {"status", "pastUse", "asOf"}));
+  const auto noted = api::PastUseOf(project);
   json::Value used = FromPastUse(past, api::Name(project));
-  if (!used.is_null() && (!noted || context_.clock.Now() - *noted >= kPastUseEvery)) {
+  if (!used.is_null() && (!noted || context_.clock.Now() - noted->as_of >= kPastUseEvery)) {
     fields["pastUse"] = std::move(used);
   }
   json::Value status = Merged(project, std::move(fields));
-  const json::Value* known = json::Find(project, {"status"});
+  const json::Value* known = api::FindStatus(project);
   if (known != nullptr && json::Equal(*known, status)) return;
   // A picture for people: the next round repairs what fails.
   json::Value patch = json::Object{{"status", std::move(status)}};
@@ -156,7 +156,7 @@ std::string ProjectController::InUse(const json::Value& project,
 void ProjectController::Guard(const json::Value& project, const sched::Model::QueueView* queue) {
   json::Array kept;
   bool guarded = false;
-  for (const json::Value& one : json::GetArray(project, {"metadata", "finalizers"})) {
+  for (const json::Value& one : api::Finalizers(project)) {
     const bool ours = one == json::Value(keys::kProjectInUse);
     guarded |= ours;
     if (!ours) kept.push_back(one);
@@ -171,11 +171,10 @@ void ProjectController::Guard(const json::Value& project, const sched::Model::Qu
 }
 
 void ProjectController::SetFinalizers(const json::Value& project, json::Array finalizers) {
-  json::Value patch = json::Object{
-      {"metadata",
-       json::Object{{"uid", api::Uid(project)},
-                    {"resourceVersion", json::GetString(project, {"metadata", "resourceVersion"})},
-                    {"finalizers", std::move(finalizers)}}}};
+  json::Value patch =
+      json::Object{{"metadata", json::Object{{"uid", api::Uid(project)},
+                                             {"resourceVersion", api::ResourceVersionText(project)},
+                                             {"finalizers", std::move(finalizers)}}}};
   // A conflict is seen again by the watch that tells of it.
   client_.Patch(client::resources::kProjects, "", api::Name(project), client::PatchType::kMerge,
                 patch, {}, {});
@@ -190,7 +189,7 @@ void ProjectController::WritePool(const json::Value& pool) {
     gpus += node.gpus;
   }
   json::Value status = Merged(pool, {{"nodes", nodes}, {"gpus", gpus}});
-  const json::Value* known = json::Find(pool, {"status"});
+  const json::Value* known = api::FindStatus(pool);
   if (known != nullptr && json::Equal(*known, status)) return;
   json::Value patch = json::Object{{"status", std::move(status)}};
   client_.Patch(client::resources::kNodePools, "", api::Name(pool), client::PatchType::kMerge,
@@ -216,11 +215,10 @@ std::string ProjectController::WrongParent(const json::Value& project) const {
 }
 
 std::string ProjectController::WrongPool(const json::Value& project) const {
-  const json::Array& pools = json::GetArray(project, {"spec", "nodePools"});
+  const std::vector<api::ProjectPool> pools = api::ProjectSpec(project).pools;
   for (size_t i = 0; i < pools.size(); ++i) {
-    const std::string_view name = json::GetString(pools[i], {"name"});
-    if (pools_.Get(name)) continue;
-    return StrCat("spec.nodePools[", i, "].name: Not found: ", Quote(name),
+    if (pools_.Get(pools[i].name)) continue;
+    return StrCat("spec.nodePools[", i, "].name: Not found: ", Quote(pools[i].name),
                   ": there is no such node pool, so what is said of it here holds nowhere");
   }
   return "";

@@ -180,8 +180,8 @@ TEST_F(ProjectsTest, ABadRoleIsNamedWithFieldAndValue) {
       "{spec: {containers: [{name: a, image: i}]}}}}}");
   ASSERT_TRUE(cluster_.Until([&] { return Is("project-a/bad", "Failed"); }));
   json::SharedValue job = cluster_.Get(kTrainingJobs, "project-a/bad");
-  const json::Value* failed = api::FindCondition(*job, "Failed");
-  std::string message(json::GetString(*failed, {"message"}));
+  const std::optional<api::Condition> failed = api::FindCondition(*job, "Failed");
+  std::string message(failed->message);
   EXPECT_NE(message.find("spec.roles.worker.elastic.minReplicas: Invalid value: 9"),
             std::string::npos)
       << message;

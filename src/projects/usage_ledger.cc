@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/controllers/config_map.h"
 #include "kube/controllers/pod_facts.h"
 
@@ -21,31 +22,28 @@ constexpr Duration kLastFlushMax = std::chrono::seconds(2);
 double Seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
 
 WallTime BoundAt(const json::Value& pod, WallTime now) {
-  const json::Value* scheduled = api::FindCondition(pod, "PodScheduled");
-  if (scheduled == nullptr) return now;
-  const auto at = api::ParseTime(json::GetString(*scheduled, {"lastTransitionTime"}));
+  const std::optional<api::Condition> scheduled = api::FindCondition(pod, "PodScheduled");
+  if (!scheduled) return now;
+  const auto at = scheduled->Since();
   return std::min(at.value_or(now), now);
 }
 
 // When the last of its containers ended; `now` where one does not say so.
 WallTime EndedAt(const json::Value& pod, WallTime now) {
   WallTime last;
-  for (const json::Value& status : json::GetArray(pod, {"status", "containerStatuses"})) {
-    const auto at = api::ParseTime(json::GetString(status, {"state", "terminated", "finishedAt"}));
-    if (!at) return now;
-    last = std::max(last, *at);
+  for (const api::ContainerStatus& status : api::ContainerStatuses(pod)) {
+    if (!status.finished_at) return now;
+    last = std::max(last, *status.finished_at);
   }
   return last.unix_ns == 0 ? now : std::min(last, now);
 }
 
 // Its node found it gone, and says when it found that.
 bool NobodySawItsEnd(const json::Value& pod) {
-  for (const json::Value& status : json::GetArray(pod, {"status", "containerStatuses"})) {
-    if (json::GetString(status, {"state", "terminated", "reason"}) == "ContainerStatusUnknown") {
-      return true;
-    }
-  }
-  return false;
+  const std::vector<api::ContainerStatus> statuses = api::ContainerStatuses(pod);
+  return std::any_of(statuses.begin(), statuses.end(), [](const api::ContainerStatus& status) {
+    return status.reason == "ContainerStatusUnknown";
+  });
 }
 
 bool Holds(const json::Value& pod) { return api::IsBound(pod) && !HasEnded(pod); }

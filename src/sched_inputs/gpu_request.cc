@@ -7,6 +7,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
 #include "kube/controllers/wrong_field.h"
 
 namespace swell::controllers {
@@ -36,7 +37,7 @@ Status CheckNumber(const json::Value& pod,
 }
 
 bool RequestsGpus(const json::Value& pod) {
-  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
+  for (const json::Value& container : api::Containers(pod)) {
     for (std::string_view list : {"limits", "requests"}) {
       if (json::Find(container, {"resources", list, kGpus}) != nullptr) return true;
     }

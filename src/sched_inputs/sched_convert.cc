@@ -5,7 +5,10 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/node.h"
+#include "kube/api/objects/node_pool.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_group.h"
 #include "kube/api/objects/project.h"
 #include "kube/controllers/cluster/volume_match.h"
 #include "kube/controllers/context.h"
@@ -154,12 +157,10 @@ void ReadConstraints(const json::Value& spec, sched::PodInfo& pod) {
                                ToEffect(json::GetString(toleration, {"effect"}))});
   }
   for (const json::Value& container : json::GetArray(spec, {"containers"})) {
-    for (const json::Value& port : json::GetArray(container, {"ports"})) {
-      int64_t host_port = json::GetInt(port, {"hostPort"});
-      if (host_port == 0) continue;
-      pod.host_ports.push_back({std::string(json::GetString(port, {"protocol"}, "TCP")),
-                                std::string(json::GetString(port, {"hostIP"})),
-                                static_cast<int32_t>(host_port)});
+    for (const api::ContainerPort& port : api::Ports(container)) {
+      if (port.host_port == 0) continue;
+      pod.host_ports.push_back({std::string(port.protocol), std::string(port.host_ip),
+                                static_cast<int32_t>(port.host_port)});
     }
   }
   for (const json::Value& constraint : json::GetArray(spec, {"topologySpreadConstraints"})) {
@@ -198,35 +199,23 @@ void ReadSharing(const json::Value& pod, sched::PodInfo& out) {
   }
 }
 
-sched::TopologyConstraint ToTopology(const json::Value& holder) {
-  return {std::string(json::GetString(holder, {"topology", "name"})),
-          std::string(json::GetString(holder, {"topology", "required"})),
-          std::string(json::GetString(holder, {"topology", "preferred"}))};
+sched::TopologyConstraint ToTopology(const api::TopologyRequest& request) {
+  return {request.name, request.required, request.preferred};
 }
 
-double Amount(const json::Value& limits, std::string_view key, double fallback) {
-  const json::Value* value = json::Find(limits, {key});
-  if (value == nullptr) return fallback;
-  if (value->is_number()) return value->to_number<double>();
-  auto quantity = api::Quantity::FromJson(*value);
-  return quantity.ok() ? static_cast<double>(quantity->MilliValue()) / 1000.0 : fallback;
+sched::QueueLimits ToLimits(const api::ResourceShare& share, const sched::QueueLimits& usual) {
+  return {.quota = share.quota.value_or(usual.quota),
+          .limit = share.limit.value_or(usual.limit),
+          .weight = share.over_quota_weight.value_or(usual.weight)};
 }
 
-// `holder` has `resources`: a project's spec, or one of its node pools.
-sched::QueueLimits ToLimits(const json::Value& holder,
-                            std::string_view resource,
-                            sched::QueueLimits limits) {
-  const json::Value* found = json::Find(holder, {"resources", resource});
-  if (found == nullptr) return limits;
-  limits.quota = Amount(*found, "quota", limits.quota);
-  limits.limit = Amount(*found, "limit", limits.limit);
-  limits.weight = Amount(*found, "overQuotaWeight", limits.weight);
-  return limits;
+sched::Placement ToPlacement(bool spreads) {
+  return spreads ? sched::Placement::kSpread : sched::Placement::kPack;
 }
 
-sched::Placement ToPlacement(const json::Value& pool, std::string_view what) {
-  return json::GetString(pool, {"spec", "placement", what}) == "Spread" ? sched::Placement::kSpread
-                                                                        : sched::Placement::kPack;
+std::optional<Duration> ToRuntime(std::optional<int64_t> seconds) {
+  if (!seconds) return std::nullopt;
+  return std::chrono::seconds(std::clamp<int64_t>(*seconds, 0, 1'000'000'000));
 }
 
 // In kube-scheduler's words; empty: nothing is the matter.
@@ -238,7 +227,7 @@ std::string WhyNotUsable(const json::Value* claim,
     return StrCat("persistentvolumeclaim ", Quote(name), " is being deleted");
   }
   const std::string_view volume = json::GetString(*claim, {"spec", "volumeName"});
-  const std::string_view phase = json::GetString(*claim, {"status", "phase"});
+  const std::string_view phase = api::StatusPhase(*claim);
   const bool bound = phase == "Bound" || phase == "Lost" ||
                      !api::Annotation(*claim, "pv.kubernetes.io/bind-completed").empty();
   if (!volume.empty() && bound) {
@@ -298,17 +287,16 @@ sched::Resources PodRequests(const json::Value& pod_spec) {
 sched::NodeInfo ToNodeInfo(const json::Value& node) {
   sched::NodeInfo out;
   out.name = api::Name(node);
-  out.labels = ToLabels(json::GetObject(node, {"metadata", "labels"}));
-  for (const json::Value& taint : json::GetArray(node, {"spec", "taints"})) {
-    if (auto effect = ToEffect(json::GetString(taint, {"effect"}))) {
-      out.taints.push_back({std::string(json::GetString(taint, {"key"})),
-                            std::string(json::GetString(taint, {"value"})), *effect});
+  out.labels = ToLabels(api::Labels(node));
+  for (const api::Taint& taint : api::TaintsOf(node)) {
+    if (auto effect = ToEffect(taint.effect)) {
+      out.taints.push_back({std::string(taint.key), std::string(taint.value), *effect});
     }
   }
   out.allocatable = ToResources(api::ReadAmounts(node, {"status", "allocatable"}));
-  out.unschedulable = json::GetBool(node, {"spec", "unschedulable"});
+  out.unschedulable = api::IsUnschedulable(node);
   out.ready = api::ConditionIsTrue(node, "Ready");
-  out.gpu_memory_mib = ParseInt(api::Label(node, "nvidia.com/gpu.memory")).value_or(0);
+  out.gpu_memory_mib = api::GpuMemoryMib(node);
   std::string_view mig = api::Label(node, "nvidia.com/mig.strategy");
   out.gpus_sliced = mig == "single" || mig == "mixed";
   return out;
@@ -321,9 +309,7 @@ void SetPriority(sched::PodInfo& pod, int32_t priority) {
 
 void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::PodInfo& out) {
   const bool waits = out.node.empty();
-  for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
-    std::string_view claim_name = json::GetString(volume, {"persistentVolumeClaim", "claimName"});
-    if (claim_name.empty()) continue;
+  for (const std::string_view claim_name : api::ClaimNames(pod)) {
     const json::Value* claim = storage.claims(StrCat(api::Namespace(pod), "/", claim_name));
     if (waits && out.obstacle.empty()) out.obstacle = WhyNotUsable(claim, claim_name, storage);
     if (claim == nullptr) continue;
@@ -340,13 +326,11 @@ void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::P
 }
 
 sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_project) {
-  static const json::Value kEmpty = json::Object{};
-  const json::Value* found = json::Find(pod, {"spec"});
-  const json::Value& spec = found ? *found : kEmpty;
+  const json::Value& spec = api::Spec(pod);
   sched::PodInfo out;
   out.key = api::KeyOf(pod);
   out.uid = api::Uid(pod);
-  out.labels = ToLabels(json::GetObject(pod, {"metadata", "labels"}));
+  out.labels = ToLabels(api::Labels(pod));
   std::string_view group = api::Label(pod, keys::kPodGroup);
   if (!group.empty()) out.group = StrCat(api::Namespace(pod), "/", group);
   out.comes_back = !group.empty() || api::ControllerOf(pod).has_value();
@@ -356,13 +340,13 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_proj
   ReadConstraints(spec, out);
   SetPriority(out, static_cast<int32_t>(json::GetInt(spec, {"priority"})));
   out.may_preempt = MayPreempt(spec);
-  out.node = json::GetString(spec, {"nodeName"});
+  out.node = api::NodeName(pod);
   out.nominated_node = api::NominatedNode(pod);
   out.phase = ToPhase(pod, !out.node.empty());
   out.creation = api::CreationTime(pod);
-  out.start = api::ParseTime(json::GetString(pod, {"status", "startTime"})).value_or(WallTime{});
+  out.start = api::StartTime(pod).value_or(WallTime{});
   out.checkpoint = api::ParseTime(api::Annotation(pod, keys::kCheckpointTime)).value_or(WallTime{});
-  out.ours = json::GetString(spec, {"schedulerName"}) == "swell";
+  out.ours = api::SchedulerName(pod) == "swell";
   int64_t most = json::GetInt(spec, {"activeDeadlineSeconds"});
   if (most <= 0) most = ParseInt(api::Annotation(pod, keys::kMaxRunSeconds)).value_or(0);
   out.max_runtime = std::chrono::seconds(std::clamp<int64_t>(most, 0, 1'000'000'000));
@@ -375,41 +359,34 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_proj
 sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
                              const FindObject& priority_classes,
                              std::string_view namespace_project) {
+  const api::PodGroupSpec spec(pod_group);
   sched::GroupInfo out;
   out.key = api::KeyOf(pod_group);
   out.uid = api::Uid(pod_group);
-  out.queue = namespace_project.empty() ? json::GetString(pod_group, {"spec", "project"})
-                                        : namespace_project;
-  out.priority_class = json::GetString(pod_group, {"spec", "priorityClassName"});
+  out.queue = namespace_project.empty() ? spec.project : std::string(namespace_project);
+  out.priority_class = spec.priority_class;
   if (const json::Value* it = priority_classes(out.priority_class)) {
     out.priority = static_cast<int32_t>(json::GetInt(*it, {"value"}));
     out.may_preempt = MayPreempt(*it);
   }
-  std::string_view preemptibility = json::GetString(pod_group, {"spec", "preemptibility"});
-  if (!preemptibility.empty()) {
-    out.preemptible = preemptibility == "Preemptible";
+  if (!spec.preemptibility.empty()) {
+    out.preemptible = spec.preemptibility == "Preemptible";
   } else {
     out.preemptible = out.queue.empty() ? out.priority < kSystemCriticalFrom
                                         : out.priority < kProjectPreemptibleBelow;
   }
   out.creation = api::CreationTime(pod_group);
-  for (const json::Value& group : json::GetArray(pod_group, {"spec", "groups"})) {
-    out.groups.push_back({std::string(json::GetString(group, {"name"})),
-                          std::string(json::GetString(group, {"parent"})), ToTopology(group)});
+  for (const api::GroupPartSpec& part : spec.parts) {
+    out.groups.push_back({part.name, part.parent, ToTopology(part.topology)});
   }
-  for (const json::Value& set : json::GetArray(pod_group, {"spec", "podSets"})) {
-    out.pod_sets.push_back({std::string(json::GetString(set, {"name"})),
-                            static_cast<int32_t>(json::GetInt(set, {"minMember"}, 1)),
-                            std::string(json::GetString(set, {"parent"})), ToTopology(set)});
+  for (const api::PodSetSpec& set : spec.pod_sets) {
+    out.pod_sets.push_back(
+        {set.name, static_cast<int32_t>(set.min_member), set.parent, ToTopology(set.topology)});
   }
-  if (const json::Value* spec = json::Find(pod_group, {"spec"})) out.topology = ToTopology(*spec);
-  if (json::GetString(pod_group, {"spec", "onPreemption"}) == "Fail") {
-    out.on_preemption = sched::OnPreemption::kFail;
-  }
-  if (json::GetString(pod_group, {"spec", "preemptUnit"}) == "Pod") {
-    out.preempt_unit = sched::PreemptUnit::kPod;
-  }
-  out.min_runtime = std::chrono::seconds(json::GetInt(pod_group, {"spec", "minRuntimeSeconds"}));
+  out.topology = ToTopology(spec.topology);
+  if (spec.on_preemption == "Fail") out.on_preemption = sched::OnPreemption::kFail;
+  if (spec.preempt_unit == "Pod") out.preempt_unit = sched::PreemptUnit::kPod;
+  out.min_runtime = std::chrono::seconds(spec.min_runtime_seconds);
   out.stale_since =
       api::ParseTime(json::GetString(pod_group, {"status", "staleSince"})).value_or(WallTime{});
   out.moved_at =
@@ -427,48 +404,34 @@ std::optional<sched::BudgetInfo> ToBudgetInfo(const json::Value& budget) {
 }
 
 sched::QueueInfo ToQueueInfo(const json::Value& project) {
+  const api::ProjectSpec spec(project);
+  const sched::QueueLimits usual = spec.HasQuotaInOtherPools()
+                                       ? sched::QueueLimits{}
+                                       : sched::QueueLimits{.quota = 0, .limit = 0};
   sched::QueueInfo out;
   out.name = api::Name(project);
-  out.parent = api::ParentOfProject(project);
-  out.priority = static_cast<int32_t>(json::GetInt(project, {"spec", "priority"}, 100));
-  static const json::Value kEmpty = json::Object{};
-  const json::Value* spec = json::Find(project, {"spec"});
-  const json::Value& holder = spec ? *spec : kEmpty;
-  // A project that lists pools has no quota in the pools that it does not list.
-  const bool elsewhere = json::Find(holder, {"resources"}) == nullptr &&
-                         !json::GetArray(holder, {"nodePools"}).empty();
-  const sched::QueueLimits usual =
-      elsewhere ? sched::QueueLimits{.quota = 0, .limit = 0} : sched::QueueLimits{};
-  out.gpu = ToLimits(holder, "gpu", usual);
-  out.cpu = ToLimits(holder, "cpu", usual);
-  out.memory = ToLimits(holder, "memory", usual);
-  for (const json::Value& pool : json::GetArray(project, {"spec", "nodePools"})) {
-    out.pools.push_back({std::string(json::GetString(pool, {"name"})), ToLimits(pool, "gpu", {}),
-                         ToLimits(pool, "cpu", {}), ToLimits(pool, "memory", {})});
+  out.parent = spec.parent;
+  out.priority = static_cast<int32_t>(spec.priority);
+  out.gpu = ToLimits(spec.shares.gpu, usual);
+  out.cpu = ToLimits(spec.shares.cpu, usual);
+  out.memory = ToLimits(spec.shares.memory, usual);
+  for (const api::ProjectPool& pool : spec.pools) {
+    out.pools.push_back({pool.name, ToLimits(pool.shares.gpu, {}), ToLimits(pool.shares.cpu, {}),
+                         ToLimits(pool.shares.memory, {})});
   }
   out.creation = api::CreationTime(project);
-  auto seconds = [&project](std::string_view field) -> std::optional<Duration> {
-    const json::Value* value = json::Find(project, {"spec", field});
-    if (value == nullptr || !value->is_number()) return std::nullopt;
-    return std::chrono::seconds(
-        std::clamp<int64_t>(json::GetInt(project, {"spec", field}), 0, 1'000'000'000));
-  };
-  out.preempt_min_runtime = seconds("minRuntimeSeconds");
-  out.reclaim_min_runtime = seconds("reclaimMinRuntimeSeconds");
+  out.preempt_min_runtime = ToRuntime(spec.min_runtime_seconds);
+  out.reclaim_min_runtime = ToRuntime(spec.reclaim_min_runtime_seconds);
   return out;
 }
 
 std::vector<sched::PastUse> ToPastUse(const json::Value& project) {
+  const auto past = api::PastUseOf(project);
+  if (!past) return {};
   std::vector<sched::PastUse> uses;
-  const auto as_of = api::ParseTime(json::GetString(project, {"status", "pastUse", "asOf"}));
-  if (!as_of) return uses;
-  for (const json::Value& pool : json::GetArray(project, {"status", "pastUse", "pools"})) {
-    auto hours = [&pool](std::string_view field) {
-      const json::Value* value = json::Find(pool, {field});
-      return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
-    };
-    uses.push_back({std::string(api::Name(project)), std::string(json::GetString(pool, {"pool"})),
-                    hours("gpuHours"), hours("cpuHours"), hours("memoryGibHours"), *as_of});
+  for (const api::PoolPastUse& pool : past->pools) {
+    uses.push_back({std::string(api::Name(project)), pool.pool, pool.gpu_hours, pool.cpu_hours,
+                    pool.memory_gib_hours, past->as_of});
   }
   return uses;
 }
@@ -493,12 +456,13 @@ sched::TopologyInfo ToTopologyInfo(const json::Value& topology) {
 }
 
 sched::PoolInfo ToPoolInfo(const json::Value& node_pool) {
+  const api::NodePoolSpec spec(node_pool);
   sched::PoolInfo out;
   out.name = api::Name(node_pool);
-  out.node_selector = ToLabels(json::GetObject(node_pool, {"spec", "nodeSelector"}));
-  out.gpu = ToPlacement(node_pool, "gpu");
-  out.cpu = ToPlacement(node_pool, "cpu");
-  out.shared_gpu = ToPlacement(node_pool, "sharedGpu");
+  out.node_selector = ToLabels(*spec.node_selector);
+  out.gpu = ToPlacement(spec.spreads_gpu);
+  out.cpu = ToPlacement(spec.spreads_cpu);
+  out.shared_gpu = ToPlacement(spec.spreads_shared_gpu);
   return out;
 }
 

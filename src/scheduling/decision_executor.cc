@@ -141,7 +141,7 @@ json::SharedValue DecisionExecutor::FindWaiting(const std::string& key) const {
 
 void DecisionExecutor::Bind(const sched::Decision& decision, const json::SharedValue& pod) {
   open_bindings_[decision.pod] = {decision.pod_uid, std::nullopt};
-  if (pod && !json::GetArray(*pod, {"spec", "volumes"}).empty()) {
+  if (pod && api::HasVolumes(*pod)) {
     auto made = [this, decision, pod](const Status& status) {
       if (!status.ok()) return FailBinding(decision, status);
       SendBinding(decision, pod);

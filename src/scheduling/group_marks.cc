@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod_group.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
@@ -12,12 +13,12 @@ namespace {
 
 constexpr std::string_view kField = "evicted";
 
-EvictionMark ToMark(const json::Value& record) {
-  return {.by = std::string(json::GetString(record, {"by"})),
-          .rule = std::string(json::GetString(record, {"rule"})),
-          .lost_gpu_seconds = json::GetInt(record, {"lostGpuSeconds"}),
-          .message = std::string(json::GetString(record, {"message"})),
-          .time = std::string(json::GetString(record, {"time"}))};
+EvictionMark ToMark(const api::EvictionRecord& record) {
+  return {.by = std::string(record.by),
+          .rule = std::string(record.rule),
+          .lost_gpu_seconds = record.lost_gpu_seconds,
+          .message = std::string(record.message),
+          .time = std::string(record.time)};
 }
 
 json::Object ToRecord(const EvictionMark& mark) {
@@ -57,11 +58,9 @@ GroupMarks::GroupMarks(Context& context, std::function<void(const std::string& g
   pods_.SetTransform([this](const json::SharedValue& pod) { return WithMark(pod); });
   auto now = [this](const json::SharedValue& group) {
     Marks marks;
-    for (const json::Value& record : json::GetArray(*group, {"status", kField})) {
+    for (const api::EvictionRecord& record : api::EvictionRecords(*group)) {
       const auto mark = std::make_shared<const EvictionMark>(ToMark(record));
-      for (const json::Value& uid : json::GetArray(record, {"pods"})) {
-        if (uid.is_string()) marks.emplace(uid.as_string().c_str(), mark);
-      }
+      for (const std::string_view uid : record.pods) marks.emplace(uid, mark);
     }
     OnGroup(api::KeyOf(*group), std::move(marks));
   };
@@ -100,8 +99,8 @@ json::SharedValue GroupMarks::WithMark(const json::SharedValue& pod) const {
     json::Set(changed, {"metadata", "annotations", std::string_view(key)}, std::move(value));
   }
   json::Array conditions;
-  for (const json::Value& condition : json::GetArray(changed, {"status", "conditions"})) {
-    if (json::GetString(condition, {"type"}) != "DisruptionTarget") conditions.push_back(condition);
+  for (const api::Condition& condition : api::Conditions(changed)) {
+    if (condition.type != "DisruptionTarget") conditions.push_back(*condition.document);
   }
   conditions.push_back(Condition(mark));
   json::Set(changed, {"status", "conditions"}, std::move(conditions));
@@ -134,18 +133,18 @@ bool GroupMarks::MayMark(const json::Value& group, const json::Value& pod) {
 }
 
 json::Array LivingMarks(const json::Value& group, const std::vector<json::SharedValue>& pods) {
-  const json::Array& records = json::GetArray(group, {"status", kField});
+  const std::vector<api::EvictionRecord> records = api::EvictionRecords(group);
   if (records.empty()) return {};
   std::set<std::string_view> there;
   for (const json::SharedValue& pod : pods) there.insert(api::Uid(*pod));
   json::Array living;
-  for (const json::Value& record : records) {
+  for (const api::EvictionRecord& record : records) {
     json::Array uids;
-    for (const json::Value& uid : json::GetArray(record, {"pods"})) {
-      if (uid.is_string() && there.contains(std::string_view(uid.as_string()))) uids.push_back(uid);
+    for (const std::string_view uid : record.pods) {
+      if (there.contains(uid)) uids.emplace_back(uid);
     }
     if (uids.empty()) continue;
-    living.push_back(record);
+    living.push_back(*record.document);
     json::Set(living.back(), {"pods"}, std::move(uids));
   }
   return living;

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/controllers/context.h"
 
 namespace swell::controllers {
@@ -577,7 +578,7 @@ json::Object GroupSpecOf(const GroupingRule& rule,
   for (const std::string& path : rule.priority_paths) {
     if (priority.empty()) priority = TextAt(owner, path);
   }
-  if (priority.empty()) priority = json::GetString(pod, {"spec", "priorityClassName"});
+  if (priority.empty()) priority = api::PriorityClassName(pod);
   if (priority.empty()) priority = rule.priority_class;
   if (!priority.empty()) spec["priorityClassName"] = priority;
   const std::string project = ProjectOf(rule, owner, pod, is_project);

@@ -105,7 +105,7 @@ void ModelFeeder::WatchPods() {
 void ModelFeeder::RefreshPlacedVolumes() {
   for (const auto& [key, pod] : pods_.objects()) {
     const bool placed = api::IsBound(*pod);
-    if (placed && !json::GetArray(*pod, {"spec", "volumes"}).empty()) OnPod(*pod);
+    if (placed && api::HasVolumes(*pod)) OnPod(*pod);
   }
 }
 
@@ -114,7 +114,7 @@ void ModelFeeder::WatchVolumes() {
   auto again = [this](const json::SharedValue&) {
     for (const auto& [key, pod] : pods_.objects()) {
       const bool waits = !api::IsBound(*pod);
-      if (waits && !json::GetArray(*pod, {"spec", "volumes"}).empty()) OnPod(*pod);
+      if (waits && api::HasVolumes(*pod)) OnPod(*pod);
     }
   };
   for (client::Informer* informer : {&claims_, &volumes_, &classes_}) {
@@ -150,7 +150,7 @@ void ModelFeeder::OnGroup(const json::Value& pod_group) {
 
 void ModelFeeder::RefreshGroups(std::string_view priority_class) {
   for (const auto& [key, group] : groups_.objects()) {
-    if (json::GetString(*group, {"spec", "priorityClassName"}) == priority_class) OnGroup(*group);
+    if (api::PriorityClassName(*group) == priority_class) OnGroup(*group);
   }
 }
 

@@ -23,8 +23,8 @@ std::string WithoutNumbers(std::string_view message) {
 }
 
 std::string MessageOf(const json::Value& pod) {
-  const json::Value* known = api::FindCondition(pod, "PodScheduled");
-  return known ? std::string(json::GetString(*known, {"message"})) : std::string();
+  const std::optional<api::Condition> known = api::FindCondition(pod, "PodScheduled");
+  return known ? std::string(known->message) : std::string();
 }
 
 }  // namespace
@@ -181,8 +181,8 @@ void PendingReporter::WritePod(const json::Value& pod, json::Value status, const
 json::Value PendingReporter::Conditions(const json::Value& pod, const std::string& message) const {
   json::Array conditions;
   // The transition time stays that of the first report.
-  if (const json::Value* known = api::FindCondition(pod, "PodScheduled")) {
-    conditions.push_back(*known);
+  if (const auto known = api::FindCondition(pod, "PodScheduled")) {
+    conditions.push_back(*known->document);
   }
   api::SetCondition(conditions, "PodScheduled", "False", "Unschedulable", message,
                     context_.clock.Now());
@@ -205,7 +205,7 @@ void PendingReporter::WriteNominations() {
 
 void PendingReporter::WriteGroup(const std::string& key, bool new_reason, Job& job) {
   json::SharedValue group = groups_.Get(job.group);
-  if (!group || json::GetString(*group, {"status", "message"}) == job.message) return;
+  if (!group || api::StatusMessage(*group) == job.message) return;
   if (new_reason) {
     SWELL_LOG_INFO("scheduler", "waiting", {"group", job.group}, {"because", job.message});
   }

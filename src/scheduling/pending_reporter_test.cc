@@ -57,8 +57,9 @@ class Listener final : public api::RestHandler {
          json::Object{{"name", name}, {"namespace", "default"}, {"uid", "uid-" + name}}}});
   }
   std::string Reported(const std::string& name) const {
-    const json::Value* told = api::FindCondition(*pods.at("default/" + name), "PodScheduled");
-    return told ? std::string(json::GetString(*told, {"message"})) : "";
+    const std::optional<api::Condition> told =
+        api::FindCondition(*pods.at("default/" + name), "PodScheduled");
+    return told ? std::string(told->message) : "";
   }
 
   std::string Nominated(const std::string& name) const {

@@ -4,6 +4,8 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_group.h"
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/write_batch.h"
 #include "scheduling/group_marks.h"
@@ -97,11 +99,8 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
     return DropGroup(*group, std::move(done));
   }
   Counts counts = Count(pods);
-  int64_t min_members = 0;
-  for (const json::Value& set : json::GetArray(*group, {"spec", "podSets"})) {
-    min_members += json::GetInt(set, {"minMember"}, 1);
-  }
-  std::string_view before = json::GetString(*group, {"status", "phase"});
+  const int64_t min_members = api::MinMembers(*group);
+  std::string_view before = api::StatusPhase(*group);
   std::string_view phase = PhaseOf(counts, min_members, before);
   json::Object status{{"phase", phase},
                       {"total", counts.total},
@@ -111,7 +110,7 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
                       {"failed", counts.failed},
                       {"minMember", min_members}};
   if (phase == "Preempted" && before != "Preempted") {
-    status["preemptions"] = json::GetInt(*group, {"status", "preemptions"}) + 1;
+    status["preemptions"] = api::PreemptionCount(*group) + 1;
     status["lastPreemption"] = json::Object{{"time", api::FormatTime(context_.clock.Now())},
                                             {"by", counts.preempted_by},
                                             {"rule", counts.preempted_rule},
@@ -135,7 +134,7 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
   json::Value patch = json::Object{{"status", std::move(status)}};
   // The scheduler may have marked others since, whom nothing else says to be preempted.
   if (drops_marks) {
-    const std::string_view version = json::GetString(*group, {"metadata", "resourceVersion"});
+    const std::string_view version = api::ResourceVersionText(*group);
     json::Set(patch, {"metadata", "resourceVersion"}, version);
   }
   client_.Patch(client::resources::kPodGroups, api::Namespace(*group), api::Name(*group),
@@ -156,7 +155,7 @@ void PodGroupController::MakeGroup(const std::string& key,
   int64_t min_member = ParseInt(api::Annotation(first_pod, keys::kMinMember)).value_or(1);
   json::Object spec{{"podSets", json::Array{json::Object{{"name", set.empty() ? "default" : set},
                                                          {"minMember", min_member}}}}};
-  std::string_view priority_class = json::GetString(first_pod, {"spec", "priorityClassName"});
+  std::string_view priority_class = api::PriorityClassName(first_pod);
   if (!priority_class.empty()) spec["priorityClassName"] = priority_class;
   std::string_view project = api::Label(first_pod, keys::kProject);
   if (!project.empty()) spec["project"] = project;

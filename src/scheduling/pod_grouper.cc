@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod_group.h"
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/sched_convert.h"
 
@@ -25,9 +26,10 @@ bool Gone(Code code) { return code == Code::kNotFound || code == Code::kConflict
 
 // Zero: it is not waited for.
 Duration PreemptedStays(const json::Value& group, WallTime now) {
-  if (json::GetString(group, {"status", "phase"}) != "Preempted") return Duration::zero();
-  const auto since = api::ParseTime(json::GetString(group, {"status", "lastPreemption", "time"}));
-  return since ? std::max(Duration::zero(), kPreemptedStays - (now - *since)) : Duration::zero();
+  if (api::StatusPhase(group) != "Preempted") return Duration::zero();
+  const auto last = api::LastPreemptionOf(group);
+  if (!last || !last->time) return Duration::zero();
+  return std::max(Duration::zero(), kPreemptedStays - (now - *last->time));
 }
 
 }  // namespace
@@ -177,11 +179,11 @@ void PodGrouper::ReportMissing(const Walk& walk) {
                                      ", which is not there; it is named by the pod's ",
                                      rule.pod_label.empty() ? "annotation " : "label ",
                                      rule.pod_label, rule.pod_annotation);
-  const json::Value* known = api::FindCondition(pod, "PodScheduled");
-  if (known != nullptr && json::GetString(*known, {"message"}) == message) return;
+  const std::optional<api::Condition> known = api::FindCondition(pod, "PodScheduled");
+  if (known && known->message == message) return;
   events_.Record(pod, "Warning", "FailedScheduling", message);
   json::Array conditions;
-  if (known != nullptr) conditions.push_back(*known);
+  if (known) conditions.push_back(*known->document);
   // Not "Unschedulable": more nodes would not help.
   api::SetCondition(conditions, "PodScheduled", "False", "GroupMissing", message,
                     context_.clock.Now());
@@ -357,7 +359,7 @@ void PodGrouper::ReadMap() {
 }
 
 void PodGrouper::OnMap(const json::Value& map) {
-  const std::string version(json::GetString(map, {"metadata", "resourceVersion"}));
+  const std::string version(api::ResourceVersionText(map));
   if (version == map_version_) return;
   map_version_ = version;
   const std::string_view text = json::GetString(map, {"data", kGroupingKey});

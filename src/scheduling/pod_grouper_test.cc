@@ -368,11 +368,11 @@ TEST_F(PodGrouperTest, WhoNamesAnObjectThatIsNotThereWaitsForIt) {
   cluster_.Run(std::chrono::seconds(5));
   EXPECT_EQ(cluster_.PodPhase("default/v"), "Pending");
   const json::SharedValue pod = cluster_.Get(kPods, "default/v");
-  const json::Value* told = api::FindCondition(*pod, "PodScheduled");
-  ASSERT_NE(told, nullptr);
-  EXPECT_EQ(json::GetString(*told, {"reason"}), "GroupMissing");
+  const std::optional<api::Condition> told = api::FindCondition(*pod, "PodScheduled");
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->reason, "GroupMissing");
   EXPECT_EQ(
-      json::GetString(*told, {"message"}),
+      told->message,
       "waits for its PodGroup.scheduling.volcano.sh \"g\", which is not there; it is named by "
       "the pod's annotation scheduling.k8s.io/group-name");
   cluster_.Create(

@@ -61,8 +61,7 @@ Status SetSetting(std::string_view key, std::string_view value, sched::Settings&
 }
 
 bool IsSettingsMap(const json::Value& object) {
-  return json::GetString(object, {"kind"}) == "ConfigMap" &&
-         api::Name(object) == keys::kSchedulerSettings;
+  return api::KindOf(object) == "ConfigMap" && api::Name(object) == keys::kSchedulerSettings;
 }
 
 json::Value ToConfigMap(const SchedulerSettings& settings, std::string_view ns) {

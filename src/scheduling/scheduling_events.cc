@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod_group.h"
 #include "kube/controllers/pod_facts.h"
 #include "sched/actions/registry.h"
 #include "sched_inputs/sched_convert.h"
@@ -64,10 +65,10 @@ bool SchedulingEvents::KeepsMinimum(const std::string& group,
     }
   }
   int64_t all = 0;
-  for (const json::Value& set : json::GetArray(*object, {"spec", "podSets"})) {
-    auto found = staying.find(json::GetString(set, {"name"}));
+  for (const api::PodSetSpec& set : api::PodGroupSpec(*object).pod_sets) {
+    auto found = staying.find(set.name);
     int64_t here = found == staying.end() ? 0 : found->second;
-    if (here < json::GetInt(set, {"minMember"}, 1)) return false;
+    if (here < set.min_member) return false;
     all += here;
   }
   return all > 0;
@@ -82,7 +83,7 @@ void SchedulingEvents::ReportStarts(const sched::CycleResult& result, const Pods
     const json::SharedValue& pod = pods[i];
     if (!pod || (!decision.group.empty() && !reported.insert(decision.group).second)) continue;
     json::SharedValue group = decision.group.empty() ? nullptr : groups_.Get(decision.group);
-    if (group && json::GetInt(*group, {"status", "scheduled"}) > 0) continue;
+    if (group && api::ScheduledCount(*group) > 0) continue;
     const Duration waited =
         std::max<Duration>(clock_.Now() - api::CreationTime(*pod), Duration::zero());
     metrics_.OnStart(model_.QueueOfPod(decision.pod), waited);
@@ -105,7 +106,7 @@ void SchedulingEvents::ReportSizes(const sched::CycleResult& result, const PodsO
       ++resize.grown;
       resize.rule = decision.rule;
       resize.waited =
-          resize.waited || (pods[i] && api::FindCondition(*pods[i], "PodScheduled") != nullptr);
+          resize.waited || (pods[i] && api::FindCondition(*pods[i], "PodScheduled").has_value());
     }
   }
   for (const auto& [key, resize] : resizes) ReportSize(std::string(key), resize, evicted);
@@ -126,7 +127,7 @@ void SchedulingEvents::ReportSize(const std::string& key,
   }
   json::SharedValue group = key.empty() ? nullptr : groups_.Get(key);
   // A group that starts does not grow.
-  if (!group || json::GetInt(*group, {"status", "scheduled"}) == 0) return;
+  if (!group || api::ScheduledCount(*group) == 0) return;
   int64_t before = 0, total = 0;
   for (const json::SharedValue& pod : pods_.ByIndex("group", key)) {
     if (HasEnded(*pod)) continue;

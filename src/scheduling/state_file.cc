@@ -72,10 +72,10 @@ class Reader {
     if (!item.is_object()) {
       return Problem(StrCat("item ", number), "", "is not an object");
     }
-    std::string_view kind = json::GetString(item, {"kind"});
+    std::string_view kind = api::KindOf(item);
     if (kind.empty()) return Problem(StrCat("item ", number), "kind", "is missing");
     if (kind == "List" || json::Find(item, {"items"}) != nullptr) return AddList(item);
-    std::string_view group = GroupOf(json::GetString(item, {"apiVersion"}));
+    std::string_view group = GroupOf(api::ApiVersionOf(item));
     const bool known =
         std::find(std::begin(kKinds), std::end(kKinds), std::pair(group, kind)) != std::end(kKinds);
     if (!known && !IsSettingsMap(item)) return;
@@ -129,8 +129,7 @@ class Reader {
     for (const auto& [kind, items] : by_kind_) {
       for (const json::Value* item : items) {
         const std::string name = NameOf(*item);
-        const api::KindPtr known =
-            Kinds().FindKind(api::ParseGvk(json::GetString(*item, {"apiVersion"}), kind));
+        const api::KindPtr known = Kinds().FindKind(api::ParseGvk(api::ApiVersionOf(*item), kind));
         if (known && !troubled_.contains(name)) CheckForm(name, *known, *item);
       }
     }
@@ -161,7 +160,7 @@ class Reader {
   }
 
   static std::string NameOf(const json::Value& object) {
-    return StrCat(json::GetString(object, {"kind"}), " ", api::KeyOf(object));
+    return StrCat(api::KindOf(object), " ", api::KeyOf(object));
   }
 
   void CheckTimes(const std::string& name, const json::Value& item) {
@@ -241,7 +240,7 @@ class Reader {
   void ReadGroups(StateInputs& out) {
     priority_classes_ = Index(by_kind_["PriorityClass"]);
     for (const json::Value* it : by_kind_["PodGroup"]) {
-      std::string_view class_name = json::GetString(*it, {"spec", "priorityClassName"});
+      std::string_view class_name = api::PriorityClassName(*it);
       if (!class_name.empty() && priority_classes_(class_name) == nullptr) {
         Problem(NameOf(*it), "spec.priorityClassName",
                 StrCat("names no priority class: ", Quote(class_name)));
@@ -260,12 +259,12 @@ class Reader {
     storage.volumes = Index(by_kind_["PersistentVolume"]);
     storage.classes = Index(by_kind_["StorageClass"]);
     for (const json::Value* it : by_kind_["Pod"]) {
-      for (const json::Value& container : json::GetArray(*it, {"spec", "containers"})) {
+      for (const json::Value& container : api::Containers(*it)) {
         for (std::string_view list : {"requests", "limits"}) {
-          CheckQuantities(NameOf(*it),
-                          StrCat("spec.containers[", json::GetString(container, {"name"}),
-                                 "].resources.", list),
-                          json::GetObject(container, {"resources", list}));
+          CheckQuantities(
+              NameOf(*it),
+              StrCat("spec.containers[", api::ContainerName(container), "].resources.", list),
+              json::GetObject(container, {"resources", list}));
         }
       }
       sched::PodInfo pod = ToPodInfo(*it, ProjectOf(api::Namespace(*it)));
@@ -333,8 +332,7 @@ class Reader {
 
   // A pod from a file may lack the priority that the API server would have filled in.
   void TakePriority(const json::Value& object, sched::PodInfo& pod) const {
-    const json::Value* it =
-        priority_classes_(json::GetString(object, {"spec", "priorityClassName"}));
+    const json::Value* it = priority_classes_(api::PriorityClassName(object));
     if (it == nullptr) return;
     if (json::Find(object, {"spec", "priority"}) == nullptr) {
       SetPriority(pod, static_cast<int32_t>(json::GetInt(*it, {"value"})));

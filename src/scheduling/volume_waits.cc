@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/controllers/cluster/volume_match.h"
 
 namespace swell::controllers {
@@ -29,9 +30,7 @@ VolumeWaits::~VolumeWaits() {
 bool VolumeWaits::Begin(const json::Value& pod, const std::string& node, Done done) {
   std::vector<json::SharedValue> unnamed;
   Wait wait{node, {}, std::move(done)};
-  for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
-    const std::string_view name = json::GetString(volume, {"persistentVolumeClaim", "claimName"});
-    if (name.empty()) continue;
+  for (const std::string_view name : api::ClaimNames(pod)) {
     const std::string key = StrCat(api::Namespace(pod), "/", name);
     const json::SharedValue claim = claims_.Get(key);
     if (!claim || !AwaitsNode(*claim, classes_.Get(ClassOf(*claim)).get())) continue;
@@ -53,10 +52,9 @@ bool VolumeWaits::Begin(const json::Value& pod, const std::string& node, Done do
 // Only if the claim is as it was seen: another pod's node may have come first.
 void VolumeWaits::Name(const std::string& pod, const json::Value& claim, const std::string& node) {
   const json::Value patch = json::Object{
-      {"metadata",
-       json::Object{{"uid", api::Uid(claim)},
-                    {"resourceVersion", json::GetString(claim, {"metadata", "resourceVersion"})},
-                    {"annotations", json::Object{{kSelectedNode, node}}}}}};
+      {"metadata", json::Object{{"uid", api::Uid(claim)},
+                                {"resourceVersion", api::ResourceVersionText(claim)},
+                                {"annotations", json::Object{{kSelectedNode, node}}}}}};
   client_.Patch(client::resources::kPersistentVolumeClaims, api::Namespace(claim), api::Name(claim),
                 client::PatchType::kMerge, patch,
                 [this, pod, node](const Result<json::SharedValue>& named) {
@@ -71,7 +69,7 @@ Status VolumeWaits::Look(const Wait& wait, Claim& claim) const {
   const json::SharedValue object = claims_.Get(claim.key);
   const std::string name = StrCat("persistentvolumeclaim ", Quote(claim.key));
   if (!object || api::IsDeleting(*object)) return Status(Code::kNotFound, StrCat(name, " is gone"));
-  if (json::GetString(*object, {"status", "phase"}) == "Bound") return Status::Ok();
+  if (api::StatusPhase(*object) == "Bound") return Status::Ok();
   const std::string_view selected = SelectedNode(*object);
   if (selected == wait.node) {
     claim.named = true;

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod_group.h"
 #include "kube/controllers/pod_facts.h"
 #include "sim/sim_jobs.h"
 
@@ -221,7 +222,7 @@ void ChaosScenario::CheckOutcome(const PendingRequest& job,
                                  const std::string& end,
                                  int64_t preemptions) {
   const json::SharedValue object = cluster_.Get(job.resource.GroupResource(), job.ns, job.name);
-  const int64_t told = object ? json::GetInt(*object, {"status", "preemptions"}) : -1;
+  const int64_t told = object ? api::PreemptionCount(*object) : -1;
   if (object && api::ConditionIsTrue(*object, end) && told == preemptions) return;
   cluster_.history().Violation(StrCat(job.Key(), " is to be ", end, " after ", preemptions,
                                       " preemptions, and is ",

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod_group.h"
 
 namespace swell::sim {
 namespace {
@@ -54,7 +55,7 @@ void JobCountChecker::HearPod(const json::Value& object) {
   pod.name = api::Name(object);
   if (const auto job = api::ControllerOf(object)) jobs_[job->uid].pods.insert(uid);
   if (!api::Annotation(object, api::keys::kPreemptedRule).empty()) pod.marked = true;
-  const std::string_view phase = json::GetString(object, {"status", "phase"});
+  const std::string_view phase = api::StatusPhase(object);
   const bool over = phase == "Succeeded" || phase == "Failed";
   if (!pod.ending && (over || api::IsDeleting(object))) {
     End(pod);
@@ -70,9 +71,9 @@ void JobCountChecker::End(Pod& pod) {
 
 // The members of a gang may be marked together.
 void JobCountChecker::HearGroup(const json::Value& object) {
-  for (const json::Value& record : json::GetArray(object, {"status", "evicted"})) {
-    for (const json::Value& uid : json::GetArray(record, {"pods"})) {
-      const auto pod = pods_.find(json::View(uid.get_string()));
+  for (const api::EvictionRecord& record : api::EvictionRecords(object)) {
+    for (const std::string_view uid : record.pods) {
+      const auto pod = pods_.find(uid);
       if (pod != pods_.end()) pod->second.marked = true;
     }
   }

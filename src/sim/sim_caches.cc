@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::sim {
 
@@ -32,7 +33,7 @@ void SimCaches::Compare(size_t replica, std::set<std::string>& differences) cons
                                 key, " is ", known, " for long, and it is ", is));
     };
     for (const auto& [key, object] : informer.objects()) {
-      const std::string known(json::GetString(*object, {"metadata", "resourceVersion"}));
+      const std::string known(api::ResourceVersionText(*object));
       const auto durable = versions.extract(key);
       const std::string is = durable ? StrCat(durable.mapped()) : "gone";
       if (known != is) differs(key, known, is);

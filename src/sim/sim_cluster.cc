@@ -240,8 +240,7 @@ Status SimCluster::Wait(const std::function<void(client::ObjectCallback)>& call)
 
 Status SimCluster::Apply(std::string_view json_text) {
   SWELL_ASSIGN_OR_RETURN(json::Value object, json::Parse(json_text));
-  api::GroupVersionKind gvk =
-      api::ParseGvk(json::GetString(object, {"apiVersion"}), json::GetString(object, {"kind"}));
+  api::GroupVersionKind gvk = api::GvkOf(object);
   api::KindPtr kind = scheme_->FindKind(gvk);
   if (!kind) return Status(Code::kNotFound, StrCat("no kind ", gvk.ApiVersion(), " ", gvk.kind));
   client::Resource resource{gvk.group, gvk.version, kind->plural, kind->namespaced};
@@ -306,10 +305,8 @@ std::string SimCluster::JobState(std::string_view ns, std::string_view name) con
   json::SharedValue job = Get("pytorchjobs.kubeflow.org", ns, name);
   if (!job) return "";
   std::string state;
-  for (const json::Value& condition : json::GetArray(*job, {"status", "conditions"})) {
-    if (json::GetString(condition, {"status"}) == "True") {
-      state = json::GetString(condition, {"type"});
-    }
+  for (const api::Condition& condition : api::Conditions(*job)) {
+    if (condition.IsTrue()) state = condition.type;
   }
   return state;
 }

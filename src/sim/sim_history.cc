@@ -44,13 +44,13 @@ void History::CheckAnswer(uint64_t number,
   if (!body.ok())
     return Violation(StrCat(request.method, " ", request.path, ": answer is no JSON"));
   ++answers_checked_;
-  const std::string said(json::GetString(*body, {"metadata", "resourceVersion"}));
+  const std::string said(api::ResourceVersionText(*body));
   const uint64_t version = ParseUint(said).value_or(0);
   if (version > version_) {
     Violation(StrCat(request.method, " ", request.path, " was answered with version ", said,
                      ", but only ", version_, " is durable"));
   }
-  if (request.method != "DELETE" || json::GetString(*body, {"kind"}) != "Status") return;
+  if (request.method != "DELETE" || api::KindOf(*body) != "Status") return;
   const std::string uid(json::GetString(*body, {"details", "uid"}));
   if (live_.contains(uid)) Violation(StrCat(request.path, " is said to be deleted, but is there"));
 }

@@ -7,6 +7,8 @@
 #include "kube/api/meta/lease_term.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_group.h"
 #include "kube/controllers/pod_facts.h"
 #include "sim/foreign_scheduler.h"
 
@@ -32,7 +34,7 @@ std::string EndOf(const json::Value& job) {
 
 int GpusOf(const json::Value& pod) {
   int64_t gpus = 0;
-  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
+  for (const json::Value& container : api::Containers(pod)) {
     std::string_view text = json::GetString(container, {"resources", "limits", "nvidia.com/gpu"});
     gpus += ParseInt(text).value_or(0);
   }
@@ -114,14 +116,13 @@ void Invariants::Evicted(const std::string& key, const Pod& pod) {
 
 // Members of a gang are marked in its status (scheduling/group_marks.h).
 void Invariants::HearMarks(const std::string& group, const json::Value& object) {
-  for (const json::Value& record : json::GetArray(object, {"status", "evicted"})) {
-    const std::string_view by = json::GetString(record, {"by"});
-    if (by.empty()) continue;  // it is only below its minimum
-    for (const json::Value& uid : json::GetArray(record, {"pods"})) {
+  for (const api::EvictionRecord& record : api::EvictionRecords(object)) {
+    if (record.by.empty()) continue;  // it is only below its minimum
+    for (const std::string_view uid : record.pods) {
       for (auto& [key, pod] : pods_) {
-        if (pod.group != group || pod.uid != std::string_view(uid.as_string())) continue;
+        if (pod.group != group || pod.uid != uid) continue;
         if (!pod.preempted_by.empty()) continue;
-        pod.preempted_by = by;
+        pod.preempted_by = record.by;
         Evicted(key, pod);
       }
     }
@@ -134,12 +135,8 @@ void Invariants::HearGroup(const store::Change& change) {
     groups_.erase(key);
     return Deleted(key);
   }
-  int64_t members = 0;
   json::SharedValue group = change.entry->Parsed();
-  for (const json::Value& set : json::GetArray(*group, {"spec", "podSets"})) {
-    members += json::GetInt(set, {"minMember"}, 1);
-  }
-  groups_[key] = members;
+  groups_[key] = api::MinMembers(*group);
   HearMarks(key, *group);
 }
 

@@ -21,7 +21,7 @@ std::string_view TypeName(store::EventType type) {
 }
 
 uint64_t VersionOf(const json::Value& object) {
-  return ParseUint(json::GetString(object, {"metadata", "resourceVersion"})).value_or(0);
+  return ParseUint(api::ResourceVersionText(object)).value_or(0);
 }
 
 }  // namespace

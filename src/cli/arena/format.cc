@@ -20,8 +20,8 @@ int Rank(std::string_view level) {
 std::optional<WallTime> ChiefsLatestCondition(const JobView& job) {
   std::optional<WallTime> latest;
   if (job.pods.empty()) return latest;
-  for (const json::Value& condition : json::GetArray(*job.pods[0], {"status", "conditions"})) {
-    auto time = api::ParseTime(json::GetString(condition, {"lastTransitionTime"}));
+  for (const api::Condition& condition : api::Conditions(*job.pods[0])) {
+    const auto time = condition.Since();
     if (time && (!latest || *latest < *time)) latest = time;
   }
   return latest;
@@ -78,7 +78,7 @@ Duration TrainingDuration(const JobView& job, WallTime now) {
 }
 
 std::string HostOf(const json::Value& pod) {
-  std::string_view host = json::GetString(pod, {"status", "hostIP"});
+  std::string_view host = api::HostIp(pod);
   return host.empty() ? "N/A" : std::string(host);
 }
 
@@ -133,7 +133,7 @@ json::Value DescribeJob(const JobView& job, WallTime now) {
   for (size_t i = 0; i < job.pods.size(); ++i) {
     const json::Value& pod = *job.pods[i];
     instances.push_back(
-        json::Object{{"ip", json::GetString(pod, {"status", "podIP"})},
+        json::Object{{"ip", api::PodIp(pod)},
                      {"status", ToUpper(json::GetString(pod, {"status", "phase"}, "Unknown"))},
                      {"name", api::Name(pod)},
                      {"age", ShortDuration(now - api::CreationTime(pod))},

@@ -21,7 +21,7 @@ class DataListAction final : public Action {
     if (all_) header.insert(header.begin(), "NAMESPACE");
     TextTable table(header, 2);
     for (const json::SharedValue& claim : claims) {
-      if (json::GetString(*claim, {"status", "phase"}) != "Bound") continue;
+      if (api::StatusPhase(*claim) != "Bound") continue;
       const json::Array& modes = json::GetArray(*claim, {"spec", "accessModes"});
       std::string mode = modes.empty() || !modes[0].is_string()
                              ? ""

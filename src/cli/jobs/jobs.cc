@@ -8,6 +8,7 @@
 #include "cli/views/job_table.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/job.h"
 
 namespace swell::cli {
 namespace {
@@ -109,17 +110,14 @@ JobTable JobSizes(Session& session, const OutputForm& form, bool all_namespaces)
   table.header = {"NAME", "KIND", "STATUS", "MIN", "NOW", "DESIRED", "MAX", "AGE", "WHY"};
   table.row = [&session](const JobView& job) {
     // The elastic members only, as `describe` and kubectl show it.
-    const json::Value* size = SizeOf(*job.object);
-    auto number = [size](std::string_view field, int64_t otherwise) {
-      return std::to_string(size ? json::GetInt(*size, {field}) : otherwise);
-    };
+    const auto size = api::SizeOfJob(*job.object);
     return std::vector<std::string>{job.name,
                                     job.kind->kind,
                                     session.Paint(StatusColour(job.status), job.status),
-                                    number("minReplicas", job.least),
-                                    number("replicas", job.RunningPods()),
-                                    number("desiredReplicas", job.replicas),
-                                    number("maxReplicas", job.most),
+                                    StrCat(size ? size->least : job.least),
+                                    StrCat(size ? size->replicas : job.RunningPods()),
+                                    StrCat(size ? size->desired.value_or(0) : job.replicas),
+                                    StrCat(size ? size->most : job.most),
                                     Age(job, session.Now()),
                                     OrDash(OneLine(job.why))};
   };

@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod_group.h"
 
 namespace swell::cli {
 namespace {
@@ -26,7 +27,7 @@ class ChangeFinder {
   StartForecast Find(const WhatIf& what_if) && {
     const std::string group = facts_.Group();
     const json::SharedValue& pod_group = facts_.job.group;
-    const int64_t placed = pod_group ? json::GetInt(*pod_group, {"status", "scheduled"}) : 0;
+    const int64_t placed = pod_group ? api::ScheduledCount(*pod_group) : 0;
     // A running elastic job needs one more member.
     const int64_t need = std::max<int64_t>(1, LeastMembers(what_if.state(), group) - placed);
     forecast_.now = what_if.Run(group);
@@ -158,7 +159,7 @@ class ChangeFinder {
                     const std::map<std::string, double>& gpus,
                     std::string_view field) {
     for (json::Value& object : state) {
-      if (json::GetString(object, {"kind"}) != "Project") continue;
+      if (api::KindOf(object) != "Project") continue;
       auto found = gpus.find(std::string(api::Name(object)));
       if (found == gpus.end()) continue;
       json::Value* pools = json::FindMutable(object, {"spec", "nodePools"});

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod_group.h"
 #include "kube/client/usage_record.h"
 
 namespace swell::cli {
@@ -40,7 +41,7 @@ const std::vector<Listed>& StateKinds() {
 }
 
 std::string GroupOf(const json::Value& object) {
-  std::string_view kind = json::GetString(object, {"kind"});
+  std::string_view kind = api::KindOf(object);
   if (kind == "PodGroup") return api::KeyOf(object);
   return kind == "Pod" ? GroupOfPod(object) : "";
 }
@@ -127,7 +128,7 @@ Status WhatIf::AddJob(const json::Value& job, const JobKindInfo& kind) {
   for (json::Value& object : gang) {
     json::Set(object, {"metadata", "uid"}, StrCat("what-if-", api::Name(object)));
     json::Set(object, {"metadata", "creationTimestamp"}, now);
-    if (json::GetString(object, {"kind"}) == "Pod") {
+    if (api::KindOf(object) == "Pod") {
       json::Set(object, {"status", "phase"}, "Pending");
     }
     state_.push_back(std::move(object));
@@ -161,7 +162,7 @@ Outcome WhatIf::Run(const std::string& group, const StateView& state, Duration l
   for (const json::Value* object : state) {
     std::string of = GroupOf(*object);
     if (of != group) others.push_back(object);
-    if (json::GetString(*object, {"kind"}) == "Pod") group_of[api::KeyOf(*object)] = std::move(of);
+    if (api::KindOf(*object) == "Pod") group_of[api::KeyOf(*object)] = std::move(of);
   }
   const json::Value cycle = FirstCycle(state, later);
   // What happens anyway is not the group's doing.
@@ -193,10 +194,8 @@ Outcome WhatIf::Run(const std::string& group, const StateView& state, Duration l
 int64_t LeastMembers(const json::Array& state, const std::string& group) {
   int64_t least = 0;
   for (const json::Value& object : state) {
-    if (json::GetString(object, {"kind"}) != "PodGroup" || api::KeyOf(object) != group) continue;
-    for (const json::Value& set : json::GetArray(object, {"spec", "podSets"})) {
-      least += json::GetInt(set, {"minMember"}, 1);
-    }
+    if (api::KindOf(object) != "PodGroup" || api::KeyOf(object) != group) continue;
+    least += api::MinMembers(object);
   }
   return std::max<int64_t>(1, least);
 }

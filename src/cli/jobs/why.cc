@@ -8,6 +8,7 @@
 #include "cli/views/events_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
@@ -28,9 +29,9 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   view.kind = &kind;
   view.name = api::Name(*object);
   view.ns = api::Namespace(*object);
-  view.status = json::GetString(*object, {"status", "phase"});
-  view.priority = json::GetString(*object, {"spec", "priorityClassName"});
-  view.created = api::ParseTime(json::GetString(*object, {"metadata", "creationTimestamp"}));
+  view.status = api::StatusPhase(*object);
+  view.priority = api::PriorityClassName(*object);
+  view.created = api::ParseTime(api::CreationTimestamp(*object));
   view.object = std::move(object);
   return view;
 }
@@ -46,9 +47,9 @@ Result<JobView> FindPod(Api& api, std::string_view ns, std::string_view name) {
   SWELL_ASSIGN_OR_RETURN(json::SharedValue pod, api.Get(client::resources::kPods, ns, name));
   JobView view = ViewOf(pod, PodKind());
   view.project = api::Label(*pod, api::keys::kProject);
-  view.message = json::GetString(*pod, {"status", "message"});
-  if (const json::Value* placed = api::FindCondition(*pod, "PodScheduled")) {
-    view.waits = json::GetString(*placed, {"message"});
+  view.message = api::StatusMessage(*pod);
+  if (const auto placed = api::FindCondition(*pod, "PodScheduled")) {
+    view.waits = placed->message;
   }
   SetPods(view, {pod});
   return view;
@@ -60,7 +61,7 @@ Result<JobView> FindGroup(Api& api, std::string_view ns, std::string_view name) 
   SWELL_ASSIGN_OR_RETURN(auto pods, api.List(client::resources::kPods, ns));
   JobView view = ViewOf(group, GroupKind());
   view.project = json::GetString(*group, {"spec", "project"});
-  view.waits = json::GetString(*group, {"status", "message"});
+  view.waits = api::StatusMessage(*group);
   view.group = group;
   std::erase_if(pods, [name](const json::SharedValue& pod) {
     return api::Label(*pod, api::keys::kPodGroup) != name;
@@ -170,8 +171,7 @@ std::string PlanText(const Outcome& outcome, int64_t least, std::string_view job
 Status PrintPlan(Session& session, Api& api, const json::Value& job) {
   const JobKindInfo* kind = nullptr;
   for (const JobKindInfo& one : JobKinds()) {
-    if (one.resource.ApiVersion() == json::GetString(job, {"apiVersion"}) &&
-        one.kind == json::GetString(job, {"kind"})) {
+    if (one.resource.ApiVersion() == api::ApiVersionOf(job) && one.kind == api::KindOf(job)) {
       kind = &one;
     }
   }

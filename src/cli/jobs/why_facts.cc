@@ -29,8 +29,8 @@ bool WhyFacts::WaitsForScheduler() const {
 }
 
 bool WhyFacts::LacksGroup() const {
-  const json::Value* placed = api::FindCondition(*job.object, "PodScheduled");
-  return placed != nullptr && json::GetString(*placed, {"reason"}) == "GroupMissing";
+  const std::optional<api::Condition> placed = api::FindCondition(*job.object, "PodScheduled");
+  return placed && placed->reason == "GroupMissing";
 }
 
 const json::Value* WhyFacts::WaitingPod() const {

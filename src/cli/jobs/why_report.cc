@@ -8,6 +8,8 @@
 #include "cli/print/text_table.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/node.h"
+#include "kube/api/objects/pod_group.h"
 
 namespace swell::cli {
 namespace {
@@ -157,12 +159,10 @@ class WhyReport {
 
   std::string StoppedText() const {
     if (!facts_.job.group) return "";
-    const json::Value* last = json::Find(*facts_.job.group, {"status", "lastPreemption"});
-    if (last == nullptr) return "";
-    auto when = api::ParseTime(json::GetString(*last, {"time"}));
-    return StrCat(when ? api::HumanDuration(facts_.now - *when) + " ago" : "once", ", rule ",
-                  json::GetString(*last, {"rule"}), ": ",
-                  OneLine(json::GetString(*last, {"message"})));
+    const auto last = api::LastPreemptionOf(*facts_.job.group);
+    if (!last) return "";
+    return StrCat(last->time ? api::HumanDuration(facts_.now - *last->time) + " ago" : "once",
+                  ", rule ", last->rule, ": ", OneLine(last->message));
   }
 
   std::string QuotaText() const {
@@ -218,14 +218,9 @@ class WhyReport {
   static std::string KeptFreeText(const NodeView& node) {
     std::string text = node.ready ? "" : ", not ready";
     if (node.unschedulable) text += ", cordoned";
-    for (const json::Value& taint : json::GetArray(*node.object, {"spec", "taints"})) {
-      const std::string_view key = json::GetString(taint, {"key"});
-      if (key.starts_with("node.kubernetes.io/") ||
-          json::GetString(taint, {"effect"}) == "PreferNoSchedule") {
-        continue;
-      }
-      const std::string_view value = json::GetString(taint, {"value"});
-      text += StrCat(", tainted ", key, value.empty() ? "" : "=", value);
+    for (const api::Taint& taint : api::TaintsOf(*node.object)) {
+      if (taint.key.starts_with("node.kubernetes.io/") || !taint.Repels()) continue;
+      text += StrCat(", tainted ", taint.key, taint.value.empty() ? "" : "=", taint.value);
     }
     return text;
   }

@@ -8,6 +8,8 @@
 #include "json/json_path.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/job.h"
+#include "kube/api/objects/node.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli {
@@ -87,16 +89,14 @@ std::string Section(std::string_view title, const std::string& body) {
 }
 
 std::string ConditionsText(Session& session, const json::Value& object) {
-  const json::Array& conditions = json::GetArray(object, {"status", "conditions"});
+  const std::vector<api::Condition> conditions = api::Conditions(object);
   if (conditions.empty()) return "";
   TextTable table({"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"}, 2);
-  for (const json::Value& condition : conditions) {
-    std::string_view since = json::GetString(condition, {"lastTransitionTime"});
-    table.Add({OneLine(json::GetString(condition, {"type"})),
-               OneLine(json::GetString(condition, {"status"})),
-               since.empty() ? "" : AgeOf(since, session.Now()),
-               OneLine(json::GetString(condition, {"reason"})),
-               OneLine(json::GetString(condition, {"message"}))});
+  for (const api::Condition& condition : conditions) {
+    const std::string_view since = condition.last_transition_time;
+    table.Add({OneLine(condition.type), OneLine(condition.status),
+               since.empty() ? "" : AgeOf(since, session.Now()), OneLine(condition.reason),
+               OneLine(condition.message)});
   }
   return Section("Conditions", table.ToString("  "));
 }
@@ -121,11 +121,11 @@ std::string EventsText(Session& session, const std::vector<EventView>& events, b
 
 void AddMeta(Fields& fields, const json::Value& object, WallTime now, bool labels) {
   if (labels) {
-    fields.Add("Labels", MapText(json::GetObject(object, {"metadata", "labels"})));
-    fields.Add("Annotations", MapText(json::GetObject(object, {"metadata", "annotations"})));
+    fields.Add("Labels", MapText(api::Labels(object)));
+    fields.Add("Annotations", MapText(api::Annotations(object)));
   }
   fields.Add("Created", WhenText(api::CreationTime(object), now));
-  if (auto time = api::ParseTime(json::GetString(object, {"metadata", "deletionTimestamp"}))) {
+  if (auto time = api::DeletionTime(object)) {
     fields.Add("Deleted", api::FormatTime(*time));
   }
   if (auto owner = api::ControllerOf(object)) {
@@ -144,7 +144,7 @@ std::string PodsTable(Session& session, const std::vector<json::SharedValue>& po
                session.Paint(StatusColour(word), word), std::to_string(api::RestartCount(*pod)),
                node.empty() ? "-" : std::string(node),
                devices.empty() ? gpus : StrCat(gpus, " (devices ", devices, ")"),
-               AgeOf(json::GetString(*pod, {"metadata", "creationTimestamp"}), session.Now())});
+               AgeOf(api::CreationTimestamp(*pod), session.Now())});
   }
   return table.ToString("  ");
 }
@@ -171,26 +171,23 @@ std::string ChangesText(Session& session,
 
 // How large an elastic job is and why, and how that went.
 std::string SizeText(const JobView& job, WallTime now) {
-  const json::Value* elastic = SizeOf(*job.object);
-  if (elastic == nullptr) return "";
-  std::string line = StrCat("  ", json::GetInt(*elastic, {"replicas"}), " of ",
-                            json::GetInt(*elastic, {"desiredReplicas"}), " wanted, between ",
-                            json::GetInt(*elastic, {"minReplicas"}), " and ",
-                            json::GetInt(*elastic, {"maxReplicas"}));
-  std::string_view why = json::GetString(*elastic, {"message"});
-  if (!why.empty()) line += StrCat("; ", OneLine(why));
+  const auto size = api::SizeOfJob(*job.object);
+  if (!size) return "";
+  std::string line = StrCat("  ", size->replicas, " of ", size->desired.value_or(0),
+                            " wanted, between ", size->least, " and ", size->most);
+  if (!size->message.empty()) line += StrCat("; ", OneLine(size->message));
   std::string text = StrCat(line, "\n");
-  std::string chart = SizeChart(*elastic, job.ended.value_or(now));
-  if (!chart.empty()) text += StrCat(chart, SizeChanges(*elastic, now));
+  std::string chart = SizeChart(*size, job.ended.value_or(now));
+  if (!chart.empty()) text += StrCat(chart, SizeChanges(*size, now));
   return Section("Size", text);
 }
 
 std::string RolesText(const JobView& job) {
   std::vector<std::string> lines;
   for (const RoleEntry& role : RolesOf(*job.object, *job.kind)) {
-    int64_t wanted = json::GetInt(*role.spec, {"replicas"}, 1);
+    const int64_t wanted = api::ReplicasOf(*role.spec);
     int64_t gpus = 0;
-    if (const json::Value* pod = json::Find(*role.spec, {"template"})) gpus = MilliGpus(*pod);
+    if (const json::Value* pod = api::TemplateOf(*role.spec)) gpus = MilliGpus(*pod);
     const json::Value* counts = json::Find(*job.object, {"status", "replicaStatuses", role.name});
     std::string line = StrCat(role.name, ": ", wanted, ", ", GpusText(gpus), " each");
     if (counts) {
@@ -242,26 +239,18 @@ std::string AmountsText(const json::Object& amounts) {
   return Join(parts, ", ");
 }
 
-std::string StateText(const json::Value& status, WallTime now) {
-  if (const json::Value* running = json::Find(status, {"state", "running"})) {
-    return StrCat("Running for ", AgeOf(json::GetString(*running, {"startedAt"}), now));
-  }
-  if (const json::Value* waiting = json::Find(status, {"state", "waiting"})) {
-    std::string_view message = json::GetString(*waiting, {"message"});
-    return StrCat("Waiting: ", json::GetString(*waiting, {"reason"}),
-                  message.empty() ? "" : StrCat(" (", OneLine(message), ")"));
-  }
-  if (const json::Value* ended = json::Find(status, {"state", "terminated"})) {
-    std::string_view message = json::GetString(*ended, {"message"});
-    return StrCat("Ended: ", json::GetString(*ended, {"reason"}), ", exit code ",
-                  json::GetInt(*ended, {"exitCode"}),
-                  message.empty() ? "" : StrCat(" (", OneLine(message), ")"));
+std::string StateText(const api::ContainerStatus& status, WallTime now) {
+  const std::string more = status.message.empty() ? "" : StrCat(" (", OneLine(status.message), ")");
+  if (status.Runs()) return StrCat("Running for ", AgeOf(status.started_at, now));
+  if (status.Waits()) return StrCat("Waiting: ", status.reason, more);
+  if (status.Ended()) {
+    return StrCat("Ended: ", status.reason, ", exit code ", status.exit_code, more);
   }
   return "Not started";
 }
 
 std::string ContainerText(const json::Value& container, const json::Value& pod, WallTime now) {
-  std::string_view name = json::GetString(container, {"name"});
+  std::string_view name = api::ContainerName(container);
   Fields fields;
   fields.Add("Image", std::string(json::GetString(container, {"image"})));
   std::vector<std::string> command;
@@ -273,12 +262,11 @@ std::string ContainerText(const json::Value& container, const json::Value& pod, 
   fields.Add("Command", Join(command, " "));
   fields.Add("Requests", AmountsText(json::GetObject(container, {"resources", "requests"})));
   fields.Add("Limits", AmountsText(json::GetObject(container, {"resources", "limits"})));
-  for (std::string_view list : {"containerStatuses", "initContainerStatuses"}) {
-    for (const json::Value& status : json::GetArray(pod, {"status", list})) {
-      if (json::GetString(status, {"name"}) != name) continue;
+  for (const auto& statuses : {api::ContainerStatuses(pod), api::InitContainerStatuses(pod)}) {
+    for (const api::ContainerStatus& status : statuses) {
+      if (status.name != name) continue;
       fields.Add("State", StateText(status, now));
-      int64_t restarts = json::GetInt(status, {"restartCount"});
-      if (restarts > 0) fields.Add("Restarts", std::to_string(restarts));
+      if (status.restart_count > 0) fields.Add("Restarts", std::to_string(status.restart_count));
     }
   }
   std::vector<std::string> env;
@@ -346,31 +334,30 @@ std::string DescribePod(Session& session,
   fields.Add("Name", std::string(api::Name(pod)));
   fields.Add("Namespace", std::string(api::Namespace(pod)));
   fields.Add("Status", session.Paint(StatusColour(word), word));
-  fields.Add("Reason", std::string(json::GetString(pod, {"status", "reason"})));
-  fields.Add("Message", WrapText(json::GetString(pod, {"status", "message"})));
-  const json::Value* placed = api::FindCondition(pod, "PodScheduled");
-  if (placed && json::GetString(*placed, {"status"}) == "False") {
-    fields.Add("Waits because", WrapText(json::GetString(*placed, {"message"})));
+  fields.Add("Reason", std::string(api::StatusReason(pod)));
+  fields.Add("Message", WrapText(api::StatusMessage(pod)));
+  const std::optional<api::Condition> placed = api::FindCondition(pod, "PodScheduled");
+  if (placed && placed->IsFalse()) {
+    fields.Add("Waits because", WrapText(placed->message));
   }
   std::string_view node = api::NodeName(pod);
-  std::string_view host = json::GetString(pod, {"status", "hostIP"});
+  std::string_view host = api::HostIp(pod);
   fields.Add("Node", node.empty() ? "none yet" : StrCat(node, host.empty() ? "" : "/", host));
   fields.Add("Nominated node", std::string(api::NominatedNode(pod)));
-  fields.Add("IP", std::string(json::GetString(pod, {"status", "podIP"})));
+  fields.Add("IP", std::string(api::PodIp(pod)));
   fields.Add("GPUs", GpuText(MilliGpus(pod)));
   fields.Add("GPU devices", std::string(api::Annotation(pod, api::keys::kGpuDevices)));
-  fields.Add("Priority", StrCat(json::GetInt(pod, {"spec", "priority"}), " ",
-                                json::GetString(pod, {"spec", "priorityClassName"})));
+  fields.Add("Priority",
+             StrCat(json::GetInt(pod, {"spec", "priority"}), " ", api::PriorityClassName(pod)));
   fields.Add("Preempted by", std::string(api::Annotation(pod, api::keys::kPreemptedBy)));
   AddMeta(fields, pod, now, true);
   std::string out = fields.ToString();
-  for (auto [title, list] :
-       {std::pair<std::string_view, std::string_view>{"Init containers", "initContainers"},
-        {"Containers", "containers"}}) {
-    const json::Array& containers = json::GetArray(pod, {"spec", list});
-    if (containers.empty()) continue;
+  for (const auto& [title, containers] : {std::pair<std::string_view, const json::Array*>{
+                                              "Init containers", &api::InitContainers(pod)},
+                                          {"Containers", &api::Containers(pod)}}) {
+    if (containers->empty()) continue;
     std::string body;
-    for (const json::Value& container : containers) body += ContainerText(container, pod, now);
+    for (const json::Value& container : *containers) body += ContainerText(container, pod, now);
     out += Section(title, body);
   }
   out += ConditionsText(session, pod);
@@ -387,18 +374,15 @@ std::string DescribeNode(Session& session,
   bool ready = api::ConditionIsTrue(node, "Ready");
   std::string word = ready ? "Ready" : "NotReady";
   fields.Add("Status", session.Paint(StatusColour(word), word));
-  if (json::GetBool(node, {"spec", "unschedulable"}))
-    fields.Add("Scheduling", "disabled (cordoned)");
+  if (api::IsUnschedulable(node)) fields.Add("Scheduling", "disabled (cordoned)");
   std::vector<std::string> lines;
-  for (const json::Value& address : json::GetArray(node, {"status", "addresses"})) {
-    lines.push_back(
-        StrCat(json::GetString(address, {"type"}), " ", json::GetString(address, {"address"})));
+  for (const api::NodeAddress& one : api::Addresses(node)) {
+    lines.push_back(StrCat(one.type, " ", one.address));
   }
   fields.Add("Addresses", Join(lines, "\n"));
   lines.clear();
-  for (const json::Value& taint : json::GetArray(node, {"spec", "taints"})) {
-    lines.push_back(StrCat(json::GetString(taint, {"key"}), "=", json::GetString(taint, {"value"}),
-                           ":", json::GetString(taint, {"effect"})));
+  for (const api::Taint& taint : api::TaintsOf(node)) {
+    lines.push_back(StrCat(taint.key, "=", taint.value, ":", taint.effect));
   }
   fields.Add("Taints", Join(lines, "\n"));
   fields.Add("Capacity", AmountsText(json::GetObject(node, {"status", "capacity"})));
@@ -414,7 +398,7 @@ std::string DescribeNode(Session& session,
     std::string status = PodStatusWord(*pod);
     table.Add({std::string(api::Namespace(*pod)), std::string(api::Name(*pod)),
                session.Paint(StatusColour(status), status), GpuText(MilliGpus(*pod)),
-               AgeOf(json::GetString(*pod, {"metadata", "creationTimestamp"}), now)});
+               AgeOf(api::CreationTimestamp(*pod), now)});
   }
   out += table.size() == 1 ? "\nPods: none\n" : Section("Pods", table.ToString("  "));
   out += ConditionsText(session, node);
@@ -427,11 +411,10 @@ std::string DescribeAny(Session& session,
   Fields fields;
   fields.Add("Name", std::string(api::Name(object)));
   fields.Add("Namespace", std::string(api::Namespace(object)));
-  fields.Add("Kind", StrCat(json::GetString(object, {"kind"}), " (",
-                            json::GetString(object, {"apiVersion"}), ")"));
+  fields.Add("Kind", StrCat(api::KindOf(object), " (", api::ApiVersionOf(object), ")"));
   AddMeta(fields, object, session.Now(), true);
   std::string out = fields.ToString();
-  bool secret = json::GetString(object, {"kind"}) == "Secret";
+  bool secret = api::KindOf(object) == "Secret";
   for (const auto& member : object.get_object()) {
     std::string_view key = KeyText(member);
     if (key == "apiVersion" || key == "kind" || key == "metadata") continue;

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/print/text_table.h"
 #include "cli/views/events_view.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 namespace {
@@ -38,7 +39,7 @@ class EventsAction final : public Action {
         json::SharedValue list,
         api->CallObject({.method = "GET", .path = client::resources::kEvents.Path(ns)}));
     std::vector<EventView> events;
-    for (const json::Value& event : json::GetArray(*list, {"items"})) {
+    for (const json::Value& event : api::Items(*list)) {
       EventView view = ViewEvent(event);
       if (Wanted(view)) events.push_back(std::move(view));
     }
@@ -52,8 +53,7 @@ class EventsAction final : public Action {
     for (const EventView& event : events) table.Add(Row(session, event));
     session.Out(table.ToString());
     if (!watch_) return 0;
-    return Watch(session, *api, ns,
-                 std::string(json::GetString(*list, {"metadata", "resourceVersion"})));
+    return Watch(session, *api, ns, std::string(api::ResourceVersionText(*list)));
   }
 
  private:
@@ -95,7 +95,7 @@ class EventsAction final : public Action {
           version.clear();  // too old: continue from now
           return false;
         }
-        version = json::GetString(*object, {"metadata", "resourceVersion"});
+        version = api::ResourceVersionText(*object);
         EventView event = ViewEvent(*object);
         if (type == "BOOKMARK" || !Wanted(event)) return true;
         TextTable table;

@@ -183,7 +183,7 @@ class GetAction final : public Action {
                                                .path = kind.resource.Path(ns_, name),
                                                .query = query,
                                                .accept = std::string(kTable)}));
-      token = json::GetString(*page, {"metadata", "continue"});
+      token = api::ContinueToken(*page);
       if (!whole) {
         whole = std::make_shared<json::Value>(*page);
         continue;
@@ -248,21 +248,20 @@ class GetAction final : public Action {
   // A server without tables answers with the object or list itself: NAME and AGE are in it.
   static json::Array ColumnsOf(const json::Value& table) {
     const json::Array& columns = json::GetArray(table, {"columnDefinitions"});
-    if (!columns.empty() || json::GetString(table, {"kind"}) == "Table") return columns;
+    if (!columns.empty() || api::KindOf(table) == "Table") return columns;
     return json::Array{json::Object{{"name", "Name"}, {"type", "string"}},
                        json::Object{{"name", "Age"}, {"type", "date"}}};
   }
   json::Array RowsOf(const json::Value& table) const {
-    if (json::GetString(table, {"kind"}) == "Table") return json::GetArray(table, {"rows"});
+    if (api::KindOf(table) == "Table") return json::GetArray(table, {"rows"});
     json::Array rows;
     auto add = [&](const json::Value& object) {
-      std::string age =
-          AgeOf(json::GetString(object, {"metadata", "creationTimestamp"}), session_->Now());
+      std::string age = AgeOf(api::CreationTimestamp(object), session_->Now());
       rows.push_back(
           json::Object{{"cells", json::Array{api::Name(object), age}}, {"object", object}});
     };
     if (json::Find(table, {"items"})) {
-      for (const json::Value& item : json::GetArray(table, {"items"})) add(item);
+      for (const json::Value& item : api::Items(table)) add(item);
     } else {
       add(table);
     }
@@ -357,7 +356,7 @@ class GetAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(json::SharedValue table, FetchTable(kind, name));
     columns_ = ColumnsOf(*table);
     done_ = !(first && watch_only_) && !PrintWatched(RowsOf(*table), first && !no_headers_);
-    version = json::GetString(*table, {"metadata", "resourceVersion"});
+    version = api::ResourceVersionText(*table);
     return Status::Ok();
   }
 
@@ -404,7 +403,7 @@ class GetAction final : public Action {
         return false;
       }
       if (!object) return true;
-      const std::string_view reached = json::GetString(*object, {"metadata", "resourceVersion"});
+      const std::string_view reached = api::ResourceVersionText(*object);
       if (!reached.empty()) version = reached;
       if (type == "BOOKMARK") return true;
       json::Array rows =

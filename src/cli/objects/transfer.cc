@@ -343,8 +343,8 @@ class ImportAction final : public Action {
  private:
   // A definition that was just made is not served at once.
   Result<Kind> KindOf(Session& session, Api& api, const json::Value& object) {
-    const std::string_view version = json::GetString(object, {"apiVersion"});
-    const std::string_view kind = json::GetString(object, {"kind"});
+    const std::string_view version = api::ApiVersionOf(object);
+    const std::string_view kind = api::KindOf(object);
     auto found = FindOrNear(version, kind);
     const WallTime since = session.Now();
     while (!found.ok() && made_kinds_ && found.status().code() == Code::kNotFound &&

@@ -18,8 +18,8 @@ struct Wish {
 
   bool Holds(const json::Value& object) const {
     if (kind == Kind::kCondition) {
-      const json::Value* found = api::FindCondition(object, condition);
-      return found && ToLower(json::GetString(*found, {"status"})) == ToLower(value);
+      const std::optional<api::Condition> found = api::FindCondition(object, condition);
+      return found && ToLower(found->status) == ToLower(value);
     }
     for (const json::Value* found : path->Find(object)) {
       if (value.empty() || json::PlainText(*found) == value) return true;

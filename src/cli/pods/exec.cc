@@ -4,6 +4,7 @@
 #include "cli/pods/interactive.h"
 #include "cli/pods/pod_choice.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
@@ -25,8 +26,8 @@ struct TalkFlags {
 
 std::string ContainersOf(const json::Value& pod) {
   std::vector<std::string> names;
-  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
-    names.emplace_back(json::GetString(container, {"name"}));
+  for (const json::Value& container : api::Containers(pod)) {
+    names.emplace_back(api::ContainerName(container));
   }
   return Join(names, ", ");
 }
@@ -41,8 +42,7 @@ Result<InteractiveCommand> Prepare(Session& session,
   SWELL_RETURN_IF_ERROR(CheckHasContainers(pod, what));
   InteractiveCommand out;
   SWELL_ASSIGN_OR_RETURN(out.command.container, ChooseContainer(pod, flags.container));
-  if (flags.container.empty() && !flags.quiet &&
-      json::GetArray(pod, {"spec", "containers"}).size() > 1) {
+  if (flags.container.empty() && !flags.quiet && api::Containers(pod).size() > 1) {
     session.ErrLine(StrCat("Defaulted container ", Quote(out.command.container),
                            " out of: ", ContainersOf(pod)));
   }
@@ -87,8 +87,8 @@ class AttachAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(
         json::SharedValue pod,
         api->Get(client::resources::kPods, command.command.ns, command.command.pod));
-    for (const json::Value& container : json::GetArray(*pod, {"spec", "containers"})) {
-      if (json::GetString(container, {"name"}) != command.command.container) continue;
+    for (const json::Value& container : api::Containers(*pod)) {
+      if (api::ContainerName(container) != command.command.container) continue;
       if (!flags_.tty || json::GetBool(container, {"tty"})) continue;
       session.ErrLine(StrCat("Unable to use a TTY - container ", command.command.container,
                              " did not allocate one"));

@@ -102,14 +102,14 @@ Result<std::string> ChooseContainer(const json::Value& pod, const std::string& n
     const std::string_view annotated =
         api::Annotation(pod, "kubectl.kubernetes.io/default-container");
     if (!annotated.empty()) return std::string(annotated);
-    const json::Array& containers = json::GetArray(pod, {"spec", "containers"});
-    return containers.empty() ? "" : std::string(json::GetString(containers[0], {"name"}));
+    const json::Array& containers = api::Containers(pod);
+    return containers.empty() ? "" : std::string(api::ContainerName(containers[0]));
   }
   std::vector<std::string> all;
   for (std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
     for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
-      if (json::GetString(container, {"name"}) == named) return named;
-      all.emplace_back(json::GetString(container, {"name"}));
+      if (api::ContainerName(container) == named) return named;
+      all.emplace_back(api::ContainerName(container));
     }
   }
   return Status(Code::kNotFound, StrCat("pod ", Quote(api::Name(pod)), " has no container ",

@@ -14,8 +14,8 @@ namespace {
 std::string DefaultContainer(const json::Value& pod) {
   std::string_view annotated = api::Annotation(pod, "kubectl.kubernetes.io/default-container");
   if (!annotated.empty()) return std::string(annotated);
-  const json::Array& containers = json::GetArray(pod, {"spec", "containers"});
-  return containers.empty() ? "" : std::string(json::GetString(containers[0], {"name"}));
+  const json::Array& containers = api::Containers(pod);
+  return containers.empty() ? "" : std::string(api::ContainerName(containers[0]));
 }
 
 api::RestRequest LogRequest(const json::Value& pod, const LogOptions& options) {

@@ -28,18 +28,6 @@ Result<uint16_t> ParsePort(std::string_view text) {
   return static_cast<uint16_t>(*port);
 }
 
-// Names of ports are the containers'.
-std::optional<uint16_t> NamedPort(const json::Value& pod, std::string_view name) {
-  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
-    for (const json::Value& port : json::GetArray(container, {"ports"})) {
-      if (json::GetString(port, {"name"}) == name) {
-        return static_cast<uint16_t>(json::GetInt(port, {"containerPort"}));
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 // The pod's port that the text means; of a service, through its ports.
 Result<uint16_t> RemotePort(const ChosenPod& chosen, std::string_view text) {
   const auto number = ParseUint(text);
@@ -55,14 +43,15 @@ Result<uint16_t> RemotePort(const ChosenPod& chosen, std::string_view text) {
       if (target->is_int64()) {
         return static_cast<uint16_t>(target->get_int64() == 0 ? own : target->get_int64());
       }
-      if (const auto named = NamedPort(pod, json::GetString(port, {"targetPort"}))) return *named;
+      const auto named = api::NamedPort(pod, json::GetString(port, {"targetPort"}));
+      if (named) return static_cast<uint16_t>(*named);
       break;
     }
     return Status(Code::kNotFound, StrCat("Service ", api::Name(*chosen.service),
                                           " does not have a service port ", text));
   }
   if (number) return ParsePort(text);
-  if (const auto named = NamedPort(pod, text)) return *named;
+  if (const auto named = api::NamedPort(pod, text)) return static_cast<uint16_t>(*named);
   return Status(Code::kNotFound,
                 StrCat("Pod '", api::Name(pod), "' does not have a named port '", text, "'"));
 }

@@ -72,8 +72,8 @@ std::string PrintColumns(const OutputForm& form, const json::Value& object) {
     }
     table.Add(std::move(row));
   };
-  if (json::GetString(object, {"kind"}) == "List") {
-    for (const json::Value& item : json::GetArray(object, {"items"})) add(item);
+  if (api::KindOf(object) == "List") {
+    for (const json::Value& item : api::Items(object)) add(item);
   } else {
     add(object);
   }
@@ -157,11 +157,11 @@ json::Value MakeList(const std::vector<json::SharedValue>& objects) {
 }
 
 std::string ResourceNameOf(const json::Value& object) {
-  std::string_view api_version = json::GetString(object, {"apiVersion"});
+  std::string_view api_version = api::ApiVersionOf(object);
   size_t slash = api_version.find('/');
   std::string group =
       slash == std::string_view::npos ? "" : StrCat(".", api_version.substr(0, slash));
-  return StrCat(ToLower(json::GetString(object, {"kind"})), group, "/", api::Name(object));
+  return StrCat(ToLower(api::KindOf(object)), group, "/", api::Name(object));
 }
 
 Colour StatusColour(std::string_view word) {

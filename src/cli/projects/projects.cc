@@ -12,6 +12,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/project.h"
 #include "kube/client/optimistic_update.h"
 
 namespace swell::cli {
@@ -116,9 +117,7 @@ Result<json::Value> ParseMember(std::string_view text, std::string_view flag) {
 }
 
 bool SameMember(const json::Value& a, const json::Value& b) {
-  return json::GetString(a, {"kind"}, "User") == json::GetString(b, {"kind"}, "User") &&
-         json::GetString(a, {"name"}) == json::GetString(b, {"name"}) &&
-         json::GetString(a, {"namespace"}) == json::GetString(b, {"namespace"});
+  return api::ProjectMember(a).SameSubject(api::ProjectMember(b));
 }
 
 // The flags of members, as spec.members: who is there already stays.
@@ -135,7 +134,7 @@ struct MemberFlags {
 
   Status SetIn(const json::Value* known, json::Value& spec) const {
     if (add.empty() && remove.empty()) return Status::Ok();
-    json::Array members = known ? json::GetArray(*known, {"spec", "members"}) : json::Array{};
+    json::Array members = known ? api::MembersOf(*known) : json::Array{};
     for (const std::string& text : remove) {
       SWELL_ASSIGN_OR_RETURN(const json::Value member, ParseMember(text, "--remove-member"));
       if (!Take(members, member)) {
@@ -282,8 +281,8 @@ class ProjectWrite : public Action {
   // A project that has its quota in one pool means that one when it names none.
   Result<std::string> PoolMeant(const ProjectTree& tree, const std::string& name) const {
     const ProjectView* known = tree.Find(name);
-    if (!pool_.empty() || known == nullptr || known->pools.empty() || !shares_.any() ||
-        json::Find(*known->object, {"spec", "resources"}) != nullptr) {
+    if (!pool_.empty() || known == nullptr || !shares_.any() ||
+        api::ProjectSpec(*known->object).HasQuotaInOtherPools()) {
       return pool_;
     }
     if (known->pools.size() == 1) return known->pools[0];
@@ -462,7 +461,7 @@ class ProjectDelete final : public Action {
   // What keeps projects in use from going was looked at here, or is not to count: lifted from the
   // project as the deletion left it. After that nobody puts it back.
   static Status LiftGuard(Api& api, const json::Value& project) {
-    json::Array kept = json::GetArray(project, {"metadata", "finalizers"});
+    json::Array kept = api::Finalizers(project);
     const size_t before = kept.size();
     kept.erase(std::remove(kept.begin(), kept.end(), json::Value(api::keys::kProjectInUse)),
                kept.end());

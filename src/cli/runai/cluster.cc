@@ -9,6 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/project.h"
 
 namespace swell::cli::runai {
 namespace {
@@ -118,15 +119,12 @@ class GetPoolsAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
     TextTable table({"POOL", "PROJECT", "GPU QUOTA", "GPU LIMIT", "OVER-QUOTA WEIGHT"});
     for (const ProjectView& project : tree.projects) {
-      for (const json::Value& pool : json::GetArray(*project.object, {"spec", "nodePools"})) {
-        auto number = [&pool](std::string_view field, double fallback) {
-          const json::Value* found = json::Find(pool, {"resources", "gpu", field});
-          return found && found->is_number() ? found->to_number<double>() : fallback;
-        };
-        table.Add({std::string(json::GetString(pool, {"name"})), project.name,
-                   ShareText(number("quota", kUnlimitedShare), ShareOf::kGpu),
-                   ShareText(number("limit", kUnlimitedShare), ShareOf::kGpu),
-                   ShareText(number("overQuotaWeight", 1), ShareOf::kGpu)});
+      for (const api::ProjectPool& pool : api::ProjectSpec(*project.object).pools) {
+        const api::ResourceShare& gpu = pool.shares.gpu;
+        table.Add({pool.name, project.name,
+                   ShareText(gpu.quota.value_or(kUnlimitedShare), ShareOf::kGpu),
+                   ShareText(gpu.limit.value_or(kUnlimitedShare), ShareOf::kGpu),
+                   ShareText(gpu.over_quota_weight.value_or(1), ShareOf::kGpu)});
       }
     }
     if (table.size() > 1) session.Out(StrCat("\nQuotas:\n", table.ToString()));

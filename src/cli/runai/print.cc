@@ -7,7 +7,9 @@
 #include "cli/print/text_table.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/job.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_group.h"
 
 namespace swell::cli::runai {
 namespace {
@@ -28,15 +30,15 @@ std::string NodeText(const JobView& job) {
 
 const json::Value* FirstPodSpec(const JobView& job) {
   for (const RoleEntry& role : RolesOf(*job.object, *job.kind)) {
-    if (const json::Value* pod = json::Find(*role.spec, {"template"})) return pod;
+    if (const json::Value* pod = api::TemplateOf(*role.spec)) return pod;
   }
-  return json::Find(*job.object, {"spec", "template"});
+  return api::TemplateOf(api::Spec(*job.object));
 }
 
 std::string ImageText(const JobView& job) {
   const json::Value* pod = FirstPodSpec(job);
   if (pod == nullptr) return "";
-  const json::Array& containers = json::GetArray(*pod, {"spec", "containers"});
+  const json::Array& containers = api::Containers(*pod);
   return containers.empty() ? "" : std::string(json::GetString(containers[0], {"image"}));
 }
 
@@ -61,20 +63,20 @@ std::string PriorityText(Api& api, const JobView& job) {
     text += StrCat(" (", value, ")");
   }
   constexpr int64_t kPreemptibleBelow = 100;
-  std::string_view said =
-      job.group ? json::GetString(*job.group, {"spec", "preemptibility"}) : std::string_view();
+  std::string_view said = job.group ? api::Preemptibility(*job.group) : std::string_view();
   bool preemptible = said.empty() ? value < kPreemptibleBelow : said == "Preemptible";
   return StrCat(text, preemptible ? ", preemptible" : ", non-preemptible");
 }
 
 std::string PreemptionText(const JobView& job, WallTime now) {
   if (!job.group) return "";
-  int64_t times = json::GetInt(*job.group, {"status", "preemptions"});
+  int64_t times = api::PreemptionCount(*job.group);
   if (times == 0) return "";
-  auto when = api::ParseTime(json::GetString(*job.group, {"status", "lastPreemption", "time"}));
+  const api::GroupPreemption last =
+      api::LastPreemptionOf(*job.group).value_or(api::GroupPreemption{});
   return StrCat(times, times == 1 ? " time" : " times",
-                when ? StrCat(", last ", api::HumanDuration(now - *when), " ago") : "", ": ",
-                OneLine(json::GetString(*job.group, {"status", "lastPreemption", "message"})));
+                last.time ? StrCat(", last ", api::HumanDuration(now - *last.time), " ago") : "",
+                ": ", OneLine(last.message));
 }
 
 std::string FractionText(const JobView& job) {
@@ -90,10 +92,9 @@ std::string PodsText(Session& session, const JobView& job) {
   for (const json::SharedValue& pod : job.pods) {
     std::string word = PodStatusWord(*pod);
     std::string_view node = api::NodeName(*pod);
-    std::string_view host = json::GetString(*pod, {"status", "hostIP"});
+    std::string_view host = api::HostIp(*pod);
     table.Add({std::string(api::Name(*pod)), session.Paint(StatusColour(word), ToUpper(word)),
-               ToUpper(TypeWord(job)),
-               AgeOf(json::GetString(*pod, {"metadata", "creationTimestamp"}), session.Now()),
+               ToUpper(TypeWord(job)), AgeOf(api::CreationTimestamp(*pod), session.Now()),
                node.empty()   ? "-"
                : host.empty() ? std::string(node)
                               : StrCat(node, "/", host)});

@@ -102,14 +102,13 @@ std::string ProjectOf(const Scope& scope, const JobView& job) {
 std::vector<std::string> ServiceUrls(const JobView& job) {
   std::vector<std::string> urls;
   for (const json::SharedValue& pod : job.pods) {
-    std::string_view ip = json::GetString(*pod, {"status", "podIP"});
+    std::string_view ip = api::PodIp(*pod);
     if (ip.empty() || api::Phase(*pod) != "Running") continue;
-    for (const json::Value& container : json::GetArray(*pod, {"spec", "containers"})) {
-      for (const json::Value& port : json::GetArray(container, {"ports"})) {
+    for (const json::Value& container : api::Containers(*pod)) {
+      for (const api::ContainerPort& port : api::Ports(container)) {
         // Where its own processes meet is nothing for people.
-        const std::string_view port_name = json::GetString(port, {"name"});
-        if (port_name == "rendezvous" || port_name.ends_with("job-port")) continue;
-        urls.push_back(StrCat("http://", ip, ":", json::GetInt(port, {"containerPort"})));
+        if (port.name == "rendezvous" || port.name.ends_with("job-port")) continue;
+        urls.push_back(StrCat("http://", ip, ":", port.container_port));
       }
     }
   }

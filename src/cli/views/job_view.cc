@@ -11,6 +11,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/job.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli {
@@ -25,18 +26,16 @@ std::string StatusOf(const json::Value& job) {
   for (std::string_view word : {"Suspended", "Preempted", "Restarting", "Running"}) {
     if (api::ConditionIsTrue(job, word)) return std::string(word);
   }
-  std::string_view phase = json::GetString(job, {"status", "phase"});
+  std::string_view phase = api::StatusPhase(job);
   return phase.empty() ? "Pending" : std::string(phase);
 }
 
 std::string NewestMessage(const json::Value& job) {
   std::string message, newest;
-  for (const json::Value& condition : json::GetArray(job, {"status", "conditions"})) {
-    std::string_view text = json::GetString(condition, {"message"});
-    std::string_view time = json::GetString(condition, {"lastTransitionTime"});
-    if (text.empty() || std::string(time) < newest) continue;
-    newest = time;
-    message = text;
+  for (const api::Condition& condition : api::Conditions(job)) {
+    if (condition.message.empty() || condition.last_transition_time < newest) continue;
+    newest = condition.last_transition_time;
+    message = condition.message;
   }
   return message;
 }
@@ -49,14 +48,14 @@ struct Template {
 std::vector<Template> TemplatesOf(const json::Value& job, const JobKindInfo& kind) {
   std::vector<Template> templates;
   if (kind.roles.empty()) {
-    if (const json::Value* pod = json::Find(job, {"spec", "template"})) {
+    if (const json::Value* pod = api::TemplateOf(api::Spec(job))) {
       templates.push_back({pod, json::GetInt(job, {"spec", "parallelism"}, 1)});
     }
     return templates;
   }
   for (const RoleEntry& role : RolesOf(job, kind)) {
-    if (const json::Value* pod = json::Find(*role.spec, {"template"})) {
-      templates.push_back({pod, json::GetInt(*role.spec, {"replicas"}, 1)});
+    if (const json::Value* pod = api::TemplateOf(*role.spec)) {
+      templates.push_back({pod, api::ReplicasOf(*role.spec)});
     }
   }
   return templates;
@@ -64,15 +63,14 @@ std::vector<Template> TemplatesOf(const json::Value& job, const JobKindInfo& kin
 
 // The status says it best; without one the first pod that waits knows.
 std::string WhyNoMore(const JobView& job) {
-  const json::Value* size = SizeOf(*job.object);
-  std::string_view said = size ? json::GetString(*size, {"message"}) : "";
-  if (!said.empty()) return std::string(said);
+  const auto size = api::SizeOfJob(*job.object);
+  if (size && !size->message.empty()) return std::string(size->message);
   if (job.over() || job.status == "Suspended") return "";
   if (!job.waits.empty()) return job.waits;
   for (const json::SharedValue& pod : job.pods) {
-    const json::Value* placed = api::FindCondition(*pod, "PodScheduled");
-    if (placed != nullptr && json::GetString(*placed, {"status"}) == "False") {
-      return std::string(json::GetString(*placed, {"message"}));
+    const std::optional<api::Condition> placed = api::FindCondition(*pod, "PodScheduled");
+    if (placed && placed->IsFalse()) {
+      return std::string(placed->message);
     }
   }
   return "";
@@ -97,9 +95,7 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   }
   for (const Template& one : TemplatesOf(job, kind)) {
     view.milli_gpus += one.replicas * MilliGpus(*one.pod);
-    if (view.priority.empty()) {
-      view.priority = json::GetString(*one.pod, {"spec", "priorityClassName"});
-    }
+    if (view.priority.empty()) view.priority = api::PriorityClassName(*one.pod);
   }
   const json::Value* policy = json::Find(job, {"spec", "runPolicy", "schedulingPolicy"});
   if (policy) {
@@ -116,15 +112,15 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   view.command_line = api::Annotation(job, api::keys::kCommandLine);
   std::string_view project = api::Label(job, api::keys::kProject);
   if (!project.empty()) view.project = project;
-  view.created = api::ParseTime(json::GetString(job, {"metadata", "creationTimestamp"}));
-  view.started = api::ParseTime(json::GetString(job, {"status", "startTime"}));
+  view.created = api::ParseTime(api::CreationTimestamp(job));
+  view.started = api::StartTime(job);
   view.ended = api::ParseTime(json::GetString(job, {"status", "completionTime"}));
   if (kind.kind == "Job" && view.status == "Pending" && view.started &&
       json::GetInt(job, {"status", "active"}) > 0) {
     view.status = "Running";
   }
   // Controllers note when they began to care for it.
-  if (view.status == "Pending" && api::FindCondition(job, "Running") == nullptr) {
+  if (view.status == "Pending" && !api::FindCondition(job, "Running")) {
     view.started.reset();
   }
   view.object = std::move(object);
@@ -152,7 +148,7 @@ bool PodBefore(const json::SharedValue& a, const json::SharedValue& b) {
 
 void AddGroup(JobView& job, json::SharedValue group) {
   if (!job.over() && job.status != "Running") {
-    job.waits = json::GetString(*group, {"status", "message"});
+    job.waits = api::StatusMessage(*group);
   }
   job.group = std::move(group);
 }
@@ -193,11 +189,6 @@ std::vector<RoleEntry> RolesOf(const json::Value& job, const JobKindInfo& kind) 
   return roles;
 }
 
-const json::Value* SizeOf(const json::Value& job) {
-  const json::Value* elastic = json::Find(job, {"status", "elastic"});
-  return elastic != nullptr ? elastic : json::Find(job, {"status", "size"});
-}
-
 int64_t JobView::RunningPods() const {
   return std::count_if(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
     return api::Phase(*pod) == "Running" && !api::IsDeleting(*pod);
@@ -231,22 +222,25 @@ std::vector<RoleBounds> BoundsOf(const json::Value& job, const JobKindInfo& kind
   for (const RoleEntry& role : RolesOf(job, kind)) {
     RoleBounds one;
     one.role = role.name;
-    one.replicas = json::GetInt(*role.spec, {"replicas"}, 1);
+    one.replicas = api::ReplicasOf(*role.spec);
     one.least = one.most = one.replicas;
-    const json::Value* bounds = json::Find(*role.spec, {"elastic"});
-    std::string field = StrCat("spec.", kind.roles, ".", one.role, ".elastic");
-    if (bounds == nullptr && one.role == "Worker") {
-      bounds = json::Find(job, {"spec", "elasticPolicy"});
+    const json::Value* elastic = json::Find(*role.spec, {"elastic"});
+    std::optional<api::ReplicaBounds> bounds;
+    std::string field;
+    if (elastic != nullptr) {
+      bounds = api::ReplicaBounds(*elastic);
+      field = StrCat("spec.", kind.roles, ".", one.role, ".elastic");
+    } else if (const api::ElasticPolicy policy(api::Spec(job));
+               policy.given && one.role == "Worker") {
+      bounds = policy.bounds;
       field = "spec.elasticPolicy";
     }
-    if (bounds != nullptr) {
-      one.least = json::GetInt(*bounds, {"minReplicas"}, 1);
-      one.most = std::max(one.least, json::GetInt(*bounds, {"maxReplicas"}, one.replicas));
+    if (bounds) {
+      one.least = bounds->least;
+      one.most = std::max(one.least, bounds->most.value_or(one.replicas));
       one.least_field = field + ".minReplicas";
       one.most_field = field + ".maxReplicas";
-      if (json::Find(*role.spec, {"elastic"}) != nullptr) {
-        one.replicas = std::clamp(one.replicas, one.least, one.most);
-      }
+      if (elastic != nullptr) one.replicas = std::clamp(one.replicas, one.least, one.most);
     }
     all.push_back(std::move(one));
   }
@@ -312,52 +306,53 @@ std::string AskWhy(const json::Value& pod) {
   return StrCat("swell why ", api::Name(pod), " -n ", api::Namespace(pod), " says what for");
 }
 
+namespace {
+
+// Why the pod still initialises ("Init:1/2", "Init:ErrImagePull"); empty once it has.
+std::string InitWord(const json::Value& pod) {
+  const std::vector<api::ContainerStatus> inits = api::InitContainerStatuses(pod);
+  for (size_t i = 0; i < inits.size(); ++i) {
+    const api::ContainerStatus& init = inits[i];
+    if (init.started && api::HasSidecar(pod, init.name)) continue;
+    if (init.Ended()) {
+      if (init.exit_code == 0) continue;
+      return StrCat("Init:", init.reason.empty() ? "Error" : init.reason);
+    }
+    const bool usual = !init.Waits() || init.reason.empty() || init.reason == "PodInitializing";
+    return usual ? StrCat("Init:", i, "/", api::InitContainers(pod).size())
+                 : StrCat("Init:", init.reason);
+  }
+  return "";
+}
+
+// What its containers say of the pod, or else `word`.
+std::string ContainersWord(const json::Value& pod, std::string word) {
+  bool running = false;
+  for (const api::ContainerStatus& container : api::ContainerStatuses(pod)) {
+    if (container.Runs()) {
+      running = true;
+    } else if (!container.reason.empty()) {
+      word = container.reason;
+    }
+  }
+  return word == "Completed" && running ? "Running" : word;
+}
+
+}  // namespace
+
 std::string PodStatusWord(const json::Value& pod) {
-  std::string word(json::GetString(pod, {"status", "phase"}, "Unknown"));
-  std::string_view reason = json::GetString(pod, {"status", "reason"});
-  if (!reason.empty()) word = reason;
-  bool initialising = false;
-  const json::Array& inits = json::GetArray(pod, {"status", "initContainerStatuses"});
-  for (size_t i = 0; i < inits.size() && !initialising; ++i) {
-    if (json::GetBool(inits[i], {"started"}) &&
-        api::HasSidecar(pod, json::GetString(inits[i], {"name"}))) {
-      continue;
-    }
-    if (const json::Value* end = json::Find(inits[i], {"state", "terminated"})) {
-      if (json::GetInt(*end, {"exitCode"}) == 0) continue;
-      word = StrCat("Init:", json::GetString(*end, {"reason"}, "Error"));
-    } else {
-      std::string_view waiting = json::GetString(inits[i], {"state", "waiting", "reason"});
-      bool usual = waiting.empty() || waiting == "PodInitializing";
-      word = usual ? StrCat("Init:", i, "/", json::GetArray(pod, {"spec", "initContainers"}).size())
-                   : StrCat("Init:", waiting);
-    }
-    initialising = true;
-  }
-  if (!initialising) {
-    bool running = false;
-    for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
-      std::string_view waiting = json::GetString(container, {"state", "waiting", "reason"});
-      std::string_view ended = json::GetString(container, {"state", "terminated", "reason"});
-      if (!waiting.empty())
-        word = waiting;
-      else if (!ended.empty())
-        word = ended;
-      else
-        running = running || json::Find(container, {"state", "running"}) != nullptr;
-    }
-    if (word == "Completed" && running) word = "Running";
-  }
-  if (api::IsDeleting(pod)) word = "Terminating";
-  return word;
+  if (api::IsDeleting(pod)) return "Terminating";
+  if (std::string init = InitWord(pod); !init.empty()) return init;
+  std::string word(api::StatusReason(pod));
+  if (word.empty()) word = api::StatusPhase(pod);
+  return ContainersWord(pod, word.empty() ? "Unknown" : word);
 }
 
 std::string PodReady(const json::Value& pod) {
-  int64_t ready = 0;
-  for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
-    ready += json::GetBool(container, {"ready"});
-  }
-  return StrCat(ready, "/", json::GetArray(pod, {"spec", "containers"}).size());
+  const std::vector<api::ContainerStatus> statuses = api::ContainerStatuses(pod);
+  const auto ready = std::count_if(statuses.begin(), statuses.end(),
+                                   [](const api::ContainerStatus& one) { return one.ready; });
+  return StrCat(ready, "/", api::Containers(pod).size());
 }
 
 namespace {
@@ -375,7 +370,7 @@ Result<std::vector<json::SharedValue>> Items(Result<api::RestResponse>& answer) 
     return answer.status();
   }
   SWELL_ASSIGN_OR_RETURN(json::Value list, json::Parse(answer->BodyString(), {.bytes = 1 << 30}));
-  for (const json::Value& item : json::GetArray(list, {"items"})) {
+  for (const json::Value& item : api::Items(list)) {
     items.push_back(std::make_shared<const json::Value>(item));
   }
   return items;
@@ -429,7 +424,7 @@ Result<std::vector<JobView>> Collect(Api& api, std::string_view ns, std::string_
     for (json::SharedValue& job : jobs) {
       if (!name.empty() && api::Name(*job) != name) continue;
       // Swell's server answers with another group's job where only that has the name.
-      std::string_view version = json::GetString(*job, {"apiVersion"});
+      std::string_view version = api::ApiVersionOf(*job);
       version = version.substr(0, version.find('/'));
       if (!version.empty() && version != JobKinds()[i].resource.group) continue;
       views.push_back(ViewOf(std::move(job), JobKinds()[i]));

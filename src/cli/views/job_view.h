@@ -79,8 +79,6 @@ struct RoleBounds {
   std::string least_field, most_field;
 };
 std::vector<RoleBounds> BoundsOf(const json::Value& job, const JobKindInfo& kind);
-// What the status says of an elastic job's size and how it went; null: nothing.
-const json::Value* SizeOf(const json::Value& job);
 
 // Stops the job's pods and gives back its GPUs, or lets it run again. kConflict when it is over.
 Status SetSuspended(Api& api, const JobView& job, bool suspend);

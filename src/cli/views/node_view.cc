@@ -7,6 +7,7 @@
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/node.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli {
@@ -24,7 +25,7 @@ api::Quantity QuantityAt(const json::Value& root, json::Path path) {
 
 std::string RoleOf(const json::Value& node) {
   std::vector<std::string> roles;
-  for (const auto& label : json::GetObject(node, {"metadata", "labels"})) {
+  for (const auto& label : api::Labels(node)) {
     std::string_view key(label.key().data(), label.key().size());
     if (key.starts_with(kRole) && key.size() > kRole.size()) {
       roles.emplace_back(key.substr(kRole.size()));
@@ -44,19 +45,14 @@ NodeView ViewNode(json::SharedValue object) {
   view.name = api::Name(node);
   view.role = RoleOf(node);
   view.ready = api::ConditionIsTrue(node, "Ready");
-  view.unschedulable = json::GetBool(node, {"spec", "unschedulable"});
+  view.unschedulable = api::IsUnschedulable(node);
   view.gpu_capacity = QuantityAt(node, {"status", "capacity", "nvidia.com/gpu"}).Value();
   view.total.milli_cpu = QuantityAt(node, {"status", "allocatable", "cpu"}).MilliValue();
   view.total.memory = QuantityAt(node, {"status", "allocatable", "memory"}).Value();
   view.total.milli_gpus =
       QuantityAt(node, {"status", "allocatable", "nvidia.com/gpu"}).Value() * 1000;
   view.gpu_type = api::Label(node, "nvidia.com/gpu.product");
-  for (const json::Value& address : json::GetArray(node, {"status", "addresses"})) {
-    if (json::GetString(address, {"type"}) == "InternalIP") {
-      view.address = json::GetString(address, {"address"});
-      break;
-    }
-  }
+  view.address = api::InternalIp(node);
   view.object = std::move(object);
   return view;
 }

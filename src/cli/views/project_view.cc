@@ -1,6 +1,7 @@
 #include "cli/views/project_view.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -9,64 +10,58 @@
 #include "cli/print/text_table.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/meta/quantity.h"
+#include "kube/api/objects/amounts.h"
+#include "kube/api/objects/node_pool.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/project.h"
 
 namespace swell::cli {
 namespace {
 
-double Number(const json::Value& root, json::Path path, double fallback) {
-  const json::Value* found = json::Find(root, path);
-  return found != nullptr && found->is_number() ? found->to_number<double>() : fallback;
-}
-
 // Adds one pool's share: unlimited anywhere is unlimited.
 void AddTo(double& sum, double more) { sum = sum < 0 || more < 0 ? kUnlimitedShare : sum + more; }
 
-Share ReadShare(const json::Value& project, std::string_view resource) {
-  Share share;
-  const json::Value* own = json::Find(project, {"spec", "resources", resource});
-  const json::Array& pools = json::GetArray(project, {"spec", "nodePools"});
-  if (own != nullptr) {
-    share.quota = Number(*own, {"quota"}, kUnlimitedShare);
-    share.limit = Number(*own, {"limit"}, kUnlimitedShare);
-    if (const json::Value* weight = json::Find(*own, {"overQuotaWeight"})) {
-      if (weight->is_number()) share.weight = weight->to_number<double>();
-    }
-  } else if (!pools.empty()) {
-    share.quota = share.limit = 0;
+using ShareField = api::ResourceShare api::ResourceShares::*;
+constexpr std::array<ShareField, 3> kShareFields = {
+    &api::ResourceShares::gpu, &api::ResourceShares::cpu, &api::ResourceShares::memory};
+
+// The shares of all its pools together.
+Share ReadShare(const api::ProjectSpec& spec, ShareField field) {
+  const api::ResourceShare& own = spec.shares.*field;
+  const double usual = spec.HasQuotaInOtherPools() ? kUnlimitedShare : 0;
+  Share share{.quota = own.quota.value_or(usual),
+              .limit = own.limit.value_or(usual),
+              .weight = own.over_quota_weight};
+  for (const api::ProjectPool& pool : spec.pools) {
+    const api::ResourceShare& more = pool.shares.*field;
+    AddTo(share.quota, more.quota.value_or(kUnlimitedShare));
+    AddTo(share.limit, more.limit.value_or(kUnlimitedShare));
+    if (!share.weight) share.weight = more.over_quota_weight;
   }
-  for (const json::Value& pool : pools) {
-    AddTo(share.quota, Number(pool, {"resources", resource, "quota"}, kUnlimitedShare));
-    AddTo(share.limit, Number(pool, {"resources", resource, "limit"}, kUnlimitedShare));
-    double weight = Number(pool, {"resources", resource, "overQuotaWeight"}, -1);
-    if (weight >= 0 && !share.weight) share.weight = weight;
-  }
-  share.allocated = Number(project, {"status", "usage", resource, "allocated"}, 0);
-  share.requested = Number(project, {"status", "usage", resource, "requested"}, 0);
-  double fair = Number(project, {"status", "usage", resource, "fairShare"}, -2);
-  if (fair > -2) share.fair_share = fair;
   return share;
 }
 
 ProjectView ViewProject(json::SharedValue object) {
+  const api::ProjectSpec spec(*object);
   ProjectView view;
-  const json::Value& project = *object;
-  view.name = api::Name(project);
-  view.parent = api::ParentOfProject(project);
-  view.ns = json::GetString(project, {"spec", "namespace"}, view.name);
-  if (view.ns.empty()) view.ns = view.name;
-  view.description = json::GetString(project, {"spec", "description"});
-  view.priority = json::GetInt(project, {"spec", "priority"}, 100);
-  for (const json::Value& pool : json::GetArray(project, {"spec", "nodePools"})) {
-    view.pools.emplace_back(json::GetString(pool, {"name"}));
-  }
+  view.name = api::Name(*object);
+  view.parent = spec.parent;
+  view.ns = spec.ns;
+  view.description = spec.description;
+  view.priority = spec.priority;
+  for (const api::ProjectPool& pool : spec.pools) view.pools.push_back(pool.name);
   for (size_t i = 0; i < kShareNames.size(); ++i) {
-    view.shares[i] = ReadShare(project, kShareNames[i]);
+    Share share = ReadShare(spec, kShareFields[i]);
+    const api::ResourceUsage usage = api::UsageOf(*object, kShareNames[i]);
+    share.allocated = usage.allocated;
+    share.requested = usage.requested;
+    share.fair_share = usage.fair_share;
+    view.shares[i] = share;
   }
-  for (const json::Value& pool : json::GetArray(project, {"status", "pastUse", "pools"})) {
-    view.past_gpu_hours = view.past_gpu_hours.value_or(0) + Number(pool, {"gpuHours"}, 0);
+  if (const auto past = api::PastUseOf(*object)) {
+    for (const api::PoolPastUse& pool : past->pools) {
+      view.past_gpu_hours = view.past_gpu_hours.value_or(0) + pool.gpu_hours;
+    }
   }
   view.object = std::move(object);
   return view;
@@ -85,15 +80,6 @@ void Take(const std::string& parent,
     out.push_back(std::move(child));
     Take(name, by_parent, out);
   }
-}
-
-bool NodeMatches(const json::Value& node, const json::Object& selector) {
-  for (const auto& label : selector) {
-    std::string_view key{label.key().data(), label.key().size()};
-    const json::Value* value = json::Find(node, {"metadata", "labels", key});
-    if (value == nullptr || !json::Equal(*value, label.value())) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -214,22 +200,21 @@ Result<std::vector<PoolView>> ReadPools(Api& api) {
     if (pods.ok()) view.milli_allocated = 0;
     view.object = pool;
     view.name = api::Name(*pool);
-    view.placement = json::GetString(*pool, {"spec", "placement", "gpu"}, "Pack");
-    const json::Object& selector = json::GetObject(*pool, {"spec", "nodeSelector"});
+    const api::NodePoolSpec spec(*pool);
+    view.placement = spec.spreads_gpu ? "Spread" : "Pack";
     std::vector<std::string> terms;
-    for (const auto& label : selector) {
+    for (const auto& label : *spec.node_selector) {
       std::string_view key{label.key().data(), label.key().size()};
       terms.push_back(StrCat(
           key, "=", label.value().is_string() ? json::View(label.value().get_string()) : ""));
     }
     view.selector = terms.empty() ? "all nodes" : Join(terms, ",");
     for (const json::SharedValue& node : nodes) {
-      if (!NodeMatches(*node, selector)) continue;
+      if (!spec.Selects(*node)) continue;
       view.nodes.emplace_back(api::Name(*node));
-      if (const json::Value* gpus =
-              json::Find(*node, {"status", "allocatable", "nvidia.com/gpu"})) {
-        auto amount = api::Quantity::FromJson(*gpus);
-        if (amount.ok()) view.gpus += amount->Value();
+      const api::Amounts allocatable = api::ReadAmounts(*node, {"status", "allocatable"});
+      if (const auto gpus = allocatable.find("nvidia.com/gpu"); gpus != allocatable.end()) {
+        view.gpus += gpus->second.Value();
       }
       if (pods.ok()) *view.milli_allocated += held[view.nodes.back()];
     }
@@ -292,7 +277,7 @@ std::string ProjectTable(Session& session,
         over > 0 ? session.Paint(Colour::kYellow, over_text) : over_text,
         HeldText(project.shares[1], ShareOf::kCpu),
         HeldText(project.shares[2], ShareOf::kMemory),
-        AgeOf(json::GetString(*project.object, {"metadata", "creationTimestamp"}), session.Now())};
+        AgeOf(api::CreationTimestamp(*project.object), session.Now())};
     if (form.wide) {
       row.push_back(ShareText(gpu.limit, ShareOf::kGpu));
       row.push_back(gpu.weight ? ShareText(*gpu.weight, ShareOf::kGpu) : "1");
@@ -311,8 +296,7 @@ std::string PoolTable(const std::vector<PoolView>& pools, WallTime now) {
   for (const PoolView& pool : pools) {
     table.Add({pool.name, std::to_string(pool.nodes.size()),
                StrCat(pool.milli_allocated ? GpuText(*pool.milli_allocated) : "-", "/", pool.gpus),
-               pool.placement, pool.selector,
-               AgeOf(json::GetString(*pool.object, {"metadata", "creationTimestamp"}), now)});
+               pool.placement, pool.selector, AgeOf(api::CreationTimestamp(*pool.object), now)});
   }
   return table.ToString();
 }

@@ -17,19 +17,13 @@ struct Span {
   double replicas = 0, throughput = 0;
 };
 
-double Number(const json::Value& entry, std::string_view field) {
-  const json::Value* value = json::Find(entry, {field});
-  return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
-}
-
-std::vector<Span> SpansOf(const json::Value& elastic, WallTime until) {
+std::vector<Span> SpansOf(const api::JobSize& size, WallTime until) {
   std::vector<Span> spans;
-  for (const json::Value& entry : json::GetArray(elastic, {"history"})) {
-    auto time = api::ParseTime(json::GetString(entry, {"time"}));
-    if (!time) continue;
-    if (!spans.empty()) spans.back().end = *time;
-    spans.push_back(
-        {*time, std::max(until, *time), Number(entry, "replicas"), Number(entry, "throughput")});
+  for (const api::SizeChange& change : size.history) {
+    if (!change.time) continue;
+    if (!spans.empty()) spans.back().end = *change.time;
+    spans.push_back({*change.time, std::max(until, *change.time),
+                     static_cast<double>(change.replicas), change.throughput});
   }
   return spans;
 }
@@ -76,8 +70,8 @@ std::string ClockText(WallTime time) { return api::FormatTime(time).substr(11, 8
 
 }  // namespace
 
-std::string SizeChart(const json::Value& elastic, WallTime until, ChartSize size) {
-  std::vector<Span> spans = SpansOf(elastic, until);
+std::string SizeChart(const api::JobSize& job, WallTime until, ChartSize size) {
+  std::vector<Span> spans = SpansOf(job, until);
   if (spans.empty()) return "";
   std::vector<double> replicas =
       Columns(spans, size.width, [](const Span& span) { return span.replicas; });
@@ -111,17 +105,15 @@ std::string SizeChart(const json::Value& elastic, WallTime until, ChartSize size
   return out;
 }
 
-std::string SizeChanges(const json::Value& elastic, WallTime now, size_t most) {
+std::string SizeChanges(const api::JobSize& job, WallTime now, size_t most) {
   TextTable table({"AGE", "REPLICAS", "THROUGHPUT", "REASON"}, 2);
-  const json::Array& history = json::GetArray(elastic, {"history"});
+  const std::vector<api::SizeChange>& history = job.history;
   for (size_t i = history.size(); i-- > 0 && history.size() - i <= most;) {
-    const json::Value& entry = history[i];
-    auto time = api::ParseTime(json::GetString(entry, {"time"}));
-    double throughput = Number(entry, "throughput");
-    table.Add({time ? api::HumanDuration(std::max(now - *time, Duration(0))) : "-",
-               std::to_string(json::GetInt(entry, {"replicas"})),
-               throughput > 0 ? Rounded(throughput) + "/s" : "-",
-               OneLine(json::GetString(entry, {"reason"}))});
+    const api::SizeChange& change = history[i];
+    table.Add({change.time ? api::HumanDuration(std::max(now - *change.time, Duration(0))) : "-",
+               std::to_string(change.replicas),
+               change.throughput > 0 ? Rounded(change.throughput) + "/s" : "-",
+               OneLine(change.reason)});
   }
   return table.ToString("  ");
 }

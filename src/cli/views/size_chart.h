@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "json/value.h"
+#include "kube/api/objects/job.h"
 
 namespace swell::cli {
 
@@ -14,10 +14,9 @@ struct ChartSize {
   int height = 8;
 };
 
-// `elastic` is a job's status.elastic. `until` is now, or when the job ended. Empty without
-// history.
-std::string SizeChart(const json::Value& elastic, WallTime until, ChartSize size = {});
+// `until` is now, or when the job ended. Empty without history.
+std::string SizeChart(const api::JobSize& job, WallTime until, ChartSize size = {});
 // "AGE  REPLICAS  THROUGHPUT  REASON", the newest first, at most `most` lines.
-std::string SizeChanges(const json::Value& elastic, WallTime now, size_t most = 10);
+std::string SizeChanges(const api::JobSize& job, WallTime now, size_t most = 10);
 
 }  // namespace swell::cli

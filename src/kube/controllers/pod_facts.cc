@@ -11,9 +11,8 @@ namespace swell::controllers {
 
 bool WasPreempted(const json::Value& pod) {
   if (!api::Annotation(pod, keys::kPreemptedBy).empty()) return true;
-  const json::Value* target = api::FindCondition(pod, "DisruptionTarget");
-  return target != nullptr && json::GetString(*target, {"status"}) == "True" &&
-         json::GetString(*target, {"reason"}) == "PreemptionByScheduler";
+  const std::optional<api::Condition> target = api::FindCondition(pod, "DisruptionTarget");
+  return target && target->IsTrue() && target->reason == "PreemptionByScheduler";
 }
 
 bool WasDisrupted(const json::Value& pod) {
@@ -23,8 +22,8 @@ bool WasDisrupted(const json::Value& pod) {
 std::string PreemptionMessage(const json::Value& pod) {
   std::string message(api::Annotation(pod, keys::kPreemptedMessage));
   if (!message.empty()) return message;
-  if (const json::Value* target = api::FindCondition(pod, "DisruptionTarget")) {
-    message = json::GetString(*target, {"message"});
+  if (const auto target = api::FindCondition(pod, "DisruptionTarget")) {
+    message = target->message;
   }
   if (message.empty() && WasPreempted(pod)) {
     message = StrCat("Preempted by ", api::Annotation(pod, keys::kPreemptedBy));
@@ -33,9 +32,9 @@ std::string PreemptionMessage(const json::Value& pod) {
 }
 
 std::optional<WallTime> PreemptionTime(const json::Value& pod) {
-  const json::Value* target = api::FindCondition(pod, "DisruptionTarget");
-  if (target == nullptr || !WasPreempted(pod)) return std::nullopt;
-  return api::ParseTime(json::GetString(*target, {"lastTransitionTime"}));
+  const std::optional<api::Condition> target = api::FindCondition(pod, "DisruptionTarget");
+  if (!target || !WasPreempted(pod)) return std::nullopt;
+  return target->Since();
 }
 
 bool FailedByCluster(const json::Value& pod) {

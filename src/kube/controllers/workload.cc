@@ -13,9 +13,9 @@ namespace {
 constexpr std::string_view kDeletionCost = "controller.kubernetes.io/pod-deletion-cost";
 
 WallTime ReadySince(const json::Value& pod) {
-  const json::Value* ready = api::FindCondition(pod, "Ready");
-  if (ready == nullptr) return {};
-  return api::ParseTime(json::GetString(*ready, {"lastTransitionTime"})).value_or(WallTime{});
+  const std::optional<api::Condition> ready = api::FindCondition(pod, "Ready");
+  if (!ready) return {};
+  return ready->Since().value_or(WallTime{});
 }
 
 // The order in which surplus pods are removed: smaller first.

@@ -182,9 +182,8 @@ bool PodStatusPublisher::Overwritten() const {
   return std::any_of(conditions_.begin(), conditions_.end(), [&](const json::Value& ours) {
     std::string_view type = json::GetString(ours, {"type"});
     if (!IsKubeletCondition(type)) return false;
-    const json::Value* theirs = api::FindCondition(pod, type);
-    return theirs == nullptr ||
-           json::GetString(*theirs, {"status"}) != json::GetString(ours, {"status"});
+    const std::optional<api::Condition> theirs = api::FindCondition(pod, type);
+    return !theirs || theirs->status != json::GetString(ours, {"status"});
   });
 }
 

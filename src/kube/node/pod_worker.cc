@@ -396,11 +396,11 @@ void PodWorker::ShortenGrace(Duration grace) {
 }
 
 std::string PodWorker::Notice(Duration grace) const {
-  const json::Value* target = api::FindCondition(*record_.pod, "DisruptionTarget");
+  const std::optional<api::Condition> target = api::FindCondition(*record_.pod, "DisruptionTarget");
   std::string reason = record_.failed_reason;
   std::string by(api::Annotation(*record_.pod, api::keys::kPreemptedBy));
   std::string rule(api::Annotation(*record_.pod, api::keys::kPreemptedRule));
-  if (reason.empty() && target != nullptr) reason = json::GetString(*target, {"reason"});
+  if (reason.empty() && target) reason = target->reason;
   if (reason.empty()) reason = by.empty() && rule.empty() ? "Deleted" : "Preempted";
   json::Value notice =
       json::Object{{"reason", reason},

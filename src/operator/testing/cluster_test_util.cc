@@ -329,8 +329,9 @@ std::string TestCluster::Reason(const client::Resource& resource,
                                 const std::string& key,
                                 std::string_view type) {
   json::SharedValue object = Get(resource, key);
-  const json::Value* condition = object ? api::FindCondition(*object, type) : nullptr;
-  return condition ? std::string(json::GetString(*condition, {"reason"})) : "";
+  const std::optional<api::Condition> condition =
+      object ? api::FindCondition(*object, type) : std::nullopt;
+  return condition ? std::string(condition->reason) : "";
 }
 
 int64_t TestCluster::Int(const client::Resource& resource,

@@ -209,6 +209,10 @@ WallTime CreationTime(const json::Value& object) {
   return ParseTime(json::GetString(object, {"metadata", "creationTimestamp"})).value_or(WallTime{});
 }
 
+std::optional<WallTime> DeletionTime(const json::Value& object) {
+  return ParseTime(json::GetString(object, {"metadata", "deletionTimestamp"}));
+}
+
 std::vector<OwnerReference> Owners(const json::Value& object) {
   std::vector<OwnerReference> owners;
   for (const json::Value& item : json::GetArray(object, {"metadata", "ownerReferences"})) {
@@ -237,16 +241,37 @@ json::Value MakeOwnerReference(const json::Value& owner, bool controller) {
   return reference;
 }
 
-const json::Value* FindCondition(const json::Value& object, std::string_view type) {
-  for (const json::Value& condition : json::GetArray(object, {"status", "conditions"})) {
-    if (json::GetString(condition, {"type"}) == type) return &condition;
+Condition::Condition(const json::Value& document)
+    : type(json::GetString(document, {"type"})),
+      status(json::GetString(document, {"status"})),
+      reason(json::GetString(document, {"reason"})),
+      message(json::GetString(document, {"message"})),
+      last_transition_time(json::GetString(document, {"lastTransitionTime"})),
+      document(&document) {}
+
+std::vector<Condition> Conditions(const json::Value& object) {
+  std::vector<Condition> conditions;
+  for (const json::Value& one : json::GetArray(object, {"status", "conditions"})) {
+    conditions.emplace_back(one);
   }
-  return nullptr;
+  return conditions;
+}
+
+std::optional<Condition> FindCondition(const json::Value& object, std::string_view type) {
+  const json::Value* status = FindStatus(object);
+  return status != nullptr ? FindConditionIn(*status, type) : std::nullopt;
+}
+
+std::optional<Condition> FindConditionIn(const json::Value& status, std::string_view type) {
+  for (const json::Value& one : json::GetArray(status, {"conditions"})) {
+    if (json::GetString(one, {"type"}) == type) return Condition(one);
+  }
+  return std::nullopt;
 }
 
 bool ConditionIsTrue(const json::Value& object, std::string_view type) {
-  const json::Value* condition = FindCondition(object, type);
-  return condition != nullptr && json::GetString(*condition, {"status"}) == "True";
+  const std::optional<Condition> condition = FindCondition(object, type);
+  return condition && condition->IsTrue();
 }
 
 bool SetCondition(json::Array& conditions,

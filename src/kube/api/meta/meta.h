@@ -36,13 +36,58 @@ inline std::string_view Namespace(const json::Value& object) {
 inline std::string_view Uid(const json::Value& object) {
   return json::GetString(object, {"metadata", "uid"});
 }
+inline std::string_view KindOf(const json::Value& object) {
+  return json::GetString(object, {"kind"});
+}
+inline std::string_view ApiVersionOf(const json::Value& object) {
+  return json::GetString(object, {"apiVersion"});
+}
+// The items of a list; empty for an object that has no items.
+inline const json::Array& Items(const json::Value& list) { return json::GetArray(list, {"items"}); }
+// The token for the next page of a list; empty on its last.
+inline std::string_view ContinueToken(const json::Value& list) {
+  return json::GetString(list, {"metadata", "continue"});
+}
 // "ns/name", or "name" for cluster-scoped objects.
 std::string KeyOf(const json::Value& object);
 uint64_t ResourceVersion(const json::Value& object);  // 0 when absent or malformed
+// As the server wrote it: other servers' versions need not be numbers.
+inline std::string_view ResourceVersionText(const json::Value& object) {
+  return json::GetString(object, {"metadata", "resourceVersion"});
+}
+inline const json::Object& Labels(const json::Value& object) {
+  return json::GetObject(object, {"metadata", "labels"});
+}
+inline const json::Object& Annotations(const json::Value& object) {
+  return json::GetObject(object, {"metadata", "annotations"});
+}
+inline const json::Array& Finalizers(const json::Value& object) {
+  return json::GetArray(object, {"metadata", "finalizers"});
+}
+// status, or null.
+inline const json::Value* FindStatus(const json::Value& object) {
+  return json::Find(object, {"status"});
+}
+// status.phase; empty without one. Pods have a function of their own (objects/pod.h).
+inline std::string_view StatusPhase(const json::Value& object) {
+  return json::GetString(object, {"status", "phase"});
+}
+// status.reason and status.message: why the object is in its phase.
+inline std::string_view StatusReason(const json::Value& object) {
+  return json::GetString(object, {"status", "reason"});
+}
+inline std::string_view StatusMessage(const json::Value& object) {
+  return json::GetString(object, {"status", "message"});
+}
 std::string_view Label(const json::Value& object, std::string_view key);
 std::string_view Annotation(const json::Value& object, std::string_view key);
 bool IsDeleting(const json::Value& object);
-WallTime CreationTime(const json::Value& object);
+WallTime CreationTime(const json::Value& object);  // 1970 for an object without one
+// As the server wrote it.
+inline std::string_view CreationTimestamp(const json::Value& object) {
+  return json::GetString(object, {"metadata", "creationTimestamp"});
+}
+std::optional<WallTime> DeletionTime(const json::Value& object);
 
 struct OwnerReference {
   std::string api_version, kind, name, uid;
@@ -53,8 +98,22 @@ std::vector<OwnerReference> Owners(const json::Value& object);
 std::optional<OwnerReference> ControllerOf(const json::Value& object);
 json::Value MakeOwnerReference(const json::Value& owner, bool controller = true);
 
-// Conditions: {type, status, reason, message, lastTransitionTime, …} in status.conditions.
-const json::Value* FindCondition(const json::Value& object, std::string_view type);
+// One of status.conditions. Its texts are valid while the object lives.
+struct Condition {
+  explicit Condition(const json::Value& document);
+
+  std::string_view type, status, reason, message, last_transition_time;
+  const json::Value* document;  // never null
+
+  bool IsTrue() const { return status == "True"; }
+  bool IsFalse() const { return status == "False"; }
+  // When the status became what it is.
+  std::optional<WallTime> Since() const { return ParseTime(last_transition_time); }
+};
+std::vector<Condition> Conditions(const json::Value& object);
+std::optional<Condition> FindCondition(const json::Value& object, std::string_view type);
+// The same in a status that is no part of an object yet.
+std::optional<Condition> FindConditionIn(const json::Value& status, std::string_view type);
 bool ConditionIsTrue(const json::Value& object, std::string_view type);
 // Sets the condition in a conditions array; lastTransitionTime moves only when status changes.
 // Returns whether anything changed.

@@ -103,8 +103,27 @@ TEST(Conditions, TransitionTimeMovesWithTheStatusOnly) {
   EXPECT_EQ(json::GetInt(conditions[0], {"extra"}), 1);
   EXPECT_TRUE(SetCondition(conditions, "Other", "True", "r", "m", now));
   EXPECT_TRUE(ConditionIsTrue(object, "Ready"));
-  EXPECT_EQ(FindCondition(object, "Other"), &conditions[1]);
-  EXPECT_EQ(FindCondition(object, "None"), nullptr);
+  ASSERT_TRUE(FindCondition(object, "Other"));
+  EXPECT_EQ(FindCondition(object, "Other")->document, &conditions[1]);
+  EXPECT_FALSE(FindCondition(object, "None"));
+}
+
+TEST(Conditions, EachIsReadOnce) {
+  const json::Value object = J(R"({"status":{"conditions":[
+            {"type":"Ready","status":"False","reason":"Why","message":"what",
+             "lastTransitionTime":"2026-01-01T00:00:00Z"},
+            {"type":"Odd","status":7}]}})");
+  const std::vector<Condition> all = Conditions(object);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].type, "Ready");
+  EXPECT_TRUE(all[0].IsFalse());
+  EXPECT_EQ(all[0].reason, "Why");
+  EXPECT_EQ(all[0].message, "what");
+  EXPECT_EQ(all[0].Since(), ParseTime("2026-01-01T00:00:00Z"));
+  EXPECT_FALSE(all[1].IsTrue());
+  EXPECT_FALSE(all[1].IsFalse());
+  EXPECT_FALSE(all[1].Since());
+  EXPECT_TRUE(Conditions(J("{}")).empty());
 }
 
 TEST(Durations, AsKubectlPrintsThem) {

@@ -6,6 +6,40 @@
 #include "kube/api/objects/amounts.h"
 
 namespace swell::api {
+namespace {
+
+ContainerStatus ReadStatus(const json::Value& document) {
+  ContainerStatus status{.name = json::GetString(document, {"name"}),
+                         .ready = json::GetBool(document, {"ready"}),
+                         .started = json::GetBool(document, {"started"}),
+                         .restart_count = json::GetInt(document, {"restartCount"})};
+  const json::Value* state = nullptr;
+  if ((state = json::Find(document, {"state", "running"}))) {
+    status.state = ContainerStatus::State::kRunning;
+    status.started_at = json::GetString(*state, {"startedAt"});
+  } else if ((state = json::Find(document, {"state", "waiting"}))) {
+    status.state = ContainerStatus::State::kWaiting;
+  } else if ((state = json::Find(document, {"state", "terminated"}))) {
+    status.state = ContainerStatus::State::kTerminated;
+    status.exit_code = json::GetInt(*state, {"exitCode"});
+    status.finished_at = ParseTime(json::GetString(*state, {"finishedAt"}));
+  }
+  if (state != nullptr) {
+    status.reason = json::GetString(*state, {"reason"});
+    status.message = json::GetString(*state, {"message"});
+  }
+  return status;
+}
+
+std::vector<ContainerStatus> ReadStatuses(const json::Value& pod, std::string_view field) {
+  std::vector<ContainerStatus> statuses;
+  for (const json::Value& one : json::GetArray(pod, {"status", field})) {
+    statuses.push_back(ReadStatus(one));
+  }
+  return statuses;
+}
+
+}  // namespace
 
 std::string_view Phase(const json::Value& pod) {
   return json::GetString(pod, {"status", "phase"}, "Pending");
@@ -35,9 +69,9 @@ bool IsReady(const json::Value& pod) { return ConditionIsTrue(pod, "Ready"); }
 bool IsActive(const json::Value& pod) { return !HasEnded(pod) && !IsDeleting(pod); }
 
 bool HasSidecar(const json::Value& pod, std::string_view container_name) {
-  const json::Array& inits = json::GetArray(pod, {"spec", "initContainers"});
+  const json::Array& inits = InitContainers(pod);
   return std::any_of(inits.begin(), inits.end(), [&](const json::Value& container) {
-    return json::GetString(container, {"name"}) == container_name && IsSidecar(container);
+    return ContainerName(container) == container_name && IsSidecar(container);
   });
 }
 
@@ -47,6 +81,74 @@ int64_t RestartCount(const json::Value& pod) {
     total += json::GetInt(container, {"restartCount"});
   }
   return total;
+}
+
+std::string_view PriorityClassName(const json::Value& pod) {
+  return json::GetString(pod, {"spec", "priorityClassName"});
+}
+
+std::string_view PodIp(const json::Value& pod) { return json::GetString(pod, {"status", "podIP"}); }
+
+std::string_view HostIp(const json::Value& pod) {
+  return json::GetString(pod, {"status", "hostIP"});
+}
+
+std::optional<WallTime> StartTime(const json::Value& pod) {
+  return ParseTime(json::GetString(pod, {"status", "startTime"}));
+}
+
+const json::Array& Containers(const json::Value& pod) {
+  return json::GetArray(pod, {"spec", "containers"});
+}
+
+const json::Array& InitContainers(const json::Value& pod) {
+  return json::GetArray(pod, {"spec", "initContainers"});
+}
+
+std::string_view ContainerName(const json::Value& container) {
+  return json::GetString(container, {"name"});
+}
+
+bool HasVolumes(const json::Value& pod) {
+  return !json::GetArray(pod, {"spec", "volumes"}).empty();
+}
+
+std::vector<std::string_view> ClaimNames(const json::Value& pod) {
+  std::vector<std::string_view> names;
+  for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
+    const std::string_view name = json::GetString(volume, {"persistentVolumeClaim", "claimName"});
+    if (!name.empty()) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<ContainerPort> Ports(const json::Value& container) {
+  std::vector<ContainerPort> ports;
+  for (const json::Value& port : json::GetArray(container, {"ports"})) {
+    ports.push_back({.name = json::GetString(port, {"name"}),
+                     .protocol = json::GetString(port, {"protocol"}, "TCP"),
+                     .host_ip = json::GetString(port, {"hostIP"}),
+                     .container_port = json::GetInt(port, {"containerPort"}),
+                     .host_port = json::GetInt(port, {"hostPort"})});
+  }
+  return ports;
+}
+
+std::optional<int64_t> NamedPort(const json::Value& pod, std::string_view name) {
+  for (const json::Value& container : Containers(pod)) {
+    for (const ContainerPort& port : Ports(container)) {
+      if (port.name == name) return port.container_port;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<ContainerStatus> ContainerStatuses(const json::Value& pod) {
+  return ReadStatuses(pod, "containerStatuses");
+}
+
+std::vector<ContainerStatus> InitContainerStatuses(const json::Value& pod) {
+  return ReadStatuses(pod, "initContainerStatuses");
 }
 
 }  // namespace swell::api

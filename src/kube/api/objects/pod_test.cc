@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "json/yaml.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/test_document.h"
 
 namespace swell::api {
 namespace {
@@ -39,9 +40,7 @@ TEST(Pod, FactsAreReadFromTheDocument) {
                     " containers: [{name: proxy, restartPolicy: Always}]}}",
            .phase = "Pending"},
        }) {
-    auto documents = json::ParseYaml(expected.yaml);
-    ASSERT_TRUE(documents.ok() && documents->size() == 1) << expected.yaml;
-    const json::Value& pod = documents->front();
+    const json::Value pod = Document(expected.yaml);
     EXPECT_EQ(Phase(pod), expected.phase) << expected.yaml;
     EXPECT_EQ(NodeName(pod), expected.node) << expected.yaml;
     EXPECT_EQ(IsBound(pod), !expected.node.empty()) << expected.yaml;
@@ -60,6 +59,59 @@ TEST(Pod, SchedulerAndNominatedNodeAreEmptyUntilTheyAreSet) {
   EXPECT_EQ(NominatedNode(pod), "n2");
   EXPECT_EQ(SchedulerName(json::Object{}), "");
   EXPECT_EQ(NominatedNode(json::Object{}), "");
+}
+
+TEST(Pod, ContainersPortsAndVolumesAreRead) {
+  const json::Value pod = Document(R"(
+spec:
+  containers:
+  - name: a
+    ports: [{name: web, containerPort: 80}]
+  - name: b
+    ports: [{name: rpc, containerPort: 9000, hostPort: 9001, hostIP: 10.0.0.1, protocol: UDP}]
+  volumes:
+  - {name: x, emptyDir: {}}
+  - {name: y, persistentVolumeClaim: {claimName: data}}
+)");
+  ASSERT_EQ(Containers(pod).size(), 2U);
+  EXPECT_EQ(ContainerName(Containers(pod)[1]), "b");
+  const std::vector<ContainerPort> ports = Ports(Containers(pod)[1]);
+  ASSERT_EQ(ports.size(), 1U);
+  EXPECT_EQ(ports[0].protocol, "UDP");
+  EXPECT_EQ(ports[0].host_ip, "10.0.0.1");
+  EXPECT_EQ(ports[0].host_port, 9001);
+  EXPECT_EQ(Ports(Containers(pod)[0])[0].protocol, "TCP");
+  EXPECT_EQ(NamedPort(pod, "rpc"), 9000);
+  EXPECT_FALSE(NamedPort(pod, "none"));
+  EXPECT_TRUE(HasVolumes(pod));
+  EXPECT_EQ(ClaimNames(pod), std::vector<std::string_view>{"data"});
+}
+
+TEST(Pod, EachStateOfAContainerIsRead) {
+  const json::Value pod = Document(R"(
+status:
+  containerStatuses:
+  - {name: w, state: {waiting: {reason: ErrImagePull, message: no such image}}}
+  - {name: r, ready: true, started: true, state: {running: {startedAt: '2026-01-01T00:00:00Z'}}}
+  - name: t
+    restartCount: 3
+    state: {terminated: {exitCode: 137, reason: OOMKilled, finishedAt: '2026-01-01T00:01:00Z'}}
+  - {name: u}
+  initContainerStatuses: [{name: i}]
+)");
+  const std::vector<ContainerStatus> all = ContainerStatuses(pod);
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_TRUE(all[0].Waits());
+  EXPECT_EQ(all[0].reason, "ErrImagePull");
+  EXPECT_EQ(all[0].message, "no such image");
+  EXPECT_TRUE(all[1].Runs() && all[1].ready && all[1].started);
+  EXPECT_EQ(all[1].started_at, "2026-01-01T00:00:00Z");
+  EXPECT_TRUE(all[2].Ended());
+  EXPECT_EQ(all[2].exit_code, 137);
+  EXPECT_EQ(all[2].restart_count, 3);
+  EXPECT_EQ(all[2].finished_at, ParseTime("2026-01-01T00:01:00Z"));
+  EXPECT_EQ(all[3].state, ContainerStatus::State::kUnknown);
+  EXPECT_EQ(InitContainerStatuses(pod).size(), 1U);
 }
 
 }  // namespace

@@ -1,29 +1,88 @@
-// Project: the facts of projects that several layers need, each read in one place.
+// Project: a share of the cluster and the people who use it, read from its document in one place.
 // - Threads: pure functions.
+// - Ownership: the structs own their texts; other texts are the document's, valid while it lives.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "kube/api/meta/meta.h"
+#include "base/clock.h"
+#include "json/value.h"
 
 namespace swell::api {
 
-// The namespace of the project's workloads.
-inline std::string_view NamespaceOfProject(const json::Value& project) {
-  const std::string_view ns = json::GetString(project, {"spec", "namespace"});
-  return ns.empty() ? Name(project) : ns;
-}
+// What a project may have of one resource, in GPUs, cores or bytes. Below zero: no bound. Absent:
+// the document does not say.
+struct ResourceShare {
+  std::optional<double> quota, limit, over_quota_weight;
+};
 
-// The project that this one is a part of; empty for a root.
-inline std::string_view ParentOfProject(const json::Value& project) {
-  return json::GetString(project, {"spec", "parent"});
-}
+struct ResourceShares {
+  ResourceShare gpu, cpu, memory;
+};
 
-// The ClusterRole that a member of the project (spec.members) has in its namespace. The API server
-// checks that the writer may give this role; a controller creates the role binding.
-inline std::string_view ClusterRoleOfMember(const json::Value& member) {
-  const std::string_view role = json::GetString(member, {"role"}, "viewer");
-  return role == "admin" ? "project-admin" : role;
-}
+struct ProjectPool {
+  std::string name;
+  ResourceShares shares;
+};
+
+struct ProjectSpec {
+  explicit ProjectSpec(const json::Value& project);
+
+  std::string parent;  // the project that this one is a part of; empty for a root
+  std::string ns;      // the namespace of its workloads
+  std::string description;
+  int64_t priority = 100;
+  bool has_shares = false;  // spec.resources is given
+  ResourceShares shares;
+  std::vector<ProjectPool> pools;
+  // Absent: the scheduler's own bounds.
+  std::optional<int64_t> min_runtime_seconds, reclaim_min_runtime_seconds;
+
+  // A project that lists pools has no quota in other pools unless it gives one for all.
+  bool HasQuotaInOtherPools() const { return has_shares || pools.empty(); }
+};
+
+// What the scheduler last reported of one resource.
+struct ResourceUsage {
+  double allocated = 0, requested = 0;
+  std::optional<double> fair_share;
+};
+ResourceUsage UsageOf(const json::Value& project, std::string_view resource);
+
+// What the project used before, as the scheduler counts it against it.
+struct PoolPastUse {
+  std::string pool;
+  double gpu_hours = 0, cpu_hours = 0, memory_gib_hours = 0;
+};
+struct ProjectPastUse {
+  WallTime as_of;
+  std::vector<PoolPastUse> pools;
+};
+std::optional<ProjectPastUse> PastUseOf(const json::Value& project);
+
+struct ProjectMember {
+  explicit ProjectMember(const json::Value& document);
+
+  std::string_view kind;  // User, Group, ServiceAccount
+  std::string_view name;
+  std::string_view ns;  // of a ServiceAccount; empty: the project's namespace
+  std::string_view role;
+
+  // Its ClusterRole in the project's namespace. The API server checks that the writer may give this
+  // role; a controller creates the role binding.
+  std::string_view ClusterRole() const { return role == "admin" ? "project-admin" : role; }
+  bool SameSubject(const ProjectMember& other) const {
+    return kind == other.kind && name == other.name && ns == other.ns;
+  }
+};
+const json::Array& MembersOf(const json::Value& project);
+
+// Two facts of the spec for code that needs no others.
+std::string_view NamespaceOfProject(const json::Value& project);
+std::string_view ParentOfProject(const json::Value& project);
 
 }  // namespace swell::api

@@ -180,6 +180,10 @@ GroupVersionKind ParseGvk(std::string_view api_version, std::string_view kind) {
           std::string(kind)};
 }
 
+GroupVersionKind GvkOf(const json::Value& object) {
+  return ParseGvk(json::GetString(object, {"apiVersion"}), json::GetString(object, {"kind"}));
+}
+
 std::string KindInfo::StoreResource() const {
   // Both event kinds are views of the same objects.
   if (gvk.group.empty() || (gvk.group == "events.k8s.io" && !custom)) return plural;

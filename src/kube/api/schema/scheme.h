@@ -24,6 +24,7 @@ struct GroupVersionKind {
   std::string ApiVersion() const { return group.empty() ? version : group + "/" + version; }
 };
 GroupVersionKind ParseGvk(std::string_view api_version, std::string_view kind);
+GroupVersionKind GvkOf(const json::Value& object);
 
 struct PrinterColumn {
   std::string name;

@@ -122,7 +122,7 @@ Status CheckMembers(const Admission& admission,
     const bool had = std::any_of(known.begin(), known.end(), [&member](const json::Value& one) {
       return json::Equal(one, member);
     });
-    if (!had) given.insert(api::ClusterRoleOfMember(member));
+    if (!had) given.insert(api::ProjectMember(member).ClusterRole());
   }
   for (std::string_view role : given) {
     SWELL_RETURN_IF_ERROR(CheckGiven(admission, {"ClusterRole", std::string(role)}, ns));

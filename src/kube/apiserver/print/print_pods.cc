@@ -102,8 +102,8 @@ PodLine ReadPod(const json::Value& pod) {
   const std::string phase(json::GetString(pod, {"status", "phase"}));
   const std::string why(json::GetString(pod, {"status", "reason"}));
   line.reason = why.empty() ? phase : why;
-  const json::Value* scheduled = api::FindCondition(pod, "PodScheduled");
-  if (scheduled != nullptr && json::GetString(*scheduled, {"reason"}) == "SchedulingGated") {
+  const std::optional<api::Condition> scheduled = api::FindCondition(pod, "PodScheduled");
+  if (scheduled && scheduled->reason == "SchedulingGated") {
     line.reason = "SchedulingGated";
   }
   ReadInitContainers(pod, line);
@@ -156,10 +156,10 @@ void PrintPod(const json::Value& pod, const CellContext& context, json::Array& c
 }
 
 std::string NodeStatus(const json::Value& node) {
-  const json::Value* ready = api::FindCondition(node, "Ready");
+  const std::optional<api::Condition> ready = api::FindCondition(node, "Ready");
   std::string text = "Unknown";
-  if (ready != nullptr) {
-    text = json::GetString(*ready, {"status"}) == "True" ? "Ready" : "NotReady";
+  if (ready) {
+    text = ready->IsTrue() ? "Ready" : "NotReady";
   }
   if (json::GetBool(node, {"spec", "unschedulable"})) text += ",SchedulingDisabled";
   return text;

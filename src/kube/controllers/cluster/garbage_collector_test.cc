@@ -209,9 +209,10 @@ TEST_F(GarbageTest, NamespaceSaysWhatHoldsIt) {
   json::SharedValue ns = cluster_.Get(kNamespaces, "team");
   ASSERT_TRUE(ns);
   EXPECT_EQ(json::GetString(*ns, {"status", "phase"}), "Terminating");
-  const json::Value* held = api::FindCondition(*ns, "NamespaceFinalizersRemaining");
-  ASSERT_NE(held, nullptr);
-  EXPECT_NE(json::GetString(*held, {"message"}).find("example.com/hold"), std::string_view::npos);
+  const std::optional<api::Condition> held =
+      api::FindCondition(*ns, "NamespaceFinalizersRemaining");
+  ASSERT_TRUE(held);
+  EXPECT_NE(held->message.find("example.com/hold"), std::string_view::npos);
   ASSERT_TRUE(cluster_.Patch(kConfigMaps, "team/c", "{metadata: {finalizers: []}}").ok());
   EXPECT_TRUE(cluster_.Until([&] { return !cluster_.Get(kNamespaces, "team"); }));
 }

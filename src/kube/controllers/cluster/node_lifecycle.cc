@@ -58,9 +58,9 @@ NodeLifecycle::NodeLifecycle(Context context, NodeLifecycleOptions options)
 void NodeLifecycle::WatchNodes() {
   auto changed = [this](const json::SharedValue& node) {
     std::string name(api::Name(*node));
-    const json::Value* ready = api::FindCondition(*node, "Ready");
+    const std::optional<api::Condition> ready = api::FindCondition(*node, "Ready");
     Hear(name, &Heard::heartbeat,
-         ready ? std::string(json::GetString(*ready, {"lastHeartbeatTime"})) : "");
+         ready ? std::string(json::GetString(*ready->document, {"lastHeartbeatTime"})) : "");
     gone_.erase(name);
     node_queue_.Add(name);
   };
@@ -112,7 +112,7 @@ void NodeLifecycle::ReconcileNode(const std::string& name, Done done) {
   bool conditions_changed = false;
   if (lost) {
     for (std::string_view type : kConditions) {
-      bool never = api::FindCondition(*node, type) == nullptr;
+      bool never = !api::FindCondition(*node, type);
       conditions_changed |= api::SetCondition(
           conditions, type, "Unknown", never ? "NodeStatusNeverUpdated" : "NodeStatusUnknown",
           never ? "Kubelet never posted node status." : "Kubelet stopped posting node status.",

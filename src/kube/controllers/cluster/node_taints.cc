@@ -53,8 +53,8 @@ std::optional<Duration> Seconds(const json::Value& toleration, Duration usual_de
 }  // namespace
 
 std::string_view ReadyStatus(const json::Value& node) {
-  const json::Value* ready = api::FindCondition(node, "Ready");
-  return ready == nullptr ? "" : json::GetString(*ready, {"status"});
+  const std::optional<api::Condition> ready = api::FindCondition(node, "Ready");
+  return !ready ? "" : ready->status;
 }
 
 json::Value Taints(const json::Value& node) { return json::GetArray(node, {"spec", "taints"}); }

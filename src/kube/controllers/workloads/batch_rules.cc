@@ -38,9 +38,8 @@ std::string MatchExitCodes(const json::Value& rule, const json::Value& pod, int6
 std::string MatchConditions(const json::Value& rule, const json::Value& pod) {
   for (const json::Value& pattern : json::GetArray(rule, {"onPodConditions"})) {
     std::string_view type = json::GetString(pattern, {"type"});
-    const json::Value* found = api::FindCondition(pod, type);
-    if (found != nullptr &&
-        json::GetString(*found, {"status"}) == json::GetString(pattern, {"status"}, "True")) {
+    const std::optional<api::Condition> found = api::FindCondition(pod, type);
+    if (found && found->status == json::GetString(pattern, {"status"}, "True")) {
       return std::string(type);
     }
   }

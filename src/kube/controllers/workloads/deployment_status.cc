@@ -61,12 +61,11 @@ void CopyReplicaFailure(const std::vector<json::SharedValue>& sets,
                         json::Value& status,
                         WallTime now) {
   for (auto set = sets.rbegin(); set != sets.rend(); ++set) {
-    const json::Value* failure = api::FindCondition(**set, "ReplicaFailure");
-    if (failure == nullptr || SpecReplicas(**set) == 0) continue;
+    const std::optional<api::Condition> failure = api::FindCondition(**set, "ReplicaFailure");
+    if (!failure || SpecReplicas(**set) == 0) continue;
     Set(status,
-        {"ReplicaFailure", json::GetString(*failure, {"status"}),
-         std::string(json::GetString(*failure, {"reason"})),
-         std::string(json::GetString(*failure, {"message"}))},
+        {"ReplicaFailure", failure->status, std::string(failure->reason),
+         std::string(failure->message)},
         now);
     return;
   }

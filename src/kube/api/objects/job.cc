@@ -1,0 +1,74 @@
+#include "kube/api/objects/job.h"
+
+#include "kube/api/meta/meta.h"
+
+namespace swell::api {
+namespace {
+
+std::optional<int64_t> IntAt(const json::Value& holder, std::string_view field) {
+  if (json::Find(holder, {field}) == nullptr) return std::nullopt;
+  return json::GetInt(holder, {field});
+}
+
+const json::Value& ElasticPolicyIn(const json::Value& job_spec) {
+  static const json::Value kNone;
+  const json::Value* policy = json::Find(job_spec, {"elasticPolicy"});
+  return policy != nullptr ? *policy : kNone;
+}
+
+SizeChange ReadChange(const json::Value& entry) {
+  SizeChange change{.time = ParseTime(json::GetString(entry, {"time"})),
+                    .replicas = json::GetInt(entry, {"replicas"}),
+                    .desired = json::GetInt(entry, {"desired"}),
+                    .reason = json::GetString(entry, {"reason"})};
+  const json::Value* throughput = json::Find(entry, {"throughput"});
+  if (throughput != nullptr && throughput->is_number()) {
+    change.throughput = throughput->to_number<double>();
+  }
+  return change;
+}
+
+}  // namespace
+
+int64_t ReplicasOf(const json::Value& role) { return json::GetInt(role, {"replicas"}, 1); }
+
+const json::Value* TemplateOf(const json::Value& role) { return json::Find(role, {"template"}); }
+
+ReplicaBounds::ReplicaBounds(const json::Value& holder)
+    : least(json::GetInt(holder, {"minReplicas"}, 1)), most(IntAt(holder, "maxReplicas")) {}
+
+ElasticPolicy::ElasticPolicy(const json::Value& job_spec) : bounds(ElasticPolicyIn(job_spec)) {
+  const json::Value& policy = ElasticPolicyIn(job_spec);
+  given = !policy.is_null();
+  backend = json::GetString(policy, {"rdzvBackend"}, "c10d");
+  endpoint = json::GetString(policy, {"rdzvEndpoint"});
+  host = json::GetString(policy, {"rdzvHost"});
+  id = json::GetString(policy, {"rdzvId"});
+  port = IntAt(policy, "rdzvPort");
+  processes_per_node = IntAt(policy, "nProcPerNode");
+  max_restarts = json::GetInt(policy, {"maxRestarts"}, max_restarts);
+  standalone = json::GetBool(policy, {"standalone"});
+  for (const json::Value& one : json::GetArray(policy, {"rdzvConf"})) {
+    options.emplace_back(json::GetString(one, {"key"}), json::GetString(one, {"value"}));
+  }
+}
+
+JobSize::JobSize(const json::Value& document)
+    : replicas(json::GetInt(document, {"replicas"})),
+      least(json::GetInt(document, {"minReplicas"})),
+      most(json::GetInt(document, {"maxReplicas"})),
+      desired(IntAt(document, "desiredReplicas")),
+      message(json::GetString(document, {"message"})) {
+  for (const json::Value& entry : json::GetArray(document, {"history"})) {
+    history.push_back(ReadChange(entry));
+  }
+}
+
+std::optional<JobSize> SizeOfJob(const json::Value& job) {
+  for (const std::string_view field : {"elastic", "size"}) {
+    if (const json::Value* size = json::Find(job, {"status", field})) return JobSize(*size);
+  }
+  return std::nullopt;
+}
+
+}  // namespace swell::api

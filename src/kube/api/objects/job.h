@@ -1,0 +1,67 @@
+// Job: facts that the kinds of training jobs have in common, each read in one place.
+// - Threads: pure functions.
+// - Ownership: texts and documents are the job's own, valid while it lives.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "json/value.h"
+
+namespace swell::api {
+
+// replicas of a role, a scale or a workload's spec; 1 where it does not say.
+int64_t ReplicasOf(const json::Value& role);
+// The template of a role's pods, or null.
+const json::Value* TemplateOf(const json::Value& role);
+
+// Between how many replicas a role may be, as it is written: nothing is checked.
+struct ReplicaBounds {
+  // `holder` has minReplicas and maxReplicas: spec.elasticPolicy, or a role's elastic.
+  explicit ReplicaBounds(const json::Value& holder);
+
+  int64_t least = 1;
+  std::optional<int64_t> most;
+};
+
+// spec.elasticPolicy of PyTorchJobs, Kubeflow's and KubeDL's. All is as without one where the job
+// has none.
+struct ElasticPolicy {
+  explicit ElasticPolicy(const json::Value& job_spec);
+
+  bool given = false;
+  ReplicaBounds bounds;
+  std::string_view backend;   // c10d where it says nothing
+  std::string_view endpoint;  // KubeDL's; empty: the first worker
+  std::string_view host;      // Kubeflow's; empty: the leader
+  std::string_view id;        // empty: the job's name
+  std::optional<int64_t> port;
+  std::optional<int64_t> processes_per_node;
+  int64_t max_restarts = 100;
+  bool standalone = false;
+  std::vector<std::pair<std::string_view, std::string_view>> options;  // rdzvConf
+};
+
+// One change of an elastic job's size.
+struct SizeChange {
+  std::optional<WallTime> time;
+  int64_t replicas = 0, desired = 0;
+  double throughput = 0;  // 0: unknown
+  std::string_view reason;
+};
+
+// How large an elastic job is, and how it came to that (status.elastic; KubeDL's: status.size).
+struct JobSize {
+  explicit JobSize(const json::Value& document);
+
+  int64_t replicas = 0, least = 0, most = 0;
+  std::optional<int64_t> desired;
+  std::string_view message;  // why it is not larger
+  std::vector<SizeChange> history;
+};
+std::optional<JobSize> SizeOfJob(const json::Value& job);
+
+}  // namespace swell::api
