@@ -72,7 +72,7 @@ class CliTest : public ::testing::Test {
     };
   }
 
-  int Run(std::vector<std::string> argv) {
+  int Run(const std::vector<std::string>& argv) {
     out_.clear();
     err_.clear();
     return RunCli(argv, env_);

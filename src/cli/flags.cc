@@ -180,7 +180,7 @@ Status Flags::Parse(const std::vector<std::string>& arguments, std::vector<std::
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   const auto end = static_cast<size_t>(dashes - arguments.begin());
   for (size_t i = 0; i < end; ++i) {
-    const std::string word = arguments[i];
+    const std::string& word = arguments[i];
     // A dash alone means standard input.
     if (word.size() < 2 || word[0] != '-') {
       words->push_back(word);

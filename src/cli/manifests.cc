@@ -54,7 +54,7 @@ Result<std::vector<std::string>> FilesOf(const std::string& path, bool recursive
   std::vector<std::string> files;
   SWELL_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(path));
   for (const std::string& name : names) {
-    std::string full = path + "/" + name;
+    const std::string full = StrCat(path, "/", name);
     if (fs::is_directory(full, error)) {
       if (!recursive || depth > 32) continue;
       SWELL_ASSIGN_OR_RETURN(auto below, FilesOf(full, recursive, depth + 1));

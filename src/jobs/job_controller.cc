@@ -25,7 +25,7 @@ constexpr Duration kReadReferenceAgain = std::chrono::seconds(5);
 }  // namespace
 
 JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
-    : context_(context),
+    : context_(std::move(context)),
       kind_(std::move(kind)),
       jobs_(context_.informers.Of(kind_->resource())),
       pods_(context_.informers.Of(client::resources::kPods)),

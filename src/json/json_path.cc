@@ -140,10 +140,11 @@ class Parser {
   Status Path(std::vector<Step>& steps, bool* from_root, int depth) {
     if (depth > kDepthMax) return Wrong("nested too deeply");
     size_t begin = at_;
-    if (Take("$"))
+    if (Take("$")) {
       *from_root = true;
-    else
+    } else {
       Take("@");
+    }
     while (!End()) {
       if (Take("..")) {
         steps.push_back({.kind = Step::Kind::kRecursive});

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
 #include "json/json_test_util.h"
 
 namespace swell::json {

@@ -48,8 +48,9 @@ std::string ShortDuration(Duration span) {
   if (s < 60) return StrCat(s, "s");
   if (s < 3600) return StrCat(s / 60, "m");
   if (s < 86400) return StrCat(s / 3600, "h");
-  if (s < 365 * 86400) return StrCat(s / 86400, "d");
-  return StrCat(s / (365 * 86400), "y");
+  constexpr int64_t kDay = 86'400;
+  const int64_t days = s / kDay;
+  return days < 365 ? StrCat(days, "d") : StrCat(days / 365, "y");
 }
 
 std::string StatusWord(const JobView& job) {

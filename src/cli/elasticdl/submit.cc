@@ -90,7 +90,7 @@ class SubmitAction final : public Action {
     flags.Maybe("--yaml", &yaml_, "FILE",
                 "write the manifests to this file (without FILE: print them) and submit nothing");
   }
-  void Pass(Flags& flags, std::string name, std::string value, std::string help) {
+  void Pass(Flags& flags, const std::string& name, std::string value, std::string help) {
     passed_.push_back({name, {}, {}});
     flags.Text("--" + name, &passed_.back().value, std::move(value), std::move(help));
   }

@@ -13,7 +13,7 @@ Result<int> Exec(Session& session, const ExecIn& what) {
   if (what.interactive) arguments.emplace_back("--stdin");
   if (what.interactive && session.env().out_is_terminal) arguments.emplace_back("--tty");
   if (!what.container.empty()) arguments.push_back("--container=" + what.container);
-  SWELL_RETURN_IF_ERROR(flags.Parse(std::move(arguments), &rest));
+  SWELL_RETURN_IF_ERROR(flags.Parse(arguments, &rest));
   std::vector<std::string> words{"pod/" + what.pod};
   words.insert(words.end(), what.command.begin(), what.command.end());
   session.UseNamespace(what.ns);

@@ -180,7 +180,7 @@ Result<std::string> TarWriter::Next() {
   return out;
 }
 
-TarReader::TarReader(std::string prefix,
+TarReader::TarReader(const std::string& prefix,
                      std::string destination,
                      std::function<void(std::string_view)> warn)
     : prefix_(Clean(prefix)), destination_(std::move(destination)), warn_(std::move(warn)) {}

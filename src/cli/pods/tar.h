@@ -45,7 +45,7 @@ class TarReader {
  public:
   // Entries at or below `prefix` go to `destination` in its place; others are left out, with a word
   // to `warn`. So are links that lead out of the destination, and special files.
-  TarReader(std::string prefix,
+  TarReader(const std::string& prefix,
             std::string destination,
             std::function<void(std::string_view)> warn);
   ~TarReader();

@@ -97,6 +97,6 @@ std::string TextTable::TakeText() {
   return text;
 }
 
-std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
+std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
 
 }  // namespace swell::cli

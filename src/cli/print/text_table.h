@@ -32,6 +32,6 @@ size_t DisplayWidth(std::string_view text);
 // Control characters made visible, so that hostile names and messages stay on their line.
 std::string OneLine(std::string_view text);
 // "-" for an empty text.
-std::string OrDash(std::string text);
+std::string OrDash(const std::string& text);
 
 }  // namespace swell::cli

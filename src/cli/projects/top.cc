@@ -15,7 +15,7 @@
 namespace swell::cli {
 namespace {
 
-std::string OfTotal(std::string used, std::string total, int64_t a, int64_t b) {
+std::string OfTotal(const std::string& used, const std::string& total, int64_t a, int64_t b) {
   return StrCat(used, "/", total, b > 0 ? StrCat(" (", a * 100 / b, "%)") : "");
 }
 

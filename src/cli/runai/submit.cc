@@ -195,14 +195,14 @@ class SubmitAction final : public Action {
       if (ports_text_.empty()) ports_text_.push_back(std::to_string(kJupyterPort));
     }
     std::string word = ToLower(preemptibility_);
-    if (word != "" && word != "preemptible" && word != "non-preemptible") {
+    if (!word.empty() && word != "preemptible" && word != "non-preemptible") {
       return Misuse(StrCat("--preemptibility ", Quote(preemptibility_),
                            ": preemptible or non-preemptible expected"));
     }
     if (preemptible_ || word == "preemptible") spec_.preemptibility = "Preemptible";
     if (word == "non-preemptible") spec_.preemptibility = "NonPreemptible";
     std::string then = ToLower(on_preemption_);
-    if (then != "" && then != "requeue" && then != "fail") {
+    if (!then.empty() && then != "requeue" && then != "fail") {
       return Misuse(
           StrCat("--on-preemption ", Quote(on_preemption_), ": requeue or fail expected"));
     }
@@ -233,7 +233,7 @@ class SubmitAction final : public Action {
   Status FillRest() {
     SWELL_RETURN_IF_ERROR(FillPorts());
     std::string type = ToLower(service_type_);
-    if (type != "" && type != "portforward" && type != "clusterip" && type != "nodeport" &&
+    if (!type.empty() && type != "portforward" && type != "clusterip" && type != "nodeport" &&
         type != "loadbalancer") {
       return Misuse(StrCat("--service-type ", Quote(service_type_),
                            ": portforward, clusterip, nodeport or loadbalancer expected"));

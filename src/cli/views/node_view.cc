@@ -136,7 +136,8 @@ std::string CpuText(int64_t milli) {
 
 std::string MemoryText(int64_t bytes) {
   constexpr int64_t kMi = 1 << 20;
-  if (bytes >= 10 * 1024 * kMi) return StrCat(bytes / (1024 * kMi), "Gi");
+  constexpr int64_t kGi = 1024 * kMi;
+  if (bytes >= 10 * kGi) return StrCat(bytes / kGi, "Gi");
   return StrCat(bytes / kMi, "Mi");
 }
 

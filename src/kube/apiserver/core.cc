@@ -175,7 +175,7 @@ void WriteObject(Core& core,
   auto document = std::make_shared<const json::Value>(std::move(object));
   entry->Prime(document);
   core.recent[core.next_recent++ % Core::kRecentDocuments] = document;
-  WriteEntry(core, kind, type, std::move(entry), std::move(done));
+  WriteEntry(core, kind, type, entry, std::move(done));
 }
 
 void WriteEntry(Core& core,

@@ -179,7 +179,8 @@ std::optional<WallTime> ParseTime(std::string_view text) {
                                    std::chrono::day(day)};
   if (!in.done() || !date.ok() || hour > 23 || minute > 59 || second > 59) return std::nullopt;
   int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  int64_t seconds = days * 86400 + hour * 3600 + (minute - offset_minutes) * 60 + second;
+  const int64_t minutes = (days * 24 + hour) * 60 + minute - offset_minutes;
+  const int64_t seconds = minutes * 60 + second;
   const __int128 unix_ns = static_cast<__int128>(seconds) * kSecondNs + ns;
   return WallTime{static_cast<int64_t>(std::clamp<__int128>(unix_ns, INT64_MIN, INT64_MAX))};
 }
