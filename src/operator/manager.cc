@@ -4,11 +4,11 @@
 #include <list>
 #include <optional>
 
+#include "autoscaling/log_autoscaler.h"
 #include "autoscaling/pod_autoscaler.h"
-#include "jobs/autoscaler.h"
+#include "autoscaling/target_autoscaler.h"
 #include "jobs/job_controller.h"
 #include "jobs/job_kinds.h"
-#include "jobs/target_autoscaler.h"
 #include "kube/controllers/cluster/certificate_cleaner.h"
 #include "kube/controllers/cluster/garbage_collector.h"
 #include "kube/controllers/cluster/namespace.h"
@@ -201,7 +201,7 @@ struct Manager::Parts {
   PodGroupController pod_groups;
   PodGrouper grouper;
   std::list<JobController> jobs;
-  std::list<Autoscaler> scalers;
+  std::list<LogAutoscaler> scalers;
   std::list<TargetAutoscaler> target_scalers;
   std::optional<SchedulerPod> scheduler_pod;
   std::optional<SettingsTeller> settings;

@@ -16,7 +16,7 @@ using client::resources::kPods;
 using client::resources::kServices;
 using client::resources::kTrainingJobs;
 
-class AutoscalerTest : public ::testing::Test {
+class LogAutoscalerTest : public ::testing::Test {
  protected:
   void SetUp() override { cluster_.StartManager(); }
 
@@ -105,7 +105,7 @@ class AutoscalerTest : public ::testing::Test {
   std::string started_;
 };
 
-TEST_F(AutoscalerTest, TheJobIsMadeAsTheDocumentHasIt) {
+TEST_F(LogAutoscalerTest, TheJobIsMadeAsTheDocumentHasIt) {
   cluster_.AddNode("node-a", 2);
   cluster_.Create(Resnet());
   ASSERT_TRUE(cluster_.Until([&] { return Is("Start"); }));
@@ -132,7 +132,7 @@ TEST_F(AutoscalerTest, TheJobIsMadeAsTheDocumentHasIt) {
   }
 }
 
-TEST_F(AutoscalerTest, ReturnsFromPendingPodsAndGrowsWhenANodeComes) {
+TEST_F(LogAutoscalerTest, ReturnsFromPendingPodsAndGrowsWhenANodeComes) {
   cluster_.AddNode("node-a", 2);
   cluster_.Create(Resnet());
   Train("default/resnet-worker-0", [](int64_t) { return 0.25; });
@@ -158,7 +158,7 @@ TEST_F(AutoscalerTest, ReturnsFromPendingPodsAndGrowsWhenANodeComes) {
   EXPECT_EQ(cluster_.PodUid("default/resnet-worker-0"), uid) << "the job never stopped";
 }
 
-TEST_F(AutoscalerTest, ReachesTheBestMetricAndRestsThere) {
+TEST_F(LogAutoscalerTest, ReachesTheBestMetricAndRestsThere) {
   cluster_.AddNode("node-a", 8);
   cluster_.Create(Resnet("default", "enableElastic: true", 8));
   Train("default/resnet-worker-0",
@@ -177,7 +177,7 @@ TEST_F(AutoscalerTest, ReachesTheBestMetricAndRestsThere) {
   EXPECT_EQ(api::ResourceVersion(*before), api::ResourceVersion(*after)) << "nothing is written";
 }
 
-TEST_F(AutoscalerTest, GoesOnAfterARestart) {
+TEST_F(LogAutoscalerTest, GoesOnAfterARestart) {
   cluster_.AddNode("node-a", 2);
   cluster_.Create(Resnet());
   Train("default/resnet-worker-0", [](int64_t) { return 0.25; });
@@ -192,7 +192,7 @@ TEST_F(AutoscalerTest, GoesOnAfterARestart) {
   EXPECT_EQ(Told("Grown").size(), 2u);
 }
 
-TEST_F(AutoscalerTest, NamespacesAreApart) {
+TEST_F(LogAutoscalerTest, NamespacesAreApart) {
   cluster_.AddNode("node-a", 8);
   cluster_.Create("apiVersion: v1\nkind: Namespace\nmetadata: {name: other}\n");
   cluster_.Create(Resnet("default", "enableElastic: true", 4));
@@ -206,7 +206,7 @@ TEST_F(AutoscalerTest, NamespacesAreApart) {
   EXPECT_EQ(Replicas("other/resnet"), 1);
 }
 
-TEST_F(AutoscalerTest, OrdinaryJobsAreLeftAlone) {
+TEST_F(LogAutoscalerTest, OrdinaryJobsAreLeftAlone) {
   cluster_.AddNode("node-a", 8);
   cluster_.Create(Resnet("default", "enableElastic: false"));
   Train("default/resnet-worker-0", [](int64_t) { return 0.25; });
@@ -215,7 +215,7 @@ TEST_F(AutoscalerTest, OrdinaryJobsAreLeftAlone) {
   EXPECT_EQ(Elastic(), "");
 }
 
-TEST_F(AutoscalerTest, ScalingByHandHolds) {
+TEST_F(LogAutoscalerTest, ScalingByHandHolds) {
   cluster_.AddNode("node-a", 8);
   cluster_.Create(Resnet("default", "enableElastic: true", 8));
   Train("default/resnet-worker-0", [](int64_t) { return 0.25; });
@@ -228,7 +228,7 @@ TEST_F(AutoscalerTest, ScalingByHandHolds) {
   EXPECT_EQ(cluster_.PodPhase("default/resnet-worker-4"), "Running");
 }
 
-TEST_F(AutoscalerTest, GivesMembersAwayWithoutStopping) {
+TEST_F(LogAutoscalerTest, GivesMembersAwayWithoutStopping) {
   cluster_.AddNode("node-a", 3);
   cluster_.Create(Resnet());
   Train("default/resnet-worker-0", [](int64_t) { return 0.25; });
@@ -252,7 +252,7 @@ TEST_F(AutoscalerTest, GivesMembersAwayWithoutStopping) {
   EXPECT_EQ(cluster_.PodUid("default/resnet-worker-0"), uid);
 }
 
-TEST_F(AutoscalerTest, EndsWithItsWorkers) {
+TEST_F(LogAutoscalerTest, EndsWithItsWorkers) {
   cluster_.AddNode("node-a", 2);
   cluster_.Create(Resnet());
   ASSERT_TRUE(cluster_.Until([&] { return Is("Start"); }));
@@ -266,7 +266,7 @@ TEST_F(AutoscalerTest, EndsWithItsWorkers) {
   EXPECT_EQ(cluster_.Reason(kKubedlPyTorchJobs, "default/resnet", "Succeeded"), "JobSucceeded");
 }
 
-TEST_F(AutoscalerTest, TrainingJobsSayItInTheirSpec) {
+TEST_F(LogAutoscalerTest, TrainingJobsSayItInTheirSpec) {
   cluster_.AddNode("node-a", 8);
   cluster_.Create(
       "apiVersion: swell.dev/v1\nkind: TrainingJob\nmetadata: {name: t, namespace: "
@@ -287,7 +287,7 @@ TEST_F(AutoscalerTest, TrainingJobsSayItInTheirSpec) {
                                       "worker grows from 3 to 4: 0.100 s a step with 3"}));
 }
 
-TEST_F(AutoscalerTest, SaysWhatCannotBe) {
+TEST_F(LogAutoscalerTest, SaysWhatCannotBe) {
   cluster_.AddNode("node-a", 8);
   std::string yaml = Resnet();
   yaml.replace(yaml.find("interval: 2s"), 12, "interval: soon");
@@ -323,7 +323,7 @@ TEST(ScaleTarget, AnIntervalIsADurationWithinBounds) {
   }
 }
 
-TEST_F(AutoscalerTest, NamesThePatternThatIsNone) {
+TEST_F(LogAutoscalerTest, NamesThePatternThatIsNone) {
   cluster_.AddNode("node-a", 8);
   std::string yaml = Resnet();
   yaml.replace(yaml.find("autoscale-observations: '3'"), 27, "autoscale-pattern: 'Time (['");
@@ -335,7 +335,7 @@ TEST_F(AutoscalerTest, NamesThePatternThatIsNone) {
       "]: [");
 }
 
-TEST_F(AutoscalerTest, KubedlsStatusHasItsSizeBehindWhatTheDocumentShows) {
+TEST_F(LogAutoscalerTest, KubedlsStatusHasItsSizeBehindWhatTheDocumentShows) {
   cluster_.AddNode("node-a", 2);
   cluster_.Create(Resnet());
   Train("default/resnet-worker-0", [](int64_t) { return 0.25; });

@@ -1,4 +1,4 @@
-#include "jobs/job_scaler.h"
+#include "autoscaling/job_scaler.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
-// Autoscaler: sets the number of members of an elastic job from its training log. elastic::Look()
-// decides, once per interval and job.
+// LogAutoscaler: sets the number of members of an elastic job from its training log.
+// elastic::Look() decides, once per interval and job.
 //
 // It reads the tail of the first member's log through the API, or the metric that the member pushed
 // (SWELL_REPORT_FILE). It writes the role's `replicas` and its own memory, an annotation, in one
@@ -19,15 +19,15 @@
 #include <string>
 #include <vector>
 
+#include "autoscaling/job_scaler.h"
 #include "autoscaling/scale_target.h"
 #include "elastic/log_metrics.h"
-#include "jobs/job_scaler.h"
 
 namespace swell::controllers {
 
-class Autoscaler final : public JobScaler {
+class LogAutoscaler final : public JobScaler {
  public:
-  Autoscaler(Context context, client::Resource resource, ReadScaleTarget read);
+  LogAutoscaler(Context context, client::Resource resource, ReadScaleTarget read);
 
  private:
   // State of a job between two intervals.

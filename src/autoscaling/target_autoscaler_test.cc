@@ -1,6 +1,6 @@
 // Jobs whose members are kept at the targets of metrics, in a whole cluster whose metrics APIs are
 // played here.
-#include "jobs/target_autoscaler.h"
+#include "autoscaling/target_autoscaler.h"
 
 #include <gtest/gtest.h>
 

@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
+#include "autoscaling/job_scaler.h"
 #include "autoscaling/metric_specs.h"
 #include "elastic/log_metrics.h"
-#include "jobs/job_scaler.h"
 
 namespace swell::controllers {
 

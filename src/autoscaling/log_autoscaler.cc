@@ -1,4 +1,4 @@
-#include "jobs/autoscaler.h"
+#include "autoscaling/log_autoscaler.h"
 
 #include <algorithm>
 
@@ -59,21 +59,21 @@ bool Takes(const sched::NodeInfo& node, const json::Value& pod_spec) {
 
 }  // namespace
 
-struct Autoscaler::Round : JobScaler::Round {
+struct LogAutoscaler::Round : JobScaler::Round {
   ScaleTarget target;
   elastic::ScaleFacts facts;
   json::SharedValue first;  // the member whose log is read
   bool answered = false;    // the log has come, or is not waited for any more
 };
 
-Autoscaler::Autoscaler(Context context, client::Resource resource, ReadScaleTarget read)
+LogAutoscaler::LogAutoscaler(Context context, client::Resource resource, ReadScaleTarget read)
     : JobScaler(std::move(context), std::move(resource), "autoscaler"),
       read_(read),
       nodes_(context_.informers.Of(client::resources::kNodes)) {}
 
-void Autoscaler::Look(const std::string& key,
-                      const json::SharedValue& job,
-                      client::WorkQueue::Done done) {
+void LogAutoscaler::Look(const std::string& key,
+                         const json::SharedValue& job,
+                         client::WorkQueue::Done done) {
   auto target = read_(*job);
   if (!target.ok()) {
     Complain(*job, known_[key], target.status().message());
@@ -98,14 +98,14 @@ void Autoscaler::Look(const std::string& key,
   ReadLog(round);
 }
 
-ScaleObservation* Autoscaler::Recall(const std::string& key) {
+ScaleObservation* LogAutoscaler::Recall(const std::string& key) {
   const auto known = known_.find(key);
   return known == known_.end() ? nullptr : &known->second;
 }
 
-Autoscaler::Known& Autoscaler::Remember(const std::string& key,
-                                        const json::Value& job,
-                                        const ScaleTarget& target) {
+LogAutoscaler::Known& LogAutoscaler::Remember(const std::string& key,
+                                              const json::Value& job,
+                                              const ScaleTarget& target) {
   Known& known = known_[key];
   std::string_view annotation = api::Annotation(job, kScaleMemory);
   bool taken_away = annotation.empty() && !known.memory.empty();
@@ -131,7 +131,7 @@ Autoscaler::Known& Autoscaler::Remember(const std::string& key,
   return known;
 }
 
-void Autoscaler::CountPods(Round& round) const {
+void LogAutoscaler::CountPods(Round& round) const {
   elastic::ScaleFacts& facts = round.facts;
   facts.now = context_.clock.Now();
   facts.replicas = round.replicas;
@@ -156,7 +156,7 @@ void Autoscaler::CountPods(Round& round) const {
 }
 
 // Counts what is free by requests alone; the scheduler knows more, so this is a reason to try.
-int64_t Autoscaler::RoomFor(const json::Value& pod_template, int64_t most) const {
+int64_t LogAutoscaler::RoomFor(const json::Value& pod_template, int64_t most) const {
   static const json::Value kNone = json::Object{};
   const json::Value* found = json::Find(pod_template, {"spec"});
   const json::Value& spec = found ? *found : kNone;
@@ -183,7 +183,7 @@ int64_t Autoscaler::RoomFor(const json::Value& pod_template, int64_t most) const
 }
 
 // A pushed number counts once: with the step that it was pushed at.
-std::optional<double> Autoscaler::FreshlyPushed(const Round& round, Known& known) {
+std::optional<double> LogAutoscaler::FreshlyPushed(const Round& round, Known& known) {
   const auto pushed = PushedMetric(*round.first, round.target.metric);
   if (!pushed) return {};
   std::string_view step = api::Annotation(*round.first, keys::kStep);
@@ -192,7 +192,7 @@ std::optional<double> Autoscaler::FreshlyPushed(const Round& round, Known& known
   return pushed;
 }
 
-void Autoscaler::ReadLog(const RoundPtr& round) {
+void LogAutoscaler::ReadLog(const RoundPtr& round) {
   std::string pod = StrCat(round->ns, "/", api::Name(*round->first));
   // A second request would not be answered faster than the one under way.
   if (!reading_.insert(pod).second) return Decide(round);
@@ -211,7 +211,7 @@ void Autoscaler::ReadLog(const RoundPtr& round) {
                });
 }
 
-void Autoscaler::OnLog(const RoundPtr& round, std::string_view log) {
+void LogAutoscaler::OnLog(const RoundPtr& round, std::string_view log) {
   if (round->answered) return;
   round->answered = true;
   auto known = known_.find(round->key);
@@ -228,7 +228,7 @@ void Autoscaler::OnLog(const RoundPtr& round, std::string_view log) {
   Decide(round);
 }
 
-void Autoscaler::Decide(const RoundPtr& round) {
+void LogAutoscaler::Decide(const RoundPtr& round) {
   auto known = known_.find(round->key);
   if (known == known_.end()) return Finish(round, Status::Ok());
   elastic::ScaleState& state = known->second.state;
@@ -249,7 +249,7 @@ void Autoscaler::Decide(const RoundPtr& round) {
   Write(round, decision);
 }
 
-void Autoscaler::Write(const RoundPtr& round, const elastic::ScaleDecision& decision) {
+void LogAutoscaler::Write(const RoundPtr& round, const elastic::ScaleDecision& decision) {
   WriteJob(round, decision.replicas, decision.why, known_.at(round->key).memory,
            [this, round](const Status& written) {
              if (written.ok()) return WriteStatus(round);
@@ -260,7 +260,7 @@ void Autoscaler::Write(const RoundPtr& round, const elastic::ScaleDecision& deci
            });
 }
 
-void Autoscaler::WriteStatus(const RoundPtr& round) {
+void LogAutoscaler::WriteStatus(const RoundPtr& round) {
   const elastic::ScaleState& state = known_.at(round->key).state;
   json::Value wanted = state.Status();
   json::Set(wanted, {"startTime"}, api::FormatTime(state.start));

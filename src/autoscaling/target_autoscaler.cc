@@ -1,4 +1,4 @@
-#include "jobs/target_autoscaler.h"
+#include "autoscaling/target_autoscaler.h"
 
 #include <algorithm>
 #include <set>
