@@ -124,7 +124,7 @@ ScaleDecision Return(const ScalePolicy& policy, const ScaleFacts& facts, ScaleSt
   return {target, StrCat("there is no room for ", facts.unplaced, " of ", before)};
 }
 
-ScaleDecision Judge(const ScalePolicy& policy, const ScaleFacts& facts, ScaleState& state) {
+ScaleDecision DecideSize(const ScalePolicy& policy, const ScaleFacts& facts, ScaleState& state) {
   auto before = state.series.find(state.last);
   if (state.last > 0 && state.last < state.current && before != state.series.end() &&
       !before->second.empty() && state.last >= policy.replicas_min) {
@@ -200,7 +200,7 @@ ScaleDecision Weigh(const ScalePolicy& policy, const ScaleFacts& facts, ScaleSta
   }
   if (state.goes_on) {
     if (state.series[state.current].size() < static_cast<size_t>(policy.observations)) return {};
-    return Judge(policy, facts, state);
+    return DecideSize(policy, facts, state);
   }
   if (state.condition == ScaleCondition::kStop) return Revisit(policy, facts, state);
   if (state.condition == ScaleCondition::kReachMaxMetric) return Recheck(policy, facts, state);

@@ -257,7 +257,7 @@ void Admission::CheckNodes(const json::Value& pod, Verdict& verdict) const {
     why = StrCat("requests ", AmountOf(wanted, missing), unit, " of ", missing,
                  "; the largest node that it may run on has ", most, unit);
   }
-  if (options_.nodes_may_come) {
+  if (options_.admit_oversized_pods) {
     verdict.warnings.push_back(why);
   } else {
     verdict.Refuse(std::move(why));

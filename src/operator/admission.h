@@ -27,7 +27,7 @@ namespace swell::controllers {
 struct AdmissionOptions {
   std::string scheduler_name = "swell";
   std::string priority_class = "train";  // of work that names none
-  bool nodes_may_come = false;
+  bool admit_oversized_pods = false;
 };
 
 class Admission {

@@ -162,7 +162,7 @@ TEST_F(AdmissionTest, WhatCanNeverRunIsRefusedWithTheReason) {
 }
 
 TEST_F(AdmissionTest, WhereNodesMayComeTheLargestOneIsAWarning) {
-  Open({.nodes_may_come = true});
+  Open({.admit_oversized_pods = true});
   const json::Value review = Ask("pods", Gpus(16), "default");
   EXPECT_EQ(json::Print(*json::Find(review, {"response"})), R"({"uid":"u-1","allowed":true})");
   const json::Value ours =

@@ -222,7 +222,7 @@ class ControllerAction final : public cli::Action {
         "kind, the program that installed its definition (default auto)");
     flags.Int("--webhook-port", &flags_.webhook.port, "PORT",
               "port of the admission webhook (default 0: off; see swell install --webhook)");
-    flags.Switch("--webhook-nodes-may-come", &flags_.webhook.admission.nodes_may_come,
+    flags.Switch("--webhook-admit-oversized-pods", &flags_.webhook.admission.admit_oversized_pods,
                  "admit pods that fit on no node, with a warning");
     AddSettingsFlag(flags, flags_.settings);
     AddRecordFlag(flags, flags_.record_mib);

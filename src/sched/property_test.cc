@@ -78,7 +78,7 @@ void CheckStarts(Scenario& s) {
     if (moved.contains(d.pod)) continue;
     if (d.type == Decision::Type::kNominate && disruptive) ++promised[group_of(d.pod)];
   }
-  s.Settle();
+  s.AdvancePods();
   s.Cycle();
   CheckEvictions(s);
   int32_t served = INT32_MIN;
@@ -214,7 +214,7 @@ TEST_P(Property, NobodyIsMovedAgainAndAgain) {
       moved.insert(d.group);
     }
     for (const std::string& group : moved) EXPECT_EQ(++moves[group], 1) << group;
-    s.Settle();
+    s.AdvancePods();
   }
 }
 
@@ -250,7 +250,7 @@ TEST_P(Property, OrderOfArrivalDoesNotMatter) {
         }
       }
     }
-    s.Settle();
+    s.AdvancePods();
   }
 }
 
@@ -281,7 +281,7 @@ TEST_P(Property, TheIndexFindsWhatLookingAtEveryNodeDoes) {
       }
       s.Cycle();
       logs[looks] += s.Log();
-      s.Settle();
+      s.AdvancePods();
       for (int i = 0; i < 4; ++i) s.RemovePod(StrCat("p", round, "-", random.Below(12)));
     }
   }

@@ -211,14 +211,14 @@ std::string Play(const World& world) {
       s.now = s.now + std::chrono::seconds(20);
       s.Cycle();
       if (std::string wrong = check(); !wrong.empty()) return wrong;
-      s.Settle();
+      s.AdvancePods();
     }
   }
   for (int i = 0; i < 30; ++i) {
     s.Cycle();
     if (std::string wrong = check(); !wrong.empty()) return wrong;
     if (s.last.decisions.empty() && !s.last.more) return s.ReplayDifference();
-    s.Settle();
+    s.AdvancePods();
   }
   return StrCat("never comes to rest\n", s.Places(), s.Log());
 }

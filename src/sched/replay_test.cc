@@ -30,7 +30,7 @@ void Play(Scenario& s) {
   s.Pods("half", 2, {.group = "half", .fraction = 0.5, .member_priority = 3});
   s.Pod("alone", {.cpu = 500, .priority = 60, .ports = {{"TCP", "", 80}}, .gates = {"later"}});
   s.Cycle();
-  s.Settle();
+  s.AdvancePods();
   s.now = s.now + std::chrono::seconds(90);
   s.Group("claim",
           {.priority = 75, .min = 2, .queue = "b", .min_runtime = std::chrono::minutes(5)});
@@ -44,7 +44,7 @@ void Play(Scenario& s) {
   s.model.AssumeEvicted("default/half-0");
   s.Cycle();
   s.model.RemoveNode("n1");
-  s.Settle();
+  s.AdvancePods();
   s.Cycle();
   s.now = s.now + std::chrono::minutes(2);
   s.Converge(5);
@@ -52,7 +52,7 @@ void Play(Scenario& s) {
     s.now = s.now + std::chrono::seconds(10);
     s.Pod(StrCat("more-", i), {.gpus = i % 3, .priority = 50 + 5 * (i % 4)});
     s.Cycle();
-    if (i % 2 == 0) s.Settle();
+    if (i % 2 == 0) s.AdvancePods();
   }
 }
 

@@ -176,7 +176,7 @@ const CycleResult& Scenario::Cycle(const CycleOptions& options) {
   return last;
 }
 
-void Scenario::Settle() {
+void Scenario::AdvancePods() {
   for (auto& [name, pod] : pods) {
     if (pod.phase == PodPhase::kBound) {
       pod.phase = PodPhase::kRunning;
@@ -198,7 +198,7 @@ void Scenario::Settle() {
 int Scenario::Converge(int most) {
   int active = 0;
   for (int i = 0; i < most; ++i) {
-    Settle();
+    AdvancePods();
     Cycle();
     if (last.decisions.empty() && !last.more) return active;
     ++active;

@@ -7,8 +7,8 @@
 //   s.Cycle();
 //   EXPECT_EQ(s.Log(), "bind a-0 n0 [0,1] allocate\n");
 //
-// Names stand for "default/<name>". Settle() plays the rest of the cluster: bound pods run, evicted
-// pods are gone and come back pending as their controllers would make them.
+// Names stand for "default/<name>". AdvancePods() plays the rest of the cluster: bound pods run,
+// evicted pods are gone and come back pending as their controllers would make them.
 #pragma once
 
 #include <initializer_list>
@@ -116,8 +116,9 @@ class Scenario {
 
   const CycleResult& Cycle(const CycleOptions& options = {});
   // Bound pods run; terminating pods are gone and pending again under the same name (another uid).
-  void Settle();
-  // Settles and cycles until a cycle decides nothing; returns how many cycles decided something.
+  void AdvancePods();
+  // Advances pods and cycles until a cycle decides nothing; returns how many cycles decided
+  // something.
   int Converge(int most = 20);
 
   // "bind p n0 [0,1] allocate\nevict q n1 [] preempt\n", in the order decided.

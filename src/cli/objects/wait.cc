@@ -10,7 +10,7 @@ namespace swell::cli {
 namespace {
 
 // What --for asks of an object.
-struct Wish {
+struct WaitCondition {
   enum class Kind { kDelete, kCondition, kPath };
   Kind kind = Kind::kDelete;
   std::string condition, value;
@@ -28,27 +28,27 @@ struct Wish {
   }
 };
 
-Result<Wish> ParseWish(const std::string& text) {
-  Wish wish;
+Result<WaitCondition> ParseWaitCondition(const std::string& text) {
+  WaitCondition awaited;
   auto after = [&text](std::string_view prefix) { return text.substr(prefix.size()); };
-  if (text == "delete") return wish;
+  if (text == "delete") return awaited;
   if (text.starts_with("condition=")) {
-    wish.kind = Wish::Kind::kCondition;
+    awaited.kind = WaitCondition::Kind::kCondition;
     std::string rest = after("condition=");
     size_t equals = rest.find('=');
-    wish.condition = rest.substr(0, equals);
-    wish.value = equals == std::string::npos ? "True" : rest.substr(equals + 1);
-    return wish;
+    awaited.condition = rest.substr(0, equals);
+    awaited.value = equals == std::string::npos ? "True" : rest.substr(equals + 1);
+    return awaited;
   }
-  wish.kind = Wish::Kind::kPath;
+  awaited.kind = WaitCondition::Kind::kPath;
   std::string path;
   if (text.starts_with("phase=")) {
     path = "{.status.phase}";
-    wish.value = after("phase=");
+    awaited.value = after("phase=");
   } else if (text.starts_with("jsonpath=")) {
     path = after("jsonpath=");
     if (size_t end = path.rfind("}="); end != std::string::npos) {
-      wish.value = path.substr(end + 2);
+      awaited.value = path.substr(end + 2);
       path.resize(end + 1);
     }
   } else {
@@ -56,8 +56,8 @@ Result<Wish> ParseWish(const std::string& text) {
                          ": condition=NAME[=VALUE], phase=WORD, delete or "
                          "jsonpath={PATH}[=VALUE] expected"));
   }
-  SWELL_ASSIGN_OR_RETURN(wish.path, ParseJsonPath(path));
-  return wish;
+  SWELL_ASSIGN_OR_RETURN(awaited.path, ParseJsonPath(path));
+  return awaited;
 }
 
 class WaitAction final : public Action {
@@ -71,7 +71,7 @@ class WaitAction final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (for_.empty()) return Misuse("--for says what to wait for: --for=condition=Running");
-    SWELL_ASSIGN_OR_RETURN(Wish wish, ParseWish(for_));
+    SWELL_ASSIGN_OR_RETURN(WaitCondition awaited, ParseWaitCondition(for_));
     SWELL_ASSIGN_OR_RETURN(Duration limit, ParseDuration(timeout_, "--timeout"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(std::vector<One> waited, Choose(session, *api, words));
@@ -79,7 +79,7 @@ class WaitAction final : public Action {
     SteadyTime start = session.env().clock->Steady();
     for (const One& one : waited) {
       for (;;) {
-        SWELL_ASSIGN_OR_RETURN(bool reached, Look(*api, one, wish));
+        SWELL_ASSIGN_OR_RETURN(bool reached, Look(*api, one, awaited));
         if (reached) break;
         if (session.env().clock->Steady() - start >= limit) {
           return Status(Code::kTimeout, StrCat("timed out after ", timeout_, " waiting for ", for_,
@@ -87,8 +87,9 @@ class WaitAction final : public Action {
         }
         if (!api->Pause(std::chrono::milliseconds(200))) return 130;
       }
-      session.OutLine(StrCat(one.kind.SingularName(), "/", one.name,
-                             wish.kind == Wish::Kind::kDelete ? " deleted" : " condition met"));
+      session.OutLine(
+          StrCat(one.kind.SingularName(), "/", one.name,
+                 awaited.kind == WaitCondition::Kind::kDelete ? " deleted" : " condition met"));
     }
     return 0;
   }
@@ -136,14 +137,14 @@ class WaitAction final : public Action {
     return chosen;
   }
 
-  static Result<bool> Look(Api& api, const One& one, const Wish& wish) {
+  static Result<bool> Look(Api& api, const One& one, const WaitCondition& awaited) {
     auto object = api.Get(one.kind.resource, one.ns, one.name);
-    if (wish.kind == Wish::Kind::kDelete) {
+    if (awaited.kind == WaitCondition::Kind::kDelete) {
       if (object.ok()) return false;
       if (object.status().code() == Code::kNotFound) return true;
     }
     if (!object.ok()) return object.status();
-    return wish.Holds(**object);
+    return awaited.Holds(**object);
   }
 
   std::string for_, selector_, timeout_ = "30s";

@@ -32,7 +32,7 @@ TEST(Allocate, AStableClusterYieldsAnEmptyCycle) {
   EXPECT_TRUE(s.last.decisions.empty());
   EXPECT_TRUE(s.last.waiting.empty());
   EXPECT_EQ(s.scheduler.stats().empty_cycles, 1);
-  s.Settle();  // bound became running: nothing to decide about
+  s.AdvancePods();  // bound became running: nothing to decide about
   s.Cycle();
   EXPECT_EQ(s.scheduler.stats().empty_cycles, 2);
 }
@@ -89,8 +89,7 @@ TEST(Allocate, AGangStartsWholeOrNotAtAll) {
   ASSERT_NE(waiting, nullptr);
   EXPECT_EQ(waiting->reason, "2/2 nodes are available. Needs 12 GPUs (3 pods x 4); 8 free.");
   EXPECT_EQ(waiting->least_change,
-            "more suitable nodes: those there are take 2 of its 3 pods when they hold nothing "
-            "else");
+            "more suitable nodes: even when empty, the nodes hold only 2 of its 3 pods");
   s.Node("n2", {.gpus = 4});
   s.Cycle();
   EXPECT_EQ(s.CountDecisions(Type::kBind), 3);

@@ -131,7 +131,7 @@ TEST(Consolidate, LetsWhatStartsStart) {
   s.Pod("whole-0", {.group = "whole", .gpus = 4});
   s.Cycle();
   EXPECT_EQ(s.CountDecisions(Decision::Type::kEvict), 0) << s.Log();
-  s.Settle();
+  s.AdvancePods();
   ASSERT_TRUE(s.last.wake_at.has_value());
   s.now = *s.last.wake_at;
   s.Cycle();

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "sched/state/words.h"
+#include "sched/state/amount_text.h"
 
 namespace swell::sched {
 namespace {

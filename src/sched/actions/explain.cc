@@ -11,7 +11,7 @@
 #include "sched/actions/node_diagnosis.h"
 #include "sched/placement/gang.h"
 #include "sched/placement/topology.h"
-#include "sched/state/words.h"
+#include "sched/state/amount_text.h"
 #include "sched/victims/reclaim_rules.h"
 
 namespace swell::sched {
@@ -96,8 +96,8 @@ std::string Explainer::LeastChange(const std::vector<PodId>& pods,
   for (PodId pod : pods) alike += state_.pods[pod].shape == state_.pods[hardest].shape;
   if (alike > 1 && d.places < alike) {
     if (d.places_when_empty < alike) {
-      return StrCat("more suitable nodes: those there are take ", d.places_when_empty, " of its ",
-                    alike, " pods when they hold nothing else");
+      return StrCat("more suitable nodes: even when empty, the nodes hold only ",
+                    d.places_when_empty, " of its ", alike, " pods");
     }
     const int main = shape.core[kGpu] > 0 ? kGpu : kCpu;
     return StrCat("room for ", Plural(alike - d.places, "more pod"), " of ",
@@ -375,8 +375,9 @@ Waiting Explainer::Explain(GroupId id) {
   }
   for (PodId pod : pods) waiting.pods.push_back(state_.pods[pod].key);
   if (promised != kNone) {
-    waiting.reason = StrCat("room on ", state_.nodes[state_.pods[promised].promise].info.name,
-                            " is promised; waits for terminating pods to leave");
+    waiting.reason =
+        StrCat("waits for terminating pods to leave node ",
+               state_.nodes[state_.pods[promised].promise].info.name, ", which is reserved for it");
     return waiting;
   }
   if (!group.known) {

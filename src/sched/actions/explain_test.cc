@@ -20,8 +20,7 @@ TEST(Explain, AGangThatAllNodesTogetherCannotHoldNeedsMoreNodes) {
   s.Pods("g", 40, {.group = "g", .gpus = 8});
   s.Cycle();
   EXPECT_EQ(LeastChange(s, "g"),
-            "more suitable nodes: those there are take 2 of its 40 pods when they hold nothing "
-            "else");
+            "more suitable nodes: even when empty, the nodes hold only 2 of its 40 pods");
 }
 
 TEST(Explain, AGangForWhichNoNodeIsFreeNeedsRoomForAllOfIt) {

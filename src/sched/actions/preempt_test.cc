@@ -17,7 +17,7 @@ void FillWithMedium(Scenario& s, PreemptUnit unit) {
   s.Pods("medium", 3, {.group = "medium", .gpus = 4});
   s.Cycle();
   ASSERT_EQ(s.CountDecisions(Type::kBind), 3);
-  s.Settle();
+  s.AdvancePods();
   s.now = s.now + std::chrono::minutes(3);
   s.Group("critical", {.priority = 1'100'000, .minutes_old = 0});
   s.Pod("critical-0", {.group = "critical", .gpus = 1});
@@ -38,7 +38,7 @@ TEST(Preempt, OnlyThePodNeededWhereTheJobSaysSo) {
   EXPECT_DOUBLE_EQ(evict.lost_gpu_seconds, 720);
   s.Cycle();
   EXPECT_TRUE(s.last.decisions.empty());
-  s.Settle();
+  s.AdvancePods();
   s.Cycle();
   EXPECT_EQ(s.PhaseOf("critical-0"), "Bound");
 }
@@ -70,7 +70,7 @@ TEST(Preempt, NobodyOfLowerPriorityTakesThePromisedRoom) {
   s.Pod("sneaky", {.gpus = 1, .priority = 60});
   s.Cycle();
   EXPECT_EQ(s.Log(), "");
-  s.Settle();
+  s.AdvancePods();
   s.Cycle();
   EXPECT_EQ(s.Log(), "bind high n0 [0,1] allocate\n");
 }
@@ -85,7 +85,7 @@ TEST(Preempt, WhoIsPromisedRoomIsToldOnceAndWhoReplacesThemToo) {
   s.Group("late", {.priority = 70});
   s.Pod("late-0", {.group = "late", .gpus = 1});
   s.Cycle();
-  EXPECT_TRUE(s.WaitingOf("g")->reason.starts_with("room on n0 is promised;"));
+  EXPECT_TRUE(s.WaitingOf("g")->reason.starts_with("waits for terminating pods to leave node n0"));
   ASSERT_NE(s.WaitingOf("late"), nullptr);
   for (const char* something : {"one", "another"}) {  // now nobody is left to stop for the late one
     s.Pod(something, {});
@@ -379,7 +379,7 @@ TEST(Preempt, AQueueAtItsLimitMakesRoomWithinItself) {
   // There is room beside the one that goes, but the project would hold three GPUs.
   s.Cycle();
   EXPECT_EQ(s.Log(), "");
-  s.Settle();
+  s.AdvancePods();
   s.Cycle();
   EXPECT_EQ(s.PhaseOf("high-0"), "Bound");
 }

@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "sched/actions/registry.h"
 #include "sched/queues/queue_order.h"
-#include "sched/state/words.h"
+#include "sched/state/amount_text.h"
 #include "sched/victims/reclaim_rules.h"
 
 namespace swell::sched {

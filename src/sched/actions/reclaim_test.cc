@@ -14,7 +14,7 @@ void TwoProjects(Scenario& s, int members, int minimum, int gpus) {
   s.Group("big", {.min = minimum, .queue = "a"});
   s.Pods("big", members, {.group = "big", .gpus = gpus});
   s.Cycle();
-  s.Settle();
+  s.AdvancePods();
   s.now = s.now + std::chrono::minutes(30);
   s.Group("claim", {.queue = "b", .minutes_old = 0});
   s.Pod("claim-0", {.group = "claim", .gpus = 4});
@@ -236,7 +236,7 @@ TEST(TimeShare, WhoeverUsedMoreGetsLessOfTheSurplus) {
   s.Group("ga", {.queue = "a"});
   s.Pod("ga-0", {.group = "ga", .gpus = 8});
   s.Cycle();
-  s.Settle();
+  s.AdvancePods();
   s.now = s.now + std::chrono::hours(5);
   s.Group("gb", {.queue = "b"});
   s.Pods("gb", 8, {.group = "gb", .gpus = 1});

@@ -16,8 +16,8 @@
 
 #include "sched/placement/gang.h"
 #include "sched/queues/queue_order.h"
+#include "sched/state/amount_text.h"
 #include "sched/state/statement.h"
-#include "sched/state/words.h"
 
 namespace swell::sched {
 namespace {

@@ -1,7 +1,7 @@
 #include "sched/cycle/cycle.h"
 
 #include "base/strings.h"
-#include "sched/state/words.h"
+#include "sched/state/amount_text.h"
 
 namespace swell::sched {
 

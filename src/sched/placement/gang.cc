@@ -3,7 +3,7 @@
 #include "base/strings.h"
 #include "sched/placement/topology.h"
 #include "sched/queues/queue_order.h"
-#include "sched/state/words.h"
+#include "sched/state/amount_text.h"
 
 namespace swell::sched {
 namespace {

@@ -129,7 +129,7 @@ const Taint* UntoleratedTaint(const NodeInfo& node, const Shape& shape) {
   return nullptr;
 }
 
-Shape::Verdict Judge(const NodeInfo& node, const Shape& shape) {
+Shape::Verdict CheckNode(const NodeInfo& node, const Shape& shape) {
   Shape::Verdict verdict;
   // Weights as kube-scheduler's defaults: a soft taint (3 × 100) outweighs one affinity term (2×).
   for (const PreferredNodeTerm& p : shape.preferred) {

@@ -114,8 +114,8 @@ bool MatchesTerm(const NodeInfo& node, const NodeSelectorTerm& term);
 bool Tolerates(const std::vector<Toleration>& tolerations, const Taint& taint);
 // The first NoSchedule or NoExecute taint that is not tolerated, or null.
 const Taint* UntoleratedTaint(const NodeInfo& node, const Shape& shape);
-// Decides without cache.
-Shape::Verdict Judge(const NodeInfo& node, const Shape& shape);
+// Whether pods of the shape may run on the node, computed anew.
+Shape::Verdict CheckNode(const NodeInfo& node, const Shape& shape);
 
 class ShapeTable {
  public:

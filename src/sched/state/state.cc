@@ -110,7 +110,7 @@ const Shape::Verdict& State::VerdictOf(ShapeId shape_id, NodeId node_id) {
   Shape::Verdict& verdict = shape.verdicts[node_id];
   const NodeState& node = nodes[node_id];
   if (verdict.node_version != node.version) {
-    verdict = Judge(node.info, shape);
+    verdict = CheckNode(node.info, shape);
     verdict.node_version = node.version;
   }
   return verdict;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/words.h"
+#include "base/byte_words.h"
 
 namespace swell::api {
 namespace {

@@ -1,4 +1,4 @@
-#include "sched/state/words.h"
+#include "sched/state/amount_text.h"
 
 #include <cmath>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "base/words.h"
+#include "base/byte_words.h"
 
 #include <string>
 
