@@ -144,6 +144,12 @@ Flag& Flags::List(std::string names,
   return Add(std::move(names), Flag::Kind::kList, to, std::move(value_name), std::move(help));
 }
 
+void Flags::AddName(std::string_view dashed, std::string_view name) {
+  const Flag* known = Find(dashed);
+  if (known == nullptr || Find(name) != nullptr) return;
+  flags_[static_cast<size_t>(known - flags_.data())].also.emplace_back(name);
+}
+
 void Flags::Refuse(std::string names, std::string why) {
   Flag& flag = Add(std::move(names), Flag::Kind::kMaybe, nullptr, "", "");
   flag.refusal = std::move(why);

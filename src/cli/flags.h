@@ -66,6 +66,9 @@ class Flags {
              std::vector<std::string>* to,
              std::string value_name,
              std::string help);
+  // One more name for a declared flag, not shown in help. Without effect on a flag that is not
+  // declared, or where the name is taken.
+  void AddName(std::string_view dashed, std::string_view name);
   // A flag that others have and that is told why it is not here, rather than that it is unknown.
   void Refuse(std::string names, std::string why);
   // How many of the words stand before "--"; what follows it is never a name of ours.

@@ -90,7 +90,11 @@ TEST(FlagsTest, OtherVersionsNamesAndWhatIsNotHere) {
   size_t before = 0;
   Flags flags;
   flags.Text("--working-dir", &dir, "PATH", "").also = {"--workingDir", "--cwd"};
-  flags.Switch("-A,--all-namespaces", &all, "").also = {"--allNamespaces"};
+  flags.Switch("-A,--all-namespaces", &all, "");
+  flags.AddName("--all-namespaces", "--allNamespaces");
+  flags.AddName("--all-namespaces", "--cwd");  // taken
+  flags.AddName("--unknown", "--nobody");
+  EXPECT_EQ(flags.Find("--nobody"), nullptr);
   flags.Refuse("--template", "nothing keeps them");
   flags.CountWordsBeforeDashes(&before);
   Words words;

@@ -147,8 +147,7 @@ void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
               "shell command line; without a value, the arguments after -- replace the entry point "
               "of the image");
   flags.List("--args", &args_, "ARGUMENT", "argument of the command, repeatable");
-  flags.List("-e,--environment", &env_, "KEY=VALUE", "environment variable, repeatable").also = {
-      "--env", "--environment-variable"};
+  flags.List("-e,--environment", &env_, "KEY=VALUE", "environment variable, repeatable");
   flags.Text("--working-dir", &pod.working_dir, "PATH", "working directory");
   flags.List("-v,--volume", &volumes_, "HOST:PATH", "directory of the node, repeatable");
   flags.List("--pvc", &claims_, "CLAIM:PATH",
@@ -160,8 +159,7 @@ void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
              "accessmode-rwo|rom|rwm, ro");
   flags.List("--host-path", &host_paths_, "path=PATH,mount=PATH[,readwrite]",
              "directory of the node, read-only without readwrite");
-  flags.List("--configmap-map-volume", &config_maps_, "name=NAME,path=PATH", "mount a ConfigMap")
-      .also = {"--configmap-volume"};
+  flags.List("--configmap-map-volume", &config_maps_, "name=NAME,path=PATH", "mount a ConfigMap");
   flags.List("--secret-volume", &secrets_, "name=NAME,path=PATH", "mount a Secret");
   flags.List("--nfs", &nfs_, "server=HOST,path=PATH,mountpath=PATH[,readwrite]",
              "mount a directory of an NFS server");
@@ -176,8 +174,7 @@ void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
   flags.Switch("--local-image", &local_image_, "do not pull an image that the node has");
   flags.Switch("--stdin", &pod.keep_stdin, "keep standard input open");
   flags.Switch("-t,--tty", &pod.tty, "allocate a terminal");
-  flags.Int("--run-as-user", &pod.run_as_user, "UID", "user ID of the processes").also = {
-      "--run-as-uid"};
+  flags.Int("--run-as-user", &pod.run_as_user, "UID", "user ID of the processes");
   flags.Int("--run-as-gid", &pod.run_as_group, "GID", "group ID of the processes");
   flags.List("--supplemental-groups", &groups_, "GID,...", "supplemental group IDs");
   flags.Switch("--prevent-privilege-escalation", &pod.no_new_privileges,
@@ -186,22 +183,18 @@ void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
 }
 
 void PodFlags::DeclareAmounts(Flags& flags, PyTorchSpec& pod) {
-  flags.Text("-g,--gpu", &gpus_, "N", "GPUs per instance, or a fraction of one: 0.5").also = {
-      "--gpu-devices-request"};
+  flags.Text("-g,--gpu", &gpus_, "N", "GPUs per instance, or a fraction of one: 0.5");
   flags.Text("--gpu-portion-request", &gpu_portion_, "PART",
              "fraction of each of those GPUs (of one GPU without --gpu): 0.5");
-  flags.Text("--gpu-memory", &gpu_memory_, "AMOUNT", "GPU memory instead of whole GPUs").also = {
-      "--gpu-memory-request"};
+  flags.Text("--gpu-memory", &gpu_memory_, "AMOUNT", "GPU memory instead of whole GPUs");
   flags
       .Choice("--gpu-request-type", &gpu_request_type_, "TYPE", {"portion", "memory"},
               "portion or memory")
       .hidden = true;
-  flags.Text(version_ == 2 ? "--cpu" : "-c,--cpu", &pod.cpu, "AMOUNT", "CPU: 2, 500m").also = {
-      "--cpu-core-request"};
-  flags.Text("-m,--memory", &pod.memory, "AMOUNT", "memory: 8Gi").also = {"--cpu-memory-request"};
-  flags.Text("--cpu-limit", &pod.cpu_limit, "AMOUNT", "CPU limit").also = {"--cpu-core-limit"};
-  flags.Text("--memory-limit", &pod.memory_limit, "AMOUNT", "memory limit").also = {
-      "--cpu-memory-limit"};
+  flags.Text(version_ == 2 ? "--cpu" : "-c,--cpu", &pod.cpu, "AMOUNT", "CPU: 2, 500m");
+  flags.Text("-m,--memory", &pod.memory, "AMOUNT", "memory: 8Gi");
+  flags.Text("--cpu-limit", &pod.cpu_limit, "AMOUNT", "CPU limit");
+  flags.Text("--memory-limit", &pod.memory_limit, "AMOUNT", "memory limit");
   flags.List("--extended-resource", &devices_, "NAME=N", "other resource, repeatable");
   flags.Switch("--large-shm", &large_shm_, "large /dev/shm");
 }

@@ -10,6 +10,7 @@
 #include "cli/jobs/training_spec.h"
 #include "cli/jobs/what_if.h"
 #include "cli/print/output.h"
+#include "cli/runai/flag_names.h"
 #include "cli/runai/pod_flags.h"
 #include "cli/runai/runai.h"
 #include "kube/api/meta/meta.h"
@@ -41,6 +42,7 @@ class SubmitAction final : public Action {
     DeclareAmounts(flags);
     DeclareReach(flags);
     DeclareEnd(flags);
+    AddOtherNames(flags);
     PodFlags::RefuseOthers(flags);
   }
 
@@ -78,10 +80,8 @@ class SubmitAction final : public Action {
   void DeclareWork(Flags& flags) {
     flags.Group("Workload");
     flags.Text("--name", &spec_.pod.name, "NAME", "name of the job (or the first argument)");
-    flags
-        .Text("--job-name-prefix", &spec_.pod.name_prefix, "TEXT",
-              "generate a name with this prefix")
-        .also = {"--name-prefix", "--prefix-name"};
+    flags.Text("--job-name-prefix", &spec_.pod.name_prefix, "TEXT",
+               "generate a name with this prefix");
     pod_flags_.DeclareContainer(flags, spec_.pod);
   }
   void DeclareClass(Flags& flags) {
@@ -101,10 +101,8 @@ class SubmitAction final : public Action {
   void DeclareAmounts(Flags& flags) {
     flags.Group("Resources");
     flags.Int("--workers", &workers_, "N", "number of instances that run together (default 1)");
-    flags
-        .Int("--completions", &spec_.completions, "N",
-             "number of independent runs, for example of a parameter search")
-        .also = {"--runs"};
+    flags.Int("--completions", &spec_.completions, "N",
+              "number of independent runs, for example of a parameter search");
     flags.Int("--parallelism", &spec_.parallelism, "N", "number of these runs at a time");
     flags.Switch("--elastic", &elastic_,
                  "may run on fewer GPUs: --gpu N means N instances with one GPU each");
@@ -129,14 +127,10 @@ class SubmitAction final : public Action {
   }
   void DeclareEnd(Flags& flags) {
     flags.Group("Completion");
-    flags
-        .Int("--backoff-limit", &spec_.backoff_limit, "N",
-             "number of restarts before it fails (training: 6)")
-        .also = {"--backoffLimit"};
-    flags
-        .Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
-              "delete the job this long after its end")
-        .also = {"--ttl-after-finish"};
+    flags.Int("--backoff-limit", &spec_.backoff_limit, "N",
+              "number of restarts before it fails (training: 6)");
+    flags.Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
+               "delete the job this long after its end");
     flags.Text("--max-run-time", &max_run_time_, "DURATION", "maximum running time: 2h");
     flags.Switch("--wait", &ignored_, "accepted for compatibility").hidden = true;
     flags

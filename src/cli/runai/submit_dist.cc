@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "cli/jobs/priorities.h"
 #include "cli/print/output.h"
+#include "cli/runai/flag_names.h"
 #include "cli/runai/pod_flags.h"
 #include "cli/runai/runai.h"
 #include "kube/api/meta/meta.h"
@@ -117,8 +118,7 @@ class SubmitDistAction final : public Action {
     flags.CountWordsBeforeDashes(&words_before_dashes_);
     flags.Group("Workload");
     flags.Text("--name", &spec_.name, "NAME", "name of the job (or the first argument)");
-    flags.Text("--name-prefix", &spec_.name_prefix, "TEXT", "generate a name with this prefix")
-        .also = {"--job-name-prefix", "--prefix-name"};
+    flags.Text("--job-name-prefix", &spec_.name_prefix, "TEXT", "generate a name with this prefix");
     if (framework_ == nullptr) {
       flags.Text("-f,--framework", &word_, "FRAMEWORK", "PyTorch, TF, XGBoost, MPI or JAX");
     }
@@ -130,8 +130,7 @@ class SubmitDistAction final : public Action {
     pod_flags_.DeclareAmounts(flags, spec_);
     flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",
                "processes per instance: a number, auto, cpu or gpu");
-    flags.Int("--min-workers", &min_, "N", "minimum number of workers of elastic training").also = {
-        "--min-replicas"};
+    flags.Int("--min-workers", &min_, "N", "minimum number of workers of elastic training");
     flags.Int("--max-replicas", &max_, "N", "maximum number of workers of elastic training");
     flags.Int("--slots-per-worker", &slots_, "N", "processes per MPI worker (default 1)");
     leader_.Declare(flags);
@@ -139,17 +138,15 @@ class SubmitDistAction final : public Action {
     pod_flags_.DeclarePlace(flags, spec_);
     flags.Group("Completion");
     flags.Text("--priority", &spec_.priority, "CLASS", "priority class (default train)");
-    flags.Int("--backoff-limit", &spec_.retry, "N", "number of restarts before the job fails")
-        .also = {"--backoffLimit"};
-    flags
-        .Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
-              "delete the job this long after its end")
-        .also = {"--ttl-after-finish"};
+    flags.Int("--backoff-limit", &spec_.retry, "N", "number of restarts before the job fails");
+    flags.Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
+               "delete the job this long after its end");
     flags.Choice("--clean-pod-policy", &spec_.clean_pod_policy, "POLICY",
                  {"None", "Running", "All"},
                  "which pods are deleted when it ends (default None; MPI: Running)");
     flags.Text("--dry-run", &dry_run_, "none|client", "print the job instead of creating it")
         .implied = "client";
+    AddOtherNames(flags);
     PodFlags::RefuseOthers(flags);
     for (const char* key : {"--required-pod-topology-key", "--preferred-pod-topology-key"}) {
       flags.Refuse(key, "use runai submit --workers N");

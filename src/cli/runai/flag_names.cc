@@ -1,0 +1,40 @@
+#include "cli/runai/flag_names.h"
+
+#include <array>
+
+namespace swell::cli::runai {
+namespace {
+
+struct OtherNames {
+  std::string_view flag;
+  std::array<std::string_view, 2> others;
+};
+
+constexpr OtherNames kOtherNames[] = {
+    {"--auto-deletion-time-after-completion", {"--ttl-after-finish"}},
+    {"--backoff-limit", {"--backoffLimit"}},
+    {"--completions", {"--runs"}},
+    {"--configmap-map-volume", {"--configmap-volume"}},
+    {"--cpu", {"--cpu-core-request"}},
+    {"--cpu-limit", {"--cpu-core-limit"}},
+    {"--environment", {"--environment-variable", "--env"}},
+    {"--gpu", {"--gpu-devices-request"}},
+    {"--gpu-memory", {"--gpu-memory-request"}},
+    {"--job-name-prefix", {"--name-prefix", "--prefix-name"}},
+    {"--memory", {"--cpu-memory-request"}},
+    {"--memory-limit", {"--cpu-memory-limit"}},
+    {"--min-workers", {"--min-replicas"}},
+    {"--run-as-user", {"--run-as-uid"}},
+};
+
+}  // namespace
+
+void AddOtherNames(Flags& flags) {
+  for (const OtherNames& row : kOtherNames) {
+    for (const std::string_view other : row.others) {
+      if (!other.empty()) flags.AddName(row.flag, other);
+    }
+  }
+}
+
+}  // namespace swell::cli::runai
