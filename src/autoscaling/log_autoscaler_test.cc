@@ -45,7 +45,7 @@ class LogAutoscalerTest : public ::testing::Test {
   }
 
   // From now on the job's first worker reports a step each second.
-  void Train(std::string pod, std::function<double(int64_t)> seconds) {
+  void Train(const std::string& pod, const std::function<double(int64_t)>& seconds) {
     cluster_.sim.After(kSecond, [this, pod, seconds] {
       auto slash = pod.find('/');
       ++step_;

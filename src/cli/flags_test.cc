@@ -16,7 +16,7 @@ struct Parsed {
   bool output_seen = false;
 };
 
-Parsed Parse(Words arguments) {
+Parsed Parse(const Words& arguments) {
   Parsed p;
   Flags flags;
   flags.Switch("-w,--watch", &p.watch, "");
@@ -26,7 +26,7 @@ Parsed Parse(Words arguments) {
   flags.Text("--dry-run", &p.dry_run, "HOW", "").implied = "client";
   flags.Int("-t,--tail", &p.tail, "N", "");
   flags.List("-e,--env", &p.env, "K=V", "");
-  p.status = flags.Parse(std::move(arguments), &p.words);
+  p.status = flags.Parse(arguments, &p.words);
   p.output_seen = flags.Seen("output");
   return p;
 }

@@ -94,8 +94,8 @@ class SubmitAction final : public Action {
     passed_.push_back({name, {}, {}});
     flags.Text("--" + name, &passed_.back().value, std::move(value), std::move(help));
   }
-  void PassNumber(Flags& flags, std::string name, int64_t least, std::string help) {
-    Pass(flags, std::move(name), "N", std::move(help));
+  void PassNumber(Flags& flags, const std::string& name, int64_t least, std::string help) {
+    Pass(flags, name, "N", std::move(help));
     passed_.back().least = least;
   }
   void DeclareModel(Flags& flags) {
