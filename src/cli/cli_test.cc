@@ -327,7 +327,7 @@ TEST_F(CliTest, ArenaSaysWhatItDoesNotDo) {
             std::string::npos)
       << err_;
   EXPECT_EQ(Run({"swell", "arena", "serve", "list"}), 2);
-  EXPECT_NE(err_.find("arena serve is not supported; a Deployment in a project's namespace"),
+  EXPECT_NE(err_.find("arena serve is not supported; run the server as a Deployment"),
             std::string::npos)
       << err_;
   EXPECT_EQ(Run({"arena", "get", "x", "--type", "sparkjob"}), 2);

@@ -15,7 +15,7 @@ constexpr MissingCommand kMissing[] = {
     {"scaleout", "swell scale NAME --replicas N changes the size of a job"},
     {"scalein", "swell scale NAME --replicas N changes the size of a job"},
     {"cron", "a CronJob of Kubernetes (kubectl create cronjob) runs a command at its times"},
-    {"serve", "a Deployment in a project's namespace is placed as inference"},
+    {"serve", "run the server as a Deployment in a project's namespace"},
     {"model", "there is no model registry here"},
     {"evaluate", "arena submit pytorch runs an evaluation as any job"},
     {"llm", "arena submit pytorch runs any command"}};

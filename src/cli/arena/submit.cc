@@ -121,7 +121,7 @@ class SubmitAction : public Action {
   }
   void DeclareRest(Flags& flags) {
     flags.Group("TensorBoard");
-    flags.Switch("--tensorboard", &tensorboard_.wanted, "run a TensorBoard");
+    flags.Switch("--tensorboard", &tensorboard_.wanted, "run TensorBoard beside the job");
     flags.Text("--tensorboard-image", &tensorboard_.image, "IMAGE", "image of TensorBoard").also = {
         "--tensorboardImage"};
     flags.Text("--logdir", &tensorboard_.log_dir, "PATH", "log directory (default /training_logs)");
@@ -129,7 +129,8 @@ class SubmitAction : public Action {
     flags.Int("--retry", &spec_.retry, "N", "number of restarts before the job fails");
     flags
         .Text("--clean-task-policy", &spec_.clean_pod_policy, "None|Running|All",
-              StrCat("which instances go when it is over (default ", spec_.clean_pod_policy, ")"))
+              StrCat("which instances are deleted when the job ends (default ",
+                     spec_.clean_pod_policy, ")"))
         .also = {"--cleanTaskPolicy"};
     flags.Text("--running-timeout", &running_timeout_, "DURATION", "maximum running time: 2h");
     flags.Text("--ttl-after-finished", &ttl_, "DURATION", "delete the job this long after its end");

@@ -109,7 +109,7 @@ class SubmitAction final : public Action {
     Pass(flags, "model_params", "A=1;B=2", "arguments of the model");
     for (const char* name : {"loss", "optimizer", "feed", "eval_metrics_fn", "callbacks",
                              "custom_data_reader", "prediction_outputs_processor"}) {
-      Pass(flags, name, "NAME", "its name in the model file");
+      Pass(flags, name, "NAME", "name of this function or class in the model file");
     }
   }
   void DeclareData(Flags& flags) {
@@ -152,13 +152,15 @@ class SubmitAction final : public Action {
   }
   static void DeclareRole(Flags& flags, const std::string& name, JobFlags::Role& role) {
     flags.Text("--" + name + "_resource_request", &role.request, "LIST",
-               "what each " + name + " needs: cpu=1,memory=4096Mi,gpu=1");
+               StrCat("what each ", name == "ps" ? "parameter server" : name,
+                      " needs: cpu=1,memory=4096Mi,gpu=1"));
     flags.Text("--" + name + "_resource_limit", &role.limit, "LIST", "resource limits");
-    flags.Text("--" + name + "_pod_priority", &role.priority, "CLASS",
-               "priority class" +
-                   std::string(name == "worker"
-                                   ? "; high, low, or 0.5: this part of them high; or CLASS=0.5"
-                                   : ""));
+    flags.Text(
+        "--" + name + "_pod_priority", &role.priority, "CLASS",
+        "priority class" +
+            std::string(name == "worker"
+                            ? ", high or low; 0.5 or CLASS=0.5 gives it to that part of the workers"
+                            : ""));
   }
   static void DeclareSeedAmounts(Flags& flags, const std::string& name, JobFlags::Role& role) {
     flags.Text("--" + name + "_cpu_request", &role.cpu_request, "AMOUNT", "CPU: 1000m");
@@ -210,8 +212,8 @@ class SubmitAction final : public Action {
         {"--log_file_path", "kubectl logs prints all logs"},
         {"--tensorboard_log_dir", "no TensorBoard is started"},
         {"--relaunch_timeout_worker", "workers wait for resources without a limit"},
-        {"--evaluation_start_delay_secs", "--evaluation_steps says when"},
-        {"--evaluation_throttle_secs", "--evaluation_steps says when"},
+        {"--evaluation_start_delay_secs", "--evaluation_steps sets how often"},
+        {"--evaluation_throttle_secs", "--evaluation_steps sets how often"},
     };
     for (const Accepted& one : kTexts) flags.Text(one.names, &ignored_, "TEXT", one.why);
     static constexpr Accepted kSwitches[] = {

@@ -208,7 +208,7 @@ Command NodePoolCommandSpec(const std::string& program) {
       {.name = "delete",
        .summary = "Delete node pools without quotas.",
        .usage = "NAME...",
-       .examples = {{"One", program + " nodepool delete a100"}},
+       .examples = {{"A node pool", program + " nodepool delete a100"}},
        .make = Makes<PoolDelete>()}};
   return command;
 }

@@ -587,7 +587,7 @@ Command ProjectCommandSpec(const std::string& program) {
                                    "--member group:ml=viewer --remove-member bob"}},
             Makes<ProjectEdit>()),
       Child("delete", "Delete projects that have no jobs and no child projects.", "NAME...",
-            {{"One", program + " project delete project-a"}}, Makes<ProjectDelete>())};
+            {{"A project", program + " project delete project-a"}}, Makes<ProjectDelete>())};
   return command;
 }
 

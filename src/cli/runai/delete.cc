@@ -69,7 +69,7 @@ Command DeleteSpec() {
       .aliases = {"del"},
       .summary = "Delete workloads and their pods.",
       .usage = "JOB... | --all",
-      .examples = {{"One", "runai delete train1 -p team-a"}},
+      .examples = {{"A workload", "runai delete train1 -p team-a"}},
       .completes = Completes::kJob,
       .make = Makes<DeleteAction>(),
   };
@@ -92,7 +92,7 @@ Command SuspendSpec(bool suspend) {
       .summary = suspend ? "Suspend workloads: stop their pods and release their GPUs."
                          : "Resume suspended workloads from their last checkpoint.",
       .usage = "JOB...",
-      .examples = {{"One", StrCat("runai ", name, " train1 -p team-a")}},
+      .examples = {{"A workload", StrCat("runai ", name, " train1 -p team-a")}},
       .completes = Completes::kJob,
       .make = [suspend] { return std::make_unique<SuspendAction>(suspend); },
   };

@@ -127,7 +127,7 @@ Command LogsSpec() {
       .aliases = {"log"},
       .summary = "Print the logs of a workload.",
       .usage = "JOB",
-      .examples = {{"Follow it", "runai logs train1 -p team-a -f"}},
+      .examples = {{"Follow the log", "runai logs train1 -p team-a -f"}},
       .completes = Completes::kJob,
       .make = Makes<LogsAction>(),
   };

@@ -153,7 +153,7 @@ void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
   flags.List("--pvc", &claims_, "CLAIM:PATH",
              "volume claim; CLASS:SIZE:PATH creates one, repeatable");
   flags.List("--existing-pvc", &existing_claims_, "claimname=CLAIM,path=PATH[,ro]",
-             "the same, in the form of version 2");
+             "volume claim, written as version 2 has it");
   flags.List("--new-pvc", &new_claims_, "claimname=CLAIM,size=SIZE,path=PATH",
              "create a claim that is deleted with the workload; more fields: storageclass=CLASS, "
              "accessmode-rwo|rom|rwm, ro");

@@ -121,7 +121,7 @@ class SubmitAction final : public Action {
     flags.List("--port", &ports_text_, "OUTSIDE:INSIDE",
                "port to expose, repeatable; or container=N,external=N,service-type=TYPE");
     flags.List("--external-url", &external_urls_, "container=PORT",
-               "the same; runai list shows the address");
+               "port to expose; runai list shows its address");
     flags.Text("-s,--service-type", &service_type_, "TYPE",
                "portforward, clusterip, nodeport or loadbalancer");
   }
@@ -341,7 +341,8 @@ Command SubmitSpec(const std::string& workload) {
   Command command{
       .name = "submit",
       .summary = workload.empty() ? "Submit a workload to a project."
-                                  : StrCat("Submit ", workload, " work to a project."),
+                                  : StrCat("Submit ", workload == "train" ? "training" : workload,
+                                           " work to a project."),
       .usage = "NAME --image IMAGE [flags] [-- ARGUMENT...]",
       .examples =
           {{"Training on eight GPUs",
