@@ -120,7 +120,8 @@ void ProjectMembers::Reconcile(client::WorkQueue::Done done) {
     }
     if (want != wanted.end()) wanted.erase(want);
   }
-  for (const auto& [key, binding] : wanted) {
+  for (const auto& [key, value] : wanted) {
+    const json::Value& binding = value;  // clang 14 captures no structured bindings
     const std::string ns(api::Namespace(binding));
     client_.Create(kRoleBindings, ns, binding,
                    writes->Track([this, ns, binding](const Result<json::SharedValue>& made) {

@@ -55,7 +55,7 @@ TEST(Explain, WhatNoNodeCouldGiveIsToldBesideTheLargest) {
   Scenario s;
   s.Node("n0", {.cpu = 64'000, .memory_gib = 512});
   s.Pod("cpu", {.cpu = 65'000});
-  s.Pod("memory", {.memory_mib = 600 * 1024});
+  s.Pod("memory", {.memory_mib = 614'400});
   s.Cycle();
   EXPECT_EQ(s.WaitingOf("cpu")->reason,
             "0/1 nodes are available: 1 Insufficient cpu. Needs 65 CPUs; 64 CPUs free.");

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "sched/actions/registry.h"
+#include "sched/placement/gang.h"
 #include "sched/queues/queue_order.h"
 #include "sched/state/amount_text.h"
 #include "sched/victims/reclaim_rules.h"

@@ -320,7 +320,7 @@ std::string HumanDuration(Duration d) {
   if (minutes < 180) return StrCat(minutes, 'm');
   if (hours < 8) return two(hours, 'h', minutes % 60, 'm');
   if (hours < 48) return StrCat(hours, 'h');
-  if (hours < 24 * 8) return two(days, 'd', hours % 24, 'h');
+  if (days < 8) return two(days, 'd', hours % 24, 'h');
   if (years < 2) return StrCat(days, 'd');
   if (years < 8) return two(years, 'y', days % 365, 'd');
   return StrCat(years, 'y');

@@ -147,7 +147,7 @@ TEST(Durations, AsKubectlPrintsThem) {
                                                    {729 * 86400, "729d"},
                                                    {730 * 86400, "2y"},
                                                    {731 * 86400, "2y1d"},
-                                                   {9 * 365 * 86400LL, "9y"}};
+                                                   {9LL * 365 * 86400, "9y"}};
   for (const auto& [seconds, text] : cases) {
     EXPECT_EQ(HumanDuration(std::chrono::seconds(seconds)), text) << seconds;
   }

@@ -10,9 +10,7 @@ namespace {
 
 using client::resources::kConfigMaps;
 using client::resources::kNamespaces;
-using client::resources::kPods;
 using client::resources::kPyTorchJobs;
-using client::resources::kSecrets;
 
 class GarbageTest : public ::testing::Test {
  protected:
