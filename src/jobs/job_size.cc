@@ -193,8 +193,9 @@ void JobController::FillSize(Pass& pass) {
   const Tally tally = Count(*pass.job, pass.name, pass.spec, pass.pods);
   const auto& [least, most, desired, now, members, by_metric, observed] = tally;
   if (most == 0) return;  // no role of this job may change its size
+  static const json::Value kNone;
   const json::Value* document = json::Find(pass.status, {field});
-  const api::JobSize known(document != nullptr ? *document : json::Value());
+  const api::JobSize known(document != nullptr ? *document : kNone);
   const std::vector<api::SizeChange>& changes = known.history;
   const int64_t wanted = known.desired.value_or(desired);
   json::Array history = json::GetArray(pass.status, {field, "history"});

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <set>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
@@ -195,8 +196,10 @@ void DecisionExecutor::SendBatch() {
     if (batch->answers.size() > 1) return;
     context_.executor.Post(scope_.Wrap([this, number] { OnBatchAnswers(number); }));
   };
-  batch->call =
-      context_.server->capabilities().binder->Bind(context_.user, std::move(bindings), bound);
+  // Bindings are only queued for a server that takes batches of them.
+  auto* const binder = context_.server->capabilities().binder;
+  SWELL_CHECK(binder != nullptr);
+  batch->call = binder->Bind(context_.user, std::move(bindings), bound);
   if (to_bind_.empty()) return;
   batch_posted_ = true;
   context_.executor.Post(scope_.Wrap([this] {

@@ -101,6 +101,7 @@ json::Value MakeOwnerReference(const json::Value& owner, bool controller = true)
 // One of status.conditions. Its texts are valid while the object lives.
 struct Condition {
   explicit Condition(const json::Value& document);
+  explicit Condition(const json::Value&&) = delete;
 
   std::string_view type, status, reason, message, last_transition_time;
   const json::Value* document;  // never null

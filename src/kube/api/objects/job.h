@@ -31,6 +31,7 @@ struct ReplicaBounds {
 // has none.
 struct ElasticPolicy {
   explicit ElasticPolicy(const json::Value& job_spec);
+  explicit ElasticPolicy(const json::Value&&) = delete;
 
   bool given = false;
   ReplicaBounds bounds;
@@ -56,6 +57,7 @@ struct SizeChange {
 // How large an elastic job is, and how it came to that (status.elastic; KubeDL's: status.size).
 struct JobSize {
   explicit JobSize(const json::Value& document);
+  explicit JobSize(const json::Value&&) = delete;
 
   int64_t replicas = 0, least = 0, most = 0;
   std::optional<int64_t> desired;

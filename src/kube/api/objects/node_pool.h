@@ -8,6 +8,7 @@ namespace swell::api {
 
 struct NodePoolSpec {
   explicit NodePoolSpec(const json::Value& node_pool);
+  explicit NodePoolSpec(const json::Value&&) = delete;
 
   // The labels that its nodes have; the document's own. Empty: all nodes.
   const json::Object* node_selector;

@@ -66,6 +66,7 @@ std::optional<ProjectPastUse> PastUseOf(const json::Value& project);
 
 struct ProjectMember {
   explicit ProjectMember(const json::Value& document);
+  explicit ProjectMember(const json::Value&&) = delete;
 
   std::string_view kind;  // User, Group, ServiceAccount
   std::string_view name;

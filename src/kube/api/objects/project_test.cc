@@ -21,8 +21,9 @@ TEST(Project, NamespaceIsItsNameUnlessItSaysOtherwise) {
 TEST(Project, ARootHasNoParent) { EXPECT_EQ(ParentOfProject(json::Object{}), ""); }
 
 TEST(Project, MembersAreViewersUnlessTheyHaveARole) {
-  const auto role = [](json::Object member) {
-    return std::string(ProjectMember(json::Value(std::move(member))).ClusterRole());
+  const auto role = [](json::Object fields) {
+    const json::Value member(std::move(fields));
+    return std::string(ProjectMember(member).ClusterRole());
   };
   EXPECT_EQ(role({}), "viewer");
   EXPECT_EQ(role({{"role", "admin"}}), "project-admin");
