@@ -248,12 +248,15 @@ TEST(PyTorchSpecTest, ProjectIsTheLastPartOfTheUrl) {
 }
 
 TEST(JobView, APodWithASidecarRuns) {
-  auto pod = json::Parse(R"({"spec":{"initContainers":[{"name":"log","restartPolicy":"Always"}]},
+  auto pod = json::Parse(R"({"spec":{"initContainers":[{"name":"log","restartPolicy":"Always"}],
+                                 "containers":[{"name":"main"}]},
       "status":{"phase":"Running",
-        "initContainerStatuses":[{"name":"log","started":true,"state":{"running":{}}}],
+        "initContainerStatuses":[{"name":"log","started":true,"ready":true,
+                                  "state":{"running":{}}}],
         "containerStatuses":[{"name":"main","state":{"running":{}}}]}})");
   ASSERT_TRUE(pod.ok());
   EXPECT_EQ(PodStatusWord(*pod), "Running");
+  EXPECT_EQ(PodReady(*pod), "1/2");
   json::Set(*pod, {"status", "phase"}, "Pending");
   json::Set(*pod, {"spec", "initContainers"}, json::Array{json::Object{{"name", "log"}}});
   EXPECT_EQ(PodStatusWord(*pod), "Init:0/1");

@@ -234,7 +234,10 @@ TEST_F(PodGrouperTest, APreemptedGroupIsKnownWhileItsOperatorMakesItsPodsAnew) {
     MakePod("ray-head", kRayClusters, "ray", "ray.io/node-type: head");
     MakeWorker(0);
   };
-  auto phase = [&] { return json::GetString(*cluster_.Get(kPodGroups, key), {"status", "phase"}); };
+  auto phase = [&] {
+    const json::SharedValue group = cluster_.Get(kPodGroups, key);
+    return std::string(json::GetString(*group, {"status", "phase"}));
+  };
   MakeRay(1);
   make();
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 2; }));

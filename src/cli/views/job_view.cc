@@ -348,11 +348,17 @@ std::string PodStatusWord(const json::Value& pod) {
   return ContainersWord(pod, word.empty() ? "Unknown" : word);
 }
 
+// Sidecars count, as in kubectl's table.
 std::string PodReady(const json::Value& pod) {
-  const std::vector<api::ContainerStatus> statuses = api::ContainerStatuses(pod);
-  const auto ready = std::count_if(statuses.begin(), statuses.end(),
-                                   [](const api::ContainerStatus& one) { return one.ready; });
-  return StrCat(ready, "/", api::Containers(pod).size());
+  int64_t ready = 0;
+  auto all = static_cast<int64_t>(api::Containers(pod).size());
+  for (const api::ContainerStatus& one : api::ContainerStatuses(pod)) ready += one.ready;
+  for (const api::ContainerStatus& one : api::InitContainerStatuses(pod)) {
+    ready += one.ready && api::HasSidecar(pod, one.name);
+  }
+  const json::Array& inits = api::InitContainers(pod);
+  all += std::count_if(inits.begin(), inits.end(), api::IsSidecar);
+  return StrCat(ready, "/", all);
 }
 
 namespace {
