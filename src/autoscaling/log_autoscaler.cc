@@ -157,9 +157,7 @@ void LogAutoscaler::CountPods(Round& round) const {
 
 // Counts what is free by requests alone; the scheduler knows more, so this is a reason to try.
 int64_t LogAutoscaler::RoomFor(const json::Value& pod_template, int64_t most) const {
-  static const json::Value kNone = json::Object{};
-  const json::Value* found = json::Find(pod_template, {"spec"});
-  const json::Value& spec = found ? *found : kNone;
+  const json::Value& spec = api::Spec(pod_template);
   sched::Resources wanted = PodRequests(spec);
   int64_t room = 0;
   for (const auto& [key, node] : nodes_.objects()) {
@@ -168,7 +166,7 @@ int64_t LogAutoscaler::RoomFor(const json::Value& pod_template, int64_t most) co
     if (!Takes(info, spec)) continue;
     sched::Resources left = info.allocatable;
     for (const json::SharedValue& pod : pods_.ByIndex("node", info.name)) {
-      if (!HasEnded(*pod)) Subtract(left, PodRequests(*json::Find(*pod, {"spec"})));
+      if (!HasEnded(*pod)) Subtract(left, PodRequests(api::Spec(*pod)));
     }
     int64_t here = std::min({Times(left.cpu_milli, wanted.cpu_milli, most),
                              Times(left.memory_bytes, wanted.memory_bytes, most),

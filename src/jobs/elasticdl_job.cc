@@ -89,7 +89,7 @@ Result<ReplicaSpec> ReadRole(const json::Value& job,
 }
 
 Result<JobSpec> ElasticdlJobKind::Parse(const json::Value& job) const {
-  const json::Value& body = SpecOf(job);
+  const json::Value& body = api::Spec(job);
   JobSpec spec;
   spec.elastic = true;
   spec.grouped = false;

@@ -144,12 +144,6 @@ std::vector<json::Value> JobKind::Dependents(const json::Value&, const JobSpec&)
 
 std::string JobKind::Reason(std::string_view what) const { return StrCat(kind(), what); }
 
-const json::Value& SpecOf(const json::Value& job) {
-  static const json::Value kNone = json::Object{};
-  const json::Value* found = json::Find(job, {"spec"});
-  return found ? *found : kNone;
-}
-
 Status ReadRoles(const json::Value& body,
                  std::string_view field,
                  const std::vector<RoleName>& known,
@@ -273,7 +267,7 @@ std::vector<std::string> IgnoredFields(const json::Value& job) {
   for (std::string_view path :
        {"runPolicy.managedBy", "runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
         "sshAuthMountPath", "launcherCreationPolicy"}) {
-    if (Says(SpecOf(job), path)) ignored.push_back(StrCat("spec.", path));
+    if (Says(api::Spec(job), path)) ignored.push_back(StrCat("spec.", path));
   }
   return ignored;
 }

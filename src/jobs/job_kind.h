@@ -176,8 +176,6 @@ class JobKind {
   virtual bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const = 0;
 };
 
-// The job's `spec`; an empty object when it has none.
-const json::Value& SpecOf(const json::Value& job);
 // The role at `field` as kinds have it in common: replicas, restartPolicy and template.
 struct RoleRules {
   RestartPolicy restart_policy = RestartPolicy::kOnFailure;  // of a role that names none

@@ -46,8 +46,7 @@ struct JobController::Pass {
   Duration requeue_after{0};
 
   bool IsTrue(std::string_view condition) const {
-    const auto found = api::FindConditionIn(status, condition);
-    return found && found->IsTrue();
+    return api::ConditionIsTrueIn(status, condition);
   }
   bool Wants(const std::string& pod_name) const {
     for (const ReplicaSpec& replica : spec.replicas) {

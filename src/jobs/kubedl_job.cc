@@ -39,7 +39,7 @@ class KubedlJobKind final : public JobKind {
 };
 
 Result<JobSpec> KubedlJobKind::Parse(const json::Value& job) const {
-  const json::Value& body = SpecOf(job);
+  const json::Value& body = api::Spec(job);
   JobSpec spec;
   spec.clean_pod_policy = CleanPodPolicy::kRunning;
   SWELL_RETURN_IF_ERROR(ReadPyTorchRoles(body, spec));
@@ -68,7 +68,7 @@ void PrependLauncherOptions(const json::Value& job,
                             const JobSpec& spec,
                             int64_t port,
                             json::Value& pod) {
-  const api::ElasticPolicy policy(SpecOf(job));
+  const api::ElasticPolicy policy(api::Spec(job));
   const ReplicaSpec* workers = spec.Find(kWorker);
   const int64_t least = policy.bounds.least;
   const int64_t most = policy.bounds.most.value_or(workers ? workers->replicas : least);

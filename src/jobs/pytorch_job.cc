@@ -40,7 +40,7 @@ class PyTorchJobKind final : public JobKind {
 };
 
 Result<JobSpec> PyTorchJobKind::Parse(const json::Value& job) const {
-  const json::Value& body = SpecOf(job);
+  const json::Value& body = api::Spec(job);
   JobSpec spec;
   SWELL_RETURN_IF_ERROR(ReadPyTorchRoles(body, spec));
   ReadRunPolicy(body, spec);  // older manifests have the fields directly in spec
@@ -78,7 +78,7 @@ void PrepareElastic(const json::Value& job,
                     const JobSpec& spec,
                     std::string_view leader,
                     json::Value& pod) {
-  const api::ElasticPolicy policy(SpecOf(job));
+  const api::ElasticPolicy policy(api::Spec(job));
   RendezvousEnv env;
   env.backend = policy.backend;
   env.endpoint =

@@ -164,7 +164,7 @@ bool IsChief(const ReplicaSpec& replica) {
 }
 
 Result<JobSpec> RoleJobKind::Parse(const json::Value& job) const {
-  const json::Value& body = SpecOf(job);
+  const json::Value& body = api::Spec(job);
   JobSpec spec;
   spec.clean_pod_policy = clean_pod_policy_;
   SWELL_RETURN_IF_ERROR(

@@ -75,7 +75,7 @@ class TrainJobKind final : public JobKind {
 };
 
 Result<json::Value> TrainJobKind::FindRuntime(const json::Value& job) const {
-  const json::Value& body = SpecOf(job);
+  const json::Value& body = api::Spec(job);
   const std::string name(json::GetString(body, {"runtimeRef", "name"}));
   const std::string kind(json::GetString(body, {"runtimeRef", "kind"}, "ClusterTrainingRuntime"));
   if (name.empty()) return WrongField("spec.runtimeRef.name", "Required value");
@@ -168,7 +168,7 @@ void ApplyTrainer(const json::Value& trainer, json::Value& pod) {
 }
 
 Result<JobSpec> TrainJobKind::Parse(const json::Value& job) const {
-  const json::Value& body = SpecOf(job);
+  const json::Value& body = api::Spec(job);
   JobSpec spec;
   SWELL_RETURN_IF_ERROR(CheckForbidden(body));
   SWELL_ASSIGN_OR_RETURN(const json::Value runtime, FindRuntime(job));
@@ -267,10 +267,8 @@ void TrainJobKind::FillStatus(const json::Value&,
                               WallTime now,
                               json::Value& status) const {
   const ReplicaCount& nodes = counts.front();
-  const auto succeeded = api::FindConditionIn(status, "Succeeded");
-  const auto fails = api::FindConditionIn(status, "Failed");
-  const bool complete = succeeded && succeeded->IsTrue();
-  const bool failed = fails && fails->IsTrue();
+  const bool complete = api::ConditionIsTrueIn(status, "Succeeded");
+  const bool failed = api::ConditionIsTrueIn(status, "Failed");
   json::Set(status, {"jobsStatus"},
             json::Array{json::Object{{"name", kNode},
                                      {"ready", nodes.running == spec.TotalReplicas() ? 1 : 0},

@@ -100,7 +100,7 @@ void ReadPreemption(const json::Value& body, JobSpec& spec) {
 }
 
 Result<JobSpec> TrainingJobKind::Parse(const json::Value& job) const {
-  const json::Value& body = SpecOf(job);
+  const json::Value& body = api::Spec(job);
   JobSpec spec;
   for (const auto& role : json::GetObject(body, {"roles"})) {
     SWELL_ASSIGN_OR_RETURN(

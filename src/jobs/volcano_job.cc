@@ -236,7 +236,7 @@ class VolcanoJobKind final : public JobKind {
 };
 
 Result<JobSpec> VolcanoJobKind::Parse(const json::Value& job) const {
-  const json::Value& body = SpecOf(job);
+  const json::Value& body = api::Spec(job);
   JobSpec spec;
   SWELL_RETURN_IF_ERROR(CheckPlugins(job));
   SWELL_RETURN_IF_ERROR(CheckVolumes(job));
@@ -416,8 +416,7 @@ std::string_view PhaseOf(const json::Value& status) {
   for (const Row& row :
        {Row{"Succeeded", "Completed"}, Row{"Failed", "Failed"}, Row{"Preempted", "Restarting"},
         Row{"Restarting", "Restarting"}, Row{"Running", "Running"}}) {
-    const auto found = api::FindConditionIn(status, row.condition);
-    if (found && found->IsTrue()) return row.phase;
+    if (api::ConditionIsTrueIn(status, row.condition)) return row.phase;
   }
   return "Pending";
 }

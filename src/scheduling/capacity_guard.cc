@@ -55,7 +55,7 @@ void CapacityGuard::OnPod(const json::Value& pod) {
     return;
   }
   Hold(std::string(api::Uid(pod)),
-       {std::string(node), Flat(PodRequests(*json::Find(pod, {"spec"}))), true, {}});
+       {std::string(node), Flat(PodRequests(api::Spec(pod))), true, {}});
 }
 
 void CapacityGuard::Hold(const std::string& uid, Held held) {

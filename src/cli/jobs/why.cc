@@ -9,6 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_group.h"
 
 namespace swell::cli {
 namespace {
@@ -60,7 +61,7 @@ Result<JobView> FindGroup(Api& api, std::string_view ns, std::string_view name) 
   SWELL_ASSIGN_OR_RETURN(json::SharedValue group, api.Get(client::resources::kPodGroups, ns, name));
   SWELL_ASSIGN_OR_RETURN(auto pods, api.List(client::resources::kPods, ns));
   JobView view = ViewOf(group, GroupKind());
-  view.project = json::GetString(*group, {"spec", "project"});
+  view.project = api::ProjectOfGroup(*group);
   view.waits = api::StatusMessage(*group);
   view.group = group;
   std::erase_if(pods, [name](const json::SharedValue& pod) {

@@ -97,14 +97,16 @@ Result<ChosenPod> ChoosePod(Api& api, const std::string& ns, const std::string& 
   return ChosenPod{job->pods[0], nullptr};
 }
 
+std::string DefaultContainer(const json::Value& pod) {
+  const std::string_view annotated =
+      api::Annotation(pod, "kubectl.kubernetes.io/default-container");
+  if (!annotated.empty()) return std::string(annotated);
+  const json::Array& containers = api::Containers(pod);
+  return containers.empty() ? "" : std::string(api::ContainerName(containers[0]));
+}
+
 Result<std::string> ChooseContainer(const json::Value& pod, const std::string& named) {
-  if (named.empty()) {
-    const std::string_view annotated =
-        api::Annotation(pod, "kubectl.kubernetes.io/default-container");
-    if (!annotated.empty()) return std::string(annotated);
-    const json::Array& containers = api::Containers(pod);
-    return containers.empty() ? "" : std::string(api::ContainerName(containers[0]));
-  }
+  if (named.empty()) return DefaultContainer(pod);
   std::vector<std::string> all;
   for (std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
     for (const json::Value& container : json::GetArray(pod, {"spec", list})) {

@@ -18,7 +18,9 @@ struct ChosenPod {
 // is a pod's, else a job's.
 Result<ChosenPod> ChoosePod(Api& api, const std::string& ns, const std::string& words);
 
-// The container meant when none is named, as kubectl chooses: kNotFound if `named` does not exist.
+// The container meant when none is named, as kubectl chooses; empty for a pod without containers.
+std::string DefaultContainer(const json::Value& pod);
+// `named`, or the default when it is empty: kNotFound if `named` does not exist.
 Result<std::string> ChooseContainer(const json::Value& pod, const std::string& named);
 
 }  // namespace swell::cli

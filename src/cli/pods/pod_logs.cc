@@ -3,20 +3,13 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "cli/pods/pod_choice.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
-
-// The container to read when none is named, as kubectl chooses.
-std::string DefaultContainer(const json::Value& pod) {
-  std::string_view annotated = api::Annotation(pod, "kubectl.kubernetes.io/default-container");
-  if (!annotated.empty()) return std::string(annotated);
-  const json::Array& containers = api::Containers(pod);
-  return containers.empty() ? "" : std::string(api::ContainerName(containers[0]));
-}
 
 api::RestRequest LogRequest(const json::Value& pod, const LogOptions& options) {
   std::string container = options.container.empty() ? DefaultContainer(pod) : options.container;

@@ -12,6 +12,7 @@
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/api/objects/job.h"
+#include "kube/api/objects/node.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli {
@@ -389,7 +390,7 @@ int64_t SmallestGpuMib(Api& api) {
   auto nodes = api.List(client::resources::kNodes, "");
   if (!nodes.ok()) return 0;
   for (const json::SharedValue& node : *nodes) {
-    const int64_t mib = ParseInt(api::Label(*node, "nvidia.com/gpu.memory")).value_or(0);
+    const int64_t mib = api::GpuMemoryMib(*node);
     if (mib > 0 && (smallest == 0 || mib < smallest)) smallest = mib;
   }
   return smallest;

@@ -242,8 +242,7 @@ void TestCluster::Create(std::string_view yaml) {
 }
 
 Status TestCluster::TryCreate(const json::Value& object) {
-  auto kind = server->scheme().FindKind(
-      api::ParseGvk(json::GetString(object, {"apiVersion"}), json::GetString(object, {"kind"})));
+  auto kind = server->scheme().FindKind(api::GvkOf(object));
   if (!kind) return Status(Code::kNotFound, StrCat("no kind for ", json::Print(object)));
   client::Resource resource{kind->gvk.group, kind->gvk.version, kind->plural, kind->namespaced};
   std::string ns(json::GetString(object, {"metadata", "namespace"}, "default"));

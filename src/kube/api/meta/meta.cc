@@ -270,9 +270,17 @@ std::optional<Condition> FindConditionIn(const json::Value& status, std::string_
   return std::nullopt;
 }
 
+// Asked of every pod and node that changes: no other field is read.
+bool ConditionIsTrueIn(const json::Value& status, std::string_view type) {
+  for (const json::Value& one : json::GetArray(status, {"conditions"})) {
+    if (json::GetString(one, {"type"}) == type) return json::GetString(one, {"status"}) == "True";
+  }
+  return false;
+}
+
 bool ConditionIsTrue(const json::Value& object, std::string_view type) {
-  const std::optional<Condition> condition = FindCondition(object, type);
-  return condition && condition->IsTrue();
+  const json::Value* status = FindStatus(object);
+  return status != nullptr && ConditionIsTrueIn(*status, type);
 }
 
 bool SetCondition(json::Array& conditions,

@@ -306,8 +306,7 @@ void Scheme::Unregister(std::string_view group, std::string_view plural) {
 }
 
 Status Scheme::Convert(json::Value& object, const KindInfo& to) const {
-  GroupVersionKind from =
-      ParseGvk(json::GetString(object, {"apiVersion"}), json::GetString(object, {"kind"}));
+  GroupVersionKind from = GvkOf(object);
   if (from.kind != to.gvk.kind) {
     return Status(Code::kInternal, StrCat("cannot convert ", from.ApiVersion(), " ", from.kind,
                                           " to ", to.gvk.ApiVersion(), " ", to.gvk.kind));

@@ -115,14 +115,7 @@ NameVerdict CheckNames(const json::Value& crd, const TakenNames& taken) {
   return verdict;
 }
 
-bool IsEstablished(const json::Value& crd) {
-  for (const json::Value& condition : json::GetArray(crd, {"status", "conditions"})) {
-    if (json::GetString(condition, {"type"}) == "Established") {
-      return json::GetString(condition, {"status"}) == "True";
-    }
-  }
-  return false;
-}
+bool IsEstablished(const json::Value& crd) { return api::ConditionIsTrue(crd, "Established"); }
 
 // What the naming and establishing controllers of kube-apiserver write a moment later.
 void FillStatus(const Core& core, json::Value& crd) {

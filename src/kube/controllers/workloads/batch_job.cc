@@ -44,15 +44,6 @@ json::Array ToArray(const std::set<std::string>& uids) {
   return out;
 }
 
-bool IsTrue(const json::Value& status, std::string_view type) {
-  for (const json::Value& condition : json::GetArray(status, {"conditions"})) {
-    if (json::GetString(condition, {"type"}) == type) {
-      return json::GetString(condition, {"status"}) == "True";
-    }
-  }
-  return false;
-}
-
 std::optional<int64_t> OptionalInt(const json::Value& object, json::Path path) {
   const json::Value* found = json::Find(object, path);
   if (found == nullptr || !found->is_number()) return std::nullopt;
@@ -114,7 +105,9 @@ struct BatchJobController::Pass {
                    : succeeded + static_cast<int64_t>(uncounted_succeeded.size());
   }
   int64_t Failed() const { return failed + static_cast<int64_t>(uncounted_failed.size()); }
-  bool Over() const { return IsTrue(status, "Complete") || IsTrue(status, "Failed"); }
+  bool Over() const {
+    return api::ConditionIsTrueIn(status, "Complete") || api::ConditionIsTrueIn(status, "Failed");
+  }
   bool AllCounted() const { return uncounted_succeeded.empty() && uncounted_failed.empty(); }
   void RequeueAfter(Duration delay) {
     if (requeue_after.count() == 0 || delay < requeue_after) requeue_after = delay;
@@ -318,7 +311,7 @@ void BatchJobController::ResolveIndexes(Pass& pass) {
 void BatchJobController::Decide(Pass& pass) {
   if (pass.Over()) return DecideFinished(pass);
   if (pass.suspend && pass.fail_job_because.empty()) return DecideSuspended(pass);
-  if (IsTrue(pass.status, "Suspended")) {
+  if (api::ConditionIsTrueIn(pass.status, "Suspended")) {
     pass.Set("Suspended", false, "JobResumed", "Job resumed");
     pass.events.push_back({"Normal", "Resumed", "Job resumed"});
     json::Remove(pass.status, {"startTime"});
@@ -420,7 +413,7 @@ void BatchJobController::DecideFinished(Pass& pass) {
 
 void BatchJobController::DecideSuspended(Pass& pass) {
   pass.stop = pass.live;
-  if (!IsTrue(pass.status, "Suspended")) {
+  if (!api::ConditionIsTrueIn(pass.status, "Suspended")) {
     pass.Set("Suspended", true, "JobSuspended", "Job suspended");
     pass.events.push_back({"Normal", "Suspended", "Job suspended"});
   }
@@ -629,6 +622,6 @@ void BatchJobController::WriteRest(const std::shared_ptr<Pass>& pass, Done done)
                    {.propagation = "Background", .precondition_uid = pass->uid}, writes->Track());
   }
   writes->Close();
-}
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): the client keeps the callbacks it is given
 
 }  // namespace swell::controllers
