@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 
 #include "base/strings.h"
 #include "cli/commands.h"
@@ -77,19 +78,47 @@ struct ShareFlags {
       }
       json::Set(out, {one.resource, one.field}, NumberJson(amount));
     }
-    for (std::string_view resource : kShareNames) {
-      const json::Value* quota = json::Find(out, {resource, "quota"});
-      const json::Value* limit = json::Find(out, {resource, "limit"});
-      if (quota == nullptr || limit == nullptr) continue;
-      double most = limit->to_number<double>(), least = quota->to_number<double>();
-      if (most >= 0 && (least < 0 || most < least)) {
-        return Misuse(StrCat("--", resource, "-limit is below --", resource,
-                             "-quota: the limit must not be below the quota"));
-      }
-    }
     return out;
   }
 };
+
+// Whether a limit is below its quota, in shares as they will stand: those of `now`, changed by
+// `change`. `what` names them: `project "a"`.
+Status CheckLimits(const json::Value* now, const json::Value* change, const std::string& what) {
+  auto share = [&](std::string_view resource, std::string_view field) -> std::optional<double> {
+    for (const json::Value* shares : {change, now}) {
+      if (shares == nullptr) continue;
+      const json::Value* amount = json::Find(*shares, {resource, field});
+      if (amount != nullptr && amount->is_number()) return amount->to_number<double>();
+    }
+    return std::nullopt;
+  };
+  for (std::string_view resource : kShareNames) {
+    const std::optional<double> quota = share(resource, "quota"), limit = share(resource, "limit");
+    if (!quota || !limit || *limit < 0) continue;
+    if (*quota >= 0 && *limit >= *quota) continue;
+    return Misuse(StrCat("--", resource, "-limit: the ", resource, " limit of ", what, " would be ",
+                         json::Print(NumberJson(*limit)), ", below its quota of ",
+                         *quota < 0 ? "unlimited" : json::Print(NumberJson(*quota)),
+                         "; raise the limit, or lower the quota with --", resource, "-quota"));
+  }
+  return Status::Ok();
+}
+
+// The same for a whole spec: the shares of all pools, and those of each pool that `change` lists.
+Status CheckLimitsOf(const json::Value* now, const json::Value& change, std::string_view name) {
+  const std::string project = StrCat("project ", Quote(name));
+  SWELL_RETURN_IF_ERROR(CheckLimits(now == nullptr ? nullptr : json::Find(*now, {"resources"}),
+                                    json::Find(change, {"resources"}), project));
+  const json::Value* pools = json::Find(change, {"nodePools"});
+  if (pools == nullptr || !pools->is_array()) return Status::Ok();
+  for (const json::Value& pool : pools->get_array()) {
+    SWELL_RETURN_IF_ERROR(
+        CheckLimits(nullptr, json::Find(pool, {"resources"}),
+                    StrCat(project, " in pool ", Quote(json::GetString(pool, {"name"}, "")))));
+  }
+  return Status::Ok();
+}
 
 // "alice", "group:team-ml", "serviceaccount:ns/robot": who it is, as a member of a project.
 Result<json::Value> ParseMember(std::string_view text, std::string_view flag) {
@@ -350,6 +379,7 @@ class ProjectCreate final : public ProjectWrite {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
     SWELL_ASSIGN_OR_RETURN(json::Value spec, Spec(*api, tree, words[0]));
+    SWELL_RETURN_IF_ERROR(CheckLimitsOf(nullptr, spec, words[0]));
     json::Value project = json::Object{{"apiVersion", kApiVersion},
                                        {"kind", "Project"},
                                        {"metadata", json::Object{{"name", words[0]}}},
@@ -413,6 +443,7 @@ class ProjectEdit final : public ProjectWrite {
       return Misuse(StrCat("say what to change: swell project edit ", name,
                            " --gpu-quota 8; swell edit is for the whole object"));
     }
+    SWELL_RETURN_IF_ERROR(CheckLimitsOf(json::Find(*project.object, {"spec"}), spec, name));
     json::Value patch = json::Object{{"spec", std::move(spec)}};
     client::SayVersionSeen(patch, *project.object);
     return Seen{std::move(project), std::move(patch)};

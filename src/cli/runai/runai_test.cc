@@ -107,6 +107,12 @@ TEST_F(RunaiTest, ProjectsAndPoolsByCommand) {
             0)
       << err_;
   EXPECT_EQ(out_, R"({"quota":4,"limit":6})") << "what was said before stays";
+  EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--gpu-limit", "2"}), 2);
+  EXPECT_NE(err_.find("--gpu-limit: the gpu limit of project \"project-a\" in pool "
+                      "\"single-node-pool\" would be 2, below its quota of 4"),
+            std::string::npos)
+      << err_;
+  EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--gpu-quota", "7"}), 2) << out_;
   Usage("project-a", 8, 8, 8);
   ASSERT_EQ(Run({"swell", "project", "list"}), 0) << err_;
   EXPECT_EQ(out_,
