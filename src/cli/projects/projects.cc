@@ -441,7 +441,7 @@ class ProjectEdit final : public ProjectWrite {
     SWELL_ASSIGN_OR_RETURN(json::Value spec, Spec(api, tree, project.name));
     if (spec.get_object().empty()) {
       return Misuse(StrCat("say what to change: swell project edit ", name,
-                           " --gpu-quota 8; swell edit is for the whole object"));
+                           " --gpu-quota 8, or edit the whole object: swell edit project ", name));
     }
     SWELL_RETURN_IF_ERROR(CheckLimitsOf(json::Find(*project.object, {"spec"}), spec, name));
     json::Value patch = json::Object{{"spec", std::move(spec)}};
