@@ -44,8 +44,8 @@ def help_of(swell, words):
 
 
 def children(text):
-    """The sub-commands that a help text lists: indented names below a heading, in texts that have `COMMAND [flags]`."""
-    if not re.search(r"(?m)^  \S.* COMMAND", text):
+    """The sub-commands that a help text lists: indented names below a heading, where it has COMMAND or [COMMAND]."""
+    if not re.search(r"(?m)^  \S.* \[?COMMAND", text):
         return []
     found = []
     heading = ""

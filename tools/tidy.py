@@ -52,7 +52,8 @@ FOLDERS = {
     "kube/net": ["reactor", "tls", "connection", "http", "framing"],
     "kube/process": ["shim", "files", "background", "network", "streams", "machine"],
     "sched": ["state", "queues", "placement", "cycle", "record", "victims", "actions"],
-    "cli": [".", "print", "views", "setup", "pods", "objects", "projects", "jobs", "arena", "runai", "elasticdl"],
+    "cli": [".", "print", "views", "setup", "pods", "objects", "projects", "jobs", "top", "arena", "runai",
+            "elasticdl"],
 }
 
 # Where the real clock, real randomness and blocking are allowed: the plugs and their wiring.

@@ -70,7 +70,22 @@ struct Route {
   std::string line;                    // as it was typed
 };
 
-// Follows words to the deepest command they name. Only global flags may stand between.
+bool TakesValue(const Flags& flags, const std::string& word) {
+  const Flag* flag = flags.Find(word);
+  return flag != nullptr && flag->TakesValue();
+}
+
+// A command that runs by itself and has children, too: the value of its flag names no child.
+bool OwnFlagTakesValue(const Command& command, const Command& root, const std::string& word) {
+  if (!command.make) return false;
+  GlobalFlags global;
+  Flags flags;
+  const std::unique_ptr<Action> action = DeclareAll(command, FrontEndOf(root.name), global, flags);
+  return TakesValue(flags, word);
+}
+
+// Follows words to the deepest command they name. Only global flags may stand between, and those of
+// a command that has children and runs by itself.
 Route FindRoute(const Command& root, const std::vector<std::string>& words) {
   Route route;
   route.command = &root;
@@ -84,8 +99,8 @@ Route FindRoute(const Command& root, const std::vector<std::string>& words) {
     if (route.command->children.empty() || route.command->raw || word == "--") break;
     if (word.size() > 1 && word[0] == '-') {
       route.arguments.push_back(word);
-      const Flag* flag = global.Find(word);
-      if (flag && flag->TakesValue() && i + 1 < words.size()) route.arguments.push_back(words[++i]);
+      const bool valued = TakesValue(global, word) || OwnFlagTakesValue(*route.command, root, word);
+      if (valued && i + 1 < words.size()) route.arguments.push_back(words[++i]);
       continue;
     }
     const Command* child = route.command->Find(word);

@@ -509,7 +509,7 @@ TEST_F(CliTest, UnknownWordsAreMisuse) {
   EXPECT_EQ(err_, "swell: unknown command \"gte\"\nDid you mean: swell get\nSee: swell --help\n");
   EXPECT_EQ(Run({"swell", "top", "nod"}), 2);
   EXPECT_EQ(err_,
-            "swell top: unknown command \"nod\"\nDid you mean: swell top node\nSee: swell top "
+            "swell top: unknown command \"nod\": node, job or project expected\nSee: swell top "
             "--help\n");
 }
 

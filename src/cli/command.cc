@@ -112,7 +112,7 @@ std::string CommandHelp(const Command& command,
                         int columns) {
   size_t width = static_cast<size_t>(std::clamp(columns, 60, 100));
   std::string out = StrCat(Wrap(command.summary, 0, width), "\n\nUsage:\n  ", path);
-  if (!command.children.empty()) out += " COMMAND";
+  if (!command.children.empty()) out += command.make ? " [COMMAND]" : " COMMAND";
   if (!command.usage.empty()) out += StrCat(" ", command.usage);
   out += command.usage.find("[flags]") == std::string::npos ? " [flags]\n" : "\n";
   if (!command.aliases.empty()) out += StrCat("\nAlso called: ", Join(command.aliases, ", "), "\n");

@@ -1,4 +1,4 @@
-// swell top: who has the CPUs, the memory and the GPUs, by what is requested.
+// swell top node, job, project: who has the CPUs, the memory and the GPUs, by what is requested.
 #include <algorithm>
 #include <set>
 
@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
+#include "cli/top/top_command.h"
 #include "cli/views/job_view.h"
 #include "cli/views/node_view.h"
 #include "cli/views/project_view.h"
@@ -143,7 +144,11 @@ Command TopCommandSpec() {
   Command top{
       .name = "top",
       .group = "Inspect",
-      .summary = "Show the use of GPUs, CPUs and memory.",
+      .summary = "Watch jobs, nodes, projects and events on the terminal.",
+      .examples = {{"Leave it open; ? shows the keys", "swell top"},
+                   {"One frame, for a script", "swell top --once --view projects"},
+                   {"A table of the nodes", "swell top node"}},
+      .make = [] { return MakeTopAction(); },
   };
   Command node{
       .name = "node",
