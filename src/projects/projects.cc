@@ -38,6 +38,39 @@ constexpr Duration kNewDelay = std::chrono::milliseconds(100);
 constexpr Duration kPastUseEvery = std::chrono::minutes(5);
 constexpr const char* kRound = "round";
 
+json::Value UsageOf(const std::vector<sched::Model::QueueView::Resource>& resources,
+                    bool with_quota) {
+  json::Object usage;
+  for (const auto& resource : resources) {
+    json::Object fields{{"fairShare", resource.fair_share},
+                        {"allocated", resource.allocated},
+                        {"requested", resource.requested}};
+    if (with_quota) fields["quota"] = resource.quota;
+    usage[resource.name] = std::move(fields);
+  }
+  return usage;
+}
+
+// The quota is the document's: it also counts pools that have no nodes yet.
+json::Value WholeUsageOf(const sched::Model::QueueView& queue, const api::ProjectSpec& spec) {
+  constexpr api::ResourceShare api::ResourceShares::*kShares[] = {
+      &api::ResourceShares::gpu, &api::ResourceShares::cpu, &api::ResourceShares::memory};
+  std::vector<sched::Model::QueueView::Resource> resources = queue.resources;
+  for (size_t r = 0; r < std::min(resources.size(), std::size(kShares)); ++r) {
+    resources[r].quota = spec.Whole(kShares[r]).quota.value_or(resources[r].quota);
+  }
+  return UsageOf(resources, true);
+}
+
+json::Value PoolsOf(const sched::Model::QueueView& queue) {
+  json::Array pools;
+  for (const auto& pool : queue.pools) {
+    pools.push_back(
+        json::Object{{"name", pool.name}, {"usage", UsageOf(pool.resources, !queue.one_share)}});
+  }
+  return pools;
+}
+
 // The status as it is, with `fields` put in.
 json::Value Merged(const json::Value& object, json::Object fields) {
   json::Value status = json::GetObject(object, {"status"});
@@ -109,14 +142,10 @@ void ProjectController::WriteProject(const json::Value& project,
     fields["namespace"] = NamespaceOfProject(project);
   }
   if (queue != nullptr) {
-    json::Object usage;
-    for (const auto& resource : queue->resources) {
-      usage[resource.name] = json::Object{{"quota", resource.quota},
-                                          {"fairShare", resource.fair_share},
-                                          {"allocated", resource.allocated},
-                                          {"requested", resource.requested}};
-    }
-    fields["usage"] = std::move(usage);
+    fields["usage"] = WholeUsageOf(*queue, api::ProjectSpec(project));
+    const bool any = queue->pools.size() > 1 || !queue->pools.front().name.empty();
+    if (any) fields["pools"] = PoolsOf(*queue);
+    if (!any && json::Find(project, {"status", "pools"}) != nullptr) fields["pools"] = nullptr;
   }
   // It changes with every cycle and is worth a write now and then.
   const auto noted = api::PastUseOf(project);

@@ -103,6 +103,24 @@ TEST_F(ProjectsTest, LeavesGetANamespaceAndAStatus) {
   EXPECT_EQ(cluster_.Int(kNodePools, "single-node-pool", {"status", "gpus"}), 8);
 }
 
+TEST_F(ProjectsTest, TheStatusHasTheUseOfEachPool) {
+  cluster_.Create(
+      "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: free}, spec: {resources: {gpu: "
+      "{quota: 2}}}}");
+  auto pools = [this](const std::string& project) {
+    return json::GetArray(*cluster_.Get(kProjects, project), {"status", "pools"});
+  };
+  ASSERT_TRUE(
+      cluster_.Until([&] { return !pools("project-a").empty() && !pools("free").empty(); }));
+  const json::Array own = pools("project-a");
+  ASSERT_EQ(own.size(), 1u);
+  EXPECT_EQ(json::GetString(own[0], {"name"}), "single-node-pool");
+  EXPECT_EQ(json::GetInt(own[0], {"usage", "gpu", "quota"}, -9), 4);
+  EXPECT_EQ(json::Find(pools("free")[0], {"usage", "gpu", "quota"}), nullptr)
+      << "it counts in all pools";
+  EXPECT_EQ(json::GetInt(*cluster_.Get(kProjects, "free"), {"status", "usage", "gpu", "quota"}), 2);
+}
+
 TEST_F(ProjectsTest, ANewProjectCanBeWorkedInAtOnce) {
   cluster_.Create("{apiVersion: swell.dev/v1, kind: Project, metadata: {name: fresh}, spec: {}}");
   EXPECT_TRUE(cluster_.Until([&] { return cluster_.Get(kNamespaces, "fresh") != nullptr; },

@@ -104,6 +104,8 @@ class Model {
       double requested = 0;
     };
     std::vector<Resource> resources;  // of all pools with nodes together
+    // One quota and one limit for all pools. The pools' parts show where they are claimed.
+    bool one_share = false;
     struct Pool {
       std::string name;  // empty: nodes of no pool
       std::vector<Resource> resources;

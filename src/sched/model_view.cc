@@ -22,6 +22,46 @@ Model::PodView ViewOf(const State& state, const PodState& pod) {
   return view;
 }
 
+// The parts of one quota or limit that the pools claim; the first pool shows the rest.
+std::vector<int64_t> PartsOf(int64_t whole, const std::vector<int64_t>& claims) {
+  std::vector<int64_t> parts(claims.size(), whole);
+  if (whole < 0) return parts;
+  for (size_t i = 0; i < claims.size(); ++i) {
+    parts[i] = std::min(whole, claims[i]);
+    whole -= parts[i];
+  }
+  parts[0] += whole;
+  return parts;
+}
+
+constexpr double kUnits[] = {static_cast<double>(kPpm), 1000, 1};
+
+// Sets what a queue with one share has of it in each pool, and of all pools together.
+void ShowOneShare(const State& state,
+                  const QueueShares& shares,
+                  QueueId id,
+                  Model::QueueView& view) {
+  const QueueState& queue = state.queues[id];
+  const auto shown = [](int64_t amount, int r) {
+    return amount < 0 ? -1 : static_cast<double>(amount) / kUnits[r];
+  };
+  view.one_share = true;
+  for (int r = 0; r < kQueueResources; ++r) {
+    std::vector<int64_t> claims;
+    for (int pool : state.live_pools) {
+      claims.push_back(std::max(queue.pools[pool].used[r], shares.Fair(pool, id)[r]));
+    }
+    const std::vector<int64_t> quota = PartsOf(queue.whole_quota[r], claims);
+    const std::vector<int64_t> limit = PartsOf(queue.whole_limit[r], claims);
+    for (size_t i = 0; i < claims.size(); ++i) {
+      view.pools[i].resources[r].quota = shown(quota[i], r);
+      view.pools[i].resources[r].limit = shown(limit[i], r);
+    }
+    view.resources[r].quota = shown(queue.whole_quota[r], r);
+    view.resources[r].limit = shown(queue.whole_limit[r], r);
+  }
+}
+
 }  // namespace
 
 std::vector<Model::NodeView> Model::Nodes() const {
@@ -93,7 +133,6 @@ std::vector<Model::GroupView> Model::Groups() const {
 
 std::vector<Model::QueueView> Model::Queues() const {
   constexpr const char* kNames[] = {"gpu", "cpu", "memory"};
-  constexpr double kUnits[] = {static_cast<double>(kPpm), 1000, 1};
   state_->Refresh();
   const QueueShares shares(*state_);
   auto add = [](double& sum, int64_t amount, double unit) {
@@ -123,6 +162,7 @@ std::vector<Model::QueueView> Model::Queues() const {
         }
       }
     }
+    if (queue.one_share) ShowOneShare(*state_, shares, static_cast<QueueId>(id), view);
     views.push_back(std::move(view));
   }
   std::sort(views.begin(), views.end(),

@@ -119,12 +119,15 @@ std::string QueueViolations(const Scenario& s) {
   std::string wrong;
   for (const QueueState& queue : state.queues) {
     if (!queue.known) continue;
-    for (const QueuePool& own : queue.pools) {
+    for (size_t p = 0; p < queue.pools.size(); ++p) {
+      const QueuePool& own = queue.pools[p];
       for (int r = 0; r < kQueueResources; ++r) {
-        if (own.limit[r] >= 0 && own.used[r] > own.limit[r]) {
+        const int64_t limit = queue.LimitIn(p, r);
+        const int64_t quota = queue.QuotaIn(p, r);
+        if (limit >= 0 && queue.Counted(&QueuePool::used, p, r) > limit) {
           wrong += StrCat("queue ", queue.name, " is over its limit\n");
         }
-        if (own.quota[r] >= 0 && own.used_protected[r] > own.quota[r]) {
+        if (quota >= 0 && queue.Counted(&QueuePool::used_protected, p, r) > quota) {
           wrong += StrCat("queue ", queue.name, " has non-preemptible work beyond its quota\n");
         }
         if (own.used[r] < 0 || own.asked[r] < 0 || own.leaving[r] < 0) {

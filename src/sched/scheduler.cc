@@ -80,6 +80,7 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   memory_.counted_at = now;
   state.touched.clear();
   ++state.cycle;
+  state.ChooseHomes();
   const QueueShares shares(state);
   Context context{.state = state,
                   .settings = settings_,

@@ -213,7 +213,8 @@ class ProjectWrite : public Action {
     flags.Text("--reclaim-min-runtime", &reclaim_min_runtime_, "DURATION",
                "how long a pod runs before other projects may reclaim its resources");
     shares_.Declare(flags);
-    flags.Text("--node-pool", &pool_, "POOL", "node pool of these quotas (default: all nodes)");
+    flags.Text("--node-pool", &pool_, "POOL",
+               "node pool of these quotas and limits (default: all nodes together)");
     members_.Declare(flags);
     flags.Group("Output");
     flags.Text("--dry-run", &dry_run_, "none|client|server", "show what would change").implied =
@@ -534,6 +535,7 @@ class ProjectList final : public Action {
   void Declare(Flags& flags) override {
     flags.Text("-o,--output", &output_, "FORMAT",
                "output format: json, yaml, wide, name or jsonpath=TEMPLATE");
+    flags.Switch("--pools", &pools_, "show the use of each node pool");
     flags.Switch("--no-headers", &no_headers_, "omit the header");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -565,6 +567,7 @@ class ProjectList final : public Action {
       session.ErrLine("No projects. Create one with: swell project create NAME --gpu-quota N");
       return 0;
     }
+    if (pools_) return PrintPools(session, shown);
     session.Out(
         ProjectTable(session, tree, shown,
                      {.wide = form.kind == OutputForm::Kind::kWide, .headers = !no_headers_}));
@@ -572,8 +575,18 @@ class ProjectList final : public Action {
   }
 
  private:
+  Result<int> PrintPools(Session& session, const std::vector<ProjectView>& shown) const {
+    if (std::all_of(shown.begin(), shown.end(),
+                    [](const ProjectView& view) { return view.pool_use.empty(); })) {
+      session.ErrLine("The cluster has no node pools. Create one with: swell nodepool create NAME");
+      return 0;
+    }
+    session.Out(ProjectPoolTable(session, shown, !no_headers_));
+    return 0;
+  }
+
   std::string output_;
-  bool no_headers_ = false;
+  bool pools_ = false, no_headers_ = false;
 };
 
 Command Child(std::string name,
@@ -602,6 +615,10 @@ Command ProjectCommandSpec(const std::string& program) {
   Command list = Child("list", "List projects with use, quota and fair share.", "[NAME...]",
                        {{"All", program + " project list"}}, Makes<ProjectList>());
   list.aliases = {"ls", "get"};
+  list.examples.push_back({"The use of each node pool", program + " project list --pools"});
+  list.notes =
+      "A quota of a project without node pools counts in all of them together. With --pools it is "
+      "shown as shared.";
   command.children = {
       Child("create", "Create a project and its namespace.", "NAME",
             {{"A project with a quota of four GPUs of a pool",

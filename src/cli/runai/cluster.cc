@@ -39,10 +39,7 @@ class ClusterInfoAction final : public Action {
     TextTable table({"PROJECT", "GPUs Allocated/Quota", "FAIR SHARE", "REQUESTED", "STATE"}, 2);
     for (const ProjectView& project : tree.projects) {
       const Share& gpu = project.gpu();
-      std::string state = gpu.quota < 0                ? "no quota"
-                          : gpu.over_quota()           ? "over quota"
-                          : gpu.allocated >= gpu.quota ? "at quota"
-                                                       : "under quota";
+      const std::string state(gpu.State());
       table.Add({project.name, HeldText(gpu, ShareOf::kGpu),
                  gpu.fair_share ? ShareText(*gpu.fair_share, ShareOf::kGpu) : "-",
                  ShareText(gpu.requested, ShareOf::kGpu),

@@ -149,11 +149,8 @@ std::string NodesTable(Session& session, const std::vector<NodeView>& nodes) {
 
 std::string QuotaText(const ProjectView& project) {
   const Share& gpu = project.gpu();
-  if (gpu.quota < 0) return StrCat(ShareText(gpu.allocated, ShareOf::kGpu), " GPUs, no quota");
-  std::string_view word = gpu.over_quota()             ? "over quota"
-                          : gpu.allocated == gpu.quota ? "at quota"
-                                                       : "under quota";
-  return StrCat(HeldText(gpu, ShareOf::kGpu), " GPUs (", word, ")");
+  const std::string held = HeldText(gpu, ShareOf::kGpu);
+  return gpu.quota < 0 ? held + " GPUs" : StrCat(held, " GPUs (", gpu.State(), ")");
 }
 
 std::string DescribeWorkload(Session& session, const Scope& scope, const JobView& job) {
@@ -224,10 +221,7 @@ std::string SharesTable(Session& session, const ProjectView& project) {
   for (size_t i = 0; i < project.shares.size(); ++i) {
     const Share& share = project.shares[i];
     auto what = static_cast<ShareOf>(i);
-    std::string state = share.quota < 0                  ? "no quota"
-                        : share.over_quota()             ? "over quota"
-                        : share.allocated >= share.quota ? "at quota"
-                                                         : "under quota";
+    const std::string state(share.State());
     table.Add({std::string(kTitles[i]), HeldText(share, what),
                share.fair_share ? ShareText(*share.fair_share, what) : "-",
                ShareText(share.requested, what), ShareText(share.limit, what),
@@ -251,7 +245,9 @@ std::string DescribeProject(Session& session, const ProjectView& project) {
   add("OVER-QUOTA WEIGHT",
       project.gpu().weight ? ShareText(*project.gpu().weight, ShareOf::kGpu) : "1");
   add("Priority", std::to_string(project.priority));
-  return StrCat(out, "\nResources:\n", SharesTable(session, project));
+  out += StrCat("\nResources:\n", SharesTable(session, project));
+  if (project.pool_use.empty()) return out;
+  return StrCat(out, "\nNode pools:\n", ProjectPoolTable(session, {project}));
 }
 
 }  // namespace swell::cli::runai

@@ -1,75 +1,8 @@
-// `runai`, `swell project` and `swell nodepool` as people type them.
-#include "cli/cli_test_util.h"
+// `runai` as people type it.
+#include "cli/runai/runai_test_util.h"
 
 namespace swell::cli {
 namespace {
-
-class RunaiTest : public CliTest {
- protected:
-  // A node with eight GPUs, a pool of it, and two projects whose namespaces are there.
-  void Cluster() {
-    Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
-    Status("/api/v1/nodes/node-1",
-           R"({"status":{"capacity":{"nvidia.com/gpu":"8","cpu":"8","memory":"64Gi"},)"
-           R"("allocatable":{"nvidia.com/gpu":"8","cpu":"8","memory":"64Gi"},)"
-           R"("addresses":[{"type":"InternalIP","address":"10.0.0.1"}],)"
-           R"("conditions":[{"type":"Ready","status":"True"}]}})");
-    ASSERT_EQ(Run({"swell", "nodepool", "create", "single-node-pool", "--all-nodes"}), 0) << err_;
-    for (const char* project : {"project-a", "project-b"}) {
-      Create(StrCat("{apiVersion: v1, kind: Namespace, metadata: {name: ", project, "}}"));
-      ASSERT_EQ(Run({"swell", "project", "create", project, "--description", "A project",
-                     "--node-pool", "single-node-pool", "--gpu-quota", "4"}),
-                0)
-          << err_;
-    }
-  }
-  int Submit(std::vector<std::string> more = {}) {
-    std::vector<std::string> words{"runai",     "submit",  "large-training-job",    "--project",
-                                   "project-a", "--image", "pytorch/pytorch:latest"};
-    words.insert(words.end(), more.begin(), more.end());
-    return Run(words);
-  }
-  json::Value Job(const std::string& name = "large-training-job",
-                  const std::string& ns = "project-a") {
-    auto answer = server_.Send(server_.Request(
-        "GET", StrCat("/apis/swell.dev/v1/namespaces/", ns, "/trainingjobs/", name)));
-    EXPECT_EQ(answer.status, 200) << answer.text;
-    return json::Parse(answer.text).value();
-  }
-  void Usage(const std::string& project, double held, double requested, double fair) {
-    Status(
-        "/apis/swell.dev/v1/projects/" + project,
-        json::Print(json::Object{
-            {"status",
-             json::Object{{"usage", json::Object{{"gpu", json::Object{{"allocated", held},
-                                                                      {"requested", requested},
-                                                                      {"fairShare", fair}}}}}}}}));
-  }
-  // A pod of the job, placed on node-1, as controller and agent would have made it.
-  void JobPod(const std::string& phase, int gpus) {
-    json::Value job = Job();
-    Create(StrCat(
-        "{apiVersion: v1, kind: Pod, metadata: {namespace: project-a, name: "
-        "large-training-job-worker-0, labels: {swell.dev/pod-group: large-training-job, "
-        "swell.dev/job-role: worker, swell.dev/job-index: \"0\", swell.dev/project: project-a}, "
-        "ownerReferences: [{apiVersion: swell.dev/v1, kind: TrainingJob, controller: true, name: "
-        "large-training-job, uid: ",
-        json::GetString(job, {"metadata", "uid"}),
-        "}]}, spec: {nodeName: node-1, containers: [{name: worker, image: img, ports: "
-        "[{containerPort: 8888}], resources: {limits: {nvidia.com/gpu: ",
-        gpus, "}}}]}}"));
-    Status(
-        "/api/v1/namespaces/project-a/pods/large-training-job-worker-0",
-        StrCat(R"({"status":{"phase":")", phase, R"(","hostIP":"10.0.0.1","podIP":"10.1.0.5"}})"));
-  }
-  void Runs() {
-    Status("/apis/swell.dev/v1/namespaces/project-a/trainingjobs/large-training-job",
-           StrCat(R"({"status":{"startTime":")", api::FormatTime(server_.executor.Now()),
-                  R"(","conditions":[{"type":"Running","status":"True","reason":"R","message":"M",)"
-                  R"("lastTransitionTime":")",
-                  api::FormatTime(server_.executor.Now()), R"("}]}})"));
-  }
-};
 
 TEST_F(RunaiTest, MemoryCountsAsThePartOfAGpuThatItIs) {
   Cluster();
@@ -88,65 +21,6 @@ TEST_F(RunaiTest, MemoryCountsAsThePartOfAGpuThatItIs) {
   EXPECT_NE(out_.find(" 0.25"), std::string::npos) << out_;
   ASSERT_EQ(Run({"swell", "why", "large-training-job", "-n", "project-a"}), 0) << err_;
   EXPECT_NE(out_.find("1 of 1 pods, 0.25 GPUs"), std::string::npos) << out_;
-}
-
-TEST_F(RunaiTest, ProjectsAndPoolsByCommand) {
-  Cluster();
-  auto project =
-      json::Parse(
-          server_.Send(server_.Request("GET", "/apis/swell.dev/v1/projects/project-a")).text)
-          .value();
-  EXPECT_EQ(json::Print(*json::Find(project, {"spec", "nodePools"})),
-            R"([{"name":"single-node-pool","resources":{"gpu":{"quota":4}}}])");
-  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--gpu-limit", "6", "--priority", "200"}),
-            0)
-      << err_;
-  EXPECT_EQ(out_, "project.swell.dev/project-a edited\n");
-  ASSERT_EQ(Run({"swell", "project", "list", "project-a", "-o",
-                 "jsonpath={.items[0].spec.nodePools[0].resources.gpu}"}),
-            0)
-      << err_;
-  EXPECT_EQ(out_, R"({"quota":4,"limit":6})") << "what was said before stays";
-  EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--gpu-limit", "2"}), 2);
-  EXPECT_NE(err_.find("--gpu-limit: the gpu limit of project \"project-a\" in pool "
-                      "\"single-node-pool\" would be 2, below its quota of 4"),
-            std::string::npos)
-      << err_;
-  EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--gpu-quota", "7"}), 2) << out_;
-  Usage("project-a", 8, 8, 8);
-  ASSERT_EQ(Run({"swell", "project", "list"}), 0) << err_;
-  EXPECT_EQ(out_,
-            "NAME        GPU (held/quota)   FAIR SHARE   REQUESTED   OVER QUOTA   CPU (held/quota)"
-            "   MEMORY (held/quota)   AGE\n"
-            "project-a   8/4                8            8           +4           0/-"
-            "                0/-                   0s\n"
-            "project-b   0/4                -            0           -            0/-"
-            "                0/-                   0s\n");
-  ASSERT_EQ(Run({"swell", "nodepool", "list"}), 0) << err_;
-  EXPECT_EQ(out_,
-            "NAME               NODES   GPUS (held/all)   PLACEMENT   SELECTOR    AGE\n"
-            "single-node-pool   1       0/8               Pack        all nodes   0s\n");
-}
-
-TEST_F(RunaiTest, WhatOthersWriteOfAProjectMeanwhileStays) {
-  Cluster();
-  const std::string path = "/apis/swell.dev/v1/projects/project-a";
-  int others = 1;
-  before_ = [&](const api::RestRequest& request) {
-    if (request.method != "PATCH" || others-- <= 0) return;
-    server_.Send(server_.Request(
-        "PATCH", path, R"({"spec":{"members":[{"kind":"User","name":"bob","role":"viewer"}]}})",
-        "application/merge-patch+json"));
-  };
-  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--member", "alice=researcher"}), 0)
-      << err_;
-  EXPECT_EQ(out_, "project.swell.dev/project-a edited\n");
-  ASSERT_EQ(Run({"swell", "get", "project", "project-a", "-o", "jsonpath={.spec.members[*].name}"}),
-            0)
-      << err_;
-  EXPECT_EQ(out_, "bob alice");
-  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--member", "alice=researcher"}), 0);
-  EXPECT_EQ(out_, "project.swell.dev/project-a unchanged\n");
 }
 
 TEST_F(RunaiTest, WordsAfterTheDashesAreNeverItsName) {
@@ -472,49 +346,6 @@ TEST_F(RunaiTest, VersionTwosNounsShowTheirOwnClass) {
   EXPECT_NE(out_.find("project-a"), std::string::npos) << out_;
 }
 
-TEST_F(RunaiTest, ProjectMistakesNameObjectFieldAndValue) {
-  Cluster();
-  EXPECT_EQ(Run({"swell", "project", "create", "x", "--parent", "projct-a"}), 1);
-  EXPECT_NE(err_.find("--parent: project \"projct-a\" not found; did you mean project-a?"),
-            std::string::npos)
-      << err_;
-  EXPECT_EQ(Run({"swell", "project", "create", "x", "--gpu-quota", "many"}), 2);
-  EXPECT_NE(err_.find("--gpu-quota \"many\""), std::string::npos) << err_;
-  EXPECT_EQ(Run({"swell", "project", "create", "x", "--gpu-quota", "4", "--gpu-limit", "2"}), 2);
-  EXPECT_EQ(Run({"swell", "project", "create", "Not_A_Name"}), 2);
-  EXPECT_EQ(Run({"swell", "project", "create", "x", "--node-pool", "nowhere"}), 1);
-  EXPECT_NE(err_.find("--node-pool \"nowhere\": this node pool does not exist"), std::string::npos);
-  EXPECT_EQ(Run({"swell", "project", "edit", "project-a"}), 2);
-  EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--parent", "project-a"}), 2);
-  EXPECT_EQ(Run({"swell", "nodepool", "create", "p"}), 2);
-  EXPECT_EQ(Run({"swell", "nodepool", "create", "p", "--all-nodes", "--placement", "heap"}), 2);
-}
-
-TEST_F(RunaiTest, DeletionIsGuarded) {
-  Cluster();
-  EXPECT_EQ(Run({"swell", "nodepool", "delete", "single-node-pool"}), 1);
-  EXPECT_NE(err_.find("still has quotas of projects: project-a, project-b"), std::string::npos);
-  ASSERT_EQ(Submit({"--gpu", "8"}), 0) << err_;
-  EXPECT_EQ(Run({"swell", "project", "delete", "project-a"}), 1);
-  EXPECT_NE(err_.find("still has 1 workload in namespace project-a: large-training-job"),
-            std::string::npos)
-      << err_;
-  ASSERT_EQ(Run({"swell", "project", "create", "team", "--parent", "project-b"}), 0) << err_;
-  EXPECT_EQ(Run({"swell", "project", "delete", "project-b"}), 1);
-  EXPECT_NE(err_.find("still has projects in it: team"), std::string::npos) << err_;
-  ASSERT_EQ(Run({"swell", "project", "delete", "team", "project-b"}), 0) << err_;
-  // Its controller guards it between the look and the deletion.
-  before_ = [&](const api::RestRequest& request) {
-    if (request.method != "DELETE") return;
-    server_.Send(server_.Request("PATCH", request.path,
-                                 R"({"metadata":{"finalizers":["swell.dev/in-use"]}})",
-                                 "application/merge-patch+json"));
-  };
-  ASSERT_EQ(Run({"swell", "project", "delete", "project-a", "--force"}), 0) << err_;
-  ASSERT_EQ(Run({"swell", "get", "projects", "-o", "name"}), 0) << err_;
-  EXPECT_EQ(out_, "");
-}
-
 TEST_F(RunaiTest, SubmitMakesATrainingJob) {
   Cluster();
   ASSERT_EQ(Submit({"--gpu", "8", "--command", "python -c 'print(1)'", "-e", "A=b"}), 0) << err_;
@@ -668,32 +499,6 @@ TEST_F(RunaiTest, ListAndDescribeHaveTheDocumentsShape) {
   EXPECT_EQ(err_,
             "runai: the workload \"nope\" does not exist in any project; runai list -A lists the "
             "workloads\n");
-}
-
-TEST_F(RunaiTest, QuotasInCommands) {
-  Cluster();
-  Usage("project-a", 8, 8, 8);
-  ASSERT_EQ(Run({"runai", "get", "resources", "--project", "project-a"}), 0) << err_;
-  EXPECT_TRUE(
-      out_.starts_with("PROJECT: project-a, 8/4 GPUs (over quota)\n"
-                       "NODE POOLS: single-node-pool\n"
-                       "\n"
-                       "RESOURCE   ALLOCATED/QUOTA   FAIR SHARE   REQUESTED   LIMIT       "
-                       "STATE\n"
-                       "GPU        8/4               8            8           unlimited   "
-                       "over quota\n"))
-      << out_;
-  ASSERT_EQ(Run({"runai", "describe", "project", "project-b"}), 0) << err_;
-  EXPECT_NE(out_.find("GPU QUOTA: 4\nGPU USAGE: 0/4 GPUs (under quota)\n"), std::string::npos)
-      << out_;
-  ASSERT_EQ(Run({"runai", "get", "node-pools"}), 0) << err_;
-  EXPECT_NE(out_.find("single-node-pool   project-a   4           unlimited   1\n"),
-            std::string::npos)
-      << out_;
-  ASSERT_EQ(Run({"runai", "cluster-info"}), 0) << err_;
-  EXPECT_NE(out_.find("GPUS: 0 allocated of 8, 8 free\n"), std::string::npos) << out_;
-  ASSERT_EQ(Run({"swell", "top", "project"}), 0) << err_;
-  EXPECT_NE(out_.find("single-node-pool   project-a\n"), std::string::npos) << out_;
 }
 
 TEST_F(RunaiTest, WhatAFlagCannotBeIsRefusedByItsName) {

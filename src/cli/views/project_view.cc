@@ -18,27 +18,35 @@
 namespace swell::cli {
 namespace {
 
-// Adds one pool's share: unlimited anywhere is unlimited.
-void AddTo(double& sum, double more) { sum = sum < 0 || more < 0 ? kUnlimitedShare : sum + more; }
-
 using ShareField = api::ResourceShare api::ResourceShares::*;
 constexpr std::array<ShareField, 3> kShareFields = {
     &api::ResourceShares::gpu, &api::ResourceShares::cpu, &api::ResourceShares::memory};
 
-// The shares of all its pools together.
-Share ReadShare(const api::ProjectSpec& spec, ShareField field) {
-  const api::ResourceShare& own = spec.shares.*field;
-  const double usual = spec.HasQuotaInOtherPools() ? kUnlimitedShare : 0;
-  Share share{.quota = own.quota.value_or(usual),
-              .limit = own.limit.value_or(usual),
-              .weight = own.over_quota_weight};
-  for (const api::ProjectPool& pool : spec.pools) {
-    const api::ResourceShare& more = pool.shares.*field;
-    AddTo(share.quota, more.quota.value_or(kUnlimitedShare));
-    AddTo(share.limit, more.limit.value_or(kUnlimitedShare));
-    if (!share.weight) share.weight = more.over_quota_weight;
+void SetUsage(Share& share, const api::ResourceUsage& usage) {
+  share.allocated = usage.allocated;
+  share.requested = usage.requested;
+  share.fair_share = usage.fair_share;
+  share.over = share.quota < 0 ? 0 : std::max(0.0, usage.allocated - share.quota);
+}
+
+// The use of one resource in each pool. A project with a quota for each is over it where one pool
+// is, though others have room.
+void ReadPools(const json::Value& object, size_t resource, ProjectView& view) {
+  const auto pools = api::PoolUsageOf(object, kShareNames[resource]);
+  view.pool_use.resize(pools.size());
+  double over = 0;
+  bool own_quotas = false;
+  for (size_t i = 0; i < pools.size(); ++i) {
+    PoolUse& use = view.pool_use[i];
+    use.pool = pools[i].pool;
+    use.own_quota |= pools[i].quota.has_value();
+    Share& share = use.shares[resource];
+    share.quota = pools[i].quota.value_or(kUnlimitedShare);
+    SetUsage(share, pools[i].usage);
+    over += share.over;
+    own_quotas |= use.own_quota;
   }
-  return share;
+  if (own_quotas) view.shares[resource].over = over;
 }
 
 ProjectView ViewProject(json::SharedValue object) {
@@ -51,12 +59,13 @@ ProjectView ViewProject(json::SharedValue object) {
   view.priority = spec.priority;
   for (const api::ProjectPool& pool : spec.pools) view.pools.push_back(pool.name);
   for (size_t i = 0; i < kShareNames.size(); ++i) {
-    Share share = ReadShare(spec, kShareFields[i]);
-    const api::ResourceUsage usage = api::UsageOf(*object, kShareNames[i]);
-    share.allocated = usage.allocated;
-    share.requested = usage.requested;
-    share.fair_share = usage.fair_share;
-    view.shares[i] = share;
+    const api::ResourceShare whole = spec.Whole(kShareFields[i]);
+    Share& share = view.shares[i];
+    share.quota = whole.quota.value_or(kUnlimitedShare);
+    share.limit = whole.limit.value_or(kUnlimitedShare);
+    share.weight = whole.over_quota_weight;
+    SetUsage(share, api::UsageOf(*object, kShareNames[i]));
+    ReadPools(*object, i, view);
   }
   if (const auto past = api::PastUseOf(*object)) {
     for (const api::PoolPastUse& pool : past->pools) {
@@ -83,6 +92,12 @@ void Take(const std::string& parent,
 }
 
 }  // namespace
+
+std::string_view Share::State() const {
+  if (quota < 0) return "unlimited";
+  if (over_quota()) return "over quota";
+  return allocated >= quota ? "at quota" : "under quota";
+}
 
 const ProjectView* ProjectTree::Find(std::string_view name) const {
   for (const ProjectView& project : projects) {
@@ -250,6 +265,16 @@ std::string HoursText(double gpu_hours) {
   return StrCat(ShareText(std::round(gpu_hours * 10) / 10, ShareOf::kGpu), " GPU-hours");
 }
 
+namespace {
+
+// "+2", or "-" where nothing is beyond the quota.
+std::string OverText(Session& session, const Share& gpu) {
+  if (!gpu.over_quota()) return "-";
+  return session.Paint(Colour::kYellow, "+" + ShareText(gpu.over, ShareOf::kGpu));
+}
+
+}  // namespace
+
 std::string ProjectTable(Session& session,
                          const ProjectTree& tree,
                          const std::vector<ProjectView>& shown,
@@ -267,14 +292,12 @@ std::string ProjectTable(Session& session,
   TextTable table(form.headers ? header : std::vector<std::string>{});
   for (const ProjectView& project : shown) {
     const Share& gpu = project.gpu();
-    double over = gpu.over_quota() ? gpu.allocated - gpu.quota : 0;
-    std::string over_text = over > 0 ? "+" + ShareText(over, ShareOf::kGpu) : "-";
     std::vector<std::string> row{
         std::string(static_cast<size_t>(tree.Depth(project)) * 2, ' ') + project.name,
         HeldText(gpu, ShareOf::kGpu),
         gpu.fair_share ? ShareText(*gpu.fair_share, ShareOf::kGpu) : "-",
         ShareText(gpu.requested, ShareOf::kGpu),
-        over > 0 ? session.Paint(Colour::kYellow, over_text) : over_text,
+        OverText(session, gpu),
         HeldText(project.shares[1], ShareOf::kCpu),
         HeldText(project.shares[2], ShareOf::kMemory),
         AgeOf(api::CreationTimestamp(*project.object), session.Now())};
@@ -282,11 +305,35 @@ std::string ProjectTable(Session& session,
       row.push_back(ShareText(gpu.limit, ShareOf::kGpu));
       row.push_back(gpu.weight ? ShareText(*gpu.weight, ShareOf::kGpu) : "1");
       row.push_back(std::to_string(project.priority));
-      row.push_back(project.pools.empty() ? "-" : Join(project.pools, ","));
+      row.push_back(project.pools.empty() ? "all" : Join(project.pools, ","));
       row.push_back(project.department ? "-" : project.ns);
     }
     if (past) row.push_back(project.past_gpu_hours ? HoursText(*project.past_gpu_hours) : "-");
     table.Add(std::move(row));
+  }
+  return table.ToString();
+}
+
+std::string ProjectPoolTable(Session& session,
+                             const std::vector<ProjectView>& shown,
+                             bool headers) {
+  std::vector<std::string> header{
+      "NAME",      "NODE POOL",  "GPU (held/quota)", "FAIR SHARE",
+      "REQUESTED", "OVER QUOTA", "CPU (held/quota)", "MEMORY (held/quota)"};
+  TextTable table(headers ? header : std::vector<std::string>{});
+  for (const ProjectView& project : shown) {
+    for (const PoolUse& use : project.pool_use) {
+      const Share& gpu = use.shares[0];
+      const auto held = [&use](ShareOf what) {
+        const Share& share = use.shares[static_cast<size_t>(what)];
+        return use.own_quota ? HeldText(share, what)
+                             : StrCat(ShareText(share.allocated, what), "/shared");
+      };
+      table.Add({project.name, use.pool.empty() ? "(no pool)" : use.pool, held(ShareOf::kGpu),
+                 gpu.fair_share ? ShareText(*gpu.fair_share, ShareOf::kGpu) : "-",
+                 ShareText(gpu.requested, ShareOf::kGpu), OverText(session, gpu),
+                 held(ShareOf::kCpu), held(ShareOf::kMemory)});
+    }
   }
   return table.ToString();
 }
@@ -302,8 +349,7 @@ std::string PoolTable(const std::vector<PoolView>& pools, WallTime now) {
 }
 
 std::string HeldText(const Share& share, ShareOf what) {
-  return StrCat(ShareText(share.allocated, what), "/",
-                share.quota < 0 ? "-" : ShareText(share.quota, what));
+  return StrCat(ShareText(share.allocated, what), "/", ShareText(share.quota, what));
 }
 
 }  // namespace swell::cli

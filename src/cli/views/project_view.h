@@ -23,9 +23,20 @@ struct Share {
   double limit = kUnlimitedShare;
   std::optional<double> weight;
   double allocated = 0, requested = 0;
-  std::optional<double> fair_share;  // unknown until the scheduler has told
+  std::optional<double> fair_share;  // unknown until the scheduler has reported it
+  // What is held beyond the quota; where each pool has its own, the sum of what is beyond these.
+  double over = 0;
 
-  bool over_quota() const { return quota >= 0 && allocated > quota; }
+  bool over_quota() const { return over > 0; }
+  // "unlimited", "over quota", "at quota", "under quota".
+  std::string_view State() const;
+};
+
+// What a project uses of one node pool.
+struct PoolUse {
+  std::string pool;        // empty: nodes of no pool
+  bool own_quota = false;  // or else one quota counts in all pools
+  std::array<Share, 3> shares;
 };
 
 struct ProjectView {
@@ -35,6 +46,7 @@ struct ProjectView {
   bool department = false;         // has children: work hangs on those
   std::vector<std::string> pools;  // that it names
   std::array<Share, 3> shares;     // by ShareOf
+  std::vector<PoolUse> pool_use;   // empty if the cluster has no node pools
   // In GPU-hours, as it counts against the project; none: the scheduler does not count it.
   std::optional<double> past_gpu_hours;
 
@@ -81,7 +93,12 @@ std::string ProjectTable(Session& session,
                          const ProjectTableForm& form);
 std::string PoolTable(const std::vector<PoolView>& pools, WallTime now);
 
-// "8/4": what is held, of the quota; "8/-" when that is unlimited.
+// One line for each project and node pool.
+std::string ProjectPoolTable(Session& session,
+                             const std::vector<ProjectView>& shown,
+                             bool headers = true);
+
+// "8/4", "8/unlimited": what is held, of the quota.
 std::string HeldText(const Share& share, ShareOf what);
 
 }  // namespace swell::cli

@@ -52,6 +52,8 @@ class Explainer {
     std::string text, change;
   };
   DomainLack LackingDomain(GroupId id, const std::vector<PodId>& pods);
+  // The same of node pools, where the group may choose among several.
+  DomainLack LackingPool(GroupId id, const std::vector<PodId>& pods);
   DomainLack LackingDomain(const std::string& key,
                            const std::string& who,
                            const std::vector<PodId>& pods,
@@ -84,6 +86,14 @@ std::string TooLarge(const Shape& shape, const CoreAmounts& largest) {
   return "";
 }
 
+// "room for 3 more pods, each with 4 GPUs on one node".
+std::string RoomFor(int64_t pods, const Shape& shape) {
+  const int main = shape.core[kGpu] > 0 ? kGpu : kCpu;
+  return StrCat("room for ", Plural(pods, "more pod"), pods > 1 ? ", each with " : " with ",
+                CoreText(main, shape.core[main]),
+                main == kGpu && shape.core[main] == 1 ? "" : " on one node");
+}
+
 std::string Explainer::LeastChange(const std::vector<PodId>& pods,
                                    PodId hardest,
                                    const Diagnosis& d,
@@ -99,10 +109,7 @@ std::string Explainer::LeastChange(const std::vector<PodId>& pods,
       return StrCat("more suitable nodes: even when empty, the nodes hold only ",
                     d.places_when_empty, " of its ", alike, " pods");
     }
-    const int main = shape.core[kGpu] > 0 ? kGpu : kCpu;
-    return StrCat("room for ", Plural(alike - d.places, "more pod"), " of ",
-                  CoreText(main, shape.core[main]), " on one node",
-                  alike - d.places > 1 ? " each" : "");
+    return RoomFor(alike - d.places, shape);
   }
   if (d.nearest == kNone) return "";
   const NodeState& node = state_.nodes[d.nearest];
@@ -312,6 +319,40 @@ Explainer::DomainLack Explainer::LackingDomain(GroupId id, const std::vector<Pod
   return lack;
 }
 
+Explainer::DomainLack Explainer::LackingPool(GroupId id, const std::vector<PodId>& pods) {
+  const OpenPools open = nodes_.OpenTo(id);
+  if (pods.size() < 2 || std::count(open.open.begin(), open.open.end(), 1) < 2) return {};
+  struct Room {
+    int64_t now = 0, when_empty = 0;
+  };
+  std::vector<Room> rooms(open.open.size());
+  const ShapeId shape = state_.pods[Hardest(pods)].shape;
+  for (NodeId node_id : state_.index.by_rank) {
+    const NodeState& node = state_.nodes[node_id];
+    if (!open.Has(node) || state_.VerdictOf(shape, node_id).unfit != Unfit::kNone) continue;
+    rooms[node.pool].now += PlacesOn(state_, state_.shapes[shape], node);
+    rooms[node.pool].when_empty += PlacesWhenEmpty(state_.shapes[shape], node);
+  }
+  size_t best = 0;
+  int64_t when_empty = 0;
+  for (size_t p = 0; p < rooms.size(); ++p) {
+    if (rooms[p].now > rooms[best].now) best = p;
+    when_empty = std::max(when_empty, rooms[p].when_empty);
+  }
+  const auto count = static_cast<int64_t>(pods.size());
+  const int64_t now = rooms[best].now;
+  if (now >= count) return {};
+  const std::string& name = state_.pools[best].name;
+  const std::string where = name.empty() ? "the nodes of no node pool" : "node pool " + name;
+  return {now == 0 ? "; all of its pods must run in one node pool, and none has room"
+                   : StrCat("; all of its pods must run in one node pool, and ", where,
+                            name.empty() ? " have" : " has", " room for only ", now, " of ", count),
+          when_empty < count ? StrCat("a larger node pool: even when empty, none holds more than ",
+                                      when_empty, " of its ", count, " pods")
+                             : StrCat(RoomFor(count - now, state_.shapes[shape]),
+                                      now == 0 ? " in one node pool" : StrCat(" in ", where))};
+}
+
 std::string Explainer::LackingTogether(GroupId id, const std::vector<PodId>& pods) {
   size_t most = 0;
   std::string text;
@@ -350,12 +391,15 @@ void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting&
   waiting.reason += NeedText(pods, hardest, d);
   if (waiting.reason.ends_with('.')) waiting.reason.pop_back();
   DomainLack domain = LackingDomain(id, pods);
+  if (domain.text.empty()) domain = LackingPool(id, pods);
   waiting.reason += domain.text;
-  if (TogetherMatters(state_.groups[id], pods, d)) waiting.reason += LackingTogether(id, pods);
+  if (domain.text.empty() && TogetherMatters(state_.groups[id], pods, d)) {
+    waiting.reason += LackingTogether(id, pods);
+  }
   auto said = context_.searches.said.find(id);
   if (said != context_.searches.said.end()) waiting.reason += StrCat("; ", said->second);
   if (!MayPreempt(state_, id, pods)) {
-    waiting.reason += "; nobody is stopped for it: its preemptionPolicy is Never";
+    waiting.reason += "; it may not preempt others: its preemptionPolicy is Never";
   }
   waiting.reason += HeldText(id) + '.';
   waiting.least_change = LeastChange(pods, hardest, d, domain);

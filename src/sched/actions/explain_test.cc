@@ -32,7 +32,7 @@ TEST(Explain, AGangForWhichNoNodeIsFreeNeedsRoomForAllOfIt) {
   s.Group("g", {.min = 2});
   s.Pods("g", 2, {.group = "g", .gpus = 2});
   s.Cycle();
-  EXPECT_EQ(LeastChange(s, "g"), "room for 2 more pods of 2 GPUs on one node each");
+  EXPECT_EQ(LeastChange(s, "g"), "room for 2 more pods, each with 2 GPUs on one node");
 }
 
 TEST(Explain, RoomIsNotWhatHelpsAPodThatNoNodeSuitsOtherwise) {
@@ -99,6 +99,30 @@ TEST(Explain, NodesOfPoolsThatAreClosedToTheProjectDoNotCount) {
             "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) were in other node "
             "pools than its pods. Needs 2 GPUs; 1 free; no other project holds more than its fair "
             "share.");
+}
+
+TEST(Explain, AGangThatNoSinglePoolHoldsIsToldSo) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4, .labels = {{"kind", "old"}}});
+  s.Node("n1", {.gpus = 4, .labels = {{"kind", "new"}}});
+  s.Pool({.name = "new", .node_selector = {{"kind", "new"}}});
+  s.Pool({.name = "old", .node_selector = {{"kind", "old"}}});
+  QueueInfo a;
+  a.name = "a";
+  s.Queue(a);
+  s.Group("g", {.min = 2, .queue = "a"});
+  s.Pods("g", 2, {.group = "g", .gpus = 4});
+  s.Cycle();
+  EXPECT_EQ(s.WaitingOf("g")->reason,
+            "2/2 nodes are available. Needs 8 GPUs (2 pods x 4); 8 free; all of its pods must run "
+            "in one node pool, and node pool new has room for only 1 of 2.");
+  EXPECT_EQ(LeastChange(s, "g"),
+            "a larger node pool: even when empty, none holds more than 1 of its 2 pods");
+  s.Node("n2", {.gpus = 4, .labels = {{"kind", "new"}}});
+  s.Group("h", {.preemptible = false, .queue = "a"});
+  s.Pod("h-0", {.group = "h", .gpus = 1, .on = "n2"});
+  s.Cycle();
+  EXPECT_EQ(LeastChange(s, "g"), "room for 1 more pod with 4 GPUs on one node in node pool new");
 }
 
 TEST(Explain, AGangWhosePodsAreInEachOthersWayIsToldSo) {

@@ -161,7 +161,7 @@ OpenPools NodeDiagnoser::OpenTo(GroupId id) {
     pools.open.resize(state_.pools.size());
     pools.open[pool] = 1;
     state_.ForQueues(group.queue, [&](const QueueState& queue) {
-      if (queue.pools[pool].Closed()) pools.open[pool] = 0;
+      if (queue.pools[pool].closed) pools.open[pool] = 0;
     });
   }
   pools.why_closed =

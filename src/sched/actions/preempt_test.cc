@@ -139,8 +139,8 @@ TEST(Preempt, NoEvictionWithoutAStart) {
   s.Pod("p", {.gpus = 2, .priority = 80});
   s.Cycle();
   EXPECT_EQ(s.Log(), "");
-  EXPECT_NE(s.WaitingOf("p")->reason.find("stopping all that may be stopped for it would not make "
-                                          "enough room"),
+  EXPECT_NE(s.WaitingOf("p")->reason.find("stopping all work that it may preempt would not "
+                                          "free enough room"),
             std::string::npos)
       << s.WaitingOf("p")->reason;
 }
@@ -323,8 +323,8 @@ TEST(Preempt, WhoMayNotPreemptGoesFirstAndStopsNobody) {
   EXPECT_EQ(s.Log(), "");
   EXPECT_EQ(
       s.WaitingOf("never")->reason,
-      "0/1 nodes are available: 1 Insufficient nvidia.com/gpu. Needs 1 GPU; 0 free; nobody is "
-      "stopped for it: its preemptionPolicy is Never.");
+      "0/1 nodes are available: 1 Insufficient nvidia.com/gpu. Needs 1 GPU; 0 free; it may not "
+      "preempt others: its preemptionPolicy is Never.");
   s.RemovePod("low");
   s.Cycle();
   EXPECT_EQ(s.Log(), "bind never n0 [0] allocate\n");

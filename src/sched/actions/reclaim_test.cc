@@ -197,6 +197,111 @@ TEST(Pools, QuotasCountPerPool) {
   EXPECT_DOUBLE_EQ(views[0].resources[0].allocated, 3);
 }
 
+// Two pools of four GPUs each, with one node each.
+void AddTwoPools(Scenario& s) {
+  s.Node("n0", {.gpus = 4, .labels = {{"kind", "a"}}});
+  s.Node("n1", {.gpus = 4, .labels = {{"kind", "b"}}});
+  s.Pool({.name = "pa", .node_selector = {{"kind", "a"}}});
+  s.Pool({.name = "pb", .node_selector = {{"kind", "b"}}});
+}
+
+void AddJob(Scenario& s, const std::string& name, const std::string& queue, int gpus) {
+  s.Group(name, {.queue = queue, .minutes_old = 30 - static_cast<int>(s.groups.size())});
+  s.Pod(name + "-0", {.group = name, .gpus = gpus});
+}
+
+TEST(Pools, AProjectThatListsNoneHasOneLimitForAll) {
+  Scenario s;
+  AddTwoPools(s);
+  QueueInfo a = MakeQueue("a", 1);
+  a.gpu.limit = 4;
+  s.Queue(a);
+  AddJob(s, "big", "a", 3);
+  AddJob(s, "two", "a", 2);
+  AddJob(s, "one", "a", 1);
+  s.Cycle();
+  EXPECT_EQ(s.NodeOf("big-0"), "n0");
+  EXPECT_EQ(s.NodeOf("one-0"), "n0");
+  ASSERT_NE(s.WaitingOf("two"), nullptr);
+  EXPECT_EQ(s.WaitingOf("two")->reason,
+            "project a would exceed its limit of 4 GPUs: 4 GPUs used, 2 GPUs asked");
+  const auto views = s.model.Queues();
+  ASSERT_EQ(views.size(), 1u);
+  EXPECT_TRUE(views[0].one_share);
+  EXPECT_DOUBLE_EQ(views[0].resources[0].quota, 1);
+  EXPECT_DOUBLE_EQ(views[0].resources[0].limit, 4);
+  EXPECT_DOUBLE_EQ(views[0].resources[0].fair_share, 4);
+}
+
+TEST(Pools, WorkThatIsNotPreemptibleFitsTheOneQuotaOfAllPools) {
+  Scenario s;
+  AddTwoPools(s);
+  s.Queue(MakeQueue("a", 5));
+  s.Group("j", {.preemptible = false, .queue = "a"});
+  s.Pod("j-0", {.group = "j", .gpus = 4, .on = "n0"});
+  s.Group("k", {.preemptible = false, .queue = "a"});
+  s.Pod("k-0", {.group = "k", .gpus = 2});
+  s.Cycle();
+  ASSERT_NE(s.WaitingOf("k"), nullptr);
+  EXPECT_EQ(s.WaitingOf("k")->reason,
+            "non-preemptible work must fit the quota of project a, which is 5 GPUs: 4 GPUs used by "
+            "such work, 2 GPUs asked");
+}
+
+// Quotas that add up to all GPUs are fair shares that do, too.
+TEST(Pools, FairSharesOfProjectsThatListNoneAddUpToWhatThereIs) {
+  Scenario s;
+  AddTwoPools(s);
+  for (const char* name : {"a", "b"}) {
+    s.Queue(MakeQueue(name, 4));
+    for (int i = 0; i < 3; ++i) AddJob(s, StrCat(name, i), name, 2);
+  }
+  s.Converge(6);
+  double sum = 0;
+  for (const auto& view : s.model.Queues()) {
+    EXPECT_DOUBLE_EQ(view.resources[0].fair_share, 4) << view.name;
+    EXPECT_DOUBLE_EQ(view.resources[0].allocated, 4) << view.name;
+    EXPECT_DOUBLE_EQ(view.resources[0].requested, 6) << view.name;
+    for (const auto& pool : view.pools) sum += pool.resources[0].quota;
+  }
+  EXPECT_DOUBLE_EQ(sum, 8);
+}
+
+// One project holds its quota in one pool, another is beyond its own in the other: the third takes
+// its due there, though that is not the first pool that suits.
+TEST(Pools, AProjectTakesItsQuotaBackInWhicheverPoolItIs) {
+  Scenario s;
+  AddTwoPools(s);
+  s.Queue(MakeQueue("a", 4));
+  s.Queue(MakeQueue("b", 4));
+  s.Queue(MakeQueue("c", 0));
+  s.Group("mine", {.queue = "a"});
+  s.Pod("mine-0", {.group = "mine", .gpus = 4, .on = "n0"});
+  s.Group("over", {.queue = "c"});
+  s.Pod("over-0", {.group = "over", .gpus = 4, .on = "n1"});
+  AddJob(s, "due", "b", 4);
+  s.Converge(6);
+  EXPECT_EQ(s.NodeOf("mine-0"), "n0");
+  EXPECT_EQ(s.NodeOf("due-0"), "n1");
+  EXPECT_EQ(s.PhaseOf("over-0"), "Pending");
+}
+
+// It holds 4 in each of two pools, with a quota of 4. The project that is due the room gets it.
+TEST(Pools, AProjectBeyondItsOneQuotaGivesBack) {
+  Scenario s;
+  AddTwoPools(s);
+  s.Queue(MakeQueue("a", 4));
+  s.Queue(MakeQueue("b", 4));
+  for (int i = 0; i < 2; ++i) {
+    s.Group(StrCat("j", i), {.queue = "a", .minutes_old = 20 - i});
+    s.Pod(StrCat("j", i, "-0"), {.group = StrCat("j", i), .gpus = 4, .on = StrCat("n", i)});
+  }
+  AddJob(s, "due", "b", 4);
+  s.Converge(6);
+  EXPECT_EQ(s.PhaseOf("due-0"), "Running");
+  EXPECT_NE(s.PhaseOf("j0-0"), s.PhaseOf("j1-0"));
+}
+
 TEST(Pools, WhoListsSomeRunsInNoOther) {
   Scenario s;
   s.Node("n0", {.gpus = 4, .labels = {{"kind", "old"}}});

@@ -13,10 +13,10 @@ size_t LimitsOf(const State& state, int pool) {
   return static_cast<size_t>(pool == kNone ? state.live_pools.front() : pool);
 }
 
-// " in node pool a100"; nothing of nodes that are in none.
-std::string InPool(const State& state, size_t pool) {
+// " in node pool a100"; nothing of nodes that are in none, and where one share counts everywhere.
+std::string InPool(const State& state, const QueueState& queue, size_t pool) {
   const std::string& name = state.pools[pool].name;
-  return name.empty() ? "" : StrCat(" in node pool ", name);
+  return name.empty() || queue.one_share ? "" : StrCat(" in node pool ", name);
 }
 
 // Where the queue's work runs instead of a pool that is closed to it.
@@ -96,16 +96,18 @@ bool FitsQueues(State& state,
   const size_t p = LimitsOf(state, pool);
   bool fits = true;
   state.ForQueues(group.queue, [&](QueueState& queue) {
-    const QueuePool& own = queue.pools[p];
     for (int r = 0; r < kQueueResources && fits; ++r) {
-      const int64_t used = own.used[r] + (tense == Tense::kNow ? own.leaving[r] : 0);
-      if (more[r] == 0 || own.limit[r] < 0 || used + more[r] <= own.limit[r]) continue;
+      const int64_t limit = queue.LimitIn(p, r);
+      if (more[r] == 0 || limit < 0) continue;
+      int64_t used = queue.Counted(&QueuePool::used, p, r);
+      if (tense == Tense::kNow) used += queue.Counted(&QueuePool::leaving, p, r);
+      if (used + more[r] <= limit) continue;
       fits = false;
       if (why == nullptr) continue;
-      *why = own.Closed()
+      *why = queue.pools[p].closed
                  ? SharesElsewhere(queue, state, p)
                  : StrCat("project ", queue.name, " would exceed its limit of ",
-                          AmountText(r, own.limit[r]), InPool(state, p), ": ", AmountText(r, used),
+                          AmountText(r, limit), InPool(state, queue, p), ": ", AmountText(r, used),
                           " used, ", AmountText(r, more[r]), " asked");
     }
   });
@@ -116,9 +118,9 @@ bool WithinLimits(State& state, const GroupState& group, int pool) {
   const size_t p = LimitsOf(state, pool);
   bool within = true;
   state.ForQueues(group.queue, [&](QueueState& queue) {
-    const QueuePool& own = queue.pools[p];
     for (int r = 0; r < kQueueResources; ++r) {
-      if (own.limit[r] >= 0 && own.used[r] > own.limit[r]) within = false;
+      const int64_t limit = queue.LimitIn(p, r);
+      if (limit >= 0 && queue.Counted(&QueuePool::used, p, r) > limit) within = false;
     }
   });
   return within;
@@ -134,16 +136,16 @@ bool FitsQuotas(State& state,
   const size_t p = LimitsOf(state, pool);
   bool fits = true;
   state.ForQueues(group.queue, [&](QueueState& queue) {
-    const QueuePool& own = queue.pools[p];
     for (int r = 0; r < kQueueResources && fits; ++r) {
-      const int64_t quota = own.quota[r];
-      if (more[r] == 0 || quota < 0 || own.used_protected[r] + more[r] <= quota) continue;
+      const int64_t quota = queue.QuotaIn(p, r);
+      if (more[r] == 0 || quota < 0) continue;
+      const int64_t used = queue.Counted(&QueuePool::used_protected, p, r);
+      if (used + more[r] <= quota) continue;
       fits = false;
       if (why == nullptr) continue;
-      *why =
-          StrCat("non-preemptible work must fit the quota of project ", queue.name, ", which is ",
-                 AmountText(r, quota), InPool(state, p), ": ", AmountText(r, own.used_protected[r]),
-                 " used by such work, ", AmountText(r, more[r]), " asked");
+      *why = StrCat("non-preemptible work must fit the quota of project ", queue.name,
+                    ", which is ", AmountText(r, quota), InPool(state, queue, p), ": ",
+                    AmountText(r, used), " used by such work, ", AmountText(r, more[r]), " asked");
     }
   });
   return fits;

@@ -90,7 +90,8 @@ std::vector<int64_t> DivideShares(int64_t total,
   return given;
 }
 
-QueueShares::QueueShares(const State& state) : state_(state), pools_(state.pools.size()) {
+QueueShares::QueueShares(const State& state)
+    : state_(state), pools_(state.pools.size()), granted_(state.queues.size()) {
   for (Pool& pool : pools_) {
     pool.requestable.resize(state.queues.size());
     pool.fair.resize(state.queues.size());
@@ -103,6 +104,13 @@ QueueShares::QueueShares(const State& state) : state_(state), pools_(state.pools
   for (int pool : state.live_pools) {
     for (QueueId root : roots) Gather(pool, root, 0);
     Divide(pool, pools_[pool].total, roots, 0);
+    for (size_t id = 0; id < state.queues.size(); ++id) {
+      if (!state.queues[id].one_share) continue;
+      const QueueAmounts& used = state.queues[id].pools[pool].used;
+      for (int r = 0; r < kQueueResources; ++r) {
+        granted_[id][r] += std::max<int64_t>(0, pools_[pool].fair[id][r] - used[r]);
+      }
+    }
   }
 }
 
@@ -129,7 +137,7 @@ void QueueShares::Gather(int pool, QueueId id, int depth) {
     }
   }
   for (int r = 0; r < kQueueResources; ++r) {
-    const int64_t limit = queue.pools[pool].limit[r];
+    const int64_t limit = Left(id, queue.pools[pool].limit[r], r);
     own[r] += below[r];
     if (limit >= 0) own[r] = std::min(own[r], limit);
   }
@@ -159,7 +167,7 @@ void QueueShares::Divide(int pool,
         weight =
             std::max(part * kForgiven, part + state_.past_share * (part - own.past[r] / usage));
       }
-      claims[i] = {own.quota[r],
+      claims[i] = {Left(level[i], own.quota[r], r),
                    pools_[pool].requestable[level[i]][r],
                    weight,
                    queue.info.priority,

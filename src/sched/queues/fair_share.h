@@ -50,9 +50,15 @@ class QueueShares {
   };
   void Gather(int pool, QueueId queue, int depth);
   void Divide(int pool, const QueueAmounts& total, const std::vector<QueueId>& level, int depth);
+  // What is left of a quota or limit that counts in all pools, after the pools before.
+  int64_t Left(QueueId queue, int64_t bound, int resource) const {
+    return bound < 0 ? bound : std::max<int64_t>(0, bound - granted_[queue][resource]);
+  }
 
   const State& state_;
   std::vector<Pool> pools_;
+  // By queue: what it is due beyond what it holds, in the pools before, where one share counts.
+  std::vector<QueueAmounts> granted_;
 };
 
 // The most that a queue may hold and nobody has a claim to: its quota or fair share, whichever is

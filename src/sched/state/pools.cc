@@ -17,6 +17,110 @@ int64_t Scaled(double amount, double unit) {
   return static_cast<int64_t>(std::min(amount * unit + 0.5, 9.0e18));
 }
 
+// Counts what is taken of each pool while waiting groups choose theirs.
+class HomeChooser {
+ public:
+  explicit HomeChooser(State& state)
+      : state_(state),
+        firm_(state.pools.size()),
+        held_(state.pools.size()),
+        claimed_(state.queues.size(), std::vector<QueueAmounts>(state.pools.size())) {
+    for (const QueueState& queue : state.queues) {
+      if (!queue.children.empty()) continue;
+      for (size_t p = 0; p < queue.pools.size(); ++p) {
+        const QueuePool& own = queue.pools[p];
+        for (int r = 0; r < kQueueResources; ++r) {
+          held_[p][r] += own.used[r];
+          firm_[p][r] += own.quota[r] < 0 ? own.used[r] : std::min(own.used[r], own.quota[r]);
+        }
+      }
+    }
+  }
+
+  int Choose(GroupId id) {
+    const GroupState& group = state_.groups[id];
+    const QueueAmounts need = NeedOf(group);
+    int home = Where(group);
+    if (home == kNone) home = First(group, [&](int p) { return HasQuota(group, need, p); });
+    if (home == kNone) home = First(group, [&](int p) { return Fits(need, held_[p], p); });
+    if (home == kNone) home = First(group, [](int) { return true; });
+    if (home == kNone) return kNone;
+    state_.ForQueues(group.queue, [&](QueueState& queue) {
+      Add(claimed_[static_cast<size_t>(&queue - state_.queues.data())][home], need);
+    });
+    Add(firm_[home], need);
+    Add(held_[home], need);
+    return home;
+  }
+
+ private:
+  static void Add(QueueAmounts& to, const QueueAmounts& more) {
+    for (int r = 0; r < kQueueResources; ++r) to[r] += more[r];
+  }
+  // What the members need that the group cannot run without.
+  QueueAmounts NeedOf(const GroupState& group) const {
+    QueueAmounts need{};
+    std::vector<int32_t> missing;
+    for (const SetState& set : group.sets) missing.push_back(set.Minimum() - set.holding);
+    for (PodId member : group.members) {
+      const PodState& pod = state_.pods[member];
+      if (pod.Waits() && missing[pod.set]-- > 0) Add(need, pod.charge);
+    }
+    return need;
+  }
+  // The pool in which members are already, or are promised a place.
+  int Where(const GroupState& group) const {
+    int promised = kNone;
+    for (PodId member : group.members) {
+      const PodState& pod = state_.pods[member];
+      if (pod.Holds()) return state_.nodes[pod.node].pool;
+      if (pod.promise != kNone && promised == kNone) promised = state_.nodes[pod.promise].pool;
+    }
+    return promised;
+  }
+  template <class Fn>
+  int First(const GroupState& group, Fn&& takes) const {
+    for (int pool : state_.queues[group.queue].pool_order) {
+      if (std::count(state_.live_pools.begin(), state_.live_pools.end(), pool) == 0) continue;
+      bool open = true;
+      state_.ForQueues(group.queue, [&](QueueState& queue) { open &= !queue.pools[pool].closed; });
+      if (open && Suits(group, pool) && takes(pool)) return pool;
+    }
+    return kNone;
+  }
+  bool Suits(const GroupState& group, int pool) const {
+    return std::all_of(group.members.begin(), group.members.end(), [&](PodId member) {
+      const PodState& pod = state_.pods[member];
+      return !pod.Waits() || state_.SuitsPool(pod.shape, pool);
+    });
+  }
+  bool Fits(const QueueAmounts& need, const QueueAmounts& taken, int pool) const {
+    for (int r = 0; r < kQueueResources; ++r) {
+      if (need[r] > 0 && taken[r] + need[r] > state_.pool_totals[pool][r]) return false;
+    }
+    return true;
+  }
+  // Whether the group is due that much of the pool: its queues' quotas and the claims of others
+  // within theirs leave it.
+  bool HasQuota(const GroupState& group, const QueueAmounts& need, int pool) const {
+    bool has = Fits(need, firm_[pool], pool);
+    state_.ForQueues(group.queue, [&](QueueState& queue) {
+      const auto id = static_cast<size_t>(&queue - state_.queues.data());
+      for (int r = 0; r < kQueueResources; ++r) {
+        const int64_t quota = queue.pools[pool].quota[r];
+        const int64_t taken = queue.pools[pool].used[r] + claimed_[id][pool][r];
+        if (need[r] > 0 && quota >= 0 && taken + need[r] > quota) has = false;
+      }
+    });
+    return has;
+  }
+
+  State& state_;
+  std::vector<QueueAmounts> firm_;  // by pool: held or claimed, less what is beyond quotas
+  std::vector<QueueAmounts> held_;  // by pool: held or claimed
+  std::vector<std::vector<QueueAmounts>> claimed_;  // by queue and pool, by groups before
+};
+
 }  // namespace
 
 // Room aside, readiness too: a node that comes back makes no new pool.
@@ -45,9 +149,10 @@ bool State::SuitsPool(ShapeId shape_id, int pool) {
   return suits != 0;
 }
 
-int State::HomePool(QueueId queue, ShapeId shape) {
+int State::HomePool(const GroupState& group, ShapeId shape) {
   if (live_pools.size() == 1) return live_pools.front();
-  for (int pool : queues[queue].pool_order) {
+  if (group.home != kNone) return group.home;
+  for (int pool : queues[group.queue].pool_order) {
     if (SuitsPool(shape, pool)) return pool;
   }
   return live_pools.front();
@@ -61,7 +166,7 @@ int State::PoolOf(GroupId id) {
     const PodState& pod = pods[member];
     if (pod.Holds()) return nodes[pod.node].pool;
     if (home == kNone && pod.phase == PodPhase::kPending && !pod.gated) {
-      home = HomePool(group.queue, pod.shape);
+      home = HomePool(group, pod.shape);
     }
   }
   return home == kNone ? live_pools.front() : home;
@@ -89,6 +194,7 @@ void State::ReadQueueLimits(QueueId id) {
     queue.pools[p].past = before[p].past;
   }
   queue.pool_order.clear();
+  queue.one_share = queue.known && info.pools.empty() && pools.size() > 1;
   for (const QueuePoolInfo& listed : info.pools) {
     for (size_t p = 0; p + 1 < pools.size(); ++p) {
       if (pools[p].name == listed.pool) queue.pool_order.push_back(static_cast<int>(p));
@@ -115,7 +221,47 @@ void State::ReadQueueLimits(QueueId id) {
       queue.pools[p].limit[r] = Scaled(limits[r]->limit, kUnits[r]);
       queue.pools[p].weight[r] = std::max(0.0, limits[r]->weight);
     }
+    queue.pools[p].closed = queue.pools[p].limit == QueueAmounts{};
   }
+  queue.whole_quota = queue.pools.back().quota;
+  queue.whole_limit = queue.pools.back().limit;
+}
+
+void State::SpreadShare(QueueState& queue) {
+  const auto left = [](int64_t whole, int64_t elsewhere) {
+    return whole < 0 ? kUnlimited : std::max<int64_t>(0, whole - elsewhere);
+  };
+  for (int r = 0; r < kQueueResources; ++r) {
+    int64_t used = 0;
+    for (const QueuePool& pool : queue.pools) used += pool.used[r];
+    for (QueuePool& pool : queue.pools) {
+      pool.quota[r] = left(queue.whole_quota[r], used - pool.used[r]);
+      pool.limit[r] = left(queue.whole_limit[r], used - pool.used[r]);
+    }
+  }
+}
+
+void State::ChooseHomes() {
+  if (known_queues == 0 || live_pools.size() == 1) return;
+  SortQueued();
+  HomeChooser chooser(*this);
+  for (GroupId id : queued) {
+    GroupState& group = groups[id];
+    const int home = chooser.Choose(id);
+    if (home == group.home) continue;
+    const std::vector<PodId>& members = group.members;
+    for (PodId pod : members) {
+      if (pods[pod].phase == PodPhase::kPending) CountQueue(pod, -1);
+    }
+    group.home = home;
+    for (PodId pod : members) {
+      if (pods[pod].phase == PodPhase::kPending) CountQueue(pod, +1);
+    }
+  }
+}
+
+void State::ForgetHomes() {
+  for (GroupState& group : groups) group.home = kNone;
 }
 
 void State::SumPools() {
@@ -142,6 +288,7 @@ void State::Recharge(bool add) {
 
 void State::ChangePools(const std::function<void()>& change) {
   Recharge(false);
+  ForgetHomes();
   change();
   for (NodeState& node : nodes) node.pool = static_cast<int>(pools.size()) - 1;
   for (size_t id = 0; id < queues.size(); ++id) ReadQueueLimits(static_cast<QueueId>(id));
@@ -184,6 +331,7 @@ void State::AssignPools(bool charges_changed) {
     pool_filters[p].pool = static_cast<int>(p);
   }
   if (live_pools.empty()) live_pools = {static_cast<int>(pools.size()) - 1};
+  ForgetHomes();
   if (live_pools.size() > 1) {
     for (int p : live_pools) pool_filters[p].nodes.resize(nodes.size());
     for (NodeId id : index.by_rank) pool_filters[nodes[id].pool].nodes[id] = 1;

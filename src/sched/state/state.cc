@@ -317,7 +317,7 @@ void State::CountQueue(PodId id, int sign) {
   if (where == kNone && !asks) return;
   if (sign > 0) {
     pod.charge = ChargeOf(shapes[pod.shape], where);
-    pod.charge_pool = asks ? HomePool(group.queue, pod.shape) : nodes[where].pool;
+    pod.charge_pool = asks ? HomePool(group, pod.shape) : nodes[where].pool;
   }
   ForQueues(group.queue, [&](QueueState& queue) {
     QueuePool& own = queue.pools[pod.charge_pool];
@@ -330,6 +330,7 @@ void State::CountQueue(PodId id, int sign) {
       own.used[r] += amount;
       if (!group.preemptible) own.used_protected[r] += amount;
     }
+    if (queue.one_share && !asks) SpreadShare(queue);
   });
   if (group.preemptible && pod.Holds()) CountHolder(pod.group, sign);
 }

@@ -195,6 +195,7 @@ struct alignas(64) GroupState {  // in the order of PodState, for its reason
   bool queued = false;         // listed in State::queued
   bool below = false;          // listed in State::below_minimum
   int32_t place = 0;           // in job order, of the cycle under way
+  int32_t home = kNone;        // the pool where its waiting pods claim a share; kNone: not chosen
   int32_t held = 0;            // members that hold room, of preemptible work
   int32_t holder_pos = kNone;  // in QueueState::holders
   WallTime creation;
@@ -220,8 +221,7 @@ struct QueuePool {
   QueueAmounts leaving{};                      // beside it: by pods that terminate
   QueueAmounts asked{};                        // by pods that wait
   std::array<double, kQueueResources> past{};  // decayed use, for time-based shares
-
-  bool Closed() const { return limit == QueueAmounts{}; }  // its work runs elsewhere
+  bool closed = false;                         // its work runs elsewhere
 };
 
 struct QueueState {
@@ -233,9 +233,28 @@ struct QueueState {
   int32_t rank = 0;              // by age and name among all queues
   std::vector<QueuePool> pools;  // by index into State::pools
   std::vector<int> pool_order;   // indices, those its work prefers first
+  // A project that lists no pools has one quota and one limit for all pools together. In each pool
+  // they are what the other pools leave of these.
+  bool one_share = false;
+  QueueAmounts whole_quota{kUnlimited, kUnlimited, kUnlimited};
+  QueueAmounts whole_limit{kUnlimited, kUnlimited, kUnlimited};
   // Preemptible members holding room, by priority: is there anything to preempt at all?
   std::map<int32_t, int32_t> holders_by_priority;
   std::vector<GroupId> holders;  // preemptible groups holding room, in no order
+
+  // What counts against the bounds of work in the pool: what is there, or everywhere for one share.
+  int64_t Counted(QueueAmounts QueuePool::*what, size_t pool, int resource) const {
+    if (!one_share) return (pools[pool].*what)[resource];
+    int64_t sum = 0;
+    for (const QueuePool& each : pools) sum += (each.*what)[resource];
+    return sum;
+  }
+  int64_t LimitIn(size_t pool, int resource) const {
+    return one_share ? whole_limit[resource] : pools[pool].limit[resource];
+  }
+  int64_t QuotaIn(size_t pool, int resource) const {
+    return one_share ? whole_quota[resource] : pools[pool].quota[resource];
+  }
 };
 
 struct State {
@@ -313,10 +332,13 @@ struct State {
   QueueAmounts ChargeOf(const Shape& shape, NodeId node) const;
   // Job order: priority, age, uid, key.
   bool JobBefore(GroupId a, GroupId b) const;
-  // The pool that a group's work belongs to: the one it is in, else the first of its queue's that
-  // could take it. Groups do not span pools when there are quotas.
+  // The pool that a group's work belongs to: the one it is in, else its home. Groups do not span
+  // pools when there are quotas.
   int PoolOf(GroupId group);
-  int HomePool(QueueId queue, ShapeId shape);
+  int HomePool(const GroupState& group, ShapeId shape);
+  // Chooses the pool in which each waiting group claims its share: the first in its queue's order
+  // where quota and room are left for it, else the first with free room, else the first that suits.
+  void ChooseHomes();
   bool SuitsPool(ShapeId shape, int pool);
   // Pools to try for the group, in order; kNone: all nodes alike.
   std::vector<int> PoolsFor(GroupId group);
@@ -345,6 +367,9 @@ struct State {
   // Takes all charges away before queues or pools change, and makes them anew after.
   void Recharge(bool add);
   void ReadQueueLimits(QueueId queue);
+  // Sets what each pool has of the one quota and limit of the queue.
+  static void SpreadShare(QueueState& queue);
+  void ForgetHomes();
   void SortQueued();
   void Requeue(GroupId group);
   void UpdateBelow(GroupId group);

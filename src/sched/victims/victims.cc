@@ -587,9 +587,9 @@ VictimPlan Search::Fail(const Statement::Mark& mark) {
     plan.because = "there is nothing of lower priority to stop";
   } else if (facts_.guarded()) {
     plan.because =
-        "what could be stopped for it is protected by a minimum run time or a disruption budget";
+        "the work that it could preempt is protected by a minimum run time or a disruption budget";
   } else {
-    plan.because = "stopping all that may be stopped for it would not make enough room";
+    plan.because = "stopping all work that it may preempt would not free enough room";
   }
   return plan;
 }

@@ -189,7 +189,7 @@ TEST(FindVictims, AFailedSearchLeavesTheStateAsItWas) {
   const std::string before = s.Places();
   const VictimPlan plan = cycle.Find(trial, "huge");
   EXPECT_EQ(plan.outcome, VictimPlan::Outcome::kImpossible);
-  EXPECT_EQ(plan.because, "stopping all that may be stopped for it would not make enough room");
+  EXPECT_EQ(plan.because, "stopping all work that it may preempt would not free enough room");
   EXPECT_TRUE(trial.empty());
   EXPECT_EQ(s.Places(), before);
   EXPECT_EQ(s.Violations(), "");
@@ -207,7 +207,7 @@ TEST(FindVictims, SaysWhyThereIsNoPlan) {
   TestCycle cycle(s);
   Statement trial(cycle.state);
   EXPECT_EQ(cycle.Find(trial, "high").because,
-            "what could be stopped for it is protected by a minimum run time or a disruption "
+            "the work that it could preempt is protected by a minimum run time or a disruption "
             "budget");
   EXPECT_EQ(cycle.context.result.wake_at, s.now + std::chrono::minutes(20));
   TestCycle other(s);

@@ -57,10 +57,48 @@ ProjectSpec::ProjectSpec(const json::Value& project)
   reclaim_min_runtime_seconds = SecondsAt(spec, "reclaimMinRuntimeSeconds");
 }
 
+ResourceShare ProjectSpec::Whole(ResourceShare ResourceShares::*resource) const {
+  constexpr double kUnlimited = -1;
+  const auto add = [](std::optional<double>& sum, double more) {
+    sum = *sum < 0 || more < 0 ? kUnlimited : *sum + more;
+  };
+  const double usual = HasQuotaInOtherPools() ? kUnlimited : 0;
+  ResourceShare whole = shares.*resource;
+  whole.quota = whole.quota.value_or(usual);
+  whole.limit = whole.limit.value_or(usual);
+  for (const ProjectPool& pool : pools) {
+    const ResourceShare& more = pool.shares.*resource;
+    add(whole.quota, more.quota.value_or(kUnlimited));
+    add(whole.limit, more.limit.value_or(kUnlimited));
+    if (!whole.over_quota_weight) whole.over_quota_weight = more.over_quota_weight;
+  }
+  return whole;
+}
+
+namespace {
+
+// `holder` has `usage`: a project's status, or one of its pools.
+ResourceUsage ReadUsage(const json::Value& holder, std::string_view resource) {
+  return {.allocated = NumberAt(holder, {"usage", resource, "allocated"}).value_or(0),
+          .requested = NumberAt(holder, {"usage", resource, "requested"}).value_or(0),
+          .fair_share = NumberAt(holder, {"usage", resource, "fairShare"})};
+}
+
+}  // namespace
+
 ResourceUsage UsageOf(const json::Value& project, std::string_view resource) {
-  return {.allocated = NumberAt(project, {"status", "usage", resource, "allocated"}).value_or(0),
-          .requested = NumberAt(project, {"status", "usage", resource, "requested"}).value_or(0),
-          .fair_share = NumberAt(project, {"status", "usage", resource, "fairShare"})};
+  const json::Value* status = FindStatus(project);
+  return status == nullptr ? ResourceUsage{} : ReadUsage(*status, resource);
+}
+
+std::vector<PoolUsage> PoolUsageOf(const json::Value& project, std::string_view resource) {
+  std::vector<PoolUsage> pools;
+  for (const json::Value& pool : json::GetArray(project, {"status", "pools"})) {
+    pools.push_back({.pool = std::string(json::GetString(pool, {"name"})),
+                     .quota = NumberAt(pool, {"usage", resource, "quota"}),
+                     .usage = ReadUsage(pool, resource)});
+  }
+  return pools;
 }
 
 std::optional<ProjectPastUse> PastUseOf(const json::Value& project) {

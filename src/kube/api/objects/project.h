@@ -44,6 +44,9 @@ struct ProjectSpec {
 
   // A project that lists pools has no quota in other pools unless it gives one for all.
   bool HasQuotaInOtherPools() const { return has_shares || pools.empty(); }
+  // Its quota and limit of all pools together. A project that lists no pools has one of each, which
+  // counts wherever its work runs.
+  ResourceShare Whole(ResourceShare ResourceShares::*resource) const;
 };
 
 // What the scheduler last reported of one resource.
@@ -52,6 +55,15 @@ struct ResourceUsage {
   std::optional<double> fair_share;
 };
 ResourceUsage UsageOf(const json::Value& project, std::string_view resource);
+
+// The same of one node pool. The quota is absent where one quota counts in all pools.
+struct PoolUsage {
+  std::string pool;  // empty: nodes of no pool
+  std::optional<double> quota;
+  ResourceUsage usage;
+};
+// Empty if the cluster has no pools.
+std::vector<PoolUsage> PoolUsageOf(const json::Value& project, std::string_view resource);
 
 // What the project used before, as the scheduler counts it against it.
 struct PoolPastUse {

@@ -69,6 +69,39 @@ spec:
   EXPECT_EQ(spec.pools[0].shares.gpu.quota, -1);
 }
 
+TEST(Project, ItsWholeShareAddsUpTheOnesOfItsPools) {
+  const auto whole = [](std::string_view yaml) {
+    const ResourceShare share = ProjectSpec(Document(yaml)).Whole(&ResourceShares::gpu);
+    return std::pair(*share.quota, *share.limit);
+  };
+  EXPECT_EQ(whole("{spec: {}}"), std::pair(-1.0, -1.0));
+  EXPECT_EQ(whole("{spec: {resources: {gpu: {quota: 4}}}}"), std::pair(4.0, -1.0));
+  EXPECT_EQ(whole("{spec: {nodePools: [{name: a, resources: {gpu: {quota: 4, limit: 6}}}, "
+                  "{name: b, resources: {gpu: {quota: 2, limit: 2}}}]}}"),
+            std::pair(6.0, 8.0));
+  EXPECT_EQ(whole("{spec: {resources: {gpu: {quota: 1, limit: 1}}, nodePools: [{name: a}]}}"),
+            std::pair(-1.0, -1.0));
+}
+
+TEST(Project, UseIsReadByPool) {
+  const json::Value project = Document(R"(
+status:
+  usage: {gpu: {allocated: 5, requested: 6, fairShare: 4}}
+  pools:
+  - {name: a100, usage: {gpu: {quota: 2, allocated: 5, requested: 6, fairShare: 4}}}
+  - {usage: {gpu: {allocated: 0}}}
+)");
+  EXPECT_EQ(UsageOf(project, "gpu").allocated, 5);
+  EXPECT_EQ(UsageOf(Document("{}"), "gpu").allocated, 0);
+  const std::vector<PoolUsage> pools = PoolUsageOf(project, "gpu");
+  ASSERT_EQ(pools.size(), 2U);
+  EXPECT_EQ(pools[0].pool, "a100");
+  EXPECT_EQ(pools[0].quota, 2);
+  EXPECT_EQ(pools[0].usage.requested, 6);
+  EXPECT_EQ(pools[1].pool, "");
+  EXPECT_FALSE(pools[1].quota);
+}
+
 TEST(Project, PoolsThatItListsAreAllItHasUnlessItSharesAllPools) {
   const auto has_others = [](std::string_view yaml) {
     return ProjectSpec(Document(yaml)).HasQuotaInOtherPools();

@@ -1,0 +1,163 @@
+// `swell project` and `swell nodepool` as people type them.
+#include "cli/runai/runai_test_util.h"
+
+namespace swell::cli {
+namespace {
+
+using ProjectsTest = RunaiTest;
+
+TEST_F(ProjectsTest, TheUseOfEachPoolIsShown) {
+  Cluster();
+  ASSERT_EQ(Run({"swell", "project", "list", "--pools"}), 0) << err_;
+  EXPECT_EQ(err_, "The cluster has no node pools. Create one with: swell nodepool create NAME\n");
+  Status("/apis/swell.dev/v1/projects/project-a",
+         R"({"status":{"usage":{"gpu":{"quota":6,"allocated":6,"requested":7,"fairShare":6}},)"
+         R"("pools":[{"name":"a100","usage":{"gpu":{"quota":4,"allocated":2,"requested":2,)"
+         R"("fairShare":2}}},{"usage":{"gpu":{"quota":2,"allocated":4,"requested":5,)"
+         R"("fairShare":4}}}]}})");
+  Status("/apis/swell.dev/v1/projects/project-b",
+         R"({"status":{"pools":[{"name":"a100","usage":{"gpu":{"allocated":1,"requested":1}}}]}})");
+  ASSERT_EQ(Run({"swell", "project", "list", "--pools"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "NAME        NODE POOL   GPU (held/quota)   FAIR SHARE   REQUESTED   OVER QUOTA   "
+            "CPU (held/quota)   MEMORY (held/quota)\n"
+            "project-a   a100        2/4                2            2           -            "
+            "0/unlimited        0/unlimited\n"
+            "project-a   (no pool)   4/2                4            5           +2           "
+            "0/unlimited        0/unlimited\n"
+            "project-b   a100        1/shared           -            1           -            "
+            "0/shared           0/shared\n");
+  ASSERT_EQ(Run({"swell", "project", "list", "project-a", "--no-headers"}), 0) << err_;
+  EXPECT_NE(out_.find("   +2   "), std::string::npos) << "over in one of its pools: " << out_;
+}
+
+TEST_F(ProjectsTest, ProjectsAndPoolsByCommand) {
+  Cluster();
+  auto project =
+      json::Parse(
+          server_.Send(server_.Request("GET", "/apis/swell.dev/v1/projects/project-a")).text)
+          .value();
+  EXPECT_EQ(json::Print(*json::Find(project, {"spec", "nodePools"})),
+            R"([{"name":"single-node-pool","resources":{"gpu":{"quota":4}}}])");
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--gpu-limit", "6", "--priority", "200"}),
+            0)
+      << err_;
+  EXPECT_EQ(out_, "project.swell.dev/project-a edited\n");
+  ASSERT_EQ(Run({"swell", "project", "list", "project-a", "-o",
+                 "jsonpath={.items[0].spec.nodePools[0].resources.gpu}"}),
+            0)
+      << err_;
+  EXPECT_EQ(out_, R"({"quota":4,"limit":6})") << "what was said before stays";
+  EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--gpu-limit", "2"}), 2);
+  EXPECT_NE(err_.find("--gpu-limit: the gpu limit of project \"project-a\" in pool "
+                      "\"single-node-pool\" would be 2, below its quota of 4"),
+            std::string::npos)
+      << err_;
+  EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--gpu-quota", "7"}), 2) << out_;
+  Usage("project-a", 8, 8, 8);
+  ASSERT_EQ(Run({"swell", "project", "list"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "NAME        GPU (held/quota)   FAIR SHARE   REQUESTED   OVER QUOTA   CPU (held/quota)"
+            "   MEMORY (held/quota)   AGE\n"
+            "project-a   8/4                8            8           +4           0/unlimited"
+            "        0/unlimited           0s\n"
+            "project-b   0/4                -            0           -            0/unlimited"
+            "        0/unlimited           0s\n");
+  ASSERT_EQ(Run({"swell", "nodepool", "list"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "NAME               NODES   GPUS (held/all)   PLACEMENT   SELECTOR    AGE\n"
+            "single-node-pool   1       0/8               Pack        all nodes   0s\n");
+}
+
+TEST_F(ProjectsTest, WhatOthersWriteOfAProjectMeanwhileStays) {
+  Cluster();
+  const std::string path = "/apis/swell.dev/v1/projects/project-a";
+  int others = 1;
+  before_ = [&](const api::RestRequest& request) {
+    if (request.method != "PATCH" || others-- <= 0) return;
+    server_.Send(server_.Request(
+        "PATCH", path, R"({"spec":{"members":[{"kind":"User","name":"bob","role":"viewer"}]}})",
+        "application/merge-patch+json"));
+  };
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--member", "alice=researcher"}), 0)
+      << err_;
+  EXPECT_EQ(out_, "project.swell.dev/project-a edited\n");
+  ASSERT_EQ(Run({"swell", "get", "project", "project-a", "-o", "jsonpath={.spec.members[*].name}"}),
+            0)
+      << err_;
+  EXPECT_EQ(out_, "bob alice");
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--member", "alice=researcher"}), 0);
+  EXPECT_EQ(out_, "project.swell.dev/project-a unchanged\n");
+}
+
+TEST_F(ProjectsTest, ProjectMistakesNameObjectFieldAndValue) {
+  Cluster();
+  EXPECT_EQ(Run({"swell", "project", "create", "x", "--parent", "projct-a"}), 1);
+  EXPECT_NE(err_.find("--parent: project \"projct-a\" not found; did you mean project-a?"),
+            std::string::npos)
+      << err_;
+  EXPECT_EQ(Run({"swell", "project", "create", "x", "--gpu-quota", "many"}), 2);
+  EXPECT_NE(err_.find("--gpu-quota \"many\""), std::string::npos) << err_;
+  EXPECT_EQ(Run({"swell", "project", "create", "x", "--gpu-quota", "4", "--gpu-limit", "2"}), 2);
+  EXPECT_EQ(Run({"swell", "project", "create", "Not_A_Name"}), 2);
+  EXPECT_EQ(Run({"swell", "project", "create", "x", "--node-pool", "nowhere"}), 1);
+  EXPECT_NE(err_.find("--node-pool \"nowhere\": this node pool does not exist"), std::string::npos);
+  EXPECT_EQ(Run({"swell", "project", "edit", "project-a"}), 2);
+  EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--parent", "project-a"}), 2);
+  EXPECT_EQ(Run({"swell", "nodepool", "create", "p"}), 2);
+  EXPECT_EQ(Run({"swell", "nodepool", "create", "p", "--all-nodes", "--placement", "heap"}), 2);
+}
+
+TEST_F(ProjectsTest, DeletionIsGuarded) {
+  Cluster();
+  EXPECT_EQ(Run({"swell", "nodepool", "delete", "single-node-pool"}), 1);
+  EXPECT_NE(err_.find("still has quotas of projects: project-a, project-b"), std::string::npos);
+  ASSERT_EQ(Submit({"--gpu", "8"}), 0) << err_;
+  EXPECT_EQ(Run({"swell", "project", "delete", "project-a"}), 1);
+  EXPECT_NE(err_.find("still has 1 workload in namespace project-a: large-training-job"),
+            std::string::npos)
+      << err_;
+  ASSERT_EQ(Run({"swell", "project", "create", "team", "--parent", "project-b"}), 0) << err_;
+  EXPECT_EQ(Run({"swell", "project", "delete", "project-b"}), 1);
+  EXPECT_NE(err_.find("still has projects in it: team"), std::string::npos) << err_;
+  ASSERT_EQ(Run({"swell", "project", "delete", "team", "project-b"}), 0) << err_;
+  // Its controller guards it between the look and the deletion.
+  before_ = [&](const api::RestRequest& request) {
+    if (request.method != "DELETE") return;
+    server_.Send(server_.Request("PATCH", request.path,
+                                 R"({"metadata":{"finalizers":["swell.dev/in-use"]}})",
+                                 "application/merge-patch+json"));
+  };
+  ASSERT_EQ(Run({"swell", "project", "delete", "project-a", "--force"}), 0) << err_;
+  ASSERT_EQ(Run({"swell", "get", "projects", "-o", "name"}), 0) << err_;
+  EXPECT_EQ(out_, "");
+}
+
+TEST_F(ProjectsTest, QuotasInCommands) {
+  Cluster();
+  Usage("project-a", 8, 8, 8);
+  ASSERT_EQ(Run({"runai", "get", "resources", "--project", "project-a"}), 0) << err_;
+  EXPECT_TRUE(
+      out_.starts_with("PROJECT: project-a, 8/4 GPUs (over quota)\n"
+                       "NODE POOLS: single-node-pool\n"
+                       "\n"
+                       "RESOURCE   ALLOCATED/QUOTA   FAIR SHARE   REQUESTED   LIMIT       "
+                       "STATE\n"
+                       "GPU        8/4               8            8           unlimited   "
+                       "over quota\n"))
+      << out_;
+  ASSERT_EQ(Run({"runai", "describe", "project", "project-b"}), 0) << err_;
+  EXPECT_NE(out_.find("GPU QUOTA: 4\nGPU USAGE: 0/4 GPUs (under quota)\n"), std::string::npos)
+      << out_;
+  ASSERT_EQ(Run({"runai", "get", "node-pools"}), 0) << err_;
+  EXPECT_NE(out_.find("single-node-pool   project-a   4           unlimited   1\n"),
+            std::string::npos)
+      << out_;
+  ASSERT_EQ(Run({"runai", "cluster-info"}), 0) << err_;
+  EXPECT_NE(out_.find("GPUS: 0 allocated of 8, 8 free\n"), std::string::npos) << out_;
+  ASSERT_EQ(Run({"swell", "top", "project"}), 0) << err_;
+  EXPECT_NE(out_.find("single-node-pool   project-a\n"), std::string::npos) << out_;
+}
+
+}  // namespace
+}  // namespace swell::cli
