@@ -1,0 +1,40 @@
+// What the user may do, as the API server says it; each answer is kept for a minute.
+import { signal, type Signal } from '@preact/signals';
+import { kube, session } from './api.ts';
+
+export interface Wanted { verb: string; group: string; resource: string; namespace?: string; name?: string; subresource?: string }
+
+const KEPT_MS = 60_000;
+const KEPT_MAX = 500;
+const known = new Map<string, { at: number; answer: Signal<boolean | undefined> }>();
+
+async function ask(wanted: Wanted, answer: Signal<boolean | undefined>): Promise<void> {
+  try {
+    const review = await kube.create<{ status?: { allowed?: boolean } }>(
+      '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
+        apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview',
+        spec: { resourceAttributes: wanted },
+      });
+    answer.value = review.status?.allowed === true;
+  } catch {
+    answer.value = false;  // an action that may be refused is not offered
+  }
+}
+
+// undefined while the answer is under way.
+export function may(verb: string, group: string, resource: string, namespace = '', subresource = ''): boolean | undefined {
+  const wanted: Wanted = { verb, group, resource };
+  if (namespace) wanted.namespace = namespace;
+  if (subresource) wanted.subresource = subresource;
+  const key = JSON.stringify([session.value?.user, wanted]);
+  const now = Date.now();
+  let found = known.get(key);
+  if (!found || now - found.at > KEPT_MS) {
+    if (known.size >= KEPT_MAX) known.clear();
+    const answer = found?.answer ?? signal<boolean | undefined>(undefined);
+    found = { at: now, answer };
+    known.set(key, found);
+    void ask(wanted, answer);
+  }
+  return found.answer.value;
+}

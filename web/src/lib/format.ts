@@ -1,0 +1,85 @@
+// Numbers, times and amounts as people read them. Pure functions.
+
+export const NONE = '–';
+
+// At most two decimals, none that are zero: 4, 0.5, 12.25.
+export function number(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
+  const rounded = Math.round(value * 100) / 100;
+  return rounded.toLocaleString('en-US', { maximumFractionDigits: 2 });
+}
+
+export function percent(part: number | null | undefined, whole: number | null | undefined): string {
+  if (part === null || part === undefined || !whole) return NONE;
+  return `${Math.round((part / whole) * 100)} %`;
+}
+
+// A quota or a limit: null means that there is none.
+export function bound(value: number | null | undefined): string {
+  if (value === null || value === undefined || value < 0) return 'no limit';
+  return number(value);
+}
+// "8/4": held of quota, as Run:ai writes it.
+export function ratio(held: number, quota: number | null | undefined): string {
+  return `${number(held)}/${quota === null || quota === undefined || quota < 0 ? '∞' : number(quota)}`;
+}
+
+export function bytes(value: number | null | undefined): string {
+  if (value === null || value === undefined) return NONE;
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+  let amount = value;
+  let unit = 0;
+  while (Math.abs(amount) >= 1024 && unit < units.length - 1) {
+    amount /= 1024;
+    unit += 1;
+  }
+  return `${amount >= 100 || unit === 0 ? Math.round(amount) : Math.round(amount * 10) / 10} ${units[unit]}`;
+}
+
+// Two units at most: "3 d 4 h", "12 min", "45 s".
+export function span(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return NONE;
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 60) return `${whole} s`;
+  const parts: [number, string][] = [
+    [Math.floor(whole / 86400), 'd'], [Math.floor(whole / 3600) % 24, 'h'], [Math.floor(whole / 60) % 60, 'min'], [whole % 60, 's'],
+  ];
+  const first = parts.findIndex(([amount]) => amount > 0);
+  return parts.slice(first, first + 2).filter(([amount]) => amount > 0).map(([amount, unit]) => `${amount} ${unit}`).join(' ');
+}
+
+export function secondsSince(time: string | null | undefined, now = Date.now()): number | null {
+  if (!time) return null;
+  const at = Date.parse(time);
+  return Number.isNaN(at) ? null : Math.max(0, (now - at) / 1000);
+}
+export function ago(time: string | null | undefined, now = Date.now()): string {
+  const seconds = secondsSince(time, now);
+  if (seconds === null) return NONE;
+  return seconds < 5 ? 'just now' : `${span(seconds < 60 ? seconds : Math.floor(seconds / 60) * 60)} ago`;
+}
+
+const two = (value: number) => String(value).padStart(2, '0');
+export function clock(time: string | number | Date | null | undefined): string {
+  if (time === null || time === undefined || time === '') return NONE;
+  const at = new Date(time);
+  if (Number.isNaN(at.getTime())) return NONE;
+  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}
+export function dateTime(time: string | number | null | undefined): string {
+  if (time === null || time === undefined || time === '') return NONE;
+  const at = new Date(time);
+  if (Number.isNaN(at.getTime())) return NONE;
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock(at)}`;
+}
+
+export function gpuHours(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined) return NONE;
+  const hours = seconds / 3600;
+  if (seconds > 0 && hours < 0.1) return '< 0.1';
+  return number(Math.round(hours * 10) / 10);
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,96 @@
+// Series of the past, read again while they are on the page.
+import { useEffect, useState } from 'preact/hooks';
+import { errorText, json, query } from './api.ts';
+import { link, paused } from './live.ts';
+import type { Series } from './types.ts';
+
+export interface History { from: number; to: number; series: Series[]; loading: boolean; error?: string }
+
+const POINTS = 400;
+const REREAD_MS = 5_000;
+
+export function useHistory(names: string[], seconds: number, until?: number): History {
+  const [state, setState] = useState<History>(() => ({ from: 0, to: 0, series: [], loading: true }));
+  const key = names.join(',');
+  useEffect(() => {
+    let timer = 0;
+    let gone = false;
+    const stopped = new AbortController();
+    const read = async () => {
+      const to = until ?? Math.floor(Date.now() / 1000);
+      const from = to - seconds;
+      if (!document.hidden && !paused.peek() && link.peek() !== 'hidden') {
+        try {
+          const answer = await json<{ series: Series[] }>('GET', `/ui/api/history${query({ series: key, from, to, points: POINTS })}`, { signal: stopped.signal });
+          if (!gone) setState({ from, to, series: answer.series ?? [], loading: false });
+        } catch (error) {
+          if (!gone) setState((old) => ({ ...old, from, to, loading: false, error: errorText(error) }));
+        }
+      }
+      // A year does not change in five seconds.
+      if (!gone && until === undefined) timer = window.setTimeout(() => void read(), Math.max(REREAD_MS, (seconds / POINTS) * 500));
+    };
+    void read();
+    return () => {
+      gone = true;
+      stopped.abort();
+      clearTimeout(timer);
+    };
+  }, [key, seconds, until]);
+  return state;
+}
+
+// All series on the times of any of them; a value holds until the next sample of its series, unless that is far away.
+export function align(series: Series[]): { times: number[]; values: (number | null)[][] } {
+  const times = [...new Set(series.flatMap((one) => one.t))].sort((a, b) => a - b);
+  const values = series.map((one) => {
+    const gap = one.t.length > 1 ? 3 * ((one.t.at(-1) ?? 0) - (one.t[0] ?? 0)) / (one.t.length - 1) : Infinity;
+    let at = -1;
+    return times.map((time) => {
+      while (at + 1 < one.t.length && (one.t[at + 1] ?? 0) <= time) at += 1;
+      if (at < 0 || time - (one.t[at] ?? 0) > gap) return null;
+      return one.v[at] ?? null;
+    });
+  });
+  return { times, values };
+}
+
+export function pick(series: Series[], name: string, labels: Record<string, string> = {}): Series[] {
+  return series.filter((one) => one.name === name && Object.entries(labels).every(([key, value]) => one.labels?.[key] === value));
+}
+
+// Several series as one, by sum; null only where none has a value.
+export function sum(series: Series[]): Series | undefined {
+  if (series.length <= 1) return series[0];
+  const { times, values } = align(series);
+  return {
+    name: series[0]?.name ?? '', labels: {}, t: times,
+    v: times.map((_, at) => values.reduce<number | null>((total, list) => {
+      const value = list[at];
+      return value === null || value === undefined ? total : (total ?? 0) + value;
+    }, null)),
+  };
+}
+
+// The area below a curve: values × seconds.
+export function integral(series: Series | undefined, above = 0): number {
+  if (!series) return 0;
+  let total = 0;
+  for (let i = 0; i + 1 < series.t.length; i += 1) {
+    const value = series.v[i];
+    if (value !== null && value !== undefined) total += Math.max(0, value - above) * ((series.t[i + 1] ?? 0) - (series.t[i] ?? 0));
+  }
+  return total;
+}
+// A counter's growth; it starts again from 0 when its process does.
+export function growth(series: Series | undefined): number {
+  if (!series) return 0;
+  let total = 0;
+  let last: number | null = null;
+  for (const value of series.v) {
+    if (value === null || value === undefined) continue;
+    if (last !== null) total += value >= last ? value - last : value;
+    last = value;
+  }
+  return total;
+}

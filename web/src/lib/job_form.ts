@@ -1,0 +1,94 @@
+// The form of a workload, and the TrainingJob that it makes. Pure.
+import type { KubeObject } from './types.ts';
+
+export interface EnvPair { name: string; value: string }
+export interface JobForm {
+  name: string; project: string; namespace: string; type: string; image: string; command: string; workers: string; gpus: string;
+  elastic: boolean; least: string; cpu: string; memory: string; priority: string; onPreemption: string; env: EnvPair[];
+}
+
+// The classes of workload, as runai submit knows them: the role of their pods, and their usual priority class.
+export const TYPES: { name: string; title: string; role: string }[] = [
+  { name: 'train', title: 'Training', role: 'worker' },
+  { name: 'interactive', title: 'Interactive workspace', role: 'workspace' },
+  { name: 'build', title: 'Build workspace (not preempted)', role: 'workspace' },
+  { name: 'inference', title: 'Inference (not preempted)', role: 'server' },
+];
+
+export function newJob(project = '', namespace = ''): JobForm {
+  return {
+    name: '', project, namespace, type: 'train', image: '', command: '', workers: '1', gpus: '1', elastic: false, least: '1',
+    cpu: '', memory: '', priority: '', onPreemption: 'Requeue', env: [],
+  };
+}
+
+const QUANTITY = /^\d+(?:\.\d+)?(?:m|k|K|M|G|T|Ki|Mi|Gi|Ti)?$/;
+
+export function checkJob(form: JobForm, add: (field: string, message: string) => void): void {
+  if (!form.project && !form.namespace) add('spec.project', 'Choose a project.');
+  if (!form.image.trim()) add('image', 'Enter the image of the container.');
+  const workers = Number(form.workers);
+  if (!/^\d+$/.test(form.workers.trim()) || workers < 1) add('workers', 'Enter a whole number of 1 or more.');
+  if (!/^\d+(?:\.\d+)?$/.test(form.gpus.trim())) add('gpus', 'Enter a number: 0, a fraction such as 0.5, or whole GPUs.');
+  else if (Number(form.gpus) > 1 && !Number.isInteger(Number(form.gpus))) add('gpus', `${form.gpus} is neither a fraction of one GPU nor a whole number.`);
+  if (form.elastic) {
+    if (!/^\d+$/.test(form.least.trim()) || Number(form.least) < 1) add('least', 'Enter a whole number of 1 or more.');
+    else if (Number(form.least) > workers) add('least', `The job has ${form.workers} workers; the minimum cannot exceed that.`);
+  }
+  if (form.cpu.trim() && !QUANTITY.test(form.cpu.trim())) add('cpu', 'Enter an amount such as 2 or 500m.');
+  if (form.memory.trim() && !QUANTITY.test(form.memory.trim())) add('memory', 'Enter an amount such as 8Gi.');
+  form.env.forEach((pair, index) => {
+    if (!/^[A-Za-z_][\w.-]*$/.test(pair.name)) add(`env.${index}`, 'Enter a name of letters, digits and underscores, or remove this line.');
+  });
+}
+
+function container(form: JobForm, role: string): Record<string, unknown> {
+  const gpus = Number(form.gpus);
+  const limits = gpus >= 1 ? { 'nvidia.com/gpu': gpus } : undefined;
+  const requests: Record<string, string> = {};
+  if (form.cpu.trim()) requests.cpu = form.cpu.trim();
+  if (form.memory.trim()) requests.memory = form.memory.trim();
+  const resources = { ...(limits ? { limits } : {}), ...(Object.keys(requests).length ? { requests } : {}) };
+  return {
+    name: role, image: form.image.trim(),
+    ...(form.command.trim() ? { command: ['/bin/sh', '-c', form.command] } : {}),
+    ...(form.env.length ? { env: form.env.map((pair) => ({ name: pair.name, value: pair.value })) } : {}),
+    ...(Object.keys(resources).length ? { resources } : {}),
+  };
+}
+
+export function jobObject(form: JobForm): KubeObject {
+  const type = TYPES.find((one) => one.name === form.type) ?? { name: 'train', role: 'worker' };
+  const gpus = Number(form.gpus);
+  const labels = { 'swell.dev/workload': type.name, ...(form.project ? { 'swell.dev/project': form.project } : {}) };
+  const role = {
+    replicas: Number(form.workers),
+    restartPolicy: 'OnFailure',
+    ...(form.elastic ? { elastic: { minReplicas: Number(form.least), maxReplicas: Number(form.workers) } } : {}),
+    template: {
+      metadata: { labels, ...(gpus > 0 && gpus < 1 ? { annotations: { 'swell.dev/gpu-fraction': String(gpus) } } : {}) },
+      spec: { containers: [container(form, type.role)] },
+    },
+  };
+  return {
+    apiVersion: 'swell.dev/v1', kind: 'TrainingJob',
+    metadata: { ...(form.name ? { name: form.name } : { generateName: 'job-' }), namespace: form.namespace || form.project, labels },
+    spec: {
+      ...(form.project ? { project: form.project } : {}),
+      priorityClassName: form.priority || type.name,
+      ...(form.onPreemption === 'Fail' ? { preemption: { onPreemption: 'Fail' } } : {}),
+      ...(type.name === 'train' ? { backoffLimit: 6 } : {}),
+      roles: { [type.role]: role },
+    },
+  };
+}
+
+// An object as a new one: without what the server wrote.
+export function asNew(object: KubeObject, name: string): KubeObject {
+  const { status: _, ...rest } = object;
+  const old = object.metadata ?? {};
+  return {
+    ...rest,
+    metadata: { name, ...(old.namespace ? { namespace: old.namespace } : {}), ...(old.labels ? { labels: old.labels } : {}) },
+  };
+}

@@ -1,0 +1,45 @@
+// Lines of logs: a bounded store, and how lines of several pods are merged. Pure but for reading streams.
+
+export interface LogLine { pod: string; time: string; text: string; seq: number }
+export const LINES_MAX = 20_000;
+
+// "2026-01-02T03:04:05.123456789Z text", as the API server writes lines with timestamps.
+export function parseLine(pod: string, line: string, seq: number): LogLine {
+  const match = /^(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) ?/.exec(line);
+  return { pod, time: match?.[1] ?? '', text: match ? line.slice(match[0].length) : line, seq };
+}
+
+// Nanoseconds compare as text when all have the same number of digits.
+function sortKey(time: string): string {
+  const match = /^(.*?)(?:\.(\d+))?Z$/.exec(time);
+  return match ? `${match[1]}.${(match[2] ?? '').padEnd(9, '0')}` : time;
+}
+
+// By time; lines of one pod keep their order.
+export function merge(old: LogLine[], more: LogLine[]): LogLine[] {
+  if (more.length === 0) return old;
+  const last = old.at(-1);
+  const all = [...old, ...more];
+  if (last && more.every((line) => sortKey(line.time) >= sortKey(last.time)) && isSorted(more)) return all.slice(-LINES_MAX);
+  const keyed = all.map((line) => ({ line, key: sortKey(line.time) }));
+  keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : a.line.seq - b.line.seq));
+  return keyed.map((entry) => entry.line).slice(-LINES_MAX);
+}
+function isSorted(lines: LogLine[]): boolean {
+  return lines.every((line, index) => index === 0 || sortKey(lines[index - 1]?.time ?? '') <= sortKey(line.time));
+}
+
+export async function readLines(body: ReadableStream<Uint8Array>, onLines: (lines: string[]) => void): Promise<void> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    rest += decoder.decode(value, { stream: !done });
+    const lines = rest.split('\n');
+    rest = lines.pop() ?? '';
+    if (lines.length > 0) onLines(lines);
+    if (done) break;
+  }
+  if (rest) onLines([rest]);
+}

@@ -1,0 +1,111 @@
+// What the server's views say: docs of each field are with the view that makes it.
+
+export interface Share {
+  held: number; quota?: number | null; fairShare?: number | null; requested?: number | null;
+  limit?: number | null; weight?: number | null;
+}
+export interface ObjectRef { kind: string; namespace?: string; name: string }
+
+export interface GpuSquare { index: number; project?: string | null; job?: string | null; share?: number }
+export interface OverviewData {
+  gpus: { total: number; ready: number; held: number; free: number; idleHeld?: number | null };
+  jobs: { running: number; pending: number; oldestPendingSince?: string | null };
+  preemptionsToday?: number | null;
+  lostGpuSecondsToday?: number | null;
+  pools: { name: string; total: number; held: number }[];
+  nodes: { name: string; pool?: string | null; ready: boolean; gpus: GpuSquare[] }[];
+  decisions: Decision[];
+  partial?: boolean;
+}
+export interface Decision { time: string; reason: string; object: ObjectRef; message: string }
+
+export interface Member { kind: string; name: string; role: string }
+export interface ProjectRow {
+  name: string; parent?: string | null; namespace?: string | null; status: string; message?: string;
+  priority?: number | null; description?: string;
+  resources: { gpu: Share; cpu?: Share; memory?: Share };
+  pools: { name: string; gpu: Share }[];
+  running: number; pending: number; longestPendingSince?: string | null;
+  members: Member[]; created?: string; borrows?: number | null; lends?: number | null;
+}
+
+export interface PoolRow {
+  name: string; status: string; label?: { key: string; value: string } | null; nodes: string[];
+  gpus: { total: number; held: number; free: number };
+  cpus?: { total: number; held: number }; memory?: { total: number; held: number };
+  strategy?: { gpu?: string; cpu?: string }; created?: string; projects?: number;
+}
+
+export interface Condition { type: string; status: string; reason?: string; message?: string; lastTransitionTime?: string }
+export interface GpuDevice {
+  index: number; uuid?: string | null; model?: string | null; health?: string | null; utilization?: number | null;
+  memoryUsed?: number | null; job?: string | null; pod?: string | null; idleSince?: string | null;
+}
+export interface NodePod { namespace: string; name: string; status: string; project?: string | null; job?: string | null; gpus?: number }
+export interface NodeRow {
+  name: string; status: string; reason?: string | null; pool?: string | null; gpuType?: string | null;
+  gpus: { total: number; held: number; free: number };
+  gpuDevices: GpuDevice[];
+  cpu?: { total: number; held: number; used?: number | null };
+  memory?: { total: number; held: number; used?: number | null };
+  pods: NodePod[]; conditions: Condition[]; unschedulable?: boolean; created?: string;
+}
+
+export interface WorkloadRow {
+  namespace: string; name: string; kind: string; apiVersion: string; plural: string; uid: string;
+  status: string; reason?: string | null; project?: string | null; pool?: string | null;
+  priority?: string | number | null; preemptible?: boolean | null;
+  members: { running: number; requested: number; min?: number | null; max?: number | null };
+  gpus: { requested: number; held: number };
+  waitSeconds?: number | null; runSeconds?: number | null; preemptions?: number | null;
+  createdBy?: string | null; created?: string; started?: string | null; completed?: string | null;
+  progress?: { step?: number | null; total?: number | null; epoch?: number | null; etaSeconds?: number | null } | null;
+  throughput?: number | null;
+}
+
+export interface EventRow {
+  time: string; type: string; reason: string; object: ObjectRef | string; message: string; count?: number;
+}
+export interface JobMember {
+  pod: string; role?: string; index?: number; node?: string | null; gpus?: number[]; status: string; reason?: string | null;
+  restarts?: number; attempt?: number; started?: string | null; finished?: string | null; exitCode?: number | null;
+  message?: string | null; cpu?: number | null; memory?: number | null;
+}
+export interface JobData {
+  summary: WorkloadRow; sentence?: string; conditions: Condition[]; members: JobMember[];
+  timeline: { member?: string | null; state: string; from: string; to?: string | null }[];
+  marks: { time: string; kind: string; text: string }[];
+  sizes: { time: string; members: number }[];
+  checkpoints: { time: string; step?: number | null }[];
+  lostGpuSeconds?: number | null; events: EventRow[];
+  attempts: { number: number; from: string; to?: string | null; reason?: string | null }[];
+  actions?: { suspend?: boolean; resume?: boolean; scale?: boolean; delete?: boolean };
+}
+export interface WhyData {
+  sentence: string; lines: string[]; needs?: Record<string, unknown>;
+  starts?: { change: string; text: string }[];
+  ahead?: { namespace: string; name: string }[];
+  displaces?: ({ namespace: string; name: string; members?: number } | string)[];
+}
+export interface UserRow {
+  name: string; groups?: string[]; runAs?: string | number | null; created?: string;
+  projects?: { name: string; role: string }[];
+}
+export interface PlanData {
+  text: string[]; starts: boolean; displaces?: { namespace: string; name: string; members?: number }[];
+  placement?: { node: string; members: number }[];
+}
+export interface WhatIfData {
+  decisions: { text: string; kind: string }[];
+  before?: Partial<OverviewData>; after?: Partial<OverviewData>;
+}
+export interface Rows<T> { rows: T[]; partial?: boolean }
+export interface Series { name: string; labels: Record<string, string>; t: number[]; v: (number | null)[] }
+
+export interface KubeObject {
+  apiVersion?: string; kind?: string;
+  metadata?: { name?: string; namespace?: string; generateName?: string; labels?: Record<string, string>;
+    annotations?: Record<string, string>; resourceVersion?: string; [key: string]: unknown };
+  spec?: Record<string, unknown>; status?: Record<string, unknown>;
+  [key: string]: unknown;
+}

@@ -1,0 +1,54 @@
+// Where the pages begin: session, theme, connection, and which screen an address shows.
+import 'uplot/dist/uPlot.min.css';
+import './style.css';
+import { render, type ComponentType } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { session, startSession } from './lib/api.ts';
+import { startClock } from './lib/clock.ts';
+import { start, stop } from './lib/live.ts';
+import { place, startRouter } from './lib/router.ts';
+import { startTheme } from './lib/theme.ts';
+import { Empty } from './parts/basic.tsx';
+import { Login } from './parts/login.tsx';
+import { Shell } from './parts/shell.tsx';
+import { Analytics } from './screens/analytics.tsx';
+import { Events } from './screens/events.tsx';
+import { JobPage } from './screens/job.tsx';
+import { NodePage, Nodes } from './screens/nodes.tsx';
+import { Overview } from './screens/overview.tsx';
+import { PoolPage, Pools } from './screens/pools.tsx';
+import { ProjectPage, Projects } from './screens/projects.tsx';
+import { Settings } from './screens/settings.tsx';
+import { Users } from './screens/users.tsx';
+import { WhatIf } from './screens/whatif.tsx';
+import { Workloads } from './screens/workloads.tsx';
+
+const SCREENS: Record<string, ComponentType> = {
+  '/': Overview, '/workloads': Workloads, '/job': JobPage, '/projects': Projects, '/project': ProjectPage,
+  '/nodepools': Pools, '/nodepool': PoolPage, '/nodes': Nodes, '/node': NodePage, '/analytics': Analytics,
+  '/whatif': WhatIf, '/events': Events, '/users': Users, '/settings': Settings,
+};
+
+function NotFound() {
+  return <Empty title="There is no such page"><p>The address may be old. <a href="/">Go to the overview.</a></p></Empty>;
+}
+
+function App() {
+  const loggedIn = Boolean(session.value);
+  useEffect(() => {
+    if (!loggedIn) return undefined;
+    start();
+    return stop;
+  }, [loggedIn]);
+  if (session.value === undefined) return null;
+  if (session.value === null) return <Login />;
+  const Screen = SCREENS[place.value.path] ?? NotFound;
+  return <Shell><Screen key={place.value.path + (place.value.params.get('name') ?? '') + (place.value.params.get('namespace') ?? '')} /></Shell>;
+}
+
+startTheme();
+startRouter();
+startClock();
+void startSession();
+const root = document.getElementById('app');
+if (root) render(<App />, root);

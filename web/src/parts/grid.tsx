@@ -1,0 +1,294 @@
+// The table of all screens: search, filter chips, order, column chooser, CSV, selection, and only
+// the rows in sight on the page.
+import type { ComponentChildren, CSSProperties, RefObject } from 'preact';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { csv, distinct, download, matchesSearch, readFilters, sortRows, textOf, writeFilter, type Cell } from '../lib/rows.ts';
+import { go, place, setParams } from '../lib/router.ts';
+import { number, plural } from '../lib/format.ts';
+import { Button, Empty, Menu, Skeleton } from './basic.tsx';
+import { Icon } from './icons.tsx';
+
+export interface Column<T> {
+  key: string; title: string;
+  value: (row: T) => Cell;              // for order, search and CSV
+  cell?: (row: T) => ComponentChildren; // if absent, the value as text
+  width: number;                        // px, at least
+  grow?: number;                        // its part of the space that is left
+  num?: boolean;
+  hidden?: boolean;                     // until it is chosen
+  filter?: boolean;                     // offered as a filter
+}
+
+export interface GridProps<T> {
+  name: string;                         // of the CSV file
+  label: string;
+  columns: Column<T>[];
+  rows: T[] | undefined;
+  rowKey: (row: T) => string;
+  href?: (row: T) => string;
+  empty: ComponentChildren;
+  address?: boolean;                    // order, filters and columns are in the page's address
+  bulk?: (chosen: T[], clear: () => void) => ComponentChildren;
+  tools?: ComponentChildren;
+  partial?: boolean;
+  height?: string;
+  plain?: boolean;                      // without search and filters
+  sort?: string;                        // at first: "key" or "-key"
+  what?: [string, string];              // "job", "jobs"
+}
+
+const ROW = 40;
+const OVERSCAN = 8;
+const CHECK_WIDTH = 40;
+
+// What the user chose: in the address of the page, or in this table only.
+function useChoices(inAddress: boolean | undefined): [URLSearchParams, (changes: Record<string, string | null>) => void] {
+  const [own, setOwn] = useState(() => new URLSearchParams());
+  if (inAddress) return [place.value.params, setParams];
+  return [own, (changes) => {
+    const next = new URLSearchParams(own);
+    for (const [key, value] of Object.entries(changes)) {
+      if (value) next.set(key, value);
+      else next.delete(key);
+    }
+    setOwn(next);
+  }];
+}
+
+function FilterMenu<T>({ columns, rows, choices, choose }: {
+  columns: Column<T>[]; rows: T[]; choices: URLSearchParams; choose: (changes: Record<string, string | null>) => void;
+}) {
+  const [key, setKey] = useState('');
+  const column = columns.find((one) => one.key === key);
+  const values = column ? distinct(rows, column.value).slice(0, 200) : [];
+  const picked = new Set(column ? readFilters(choices, [key])[0]?.values ?? [] : []);
+  const toggle = (value: string) => {
+    const next = new Set(picked);
+    if (!next.delete(value)) next.add(value);
+    choose({ [key]: next.size ? writeFilter([...next]) : null });
+  };
+  return (
+    <Menu text="Filter" icon="filter" label="Add a filter">
+      {!column && columns.map((one) => <button type="button" key={one.key} onClick={() => setKey(one.key)}>{one.title}</button>)}
+      {column && (
+        <>
+          <button type="button" onClick={() => setKey('')}>‹ {column.title}</button>
+          {values.map(({ value, count }) => (
+            <label key={value}><input type="checkbox" checked={picked.has(value)} onChange={() => toggle(value)} />{value || 'none'}<span class="count">{number(count)}</span></label>
+          ))}
+        </>
+      )}
+    </Menu>
+  );
+}
+
+function Chips<T>({ columns, choices, choose }: {
+  columns: Column<T>[]; choices: URLSearchParams; choose: (changes: Record<string, string | null>) => void;
+}) {
+  const filters = readFilters(choices, columns.filter((one) => one.filter).map((one) => one.key));
+  return (
+    <>
+      {filters.map((filter) => {
+        const title = columns.find((one) => one.key === filter.key)?.title ?? filter.key;
+        return (
+          <span class="chip" key={filter.key}>
+            <span class="what">{title}: {filter.values.map((value) => value || 'none').join(', ')}</span>
+            <button type="button" aria-label={`Remove the filter ${title}`} onClick={() => choose({ [filter.key]: null })}><Icon name="close" /></button>
+          </span>
+        );
+      })}
+      {filters.length > 1 && <Button plain onClick={() => choose(Object.fromEntries(filters.map((one) => [one.key, null])))}>Clear</Button>}
+    </>
+  );
+}
+
+function ColumnMenu<T>({ columns, shown, choose }: {
+  columns: Column<T>[]; shown: Column<T>[]; choose: (changes: Record<string, string | null>) => void;
+}) {
+  const toggle = (key: string) => {
+    const next = columns.filter((one) => (one.key === key) !== shown.includes(one)).map((one) => one.key);
+    const usual = columns.filter((one) => !one.hidden).map((one) => one.key);
+    choose({ cols: next.join() === usual.join() ? null : next.join() });
+  };
+  return (
+    <Menu icon="columns" label="Choose columns" toLeft>
+      {columns.slice(1).map((one) => (
+        <label key={one.key}><input type="checkbox" checked={shown.includes(one)} onChange={() => toggle(one.key)} />{one.title}</label>
+      ))}
+      <div class="ends"><Button plain onClick={() => choose({ cols: null })}>Usual columns</Button></div>
+    </Menu>
+  );
+}
+
+// The rows in sight of a scrolled box.
+function useWindow(count: number): [RefObject<HTMLDivElement | null>, number, number] {
+  const box = useRef<HTMLDivElement>(null);
+  const [range, setRange] = useState<[number, number]>([0, 40]);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return undefined;
+    let frame = 0;
+    const measure = () => {
+      frame = 0;
+      const first = Math.max(0, Math.floor(element.scrollTop / ROW) - OVERSCAN);
+      const last = Math.ceil((element.scrollTop + element.clientHeight) / ROW) + OVERSCAN;
+      setRange((old) => (Math.abs(old[0] - first) < OVERSCAN / 2 && Math.abs(old[1] - last) < OVERSCAN / 2 ? old : [first, last]));
+    };
+    const later = () => { if (!frame) frame = requestAnimationFrame(measure); };
+    element.addEventListener('scroll', later, { passive: true });
+    const sizes = new ResizeObserver(later);
+    sizes.observe(element);
+    measure();
+    return () => {
+      element.removeEventListener('scroll', later);
+      sizes.disconnect();
+      cancelAnimationFrame(frame);
+    };
+  }, [count === 0]);
+  return [box, Math.min(range[0], Math.max(0, count - 1)), Math.min(range[1], count)];
+}
+
+function useShownRows<T>(props: GridProps<T>, choices: URLSearchParams): T[] {
+  const { rows, columns } = props;
+  const search = props.plain ? '' : choices.get('q') ?? '';
+  const sort = choices.get('sort') ?? props.sort ?? '';
+  const filters = props.plain ? [] : readFilters(choices, columns.filter((one) => one.filter).map((one) => one.key));
+  return useMemo(() => {
+    let found = rows ?? [];
+    for (const filter of filters) {
+      const column = columns.find((one) => one.key === filter.key);
+      const wanted = new Set(filter.values);
+      if (column) found = found.filter((row) => wanted.has(textOf(column.value(row))));
+    }
+    if (search) found = found.filter((row) => matchesSearch(columns.map((one) => one.value(row)), search));
+    const column = columns.find((one) => one.key === sort.replace(/^-/, ''));
+    return column ? sortRows(found, column.value, sort.startsWith('-')) : found;
+  }, [rows, search, sort, JSON.stringify(filters)]);
+}
+
+function HeadRow<T>({ columns, sort, choose, pick }: {
+  columns: Column<T>[]; sort: string; choose: (changes: Record<string, string | null>) => void; pick?: ComponentChildren;
+}) {
+  const turn = (key: string) => choose({ sort: sort === key ? `-${key}` : sort === `-${key}` ? null : key });
+  return (
+    <div role="row" class="grid-row grid-head" aria-rowindex={1}>
+      {pick && <div role="columnheader">{pick}</div>}
+      {columns.map((column, index) => {
+        const direction = sort === column.key ? 'ascending' : sort === `-${column.key}` ? 'descending' : 'none';
+        return (
+          <div role="columnheader" key={column.key} class={`${column.num ? 'num' : ''}${index === 0 ? ' stick' : ''}`} aria-sort={direction}>
+            <button type="button" onClick={() => turn(column.key)}><span class="cut">{column.title}</span>{direction !== 'none' && <Icon name={direction === 'ascending' ? 'up' : 'down'} />}</button>
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+function BodyRow<T>({ row, index, columns, href, chosen, onChoose, label }: {
+  row: T; index: number; columns: Column<T>[]; href?: string; chosen?: boolean; onChoose?: () => void; label: string;
+}) {
+  const open = (event: MouseEvent) => {
+    if (href && !(event.target as Element).closest('a,button,input,label')) go(href);
+  };
+  return (
+    <div role="row" class={`grid-row${href ? ' goes' : ''}${chosen ? ' chosen' : ''}`} aria-rowindex={index + 2}
+      style={{ transform: `translateY(${index * ROW}px)` }} onClick={open}>
+      {onChoose && <div role="cell"><input type="checkbox" aria-label={`Choose ${label}`} checked={chosen} onChange={onChoose} /></div>}
+      {columns.map((column, at) => {
+        const content = column.cell ? column.cell(row) : <span class="cut">{textOf(column.value(row)) || '–'}</span>;
+        return (
+          <div role="cell" key={column.key} class={`${column.num ? 'num' : ''}${at === 0 ? ' stick' : ''}`}>
+            {at === 0 && href ? <a class="name-link cut" href={href} data-row={index} title={label}>{content}</a> : content}
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+export function Grid<T>(props: GridProps<T>) {
+  const { columns, rows, rowKey } = props;
+  const [choices, choose] = useChoices(props.address);
+  const shown = useShownRows(props, choices);
+  const [chosen, setChosen] = useState<Set<string>>(() => new Set());
+  const [box, first, last] = useWindow(shown.length);
+  const named = choices.get('cols')?.split(',');
+  const visible = columns.filter((one, index) => index === 0 || (named ? named.includes(one.key) : !one.hidden));
+  const picked = props.bulk && rows ? rows.filter((row) => chosen.has(rowKey(row))) : [];
+  const clear = () => setChosen(new Set());
+  useEffect(() => { if (box.current) box.current.scrollTop = 0; }, [choices.get('q'), choices.get('sort')]);
+
+  const focusRow = (index: number) => {
+    const element = box.current;
+    if (!element || index < 0 || index >= shown.length) return;
+    const top = index * ROW;
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (top + 2 * ROW > element.scrollTop + element.clientHeight) element.scrollTop = top + 2 * ROW - element.clientHeight;
+    requestAnimationFrame(() => requestAnimationFrame(() => element.querySelector<HTMLElement>(`[data-row="${index}"]`)?.focus()));
+  };
+  const keys = (event: KeyboardEvent) => {
+    const at = (event.target as HTMLElement).dataset.row;
+    if (at === undefined) return;
+    const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 400) / ROW) - 2);
+    const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -shown.length, End: shown.length };
+    const step = steps[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    focusRow(Math.max(0, Math.min(shown.length - 1, Number(at) + step)));
+  };
+  const toggle = (key: string) => setChosen((old) => {
+    const next = new Set(old);
+    if (!next.delete(key)) next.add(key);
+    return next;
+  });
+  const allChosen = shown.length > 0 && shown.every((row) => chosen.has(rowKey(row)));
+  const all = props.bulk && <input type="checkbox" aria-label="Choose all rows" checked={allChosen} onChange={() => setChosen(allChosen ? new Set() : new Set(shown.map(rowKey)))} />;
+  const save = () => download(`${props.name}.csv`, csv(visible.map((one) => one.title), shown.map((row) => visible.map((one) => one.value(row)))), 'text/csv');
+  const template = [props.bulk ? `${CHECK_WIDTH}px` : '', ...visible.map((one) => `minmax(${one.width}px, ${one.grow ?? 1}fr)`)].join(' ');
+  const least = visible.reduce((sum, one) => sum + one.width, props.bulk ? CHECK_WIDTH : 0);
+  const style = { '--cols': template, '--min': `${least}px`, ...(props.height ? { '--grid-height': props.height } : {}) } as CSSProperties;
+  const [one, many] = props.what ?? ['row', 'rows'];
+  return (
+    <div class="stack" style={{ gap: '12px' }}>
+      {!props.plain && (
+        <div class="bar-line">
+          <div class="search grow"><Icon name="search" />
+            <input type="search" aria-label={`Search ${props.label}`} placeholder="Search this table" value={choices.get('q') ?? ''} onInput={(event) => choose({ q: event.currentTarget.value })} />
+          </div>
+          <FilterMenu columns={columns.filter((column) => column.filter)} rows={rows ?? []} choices={choices} choose={choose} />
+          <Chips columns={columns} choices={choices} choose={choose} />
+          <div class="right">
+            {props.tools}
+            <ColumnMenu columns={columns} shown={visible} choose={choose} />
+            <Button icon="download" label="Download as CSV" onClick={save} disabled={shown.length === 0} />
+          </div>
+        </div>
+      )}
+      {picked.length > 0 && props.bulk && (
+        <div class="bulk"><strong>{plural(picked.length, one, many)} chosen</strong>{props.bulk(picked, clear)}<Button plain onClick={clear}>Clear</Button></div>
+      )}
+      <div class="grid" style={style}>
+        {rows === undefined ? <div style={{ padding: '16px' }}><Skeleton lines={6} height={18} /></div> : rows.length === 0 ? props.empty : (
+          <>
+            <div class="grid-scroll" ref={box} onKeyDown={keys} tabIndex={props.href ? undefined : 0} role="table" aria-label={props.label} aria-rowcount={shown.length + 1} aria-colcount={visible.length}>
+              <HeadRow columns={visible} sort={choices.get('sort') ?? props.sort ?? ''} choose={choose} pick={all} />
+              <div class="grid-body" role="rowgroup" style={{ height: `${shown.length * ROW}px`, minWidth: `${least}px` }}>
+                {shown.slice(first, last).map((row, offset) => {
+                  const key = rowKey(row);
+                  return <BodyRow key={key} row={row} index={first + offset} columns={visible} href={props.href?.(row)} label={textOf(visible[0]?.value(row))}
+                    chosen={props.bulk ? chosen.has(key) : undefined} onChoose={props.bulk ? () => toggle(key) : undefined} />;
+                })}
+              </div>
+              {shown.length === 0 && <Empty title="Nothing matches">Remove a filter, or search for something else.</Empty>}
+            </div>
+            <div class="grid-foot">
+              <span>{shown.length === rows.length ? plural(rows.length, one, many) : `${number(shown.length)} of ${plural(rows.length, one, many)}`}</span>
+              {props.partial && <span>You see the part of the cluster that you may read. There is more.</span>}
+            </div>
+          </>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,36 @@
+// Logging in with a token, where no one-time code came with the address.
+import { useState } from 'preact/hooks';
+import { errorText, login, loginHint } from '../lib/api.ts';
+import { Button } from './basic.tsx';
+import { Brand } from './icons.tsx';
+
+export function Login() {
+  const [token, setToken] = useState('');
+  const [wrong, setWrong] = useState('');
+  const [busy, setBusy] = useState(false);
+  const submit = async () => {
+    if (!token.trim()) return setWrong('Paste a token.');
+    setBusy(true);
+    try {
+      await login(token.trim());
+    } catch (error) {
+      setWrong(errorText(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <main class="login">
+      <form class="card" noValidate onSubmit={(event) => { event.preventDefault(); void submit(); }}>
+        <div class="with-swatch" style={{ gap: '12px' }}><span style={{ width: '40px' }}><Brand /></span><h1>Log in to Swell</h1></div>
+        {loginHint.value && <p role="status">{loginHint.value}</p>}
+        <p class="muted">On the machine of the cluster, <code>swell ui</code> opens these pages without a token. Elsewhere, paste the token of your user.</p>
+        <div class="field">
+          <label for="token">Token</label>
+          <input id="token" type="password" autoComplete="off" value={token} aria-invalid={wrong !== ''} aria-describedby="token-more" onInput={(event) => { setToken(event.currentTarget.value); setWrong(''); }} />
+          <span id="token-more" class={wrong ? 'wrong' : 'help'} role={wrong ? 'alert' : undefined}>{wrong || 'An administrator makes one with swell user create NAME.'}</span>
+        </div>
+        <Button type="submit" primary disabled={busy}>{busy ? 'Logging in …' : 'Log in'}</Button>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,121 @@
+// The dialog that makes or changes a project.
+import { useEffect, useState } from 'preact/hooks';
+import { errorText, kube, objectPath } from '../lib/api.ts';
+import { useView } from '../lib/live.ts';
+import { DEFAULT_POOL, checkProject, fieldsOf, formOf, newProject, poolPath, projectObject, quotaPath, type PoolQuota, type ProjectForm as Form } from '../lib/project_form.ts';
+import type { KubeObject, Member, PoolRow, ProjectRow, Rows } from '../lib/types.ts';
+import { Button, Notice, Skeleton, toast } from './basic.tsx';
+import { Dialog, SelectField, TextField, Wrongs, checkName, focusWrong, wrongsOf } from './dialog.tsx';
+
+const API = 'swell.dev/v1';
+
+type Set = (change: Partial<Form>) => void;
+
+function Quotas({ form, set, wrongs, pools }: { form: Form; set: Set; wrongs: Wrongs; pools: string[] }) {
+  const change = (index: number, next: Partial<PoolQuota>) => set({ quotas: form.quotas.map((one, at) => (at === index ? { ...one, ...next } : one)) });
+  const free = [...pools, DEFAULT_POOL].filter((pool) => !form.quotas.some((one) => one.pool === pool));
+  const options = (own: string): [string, string][] => [...new Set([own, ...free])].map((pool) => [pool, pool || 'default pool']);
+  return (
+    <fieldset>
+      <legend>Quota per node pool</legend>
+      {form.quotas.map((quota, index) => (
+        <div class="repeat" key={index}>
+          <SelectField label="Node pool" name={poolPath(form, index)} value={quota.pool} options={options(quota.pool)} onChange={(pool) => change(index, { pool })} wrongs={wrongs} />
+          <TextField number label="GPU quota" name={quotaPath(form, index, 'quota')} value={quota.quota} placeholder="0" onInput={(value) => change(index, { quota: value })} wrongs={wrongs} />
+          <TextField number label="GPU limit" name={quotaPath(form, index, 'limit')} value={quota.limit} placeholder="no limit" onInput={(value) => change(index, { limit: value })} wrongs={wrongs} />
+          <TextField number label="Weight" name={quotaPath(form, index, 'overQuotaWeight')} value={quota.weight} placeholder="as quota" onInput={(value) => change(index, { weight: value })} wrongs={wrongs} />
+          <Button plain icon="close" label={`Remove the quota in ${quota.pool || 'the default pool'}`} disabled={form.quotas.length === 1} onClick={() => set({ quotas: form.quotas.filter((_, at) => at !== index) })} />
+        </div>
+      ))}
+      <p class="muted small">The project can always get its quota back. Beyond it, idle GPUs are shared by weight, up to the limit.</p>
+      {free.length > 0 && <div><Button icon="plus" onClick={() => set({ quotas: [...form.quotas, { pool: free[0] ?? '', quota: '', limit: '', weight: '' }] })}>Add a node pool</Button></div>}
+    </fieldset>
+  );
+}
+
+const ROLES: [string, string][] = [['viewer', 'Viewer'], ['researcher', 'Researcher'], ['project-admin', 'Project admin']];
+const KINDS: [string, string][] = [['User', 'User'], ['Group', 'Group'], ['ServiceAccount', 'Service account']];
+
+function Members({ form, set, wrongs }: { form: Form; set: Set; wrongs: Wrongs }) {
+  const change = (index: number, next: Partial<Member>) => set({ members: form.members.map((one, at) => (at === index ? { ...one, ...next } : one)) });
+  return (
+    <fieldset>
+      <legend>Members</legend>
+      {form.members.map((member, index) => (
+        <div class="repeat three" key={index}>
+          <SelectField label="Kind" name={`spec.members.${index}.kind`} value={member.kind} options={KINDS} onChange={(kind) => change(index, { kind })} />
+          <TextField label="Name" name={`spec.members.${index}.name`} value={member.name} onInput={(name) => change(index, { name })} wrongs={wrongs} />
+          <SelectField label="Role" name={`spec.members.${index}.role`} value={member.role === 'admin' ? 'project-admin' : member.role} options={ROLES} onChange={(role) => change(index, { role })} />
+          <Button plain icon="close" label={`Remove the member ${member.name}`} onClick={() => set({ members: form.members.filter((_, at) => at !== index) })} />
+        </div>
+      ))}
+      <div><Button icon="plus" onClick={() => set({ members: [...form.members, { kind: 'User', name: '', role: 'researcher' }] })}>Add a member</Button></div>
+    </fieldset>
+  );
+}
+
+export function ProjectForm({ name, done }: { name?: string; done: () => void }) {
+  const pools = useView<Rows<PoolRow>>('nodepools').data?.rows.map((row) => row.name);
+  const projects = useView<Rows<ProjectRow>>('projects').data?.rows ?? [];
+  const [before, setBefore] = useState<KubeObject>();
+  const [form, setForm] = useState<Form>();
+  const [wrongs, setWrongs] = useState(new Wrongs());
+  const [busy, setBusy] = useState(false);
+  const [unread, setUnread] = useState('');
+  const ready = pools !== undefined;
+  useEffect(() => {
+    if (!name) {
+      if (ready && !form) setForm(newProject(pools ?? []));
+      return;
+    }
+    kube.get<KubeObject>(objectPath(API, 'projects', null, name)).then((object) => {
+      setBefore(object);
+      setForm(formOf(object));
+    }, (error: unknown) => setUnread(errorText(error)));
+  }, [name, ready]);
+  const set: Set = (change) => setForm((old) => old && { ...old, ...change });
+  const submit = async () => {
+    if (!form) return;
+    const found = new Wrongs();
+    const badName = name ? undefined : checkName(form.name.trim());
+    if (badName) found.add('metadata.name', badName);
+    checkProject(form, (field, message) => found.add(field, message));
+    setWrongs(found);
+    if (found.any) return focusWrong();
+    setBusy(true);
+    try {
+      if (name) await kube.replace(objectPath(API, 'projects', null, name), projectObject(form, before));
+      else await kube.create(objectPath(API, 'projects'), projectObject(form));
+      toast(`Project ${form.name} is ${name ? 'changed' : 'made'}.`);
+      done();
+    } catch (error) {
+      setWrongs(wrongsOf(error, fieldsOf(form)));
+      setBusy(false);
+      focusWrong();
+    }
+  };
+  const others = projects.filter((row) => row.name !== name).map((row): [string, string] => [row.name, row.name]);
+  return (
+    <Dialog title={name ? `Edit project ${name}` : 'New project'} onClose={done} onSubmit={() => void submit()} busy={busy} foot={
+      <><Button onClick={done}>Cancel</Button><Button type="submit" primary disabled={busy || !form}>{name ? 'Save' : 'Create project'}</Button></>}>
+      {unread && <Notice tone="bad">{unread}</Notice>}
+      {!form && !unread && <Skeleton lines={6} height={24} />}
+      {form && (
+        <>
+          {wrongs.rest(fieldsOf(form)).map(([, text]) => <Notice key={text} tone="bad">{text}</Notice>)}
+          <div class="fields">
+            <TextField label="Project name" name="metadata.name" value={form.name} disabled={Boolean(name)} onInput={(value) => set({ name: value })} wrongs={wrongs} placeholder="project-a" />
+            <SelectField label="Department" name="spec.parent" value={form.parent} onChange={(parent) => set({ parent })} options={[['', 'none'], ...others]} wrongs={wrongs} />
+          </div>
+          <TextField label="Description" name="spec.description" value={form.description} onInput={(description) => set({ description })} wrongs={wrongs} />
+          <Quotas form={form} set={set} wrongs={wrongs} pools={pools ?? []} />
+          <div class="fields">
+            <TextField label="Namespace" name="spec.namespace" value={form.namespace} onInput={(namespace) => set({ namespace })} wrongs={wrongs} placeholder={form.name || 'the project’s name'} help="Its workloads run here. If empty, it has the project’s name." />
+            <TextField number label="Priority" name="spec.priority" value={form.priority} onInput={(priority) => set({ priority })} wrongs={wrongs} placeholder="100" help="Projects with a higher priority are served first." />
+          </div>
+          <Members form={form} set={set} wrongs={wrongs} />
+        </>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,95 @@
+// The curves of GPUs in use, which several screens show: by project, and held against used.
+import { useMemo } from 'preact/hooks';
+import { align, pick, sum, type History } from '../lib/history.ts';
+import { continued, useTail } from '../lib/tail.ts';
+import { colourIndex } from '../lib/theme.ts';
+import type { OverviewData, ProjectRow, Series } from '../lib/types.ts';
+import { Chart, type Curve, type Mark } from './chart.tsx';
+
+// A project's series over all pools: the one without a pool where it exists, else the sum.
+export function ofProject(series: Series[], name: string, project: string, pool = ''): Series | undefined {
+  if (pool) return sum(pick(series, name, { project, pool }));
+  const all = pick(series, name, { project });
+  const whole = all.filter((one) => !one.labels.pool);
+  return sum(whole.length > 0 ? whole : all);
+}
+export function projectNames(history: History, projects: ProjectRow[] | undefined): string[] {
+  const parents = new Set((projects ?? []).map((row) => row.parent).filter(Boolean));
+  const names = new Set(pick(history.series, 'project_gpu_held').map((one) => one.labels.project ?? ''));
+  for (const row of projects ?? []) names.add(row.name);
+  return [...names].filter((name) => name && !parents.has(name)).sort();
+}
+export function rangeOf(history: History, live = true): [number, number] | undefined {
+  if (!history.to) return undefined;
+  return [history.from, live ? Math.max(history.to, Date.now() / 1000) : history.to];
+}
+function heldByProject(projects: ProjectRow[] | undefined): Record<string, number> | undefined {
+  return projects && Object.fromEntries(projects.map((row) => [row.name, row.resources.gpu.held]));
+}
+
+interface UsageProps {
+  history: History; projects: ProjectRow[] | undefined; overview?: OverviewData; sync?: string; height?: number;
+  only?: string[]; asShare?: boolean; marks?: Mark[]; live?: boolean; pool?: string; onZoom?: (from: number, to: number) => void;
+}
+
+export function ProjectUsageChart({ history, projects, overview, sync, height, only, asShare, marks, live = true, pool, onZoom }: UsageProps) {
+  const tail = useTail(live && !pool ? heldByProject(projects) : undefined);
+  const names = projectNames(history, projects).filter((name) => !only?.length || only.includes(name));
+  const palette = names.map(colourIndex);
+  const drawn = useMemo(() => {
+    const series = names.map((name) => continued(ofProject(history.series, 'project_gpu_held', name, pool), tail, name));
+    const { times, values } = align(series);
+    const shown = asShare ? values.map((list) => list.map((value, at) => {
+      const total = values.reduce((all, other) => all + (other[at] ?? 0), 0);
+      return total > 0 ? (100 * (value ?? 0)) / total : 0;
+    })) : values;
+    const curves: Curve[] = names.map((name, at) => ({ label: name, values: shown[at] ?? [], colour: `p${palette[at]}`, step: true }));
+    return { times, curves };
+  }, [history, tail, names.join(), palette.join(), asShare, pool]);
+  return <Chart label={asShare ? 'Share of the held GPUs by project' : 'GPUs held by project'} times={drawn.times} curves={drawn.curves} stacked range={rangeOf(history, live)} sync={sync} height={height} marks={marks}
+    top={asShare ? 100 / 1.08 : overview?.gpus.total ? overview.gpus.total / 1.08 : undefined} format={asShare ? (value) => (value === null || value === undefined ? '–' : `${Math.round(value)} %`) : undefined} onZoom={onZoom} />;
+}
+
+export function UtilizationChart({ history, overview, sync, height, marks, live = true, pool, onZoom }: UsageProps | Omit<UsageProps, 'projects'>) {
+  const tail = useTail(live && overview && !pool ? { gpu_total: overview.gpus.total, gpu_held: overview.gpus.held } : undefined);
+  const drawn = useMemo(() => {
+    const of = (name: string) => sum(pick(history.series, name, pool ? { pool } : {}));
+    const used = of('gpu_utilized');
+    const { times, values } = align([continued(of('gpu_total'), tail, 'gpu_total'), continued(of('gpu_held'), tail, 'gpu_held'), used ?? { name: 'gpu_utilized', labels: {}, t: [], v: [] }]);
+    const curves: Curve[] = [
+      { label: 'Total', values: values[0] ?? [], colour: 'muted', dash: true, step: true },
+      { label: 'Held', values: values[1] ?? [], colour: 'accent', area: true, step: true },
+      { label: 'Used', values: values[2] ?? [], colour: 'p2' },
+    ];
+    return { times, curves };
+  }, [history, tail, pool]);
+  return <Chart label="GPUs in total, held and used" times={drawn.times} curves={drawn.curves} range={rangeOf(history, live)} sync={sync} height={height} marks={marks} onZoom={onZoom} />;
+}
+
+export function QuotaChart({ history, projects, project, height, sync, marks, live = true, pool, onZoom }: UsageProps & { project: string }) {
+  const row = projects?.find((one) => one.name === project);
+  const gpu = row?.resources.gpu;
+  const values: Record<string, number> | undefined = gpu && { held: gpu.held, requested: gpu.requested ?? 0 };
+  if (values && gpu?.quota !== null && gpu?.quota !== undefined && gpu.quota >= 0) values.quota = gpu.quota;
+  if (values && gpu?.fairShare !== null && gpu?.fairShare !== undefined) values.fairShare = gpu.fairShare;
+  const tail = useTail(live && !pool ? values : undefined);
+  const palette = colourIndex(project);
+  const drawn = useMemo(() => {
+    const of = (name: string) => ofProject(history.series, name, project, pool);
+    const known = (key: string) => (values && key in values ? tail : []);
+    const parts = [
+      continued(of('project_gpu_held'), tail, 'held'), continued(of('project_gpu_quota'), known('quota'), 'quota'),
+      continued(of('project_gpu_fair_share'), known('fairShare'), 'fairShare'), continued(of('project_gpu_requested'), tail, 'requested'),
+    ];
+    const aligned = align(parts);
+    const quota = aligned.values[1] ?? [];
+    const curves: Curve[] = [
+      { label: 'Held', values: aligned.values[0] ?? [], colour: `p${palette}`, step: true, area: true, over: quota },
+      { label: 'Quota', values: quota, colour: 'text', step: true },
+      { label: 'Fair share', values: aligned.values[2] ?? [], colour: 'muted', step: true, dash: true },
+      { label: 'Requested', values: aligned.values[3] ?? [], colour: 'wait', step: true, dash: true },
+    ];
+    return { times: aligned.times, curves };
+  }, [history, tail, project, palette, pool]);
+  return <Chart label={`Quota, fair share and use of ${project}`} times={drawn.times} curves={drawn.curves} range={rangeOf(history, live)} sync={sync} height={height} marks={marks} onZoom={onZoom} />;
+}

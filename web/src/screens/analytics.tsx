@@ -1,0 +1,164 @@
+// The cluster over time: use, quotas, queue, preemptions, and what the GPUs cost.
+import { useMemo } from 'preact/hooks';
+import { gpuHours, number, plural } from '../lib/format.ts';
+import { align, growth, integral, pick, sum, useHistory, type History } from '../lib/history.ts';
+import { useView } from '../lib/live.ts';
+import { hrefOf, param, setParams } from '../lib/router.ts';
+import { csv, download } from '../lib/rows.ts';
+import type { EventRow, OverviewData, PoolRow, ProjectRow, Rows } from '../lib/types.ts';
+import { Button, Card, Head, Menu, Notice, ProjectName, Segments, Tile } from '../parts/basic.tsx';
+import { Chart, type Curve, type Mark } from '../parts/chart.tsx';
+import { ProjectUsageChart, QuotaChart, UtilizationChart, ofProject, projectNames, rangeOf } from '../parts/usage_charts.tsx';
+
+const RANGES: [string, string][] = [['900', '15 min'], ['3600', '1 h'], ['21600', '6 h'], ['86400', '24 h'], ['604800', '7 d'], ['2592000', '30 d'], ['31536000', '1 y']];
+const SERIES = [
+  'gpu_total', 'gpu_held', 'gpu_utilized', 'queue_length', 'queue_gpus', 'running_jobs', 'preemptions', 'lost_gpu_seconds',
+  'project_gpu_held', 'project_gpu_quota', 'project_gpu_fair_share', 'project_gpu_requested',
+];
+const MARKED = /^(?:Preempted|Reclaimed|Shrunk|Grown|Resumed)$/;
+const MARKS_MAX = 60;
+const SYNC = 'analytics';
+
+function marksOf(events: EventRow[] | undefined, from: number): Mark[] {
+  const marks = new Map<string, Mark>();
+  for (const event of events ?? []) {
+    const time = Math.floor(Date.parse(event.time) / 1000);
+    if (!MARKED.test(event.reason) || time < from) continue;
+    const object = typeof event.object === 'string' ? event.object : `${event.object.namespace ?? ''}/${event.object.name}`;
+    // A gang's pods are taken together: one mark.
+    const group = object.replace(/-(?:[a-z]+)-\d+$/, '');
+    marks.set(`${event.reason} ${group} ${Math.floor(time / 5)}`, { time, text: `${event.reason} ${group}: ${event.message}`, tone: /Grown|Resumed/.test(event.reason) ? 'ok' : 'bad' });
+  }
+  return [...marks.values()].slice(0, MARKS_MAX);
+}
+
+function Legend({ marks }: { marks: Mark[] }) {
+  if (marks.length === 0) return null;
+  return (
+    <details><summary class="muted small">{plural(marks.length, 'reclaim, preemption or return', 'reclaims, preemptions and returns')} in this time</summary>
+      <ul class="feed">{marks.map((mark, index) => <li key={index}><time>{new Date(mark.time * 1000).toTimeString().slice(0, 8)}</time><span>{mark.text}</span></li>)}</ul>
+    </details>
+  );
+}
+
+// Several curves of one name each, each summed over pools.
+function Lines({ label, history, names, marks, height = 170, format }: { label: string; history: History; names: [string, string, string, boolean?][]; marks?: Mark[]; height?: number; format?: (value: number | null | undefined) => string }) {
+  const drawn = useMemo(() => {
+    const { times, values } = align(names.map(([name]) => sum(pick(history.series, name)) ?? { name, labels: {}, t: [], v: [] }));
+    return { times, curves: names.map(([, title, colour, area], at): Curve => ({ label: title, values: values[at] ?? [], colour, step: true, area })) };
+  }, [history]);
+  return <Chart label={label} times={drawn.times} curves={drawn.curves} range={rangeOf(history)} sync={SYNC} marks={marks} height={height} format={format} />;
+}
+
+interface Use { project: string; hours: number; over: number; quota: number; cost: number }
+export function consumption(history: History, names: string[], price: number, pool: string): Use[] {
+  return names.map((project) => {
+    const held = ofProject(history.series, 'project_gpu_held', project, pool);
+    const quota = ofProject(history.series, 'project_gpu_quota', project, pool);
+    let over = 0;
+    if (held && quota) {
+      const { times, values } = align([held, quota]);
+      over = integral({ name: '', labels: {}, t: times, v: times.map((_, at) => Math.max(0, (values[0]?.[at] ?? 0) - (values[1]?.[at] ?? 0))) });
+    }
+    const hours = integral(held) / 3600;
+    return { project, hours, over: over / 3600, quota: integral(quota) / 3600, cost: hours * price };
+  });
+}
+
+function Consumption({ history, names, pool }: { history: History; names: string[]; pool: string }) {
+  const price = Number(param('price')) || 0;
+  const uses = consumption(history, names, price, pool);
+  const total = uses.reduce((all, one) => ({ hours: all.hours + one.hours, over: all.over + one.over, cost: all.cost + one.cost }), { hours: 0, over: 0, cost: 0 });
+  const round = (value: number) => Math.round(value * 100) / 100;
+  const save = () => download('consumption.csv', csv(['Project', 'GPU-hours', 'Over quota', 'Quota GPU-hours', 'Price per GPU-hour', 'Cost'], uses.map((one) => [one.project, round(one.hours), round(one.over), round(one.quota), price, round(one.cost)])), 'text/csv');
+  return (
+    <Card title="Consumption" right={<>
+      <label class="small muted" for="price">Price per GPU-hour</label>
+      <input id="price" style={{ width: '84px' }} inputMode="decimal" value={param('price')} placeholder="0" onInput={(event) => setParams({ price: event.currentTarget.value })} />
+      <Button icon="download" label="Download consumption as CSV" onClick={save} disabled={uses.length === 0} /></>}>
+      {uses.length === 0 ? <p class="muted">No project has used GPUs in this time.</p> : (
+        <div class="scroll-x" tabIndex={0} role="region" aria-label="Consumption"><table class="list-table">
+          <thead><tr><th>Project</th><th class="num">GPU-hours</th><th class="num">Over quota</th><th class="num">Of its quota used</th><th class="num">Cost</th></tr></thead>
+          <tbody>
+            {uses.map((one) => <tr key={one.project}><td><ProjectName name={one.project} /></td><td class="num">{number(one.hours)}</td><td class="num">{number(one.over)}</td><td class="num">{one.quota > 0 ? `${Math.round((100 * (one.hours - one.over)) / one.quota)} %` : '–'}</td><td class="num">{price ? number(one.cost) : '–'}</td></tr>)}
+            <tr><td><strong>All</strong></td><td class="num"><strong>{number(total.hours)}</strong></td><td class="num">{number(total.over)}</td><td /><td class="num">{price ? number(total.cost) : '–'}</td></tr>
+          </tbody>
+        </table></div>
+      )}
+    </Card>
+  );
+}
+
+function Filters({ names, pools }: { names: string[]; pools: PoolRow[] }) {
+  const chosen = param('project').split(',').filter(Boolean);
+  const toggle = (name: string) => setParams({ project: (chosen.includes(name) ? chosen.filter((one) => one !== name) : [...chosen, name]).join(',') });
+  return (
+    <>
+      {pools.length > 0 && <select aria-label="Node pool" value={param('pool')} onChange={(event) => setParams({ pool: event.currentTarget.value })}>
+        <option value="">All node pools</option>{pools.map((pool) => <option key={pool.name} value={pool.name}>{pool.name}</option>)}
+      </select>}
+      <Menu icon="filter" text={chosen.length > 0 ? plural(chosen.length, 'project') : 'All projects'} toLeft>
+        {names.map((name) => <label key={name}><input type="checkbox" checked={chosen.includes(name)} onChange={() => toggle(name)} /><ProjectName name={name} plain /></label>)}
+        <div class="ends"><Button plain onClick={() => setParams({ project: null })}>All projects</Button></div>
+      </Menu>
+    </>
+  );
+}
+
+export function Analytics() {
+  const from = Number(param('from'));
+  const to = Number(param('to'));
+  const zoomed = from > 0 && to > from;
+  const seconds = zoomed ? to - from : Number(param('range')) || 3600;
+  const history = useHistory(SERIES, seconds, zoomed ? to : undefined);
+  const projects = useView<Rows<ProjectRow>>('projects').data?.rows;
+  const pools = useView<Rows<PoolRow>>('nodepools').data?.rows ?? [];
+  const overview = useView<OverviewData>('overview').data;
+  const events = useView<Rows<EventRow>>('events', { limit: 2000 }).data?.rows;
+  const pool = param('pool');
+  const all = projectNames(history, projects);
+  const only = param('project').split(',').filter(Boolean);
+  const names = only.length > 0 ? all.filter((name) => only.includes(name)) : all;
+  const marks = useMemo(() => marksOf(events, history.from), [events, history.from]);
+  const zoom = (start: number, end: number) => setParams({ from: String(Math.floor(start)), to: String(Math.ceil(end)) }, false);
+  const shared = { history, projects, sync: SYNC, marks, live: !zoomed, pool, onZoom: zoom };
+  const series = (name: string) => sum(pick(history.series, name, pool ? { pool } : {}));
+  const held = integral(series('gpu_held'));
+  const used = integral(series('gpu_utilized'));
+  const total = integral(series('gpu_total'));
+  const asShare = param('as') === 'share';
+  return (
+    <>
+      <Head title="Analytics">
+        <Filters names={all} pools={pools} />
+        {zoomed && <Button onClick={() => setParams({ from: null, to: null }, false)}>Leave the zoom</Button>}
+        <Segments label="Time" value={zoomed ? '' : String(seconds)} options={RANGES} onChange={(range) => setParams({ range: range === '3600' ? null : range, from: null, to: null })} />
+      </Head>
+      {history.error && <Notice tone="bad">The history could not be read: {history.error}</Notice>}
+      <div class="tiles">
+        <Tile label="Held" value={total > 0 ? `${Math.round((100 * held) / total)}` : '–'} unit={total > 0 ? '%' : ''} note="of all GPU time" />
+        <Tile label="Used" value={held > 0 && series('gpu_utilized') ? `${Math.round((100 * used) / held)}` : '–'} unit={held > 0 ? '%' : ''} note="of held GPU time" />
+        <Tile label="Held but not used" value={gpuHours(Math.max(0, held - used))} note="GPU-hours" href="/nodes?sort=-idle" />
+        <Tile label="Preemptions" value={number(growth(series('preemptions')))} note="in this time" href="/events?reason=Preempted,Reclaimed" />
+        <Tile label="Lost GPU-hours" value={gpuHours(growth(series('lost_gpu_seconds')))} note="since the last checkpoints" />
+      </div>
+      <Card title="GPU Utilization" id="gpu-utilization"><UtilizationChart {...shared} overview={overview} height={200} /></Card>
+      <Card title="Project Resource Usage" id="project-usage" right={<Segments label="Unit" value={asShare ? 'share' : 'gpus'} options={[['gpus', 'GPUs'], ['share', 'Share']]} onChange={(as) => setParams({ as: as === 'share' ? as : null })} />}>
+        <ProjectUsageChart {...shared} overview={overview} only={names} asShare={asShare} height={220} />
+        <Legend marks={marks} />
+      </Card>
+      <h2 id="quota-usage">Quota vs. Usage</h2>
+      <div class="columns">
+        {names.map((name) => <Card key={name} title={<ProjectName name={name} />} right={<a class="small" href={hrefOf.project(name, 'history')}>History</a>}><QuotaChart {...shared} project={name} height={150} /></Card>)}
+        {names.length === 0 && <Card><p class="muted">There are no projects yet. <a href="/projects">Make a project</a></p></Card>}
+      </div>
+      <div class="columns">
+        <Card title="Queue"><Lines label="Waiting workloads and the GPUs they request" history={history} marks={marks} names={[['queue_length', 'Waiting workloads', 'wait', true], ['queue_gpus', 'GPUs they request', 'muted']]} /></Card>
+        <Card title="Running workloads"><Lines label="Running workloads" history={history} marks={marks} names={[['running_jobs', 'Running', 'ok', true]]} /></Card>
+        <Card title="Preemptions"><Lines label="Preemptions, counted up" history={history} names={[['preemptions', 'Preemptions, counted up', 'bad', true]]} /></Card>
+        <Card title="Lost GPU-hours"><Lines label="GPU-hours of work lost by preemptions" history={history} names={[['lost_gpu_seconds', 'GPU-hours, counted up', 'bad', true]]} format={gpuHours} /></Card>
+      </div>
+      <Consumption history={history} names={names} pool={pool} />
+    </>
+  );
+}

@@ -1,0 +1,171 @@
+// The page of one job: what it does and why, its workers, logs, events and manifest.
+import { useEffect, useState } from 'preact/hooks';
+import { errorText, kube } from '../lib/api.ts';
+import { dateTime, gpuHours, number, span } from '../lib/format.ts';
+import { useView } from '../lib/live.ts';
+import { hrefOf, param } from '../lib/router.ts';
+import { asNew } from '../lib/job_form.ts';
+import type { JobData, KubeObject, Rows, WhyData, WorkloadRow } from '../lib/types.ts';
+import { toYaml } from '../lib/yaml.ts';
+import { Age, Button, Card, Empty, Facts, Head, Notice, ProjectName, Status, TabPanel, Tabs, Waiting, toast } from '../parts/basic.tsx';
+import { open } from '../parts/dialog.tsx';
+import { Grid } from '../parts/grid.tsx';
+import { deleteJobs, isOver, isSuspended, mayAll, pathOf, resizeJob, resumeJobs, suspendJobs } from '../parts/job_actions.tsx';
+import { LogView } from '../parts/log_view.tsx';
+import { SubmitForm } from '../parts/submit_form.tsx';
+import { Throughput } from '../parts/throughput.tsx';
+import { Timeline } from '../parts/timeline.tsx';
+import { EVENT_COLUMNS, withKeys } from './events.tsx';
+import { progressText } from './workloads.tsx';
+
+function Actions({ row, data }: { row: WorkloadRow; data?: JobData }) {
+  const change = mayAll('patch', [row]);
+  const drop = mayAll('delete', [row]);
+  const create = mayAll('create', [row]);
+  const says = data?.actions;
+  const over = isOver(row.status);
+  const elastic = row.members.min !== null && row.members.min !== undefined && row.members.min !== row.members.max;
+  const copy = () => {
+    kube.get<KubeObject>(pathOf(row)).then((object) => open((done) => <SubmitForm done={done} manifest={toYaml(asNew(object, `${row.name}-copy`))} />), (error: unknown) => toast(errorText(error), true));
+  };
+  return (
+    <>
+      {change && (says?.suspend ?? (!over && !isSuspended(row))) && <Button icon="pause" onClick={() => suspendJobs([row])}>Suspend</Button>}
+      {change && (says?.resume ?? isSuspended(row)) && <Button icon="play" onClick={() => resumeJobs([row])}>Resume</Button>}
+      {change && (says?.scale ?? (!over && elastic)) && <Button onClick={() => resizeJob(row)}>Resize</Button>}
+      {create && <Button onClick={copy}>Copy &amp; edit</Button>}
+      {drop && (says?.delete ?? true) && <Button icon="trash" danger onClick={() => deleteJobs([row])}>Delete</Button>}
+    </>
+  );
+}
+
+function Why({ row }: { row: WorkloadRow }) {
+  const view = useView<WhyData>('why', { namespace: row.namespace, name: row.name, kind: row.kind });
+  const why = view.data;
+  if (!why) return <Card title="Why"><Waiting state={view} /></Card>;
+  const needs = Object.entries(why.needs ?? {}).filter(([, value]) => value !== null && value !== undefined && typeof value !== 'object');
+  return (
+    <div class="stack">
+      <Card title="Why"><p class="sentence">{why.sentence}</p>{why.lines.length > 0 && <ul style={{ marginTop: '8px' }}>{why.lines.map((line, index) => <li key={index}>{line}</li>)}</ul>}</Card>
+      {needs.length > 0 && <Card title="It needs"><Facts facts={needs.map(([key, value]) => [key, typeof value === 'number' ? number(value) : String(value)])} /></Card>}
+      <div class="columns">
+        <Card title="What would start it">
+          {(why.starts?.length ?? 0) === 0 ? <p class="muted">Nothing is needed, or no small change would start it.</p>
+            : <ul class="stack" style={{ gap: '8px' }}>{why.starts?.map((one, index) => <li key={index}><strong>{one.change}</strong><div class="muted">{one.text}</div></li>)}</ul>}
+        </Card>
+        <Card title="Ahead in the queue">
+          {(why.ahead?.length ?? 0) === 0 ? <p class="muted">No workload is ahead of it.</p>
+            : <ol class="stack" style={{ gap: '4px' }}>{why.ahead?.map((one) => <li key={`${one.namespace}/${one.name}`}><a href={hrefOf.workloads({ q: one.name })}>{one.namespace}/{one.name}</a></li>)}</ol>}
+        </Card>
+        {(why.displaces?.length ?? 0) > 0 && <Card title="It would displace"><ul>{why.displaces?.map((one, index) => <li key={index}>{typeof one === 'string' ? one : `${one.namespace}/${one.name}${one.members ? `, ${one.members} members` : ''}`}</li>)}</ul></Card>}
+      </div>
+    </div>
+  );
+}
+
+function Workers({ data }: { data: JobData }) {
+  return (
+    <Grid name={`workers-${data.summary.name}`} label="Workers" rows={data.members} rowKey={(row) => row.pod} height="560px" what={['worker', 'workers']}
+      empty={<Empty title="The workload has no pods now">While it waits, is suspended or is over, it holds no GPUs.</Empty>}
+      columns={[
+        { key: 'pod', title: 'Pod', value: (row) => row.pod, width: 190, grow: 1.4 },
+        { key: 'role', title: 'Role', value: (row) => row.role, width: 90, grow: 0.4, filter: true },
+        { key: 'index', title: 'Index', value: (row) => row.index, width: 70, grow: 0.2, num: true },
+        { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <Status word={row.status} reason={row.reason ?? row.message} />, width: 120, grow: 0.5, filter: true },
+        { key: 'node', title: 'Node', value: (row) => row.node, cell: (row) => (row.node ? <a class="cut" href={hrefOf.node(row.node)}>{row.node}</a> : <span class="muted">–</span>), width: 150, filter: true },
+        { key: 'gpus', title: 'GPUs', value: (row) => row.gpus?.join(', '), width: 100, grow: 0.5 },
+        { key: 'restarts', title: 'Restarts', value: (row) => row.restarts ?? 0, width: 80, grow: 0.2, num: true },
+        { key: 'attempt', title: 'Attempt', value: (row) => row.attempt, width: 80, grow: 0.2, num: true },
+        { key: 'cpu', title: 'CPU used', value: (row) => row.cpu, cell: (row) => number(row.cpu), width: 90, grow: 0.3, num: true },
+        { key: 'memory', title: 'Memory used', value: (row) => row.memory, cell: (row) => (row.memory ? `${number(row.memory / 2 ** 30)} GiB` : '–'), width: 110, grow: 0.3, num: true },
+        { key: 'started', title: 'Started', value: (row) => row.started, cell: (row) => <Age time={row.started} />, width: 110, grow: 0.4 },
+        { key: 'exit', title: 'Exit code', value: (row) => row.exitCode, width: 84, grow: 0.2, num: true },
+        { key: 'message', title: 'Message', value: (row) => row.message ?? row.reason, cell: (row) => <span class="cut" title={row.message ?? undefined}>{row.message ?? row.reason ?? '–'}</span>, width: 180, grow: 1.2 },
+      ]} />
+  );
+}
+
+function Yaml({ row }: { row: WorkloadRow }) {
+  const [text, setText] = useState('');
+  const [edited, setEdited] = useState<string>();
+  const [wrong, setWrong] = useState('');
+  const [busy, setBusy] = useState(false);
+  const change = mayAll('update', [row]);
+  const read = () => {
+    kube.get<KubeObject>(pathOf(row)).then((object) => {
+      setText(toYaml({ ...object, metadata: { ...object.metadata, managedFields: undefined } }));
+      setWrong('');
+    }, (error: unknown) => setWrong(errorText(error)));
+  };
+  useEffect(read, [row.uid]);
+  const save = async () => {
+    setBusy(true);
+    try {
+      await kube.replace(`${pathOf(row)}?fieldValidation=Strict`, edited, 'application/yaml');
+      setEdited(undefined);
+      toast(`Workload ${row.name} is changed.`);
+      read();
+    } catch (error) {
+      setWrong(errorText(error));
+    }
+    setBusy(false);
+  };
+  return (
+    <Card title="Manifest" right={edited === undefined
+      ? <><Button onClick={read}>Read again</Button>{change && <Button icon="edit" onClick={() => setEdited(text)}>Edit</Button>}</>
+      : <><Button onClick={() => { setEdited(undefined); setWrong(''); }}>Cancel</Button><Button primary disabled={busy} onClick={() => void save()}>Save</Button></>}>
+      {wrong && <Notice tone="bad">{wrong}</Notice>}
+      {edited === undefined ? <pre class="text" tabIndex={0} style={{ maxHeight: '70dvh' }}>{text}</pre> : <textarea aria-label="Manifest" rows={30} spellcheck={false} value={edited} onInput={(event) => setEdited(event.currentTarget.value)} />}
+    </Card>
+  );
+}
+
+function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
+  const { members } = row;
+  const elastic = members.min !== null && members.min !== undefined && members.min !== members.max;
+  return (
+    <Card>
+      {data?.sentence && <p class="sentence" style={{ marginBottom: '12px' }}>{data.sentence}</p>}
+      <Facts facts={[
+        ['Project', <ProjectName name={row.project} />], ['Workers', `${members.running} of ${members.requested}${elastic ? `, from ${members.min} to ${members.max}` : ''}`],
+        ['GPUs held', `${number(row.gpus.held)} of ${number(row.gpus.requested)}`], ['Priority', `${row.priority ?? '–'}${row.preemptible === false ? ', not preemptible' : row.preemptible ? ', preemptible' : ''}`],
+        ['Waited', span(row.waitSeconds)], ['Running for', span(row.runSeconds)], ['Progress', progressText(row) || '–'], ['Throughput', row.throughput ? `${number(row.throughput)} /s` : '–'],
+        ['Preemptions', number(row.preemptions ?? 0)], ['Lost GPU-hours', gpuHours(data?.lostGpuSeconds)], ['Created', <><Age time={row.created} />{row.createdBy ? ` by ${row.createdBy}` : ''}</>],
+        ...(row.completed ? [['Completed', dateTime(row.completed)] as [string, string]] : []),
+      ]} />
+    </Card>
+  );
+}
+
+export function JobPage() {
+  const ref = { namespace: param('namespace'), name: param('name'), kind: param('kind') };
+  const view = useView<JobData>('job', ref);
+  const list = useView<Rows<WorkloadRow>>('workloads');
+  const data = view.data;
+  const row = data?.summary ?? list.data?.rows.find((one) => one.namespace === ref.namespace && one.name === ref.name && (!ref.kind || one.kind === ref.kind));
+  const tab = param('tab') || 'timeline';
+  const crumbs = [{ text: 'Workloads', href: '/workloads' }, { text: ref.namespace, href: hrefOf.workloads({ namespace: ref.namespace }) }];
+  if (!row) {
+    if (!list.data && !list.error) return <><Head title={ref.name} crumbs={crumbs} /><Waiting state={list} lines={8} /></>;
+    return <><Head title={ref.name} crumbs={crumbs} /><Empty title={`There is no workload ${ref.namespace}/${ref.name}`}><p>It may have been deleted, or you may not see it. <a href="/workloads">See all workloads</a></p></Empty></>;
+  }
+  const missing = <Card><Waiting state={view} /></Card>;
+  return (
+    <>
+      <Head title={row.name} crumbs={crumbs} badge={<><Status word={row.status} reason={row.reason} /><span class="muted">{row.kind}</span></>}><Actions row={row} data={data} /></Head>
+      {row.reason && !isOver(row.status) && row.status !== 'Running' && <Notice tone="wait">{row.reason} <a href={hrefOf.job(row, 'why')}>Why</a></Notice>}
+      <Summary row={row} data={data} />
+      <Tabs first="timeline" tabs={[['timeline', 'Timeline'], ['throughput', 'Throughput'], ['why', 'Why'], ['workers', 'Workers'], ['logs', 'Logs'], ['events', 'Events'], ['yaml', 'YAML']]} />
+      <TabPanel first="timeline">
+        {tab === 'timeline' && (data ? <Card title="States over time"><Timeline job={data} /></Card> : missing)}
+        {tab === 'throughput' && (data ? <Throughput job={data} /> : missing)}
+        {tab === 'why' && <Why row={row} />}
+        {tab === 'workers' && (data ? <Workers data={data} /> : missing)}
+        {tab === 'logs' && (data ? <LogView namespace={row.namespace} name={row.name} members={data.members} /> : missing)}
+        {tab === 'events' && (data ? <Grid name={`events-${row.name}`} label="Events" columns={EVENT_COLUMNS} rows={withKeys(data.events)} rowKey={(one) => one.key} sort="-time" height="560px" what={['event', 'events']}
+          empty={<Empty title="The workload has no events">They are kept for an hour.</Empty>} /> : missing)}
+        {tab === 'yaml' && <Yaml row={row} />}
+      </TabPanel>
+    </>
+  );
+}

@@ -1,0 +1,184 @@
+// Node pools: table, form, and the page of one pool.
+import { useState } from 'preact/hooks';
+import { kube, objectPath } from '../lib/api.ts';
+import { may } from '../lib/access.ts';
+import { bytes, number } from '../lib/format.ts';
+import { useHistory } from '../lib/history.ts';
+import { useView } from '../lib/live.ts';
+import { go, hrefOf, param, setParams } from '../lib/router.ts';
+import type { KubeObject, NodeRow, PoolRow, ProjectRow, Rows } from '../lib/types.ts';
+import { Age, Button, Card, Empty, Facts, Head, HeldBar, Notice, ProjectName, QuotaCell, Segments, Status, Waiting, toast } from '../parts/basic.tsx';
+import { Dialog, SelectField, TextField, Wrongs, checkName, confirm, focusWrong, open, wrongsOf } from '../parts/dialog.tsx';
+import { GpuSquares } from '../parts/gpus.tsx';
+import { Grid, type Column } from '../parts/grid.tsx';
+import { UtilizationChart } from '../parts/usage_charts.tsx';
+
+const API = 'swell.dev/v1';
+const FIELDS = ['metadata.name', 'spec.nodeSelector', 'spec.placement.gpu', 'spec.placement.cpu', 'spec.gpuType'];
+
+interface Form { name: string; which: 'all' | 'label'; key: string; value: string; gpu: string; cpu: string; gpuType: string }
+const NEW: Form = { name: '', which: 'all', key: '', value: '', gpu: 'Pack', cpu: 'Pack', gpuType: '' };
+
+function check(form: Form): Wrongs {
+  const wrongs = new Wrongs();
+  const name = checkName(form.name);
+  if (name) wrongs.add('metadata.name', name);
+  if (form.which === 'label' && !form.key.trim()) wrongs.add('spec.nodeSelector', 'Enter the key of the label that the pool’s nodes have.');
+  return wrongs;
+}
+export function poolObject(form: Form): KubeObject {
+  return {
+    apiVersion: API, kind: 'NodePool', metadata: { name: form.name },
+    spec: {
+      ...(form.which === 'label' ? { nodeSelector: { [form.key.trim()]: form.value.trim() } } : {}),
+      placement: { gpu: form.gpu, cpu: form.cpu }, ...(form.gpuType ? { gpuType: form.gpuType } : {}),
+    },
+  };
+}
+
+export function PoolForm({ row, done }: { row?: PoolRow; done: () => void }) {
+  const [form, setForm] = useState<Form>(() => (row ? {
+    name: row.name, which: row.label ? 'label' : 'all', key: row.label?.key ?? '', value: row.label?.value ?? '', gpu: row.strategy?.gpu || 'Pack', cpu: row.strategy?.cpu || 'Pack', gpuType: '',
+  } : NEW));
+  const [wrongs, setWrongs] = useState(new Wrongs());
+  const [busy, setBusy] = useState(false);
+  const set = (change: Partial<Form>) => setForm((old) => ({ ...old, ...change }));
+  const submit = async () => {
+    const found = check(form);
+    setWrongs(found);
+    if (found.any) return focusWrong();
+    setBusy(true);
+    try {
+      if (row) {
+        // An empty selector in a merge patch would keep the old label.
+        const old = row.label && (form.which === 'all' || row.label.key !== form.key.trim()) ? { [row.label.key]: null } : {};
+        const spec = poolObject(form).spec as Record<string, unknown>;
+        await kube.patch(objectPath(API, 'nodepools', null, row.name), { spec: { ...spec, nodeSelector: { ...old, ...(spec.nodeSelector as object ?? {}) } } });
+      } else {
+        await kube.create(objectPath(API, 'nodepools'), poolObject(form));
+      }
+      toast(`Node pool ${form.name} is ${row ? 'changed' : 'made'}.`);
+      done();
+    } catch (error) {
+      setWrongs(wrongsOf(error, FIELDS));
+      setBusy(false);
+      focusWrong();
+    }
+  };
+  return (
+    <Dialog title={row ? `Edit node pool ${row.name}` : 'New node pool'} onClose={done} onSubmit={() => void submit()} busy={busy} foot={
+      <><Button onClick={done}>Cancel</Button><Button type="submit" primary disabled={busy}>{row ? 'Save' : 'Create node pool'}</Button></>}>
+      {wrongs.rest(FIELDS).map(([, text]) => <Notice key={text} tone="bad">{text}</Notice>)}
+      <TextField label="Node pool name" name="metadata.name" value={form.name} disabled={Boolean(row)} onInput={(name) => set({ name })} wrongs={wrongs} placeholder="single-node-pool" />
+      <div class="field"><span class="label">Nodes of the pool</span>
+        <Segments label="Nodes of the pool" value={form.which} onChange={(which) => set({ which })} options={[['all', 'All nodes'], ['label', 'Nodes with a label']]} />
+      </div>
+      {form.which === 'label' && <div class="fields">
+        <TextField label="Label key" name="spec.nodeSelector" value={form.key} onInput={(key) => set({ key })} wrongs={wrongs} placeholder="gpu-type" />
+        <TextField label="Label value" name="spec.nodeSelector.value" value={form.value} onInput={(value) => set({ value })} placeholder="a100" />
+      </div>}
+      <div class="fields">
+        <SelectField label="GPU placement strategy" name="spec.placement.gpu" value={form.gpu} onChange={(gpu) => set({ gpu })} options={[['Pack', 'Bin-pack: fill nodes one by one'], ['Spread', 'Spread over the nodes']]} wrongs={wrongs} />
+        <SelectField label="CPU placement strategy" name="spec.placement.cpu" value={form.cpu} onChange={(cpu) => set({ cpu })} options={[['Pack', 'Bin-pack: fill nodes one by one'], ['Spread', 'Spread over the nodes']]} wrongs={wrongs} />
+      </div>
+      <TextField label="GPU type" name="spec.gpuType" value={form.gpuType} onInput={(gpuType) => set({ gpuType })} wrongs={wrongs} help="For display. It may stay empty." />
+    </Dialog>
+  );
+}
+
+const COLUMNS: Column<PoolRow>[] = [
+  { key: 'name', title: 'Node pool', value: (row) => row.name, width: 180, grow: 1.4 },
+  { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <Status word={row.status} />, width: 100, filter: true },
+  { key: 'label', title: 'Label', value: (row) => (row.label ? `${row.label.key}=${row.label.value}` : 'all nodes'), width: 170 },
+  { key: 'nodes', title: 'Nodes', value: (row) => row.nodes.length, cell: (row) => <a href={`/nodes?pool=${encodeURIComponent(row.name)}`}>{row.nodes.length}</a>, width: 70, grow: 0.3, num: true },
+  { key: 'bar', title: 'GPUs', value: (row) => row.gpus.held, cell: (row) => <HeldBar held={row.gpus.held} total={row.gpus.total} />, width: 140 },
+  { key: 'held', title: 'Held', value: (row) => row.gpus.held, cell: (row) => <>{number(row.gpus.held)}/{number(row.gpus.total)}</>, width: 80, grow: 0.3, num: true },
+  { key: 'free', title: 'Free', value: (row) => row.gpus.free, width: 70, grow: 0.3, num: true },
+  { key: 'cpu', title: 'CPUs held', value: (row) => row.cpus?.held, cell: (row) => <>{number(row.cpus?.held)}/{number(row.cpus?.total)}</>, width: 110, grow: 0.4, num: true },
+  { key: 'memory', title: 'Memory held', value: (row) => row.memory?.held, cell: (row) => <span class="cut">{bytes(row.memory?.held)} / {bytes(row.memory?.total)}</span>, width: 180, grow: 0.6, num: true },
+  { key: 'gpuPlacement', title: 'GPU placement', value: (row) => row.strategy?.gpu, width: 120, grow: 0.5 },
+  { key: 'cpuPlacement', title: 'CPU placement', value: (row) => row.strategy?.cpu, width: 120, grow: 0.5, hidden: true },
+  { key: 'projects', title: 'Projects', value: (row) => row.projects, width: 80, grow: 0.3, num: true },
+  { key: 'created', title: 'Created', value: (row) => row.created, cell: (row) => <Age time={row.created} />, width: 120, hidden: true },
+];
+
+export function Pools() {
+  const view = useView<Rows<PoolRow>>('nodepools');
+  const create = may('create', 'swell.dev', 'nodepools');
+  const make = () => open((done) => <PoolForm done={done} />);
+  return (
+    <>
+      <Head title="Node Pools">{create && <Button primary icon="plus" onClick={make}>NEW NODE POOL</Button>}</Head>
+      {view.error && <Notice tone="bad">Node pools could not be read: {view.error}</Notice>}
+      <Grid name="node-pools" label="Node pools" columns={COLUMNS} rows={view.data?.rows} rowKey={(row) => row.name} href={(row) => hrefOf.pool(row.name)} address what={['node pool', 'node pools']} partial={view.data?.partial}
+        empty={<Empty title="There are no node pools"><p>All nodes are in the default pool. Make a node pool to give projects quotas on some of the nodes.</p>{create && <Button primary icon="plus" onClick={make}>NEW NODE POOL</Button>}</Empty>} />
+    </>
+  );
+}
+
+function remove(row: PoolRow): void {
+  confirm({
+    title: `Delete the node pool ${row.name}?`, danger: true, action: 'Delete',
+    text: <>{row.projects ? `${row.projects} projects have quotas in it; they lose them. ` : ''}Its nodes stay, and belong to the default pool.</>,
+    run: async () => {
+      await kube.remove(objectPath(API, 'nodepools', null, row.name));
+      toast(`Node pool ${row.name} is deleted.`);
+      go('/nodepools');
+    },
+  });
+}
+
+const RANGES: [string, string][] = [['3600', '1 h'], ['86400', '24 h'], ['604800', '7 d'], ['2592000', '30 d']];
+
+export function PoolPage() {
+  const name = param('name');
+  const seconds = Number(param('range')) || 3600;
+  const view = useView<Rows<PoolRow>>('nodepools');
+  const nodes = useView<Rows<NodeRow>>('nodes').data?.rows;
+  const projects = useView<Rows<ProjectRow>>('projects').data?.rows;
+  const history = useHistory(['gpu_total', 'gpu_held', 'gpu_utilized'], seconds);
+  const edit = may('patch', 'swell.dev', 'nodepools');
+  const drop = may('delete', 'swell.dev', 'nodepools');
+  const row = view.data?.rows.find((one) => one.name === name);
+  const crumbs = [{ text: 'Node Pools', href: '/nodepools' }];
+  if (!view.data) return <><Head title={name} crumbs={crumbs} /><Waiting state={view} /></>;
+  if (!row) return <><Head title={name} crumbs={crumbs} /><Empty title={`There is no node pool ${name}`}><p><a href="/nodepools">See all node pools</a></p></Empty></>;
+  const own = (nodes ?? []).filter((node) => row.nodes.includes(node.name));
+  const sharing = (projects ?? []).flatMap((project) => project.pools.filter((pool) => pool.name === name).map((pool) => ({ project: project.name, gpu: pool.gpu })));
+  const buckets = [0, 0, 0, 0];
+  for (const gpu of own.flatMap((node) => node.gpuDevices)) {
+    if (gpu.utilization !== null && gpu.utilization !== undefined) {
+      const at = Math.min(3, Math.floor(gpu.utilization / 25));
+      buckets[at] = (buckets[at] ?? 0) + 1;
+    }
+  }
+  return (
+    <>
+      <Head title={name} crumbs={crumbs} badge={<Status word={row.status} />}>
+        {edit && <Button icon="edit" onClick={() => open((done) => <PoolForm row={row} done={done} />)}>Edit</Button>}
+        {drop && <Button icon="trash" danger onClick={() => remove(row)}>Delete</Button>}
+      </Head>
+      <Card><Facts facts={[
+        ['GPUs held', `${number(row.gpus.held)} of ${number(row.gpus.total)}`], ['Free GPUs', number(row.gpus.free)], ['Nodes', <a href={`/nodes?pool=${encodeURIComponent(name)}`}>{row.nodes.length}</a>],
+        ['Label', row.label ? `${row.label.key}=${row.label.value}` : 'all nodes'], ['CPUs held', `${number(row.cpus?.held)} of ${number(row.cpus?.total)}`], ['Memory held', `${bytes(row.memory?.held)} of ${bytes(row.memory?.total)}`],
+        ['Placement', `GPUs ${row.strategy?.gpu ?? '–'}, CPUs ${row.strategy?.cpu ?? '–'}`], ['Created', <Age time={row.created} />],
+      ]} /></Card>
+      <Card title="GPUs in total, held and used" right={<Segments label="Time" value={String(seconds)} options={RANGES} onChange={(range) => setParams({ range: range === '3600' ? null : range })} />}>
+        <UtilizationChart history={history} pool={name} height={200} />
+      </Card>
+      <div class="columns">
+        <Card title="Projects with a quota here">
+          {sharing.length === 0 && <p class="muted">No project has a quota in this pool.</p>}
+          <table class="list-table"><tbody>{sharing.map((one) => <tr key={one.project}><td><ProjectName name={one.project} /></td><td style={{ width: '60%' }}><QuotaCell share={one.gpu} name={one.project} /></td></tr>)}</tbody></table>
+        </Card>
+        <Card title="Utilization of its GPUs now">
+          {buckets.every((count) => count === 0) ? <p class="muted">No GPU reports its utilization.</p>
+            : <table class="list-table"><tbody>{buckets.map((count, at) => <tr key={at}><td class="nowrap">{at * 25} to {at * 25 + 25} %</td><td style={{ width: '60%', verticalAlign: 'middle' }}><HeldBar held={count} total={row.gpus.total} what="GPUs" /></td><td class="num">{count}</td></tr>)}</tbody></table>}
+        </Card>
+      </div>
+      <Card title="Nodes">
+        <div class="node-map">{own.map((node) => <div key={node.name}><a class="cut" href={hrefOf.node(node.name)}>{node.name}</a><GpuSquares away={node.status !== 'Ready'} gpus={node.gpuDevices.map((gpu) => ({ index: gpu.index, job: gpu.job, project: node.pods.find((pod) => pod.name === gpu.pod)?.project }))} /></div>)}</div>
+      </Card>
+    </>
+  );
+}

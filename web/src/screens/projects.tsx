@@ -1,0 +1,188 @@
+// Projects as a tree with their quotas, and the page of one project.
+import { kube, objectPath } from '../lib/api.ts';
+import { may } from '../lib/access.ts';
+import { now } from '../lib/clock.ts';
+import { bound, bytes, number, percent, plural, ratio, secondsSince, span } from '../lib/format.ts';
+import { useHistory } from '../lib/history.ts';
+import { useView } from '../lib/live.ts';
+import { go, hrefOf, param, setParams } from '../lib/router.ts';
+import { treeOrder, type TreeRow } from '../lib/tree.ts';
+import type { ProjectRow, Rows, Share, WorkloadRow } from '../lib/types.ts';
+import { Age, Button, Card, Empty, Facts, Head, Notice, ProjectName, QuotaBar, QuotaCell, Segments, Status, TabPanel, Tabs, Waiting, toast } from '../parts/basic.tsx';
+import { confirm, open } from '../parts/dialog.tsx';
+import { Grid, type Column } from '../parts/grid.tsx';
+import { ProjectForm } from '../parts/project_form.tsx';
+import { QuotaChart } from '../parts/usage_charts.tsx';
+import { WORKLOAD_COLUMNS } from './workloads.tsx';
+
+const isOver = (share: Share) => share.quota !== null && share.quota !== undefined && share.quota >= 0 && share.held > share.quota;
+const shareText = (share: Share | undefined, show: (value: number) => string = number) => (share ? `${show(share.held)} / ${share.quota === null || share.quota === undefined || share.quota < 0 ? '∞' : show(share.quota)}` : '–');
+
+const COLUMNS: Column<TreeRow>[] = [
+  { key: 'name', title: 'Project', value: (row) => row.name, cell: (row) => <span style={{ paddingLeft: `${row.depth * 18}px` }}><ProjectName name={row.name} plain /></span>, width: 170, grow: 1.3 },
+  { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <Status word={row.status} reason={row.message} />, width: 100, grow: 0.5, filter: true },
+  { key: 'gpu', title: 'GPUs held / quota', value: (row) => row.resources.gpu.held, cell: (row) => <QuotaCell share={row.resources.gpu} name={row.name} />, width: 190, grow: 2 },
+  { key: 'ratio', title: 'Ratio', value: (row) => (row.resources.gpu.quota ? Math.round((100 * row.resources.gpu.held) / row.resources.gpu.quota) : null), cell: (row) => <span style={{ fontWeight: isOver(row.resources.gpu) ? 650 : undefined }}>{percent(row.resources.gpu.held, row.resources.gpu.quota)}</span>, width: 76, grow: 0.3, num: true },
+  { key: 'requested', title: 'Requested', value: (row) => row.resources.gpu.requested, cell: (row) => number(row.resources.gpu.requested), width: 106, grow: 0.3, num: true },
+  { key: 'fair', title: 'Fair share', value: (row) => row.resources.gpu.fairShare, cell: (row) => number(row.resources.gpu.fairShare), width: 100, grow: 0.3, num: true },
+  { key: 'limit', title: 'Limit', value: (row) => row.resources.gpu.limit, cell: (row) => bound(row.resources.gpu.limit), width: 84, grow: 0.3, num: true },
+  { key: 'weight', title: 'Weight', value: (row) => row.resources.gpu.weight, cell: (row) => number(row.resources.gpu.weight), width: 84, grow: 0.3, num: true, hidden: true },
+  { key: 'priority', title: 'Priority', value: (row) => row.priority, width: 78, grow: 0.3, num: true, hidden: true },
+  { key: 'running', title: 'Running', value: (row) => row.running, cell: (row) => <a href={hrefOf.workloads({ project: row.name, status: 'Running' })}>{row.running}</a>, width: 92, grow: 0.3, num: true },
+  { key: 'pending', title: 'Pending', value: (row) => row.pending, cell: (row) => <a href={hrefOf.workloads({ project: row.name, status: 'Pending' })}>{row.pending}</a>, width: 92, grow: 0.3, num: true },
+  { key: 'wait', title: 'Longest wait', value: (row) => secondsSince(row.longestPendingSince), cell: (row) => span(secondsSince(row.longestPendingSince, now.value)), width: 126, grow: 0.4, num: true },
+  { key: 'pools', title: 'Node pools', value: (row) => row.pools.map((pool) => pool.name).join(', '), width: 140, grow: 0.8 },
+  { key: 'members', title: 'Members', value: (row) => row.members.length, width: 96, grow: 0.3, num: true },
+  { key: 'cpu', title: 'CPU held / quota', value: (row) => row.resources.cpu?.held, cell: (row) => shareText(row.resources.cpu), width: 130, grow: 0.5, num: true, hidden: true },
+  { key: 'memory', title: 'Memory held / quota', value: (row) => row.resources.memory?.held, cell: (row) => <span class="cut">{shareText(row.resources.memory, bytes)}</span>, width: 170, grow: 0.5, num: true, hidden: true },
+  { key: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 130, hidden: true },
+  { key: 'created', title: 'Created', value: (row) => row.created, cell: (row) => <Age time={row.created} />, width: 110, hidden: true },
+];
+
+function BarLegend() {
+  return (
+    <p class="legend">
+      <span><span class="swatch" style={{ background: 'var(--p0)' }} />within quota</span>
+      <span><span class="swatch hatch" style={{ color: 'var(--p0)' }} />over quota</span>
+      <span><span style={{ width: '2px', height: '12px', background: 'var(--text)' }} />quota</span>
+      <span><span style={{ border: '4px solid transparent', borderBottom: '5px solid var(--muted)', borderTop: 0 }} />fair share</span>
+    </p>
+  );
+}
+
+export function Projects() {
+  const view = useView<Rows<ProjectRow>>('projects');
+  const create = may('create', 'swell.dev', 'projects');
+  const make = () => open((done) => <ProjectForm done={done} />);
+  return (
+    <>
+      <Head title="Projects">{create && <Button primary icon="plus" onClick={make}>NEW PROJECT</Button>}</Head>
+      {view.error && <Notice tone="bad">Projects could not be read: {view.error}</Notice>}
+      <Grid name="projects" label="Projects" columns={COLUMNS} rows={view.data && treeOrder(view.data.rows)} rowKey={(row) => row.name} href={(row) => hrefOf.project(row.name)} address what={['project', 'projects']} partial={view.data?.partial}
+        empty={<Empty title="There are no projects"><p>A project gives a team a quota of GPUs that it can always get back. Make one for each team that shares the cluster.</p>{create && <Button primary icon="plus" onClick={make}>NEW PROJECT</Button>}</Empty>} />
+      {view.data && view.data.rows.length > 0 && <BarLegend />}
+    </>
+  );
+}
+
+function remove(row: ProjectRow): void {
+  confirm({
+    title: `Delete the project ${row.name}?`, danger: true, action: 'Delete',
+    text: row.running + row.pending > 0
+      ? `It has ${plural(row.running + row.pending, 'workload')} that run or wait. The project stays until they are gone.`
+      : 'Its quota is free for other projects. Its namespace is kept.',
+    run: async () => {
+      await kube.remove(objectPath('swell.dev/v1', 'projects', null, row.name));
+      toast(`Project ${row.name} is being deleted.`);
+      go('/projects');
+    },
+  });
+}
+
+function QuotaTab({ row }: { row: ProjectRow }) {
+  const lines: [string, Share, string][] = row.pools.length > 0 ? row.pools.map((pool) => [pool.name, pool.gpu, row.name]) : [['all node pools', row.resources.gpu, row.name]];
+  return (
+    <Card title="GPUs by node pool">
+      <div class="scroll-x" tabIndex={0} role="region" aria-label="GPUs by node pool"><table class="list-table">
+        <thead><tr><th>Node pool</th><th style={{ width: '34%' }}>Use</th><th class="num">Held / quota</th><th class="num">Fair share</th><th class="num">Requested</th><th class="num">Limit</th><th class="num">Weight</th></tr></thead>
+        <tbody>{lines.map(([name, share]) => (
+          <tr key={name}><td>{row.pools.length > 0 ? <a href={hrefOf.pool(name)}>{name}</a> : name}</td><td style={{ verticalAlign: 'middle' }}><span class="meter" style={{ width: '100%' }}><QuotaBar share={share} name={row.name} /></span></td>
+            <td class="num nowrap">{ratio(share.held, share.quota)}</td><td class="num">{number(share.fairShare)}</td><td class="num">{number(share.requested)}</td><td class="num nowrap">{bound(share.limit)}</td><td class="num">{number(share.weight)}</td></tr>
+        ))}</tbody>
+      </table></div>
+      <div style={{ marginTop: '12px' }}><BarLegend /></div>
+    </Card>
+  );
+}
+
+function MembersTab({ row, edit }: { row: ProjectRow; edit: boolean }) {
+  return (
+    <Card title="Members" right={edit && <Button onClick={() => open((done) => <ProjectForm name={row.name} done={done} />)}>Change members</Button>}>
+      {row.members.length === 0 ? <p class="muted">The project has no members. Administrators can use it all the same.</p> : (
+        <table class="list-table"><thead><tr><th>Name</th><th>Kind</th><th>Role</th></tr></thead>
+          <tbody>{row.members.map((one) => <tr key={`${one.kind}${one.name}`}><td>{one.name}</td><td>{one.kind}</td><td>{one.role}</td></tr>)}</tbody></table>
+      )}
+    </Card>
+  );
+}
+
+const quotaLeft = (row: ProjectRow) => Math.max(0, (row.resources.gpu.quota ?? 0) - row.resources.gpu.held);
+
+function BorrowingTab({ row, rows }: { row: ProjectRow; rows: ProjectRow[] }) {
+  const parents = new Set(rows.map((one) => one.parent));
+  const others = rows.filter((one) => one.name !== row.name && !parents.has(one.name));
+  const gpu = row.resources.gpu;
+  const over = row.borrows ?? (isOver(gpu) ? gpu.held - (gpu.quota ?? 0) : 0);
+  const lends = row.lends ?? 0;
+  const owners = others.filter((one) => quotaLeft(one) > 0);
+  const borrowers = others.filter((one) => isOver(one.resources.gpu));
+  return (
+    <div class="columns">
+      <Card title="Borrowed">
+        <p class="sentence">{over > 0 ? `${row.name} holds ${plural(over, 'GPU')} over its quota.` : `${row.name} holds nothing over its quota.`}</p>
+        {over > 0 && <><p class="muted" style={{ margin: '8px 0' }}>They are idle quota of these projects, which can take them back at any time:</p>
+          <table class="list-table"><tbody>{owners.map((one) => <tr key={one.name}><td><ProjectName name={one.name} /></td><td class="num">holds {ratio(one.resources.gpu.held, one.resources.gpu.quota)}, {plural(quotaLeft(one), 'GPU')} unused</td></tr>)}</tbody></table>
+          {owners.length === 0 && <p class="muted">No project has an unused quota: these GPUs belong to nobody.</p>}</>}
+      </Card>
+      <Card title="Lent">
+        <p class="sentence">{lends > 0 ? `Others hold ${plural(lends, 'GPU')} of its quota.` : `Nobody holds GPUs of ${row.name}’s quota.`}</p>
+        {lends > 0 && <table class="list-table"><tbody>{borrowers.map((one) => <tr key={one.name}><td><ProjectName name={one.name} /></td><td class="num">holds {ratio(one.resources.gpu.held, one.resources.gpu.quota)}</td></tr>)}</tbody></table>}
+      </Card>
+    </div>
+  );
+}
+
+const RANGES: [string, string][] = [['900', '15 min'], ['3600', '1 h'], ['86400', '24 h'], ['604800', '7 d'], ['2592000', '30 d']];
+function HistoryTab({ row, rows }: { row: ProjectRow; rows: ProjectRow[] }) {
+  const seconds = Number(param('range')) || 3600;
+  const history = useHistory(['project_gpu_held', 'project_gpu_quota', 'project_gpu_fair_share', 'project_gpu_requested'], seconds);
+  return (
+    <Card title="Quota and use over time" right={<Segments label="Time" value={String(seconds)} options={RANGES} onChange={(range) => setParams({ range: range === '3600' ? null : range })} />}>
+      <QuotaChart history={history} projects={rows} project={row.name} height={260} />
+    </Card>
+  );
+}
+
+function WorkloadsTab({ row }: { row: ProjectRow }) {
+  const view = useView<Rows<WorkloadRow>>('workloads');
+  const own = view.data?.rows.filter((one) => one.project === row.name);
+  return <Grid name={`workloads-${row.name}`} label={`Workloads of ${row.name}`} columns={WORKLOAD_COLUMNS.filter((one) => one.key !== 'project')} rows={own} rowKey={(one) => one.uid} href={hrefOf.job} height="480px" what={['workload', 'workloads']}
+    empty={<Empty title="The project has no workloads"><p><a href={hrefOf.workloads()}>Submit one on the page Workloads</a></p></Empty>} />;
+}
+
+export function ProjectPage() {
+  const name = param('name');
+  const view = useView<Rows<ProjectRow>>('projects');
+  const edit = may('update', 'swell.dev', 'projects') === true;
+  const drop = may('delete', 'swell.dev', 'projects') === true;
+  const row = view.data?.rows.find((one) => one.name === name);
+  const crumbs = [{ text: 'Projects', href: '/projects' }, ...(row?.parent ? [{ text: row.parent, href: hrefOf.project(row.parent) }] : [])];
+  if (!view.data) return <><Head title={name} crumbs={crumbs} /><Waiting state={view} /></>;
+  if (!row) return <><Head title={name} crumbs={crumbs} /><Empty title={`There is no project ${name}`}><p>It may have been deleted, or you may not see it. <a href="/projects">See all projects</a></p></Empty></>;
+  const gpu = row.resources.gpu;
+  const tab = param('tab') || 'quotas';
+  return (
+    <>
+      <Head title={name} crumbs={crumbs} badge={<><Status word={row.status} reason={row.message} />{isOver(gpu) && <span class="badge wait plain">over quota</span>}</>}>
+        {edit && <Button icon="edit" onClick={() => open((done) => <ProjectForm name={name} done={done} />)}>Edit</Button>}
+        {drop && <Button icon="trash" danger onClick={() => remove(row)}>Delete</Button>}
+      </Head>
+      {row.description && <p class="muted">{row.description}</p>}
+      {row.message && row.status !== 'Ready' && <Notice tone="wait">{row.message}</Notice>}
+      <Card><Facts facts={[
+        ['GPUs held / quota', <strong>{ratio(gpu.held, gpu.quota)}</strong>], ['Fair share', number(gpu.fairShare)], ['Requested', number(gpu.requested)], ['Limit', bound(gpu.limit)],
+        ['CPU held / quota', shareText(row.resources.cpu)], ['Memory held / quota', shareText(row.resources.memory, bytes)],
+        ['Workloads', <><a href={hrefOf.workloads({ project: name, status: 'Running' })}>{row.running} running</a>, <a href={hrefOf.workloads({ project: name, status: 'Pending' })}>{row.pending} pending</a></>],
+        ['Longest wait', span(secondsSince(row.longestPendingSince, now.value))], ['Namespace', row.namespace || '–'], ['Priority', number(row.priority)], ['Created', <Age time={row.created} />],
+      ]} /></Card>
+      <Tabs first="quotas" tabs={[['quotas', 'Quotas'], ['workloads', 'Workloads'], ['members', 'Members'], ['borrowing', 'Borrowing'], ['history', 'History']]} />
+      <TabPanel first="quotas">
+        {tab === 'quotas' && <QuotaTab row={row} />}
+        {tab === 'workloads' && <WorkloadsTab row={row} />}
+        {tab === 'members' && <MembersTab row={row} edit={edit} />}
+        {tab === 'borrowing' && <BorrowingTab row={row} rows={view.data.rows} />}
+        {tab === 'history' && <HistoryTab row={row} rows={view.data.rows} />}
+      </TabPanel>
+    </>
+  );
+}

@@ -1,0 +1,77 @@
+// All workloads: filters, order, columns, CSV, and what can be done to many at once.
+import { may } from '../lib/access.ts';
+import { dateTime, number, span } from '../lib/format.ts';
+import { useView } from '../lib/live.ts';
+import { hrefOf } from '../lib/router.ts';
+import type { Rows, WorkloadRow } from '../lib/types.ts';
+import { Age, Button, Empty, Head, Notice, ProjectName, Status } from '../parts/basic.tsx';
+import { open } from '../parts/dialog.tsx';
+import { Grid, type Column } from '../parts/grid.tsx';
+import { deleteJobs, isOver, isSuspended, mayAll, resumeJobs, suspendJobs } from '../parts/job_actions.tsx';
+import { SubmitForm } from '../parts/submit_form.tsx';
+
+function sizeText(row: WorkloadRow): string {
+  const { running, requested, min, max } = row.members;
+  const elastic = min !== null && min !== undefined && max !== null && max !== undefined && min !== max;
+  return `${running}/${requested}${elastic ? ` (${min}–${max})` : ''}`;
+}
+export function progressText(row: WorkloadRow): string {
+  const progress = row.progress;
+  if (!progress || progress.step === null || progress.step === undefined) return '';
+  const of = progress.total ? `${Math.round((100 * progress.step) / progress.total)} %` : `step ${number(progress.step)}`;
+  return progress.etaSeconds ? `${of}, ${span(progress.etaSeconds)} left` : of;
+}
+
+export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
+  { key: 'name', title: 'Workload', value: (row) => row.name, width: 190, grow: 1.6 },
+  { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <Status word={row.status} reason={row.reason} />, width: 120, grow: 0.6, filter: true },
+  { key: 'reason', title: 'Reason', value: (row) => row.reason, cell: (row) => <span class="cut muted" title={row.reason ?? undefined}>{row.reason || '–'}</span>, width: 170, grow: 1.4 },
+  { key: 'project', title: 'Project', value: (row) => row.project, cell: (row) => <ProjectName name={row.project} />, width: 130, grow: 0.8, filter: true },
+  { key: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 130, hidden: true, filter: true },
+  { key: 'pool', title: 'Node pool', value: (row) => row.pool, width: 130, hidden: true, filter: true },
+  { key: 'priority', title: 'Priority', value: (row) => row.priority, width: 100, grow: 0.4, filter: true },
+  { key: 'preemptible', title: 'Preemptible', value: (row) => row.preemptible, width: 104, grow: 0.3, filter: true, hidden: true },
+  { key: 'workers', title: 'Workers', value: (row) => row.members.running, cell: (row) => <span class="nowrap" title="running/requested (minimum–maximum)">{sizeText(row)}</span>, width: 116, grow: 0.4, num: true },
+  { key: 'gpus', title: 'GPUs', value: (row) => row.gpus.held, cell: (row) => <span title="held/requested">{number(row.gpus.held)}/{number(row.gpus.requested)}</span>, width: 76, grow: 0.3, num: true },
+  { key: 'progress', title: 'Progress', value: (row) => (row.progress?.total ? (row.progress.step ?? 0) / row.progress.total : null), cell: (row) => <span class="cut">{progressText(row) || '–'}</span>, width: 140, hidden: true },
+  { key: 'wait', title: 'Wait', value: (row) => row.waitSeconds, cell: (row) => span(row.waitSeconds), width: 96, grow: 0.3, num: true },
+  { key: 'run', title: 'Running for', value: (row) => row.runSeconds, cell: (row) => span(row.runSeconds), width: 104, grow: 0.3, num: true },
+  { key: 'type', title: 'Type', value: (row) => row.kind, width: 112, grow: 0.5, filter: true },
+  { key: 'preemptions', title: 'Preemptions', value: (row) => row.preemptions, cell: (row) => number(row.preemptions ?? 0), width: 108, grow: 0.3, num: true },
+  { key: 'by', title: 'Created by', value: (row) => row.createdBy, width: 120, grow: 0.5, filter: true },
+  { key: 'created', title: 'Created', value: (row) => row.created, cell: (row) => <Age time={row.created} />, width: 110, grow: 0.3 },
+  { key: 'completed', title: 'Completed', value: (row) => row.completed, cell: (row) => <span class="cut" title={dateTime(row.completed)}>{row.completed ? <Age time={row.completed} /> : '–'}</span>, width: 110, grow: 0.3, hidden: true },
+];
+
+function Bulk({ chosen, clear }: { chosen: WorkloadRow[]; clear: () => void }) {
+  const running = chosen.filter((row) => !isOver(row.status) && !isSuspended(row));
+  const suspended = chosen.filter(isSuspended);
+  const change = mayAll('patch', chosen);
+  const drop = mayAll('delete', chosen);
+  if (!change && !drop) return <span class="muted">You may read these workloads, not change them.</span>;
+  return (
+    <>
+      {change && running.length > 0 && <Button icon="pause" onClick={() => suspendJobs(running, clear)}>Suspend {running.length}</Button>}
+      {change && suspended.length > 0 && <Button icon="play" onClick={() => resumeJobs(suspended, clear)}>Resume {suspended.length}</Button>}
+      {drop && <Button icon="trash" danger onClick={() => deleteJobs(chosen, clear)}>Delete {chosen.length}</Button>}
+    </>
+  );
+}
+
+export function Workloads() {
+  const view = useView<Rows<WorkloadRow>>('workloads');
+  const create = may('create', 'swell.dev', 'trainingjobs');
+  const some = view.data?.rows[0];
+  // A researcher may create in the namespaces of their projects only.
+  const createSome = create || (some ? may('create', 'swell.dev', 'trainingjobs', some.namespace) : false);
+  const make = () => open((done) => <SubmitForm done={done} />);
+  return (
+    <>
+      <Head title="Workloads">{createSome && <Button primary icon="plus" onClick={make}>NEW WORKLOAD</Button>}</Head>
+      {view.error && <Notice tone="bad">Workloads could not be read: {view.error}</Notice>}
+      <Grid name="workloads" label="Workloads" columns={WORKLOAD_COLUMNS} rows={view.data?.rows} rowKey={(row) => row.uid} href={(row) => hrefOf.job(row)} address what={['workload', 'workloads']} partial={view.data?.partial}
+        bulk={(chosen, clear) => <Bulk chosen={chosen} clear={clear} />}
+        empty={<Empty title="There are no workloads"><p>Submit one here, or with <code>swell submit</code>, <code>runai submit</code> or <code>arena submit</code>.</p>{createSome && <Button primary icon="plus" onClick={make}>NEW WORKLOAD</Button>}</Empty>} />
+    </>
+  );
+}

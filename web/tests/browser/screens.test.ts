@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { go, noTroubles, seriousFindings, shot, stage, texts } from './fixture.ts';
+
+const one = stage();
+const JOB = '/job?namespace=vision&name=finetune-3&kind=PyTorchJob';
+const SCREENS: [string, string, string][] = [
+  ['/', 'Overview', '.tile'], ['/workloads', 'Workloads', '.grid-body .grid-row'], ['/projects', 'Projects', '.grid-body .grid-row'], ['/project?name=vision', 'vision', '.facts'],
+  ['/project?name=robotics&tab=borrowing', 'robotics', '.sentence'], ['/project?name=vision&tab=members', 'vision', '.list-table'], ['/project?name=vision&tab=history', 'vision', '.chart canvas'],
+  ['/nodepools', 'Node Pools', '.grid-body .grid-row'], ['/nodepool?name=single-node-pool', 'single-node-pool', '.chart canvas'], ['/nodes', 'Nodes', '.gpu'], ['/node?name=node-1', 'node-1', '.list-table'],
+  [JOB, 'finetune-3', '.lane'], [`${JOB}&tab=throughput`, 'finetune-3', '.chart canvas'], [`${JOB}&tab=why`, 'finetune-3', '.sentence'], [`${JOB}&tab=workers`, 'finetune-3', '.grid-body .grid-row'],
+  [`${JOB}&tab=logs`, 'finetune-3', '.log-line'], [`${JOB}&tab=events`, 'finetune-3', '.grid'], [`${JOB}&tab=yaml`, 'finetune-3', 'pre.text:has-text("kind:")'],
+  ['/analytics', 'Analytics', '#project-usage canvas'], ['/whatif', 'What-if', 'form'], ['/events', 'Events', '.grid-body .grid-row'], ['/users', 'Users', '.grid-body .grid-row'], ['/settings', 'Settings', '.facts'],
+];
+
+for (const dark of [false, true]) {
+  test(`every screen renders in ${dark ? 'dark' : 'light'}, and axe finds nothing serious`, async () => {
+    const page = await one.page({ dark });
+    const wrong: string[] = [];
+    for (const [address, heading, part] of SCREENS) {
+      await go(page, address, heading);
+      await page.waitForSelector(part);
+      wrong.push(...(await seriousFindings(page)).map((text) => `${address}: ${text}`));
+      await shot(page, `${dark ? 'dark' : 'light'}${address.replaceAll(/[^a-z0-9]+/gi, '-')}`);
+    }
+    await page.context().close();
+    assert.deepEqual(wrong, []);
+    noTroubles(one);
+  });
+}
+
+test('nothing is wider than a phone', async () => {
+  const page = await one.page({ width: 390 });
+  for (const [address, heading, part] of SCREENS) {
+    await go(page, address, heading);
+    await page.waitForSelector(part);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `${address} is ${width} px wide`);
+    await shot(page, `phone${address.replaceAll(/[^a-z0-9]+/gi, '-')}`);
+  }
+  await page.getByLabel('Open the menu').click();
+  await page.getByRole('link', { name: 'Node Pools' }).click();
+  await page.waitForSelector('h1:has-text("Node Pools")');
+  await page.context().close();
+});
+
+test('the rail has the words of Run:ai', async () => {
+  const page = await one.page();
+  assert.deepEqual(await texts(page, 'nav.rail li a'), ['Overview', 'Workloads', 'Projects', 'Node Pools', 'Nodes', 'Analytics', 'What-if', 'Events', 'Users', 'Settings']);
+  assert.deepEqual(await texts(page, 'nav.rail h2'), ['Workload manager', 'Platform Admin']);
+  await page.context().close();
+});
+
+test('no request leaves for another host', async () => {
+  const page = await one.page();
+  const hosts = new Set<string>();
+  page.on('request', (request) => hosts.add(new URL(request.url()).host));
+  await go(page, '/analytics', 'Analytics');
+  await page.waitForSelector('#project-usage canvas');
+  assert.deepEqual([...hosts], [new URL(one.fake.url).host]);
+  await page.context().close();
+});
+
+test('a number leads to what it is made of', async () => {
+  const page = await one.page();
+  await page.getByRole('link', { name: /Pending workloads/ }).click();
+  await page.waitForSelector('h1:has-text("Workloads")');
+  assert.equal(new URL(page.url()).searchParams.get('status'), 'Pending');
+  const pending = one.fake.world.jobs.filter((row) => row.status === 'Pending').length;
+  await page.waitForSelector(`.grid-foot:has-text("${pending} of 60 workloads")`);
+  await page.context().close();
+});

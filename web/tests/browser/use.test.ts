@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { TOKEN } from '../fake/server.ts';
+import { go, noTroubles, stage, texts } from './fixture.ts';
+
+const one = stage();
+const names = (page: Page) => texts(page, '.grid-body .grid-row .name-link');
+const wrongAt = (page: Page, label: string) => page.locator('.field', { has: page.getByLabel(label, { exact: true }) }).locator('.wrong').innerText();
+
+test('a token logs in, a wrong one says why', async () => {
+  const page = await one.page({ login: false });
+  await page.getByLabel('Token').fill('wrong');
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.waitForSelector('.wrong:has-text("The token is not valid.")');
+  await page.getByLabel('Token').fill(TOKEN);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.waitForSelector('h1:has-text("Overview")');
+  await page.context().close();
+});
+
+test('the code does not stay in the address, and the end of a session leads to the login', async () => {
+  const page = await one.page();
+  assert.equal(new URL(page.url()).hash, '');
+  await page.context().clearCookies();
+  await page.getByRole('link', { name: 'Settings' }).click();
+  await page.waitForSelector('text=Your session has ended');
+  await page.context().close();
+});
+
+test('filters, order and search are in the address, and the CSV has what is shown', async () => {
+  const page = await one.page();
+  await go(page, '/workloads', 'Workloads');
+  await page.getByRole('button', { name: 'Add a filter' }).click();
+  await page.locator('.menu button', { hasText: 'Status' }).click();
+  await page.locator('.menu label', { hasText: 'Running' }).click();
+  await page.keyboard.press('Escape');
+  await page.waitForSelector('.chip:has-text("Status: Running")');
+  await page.getByRole('columnheader', { name: 'Workload' }).getByRole('button').click();
+  await page.getByLabel('Search Workloads').fill('bert');
+  await page.waitForFunction(() => new URL(location.href).searchParams.get('q') === 'bert');
+  const params = new URL(page.url()).searchParams;
+  assert.deepEqual([params.get('status'), params.get('sort'), params.get('q')], ['Running', 'name', 'bert']);
+  const expected = one.fake.world.jobs.filter((row) => row.status === 'Running' && row.name.startsWith('bert')).map((row) => row.name);
+  assert.deepEqual((await names(page)).sort(), expected.sort());
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByLabel('Download as CSV').click()]);
+  const lines = (await readFile(await download.path(), 'utf8')).trim().split('\r\n');
+  assert.equal(lines.length, expected.length + 1);
+  assert.match(lines[0] ?? '', /^Workload,Status,Reason,Project,/);
+  await page.reload();
+  await page.waitForSelector('.chip:has-text("Status: Running")');
+  assert.deepEqual((await names(page)).sort(), expected.sort());
+  await page.getByLabel('Remove the filter Status').click();
+  await page.waitForFunction(() => !new URL(location.href).searchParams.has('status'));
+  await page.context().close();
+});
+
+test('columns are chosen, and the choice is in the address', async () => {
+  const page = await one.page();
+  await go(page, '/projects', 'Projects');
+  await page.getByLabel('Choose columns').click();
+  await page.locator('.menu label', { hasText: 'Memory held / quota' }).click();
+  await page.waitForSelector('[role=columnheader]:has-text("Memory held / quota")');
+  assert.match(new URL(page.url()).searchParams.get('cols') ?? '', /memory/);
+  await page.context().close();
+});
+
+test('the project form refuses at the field, and makes a project', async () => {
+  const page = await one.page();
+  await go(page, '/projects', 'Projects');
+  await page.getByRole('button', { name: 'NEW PROJECT' }).click();
+  await page.getByRole('button', { name: 'Create project' }).click();
+  assert.equal(await wrongAt(page, 'Project name'), 'Enter a name.');
+  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-field')), 'metadata.name');
+  await page.getByLabel('Project name').fill('vision');
+  await page.getByLabel('GPU quota').fill('400');
+  await page.getByRole('button', { name: 'Create project' }).click();
+  await page.waitForSelector('.wrong:has-text("already exists")');
+  await page.getByLabel('Project name').fill('project-a');
+  await page.getByRole('button', { name: 'Create project' }).click();
+  await page.waitForSelector('.wrong:has-text("has 64 GPUs")');
+  assert.match(await wrongAt(page, 'GPU quota'), /Invalid value: 400/);
+  await page.getByLabel('GPU quota').fill('4');
+  await page.getByRole('button', { name: 'Create project' }).click();
+  await page.waitForSelector('dialog', { state: 'detached' });
+  await page.waitForSelector('.name-link:has-text("project-a")');
+  await page.context().close();
+});
+
+test('a workload is submitted after its plan was shown', async () => {
+  const page = await one.page();
+  await go(page, '/workloads', 'Workloads');
+  await page.getByRole('button', { name: 'NEW WORKLOAD' }).click();
+  await page.getByLabel('Workload name').fill('from-the-page');
+  await page.getByLabel('Project', { exact: true }).selectOption('vision');
+  await page.getByLabel('Image').fill('refuse');
+  await page.getByRole('button', { name: 'Show the plan' }).click();
+  await page.waitForSelector('.wrong:has-text("no image is called so")');
+  await page.getByLabel('Image').fill('pytorch/pytorch:latest');
+  await page.getByLabel('Priority class').selectOption('nosuch');
+  await page.getByRole('button', { name: 'Show the plan' }).click();
+  await page.waitForSelector('.wrong:has-text("no PriorityClass")');
+  assert.match(await wrongAt(page, 'Priority class'), /nosuch/);
+  await page.getByLabel('Priority class').selectOption('train');
+  await page.getByRole('button', { name: 'Show the plan' }).click();
+  await page.waitForSelector('text=It would start at once.');
+  await page.waitForSelector('text=vision/unet-4 (1)');
+  const yaml = page.getByRole('textbox', { name: 'Manifest' });
+  assert.match(await yaml.inputValue(), /kind: TrainingJob/);
+  await yaml.fill((await yaml.inputValue()).replace('replicas: 1', 'replicas: 2'));
+  await page.getByRole('button', { name: 'Check and show the plan' }).click();
+  await page.waitForSelector('text=It would start at once.');
+  await page.getByRole('button', { name: 'Submit', exact: true }).click();
+  await page.waitForSelector('h1:has-text("from-the-page")');
+  assert.equal(one.fake.world.jobs[0]?.gpus.requested, 2);
+  await page.context().close();
+});
+
+test('many workloads are suspended and deleted at once', async () => {
+  const page = await one.page();
+  await go(page, '/workloads?status=Running&q=resnet', 'Workloads');
+  await page.waitForSelector('.grid-body .grid-row');
+  const chosen = await names(page);
+  await page.getByLabel('Choose all rows').click();
+  await page.getByRole('button', { name: `Suspend ${chosen.length}` }).click();
+  await page.getByRole('button', { name: 'Suspend', exact: true }).click();
+  await page.waitForSelector('.toast:has-text("being suspended")');
+  for (const name of chosen) assert.equal(one.fake.world.jobs.find((row) => row.name === name)?.status, 'Suspended');
+  await go(page, `/workloads?q=${chosen[0]}`, 'Workloads');
+  await page.getByLabel('Choose all rows').click();
+  await page.getByRole('button', { name: 'Delete 1' }).click();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.waitForSelector('.toast:has-text("deleted")');
+  assert.equal(one.fake.world.jobs.some((row) => row.name === chosen[0]), false);
+  await page.context().close();
+});
+
+test('an action that the user may not do is not offered', async () => {
+  one.fake.denied = new Set(['create projects', 'update projects', 'delete trainingjobs', 'patch trainingjobs', 'create trainingjobs']);
+  const page = await one.page();
+  await go(page, '/projects', 'Projects');
+  await page.waitForSelector('.grid-body .grid-row');
+  assert.equal(await page.getByRole('button', { name: 'NEW PROJECT' }).count(), 0);
+  await go(page, '/workloads', 'Workloads');
+  await page.getByLabel('Choose all rows').click();
+  await page.waitForSelector('text=You may read these workloads, not change them.');
+  assert.equal(await page.getByRole('button', { name: /Delete|NEW WORKLOAD/ }).count(), 0);
+  one.fake.denied.clear();
+  await page.context().close();
+});
+
+test('the keyboard reaches search, pages, rows and dialogs', async () => {
+  const page = await one.page();
+  await page.keyboard.press('g');
+  await page.keyboard.press('n');
+  await page.waitForSelector('h1:has-text("Nodes")');
+  await page.keyboard.press('/');
+  await page.keyboard.type('robotics');
+  await page.waitForSelector('.results a:has-text("robotics")');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('h1:has-text("robotics")');
+  await go(page, '/workloads', 'Workloads');
+  await page.locator('.name-link').first().focus();
+  await page.keyboard.press('ArrowDown');
+  await page.waitForFunction(() => document.activeElement?.getAttribute('data-row') === '1');
+  await page.keyboard.press('End');
+  await page.waitForFunction((last) => document.activeElement?.getAttribute('data-row') === String(last), one.fake.world.jobs.length - 1);
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('[role=tablist]');
+  await page.locator('[role=tab][aria-selected=true]').focus();
+  await page.keyboard.press('ArrowRight');
+  await page.waitForSelector('[role=tab][aria-selected=true]:has-text("Throughput")');
+  await go(page, '/projects', 'Projects');
+  await page.getByRole('button', { name: 'NEW PROJECT' }).focus();
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('dialog[open]');
+  await page.keyboard.press('Escape');
+  await page.waitForSelector('dialog', { state: 'detached' });
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'NEW PROJECT');
+  await page.keyboard.press('?');
+  await page.waitForSelector('dialog:has-text("search")');
+  await page.context().close();
+});
+
+test('a change is on the page within half a second, and within a poll where there is no live connection', async () => {
+  const page = await one.page();
+  await go(page, '/workloads?q=whisper', 'Workloads');
+  await page.waitForSelector('.live.is-live');
+  const row = one.fake.world.jobs.find((job) => job.name.startsWith('whisper') && job.status === 'Running');
+  assert.ok(row);
+  // The page itself takes the time, so that the way through the debugger does not count.
+  const seen = page.evaluate(() => new Promise<number>((done) => {
+    new MutationObserver(() => { if (document.body.innerText.includes('Preempted')) done(Date.now()); }).observe(document.body, { subtree: true, childList: true, characterData: true });
+  }));
+  await page.evaluate(() => 0);
+  const begin = Date.now();
+  row.status = 'Preempted';
+  one.fake.changed();
+  assert.ok((await seen) - begin < 500, 'later than 500 ms');
+  await page.context().close();
+  one.fake.sockets = false;
+  const polling = await one.page();
+  await go(polling, '/workloads?q=whisper', 'Workloads');
+  await polling.waitForSelector('.live.is-polling');
+  await polling.waitForSelector('.badge:has-text("Preempted")');
+  row.status = 'Running';
+  one.fake.changed();
+  await polling.waitForSelector('.badge:has-text("Preempted")', { state: 'detached' });
+  one.fake.sockets = true;
+  await polling.context().close();
+});
+
+test('what-if shows the decisions that would follow', async () => {
+  const page = await one.page();
+  await go(page, '/whatif', 'What-if');
+  await page.getByRole('button', { name: 'Show what would happen' }).click();
+  await page.waitForSelector('text=Add a change first');
+  await page.getByRole('button', { name: 'Change a quota' }).click();
+  await page.getByRole('button', { name: 'Show what would happen' }).click();
+  await page.waitForSelector('.wrong:has-text("Choose a project.")');
+  await page.getByLabel('Project', { exact: true }).selectOption('robotics');
+  await page.getByLabel('GPU quota').fill('12');
+  await page.getByRole('button', { name: 'Show what would happen' }).click();
+  await page.waitForSelector('text=Stop vision/resnet-3 (2 GPUs)');
+  await page.context().close();
+});
+
+test('logs are merged, searched and of one worker', async () => {
+  const page = await one.page();
+  const row = one.fake.world.jobs.find((job) => job.status === 'Running' && job.members.running > 1);
+  assert.ok(row);
+  await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}&tab=logs`, row.name);
+  await page.waitForSelector(`text=${200 * row.members.running} lines`);
+  await page.getByLabel('Search the logs').fill('loss is high');
+  await page.waitForSelector(`[role=status]:has-text("${4 * row.members.running} lines")`);
+  await page.getByLabel('Only these').check();
+  assert.ok((await texts(page, '.log-line')).every((line) => line.includes('loss is high')));
+  await page.getByLabel('Search the logs').fill('');
+  await page.getByLabel('Worker', { exact: true }).selectOption(`${row.name}-worker-1`);
+  await page.waitForSelector('.log-line:has-text("step 201")');
+  await page.context().close();
+  noTroubles(one);
+});
+
+test('the theme is kept', async () => {
+  const page = await one.page();
+  await page.getByLabel('Use dark colours').click();
+  await page.reload();
+  await page.waitForSelector('html[data-theme=dark]');
+  await page.context().close();
+});

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ApiError, objectPath, query } from '../../src/lib/api.ts';
+import { checkName, fieldFor, readNumber, wrongsOf } from '../../src/parts/dialog.tsx';
+import { elasticRole, suspendPatch } from '../../src/parts/job_actions.tsx';
+
+const FIELDS = ['metadata.name', 'spec.nodePools.0.resources.gpu.quota', 'spec.nodePools.0.name', 'spec.parent'];
+
+test('an error of the API server finds the field that it names', () => {
+  assert.equal(fieldFor('spec.nodePools[0].resources.gpu.quota', FIELDS), 'spec.nodePools.0.resources.gpu.quota');
+  assert.equal(fieldFor('spec.parent', FIELDS), 'spec.parent');
+  assert.equal(fieldFor('spec.unknown', FIELDS), '');
+  const wrongs = wrongsOf(new ApiError(422, 'is invalid', 'Invalid', [{ field: 'spec.parent', message: 'Not found: "x"' }, { field: 'spec.odd', message: 'no' }]), FIELDS);
+  assert.equal(wrongs.at('spec.parent'), 'Not found: "x"');
+  assert.deepEqual(wrongs.rest(FIELDS), [['', 'spec.odd: no']]);
+});
+
+test('an error without causes is shown at the name where the name is taken, else above the form', () => {
+  assert.equal(wrongsOf(new ApiError(409, 'projects "a" already exists', 'AlreadyExists'), FIELDS).at('metadata.name'), 'projects "a" already exists');
+  assert.deepEqual(wrongsOf(new ApiError(500, 'the disk is full'), FIELDS).rest(FIELDS), [['', 'the disk is full']]);
+});
+
+test('names are DNS labels', () => {
+  assert.equal(checkName('project-a'), undefined);
+  for (const bad of ['', 'A', '-a', 'a_b', 'x'.repeat(64)]) assert.notEqual(checkName(bad), undefined, bad);
+  assert.deepEqual([readNumber('1,5'), readNumber('-2'), readNumber('a')], [1.5, -2, undefined]);
+});
+
+test('paths of the API server are built and escaped', () => {
+  assert.equal(objectPath('v1', 'pods', 'a', 'b'), '/api/v1/namespaces/a/pods/b');
+  assert.equal(objectPath('swell.dev/v1', 'projects', null, 'x/y'), '/apis/swell.dev/v1/projects/x%2Fy');
+  assert.equal(query({ a: 1, b: undefined, c: '' }), '?a=1');
+});
+
+test('each kind is suspended where its operator has the switch', () => {
+  assert.deepEqual(suspendPatch('swell.dev/v1', true), { spec: { suspend: true } });
+  assert.deepEqual(suspendPatch('kubeflow.org/v1', false), { spec: { runPolicy: { suspend: false } } });
+  assert.deepEqual(suspendPatch('training.kubedl.io/v1alpha1', true), { spec: { suspend: true } });
+});
+
+test('the role that is resized is the elastic one', () => {
+  assert.deepEqual(elasticRole({ kind: 'TrainingJob', spec: { roles: { master: { replicas: 1 }, worker: { replicas: 4, elastic: {} } } } }), { field: 'roles', role: 'worker', replicas: 4 });
+  assert.deepEqual(elasticRole({ kind: 'PyTorchJob', spec: { pytorchReplicaSpecs: { Master: { replicas: 1 }, Worker: { replicas: 2 } } } }), { field: 'pytorchReplicaSpecs', role: 'Worker', replicas: 2 });
+  assert.equal(elasticRole({ kind: 'Job', spec: {} }), undefined);
+});
