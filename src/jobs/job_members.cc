@@ -78,6 +78,13 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
   if (std::string_view user = api::Annotation(parts.job, keys::kUser); !user.empty()) {
     json::Set(pod, {"metadata", "annotations", keys::kUser}, user);
   }
+  // The job's author answers for its pods, whatever its templates say.
+  const std::string_view security = api::Annotation(parts.job, keys::kPodSecurity);
+  if (!security.empty()) {
+    json::Set(pod, {"metadata", "annotations", keys::kPodSecurity}, security);
+  } else if (!api::Annotation(pod, keys::kPodSecurity).empty()) {
+    json::Remove(pod, {"metadata", "annotations", keys::kPodSecurity});
+  }
   if (const int64_t before = api::PreemptionCount(parts.job); before > 0) {
     json::Set(pod, {"metadata", "annotations", keys::kPreemptionsBefore}, std::to_string(before));
   }

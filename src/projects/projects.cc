@@ -71,6 +71,37 @@ json::Value PoolsOf(const sched::Model::QueueView& queue) {
   return pools;
 }
 
+constexpr std::string_view kEnforce = "pod-security.kubernetes.io/enforce";
+constexpr std::string_view kWarn = "pod-security.kubernetes.io/warn";
+constexpr std::string_view kUsualPodSecurity = "baseline";
+
+// Pods beyond the level are refused; a workload that would make such pods brings a warning.
+json::Object SecurityLabels(std::string_view level) {
+  return json::Object{{kEnforce, level}, {kWarn, level}};
+}
+
+// Many more than people need, and few enough that nobody fills the store. Pods are not counted:
+// the scheduler's limits are about those.
+json::Value ObjectQuota(std::string_view ns) {
+  json::Object hard;
+  for (const char* few :
+       {"count/serviceaccounts", "count/cronjobs.batch", "count/daemonsets.apps",
+        "count/networkpolicies.networking.k8s.io", "count/rolebindings.rbac.authorization.k8s.io",
+        "count/roles.rbac.authorization.k8s.io"}) {
+    hard[few] = "1000";
+  }
+  for (const char* many :
+       {"count/configmaps", "count/secrets", "count/services", "count/persistentvolumeclaims",
+        "count/deployments.apps", "count/statefulsets.apps", "count/jobs.batch",
+        "count/leases.coordination.k8s.io", "count/ingresses.networking.k8s.io"}) {
+    hard[many] = "5000";
+  }
+  return json::Object{{"apiVersion", "v1"},
+                      {"kind", "ResourceQuota"},
+                      {"metadata", json::Object{{"name", "project-objects"}, {"namespace", ns}}},
+                      {"spec", json::Object{{"hard", std::move(hard)}}}};
+}
+
 // The status as it is, with `fields` put in.
 json::Value Merged(const json::Value& object, json::Object fields) {
   json::Value status = json::GetObject(object, {"status"});
@@ -281,14 +312,30 @@ std::string ProjectController::WhatIsWrong(const json::Value& project, bool leaf
 }
 
 void ProjectController::MakeNamespace(const json::Value& project) {
-  std::string_view name = NamespaceOfProject(project);
-  if (namespaces_.Get(name) || !api::CheckDnsLabel(name).empty()) return;
-  json::Value ns = json::Object{
-      {"apiVersion", "v1"},
-      {"kind", "Namespace"},
-      {"metadata", json::Object{{"name", name},
-                                {"labels", json::Object{{keys::kProject, api::Name(project)}}}}}};
-  client_.Create(client::resources::kNamespaces, "", ns, {});
+  const std::string_view name = NamespaceOfProject(project);
+  if (!api::CheckDnsLabel(name).empty()) return;
+  const std::string wanted = api::ProjectSpec(project).pod_security;
+  const json::SharedValue there = namespaces_.Get(name);
+  if (there == nullptr) {
+    json::Object labels = SecurityLabels(wanted.empty() ? kUsualPodSecurity : wanted);
+    labels[keys::kProject] = api::Name(project);
+    const json::Value ns =
+        json::Object{{"apiVersion", "v1"},
+                     {"kind", "Namespace"},
+                     {"metadata", json::Object{{"name", name}, {"labels", std::move(labels)}}}};
+    client_.Create(client::resources::kNamespaces, "", ns, {});
+    // Once: an administrator may change it, or do without it.
+    client_.Create(client::resources::kResourceQuotas, name, ObjectQuota(name), {});
+    return;
+  }
+  // Those of Kubernetes' own run what no level would let through.
+  if (api::IsDeleting(*there) || name.starts_with("kube-")) return;
+  const std::string_view enforced = api::Label(*there, kEnforce);
+  if (wanted.empty() ? !enforced.empty() : enforced == wanted) return;
+  const json::Value patch = json::Object{
+      {"metadata",
+       json::Object{{"labels", SecurityLabels(wanted.empty() ? kUsualPodSecurity : wanted)}}}};
+  client_.Patch(client::resources::kNamespaces, "", name, client::PatchType::kMerge, patch, {}, {});
 }
 
 }  // namespace swell::controllers

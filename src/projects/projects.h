@@ -38,6 +38,7 @@ class ProjectController {
   // Any of these; `leaf`: work hangs on it.
   std::string WhatIsWrong(const json::Value& project, bool leaf) const;
   bool IsParent(std::string_view name) const;
+  // The namespace with its Pod Security level, which an existing one gets where it has none.
   void MakeNamespace(const json::Value& project);
   // Why a project that is to be deleted stays; empty when it need not.
   std::string InUse(const json::Value& project, const sched::Model::QueueView* queue) const;

@@ -63,6 +63,8 @@ struct Call : std::enable_shared_from_this<Call> {
   int64_t* counted = nullptr;  // the gauge in which it counts while it is open
   int stream_status = 0;
   std::string audit_id;
+  // What admission found, for the audit log.
+  std::vector<std::pair<std::string, std::string>> audit_annotations;
 
   explicit Call(std::shared_ptr<api::RestSink> sink)
       : sink_(std::move(sink)), can_(sink_->capabilities()) {}

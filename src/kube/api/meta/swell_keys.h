@@ -59,6 +59,9 @@ inline constexpr std::string_view kStopRequested = "swell.dev/stop-requested";  
 inline constexpr std::string_view kOnPreemption = "swell.dev/on-preemption";  // Requeue, Fail
 inline constexpr std::string_view kRestarts = "swell.dev/restarts";
 inline constexpr std::string_view kUser = "swell.dev/user";
+// "privileged": the author may exceed the namespace's Pod Security level. On pods, their templates
+// and jobs; the API server alone writes it.
+inline constexpr std::string_view kPodSecurity = "swell.dev/pod-security";
 inline constexpr std::string_view kCommandLine = "swell.dev/command-line";
 
 // A label of the Secret that a user of the embedded cluster is, and of their roles' bindings.

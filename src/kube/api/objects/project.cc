@@ -55,6 +55,7 @@ ProjectSpec::ProjectSpec(const json::Value& project)
   }
   min_runtime_seconds = SecondsAt(spec, "minRuntimeSeconds");
   reclaim_min_runtime_seconds = SecondsAt(spec, "reclaimMinRuntimeSeconds");
+  pod_security = json::GetString(spec, {"podSecurity"});
 }
 
 ResourceShare ProjectSpec::Whole(ResourceShare ResourceShares::*resource) const {

@@ -41,6 +41,7 @@ struct ProjectSpec {
   std::vector<ProjectPool> pools;
   // Absent: the scheduler's own bounds.
   std::optional<int64_t> min_runtime_seconds, reclaim_min_runtime_seconds;
+  std::string pod_security;  // of its namespace; empty: the namespace's own, or the usual one
 
   // A project that lists pools has no quota in other pools unless it gives one for all.
   bool HasQuotaInOtherPools() const { return has_shares || pools.empty(); }

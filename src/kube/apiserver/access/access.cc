@@ -12,6 +12,8 @@ constexpr std::string_view kAuthenticated = "system:authenticated";
 constexpr std::string_view kUnauthenticated = "system:unauthenticated";
 constexpr std::string_view kAnonymous = "system:anonymous";
 constexpr std::string_view kAccountPrefix = "system:serviceaccount:";
+constexpr std::string_view kNodePrefix = "system:node:";
+constexpr std::string_view kSystemNamespace = "kube-system";
 constexpr std::string_view kAuthentication = "authentication.k8s.io";
 
 bool Contains(const std::vector<std::string>& texts, std::string_view text) {
@@ -68,11 +70,31 @@ void CompleteGroups(api::UserInfo& user) {
 
 bool IsMaster(const api::UserInfo& user) { return Contains(user.groups, kMasters); }
 
+bool IsNode(const api::UserInfo& user) { return user.name.starts_with(kNodePrefix); }
+
+bool IsSystem(const api::UserInfo& user) {
+  if (IsMaster(user)) return true;
+  if (const auto account = ParseAccountUser(user.name)) return account->ns == kSystemNamespace;
+  return user.name.starts_with("system:") && !IsNode(user) && user.name != kAnonymous &&
+         !user.name.starts_with(kAccountPrefix);
+}
+
 AccessDecision Decide(const Core& core,
                       const api::UserInfo& user,
                       const AccessAttributes& attributes) {
   if (IsMaster(user)) return {true, ""};
   return core.Get<AccessControl>().authorizer->Authorize(user, attributes);
+}
+
+bool MayExceedPodSecurity(const Core& core, const api::UserInfo& user, const std::string& ns) {
+  AccessAttributes attributes;
+  attributes.verb = "use";
+  attributes.group = "swell.dev";
+  attributes.version = "*";
+  attributes.resource = "podsecuritylevels";
+  attributes.ns = ns;
+  attributes.name = "privileged";
+  return Decide(core, user, attributes).allowed;
 }
 
 Status CheckAccess(const Core& core,

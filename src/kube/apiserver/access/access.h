@@ -20,9 +20,16 @@ void RegisterAccess(Core& core);
 
 // Members of system:masters may do anything; nobody else is asked about.
 bool IsMaster(const api::UserInfo& user);
+// Masters, and what acts under a name of the system's own: the scheduler, a controller manager,
+// the accounts of kube-system. No nodes, no other accounts.
+bool IsSystem(const api::UserInfo& user);
+bool IsNode(const api::UserInfo& user);
 AccessDecision Decide(const Core& core,
                       const api::UserInfo& user,
                       const AccessAttributes& attributes);
+// Whether the user may exceed the Pod Security level of the namespace: `use` of
+// podsecuritylevels.swell.dev/privileged, which is nothing but a right.
+bool MayExceedPodSecurity(const Core& core, const api::UserInfo& user, const std::string& ns);
 // kForbidden, as kube-apiserver words it: `pods is forbidden: User "jane" cannot list resource …`.
 Status CheckAccess(const Core& core, const api::UserInfo& user, const AccessAttributes& attributes);
 // What the request asks for.

@@ -1,9 +1,13 @@
 #include "kube/apiserver/access/account_tokens.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/registered_users.h"
+#include "kube/apiserver/access/submitter.h"
 
 namespace swell::apiserver {
 namespace {
@@ -79,6 +83,11 @@ TokenUser UserFor(std::string_view ns, std::string_view name, std::string_view u
   return answer;
 }
 
+void AddSubmitter(TokenUser& answer, std::string_view submitter) {
+  if (submitter.empty()) return;
+  answer.user.extra.push_back({std::string(kSubmitterExtra), {std::string(submitter)}});
+}
+
 // The pod or secret that the token is bound to must be the one it was made for.
 Status CheckBound(Core& core, const json::Value& claims, std::string_view ns, TokenUser& answer) {
   for (const auto& [field, resource] : {std::pair("pod", "pods"), {"secret", "secrets"}}) {
@@ -87,7 +96,8 @@ Status CheckBound(Core& core, const json::Value& claims, std::string_view ns, To
     const std::string_view uid = json::GetString(claims, {"kubernetes.io", field, "uid"});
     const auto bound = FindLiving(core, {resource, std::string(ns), std::string(name)}, uid);
     if (Gone(core, bound)) return Invalid("service account token has been invalidated");
-    if (std::string_view(field) != "pod") continue;
+    if (std::string_view(field) == "secret") continue;
+    AddSubmitter(answer, api::Annotation(*bound->Parsed(), api::keys::kUser));
     answer.user.extra.push_back({"authentication.kubernetes.io/pod-name", {std::string(name)}});
     answer.user.extra.push_back({"authentication.kubernetes.io/pod-uid", {std::string(uid)}});
   }
@@ -120,7 +130,9 @@ Result<TokenUser> UserOfBound(Core& core, const json::Value& claims) {
     answer.user.extra.push_back(
         {"authentication.kubernetes.io/credential-id", {StrCat("JTI=", id)}});
   }
+  AddSubmitter(answer, json::GetString(claims, {kSubmitterExtra}));
   SWELL_RETURN_IF_ERROR(CheckBound(core, claims, ns, answer));
+  std::ranges::stable_sort(answer.user.extra, {}, [](const auto& one) { return one.first; });
   for (const json::Value& audience : json::GetArray(claims, {"aud"})) {
     if (audience.is_string()) answer.audiences.emplace_back(json::View(audience.get_string()));
   }
@@ -153,6 +165,7 @@ Result<TokenUser> UserOfLegacy(Core& core, const json::Value& claims, std::strin
     return Invalid("service account token has been invalidated");
   }
   TokenUser answer = UserFor(ns, name, uid);
+  AddSubmitter(answer, api::Annotation(*secret->Parsed(), api::keys::kUser));
   answer.audiences = {std::string(kTokenIssuer)};
   return answer;
 }
@@ -208,6 +221,7 @@ std::string MakeBoundToken(Core& core, const TokenClaims& token) {
   claims["kubernetes.io"] = std::move(where);
   claims["nbf"] = token.now.unix_ns / 1'000'000'000;
   claims["sub"] = AccountUserName(token.ns, token.account);
+  if (!token.submitter.empty()) claims[kSubmitterExtra] = token.submitter;
   return Signed(core, claims);
 }
 

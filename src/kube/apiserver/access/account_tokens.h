@@ -29,6 +29,7 @@ struct TokenClaims {
   std::string ns, account, account_uid;
   std::string bound_kind, bound_name, bound_uid;  // pod or secret; may be empty
   std::vector<std::string> audiences;
+  std::string submitter;  // for whom it was made; empty: nobody's
   WallTime now, expires;
 };
 std::string MakeBoundToken(Core& core, const TokenClaims& claims);

@@ -96,7 +96,10 @@ std::string AuditLine(const Call& call, const AuditMoment& moment) {
   out.Member("stageTimestamp", api::FormatMicroTime(moment.at));
   if (moment.status != 401) {
     out.Key("annotations").Open('{');
-    out.Member("authorization.k8s.io/decision", moment.status == 403 ? "forbid" : "allow");
+    // What admission refuses was allowed by the user's rights.
+    const bool forbidden = moment.status == 403 && call.audit_annotations.empty();
+    out.Member("authorization.k8s.io/decision", forbidden ? "forbid" : "allow");
+    for (const auto& [key, text] : call.audit_annotations) out.Member(key, text);
     out.Close('}');
   }
   out.Close('}');

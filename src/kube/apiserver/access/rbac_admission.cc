@@ -130,6 +130,34 @@ Status CheckMembers(const Admission& admission,
   return Status::Ok();
 }
 
+// What a project allows beyond the usual is given by users that may do it themselves.
+Status CheckSecurity(const Admission& admission,
+                     const json::Value& project,
+                     const json::Value* old) {
+  if (Trusted(admission)) return Status::Ok();
+  const std::string ns(api::NamespaceOfProject(project));
+  const bool moved = old != nullptr && api::NamespaceOfProject(*old) != ns;
+  auto given = [&](const char* name) {
+    const json::Value* now = json::Find(project, {"spec", name});
+    const json::Value* before = old != nullptr ? json::Find(*old, {"spec", name}) : nullptr;
+    if (now == nullptr) return false;
+    return moved || before == nullptr || !json::Equal(*now, *before);
+  };
+  const bool level =
+      given("podSecurity") && json::GetString(project, {"spec", "podSecurity"}) == "privileged";
+  const bool paths =
+      given("allowedHostPaths") && !json::GetArray(project, {"spec", "allowedHostPaths"}).empty();
+  if (!level && !paths) return Status::Ok();
+  if (MayExceedPodSecurity(admission.core, admission.call->user, ns)) return Status::Ok();
+  return ForbiddenError(
+      admission.kind, admission.name,
+      StrCat(
+          level ? R"(spec.podSecurity: "privileged")" : "spec.allowedHostPaths", ": User ",
+          Quote(admission.call->user.name),
+          R"( needs the right to use podsecuritylevels.swell.dev "privileged" in the namespace )",
+          Quote(ns)));
+}
+
 Status CreateRole(Admission& admission, json::Value& object) {
   return CheckRole(admission, object, Aggregates(object));
 }
@@ -149,10 +177,12 @@ Status UpdateRoleBinding(Admission& admission, json::Value& object, const json::
 }
 
 Status CreateProject(Admission& admission, json::Value& object) {
+  SWELL_RETURN_IF_ERROR(CheckSecurity(admission, object, nullptr));
   return CheckMembers(admission, object, nullptr);
 }
 
 Status UpdateProject(Admission& admission, json::Value& object, const json::Value& old) {
+  SWELL_RETURN_IF_ERROR(CheckSecurity(admission, object, &old));
   return CheckMembers(admission, object, &old);
 }
 

@@ -1,61 +1,47 @@
 #include "kube/apiserver/access/submitter.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/strings.h"
-#include "kube/api/crd/definitions.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/registered_users.h"
+#include "kube/apiserver/access/work.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {
 namespace {
 
 constexpr int64_t kIdMax = 2'147'483'647;
+constexpr std::string_view kAccountTokenType = "kubernetes.io/service-account-token";
 
-enum class Work { kNone, kPod, kJob, kTemplate, kCronTemplate };
-
-Work WorkOf(const api::KindInfo& kind) {
-  const std::string& group = kind.gvk.group;
-  const std::string& name = kind.gvk.kind;
-  if (group.empty() && name == "Pod") return Work::kPod;
-  if (group.empty() && name == "ReplicationController") return Work::kTemplate;
-  if (group == "apps" && kind.plural != "controllerrevisions") return Work::kTemplate;
-  if (group == "batch") return name == "CronJob" ? Work::kCronTemplate : Work::kTemplate;
-  static const std::vector<api::Definition> jobs = api::JobDefinitions();
-  const bool job = std::any_of(jobs.begin(), jobs.end(), [&](const api::Definition& one) {
-    return one.group == group && one.kind == name;
-  });
-  return job ? Work::kJob : Work::kNone;
+// Nullopt: this write says nothing of a person, or it is the system's own.
+std::optional<std::string> PersonOf(const Admission& admission, const json::Value& object) {
+  if (admission.call == nullptr || !admission.core.Get<AccessControl>().rbac) return std::nullopt;
+  const Work work = WorkOf(admission.kind);
+  const bool core_group = admission.kind.gvk.group.empty();
+  const bool account = core_group && admission.kind.plural == "serviceaccounts";
+  const bool token = core_group && admission.kind.plural == "secrets" &&
+                     json::GetString(object, {"type"}) == kAccountTokenType;
+  if ((work == Work::kNone || work == Work::kRuntime) && !account && !token) return std::nullopt;
+  return SubmitterOf(admission.core, *admission.call);
 }
 
-std::vector<std::string_view> TemplatePath(Work work) {
-  if (work == Work::kTemplate) return {"spec", "template"};
-  if (work == Work::kCronTemplate) return {"spec", "jobTemplate", "spec", "template"};
-  return {};
+void SetOrRemove(json::Value& object, json::Path path, const std::string& text) {
+  if (!text.empty()) {
+    json::Set(object, path, json::Value(text));
+  } else if (json::Find(object, path) != nullptr) {
+    json::Remove(object, path);
+  }
 }
 
-json::Value* TemplateOf(Work work, json::Value& object) {
-  json::Value* at = &object;
-  for (std::string_view step : TemplatePath(work)) at = at ? json::FindMutable(*at, {step}) : at;
-  return at == &object || at == nullptr || !at->is_object() ? nullptr : at;
+void SetUser(json::Value& object, const std::string& user) {
+  SetOrRemove(object, {"metadata", "annotations", api::keys::kUser}, user);
 }
 
-// Null: nobody whom work is accounted to. Masters may say for whom they act.
-const api::UserInfo* PersonOf(const Admission& admission) {
-  if (admission.call == nullptr || !admission.core.Get<AccessControl>().rbac) return nullptr;
-  if (WorkOf(admission.kind) == Work::kNone) return nullptr;
-  const api::UserInfo& user = admission.call->user;
-  return user.name.starts_with("system:") || IsMaster(user) ? nullptr : &user;
-}
-
-void StampTemplate(Work work, json::Value& object, std::string_view user) {
-  json::Value* pods = TemplateOf(work, object);
-  if (pods == nullptr) return;
-  json::Set(*pods, {"metadata", "annotations", api::keys::kUser}, user);
+void StampTemplate(Work work, json::Value& object, const std::string& user) {
+  if (json::Value* pods = TemplateOf(work, object)) SetUser(*pods, user);
 }
 
 // The Jobs that a CronJob makes are whose their pods are.
@@ -63,7 +49,7 @@ void StampJobs(Work work, json::Value& object) {
   const json::Value* pods = work == Work::kCronTemplate ? TemplateOf(work, object) : nullptr;
   if (pods == nullptr) return;
   const std::string user(api::Annotation(*pods, api::keys::kUser));
-  json::Set(object, {"spec", "jobTemplate", "metadata", "annotations", api::keys::kUser}, user);
+  SetOrRemove(object, {"spec", "jobTemplate", "metadata", "annotations", api::keys::kUser}, user);
 }
 
 struct Given {
@@ -162,28 +148,50 @@ Result<RunAs> ParseRunAs(std::string_view text) {
   return out;
 }
 
+std::optional<std::string> SubmitterOf(const Core& core, const Call& call) {
+  const api::UserInfo& user = call.user;
+  const auto account = ParseAccountUser(user.name);
+  if (!account || IsSystem(user)) {
+    if (IsSystem(user) || IsNode(user)) return std::nullopt;
+    return user.name.starts_with("system:") ? "" : user.name;
+  }
+  const api::UserInfo& acting = call.impersonator;
+  if (!acting.name.empty() && !IsSystem(acting) && !ParseAccountUser(acting.name)) {
+    return acting.name;
+  }
+  for (const api::UserInfo* one : {&acting, &user}) {
+    for (const auto& [key, values] : one->extra) {
+      if (key == kSubmitterExtra && !values.empty()) return values.front();
+    }
+  }
+  const auto entry = core.store.Latest({"serviceaccounts", account->ns, account->name});
+  return entry ? std::string(api::Annotation(*entry->Parsed(), api::keys::kUser)) : "";
+}
+
 void StampSubmitter(const Admission& admission, json::Value& object) {
-  const api::UserInfo* person = PersonOf(admission);
-  if (person == nullptr) return;
-  json::Set(object, {"metadata", "annotations", api::keys::kUser}, json::Value(person->name));
-  StampTemplate(WorkOf(admission.kind), object, person->name);
+  const auto person = PersonOf(admission, object);
+  if (!person) return;
+  SetUser(object, *person);
+  StampTemplate(WorkOf(admission.kind), object, *person);
   StampJobs(WorkOf(admission.kind), object);
 }
 
 void KeepSubmitter(const Admission& admission, json::Value& object, const json::Value& old) {
-  const api::UserInfo* person = PersonOf(admission);
-  if (person == nullptr) return;
-  const std::string before(api::Annotation(old, api::keys::kUser));
-  if (before.empty()) {
-    json::Remove(object, {"metadata", "annotations", api::keys::kUser});
-  } else {
-    json::Set(object, {"metadata", "annotations", api::keys::kUser}, json::Value(before));
-  }
+  const auto person = PersonOf(admission, old);
+  if (!person) return;
   const Work work = WorkOf(admission.kind);
+  const bool edited = work != Work::kPod && work != Work::kNone && PodsDiffer(work, object, old);
+  const bool others = work == Work::kJob && edited;
+  SetUser(object, others ? *person : std::string(api::Annotation(old, api::keys::kUser)));
   json::Value previous = old;
-  const json::Value* was = TemplateOf(work, previous);
-  const json::Value* is = TemplateOf(work, object);
-  if (is != nullptr && (was == nullptr || *was != *is)) StampTemplate(work, object, person->name);
+  if (json::Value* is = TemplateOf(work, object)) {
+    const json::Value* was = TemplateOf(work, previous);
+    if (edited || was == nullptr) {
+      SetUser(*is, *person);
+    } else {
+      SetUser(*is, std::string(api::Annotation(*was, api::keys::kUser)));
+    }
+  }
   StampJobs(work, object);
 }
 

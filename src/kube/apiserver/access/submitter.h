@@ -6,10 +6,14 @@
 // that `swell user create --run-as` gave it, or as those of the namespace's annotation
 // swell.dev/run-as-user; nobody's pod may ask for other ones.
 //
+// A service account acts for a person: for the one who acts as it, who was given its token, whose
+// pod has the token, or who created it, in this order.
+//
 // - Threads: core executor only.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +32,12 @@ struct RunAs {
   std::vector<int64_t> gids;
 };
 Result<RunAs> ParseRunAs(std::string_view text);
+
+// The person for whom the call acts. Empty: nobody is known; nullopt: the system itself, which may
+// say for whom it acts.
+std::optional<std::string> SubmitterOf(const Core& core, const Call& call);
+// A user's extra field that names the submitter of a service account's token; also the claim.
+inline constexpr std::string_view kSubmitterExtra = "swell.dev/submitter";
 
 // A new object says whose it is.
 void StampSubmitter(const Admission& admission, json::Value& object);

@@ -179,5 +179,121 @@ TEST_F(SubmitterTest, WorkloadsCarryTheirAuthorToTheirPods) {
   }
 }
 
+constexpr char kAccounts[] = "/api/v1/namespaces/default/serviceaccounts";
+constexpr char kAsAlice[] = R"({"runAsUser":1500,"runAsGroup":1500})";
+
+TEST_F(SubmitterTest, AServiceAccountRunsAsWhoeverMadeIt) {
+  RunAliceAs("1500");
+  const json::Value account =
+      Must(kAlice, "POST", kAccounts,
+           R"({"metadata":{"name":"mule","annotations":{"swell.dev/user":"bob"}}})");
+  EXPECT_EQ(api::Annotation(account, "swell.dev/user"), "alice");
+  const std::string one = StrCat(kAccounts, "/mule");
+  const json::Value patched =
+      Must(kBob, "PATCH", one.c_str(), R"({"metadata":{"annotations":{"swell.dev/user":"bob"}}})");
+  EXPECT_EQ(api::Annotation(patched, "swell.dev/user"), "alice");
+  Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+       R"({"metadata":{"name":"mule"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":)"
+       R"("ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"Group","name":)"
+       R"("system:serviceaccounts","apiGroup":"rbac.authorization.k8s.io"}]})");
+  const api::UserInfo mule{
+      "system:serviceaccount:default:mule", "", {"system:serviceaccounts", "system:authenticated"}};
+  const json::Value pod = Must(mule, "POST", kPods, Pod("a", "{}"));
+  EXPECT_EQ(Context(pod), kAsAlice);
+  EXPECT_EQ(api::Annotation(pod, "swell.dev/user"), "alice");
+  EXPECT_EQ(As(mule, "POST", kPods, Pod("b", R"({"runAsUser":0})")).status, 403);
+  // Nobody's account says nothing about people.
+  const api::UserInfo nobodys{"system:serviceaccount:default:default",
+                              "",
+                              {"system:serviceaccounts", "system:authenticated"}};
+  const json::Value free =
+      Must(nobodys, "POST", kPods,
+           R"({"metadata":{"name":"c","annotations":{"swell.dev/user":"alice"}},)"
+           R"("spec":{"containers":[{"name":"c","image":"i"}]}})");
+  EXPECT_EQ(api::Annotation(free, "swell.dev/user"), "");
+  // A user who was given a token of it remains the submitter.
+  api::UserInfo given = nobodys;
+  given.extra.push_back({"swell.dev/submitter", {"alice"}});
+  EXPECT_EQ(Context(Must(given, "POST", kPods, Pod("d", "{}"))), kAsAlice);
+}
+
+TEST_F(SubmitterTest, ActingAsAnAccountChangesNothing) {
+  RunAliceAs("1500");
+  Must(kMaster, "POST", kAccounts, R"({"metadata":{"name":"mule"}})");
+  Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+       R"({"metadata":{"name":"mule"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":)"
+       R"("ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"ServiceAccount","name":)"
+       R"("mule","namespace":"default"}]})");
+  auto request = test_.Request("POST", kPods, Pod("a", "{}"));
+  request.user = kAlice;
+  request.credentials.impersonate.name = "system:serviceaccount:default:mule";
+  const Answer made = test_.Send(std::move(request));
+  ASSERT_EQ(made.status, 201) << made.text;
+  EXPECT_EQ(Context(made.body), kAsAlice);
+  EXPECT_EQ(api::Annotation(made.body, "swell.dev/user"), "alice");
+}
+
+TEST_F(SubmitterTest, ATokenRemembersForWhomItWasMade) {
+  TestServer server(Options{.token_key = std::make_shared<const TestTokenKey>(), .rbac = true});
+  server.Boot();
+  auto make = [&server](const api::UserInfo& user, const std::string& target, std::string body) {
+    auto request = server.Request("POST", target, std::move(body));
+    request.user = user;
+    return server.Send(std::move(request));
+  };
+  EXPECT_EQ(
+      make(kMaster, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+           R"({"metadata":{"name":"a"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+           R"("kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","name":)"
+           R"("alice","apiGroup":"rbac.authorization.k8s.io"},{"kind":"Group","name":)"
+           R"("system:serviceaccounts","apiGroup":"rbac.authorization.k8s.io"}]})")
+          .status,
+      201);
+  auto pod_by = [&](const std::string& token, const std::string& name) {
+    auto request = server.Request("POST", kPods, Pod(name, "{}"));
+    request.user = {};
+    request.credentials.bearer_token = token;
+    const Answer made = server.Send(std::move(request));
+    EXPECT_EQ(made.status, 201) << made.text;
+    return std::string(api::Annotation(made.body, "swell.dev/user"));
+  };
+  const std::string tokens = StrCat(kAccounts, "/default/token");
+  EXPECT_EQ(pod_by(make(kAlice, tokens, R"({"spec":{}})").Str({"status", "token"}), "a"), "alice");
+  EXPECT_EQ(pod_by(make(kMaster, tokens, R"({"spec":{}})").Str({"status", "token"}), "b"), "");
+  // The token in a pod is its user's.
+  const Answer bound =
+      make(kMaster, tokens, R"({"spec":{"boundObjectRef":{"kind":"Pod","name":"a"}}})");
+  EXPECT_EQ(pod_by(bound.Str({"status", "token"}), "c"), "alice");
+  const Answer secret =
+      make(kAlice, "/api/v1/namespaces/default/secrets",
+           R"({"metadata":{"name":"t","annotations":{"kubernetes.io/service-account.name":)"
+           R"("default"}},"type":"kubernetes.io/service-account-token"})");
+  const auto legacy = Base64Decode(secret.Str({"data", "token"}));
+  ASSERT_TRUE(legacy.has_value());
+  EXPECT_EQ(pod_by(*legacy, "d"), "alice");
+}
+
+TEST_F(SubmitterTest, TheEditorOfAJobBecomesItsSubmitter) {
+  constexpr const char* kJobs = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs";
+  const json::Value made = Must(
+      kAlice, "POST", kJobs,
+      R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":{"name":"j"},"spec":)"
+      R"({"runPolicy":{"suspend":true},"pytorchReplicaSpecs":{"Worker":{"replicas":1,"template":)"
+      R"({"spec":{"containers":[{"name":"pytorch","image":"i"}]}}}}}})");
+  EXPECT_EQ(api::Annotation(made, "swell.dev/user"), "alice");
+  const std::string one = StrCat(kJobs, "/j");
+  // To let it run, or to scale it, changes nothing of what it is.
+  const json::Value resumed =
+      Must(kBob, "PATCH", one.c_str(),
+           R"({"spec":{"runPolicy":{"suspend":false},"pytorchReplicaSpecs":{"Worker":)"
+           R"({"replicas":2}}}})");
+  EXPECT_EQ(api::Annotation(resumed, "swell.dev/user"), "alice");
+  const json::Value edited =
+      Must(kBob, "PATCH", one.c_str(),
+           R"({"spec":{"pytorchReplicaSpecs":{"Worker":{"template":{"spec":{"containers":)"
+           R"([{"name":"pytorch","image":"other"}]}}}}}})");
+  EXPECT_EQ(api::Annotation(edited, "swell.dev/user"), "bob");
+}
+
 }  // namespace
 }  // namespace swell::apiserver

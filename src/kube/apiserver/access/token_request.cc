@@ -3,6 +3,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/apiserver/access/account_tokens.h"
 #include "kube/apiserver/access/handlers.h"
+#include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/print/output.h"
 #include "kube/apiserver/request/errors.h"
@@ -79,6 +80,7 @@ Result<TokenClaims> ReadClaims(Core& core, const Call& call, const json::Value& 
     if (audience.is_string()) claims.audiences.emplace_back(json::View(audience.get_string()));
   }
   if (claims.audiences.empty()) claims.audiences.emplace_back(kTokenIssuer);
+  claims.submitter = SubmitterOf(core, call).value_or("");
   claims.now = core.clock.Now();
   claims.expires = claims.now + std::chrono::seconds(seconds);
   return claims;

@@ -9,6 +9,7 @@
 #include "kube/api/meta/quantity.h"
 #include "kube/apiserver/access/handlers.h"
 #include "kube/apiserver/admission/limit_range.h"
+#include "kube/apiserver/admission/pod_security.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/kinds/handlers.h"
 #include "kube/apiserver/kinds/service_ips.h"
@@ -40,7 +41,7 @@ Status CreateNamespace(Admission& admission, json::Value& object) {
   json::Set(object, {"spec", "finalizers"}, std::move(finalizers));
   json::Set(object, {"status"}, json::Object());
   json::Set(object, {"status", "phase"}, json::Value("Active"));
-  return Status::Ok();
+  return CheckPodSecurityLabels(admission, object, nullptr);
 }
 
 Status UpdateNamespace(Admission& admission, json::Value& object, const json::Value& old) {
@@ -48,7 +49,8 @@ Status UpdateNamespace(Admission& admission, json::Value& object, const json::Va
   if (admission.subresource == "finalize") return Status::Ok();
   // Only /finalize takes these away.
   json::Set(object, {"spec", "finalizers"}, json::GetArray(old, {"spec", "finalizers"}));
-  return Status::Ok();
+  return admission.subresource.empty() ? CheckPodSecurityLabels(admission, object, &old)
+                                       : Status::Ok();
 }
 
 Status RemoveNamespace(Admission& admission, const json::Value&) {

@@ -6,7 +6,9 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/decode_problem.h"
 #include "kube/apiserver/access/submitter.h"
+#include "kube/apiserver/access/system_marks.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
+#include "kube/apiserver/admission/pod_security.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/fields/apply.h"
 #include "kube/apiserver/print/output.h"
@@ -65,6 +67,13 @@ bool IsTracked(const Admission& admission) {
          admission.call->handled().gvk == admission.kind.gvk;
 }
 
+// What the object asks for, once it is complete, as its author may ask for it.
+Status CheckAsked(const Admission& admission, const json::Value& object, const json::Value* old) {
+  SWELL_RETURN_IF_ERROR(CheckRules(admission, object, old));
+  SWELL_RETURN_IF_ERROR(CheckNodeName(admission, object, old));
+  return CheckPodSecurity(admission, object, old);
+}
+
 Status ChooseName(Admission& admission, json::Value& object) {
   const std::string name(api::Name(object));
   if (!name.empty()) {
@@ -98,6 +107,7 @@ void StampNew(Admission& admission, json::Value& object) {
     json::StableErase(fields, "namespace");
   }
   fields["uid"] = admission.core.random.Uuid();
+  KeepSystemMarks(admission, object, nullptr);
   StampSubmitter(admission, object);
   // One time for all that one call makes, however often it comes again.
   const WallTime now =
@@ -171,16 +181,18 @@ Status PrepareCreate(Admission& admission, json::Value& object) {
   }
   SWELL_RETURN_IF_ERROR(CheckSchema(admission, object, nullptr));
   if (IsTracked(admission)) TrackManager(*admission.call, object, nullptr);
+  StampPodSecurity(admission, object, nullptr);
   if (hooks.create != nullptr) SWELL_RETURN_IF_ERROR(hooks.create(admission, object));
   auto complete = [&admission, &hooks](json::Value& changed) {
     SWELL_RETURN_IF_ERROR(CheckSchema(admission, changed, nullptr));
+    StampPodSecurity(admission, changed, nullptr);
     return hooks.create != nullptr ? hooks.create(admission, changed) : Status::Ok();
   };
-  if (!AsksWebhooks(admission)) return CheckRules(admission, object, nullptr);
+  if (!AsksWebhooks(admission)) return CheckAsked(admission, object, nullptr);
   const Reviewed reviewed{"CREATE", &object, nullptr, nullptr,
                           WriteOptionsOf(*admission.call, "CreateOptions")};
   SWELL_RETURN_IF_ERROR(AskMutating(admission, object, reviewed, complete));
-  SWELL_RETURN_IF_ERROR(CheckRules(admission, object, nullptr));
+  SWELL_RETURN_IF_ERROR(CheckAsked(admission, object, nullptr));
   return AskValidating(admission, reviewed);
 }
 
@@ -273,6 +285,7 @@ Status CheckFinalizers(const Admission& admission,
 // What this write may not change stays as it was.
 void KeepOthersParts(const Admission& admission, json::Value& object, const json::Value& old) {
   KeepIdentity(object, old);
+  KeepSystemMarks(admission, object, &old);
   KeepSubmitter(admission, object, old);
   const bool pod = admission.kind.gvk.group.empty() && admission.kind.plural == "pods";
   if (admission.subresource == "status" || admission.subresource == "approval") {
@@ -287,6 +300,7 @@ void KeepOthersParts(const Admission& admission, json::Value& object, const json
     CopyOrRemove(object, old, {"status"});
     if (pod) CopyOrRemove(object, old, {"spec", "ephemeralContainers"});
   }
+  StampPodSecurity(admission, object, &old);
 }
 
 }  // namespace
@@ -312,7 +326,7 @@ Status PrepareUpdate(Admission& admission, json::Value& object, const json::Valu
       "UPDATE", &object, &old, nullptr,
       asks ? WriteOptionsOf(*admission.call, "UpdateOptions") : json::Value(nullptr)};
   if (asks) SWELL_RETURN_IF_ERROR(AskMutating(admission, object, reviewed, complete));
-  SWELL_RETURN_IF_ERROR(CheckRules(admission, object, &old));
+  SWELL_RETURN_IF_ERROR(CheckAsked(admission, object, &old));
   SWELL_RETURN_IF_ERROR(CheckFinalizers(admission, object, old));
   if (hooks.generation && admission.subresource != "status" &&
       SpecChanged(object, old, kind.has_status)) {

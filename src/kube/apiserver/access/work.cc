@@ -1,0 +1,135 @@
+#include "kube/apiserver/access/work.h"
+
+#include <algorithm>
+
+#include "kube/api/crd/definitions.h"
+
+namespace swell::apiserver {
+namespace {
+
+// The deepest is that of a runtime: spec.template.spec.replicatedJobs[].template.spec.template.
+constexpr int kTemplateDepthMax = 10;
+
+std::vector<std::string_view> TemplatePath(Work work) {
+  if (work == Work::kTemplate) return {"spec", "template"};
+  if (work == Work::kCronTemplate) return {"spec", "jobTemplate", "spec", "template"};
+  return {};
+}
+
+void Collect(json::Value& value, int depth, std::vector<json::Value*>& found) {
+  if (depth > kTemplateDepthMax) return;
+  if (value.is_array()) {
+    for (json::Value& item : value.get_array()) Collect(item, depth + 1, found);
+    return;
+  }
+  if (!value.is_object()) return;
+  for (auto& [key, item] : value.get_object()) {
+    if (std::string_view(key.data(), key.size()) == "template" && item.is_object()) {
+      found.push_back(&item);
+    }
+    Collect(item, depth + 1, found);
+  }
+}
+
+// How many pods there are and whether they run now says nothing about what they are.
+void DropNumbers(json::Value& value, int depth) {
+  if (depth > kTemplateDepthMax) return;
+  if (value.is_array()) {
+    for (json::Value& item : value.get_array()) DropNumbers(item, depth + 1);
+    return;
+  }
+  if (!value.is_object()) return;
+  json::Object& fields = value.get_object();
+  for (const char* field : {"replicas", "suspend"}) json::StableErase(fields, field);
+  for (auto& [key, item] : fields) {
+    if (std::string_view(key.data(), key.size()) != "template") DropNumbers(item, depth + 1);
+  }
+}
+
+std::string FindSystemClass(const json::Value& value, int depth) {
+  std::string found;
+  if (depth > kTemplateDepthMax) return found;
+  if (value.is_array()) {
+    for (const json::Value& item : value.get_array()) {
+      if (found.empty()) found = FindSystemClass(item, depth + 1);
+    }
+  }
+  if (!value.is_object()) return found;
+  for (const auto& [key, item] : value.get_object()) {
+    if (!found.empty()) return found;
+    const std::string_view name(key.data(), key.size());
+    const bool names = name == "priorityClassName" || name == "priorityClass";
+    if (names && item.is_string() && IsSystemClass(json::View(item.get_string()))) {
+      return std::string(json::View(item.get_string()));
+    }
+    found = FindSystemClass(item, depth + 1);
+  }
+  return found;
+}
+
+}  // namespace
+
+bool IsSystemClass(std::string_view priority_class) {
+  return priority_class.starts_with("system-");
+}
+
+std::string SystemClassIn(Work work, const json::Value& object) {
+  if (work == Work::kPod) {
+    const std::string_view own = json::GetString(object, {"spec", "priorityClassName"});
+    return IsSystemClass(own) ? std::string(own) : "";
+  }
+  const json::Value* spec = json::Find(object, {"spec"});
+  return spec != nullptr ? FindSystemClass(*spec, 0) : "";
+}
+
+Work WorkOf(const api::KindInfo& kind) {
+  const std::string& group = kind.gvk.group;
+  const std::string& name = kind.gvk.kind;
+  if (group.empty() && name == "Pod") return Work::kPod;
+  if (group.empty() && name == "ReplicationController") return Work::kTemplate;
+  if (group == "apps" && kind.plural != "controllerrevisions") return Work::kTemplate;
+  if (group == "batch") return name == "CronJob" ? Work::kCronTemplate : Work::kTemplate;
+  if (group == "trainer.kubeflow.org" && name != "TrainJob") return Work::kRuntime;
+  static const std::vector<api::Definition> jobs = api::JobDefinitions();
+  const bool job = std::any_of(jobs.begin(), jobs.end(), [&](const api::Definition& one) {
+    return one.group == group && one.kind == name;
+  });
+  return job ? Work::kJob : Work::kNone;
+}
+
+json::Value* TemplateOf(Work work, json::Value& object) {
+  json::Value* at = &object;
+  for (std::string_view step : TemplatePath(work)) at = at ? json::FindMutable(*at, {step}) : at;
+  return at == &object || at == nullptr || !at->is_object() ? nullptr : at;
+}
+
+std::vector<json::Value*> TemplatesOf(Work work, json::Value& object) {
+  std::vector<json::Value*> found;
+  if (work == Work::kJob || work == Work::kRuntime) {
+    if (json::Value* spec = json::FindMutable(object, {"spec"})) Collect(*spec, 0, found);
+  } else if (json::Value* one = TemplateOf(work, object)) {
+    found.push_back(one);
+  }
+  return found;
+}
+
+bool PodsDiffer(Work work, const json::Value& object, const json::Value& old) {
+  const json::Value* now = json::Find(object, {"spec"});
+  const json::Value* before = json::Find(old, {"spec"});
+  if (now == nullptr || before == nullptr) return now != before;
+  if (json::Equal(*now, *before)) return false;
+  json::Value a = object;
+  json::Value b = old;
+  if (work == Work::kTemplate || work == Work::kCronTemplate) {
+    const json::Value* is = TemplateOf(work, a);
+    const json::Value* was = TemplateOf(work, b);
+    return is != nullptr && (was == nullptr || !json::Equal(*is, *was));
+  }
+  json::Value& spec_a = *json::FindMutable(a, {"spec"});
+  json::Value& spec_b = *json::FindMutable(b, {"spec"});
+  DropNumbers(spec_a, 0);
+  DropNumbers(spec_b, 0);
+  return !json::Equal(spec_a, spec_b);
+}
+
+}  // namespace swell::apiserver

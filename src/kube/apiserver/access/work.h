@@ -1,0 +1,39 @@
+// Work: the kinds of objects that people bring and that become pods, and the pods' templates in
+// them.
+// - Threads: pure functions.
+// - Ownership: templates are parts of the object.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json/value.h"
+#include "kube/api/schema/scheme.h"
+
+namespace swell::apiserver {
+
+enum class Work {
+  kNone,
+  kPod,
+  kJob,           // one of the job kinds that Swell brings: templates are where its roles are
+  kTemplate,      // spec.template
+  kCronTemplate,  // spec.jobTemplate.spec.template
+  kRuntime,       // what TrainJobs take their templates from
+};
+Work WorkOf(const api::KindInfo& kind);
+
+// The template of a built-in workload or cron job; null where the object has none.
+json::Value* TemplateOf(Work work, json::Value& object);
+// All templates of pods in the object; a pod has no template.
+std::vector<json::Value*> TemplatesOf(Work work, json::Value& object);
+
+// A class of pods that Kubernetes itself needs: "system-node-critical".
+bool IsSystemClass(std::string_view priority_class);
+// The class of that sort that the object's pods would have; empty: there is no such class in it.
+std::string SystemClassIn(Work work, const json::Value& object);
+
+// Whether the pods that the object asks for differ, apart from their number.
+bool PodsDiffer(Work work, const json::Value& object, const json::Value& old);
+
+}  // namespace swell::apiserver

@@ -1,0 +1,32 @@
+// Pod Security admission: what pods may ask for in a namespace, by the namespace's labels
+// pod-security.kubernetes.io/{enforce,audit,warn}[-version].
+//
+// A user with the right `use` on podsecuritylevels.swell.dev/privileged in the namespace may exceed
+// its level. That right is asked of the author: pods, jobs and templates of such an author carry
+// the annotation swell.dev/pod-security: privileged, which only this server writes, and what a
+// controller makes of them passes by it. So a pod that has a controller passes by the annotation
+// alone, whatever the rights of that controller.
+//
+// - Threads: core executor only.
+#pragma once
+
+#include "base/result.h"
+#include "kube/apiserver/core.h"
+
+namespace swell::apiserver {
+
+// Writes or removes the annotation; on an update, `old` is what the object was.
+void StampPodSecurity(const Admission& admission, json::Value& object, const json::Value* old);
+
+// Refuses pods and jobs beyond the level that the namespace enforces; warns of workloads whose pods
+// will be refused; notes for the audit log. `old` is null for a new object.
+Status CheckPodSecurity(const Admission& admission,
+                        const json::Value& object,
+                        const json::Value* old);
+
+// Labels of a namespace that name no level or version. A stricter level warns of the pods there.
+Status CheckPodSecurityLabels(const Admission& admission,
+                              const json::Value& ns,
+                              const json::Value* old);
+
+}  // namespace swell::apiserver

@@ -1,0 +1,311 @@
+// Pod Security at the door: who may exceed a namespace's level, and what becomes of their work.
+#include "kube/apiserver/admission/pod_security.h"
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/apiserver/test_server.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr char kPods[] = "/api/v1/namespaces/lab/pods";
+constexpr char kDeployments[] = "/apis/apps/v1/namespaces/lab/deployments";
+constexpr char kCronJobs[] = "/apis/batch/v1/namespaces/lab/cronjobs";
+constexpr char kPyTorchJobs[] = "/apis/kubeflow.org/v1/namespaces/lab/pytorchjobs";
+const api::UserInfo kAlice{"alice", "", {"system:authenticated"}};
+const api::UserInfo kMaster{"root", "", {"system:masters"}};
+const api::UserInfo kController{"system:swell", "", {"system:masters"}};
+
+constexpr char kHost[] = R"("hostNetwork":true)";
+constexpr char kRefused[] =
+    R"(is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true))";
+
+class PodSecurityTest : public testing::Test {
+ protected:
+  PodSecurityTest()
+      : test_(Options{.rbac = true, .audit = [this](std::string line) { audit_ += line; }}) {
+    test_.Boot();
+    Label(R"({"pod-security.kubernetes.io/enforce":"baseline"})");
+    Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+         R"({"metadata":{"name":"work"},"rules":[{"apiGroups":["*"],"verbs":["*"],"resources":)"
+         R"(["pods","pods/ephemeralcontainers","deployments","cronjobs","pytorchjobs"]}]})");
+    Bind("alice", "work");
+  }
+
+  void Label(const std::string& labels) {
+    const std::string ns = StrCat(R"({"metadata":{"name":"lab","labels":)", labels, "}}");
+    if (As(kMaster, "GET", "/api/v1/namespaces/lab", "").status == 404) {
+      Must(kMaster, "POST", "/api/v1/namespaces", ns);
+    } else {
+      Must(kMaster, "PUT", "/api/v1/namespaces/lab", ns);
+    }
+  }
+  void Bind(const std::string& user, const std::string& role) {
+    Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/lab/rolebindings",
+         StrCat(R"({"metadata":{"name":")", user, "-", role,
+                R"("},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole",)",
+                R"("name":")", role, R"("},"subjects":[{"kind":"User","name":")", user,
+                R"(","apiGroup":"rbac.authorization.k8s.io"}]})"));
+  }
+  Answer As(const api::UserInfo& user,
+            std::string method,
+            const std::string& target,
+            std::string body) {
+    auto request = test_.Request(std::move(method), target, std::move(body));
+    request.user = user;
+    if (request.method == "PATCH") request.content_type = "application/merge-patch+json";
+    return test_.Send(std::move(request));
+  }
+  json::Value Must(const api::UserInfo& user,
+                   const std::string& method,
+                   const std::string& to,
+                   std::string body) {
+    const Answer answer = As(user, method, to, std::move(body));
+    EXPECT_LT(answer.status, 300) << answer.text;
+    return answer.body;
+  }
+  static std::string PodWith(const std::string& name,
+                             const std::string& fields,
+                             const std::string& metadata = "") {
+    return StrCat(R"({"metadata":{"name":")", name, R"(")", metadata, R"(},"spec":{)", fields,
+                  R"(,"containers":[{"name":"c","image":"i"}]}})");
+  }
+  static std::string Template(const std::string& fields) {
+    return StrCat(R"({"metadata":{"labels":{"a":"b"}},"spec":{)", fields,
+                  R"(,"containers":[{"name":"c","image":"i"}]}})");
+  }
+  static std::string Deployment(const std::string& fields) {
+    return StrCat(R"({"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},)",
+                  R"("template":)", Template(fields), "}}");
+  }
+  static std::string Job(const std::string& fields) {
+    return StrCat(R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob",)",
+                  R"("metadata":{"name":"j"},"spec":{"pytorchReplicaSpecs":{"Worker":)",
+                  R"({"replicas":1,"template":{"metadata":{"annotations":)",
+                  R"({"swell.dev/pod-security":"privileged"}},"spec":{)", fields,
+                  R"(,"containers":[{"name":"pytorch","image":"i"}]}}}}}})");
+  }
+  static constexpr char kOwned[] =
+      R"(,"ownerReferences":[{"apiVersion":"v1","kind":"X","name":"x","uid":"u","controller":true}])";
+  static constexpr char kStamped[] = R"(,"annotations":{"swell.dev/pod-security":"privileged"})";
+
+  std::string audit_;
+  TestServer test_;
+};
+
+TEST_F(PodSecurityTest, PodsOfPeopleKeepToTheLevel) {
+  const Answer refused = As(kAlice, "POST", kPods, PodWith("a", kHost));
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.Message(), StrCat("pods \"a\" ", kRefused));
+  Must(kAlice, "POST", kPods, PodWith("b", R"("hostNetwork":false)"));
+  // Neither a false mark nor a false controller helps.
+  EXPECT_EQ(As(kAlice, "POST", kPods, PodWith("c", kHost, kStamped)).status, 403);
+  EXPECT_EQ(As(kAlice, "POST", kPods, PodWith("c", kHost, StrCat(kOwned, kStamped))).status, 403);
+  const json::Value marked =
+      Must(kAlice, "PATCH", StrCat(kPods, "/b"),
+           R"({"metadata":{"annotations":{"swell.dev/pod-security":"privileged"}}})");
+  EXPECT_EQ(api::Annotation(marked, "swell.dev/pod-security"), "");
+}
+
+TEST_F(PodSecurityTest, AdministratorsMayExceedItAndTheRightCanBeGiven) {
+  const json::Value pod = Must(kMaster, "POST", kPods, PodWith("a", kHost));
+  EXPECT_EQ(api::Annotation(pod, "swell.dev/pod-security"), "privileged");
+  // What needs no right carries no mark.
+  const json::Value plain = Must(kMaster, "POST", kPods, PodWith("b", R"("hostPID":false)"));
+  EXPECT_EQ(api::Annotation(plain, "swell.dev/pod-security"), "");
+  Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+       R"({"metadata":{"name":"exceed"},"rules":[{"apiGroups":["swell.dev"],)"
+       R"("resources":["podsecuritylevels"],"resourceNames":["privileged"],"verbs":["use"]}]})");
+  EXPECT_EQ(As(kAlice, "POST", kPods, PodWith("c", kHost)).status, 403);
+  Bind("alice", "exceed");
+  Must(kAlice, "POST", kPods, PodWith("c", kHost));
+}
+
+TEST_F(PodSecurityTest, AControllersPodPassesByItsAuthorsRight) {
+  EXPECT_EQ(As(kController, "POST", kPods, PodWith("a", kHost, kOwned)).status, 403);
+  Must(kController, "POST", kPods, PodWith("a", kHost, StrCat(kOwned, kStamped)));
+  // A workload is taken, its pods are not: as on Kubernetes.
+  auto stamp = [](const json::Value& object) {
+    const json::Value* pods = json::Find(object, {"spec", "template"});
+    return pods != nullptr ? api::Annotation(*pods, "swell.dev/pod-security") : "none";
+  };
+  EXPECT_EQ(stamp(Must(kAlice, "POST", kDeployments, Deployment(kHost))), "");
+  Must(kMaster, "DELETE", StrCat(kDeployments, "/d"), "");
+  EXPECT_EQ(stamp(Must(kMaster, "POST", kDeployments, Deployment(kHost))), "privileged");
+  // Scaling by another leaves it; another who changes the pods answers for them.
+  const std::string one = StrCat(kDeployments, "/d");
+  EXPECT_EQ(stamp(Must(kAlice, "PATCH", one, R"({"spec":{"replicas":2}})")), "privileged");
+  EXPECT_EQ(stamp(Must(kAlice, "PATCH", one,
+                       R"({"spec":{"template":{"metadata":{"labels":{"x":"y"}}}}})")),
+            "");
+  const json::Value cron = Must(
+      kMaster, "POST", kCronJobs,
+      StrCat(R"({"metadata":{"name":"c"},"spec":{"schedule":"@daily","jobTemplate":{"spec":)",
+             R"({"template":)", Template(StrCat(kHost, R"(,"restartPolicy":"Never")")), "}}}}"));
+  const json::Value* jobs = json::Find(cron, {"spec", "jobTemplate"});
+  EXPECT_EQ(stamp(*jobs), "privileged");
+}
+
+TEST_F(PodSecurityTest, JobsAreRefusedAtOnce) {
+  const Answer refused = As(kAlice, "POST", kPyTorchJobs, Job(kHost));
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.Message(), StrCat("pytorchjobs.kubeflow.org \"j\" ", kRefused));
+  const json::Value job = Must(kMaster, "POST", kPyTorchJobs, Job(kHost));
+  EXPECT_EQ(api::Annotation(job, "swell.dev/pod-security"), "privileged");
+  // The template's own mark says nothing: the job's goes to its pods.
+  EXPECT_EQ(
+      json::Print(job).find(R"("template":{"metadata":{"annotations":{"swell.dev/pod-security)"),
+      std::string::npos);
+  // The user who edits the job answers for its pods.
+  const Answer edited =
+      As(kAlice, "PATCH", StrCat(kPyTorchJobs, "/j"),
+         R"({"spec":{"pytorchReplicaSpecs":{"Worker":{"restartPolicy":"Never"}}}})");
+  EXPECT_EQ(edited.status, 403) << edited.text;
+  const json::Value scaled = Must(kAlice, "PATCH", StrCat(kPyTorchJobs, "/j"),
+                                  R"({"spec":{"pytorchReplicaSpecs":{"Worker":{"replicas":2}}}})");
+  EXPECT_EQ(api::Annotation(scaled, "swell.dev/pod-security"), "privileged");
+}
+
+TEST_F(PodSecurityTest, ADebugContainerIsJudgedWithItsPod) {
+  Must(kMaster, "POST", kPods, PodWith("a", kHost));
+  const std::string debug = R"({"spec":{"ephemeralContainers":[{"name":"d","image":"i"}]}})";
+  EXPECT_EQ(As(kAlice, "PATCH", StrCat(kPods, "/a/ephemeralcontainers"), debug).status, 403);
+  Must(kMaster, "PATCH", StrCat(kPods, "/a/ephemeralcontainers"), debug);
+  Must(kAlice, "PATCH", StrCat(kPods, "/a"), R"({"metadata":{"labels":{"x":"y"}}})");
+}
+
+TEST_F(PodSecurityTest, WarnAndAuditTell) {
+  Label(R"({"pod-security.kubernetes.io/warn":"restricted",)"
+        R"("pod-security.kubernetes.io/warn-version":"v1.7",)"
+        R"("pod-security.kubernetes.io/audit":"baseline"})");
+  const Answer warned = As(kAlice, "POST", kDeployments, Deployment(kHost));
+  ASSERT_EQ(warned.warnings.size(), 1u);
+  EXPECT_EQ(warned.warnings[0],
+            "299 - \"would violate PodSecurity \\\"restricted:v1.7\\\": host namespaces "
+            "(hostNetwork=true), runAsNonRoot != true (pod or container \\\"c\\\" must set "
+            "securityContext.runAsNonRoot=true)\"");
+  auto request = test_.Request("POST", kPods, PodWith("p", kHost));
+  request.user = {};
+  request.remote = "10.0.0.1:5";
+  request.credentials.certificate_common_name = "alice";
+  EXPECT_EQ(test_.Send(std::move(request)).status, 201);
+  EXPECT_NE(audit_.find("\"pod-security.kubernetes.io/audit-violations\":\"would violate "
+                        "PodSecurity \\\"baseline:latest\\\": host namespaces "
+                        "(hostNetwork=true)\""),
+            std::string::npos)
+      << audit_;
+}
+
+TEST_F(PodSecurityTest, LabelsAreCheckedAndAStricterOneWarnsOfPods) {
+  const Answer wrong = As(kMaster, "PATCH", "/api/v1/namespaces/lab",
+                          R"({"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"high",)"
+                          R"("pod-security.kubernetes.io/warn-version":"1.2"}}})");
+  EXPECT_EQ(wrong.status, 422);
+  EXPECT_NE(wrong.Message().find("must be one of privileged, baseline, restricted"),
+            std::string::npos);
+  EXPECT_NE(wrong.Message().find("metadata.labels[pod-security.kubernetes.io/warn-version]"),
+            std::string::npos);
+  Must(kAlice, "POST", kPods, PodWith("a", R"("hostPID":false)"));
+  Must(kAlice, "POST", kPods, PodWith("b", R"("hostPID":false)"));
+  const Answer stricter =
+      As(kMaster, "PATCH", "/api/v1/namespaces/lab",
+         R"({"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}})");
+  ASSERT_EQ(stricter.warnings.size(), 2u);
+  EXPECT_EQ(
+      stricter.warnings[0],
+      R"(299 - "existing pods in namespace \"lab\" violate the new PodSecurity enforce level )"
+      R"(\"restricted:latest\"")");
+  EXPECT_EQ(stricter.warnings[1],
+            R"(299 - "a (and 1 other pod): allowPrivilegeEscalation != false, unrestricted )"
+            R"(capabilities, runAsNonRoot != true, seccompProfile")");
+}
+
+TEST_F(PodSecurityTest, AProjectMayAllowHostPathsByName) {
+  Must(kMaster, "POST", "/apis/swell.dev/v1/projects",
+       R"({"apiVersion":"swell.dev/v1","kind":"Project","metadata":{"name":"lab"},)"
+       R"("spec":{"allowedHostPaths":[{"path":"/data/sets",)"
+       R"("readOnly":true},{"path":"/scratch/"}]}})");
+  auto pod = [](const std::string& name, const std::string& source, bool only_read) {
+    return StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{"volumes":[{"name":"v",)",
+                  R"("hostPath":)", source, R"(}],"containers":[{"name":"c","image":"i",)",
+                  R"("volumeMounts":[{"name":"v","mountPath":"/v","readOnly":)",
+                  only_read ? "true" : "false", "}]}]}}");
+  };
+  Must(kAlice, "POST", kPods, pod("a", R"({"path":"/data/sets/"})", true));
+  Must(kAlice, "POST", kPods, pod("b", R"({"path":"/scratch","type":"Directory"})", false));
+  EXPECT_EQ(As(kAlice, "POST", kPods, pod("c", R"({"path":"/data/sets"})", false)).status, 403);
+  for (const char* other :
+       {R"({"path":"/data"})", R"({"path":"/data/sets/x"})", R"({"path":"/scratch/.."})",
+        R"({"path":"/scratch","type":"DirectoryOrCreate"})", R"({"path":"/"})"}) {
+    EXPECT_GE(As(kAlice, "POST", kPods, pod("d", other, true)).status, 400) << other;
+  }
+  // Projects are given such paths by users that could mount them anyway.
+  Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+       R"({"metadata":{"name":"projects"},"rules":[{"apiGroups":["swell.dev"],)"
+       R"("resources":["projects"],"verbs":["*"]}]})");
+  Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+       R"({"metadata":{"name":"p"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":)"
+       R"("ClusterRole","name":"projects"},"subjects":[{"kind":"User","name":"alice",)"
+       R"("apiGroup":"rbac.authorization.k8s.io"}]})");
+  for (const char* spec :
+       {R"({"allowedHostPaths":[{"path":"/"}]})", R"({"podSecurity":"privileged"})"}) {
+    EXPECT_EQ(As(kAlice, "POST", "/apis/swell.dev/v1/projects",
+                 StrCat(R"({"apiVersion":"swell.dev/v1","kind":"Project",)",
+                        R"("metadata":{"name":"mine"},"spec":)", spec, "}"))
+                  .status,
+              403)
+        << spec;
+  }
+  Must(kAlice, "PATCH", "/apis/swell.dev/v1/projects/lab", R"({"spec":{"description":"x"}})");
+}
+
+TEST_F(PodSecurityTest, SystemClassesAreForTheSystem) {
+  const std::string critical = R"("priorityClassName":"system-node-critical")";
+  const Answer refused = As(kAlice, "POST", kPods, PodWith("a", critical));
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.Message(),
+            "pods \"a\" is forbidden: spec.priorityClassName: \"system-node-critical\": this class "
+            "is for pods in kube-system and of administrators");
+  EXPECT_EQ(As(kAlice, "POST", kDeployments, Deployment(critical)).status, 403);
+  EXPECT_EQ(As(kAlice, "POST", kPyTorchJobs, Job(critical)).status, 403);
+  Must(kMaster, "POST", kPods, PodWith("a", critical));
+  Must(kMaster, "POST", kDeployments, Deployment(critical));
+}
+
+TEST_F(PodSecurityTest, TheSchedulerChoosesNodes) {
+  const std::string node = R"("nodeName":"n1")";
+  const Answer refused = As(kAlice, "POST", kPods, PodWith("a", node));
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.Message(),
+            "pods \"a\" is forbidden: spec.nodeName: \"n1\": the scheduler chooses the node; User "
+            "\"alice\" needs the right to create pods/binding, or spec.nodeSelector");
+  EXPECT_EQ(As(kAlice, "POST", kDeployments, Deployment(node)).status, 403);
+  EXPECT_EQ(As(kAlice, "POST", kPyTorchJobs, Job(node)).status, 403);
+  Must(kMaster, "POST", kPods, PodWith("a", node));
+  Must(kController, "POST", kPods, PodWith("b", node, kOwned));
+  // A pod that has its node can still be labelled.
+  Must(kAlice, "PATCH", StrCat(kPods, "/a"), R"({"metadata":{"labels":{"x":"y"}}})");
+}
+
+TEST_F(PodSecurityTest, WhatTheSystemTrustsIsTheSystemsToWrite) {
+  const std::string marks =
+      R"(,"annotations":{"swell.dev/gpu-devices":"0,1","swell.dev/preempted-by":"x/y","mine":"1"})";
+  const Answer made = As(kAlice, "POST", kPods, PodWith("a", R"("hostPID":false)", marks));
+  EXPECT_EQ(made.status, 201);
+  EXPECT_EQ(made.warnings.size(), 2u);
+  EXPECT_EQ(api::Annotation(made.body, "swell.dev/gpu-devices"), "");
+  EXPECT_EQ(api::Annotation(made.body, "mine"), "1");
+  Must(kController, "PATCH", StrCat(kPods, "/a"),
+       R"({"metadata":{"annotations":{"swell.dev/gpu-devices":"3"}}})");
+  for (const char* value : {R"("0")", "null"}) {
+    const Answer changed =
+        As(kAlice, "PATCH", StrCat(kPods, "/a"),
+           StrCat(R"({"metadata":{"annotations":{"swell.dev/gpu-devices":)", value, "}}}"));
+    EXPECT_EQ(api::Annotation(changed.body, "swell.dev/gpu-devices"), "3");
+  }
+}
+
+}  // namespace
+}  // namespace swell::apiserver
