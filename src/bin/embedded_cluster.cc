@@ -132,6 +132,7 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
   }
   server_options.anonymous = true;
   server_options.rbac = true;
+  server_options.token_life_max = options.token_life_max;
   server_options.ca_pem = pki.ca.cert_pem;
   server_options.metrics = &metrics;
   server_options.health.AddReady("informer-sync", [this] {
@@ -157,7 +158,12 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
     SWELL_ASSIGN_OR_RETURN(net::CertificatePair pair, net::IssueCert(pki.ca, spec));
     return apiserver::CertificateAndKey{std::move(pair.cert_pem), std::move(pair.key_pem)};
   };
-  server_options.requested_organizations = net::RequestedOrganizations;
+  server_options.requested_subject =
+      [](const std::string& pem) -> Result<apiserver::CertificateSubject> {
+    SWELL_ASSIGN_OR_RETURN(net::RequestedNames names, net::NamesInRequest(pem));
+    return apiserver::CertificateSubject{std::move(names.common_name),
+                                         std::move(names.organizations)};
+  };
   SWELL_RETURN_IF_ERROR(OpenAudit(server_options));
   SWELL_ASSIGN_OR_RETURN(server_options.token_key, LoadOrMakeTokenKey(options.data_dir));
   server_options.node_dialer =

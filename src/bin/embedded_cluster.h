@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/line_file.h"
 #include "base/result.h"
 #include "ops/cycle_recorder.h"
@@ -29,7 +30,8 @@ struct ClusterOptions {
   NodePlan plan;
   std::string runtime = "process";  // or "simulated"
   std::string token_auth_file;
-  std::string audit = "writes";  // "none", "writes", "all"
+  Duration token_life_max = std::chrono::hours(24 * 365);  // also of users' certificates
+  std::string audit = "writes";                            // "none", "writes", "all"
   LineFile::Limits audit_limits;
   std::vector<std::string> controllers = {"*"};  // see controllers::ManagerOptions
   bool default_scheduler = true;                 // pods of `default-scheduler` are Swell's to place

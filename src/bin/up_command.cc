@@ -19,12 +19,16 @@
 namespace swell {
 namespace {
 
+// Kubernetes gives no token a shorter life.
+constexpr Duration kTokenLifeLeast = std::chrono::minutes(10);
+
 struct UpFlags {
   ClusterOptions cluster;
   std::string data_dir;
   std::string log_level = "info";
   std::vector<std::string> controllers;
   std::vector<std::string> settings;
+  std::string token_life = "365d";
   int64_t audit_mib = 100;
   int64_t audit_backups = 10;
   bool detach = false;
@@ -48,6 +52,9 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
       "address of the API server (default 127.0.0.1 and a free port, the same after a restart)");
   flags.Text("--token-auth-file", &cluster.token_auth_file, "FILE",
              "static bearer tokens, one per line: token,user,uid,\"group1,group2\"");
+  flags.Text("--token-max-life", &to.token_life, "DURATION",
+             "longest life of tokens of service accounts and of users' tokens and certificates "
+             "(default 365d)");
   flags.Choice("--audit", &cluster.audit, "LEVEL", {"none", "writes", "all"},
                "requests to log in DIR/audit.log: none; writes, reads of Secrets and refused "
                "requests; all (default writes)");
@@ -185,6 +192,11 @@ class UpAction final : public cli::Action {
       return cli::Misuse(StrCat("--controllers: ", Quote(name), " is not a known controller"));
     }
     SWELL_RETURN_IF_ERROR(ReadSettings(flags_.settings, cluster.scheduler));
+    SWELL_ASSIGN_OR_RETURN(cluster.token_life_max,
+                           cli::ParseDuration(flags_.token_life, "--token-max-life"));
+    if (cluster.token_life_max < kTokenLifeLeast) {
+      return cli::Misuse(StrCat("--token-max-life ", flags_.token_life, ": at least 10m expected"));
+    }
     if (flags_.audit_mib < 1) {
       return cli::Misuse(StrCat("--audit-log-maxsize ", flags_.audit_mib, ": at least 1 expected"));
     }

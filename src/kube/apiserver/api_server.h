@@ -71,6 +71,11 @@ struct CertificateAndKey {
   std::string certificate, key;  // PEM
 };
 
+struct CertificateSubject {
+  std::string common_name;
+  std::vector<std::string> organizations;
+};
+
 // Which requests from the network the audit log has.
 enum class AuditLevel {
   kNone,
@@ -116,9 +121,10 @@ struct Options {
   std::function<Result<CertificateAndKey>(
       const std::string& name, const std::string& organization, Duration validity)>
       issue_certificate;
-  // The organizations that a certificate signing request (PEM) names; empty: nobody looks at them.
-  std::function<Result<std::vector<std::string>>(const std::string& request_pem)>
-      requested_organizations;
+  // The subject of the certificate that a signing request (PEM) asks for; empty: it is not read.
+  std::function<Result<CertificateSubject>(const std::string& request_pem)> requested_subject;
+  // How long a token or a certificate for a user is good at most.
+  Duration token_life_max = std::chrono::hours(24 * 365);
   // Takes the lines of the audit log (audit.k8s.io/v1 events as JSON); empty: no audit log.
   std::function<void(std::string)> audit;
   AuditLevel audit_level = AuditLevel::kWrites;

@@ -59,16 +59,17 @@ std::string RunAsOfUser(const Core& core, std::string_view name) {
 
 namespace {
 
-constexpr int64_t kCredentialSecondsMax = int64_t{10} * 366 * 24 * 3600;
-
 Result<json::Value> MakeCredentials(Core& core,
                                     const UserReference& reference,
                                     const json::Value& wanted) {
   SWELL_ASSIGN_OR_RETURN(const api::UserInfo user, FindRegisteredUser(core, reference));
   const int64_t seconds = json::GetInt(wanted, {"expirationSeconds"});
-  if (seconds <= 0 || seconds > kCredentialSecondsMax) {
-    return Status(Code::kBadRequest, StrCat("expirationSeconds: ", seconds, ": 1 to ",
-                                            kCredentialSecondsMax, " expected"));
+  const int64_t most =
+      std::chrono::duration_cast<std::chrono::seconds>(core.options.token_life_max).count();
+  if (seconds <= 0 || seconds > most) {
+    return Status(Code::kBadRequest,
+                  StrCat("expirationSeconds: ", seconds, ": 1 to ", most,
+                         " expected; swell up --token-max-life sets the maximum"));
   }
   if (json::GetBool(wanted, {"certificate"})) {
     if (!core.options.issue_certificate) {

@@ -1,4 +1,6 @@
 // Tokens for service accounts: POST serviceaccounts/x/token, and secrets that hold one.
+#include <algorithm>
+
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/apiserver/access/account_tokens.h"
@@ -63,7 +65,7 @@ Status ReadBoundObject(Core& core, const json::Value& request, TokenClaims& clai
   return Status::Ok();
 }
 
-Result<TokenClaims> ReadClaims(Core& core, const Call& call, const json::Value& request) {
+Result<TokenClaims> ReadClaims(Core& core, Call& call, const json::Value& request) {
   TokenClaims claims;
   claims.ns = call.info.ns;
   claims.account = call.info.name;
@@ -82,7 +84,16 @@ Result<TokenClaims> ReadClaims(Core& core, const Call& call, const json::Value& 
   if (claims.audiences.empty()) claims.audiences.emplace_back(kTokenIssuer);
   claims.submitter = SubmitterOf(core, call).value_or("");
   claims.now = core.clock.Now();
-  claims.expires = claims.now + std::chrono::seconds(seconds);
+  // As kube-apiserver does it: a longer life is cut, and the answer says when the token expires.
+  claims.expires =
+      claims.now + std::min<Duration>(std::chrono::seconds(seconds), core.options.token_life_max);
+  if (claims.expires < claims.now + std::chrono::seconds(seconds)) {
+    call.AddWarning(StrCat(
+        "requested expiration of ", seconds,
+        " seconds is longer than the maximum; the token expires after ",
+        std::chrono::duration_cast<std::chrono::seconds>(core.options.token_life_max).count(),
+        " seconds"));
+  }
   return claims;
 }
 

@@ -40,24 +40,53 @@ Status CheckSigner(const Admission& admission, std::string_view verb, const json
       StrCat("user not permitted to ", verb, " requests with signerName ", Quote(signer)));
 }
 
-// A certificate cannot be taken back, and those of masters are let in everywhere.
+// Kubernetes' own right of a user that may ask for nodes' certificates.
+bool MayAskForNodes(const Admission& admission, const std::string& common_name) {
+  const api::UserInfo& user = admission.call->user;
+  if (IsNode(user) && user.name == common_name) return true;
+  AccessAttributes attributes;
+  attributes.verb = "create";
+  attributes.group = admission.kind.gvk.group;
+  attributes.version = "v1";
+  attributes.resource = "certificatesigningrequests";
+  attributes.subresource = "nodeclient";
+  return Decide(admission.core, user, attributes).allowed;
+}
+
+// A certificate cannot be taken back, and those of masters are let in everywhere. What begins with
+// `system:` is a name of the system's own.
 Status CheckSubject(const Admission& admission, const json::Value& object) {
-  const auto& organizations_of = admission.core.options.requested_organizations;
-  if (!organizations_of || json::GetString(object, {"spec", "signerName"}) != kClientSigner) {
+  const auto& subject_of = admission.core.options.requested_subject;
+  if (!subject_of || json::GetString(object, {"spec", "signerName"}) != kClientSigner) {
     return Status::Ok();
   }
   const auto pem = Base64Decode(json::GetString(object, {"spec", "request"}));
-  const auto organizations = organizations_of(pem.value_or(""));
-  if (!organizations.ok()) {
+  const auto subject = subject_of(pem.value_or(""));
+  if (!subject.ok()) {
     return ForbiddenError(admission.kind, admission.name,
-                          StrCat("unable to parse CSR: ", organizations.status().message()));
+                          StrCat("unable to parse CSR: ", subject.status().message()));
   }
-  for (const std::string& group : *organizations) {
+  auto refuse = [&admission](std::string_view what) {
+    return ForbiddenError(admission.kind, admission.name,
+                          StrCat("use of ", kClientSigner, " signer with ", what));
+  };
+  bool node = subject->common_name.starts_with("system:node:");
+  bool system = !node && subject->common_name.starts_with("system:");
+  for (const std::string& group : subject->organizations) {
     // The other one stands for a user who is registered, whatever the rights of that one.
-    if (group != kMasters && !UserReference::FromOrganization(group)) continue;
-    return ForbiddenError(
-        admission.kind, admission.name,
-        StrCat("use of ", kClientSigner, " signer with ", group, " group is not allowed"));
+    if (group == kMasters || UserReference::FromOrganization(group)) {
+      return refuse(StrCat(group, " group is not allowed"));
+    }
+    node |= group == "system:nodes";
+    system |= group != "system:nodes" && group.starts_with("system:");
+  }
+  if (node && !MayAskForNodes(admission, subject->common_name)) {
+    return refuse(
+        "the name or group of a node needs the right to create "
+        "certificatesigningrequests/nodeclient");
+  }
+  if (system && !IsSystem(admission.call->user)) {
+    return refuse("a name or group that begins with system: is for administrators");
   }
   return Status::Ok();
 }

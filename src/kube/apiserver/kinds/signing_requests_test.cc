@@ -17,8 +17,9 @@ class SigningRequestsTest : public ::testing::Test {
   Options MakeOptions() {
     Options options;
     options.rbac = true;
-    options.requested_organizations =
-        [this](const std::string&) -> Result<std::vector<std::string>> { return organizations; };
+    options.requested_subject = [this](const std::string&) -> Result<CertificateSubject> {
+      return CertificateSubject{common_name, organizations};
+    };
     return options;
   }
   void SetUp() override {
@@ -53,6 +54,7 @@ class SigningRequestsTest : public ::testing::Test {
     ASSERT_EQ(bound.status, 201) << bound.text;
   }
 
+  std::string common_name = "jane";
   std::vector<std::string> organizations;
   int roles = 0;
   TestServer server;
@@ -66,6 +68,30 @@ TEST_F(SigningRequestsTest, NobodyBecomesAMasterOrARegisteredUser) {
   organizations = {"user:root:1234-5678"};
   EXPECT_EQ(As("root", "POST", requests, Body("kubernetes.io/kube-apiserver-client")).status, 403);
   EXPECT_EQ(As("root", "POST", requests, Body("example.com/own")).status, 201);
+}
+
+TEST_F(SigningRequestsTest, NamesOfTheSystemAreForTheSystem) {
+  const std::string requests(kRequests);
+  Allow("create", "certificatesigningrequests", "");
+  auto ask = [&](const std::string& user) {
+    const Answer answer = As(user, "POST", requests, Body("kubernetes.io/kube-apiserver-client"));
+    As("root", "DELETE", requests + "/r", "");
+    return answer.status;
+  };
+  EXPECT_EQ(ask("jane"), 201);
+  common_name = "system:kube-scheduler";
+  EXPECT_EQ(ask("jane"), 403);
+  EXPECT_EQ(ask("root"), 201);
+  common_name = "jane";
+  organizations = {"system:serviceaccounts"};
+  EXPECT_EQ(ask("jane"), 403);
+  organizations = {"system:nodes"};
+  EXPECT_EQ(ask("jane"), 403);
+  organizations.clear();
+  common_name = "system:node:n1";
+  EXPECT_EQ(ask("jane"), 403);
+  Allow("create", "certificatesigningrequests/nodeclient", "");
+  EXPECT_EQ(ask("jane"), 201);
 }
 
 TEST_F(SigningRequestsTest, ApprovingAndSigningTakeTheSignersRight) {

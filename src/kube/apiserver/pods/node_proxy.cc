@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
+#include "kube/apiserver/access/open_streams.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/pods/handlers.h"
 #include "kube/apiserver/request/errors.h"
@@ -119,7 +120,7 @@ std::string NodePath(const Call& call, const std::string& container) {
 // Hands the node's answer through. Holds the call; the call's release ends the node's call.
 class Forward final : public api::RestSink {
  public:
-  explicit Forward(CallPtr call) : call_(std::move(call)) {}
+  Forward(Core& core, CallPtr call) : core_(core.weak_from_this()), call_(std::move(call)) {}
 
   void OnResponse(api::RestResponse response) override { call_->Respond(std::move(response)); }
   void OnStreamStart(int status, std::string content_type) override {
@@ -128,10 +129,13 @@ class Forward final : public api::RestSink {
   bool OnChunk(const api::Chunk& chunk) override { return call_->Send(chunk); }
   void OnStreamEnd(const Status& why) override { call_->EndStream(why); }
   api::DuplexPtr OnUpgrade(api::HeaderList headers) override {
-    return call_->Upgrade(std::move(headers));
+    auto stream = call_->Upgrade(std::move(headers));
+    const auto core = core_.lock();
+    return core ? core->Get<OpenStreams>().Add(*call_, std::move(stream)) : stream;
   }
 
  private:
+  std::weak_ptr<Core> core_;
   CallPtr call_;
 };
 
@@ -194,7 +198,7 @@ void ForwardTo(Core& core,
     // Not from inside the other side's own callback.
     core.executor.Post([held] { held->second.reset(); });
   });
-  auto under_way = held->first->Handle(std::move(request), std::make_shared<Forward>(call));
+  auto under_way = held->first->Handle(std::move(request), std::make_shared<Forward>(core, call));
   if (!call->finished()) held->second = std::move(under_way);
 }
 

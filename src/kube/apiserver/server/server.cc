@@ -5,6 +5,8 @@
 #include "base/strings.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/authn.h"
+#include "kube/apiserver/access/node_restriction.h"
+#include "kube/apiserver/access/open_streams.h"
 #include "kube/apiserver/access/request_log.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/admission/quota.h"
@@ -37,6 +39,12 @@ class CallHandle final : public api::RestCall {
 bool IsMutation(std::string_view verb) {
   return verb == "create" || verb == "update" || verb == "patch" || verb == "delete" ||
          verb == "deletecollection";
+}
+
+bool IsLasting(const Call& call, std::string_view verb) {
+  const std::string& sub = call.info.subresource;
+  return verb == "watch" || sub == "log" || sub == "proxy" || sub == "exec" || sub == "attach" ||
+         sub == "portforward";
 }
 
 // Below a group that nobody serves there is no API that could answer with a Status.
@@ -72,7 +80,9 @@ Status Dispatch(Core& core, const CallPtr& call) {
   ResolveAmbiguousKind(core, verb, *call);
   if (!IsMaster(call->user)) {
     SWELL_RETURN_IF_ERROR(CheckAccess(core, call->user, AttributesOf(*call, verb)));
+    SWELL_RETURN_IF_ERROR(CheckNodeRequest(core, *call, verb));
   }
+  if (IsLasting(*call, verb)) core.Get<OpenStreams>().Add(call);
   if (!call->info.is_resource && HandleNonResource(core, call)) return Status::Ok();
   const Status routed = call->info.is_resource ? Route(core, *call) : NoSuchResourceError();
   if (!routed.ok() && NamesUnknownGroup(core, call->info)) {
@@ -153,6 +163,7 @@ class Server final : public ApiServer {
     core.observer = std::make_shared<RequestLog>(clock, random, core.options);
     core.Add(std::make_unique<Webhooks>());
     RegisterAccess(core);
+    RegisterOpenStreams(core);
     RegisterAdmissionWebhooks(core);
     RegisterDiscovery(core);
     core.Add(std::make_unique<Watches>(executor));

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/decode_problem.h"
+#include "kube/apiserver/access/node_restriction.h"
 #include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/access/system_marks.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
@@ -70,6 +71,7 @@ bool IsTracked(const Admission& admission) {
 // What the object asks for, once it is complete, as its author may ask for it.
 Status CheckAsked(const Admission& admission, const json::Value& object, const json::Value* old) {
   SWELL_RETURN_IF_ERROR(CheckRules(admission, object, old));
+  SWELL_RETURN_IF_ERROR(CheckNodeWrite(admission, object, old));
   SWELL_RETURN_IF_ERROR(CheckNodeName(admission, object, old));
   return CheckPodSecurity(admission, object, old);
 }

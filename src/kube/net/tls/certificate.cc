@@ -234,20 +234,33 @@ Result<std::string> IssueClientCert(const CertificatePair& ca,
   return BioText(pem.get());
 }
 
-Result<std::vector<std::string>> RequestedOrganizations(const std::string& request_pem) {
-  SWELL_ASSIGN_OR_RETURN(const RequestPtr request, ParseRequest(request_pem));
-  const X509_NAME* subject = X509_REQ_get_subject_name(request.get());
-  std::vector<std::string> organizations;
+namespace {
+
+// All entries of one sort in a name, in their order.
+Result<std::vector<std::string>> EntriesOf(const X509_NAME* subject, int nid) {
+  std::vector<std::string> entries;
   int at = -1;
-  while ((at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0) {
+  while ((at = X509_NAME_get_index_by_NID(subject, nid, at)) >= 0) {
     unsigned char* text = nullptr;
     const int size =
         ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
-    if (size < 0) return CertError("organization");
-    organizations.emplace_back(reinterpret_cast<const char*>(text), static_cast<size_t>(size));
+    if (size < 0) return CertError("subject");
+    entries.emplace_back(reinterpret_cast<const char*>(text), static_cast<size_t>(size));
     OPENSSL_free(text);
   }
-  return organizations;
+  return entries;
+}
+
+}  // namespace
+
+Result<RequestedNames> NamesInRequest(const std::string& request_pem) {
+  SWELL_ASSIGN_OR_RETURN(const RequestPtr request, ParseRequest(request_pem));
+  const X509_NAME* subject = X509_REQ_get_subject_name(request.get());
+  RequestedNames names;
+  SWELL_ASSIGN_OR_RETURN(names.organizations, EntriesOf(subject, NID_organizationName));
+  SWELL_ASSIGN_OR_RETURN(const auto common_names, EntriesOf(subject, NID_commonName));
+  if (!common_names.empty()) names.common_name = common_names.front();
+  return names;
 }
 
 namespace {

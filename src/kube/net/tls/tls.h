@@ -68,8 +68,12 @@ struct ClientTerms {
 Result<std::string> IssueClientCert(const CertificatePair& ca,
                                     const std::string& request_pem,
                                     const ClientTerms& terms);
-// The organizations of which a request's subject says it is a member.
-Result<std::vector<std::string>> RequestedOrganizations(const std::string& request_pem);
+// The subject that a request names, and the organizations of which it is a member.
+struct RequestedNames {
+  std::string common_name;  // the first one, as the server reads it in a certificate
+  std::vector<std::string> organizations;
+};
+Result<RequestedNames> NamesInRequest(const std::string& request_pem);
 
 // What a certificate says; the first one of the PEM text.
 struct CertificateInfo {

@@ -308,15 +308,15 @@ TEST_F(TlsTest, ARequestBecomesACertificateOfItsNames) {
   const CertificateInfo info = DescribeCertificate(*certificate).value();
   EXPECT_EQ(info.common_name, "jane");
   EXPECT_EQ(info.organizations, std::vector<std::string>{"team"});
-  EXPECT_EQ(RequestedOrganizations(kRequest).value(), std::vector<std::string>{"team"});
+  EXPECT_EQ(NamesInRequest(kRequest).value().organizations, std::vector<std::string>{"team"});
 }
 
 TEST_F(TlsTest, ARequestThatItsKeyDidNotSignBecomesNothing) {
   std::string forged = kRequest;
   forged.replace(forged.find("BHRlYW0x"), 8, "BHRlYW4x");  // "team" becomes "tean"
   EXPECT_FALSE(IssueClientCert(ca, forged, {.not_before = clock.Now()}).ok());
-  EXPECT_FALSE(RequestedOrganizations(forged).ok());
-  EXPECT_FALSE(RequestedOrganizations("").ok());
+  EXPECT_FALSE(NamesInRequest(forged).ok());
+  EXPECT_FALSE(NamesInRequest("").ok());
 }
 
 TEST(CryptoTest, HashesAsOthersDo) {

@@ -1,0 +1,142 @@
+// Nodes that speak over the network keep to themselves; deleted users lose what they have open.
+#include "kube/apiserver/access/node_restriction.h"
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "kube/apiserver/test_server.h"
+
+namespace swell::apiserver {
+namespace {
+
+class NodeRestrictionTest : public testing::Test {
+ protected:
+  NodeRestrictionTest() : test_(Options{.rbac = true}) {
+    test_.Boot();
+    for (const char* node : {"n1", "n2"}) {
+      Must("POST", "/api/v1/nodes", StrCat(R"({"metadata":{"name":")", node, R"("}})"));
+      Must("POST", kPods,
+           StrCat(R"({"metadata":{"name":"on-)", node, R"("},"spec":{"nodeName":")", node,
+                  R"(","volumes":[{"name":"v","secret":{"secretName":"of-)", node,
+                  R"("}}],"containers":[{"name":"of-n2","image":"i"}]}})"));
+      Must("POST", "/api/v1/namespaces/default/secrets",
+           StrCat(R"({"metadata":{"name":"of-)", node, R"("}})"));
+    }
+  }
+  // As the administrator.
+  void Must(const char* method, const std::string& target, std::string body) {
+    auto request = test_.Request(method, target, std::move(body));
+    request.user = {"root", "", {"system:masters"}};
+    const Answer answer = test_.Send(std::move(request));
+    EXPECT_LT(answer.status, 300) << answer.text;
+  }
+  // As the node n1, by its certificate.
+  int Node(const char* method, const std::string& target, std::string body = {}) {
+    auto request = test_.Request(method, target, std::move(body));
+    if (request.method == "PATCH") request.content_type = "application/merge-patch+json";
+    request.user = {};
+    request.credentials.certificate_common_name = "system:node:n1";
+    request.credentials.certificate_organizations = {"system:nodes"};
+    return test_.Send(std::move(request)).status;
+  }
+
+  TestServer test_;
+};
+
+TEST_F(NodeRestrictionTest, ANodeChangesItselfAndItsPods) {
+  const std::string status = R"({"status":{"phase":"Running"}})";
+  EXPECT_EQ(Node("PATCH", StrCat(kPods, "/on-n1/status"), status), 200);
+  EXPECT_EQ(Node("PATCH", StrCat(kPods, "/on-n2/status"), status), 403);
+  EXPECT_EQ(Node("DELETE", StrCat(kPods, "/on-n2")), 403);
+  EXPECT_EQ(Node("PATCH", "/api/v1/nodes/n1/status", "{}"), 200);
+  EXPECT_EQ(Node("PATCH", "/api/v1/nodes/n2/status", "{}"), 403);
+  EXPECT_EQ(Node("PATCH", "/api/v1/nodes/n1", R"({"metadata":{"labels":{"a":"b"}}})"), 200);
+  EXPECT_EQ(Node("PATCH", "/api/v1/nodes/n1",
+                 R"({"metadata":{"labels":{"node-restriction.kubernetes.io/a":"b"}}})"),
+            403);
+  EXPECT_EQ(Node("PATCH", "/api/v1/nodes/n1", R"({"spec":{"taints":[]}})"), 200);
+  EXPECT_EQ(Node("PATCH", "/api/v1/nodes/n1",
+                 R"({"spec":{"taints":[{"key":"a","effect":"NoSchedule"}]}})"),
+            403);
+  EXPECT_EQ(Node("POST", "/api/v1/nodes", R"({"metadata":{"name":"n3"}})"), 403);
+  const std::string lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+  EXPECT_EQ(Node("POST", lease, R"({"metadata":{"name":"n1"}})"), 201);
+  EXPECT_EQ(Node("POST", lease, R"({"metadata":{"name":"n2"}})"), 403);
+  EXPECT_EQ(Node("DELETE", lease + "/n2"), 403);
+}
+
+TEST_F(NodeRestrictionTest, ANodeReadsWhatItsPodsNeed) {
+  const std::string secrets = "/api/v1/namespaces/default/secrets";
+  EXPECT_EQ(Node("GET", secrets + "/of-n1"), 200);
+  // A container of that name is no reference to it.
+  EXPECT_EQ(Node("GET", secrets + "/of-n2"), 403);
+  EXPECT_EQ(Node("GET", secrets), 403);
+  EXPECT_EQ(Node("GET", "/api/v1/secrets"), 403);
+  EXPECT_EQ(Node("GET", "/api/v1/namespaces/default/configmaps/x"), 403);
+}
+
+TEST_F(NodeRestrictionTest, ANodeMakesOnlyMirrorsOfItsOwnPods) {
+  auto pod = [](const std::string& node, const std::string& annotations) {
+    return StrCat(R"({"metadata":{"name":"m","annotations":{)", annotations,
+                  R"(}},"spec":{"nodeName":")", node,
+                  R"(","automountServiceAccountToken":false,)"
+                  R"("containers":[{"name":"c","image":"i"}]}})");
+  };
+  EXPECT_EQ(Node("POST", kPods, pod("n1", "")), 403);
+  EXPECT_EQ(Node("POST", kPods, pod("n2", R"("kubernetes.io/config.mirror":"x")")), 403);
+  EXPECT_EQ(Node("POST", kPods, pod("n1", R"("kubernetes.io/config.mirror":"x")")), 201);
+}
+
+TEST(OpenStreamsTest, ADeletedUserLosesWhatTheyHaveOpen) {
+  TestServer test(Options{.token_key = std::make_shared<const TestTokenKey>(), .rbac = true});
+  test.Boot();
+  auto as_root = [&test](const char* method, const std::string& target, std::string body = {}) {
+    auto request = test.Request(method, target, std::move(body));
+    request.user = {"root", "", {"system:masters"}};
+    return test.Send(std::move(request));
+  };
+  const Answer secret =
+      as_root("POST", "/api/v1/namespaces/kube-system/secrets",
+              R"({"metadata":{"name":"swell-user-a"},"type":"swell.dev/user","stringData":)"
+              R"({"username":"alice","groups":"system:masters"}})");
+  ASSERT_EQ(secret.status, 201) << secret.text;
+  const Answer made = as_root(
+      "POST", "/swell/v1/users/swell-user-a/credentials",
+      StrCat(R"({"expirationSeconds":600,"uid":")", secret.Str({"metadata", "uid"}), R"("})"));
+  ASSERT_EQ(made.status, 201) << made.text;
+  auto open = [&](const std::string& token) {
+    auto request = test.Request("GET", StrCat(kPods, "?watch=true"));
+    request.user = {};
+    if (token.empty()) request.user = {"root", "", {"system:masters"}};
+    request.credentials.bearer_token = token;
+    TestWatch watch;
+    watch.sink = std::make_shared<TestSink>();
+    watch.call = test.server->Handle(std::move(request), watch.sink);
+    test.executor.RunPosted();
+    EXPECT_EQ(watch.sink->stream_status, 200);
+    return watch;
+  };
+  const TestWatch hers = open(made.Str({"token"}));
+  const TestWatch ours = open("");
+  EXPECT_EQ(as_root("DELETE", "/api/v1/namespaces/kube-system/secrets/swell-user-a").status, 200);
+  test.executor.RunPosted();
+  EXPECT_EQ(hers.sink->ends, 1);
+  EXPECT_EQ(hers.sink->end.code(), Code::kUnauthorized);
+  EXPECT_EQ(ours.sink->ends, 0);
+}
+
+TEST(OpenStreamsTest, LivesOfTokensAreBounded) {
+  Options options{.token_key = std::make_shared<const TestTokenKey>()};
+  options.token_life_max = std::chrono::hours(2);
+  TestServer test(std::move(options));
+  test.Boot();
+  const Answer cut = test.Post("/api/v1/namespaces/default/serviceaccounts/default/token",
+                               R"({"spec":{"expirationSeconds":100000000}})");
+  EXPECT_EQ(cut.status, 201) << cut.text;
+  EXPECT_EQ(json::GetInt(cut.body, {"spec", "expirationSeconds"}), 7200);
+  ASSERT_EQ(cut.warnings.size(), 1u);
+  EXPECT_NE(cut.warnings[0].find("expires after 7200 seconds"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace swell::apiserver

@@ -1,0 +1,46 @@
+// OpenStreams: what users and service accounts have open for long: watches, logs, commands in pods.
+// A user who is deleted loses them at once, as their credentials.
+// - Threads: core executor only.
+// - Ownership: the core's; streams and calls are their callers', and only looked at here.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kube/api/rest/duplex.h"
+#include "kube/apiserver/core.h"
+
+namespace swell::apiserver {
+
+class OpenStreams final : public CorePart {
+ public:
+  explicit OpenStreams(Executor& executor) : executor_(executor) {}
+
+  // A call that may last, of a user with a uid.
+  void Add(const CallPtr& call);
+  // What an upgraded call has become: the handler uses the answer in place of `stream`.
+  api::DuplexPtr Add(const Call& call, api::DuplexPtr stream);
+  // Ends all that the user or account of this uid has open, soon.
+  void End(const std::string& uid);
+
+ private:
+  class Revocable;
+  struct OfUser {
+    std::vector<std::weak_ptr<Call>> calls;
+    std::vector<std::weak_ptr<Revocable>> streams;
+    size_t sweep_at = 16;
+  };
+  static void Sweep(OfUser& all);
+  // The entries of the user, and of the user that acts as them.
+  std::vector<OfUser*> Of(const Call& call);
+
+  Executor& executor_;
+  std::map<std::string, OfUser> users_;  // by uid
+};
+
+// Adds it, and ends what deleted users have open.
+void RegisterOpenStreams(Core& core);
+
+}  // namespace swell::apiserver
