@@ -18,6 +18,7 @@ import torch  # before the first fork, because the import takes seconds
 
 RECORDS = 960
 _BATCH = 24
+_SILENT_SECONDS = 3.0
 STEPS_PER_EPOCH = RECORDS // _BATCH
 
 
@@ -105,11 +106,45 @@ def train(epochs, seed, step_seconds, in_turn, wait_at_end, gather, lose_at, kil
           f"accuracy {accuracy:.6f}", flush=True)
 
 
+def train_with_batches(epochs, seed, step_seconds, in_turn, wait_at_end, gather, lose_at, kill_at, noticed):
+    """As `train`, as a loop of `Job.batches`. `noticed`: in the step it is stopped by SIGSTOP, not killed."""
+    import swell
+
+    job = swell.Job(backend="gloo")
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    model = job.parallel(torch.nn.Sequential(torch.nn.Linear(20, 16), torch.nn.Tanh(), torch.nn.Linear(16, 5)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+    data = torch.utils.data.TensorDataset(torch.arange(RECORDS), *_data())
+    job.join()
+    print(f"begins rank {job.env.rank} of {job.env.world}", flush=True)
+    for count, (records, inputs, target) in enumerate(
+        job.batches(data, _BATCH, epochs, {"model": model, "optimizer": optimizer}, seed=seed)
+    ):
+        step = job.step
+        weights = sum(parameter.double().sum().item() for parameter in model.parameters())
+        print(f"before {step} weights {weights:.9f} rank {job.env.rank} of {job.env.world} at {time.monotonic():.3f} "
+              f"records {' '.join(map(str, records.tolist()))}", flush=True)
+        optimizer.zero_grad()
+        loss = ((model(inputs) - target) ** 2).mean()
+        if step + 1 in kill_at and count > 0:
+            os.kill(os.getpid(), signal.SIGSTOP if noticed else signal.SIGKILL)
+        loss.backward()
+        optimizer.step()
+        time.sleep(step_seconds)
+        if step in lose_at:
+            os.kill(os.getpid(), signal.SIGTERM)
+        if step in gather and job.env.leader:
+            assert support.until(lambda: job.env.world + len(job._group._client.waiting) >= gather[step])
+    print(f"ends rank {job.env.rank} of {job.env.world} step {job.step}", flush=True)
+
+
 class Members:
     """An elastic job with up to `most` members, in the folder of a test."""
 
     def __init__(self, test, most, least=1, epochs=2, seed=1, step_seconds=0.0, in_turn=False, wait_at_end=False,
-                 gather=()):
+                 gather=(), training=train):
+        self._training = training
         self._test = test
         self._folder = test.path(f"job-{support.free_port()}")
         os.makedirs(self._folder)
@@ -143,24 +178,27 @@ class Members:
             PET_NNODES=f"{self._least}:{self._most}",
             PET_RDZV_ID="job",
             SWELL_CHECKPOINT_DIR=self.checkpoints,
+            SWELL_MEMORY_DIR=self._folder,
             SWELL_REPORT_FILE=os.path.join(self._folder, f"report-{ordinal}"),
             SWELL_TERMINATION_LOG=os.path.join(self._folder, f"message-{ordinal}"),
         )
         os.environ.update(environment)
-        log = os.open(self._log(ordinal), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        log = os.open(self.log_path(ordinal), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(log, 1)
         os.dup2(log, 2)
         sys.stdout = os.fdopen(1, "w")
         sys.stderr = os.fdopen(2, "w")
+        import swell.resize
+
+        # A member that is stopped is found sooner than in real jobs. Not too soon for a machine that has much to do.
+        swell.resize.Peers = functools.partial(swell.resize.Peers, silent=_SILENT_SECONDS)
         if again:
             # The group that trains must be able to connect before a second one forms, however slow this machine is.
-            import swell.resize
-
             server = functools.partial(swell.resize.RendezvousServer, leader_reconnect=support.WAIT_SECONDS)
             swell.resize.RendezvousServer = server
         # A child of multiprocessing runs no exit functions. Run those that the training registers, not the parent's.
         atexit._clear()
-        train(*self._options, lose_at, kill_at, noticed)
+        self._training(*self._options, lose_at, kill_at, noticed)
         atexit._run_exitfuncs()
 
     def notice(self, *ordinals):
@@ -181,7 +219,7 @@ class Members:
 
     def log(self, ordinal):
         try:
-            with open(self._log(ordinal), encoding="utf-8") as file:
+            with open(self.log_path(ordinal), encoding="utf-8") as file:
                 return file.read()
         except FileNotFoundError:
             return ""
@@ -212,7 +250,7 @@ class Members:
         numbers = {words[i]: float(words[i + 1]) for i in (7, 9, 11)}
         return {"rank": int(words[2]), "step": int(words[6]), **numbers}
 
-    def _log(self, ordinal):
+    def log_path(self, ordinal):
         return os.path.join(self._folder, f"log-{ordinal}")
 
 

@@ -25,6 +25,7 @@ class FolderTest(unittest.TestCase):
         holder = tempfile.TemporaryDirectory()
         self.addCleanup(holder.cleanup)
         self.folder = holder.name
+        os.environ["SWELL_MEMORY_DIR"] = self.folder  # tests leave nothing in /dev/shm
 
     def path(self, *names):
         return os.path.join(self.folder, *names)
@@ -34,6 +35,8 @@ def clean_environment(**extra):
     """The caller's environment without the variables of a job."""
     dropped = ("SWELL_", "MASTER_", "RANK", "WORLD_SIZE", "LOCAL_RANK", "PET_", "PYTHONPATH")
     environ = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
+    if "SWELL_MEMORY_DIR" in os.environ:
+        environ["SWELL_MEMORY_DIR"] = os.environ["SWELL_MEMORY_DIR"]
     environ["PYTHONPATH"] = SDK
     environ["PYTHONUNBUFFERED"] = "1"
     environ.update({k: str(v) for k, v in extra.items()})

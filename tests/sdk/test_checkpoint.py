@@ -25,7 +25,7 @@ class CheckpointTest(support.FolderTest):
         return os.path.join(self.manager.dir, name)
 
     def listing(self):
-        return sorted(os.listdir(self.manager.dir))
+        return sorted(name for name in os.listdir(self.manager.dir) if name != ".lock")
 
     def test_nothing_saved_yet(self):
         self.assertIsNone(self.manager.latest())

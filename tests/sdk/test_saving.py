@@ -12,7 +12,7 @@ class SavingTest(support.FolderTest):
     def setUp(self):
         super().setUp()
         self.now = 0.0
-        environ = support.clean_environment(SWELL_CHECKPOINT_DIR=self.path("checkpoints"))
+        environ = support.clean_environment(SWELL_CHECKPOINT_DIR=self.path("checkpoints"), SWELL_MEMORY_DIR=self.folder)
         patch = mock.patch.dict(os.environ, environ, clear=True)
         patch.start()
         self.addCleanup(patch.stop)
@@ -24,9 +24,34 @@ class SavingTest(support.FolderTest):
         for step in range(first, last + 1):
             self.now += seconds
             self.assertFalse(job.step_done(step, {"step": step}))
+            job.flush()
 
-    def test_by_default_it_saves_only_when_the_job_must_stop(self):
+    def test_by_default_it_saves_as_often_as_pays(self):
         job = self.job()
+        self.steps(job, 1, 2, 10.0)
+        self.assertIsNone(job.checkpoints.latest())
+        self.steps(job, 3, 3, 10.0)
+        self.assertEqual(job.checkpoints.latest(), 3)
+        # A second of stall and a loss a day: 2 * 1 s * 86400 s = 416 s squared.
+        job._saver._stall_seconds = 1.0
+        self.steps(job, 4, 44, 10.0)
+        self.assertEqual(job.checkpoints.latest(), 3)
+        self.steps(job, 45, 45, 10.0)
+        self.assertEqual(job.checkpoints.latest(), 45)
+
+    def test_the_interval_has_bounds(self):
+        saver = self.job()._saver
+        for stall, members, seconds in ((1e-6, 1, 30.0), (1e6, 1, 1800.0), (1.0, 4, 207.8), (None, 1, 30.0)):
+            saver._stall_seconds = stall
+            self.assertAlmostEqual(saver.interval(members), seconds, places=1)
+        saver._write_seconds = 100.0
+        self.assertEqual(saver.interval(1), 30.0)
+        saver._stall_seconds = 1e-6
+        self.assertEqual(saver.interval(1), 400.0)
+
+    def test_with_an_interval_of_zero_it_saves_only_when_the_job_must_stop(self):
+        with mock.patch.dict(os.environ, SWELL_CHECKPOINT_SECONDS="0"):
+            job = self.job()
         self.steps(job, 1, 50, 1000.0)
         self.assertIsNone(job.checkpoints.latest())
 
@@ -51,7 +76,8 @@ class SavingTest(support.FolderTest):
 
     def test_after_a_failed_save_it_retries_an_interval_later(self):
         job = self.job(checkpoint_seconds=60)
-        with mock.patch.object(job.checkpoints, "save", side_effect=OSError(28, "No space left")) as save:
+        job._memory.run = job.checkpoints.run()
+        with mock.patch.object(job.checkpoints, "save_copy", side_effect=OSError(28, "No space left")) as save:
             self.steps(job, 1, 11, 10.0)
             self.assertEqual(save.call_count, 1)
             self.steps(job, 12, 12, 10.0)
@@ -61,7 +87,7 @@ class SavingTest(support.FolderTest):
         with mock.patch.dict(os.environ, SWELL_CHECKPOINT_SECONDS="soon"):
             job = self.job()
         self.steps(job, 1, 5, 1000.0)
-        self.assertIsNone(job.checkpoints.latest())
+        self.assertEqual(job.checkpoints.latest(), 5)
 
 
 if __name__ == "__main__":

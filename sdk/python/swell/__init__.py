@@ -7,7 +7,7 @@ nothing in the process; without Swell around it (no environment, no notice) ever
 
 from swell.checkpoint import Checkpoint, CheckpointManager
 from swell.env import Env
-from swell.notice import EXIT_NOTICED, Notice
+from swell.notice import EXIT_NOT_SAVED, EXIT_NOTICED, Notice
 from swell.sampler import ResumableDistributedSampler
 from swell.train import Job
 
@@ -17,6 +17,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointManager",
     "EXIT_NOTICED",
+    "EXIT_NOT_SAVED",
     "Env",
     "Job",
     "Notice",

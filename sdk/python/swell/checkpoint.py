@@ -10,20 +10,24 @@ What always holds:
 * The manifest is written last and replaced atomically, so it never names bytes that are not on disk.
 * Bytes that do not match their manifest are detected.
 * A save that fails leaves every earlier checkpoint as it was.
-* One process at a time writes to a folder.
+* One process at a time writes to a folder; it holds a lock on the file `.lock`.
 """
 
+import contextlib
+import fcntl
 import hashlib
 import io
 import json
 import os
 import pickle
 import re
+import secrets
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from swell import plain, report
+from swell import pack, plain, report
 from swell.files import TEMPORARY_PREFIX, remove_quietly, sync_folder, write_atomic
 
 _MANIFEST = re.compile(r"^step-(\d{12})\.json$")
@@ -48,33 +52,84 @@ class Checkpoint:
 
 
 class CheckpointManager:
-    def __init__(self, dir=None, keep=3, environ=None):
+    def __init__(self, dir=None, keep=2, environ=None):
         self._environ = os.environ if environ is None else environ
         self.dir = os.path.abspath(dir or self._environ.get("SWELL_CHECKPOINT_DIR") or "checkpoints")
         self.keep = max(1, keep)
 
     def save(self, step, state, epoch=None, metrics=None):
         """Saves a checkpoint and reports it to the node agent. When it returns, the checkpoint survives a power cut."""
+        self._save(step, epoch, metrics, report.now(), lambda sink: pack.write_state(state, sink))
+
+    def save_copy(self, copy):
+        """As `save`, from a `swell.memory.Copy`."""
+
+        def pour(sink):
+            copy.pour(sink)
+            return copy.index["codec"]
+
+        index = copy.index
+        self._save(index["step"], index["epoch"], index["metrics"], index["time"], pour)
+
+    def _save(self, step, epoch, metrics, time, write):
         os.makedirs(self.dir, exist_ok=True)
-        codec, data = encode(state)
-        digest = hashlib.sha256(data).hexdigest()
-        # The digest is in the name, so that saving a step again does not touch the bytes that its manifest names now.
-        name = f"step-{step:012d}-{digest[:12]}.state"
-        manifest = {
-            "version": 1,
-            "step": step,
-            "epoch": epoch,
-            "metrics": metrics or {},
-            "time": report.now(),
-            "file": name,
-            "codec": codec,
-            "size": len(data),
-            "sha256": digest,
-        }
-        write_atomic(os.path.join(self.dir, name), data)
-        write_atomic(self._manifest_path(step), json.dumps(manifest, indent=1).encode())
-        self._prune(step)
+        with self._alone():
+            temporary, size, digest, codec = self._write_bytes(write)
+            # The digest is in the name, so that saving a step again does not touch the bytes that its manifest names.
+            name = f"step-{step:012d}-{digest[:12]}.state"
+            manifest = {
+                "version": 1,
+                "step": step,
+                "epoch": epoch,
+                "metrics": metrics or {},
+                "time": time,
+                "file": name,
+                "codec": codec,
+                "size": size,
+                "sha256": digest,
+            }
+            try:
+                os.replace(temporary, os.path.join(self.dir, name))
+            except BaseException:
+                remove_quietly(temporary)
+                raise
+            write_atomic(self._manifest_path(step), json.dumps(manifest, indent=1).encode())
+            self._prune(step)
         report.report_checkpoint(step, manifest["time"], epoch, metrics, self._environ)
+
+    def _write_bytes(self, write):
+        handle, temporary = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=self.dir)
+        try:
+            with os.fdopen(handle, "wb", buffering=0) as file:
+                target = _Hashing(file)
+                archive = pack.Archive(target)
+                codec = write(archive)
+                archive.close()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o644)
+        except BaseException:
+            remove_quietly(temporary)
+            raise
+        return temporary, target.size, target.hash.hexdigest(), codec
+
+    @contextlib.contextmanager
+    def _alone(self):
+        """Ranks that lost their group may save for themselves, several at a time."""
+        with open(os.path.join(self.dir, ".lock"), "w", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def run(self):
+        """What tells copies of this folder's run from those of an earlier one; None if the folder cannot be written."""
+        path = os.path.join(self.dir, ".run")
+        try:
+            os.makedirs(self.dir, exist_ok=True)
+            if not os.path.exists(path):
+                write_atomic(path, secrets.token_hex(8).encode())
+            with open(path, encoding="ascii") as file:
+                return file.read()
+        except (OSError, ValueError):
+            return None
 
     def steps(self):
         """The steps that have a manifest, newest first. Their bytes may be damaged; `load` finds out."""
@@ -172,28 +227,41 @@ class CheckpointManager:
         return os.path.join(self.dir, f"step-{step:012d}.json")
 
 
+class _Hashing:
+    """A file that counts and hashes what is written to it. It cannot seek, so nothing is changed afterwards.
+
+    After a failure it takes everything and writes nothing: an archive writes its end even then.
+    """
+
+    def __init__(self, file):
+        self._file = file
+        self._failed = False
+        self.hash = hashlib.sha256()
+        self.size = 0
+
+    def write(self, data):
+        self.hash.update(data)
+        self.size += len(data)
+        view = memoryview(data)
+        try:
+            while len(view) and not self._failed:
+                view = view[self._file.write(view) :]
+        except OSError:
+            self._failed = True
+            raise
+        return len(data)
+
+    def flush(self):
+        pass
+
+
 def encode(state):
     """(codec, bytes) of a state."""
-    if isinstance(state, (bytes, bytearray, memoryview)):
-        return "bytes", bytes(state)
-    # torch.save understands tensors on other devices and shared storage; without torch there are none.
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return "pickle", pickle.dumps(state, protocol=4)
-    codec = "tensors"
-    try:
-        state = plain.flatten(state)
-    except plain.NotPlain as reason:
-        codec = "objects"
-        if str(reason) not in _reported:
-            _reported.add(str(reason))
-            report.complain(f"{reason}: the checkpoint needs pickle, and programs must trust it to read it")
     buffer = io.BytesIO()
-    torch.save(state, buffer)
+    archive = pack.Archive(buffer)
+    codec = pack.write_state(state, archive)
+    archive.close()
     return codec, buffer.getvalue()
-
-
-_reported = set()
 
 
 def decode(codec, data):

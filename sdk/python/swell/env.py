@@ -21,6 +21,8 @@ class Env:
     # Members may come and go while this process runs, and the SDK handles it, not torch's agent.
     elastic: bool = False
     least: int = 1  # members that the job needs
+    # torch's agent (torchrun, swell.launch) started this process and starts it again after a failure.
+    under_agent: bool = False
     job_id: str = ""
 
     @property
@@ -41,10 +43,12 @@ class Env:
             raise ValueError(f"RANK={rank} does not fit WORLD_SIZE={world}")
         least, most = _range(environ.get("PET_NNODES", ""))
         # Under torch's agent a change of size restarts the processes. A member with several processes needs that agent.
-        alone = not environ.get("TORCHELASTIC_RUN_ID") and environ.get("PET_NPROC_PER_NODE", "1") == "1"
+        under_agent = bool(environ.get("TORCHELASTIC_RUN_ID"))
+        alone = not under_agent and environ.get("PET_NPROC_PER_NODE", "1") == "1"
         return cls(
             elastic=least < most and alone and environ.get("SWELL_ELASTIC", "1") != "0",
             least=least,
+            under_agent=under_agent,
             job_id=environ.get("PET_RDZV_ID", ""),
             rank=rank,
             world=world,

@@ -36,37 +36,59 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
         kept = {name: thing.state_dict() for name, thing in keep.items()}
         return {"step": step, "sampler": sampler.state_dict(), "keep": kept}
 
+    def load(state):
+        nonlocal step
+        step = state["step"]
+        sampler.load_state_dict(state["sampler"])
+        for name, thing in keep.items():
+            thing.load_state_dict(state["keep"][name])
+
     found = job.restore()
     if found is not None:
-        step = found.state["step"]
-        sampler.load_state_dict(found.state["sampler"])
-        for name, thing in keep.items():
-            thing.load_state_dict(found.state["keep"][name])
+        load(found.state)
     shares = _Shares(sampler)
     # A loader draws a seed for its workers whenever it starts. From a generator of its own: a draw from the script's
     # would make a resumed run, which starts a loader within an epoch, differ from an undisturbed one.
     generator = torch.Generator()
     loader = DataLoader(dataset, batch_sampler=shares, **{"generator": generator, **loader_options})
     prefetches = loader.num_workers > 0
+    job.hold_back(keep.values())
+
+    job.progress.total, job.progress.epochs = sampler.steps_per_epoch * epochs, epochs
+    job.progress.enter("data", step)
     while sampler.epoch < epochs:
         place = f"{sampler.seed}/{sampler.epoch}/{sampler.position}/{job.env.rank}"
         generator.manual_seed(random.Random(place).getrandbits(63))
         for batch in loader:
             records = sampler.step_records
             job.weight = Weight(shares.take(), records, job.env.world)
+            job.step, job.epoch = step, sampler.epoch
+            job.progress.epoch = sampler.epoch
+            drawn = job.begin_step()
             yield batch
-            sampler.commit()
-            step += 1
-            if checkpoint_every and step % checkpoint_every == 0:
-                job.save(step, state, epoch=sampler.epoch)
-            changed = job.step_done(step, state, epoch=sampler.epoch, records=records)
+            try:
+                job.end_step()
+                sampler.commit()
+                step += 1
+                if checkpoint_every and step % checkpoint_every == 0:
+                    job.save(step, state, epoch=sampler.epoch, wait=False)
+                changed = job.step_done(step, state, epoch=sampler.epoch, records=records)
+            except RuntimeError as error:
+                if not job.can_recover(error):
+                    job.keep_for_restart(error, state)
+                    raise
+                job.recover(error, state, load, drawn)
+                break
+            job.progress.enter("data")
             if changed and prefetches:
                 # The loader's processes hold shares for the old number of ranks.
                 break
         if sampler.done:
             sampler.next_epoch()
     job.weight = Weight()
+    job.step, job.epoch = step, sampler.epoch
     job.save(step, state, epoch=sampler.epoch)
+    job.progress.enter("done", step)
 
 
 class _Shares:

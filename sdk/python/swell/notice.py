@@ -6,7 +6,8 @@ Used by `swell.train.Job`; scripts without torch use it directly. The contract w
 * Just before SIGTERM the agent creates the file named by SWELL_NOTICE_FILE:
   {"reason": "...", "by": "namespace/name", "rule": "preempt", "deadline": "RFC3339"}.
   The file does not exist when the container starts.
-* A process that exits because of a notice exits with code 143 (EXIT_NOTICED).
+* A process that exits because of a notice exits with code 143 (EXIT_NOTICED) if its work is saved, and with 138
+  (EXIT_NOT_SAVED) if it could not be saved. Controllers that restart by exit code restart after both.
 
 What always holds:
 * `requested` never goes back to False.
@@ -25,6 +26,7 @@ import time
 from datetime import datetime
 
 EXIT_NOTICED = 128 + signal.SIGTERM
+EXIT_NOT_SAVED = 138
 
 
 class Notice:

@@ -8,17 +8,22 @@ new wrapper sends rank 0's parameters and buffers to all ranks; ranks that join 
 import contextlib
 
 import torch
+import torch.distributed as dist
 from torch import nn
+
+from swell.broken import StepGuard
+from swell.resize import is_lost_peer
 
 
 class Parallel(nn.Module):
-    def __init__(self, network, example, options, weight):
-        """`weight`: a function that returns the `swell.weight.Weight` of the current step."""
+    def __init__(self, network, example, options, weight, guard=None):
+        """`weight`: a function that returns the `swell.weight.Weight` of the current step. `guard`: a `StepGuard`."""
         super().__init__()
         self.module = network
         self._example = [example]
         self._options = options
         self._weight = weight
+        self._guard = guard or StepGuard()
         # In a list, because as an attribute it would be a submodule, and its parameters would be listed twice.
         self._wrapper = [None]
 
@@ -38,6 +43,7 @@ class Parallel(nn.Module):
         self.release()
         if world > 1:
             self._wrapper[0] = nn.parallel.DistributedDataParallel(self.module, **self._options)
+            self._wrapper[0].register_comm_hook((self._guard, world), _average)
             self._run_first_pass()
 
     def _run_first_pass(self):
@@ -56,7 +62,19 @@ class Parallel(nn.Module):
         torch.set_rng_state(generator)
 
     def forward(self, *arguments, **named):
-        return self._weight().weigh((self._wrapper[0] or self.module)(*arguments, **named))
+        return self._weight().weigh(self._run(arguments, named))
+
+    def _run(self, arguments, named):
+        guard = self._guard
+        if self._wrapper[0] is None or guard.broken():
+            return self.module(*arguments, **named)
+        try:
+            return self._wrapper[0](*arguments, **named)
+        except RuntimeError as error:
+            if not guard.active or not (is_lost_peer(error) or guard.broken()):
+                raise
+            guard.note(error)
+        return self.module(*arguments, **named)
 
     def train(self, mode=True):
         super().train(mode)
@@ -67,3 +85,35 @@ class Parallel(nn.Module):
     def no_sync(self):
         """As DDP's: passes in this context keep their gradients on this rank, and the next pass outside sums them."""
         return self._wrapper[0].no_sync() if self._wrapper[0] is not None else contextlib.nullcontext()
+
+
+def _average(state, bucket):
+    """DDP's own sum, except that a lost peer is noted by the guard while it is active, and not raised."""
+    guard, world = state
+    gradients = bucket.buffer().div_(world)
+    if guard.broken():
+        return _finished(gradients)
+    try:
+        summed = dist.all_reduce(gradients, async_op=True).get_future()
+    except RuntimeError as error:
+        if not guard.active:
+            raise
+        guard.note(error)
+        return _finished(gradients)
+
+    def take(future):
+        try:
+            return future.value()[0]
+        except RuntimeError as error:
+            if not guard.active:
+                raise
+            guard.note(error)
+            return gradients
+
+    return summed.then(take)
+
+
+def _finished(gradients):
+    future = torch.futures.Future()
+    future.set_result(gradients)
+    return future

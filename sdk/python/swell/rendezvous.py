@@ -1,10 +1,10 @@
 """How the members of an elastic job find each other: a small server in the first member's process.
 
-Used by `swell.resize`. The `RendezvousServer` listens at MASTER_ADDR:MASTER_PORT in the first member, because every
-member knows its name and the scheduler evicts it last. Each member connects with a `RendezvousClient`. The protocol is
-one line of JSON per message:
+Used by `swell.resize` for members that have no group; those of a group find each other through `swell.peers`. The
+`RendezvousServer` listens at MASTER_ADDR:MASTER_PORT in the first member, because every member knows its name and the
+scheduler evicts it last. Each member connects with a `RendezvousClient`. One line of JSON per message (`swell.wire`):
 
-    member -> server   {"join": {"job", "ordinal", "minimum", "expected", "step"}}   ready to train
+    member -> server   {"join": {"job", "ordinal", "minimum", "expected", "step", "port"}}   ready to train
                        {"leader": {"job", "generation"}}            this member leads a group that trains
                        {"admit": {"<id>": plan, ...}}               sent by the leader: these members join the group
     server -> member   {"lead": [member, ...]}      form a new group with these members
@@ -20,18 +20,20 @@ What always holds:
 * Messages are not authenticated. The network must be trusted, as for torch's own stores.
 """
 
-import json
+import select
 import selectors
 import socket
 import threading
 import time
 
+from swell import wire
+
 # A new group waits this long for further members after one arrived. It is short because members can join later.
 LAST_CALL_SECONDS = 2.0
 # After the server starts, the leader of a group that trained on without it has this long to connect.
 _LEADER_RECONNECT_SECONDS = 5.0
-_LINE_BYTES_MAX = 1 << 20
 _RETRY_SECONDS = 0.25
+_LOOK_SECONDS = 1.0
 
 
 class RendezvousServer:
@@ -68,6 +70,10 @@ class RendezvousServer:
                 self._selector.unregister(key.fileobj)
                 key.fileobj.close()
 
+    def sockets(self):
+        with self._lock:
+            return [] if self._closed else [key.fileobj for key in self._selector.get_map().values()]
+
     def _serve(self):
         while True:
             try:
@@ -94,16 +100,8 @@ class RendezvousServer:
         self._selector.register(connection, selectors.EVENT_READ, member)
 
     def _read(self, member):
-        lines = member.lines()
-        for line in lines or ():
-            try:
-                message = json.loads(line)
-            except ValueError:
-                message = None
-            if not isinstance(message, dict) or not self._handle(member, message):
-                lines = None
-                break
-        if lines is None:
+        messages = member.messages()
+        if messages is None or not all(self._handle(member, message) for message in messages):
             self._drop(member)
 
     def _drop(self, member):
@@ -177,17 +175,14 @@ class RendezvousServer:
         first.send({"lead": [member.describe() for member in members[1:]]})
 
 
-class _Member:
+class _Member(wire.Line):
     """One connection to the server."""
 
     def __init__(self, number, connection):
+        super().__init__(connection)
         self.id = number
-        self.connection = connection
         self.request = None
         self.generation = 0
-        self._buffer = b""
-        # The server does not wait for a member that stops reading; it drops it.
-        connection.settimeout(1.0)
 
     def leader_order(self):
         """Sort key: the member that trained furthest leads, because all others continue from its state."""
@@ -195,24 +190,11 @@ class _Member:
         return (-1 if step is None else step) * -1, self.request["ordinal"]
 
     def describe(self):
-        return {"id": self.id, "ordinal": self.request["ordinal"], "step": self.request.get("step")}
-
-    def lines(self):
-        """Whole lines received so far, or None if the connection has ended."""
-        try:
-            data = self.connection.recv(65536)
-        except OSError:
-            return None
-        if not data or len(self._buffer) + len(data) > _LINE_BYTES_MAX:
-            return None
-        *lines, self._buffer = (self._buffer + data).split(b"\n")
-        return lines
-
-    def send(self, message):
-        _send(self.connection, message)  # if the member has gone, the next read finds out
-
-    def close(self):
-        self.connection.close()
+        """What a leader must know of it. "host": where it can be reached; "" is the first member itself."""
+        request = self.request
+        host = "" if request["ordinal"] == 0 else self.connection.getpeername()[0]
+        peer = [host, request.get("port")]
+        return {"id": self.id, "ordinal": request["ordinal"], "step": request.get("step"), "peer": peer}
 
 
 class JobEnded(Exception):
@@ -225,11 +207,11 @@ class RendezvousClient:
     `join` blocks and runs in the main thread. A leader then gets news from the server in a thread.
     """
 
-    def __init__(self, host, port, job, ordinal, minimum, expected):
+    def __init__(self, host, port, job, ordinal, minimum, expected, peer_port=0):
         """`ordinal`: the member's number in the job. `minimum`, `expected`: how many members a new group needs to start
-        after the last call, and to start at once."""
+        after the last call, and to start at once. `peer_port`: where this member's `swell.peers.Peers` listens."""
         self._address = (host, port)
-        self._request = {"job": job, "ordinal": ordinal, "minimum": minimum, "expected": expected}
+        self._request = {"job": job, "ordinal": ordinal, "minimum": minimum, "expected": expected, "port": peer_port}
         self._connection = None
         self._lock = threading.Lock()
         self._waiting = []
@@ -245,9 +227,13 @@ class RendezvousClient:
             self._closed = True
             if self._connection is not None:
                 # A shutdown wakes the thread that reads; a close would not.
-                _shut_down(self._connection)
+                wire.shut_down(self._connection)
                 if self._leading is None:
                     self._connection.close()
+
+    def sockets(self):
+        connection = self._connection
+        return [] if connection is None else [connection]
 
     @property
     def waiting(self):
@@ -258,29 +244,37 @@ class RendezvousClient:
         """True if a waiting member has trained further than `step`."""
         return any(member["step"] is not None and member["step"] > step for member in self.waiting)
 
-    def join(self, step=None):
+    def join(self, step=None, look=lambda: None):
         """Waits for a group. Raises JobEnded.
 
         Returns ("leader", the other members) or ("member", the leader's plan). `step`: the step of the state in memory;
-        None if there is no state yet.
+        None if there is no state yet. `look` is called about once a second while it waits; it may raise.
         """
         while True:
+            look()
             connection = self._connect()
             if connection is not None:
-                with connection.makefile("rb") as lines:
-                    _send(connection, {"join": {**self._request, "step": step}})
-                    message = _read_message(lines)
-                if message is not None and "ended" in message:
-                    connection.close()
-                    raise JobEnded()
-                if message is not None and "plan" in message:
-                    connection.close()
-                    return "member", message["plan"]
+                wire.send(connection, {"join": {**self._request, "step": step}})
+                message = self._read_answer(connection, look)
                 if message is not None and "lead" in message:
                     self._connection = connection
                     return "leader", message["lead"]
                 connection.close()
+                if message is not None and "ended" in message:
+                    raise JobEnded()
+                if message is not None and "plan" in message:
+                    return "member", message["plan"]
             time.sleep(_RETRY_SECONDS)
+
+    def _read_answer(self, connection, look):
+        try:
+            with connection.makefile("rb") as stream:
+                while not select.select([connection], [], [], _LOOK_SECONDS)[0]:
+                    look()
+                return wire.read(stream)
+        except BaseException:
+            connection.close()
+            raise
 
     def lead(self, generation):
         """From now on this member leads the group of that generation."""
@@ -300,7 +294,7 @@ class RendezvousClient:
 
     def _send(self, message):
         if self._connection is not None:
-            _send(self._connection, message)  # if the connection has ended, the listening thread makes a new one
+            wire.send(self._connection, message)  # if it has ended, the listening thread makes a new one
 
     def _listen(self):
         while not self._closed:
@@ -313,8 +307,8 @@ class RendezvousClient:
             if connection is None:
                 time.sleep(_RETRY_SECONDS)
                 continue
-            with connection.makefile("rb") as lines:
-                while (message := _read_message(lines)) is not None:
+            with connection.makefile("rb") as stream:
+                while (message := wire.read(stream)) is not None:
                     if "waiting" in message:
                         self._waiting = message["waiting"]
                     self.superseded = self.superseded or "superseded" in message
@@ -326,35 +320,4 @@ class RendezvousClient:
             time.sleep(_RETRY_SECONDS)
 
     def _connect(self):
-        try:
-            connection = socket.create_connection(self._address, timeout=5)
-        except OSError:
-            return None
-        connection.settimeout(None)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection
-
-
-def _shut_down(connection):
-    try:
-        connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # it has ended already
-
-
-def _send(connection, message):
-    """Sends a message. A connection that has ended is no error here: the reader of the connection finds out."""
-    try:
-        connection.sendall(json.dumps(message).encode() + b"\n")
-    except OSError:
-        pass
-
-
-def _read_message(lines):
-    """The next message, or None if the connection has ended or the line is not a message."""
-    try:
-        line = lines.readline(_LINE_BYTES_MAX)
-        message = json.loads(line) if line.endswith(b"\n") else None
-    except (OSError, ValueError):
-        return None
-    return message if isinstance(message, dict) else None
+        return wire.connect(self._address)

@@ -7,8 +7,9 @@ Used by `swell.checkpoint` and `swell.train`. The contract:
   The agent publishes it on the pod, and the scheduler computes from it how much work a preemption would lose.
 * Every two seconds rank 0 updates the metrics in it: "training_step", "world", "steps_per_second" and, if known,
   "records_per_second". A member of an elastic job that waits for a group reports "world": 0.
+* A checkpoint that could not be written adds {"saveError": {"step", "reason", "time"}}. The next checkpoint removes it.
 * SWELL_TERMINATION_LOG (default /dev/termination-log where it exists) gets {"checkpoint": {"step": N}} when the
-  process exits because of a notice.
+  process exits because of a notice, or {"notSaved": {"step": N}} if that step could not be saved.
 
 What always holds: a report never ends a training run. If it cannot be written, the reason goes to stderr.
 """
@@ -41,7 +42,12 @@ def report_checkpoint(step, time, epoch=None, metrics=None, environ=None):
         complain(f"cannot report the checkpoint of step {step}: {error}")
 
 
-def report_termination(step, environ=None):
+def report_failed_save(step, reason, environ=None):
+    """The checkpoint that the report names stays the newest one."""
+    _update({"saveError": {"step": step, "reason": reason, "time": now()}}, environ)
+
+
+def report_termination(step, saved=True, environ=None):
     path = _environ(environ).get("SWELL_TERMINATION_LOG")
     if not path:
         if not os.path.exists(_DEFAULT_TERMINATION_LOG):
@@ -50,7 +56,7 @@ def report_termination(step, environ=None):
     try:
         # Written in place: the container's file is a bind mount and cannot be replaced.
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({"checkpoint": {"step": step}}, file)
+            json.dump({"checkpoint" if saved else "notSaved": {"step": step}}, file)
     except OSError as error:
         complain(f"cannot write the termination message: {error}")
 
@@ -89,6 +95,10 @@ class Progress:
 
 
 def report_progress(metrics, environ=None):
+    _update({"metrics": metrics}, environ)
+
+
+def _update(changes, environ):
     path = _environ(environ).get("SWELL_REPORT_FILE")
     if not path:
         return
@@ -98,10 +108,10 @@ def report_progress(metrics, environ=None):
     except (OSError, ValueError):
         content = {}
     try:
-        content["metrics"] = {**(content.get("metrics") or {}), **metrics}
-        write_atomic(path, json.dumps(content).encode(), durable=False)
+        metrics = {**(content.get("metrics") or {}), **changes.get("metrics", {})}
+        write_atomic(path, json.dumps({**content, **changes, "metrics": metrics}).encode(), durable=False)
     except (OSError, TypeError, ValueError, AttributeError) as error:
-        complain(f"cannot report progress: {error}")
+        complain(f"cannot write the report: {error}")
 
 
 def _environ(environ):

@@ -1,6 +1,6 @@
 """The process group of an elastic job: members come and go at step boundaries, the others keep their memory.
 
-Used by `swell.train.Job` if the job is elastic and torchrun does not run it. After each step the ranks exchange in one
+Used by `swell.train.Job` unless torchrun runs the script. After each step the ranks exchange in one
 small all-reduce which of them must leave and whether a member waits to join. If nobody does, that is the whole cost.
 Otherwise the lowest rank that stays becomes the leader. It opens a new store and broadcasts a plan over the old group.
 The ranks that stay and the members that join form the new group there: the old ranks in their order, then the new ones.
@@ -9,69 +9,170 @@ is involved.
 
 What always holds:
 * All ranks change groups after the same step.
-* No rank waits for a rank that leaves.
+* No rank waits for a rank that leaves. A rank that is lost ends what the others wait for (`swell.peers`).
+* If the group breaks in a step, the members that are left form the next one and continue from the memory of the member
+  that trained furthest. A rigid job, or an elastic one below its minimum, waits for a replacement first.
 * The leader's state is the one that counts.
 * A member without a group waits and trains nothing.
 """
 
 import socket
 import sys
+import traceback
 from dataclasses import replace
 from datetime import timedelta
 
-from swell import checkpoint
+from swell import abort, checkpoint
+from swell.peers import Peers
 from swell.rendezvous import RendezvousClient, RendezvousServer
 
-_STORE_TIMEOUT = timedelta(seconds=60)
+_STORE_TIMEOUT = timedelta(seconds=20)
 _FORMED_KEY = "swell/formed"
 _DEPARTURE_SECONDS = 5.0
+# A try fails if a member is lost while the group forms.
+_TRIES = 20
+
+
+class LostPeer(RuntimeError):
+    """A member of the group is gone, so the step cannot be finished."""
 
 
 class Group:
     def __init__(self, env, backend, timeout):
         self.env = env
         self.generation = 0
+        # Why this group cannot train on; None while it can. Set by a thread.
+        self.broken = None
         self._backend = backend
         self._timeout = timeout
+        # A rigid job trains with all its members or not at all.
+        self._least = env.least if env.elastic else env.world
+        self._ordinal = env.rank
         self._on_first_member = env.rank == 0
         self._server = RendezvousServer(env.master_port, env.job_id) if self._on_first_member else None
+        self._peers = Peers(env.job_id, self._break)
+        self._roster = []
         self._next_store = None
-        self._client_arguments = (
-            self._first_member_host(),
-            env.master_port,
-            env.job_id,
-            env.rank,
-            env.least,
-        )
-        self._client = RendezvousClient(*self._client_arguments, env.world)
+        self._client = self._new_client()
         self._flags = None
         self._store = None
+        # torch's sockets for this group. None while it is being formed: those that were not there before.
+        self._sockets = set()
+        self._sockets_before = set()
 
-    def join(self, wrappers, step=None, state=None):
+    def _new_client(self):
+        env = self.env
+        first = (self._first_member_host(), env.master_port, env.job_id)
+        return RendezvousClient(*first, self._ordinal, self._least, env.world, self._peers.port)
+
+    def join(self, wrappers, step=None, state=None, look=lambda: None):
         """Waits for the other members and forms a group with them.
 
         `step` and `state`: what this member has in memory after it lost its peers; None at the start. Returns the state
         to continue from, or None if the member's own memory or a checkpoint has it.
         """
-        role, answer = self._client.join(step)
+        def form():
+            self._peers.leave()
+            return self._join(wrappers, step, state, look)
+
+        return self._until_formed(wrappers, look, form)
+
+    def rejoin(self, wrappers, step, state, look=lambda: None):
+        """Forms a group anew after peers were lost. Returns the state to continue from, None for this member's own.
+
+        The members that are left meet without the rendezvous if they are enough. Otherwise they wait there for others.
+        """
+        return self._until_formed(wrappers, look, lambda: self._rejoin(wrappers, step, state, look))
+
+    def _until_formed(self, wrappers, look, form):
+        for _ in range(_TRIES):
+            try:
+                return form()
+            except Exception as error:
+                if not is_lost_peer(error) and self.broken is None:
+                    raise
+                print(f"swell: a group could not form: {_first_line(error)}", file=sys.stderr, flush=True)
+                # Frames of the failure would keep wrappers alive, and with them their group.
+                traceback.clear_frames(error.__traceback__)
+            self._destroy(wrappers)
+            self._sockets = set()
+            self._client.close()
+            self._client = self._new_client()
+            look()
+        raise LostPeer(f"no group of this job could form in {_TRIES} tries")
+
+    def _join(self, wrappers, step, state, look):
+        role, answer = self._client.join(step, look)
+        self._sockets_before = abort.sockets()
         if role == "leader":
             self._store, host, port = self._open_store()
             plan = {"generation": self.generation + 1, "host": host, "port": port, "world": 1 + len(answer)}
             plan["fresh"] = step is None
             plan["first_joined"] = 1
+            plan["peers"] = [[host, self._peers.port], *(member["peer"] for member in answer)]
             self._client.admit({member["id"]: {**plan, "rank": 1 + i} for i, member in enumerate(answer)})
-            self.env = replace(self.env, rank=0, world=plan["world"])
+            plan["rank"] = 0
         else:
             plan = answer
-            self.env = replace(self.env, rank=plan["rank"], world=plan["world"])
-            self._store = self._connect_store(plan)
         return self._form(plan, wrappers, state)
+
+    def _rejoin(self, wrappers, step, state, look):
+        self._client.close()
+        abort.shut_down(self._sockets)
+        self._destroy(wrappers)
+        self._client = self._new_client()
+        met = self._peers.reunite(step, look)
+        if met is None:
+            # The generation is over for this member. A failure from here on is one of the rendezvous.
+            self._peers.leave()
+            return self._join(wrappers, step, state, look)
+        self._sockets_before = abort.sockets()
+        role, answer = met
+        if role == "host":
+            plan = self._plan_reunion(answer)
+            self._peers.send_plan(plan)
+        else:
+            plan = answer
+        return self._form({**plan, "rank": plan["order"].index(self.env.rank)}, wrappers, state)
+
+    def _plan_reunion(self, steps):
+        """The rank that trained furthest leads, since all others continue from its state."""
+        furthest = max(steps.values())
+        order = sorted(steps, key=lambda rank: (-steps[rank], rank))
+        self._store, host, port = self._open_store()
+        return {
+            "generation": self.generation + 1,
+            "host": host,
+            "port": port,
+            "world": len(order),
+            "fresh": furthest < 0,
+            "first_joined": sum(step == furthest for step in steps.values()),
+            "order": order,
+            "peers": [self._roster[rank] for rank in order],
+        }
+
+    def _destroy(self, wrappers):
+        destroy_group(wrappers)
+        self._store = None
+
+    def _break(self, text):
+        """Called by the thread of `Peers`, again and again until there is a new group."""
+        self.broken = text
+        abort.shut_down(self._sockets if self._sockets is not None else self._torch_sockets())
+        abort.abort_device_groups()
+
+    def _torch_sockets(self):
+        """The sockets since the last group, without those of this package."""
+        own = self._peers.sockets() + self._client.sockets() + (self._server.sockets() if self._server else [])
+        return abort.sockets() - self._sockets_before - abort.inodes(own)
 
     def agree(self, leaving, step, save=False):
         """What all ranks agree on after a step: (ranks that leave, member waits, group must give up, save is due)."""
         import torch
         import torch.distributed as dist
 
+        if self.broken is not None:
+            raise LostPeer(self.broken)
         world = self.env.world
         if self._flags is None:
             device = "cuda" if dist.get_backend() == "nccl" else "cpu"
@@ -80,7 +181,8 @@ class Group:
         flags.zero_()
         flags[self.env.rank] = 1 if leaving else 0
         if self.env.rank == 0:
-            flags[world] = 1 if self._client.waiting else 0
+            # A rigid group is complete.
+            flags[world] = 1 if self.env.elastic and self._client.waiting else 0
             flags[world + 1] = 1 if self._client.superseded or self._client.member_ahead(step) else 0
             flags[world + 2] = 1 if save else 0
         if world > 1:
@@ -99,38 +201,41 @@ class Group:
         staying = [rank for rank in range(self.env.world) if rank not in leaving]
         leader = staying[0]
         rank = self.env.rank
-        plan = None
-        if rank == leader:
-            self._next_store, host, port = self._open_store()
-            # A new leader does not know yet which members wait. They join at a later boundary.
-            waiting = list(self._client.waiting) if rank == 0 else []
-            plan = {"generation": self.generation + 1, "host": host, "port": port}
-            plan["world"] = len(staying) + len(waiting)
-            plan["fresh"] = False
-            plan["first_joined"] = len(staying)
-            waiting.sort(key=lambda member: member["ordinal"])
-            plans = {member["id"]: {**plan, "rank": len(staying) + i} for i, member in enumerate(waiting)}
-            self._client.admit(plans)
+        if rank in leaving:
+            # Its peers may be in the next group before this rank knows. That is no loss.
+            self._peers.leave()
+        self._sockets_before = abort.sockets()
+        plan = self._plan_change(staying) if rank == leader else None
         plan = self._broadcast(plan, leader)
         if rank in leaving:
             self._wait_until_formed(plan)
             return False
         destroy_group(wrappers)
-        self._store = self._next_store if rank == leader else self._connect_store(plan)
-        self.env = replace(self.env, rank=staying.index(rank), world=plan["world"])
-        self._form(plan, wrappers, state)
+        self._store, self._next_store = (self._next_store if rank == leader else None), None
+        self._form({**plan, "rank": staying.index(rank)}, wrappers, state)
         return True
 
-    def rejoin(self, wrappers, step, state):
-        """Forms a group anew after peers were lost. Returns the state to continue from, None for this member's own."""
-        self._client.close()
-        destroy_group(wrappers)
-        self._store = None
-        self._client = RendezvousClient(*self._client_arguments, self.env.world)
-        return self.join(wrappers, step, state)
+    def _plan_change(self, staying):
+        self._next_store, host, port = self._open_store()
+        # A new leader does not know yet which members wait. They join at a later boundary.
+        waiting = list(self._client.waiting) if self.env.rank == 0 else []
+        waiting.sort(key=lambda member: member["ordinal"])
+        plan = {"generation": self.generation + 1, "host": host, "port": port}
+        plan["world"] = len(staying) + len(waiting)
+        plan["fresh"] = False
+        plan["first_joined"] = len(staying)
+        plan["peers"] = [*(self._roster[rank] for rank in staying), *(member["peer"] for member in waiting)]
+        self._client.admit({member["id"]: {**plan, "rank": len(staying) + i} for i, member in enumerate(waiting)})
+        return plan
+
+    def another_machine(self):
+        """The lowest rank on another machine than rank 0's; rank 1 if all are on one."""
+        hosts = [host for host, _ in self._roster]
+        return next((rank for rank, host in enumerate(hosts) if host != hosts[0]), 1)
 
     def close(self, done):
         """`done`: the job succeeded, so members that still wait to join are told to exit."""
+        self._peers.leave()
         if self._server is not None:
             self._server.close(done)
 
@@ -139,7 +244,14 @@ class Group:
 
         self.generation = plan["generation"]
         self._flags = None
-        rank, world = self.env.rank, self.env.world
+        rank, world = plan["rank"], plan["world"]
+        self.env = replace(self.env, rank=rank, world=world)
+        self._roster = plan["peers"]
+        # From now on a peer that is lost ends whatever this member waits for, so torch's long time-outs do not count.
+        self._peers.begin(self.generation, rank, self._addresses(), self._least)
+        self._sockets, self.broken = None, None
+        if self._store is None:
+            self._store = self._connect_store(plan)
         dist.init_process_group(
             self._backend,
             store=dist.PrefixStore(f"swell/{self.generation}", self._store),
@@ -153,16 +265,25 @@ class Group:
         for wrapper in wrappers:
             wrapper.rebuild(world)
         first = plan["first_joined"]
-        if plan["fresh"] or first == world:
-            return None
-        # Only to the new ranks: the others have the state, and a second copy would cost memory.
-        ranks = [0, *range(first, world)]
+        received = None
+        if not plan["fresh"] and first < world:
+            received = self._send_state(state, [0, *range(first, world)])
+        self._sockets = self._torch_sockets()
+        return received
+
+    def _send_state(self, state, ranks):
+        """Only to the new ranks: the others have the state, and a second copy would cost memory."""
+        import torch.distributed as dist
+
         group = dist.new_group(ranks)
-        if rank in ranks:
-            received = _broadcast_state(state, rank == 0, group)
-            dist.destroy_process_group(group)
-            return None if rank == 0 else received
-        return None
+        if self.env.rank not in ranks:
+            return None
+        received = _broadcast_state(state, self.env.rank == 0, group)
+        dist.destroy_process_group(group)
+        return received
+
+    def _addresses(self):
+        return [(host or self._first_member_host(), port) for host, port in self._roster]
 
     def _open_store(self):
         import torch.distributed as dist
@@ -216,6 +337,19 @@ def destroy_group(wrappers):
         wrapper.release()
     if dist.is_initialized():
         dist.destroy_process_group()
+
+
+def is_lost_peer(error):
+    """True if a collective failed because a peer is gone, and not because of this process, as with a wrong shape."""
+    if isinstance(error, LostPeer) or type(error).__name__ in ("DistNetworkError", "DistStoreError"):
+        return True
+    text = str(error).lower()
+    signs = ("gloo", "nccl", "connection closed", "connection reset", "broken pipe", "socket timeout")
+    return isinstance(error, RuntimeError) and any(sign in text for sign in signs)
+
+
+def _first_line(error):
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def _broadcast_state(state, sends, group):

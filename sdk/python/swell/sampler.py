@@ -56,6 +56,11 @@ class ResumableDistributedSampler:
         return -(-(self.length - self.position) // self._step_size())
 
     @property
+    def steps_per_epoch(self):
+        """Steps of a whole epoch at the current world size."""
+        return -(-self.length // self._step_size())
+
+    @property
     def done(self):
         """True if every record of this epoch is trained."""
         return self.position == self.length

@@ -6,7 +6,8 @@ one rank.
 
 What always holds:
 * All ranks stop or change size after the same step, also if only one of them got the notice.
-* A rank exits with 143 only when that step is on disk or in the memory of a rank that stays.
+* A rank exits with 143 only when that step is on disk or in the memory of a rank that stays; otherwise with 138.
+* Without further settings a job saves itself, at intervals that `swell.saving` chooses.
 * If the world size is unchanged, the random generators of each rank continue where they were.
 * A checkpoint that cannot be written does not stop the training.
 """
@@ -21,10 +22,15 @@ import traceback
 from datetime import timedelta
 
 from swell import report
-from swell.checkpoint import Checkpoint, CheckpointManager
+from swell.broken import StepGuard
+from swell.checkpoint import Checkpoint, CheckpointManager, DamagedCheckpoint
 from swell.env import Env
-from swell.notice import EXIT_NOTICED, Notice
+from swell.memory import MemoryCopies
+from swell.notice import EXIT_NOT_SAVED, EXIT_NOTICED, Notice
+from swell.progress import ProgressRecord
 from swell.rendezvous import JobEnded
+from swell.resize import Group, LostPeer, destroy_group, is_lost_peer
+from swell.saving import Saver
 from swell.weight import Weight
 
 _FORMAT = "swell-job-1"
@@ -46,25 +52,37 @@ class Job:
         """Create the Job first in the script. Until `restore` returns, a notice ends the process at once.
 
         `checkpoint_seconds`: `step_done` saves if the last checkpoint is older than this. The default comes from the
-        job's manifest (`spec.checkpoint.intervalSeconds`); without either, the job saves only when it must stop.
+        job's manifest (`spec.checkpoint.intervalSeconds`); without either, from the measured cost of a save
+        (`swell.saving`). With 0 the job saves only when it must stop.
         """
         self.env = env or Env.read()
         self.checkpoints = checkpoints or CheckpointManager()
+        # Checkpoints in a form of the script's own are written while the training waits.
+        own_form = not isinstance(self.checkpoints, CheckpointManager)
+        self._memory = None if own_form else MemoryCopies(self.checkpoints.dir)
+        self._saver = Saver(self.checkpoints, self._memory)
         self.notice = notice or Notice(hold=False)
         self.resizes = 0
+        self.step = 0  # steps that `batches` has finished
+        self.epoch = 0  # the epoch that `batches` is in
         self.weight = Weight()  # of the current step of `batches`
+        self._step_guard = StepGuard()
         self.backend = backend
         self._timeout = timeout
         self._flag = None
         self._saved_step = None
+        self._has_copies = False
         self._wrappers = []
         self._rates = []
         self._group = None
         self._joined = False
         self._received = None
-        self._progress = report.Progress()
+        self._speed = report.Progress()
+        self.progress = ProgressRecord(self.env.rank, self.env.world)
         self._clock = clock
         self._save_seconds = _save_seconds() if checkpoint_seconds is None else checkpoint_seconds
+        if self._save_seconds is None and own_form:
+            self._save_seconds = 0.0
         self._last_save_attempt = clock()
 
     @property
@@ -83,7 +101,7 @@ class Job:
         """
         from swell.parallel import Parallel
 
-        wrapper = Parallel(network, example, options, lambda: self.weight)
+        wrapper = Parallel(network, example, options, lambda: self.weight, self._step_guard)
         self._wrappers.append(wrapper)
         return wrapper
 
@@ -104,9 +122,11 @@ class Job:
         """Forms the process group, unless the script has done so. `restore` calls it."""
         if self._joined:
             return
-        if self.env.elastic and not _initialized():
+        if _initialized():
+            pass  # the script has its own group
+        elif self.env.elastic or (self.env.distributed and self._wrappers and not self.env.under_agent):
             self._join_group()
-        elif self.env.distributed and self._wrappers and not _initialized():
+        elif self.env.distributed and self._wrappers:
             import torch.distributed as dist
 
             dist.init_process_group(self.backend or _backend(), timeout=self._timeout)
@@ -126,15 +146,16 @@ class Job:
         """
         self.join()
         self.notice.hold()
+        self.progress.rank, self.progress.world = self.env.rank, self.env.world
+        with self.phase("load"):
+            return self._restore()
+
+    def _restore(self):
         if self._received is not None:
             found, self._received = self._received, None
             self._saved_step = None
             return found
-        found = self.checkpoints.load() if self.env.leader else None
-        if found is not None:
-            # A new pod has no report yet. Work since this checkpoint is what a preemption would lose.
-            report.report_checkpoint(found.step, found.time, found.epoch, found.metrics)
-        found = self._broadcast(found)
+        found = self._newest()
         if found is None:
             return None
         self._saved_step = found.step
@@ -145,6 +166,51 @@ class Job:
             state = state["state"]
         return Checkpoint(found.step, state, found.time, found.epoch, found.metrics)
 
+    def _newest(self):
+        """The newest good state that any rank finds in memory or rank 0 on disk. All ranks get it."""
+        if self._memory is None:
+            return self._broadcast(self._reported(self.checkpoints.load()) if self.env.leader else None)
+        self._memory.run = self._broadcast(self.checkpoints.run() if self.env.leader else None)
+        own = []
+        copy = self._memory.newest()
+        if copy is not None:
+            own.append((copy.index["step"], 1))
+        if self.env.leader:
+            own += [(step, 0) for step in self.checkpoints.steps()]
+        places = [(step, kind, -rank) for rank, found in enumerate(self._gather(own)) for step, kind in found]
+        for step, in_memory, rank in sorted(places, reverse=True):
+            found = None
+            if self.env.rank == -rank:
+                found = self._read_copy(copy) if in_memory else self._read_checkpoint(step)
+            found = self._broadcast(found, -rank)
+            if found is not None:
+                return found
+        return None
+
+    def _read_copy(self, copy):
+        try:
+            state = copy.state()
+        except Exception as error:
+            # Anything could be wrong with it, and the disk has an older one.
+            report.complain(f"skipping the copy in memory of step {copy.index['step']}: {error}")
+            return None
+        index = copy.index
+        return Checkpoint(index["step"], state, index["time"], index["epoch"], index["metrics"])
+
+    def _read_checkpoint(self, step):
+        try:
+            found = self.checkpoints.load(step)
+        except DamagedCheckpoint as error:
+            report.complain(f"skipping checkpoint of step {step}: {error}")
+            return None
+        return self._reported(found)
+
+    def _reported(self, found):
+        if found is not None:
+            # A new pod has no report yet. Work since this checkpoint is what a preemption would lose.
+            report.report_checkpoint(found.step, found.time, found.epoch, found.metrics)
+        return found
+
     def step_done(self, step, state, epoch=None, metrics=None, records=None):
         """Call it after every step, on every rank. True if the number of ranks has changed since the last step.
 
@@ -152,24 +218,26 @@ class Job:
         that join. `state`: what to save, or a function that returns it. `records`: how many records the whole job
         trained in this step, for the reported speed.
         """
+        self.progress.epoch = epoch or 0
+        self.progress.enter("step", step)
         if self.env.leader:
-            self._progress.step(step, self.env.world, records)
+            self._speed.step(step, self.env.world, records)
         if self._group is None:
             agreed = self._agree()
             if agreed == _STOP:
                 self.stop(step, state, epoch=epoch, metrics=metrics)
             if agreed == _SAVE and self._saved_step != step:
-                self.save(step, state, epoch=epoch, metrics=metrics)
+                self.save(step, state, epoch=epoch, metrics=metrics, wait=False)
             return False
         leaving, joining, giving_up, save = self._group.agree(self.notice.requested, step, self._save_is_due())
         if not leaving and not joining and not giving_up:
             if save and self._saved_step != step:
-                self.save(step, state, epoch=epoch, metrics=metrics)
+                self.save(step, state, epoch=epoch, metrics=metrics, wait=False)
             return False
         if giving_up:
-            # Another group of this job has trained further. The work of this one is dropped.
-            self._leave(step, saved=False)
-        if len(leaving) == self.env.world:
+            # Another group of this job has trained further. The work of this one is dropped, and nothing is lost.
+            self._leave(step, saved=None)
+        if len(leaving) == self.env.world or (leaving and not self.env.elastic):
             self.stop(step, state, epoch=epoch, metrics=metrics)
         return self._change_size(step, state, leaving, epoch)
 
@@ -178,15 +246,57 @@ class Job:
         """A context for one step. If a peer dies in it, the other ranks form a new group and repeat the step.
 
         `state()` returns what a checkpoint would hold, with its "step"; `load(state)` restores it. The ranks continue
-        from the memory of the rank that trained furthest. Without `guard`, or if no other rank is left, the error ends
-        the process; when it is restarted, it resumes from the last checkpoint.
+        from the memory of the rank that trained furthest. A rigid job waits for a replacement of the lost rank.
         """
+        drawn = self._drawn()
         try:
             yield
+            if self._group is not None and self._group.broken is not None:
+                raise LostPeer(self._group.broken)
         except RuntimeError as error:
-            if self._group is None or not _is_lost_peer(error):
+            if not self.can_recover(error):
+                self.keep_for_restart(error, state)
                 raise
-            self._recover(error, state, load)
+            self.recover(error, state, load, drawn)
+
+    @contextlib.contextmanager
+    def phase(self, name):
+        """What this rank does in the context, if that is no step: "eval", "save", "load" or "data".
+
+        The node agent allows each phase its own time, so an evaluation is not taken for a rank that hangs.
+        """
+        before = self.progress.phase
+        self.progress.enter(name)
+        try:
+            yield
+        finally:
+            self.progress.enter(before)
+
+    def hold_back(self, things):
+        """Called by `batches`: in a step that must be repeated, these do nothing."""
+        self._step_guard.hold_back(things)
+
+    def begin_step(self):
+        """Called by `batches` before the script's part of a step. Returns the random state."""
+        self._step_guard.begin()
+        self.progress.enter("step")
+        return self._drawn()
+
+    def _drawn(self):
+        return _step_random_state() if self._group is not None else None
+
+    def end_step(self):
+        """Called by `batches` after the script's part. Raises `LostPeer` if the step must be repeated."""
+        error = self._step_guard.end()
+        broken = None if self._group is None else self._group.broken
+        if error is None and broken is None:
+            return
+        if self._group is None:
+            raise error
+        raise LostPeer(broken or str(error).splitlines()[0])
+
+    def can_recover(self, error):
+        return self._group is not None and (is_lost_peer(error) or self._group.broken is not None)
 
     def batches(self, dataset, batch_size, epochs, keep, seed=0, checkpoint_every=0, **loader):
         """The batches of all epochs: `for batch in job.batches(...)`; see `swell.loop`."""
@@ -216,62 +326,84 @@ class Job:
 
     def _save_is_due(self):
         """Decided by rank 0: the clocks of other ranks could be one step apart."""
-        if not self.env.leader or self._save_seconds <= 0:
+        if not self.env.leader or self._save_seconds == 0 or self._saver.busy:
             return False
-        return self._clock() - self._last_save_attempt >= self._save_seconds
+        seconds = self._saver.interval(self.env.world) if self._save_seconds is None else self._save_seconds
+        return self._clock() - self._last_save_attempt >= seconds
 
-    def save(self, step, state, epoch=None, metrics=None):
-        """Saves a checkpoint on rank 0. `state`: what to save, or a function that returns it, called on rank 0 only.
+    def save(self, step, state, epoch=None, metrics=None, wait=True):
+        """Saves a checkpoint on rank 0. `state`: what to save, or a function that returns it.
 
-        Returns True on every rank once the checkpoint is on disk. If it cannot be written, the reason goes to stderr,
-        earlier checkpoints stay as they are, and the result is False.
+        Returns True on every rank once the checkpoint is on disk. If it cannot be written, the reason goes to stderr
+        and to the node agent, earlier checkpoints stay as they are, and the result is False. With `wait=False` the
+        training goes on as soon as the state is copied, and the result says nothing about the disk.
         """
-        ranks = self._gather(_random_state())
-        saved = True
+        with self.phase("save"):
+            return self._save(step, state, epoch, metrics, wait)
+
+    def _save(self, step, state, epoch, metrics, wait):
+        gathered = self._gather((_random_state(), report.now()))
+        ranks, stamp = [random_state for random_state, _ in gathered], gathered[0][1]
         self._last_save_attempt = self._clock()
-        if self.env.leader:
-            content = state() if callable(state) else state
-            wrapped = {"format": _FORMAT, "state": content, "random": ranks}
-            try:
-                self.checkpoints.save(step, wrapped, epoch=epoch, metrics=metrics)
-            except OSError as error:
-                saved = False
-                reason = error.strerror or str(error)
-                report.complain(f"checkpoint of step {step} not saved, training continues: {reason}")
+        if not wait and self._memory is not None:
+            if self._memory.run is None and not self.env.distributed:
+                self._memory.run = self.checkpoints.run()  # the script did not call `restore`
+            if self.env.rank in self._copy_ranks():
+                self._remove_copies_at_the_end()
+                wrapped = self._wrap(state, ranks)
+                self._saver.copy(step, wrapped, stamp, epoch, metrics, on_disk=self.env.leader)
+            return True
+        saved = self.env.leader and self._saver.save(step, self._wrap(state, ranks), epoch, metrics)
         saved = self._broadcast(saved)
         if saved:
             self._saved_step = step
         return saved
 
+    def flush(self):
+        """Waits until a save in the background has ended."""
+        self._saver.flush()
+
+    def _wrap(self, state, ranks):
+        return {"format": _FORMAT, "state": state() if callable(state) else state, "random": ranks}
+
+    def _copy_ranks(self):
+        """Rank 0, and one on another machine, so that a machine can be lost."""
+        return (0, self._group.another_machine() if self._group is not None else 1)
+
+    def _remove_copies_at_the_end(self):
+        if not self._has_copies:
+            self._has_copies = True
+            _at_clean_exit(self._memory.remove)
+
     def stop(self, step, state, epoch=None, metrics=None):
-        """Saves and exits with 143 on every rank. Does not return."""
+        """Saves and exits on every rank, with 143; with 138 if the state could not be saved. Does not return."""
         saved = self._saved_step == step or self.save(step, state, epoch=epoch, metrics=metrics)
         if saved and self.env.leader:
             print(f"swell: checkpoint saved step={step} reason=notice", flush=True)
         self._leave(step, saved)
 
     def _leave(self, step, saved):
-        if saved:
-            report.report_termination(step)
+        """`saved`: None if there was nothing to save."""
+        if saved is not None:
+            report.report_termination(step, saved)
+        self._saver.flush()
         sys.stdout.flush()
         sys.stderr.flush()
         if self._group is not None:
             self._group.close(done=False)
+        code = EXIT_NOT_SAVED if saved is False else EXIT_NOTICED
         if _initialized():
-            # Everything is saved. A regular exit would shut gloo down, which can wait for peers that are gone.
-            os._exit(EXIT_NOTICED)
-        raise SystemExit(EXIT_NOTICED)
+            # A regular exit would shut gloo down, which can wait for peers that are gone.
+            os._exit(code)
+        raise SystemExit(code)
 
     def _destroy_group(self):
         """Runs before the interpreter shuts down: torch's threads need it, and would abort the process later."""
-        from swell.resize import destroy_group
-
         destroy_group(self._wrappers)
 
     def _join_group(self):
-        from swell.resize import Group
-
         self._group = Group(self.env, self.backend or _backend(), self._timeout)
+        self._step_guard.group_broken = lambda: self._group.broken
         _at_clean_exit(self._destroy_group)
         # Registered last, so it runs first: exit functions run in reverse order.
         _at_clean_exit(lambda: self._group.close(done=True))
@@ -284,20 +416,39 @@ class Job:
         if received is not None:
             self._received = Checkpoint(received["step"], received["state"], report.now(), received["epoch"])
 
-    def _recover(self, error, state, load):
+    def keep_for_restart(self, error, state):
+        """Under torch's agent a lost peer ends this process, too. The next one continues from its memory."""
+        if self.env.under_agent and self._memory is not None and is_lost_peer(error):
+            own = state()
+            self._saver.copy_for_restart(own["step"], self._wrap(own, [_random_state()]), report.now())
+
+    def recover(self, error, state, load, drawn):
+        """Forms a group with the members that are left. `drawn`: the random state before the broken step."""
         begin = time.monotonic()
         before = self.env.world
+        self.progress.repeated += 1
         # Locals of the failed step would keep the old wrappers alive, and with them their group.
         traceback.clear_frames(error.__traceback__)
         own = state()
         step = own["step"]
-        print(f"swell: step {step}: lost a peer ({str(error).splitlines()[0]})", file=sys.stderr, flush=True)
+        reason = self._group.broken or str(error).splitlines()[0]
+        print(f"swell: step {step}: lost a peer ({reason})", file=sys.stderr, flush=True)
+        content = {"step": step, "epoch": None, "state": own}
         with _exit_if_job_ended():
-            received = self._group.rejoin(self._wrappers, step, {"step": step, "epoch": None, "state": own})
+            received = self._group.rejoin(self._wrappers, step, content, lambda: self._leave_if_noticed(step, own))
         self.env = self._group.env
+        if received is None:
+            _set_random_state(drawn)
         # Every rank loads a whole state: a half-done step leaves traces, such as a batch that was handed out.
         load(received["state"] if received is not None else own)
+        self._flag = None
         self._resized(received["step"] if received is not None else step, before, begin)
+
+    def _leave_if_noticed(self, step, state):
+        """While this rank waits for others there is nobody to agree with. Each rank saves what it has."""
+        if self.notice.requested:
+            saved = self._saved_step == step or self._saver.save(step, self._wrap(state, [_random_state()]))
+            self._leave(step, saved)
 
     def _change_size(self, step, state, leaving, epoch):
         begin = time.monotonic()
@@ -319,17 +470,18 @@ class Job:
             rates.follow(self.env.world)
         self.resizes += 1
         seconds = time.monotonic() - begin
-        self._progress.resized(seconds)
+        self._speed.resized(seconds)
+        self.progress.rank, self.progress.world = self.env.rank, self.env.world
         if self.env.leader:
             print(f"swell: step {step}: {before} -> {self.env.world} ranks in {seconds:.3f} s", flush=True)
 
-    def _broadcast(self, thing):
+    def _broadcast(self, thing, source=0):
         if not self.env.distributed:
             return thing
         import torch.distributed as dist
 
         box = [thing]
-        dist.broadcast_object_list(box, src=0)
+        dist.broadcast_object_list(box, src=source)
         return box[0]
 
     def _gather(self, thing):
@@ -343,10 +495,11 @@ class Job:
 
 
 def _save_seconds():
+    """The manifest's interval; None if it has none."""
     try:
-        return float(os.environ.get("SWELL_CHECKPOINT_SECONDS") or 0)
+        return max(0.0, float(os.environ.get("SWELL_CHECKPOINT_SECONDS", "")))
     except ValueError:
-        return 0.0
+        return None
 
 
 def _initialized():
@@ -362,12 +515,6 @@ def _exit_if_job_ended():
     except JobEnded:
         print("swell: the training ended before this member could join", file=sys.stderr, flush=True)
         raise SystemExit(0) from None
-
-
-def _is_lost_peer(error):
-    """True if a collective failed because a peer is gone, and not because of this process, as with a wrong shape."""
-    text = str(error)
-    return "gloo" in text or "NCCL" in text or "Connection closed by peer" in text
 
 
 def _backend():
@@ -390,21 +537,26 @@ def _at_clean_exit(action):
 
 
 def _random_state():
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     return {
-        "python": random.getstate(),
+        **_step_random_state(),
         "numpy": numpy.random.get_state() if numpy is not None else None,
-        "torch": torch.get_rng_state() if torch is not None else None,
         "cuda": torch.cuda.get_rng_state() if torch is not None and torch.cuda.is_initialized() else None,
     }
+
+
+def _step_random_state():
+    """What a step takes with it in case it must be repeated. Without NumPy's and the GPU's, which take too long."""
+    torch = sys.modules.get("torch")
+    return {"python": random.getstate(), "torch": torch.get_rng_state() if torch is not None else None}
 
 
 def _set_random_state(state):
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     random.setstate(state["python"])
-    if numpy is not None and state["numpy"] is not None:
+    if numpy is not None and state.get("numpy") is not None:
         numpy.random.set_state(state["numpy"])
     if torch is not None and state["torch"] is not None:
         torch.set_rng_state(state["torch"])
-    if torch is not None and state["cuda"] is not None and torch.cuda.is_available():
+    if torch is not None and state.get("cuda") is not None and torch.cuda.is_available():
         torch.cuda.set_rng_state(state["cuda"])

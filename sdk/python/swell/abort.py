@@ -1,0 +1,67 @@
+"""Ends what a process group waits for, so that a lost peer costs milliseconds and not torch's ten minutes.
+
+Used by `swell.resize`. torch has no call that ends gloo's collectives in every version. gloo gives up when its
+connections end, so this module shuts them down: those sockets that appeared while the group was formed. NCCL's groups
+are aborted by torch, from 2.6 on.
+
+What always holds: sockets that the process had before are left alone, also if a number of a closed one is used again,
+because a socket is known by its inode.
+"""
+
+import os
+import socket
+import sys
+
+
+def sockets():
+    """The inodes of this process's sockets."""
+    return set(_descriptors())
+
+
+def inodes(connections):
+    """The inodes of Python's sockets; those that are closed have none."""
+    return {os.fstat(each.fileno()).st_ino for each in connections if each.fileno() >= 0}
+
+
+def shut_down(inodes):
+    """Ends the connections among these sockets. Listeners stay: gloo does not survive the end of its own."""
+    for inode, descriptor in _descriptors().items():
+        if inode in inodes:
+            _shut_down(inode, descriptor)
+
+
+def abort_device_groups():
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_initialized() or distributed.get_backend() == "gloo":
+        return
+    abort = getattr(distributed.distributed_c10d, "_abort_process_group", None)
+    if abort is not None:
+        abort()
+
+
+def _descriptors():
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            target = os.readlink(f"/proc/self/fd/{name}")
+        except OSError:
+            continue  # closed meanwhile
+        if target.startswith("socket:["):
+            found[int(target[8:-1])] = int(name)
+    return found
+
+
+def _shut_down(inode, descriptor):
+    try:
+        copy = os.dup(descriptor)
+    except OSError:
+        return
+    if os.fstat(copy).st_ino != inode:
+        os.close(copy)
+        return
+    with socket.socket(fileno=copy) as found:
+        try:
+            if not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                found.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # not connected

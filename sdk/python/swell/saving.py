@@ -1,0 +1,113 @@
+"""When and how a job saves itself: a copy in memory stops the training for a moment, and a thread writes it to disk.
+
+Used by `swell.train.Job` on every rank. A rank that keeps a copy calls `copy`; rank 0 then writes it in the background.
+`save` writes at once, for a job that must stop.
+
+What always holds:
+* One checkpoint at a time is being written, and it is finished before the process exits (unless it is killed).
+* `saved_step` is on disk.
+* A failure is reported once per save, to stderr and to the node agent, and never raised.
+"""
+
+import contextlib
+import math
+import os
+import threading
+import time
+
+from swell import pack, report
+
+MOST_SECONDS = 1800.0
+LEAST_SECONDS = 30.0
+# How often a member of a job is lost without a notice, for the interval by Young and Daly. Reboots, lack of memory and
+# errors in scripts included, and pessimistic on purpose: a save costs little.
+_LOSS_SECONDS_PER_MEMBER = 24 * 3600.0
+
+
+class Saver:
+    def __init__(self, checkpoints, memory):
+        self._checkpoints = checkpoints
+        self._memory = memory
+        self._thread = None
+        self._write_seconds = 0.0
+        self._stall_seconds = None
+        self.saved_step = None
+
+    def interval(self, members):
+        """Seconds between two saves, so that saving and repeating cost least together; within bounds."""
+        if self._stall_seconds is None:
+            return LEAST_SECONDS
+        best = math.sqrt(2 * self._stall_seconds * _LOSS_SECONDS_PER_MEMBER / members)
+        # The disk, which others use too, is busy a fourth of the time at most.
+        return min(MOST_SECONDS, max(LEAST_SECONDS, best, 4 * self._write_seconds))
+
+    @property
+    def busy(self):
+        return self._thread is not None and self._thread.is_alive()
+
+    def copy(self, step, state, stamp, epoch=None, metrics=None, on_disk=False):
+        """Copies the state to memory. `on_disk`: it is then written to disk in the background. False if that failed."""
+        begin = time.monotonic()
+        self.flush()
+        try:
+            with self._memory.alone():
+                copy = self._memory.write(step, state, stamp, epoch, metrics, pack.size_of(state))
+        except OSError as error:
+            if not on_disk:
+                return False
+            self._explain_once(error)
+            saved = self.save(step, state, epoch, metrics)
+            self._stall_seconds = time.monotonic() - begin
+            return saved
+        self._stall_seconds = time.monotonic() - begin
+        if on_disk:
+            # Not a daemon: the interpreter waits for it at its end.
+            self._thread = threading.Thread(target=self._write_copy, args=(copy,), name="swell-saving")
+            self._thread.start()
+        return True
+
+    def copy_for_restart(self, step, state, stamp):
+        """What a rank does that must fail although its state is good: the next process on this machine finds it."""
+        with contextlib.suppress(OSError), self._memory.alone():
+            newest = self._memory.newest()
+            if newest is None or newest.index["step"] < step:
+                self._memory.write(step, state, stamp, size_hint=pack.size_of(state))
+
+    def save(self, step, state, epoch=None, metrics=None):
+        """Writes the state to disk at once. False if that failed."""
+        self.flush()
+        if self.saved_step == step:
+            return True
+        saved = self._try(step, lambda: self._checkpoints.save(step, state, epoch=epoch, metrics=metrics))
+        if saved and self._memory is not None:
+            self._memory.drop_after(step)
+        return saved
+
+    def flush(self):
+        """Waits until nothing is being written."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _write_copy(self, copy):
+        begin = time.monotonic()
+        with contextlib.suppress(OSError):
+            # The training comes first. On Linux a thread has a priority of its own.
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+        self._try(copy.index["step"], lambda: self._checkpoints.save_copy(copy))
+        self._write_seconds = time.monotonic() - begin
+
+    def _try(self, step, write):
+        try:
+            write()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            report.complain(f"checkpoint of step {step} not saved, training continues: {reason}")
+            report.report_failed_save(step, f"{self._checkpoints.dir}: {reason}")
+            return False
+        self.saved_step = step
+        return True
+
+    def _explain_once(self, error):
+        if self._stall_seconds is None:
+            report.complain(f"no copy in memory, so the training waits for each checkpoint: {error.strerror or error}")

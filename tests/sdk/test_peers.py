@@ -1,0 +1,99 @@
+"""What `Peers` does with strangers, with what is no message, and with members of another group."""
+
+import json
+import socket
+import threading
+import unittest
+
+import support
+from swell.peers import Peers
+
+
+class PeersTest(unittest.TestCase):
+    def setUp(self):
+        self.lost = []
+        self.host = self.peers(self.lost.append)
+
+    def peers(self, on_loss, silent=30.0):
+        peers = Peers("job", on_loss, silent)
+        self.addCleanup(peers.leave)
+        return peers
+
+    def connect(self, *messages):
+        connection = socket.create_connection(("127.0.0.1", self.host.port))
+        self.addCleanup(connection.close)
+        connection.settimeout(support.WAIT_SECONDS)
+        for message in messages:
+            connection.sendall(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n")
+        return connection
+
+    def roster(self, *others):
+        return [("127.0.0.1", peers.port) for peers in (self.host, *others)]
+
+    def assert_closed(self, connection):
+        with connection.makefile("rb") as lines:
+            for _ in lines:
+                pass
+
+    def test_what_is_no_message_ends_the_connection(self):
+        for data in (b"GET / HTTP/1.1\r\n\r\n", b"[]\n", b"7\n", b'{"member": 5}\n', b'{"member": {"job": "other"}}\n',
+                     b"\xff\xfe\n"):
+            with self.subTest(data=data):
+                self.assert_closed(self.connect(data))
+        with self.subTest("too long"), self.assertRaises(OSError):
+            connection = self.connect()
+            while True:
+                connection.sendall(b"x" * (1 << 20))
+
+    def test_a_member_of_an_earlier_group_is_out(self):
+        self.host.begin(5, 0, self.roster(), 1)
+        connection = self.connect({"member": {"job": "job", "generation": 4, "rank": 1}})
+        with connection.makefile("rb") as lines:
+            self.assertEqual(json.loads(lines.readline()), {"out": True})
+        self.assertEqual(self.lost, [])
+
+    def test_a_rank_of_a_wrong_kind_breaks_nothing(self):
+        other = self.peers(lambda text: None)
+        self.host.begin(5, 0, self.roster(other), 1)
+        for rank in ("1", None, -1, 7, [1], {"a": 1}):
+            self.connect({"member": {"job": "job", "generation": 5, "rank": rank}})
+        other.begin(5, 1, self.roster(other), 1)
+        self.meet(other)
+
+    def meet(self, other):
+        met = {}
+        threads = [threading.Thread(target=lambda: met.update(host=self.host.reunite(3))),
+                   threading.Thread(target=lambda: met.update(other=other.reunite(4)))]
+        threads[0].start()
+        threads[1].start()
+        threads[0].join(support.WAIT_SECONDS)
+        self.assertEqual(met, {"host": ("host", {0: 3, 1: 4})})
+        self.host.send_plan({"world": 2})
+        threads[1].join(support.WAIT_SECONDS)
+        self.assertEqual(met["other"], ("member", {"world": 2}))
+
+    def test_members_meet_without_a_loss(self):
+        other = self.peers(lambda text: None)
+        self.host.begin(1, 0, self.roster(other), 1)
+        other.begin(1, 1, self.roster(other), 1)
+        self.meet(other)
+
+    def test_a_member_that_leaves_on_purpose_is_no_loss(self):
+        other = self.peers(lambda text: None)
+        self.host.begin(1, 0, self.roster(other), 1)
+        other.begin(1, 1, self.roster(other), 1)
+        self.assertTrue(support.until(lambda: self.host._members))
+        other.leave()
+        self.assertTrue(support.until(lambda: not self.host._members))
+        self.assertEqual(self.lost, [])
+
+    def test_fewer_than_the_job_needs_go_to_the_rendezvous(self):
+        gone = self.peers(lambda text: None, silent=0.5)
+        self.host = self.peers(self.lost.append, silent=0.5)
+        self.host.begin(1, 0, self.roster(gone), 2)
+        self.assertIsNone(self.host.reunite(3))
+        self.assertTrue(support.until(lambda: self.lost))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,89 @@
+"""The progress record: what the node agent reads, and the stacks that it asks for."""
+
+import os
+import signal
+import struct
+import unittest
+from unittest import mock
+
+import support
+import swell
+from swell import progress
+
+
+class ProgressTest(support.FolderTest):
+    def environ(self):
+        return {"SWELL_REPORT_FILE": self.path("report.json")}
+
+    def read(self, rank=0):
+        return progress.read(self.path(f"progress-{rank}"))
+
+    def test_the_layout(self):
+        record = progress.ProgressRecord(3, 8, self.environ())
+        record.total, record.epoch, record.epochs, record.repeated = 1 << 40, 2, 5, 1
+        record.enter("save", 7)
+        with open(self.path("progress-3"), "rb") as file:
+            data = file.read()
+        self.assertEqual(len(data), 64)
+        fields = struct.unpack("<8sIIQQQIIIIII", data)
+        self.assertEqual(fields[:5], (b"SWELLPR1", 4, 3, 7, 1 << 40))
+        self.assertEqual(fields[6:], (2, 5, 3, 8, os.getpid(), 1))
+
+    def test_a_new_process_begins_anew(self):
+        progress.ProgressRecord(0, 1, self.environ()).enter("step", 7)
+        self.assertEqual((self.read()["phase"], self.read()["step"]), ("step", 7))
+        progress.ProgressRecord(0, 1, self.environ())
+        self.assertEqual((self.read()["phase"], self.read()["step"]), ("init", 0))
+
+    def test_what_is_no_record_is_none(self):
+        self.assertIsNone(self.read())
+        for data in (b"", b"x" * 63, b"x" * 64, b"SWELLPR1" + struct.pack("<II", 3, 0) + bytes(48),
+                     b"SWELLPR1" + struct.pack("<II", 2, 99) + bytes(48)):
+            with self.subTest(data=data), open(self.path("progress-0"), "wb") as file:
+                file.write(data)
+                file.flush()
+                self.assertIsNone(self.read())
+
+    def test_without_a_report_file_there_is_no_record(self):
+        record = progress.ProgressRecord(0, 1, {})
+        record.enter("step", 7)
+        self.assertEqual((record.phase, record.step), ("step", 7))
+
+    def test_a_folder_that_does_not_exist_ends_nothing(self):
+        with mock.patch("sys.stderr"):
+            progress.ProgressRecord(0, 1, {"SWELL_REPORT_FILE": self.path("none", "report.json")}).enter("step", 7)
+
+    def test_a_job_shows_its_phases(self):
+        with mock.patch.dict(os.environ, self.environ()):
+            job = swell.Job(checkpoints=swell.CheckpointManager(self.path("checkpoints")), env=swell.Env())
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
+        self.assertEqual(self.read()["phase"], "init")
+        job.restore()
+        job.step_done(5, {"step": 5}, epoch=1)
+        self.assertEqual({key: self.read()[key] for key in ("phase", "step", "epoch")},
+                         {"phase": "step", "step": 5, "epoch": 1})
+        with job.phase("eval"):
+            self.assertEqual(self.read()["phase"], "eval")
+        self.assertEqual(self.read()["phase"], "step")
+
+    def test_a_signal_writes_the_stacks_while_native_code_runs(self):
+        script = ("import swell, ctypes, os\n"
+                  "job = swell.Job()\n"
+                  "def waits_here():\n"
+                  "    print('ready', flush=True)\n"
+                  "    ctypes.PyDLL(None).pause()\n"  # holds the GIL
+                  "    ctypes.PyDLL(None).pause()\n"
+                  "waits_here()\n")
+        process = support.start(self, ["-c", script], SWELL_REPORT_FILE=self.path("report.json"))
+        self.assertEqual(process.stdout.readline(), "ready\n")
+
+        def stacks():
+            process.send_signal(signal.SIGUSR1)
+            with open(self.path("stacks-0"), encoding="utf-8") as file:
+                return "in waits_here" in file.read()
+
+        self.assertTrue(support.until(stacks))
+
+
+if __name__ == "__main__":
+    unittest.main()
