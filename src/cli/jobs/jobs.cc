@@ -92,8 +92,10 @@ class SuspendAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     for (const std::string& word : words) {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api, session.Namespace(), word));
-      SWELL_RETURN_IF_ERROR(SetSuspended(*api, job, suspend_));
-      session.OutLine(StrCat(job.ResourceName(), suspend_ ? " suspended" : " resumed"));
+      SWELL_ASSIGN_OR_RETURN(const bool changed, SetSuspended(*api, job, suspend_));
+      session.OutLine(StrCat(job.ResourceName(), changed    ? suspend_ ? " suspended" : " resumed"
+                                                 : suspend_ ? " is already suspended"
+                                                            : " is not suspended"));
     }
     return 0;
   }

@@ -1,5 +1,6 @@
 // swell nodepool: which nodes are shared by the same quotas, and how they are filled.
 #include <algorithm>
+#include <map>
 
 #include "base/strings.h"
 #include "cli/commands.h"
@@ -7,9 +8,72 @@
 #include "cli/print/output.h"
 #include "cli/views/project_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/node_pool.h"
 
 namespace swell::cli {
 namespace {
+
+// The pool of each node; nodes of no pool are not in it.
+using PoolOfNode = std::map<std::string, std::string>;
+
+PoolOfNode PoolsByNode(const std::vector<PoolView>& pools) {
+  PoolOfNode by_node;
+  for (const PoolView& pool : pools) {
+    for (const std::string& node : pool.nodes) by_node[node] = pool.name;
+  }
+  return by_node;
+}
+
+// "node-1 (pa), node-2 (pb), …".
+std::string NodesText(const std::vector<std::pair<std::string, std::string>>& nodes) {
+  constexpr size_t kShown = 5;
+  std::vector<std::string> texts;
+  for (const auto& [node, pool] : nodes) {
+    if (texts.size() == kShown) break;
+    texts.push_back(StrCat(node, " (", pool, ")"));
+  }
+  return StrCat(Join(texts, ", "), nodes.size() > kShown ? ", …" : "");
+}
+
+// Reports the nodes that the pool has now, those it took from other pools, and those that it
+// selects but another pool keeps.
+Status ReportNodes(Session& session,
+                   Api& api,
+                   const json::Value& object,
+                   const PoolOfNode& before) {
+  const std::string name(api::Name(object));
+  SWELL_ASSIGN_OR_RETURN(const std::vector<PoolView> pools, ReadPools(api));
+  SWELL_ASSIGN_OR_RETURN(const auto nodes, api.List(client::resources::kNodes, ""));
+  const PoolOfNode now = PoolsByNode(pools);
+  const api::NodePoolSpec spec(object);
+  std::vector<std::pair<std::string, std::string>> taken, kept;
+  for (const json::SharedValue& node : nodes) {
+    const auto at = now.find(std::string(api::Name(*node)));
+    if (!spec.Selects(*node) || at == now.end()) continue;
+    const auto was = before.find(at->first);
+    if (at->second != name) {
+      kept.emplace_back(at->first, at->second);
+    } else if (was != before.end() && was->second != name) {
+      taken.emplace_back(at->first, was->second);
+    }
+  }
+  for (const PoolView& pool : pools) {
+    if (pool.name != name) continue;
+    const size_t count = pool.nodes.size();
+    session.ErrLine(StrCat("It has ", count, count == 1 ? " node" : " nodes", " with ", pool.gpus,
+                           pool.gpus == 1 ? " GPU." : " GPUs."));
+  }
+  if (!taken.empty()) {
+    session.ErrLine(StrCat("Warning: these nodes leave other node pools: ", NodesText(taken)));
+  }
+  if (!kept.empty()) {
+    session.ErrLine(StrCat("Warning: these nodes stay in other node pools: ", NodesText(kept)));
+  }
+  if (!taken.empty() || !kept.empty()) {
+    session.ErrLine("A node that several node pools select is in the first of them by name.");
+  }
+  return Status::Ok();
+}
 
 class PoolCreate final : public Action {
  public:
@@ -29,7 +93,8 @@ class PoolCreate final : public Action {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     std::string_view verb = edit_ ? "edit" : "create";
     if (words.size() != 1) {
-      return Misuse(StrCat("one name expected: swell nodepool ", verb, " NAME --all-nodes"));
+      return Misuse(StrCat("one name expected: ", session.root().name, " nodepool ", verb,
+                           " NAME --all-nodes"));
     }
     if (std::string wrong = api::CheckDnsLabel(words[0]); !wrong.empty()) {
       return Misuse(StrCat("node pool name ", Quote(words[0]), ": ", wrong));
@@ -38,6 +103,7 @@ class PoolCreate final : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     Result<json::SharedValue> made = json::SharedValue();
     WriteOptions options{.field_validation = "Strict"};
+    const auto before = ReadPools(*api);
     if (edit_) {
       if (spec.get_object().empty()) {
         return Misuse("nothing to change; use --selector, --all-nodes, --placement, …");
@@ -56,6 +122,8 @@ class PoolCreate final : public Action {
     std::string name = StrCat("nodepool.swell.dev/", words[0]);
     if (form.table()) {
       session.OutLine(StrCat(name, edit_ ? " edited" : " created"));
+      if (!before.ok()) return 0;  // the user may not read nodes
+      SWELL_RETURN_IF_ERROR(ReportNodes(session, *api, **made, PoolsByNode(*before)));
     } else {
       session.Out(FormatObject(form, **made, name));
     }
@@ -133,8 +201,9 @@ class PoolList final : public Action {
       return 0;
     }
     if (pools.empty()) {
-      session.ErrLine(
-          "No node pools: all nodes share the quotas. Create one with: swell nodepool create NAME");
+      session.ErrLine(StrCat(
+          "There are no node pools. Quotas count for all nodes together. Create a pool with: ",
+          session.root().name, " nodepool create NAME --all-nodes"));
       return 0;
     }
     session.Out(PoolTable(pools, session.Now()));
@@ -151,7 +220,9 @@ class PoolDelete final : public Action {
     flags.Switch("--force", &force_, "even if projects have quotas in it");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.empty()) return Misuse("names expected: swell nodepool delete NAME...");
+    if (words.empty()) {
+      return Misuse(StrCat("names expected: ", session.root().name, " nodepool delete NAME..."));
+    }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
     for (const std::string& name : words) {

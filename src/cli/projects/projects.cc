@@ -268,6 +268,8 @@ class ProjectWrite : public Action {
     return {.dry_run = dry_run_ == "server", .field_validation = "Strict"};
   }
   bool client_only() const { return dry_run_ == "client"; }
+  std::string program_;  // the front end that was called
+
   void Say(Session& session,
            const OutputForm& form,
            const json::Value& object,
@@ -333,11 +335,10 @@ class ProjectWrite : public Action {
     auto found = api.Get(client::resources::kNodePools, "", pool_name);
     if (!found.ok()) {
       if (found.status().code() != Code::kNotFound) return found.status();
-      return Status(
-          Code::kNotFound,
-          StrCat("--node-pool ", Quote(pool_name),
-                 ": this node pool does not exist; create it with: swell nodepool create ",
-                 pool_name, " --all-nodes"));
+      return Status(Code::kNotFound,
+                    StrCat("--node-pool ", Quote(pool_name),
+                           ": this node pool does not exist; create it with: ", program_,
+                           " nodepool create ", pool_name, " --all-nodes"));
     }
     // The other pools of the project stay as they are.
     json::Array pools;
@@ -373,7 +374,10 @@ class ProjectCreate final : public ProjectWrite {
  public:
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ReadHow());
-    if (words.size() != 1) return Misuse("one name expected: swell project create NAME");
+    program_ = session.root().name;
+    if (words.size() != 1) {
+      return Misuse(StrCat("one name expected: ", program_, " project create NAME"));
+    }
     if (std::string wrong = api::CheckDnsLabel(words[0]); !wrong.empty()) {
       return Misuse(StrCat("project name ", Quote(words[0]), ": ", wrong));
     }
@@ -406,8 +410,10 @@ class ProjectEdit final : public ProjectWrite {
  public:
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ReadHow());
-    if (words.size() != 1)
-      return Misuse("one name expected: swell project edit NAME --gpu-quota 8");
+    program_ = session.root().name;
+    if (words.size() != 1) {
+      return Misuse(StrCat("one name expected: ", program_, " project edit NAME --gpu-quota 8"));
+    }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     auto look = [&] { return Look(*api, words[0]); };
     if (client_only()) {
@@ -441,7 +447,7 @@ class ProjectEdit final : public ProjectWrite {
     SWELL_ASSIGN_OR_RETURN(ProjectView project, FindProject(tree, name));
     SWELL_ASSIGN_OR_RETURN(json::Value spec, Spec(api, tree, project.name));
     if (spec.get_object().empty()) {
-      return Misuse(StrCat("say what to change: swell project edit ", name,
+      return Misuse(StrCat("say what to change: ", program_, " project edit ", name,
                            " --gpu-quota 8, or edit the whole object: swell edit project ", name));
     }
     SWELL_RETURN_IF_ERROR(CheckLimitsOf(json::Find(*project.object, {"spec"}), spec, name));
@@ -451,12 +457,15 @@ class ProjectEdit final : public ProjectWrite {
   }
 };
 
-// What still runs or waits in the project's namespace.
-Result<std::vector<std::string>> WorkOf(Api& api, const std::string& ns) {
-  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(api, ns));
+// Jobs that still run or wait: "mnist", and "default/mnist" of those outside its namespace.
+Result<std::vector<std::string>> WorkOf(Api& api,
+                                        const ProjectTree& tree,
+                                        const ProjectView& project) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobsOfProject(api, tree, project));
   std::vector<std::string> names;
   for (const JobView& job : jobs) {
-    if (job.status != "Succeeded" && job.status != "Failed") names.push_back(job.name);
+    if (job.over()) continue;
+    names.push_back(job.ns == project.ns ? job.name : StrCat(job.ns, "/", job.name));
   }
   return names;
 }
@@ -468,7 +477,9 @@ class ProjectDelete final : public Action {
     flags.Switch("--ignore-not-found", &ignore_, "do not fail if a project does not exist");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.empty()) return Misuse("names expected: swell project delete NAME...");
+    if (words.empty()) {
+      return Misuse(StrCat("names expected: ", session.root().name, " project delete NAME..."));
+    }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     for (const std::string& name : words) {
       // Anew each time: the last one may have been this one's child.
@@ -516,15 +527,14 @@ class ProjectDelete final : public Action {
                                             " still has projects in it: ", Join(children, ", "),
                                             "; delete or move them first, or use --force"));
     }
-    SWELL_ASSIGN_OR_RETURN(std::vector<std::string> work, WorkOf(api, project.ns));
+    SWELL_ASSIGN_OR_RETURN(std::vector<std::string> work, WorkOf(api, tree, project));
     if (work.empty()) return Status::Ok();
     size_t count = work.size();
     if (work.size() > 5) work.resize(5);
     return Status(Code::kConflict,
                   StrCat("project ", Quote(project.name), " still has ", count,
-                         count == 1 ? " workload" : " workloads", " in namespace ", project.ns,
-                         ": ", Join(work, ", "), count > 5 ? ", …" : "",
-                         "; delete what is left first, or use --force"));
+                         count == 1 ? " job: " : " jobs: ", Join(work, ", "),
+                         count > 5 ? ", …" : "", "; delete what is left first, or use --force"));
   }
 
   bool force_ = false, ignore_ = false;
@@ -564,7 +574,8 @@ class ProjectList final : public Action {
       return 0;
     }
     if (shown.empty()) {
-      session.ErrLine("No projects. Create one with: swell project create NAME --gpu-quota N");
+      session.ErrLine(StrCat("There are no projects. Create one with: ", session.root().name,
+                             " project create NAME --gpu-quota N"));
       return 0;
     }
     if (pools_) return PrintPools(session, shown);
@@ -578,7 +589,8 @@ class ProjectList final : public Action {
   Result<int> PrintPools(Session& session, const std::vector<ProjectView>& shown) const {
     if (std::all_of(shown.begin(), shown.end(),
                     [](const ProjectView& view) { return view.pool_use.empty(); })) {
-      session.ErrLine("The cluster has no node pools. Create one with: swell nodepool create NAME");
+      session.ErrLine(StrCat("The cluster has no node pools. Create one with: ",
+                             session.root().name, " nodepool create NAME --all-nodes"));
       return 0;
     }
     session.Out(ProjectPoolTable(session, shown, !no_headers_));

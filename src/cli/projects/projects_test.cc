@@ -9,7 +9,9 @@ using ProjectsTest = RunaiTest;
 TEST_F(ProjectsTest, TheUseOfEachPoolIsShown) {
   Cluster();
   ASSERT_EQ(Run({"swell", "project", "list", "--pools"}), 0) << err_;
-  EXPECT_EQ(err_, "The cluster has no node pools. Create one with: swell nodepool create NAME\n");
+  EXPECT_EQ(err_,
+            "The cluster has no node pools. Create one with: swell nodepool create "
+            "NAME --all-nodes\n");
   Status("/apis/swell.dev/v1/projects/project-a",
          R"({"status":{"usage":{"gpu":{"quota":6,"allocated":6,"requested":7,"fairShare":6}},)"
          R"("pools":[{"name":"a100","usage":{"gpu":{"quota":4,"allocated":2,"requested":2,)"
@@ -114,9 +116,7 @@ TEST_F(ProjectsTest, DeletionIsGuarded) {
   EXPECT_NE(err_.find("still has quotas of projects: project-a, project-b"), std::string::npos);
   ASSERT_EQ(Submit({"--gpu", "8"}), 0) << err_;
   EXPECT_EQ(Run({"swell", "project", "delete", "project-a"}), 1);
-  EXPECT_NE(err_.find("still has 1 workload in namespace project-a: large-training-job"),
-            std::string::npos)
-      << err_;
+  EXPECT_NE(err_.find("still has 1 job: large-training-job"), std::string::npos) << err_;
   ASSERT_EQ(Run({"swell", "project", "create", "team", "--parent", "project-b"}), 0) << err_;
   EXPECT_EQ(Run({"swell", "project", "delete", "project-b"}), 1);
   EXPECT_NE(err_.find("still has projects in it: team"), std::string::npos) << err_;

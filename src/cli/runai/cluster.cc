@@ -109,7 +109,7 @@ class GetPoolsAction final : public Action {
       return 0;
     }
     if (pools.empty()) {
-      session.ErrLine("No node pools: all nodes share the quotas");
+      session.ErrLine("There are no node pools. Quotas count for all nodes together.");
       return 0;
     }
     session.Out(PoolTable(pools, session.Now()));

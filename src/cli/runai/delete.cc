@@ -16,7 +16,7 @@ class DeleteAction final : public Action {
     std::vector<JobView> jobs;
     int failed = 0;
     if (all_) {
-      SWELL_ASSIGN_OR_RETURN(jobs, ListJobs(*scope.api, scope.ns()));
+      SWELL_ASSIGN_OR_RETURN(jobs, ListWorkloads(scope));
     }
     for (const std::string& word : words) {
       auto job = FindWorkload(session, scope, word);
@@ -50,9 +50,14 @@ class SuspendAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
     for (const std::string& word : words) {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, word));
-      SWELL_RETURN_IF_ERROR(SetSuspended(*scope.api, job, suspend_));
-      session.OutLine(StrCat("The job '", job.name, "' has been ",
-                             suspend_ ? "suspended" : "resumed", " successfully"));
+      SWELL_ASSIGN_OR_RETURN(const bool changed, SetSuspended(*scope.api, job, suspend_));
+      const std::string name = StrCat("The job '", job.name, "' ");
+      if (!changed) {
+        session.OutLine(StrCat(name, suspend_ ? "is already suspended" : "is not suspended"));
+        continue;
+      }
+      session.OutLine(
+          StrCat(name, "has been ", suspend_ ? "suspended" : "resumed", " successfully"));
     }
     return 0;
   }

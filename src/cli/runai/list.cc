@@ -68,7 +68,7 @@ class ListJobsAction final : public Action {
     }
     SWELL_ASSIGN_OR_RETURN(OutputForm form, form_.Form());
     SWELL_ASSIGN_OR_RETURN(Scope scope, all_ ? All(session) : FindScope(session));
-    SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(*scope.api, scope.ns()));
+    SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListWorkloads(scope));
     std::erase_if(jobs, [this](const JobView& job) {
       return !IsOf(job, workload_) ||
              (!state_.empty() && ToLower(StatusWord(job)) != ToLower(state_));

@@ -62,8 +62,11 @@ struct Scope {
   std::string ns() const { return all ? "" : project.ns; }
 };
 // --project, else the kubeconfig's namespace when that is a project's. What neither says is
-// refused with what there is, or means all projects when `all_if_unset`.
+// refused with what there is, or means all projects when `all_if_unset`. The namespace of a project
+// that was deleted counts as one, so that its workloads can be reached.
 Result<Scope> FindScope(Session& session, bool all_if_unset = false);
+// The workloads of the scope: those in the project's namespace, and those elsewhere that name it.
+Result<std::vector<JobView>> ListWorkloads(const Scope& scope);
 // One workload by name; without a project set it is looked for in all of them.
 Result<JobView> FindWorkload(Session& session, Scope& scope, const std::string& name);
 // "project-a" of the namespace that the job is in; the namespace itself where no project has it.

@@ -4,6 +4,7 @@
 #include "base/strings.h"
 #include "cli/runai/runai.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli::runai {
@@ -15,6 +16,14 @@ std::vector<std::string> LeafNames(const ProjectTree& tree) {
     if (!project.department) names.push_back(project.name);
   }
   return names;
+}
+
+// The namespace that a deleted project left; none if there is none, or the user may not ask.
+std::optional<std::string> KeptNamespace(Api& api, const std::string& project) {
+  auto found = api.List(client::resources::kNamespaces, "",
+                        {.label_selector = StrCat(api::keys::kProject, "=", project)});
+  if (!found.ok() || found->empty()) return std::nullopt;
+  return std::string(api::Name(*found->front()));
 }
 
 }  // namespace
@@ -74,7 +83,16 @@ Result<Scope> FindScope(Session& session, bool all_if_unset) {
     scope.project = *found;
     return scope;
   }
-  SWELL_ASSIGN_OR_RETURN(scope.project, FindProject(scope.tree, name));
+  auto project = FindProject(scope.tree, name, "runai");
+  if (project.status().code() == Code::kNotFound) {
+    if (auto kept = KeptNamespace(*scope.api, name)) {
+      scope.project.name = name;
+      scope.project.ns = *kept;
+      return scope;
+    }
+  }
+  if (!project.ok()) return project.status();
+  scope.project = *std::move(project);
   if (scope.project.department) {
     return Misuse(StrCat("--project ", Quote(name), " is a department; use one of its projects: ",
                          Join(LeafNames(scope.tree), ", ")));
@@ -82,9 +100,18 @@ Result<Scope> FindScope(Session& session, bool all_if_unset) {
   return scope;
 }
 
+Result<std::vector<JobView>> ListWorkloads(const Scope& scope) {
+  if (scope.all) return ListJobs(*scope.api, "");
+  return ListJobsOfProject(*scope.api, scope.tree, scope.project);
+}
+
 Result<JobView> FindWorkload(Session&, Scope& scope, const std::string& name) {
   auto job = FindJob(*scope.api, scope.ns(), name);
   if (job.ok() || job.status().code() != Code::kNotFound) return job;
+  if (!scope.all) {
+    auto anywhere = FindJob(*scope.api, "", name);
+    if (anywhere.ok() && IsOfProject(scope.tree, scope.project.name, *anywhere)) return anywhere;
+  }
   return Status(Code::kNotFound,
                 StrCat("the workload ", Quote(name), " does not exist",
                        scope.all ? std::string(" in any project")

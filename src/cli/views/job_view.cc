@@ -248,15 +248,20 @@ std::vector<RoleBounds> BoundsOf(const json::Value& job, const JobKindInfo& kind
   return all;
 }
 
-Status SetSuspended(Api& api, const JobView& job, bool suspend) {
+Result<bool> SetSuspended(Api& api, const JobView& job, bool suspend) {
   if (job.over()) {
     return Status(Code::kConflict, StrCat("job ", Quote(job.name), " is over: ", job.status));
   }
   json::Value patch = suspend;
   std::vector<std::string_view> path = Split(job.kind->suspend, '.');
+  const json::Value* now = &api::Spec(*job.object);
+  for (size_t i = 0; i < path.size() && now != nullptr; ++i) now = json::Find(*now, {path[i]});
+  if (suspend == (now != nullptr && now->is_bool() && now->get_bool())) return false;
   for (size_t i = path.size(); i-- > 0;) patch = json::Object{{path[i], std::move(patch)}};
   patch = json::Object{{"spec", std::move(patch)}};
-  return api.Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch).status();
+  auto patched = api.Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch);
+  if (!patched.ok()) return patched.status();
+  return true;
 }
 
 bool ConcernsJob(const JobView& job, std::string_view kind, std::string_view name) {

@@ -80,8 +80,9 @@ struct RoleBounds {
 };
 std::vector<RoleBounds> BoundsOf(const json::Value& job, const JobKindInfo& kind);
 
-// Stops the job's pods and gives back its GPUs, or lets it run again. kConflict when it is over.
-Status SetSuspended(Api& api, const JobView& job, bool suspend);
+// Stops the job's pods and gives back its GPUs, or lets it run again. False: it already was so.
+// kConflict when it is over.
+Result<bool> SetSuspended(Api& api, const JobView& job, bool suspend);
 
 // Whether an event is about the job, its group or one of its pods, of which some may be gone.
 bool ConcernsJob(const JobView& job, std::string_view kind, std::string_view name);

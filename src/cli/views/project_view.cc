@@ -172,7 +172,9 @@ std::string PathOf(const ProjectTree& tree, const ProjectView& project) {
 
 }  // namespace
 
-Result<ProjectView> FindProject(const ProjectTree& tree, const std::string& name) {
+Result<ProjectView> FindProject(const ProjectTree& tree,
+                                const std::string& name,
+                                const std::string& program) {
   // Departments may be said before it, as in a path.
   const size_t slash = name.rfind('/');
   const bool path = slash != std::string::npos;
@@ -181,16 +183,31 @@ Result<ProjectView> FindProject(const ProjectTree& tree, const std::string& name
   std::vector<std::string> names;
   for (const ProjectView& project : tree.projects) names.push_back(project.name);
   if (names.empty()) {
-    return Status(Code::kNotFound,
-                  StrCat("project ", Quote(name),
-                         " not found; there are no projects yet. Create it with: swell "
-                         "project create ",
-                         name, " --gpu-quota N"));
+    return Status(Code::kNotFound, StrCat("project ", Quote(name),
+                                          " not found; there are no projects yet. Create it with: ",
+                                          program, " project create ", name, " --gpu-quota N"));
   }
   std::string near = NearestWord(name, names);
   return Status(Code::kNotFound, StrCat("project ", Quote(name), " not found",
                                         near.empty() ? "" : StrCat("; did you mean ", near, "?"),
                                         "\n  There are: ", Join(names, ", ")));
+}
+
+bool IsOfProject(const ProjectTree& tree, std::string_view project, const JobView& job) {
+  const ProjectView* owner = tree.OfNamespace(job.ns);
+  return owner != nullptr ? owner->name == project : job.project == project;
+}
+
+Result<std::vector<JobView>> ListJobsOfProject(Api& api,
+                                               const ProjectTree& tree,
+                                               const ProjectView& project) {
+  auto jobs = ListJobs(api, "");
+  if (jobs.status().code() == Code::kForbidden) return ListJobs(api, project.ns);
+  if (!jobs.ok()) return jobs.status();
+  std::erase_if(*jobs, [&](const JobView& job) {
+    return job.ns != project.ns && !IsOfProject(tree, project.name, job);
+  });
+  return jobs;
 }
 
 Result<std::vector<PoolView>> ReadPools(Api& api) {
@@ -210,6 +227,9 @@ Result<std::vector<PoolView>> ReadPools(Api& api) {
       held[std::string(api::NodeName(*pod))] += MilliGpus(*pod);
     }
   }
+  std::sort(pools->begin(), pools->end(),
+            [](const auto& a, const auto& b) { return api::Name(*a) < api::Name(*b); });
+  std::set<std::string_view> taken;
   for (const json::SharedValue& pool : *pools) {
     PoolView view;
     if (pods.ok()) view.milli_allocated = 0;
@@ -225,7 +245,7 @@ Result<std::vector<PoolView>> ReadPools(Api& api) {
     }
     view.selector = terms.empty() ? "all nodes" : Join(terms, ",");
     for (const json::SharedValue& node : nodes) {
-      if (!spec.Selects(*node)) continue;
+      if (!spec.Selects(*node) || !taken.insert(api::Name(*node)).second) continue;
       view.nodes.emplace_back(api::Name(*node));
       const api::Amounts allocatable = api::ReadAmounts(*node, {"status", "allocatable"});
       if (const auto gpus = allocatable.find("nvidia.com/gpu"); gpus != allocatable.end()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/session.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli {
 
@@ -72,7 +73,18 @@ struct ProjectTree {
 // Empty on a server that does not know projects.
 Result<ProjectTree> ReadProjects(Api& api);
 // By its name, or a path that ends with it (research/vision). kNotFound with the names there are.
-Result<ProjectView> FindProject(const ProjectTree& tree, const std::string& name);
+// `program`: the front end whose command would create it.
+Result<ProjectView> FindProject(const ProjectTree& tree,
+                                const std::string& name,
+                                const std::string& program = "swell");
+// Whether the job is charged to the project: it is in its namespace, or in no project's and names
+// it.
+bool IsOfProject(const ProjectTree& tree, std::string_view project, const JobView& job);
+// Jobs in namespaces that the user may not read are left out.
+Result<std::vector<JobView>> ListJobsOfProject(Api& api,
+                                               const ProjectTree& tree,
+                                               const ProjectView& project);
+// A node that several pools select is counted in the first of them by name, where its work runs.
 Result<std::vector<PoolView>> ReadPools(Api& api);
 // A controller makes the namespace of a project that was made a moment ago. False: it is not there
 // half a minute later, or somebody pressed Ctrl-C.
