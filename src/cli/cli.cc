@@ -173,11 +173,11 @@ int RunRoute(const Route& route, const Command& root, CliEnv& env) {
   std::unique_ptr<Action> action = DeclareAll(command, FrontEndOf(root.name), global, flags);
   std::vector<std::string> words;
   Status parsed = flags.Parse(route.arguments, &words);
-  if (global.help || (!action && route.unknown.empty() && parsed.ok())) {
+  if (!action && !route.unknown.empty()) return UnknownCommand(env, route);
+  if (global.help || (!action && parsed.ok())) {
     env.out(CommandHelp(command, route.path, &flags, env.columns));
     return global.help || words.empty() ? 0 : 2;
   }
-  if (!action && !route.unknown.empty()) return UnknownCommand(env, route);
   if (!parsed.ok()) return Report(env, route.path, parsed);
   Session session(env, global, root);
   Result<int> result = action->Run(session, std::move(words));

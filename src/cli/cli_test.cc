@@ -267,7 +267,7 @@ TEST_F(CliTest, ArenaSubmitsTensorFlowByRoles) {
             "configmap/tf-tfjob created\nconfigmap/tf-tfjob labeled\n"
             "tfjob.kubeflow.org/tf created\n");
   EXPECT_NE(err_.find("`arena get tf --type tfjob`"), std::string::npos) << err_;
-  EXPECT_NE(err_.find("--role-sequence is not followed"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("--role-sequence has no effect"), std::string::npos) << err_;
   auto answer =
       server_.Send(server_.Request("GET", "/apis/kubeflow.org/v1/namespaces/default/tfjobs/tf"));
   ASSERT_EQ(answer.status, 200) << answer.text;
@@ -318,16 +318,38 @@ TEST_F(CliTest, ArenaSubmitsALauncherThatAloneRunsTheCommand) {
   ASSERT_EQ(Run({"arena", "list", "--type", "mpi"}), 0) << err_;
   EXPECT_NE(out_.find("MPIJOB"), std::string::npos) << out_;
   EXPECT_EQ(Run({"arena", "submit", "mpi", "--name=x", "--image=i"}), 2);
-  EXPECT_NE(err_.find("a command is missing"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("no command; use: arena submit mpijob"), std::string::npos) << err_;
+}
+
+TEST_F(CliTest, WhatArenaCannotDoAsSaidIsRefused) {
+  EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name=x", "--image=i"}), 2);
+  EXPECT_NE(err_.find("no command; use: arena submit pytorchjob"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name=x", "--image=i", "--queue=nope", "true"}),
+            1);
+  EXPECT_NE(err_.find("--queue: project \"nope\" not found"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"arena", "submit", "tf", "--name=x", "--image=i", "--worker-cpu=4",
+                 "--worker-cpu-limit=2", "true"}),
+            2);
+  EXPECT_NE(err_.find("--worker-cpu 4 is above --worker-cpu-limit 2"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"arena", "list", "--loglevel", "loud"}), 2);
+  EXPECT_NE(err_.find("\"loud\" is not one of"), std::string::npos) << err_;
+}
+
+TEST_F(CliTest, HelpOfACommandThatDoesNotExistIsAnError) {
+  EXPECT_EQ(Run({"runai", "lsit", "--help"}), 2);
+  EXPECT_EQ(out_, "");
+  EXPECT_NE(err_.find("runai: unknown command \"lsit\"\nDid you mean: runai list"),
+            std::string::npos)
+      << err_;
 }
 
 TEST_F(CliTest, ArenaSaysWhatItDoesNotDo) {
   EXPECT_EQ(Run({"arena", "submit", "horovod", "--name=x"}), 2);
-  EXPECT_NE(err_.find("horovodjob is not supported; arena submit mpi runs horovodrun"),
+  EXPECT_NE(err_.find("arena submit horovodjob is not supported: use arena submit mpi"),
             std::string::npos)
       << err_;
   EXPECT_EQ(Run({"swell", "arena", "serve", "list"}), 2);
-  EXPECT_NE(err_.find("arena serve is not supported; run the server as a Deployment"),
+  EXPECT_NE(err_.find("arena serve is not supported: run the server as a Deployment"),
             std::string::npos)
       << err_;
   EXPECT_EQ(Run({"arena", "get", "x", "--type", "sparkjob"}), 2);
@@ -355,11 +377,11 @@ TEST_F(CliTest, WhatReachesIntoAPodThatWaitsSaysHowToLearnWhy) {
   Create(
       "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: "
       "i}]}}");
-  const std::string why = "swell why p -n default says what for\n";
+  const std::string why = "to see why: swell why p -n default\n";
   EXPECT_EQ(Run({"swell", "exec", "p", "--", "ls"}), 1);
-  EXPECT_EQ(err_, "swell: pod p does not run yet: it waits for a node; " + why);
+  EXPECT_EQ(err_, "swell: pod p does not run yet, because it waits for a node; " + why);
   EXPECT_EQ(Run({"swell", "attach", "p"}), 1);
-  EXPECT_EQ(err_, "swell: pod p does not run yet: it waits for a node; " + why);
+  EXPECT_EQ(err_, "swell: pod p does not run yet, because it waits for a node; " + why);
   EXPECT_EQ(Run({"swell", "logs", "p"}), 0);
   EXPECT_EQ(err_, "p has not started: it waits for a node; " + why);
 }

@@ -230,7 +230,7 @@ TEST(PyTorchSpecTest, MistakesNameTheFlag) {
   };
   EXPECT_EQ(message([](PyTorchSpec& s) { s.image = ""; }), "--image is not set");
   EXPECT_EQ(message([](PyTorchSpec& s) { s.workers = 0; }),
-            "--workers 0: at least 1 expected (the master counts)");
+            "--workers 0: 1 or more expected; the master is one of them");
   EXPECT_EQ(message([](PyTorchSpec& s) { s.memory = "lots"; }),
             "--memory \"lots\" is not an amount like 2 or 8Gi");
   EXPECT_EQ(message([](PyTorchSpec& s) { s.volumes = {"claim"}; }),

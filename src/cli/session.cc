@@ -23,7 +23,9 @@ void GlobalFlags::Declare(Flags& flags, FrontEnd front_end) {
         .hidden = true;
   }
   if (front_end == FrontEnd::kArena) {
-    flags.Text("--loglevel", &log_level, "LEVEL", "debug, info, warn or error");
+    flags.Choice("--loglevel", &log_level, "LEVEL",
+                 {"trace", "debug", "info", "warn", "warning", "error", "fatal", "panic"},
+                 "debug, info, warn or error");
     flags.Switch("--pprof", &pprof, "accepted for compatibility; does nothing");
     flags.Switch("--trace", &trace, "accepted for compatibility; does nothing");
     flags.Text("--arena-namespace", &arena_namespace, "NAMESPACE",

@@ -6,6 +6,7 @@
 #include "elastic/log_metrics.h"
 #include "kube/api/objects/pod_group.h"
 #include "sched_inputs/gpu_request.h"
+#include "sched_inputs/project_shares.h"
 
 namespace swell::controllers {
 
@@ -86,6 +87,10 @@ Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
 Status JobRules::CheckObject(const api::KindInfo& kind, const json::Value& object) const {
   if (kind.gvk.group.empty() && kind.plural == "pods") return ValidateGpuRequest(object);
   if (kind.gvk.group == "swell.dev" && kind.plural == "podgroups") return CheckPodGroup(object);
+  if (kind.gvk.group == "swell.dev" && kind.plural == "projects") {
+    const auto fault = FindShareFault(object);
+    return fault ? WrongField(fault->field, fault->message) : Status::Ok();
+  }
   const JobKind* job = Find(kind.gvk.group, kind.plural);
   return job == nullptr ? Status::Ok() : Check(*job, object);
 }

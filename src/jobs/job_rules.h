@@ -1,5 +1,5 @@
-// JobRules: checks jobs, pod groups and GPU requests of pods when they are created. They refuse
-// what the controller, the scheduler or the autoscalers could not read later.
+// JobRules: checks jobs, pod groups, shares of projects and GPU requests of pods when they are
+// written. They refuse what the controllers, the scheduler or the autoscalers could not use later.
 // - Threads: immutable.
 #pragma once
 

@@ -232,5 +232,27 @@ TEST_F(JobRulesTest, PartsOfAPodGroupBelongToPartsThatThereAre) {
             "spec.groups[0].parent: Invalid value: \"b\": leads into itself, or more than 16 up");
 }
 
+TEST_F(JobRulesTest, ALimitOfAProjectIsNotBelowItsQuota) {
+  api::KindInfo projects;
+  projects.gvk.group = "swell.dev";
+  projects.plural = "projects";
+  auto wrong = [&](const std::string& spec) {
+    const auto project = json::ParseYaml(StrCat("{metadata: {name: p}, spec: {", spec, "}}"));
+    std::string text;
+    for (const auto& error : rules_.CheckWrite(projects, project->front(), nullptr)) {
+      text += StrCat(error.field, ": ", error.message);
+    }
+    return text;
+  };
+  EXPECT_EQ(wrong("resources: {gpu: {quota: 4, limit: 4}, cpu: {limit: 1}}"), "");
+  EXPECT_EQ(wrong("resources: {gpu: {quota: 4, limit: -1}}"), "");
+  EXPECT_EQ(wrong("resources: {gpu: {quota: 4, limit: 2}}"),
+            "spec.resources.gpu.limit: Invalid value: 2: is below the quota of 4");
+  EXPECT_EQ(
+      wrong("nodePools: [{name: a}, {name: b, resources: {memory: {quota: 2Gi, limit: 1Gi}}}]"),
+      "spec.nodePools[1].resources.memory.limit: Invalid value: 1073741824: is below the "
+      "quota of 2147483648");
+}
+
 }  // namespace
 }  // namespace swell::controllers

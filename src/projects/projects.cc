@@ -8,29 +8,16 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/project.h"
+#include "sched_inputs/project_shares.h"
 #include "sched_inputs/sched_convert.h"
 
 namespace swell::controllers {
 namespace {
 
-// A limit below the quota: "spec.resources.gpu.limit: ...". Empty if all are right.
-std::string WrongShare(const sched::QueueInfo& queue) {
-  // A queue and its part of a pool name the three alike.
-  const auto check = [](const std::string& field, const auto& shares) -> std::string {
-    const std::pair<const char*, const sched::QueueLimits*> all[] = {
-        {"gpu", &shares.gpu}, {"cpu", &shares.cpu}, {"memory", &shares.memory}};
-    for (const auto& [name, share] : all) {
-      if (share->limit < 0 || share->quota <= share->limit) continue;
-      return StrCat("spec.", field, ".", name, ".limit: Invalid value: ", json::Print(share->limit),
-                    ": is below the quota of ", json::Print(share->quota));
-    }
-    return "";
-  };
-  std::string wrong = check("resources", queue);
-  for (size_t i = 0; i < queue.pools.size() && wrong.empty(); ++i) {
-    wrong = check(StrCat("nodePools[", i, "].resources"), queue.pools[i]);
-  }
-  return wrong;
+// "spec.resources.gpu.limit: ...". Empty if all shares are right.
+std::string WrongShare(const json::Value& project) {
+  const auto fault = FindShareFault(project);
+  return fault ? StrCat(fault->field, ": ", fault->message) : "";
 }
 
 constexpr Duration kDelay = std::chrono::seconds(1);
@@ -306,7 +293,7 @@ std::string ProjectController::WrongNamespace(const json::Value& project) const 
 std::string ProjectController::WhatIsWrong(const json::Value& project, bool leaf) const {
   std::string wrong = WrongParent(project);
   if (wrong.empty()) wrong = WrongPool(project);
-  if (wrong.empty()) wrong = WrongShare(ToQueueInfo(project));
+  if (wrong.empty()) wrong = WrongShare(project);
   if (wrong.empty() && leaf) wrong = WrongNamespace(project);
   return wrong;
 }

@@ -12,20 +12,21 @@ struct MissingCommand {
 };
 
 constexpr MissingCommand kMissing[] = {
-    {"scaleout", "swell scale NAME --replicas N changes the size of a job"},
-    {"scalein", "swell scale NAME --replicas N changes the size of a job"},
-    {"cron", "a CronJob of Kubernetes (kubectl create cronjob) runs a command at its times"},
+    {"scaleout", "use swell scale NAME --replicas N"},
+    {"scalein", "use swell scale NAME --replicas N"},
+    {"cron", "use a CronJob of Kubernetes: kubectl create cronjob"},
     {"serve", "run the server as a Deployment in a project's namespace"},
-    {"model", "there is no model registry here"},
-    {"evaluate", "arena submit pytorch runs an evaluation as any job"},
-    {"llm", "arena submit pytorch runs any command"}};
+    {"model", "Swell has no model registry"},
+    {"evaluate", "submit the evaluation as a job: arena submit pytorch"},
+    {"llm", "submit the command as a job: arena submit pytorch"}};
 
 class Missing final : public Action {
  public:
   explicit Missing(const MissingCommand& command) : command_(command) {}
   void Declare(Flags&) override {}
-  Result<int> Run(Session&, std::vector<std::string>) override {
-    return Misuse(StrCat("arena ", command_.name, " is not supported; ", command_.instead));
+  Result<int> Run(Session& session, std::vector<std::string>) override {
+    session.ErrLine(StrCat("arena ", command_.name, " is not supported: ", command_.instead));
+    return 2;
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "cli/arena/tensorboard.h"
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/pytorch_spec.h"
+#include "cli/views/project_view.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 #include "kube/net/tls/tls.h"
@@ -33,6 +34,7 @@ class SubmitAction : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     spec_.ns = session.Namespace();
     SWELL_RETURN_IF_ERROR(CheckPriorityClass(*api, spec_.priority));
+    SWELL_RETURN_IF_ERROR(CheckQueue(*api));
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob());
     SWELL_RETURN_IF_ERROR(CreateConfigMap(session, *api, job));
     Status created = CreateObjects(session, *api, job);
@@ -135,7 +137,7 @@ class SubmitAction : public Action {
     flags.Text("--running-timeout", &running_timeout_, "DURATION", "maximum running time: 2h");
     flags.Text("--ttl-after-finished", &ttl_, "DURATION", "delete the job this long after its end");
     for (const char* name : {"--model-name", "--model-source"}) {
-      flags.Refuse(name, "there is no model registry here to record the result in");
+      flags.Refuse(name, "Swell has no model registry");
     }
   }
 
@@ -146,8 +148,11 @@ class SubmitAction : public Action {
       }
       spec_.project = *queue_;
     }
-    std::string command = Join(words, " ");
-    if (!command.empty()) spec_.command = {shell_, "-c", command};
+    if (words.empty()) {
+      return Misuse(StrCat("no command; use: arena submit ", trainer_.words[0],
+                           " [flags] \"python train.py\""));
+    }
+    spec_.command = {shell_, "-c", Join(words, " ")};
     SWELL_ASSIGN_OR_RETURN(spec_.env, ParsePairs(env_, "--env"));
     SWELL_ASSIGN_OR_RETURN(spec_.devices, ParsePairs(devices_, "--device"));
     SWELL_ASSIGN_OR_RETURN(spec_.labels, ParseLabels(labels_, "--label"));
@@ -172,6 +177,14 @@ class SubmitAction : public Action {
     }
     mark(spec_.annotations, "requestGPUsOfJobOwner", std::to_string(TotalGpus()));
     return ReadConfigFiles();
+  }
+
+  // A job whose project does not exist would wait without end.
+  Status CheckQueue(Api& api) const {
+    if (!queue_ || queue_->empty()) return Status::Ok();
+    SWELL_ASSIGN_OR_RETURN(const ProjectTree tree, ReadProjects(api));
+    const auto project = FindProject(tree, *queue_);
+    return project.ok() ? Status::Ok() : project.status().WithContext("--queue");
   }
 
   Status FillEnd() {
@@ -312,13 +325,12 @@ struct TensorFlowRole {
 
   void Declare(Flags& flags) {
     flags.Group(StrCat("Each ", role));
-    WithOldName(flags.Text(Name("cpu"), &cpu, "AMOUNT", "its CPU"));
+    WithOldName(flags.Text(Name("cpu"), &cpu, "AMOUNT", "CPU"));
     WithOldName(flags.Text(Name("cpu-limit"), &cpu_limit, "AMOUNT", "CPU limit"));
-    WithOldName(flags.Text(Name("memory"), &memory, "AMOUNT", "its memory"));
+    WithOldName(flags.Text(Name("memory"), &memory, "AMOUNT", "memory"));
     WithOldName(flags.Text(Name("memory-limit"), &memory_limit, "AMOUNT", "memory limit"));
-    WithOldName(
-        flags.Text(Name("image"), &image, "IMAGE", "what it runs in, where not in --image"));
-    WithOldName(flags.Int(Name("port"), &port, "PORT", "where it listens (default 2222)"));
+    WithOldName(flags.Text(Name("image"), &image, "IMAGE", "image, if it differs from --image"));
+    WithOldName(flags.Int(Name("port"), &port, "PORT", "port (default 2222)"));
     WithOldName(
         flags.List(Name("selector"), &selectors, "KEY=VALUE", "only nodes with this label"));
   }
@@ -334,6 +346,8 @@ struct TensorFlowRole {
     flag.also = {older};
   }
   Result<JobRole> Make(const PyTorchSpec& job) const {
+    SWELL_RETURN_IF_ERROR(CheckRequest(Name("cpu"), cpu, Name("cpu-limit"), cpu_limit));
+    SWELL_RETURN_IF_ERROR(CheckRequest(Name("memory"), memory, Name("memory-limit"), memory_limit));
     PyTorchSpec pod = job;
     pod.gpus = gpus;
     pod.cpu = cpu;
@@ -364,14 +378,14 @@ class SubmitTensorFlowAction final : public SubmitAction {
 
  private:
   void DeclareInstances(Flags& flags) override {
-    flags.Int("--gpus", &worker().gpus, "N", "GPUs of each worker");
-    flags.Int("--workers", &worker().replicas, "N", "workers (default 1)");
-    flags.Int("--ps", &ps().replicas, "N", "parameter servers");
-    flags.Int("--ps-gpus", &ps().gpus, "N", "GPUs of each parameter server");
+    flags.Int("--gpus", &worker().gpus, "N", "GPUs per worker");
+    flags.Int("--workers", &worker().replicas, "N", "number of workers (default 1)");
+    flags.Int("--ps", &ps().replicas, "N", "number of parameter servers");
+    flags.Int("--ps-gpus", &ps().gpus, "N", "GPUs per parameter server");
     flags.Switch("--chief", &chief_, "add a chief; the job ends when the chief ends");
-    flags.Switch("--evaluator", &evaluator_, "with an evaluator");
+    flags.Switch("--evaluator", &evaluator_, "add an evaluator");
     flags.Text("--success-policy", &success_policy_, "POLICY",
-               "AllWorkers: the job is over when all of them are, not with the first");
+               "AllWorkers: the job succeeds when all workers do, not when the first does");
     for (TensorFlowRole& role : roles_) role.Declare(flags);
     flags.Group("Job");
     flags
@@ -392,7 +406,7 @@ class SubmitTensorFlowAction final : public SubmitAction {
     std::vector<JobRole> made;
     for (const TensorFlowRole& role : roles_) {
       if (role.replicas < 0) {
-        return Misuse(StrCat("--", role.prefix, " ", role.replicas, ": must not be negative"));
+        return Misuse(StrCat("--", role.prefix, " ", role.replicas, ": 0 or more expected"));
       }
       SWELL_ASSIGN_OR_RETURN(JobRole one, role.Make(spec_));
       made.push_back(std::move(one));
@@ -411,7 +425,7 @@ class SubmitTensorFlowAction final : public SubmitAction {
                                         {.role = "Evaluator", .prefix = "evaluator"}}};
   std::string Remark() const override {
     if (role_sequence_.empty()) return "";
-    return "--role-sequence is not followed: the job's instances start together";
+    return "--role-sequence has no effect: the instances start together";
   }
 
   std::string success_policy_, role_sequence_;
@@ -428,11 +442,14 @@ class SubmitMpiAction final : public SubmitAction {
 
  private:
   void DeclareInstances(Flags& flags) override {
-    flags.Int("--gpus", &spec_.gpus, "N", "GPUs of each worker");
-    flags.Int("--workers", &spec_.workers, "N", "workers beside the launcher (default 1)");
-    flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU of each worker");
-    flags.Text("--memory", &spec_.memory, "AMOUNT", "memory of each worker");
-    flags.Switch("--mounts-on-launcher", &mounts_on_launcher_, "--data for the launcher, too")
+    flags.Int("--gpus", &spec_.gpus, "N", "GPUs per worker");
+    flags.Int("--workers", &spec_.workers, "N",
+              "number of workers, without the launcher (default 1)");
+    flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU per worker");
+    flags.Text("--memory", &spec_.memory, "AMOUNT", "memory per worker");
+    flags
+        .Switch("--mounts-on-launcher", &mounts_on_launcher_,
+                "mount the --data volumes in the launcher, too")
         .also = {"--mountsOnLauncher"};
     flags
         .Switch("--gputopology", &topology_,
@@ -441,7 +458,7 @@ class SubmitMpiAction final : public SubmitAction {
   }
   int64_t TotalGpus() const override { return spec_.workers * spec_.gpus; }
   std::string Remark() const override {
-    return topology_ ? "--gputopology is not followed: a node's GPUs are taken as equal" : "";
+    return topology_ ? "--gputopology has no effect: all GPUs of a node count as equal" : "";
   }
   Result<json::Value> MakeJob() override {
     PyTorchSpec launcher = spec_;
@@ -466,8 +483,10 @@ class OtherKind final : public Action {
  public:
   explicit OtherKind(const OtherTrainer& trainer) : trainer_(trainer) {}
   void Declare(Flags&) override {}
-  Result<int> Run(Session&, std::vector<std::string>) override {
-    return Misuse(StrCat(trainer_.names[0], " is not supported; ", trainer_.instead));
+  Result<int> Run(Session& session, std::vector<std::string>) override {
+    session.ErrLine(
+        StrCat("arena submit ", trainer_.names[0], " is not supported: ", trainer_.instead));
+    return 2;
   }
 
  private:
@@ -476,15 +495,12 @@ class OtherKind final : public Action {
 
 const std::vector<OtherTrainer>& OtherTrainers() {
   static const std::vector<OtherTrainer>* trainers = new std::vector<OtherTrainer>{
-      {{"etjob", "et"}, "swell submit --min and --max make a job that shrinks and grows"},
-      {{"horovodjob", "horovod", "hj"}, "arena submit mpi runs horovodrun as it runs mpirun"},
-      {{"volcanojob", "vj"}, "arena submit pytorch starts all of its instances or none"},
-      {{"rayjob", "rj"},
-       "a RayJob of KubeRay, created with kubectl, is placed as a gang where its operator runs"},
-      {{"deepspeedjob"},
-       "arena submit mpi has its launcher reach all workers, arena submit "
-       "pytorch its ranks"},
-      {{"sparkjob"}, "arena submit pytorch, tf and mpi are"}};
+      {{"etjob", "et"}, "use swell submit with --min and --max"},
+      {{"horovodjob", "horovod", "hj"}, "use arena submit mpi, which also runs horovodrun"},
+      {{"volcanojob", "vj"}, "use arena submit pytorch; its instances start together"},
+      {{"rayjob", "rj"}, "create a RayJob of KubeRay with kubectl; Swell places its pods"},
+      {{"deepspeedjob"}, "use arena submit mpi or arena submit pytorch"},
+      {{"sparkjob"}, "the kinds are pytorch, tf and mpi"}};
   return *trainers;
 }
 

@@ -133,18 +133,30 @@ TEST_F(ElasticdlTest, NamesAPriorityClassThatThereIsNot) {
   }
 }
 
+TEST_F(ElasticdlTest, EvaluationNeedsATrainedModel) {
+  for (const auto& [mode, data] : {std::pair("evaluate", "--validation_data=/d"),
+                                   std::pair("predict", "--prediction_data=/d")}) {
+    EXPECT_EQ(Run({"elasticdl", mode, "--job_name=e", "--image_name=i", "--model_def=m.f", data}),
+              2);
+    EXPECT_NE(err_.find("--checkpoint_dir_for_init is not set"), std::string::npos) << err_;
+  }
+  EXPECT_EQ(Train({"--training_data=/d", "--worker_cpu_request=4", "--worker_cpu_limit=2"}), 2);
+  EXPECT_NE(err_.find("--worker_cpu_request 4 is above --worker_cpu_limit 2"), std::string::npos)
+      << err_;
+}
+
 TEST_F(ElasticdlTest, RefusesByName) {
   EXPECT_EQ(Train({"--training_data=/d", "--no_such_flag=1"}), 2);
   EXPECT_NE(err_.find("--no_such_flag"), std::string::npos) << err_;
   for (auto [flag, says] :
-       {std::pair("--num_workers=-3", "--num_workers: -3: must be 0 or more"),
-        std::pair("--num_worker=-1", "--num_worker: -1: must be 0 or more"),
+       {std::pair("--num_workers=-3", "--num_workers -3: 0 or more expected"),
+        std::pair("--num_worker=-1", "--num_worker -1: 0 or more expected"),
         std::pair("--worker_cpu_request=lots", "--worker_cpu_request \"lots\""),
-        std::pair("--num_epoch=0", "--num_epochs: 0: must be 1 or more"),
-        std::pair("--minibatch_size=0", "--minibatch_size: 0: must be 1 or more"),
-        std::pair("--record_per_task=0", "--record_per_task: 0: must be 1 or more"),
-        std::pair("--grads_to_wait=0", "--grads_to_wait: \"0\": must be 1 or more"),
-        std::pair("--seed=one", "--seed: \"one\": must be 0 or more"),
+        std::pair("--num_epoch=0", "--num_epochs 0: 1 or more expected"),
+        std::pair("--minibatch_size=0", "--minibatch_size 0: 1 or more expected"),
+        std::pair("--record_per_task=0", "--record_per_task 0: 1 or more expected"),
+        std::pair("--grads_to_wait=0", "--grads_to_wait \"0\": 1 or more expected"),
+        std::pair("--seed=one", "--seed \"one\": 0 or more expected"),
         std::pair("--codec_type=xml", "\"xml\" is not one of bytes, tf_example, csv"),
         std::pair("--use_async=maybe", "--use_async \"maybe\": true or false expected"),
         std::pair("--cluster_spec=hooks.py", "--cluster_spec hooks.py"),

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "cli/elasticdl/elasticdl.h"
 #include "cli/flags.h"
+#include "cli/jobs/pytorch_spec.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 
@@ -101,6 +102,11 @@ Result<json::Object> Resources(std::string_view role,
   }
   SWELL_RETURN_IF_ERROR(SetAmount(limits, "cpu", prefix + "_cpu_limit", flags.cpu_limit));
   SWELL_RETURN_IF_ERROR(SetAmount(limits, "memory", prefix + "_memory_limit", flags.memory_limit));
+  for (const char* name : {"cpu", "memory"}) {
+    SWELL_RETURN_IF_ERROR(
+        CheckRequest(StrCat(prefix, "_", name, "_request"), json::GetString(requests, {name}),
+                     StrCat(prefix, "_", name, "_limit"), json::GetString(limits, {name})));
+  }
   return json::Object{{"requests", std::move(requests)}, {"limits", std::move(limits)}};
 }
 

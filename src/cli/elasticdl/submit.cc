@@ -45,7 +45,7 @@ class SubmitAction final : public Action {
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) {
-      return Misuse(StrCat(Quote(words[0]), " is no flag; everything is said with flags"));
+      return Misuse(StrCat("unexpected ", Quote(words[0]), "; this command takes flags only"));
     }
     SWELL_RETURN_IF_ERROR(Fill());
     SWELL_ASSIGN_OR_RETURN(std::vector<ModelPart> parts, ReadModel(flags_));
@@ -78,7 +78,7 @@ class SubmitAction final : public Action {
     flags.Text("--worker_image", &flags_.worker_image, "IMAGE",
                "image of the workers, if it differs");
     flags.Int("--num_workers", &flags_.workers, "N",
-              "number of workers; fewer if there is no room (2)");
+              "number of workers; the job runs with fewer if there is no room (2)");
     flags.Int("--num_worker", &flags_.workers_seed, "N", "same as above, in the first version");
     flags.Choice(
         "--distribution_strategy", &flags_.strategy, "NAME",
@@ -127,7 +127,8 @@ class SubmitAction final : public Action {
               "minibatches per task (8)");
     flags.Int("--record_per_task", &records_per_task_, "N",
               "records per task, in the first version");
-    Pass(flags, "checkpoint_dir_for_init", "DIR", "checkpoint to start from");
+    Pass(flags, "checkpoint_dir_for_init", "DIR",
+         "directory of the checkpoint to start from (required to evaluate and predict)");
   }
   void DeclareTraining(Flags& flags) {
     flags.Group("Training");
@@ -228,7 +229,7 @@ class SubmitAction final : public Action {
 
   Status CheckNumbers() const {
     auto wrong = [](std::string_view flag, auto number, int64_t least) {
-      return Misuse(StrCat(flag, ": ", number, ": must be ", least, " or more"));
+      return Misuse(StrCat(flag, " ", number, ": ", least, " or more expected"));
     };
     struct Number {
       std::string_view flag;
@@ -265,6 +266,10 @@ class SubmitAction final : public Action {
                        : mode == Mode::kEvaluate ? "--validation_data"
                                                  : "--prediction_data";
     if (data.empty()) return Misuse(StrCat(flag, " is not set"));
+    if (mode != Mode::kTrain && ValueOf("checkpoint_dir_for_init").empty()) {
+      return Misuse(
+          "--checkpoint_dir_for_init is not set; it is the directory of the trained model");
+    }
     const int64_t per_task = records_per_task_ == flags_.kUnsaid
                                  ? minibatch_ * minibatches_per_task_
                                  : records_per_task_;
@@ -282,6 +287,13 @@ class SubmitAction final : public Action {
       if (on != unset) out.emplace_back(name, on ? "true" : "false");
     }
     return Status::Ok();
+  }
+
+  std::string ValueOf(std::string_view name) const {
+    for (const Passed& one : passed_) {
+      if (one.name == name) return one.value;
+    }
+    return "";
   }
 
   Result<int> PrintManifests(Session& session, const std::vector<ModelPart>& parts) {
@@ -316,7 +328,8 @@ class SubmitAction final : public Action {
         break;
       }
       if (json::GetString(job, {"spec", StrCat(word, "PriorityClassName")}).empty()) {
-        return Misuse(StrCat("there is no PriorityClass ", word, " and no ", word, "-priority"));
+        return Misuse(StrCat("PriorityClasses ", Quote(word), " and ",
+                             Quote(StrCat(word, "-priority")), " not found; create one of them"));
       }
     }
     return Status::Ok();

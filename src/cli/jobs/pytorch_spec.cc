@@ -376,6 +376,16 @@ json::Object RunPolicy(const PyTorchSpec& spec) {
 
 }  // namespace
 
+Status CheckRequest(std::string_view flag,
+                    std::string_view request,
+                    std::string_view limit_flag,
+                    std::string_view limit) {
+  const auto wanted = api::Quantity::Parse(request);
+  const auto most = api::Quantity::Parse(limit);
+  if (!wanted.ok() || !most.ok() || wanted->MilliValue() <= most->MilliValue()) return Status::Ok();
+  return Misuse(StrCat(flag, " ", request, " is above ", limit_flag, " ", limit));
+}
+
 Status CheckJob(const PyTorchSpec& spec) {
   if (spec.name.empty() && spec.name_prefix.empty()) return Misuse("--name is not set");
   if (std::string wrong = api::CheckDnsLabel(spec.name); !wrong.empty() && !spec.name.empty()) {
@@ -383,7 +393,8 @@ Status CheckJob(const PyTorchSpec& spec) {
   }
   if (spec.image.empty()) return Misuse("--image is not set");
   if (spec.workers < 1) {
-    return Misuse(StrCat("--workers ", spec.workers, ": at least 1 expected (the master counts)"));
+    return Misuse(
+        StrCat("--workers ", spec.workers, ": 1 or more expected; the master is one of them"));
   }
   return Status::Ok();
 }

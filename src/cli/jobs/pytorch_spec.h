@@ -86,6 +86,11 @@ struct JobRole {
   json::Object pod;  // its spec
 };
 
+// Refuses an amount that is above its limit. Amounts that cannot be read are left to others.
+Status CheckRequest(std::string_view flag,
+                    std::string_view request,
+                    std::string_view limit_flag,
+                    std::string_view limit);
 // What can be said of a job before its pods are: name, image, workers.
 Status CheckJob(const PyTorchSpec& spec);
 // The job of these roles, those without members left out; all but the pods is from `spec`.

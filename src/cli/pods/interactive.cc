@@ -17,8 +17,9 @@ constexpr Duration kForEver = std::chrono::hours(24 * 365);
 Status CheckHasContainers(const json::Value& pod, std::string_view what) {
   const std::string_view phase = api::Phase(pod);
   if (!api::IsBound(pod)) {
-    return Status(Code::kConflict, StrCat("pod ", api::Name(pod),
-                                          " does not run yet: it waits for a node; ", AskWhy(pod)));
+    return Status(Code::kConflict,
+                  StrCat("pod ", api::Name(pod), " does not run yet, because it waits for a node; ",
+                         AskWhy(pod)));
   }
   if (phase != "Succeeded" && phase != "Failed") return Status::Ok();
   return Status(

@@ -159,5 +159,23 @@ TEST_F(ProjectsTest, QuotasInCommands) {
   EXPECT_NE(out_.find("single-node-pool   project-a\n"), std::string::npos) << out_;
 }
 
+TEST_F(ProjectsTest, ANewPoolReportsItsNodesAndWhoseTheyWere) {
+  Cluster();
+  ASSERT_EQ(Run({"swell", "nodepool", "create", "all", "--all-nodes"}), 0) << err_;
+  EXPECT_EQ(out_, "nodepool.swell.dev/all created\n");
+  EXPECT_EQ(err_,
+            "It has 1 node with 8 GPUs.\n"
+            "Warning: these nodes leave other node pools: node-1 (single-node-pool)\n"
+            "A node that several node pools select is in the first of them by name.\n");
+  ASSERT_EQ(Run({"swell", "nodepool", "create", "later", "--all-nodes"}), 0) << err_;
+  EXPECT_EQ(err_,
+            "It has 0 nodes with 0 GPUs.\n"
+            "Warning: these nodes stay in other node pools: node-1 (all)\n"
+            "A node that several node pools select is in the first of them by name.\n");
+  ASSERT_EQ(Run({"swell", "nodepool", "list"}), 0) << err_;
+  EXPECT_NE(out_.find("all                1 "), std::string::npos) << out_;
+  EXPECT_NE(out_.find("single-node-pool   0 "), std::string::npos) << out_;
+}
+
 }  // namespace
 }  // namespace swell::cli

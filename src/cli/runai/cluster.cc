@@ -247,7 +247,7 @@ Command TopSpec() {
       .name = "job",
       .aliases = {"jobs"},
       .summary = "Show the resources of each workload.",
-      .usage = "[JOB...]",
+      .usage = "[WORKLOAD...]",
       .completes = Completes::kJob,
       .make = Makes<TopJobAction>(),
   };

@@ -11,7 +11,7 @@ class DeleteAction final : public Action {
     flags.Switch("-A,--all", &all_, "all workloads of the project");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.empty() != all_) return Misuse("names expected: runai delete JOB..., or --all");
+    if (words.empty() != all_) return Misuse("names expected: runai delete WORKLOAD..., or --all");
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, !all_));
     std::vector<JobView> jobs;
     int failed = 0;
@@ -46,7 +46,7 @@ class SuspendAction final : public Action {
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     std::string_view verb = suspend_ ? "suspend" : "resume";
-    if (words.empty()) return Misuse(StrCat("names expected: runai ", verb, " JOB..."));
+    if (words.empty()) return Misuse(StrCat("names expected: runai ", verb, " WORKLOAD..."));
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
     for (const std::string& word : words) {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, word));
@@ -73,7 +73,7 @@ Command DeleteSpec() {
       .name = "delete",
       .aliases = {"del"},
       .summary = "Delete workloads and their pods.",
-      .usage = "JOB... | --all",
+      .usage = "WORKLOAD... | --all",
       .examples = {{"A workload", "runai delete train1 -p team-a"}},
       .completes = Completes::kJob,
       .make = Makes<DeleteAction>(),
@@ -82,7 +82,7 @@ Command DeleteSpec() {
       .name = "job",
       .aliases = {"jobs", "workload"},
       .summary = "Delete workloads.",
-      .usage = "JOB...",
+      .usage = "WORKLOAD...",
       .completes = Completes::kJob,
       .make = Makes<DeleteAction>(),
   };
@@ -96,7 +96,7 @@ Command SuspendSpec(bool suspend) {
       .name = name,
       .summary = suspend ? "Suspend workloads: stop their pods and release their GPUs."
                          : "Resume suspended workloads from their last checkpoint.",
-      .usage = "JOB...",
+      .usage = "WORKLOAD...",
       .examples = {{"A workload", StrCat("runai ", name, " train1 -p team-a")}},
       .completes = Completes::kJob,
       .make = [suspend] { return std::make_unique<SuspendAction>(suspend); },

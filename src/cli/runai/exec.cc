@@ -19,7 +19,7 @@ class LogsAction final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(options_.Check());
-    if (words.size() != 1) return Misuse("one name expected: runai logs JOB");
+    if (words.size() != 1) return Misuse("one name expected: runai logs WORKLOAD");
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
     SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, words[0]));
     if (!pod_.empty()) {
@@ -84,7 +84,7 @@ class BashAction final : public Action {
     flags.Text("--pod", &pod_, "POD", "pod (default: the first)");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.size() != 1) return Misuse("one workload expected: runai bash JOB");
+    if (words.size() != 1) return Misuse("one workload expected: runai bash WORKLOAD");
     SWELL_ASSIGN_OR_RETURN(std::string pod, PodOf(session, words[0], pod_));
     return Exec(session, {.ns = session.Namespace(),
                           .pod = pod.substr(pod.find('/') + 1),
@@ -107,7 +107,7 @@ class PortForwardAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     words.insert(words.end(), ports_.begin(), ports_.end());
     if (words.size() < 2) {
-      return Misuse("a workload and ports expected: runai port-forward JOB --port 8888:8888");
+      return Misuse("a workload and ports expected: runai port-forward WORKLOAD --port 8888:8888");
     }
     SWELL_ASSIGN_OR_RETURN(words[0], PodOf(session, words[0], pod_));
     return inner_->Run(session, std::move(words));
@@ -126,7 +126,7 @@ Command LogsSpec() {
       .name = "logs",
       .aliases = {"log"},
       .summary = "Print the logs of a workload.",
-      .usage = "JOB",
+      .usage = "WORKLOAD",
       .examples = {{"Follow the log", "runai logs train1 -p team-a -f"}},
       .completes = Completes::kJob,
       .make = Makes<LogsAction>(),
@@ -137,13 +137,14 @@ Command ExecSpec() {
   return {
       .name = "exec",
       .summary = "Run a command in a workload.",
-      .usage = "JOB -- COMMAND [ARGUMENT...]",
+      .usage = "WORKLOAD -- COMMAND [ARGUMENT...]",
       .examples = {{"Show its GPUs", "runai exec train1 -p team-a -- nvidia-smi"}},
       .completes = Completes::kJob,
       .make =
           [] {
             return std::make_unique<PodAction>(
-                &ExecCommandSpec, 2, "a workload and a command expected: runai exec JOB -- ls");
+                &ExecCommandSpec, 2,
+                "a workload and a command expected: runai exec WORKLOAD -- ls");
           },
   };
 }
@@ -152,13 +153,13 @@ Command AttachSpec() {
   return {
       .name = "attach",
       .summary = "Attach to the running process of a workload.",
-      .usage = "JOB",
+      .usage = "WORKLOAD",
       .examples = {{"Watch its output", "runai attach train1 -p team-a"}},
       .completes = Completes::kJob,
       .make =
           [] {
             return std::make_unique<PodAction>(&AttachCommandSpec, 1,
-                                               "one workload expected: runai attach JOB");
+                                               "one workload expected: runai attach WORKLOAD");
           },
   };
 }
@@ -167,7 +168,7 @@ Command BashSpec() {
   return {
       .name = "bash",
       .summary = "Open a shell in a workload.",
-      .usage = "JOB",
+      .usage = "WORKLOAD",
       .examples = {{"A shell in the first pod", "runai bash train1 -p team-a"}},
       .completes = Completes::kJob,
       .make = Makes<BashAction>(),
@@ -178,7 +179,7 @@ Command PortForwardSpec() {
   return {
       .name = "port-forward",
       .summary = "Forward local ports to a workload.",
-      .usage = "JOB --port LOCAL:REMOTE",
+      .usage = "WORKLOAD --port LOCAL:REMOTE",
       .examples = {{"A notebook at localhost:8888",
                     "runai port-forward notebook -p team-a --port 8888:8888"}},
       .completes = Completes::kJob,

@@ -63,10 +63,11 @@ class ListJobsAction final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) {
-      return Misuse(StrCat("there are no ", Quote(words[0]),
-                           " to list; there are jobs, projects, departments, nodes, node-pools"));
+      return Misuse(
+          StrCat(Quote(words[0]), ": jobs, projects, departments, nodes or node-pools expected"));
     }
     SWELL_ASSIGN_OR_RETURN(OutputForm form, form_.Form());
+    SWELL_RETURN_IF_ERROR(CheckState());
     SWELL_ASSIGN_OR_RETURN(Scope scope, all_ ? All(session) : FindScope(session));
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListWorkloads(scope));
     std::erase_if(jobs, [this](const JobView& job) {
@@ -100,6 +101,23 @@ class ListJobsAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(scope.tree, ReadProjects(*scope.api));
     scope.all = true;
     return scope;
+  }
+
+  // A workload's own words, and those of pods that Kubernetes has for what goes wrong.
+  Status CheckState() const {
+    constexpr std::string_view kStates[] = {"pending", "running", "succeeded", "failed",
+                                            "suspended"};
+    constexpr std::string_view kOfPods[] = {
+        "completed",        "terminating", "containercreating", "crashloopbackoff", "errimagepull",
+        "imagepullbackoff", "error",       "oomkilled",         "podinitializing",  "preempted",
+        "restarting"};
+    const std::string state = ToLower(state_);
+    const auto is = [&state](std::string_view known) { return known == state; };
+    if (state.empty() || std::ranges::any_of(kStates, is) || std::ranges::any_of(kOfPods, is)) {
+      return Status::Ok();
+    }
+    return Misuse(StrCat("--state ", Quote(state_), ": ",
+                         Join({std::begin(kStates), std::end(kStates)}, ", "), " expected"));
   }
 
   // Workspaces are those that may be preempted and those that may not.
@@ -191,7 +209,8 @@ class DescribeJobAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) {
       return Misuse(
-          "a name expected: runai describe JOB, runai describe project NAME or runai describe node "
+          "a name expected: runai describe WORKLOAD, runai describe project NAME or runai describe "
+          "node "
           "NAME");
     }
     if (!shown_) return Misuse("runai describe always shows all parts");
@@ -338,7 +357,7 @@ Command DescribeSpec() {
       .name = "describe",
       .aliases = {"desc"},
       .summary = "Describe a workload, a project or a node in detail.",
-      .usage = "JOB | job JOB | project NAME | node NAME",
+      .usage = "WORKLOAD | job WORKLOAD | project NAME | node NAME",
       .examples = {{"A workload: quota, pods, reason for waiting",
                     "runai describe train1 -p team-a"},
                    {"With all its events", "runai describe train1 -p team-a --show-events"},
@@ -350,7 +369,7 @@ Command DescribeSpec() {
       .name = "job",
       .aliases = {"jobs", "workload"},
       .summary = "Describe a workload in detail.",
-      .usage = "JOB...",
+      .usage = "WORKLOAD...",
       .completes = Completes::kJob,
       .make = Makes<DescribeJobAction>(),
   };

@@ -222,7 +222,7 @@ void PodFlags::RefuseOthers(Flags& flags) {
   };
   static constexpr Other kOthers[] = {
       {"--template",
-       "there are no stored templates; --dry-run -o yaml prints a manifest to apply again"},
+       "Swell stores no templates; runai submit --dry-run -o yaml prints a manifest to apply"},
       {"--attach", "use runai attach, runai exec or runai bash when it runs"},
       {"--mig-profile", "use --extended-resource nvidia.com/mig-1g.5gb=1"},
       {"--gpu-portion-limit", "the limit is always the request"},
@@ -237,6 +237,17 @@ void PodFlags::RefuseOthers(Flags& flags) {
       {"--user-group-source", "use --run-as-user UID"},
   };
   for (const Other& other : kOthers) flags.Refuse(other.names, other.why);
+}
+
+Status PodFlags::TakeName(PyTorchSpec& pod, size_t before_dashes, std::vector<std::string>& words) {
+  if (before_dashes > 0 && pod.name.empty() && pod.name_prefix.empty()) {
+    pod.name = words[0];
+    words.erase(words.begin());
+    --before_dashes;
+  }
+  if (before_dashes == 0) return Status::Ok();
+  return Misuse(StrCat("unexpected ", Quote(words[0]),
+                       "; the workload has a name already, and its command follows --"));
 }
 
 void PodFlags::FillCommand(PyTorchSpec& pod, std::vector<std::string> words) const {
@@ -261,6 +272,10 @@ Status PodFlags::FillGpus(PyTorchSpec& pod) const {
   }
   const bool whole = gpus == std::floor(gpus);
   const bool shares = !gpu_portion_.empty() || !gpu_memory_.empty();
+  if (version_ == 1 && !gpus_.empty() && !gpu_memory_.empty()) {
+    return Misuse(StrCat("--gpu ", gpus_, " and --gpu-memory ", gpu_memory_,
+                         " exclude each other; --gpu-memory requests a part of one GPU"));
+  }
   if (!gpu_portion_.empty() && !gpu_memory_.empty()) {
     return Misuse("--gpu-portion-request and --gpu-memory exclude each other");
   }
@@ -295,6 +310,8 @@ Status PodFlags::FillGpus(PyTorchSpec& pod) const {
 
 Status PodFlags::Fill(PyTorchSpec& pod) {
   SWELL_RETURN_IF_ERROR(FillGpus(pod));
+  SWELL_RETURN_IF_ERROR(CheckRequest("--cpu", pod.cpu, "--cpu-limit", pod.cpu_limit));
+  SWELL_RETURN_IF_ERROR(CheckRequest("--memory", pod.memory, "--memory-limit", pod.memory_limit));
   SWELL_ASSIGN_OR_RETURN(pod.devices, ParsePairs(devices_, "--extended-resource"));
   if (large_shm_) pod.share_memory = kLargeShm;
   SWELL_ASSIGN_OR_RETURN(pod.env, ParsePairs(env_, "--environment"));
@@ -307,7 +324,8 @@ Status PodFlags::Fill(PyTorchSpec& pod) {
   for (const std::string& list : groups_) {
     for (std::string_view text : Split(list, ',')) {
       const auto group = ParseInt(text);
-      if (!group) return Misuse(StrCat("--supplemental-groups ", Quote(text), " is no number"));
+      if (!group)
+        return Misuse(StrCat("--supplemental-groups ", Quote(text), ": a whole number expected"));
       pod.groups.push_back(*group);
     }
   }

@@ -84,14 +84,15 @@ TEST_F(RunaiTest, WhatCannotBeHadSaysWhyAndWhatElse) {
   EXPECT_EQ(Submit({"--cpu", "abc"}), 2);
   EXPECT_NE(err_.find("--cpu \"abc\" is not an amount"), std::string::npos) << err_;
   EXPECT_EQ(Submit({"--template", "t"}), 2);
-  EXPECT_NE(err_.find("--template is not supported: there are no stored templates"),
-            std::string::npos);
+  EXPECT_NE(err_.find("--template is not supported: Swell stores no templates"), std::string::npos);
   EXPECT_EQ(Run({"runai", "submit-dist", "mpi", "--name", "x", "-i", "img", "-p", "project-a"}), 2);
   EXPECT_NE(err_.find("a command is missing: what the launcher runs"), std::string::npos) << err_;
   EXPECT_EQ(Run({"runai", "login", "user", "-u", "eve", "-p", "x"}), 0) << "scripts go on";
   EXPECT_NE(err_.find("login is not needed: the kubeconfig identifies you"), std::string::npos);
   EXPECT_EQ(Run({"runai", "list", "templates"}), 2);
-  EXPECT_NE(err_.find("there are no \"templates\" to list"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("\"templates\": jobs, projects, departments, nodes or node-pools expected"),
+            std::string::npos)
+      << err_;
 }
 
 TEST_F(RunaiTest, VersionTwoSaysVolumesInFields) {
@@ -496,9 +497,9 @@ TEST_F(RunaiTest, ListAndDescribeHaveTheDocumentsShape) {
   ASSERT_EQ(Run({"runai", "describe", "job", "large-training-job"}), 0) << err_;
   EXPECT_NE(out_.find("Priority: train (50), preemptible\n"), std::string::npos);
   EXPECT_EQ(Run({"runai", "describe", "nope"}), 1);
-  EXPECT_EQ(err_,
-            "runai: the workload \"nope\" does not exist in any project; runai list -A lists the "
-            "workloads\n");
+  EXPECT_EQ(
+      err_,
+      "runai: workload \"nope\" not found in any project; runai list -A shows the workloads\n");
 }
 
 TEST_F(RunaiTest, WhatAFlagCannotBeIsRefusedByItsName) {
@@ -576,6 +577,88 @@ TEST_F(RunaiTest, WhySaysWhatWouldStartIt) {
                  "jsonpath={.wouldStartWith[0]}"}),
             0);
   EXPECT_EQ(out_, "one more node like node-1");
+}
+
+TEST_F(RunaiTest, WhatCannotBeMeantTogetherIsRefused) {
+  Cluster();
+  EXPECT_EQ(Submit({"-g", "1", "--gpu-memory", "4Gi"}), 2);
+  EXPECT_NE(err_.find("--gpu 1 and --gpu-memory 4Gi exclude each other"), std::string::npos)
+      << err_;
+  EXPECT_EQ(Submit({"--build", "--preemptible"}), 2);
+  EXPECT_NE(err_.find("--build and --preemptible exclude each other"), std::string::npos) << err_;
+  EXPECT_EQ(Submit({"--preemptible", "--preemptibility", "non-preemptible"}), 2);
+  EXPECT_EQ(Submit({"--cpu", "4", "--cpu-limit", "2"}), 2);
+  EXPECT_NE(err_.find("--cpu 4 is above --cpu-limit 2"), std::string::npos) << err_;
+  EXPECT_EQ(Submit({"--memory", "4Gi", "--memory-limit", "4000Mi"}), 2);
+  EXPECT_EQ(Submit({"python", "a.py"}), 2);
+  EXPECT_NE(err_.find("unexpected \"python\"; the workload has a name already"), std::string::npos)
+      << err_;
+  EXPECT_EQ(Run({"runai", "list", "-p", "project-a", "--state", "runing"}), 2);
+  EXPECT_NE(
+      err_.find("--state \"runing\": pending, running, succeeded, failed, suspended expected"),
+      std::string::npos)
+      << err_;
+  EXPECT_EQ(Run({"runai", "list", "-p", "project-a", "--state", "CrashLoopBackOff"}), 0) << err_;
+}
+
+TEST_F(RunaiTest, EachFrameworkHasItsOwnFlags) {
+  ASSERT_EQ(Run({"runai", "submit-dist", "jax", "--help"}), 0) << err_;
+  EXPECT_EQ(out_.find("aster"), std::string::npos) << out_;
+  EXPECT_EQ(out_.find("--min-workers"), std::string::npos) << out_;
+  ASSERT_EQ(Run({"runai", "submit-dist", "mpi", "--help"}), 0) << err_;
+  EXPECT_NE(out_.find("--slots-per-worker"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("in addition to the launcher"), std::string::npos) << out_;
+  EXPECT_EQ(out_.find("--no-master "), std::string::npos) << out_;
+  EXPECT_EQ(Run({"runai", "submit-dist", "xgboost", "x", "-i", "i", "--min-workers", "2"}), 2);
+  EXPECT_NE(err_.find("--min-workers is not supported: jobs of xgboost cannot change size"),
+            std::string::npos)
+      << err_;
+}
+
+TEST_F(RunaiTest, WorkIsFoundByItsProject) {
+  Cluster();
+  ASSERT_EQ(Run({"swell", "submit", "far", "--image", "i", "--project", "project-a", "--", "true"}),
+            0)
+      << err_;
+  ASSERT_EQ(Run({"runai", "list", "-p", "project-a"}), 0) << err_;
+  EXPECT_NE(out_.find("far "), std::string::npos) << out_;
+  ASSERT_EQ(Run({"runai", "list", "-p", "project-b"}), 0) << err_;
+  EXPECT_EQ(out_.find("far "), std::string::npos) << out_;
+  EXPECT_EQ(Run({"runai", "describe", "far", "-p", "project-a"}), 0) << err_;
+  EXPECT_EQ(Run({"runai", "describe", "far", "-p", "project-b"}), 1);
+  EXPECT_EQ(Run({"swell", "project", "delete", "project-a"}), 1);
+  EXPECT_NE(err_.find("still has 1 job: default/far"), std::string::npos) << err_;
+}
+
+TEST_F(RunaiTest, WorkOfADeletedProjectCanBeReached) {
+  Cluster();
+  ASSERT_EQ(Submit(), 0) << err_;
+  EXPECT_EQ(Run({"runai", "list", "-p", "gone"}), 1);
+  EXPECT_NE(err_.find("project \"gone\" not found"), std::string::npos) << err_;
+  Create(
+      "{apiVersion: v1, kind: Namespace, metadata: {name: g, labels: {swell.dev/project: gone}}}");
+  Create(
+      "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: left, namespace: g}, spec: "
+      "{pytorchReplicaSpecs: {Master: {replicas: 1, template: {spec: {containers: [{name: pytorch, "
+      "image: i}]}}}}}}");
+  ASSERT_EQ(Run({"runai", "list", "-p", "gone"}), 0) << err_;
+  EXPECT_NE(out_.find("left "), std::string::npos) << out_;
+  EXPECT_EQ(Run({"runai", "delete", "left", "-p", "gone"}), 0) << err_;
+}
+
+TEST_F(RunaiTest, SuspendedTwiceIsSaidSo) {
+  Cluster();
+  ASSERT_EQ(Submit(), 0) << err_;
+  const std::vector<std::string> again{"runai", "suspend", "large-training-job", "-p", "project-a"};
+  ASSERT_EQ(Run(again), 0) << err_;
+  EXPECT_EQ(out_, "The job 'large-training-job' has been suspended successfully\n");
+  ASSERT_EQ(Run(again), 0) << err_;
+  EXPECT_EQ(out_, "The job 'large-training-job' is already suspended\n");
+  ASSERT_EQ(Run({"swell", "suspend", "large-training-job", "-n", "project-a"}), 0) << err_;
+  EXPECT_EQ(out_, "trainingjob.swell.dev/large-training-job is already suspended\n");
+  ASSERT_EQ(Run({"swell", "resume", "large-training-job", "-n", "project-a"}), 0) << err_;
+  ASSERT_EQ(Run({"swell", "resume", "large-training-job", "-n", "project-a"}), 0) << err_;
+  EXPECT_EQ(out_, "trainingjob.swell.dev/large-training-job is not suspended\n");
 }
 
 }  // namespace

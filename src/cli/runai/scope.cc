@@ -18,7 +18,8 @@ std::vector<std::string> LeafNames(const ProjectTree& tree) {
   return names;
 }
 
-// The namespace that a deleted project left; none if there is none, or the user may not ask.
+// The namespace that a deleted project left. Absent if it does not exist, or if the user may not
+// read it.
 std::optional<std::string> KeptNamespace(Api& api, const std::string& project) {
   auto found = api.List(client::resources::kNamespaces, "",
                         {.label_selector = StrCat(api::keys::kProject, "=", project)});
@@ -113,11 +114,11 @@ Result<JobView> FindWorkload(Session&, Scope& scope, const std::string& name) {
     if (anywhere.ok() && IsOfProject(scope.tree, scope.project.name, *anywhere)) return anywhere;
   }
   return Status(Code::kNotFound,
-                StrCat("the workload ", Quote(name), " does not exist",
+                StrCat("workload ", Quote(name), " not found",
                        scope.all ? std::string(" in any project")
                                  : StrCat(" in project ", Quote(scope.project.name)),
                        "; runai list", scope.all ? " -A" : " -p " + scope.project.name,
-                       " lists the workloads"));
+                       " shows the workloads"));
 }
 
 std::string ProjectOf(const Scope& scope, const JobView& job) {

@@ -79,7 +79,7 @@ class SubmitAction final : public Action {
  private:
   void DeclareWork(Flags& flags) {
     flags.Group("Workload");
-    flags.Text("--name", &spec_.pod.name, "NAME", "name of the job (or the first argument)");
+    flags.Text("--name", &spec_.pod.name, "NAME", "name of the workload (or the first argument)");
     flags.Text("--job-name-prefix", &spec_.pod.name_prefix, "TEXT",
                "generate a name with this prefix");
     pod_flags_.DeclareContainer(flags, spec_.pod);
@@ -130,7 +130,7 @@ class SubmitAction final : public Action {
     flags.Int("--backoff-limit", &spec_.backoff_limit, "N",
               "number of restarts before it fails (training: 6)");
     flags.Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
-               "delete the job this long after its end");
+               "delete the workload this long after its end");
     flags.Text("--max-run-time", &max_run_time_, "DURATION", "maximum running time: 2h");
     flags.Switch("--wait", &ignored_, "accepted for compatibility").hidden = true;
     flags
@@ -142,14 +142,8 @@ class SubmitAction final : public Action {
   }
 
   Status Fill(Session& session, std::vector<std::string> words) {
-    if (spec_.pod.name.empty() && spec_.pod.name_prefix.empty()) {
-      if (words_before_dashes_ > 0) {
-        spec_.pod.name = words[0];
-        words.erase(words.begin());
-      } else {
-        spec_.pod.name_prefix = "job";
-      }
-    }
+    SWELL_RETURN_IF_ERROR(PodFlags::TakeName(spec_.pod, words_before_dashes_, words));
+    if (spec_.pod.name.empty() && spec_.pod.name_prefix.empty()) spec_.pod.name_prefix = "job";
     if (!dry_run_.empty() && dry_run_ != "none" && dry_run_ != "client" && dry_run_ != "server" &&
         dry_run_ != "plan") {
       return Misuse(
@@ -179,7 +173,7 @@ class SubmitAction final : public Action {
     spec_.pod.container = spec_.role;
     if (spec_.pod.priority.empty()) spec_.pod.priority = found.name;
     if (spec_.backoff_limit < -1) {
-      return Misuse(StrCat("--backoff-limit ", spec_.backoff_limit, ": must not be negative"));
+      return Misuse(StrCat("--backoff-limit ", spec_.backoff_limit, ": 0 or more expected"));
     }
     // A workspace comes back however often it ends; training that keeps failing is broken.
     constexpr int64_t kBackoffUsual = 6;
@@ -193,7 +187,16 @@ class SubmitAction final : public Action {
       return Misuse(StrCat("--preemptibility ", Quote(preemptibility_),
                            ": preemptible or non-preemptible expected"));
     }
-    if (preemptible_ || word == "preemptible") spec_.preemptibility = "Preemptible";
+    const bool preemptible = preemptible_ || word == "preemptible";
+    if (preemptible && build_) {
+      return Misuse(
+          "--build and --preemptible exclude each other; --interactive submits a workspace that "
+          "may be preempted");
+    }
+    if (preemptible_ && word == "non-preemptible") {
+      return Misuse("--preemptible and --preemptibility non-preemptible exclude each other");
+    }
+    if (preemptible) spec_.preemptibility = "Preemptible";
     if (word == "non-preemptible") spec_.preemptibility = "NonPreemptible";
     std::string then = ToLower(on_preemption_);
     if (!then.empty() && then != "requeue" && then != "fail") {
@@ -208,7 +211,7 @@ class SubmitAction final : public Action {
     if (workers_ == kUnsaid) {
       workers_ = 0;
     } else if (workers_ < 1) {
-      return Misuse(StrCat("--workers ", workers_, ": at least 1 expected"));
+      return Misuse(StrCat("--workers ", workers_, ": 1 or more expected"));
     }
     spec_.pod.workers = std::max<int64_t>(1, workers_);
     if (spec_.Repeats() && (elastic_ || workers_ > 1 || workers_min_ > 0)) {

@@ -19,6 +19,7 @@ namespace {
 
 struct Framework {
   std::string_view word, also;
+  std::string_view title;
   JobForm form;
   std::string_view leader;     // its role; empty: the first worker leads
   std::string_view container;  // where its operator looks for ports
@@ -30,29 +31,33 @@ struct Framework {
 constexpr std::array<Framework, 5> kFrameworks = {
     {{.word = "pytorch",
       .also = "PyTorch",
+      .title = "PyTorch",
       .form = kPyTorchForm,
       .leader = "Master",
       .container = "pytorch",
       .elastic = true},
      {.word = "tensorflow",
       .also = "tf",
+      .title = "TensorFlow",
       .form = kTensorFlowForm,
       .leader = "Chief",
       .container = "tensorflow"},
      {.word = "xgboost",
       .also = "XGBoost",
+      .title = "XGBoost",
       .form = kXgboostForm,
       .leader = "Master",
       .container = "xgboost",
       .needs_leader = true},
      {.word = "mpi",
       .also = "MPI",
+      .title = "MPI",
       .form = kMpiForm,
       .leader = "Launcher",
       .container = "mpi",
       .needs_leader = true,
       .launches = true},
-     {.word = "jax", .also = "JAX", .form = kJaxForm, .container = "jax"}}};
+     {.word = "jax", .also = "JAX", .title = "JAX", .form = kJaxForm, .container = "jax"}}};
 
 const Framework* FindFramework(std::string_view word) {
   for (const Framework& one : kFrameworks) {
@@ -64,12 +69,13 @@ const Framework* FindFramework(std::string_view word) {
 // What version 2 lets the leader have otherwise than the workers.
 class LeaderFlags {
  public:
-  void Declare(Flags& flags) {
-    flags.Group("Master, if it differs");
+  // `leads`: Master, Chief or Launcher.
+  void Declare(Flags& flags, std::string_view leads) {
+    flags.Group(StrCat(leads, ", if it differs"));
     flags.Text("--master-command", &command_, "COMMAND", "shell command line");
     flags.Text("--master-args", &args_, "ARGUMENTS", "arguments, separated by blanks");
     flags.List("--master-environment", &env_, "KEY=VALUE", "environment variable, repeatable");
-    flags.Int("--master-gpu-devices-request", &gpus_, "N", "GPUs of the master");
+    flags.Int("--master-gpu-devices-request", &gpus_, "N", StrCat("GPUs of the ", ToLower(leads)));
     flags.List("--master-extended-resource", &devices_, "NAME=N", "other resource, repeatable");
     flags.Switch("--master-no-pvcs", &no_claims_, "without volume claims");
   }
@@ -117,34 +123,29 @@ class SubmitDistAction final : public Action {
   void Declare(Flags& flags) override {
     flags.CountWordsBeforeDashes(&words_before_dashes_);
     flags.Group("Workload");
-    flags.Text("--name", &spec_.name, "NAME", "name of the job (or the first argument)");
+    flags.Text("--name", &spec_.name, "NAME", "name of the workload (or the first argument)");
     flags.Text("--job-name-prefix", &spec_.name_prefix, "TEXT", "generate a name with this prefix");
     if (framework_ == nullptr) {
       flags.Text("-f,--framework", &word_, "FRAMEWORK", "PyTorch, TF, XGBoost, MPI or JAX");
     }
     pod_flags_.DeclareContainer(flags, spec_);
     flags.Group("Resources");
-    flags.Int("--workers", &workers_, "N",
-              "number of workers in addition to the master (default 1)");
-    flags.Switch("--no-master", &no_leader_, "no master: the first worker takes its role");
-    pod_flags_.DeclareAmounts(flags, spec_);
-    flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",
-               "processes per instance: a number, auto, cpu or gpu");
-    flags.Int("--min-workers", &min_, "N", "minimum number of workers of elastic training");
-    flags.Int("--max-replicas", &max_, "N", "maximum number of workers of elastic training");
-    flags.Int("--slots-per-worker", &slots_, "N", "processes per MPI worker (default 1)");
-    leader_.Declare(flags);
+    DeclareInstances(flags);
     flags.Group("Placement");
     pod_flags_.DeclarePlace(flags, spec_);
     flags.Group("Completion");
     flags.Text("--priority", &spec_.priority, "CLASS", "priority class (default train)");
-    flags.Int("--backoff-limit", &spec_.retry, "N", "number of restarts before the job fails");
+    flags.Int("--backoff-limit", &spec_.retry, "N", "number of restarts before the workload fails");
     flags.Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
-               "delete the job this long after its end");
+               "delete the workload this long after its end");
     flags.Choice("--clean-pod-policy", &spec_.clean_pod_policy, "POLICY",
                  {"None", "Running", "All"},
-                 "which pods are deleted when it ends (default None; MPI: Running)");
-    flags.Text("--dry-run", &dry_run_, "none|client", "print the job instead of creating it")
+                 StrCat("which pods are deleted when it ends (default ",
+                        framework_ == nullptr  ? "None; MPI: Running"
+                        : framework_->launches ? "Running"
+                                               : "None",
+                        ")"));
+    flags.Text("--dry-run", &dry_run_, "none|client", "print the workload instead of creating it")
         .implied = "client";
     AddOtherNames(flags);
     PodFlags::RefuseOthers(flags);
@@ -178,20 +179,52 @@ class SubmitDistAction final : public Action {
   }
 
  private:
+  // Flags that only other frameworks have are refused by their names.
+  void DeclareInstances(Flags& flags) {
+    const std::string_view leads = framework_ != nullptr ? framework_->leader : "Master";
+    const std::string of = StrCat("jobs of ", framework_ != nullptr ? framework_->word : "");
+    flags.Int("--workers", &workers_, "N",
+              leads.empty() ? "number of workers (default 1)"
+                            : StrCat("number of workers in addition to the ", ToLower(leads),
+                                     " (default 1)"));
+    if (framework_ == nullptr || (!leads.empty() && !framework_->needs_leader)) {
+      flags.Switch("--no-master", &no_leader_,
+                   StrCat("no ", ToLower(leads), ": the first worker takes its role"));
+    } else {
+      flags.Refuse("--no-master", leads.empty() ? StrCat(of, " have no master")
+                                                : StrCat(of, " need their ", ToLower(leads)));
+    }
+    pod_flags_.DeclareAmounts(flags, spec_);
+    if (framework_ == nullptr || framework_->elastic) {
+      flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",
+                 "processes per instance: a number, auto, cpu or gpu");
+      flags.Int("--min-workers", &min_, "N", "minimum number of workers of elastic training");
+      flags.Int("--max-replicas", &max_, "N", "maximum number of workers of elastic training");
+    } else {
+      flags.Refuse("--nproc-per-node", StrCat(of, " do not start processes with torchrun"));
+      for (const char* name : {"--min-workers", "--max-replicas"}) {
+        flags.Refuse(name, StrCat(of, " cannot change size"));
+      }
+    }
+    if (framework_ == nullptr || framework_->launches) {
+      flags.Int("--slots-per-worker", &slots_, "N", "processes per MPI worker (default 1)");
+    } else {
+      flags.Refuse("--slots-per-worker", StrCat(of, " have no launcher"));
+    }
+    if (!leads.empty()) leader_.Declare(flags, leads);
+  }
+
   Status Fill(Session& session, std::vector<std::string> words) {
     if (framework_ == nullptr) framework_ = FindFramework(word_);
     if (framework_ == nullptr) {
       return Misuse(
           StrCat("--framework ", Quote(word_), ": PyTorch, TF, XGBoost, MPI or JAX expected"));
     }
-    if (spec_.name.empty() && spec_.name_prefix.empty() && words_before_dashes_ > 0) {
-      spec_.name = words[0];
-      words.erase(words.begin());
-    }
+    SWELL_RETURN_IF_ERROR(PodFlags::TakeName(spec_, words_before_dashes_, words));
     if (spec_.name.empty() && spec_.name_prefix.empty()) spec_.name_prefix = framework_->word;
     pod_flags_.FillCommand(spec_, std::move(words));
     SWELL_RETURN_IF_ERROR(pod_flags_.Fill(spec_));
-    if (workers_ < 1) return Misuse(StrCat("--workers ", workers_, ": at least 1 expected"));
+    if (workers_ < 1) return Misuse(StrCat("--workers ", workers_, ": 1 or more expected"));
     no_leader_ = no_leader_ || framework_->leader.empty();
     if (no_leader_ && framework_->needs_leader) {
       return Misuse(StrCat("--no-master: ", framework_->word, " needs its master"));
@@ -260,14 +293,20 @@ class SubmitDistAction final : public Action {
 
 Command Submission(std::string name, const Framework* framework, int version) {
   const std::string word(framework != nullptr ? framework->word : "distributed");
+  const std::string leads = framework != nullptr ? ToLower(framework->leader) : "master";
+  const std::string_view title = framework != nullptr ? framework->title : "distributed";
   return {
       .name = std::move(name),
-      .summary = StrCat("Submit ", word, " training with a master and workers."),
+      .summary = StrCat("Submit ", title, " training with ",
+                        leads.empty() ? "" : StrCat("a ", leads, " and "), "workers."),
       .usage = "NAME --image IMAGE [flags] [-- COMMAND...]",
-      .examples = {{"A master and three workers with two GPUs each",
+      .examples = {{StrCat(leads.empty() ? "Three" : StrCat("A ", leads, " and three"),
+                           " workers with two GPUs each"),
                     StrCat(version == 2 ? StrCat("runai training ", word, " submit")
                                         : StrCat("runai submit-dist ", word),
-                           " dist1 -p team-a -i IMAGE --workers 3 -g 2 --command -- python a.py")}},
+                           " dist1 -p team-a -i IMAGE --workers 3 -g 2 --command -- ",
+                           framework != nullptr && framework->launches ? "mpirun python a.py"
+                                                                       : "python a.py")}},
       .make = [framework,
                version] { return std::make_unique<SubmitDistAction>(framework, version); },
   };

@@ -309,7 +309,7 @@ std::string GpusText(int64_t milli) {
 }
 
 std::string AskWhy(const json::Value& pod) {
-  return StrCat("swell why ", api::Name(pod), " -n ", api::Namespace(pod), " says what for");
+  return StrCat("to see why: swell why ", api::Name(pod), " -n ", api::Namespace(pod));
 }
 
 namespace {
