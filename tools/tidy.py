@@ -37,6 +37,7 @@ LAYERS = {
     "operator": ["projects"],
     "sim": ["kube/apiserver", "kube/node", "operator"],
     "cli": ["kube/client", "kube/edge"],
+    "ui": ["cli", "kube/controllers"],
 }
 LAYERS["ops"] = [layer for layer in LAYERS if layer != "sim"]
 LAYERS["bin"] = list(LAYERS)
@@ -54,6 +55,7 @@ FOLDERS = {
     "sched": ["state", "queues", "placement", "cycle", "record", "victims", "actions"],
     "cli": [".", "print", "views", "setup", "pods", "objects", "projects", "jobs", "top", "arena", "runai",
             "elasticdl"],
+    "ui": ["state", "views"],
 }
 
 # Where the real clock, real randomness and blocking are allowed: the plugs and their wiring.

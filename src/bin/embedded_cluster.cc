@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "bin/cluster_pages.h"
 #include "cli/cli.h"
 #include "jobs/job_rules.h"
 #include "kube/api/meta/meta.h"
@@ -94,6 +95,7 @@ struct EmbeddedCluster::Impl {
   std::unique_ptr<controllers::Informers> informers;
   std::unique_ptr<CycleRecorder> recorder;
   std::unique_ptr<controllers::Manager> manager;
+  std::unique_ptr<ClusterPages> pages;
   std::unique_ptr<PodRuntime> runtime;
   std::unique_ptr<node::ServiceNames> names;
   std::unique_ptr<node::NodeFleet> fleet;
@@ -164,6 +166,11 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
     return apiserver::CertificateSubject{std::move(names.common_name),
                                          std::move(names.organizations)};
   };
+  if (options.ui_address != "off") {
+    server_options.page_code = [this](const api::Credentials& caller) {
+      return pages->MakeCode(caller);
+    };
+  }
   SWELL_RETURN_IF_ERROR(OpenAudit(server_options));
   SWELL_ASSIGN_OR_RETURN(server_options.token_key, LoadOrMakeTokenKey(options.data_dir));
   server_options.node_dialer =
@@ -201,12 +208,16 @@ Status EmbeddedCluster::Impl::Listen() {
   const std::string host = options.listen.substr(0, options.listen.rfind(':') + 1);
   auto port =
       options.listen.ends_with(":0")
-          ? ListenAtLastPort(options.data_dir, random,
+          ? ListenAtLastPort(options.data_dir.PortFile(), random,
                              [&](uint16_t one) { return http->Listen(StrCat(host, one), tls); })
           : http->Listen(options.listen, tls);
   if (!port.ok()) return port.status().WithContext(StrCat("listen on ", options.listen));
   url = StrCat("https://", HostOf(options.listen), ":", *port);
   ListenToPods(*port, tls);
+  if (options.ui_address != "off") {
+    pages = std::make_unique<ClusterPages>(core, clock, server);
+    SWELL_RETURN_IF_ERROR(pages->Listen({options.ui_address, options.data_dir, pki}, random));
+  }
   SWELL_RETURN_IF_ERROR(
       WriteFileAtomically(options.data_dir.PortFile(), std::to_string(*port), 0644));
   return Status::Ok();
@@ -331,6 +342,7 @@ void EmbeddedCluster::Impl::StartComponents() {
       controllers::Context{core, clock, random, server, kSystem, *informers, &metrics},
       manager_options);
   manager->Start();
+  if (pages) pages->Start(*informers, kSystem, random.Next());
   names = runtime->MakeNames(server, kSystem);
   if (names) names->Start();
   fleet = std::make_unique<node::NodeFleet>(
@@ -358,6 +370,7 @@ void EmbeddedCluster::Impl::StopIo() {
   if (!io_thread.joinable()) return;
   io.Post([this] { http->Shutdown(std::chrono::milliseconds(200), [this] { io.Stop(); }); });
   io_thread.join();
+  if (pages) pages->Stop();
 }
 
 EmbeddedCluster::EmbeddedCluster(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -377,6 +390,9 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOp
                                                           .cluster_cidr = options.pod_cidr}));
   std::vector<std::string> hosts{HostOf(options.listen)};
   if (!impl->runtime->gateway().empty()) hosts.push_back(impl->runtime->gateway());
+  if (options.ui_address.find(':') != std::string::npos && !IsLoopback(options.ui_address)) {
+    hosts.push_back(HostOf(options.ui_address));
+  }
   SWELL_ASSIGN_OR_RETURN(impl->pki, LoadOrMakePki(options.data_dir, impl->clock, hosts));
   SWELL_RETURN_IF_ERROR(impl->OpenStore());
   SWELL_RETURN_IF_ERROR(impl->MakeApiServer());
@@ -413,5 +429,7 @@ Status EmbeddedCluster::Run(const std::function<void()>& ready) {
 }
 
 const std::string& EmbeddedCluster::server_url() const { return impl_->url; }
+
+std::string EmbeddedCluster::pages_url() const { return impl_->pages ? impl_->pages->url() : ""; }
 
 }  // namespace swell

@@ -4,6 +4,7 @@
 //   I/O thread    sockets, TLS, HTTP
 //   store thread  SQLite's commits
 //   record thread the record of the scheduler's cycles
+//   pages thread  the pages: their sockets, sessions and views
 //
 // - Threads: the thread that constructs it runs it and is the core thread.
 // - Ownership: members are destroyed in reverse order: clients before the server that answers them.
@@ -37,6 +38,7 @@ struct ClusterOptions {
   bool default_scheduler = true;                 // pods of `default-scheduler` are Swell's to place
   sched::Settings scheduler;
   int64_t record_mib = kRecordMibUsual;  // of the scheduler's last cycles; 0: none
+  std::string ui_address;                // of the pages; "off": none; see PagesOptions
   std::string pod_cidr;                  // empty: the runtime's own choice
   std::string sdk_path;                  // PYTHONPATH of Python images; empty: beside the program
 };
@@ -51,6 +53,8 @@ class EmbeddedCluster {
   Status Run(const std::function<void()>& ready);
 
   const std::string& server_url() const;
+  // The address of the pages; empty: the cluster has no pages.
+  std::string pages_url() const;
 
  private:
   struct Impl;

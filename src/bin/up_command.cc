@@ -50,6 +50,9 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
   flags.Text(
       "--listen", &cluster.listen, "HOST:PORT",
       "address of the API server (default 127.0.0.1 and a free port, the same after a restart)");
+  flags.Text("--ui-address", &cluster.ui_address, "HOST:PORT|off",
+             "address of the pages (default 127.0.0.1 and a free port, the same after a restart); "
+             "on other addresses they speak TLS; off: no pages");
   flags.Text("--token-auth-file", &cluster.token_auth_file, "FILE",
              "static bearer tokens, one per line: token,user,uid,\"group1,group2\"");
   flags.Text("--token-max-life", &to.token_life, "DURATION",
@@ -76,9 +79,14 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
   flags.Group("");
 }
 
-void PrintReady(const DataDir& dir, const std::string& url) {
-  std::printf("The cluster answers at %s\n\n  export KUBECONFIG=%s\n", url.c_str(),
-              dir.Kubeconfig().c_str());
+// `urls`: of the API server, and behind a space of the pages if there are any.
+void PrintReady(const DataDir& dir, const std::string& urls) {
+  const size_t space = urls.find(' ');
+  std::printf("The cluster answers at %s\n", urls.substr(0, space).c_str());
+  if (space != std::string::npos) {
+    std::printf("Pages: %s (swell ui opens them)\n", urls.substr(space + 1).c_str());
+  }
+  std::printf("\n  export KUBECONFIG=%s\n", dir.Kubeconfig().c_str());
   std::fflush(stdout);
 }
 
@@ -101,11 +109,14 @@ Status RunCluster(const UpFlags& flags, int ready_fd) {
   auto cluster = EmbeddedCluster::Create(flags.cluster);
   if (!cluster.ok()) return fail(cluster.status());
   Status ended = (*cluster)->Run([&] {
-    SWELL_LOG_INFO("cluster", "ready", {"url", (*cluster)->server_url()});
+    const std::string pages = (*cluster)->pages_url();
+    SWELL_LOG_INFO("cluster", "ready", {"url", (*cluster)->server_url()}, {"pages", pages});
+    const std::string urls =
+        pages.empty() ? (*cluster)->server_url() : StrCat((*cluster)->server_url(), " ", pages);
     if (ready_fd < 0) {
-      PrintReady(dir, (*cluster)->server_url());
+      PrintReady(dir, urls);
     } else {
-      report("ready " + (*cluster)->server_url());
+      report("ready " + urls);
     }
   });
   cluster->reset();
@@ -190,6 +201,11 @@ class UpAction final : public cli::Action {
     }
     if (std::string name = UnknownController(cluster.controllers); !name.empty()) {
       return cli::Misuse(StrCat("--controllers: ", Quote(name), " is not a known controller"));
+    }
+    if (!cluster.ui_address.empty() && cluster.ui_address != "off" &&
+        cluster.ui_address.find(':') == std::string::npos) {
+      return cli::Misuse(StrCat("--ui-address ", Quote(cluster.ui_address),
+                                ": HOST:PORT or off expected, such as 127.0.0.1:8080"));
     }
     SWELL_RETURN_IF_ERROR(ReadSettings(flags_.settings, cluster.scheduler));
     SWELL_ASSIGN_OR_RETURN(cluster.token_life_max,

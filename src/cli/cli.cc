@@ -49,6 +49,7 @@ Command SwellRoot(const std::vector<Command>& extra) {
                                                CreateCommandSpec(),
                                                DeleteCommandSpec(),
                                                ConfigCommandSpec(),
+                                               UiCommandSpec(),
                                                VersionCommandSpec(),
                                                CompletionCommandSpec("swell"),
                                                CompleteCommandSpec()}) {

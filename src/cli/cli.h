@@ -83,6 +83,8 @@ struct CliEnv {
   std::function<Result<std::unique_ptr<PortListener>>(const std::string& address,
                                                       std::function<void(api::DuplexPtr)> accepted)>
       listen;
+  // Shows the address in the user's browser; false: no browser could be started. Empty in tests.
+  std::function<bool(const std::string& url)> open_url;
 };
 
 // `argv` as main() has it; argv[0] ending in "arena", "runai" or "elasticdl" is that front end, as

@@ -29,6 +29,7 @@ Command SnapshotCommandSpec();
 Command ReportCommandSpec();
 Command ExportCommandSpec();
 Command ImportCommandSpec();
+Command UiCommandSpec();
 Command VersionCommandSpec();
 Command CompletionCommandSpec(const std::string& program);
 Command CompleteCommandSpec();  // hidden: what completion scripts ask

@@ -1,6 +1,8 @@
 // The real environment of the commands: terminal, process environment, clock, sockets.
 #include <signal.h>
+#include <spawn.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -89,6 +91,19 @@ Result<Connection> Connect(net::Reactor& reactor, const Clock& clock, const Clus
   return connection;
 }
 
+// xdg-open knows the user's browser; without a display no browser can show anything.
+bool OpenUrl(const std::string& url) {
+  if (Environment("DISPLAY").empty() && Environment("WAYLAND_DISPLAY").empty()) return false;
+  std::string program = "xdg-open", address = url;
+  char* const argv[] = {program.data(), address.data(), nullptr};
+  pid_t child = 0;
+  if (::posix_spawnp(&child, program.c_str(), nullptr, nullptr, argv, environ) != 0) return false;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 }  // namespace
 
 int CliMain(int argc, char** argv, const std::vector<Command>& extra, WhatIfEngine what_if) {
@@ -113,6 +128,7 @@ int CliMain(int argc, char** argv, const std::vector<Command>& extra, WhatIfEngi
   env.listen = [&loop](const std::string& address, std::function<void(api::DuplexPtr)> accepted) {
     return ListenForReal(loop.reactor(), address, std::move(accepted));
   };
+  env.open_url = OpenUrl;
   return RunCli(std::vector<std::string>(argv, argv + argc), env, extra);
 }
 

@@ -20,7 +20,7 @@ class LastPortTest : public ::testing::Test {
  protected:
   // Ports in `taken` are refused; 0 gets 40000, as from the kernel.
   Result<uint16_t> Listen(std::set<uint16_t> taken, bool all_taken = false) {
-    return ListenAtLastPort(dir_, random_, [&](uint16_t port) -> Result<uint16_t> {
+    return ListenAtLastPort(dir_.PortFile(), random_, [&](uint16_t port) -> Result<uint16_t> {
       tried_.push_back(port);
       if (port == 0) return uint16_t{40000};
       if (all_taken || taken.contains(port)) return Status(Code::kConflict, "in use");

@@ -3,7 +3,8 @@
 //   DIR/swell.db            the store            DIR/pki/      CA, server and admin certificates
 //   DIR/kubeconfig          for kubectl (0600)   DIR/swell.pid who runs the cluster
 //   DIR/audit.log           who did what when    DIR/port      the API's
-//   DIR/swell.log           the log              DIR/pods/, DIR/volumes/, DIR/checkpoints/
+//   DIR/swell.log           the log              DIR/pages-port the pages'
+//   DIR/history.db          the pages' history   DIR/pods/, DIR/volumes/, DIR/checkpoints/
 //   DIR/cycles/             the scheduler's last cycles
 //   DIR/images.yaml         the image catalogue's additions, if any
 //
@@ -30,6 +31,8 @@ struct DataDir {
   std::string LogFile() const { return path + "/swell.log"; }
   std::string AuditFile() const { return path + "/audit.log"; }
   std::string PortFile() const { return path + "/port"; }
+  std::string PagesPortFile() const { return path + "/pages-port"; }
+  std::string HistoryFile() const { return path + "/history.db"; }
   std::string CyclesDir() const { return path + "/cycles"; }
   std::string ImageCatalogue() const { return path + "/images.yaml"; }
 };

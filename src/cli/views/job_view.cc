@@ -369,12 +369,6 @@ std::string PodReady(const json::Value& pod) {
 
 namespace {
 
-// Lists of everything that makes up jobs: each kind, pods, pod groups. Missing kinds are empty.
-struct Everything {
-  std::vector<std::vector<json::SharedValue>> jobs;  // like JobKinds()
-  std::vector<json::SharedValue> pods, groups;
-};
-
 Result<std::vector<json::SharedValue>> Items(Result<api::RestResponse>& answer) {
   std::vector<json::SharedValue> items;
   if (!answer.ok()) {
@@ -388,17 +382,10 @@ Result<std::vector<json::SharedValue>> Items(Result<api::RestResponse>& answer) 
   return items;
 }
 
-// The smallest GPU's memory in MiB: by it projects are charged for what has no node yet. 0: not
-// unknown or the user cannot read nodes.
-int64_t SmallestGpuMib(Api& api) {
-  int64_t smallest = 0;
+// 0: the user cannot read nodes, too.
+int64_t SmallestGpuOf(Api& api) {
   auto nodes = api.List(client::resources::kNodes, "");
-  if (!nodes.ok()) return 0;
-  for (const json::SharedValue& node : *nodes) {
-    const int64_t mib = api::GpuMemoryMib(*node);
-    if (mib > 0 && (smallest == 0 || mib < smallest)) smallest = mib;
-  }
-  return smallest;
+  return nodes.ok() ? cli::SmallestGpuMib(*nodes) : 0;
 }
 
 // What the job's templates ask for by memory, in GPUs of that size.
@@ -430,46 +417,18 @@ Result<std::vector<JobView>> Collect(Api& api, std::string_view ns, std::string_
   requests.push_back({.method = "GET", .path = client::resources::kPods.Path(ns)});
   requests.push_back({.method = "GET", .path = client::resources::kPodGroups.Path(ns)});
   auto answers = api.CallAll(std::move(requests));
-  std::vector<JobView> views;
+  JobObjects objects;
   for (size_t i = 0; i < JobKinds().size(); ++i) {
     SWELL_ASSIGN_OR_RETURN(auto jobs, Items(answers[i]));
-    for (json::SharedValue& job : jobs) {
-      if (!name.empty() && api::Name(*job) != name) continue;
-      // Swell's server answers with another group's job where only that has the name.
-      std::string_view version = api::ApiVersionOf(*job);
-      version = version.substr(0, version.find('/'));
-      if (!version.empty() && version != JobKinds()[i].resource.group) continue;
-      views.push_back(ViewOf(std::move(job), JobKinds()[i]));
-    }
+    std::erase_if(jobs, [name](const json::SharedValue& job) {
+      return !name.empty() && api::Name(*job) != name;
+    });
+    objects.jobs.push_back(std::move(jobs));
   }
-  SWELL_ASSIGN_OR_RETURN(auto pods, Items(answers[JobKinds().size()]));
-  SWELL_ASSIGN_OR_RETURN(auto groups, Items(answers[JobKinds().size() + 1]));
-  std::map<std::string, json::SharedValue> group_of;
-  for (const json::SharedValue& group : groups) group_of[api::KeyOf(*group)] = group;
-  std::map<std::string, std::vector<json::SharedValue>> pods_of;  // by their owners' uids
-  for (const json::SharedValue& pod : pods) {
-    for (const api::OwnerReference& owner : api::Owners(*pod)) pods_of[owner.uid].push_back(pod);
-  }
-  std::optional<int64_t> gpu_mib;  // asked for once, if at all
-  for (JobView& view : views) {
-    view.pods = pods_of[std::string(api::Uid(*view.object))];
-    std::sort(view.pods.begin(), view.pods.end(), PodBefore);
-    // How many GPUs an amount of memory is, its pods know once they are placed.
-    if (view.milli_gpus == 0) view.milli_gpus = view.HeldMilliGpus();
-    if (view.milli_gpus == 0 && AsksForMemory(view)) {
-      if (!gpu_mib) gpu_mib = SmallestGpuMib(api);
-      if (*gpu_mib > 0) view.milli_gpus = MilliGpusByMemory(view, *gpu_mib);
-    }
-    auto group = group_of.find(StrCat(view.ns, "/", view.name));
-    // A batch Job's is called otherwise, where a rule made it one.
-    if (group == group_of.end() && !view.pods.empty()) {
-      group =
-          group_of.find(StrCat(view.ns, "/", api::Label(*view.pods.front(), api::keys::kPodGroup)));
-    }
-    if (group != group_of.end()) AddGroup(view, group->second);
-    if (view.RunningPods() < view.replicas) view.why = WhyNoMore(view);
-  }
-  return views;
+  SWELL_ASSIGN_OR_RETURN(objects.pods, Items(answers[JobKinds().size()]));
+  SWELL_ASSIGN_OR_RETURN(objects.groups, Items(answers[JobKinds().size() + 1]));
+  objects.smallest_gpu_mib = [&api] { return SmallestGpuOf(api); };
+  return ViewJobs(objects);
 }
 
 // Namespaces that have a job of that name, as far as the user can read them.
@@ -493,6 +452,54 @@ std::string OthersHint(Api& api, std::string_view ns, std::string_view name) {
 }
 
 }  // namespace
+
+int64_t SmallestGpuMib(const std::vector<json::SharedValue>& nodes) {
+  int64_t smallest = 0;
+  for (const json::SharedValue& node : nodes) {
+    const int64_t mib = api::GpuMemoryMib(*node);
+    if (mib > 0 && (smallest == 0 || mib < smallest)) smallest = mib;
+  }
+  return smallest;
+}
+
+std::vector<JobView> ViewJobs(const JobObjects& objects) {
+  std::vector<JobView> views;
+  for (size_t i = 0; i < JobKinds().size() && i < objects.jobs.size(); ++i) {
+    for (const json::SharedValue& job : objects.jobs[i]) {
+      // Swell's server answers with another group's job where only that has the name.
+      std::string_view version = api::ApiVersionOf(*job);
+      version = version.substr(0, version.find('/'));
+      if (!version.empty() && version != JobKinds()[i].resource.group) continue;
+      views.push_back(ViewOf(job, JobKinds()[i]));
+    }
+  }
+  std::map<std::string, json::SharedValue> group_of;
+  for (const json::SharedValue& group : objects.groups) group_of[api::KeyOf(*group)] = group;
+  std::map<std::string, std::vector<json::SharedValue>> pods_of;  // by their owners' uids
+  for (const json::SharedValue& pod : objects.pods) {
+    for (const api::OwnerReference& owner : api::Owners(*pod)) pods_of[owner.uid].push_back(pod);
+  }
+  std::optional<int64_t> gpu_mib;  // asked for once, if at all
+  for (JobView& view : views) {
+    view.pods = pods_of[std::string(api::Uid(*view.object))];
+    std::sort(view.pods.begin(), view.pods.end(), PodBefore);
+    // How many GPUs an amount of memory is, its pods know once they are placed.
+    if (view.milli_gpus == 0) view.milli_gpus = view.HeldMilliGpus();
+    if (view.milli_gpus == 0 && AsksForMemory(view)) {
+      if (!gpu_mib) gpu_mib = objects.smallest_gpu_mib ? objects.smallest_gpu_mib() : 0;
+      if (*gpu_mib > 0) view.milli_gpus = MilliGpusByMemory(view, *gpu_mib);
+    }
+    auto group = group_of.find(StrCat(view.ns, "/", view.name));
+    // A batch Job's is called otherwise, where a rule made it one.
+    if (group == group_of.end() && !view.pods.empty()) {
+      group =
+          group_of.find(StrCat(view.ns, "/", api::Label(*view.pods.front(), api::keys::kPodGroup)));
+    }
+    if (group != group_of.end()) AddGroup(view, group->second);
+    if (view.RunningPods() < view.replicas) view.why = WhyNoMore(view);
+  }
+  return views;
+}
 
 std::vector<OthersJob> ListOthersJobs(Api& api, std::string_view ns) {
   std::vector<OthersJob> jobs;

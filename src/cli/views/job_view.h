@@ -3,6 +3,7 @@
 // - Threads: values; functions that ask the server block on its loop.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +58,19 @@ struct JobView {
   bool over() const { return status == "Succeeded" || status == "Failed"; }
   std::string ResourceName() const;  // "pytorchjob.kubeflow.org/mnist"
 };
+
+// What jobs are made of.
+struct JobObjects {
+  std::vector<std::vector<json::SharedValue>> jobs;  // like JobKinds()
+  std::vector<json::SharedValue> pods, groups;
+  // Asked once, if at all, for jobs that ask for GPU memory; empty: unknown.
+  std::function<int64_t()> smallest_gpu_mib;
+};
+// In the order of their kinds.
+std::vector<JobView> ViewJobs(const JobObjects& objects);
+// The smallest GPU's memory in MiB: by it projects are charged for what has no node yet. 0:
+// unknown.
+int64_t SmallestGpuMib(const std::vector<json::SharedValue>& nodes);
 
 // `ns` empty: everywhere. Kinds that the server does not have are left out.
 Result<std::vector<JobView>> ListJobs(Api& api, std::string_view ns);

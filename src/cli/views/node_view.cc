@@ -57,32 +57,20 @@ NodeView ViewNode(json::SharedValue object) {
   return view;
 }
 
-// Those of these names, all for none, with what these pods have of them.
-Result<std::vector<NodeView>> ViewNodes(Api& api,
-                                        const std::vector<std::string>& names,
-                                        std::vector<json::SharedValue> pods) {
-  SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
-  std::map<std::string, NodeView, std::less<>> by_name;
-  for (json::SharedValue& node : nodes) {
-    NodeView view = ViewNode(std::move(node));
-    by_name[view.name] = std::move(view);
-  }
-  for (json::SharedValue& pod : pods) {
-    auto node = by_name.find(api::NodeName(*pod));
-    if (node == by_name.end() || api::HasEnded(*pod)) continue;
-    node->second.used.AddPod(*pod);
-    node->second.pods.push_back(std::move(pod));
-  }
+// Those of these names, all for none.
+Result<std::vector<NodeView>> Choose(std::vector<NodeView> all,
+                                     const std::vector<std::string>& names) {
+  if (names.empty()) return all;
   for (const std::string& name : names) {
-    if (by_name.contains(name)) continue;
+    const bool there = std::any_of(all.begin(), all.end(),
+                                   [&name](const auto& view) { return view.name == name; });
+    if (there) continue;
     return Status(Code::kNotFound, StrCat("the node does not exist: ", Quote(name)));
   }
-  std::vector<NodeView> views;
-  for (auto& [name, view] : by_name) {
-    const bool asked = std::find(names.begin(), names.end(), name) != names.end();
-    if (names.empty() || asked) views.push_back(std::move(view));
-  }
-  return views;
+  std::erase_if(all, [&names](const NodeView& view) {
+    return std::find(names.begin(), names.end(), view.name) == names.end();
+  });
+  return all;
 }
 
 }  // namespace
@@ -109,12 +97,31 @@ std::string NodeView::StatusWord() const {
   return unschedulable ? word + ",SchedulingDisabled" : word;
 }
 
+std::vector<NodeView> ViewNodes(std::vector<json::SharedValue> nodes,
+                                const std::vector<json::SharedValue>& pods) {
+  std::map<std::string, NodeView, std::less<>> by_name;
+  for (json::SharedValue& node : nodes) {
+    NodeView view = ViewNode(std::move(node));
+    by_name[view.name] = std::move(view);
+  }
+  for (const json::SharedValue& pod : pods) {
+    auto node = by_name.find(api::NodeName(*pod));
+    if (node == by_name.end() || api::HasEnded(*pod)) continue;
+    node->second.used.AddPod(*pod);
+    node->second.pods.push_back(pod);
+  }
+  std::vector<NodeView> views;
+  for (auto& [name, view] : by_name) views.push_back(std::move(view));
+  return views;
+}
+
 Result<std::vector<NodeView>> ReadNodes(Api& api) { return ReadNodes(api, {}); }
 
 Result<std::vector<NodeView>> ReadNodes(Api& api, const std::vector<std::string>& names) {
   auto pods = api.List(client::resources::kPods, "");
   if (!pods.ok()) return pods.status().WithContext("who holds the nodes");
-  return ViewNodes(api, names, std::move(*pods));
+  SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
+  return Choose(ViewNodes(std::move(nodes), *pods), names);
 }
 
 Result<std::vector<NodeView>> ReadNodesWithPodsOf(Api& api,
@@ -127,7 +134,8 @@ Result<std::vector<NodeView>> ReadNodesWithPodsOf(Api& api,
     if (!inside.ok()) return inside.status();
     pods.insert(pods.end(), inside->begin(), inside->end());
   }
-  return ViewNodes(api, names, std::move(pods));
+  SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
+  return Choose(ViewNodes(std::move(nodes), pods), names);
 }
 
 std::string CpuText(int64_t milli) {

@@ -37,7 +37,9 @@ struct NodeView {
   std::string StatusWord() const;
 };
 
-// By name.
+// By name, with those of the pods that are on them.
+std::vector<NodeView> ViewNodes(std::vector<json::SharedValue> nodes,
+                                const std::vector<json::SharedValue>& pods);
 Result<std::vector<NodeView>> ReadNodes(Api& api);
 // Those of these names, all for none; kNotFound names what is missing.
 Result<std::vector<NodeView>> ReadNodes(Api& api, const std::vector<std::string>& names);

@@ -126,16 +126,18 @@ int ProjectTree::Depth(const ProjectView& project) const {
 }
 
 Result<ProjectTree> ReadProjects(Api& api) {
-  ProjectTree tree;
   auto found = api.List(client::resources::kProjects, "");
-  if (!found.ok()) {
-    if (found.status().code() == Code::kNotFound) return tree;
-    return found.status();
-  }
+  if (found.ok()) return ViewProjects(std::move(*found));
+  if (found.status().code() == Code::kNotFound) return ProjectTree{};
+  return found.status();
+}
+
+ProjectTree ViewProjects(std::vector<json::SharedValue> objects) {
+  ProjectTree tree;
   std::set<std::string> names, parents;
   std::map<std::string, std::vector<ProjectView>> by_parent;
   std::vector<ProjectView> views;
-  for (json::SharedValue& object : *found) {
+  for (json::SharedValue& object : objects) {
     views.push_back(ViewProject(std::move(object)));
     names.insert(views.back().name);
     parents.insert(views.back().parent);
@@ -211,28 +213,34 @@ Result<std::vector<JobView>> ListJobsOfProject(Api& api,
 }
 
 Result<std::vector<PoolView>> ReadPools(Api& api) {
-  std::vector<PoolView> views;
   auto pools = api.List(client::resources::kNodePools, "");
   if (!pools.ok()) {
-    if (pools.status().code() == Code::kNotFound) return views;
+    if (pools.status().code() == Code::kNotFound) return std::vector<PoolView>{};
     return pools.status();
   }
   SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
   auto pods = api.List(client::resources::kPods, "");
   if (!pods.ok() && pods.status().code() != Code::kForbidden) return pods.status();
+  return ViewPools(std::move(*pools), nodes, pods.ok() ? &*pods : nullptr);
+}
+
+std::vector<PoolView> ViewPools(std::vector<json::SharedValue> pools,
+                                const std::vector<json::SharedValue>& nodes,
+                                const std::vector<json::SharedValue>* pods) {
+  std::vector<PoolView> views;
   std::map<std::string, int64_t, std::less<>> held;
-  if (pods.ok()) {
+  if (pods != nullptr) {
     for (const json::SharedValue& pod : *pods) {
       if (api::HasEnded(*pod)) continue;
       held[std::string(api::NodeName(*pod))] += MilliGpus(*pod);
     }
   }
-  std::sort(pools->begin(), pools->end(),
+  std::sort(pools.begin(), pools.end(),
             [](const auto& a, const auto& b) { return api::Name(*a) < api::Name(*b); });
   std::set<std::string_view> taken;
-  for (const json::SharedValue& pool : *pools) {
+  for (const json::SharedValue& pool : pools) {
     PoolView view;
-    if (pods.ok()) view.milli_allocated = 0;
+    if (pods != nullptr) view.milli_allocated = 0;
     view.object = pool;
     view.name = api::Name(*pool);
     const api::NodePoolSpec spec(*pool);
@@ -251,7 +259,7 @@ Result<std::vector<PoolView>> ReadPools(Api& api) {
       if (const auto gpus = allocatable.find("nvidia.com/gpu"); gpus != allocatable.end()) {
         view.gpus += gpus->second.Value();
       }
-      if (pods.ok()) *view.milli_allocated += held[view.nodes.back()];
+      if (pods != nullptr) *view.milli_allocated += held[view.nodes.back()];
     }
     views.push_back(std::move(view));
   }

@@ -72,6 +72,7 @@ struct ProjectTree {
 
 // Empty on a server that does not know projects.
 Result<ProjectTree> ReadProjects(Api& api);
+ProjectTree ViewProjects(std::vector<json::SharedValue> objects);
 // By its name, or a path that ends with it (research/vision). kNotFound with the names there are.
 // `program`: the front end whose command would create it.
 Result<ProjectView> FindProject(const ProjectTree& tree,
@@ -86,6 +87,10 @@ Result<std::vector<JobView>> ListJobsOfProject(Api& api,
                                                const ProjectView& project);
 // A node that several pools select is counted in the first of them by name, where its work runs.
 Result<std::vector<PoolView>> ReadPools(Api& api);
+// `pods` null: who asks may not see all of them.
+std::vector<PoolView> ViewPools(std::vector<json::SharedValue> pools,
+                                const std::vector<json::SharedValue>& nodes,
+                                const std::vector<json::SharedValue>* pods);
 // A controller makes the namespace of a project that was made a moment ago. False: it is not there
 // half a minute later, or somebody pressed Ctrl-C.
 bool AwaitNamespace(Api& api, const std::string& ns);

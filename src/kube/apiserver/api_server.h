@@ -117,6 +117,9 @@ struct Options {
   // Answers POST /swell/v1/backup: writes the whole store into a file beside the database and says
   // which. Empty: 404.
   std::function<void(std::function<void(Result<json::Value>)>)> backup;
+  // Answers POST /swell/v1/pages/codes: a code with which the caller, whose credentials these are,
+  // logs in to the pages. Empty: 404.
+  std::function<json::Value(const api::Credentials&)> page_code;
   // Issues client certificates for users (common name, organization); empty: it cannot.
   std::function<Result<CertificateAndKey>(
       const std::string& name, const std::string& organization, Duration validity)>

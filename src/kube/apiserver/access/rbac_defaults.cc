@@ -102,6 +102,8 @@ const std::vector<RoleRow>& UserRoles() {
        {"READ|core|namespaces,nodes", "READ|swell.dev|nodepools,projects,topologies",
         "READ|scheduling.k8s.io|priorityclasses", "READ|storage.k8s.io|storageclasses",
         "READ|apiextensions.k8s.io|customresourcedefinitions"}},
+      // Everybody may open the pages: there they see what they may see.
+      {"swell:pages", "", "", {"post|/swell/v1/pages/codes"}},
   };
   return rows;
 }
@@ -187,6 +189,7 @@ constexpr BindingRow kBindings[] = {
     {"system:service-account-issuer-discovery", "system:service-account-issuer-discovery", "Group",
      "system:serviceaccounts"},
     {"cluster-viewer", "cluster-viewer", "Group", "swell:users"},
+    {"swell:pages", "swell:pages", "Group", "system:authenticated"},
     {"system:node", "system:node", "Group", "system:nodes"},
     {"system:kube-controller-manager", "system:kube-controller-manager", "User",
      "system:kube-controller-manager"},

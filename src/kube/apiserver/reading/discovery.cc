@@ -390,13 +390,27 @@ bool HandleBackup(const Core& core, const CallPtr& call) {
   return true;
 }
 
+bool HandlePageCode(const Core& core, const CallPtr& call) {
+  if (!core.options.page_code || call->request.path != "/swell/v1/pages/codes") return false;
+  const api::Credentials& caller = call->request.credentials;
+  if (!caller.impersonate.name.empty()) {
+    call->Fail(Status(Code::kBadRequest, "pages are opened as oneself, not as somebody else"));
+  } else if (caller.bearer_token.empty() && caller.certificate_common_name.empty()) {
+    call->Fail(Status(Code::kUnauthorized, "pages are opened by users who have credentials"));
+  } else {
+    RespondDocument(*call, 201, core.options.page_code(caller));
+  }
+  return true;
+}
+
 }  // namespace
 
 void RegisterDiscovery(Core& core) { core.Add(std::make_unique<Documents>()); }
 
 bool HandleNonResource(Core& core, const CallPtr& call) {
   const std::string& method = call->request.method;
-  if (method == "POST" && (HandleBackup(core, call) || HandleUserCredentials(core, call))) {
+  if (method == "POST" && (HandleBackup(core, call) || HandlePageCode(core, call) ||
+                           HandleUserCredentials(core, call))) {
     return true;
   }
   if (method != "GET" && method != "HEAD") return false;

@@ -1,0 +1,121 @@
+#include "bin/cluster_pages.h"
+
+#include <thread>
+
+#include "base/file.h"
+#include "base/secret.h"
+#include "base/strings.h"
+#include "kube/edge/http/http_front.h"
+#include "kube/net/http/server.h"
+#include "kube/net/reactor/reactor.h"
+#include "ops/last_port.h"
+#include "ui/state/cluster_state.h"
+#include "ui/state/core_calls.h"
+#include "ui/page_server.h"
+#include "ui/static_files.h"
+
+namespace swell {
+namespace {
+
+constexpr Duration kGrace = std::chrono::milliseconds(200);
+
+net::ServerConfig PagesServer() {
+  net::ServerConfig config;
+  config.max_connections = 4096;
+  config.stream_buffer_bytes = 32 << 20;  // a view of ten thousand jobs is several MB
+  return config;
+}
+
+std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
+
+}  // namespace
+
+bool IsLoopback(const std::string& address) {
+  const std::string host = HostOf(address);
+  return host.starts_with("127.") || host == "localhost" || host == "[::1]";
+}
+
+// Destroyed from the last to the first, when neither thread runs any more.
+struct ClusterPages::Impl {
+  Impl(Executor& core_executor, const Clock& the_clock, std::shared_ptr<api::RestHandler> handler)
+      : core(core_executor),
+        clock(the_clock),
+        server(std::move(handler)),
+        front(core, *server, edge::HttpFrontConfig{}),
+        pages({.pages = reactor,
+               .clock = clock,
+               .server = ui::MakeCoreCalls(reactor, core, server),
+               .front = front,
+               .state = state,
+               .secret = RandomSecret,
+               .files = ui::EmbeddedPages()}),
+        http(reactor, clock, pages, PagesServer()) {}
+
+  Executor& core;
+  const Clock& clock;
+  std::shared_ptr<api::RestHandler> server;
+  net::Reactor reactor;
+  ui::ClusterState state;
+  edge::HttpFront front;
+  ui::PageServer pages;
+  net::HttpServer http;
+  std::string url;
+  std::unique_ptr<ui::ClusterFeed> feed;
+  std::thread thread;
+};
+
+ClusterPages::ClusterPages(Executor& core,
+                           const Clock& clock,
+                           std::shared_ptr<api::RestHandler> server)
+    : impl_(std::make_unique<Impl>(core, clock, std::move(server))) {}
+
+ClusterPages::~ClusterPages() { Stop(); }
+
+Status ClusterPages::Listen(const PagesOptions& options, Random& random) {
+  const std::string file = options.data_dir.PagesPortFile();
+  const bool kept = options.address.empty();
+  const bool loopback = kept || IsLoopback(options.address);
+  std::optional<net::TlsServerConfig> tls;
+  if (!loopback) tls = {options.pki.server.cert_pem, options.pki.server.key_pem, ""};
+  auto port = kept ? ListenAtLastPort(file, random,
+                                      [this](uint16_t one) {
+                                        return impl_->http.Listen(StrCat("127.0.0.1:", one));
+                                      })
+                   : impl_->http.Listen(options.address, tls);
+  if (!port.ok()) return port.status().WithContext(StrCat("--ui-address ", options.address));
+  impl_->pages.SetPort(loopback, tls.has_value());
+  std::string host = kept ? "127.0.0.1" : HostOf(options.address);
+  if (host.empty() || host == "0.0.0.0" || host == "[::]") host = "127.0.0.1";
+  impl_->url = StrCat(tls ? "https://" : "http://", host, ":", *port, "/");
+  return WriteFileAtomically(file, std::to_string(*port), 0644);
+}
+
+void ClusterPages::Start(controllers::Informers& informers,
+                         const api::UserInfo& user,
+                         uint64_t seed) {
+  impl_->feed = std::make_unique<ui::ClusterFeed>(impl_->core, impl_->reactor, informers,
+                                                  impl_->server, user, impl_->state, seed);
+  impl_->feed->Start();
+  impl_->thread = std::thread([this] { impl_->reactor.Run(); });
+}
+
+void ClusterPages::Stop() {
+  if (!impl_->thread.joinable()) return;
+  impl_->feed.reset();
+  impl_->reactor.Post([this] { impl_->http.Shutdown(kGrace, [this] { impl_->reactor.Stop(); }); });
+  impl_->thread.join();
+}
+
+const std::string& ClusterPages::url() const { return impl_->url; }
+
+json::Value ClusterPages::MakeCode(const api::Credentials& credentials) {
+  const std::string code = RandomSecret();
+  // The browser's request comes behind this post.
+  impl_->reactor.Post(
+      [&pages = impl_->pages, code, credentials] { pages.AddCode(code, credentials); });
+  const int64_t seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(ui::Sessions::kCodeLife).count();
+  return json::Object{{"code", code}, {"url", impl_->url}, {"expiresSeconds", seconds}};
+}
+
+}  // namespace swell

@@ -1,0 +1,368 @@
+#include "ui/page_server.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/edge/http/net_duplex.h"
+#include "kube/edge/streams/upgrade.h"
+
+namespace swell::ui {
+namespace {
+
+constexpr std::string_view kApi = "/ui/api/";
+constexpr uint16_t kPolicyViolation = 1008;
+
+std::string HeaderOf(const net::HttpRequest& request, std::string_view name) {
+  const std::string* value = net::FindHeader(request.headers, name);
+  return value != nullptr ? *value : std::string();
+}
+
+bool IsRead(const net::HttpRequest& request) {
+  return request.method == "GET" || request.method == "HEAD";
+}
+
+bool IsUpgrade(const net::HttpRequest& request) {
+  return net::HeaderHasToken(request.headers, "Connection", "upgrade");
+}
+
+// "[::1]:80" → "[::1]", "localhost:80" → "localhost".
+std::string_view WithoutPort(std::string_view host) {
+  const size_t colon = host.rfind(':');
+  const size_t bracket = host.rfind(']');
+  if (colon == std::string_view::npos) return host;
+  return bracket != std::string_view::npos && bracket > colon ? host : host.substr(0, colon);
+}
+
+bool SameSecret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned char difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned char>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
+net::HttpResponse JsonResponse(int status, std::string text) {
+  net::HttpResponse response;
+  response.status = status;
+  response.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
+  response.body.push_back(net::MakeChunk(std::move(text)));
+  return response;
+}
+
+Result<Params> ParamsOf(const net::HttpRequest& request) {
+  Params params;
+  SWELL_ASSIGN_OR_RETURN(auto pairs, api::ParseQuery(request.query));
+  for (auto& [name, value] : pairs) params[std::move(name)] = std::move(value);
+  return params;
+}
+
+// What pods serve would run as a script of these pages.
+bool LeadsToPods(std::string_view path) {
+  for (std::string_view part : Split(path, '/')) {
+    if (ToLower(part) == "proxy" || part.find('%') != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+bool IsCredential(std::string_view header) {
+  const std::string name = ToLower(header);
+  return name == "authorization" || name == "cookie" || name == "origin" ||
+         name == "x-swell-csrf" || name.starts_with("impersonate-");
+}
+
+}  // namespace
+
+PageServer::PageServer(PagePlugs plugs)
+    : plugs_(std::move(plugs)),
+      sessions_(plugs_.clock, plugs_.secret),
+      board_(plugs_.pages, plugs_.clock, plugs_.state),
+      reader_(plugs_.pages, plugs_.server),
+      timer_(plugs_.pages) {
+  plugs_.pages.Post(scope_.Wrap([this] { timer_.Start(kRevalidate, [this] { Revalidate(); }); }));
+}
+
+PageServer::~PageServer() {
+  const auto tabs = std::exchange(tabs_, {});
+  for (const auto& tab : tabs) tab->Close(kPolicyViolation, "the cluster is stopping");
+}
+
+Status PageServer::CheckHost(const net::HttpRequest& request) const {
+  if (!loopback_) return Status::Ok();
+  const std::string host = HeaderOf(request, "Host");
+  const std::string_view name = WithoutPort(host);
+  if (name == "127.0.0.1" || name == "localhost" || name == "[::1]") return Status::Ok();
+  return Status(Code::kForbidden,
+                StrCat("Host ", Quote(host), ": the pages answer to 127.0.0.1 and localhost only"));
+}
+
+Status PageServer::CheckOrigin(const net::HttpRequest& request, bool required) const {
+  const std::string* origin = net::FindHeader(request.headers, "Origin");
+  if (origin == nullptr && !required) return Status::Ok();
+  const std::string own = StrCat(secure_ ? "https://" : "http://", HeaderOf(request, "Host"));
+  if (origin != nullptr && net::EqualsIgnoreCase(*origin, own)) return Status::Ok();
+  return Status(Code::kForbidden, StrCat("Origin ", Quote(origin ? *origin : ""),
+                                         ": requests must come from the pages at ", own));
+}
+
+// Cookies do not tell ports apart, so that clusters of one machine have names of their own.
+std::string PageServer::CookieName(const net::HttpRequest& request) const {
+  const std::string host = HeaderOf(request, "Host");
+  const std::string_view name = WithoutPort(host);
+  const std::string_view port =
+      name.size() < host.size() ? std::string_view(host).substr(name.size() + 1) : "";
+  return port.empty() ? "swell_session" : StrCat("swell_session_", port);
+}
+
+Result<const Session*> PageServer::SessionOf(const net::HttpRequest& request) {
+  const std::string name = CookieName(request);
+  for (const net::Header& header : request.headers) {
+    if (!net::EqualsIgnoreCase(header.name, "Cookie")) continue;
+    for (std::string_view cookie : Split(header.value, ';')) {
+      cookie = Trim(cookie);
+      const size_t equals = cookie.find('=');
+      if (equals == std::string_view::npos || cookie.substr(0, equals) != name) continue;
+      if (const Session* session = sessions_.Use(cookie.substr(equals + 1))) return session;
+    }
+  }
+  return Status(Code::kUnauthorized, "nobody is logged in; run swell ui, or log in with a token");
+}
+
+void PageServer::Answer(const ExchangePtr& exchange, net::HttpResponse response) {
+  AddSafetyHeaders(response.headers);
+  exchange->Respond(std::move(response));
+}
+
+void PageServer::Fail(const ExchangePtr& exchange, const Status& status) {
+  Answer(exchange, net::StatusResponse(status));
+}
+
+void PageServer::OnRequest(ExchangePtr exchange) {
+  const net::HttpRequest& request = exchange->request();
+  if (const Status host = CheckHost(request); !host.ok()) return Fail(exchange, host);
+  if (!request.path.starts_with(kApi)) {
+    return Answer(exchange, ServeFile(plugs_.files, request));
+  }
+  const bool must_come_from_here = IsUpgrade(request);
+  if (!IsRead(request) || must_come_from_here) {
+    const Status origin = CheckOrigin(request, must_come_from_here);
+    if (!origin.ok()) return Fail(exchange, origin);
+  }
+  Api(exchange, std::string_view(request.path).substr(kApi.size()));
+}
+
+void PageServer::Api(const ExchangePtr& exchange, std::string_view path) {
+  const net::HttpRequest& request = exchange->request();
+  if (path == "login") return Login(exchange);
+  const auto session = SessionOf(request);
+  if (!session.ok()) return Fail(exchange, session.status());
+  if (!IsRead(request) && !SameSecret(HeaderOf(request, "X-Swell-CSRF"), (*session)->csrf)) {
+    return Fail(exchange, Status(Code::kForbidden,
+                                 "X-Swell-CSRF: the secret of the session is missing or wrong; "
+                                 "load the page again"));
+  }
+  if (path == "session" && IsRead(request)) return AnswerSession(exchange, **session, false);
+  if (path == "logout" && request.method == "POST") return Logout(exchange, **session);
+  if (path.starts_with("k8s/")) return PassOn(exchange, **session, path.substr(3));
+  if (path.starts_with("views/") && IsRead(request)) {
+    return AnswerView(exchange, **session, path.substr(6));
+  }
+  if (path == "live" && request.method == "GET") return OpenLive(exchange, **session);
+  Fail(exchange, Status(Code::kNotFound, StrCat(request.method, " ", request.path,
+                                                ": the pages' server has nothing there")));
+}
+
+void PageServer::Login(const ExchangePtr& exchange) {
+  if (exchange->request().method != "POST") {
+    return Fail(exchange, Status(Code::kMethodNotAllowed, "login: POST expected"));
+  }
+  const auto body = json::Parse(exchange->request().body, {.depth = 4, .bytes = 64 << 10});
+  if (!body.ok()) return Fail(exchange, body.status().WithContext("login"));
+  const std::string code(json::GetString(*body, {"code"}));
+  const std::string token(Trim(json::GetString(*body, {"token"})));
+  if (!code.empty()) {
+    const auto credentials = sessions_.UseCode(code);
+    if (!credentials.ok()) return Fail(exchange, credentials.status());
+    return Begin(exchange, *credentials);
+  }
+  if (token.empty()) {
+    return Fail(exchange, Status(Code::kUnauthorized, "login: a code or a token expected"));
+  }
+  Begin(exchange, {.bearer_token = token});
+}
+
+void PageServer::Begin(const ExchangePtr& exchange, const api::Credentials& credentials) {
+  reader_.WhoIs(
+      credentials, scope_.Wrap([this, exchange, credentials](const Result<api::UserInfo>& user) {
+        if (!user.ok()) {
+          const bool refused = user.status().code() == Code::kUnauthorized;
+          return Fail(exchange, refused ? Status(Code::kUnauthorized,
+                                                 "the cluster does not accept this token or code")
+                                        : user.status());
+        }
+        AnswerSession(exchange, sessions_.Begin(credentials, *user), true);
+      }));
+}
+
+void PageServer::AnswerSession(const ExchangePtr& exchange, const Session& session, bool cookie) {
+  json::Array groups;
+  for (const std::string& group : session.user.groups) groups.push_back(json::Value(group));
+  const json::Value body = json::Object{{"user", session.user.name},
+                                        {"groups", std::move(groups)},
+                                        {"csrf", session.csrf},
+                                        {"expires", api::FormatTime(session.expires)}};
+  net::HttpResponse response = JsonResponse(200, json::Print(body));
+  if (cookie) {
+    response.headers.push_back(
+        {"Set-Cookie", StrCat(CookieName(exchange->request()), "=", session.id,
+                              "; Path=/; HttpOnly; SameSite=Strict", secure_ ? "; Secure" : "")});
+  }
+  Answer(exchange, std::move(response));
+}
+
+void PageServer::Logout(const ExchangePtr& exchange, const Session& session) {
+  EndSession(session.id, "logged out");
+  net::HttpResponse response = JsonResponse(200, "{}");
+  response.headers.push_back({"Set-Cookie", StrCat(CookieName(exchange->request()),
+                                                   "=; Path=/; Max-Age=0; HttpOnly; "
+                                                   "SameSite=Strict")});
+  Answer(exchange, std::move(response));
+}
+
+void PageServer::PassOn(const ExchangePtr& exchange,
+                        const Session& session,
+                        std::string_view path) {
+  if (LeadsToPods(path)) {
+    return Fail(exchange, Status(Code::kForbidden,
+                                 StrCat(path,
+                                        ": what pods serve is not shown inside of the pages; "
+                                        "use kubectl port-forward or kubectl proxy")));
+  }
+  net::HttpRequest& request = exchange->mutable_request();
+  const std::string rest(path);
+  request.path = rest;
+  request.target = request.query.empty() ? rest : StrCat(rest, "?", request.query);
+  std::erase_if(request.headers, [](const net::Header& one) { return IsCredential(one.name); });
+  const api::Credentials& credentials = session.credentials;
+  request.peer.common_name = credentials.certificate_common_name;
+  request.peer.organizations = credentials.certificate_organizations;
+  if (!credentials.bearer_token.empty()) {
+    request.headers.push_back({"Authorization", "Bearer " + credentials.bearer_token});
+  }
+  request.client = StrCat("pages of ", session.user.name);
+  plugs_.front.OnRequest(exchange);
+}
+
+void PageServer::AnswerView(const ExchangePtr& exchange,
+                            const Session& session,
+                            std::string_view name) {
+  auto params = ParamsOf(exchange->request());
+  if (!params.ok()) return Fail(exchange, params.status());
+  WithRights(session.id, scope_.Wrap([this, exchange, view = std::string(name), params = *params](
+                                         const Result<std::shared_ptr<const Rights>>& rights) {
+    if (!rights.ok()) return Fail(exchange, rights.status());
+    const auto shown = board_.Read(view, params, *rights);
+    if (!shown.ok()) return Fail(exchange, shown.status());
+    Answer(exchange, JsonResponse(200, StrCat("{\"revision\":\"", shown->revision,
+                                              "\",\"data\":", *shown->text, "}")));
+  }));
+}
+
+void PageServer::OpenLive(const ExchangePtr& exchange, const Session& session) {
+  api::HeaderList offer;
+  for (const net::Header& header : exchange->request().headers) {
+    offer.emplace_back(header.name, header.value);
+  }
+  edge::Agreement agreement;
+  api::RestResponse refusal;
+  if (!edge::Negotiate(offer, {}, {}, &agreement, &refusal)) {
+    return Fail(exchange, Status(Code::kBadRequest, std::string(Trim(refusal.BodyString()))));
+  }
+  const auto own = std::count_if(tabs_.begin(), tabs_.end(), [&session](const auto& tab) {
+    return tab->session() == session.id;
+  });
+  if (tabs_.size() >= kTabsMax || static_cast<size_t>(own) >= kTabsPerSession) {
+    return Fail(exchange, Status(Code::kTooManyRequests, "too many tabs are open; close some"));
+  }
+  WithRights(session.id, scope_.Wrap([this, exchange, id = session.id, agreement](
+                                         const Result<std::shared_ptr<const Rights>>& rights) {
+    if (!rights.ok()) return Fail(exchange, rights.status());
+    net::Headers headers{{"Connection", "Upgrade"}};
+    for (const auto& [name, value] : agreement.headers) headers.push_back({name, value});
+    auto wire = edge::MakeNetDuplex(plugs_.pages, exchange->Upgrade(std::move(headers)));
+    auto tab = std::make_shared<Live>(plugs_.pages, board_, id, *rights, std::move(wire));
+    tabs_.insert(tab);
+    tab->Start(scope_.Wrap([this, weak = std::weak_ptr(tab)] { tabs_.erase(weak.lock()); }));
+  }));
+}
+
+std::vector<std::string> PageServer::Namespaces() const {
+  std::vector<std::string> names;
+  for (const auto& [name, object] : plugs_.state.Of(Kind::kNamespace)) names.push_back(name);
+  return names;
+}
+
+void PageServer::WithRights(const std::string& session, RightsDone done) {
+  Known& known = rights_[session];
+  if (known.rights && plugs_.clock.Steady() - known.read < kRevalidate) return done(known.rights);
+  known.waiting.push_back(std::move(done));
+  ReadRights(session);
+}
+
+void PageServer::ReadRights(const std::string& id) {
+  const Session* session = sessions_.Find(id);
+  Known& known = rights_[id];
+  if (session == nullptr || std::exchange(known.reading, true)) return;
+  reader_.Read(session->credentials, Namespaces(),
+               scope_.Wrap([this, id](const Result<Rights>& rights) {
+                 auto found = rights_.find(id);
+                 if (found == rights_.end()) return;
+                 Known& it = found->second;
+                 it.reading = false;
+                 const auto waiting = std::exchange(it.waiting, {});
+                 if (!rights.ok()) {
+                   const Status why = rights.status();
+                   if (why.code() == Code::kUnauthorized) {
+                     EndSession(id, "the cluster does not accept the credentials any more");
+                   }
+                   for (const auto& done : waiting) done(why);
+                   return;
+                 }
+                 it.rights = std::make_shared<const Rights>(*rights);
+                 it.read = plugs_.clock.Steady();
+                 const auto now = it.rights;
+                 for (const auto& done : waiting) done(now);
+                 const auto tabs = tabs_;
+                 for (const auto& tab : tabs) {
+                   if (tab->session() == id) tab->SetRights(now);
+                 }
+               }));
+}
+
+void PageServer::Revalidate() {
+  timer_.Start(kRevalidate, [this] { Revalidate(); });
+  // A tab that shows something is somebody who looks.
+  for (const auto& tab : tabs_) {
+    if (tab->watching()) sessions_.Use(tab->session());
+  }
+  const auto tabs = tabs_;
+  for (const auto& tab : tabs) {
+    if (sessions_.Find(tab->session()) == nullptr)
+      EndSession(tab->session(), "the session is over");
+  }
+  std::erase_if(rights_, [this](const auto& one) {
+    return sessions_.Find(one.first) == nullptr && one.second.waiting.empty();
+  });
+  for (const std::string& id : sessions_.UsedWithin(2 * kRevalidate)) ReadRights(id);
+}
+
+void PageServer::EndSession(const std::string& id, std::string_view why) {
+  const std::string ended = id;  // it may be the session's own
+  sessions_.End(ended);
+  const auto tabs = tabs_;
+  for (const auto& tab : tabs) {
+    if (tab->session() == ended) tab->Close(kPolicyViolation, why);
+  }
+}
+
+}  // namespace swell::ui

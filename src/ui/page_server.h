@@ -1,0 +1,118 @@
+// PageServer: the port of the pages: their files, their sessions, and what they ask.
+//
+//   /                     the built pages
+//   /ui/api/login, session, logout
+//   /ui/api/k8s/PATH      the API server, as the session's user
+//   /ui/api/views/NAME    what a page shows
+//   /ui/api/live          the same over a WebSocket, whenever it changes
+//
+// A session's requests to the API server carry the credentials its user came with, so the API
+// server decides what they may. A browser that is led here by another page gets nowhere: cookies
+// are SameSite=Strict, writes repeat a secret of the session, Origin must be this server, and on
+// the loopback address so must Host (against names that are pointed here).
+//
+// - Threads: the pages' executor, which its HttpServer's reactor is. MakeCode on any thread.
+// - Ownership: what PagePlugs refer to outlives it.
+// - Invariants: at most kTabsMax live connections; kTabsPerSession of one session.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/callback_scope.h"
+#include "base/timer.h"
+#include "kube/net/http/server.h"
+#include "ui/live.h"
+#include "ui/sessions.h"
+#include "ui/state/rights.h"
+#include "ui/static_files.h"
+#include "ui/view_board.h"
+
+namespace swell::ui {
+
+struct PagePlugs {
+  Executor& pages;
+  const Clock& clock;
+  // Asked on the pages' executor; see CoreCalls.
+  std::shared_ptr<api::RestHandler> server;
+  // Takes requests that are for the API server, with credentials in place: an HttpFront.
+  net::Handler& front;
+  ClusterState& state;
+  std::function<std::string()> secret;  // 256 random bits as text
+  const StaticFiles& files;
+};
+
+class PageServer final : public net::Handler {
+ public:
+  static constexpr size_t kTabsMax = 1000;
+  static constexpr size_t kTabsPerSession = 100;
+  static constexpr Duration kRevalidate = std::chrono::seconds(30);
+
+  explicit PageServer(PagePlugs plugs);
+  ~PageServer() override;
+
+  // `loopback`: only requests that name a loopback address as their host are answered. `secure`:
+  // the port speaks TLS. Before the first request.
+  void SetPort(bool loopback, bool secure) {
+    loopback_ = loopback;
+    secure_ = secure;
+  }
+
+  void OnRequest(std::shared_ptr<net::Exchange> exchange) override;
+
+  // The code logs in once, as whom these credentials are.
+  void AddCode(const std::string& code, api::Credentials credentials) {
+    sessions_.AddCode(code, std::move(credentials));
+  }
+  size_t sessions() const { return sessions_.size(); }
+  size_t tabs() const { return tabs_.size(); }
+
+ private:
+  using ExchangePtr = std::shared_ptr<net::Exchange>;
+  using RightsDone = std::function<void(Result<std::shared_ptr<const Rights>>)>;
+
+  Status CheckHost(const net::HttpRequest& request) const;
+  Status CheckOrigin(const net::HttpRequest& request, bool required) const;
+  // The session of the request's cookie; kUnauthorized: nobody is logged in.
+  Result<const Session*> SessionOf(const net::HttpRequest& request);
+  std::string CookieName(const net::HttpRequest& request) const;
+
+  void Api(const ExchangePtr& exchange, std::string_view path);
+  void Login(const ExchangePtr& exchange);
+  void Begin(const ExchangePtr& exchange, const api::Credentials& credentials);
+  void AnswerSession(const ExchangePtr& exchange, const Session& session, bool cookie);
+  void Logout(const ExchangePtr& exchange, const Session& session);
+  void PassOn(const ExchangePtr& exchange, const Session& session, std::string_view path);
+  void AnswerView(const ExchangePtr& exchange, const Session& session, std::string_view name);
+  void OpenLive(const ExchangePtr& exchange, const Session& session);
+  void Answer(const ExchangePtr& exchange, net::HttpResponse response);
+  void Fail(const ExchangePtr& exchange, const Status& status);
+
+  // What the session's user may see, not older than kRevalidate.
+  void WithRights(const std::string& session, RightsDone done);
+  void ReadRights(const std::string& session);
+  void Revalidate();
+  void EndSession(const std::string& id, std::string_view why);
+  std::vector<std::string> Namespaces() const;
+
+  PagePlugs plugs_;
+  bool loopback_ = true, secure_ = false;
+  Sessions sessions_;
+  ViewBoard board_;
+  struct Known {
+    std::shared_ptr<const Rights> rights;
+    SteadyTime read;
+    bool reading = false;
+    std::vector<RightsDone> waiting;
+  };
+  std::map<std::string, Known> rights_;  // by session
+  std::set<std::shared_ptr<Live>> tabs_;
+  RightsReader reader_;
+  Timer timer_;
+  CallbackScope scope_;
+};
+
+}  // namespace swell::ui

@@ -1,0 +1,120 @@
+#include "ui/state/cluster_state.h"
+
+#include <utility>
+
+#include "base/strings.h"
+#include "cli/views/job_view.h"
+#include "kube/api/meta/meta.h"
+#include "kube/apiserver/access/registered_users.h"
+#include "kube/client/usage_record.h"
+
+namespace swell::ui {
+namespace {
+
+namespace resources = client::resources;
+
+client::InformerOptions OptionsOf(size_t kind) {
+  if (kind == IndexOf(Kind::kUsage)) {
+    return {.ns = std::string(client::kUsageNamespace),
+            .label_selector = std::string(client::kUsageLabel)};
+  }
+  if (kind == IndexOf(Kind::kUser)) {
+    return {.ns = std::string(apiserver::kUserNamespace),
+            .label_selector = std::string(apiserver::kUserLabel)};
+  }
+  return {};
+}
+
+}  // namespace
+
+size_t KindCount() { return kFixedKinds + cli::JobKinds().size(); }
+
+KindSet AllJobKinds() {
+  KindSet all = 0;
+  for (size_t kind = kFixedKinds; kind < KindCount(); ++kind) all |= Bit(kind);
+  return all;
+}
+
+const client::Resource& ResourceOf(size_t kind) {
+  static const client::Resource* const kFixed[kFixedKinds] = {
+      &resources::kNodes,    &resources::kPods,       &resources::kPodGroups,
+      &resources::kProjects, &resources::kNodePools,  &resources::kNamespaces,
+      &resources::kEvents,   &resources::kConfigMaps, &resources::kSecrets};
+  return kind < kFixedKinds ? *kFixed[kind] : cli::JobKinds()[kind - kFixedKinds].resource;
+}
+
+void ClusterState::Apply(FeedBatch batch) {
+  KindSet kinds = 0;
+  for (FeedBatch::Item& item : batch.items) {
+    kinds |= Bit(item.kind);
+    if (item.object) {
+      objects_[item.kind][std::move(item.key)] = std::move(item.object);
+    } else {
+      objects_[item.kind].erase(item.key);
+    }
+  }
+  if (!std::exchange(known_, true)) kinds = ~KindSet{0};
+  if (changed_ && kinds != 0) changed_(kinds);
+}
+
+ClusterFeed::ClusterFeed(Executor& core,
+                         Executor& pages,
+                         controllers::Informers& informers,
+                         std::shared_ptr<api::RestHandler> server,
+                         api::UserInfo user,
+                         ClusterState& state,
+                         uint64_t seed)
+    : core_(core),
+      pages_(pages),
+      informers_(informers),
+      server_(std::move(server)),
+      user_(std::move(user)),
+      state_(state),
+      seed_(seed) {}
+
+client::Informer& ClusterFeed::InformerOf(size_t kind) {
+  client::InformerOptions options = OptionsOf(kind);
+  if (options.ns.empty()) {
+    if (client::Informer* shared = informers_.Find(ResourceOf(kind))) return *shared;
+  }
+  own_.push_back(std::make_unique<client::Informer>(core_, server_, user_, ResourceOf(kind),
+                                                    std::move(options), ++seed_));
+  return *own_.back();
+}
+
+void ClusterFeed::Start() {
+  unsynced_ = kFixedKinds;
+  for (size_t kind = 0; kind < KindCount(); ++kind) {
+    client::Informer& informer = InformerOf(kind);
+    Follow(kind, informer);
+    if (!own_.empty() && own_.back().get() == &informer) informer.Start();
+    if (kind >= kFixedKinds) continue;
+    informer.WhenSynced(scope_.Wrap([this] {
+      if (--unsynced_ == 0) timer_.Start(Duration::zero(), [this] { Send(); });
+    }));
+  }
+}
+
+void ClusterFeed::Follow(size_t kind, client::Informer& informer) {
+  controllers::Follow(
+      informer,
+      scope_.Wrap([this, kind](const json::SharedValue& object) { Note(kind, object, false); }),
+      scope_.Wrap([this, kind](const json::SharedValue& object) { Note(kind, object, true); }));
+}
+
+void ClusterFeed::Note(size_t kind, const json::SharedValue& object, bool gone) {
+  waiting_[{kind, api::KeyOf(*object)}] = gone ? nullptr : object;
+  if (unsynced_ == 0 && !timer_.pending()) timer_.Start(kFeedEvery, [this] { Send(); });
+}
+
+void ClusterFeed::Send() {
+  FeedBatch batch;
+  batch.items.reserve(waiting_.size());
+  for (auto& [key, object] : waiting_) {
+    batch.items.push_back({key.first, key.second, std::move(object)});
+  }
+  waiting_.clear();
+  pages_.Post([&state = state_, batch = std::move(batch)] { state.Apply(batch); });
+}
+
+}  // namespace swell::ui

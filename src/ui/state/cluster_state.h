@@ -1,0 +1,107 @@
+// ClusterState: the pages' own picture of the cluster, on a thread of their own, so that making
+// their views costs the core thread next to nothing.
+//
+//   informers (core) ─► ClusterFeed: what changed, by key ─► one post per kFeedEvery ─►
+//   ClusterState
+//
+// Documents are immutable and shared with the informers; only pointers travel.
+//
+// - Threads: ClusterFeed on the core executor; ClusterState on the pages'.
+// - Ownership: executors and informers outlive both; the state outlives the feed and what it has
+//   posted.
+// - Invariants: a key waits at most once in the feed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/callback_scope.h"
+#include "base/timer.h"
+#include "kube/controllers/context.h"
+
+namespace swell::ui {
+
+// What the pages follow; job kinds come behind these, like cli::JobKinds().
+enum class Kind { kNode, kPod, kPodGroup, kProject, kNodePool, kNamespace, kEvent, kUsage, kUser };
+inline constexpr size_t kFixedKinds = 9;
+using KindSet = uint64_t;  // bit per kind
+
+size_t KindCount();
+inline size_t IndexOf(Kind kind) { return static_cast<size_t>(kind); }
+inline KindSet Bit(size_t kind) { return KindSet{1} << kind; }
+inline KindSet Bit(Kind kind) { return Bit(IndexOf(kind)); }
+KindSet AllJobKinds();
+// The resource of a kind, by which rights are asked for.
+const client::Resource& ResourceOf(size_t kind);
+
+using ObjectMap = std::map<std::string, json::SharedValue, std::less<>>;
+
+struct FeedBatch {
+  struct Item {
+    size_t kind;
+    std::string key;
+    json::SharedValue object;  // null: it is gone
+  };
+  std::vector<Item> items;
+};
+
+class ClusterState {
+ public:
+  ClusterState() : objects_(KindCount()) {}
+
+  // Called after each batch with the kinds that changed.
+  void OnChange(std::function<void(KindSet)> changed) { changed_ = std::move(changed); }
+  void Apply(FeedBatch batch);
+
+  const ObjectMap& Of(size_t kind) const { return objects_[kind]; }
+  const ObjectMap& Of(Kind kind) const { return Of(IndexOf(kind)); }
+  // The first batch has come: before it nothing is known.
+  bool known() const { return known_; }
+
+ private:
+  std::vector<ObjectMap> objects_;
+  std::function<void(KindSet)> changed_;
+  bool known_ = false;
+};
+
+class ClusterFeed {
+ public:
+  static constexpr Duration kFeedEvery = std::chrono::milliseconds(100);
+
+  ClusterFeed(Executor& core,
+              Executor& pages,
+              controllers::Informers& informers,
+              std::shared_ptr<api::RestHandler> server,
+              api::UserInfo user,
+              ClusterState& state,
+              uint64_t seed);
+  // After the controllers have asked for their informers.
+  void Start();
+
+ private:
+  client::Informer& InformerOf(size_t kind);
+  void Follow(size_t kind, client::Informer& informer);
+  void Note(size_t kind, const json::SharedValue& object, bool gone);
+  void Send();
+
+  Executor& core_;
+  Executor& pages_;
+  controllers::Informers& informers_;
+  std::shared_ptr<api::RestHandler> server_;
+  const api::UserInfo user_;
+  ClusterState& state_;
+  uint64_t seed_;
+  // For kinds that no controller follows.
+  std::vector<std::unique_ptr<client::Informer>> own_;
+  std::map<std::pair<size_t, std::string>, json::SharedValue> waiting_;
+  size_t unsynced_ = 0;  // of the fixed kinds
+  Timer timer_{core_};
+  CallbackScope scope_;
+};
+
+}  // namespace swell::ui

@@ -1,0 +1,172 @@
+#include "ui/state/rights.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/strings.h"
+
+namespace swell::ui {
+namespace {
+
+constexpr std::string_view kReviews = "/apis/authorization.k8s.io/v1/";
+constexpr std::string_view kReviewVersion = "authorization.k8s.io/v1";
+
+bool Has(const json::Value& rule, std::string_view field, std::string_view word) {
+  for (const json::Value& one : json::GetArray(rule, {field})) {
+    if (!one.is_string()) continue;
+    const std::string_view text = json::View(one.get_string());
+    if (text == "*" || text == word) return true;
+  }
+  return false;
+}
+
+bool GrantsList(const json::Value& rule, const client::Resource& resource) {
+  return json::GetArray(rule, {"resourceNames"}).empty() && Has(rule, "verbs", "list") &&
+         Has(rule, "apiGroups", resource.group) && Has(rule, "resources", resource.plural);
+}
+
+KindSet Granted(const json::Value& status) {
+  KindSet kinds = 0;
+  for (const json::Value& rule : json::GetArray(status, {"resourceRules"})) {
+    for (size_t kind = 0; kind < KindCount(); ++kind) {
+      if (ResourceOf(kind).namespaced && GrantsList(rule, ResourceOf(kind))) kinds |= Bit(kind);
+    }
+  }
+  return kinds;
+}
+
+}  // namespace
+
+std::string Rights::Key() const {
+  std::string key = std::to_string(everywhere);
+  for (const auto& [ns, kinds] : inside) key += StrCat(" ", ns, "=", kinds);
+  return key;
+}
+
+struct RightsReader::Reading {
+  api::Credentials credentials;
+  std::vector<std::string> namespaces;
+  Done done;
+  Rights rights;
+  std::vector<std::function<void()>> questions;  // the last is next
+  size_t under_way = 0;
+  std::function<void()> then;
+  Status failed;
+};
+
+void RightsReader::Read(const api::Credentials& credentials,
+                        std::vector<std::string> namespaces,
+                        Done done) {
+  auto reading = std::make_shared<Reading>();
+  reading->credentials = credentials;
+  reading->namespaces = std::move(namespaces);
+  reading->done = std::move(done);
+  AskEverywhere(reading);
+}
+
+void RightsReader::AskEverywhere(const std::shared_ptr<Reading>& reading) {
+  // Questions refer to the reading that holds them, until they are asked.
+  Reading* const it = reading.get();
+  for (size_t kind = 0; kind < KindCount(); ++kind) {
+    reading->questions.push_back([this, it, kind, weak = std::weak_ptr(reading)] {
+      const client::Resource& resource = ResourceOf(kind);
+      json::Object attributes{
+          {"verb", "list"}, {"group", resource.group}, {"resource", resource.plural}};
+      const json::Value review =
+          json::Object{{"apiVersion", kReviewVersion},
+                       {"kind", "SelfSubjectAccessReview"},
+                       {"spec", json::Object{{"resourceAttributes", std::move(attributes)}}}};
+      Ask(weak.lock(), "selfsubjectaccessreviews", review, [it, kind](const json::Value& status) {
+        if (json::GetBool(status, {"allowed"})) it->rights.everywhere |= Bit(kind);
+      });
+    });
+  }
+  reading->then = [this, weak = std::weak_ptr(reading)] { AskInside(weak.lock()); };
+  AskNext(reading);
+}
+
+void RightsReader::AskInside(const std::shared_ptr<Reading>& reading) {
+  KindSet namespaced = 0;
+  for (size_t kind = 0; kind < KindCount(); ++kind) {
+    if (ResourceOf(kind).namespaced) namespaced |= Bit(kind);
+  }
+  Reading* const it = reading.get();
+  const bool all = (it->rights.everywhere & namespaced) == namespaced;
+  for (size_t i = 0; !all && i < it->namespaces.size(); ++i) {
+    it->questions.push_back([this, it, i, weak = std::weak_ptr(reading)] {
+      const std::string& ns = it->namespaces[i];
+      const json::Value review = json::Object{{"apiVersion", kReviewVersion},
+                                              {"kind", "SelfSubjectRulesReview"},
+                                              {"spec", json::Object{{"namespace", ns}}}};
+      Ask(weak.lock(), "selfsubjectrulesreviews", review, [it, i](const json::Value& status) {
+        const KindSet more = Granted(status) & ~it->rights.everywhere;
+        if (more != 0) it->rights.inside[it->namespaces[i]] = more;
+      });
+    });
+  }
+  it->then = [it] { it->done(std::move(it->rights)); };
+  AskNext(reading);
+}
+
+void RightsReader::AskNext(const std::shared_ptr<Reading>& reading) {
+  while (reading->under_way < kAsksMax && !reading->questions.empty()) {
+    auto question = std::move(reading->questions.back());
+    reading->questions.pop_back();
+    ++reading->under_way;
+    question();
+  }
+  if (reading->under_way > 0) return;
+  if (!reading->failed.ok()) return reading->done(reading->failed);
+  std::exchange(reading->then, nullptr)();
+}
+
+void RightsReader::Ask(const std::shared_ptr<Reading>& reading,
+                       std::string_view plural,
+                       const json::Value& review,
+                       std::function<void(const json::Value& status)> heard) {
+  api::RestRequest request{
+      .method = "POST", .path = StrCat(kReviews, plural), .body = json::Print(review)};
+  request.credentials = reading->credentials;
+  client_.Call(std::move(request),
+               [this, reading, heard = std::move(heard)](const Result<api::RestResponse>& answer) {
+                 --reading->under_way;
+                 if (answer.ok()) {
+                   const auto document = json::Parse(answer->BodyString());
+                   const json::Value* status =
+                       document.ok() ? json::Find(*document, {"status"}) : nullptr;
+                   if (status != nullptr) heard(*status);
+                 } else if (answer.status().code() != Code::kForbidden) {
+                   // A user who may not even ask may see nothing; anything else is no answer.
+                   reading->failed = answer.status();
+                   reading->questions.clear();
+                 }
+                 AskNext(reading);
+               });
+}
+
+void RightsReader::WhoIs(const api::Credentials& credentials,
+                         std::function<void(Result<api::UserInfo>)> done) {
+  const json::Value review =
+      json::Object{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "SelfSubjectReview"}};
+  api::RestRequest request{.method = "POST",
+                           .path = "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+                           .body = json::Print(review)};
+  request.credentials = credentials;
+  client_.Call(std::move(request), [done =
+                                        std::move(done)](const Result<api::RestResponse>& answer) {
+    if (!answer.ok()) return done(answer.status());
+    const auto document = json::Parse(answer->BodyString());
+    if (!document.ok()) return done(document.status());
+    api::UserInfo user;
+    user.name = json::GetString(*document, {"status", "userInfo", "username"});
+    for (const json::Value& group : json::GetArray(*document, {"status", "userInfo", "groups"})) {
+      if (group.is_string()) user.groups.emplace_back(json::View(group.get_string()));
+    }
+    if (user.name.empty() || user.name == "system:anonymous") {
+      return done(Status(Code::kUnauthorized, "the credentials name no user"));
+    }
+    done(std::move(user));
+  });
+}
+
+}  // namespace swell::ui

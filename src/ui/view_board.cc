@@ -1,0 +1,152 @@
+#include "ui/view_board.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/strings.h"
+
+namespace swell::ui {
+
+struct ViewBoard::Entry {
+  const View* view;
+  Params params;
+  std::shared_ptr<const Rights> rights;
+  Result<Shown> shown = Status(Code::kUnavailable, "the pages have not read the cluster yet");
+  bool stale = true;
+  SteadyTime made, used;
+  Duration took{0};
+  std::map<ListenerId, Listener> listeners;
+
+  SteadyTime Due() const { return made + std::max(ViewBoard::kQuiet, took * ViewBoard::kShare); }
+};
+
+ViewBoard::ViewBoard(Executor& pages, const Clock& clock, ClusterState& state)
+    : pages_(pages), clock_(clock), state_(state) {
+  state_.OnChange([this](KindSet kinds) { OnChange(kinds); });
+}
+
+ViewBoard::~ViewBoard() { state_.OnChange(nullptr); }
+
+void ViewBoard::OnChange(KindSet kinds) {
+  bool any = false;
+  for (auto& [key, entry] : entries_) {
+    if ((entry->view->kinds & kinds) == 0) continue;
+    entry->stale = true;
+    any = any || !entry->listeners.empty();
+  }
+  if (any) Schedule();
+}
+
+void ViewBoard::Schedule() {
+  std::optional<SteadyTime> next;
+  for (const auto& [key, entry] : entries_) {
+    if (!entry->stale || entry->listeners.empty()) continue;
+    if (!next || entry->Due() < *next) next = entry->Due();
+  }
+  if (!next) return;
+  timer_.Start(std::max(Duration::zero(), *next - clock_.Steady()), [this] { MakeDue(); });
+}
+
+void ViewBoard::MakeDue() {
+  std::vector<Entry*> due;
+  for (auto& [key, entry] : entries_) {
+    const bool wanted = entry->stale && !entry->listeners.empty();
+    if (wanted && entry->Due() <= clock_.Steady()) due.push_back(entry.get());
+  }
+  for (Entry* entry : due) {
+    const std::string before = entry->shown.ok() ? entry->shown->revision : "";
+    Make(*entry);
+    if (entry->shown.ok() && entry->shown->revision == before) continue;
+    // A listener may remove itself or others.
+    const auto listeners = entry->listeners;
+    for (const auto& [id, listener] : listeners) {
+      if (listeners_.contains(id)) listener(entry->shown);
+    }
+  }
+  Schedule();
+}
+
+void ViewBoard::Make(Entry& entry) {
+  const SteadyTime began = clock_.Steady();
+  entry.stale = false;
+  ++made_;
+  auto data = entry.view->make({state_, *entry.rights, entry.params, clock_.Now()});
+  if (!data.ok()) {
+    entry.shown = data.status();
+  } else {
+    auto text = std::make_shared<const std::string>(json::Print(*data));
+    if (!entry.shown.ok() || *entry.shown->text != *text) {
+      entry.shown = Shown{std::move(text), std::to_string(next_revision_++)};
+    }
+  }
+  entry.made = clock_.Steady();
+  entry.took = entry.made - began;
+}
+
+Result<ViewBoard::Entry*> ViewBoard::EntryOf(const std::string& view,
+                                             const Params& params,
+                                             std::shared_ptr<const Rights> rights) {
+  const View* found = FindView(view);
+  if (found == nullptr) {
+    return Status(Code::kNotFound, StrCat("the pages have no view named ", Quote(view)));
+  }
+  if (!state_.known()) {
+    return Status(Code::kUnavailable, "the pages have not read the cluster yet; try again soon");
+  }
+  std::string key = view;
+  for (const auto& [name, value] : params) key += StrCat("\n", name.size(), name, value);
+  key += StrCat("\n", rights->Key());
+  std::unique_ptr<Entry>& entry = entries_[key];
+  if (!entry) {
+    entry = std::make_unique<Entry>();
+    entry->view = found;
+    entry->params = params;
+    entry->rights = std::move(rights);
+  }
+  entry->used = clock_.Steady();
+  if (entry->stale && (entry->listeners.empty() || !entry->shown.ok())) Make(*entry);
+  return entry.get();
+}
+
+Result<ViewBoard::Shown> ViewBoard::Read(const std::string& view,
+                                         const Params& params,
+                                         std::shared_ptr<const Rights> rights) {
+  SWELL_ASSIGN_OR_RETURN(Entry * entry, EntryOf(view, params, std::move(rights)));
+  // A caller that asks once wants what is true now, not what was made last.
+  if (entry->stale) Make(*entry);
+  Result<Shown> shown = entry->shown;
+  DropIdle();
+  return shown;
+}
+
+Result<ViewBoard::ListenerId> ViewBoard::Listen(const std::string& view,
+                                                const Params& params,
+                                                std::shared_ptr<const Rights> rights,
+                                                Listener listener) {
+  SWELL_ASSIGN_OR_RETURN(Entry * entry, EntryOf(view, params, std::move(rights)));
+  const ListenerId id = next_listener_++;
+  listeners_[id] = entry;
+  entry->listeners[id] = listener;
+  listener(entry->shown);
+  return id;
+}
+
+void ViewBoard::Forget(ListenerId id) {
+  auto found = listeners_.extract(id);
+  if (found.empty()) return;
+  found.mapped()->listeners.erase(id);
+  DropIdle();
+}
+
+// The view that was not used for the longest time goes first.
+void ViewBoard::DropIdle() {
+  std::vector<std::pair<SteadyTime, std::string>> idle;
+  for (const auto& [key, entry] : entries_) {
+    if (entry->listeners.empty()) idle.emplace_back(entry->used, key);
+  }
+  if (idle.size() <= kIdleMax) return;
+  std::sort(idle.begin(), idle.end());
+  for (size_t i = 0; i + kIdleMax < idle.size(); ++i) entries_.erase(idle[i].second);
+}
+
+}  // namespace swell::ui

@@ -1,0 +1,121 @@
+// The views `events` and `users`.
+#include <algorithm>
+#include <set>
+
+#include "base/strings.h"
+#include "cli/views/events_view.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/project.h"
+#include "kube/apiserver/access/registered_users.h"
+#include "ui/views/views.h"
+
+namespace swell::ui {
+namespace {
+
+constexpr size_t kEventsUsual = 200;
+constexpr size_t kEventsMost = 5000;
+
+bool Mentions(const cli::EventView& event, std::string_view words) {
+  if (words.empty()) return true;
+  const std::string text = ToLower(StrCat(event.type, " ", event.reason, " ", event.object_kind,
+                                          "/", event.object, " ", event.message));
+  return text.find(words) != std::string::npos;
+}
+
+}  // namespace
+
+Result<json::Value> EventsView(const Look& look) {
+  const uint64_t limit = ParseUint(look.Param("limit")).value_or(kEventsUsual);
+  const std::string words = ToLower(look.Param("filter"));
+  struct Found {
+    cli::EventView view;
+    json::SharedValue event;
+  };
+  std::vector<Found> found;
+  bool partial = false;
+  for (json::SharedValue& event : look.Of(Kind::kEvent, partial)) {
+    cli::EventView view = cli::ViewEvent(*event);
+    if (Mentions(view, words)) found.push_back({std::move(view), std::move(event)});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Found& a, const Found& b) { return b.view.Before(a.view); });
+  const size_t most = std::min<size_t>(limit, kEventsMost);
+  if (found.size() > most) {
+    found.resize(most);
+    partial = true;
+  }
+  json::Array rows;
+  for (const Found& one : found) {
+    rows.push_back(json::Object{{"time", api::FormatTime(one.view.last)},
+                                {"type", one.view.type},
+                                {"reason", one.view.reason},
+                                {"object", ObjectOfEvent(*one.event)},
+                                {"message", one.view.message},
+                                {"count", one.view.count}});
+  }
+  json::Object out{{"rows", std::move(rows)}};
+  if (partial) out["partial"] = true;
+  return json::Value(std::move(out));
+}
+
+namespace {
+
+json::Array ProjectsOfUser(const Look& look,
+                           std::string_view name,
+                           const std::set<std::string, std::less<>>& groups) {
+  json::Array projects;
+  bool partial = false;
+  for (const json::SharedValue& project : look.Of(Kind::kProject, partial)) {
+    for (const json::Value& one : api::MembersOf(*project)) {
+      const api::ProjectMember member(one);
+      const bool is = (member.kind == "User" && member.name == name) ||
+                      (member.kind == "Group" && groups.contains(member.name));
+      if (!is) continue;
+      projects.push_back(json::Object{{"name", boost::json::string_view(api::Name(*project))},
+                                      {"role", boost::json::string_view(member.role)}});
+    }
+  }
+  return projects;
+}
+
+}  // namespace
+
+Result<json::Value> UsersView(const Look& look) {
+  if (!look.rights.May(Kind::kUser, apiserver::kUserNamespace)) {
+    return Status(Code::kForbidden, "only administrators may see the users of the cluster");
+  }
+  bool partial = false;
+  json::Array rows;
+  for (const json::SharedValue& secret : look.Of(Kind::kUser, partial)) {
+    if (json::GetString(*secret, {"type"}) != apiserver::kUserSecretType) continue;
+    auto data = [&secret](std::string_view field) {
+      return Base64Decode(json::GetString(*secret, {"data", field})).value_or("");
+    };
+    const std::string name = data("username");
+    std::set<std::string, std::less<>> groups;
+    json::Array group_names;
+    const std::string group_text = data("groups");
+    for (std::string_view group : Split(group_text, ',')) {
+      if (Trim(group).empty()) continue;
+      groups.emplace(Trim(group));
+      group_names.push_back(json::Value(boost::json::string_view(Trim(group))));
+    }
+    json::Array projects = ProjectsOfUser(look, name, groups);
+    const std::string role = data("role");
+    const std::string bound_text = data("projects");
+    for (std::string_view project : Split(bound_text, ',')) {
+      if (Trim(project).empty()) continue;
+      projects.push_back(
+          json::Object{{"name", boost::json::string_view(Trim(project))}, {"role", role}});
+    }
+    rows.push_back(json::Object{{"name", name},
+                                {"groups", std::move(group_names)},
+                                {"role", TextOrNull(role)},
+                                {"runAs", TextOrNull(data("runAs"))},
+                                {"created", TextOrNull(api::CreationTimestamp(*secret))},
+                                {"projects", std::move(projects)}});
+  }
+  return json::Value(json::Object{{"rows", std::move(rows)}});
+}
+
+}  // namespace swell::ui

@@ -1,0 +1,249 @@
+// The views `nodes` and `nodepools`: machines, their GPUs one by one, and who holds them.
+#include "ui/views/nodes.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/strings.h"
+#include "cli/views/node_view.h"
+#include "cli/views/project_view.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/node.h"
+#include "kube/api/objects/node_pool.h"
+#include "kube/api/objects/pod.h"
+#include "kube/api/objects/project.h"
+#include "ui/views/views.h"
+
+namespace swell::ui {
+namespace {
+
+// The name of the job that a pod belongs to; a pod of its own is its own job.
+std::string JobOf(const json::Value& pod) {
+  const std::string_view named = api::Label(pod, api::keys::kJobName);
+  if (!named.empty()) return std::string(named);
+  const std::string_view group = api::Label(pod, api::keys::kPodGroup);
+  if (!group.empty()) return std::string(group);
+  const auto owner = api::ControllerOf(pod);
+  return owner ? owner->name : std::string(api::Name(pod));
+}
+
+std::string ProjectOf(const json::Value& pod, const NamespaceProjects& projects) {
+  const std::string_view named = api::Label(pod, api::keys::kProject);
+  if (!named.empty()) return std::string(named);
+  const auto found = projects.find(api::Namespace(pod));
+  return found == projects.end() ? "" : found->second;
+}
+
+json::Object PodRow(const json::Value& pod, const NamespaceProjects& projects) {
+  return json::Object{{"namespace", boost::json::string_view(api::Namespace(pod))},
+                      {"name", boost::json::string_view(api::Name(pod))},
+                      {"status", cli::PodStatusWord(pod)},
+                      {"project", TextOrNull(ProjectOf(pod, projects))},
+                      {"job", JobOf(pod)},
+                      {"gpus", GpuNumber(cli::MilliGpus(pod))}};
+}
+
+json::Array ConditionRows(const json::Value& object) {
+  json::Array rows;
+  for (const api::Condition& one : api::Conditions(object)) {
+    rows.push_back(json::Object{{"type", boost::json::string_view(one.type)},
+                                {"status", boost::json::string_view(one.status)},
+                                {"reason", boost::json::string_view(one.reason)},
+                                {"message", boost::json::string_view(one.message)}});
+  }
+  return rows;
+}
+
+// What a node says of the reason that it is not ready.
+std::string ReasonOf(const json::Value& node, bool ready) {
+  if (ready) return api::IsUnschedulable(node) ? "cordoned" : "";
+  const auto condition = api::FindCondition(node, "Ready");
+  if (!condition) return "its agent has not reported yet";
+  return std::string(condition->message.empty() ? condition->reason : condition->message);
+}
+
+}  // namespace
+
+NamespaceProjects ProjectsOfNamespaces(const Look& look) {
+  NamespaceProjects projects;
+  bool partial = false;
+  for (const json::SharedValue& project : look.Of(Kind::kProject, partial)) {
+    projects[std::string(api::NamespaceOfProject(*project))] = api::Name(*project);
+  }
+  return projects;
+}
+
+std::vector<GpuUse> GpusOf(const cli::NodeView& node, const NamespaceProjects& projects) {
+  std::vector<GpuUse> gpus(static_cast<size_t>(std::clamp<int64_t>(node.gpu_capacity, 0, 1024)));
+  for (const json::SharedValue& pod : node.pods) {
+    const std::string_view devices = api::Annotation(*pod, api::keys::kGpuDevices);
+    if (devices.empty()) continue;
+    const auto indices = Split(devices, ',');
+    const int64_t each = cli::MilliGpus(*pod) / static_cast<int64_t>(indices.size());
+    for (std::string_view text : indices) {
+      const auto index = ParseUint(Trim(text));
+      if (!index || *index >= gpus.size()) continue;
+      GpuUse& gpu = gpus[*index];
+      gpu.milli += each;
+      gpu.pod = pod;
+      gpu.project = ProjectOf(*pod, projects);
+      gpu.job = JobOf(*pod);
+    }
+  }
+  return gpus;
+}
+
+std::string PoolOfNode(const json::Value& node, const std::vector<json::SharedValue>& pools) {
+  // The pool that asks for the most labels says the most of the node.
+  std::string found;
+  size_t labels = 0;
+  for (const json::SharedValue& pool : pools) {
+    const api::NodePoolSpec spec(*pool);
+    if (!spec.Selects(node)) continue;
+    if (!found.empty() && spec.node_selector->size() <= labels) continue;
+    found = api::Name(*pool);
+    labels = spec.node_selector->size();
+  }
+  return found;
+}
+
+namespace {
+
+json::Array Devices(const cli::NodeView& node, const NamespaceProjects& projects) {
+  json::Array devices;
+  const std::vector<GpuUse> gpus = GpusOf(node, projects);
+  const auto usable = static_cast<size_t>(std::max<int64_t>(0, node.gpus()));
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    const GpuUse& gpu = gpus[i];
+    devices.push_back(json::Object{
+        {"index", static_cast<int64_t>(i)},
+        {"uuid", nullptr},
+        {"model", TextOrNull(node.gpu_type)},
+        {"health", gpus.size() > usable && i >= usable && !gpu.pod ? "Unhealthy" : "Healthy"},
+        {"utilization", nullptr},
+        {"memoryUsed", nullptr},
+        {"share", static_cast<double>(gpu.milli) / 1000},
+        {"project", TextOrNull(gpu.project)},
+        {"job", TextOrNull(gpu.job)},
+        {"namespace", gpu.pod ? json::Value(boost::json::string_view(api::Namespace(*gpu.pod)))
+                              : json::Value(nullptr)},
+        {"pod", gpu.pod ? json::Value(boost::json::string_view(api::Name(*gpu.pod)))
+                        : json::Value(nullptr)},
+        {"idleSince", nullptr}});
+  }
+  return devices;
+}
+
+json::Object NodeRow(const cli::NodeView& node,
+                     const std::vector<json::SharedValue>& pools,
+                     const NamespaceProjects& projects) {
+  json::Array pods;
+  for (const json::SharedValue& pod : node.pods) pods.push_back(PodRow(*pod, projects));
+  auto amounts = [](double total, double held) {
+    return json::Object{{"total", total}, {"held", held}, {"used", nullptr}};
+  };
+  return json::Object{
+      {"name", node.name},
+      {"status", node.StatusWord()},
+      {"reason", ReasonOf(*node.object, node.ready)},
+      {"role", node.role},
+      {"pool", TextOrNull(PoolOfNode(*node.object, pools))},
+      {"gpuType", TextOrNull(node.gpu_type)},
+      {"gpus", json::Object{{"total", node.gpus()},
+                            {"held", GpuNumber(node.used.milli_gpus)},
+                            {"free", GpuNumber(std::max<int64_t>(
+                                         0, node.total.milli_gpus - node.used.milli_gpus))}}},
+      {"gpuDevices", Devices(node, projects)},
+      {"cpu", amounts(static_cast<double>(node.total.milli_cpu) / 1000,
+                      static_cast<double>(node.used.milli_cpu) / 1000)},
+      {"memory",
+       amounts(static_cast<double>(node.total.memory), static_cast<double>(node.used.memory))},
+      {"pods", std::move(pods)},
+      {"conditions", ConditionRows(*node.object)},
+      {"unschedulable", node.unschedulable},
+      {"created", TextOrNull(api::CreationTimestamp(*node.object))}};
+}
+
+json::Object PoolRow(const json::Value& pool,
+                     const std::vector<cli::NodeView>& nodes,
+                     int64_t projects,
+                     bool held_known) {
+  const api::NodePoolSpec spec(pool);
+  json::Array names;
+  cli::Amounts total, held;
+  for (const cli::NodeView& node : nodes) {
+    if (!spec.Selects(*node.object)) continue;
+    names.push_back(json::Value(node.name));
+    total.Add(node.total);
+    held.Add(node.used);
+  }
+  json::Value label = nullptr;
+  for (const auto& one : *spec.node_selector) {
+    const std::string_view value =
+        one.value().is_string() ? json::View(one.value().get_string()) : std::string_view();
+    label = json::Object{{"key", one.key()}, {"value", boost::json::string_view(value)}};
+    break;  // the pages' form knows one
+  }
+  auto number = [held_known](double value) {
+    return held_known ? json::Value(value) : json::Value(nullptr);
+  };
+  const double gpus = static_cast<double>(total.milli_gpus) / 1000;
+  const double gpus_held = static_cast<double>(held.milli_gpus) / 1000;
+  return json::Object{
+      {"name", boost::json::string_view(api::Name(pool))},
+      {"status", names.empty() ? "Empty" : "Ready"},
+      {"label", std::move(label)},
+      {"nodes", std::move(names)},
+      {"gpus", json::Object{{"total", gpus},
+                            {"held", number(gpus_held)},
+                            {"free", number(std::max(0.0, gpus - gpus_held))}}},
+      {"cpus", json::Object{{"total", static_cast<double>(total.milli_cpu) / 1000},
+                            {"held", number(static_cast<double>(held.milli_cpu) / 1000)}}},
+      {"memory", json::Object{{"total", static_cast<double>(total.memory)},
+                              {"held", number(static_cast<double>(held.memory))}}},
+      {"strategy", json::Object{{"gpu", spec.spreads_gpu ? "Spread" : "Pack"},
+                                {"cpu", spec.spreads_cpu ? "Spread" : "Pack"}}},
+      {"created", TextOrNull(api::CreationTimestamp(pool))},
+      {"projects", projects}};
+}
+
+}  // namespace
+
+Result<json::Value> NodesView(const Look& look) {
+  bool partial = false;
+  const auto pools = look.Of(Kind::kNodePool, partial);
+  const NamespaceProjects projects = ProjectsOfNamespaces(look);
+  json::Array rows;
+  const auto pods = look.Of(Kind::kPod, partial);
+  for (const cli::NodeView& node : cli::ViewNodes(look.Of(Kind::kNode, partial), pods)) {
+    rows.push_back(NodeRow(node, pools, projects));
+  }
+  json::Object out{{"rows", std::move(rows)}};
+  if (partial) out["partial"] = true;
+  return json::Value(std::move(out));
+}
+
+Result<json::Value> NodePoolsView(const Look& look) {
+  bool partial = false;
+  const auto pools = look.Of(Kind::kNodePool, partial);
+  const auto projects = look.Of(Kind::kProject, partial);
+  bool pods_hidden = false;
+  const auto pods = look.Of(Kind::kPod, pods_hidden);
+  const auto nodes = cli::ViewNodes(look.Of(Kind::kNode, partial), pods);
+  json::Array rows;
+  for (const json::SharedValue& pool : pools) {
+    int64_t users = 0;
+    for (const json::SharedValue& project : projects) {
+      const api::ProjectSpec spec(*project);
+      users += std::any_of(spec.pools.begin(), spec.pools.end(),
+                           [&pool](const auto& one) { return one.name == api::Name(*pool); });
+    }
+    rows.push_back(PoolRow(*pool, nodes, users, !pods_hidden));
+  }
+  json::Object out{{"rows", std::move(rows)}};
+  if (partial || pods_hidden) out["partial"] = true;
+  return json::Value(std::move(out));
+}
+
+}  // namespace swell::ui

@@ -1,0 +1,28 @@
+// GpuUse: the holder of each GPU of a node; and the projects of namespaces: for several views.
+// - Threads: pure functions.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/views/node_view.h"
+#include "ui/views/views.h"
+
+namespace swell::ui {
+
+using NamespaceProjects = std::map<std::string, std::string, std::less<>>;
+NamespaceProjects ProjectsOfNamespaces(const Look& look);
+
+struct GpuUse {
+  int64_t milli = 0;      // of the GPU that is held
+  json::SharedValue pod;  // one of those that hold it; null: it is free
+  std::string project, job;
+};
+// In the order of the node's GPUs.
+std::vector<GpuUse> GpusOf(const cli::NodeView& node, const NamespaceProjects& projects);
+
+// The most particular pool that the node is in; empty: none.
+std::string PoolOfNode(const json::Value& node, const std::vector<json::SharedValue>& pools);
+
+}  // namespace swell::ui

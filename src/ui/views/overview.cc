@@ -1,0 +1,116 @@
+// The view `overview`: the cluster in some numbers, a square per GPU, and the last decisions.
+#include <algorithm>
+#include <cmath>
+
+#include "base/strings.h"
+#include "cli/views/node_view.h"
+#include "kube/api/meta/meta.h"
+#include "kube/client/usage_record.h"
+#include "ui/views/nodes.h"
+#include "ui/views/views.h"
+
+namespace swell::ui {
+namespace {
+
+constexpr size_t kDecisionsShown = 20;
+
+json::Array Squares(const cli::NodeView& node, const NamespaceProjects& projects) {
+  json::Array squares;
+  const std::vector<GpuUse> gpus = GpusOf(node, projects);
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    squares.push_back(json::Object{{"index", static_cast<int64_t>(i)},
+                                   {"project", TextOrNull(gpus[i].project)},
+                                   {"job", TextOrNull(gpus[i].job)},
+                                   {"share", static_cast<double>(gpus[i].milli) / 1000}});
+  }
+  return squares;
+}
+
+void AddGpus(const std::vector<cli::NodeView>& nodes, bool partial, json::Object& out) {
+  int64_t total = 0, ready = 0, held = 0;
+  for (const cli::NodeView& node : nodes) {
+    total += node.gpu_capacity * 1000;
+    if (node.ready && !node.unschedulable) ready += node.total.milli_gpus;
+    held += node.used.milli_gpus;
+  }
+  out["gpus"] = json::Object{
+      {"total", GpuNumber(total)},
+      {"ready", GpuNumber(ready)},
+      {"held", GpuNumber(held)},
+      {"free", partial ? json::Value(nullptr) : GpuNumber(std::max<int64_t>(0, ready - held))},
+      {"idleHeld", nullptr}};
+}
+
+void AddJobs(const Look& look, bool& partial, json::Object& out) {
+  int64_t running = 0, pending = 0;
+  std::optional<WallTime> oldest;
+  for (const cli::JobView& job : look.Jobs(partial)) {
+    if (job.status == "Running") {
+      ++running;
+    } else if (!job.over() && job.status != "Suspended") {
+      ++pending;
+      if (job.created && (!oldest || *job.created < *oldest)) oldest = job.created;
+    }
+  }
+  out["jobs"] = json::Object{
+      {"running", running}, {"pending", pending}, {"oldestPendingSince", TimeOrNull(oldest)}};
+}
+
+// From the account of use, for users that may read it.
+void AddToday(const Look& look, json::Object& out) {
+  out["preemptionsToday"] = nullptr;
+  out["lostGpuSecondsToday"] = nullptr;
+  if (!look.rights.May(Kind::kUsage, client::kUsageNamespace)) return;
+  const std::string name = client::UsageConfigMapName(client::UsageDate(look.now));
+  client::UsageRow sum;
+  const ObjectMap& days = look.state.Of(Kind::kUsage);
+  if (const auto found = days.find(StrCat(client::kUsageNamespace, "/", name));
+      found != days.end()) {
+    const auto day = client::UsageDay::FromConfigMap(*found->second);
+    if (!day.ok()) return;
+    for (const auto& [key, row] : day->rows) sum.Add(row);
+  }
+  out["preemptionsToday"] = sum.preempted;
+  out["lostGpuSecondsToday"] = std::round(sum.lost_gpu_s);
+}
+
+}  // namespace
+
+Result<json::Value> OverviewView(const Look& look) {
+  json::Object out;
+  bool partial = false;
+  const NamespaceProjects projects = ProjectsOfNamespaces(look);
+  const auto pools = look.Of(Kind::kNodePool, partial);
+  bool pods_hidden = false;
+  const auto pods = look.Of(Kind::kPod, pods_hidden);
+  const auto nodes = cli::ViewNodes(look.Of(Kind::kNode, partial), pods);
+  AddGpus(nodes, pods_hidden, out);
+  AddJobs(look, partial, out);
+  AddToday(look, out);
+  std::map<std::string, std::pair<int64_t, int64_t>> by_pool;
+  json::Array rows;
+  for (const cli::NodeView& node : nodes) {
+    const std::string pool = PoolOfNode(*node.object, pools);
+    if (node.gpu_capacity > 0) {
+      by_pool[pool].first += node.gpu_capacity * 1000;
+      by_pool[pool].second += node.used.milli_gpus;
+    }
+    rows.push_back(json::Object{{"name", node.name},
+                                {"pool", TextOrNull(pool)},
+                                {"ready", node.ready},
+                                {"gpus", Squares(node, projects)}});
+  }
+  json::Array pool_rows;
+  for (const auto& [name, gpus] : by_pool) {
+    pool_rows.push_back(json::Object{{"name", name.empty() ? "(no pool)" : name},
+                                     {"total", GpuNumber(gpus.first)},
+                                     {"held", GpuNumber(gpus.second)}});
+  }
+  out["pools"] = std::move(pool_rows);
+  out["nodes"] = std::move(rows);
+  out["decisions"] = DecisionsOf(look, kDecisionsShown);
+  if (partial || pods_hidden) out["partial"] = true;
+  return json::Value(std::move(out));
+}
+
+}  // namespace swell::ui

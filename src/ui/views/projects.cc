@@ -1,0 +1,142 @@
+// The view `projects`: what each project is guaranteed, holds, wants and would get.
+#include <algorithm>
+#include <cmath>
+
+#include "base/strings.h"
+#include "cli/views/project_view.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
+#include "kube/api/objects/project.h"
+#include "ui/views/views.h"
+
+namespace swell::ui {
+namespace {
+
+// Below zero there is no bound.
+json::Value Bound(double amount) { return amount < 0 ? json::Value(nullptr) : json::Value(amount); }
+
+json::Object ShareDocument(const cli::Share& share) {
+  json::Object out{{"held", share.allocated},
+                   {"quota", Bound(share.quota)},
+                   {"requested", share.requested},
+                   {"limit", Bound(share.limit)},
+                   {"weight", share.weight.value_or(1)}};
+  out["fairShare"] = share.fair_share ? json::Value(*share.fair_share) : json::Value(nullptr);
+  return out;
+}
+
+json::Array Pools(const json::Value& project) {
+  json::Array pools;
+  const api::ProjectSpec spec(project);
+  for (const api::ProjectPool& pool : spec.pools) {
+    const api::ResourceShare& gpu = pool.shares.gpu;
+    json::Object share{{"quota", gpu.quota ? Bound(*gpu.quota) : json::Value(nullptr)},
+                       {"limit", gpu.limit ? Bound(*gpu.limit) : json::Value(nullptr)},
+                       {"weight", gpu.over_quota_weight.value_or(1)},
+                       {"held", nullptr},
+                       {"fairShare", nullptr},
+                       {"requested", nullptr}};
+    for (const json::Value& used : json::GetArray(project, {"status", "pools"})) {
+      if (json::GetString(used, {"name"}) != pool.name) continue;
+      for (const auto& [from, to] :
+           {std::pair("allocated", "held"), std::pair("requested", "requested"),
+            std::pair("fairShare", "fairShare")}) {
+        if (const json::Value* amount = json::Find(used, {"gpu", from})) share[to] = *amount;
+      }
+    }
+    pools.push_back(json::Object{{"name", pool.name}, {"gpu", std::move(share)}});
+  }
+  return pools;
+}
+
+json::Array Members(const json::Value& project) {
+  json::Array members;
+  for (const json::Value& one : api::MembersOf(project)) {
+    const api::ProjectMember member(one);
+    members.push_back(json::Object{{"kind", boost::json::string_view(member.kind)},
+                                   {"name", boost::json::string_view(member.name)},
+                                   {"role", boost::json::string_view(member.role)}});
+  }
+  return members;
+}
+
+struct Load {
+  int64_t running = 0, pending = 0;
+  std::optional<WallTime> oldest;
+};
+
+std::map<std::string, Load> LoadOfProjects(const Look& look,
+                                           const cli::ProjectTree& tree,
+                                           bool& partial) {
+  std::map<std::string, Load> loads;
+  for (const cli::JobView& job : look.Jobs(partial)) {
+    std::string project = job.project;
+    if (project.empty()) {
+      const cli::ProjectView* of = tree.OfNamespace(job.ns);
+      if (of != nullptr) project = of->name;
+    }
+    Load& load = loads[project];
+    if (job.status == "Running" || job.RunningPods() > 0) {
+      ++load.running;
+    } else if (!job.over() && job.status != "Suspended") {
+      ++load.pending;
+      if (job.created && (!load.oldest || *job.created < *load.oldest)) load.oldest = job.created;
+    }
+  }
+  return loads;
+}
+
+json::Object Row(const cli::ProjectView& project, const Load& load) {
+  const cli::Share& gpu = project.gpu();
+  const bool terminating = api::IsDeleting(*project.object);
+  json::Object resources;
+  for (size_t i = 0; i < cli::kShareNames.size(); ++i) {
+    resources[cli::kShareNames[i]] = ShareDocument(project.shares[i]);
+  }
+  json::Object row{{"name", project.name},
+                   {"parent", TextOrNull(project.parent)},
+                   {"namespace", project.ns},
+                   {"status", terminating ? "Deleting" : "Ready"},
+                   {"message", ""},
+                   {"description", project.description},
+                   {"priority", project.priority},
+                   {"department", project.department},
+                   {"resources", std::move(resources)},
+                   {"pools", Pools(*project.object)},
+                   {"running", load.running},
+                   {"pending", load.pending},
+                   {"longestPendingSince", TimeOrNull(load.oldest)},
+                   {"members", Members(*project.object)},
+                   {"created", TextOrNull(api::CreationTimestamp(*project.object))}};
+  row["borrows"] = gpu.over_quota() ? gpu.allocated - gpu.quota : 0.0;
+  // Its own that it does not hold; whether others hold them, the cluster's free GPUs tell.
+  row["lends"] = gpu.quota > 0 ? std::max(0.0, gpu.quota - gpu.allocated) : 0.0;
+  return row;
+}
+
+}  // namespace
+
+Result<json::Value> ProjectsView(const Look& look) {
+  bool partial = false;
+  const cli::ProjectTree tree = cli::ViewProjects(look.Of(Kind::kProject, partial));
+  const std::map<std::string, Load> loads = LoadOfProjects(look, tree, partial);
+  double borrowed = 0;
+  json::Array rows;
+  for (const cli::ProjectView& project : tree.projects) {
+    const auto load = loads.find(project.name);
+    rows.push_back(Row(project, load == loads.end() ? Load{} : load->second));
+    if (!project.department && project.gpu().over_quota()) {
+      borrowed += project.gpu().allocated - project.gpu().quota;
+    }
+  }
+  // Nobody lends more than is borrowed.
+  for (json::Value& row : rows) {
+    json::Value& lends = row.get_object()["lends"];
+    lends = std::min(lends.as_double(), borrowed);
+  }
+  json::Object out{{"rows", std::move(rows)}};
+  if (partial) out["partial"] = true;
+  return json::Value(std::move(out));
+}
+
+}  // namespace swell::ui

@@ -1,0 +1,123 @@
+#include "ui/views/views.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/strings.h"
+#include "cli/views/events_view.h"
+#include "kube/api/meta/meta.h"
+
+namespace swell::ui {
+namespace {
+
+// Reasons of the scheduler's decisions. That a pod was placed is left out: jobs start in numbers.
+constexpr std::array<std::string_view, 7> kDecisions = {
+    "Preempted", "Reclaimed", "Shrunk", "Grown", "Resumed", "Suspended", "FailedScheduling"};
+
+const std::vector<View>& AllViews() {
+  const KindSet jobs = AllJobKinds() | Bit(Kind::kPod) | Bit(Kind::kPodGroup) | Bit(Kind::kProject);
+  const KindSet nodes = Bit(Kind::kNode) | Bit(Kind::kNodePool) | Bit(Kind::kPod);
+  static const std::vector<View> views = {
+      {"overview", jobs | nodes | Bit(Kind::kEvent) | Bit(Kind::kUsage), OverviewView},
+      {"projects", jobs | nodes, ProjectsView},
+      {"nodepools", nodes | Bit(Kind::kProject), NodePoolsView},
+      {"nodes", nodes, NodesView},
+      {"workloads", jobs | nodes, WorkloadsView},
+      {"events", Bit(Kind::kEvent), EventsView},
+      {"users", Bit(Kind::kUser) | Bit(Kind::kProject), UsersView},
+  };
+  return views;
+}
+
+}  // namespace
+
+const View* FindView(std::string_view name) {
+  for (const View& view : AllViews()) {
+    if (view.name == name) return &view;
+  }
+  return nullptr;
+}
+
+std::vector<json::SharedValue> Look::Of(size_t kind, bool& partial) const {
+  std::vector<json::SharedValue> seen;
+  for (const auto& [key, object] : state.Of(kind)) {
+    if (rights.May(kind, api::Namespace(*object))) {
+      seen.push_back(object);
+    } else {
+      partial = true;
+    }
+  }
+  return seen;
+}
+
+std::string Look::Param(std::string_view name) const {
+  const auto found = params.find(name);
+  return found == params.end() ? "" : found->second;
+}
+
+std::vector<cli::JobView> Look::Jobs(bool& partial) const {
+  cli::JobObjects objects;
+  for (size_t i = 0; i < cli::JobKinds().size(); ++i) {
+    objects.jobs.push_back(Of(kFixedKinds + i, partial));
+  }
+  objects.pods = Of(Kind::kPod, partial);
+  objects.groups = Of(Kind::kPodGroup, partial);
+  bool ignored = false;
+  objects.smallest_gpu_mib = [this, &ignored] {
+    return cli::SmallestGpuMib(Of(Kind::kNode, ignored));
+  };
+  return cli::ViewJobs(objects);
+}
+
+json::Value GpuNumber(int64_t milli) {
+  if (milli % 1000 == 0) return milli / 1000;
+  return static_cast<double>(milli) / 1000;
+}
+
+json::Value TimeOrNull(std::optional<WallTime> time) {
+  return time ? json::Value(api::FormatTime(*time)) : json::Value(nullptr);
+}
+
+json::Value TextOrNull(std::string_view text) {
+  return text.empty() ? json::Value(nullptr) : json::Value(boost::json::string_view(text));
+}
+
+json::Object ObjectOfEvent(const json::Value& event) {
+  json::Object object;
+  for (std::string_view field : {"kind", "namespace", "name"}) {
+    object[field] = TextOrNull(json::GetString(event, {"involvedObject", field}));
+  }
+  return object;
+}
+
+json::Array DecisionsOf(const Look& look, size_t most) {
+  struct Decision {
+    cli::EventView view;
+    const json::Value* event;
+  };
+  bool partial = false;
+  const auto events = look.Of(Kind::kEvent, partial);
+  std::vector<Decision> found;
+  for (const json::SharedValue& event : events) {
+    const std::string_view reason = json::GetString(*event, {"reason"});
+    if (std::find(kDecisions.begin(), kDecisions.end(), reason) == kDecisions.end()) continue;
+    // A gang's group tells it once; each of its pods would.
+    const std::string_view kind = json::GetString(*event, {"involvedObject", "kind"});
+    if (kind == "Pod" && reason != "Preempted" && reason != "Reclaimed") continue;
+    found.push_back({cli::ViewEvent(*event), event.get()});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Decision& a, const Decision& b) { return b.view.Before(a.view); });
+  if (found.size() > most) found.resize(most);
+  json::Array rows;
+  for (const Decision& one : found) {
+    rows.push_back(json::Object{{"time", api::FormatTime(one.view.last)},
+                                {"reason", one.view.reason},
+                                {"object", ObjectOfEvent(*one.event)},
+                                {"message", one.view.message}});
+  }
+  return rows;
+}
+
+}  // namespace swell::ui

@@ -1,0 +1,67 @@
+// Views: what the pages show, made from the cluster's state as one user may see it.
+//
+// A view is a row of one table: its name, the kinds that it is made of, and a function. docs/ui.md
+// describes the documents.
+//
+// - Threads: pure functions over the pages' own state.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "cli/views/job_view.h"
+#include "json/value.h"
+#include "ui/state/cluster_state.h"
+#include "ui/state/rights.h"
+
+namespace swell::ui {
+
+using Params = std::map<std::string, std::string, std::less<>>;
+
+// What a view is made from.
+struct Look {
+  const ClusterState& state;
+  const Rights& rights;
+  const Params& params;
+  WallTime now;
+
+  // The objects of a kind that the user may list. `partial` becomes true when some are left out.
+  std::vector<json::SharedValue> Of(size_t kind, bool& partial) const;
+  std::vector<json::SharedValue> Of(Kind kind, bool& partial) const {
+    return Of(IndexOf(kind), partial);
+  }
+  std::string Param(std::string_view name) const;
+  // All jobs, with the pods and groups that belong to them.
+  std::vector<cli::JobView> Jobs(bool& partial) const;
+};
+
+struct View {
+  std::string_view name;
+  KindSet kinds;  // made anew when one of these has changed
+  Result<json::Value> (*make)(const Look& look);
+};
+// Null: there is no such view.
+const View* FindView(std::string_view name);
+
+Result<json::Value> OverviewView(const Look& look);
+Result<json::Value> ProjectsView(const Look& look);
+Result<json::Value> NodePoolsView(const Look& look);
+Result<json::Value> NodesView(const Look& look);
+Result<json::Value> WorkloadsView(const Look& look);
+Result<json::Value> EventsView(const Look& look);
+Result<json::Value> UsersView(const Look& look);
+
+// Helpers that several views use.
+json::Value GpuNumber(int64_t milli);  // 4, 0.5
+json::Value TimeOrNull(std::optional<WallTime> time);
+json::Value TextOrNull(std::string_view text);
+json::Object ObjectOfEvent(const json::Value& event);
+// The newest first; a decision is an event in which the scheduler says what it did.
+json::Array DecisionsOf(const Look& look, size_t most);
+json::Object WorkloadRow(const cli::JobView& job, const Look& look);
+
+}  // namespace swell::ui

@@ -1,0 +1,131 @@
+// The view `workloads`: one row per job of any kind.
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/job.h"
+#include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_group.h"
+#include "ui/views/nodes.h"
+#include "ui/views/views.h"
+
+namespace swell::ui {
+namespace {
+
+// What the pod that leads last reported of its training.
+struct Report {
+  json::Value progress = nullptr;
+  json::Value throughput = nullptr;
+};
+
+Report ReportOf(const cli::JobView& job) {
+  Report report;
+  for (const json::SharedValue& pod : job.pods) {
+    const auto step = ParseInt(api::Annotation(*pod, api::keys::kStep));
+    const auto epoch = ParseInt(api::Annotation(*pod, api::keys::kEpoch));
+    const std::string_view text = api::Annotation(*pod, api::keys::kMetrics);
+    if (!step && !epoch && text.empty()) continue;
+    const auto metrics = json::Parse(text.empty() ? "{}" : text, {.depth = 4, .bytes = 16 << 10});
+    auto number = [&metrics](std::string_view name) -> json::Value {
+      const json::Value* value = metrics.ok() ? json::Find(*metrics, {name}) : nullptr;
+      return value != nullptr && value->is_number() ? *value : json::Value(nullptr);
+    };
+    if (step || epoch) {
+      report.progress = json::Object{{"step", step ? json::Value(*step) : json::Value(nullptr)},
+                                     {"total", number("total_steps")},
+                                     {"epoch", epoch ? json::Value(*epoch) : json::Value(nullptr)},
+                                     {"etaSeconds", number("eta_seconds")}};
+    }
+    report.throughput = number("throughput");
+    if (api::Phase(*pod) == "Running") break;  // else an older pod of the job has more to say
+  }
+  return report;
+}
+
+int64_t Seconds(Duration span) {
+  return std::max<int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(span).count());
+}
+
+json::Value PreemptibleOf(const cli::JobView& job) {
+  if (!job.group) return nullptr;
+  const std::string_view word = api::Preemptibility(*job.group);
+  return word.empty() ? json::Value(true) : json::Value(word != "NonPreemptible");
+}
+
+std::string ReasonOf(const cli::JobView& job) {
+  if (job.status == "Running") return job.why;
+  return job.waits.empty() ? job.message : job.waits;
+}
+
+}  // namespace
+
+json::Object WorkloadRow(const cli::JobView& job, const Look& look) {
+  const json::Value& object = *job.object;
+  const Report report = ReportOf(job);
+  const bool runs = job.status == "Running";
+  json::Object row{{"namespace", job.ns},
+                   {"name", job.name},
+                   {"kind", job.kind->kind},
+                   {"apiVersion", job.kind->resource.ApiVersion()},
+                   {"plural", job.kind->resource.plural},
+                   {"uid", boost::json::string_view(api::Uid(object))},
+                   {"status", job.status},
+                   {"reason", ReasonOf(job)},
+                   {"project", TextOrNull(job.project)},
+                   {"pool", nullptr},
+                   {"priority", TextOrNull(job.priority)},
+                   {"preemptible", PreemptibleOf(job)},
+                   {"workload", TextOrNull(job.workload)},
+                   {"members", json::Object{{"running", job.RunningPods()},
+                                            {"requested", job.replicas},
+                                            {"min", job.least},
+                                            {"max", job.most}}},
+                   {"gpus", json::Object{{"requested", GpuNumber(job.milli_gpus)},
+                                         {"held", GpuNumber(job.HeldMilliGpus())}}},
+                   {"preemptions", job.group ? api::PreemptionCount(*job.group) : 0},
+                   {"createdBy", TextOrNull(job.user)},
+                   {"created", TimeOrNull(job.created)},
+                   {"started", TimeOrNull(job.started)},
+                   {"completed", TimeOrNull(job.ended)},
+                   {"progress", report.progress},
+                   {"throughput", report.throughput}};
+  const WallTime end = job.ended.value_or(look.now);
+  const WallTime waited_until = job.started.value_or(end);
+  row["waitSeconds"] = job.created ? Seconds(waited_until - *job.created) : 0;
+  const bool ran = job.started && (runs || job.ended);
+  row["runSeconds"] = ran ? json::Value(Seconds(end - *job.started)) : json::Value(nullptr);
+  return row;
+}
+
+Result<json::Value> WorkloadsView(const Look& look) {
+  bool partial = false;
+  const NamespaceProjects projects = ProjectsOfNamespaces(look);
+  const auto pools = look.Of(Kind::kNodePool, partial);
+  bool nodes_hidden = false;
+  std::map<std::string, std::string, std::less<>> pool_of;  // by node
+  for (const json::SharedValue& node : look.Of(Kind::kNode, nodes_hidden)) {
+    pool_of[std::string(api::Name(*node))] = PoolOfNode(*node, pools);
+  }
+  json::Array rows;
+  for (cli::JobView& job : look.Jobs(partial)) {
+    if (job.project.empty()) {
+      const auto found = projects.find(job.ns);
+      if (found != projects.end()) job.project = found->second;
+    }
+    json::Object row = WorkloadRow(job, look);
+    for (const json::SharedValue& pod : job.pods) {
+      const auto found = pool_of.find(api::NodeName(*pod));
+      if (found == pool_of.end()) continue;
+      row["pool"] = TextOrNull(found->second);
+      break;
+    }
+    rows.push_back(std::move(row));
+  }
+  json::Object out{{"rows", std::move(rows)}};
+  if (partial) out["partial"] = true;
+  return json::Value(std::move(out));
+}
+
+}  // namespace swell::ui

@@ -1,0 +1,147 @@
+// Views: what they show, to whom, and how often they are made.
+#include <gtest/gtest.h>
+
+#include "ui/ui_test_util.h"
+
+namespace swell::ui {
+namespace {
+
+class ViewsTest : public PagesTest {
+ protected:
+  ViewsTest() {
+    Project("vision");
+    Project("speech");
+    Researcher("jane", "vision");
+    Node("node-1", 4);
+    Job("vision", "see");
+    Pod("vision", "see", 0, "node-1");
+    Pod("vision", "see", 1, "node-1");
+    Job("speech", "hear", 3);
+    Settle();
+  }
+
+  static int64_t Held(const json::Value& data) { return json::GetInt(data, {"gpus", "held"}, -1); }
+};
+
+TEST_F(ViewsTest, AnAdministratorSeesAll) {
+  EXPECT_EQ(Names("workloads", "admin-token"), "hear see");
+  EXPECT_EQ(Names("projects", "admin-token"), "speech vision");
+  const json::Value overview = See("overview", "admin-token");
+  EXPECT_EQ(json::GetInt(overview, {"gpus", "total"}), 4);
+  EXPECT_EQ(Held(overview), 2);
+  EXPECT_EQ(json::GetInt(overview, {"gpus", "free"}), 2);
+  EXPECT_EQ(json::GetInt(overview, {"jobs", "pending"}), 2);
+  EXPECT_EQ(json::Find(overview, {"partial"}), nullptr);
+}
+
+TEST_F(ViewsTest, AResearcherSeesTheirProjectsWorkAndThatThereIsMore) {
+  EXPECT_EQ(Names("workloads", "jane-token"), "see");
+  EXPECT_TRUE(json::GetBool(See("workloads", "jane-token"), {"partial"}));
+  // Nodes and projects are everybody's to see; whose pods are on them is not.
+  EXPECT_EQ(Names("nodes", "john-token"), "node-1");
+  const json::Value nodes = See("nodes", "john-token");
+  EXPECT_TRUE(json::GetArray(json::GetArray(nodes, {"rows"})[0], {"pods"}).empty());
+  EXPECT_EQ(json::Print(nodes).find("see"), std::string::npos);
+  EXPECT_EQ(json::Print(See("overview", "john-token")).find("see"), std::string::npos);
+}
+
+TEST_F(ViewsTest, OnlyAdministratorsSeeUsers) {
+  EXPECT_EQ(board_.Read("users", {}, RightsOf("jane-token")).status().code(), Code::kForbidden);
+  EXPECT_EQ(Names("users", "admin-token"), "");
+}
+
+TEST_F(ViewsTest, ANodeTellsWhoHoldsEachGpu) {
+  const json::Value nodes = See("nodes", "admin-token");
+  std::string text;
+  for (const json::Value& gpu :
+       json::GetArray(json::GetArray(nodes, {"rows"})[0], {"gpuDevices"})) {
+    text += StrCat(json::GetString(gpu, {"job"}, "-"), " ");
+  }
+  EXPECT_EQ(text, "see see - - ");
+}
+
+TEST_F(ViewsTest, AWorkloadTellsItsSizeAndGpus) {
+  const json::Value all = See("workloads", "admin-token");
+  const json::Value& see = json::GetArray(all, {"rows"})[1];
+  EXPECT_EQ(json::Print(*json::Find(see, {"members"})),
+            R"({"running":2,"requested":2,"min":2,"max":2})");
+  EXPECT_EQ(json::Print(*json::Find(see, {"gpus"})), R"({"requested":2,"held":2})");
+  EXPECT_EQ(json::GetString(see, {"project"}), "vision");
+  EXPECT_EQ(json::GetString(see, {"plural"}), "pytorchjobs");
+}
+
+TEST_F(ViewsTest, WhatIsNotThereIsRefused) {
+  EXPECT_EQ(board_.Read("nothing", {}, RightsOf("admin-token")).status().code(), Code::kNotFound);
+}
+
+TEST_F(ViewsTest, AViewIsMadeOncePerChangeForAllWhoSeeTheSame) {
+  const auto rights = RightsOf("admin-token");
+  int heard = 0;
+  for (int tab = 0; tab < 10; ++tab) {
+    ASSERT_TRUE(board_.Listen("nodes", {}, rights, [&heard](const auto&) { ++heard; }).ok());
+  }
+  EXPECT_EQ(heard, 10);
+  const uint64_t before = board_.made();
+  Node("node-2", 8);
+  Settle();
+  EXPECT_EQ(board_.made() - before, 1U);
+  EXPECT_EQ(heard, 20);
+}
+
+TEST_F(ViewsTest, ManyChangesAreToldTogether) {
+  int heard = 0;
+  ASSERT_TRUE(
+      board_.Listen("nodes", {}, RightsOf("admin-token"), [&heard](const auto&) { ++heard; }).ok());
+  heard = 0;
+  for (int i = 0; i < 30; ++i) {
+    Node(StrCat("more-", i), 1);
+    server_.executor.Advance(std::chrono::milliseconds(10));
+  }
+  Settle();
+  EXPECT_GE(heard, 1);
+  EXPECT_LE(heard, 3);
+}
+
+TEST_F(ViewsTest, NothingIsMadeWhenNothingChanges) {
+  ASSERT_TRUE(board_.Listen("overview", {}, RightsOf("admin-token"), [](const auto&) {}).ok());
+  Settle();
+  const uint64_t before = board_.made();
+  server_.executor.Advance(std::chrono::minutes(30));
+  EXPECT_EQ(board_.made(), before);
+}
+
+TEST_F(ViewsTest, AListenerThatWasRemovedHearsNothing) {
+  int heard = 0;
+  const auto id =
+      board_.Listen("nodes", {}, RightsOf("admin-token"), [&heard](const auto&) { ++heard; });
+  ASSERT_TRUE(id.ok());
+  board_.Forget(*id);
+  Node("node-2", 8);
+  Settle();
+  EXPECT_EQ(heard, 1);
+}
+
+TEST_F(ViewsTest, EventsAreFilteredAndBounded) {
+  for (int i = 0; i < 5; ++i) {
+    Create("/api/v1/namespaces/vision/events",
+           StrCat(R"({"metadata":{"name":"e)", i, R"("},"involvedObject":{"kind":"PodGroup",)",
+                  R"("namespace":"vision","name":"see"},"reason":")", i == 0 ? "Grown" : "Pulled",
+                  R"(","message":"m","type":"Normal","lastTimestamp":"2026-01-01T00:00:0)", i,
+                  R"(Z"})"));
+  }
+  Settle();
+  const auto rows = [this](const Params& params) {
+    const json::Value data = See("events", "jane-token", params);
+    return json::GetArray(data, {"rows"}).size();
+  };
+  EXPECT_EQ(rows({}), 5U);
+  EXPECT_EQ(rows({{"limit", "2"}}), 2U);
+  EXPECT_EQ(rows({{"filter", "grown"}}), 1U);
+  EXPECT_EQ(json::GetArray(See("events", "john-token"), {"rows"}).size(), 0U);
+  const json::Value overview = See("overview", "jane-token");
+  ASSERT_EQ(json::GetArray(overview, {"decisions"}).size(), 1U);
+  EXPECT_EQ(json::GetString(json::GetArray(overview, {"decisions"})[0], {"reason"}), "Grown");
+}
+
+}  // namespace
+}  // namespace swell::ui

@@ -1,0 +1,232 @@
+"""The pages' server of a real cluster: sessions and their limits, views and rights, live updates, the API behind it."""
+
+import json
+import re
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "operations"))
+sys.path.insert(0, str(ROOT / "tests" / "ui"))
+
+from page_client import Pages  # noqa: E402
+from support import ClusterTest  # noqa: E402
+
+JOB = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: NAME, namespace: NS}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: WORKERS
+      template:
+        spec:
+          containers:
+          - {name: pytorch, image: i, resources: {limits: {nvidia.com/gpu: 1}}}
+"""
+
+
+class PagesTest(ClusterTest):
+    flags = ("--nodes", "2", "--gpus-per-node", "4")
+
+    def url(self, kubeconfig=None):
+        """(address, one-time code) from `swell ui`."""
+        done = self.cluster.swell("ui", "--print", kubeconfig=kubeconfig)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip().split("#code=")
+
+    def admin(self):
+        url, code = self.url()
+        pages = Pages(url)
+        status, session = pages.login(code=code)
+        self.assertEqual(status, 200, session)
+        return pages
+
+    def submit(self, name, workers, ns="default"):
+        text = JOB.replace("NAME", name).replace("NS", ns).replace("WORKERS", str(workers))
+        self.done(self.cluster.kubectl("apply", "-f", "-", input=text))
+
+    def user(self, name, project):
+        file = self.scratch / f"{name}.kubeconfig"
+        self.done(self.cluster.swell("user", "create", name, "--role", "researcher", "--project", project, "-o", file,
+                                     "--data-dir", self.cluster.directory))
+        return str(file)
+
+
+class Sessions(PagesTest):
+    def test_code_logs_in_once(self):
+        url, code = self.url()
+        pages = Pages(url)
+        status, session = pages.login(code=code)
+        self.assertEqual((status, session["user"]), (200, "swell-admin"))
+        self.assertEqual(pages.json("GET", "/ui/api/session")[1]["csrf"], session["csrf"])
+        status, again = Pages(url).login(code=code)
+        self.assertEqual(status, 401)
+        self.assertIn("swell ui", again["message"])
+
+    def test_cookie_is_out_of_scripts_reach(self):
+        url, code = self.url()
+        _, headers, _ = Pages(url).ask("POST", "/ui/api/login", {"code": code})
+        for word in ("HttpOnly", "SameSite=Strict", "Path=/"):
+            self.assertIn(word, headers["Set-Cookie"])
+
+    def test_nothing_without_a_session(self):
+        pages = Pages(self.url()[0])
+        for path in ("session", "views/nodes", "k8s/api/v1/namespaces"):
+            self.assertEqual(pages.json("GET", f"/ui/api/{path}")[0], 401, path)
+        self.assertEqual(pages.login(token="wrong")[0], 401)
+        self.assertEqual(pages.login(token="")[0], 401)
+        self.assertEqual(pages.login(code="0" * 64)[0], 401)
+        self.assertEqual(pages.ask("POST", "/ui/api/login", "{")[0], 400)
+        pages.cookie = f"swell_session_{pages.host.split(':')[1]}=" + "0" * 64
+        self.assertEqual(pages.json("GET", "/ui/api/views/nodes")[0], 401)
+
+    def test_writes_repeat_the_sessions_secret(self):
+        pages = self.admin()
+        body = {"metadata": {"name": "made-here"}}
+        path = "/ui/api/k8s/api/v1/namespaces"
+        self.assertEqual(pages.json("POST", path, body, csrf=False)[0], 403)
+        self.assertEqual(pages.json("POST", path, body, headers={"X-Swell-CSRF": "x" * 64})[0], 403)
+        self.assertEqual(pages.json("POST", path, body)[0], 201)
+
+    def test_other_origins_and_hosts_are_refused(self):
+        pages = self.admin()
+        evil = {"Origin": "http://evil.example"}
+        self.assertEqual(pages.json("POST", "/ui/api/logout", headers=evil)[0], 403)
+        self.assertEqual(pages.live(origin="http://evil.example").status, 403)
+        self.assertEqual(pages.live(origin="").status, 403)
+        self.assertEqual(pages.ask("GET", "/", headers={"Host": "evil.example"})[0], 403)
+        port = pages.host.split(":")[1]
+        self.assertEqual(pages.json("GET", "/ui/api/session", headers={"Host": f"rebind.example:{port}"})[0], 403)
+
+    def test_logout_ends_the_session_and_its_tabs(self):
+        pages = self.admin()
+        live = pages.live()
+        live.send({"op": "subscribe", "id": 1, "view": "nodes"})
+        live.message()
+        self.assertEqual(pages.json("POST", "/ui/api/logout")[0], 200)
+        with self.assertRaises(EOFError):
+            live.until(lambda message: False)
+        self.assertEqual(pages.json("GET", "/ui/api/session")[0], 401)
+
+    def test_deleted_user_is_out(self):
+        self.cluster.swell("project", "create", "shortlived", "--gpu-quota", "1")
+        file = self.user("temp", "shortlived")
+        url, code = self.url(kubeconfig=file)
+        pages = Pages(url)
+        self.assertEqual(pages.login(code=code)[1]["user"], "temp")
+        self.done(self.cluster.swell("user", "delete", "temp", "--data-dir", self.cluster.directory))
+        self.assertEqual(pages.json("GET", "/ui/api/k8s/api/v1/nodes")[0], 401)
+        self.until(lambda: pages.json("GET", "/ui/api/session")[0] == 401, lambda: "the session has not ended")
+
+    def test_token_logs_in(self):
+        self.cluster.swell("project", "create", "tokens", "--gpu-quota", "1")
+        token = re.search(r"token: (\S+)", Path(self.user("tess", "tokens")).read_text())[1].strip('"')
+        pages = Pages(self.url()[0])
+        status, session = pages.login(token=token)
+        self.assertEqual((status, session["user"]), (200, "tess"))
+
+    def test_safe_headers(self):
+        _, headers, _ = self.admin().ask("GET", "/ui/api/session")
+        self.assertIn("default-src 'self'", headers["Content-Security-Policy"])
+        self.assertIn("frame-ancestors 'none'", headers["Content-Security-Policy"])
+        self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+
+    def test_port_is_kept(self):
+        before = self.url()[0]
+        self.cluster.down()
+        self.cluster.up()
+        self.assertEqual(self.url()[0], before)
+
+
+class Views(PagesTest):
+    def test_views_follow_the_cluster(self):
+        pages = self.admin()
+        live = pages.live()
+        self.assertEqual(live.status, 101)
+        live.send({"op": "subscribe", "id": 7, "view": "workloads", "params": {}})
+        first = live.message()
+        self.assertEqual(first["id"], 7)
+        self.submit("train", 3)
+        row = live.until(lambda message: any(row["name"] == "train" and row["status"] == "Running"
+                                             for row in message["data"]["rows"]))
+        train = next(row for row in row["data"]["rows"] if row["name"] == "train")
+        self.assertEqual(train["members"], {"running": 3, "requested": 3, "min": 3, "max": 3})
+        self.assertEqual(train["gpus"], {"requested": 3, "held": 3})
+        self.until(lambda: pages.view("overview")["gpus"]["held"] >= 3)
+        nodes = pages.view("nodes")["rows"]
+        held = [gpu["job"] for node in nodes for gpu in node["gpuDevices"] if gpu["job"] == "train"]
+        self.assertEqual(len(held), 3)
+        self.assertEqual(pages.view("overview")["gpus"]["total"], 8)
+        self.assertEqual(pages.json("GET", "/ui/api/views/nothing")[0], 404)
+
+    def test_bad_messages_end_the_tab_or_are_answered(self):
+        live = self.admin().live()
+        live.send({"op": "subscribe", "id": 1, "view": "nothing"})
+        self.assertIn("nothing", live.message()["error"])
+        live.send({"op": "dance", "id": 2})
+        self.assertIn("dance", live.message()["error"])
+        for id in range(100, 170):
+            live.send({"op": "subscribe", "id": id, "view": "nodepools"})
+        self.assertIn("at most 64", live.until(lambda message: "error" in message)["error"])
+        live.send(b"no json")
+        with self.assertRaises(EOFError):
+            live.until(lambda message: False)
+
+    def test_researcher_sees_their_own(self):
+        for project in ("mine", "theirs"):
+            self.done(self.cluster.swell("project", "create", project, "--gpu-quota", "2"))
+            self.until(lambda: project in json.dumps(self.cluster.get("namespaces")))
+            self.submit(f"work-of-{project}", 1, ns=project)
+        url, code = self.url(kubeconfig=self.user("rita", "mine"))
+        rita = Pages(url)
+        self.assertEqual(rita.login(code=code)[0], 200)
+        self.until(lambda: "work-of-mine" in json.dumps(rita.view("workloads")))
+        for view in ("overview", "workloads", "nodes", "events", "projects", "nodepools"):
+            data = rita.view(view)
+            self.assertNotIn("work-of-theirs", json.dumps(data), view)
+        self.assertTrue(rita.view("workloads")["partial"])
+        self.assertEqual(rita.json("GET", "/ui/api/views/users")[0], 403)
+        status, document = rita.json("GET", "/ui/api/k8s/api/v1/namespaces/theirs/pods")
+        self.assertEqual((status, document["reason"]), (403, "Forbidden"))
+        self.assertEqual(rita.json("GET", "/ui/api/k8s/api/v1/namespaces/mine/pods")[0], 200)
+
+
+class Api(PagesTest):
+    def test_errors_name_their_fields(self):
+        pages = self.admin()
+        status, document = pages.json("POST", "/ui/api/k8s/apis/swell.dev/v1/projects", {
+            "apiVersion": "swell.dev/v1", "kind": "Project", "metadata": {"name": "wrong"},
+            "spec": {"priority": "high"}})
+        self.assertEqual((status, document["kind"]), (422, "Status"))
+        self.assertEqual(document["details"]["causes"][0]["field"], "spec.priority")
+
+    def test_headers_of_the_browser_do_not_change_the_user(self):
+        pages = self.admin()
+        forged = {"Authorization": "Bearer forged", "Impersonate-User": "somebody"}
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        status, document = pages.json("POST", "/ui/api/k8s/apis/authentication.k8s.io/v1/selfsubjectreviews", review,
+                                      headers=forged)
+        self.assertEqual((status, document["status"]["userInfo"]["username"]), (201, "swell-admin"))
+
+    def test_what_pods_serve_is_not_shown(self):
+        pages = self.admin()
+        for path in ("namespaces/default/pods/x/proxy/", "namespaces/default/services/x/proxy",
+                     "nodes/node-1/%70roxy/"):
+            self.assertEqual(pages.json("GET", f"/ui/api/k8s/api/v1/{path}")[0], 403, path)
+
+    def test_logs_follow(self):
+        pages = self.admin()
+        self.submit("talk", 1)
+        name = "talk-worker-0"
+        phase = ("get", "pod", name, "-o", "jsonpath={.status.phase}")
+        self.until(lambda: self.cluster.kubectl(*phase).stdout == "Running")
+        status, headers, _ = pages.ask("GET", f"/ui/api/k8s/api/v1/namespaces/default/pods/{name}/log?tailLines=1")
+        self.assertEqual(status, 200)
+        self.assertIn("text/plain", headers["Content-Type"])
+
+
+if __name__ == "__main__":
+    unittest.main()
