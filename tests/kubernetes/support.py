@@ -4,8 +4,10 @@ A test is an executable test_* in this directory; `run` starts one cluster for a
 KUBE_BIN_DIR and SWELL. A test makes what it needs in a namespace of its own and removes it. Standard library only.
 """
 
+import functools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,6 +51,12 @@ def run(*words, **options):
     if code != 0:
         raise Failure(f"exit status {code} of: {' '.join(map(str, words))}\n{text}")
     return text
+
+
+@functools.cache
+def server_minor():
+    """20 for Kubernetes 1.20."""
+    return int(re.match(r"\d+", json.loads(kubectl("get", "--raw", "/version"))["minor"]).group())
 
 
 def kubectl(*words, **options):
@@ -149,12 +157,14 @@ class Bench:
             shutil.rmtree(self.work, ignore_errors=True)
 
     def namespace(self, name):
-        """A new namespace whose pods the API server accepts: their service account is there."""
+        """A new namespace whose pods the API server accepts: their service account is there, and its token where
+        Kubernetes makes one (before 1.24)."""
         wait(f"no earlier namespace {name} is left", lambda: call("kubectl", "get", "namespace", name)[0] != 0)
         kubectl("create", "namespace", name)
         self.namespaces.append(name)
+        wanted = "token" if server_minor() < 24 else "uid"
         wait(f"namespace {name} has its service account",
-             lambda: "token" in call("kubectl", "get", "serviceaccount", "default", "-n", name, "-o", "yaml")[1])
+             lambda: wanted in call("kubectl", "get", "serviceaccount", "default", "-n", name, "-o", "yaml")[1])
         return name
 
     def start(self, name, *words, ready=None, env=None):
