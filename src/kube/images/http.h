@@ -1,0 +1,51 @@
+// HTTP requests to registries, one at a time and blocking, by libcurl.
+//
+// Credentials in a request's headers go to its own host only: a redirect to another does not take
+// them along.
+//
+// - Threads: any thread that may block.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace swell::images {
+
+struct HttpRequest {
+  std::string url;
+  std::vector<std::string> headers;  // "Name: value"
+  std::string user, password;        // basic authentication where user is not empty
+  std::string form;                  // sent by POST where it is not empty
+  std::string ca_file;
+  bool insecure = false;
+  int64_t offset = 0;  // asks for the bytes from there on
+  // Receives the body of 200 and 206; false ends the transfer. Without it, the answer has it.
+  std::function<bool(int status, std::string_view bytes)> on_body;
+  size_t body_bytes_max = 4 << 20;
+  std::chrono::seconds stall = std::chrono::seconds(30);  // without a byte
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+struct HttpAnswer {
+  int status = 0;
+  bool connected = true;                       // false: it was never reached, or not trusted
+  std::map<std::string, std::string> headers;  // names in small letters
+  std::string body;
+};
+
+// An error means that there was no whole answer: kTimeout when nothing came for too long,
+// kTooLarge, else kUnavailable. `answer` holds what did come.
+Status SendHttp(const HttpRequest& request, HttpAnswer& answer);
+
+// Whether a failed request failed because the server does not speak TLS.
+bool IsTlsFailure(const Status& status);
+
+}  // namespace swell::images

@@ -1,0 +1,353 @@
+#include "kube/images/registry.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/strings.h"
+#include "json/value.h"
+
+namespace swell::images {
+namespace {
+
+constexpr int kTransfersMax = 200;  // of one blob, each of which brought some bytes
+constexpr std::chrono::seconds kRetryAfterMax(10);
+constexpr std::string_view kAccepted =
+    "Accept: application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
+    "application/vnd.docker.distribution.manifest.list.v2+json, "
+    "application/vnd.docker.distribution.manifest.v2+json";
+
+std::string UrlEncode(std::string_view text) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || c == '.' || c == '~';
+    if (plain) {
+      out += c;
+    } else {
+      out += '%';
+      out += kDigits[static_cast<unsigned char>(c) >> 4];
+      out += kDigits[static_cast<unsigned char>(c) & 15];
+    }
+  }
+  return out;
+}
+
+// What a registry says of an error, or the beginning of what it sent.
+std::string Reason(const HttpAnswer& answer) {
+  auto value = json::Parse(answer.body, {.bytes = 64 << 10});
+  std::string out;
+  if (value.ok()) {
+    const json::Array& errors = json::GetArray(*value, {"errors"});
+    if (!errors.empty()) {
+      out = StrCat(json::GetString(errors[0], {"code"}), ": ",
+                   json::GetString(errors[0], {"message"}));
+    } else {
+      out = json::GetString(*value, {"details"}, json::GetString(*value, {"message"}));
+    }
+  }
+  if (out.empty()) out = Trim(answer.body.substr(0, 200));
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return out.empty() || !IsValidUtf8(out) ? StrCat("HTTP status ", answer.status)
+                                          : StrCat(out, " (HTTP status ", answer.status, ")");
+}
+
+bool IsTransient(int status) { return status == 429 || status == 408 || status >= 500; }
+
+std::string HeaderOf(const HttpAnswer& answer, const std::string& name) {
+  const auto found = answer.headers.find(name);
+  return found == answer.headers.end() ? "" : found->second;
+}
+
+std::string HostOf(const std::string& url) { return url.substr(url.find("://") + 3); }
+
+}  // namespace
+
+std::map<std::string, std::string> ParseChallenge(std::string_view header) {
+  std::map<std::string, std::string> out;
+  size_t at = 0;
+  while (at < header.size() && out.size() < 32) {
+    const size_t equals = header.find('=', at);
+    if (equals == std::string_view::npos) break;
+    const std::string name = ToLower(Trim(header.substr(at, equals - at)));
+    at = equals + 1;
+    std::string value;
+    if (at < header.size() && header[at] == '"') {
+      for (++at; at < header.size() && header[at] != '"'; ++at) {
+        if (header[at] == '\\' && at + 1 < header.size()) ++at;
+        value += header[at];
+      }
+      ++at;
+    } else {
+      const size_t end = std::min(header.find(',', at), header.size());
+      value = Trim(header.substr(at, end - at));
+      at = end;
+    }
+    out[name] = value;
+    while (at < header.size() && (header[at] == ',' || header[at] == ' ')) ++at;
+  }
+  return out;
+}
+
+Registry::Registry(Reference image,
+                   std::vector<Endpoint> endpoints,
+                   std::vector<Credential> credentials,
+                   RegistryOptions options,
+                   const Cancellation& cancel)
+    : image_(std::move(image)),
+      endpoints_(std::move(endpoints)),
+      credentials_(std::move(credentials)),
+      options_(options),
+      cancel_(cancel) {}
+
+Registry::Session Registry::CurrentSession() const {
+  MutexLock lock(mutex_);
+  return session_;
+}
+
+std::string Registry::credential() const {
+  const Session session = CurrentSession();
+  return session.credential == nullptr ? "" : session.credential->Fingerprint();
+}
+
+HttpRequest Registry::MakeRequest(const Session& session, const std::string& path) const {
+  HttpRequest request;
+  request.url = StrCat(session.endpoint.url, "/v2/", image_.path, path);
+  request.ca_file = session.endpoint.ca_file;
+  request.insecure = session.endpoint.insecure;
+  request.stall = options_.stall;
+  request.cancelled = &cancel_.flag();
+  return request;
+}
+
+// ---- manifests ----
+
+Result<std::string> Registry::Top() {
+  Status last;
+  for (const Endpoint& endpoint : endpoints_) {
+    std::vector<const Credential*> tries;
+    if (!endpoint.mirror) {
+      for (const Credential& one : credentials_) tries.push_back(&one);
+    }
+    tries.push_back(nullptr);
+    // What the best credential was told says more than what nobody was told.
+    Status refused;
+    for (const Credential* credential : tries) {
+      auto top = TopFrom({.endpoint = endpoint, .credential = credential});
+      if (top.ok()) return top;
+      last = top.status();
+      if (refused.ok()) refused = last;
+      const bool denied = last.code() == Code::kUnauthorized || last.code() == Code::kForbidden ||
+                          last.code() == Code::kNotFound;
+      if (!denied) break;
+    }
+    if (!refused.ok()) last = refused;
+    SWELL_RETURN_IF_ERROR(cancel_.Check());
+  }
+  return last;
+}
+
+Result<std::string> Registry::TopFrom(Session session) {
+  auto got = GetManifest(session, image_.Wanted());
+  if (!got.ok() && session.endpoint.insecure && IsTlsFailure(got.status())) {
+    session.endpoint.url.replace(0, session.endpoint.url.find("://"), "http");
+    got = GetManifest(session, image_.Wanted());
+  }
+  if (!got.ok()) return got;
+  MutexLock lock(mutex_);
+  session_ = std::move(session);
+  return got;
+}
+
+Result<std::string> Registry::ManifestOf(const Descriptor& item) {
+  Session session = CurrentSession();
+  return GetManifest(session, item.digest);
+}
+
+Result<std::string> Registry::GetManifest(Session& session, const std::string& wanted) {
+  HttpRequest request = MakeRequest(session, "/manifests/" + wanted);
+  request.headers = {std::string(kAccepted)};
+  request.body_bytes_max = kManifestBytesMax;
+  HttpAnswer answer;
+  SWELL_RETURN_IF_ERROR(Send(session, request, answer));
+  if (answer.status != 200) return Explain(session, answer);
+  if (IsDigest(wanted)) {
+    net::Sha256 hash;
+    hash.Add(answer.body);
+    if (hash.Hex() != DigestHex(wanted)) {
+      return Status(Code::kInvalid, StrCat(HostOf(session.endpoint.url),
+                                           " sent another manifest "
+                                           "than ",
+                                           wanted));
+    }
+  }
+  return std::move(answer.body);
+}
+
+Status Registry::Explain(const Session& session, const HttpAnswer& answer) const {
+  const std::string who = HostOf(session.endpoint.url), why = Reason(answer);
+  const std::string what = image_.Name();
+  switch (answer.status) {
+    case 401:
+    case 403:
+      return Status(answer.status == 401 ? Code::kUnauthorized : Code::kForbidden,
+                    session.credential == nullptr
+                        ? StrCat(who, " gives ", what,
+                                 " to nobody without credentials, or has no "
+                                 "such image; name a Secret in imagePullSecrets. It says: ",
+                                 why)
+                        : StrCat(who, " does not give ", what, " to user ",
+                                 Quote(session.credential->user), ". It says: ", why));
+    case 404:
+      return Status(Code::kNotFound, StrCat(who, " has no image ", what, ". It says: ", why));
+    case 429:
+      return Status(Code::kTooManyRequests,
+                    StrCat(who, " was asked too often; it is asked again later. It says: ", why));
+    default:
+      return Status(Code::kUnavailable, StrCat(who, " cannot serve ", what, ". It says: ", why));
+  }
+}
+
+// ---- requests ----
+
+Status Registry::SendPatiently(HttpRequest request, HttpAnswer& answer) {
+  auto wait = options_.retry_wait;
+  for (int attempt = 1;; ++attempt) {
+    Status sent = SendHttp(request, answer);
+    const bool again = sent.ok() ? IsTransient(answer.status) : answer.connected;
+    if (!again || attempt >= options_.attempts) return sent;
+    std::chrono::milliseconds pause = wait;
+    if (auto after = ParseInt(HeaderOf(answer, "retry-after")); after && *after > 0) {
+      pause = std::min<std::chrono::milliseconds>(std::chrono::seconds(*after), kRetryAfterMax);
+    }
+    if (!cancel_.Wait(pause)) return cancel_.Check();
+    wait *= 2;
+  }
+}
+
+Status Registry::Send(Session& session, HttpRequest request, HttpAnswer& answer) {
+  const auto plain_headers = request.headers;
+  for (int round = 0;; ++round) {
+    request.headers = plain_headers;
+    if (!session.token.empty()) request.headers.push_back("Authorization: " + session.token);
+    if (session.basic) {
+      request.user = session.credential->user;
+      request.password = session.credential->password;
+    }
+    SWELL_RETURN_IF_ERROR(SendPatiently(request, answer));
+    if (answer.status != 401 || round > 0) return Status::Ok();
+    const std::string challenge = HeaderOf(answer, "www-authenticate");
+    const std::string scheme = ToLower(challenge.substr(0, challenge.find(' ')));
+    if (scheme == "bearer") {
+      SWELL_RETURN_IF_ERROR(GetToken(session, challenge));
+    } else if (scheme == "basic" && session.credential != nullptr && !session.basic) {
+      session.basic = true;
+    } else {
+      return Status::Ok();  // 401 it is
+    }
+  }
+}
+
+Status Registry::GetToken(Session& session, const std::string& challenge) {
+  auto parameters = ParseChallenge(std::string_view(challenge).substr(challenge.find(' ') + 1));
+  const std::string realm = parameters["realm"];
+  const std::string who = HostOf(session.endpoint.url);
+  if (!realm.starts_with("https://") && !realm.starts_with("http://")) {
+    return Status(Code::kUnavailable,
+                  StrCat(who, " names no place to get a token from: realm ", Quote(realm)));
+  }
+  const bool weaker = session.endpoint.url.starts_with("https://") && realm.starts_with("http://");
+  if (weaker && session.credential != nullptr && !session.endpoint.insecure) {
+    return Status(Code::kUnavailable,
+                  StrCat(who, " wants the password sent without encryption to ", realm));
+  }
+  std::string scope = parameters["scope"];
+  if (scope.empty()) scope = StrCat("repository:", image_.path, ":pull");
+  const std::string query =
+      StrCat("service=", UrlEncode(parameters["service"]), "&scope=", UrlEncode(scope));
+  HttpRequest request = MakeRequest(session, "");
+  request.url = StrCat(realm, realm.find('?') == std::string::npos ? "?" : "&", query);
+  if (const Credential* credential = session.credential; credential != nullptr) {
+    if (credential->identity_token.empty()) {
+      request.user = credential->user;
+      request.password = credential->password;
+    } else {
+      request.url = realm;
+      request.form = StrCat("grant_type=refresh_token&client_id=swell&", query,
+                            "&refresh_token=", UrlEncode(credential->identity_token));
+    }
+  }
+  HttpAnswer answer;
+  Status sent = SendPatiently(request, answer);
+  if (!sent.ok()) return sent.WithContext(StrCat("token from ", HostOf(realm)));
+  if (answer.status != 200) return Explain(session, answer);
+  auto value = json::Parse(answer.body);
+  std::string token;
+  if (value.ok()) {
+    token = json::GetString(*value, {"token"}, json::GetString(*value, {"access_token"}));
+  }
+  if (token.empty() || token.find_first_of("\r\n") != std::string::npos) {
+    return Status(Code::kUnavailable, StrCat(HostOf(realm), " answered without a token"));
+  }
+  session.token = "Bearer " + token;
+  return Status::Ok();
+}
+
+// ---- blobs ----
+
+Status Registry::Fetch(const Descriptor& blob, PartFile& part) {
+  if (part.size() > blob.size) SWELL_RETURN_IF_ERROR(part.Restart());
+  auto wait = options_.retry_wait;
+  int failures = 0;
+  for (int transfer = 0; part.size() < blob.size; ++transfer) {
+    const int64_t before = part.size();
+    Status fetched = FetchOnce("/blobs/" + blob.digest, blob, part);
+    if (part.size() == blob.size) break;
+    SWELL_RETURN_IF_ERROR(cancel_.Check());
+    if (fetched.ok()) {
+      fetched = Status(Code::kUnavailable, StrCat("the connection ended after ", part.size(),
+                                                  " of ", blob.size, " bytes"));
+    }
+    const bool final = fetched.code() != Code::kUnavailable && fetched.code() != Code::kTimeout &&
+                       fetched.code() != Code::kTooManyRequests;
+    failures = part.size() > before ? 1 : failures + 1;
+    if (failures == 1) wait = options_.retry_wait;
+    if (final || failures >= options_.attempts || transfer >= kTransfersMax) return fetched;
+    if (!cancel_.Wait(wait)) return cancel_.Check();
+    wait *= 2;
+  }
+  return Status::Ok();
+}
+
+Status Registry::FetchOnce(const std::string& url, const Descriptor& blob, PartFile& part) {
+  Session session = CurrentSession();
+  HttpRequest request = MakeRequest(session, url);
+  request.offset = part.size();
+  Status written;
+  bool begun = false;
+  request.on_body = [&](int status, std::string_view bytes) {
+    // A server without ranges sends all of it again.
+    if (!begun && status == 200 && part.size() > 0) written = part.Restart();
+    begun = true;
+    if (written.ok() && part.size() + static_cast<int64_t>(bytes.size()) > blob.size) {
+      written = Status(Code::kInvalid, StrCat("blob ", blob.digest, " is longer than the ",
+                                              blob.size, " bytes its manifest says"));
+    }
+    if (written.ok()) written = part.Append(bytes);
+    return written.ok();
+  };
+  HttpAnswer answer;
+  const std::string token = session.token;
+  Status sent = Send(session, request, answer);
+  if (session.token != token) {
+    MutexLock lock(mutex_);
+    session_.token = session.token;
+  }
+  SWELL_RETURN_IF_ERROR(written);
+  if (!sent.ok()) return sent;
+  if (answer.status == 416) return part.Restart();
+  return answer.status == 200 || answer.status == 206 ? Status::Ok() : Explain(session, answer);
+}
+
+}  // namespace swell::images

@@ -1,0 +1,67 @@
+// ImageSource: where an image comes from: a registry, a directory in OCI's layout.
+//
+// - Threads: Fetch from several threads at once; the rest from one.
+// - Ownership: made for one image.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "kube/images/cancellation.h"
+#include "kube/images/manifest.h"
+#include "kube/images/store.h"
+#include "kube/net/tls/sha256.h"
+
+namespace swell::images {
+
+// A blob that arrives in pieces, maybe over several connections and processes.
+class PartFile {
+ public:
+  // Reads what is there. `arrived`, if not null, counts bytes as they come.
+  static Result<PartFile> Open(const std::string& path, std::atomic<int64_t>* arrived);
+
+  int64_t size() const { return size_; }
+  Status Append(std::string_view bytes);
+  // Throws away what is there.
+  Status Restart();
+  // Whether it is the blob. What is not is removed.
+  Status Verify(const Descriptor& blob);
+
+ private:
+  std::string path_;
+  UniqueFd fd_;
+  int64_t size_ = 0;
+  net::Sha256 hash_;
+  std::atomic<int64_t>* arrived_ = nullptr;
+};
+
+class ImageSource {
+ public:
+  virtual ~ImageSource() = default;
+  // The bytes of the manifest or index that the name stands for.
+  virtual Result<std::string> Top() = 0;
+  virtual Result<std::string> ManifestOf(const Descriptor& item) = 0;
+  // Adds to `part` what it lacks of the blob; the caller verifies it.
+  virtual Status Fetch(const Descriptor& blob, PartFile& part) = 0;
+};
+
+// An image in a file or directory of this machine.
+struct OpenedFile {
+  std::unique_ptr<ImageSource> source;
+  std::string name;  // as the file has it; may be empty
+  // Removed with its content when the import is over.
+  std::shared_ptr<void> temporary;
+};
+// oci:DIR[:TAG], docker-archive:FILE, or a path of either; what must be unpacked is in the store's
+// tmp/ meanwhile.
+Result<OpenedFile> OpenImageFile(const std::string& source,
+                                 const ImageStore& store,
+                                 const Cancellation& cancel);
+
+}  // namespace swell::images

@@ -1,0 +1,121 @@
+// ImageStore: images on disk, shared by all containers, and by several clusters if they name the
+// same directory.
+//
+//   blobs/sha256/HEX      manifests, configs and packed layers, by digest
+//   layers/HEX/           unpacked layers, by the digest of their tar file
+//   names.json            which name stands for which manifest, how it came here
+//   used/HEX/ID           containers that run the image with that manifest: links to their
+//                         directories, where exit.json tells of the end
+//   tmp/                  downloads (HEX.part, continued later) and layers being unpacked
+//   locks/                one file for each layer that somebody fetches; `store`, `pulls`
+//   preload/              files and directories with images, imported when swell starts
+//
+// Everything is made in tmp/ and renamed, so a crash leaves nothing half-made.
+//
+// - Threads: any thread that may block; several processes.
+// - Invariants: a name is written after everything it needs is there. What an image needs is
+// removed
+//   only while nobody pulls, and not while a container uses it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "kube/images/cancellation.h"
+#include "kube/images/manifest.h"
+
+namespace swell::images {
+
+struct StoredImage {
+  std::string name;      // HOST/PATH:TAG or HOST/PATH@DIGEST
+  std::string digest;    // of what the name stands for: a manifest or an index
+  std::string manifest;  // digest of this machine's manifest
+  int64_t size_bytes = 0;
+  bool imported = false;  // from a file: there is no registry to ask for it
+  // Fingerprints of the credentials that a registry accepted for it; empty: it asked for none.
+  std::vector<std::string> credentials;
+  int64_t pulled_s = 0;  // Unix time
+  bool operator==(const StoredImage&) const = default;
+};
+
+// What a container of a stored image needs.
+struct ImageFiles {
+  ImageConfig config;
+  std::vector<std::string> layers;  // directories, the lowest first
+};
+
+class ImageStore {
+ public:
+  explicit ImageStore(std::string dir) : dir_(std::move(dir)) {}
+  // Makes the directories.
+  Status Prepare() const;
+
+  const std::string& dir() const { return dir_; }
+  std::string BlobPath(std::string_view digest) const;
+  std::string LayerDir(std::string_view diff_id) const;
+  std::string PartPath(std::string_view digest) const;
+  std::string PreloadDir() const { return dir_ + "/preload"; }
+  // A new empty directory in tmp/.
+  Result<std::string> MakeTempDir() const;
+
+  // Keeps manifests and configs; returns the digest.
+  Result<std::string> PutBlob(std::string_view bytes) const;
+  Result<std::string> ReadBlob(std::string_view digest, size_t limit) const;
+
+  // Held while blobs and layers are added, for as long as no name refers to them.
+  Result<UniqueFd> HoldPulls() const;
+  // One at a time fetches a layer, between all processes.
+  Result<UniqueFd> LockLayer(std::string_view digest, const Cancellation& cancel) const;
+
+  Result<std::vector<StoredImage>> List() const;
+  // An image by its name, or by HOST/PATH@DIGEST if any tag of that repository has the digest.
+  Result<StoredImage> Find(std::string_view name) const;
+  Status Put(const StoredImage& image) const;
+  // Adds a fingerprint that a registry accepted.
+  Status AddCredential(std::string_view name, const std::string& fingerprint) const;
+  // kNotFound; kConflict when containers run it, unless `force`.
+  Status Remove(std::string_view name, bool force) const;
+
+  Result<ImageFiles> FilesOf(std::string_view manifest_digest) const;
+  // Notes that a container uses the image until CONTAINER_DIR/exit.json is there.
+  Status MarkUsed(std::string_view manifest_digest,
+                  const std::string& id,
+                  const std::string& container_dir) const;
+  // The image was asked for now.
+  void Touch(std::string_view manifest_digest) const;
+  int64_t LastUsed(std::string_view manifest_digest) const;
+  bool InUse(std::string_view manifest_digest) const;
+
+  // Deletes blobs and layers that no name and no running container needs. Does nothing while
+  // somebody pulls.
+  Status Sweep() const;
+
+  struct GcPolicy {
+    int high_percent = 85;  // of the disk: begins above
+    int low_percent = 80;   // ends below
+    int64_t min_age_s = 120;
+    std::function<int()> used_percent;  // empty: of the store's file system
+  };
+  // Removes images that no container uses, the least recently used first. Returns their names.
+  Result<std::vector<std::string>> CollectGarbage(const GcPolicy& policy, int64_t now_s) const;
+
+ private:
+  Result<UniqueFd> Lock(const std::string& name, int how) const;
+  Status Write(const std::vector<StoredImage>& images) const;
+  std::string UsedDir(std::string_view manifest_digest) const;
+  struct Needed;
+  Status AddNeeded(const std::string& manifest_digest, Needed& needed) const;
+  Status SweepLocked() const;
+
+  std::string dir_;
+};
+
+int64_t UnixNow();
+
+}  // namespace swell::images
