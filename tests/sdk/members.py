@@ -16,6 +16,9 @@ import time
 import support
 import torch  # before the first fork, because the import takes seconds
 
+# Newer torch imports half of itself when the first optimizer is made.
+torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+
 RECORDS = 960
 _BATCH = 24
 _SILENT_SECONDS = 3.0
