@@ -6,6 +6,18 @@ import type { Series } from './types.ts';
 
 export interface History { from: number; to: number; series: Series[]; loading: boolean; error?: string }
 
+const OPENED_S = Date.now() / 1000;
+const LEAST_S = 60;
+
+// Where a curve that is to fit begins: not long before the first sample, so that a young cluster shows
+// more than an empty hour.
+export function fittedFrom(history: History): number {
+  const first = history.series.reduce((least, one) => Math.min(least, one.t[0] ?? Infinity), Infinity);
+  const begin = Number.isFinite(first) ? first : OPENED_S;
+  const span = history.to - history.from;
+  return begin - history.from > span / 3 ? Math.max(history.from, Math.min(begin, history.to - LEAST_S)) : history.from;
+}
+
 const POINTS = 400;
 const REREAD_MS = 5_000;
 

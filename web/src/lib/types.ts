@@ -40,6 +40,7 @@ export interface Condition { type: string; status: string; reason?: string; mess
 export interface GpuDevice {
   index: number; uuid?: string | null; model?: string | null; health?: string | null; utilization?: number | null;
   memoryUsed?: number | null; job?: string | null; pod?: string | null; idleSince?: string | null;
+  namespace?: string | null; project?: string | null; share?: number | null;
 }
 export interface NodePod { namespace: string; name: string; status: string; project?: string | null; job?: string | null; gpus?: number }
 export interface NodeRow {
@@ -60,7 +61,7 @@ export interface WorkloadRow {
   waitSeconds?: number | null; runSeconds?: number | null; preemptions?: number | null;
   createdBy?: string | null; created?: string; started?: string | null; completed?: string | null;
   progress?: { step?: number | null; total?: number | null; epoch?: number | null; etaSeconds?: number | null } | null;
-  throughput?: number | null;
+  throughput?: number | null; workload?: string | null;
 }
 
 export interface EventRow {
@@ -88,7 +89,7 @@ export interface WhyData {
   displaces?: ({ namespace: string; name: string; members?: number } | string)[];
 }
 export interface UserRow {
-  name: string; groups?: string[]; runAs?: string | number | null; created?: string;
+  name: string; groups?: string[]; role?: string | null; runAs?: string | number | null; created?: string;
   projects?: { name: string; role: string }[];
 }
 export interface PlanData {

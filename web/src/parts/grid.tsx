@@ -1,6 +1,6 @@
 // The table of all screens: search, filter chips, order, column chooser, CSV, selection, and only
 // the rows in sight on the page.
-import type { ComponentChildren, CSSProperties, RefObject } from 'preact';
+import { Component, type ComponentChildren, type CSSProperties, type RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { csv, distinct, download, matchesSearch, readFilters, sortRows, textOf, writeFilter, type Cell } from '../lib/rows.ts';
 import { go, place, setParams } from '../lib/router.ts';
@@ -121,8 +121,7 @@ function ColumnMenu<T>({ columns, shown, choose }: {
 }
 
 // The rows in sight of a scrolled box.
-function useWindow(count: number): [RefObject<HTMLDivElement | null>, number, number] {
-  const box = useRef<HTMLDivElement>(null);
+function useWindow(box: RefObject<HTMLDivElement | null>, count: number): [number, number] {
   const [range, setRange] = useState<[number, number]>([0, 40]);
   useLayoutEffect(() => {
     const element = box.current;
@@ -144,8 +143,8 @@ function useWindow(count: number): [RefObject<HTMLDivElement | null>, number, nu
       sizes.disconnect();
       cancelAnimationFrame(frame);
     };
-  }, [count === 0]);
-  return [box, Math.min(range[0], Math.max(0, count - 1)), Math.min(range[1], count)];
+  }, []);
+  return [Math.min(range[0], Math.max(0, count - 1)), Math.min(range[1], count)];
 }
 
 function useShownRows<T>(props: GridProps<T>, choices: URLSearchParams): T[] {
@@ -185,23 +184,50 @@ function HeadRow<T>({ columns, sort, choose, pick }: {
   );
 }
 
-function BodyRow<T>({ row, index, columns, href, chosen, onChoose, label }: {
-  row: T; index: number; columns: Column<T>[]; href?: string; chosen?: boolean; onChoose?: () => void; label: string;
+interface RowProps<T> {
+  row: T; index: number; columns: Column<T>[]; href?: string; chosen?: boolean; onChoose?: (key: string) => void; id: string; label: string;
+}
+
+// A row that stays as it is costs nothing while others scroll in.
+class BodyRow<T> extends Component<RowProps<T>> {
+  // A new state means that a signal which the row reads has changed.
+  override shouldComponentUpdate(next: RowProps<T>, state: object): boolean {
+    const old = this.props;
+    return state !== this.state || next.row !== old.row || next.index !== old.index || next.columns !== old.columns || next.chosen !== old.chosen || next.href !== old.href;
+  }
+
+  override render({ row, index, columns, href, chosen, onChoose, id, label }: RowProps<T>) {
+    const open = (event: MouseEvent) => {
+      if (href && !(event.target as Element).closest('a,button,input,label')) go(href);
+    };
+    return (
+      <div role="row" class={`grid-row${href ? ' goes' : ''}${chosen ? ' chosen' : ''}`} aria-rowindex={index + 2}
+        style={{ transform: `translateY(${index * ROW}px)` }} onClick={open}>
+        {onChoose && <div role="cell"><input type="checkbox" aria-label={`Choose ${label}`} checked={chosen} onChange={() => onChoose(id)} /></div>}
+        {columns.map((column, at) => {
+          const content = column.cell ? column.cell(row) : <span class="cut">{textOf(column.value(row)) || '–'}</span>;
+          return (
+            <div role="cell" key={column.key} class={`${column.num ? 'num' : ''}${at === 0 ? ' stick' : ''}`}>
+              {at === 0 && href ? <a class="name-link cut" href={href} data-row={index} title={label}>{content}</a> : content}
+            </div>
+          );
+        })}
+      </div>
+    );
+  }
+}
+
+// Scrolling renders this part alone.
+function Body<T>({ box, rows, columns, rowKey, href, chosen, toggle, least }: {
+  box: RefObject<HTMLDivElement | null>; rows: T[]; columns: Column<T>[]; rowKey: (row: T) => string; href?: (row: T) => string;
+  chosen?: Set<string>; toggle?: (key: string) => void; least: number;
 }) {
-  const open = (event: MouseEvent) => {
-    if (href && !(event.target as Element).closest('a,button,input,label')) go(href);
-  };
+  const [first, last] = useWindow(box, rows.length);
   return (
-    <div role="row" class={`grid-row${href ? ' goes' : ''}${chosen ? ' chosen' : ''}`} aria-rowindex={index + 2}
-      style={{ transform: `translateY(${index * ROW}px)` }} onClick={open}>
-      {onChoose && <div role="cell"><input type="checkbox" aria-label={`Choose ${label}`} checked={chosen} onChange={onChoose} /></div>}
-      {columns.map((column, at) => {
-        const content = column.cell ? column.cell(row) : <span class="cut">{textOf(column.value(row)) || '–'}</span>;
-        return (
-          <div role="cell" key={column.key} class={`${column.num ? 'num' : ''}${at === 0 ? ' stick' : ''}`}>
-            {at === 0 && href ? <a class="name-link cut" href={href} data-row={index} title={label}>{content}</a> : content}
-          </div>
-        );
+    <div class="grid-body" role="rowgroup" style={{ height: `${rows.length * ROW}px`, minWidth: `${least}px` }}>
+      {rows.slice(first, last).map((row, offset) => {
+        const key = rowKey(row);
+        return <BodyRow<T> key={key} id={key} row={row} index={first + offset} columns={columns} href={href?.(row)} label={textOf(columns[0]?.value(row))} chosen={chosen?.has(key)} onChoose={toggle} />;
       })}
     </div>
   );
@@ -212,10 +238,13 @@ export function Grid<T>(props: GridProps<T>) {
   const [choices, choose] = useChoices(props.address);
   const shown = useShownRows(props, choices);
   const [chosen, setChosen] = useState<Set<string>>(() => new Set());
-  const [box, first, last] = useWindow(shown.length);
-  const named = choices.get('cols')?.split(',');
-  const visible = columns.filter((one, index) => index === 0 || (named ? named.includes(one.key) : !one.hidden));
-  const picked = props.bulk && rows ? rows.filter((row) => chosen.has(rowKey(row))) : [];
+  const box = useRef<HTMLDivElement>(null);
+  const named = choices.get('cols');
+  const visible = useMemo(() => {
+    const keys = named?.split(',');
+    return columns.filter((one, index) => index === 0 || (keys ? keys.includes(one.key) : !one.hidden));
+  }, [columns, named]);
+  const picked = props.bulk && rows && chosen.size > 0 ? rows.filter((row) => chosen.has(rowKey(row))) : [];
   const clear = () => setChosen(new Set());
   useEffect(() => { if (box.current) box.current.scrollTop = 0; }, [choices.get('q'), choices.get('sort')]);
 
@@ -256,7 +285,7 @@ export function Grid<T>(props: GridProps<T>) {
           <div class="search grow"><Icon name="search" />
             <input type="search" aria-label={`Search ${props.label}`} placeholder="Search this table" value={choices.get('q') ?? ''} onInput={(event) => choose({ q: event.currentTarget.value })} />
           </div>
-          <FilterMenu columns={columns.filter((column) => column.filter)} rows={rows ?? []} choices={choices} choose={choose} />
+          {columns.some((column) => column.filter) && <FilterMenu columns={columns.filter((column) => column.filter)} rows={rows ?? []} choices={choices} choose={choose} />}
           <Chips columns={columns} choices={choices} choose={choose} />
           <div class="right">
             {props.tools}
@@ -273,13 +302,7 @@ export function Grid<T>(props: GridProps<T>) {
           <>
             <div class="grid-scroll" ref={box} onKeyDown={keys} tabIndex={props.href ? undefined : 0} role="table" aria-label={props.label} aria-rowcount={shown.length + 1} aria-colcount={visible.length}>
               <HeadRow columns={visible} sort={choices.get('sort') ?? props.sort ?? ''} choose={choose} pick={all} />
-              <div class="grid-body" role="rowgroup" style={{ height: `${shown.length * ROW}px`, minWidth: `${least}px` }}>
-                {shown.slice(first, last).map((row, offset) => {
-                  const key = rowKey(row);
-                  return <BodyRow key={key} row={row} index={first + offset} columns={visible} href={props.href?.(row)} label={textOf(visible[0]?.value(row))}
-                    chosen={props.bulk ? chosen.has(key) : undefined} onChoose={props.bulk ? () => toggle(key) : undefined} />;
-                })}
-              </div>
+              <Body box={box} rows={shown} columns={visible} rowKey={rowKey} href={props.href} chosen={props.bulk && chosen} toggle={props.bulk && toggle} least={least} />
               {shown.length === 0 && <Empty title="Nothing matches">Remove a filter, or search for something else.</Empty>}
             </div>
             <div class="grid-foot">

@@ -1,6 +1,6 @@
 // The curves of GPUs in use, which several screens show: by project, and held against used.
 import { useMemo } from 'preact/hooks';
-import { align, pick, sum, type History } from '../lib/history.ts';
+import { align, fittedFrom, pick, sum, type History } from '../lib/history.ts';
 import { continued, useTail } from '../lib/tail.ts';
 import { colourIndex } from '../lib/theme.ts';
 import type { OverviewData, ProjectRow, Series } from '../lib/types.ts';
@@ -21,7 +21,7 @@ export function projectNames(history: History, projects: ProjectRow[] | undefine
 }
 export function rangeOf(history: History, live = true): [number, number] | undefined {
   if (!history.to) return undefined;
-  return [history.from, live ? Math.max(history.to, Date.now() / 1000) : history.to];
+  return [live ? fittedFrom(history) : history.from, live ? Math.max(history.to, Date.now() / 1000) : history.to];
 }
 function heldByProject(projects: ProjectRow[] | undefined): Record<string, number> | undefined {
   return projects && Object.fromEntries(projects.map((row) => [row.name, row.resources.gpu.held]));

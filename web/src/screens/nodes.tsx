@@ -20,10 +20,10 @@ const GPUS_SHOWN = 8;
 function isIdle(gpu: GpuDevice, at: number): boolean {
   return Boolean(gpu.pod || gpu.job) && (secondsSince(gpu.idleSince, at) ?? 0) > IDLE_S;
 }
-function squaresOf(node: NodeRow) {
+export function squaresOf(node: NodeRow) {
   return node.gpuDevices.map((gpu) => {
     const pod = node.pods.find((one) => one.name === gpu.pod);
-    return { index: gpu.index, project: pod?.project, job: gpu.job ?? gpu.pod };
+    return { index: gpu.index, project: gpu.project ?? pod?.project, job: gpu.job ?? gpu.pod, share: gpu.share ?? undefined };
   });
 }
 function Squares({ node, max }: { node: NodeRow; max?: number }) {
@@ -72,7 +72,7 @@ function cordon(node: NodeRow): void {
 }
 
 function Gpus({ node }: { node: NodeRow }) {
-  const jobOf = (gpu: GpuDevice) => node.pods.find((pod) => pod.name === gpu.pod);
+  const namespaceOf = (gpu: GpuDevice) => gpu.namespace ?? node.pods.find((pod) => pod.name === gpu.pod)?.namespace;
   return (
     <div class="scroll-x" tabIndex={0} role="region" aria-label="GPUs">
       <table class="list-table">
@@ -81,7 +81,7 @@ function Gpus({ node }: { node: NodeRow }) {
           <tr key={gpu.index}><td title={gpu.uuid ?? undefined}>{gpu.index}</td><td>{gpu.model ?? node.gpuType ?? '–'}</td><td>{gpu.health ? <Status word={gpu.health} /> : '–'}</td>
             <td class="num">{gpu.utilization === null || gpu.utilization === undefined ? '–' : `${Math.round(gpu.utilization)} %`}</td><td class="num nowrap">{bytes(gpu.memoryUsed)}</td>
             <td>{gpu.job ? <a href={`/workloads?q=${encodeURIComponent(gpu.job.split('/').at(-1) ?? '')}`}>{gpu.job}</a> : <span class="muted">free</span>}</td>
-            <td>{gpu.pod ? <>{jobOf(gpu)?.namespace ? `${jobOf(gpu)?.namespace}/` : ''}{gpu.pod}</> : '–'}</td>
+            <td>{gpu.pod ? <>{namespaceOf(gpu) ? `${namespaceOf(gpu)}/` : ''}{gpu.pod}{gpu.share && gpu.share < 1 ? `, ${number(gpu.share)} of it` : ''}</> : '–'}</td>
             <td class="nowrap">{isIdle(gpu, now.value) ? span(secondsSince(gpu.idleSince, now.value)) : '–'}</td></tr>
         ))}</tbody>
       </table>

@@ -12,6 +12,7 @@ import { Dialog, SelectField, TextField, Wrongs, checkName, confirm, focusWrong,
 import { GpuSquares } from '../parts/gpus.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
 import { UtilizationChart } from '../parts/usage_charts.tsx';
+import { squaresOf } from './nodes.tsx';
 
 const API = 'swell.dev/v1';
 const FIELDS = ['metadata.name', 'spec.nodeSelector', 'spec.placement.gpu', 'spec.placement.cpu', 'spec.gpuType'];
@@ -177,7 +178,7 @@ export function PoolPage() {
         </Card>
       </div>
       <Card title="Nodes">
-        <div class="node-map">{own.map((node) => <div key={node.name}><a class="cut" href={hrefOf.node(node.name)}>{node.name}</a><GpuSquares away={node.status !== 'Ready'} gpus={node.gpuDevices.map((gpu) => ({ index: gpu.index, job: gpu.job, project: node.pods.find((pod) => pod.name === gpu.pod)?.project }))} /></div>)}</div>
+        <div class="node-map">{own.map((node) => <div key={node.name}><a class="cut" href={hrefOf.node(node.name)}>{node.name}</a><GpuSquares away={node.status !== 'Ready'} gpus={squaresOf(node)} /></div>)}</div>
       </Card>
     </>
   );

@@ -15,6 +15,7 @@ export function Users() {
         empty={<Empty title="There are no users"><p>You are the administrator of this cluster. Give others an account with <code>swell user create NAME</code>, then make them members of a project.</p></Empty>}
         columns={[
           { key: 'name', title: 'User', value: (row) => row.name, width: 180 },
+          { key: 'role', title: 'Role', value: (row) => row.role, width: 120, grow: 0.5, filter: true },
           { key: 'groups', title: 'Groups', value: (row) => row.groups?.join(', '), width: 200 },
           { key: 'projects', title: 'Projects', value: (row) => row.projects?.map((one) => `${one.name} (${one.role})`).join(', '), width: 280, grow: 2,
             cell: (row) => <span class="cut">{row.projects?.length ? row.projects.map((one, at) => <>{at > 0 && ', '}<a href={hrefOf.project(one.name, 'members')}>{one.name}</a> <span class="muted">{one.role}</span></>) : '–'}</span> },

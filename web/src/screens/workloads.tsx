@@ -22,6 +22,8 @@ export function progressText(row: WorkloadRow): string {
   return progress.etaSeconds ? `${of}, ${span(progress.etaSeconds)} left` : of;
 }
 
+const CLASSES: Record<string, string> = { train: 'Training', interactive: 'Interactive', build: 'Build', inference: 'Inference' };
+
 export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
   { key: 'name', title: 'Workload', value: (row) => row.name, width: 190, grow: 1.6 },
   { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <Status word={row.status} reason={row.reason} />, width: 120, grow: 0.6, filter: true },
@@ -36,7 +38,8 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
   { key: 'progress', title: 'Progress', value: (row) => (row.progress?.total ? (row.progress.step ?? 0) / row.progress.total : null), cell: (row) => <span class="cut">{progressText(row) || '–'}</span>, width: 140, hidden: true },
   { key: 'wait', title: 'Wait', value: (row) => row.waitSeconds, cell: (row) => span(row.waitSeconds), width: 96, grow: 0.3, num: true },
   { key: 'run', title: 'Running for', value: (row) => row.runSeconds, cell: (row) => span(row.runSeconds), width: 104, grow: 0.3, num: true },
-  { key: 'type', title: 'Type', value: (row) => row.kind, width: 112, grow: 0.5, filter: true },
+  { key: 'type', title: 'Type', value: (row) => CLASSES[row.workload ?? ''] ?? row.kind, width: 112, grow: 0.5, filter: true },
+  { key: 'kind', title: 'Kind', value: (row) => row.kind, width: 120, grow: 0.5, filter: true, hidden: true },
   { key: 'preemptions', title: 'Preemptions', value: (row) => row.preemptions, cell: (row) => number(row.preemptions ?? 0), width: 108, grow: 0.3, num: true },
   { key: 'by', title: 'Created by', value: (row) => row.createdBy, width: 120, grow: 0.5, filter: true },
   { key: 'created', title: 'Created', value: (row) => row.created, cell: (row) => <Age time={row.created} />, width: 110, grow: 0.3 },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pieces, plainText } from '../../src/lib/ansi.ts';
 import { ago, bound, bytes, gpuHours, number, percent, ratio, span } from '../../src/lib/format.ts';
-import { align, growth, integral, sum } from '../../src/lib/history.ts';
+import { align, fittedFrom, growth, integral, sum } from '../../src/lib/history.ts';
 import { asNew, checkJob, jobObject, newJob } from '../../src/lib/job_form.ts';
 import { merge, parseLine } from '../../src/lib/logs.ts';
 import { bySize } from '../../src/lib/pace.ts';
@@ -87,6 +87,11 @@ test('series are put on common times, and a gap is not filled', () => {
   assert.deepEqual(times, [0, 10, 12, 20]);
   assert.deepEqual(values, [[1, 2, 2, 3], [null, 5, 6, null]]);
   assert.deepEqual(sum([series([0, 10], [1, 2]), series([0, 10], [3, null])])?.v, [4, 2]);
+});
+
+test('a young cluster is shown from its first sample, an old one over the whole time', () => {
+  const history = (first: number) => ({ from: 0, to: 3600, loading: false, series: [series([first, 3600], [1, 1])] });
+  assert.deepEqual([fittedFrom(history(3000)), fittedFrom(history(3590)), fittedFrom(history(15))], [3000, 3540, 0]);
 });
 
 test('an integral is value times seconds, and a counter may start again', () => {
