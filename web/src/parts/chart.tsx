@@ -15,7 +15,8 @@ export interface Mark { time: number; text: string; tone?: 'bad' | 'wait' | 'ok'
 export interface ChartProps {
   label: string; times: number[]; curves: Curve[]; height?: number; stacked?: boolean;
   range?: [number, number]; marks?: Mark[]; format?: (value: number | null | undefined) => string;
-  sync?: string; top?: number; onZoom?: (from: number, to: number) => void; empty?: string; unitRight?: string;
+  sync?: string; top?: number; onZoom?: (from: number, to: number) => void; empty?: string;
+  padRight?: number;     // where another chart of the same width has a scale at the right
 }
 
 function token(name: string): string {
@@ -132,7 +133,7 @@ interface Drawn { props: ChartProps; curves: Curve[]; drawn: (number | null)[][]
 function optionsOf(now: () => Drawn, width: number, onCursor: (index: number | null) => void): uPlot.Options {
   const { props, curves } = now();
   return {
-    width, height: props.height ?? 200, legend: { show: false },
+    width, height: props.height ?? 200, legend: { show: false }, padding: [8, props.curves.some((curve) => curve.right) ? 0 : props.padRight ?? 12, 0, 0],
     cursor: {
       y: false, sync: props.sync ? { key: props.sync } : undefined, points: { size: 6 },
       drag: { x: props.onZoom !== undefined, y: false, setScale: false },

@@ -11,8 +11,12 @@ export function Dialog({ title, onClose, onSubmit, children, foot, small, busy }
   const id = useId();
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
-    box.current?.showModal();
-    return () => before?.focus?.();
+    const element = box.current;
+    element?.showModal();
+    return () => {
+      element?.close();  // until then the page behind it takes no focus
+      before?.focus?.();
+    };
   }, []);
   return (
     <dialog ref={box} class={small ? 'small-dialog' : ''} aria-labelledby={id} onCancel={(event) => { event.preventDefault(); if (!busy) onClose(); }}

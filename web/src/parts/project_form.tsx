@@ -80,6 +80,10 @@ export function ProjectForm({ name, done }: { name?: string; done: () => void })
     const badName = name ? undefined : checkName(form.name.trim());
     if (badName) found.add('metadata.name', badName);
     checkProject(form, (field, message) => found.add(field, message));
+    const namespace = form.namespace.trim() || form.name.trim();
+    const owner = projects.find((row) => row.name !== form.name.trim() && row.namespace === namespace);
+    if (owner) found.add(form.namespace.trim() ? 'spec.namespace' : 'metadata.name', `The namespace ${namespace} belongs to the project ${owner.name}. Choose another.`);
+    if (form.namespace.trim() && checkName(form.namespace.trim())) found.add('spec.namespace', checkName(form.namespace.trim()) ?? '');
     setWrongs(found);
     if (found.any) return focusWrong();
     setBusy(true);

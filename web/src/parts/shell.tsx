@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { may } from '../lib/access.ts';
 import { logout, session } from '../lib/api.ts';
 import { link, paused, setPaused, useView } from '../lib/live.ts';
 import { go, hrefOf, place } from '../lib/router.ts';
@@ -32,6 +33,7 @@ const drawer = signal(false);
 
 function Rail() {
   const path = place.value.path;
+  const administers = may('*', '*', '*');
   return (
     <>
       {drawer.value && <button type="button" class="shade" aria-label="Close the menu" onClick={() => { drawer.value = false; }} />}
@@ -42,7 +44,7 @@ function Rail() {
             {group.title && <h2>{group.title}</h2>}
             {group.sub && <h3>{group.sub}</h3>}
             <ul>
-              {group.entries.map((entry) => (
+              {group.entries.filter((entry) => entry.href !== '/users' || administers).map((entry) => (
                 <li key={entry.href}>
                   <a href={entry.href} aria-current={path === entry.href || path === entry.also ? 'page' : undefined} title={`g ${entry.key}`} onClick={() => { drawer.value = false; }}>
                     <Icon name={entry.icon} />{entry.text}

@@ -24,7 +24,7 @@ function toFormFields(error: unknown): unknown {
   const causes = error.causes.map((cause) => ({ ...cause, field: API_FIELDS.find(([pattern]) => pattern.test(cause.field))?.[1] ?? cause.field }));
   // Admission says what is wrong in a sentence without a field.
   if (causes.length === 0) {
-    const field = /PriorityClass/.test(error.message) ? 'spec.priorityClassName' : /project "/.test(error.message) ? 'spec.project' : /GPUs? at once/.test(error.message) ? 'gpus' : '';
+    const field = /PriorityClass/.test(error.message) ? 'spec.priorityClassName' : /project "|^namespaces "/.test(error.message) ? 'spec.project' : /GPUs? at once/.test(error.message) ? 'gpus' : '';
     if (field) causes.push({ field, message: error.message });
   }
   return new ApiError(error.status, error.message, error.reason, causes);

@@ -62,7 +62,7 @@ export function Throughput({ job }: { job: JobData }) {
         ]} />
         {!pace && !history.loading && <p class="muted small">No throughput has been reported. A script that uses the SDK reports it.</p>}
       </Card>
-      {loss && <Card title="Loss"><Chart label="Loss" times={below.times} range={range} sync={`job-${summary.uid}`} marks={marks} height={150} curves={[{ label: 'Loss', values: below.values[0] ?? [], colour: 'p3' }]} /></Card>}
+      {loss && <Card title="Loss"><Chart label="Loss" times={below.times} range={range} sync={`job-${summary.uid}`} marks={marks} height={150} padRight={pace ? 52 : undefined} curves={[{ label: 'Loss', values: below.values[0] ?? [], colour: 'p3' }]} /></Card>}
       <div class="columns">
         <Card title="What more workers bring">
           {paces.length === 0 ? <p class="muted">This is shown when the job has run at some size for a while.</p> : <>

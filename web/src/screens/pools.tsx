@@ -15,16 +15,21 @@ import { UtilizationChart } from '../parts/usage_charts.tsx';
 import { squaresOf } from './nodes.tsx';
 
 const API = 'swell.dev/v1';
-const FIELDS = ['metadata.name', 'spec.nodeSelector', 'spec.placement.gpu', 'spec.placement.cpu', 'spec.gpuType'];
+const FIELDS = ['metadata.name', 'spec.nodeSelector', 'spec.nodeSelector.value', 'spec.placement.gpu', 'spec.placement.cpu', 'spec.gpuType'];
 
 interface Form { name: string; which: 'all' | 'label'; key: string; value: string; gpu: string; cpu: string; gpuType: string }
 const NEW: Form = { name: '', which: 'all', key: '', value: '', gpu: 'Pack', cpu: 'Pack', gpuType: '' };
+
+const LABEL_KEY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/;
+const LABEL_VALUE = /^([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?$/;
 
 function check(form: Form): Wrongs {
   const wrongs = new Wrongs();
   const name = checkName(form.name);
   if (name) wrongs.add('metadata.name', name);
   if (form.which === 'label' && !form.key.trim()) wrongs.add('spec.nodeSelector', 'Enter the key of the label that the pool’s nodes have.');
+  else if (form.which === 'label' && !LABEL_KEY.test(form.key.trim())) wrongs.add('spec.nodeSelector', 'A label key is a name such as gpu-type, or PREFIX/NAME: letters, digits, - _ and dots.');
+  if (form.which === 'label' && !LABEL_VALUE.test(form.value.trim())) wrongs.add('spec.nodeSelector.value', 'A label value has at most 63 letters, digits, - _ and dots.');
   return wrongs;
 }
 export function poolObject(form: Form): KubeObject {
@@ -76,7 +81,7 @@ export function PoolForm({ row, done }: { row?: PoolRow; done: () => void }) {
       </div>
       {form.which === 'label' && <div class="fields">
         <TextField label="Label key" name="spec.nodeSelector" value={form.key} onInput={(key) => set({ key })} wrongs={wrongs} placeholder="gpu-type" />
-        <TextField label="Label value" name="spec.nodeSelector.value" value={form.value} onInput={(value) => set({ value })} placeholder="a100" />
+        <TextField label="Label value" name="spec.nodeSelector.value" value={form.value} onInput={(value) => set({ value })} wrongs={wrongs} placeholder="a100" />
       </div>}
       <div class="fields">
         <SelectField label="GPU placement strategy" name="spec.placement.gpu" value={form.gpu} onChange={(gpu) => set({ gpu })} options={[['Pack', 'Bin-pack: fill nodes one by one'], ['Spread', 'Spread over the nodes']]} wrongs={wrongs} />

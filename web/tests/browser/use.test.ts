@@ -177,7 +177,7 @@ test('the keyboard reaches search, pages, rows and dialogs', async () => {
   await page.waitForSelector('dialog[open]');
   await page.keyboard.press('Escape');
   await page.waitForSelector('dialog', { state: 'detached' });
-  assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'NEW PROJECT');
+  await page.waitForFunction(() => document.activeElement?.textContent === 'NEW PROJECT');
   await page.keyboard.press('?');
   await page.waitForSelector('dialog:has-text("search")');
   await page.context().close();
