@@ -1,4 +1,4 @@
-// What the server's views say: docs of each field are with the view that makes it.
+// What the server's views say; docs/ui.md has the requests.
 
 export interface Share {
   held: number; quota?: number | null; fairShare?: number | null; requested?: number | null;

@@ -3,6 +3,7 @@
 import { Component, type ComponentChildren, type CSSProperties, type RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { csv, distinct, download, matchesSearch, readFilters, sortRows, textOf, writeFilter, type Cell } from '../lib/rows.ts';
+import { dropView, saveView, viewsOf } from '../lib/saved_views.ts';
 import { go, place, setParams } from '../lib/router.ts';
 import { number, plural } from '../lib/format.ts';
 import { Button, Empty, Menu, Skeleton } from './basic.tsx';
@@ -29,7 +30,6 @@ export interface GridProps<T> {
   empty: ComponentChildren;
   address?: boolean;                    // order, filters and columns are in the page's address
   bulk?: (chosen: T[], clear: () => void) => ComponentChildren;
-  tools?: ComponentChildren;
   partial?: boolean;
   height?: string;
   plain?: boolean;                      // without search and filters
@@ -233,6 +233,31 @@ function Body<T>({ box, rows, columns, rowKey, href, chosen, toggle, least }: {
   );
 }
 
+function ViewMenu({ table }: { table: string }) {
+  const [name, setName] = useState('');
+  const views = viewsOf(table);
+  const save = () => {
+    if (!name.trim()) return;
+    saveView(table, name.trim(), place.peek().params.toString());
+    setName('');
+  };
+  return (
+    <Menu text="Views" label="Saved views" toLeft>
+      {views.length === 0 && <h3>No view is saved yet</h3>}
+      {views.map((view) => (
+        <div class="bar-line" key={view.name} style={{ flexWrap: 'nowrap', gap: 0 }}>
+          <a data-closes href={`${place.value.path}${view.search ? `?${view.search}` : ''}`}>{view.name}</a>
+          <Button plain icon="close" label={`Forget the view ${view.name}`} onClick={() => dropView(table, view.name)} />
+        </div>
+      ))}
+      <form class="ends" onSubmit={(event) => { event.preventDefault(); save(); }}>
+        <input aria-label="Name of the view" placeholder="Save this view as" value={name} onInput={(event) => setName(event.currentTarget.value)} />
+        <Button type="submit" plain>Save</Button>
+      </form>
+    </Menu>
+  );
+}
+
 export function Grid<T>(props: GridProps<T>) {
   const { columns, rows, rowKey } = props;
   const [choices, choose] = useChoices(props.address);
@@ -288,7 +313,7 @@ export function Grid<T>(props: GridProps<T>) {
           {columns.some((column) => column.filter) && <FilterMenu columns={columns.filter((column) => column.filter)} rows={rows ?? []} choices={choices} choose={choose} />}
           <Chips columns={columns} choices={choices} choose={choose} />
           <div class="right">
-            {props.tools}
+            {props.address && <ViewMenu table={props.name} />}
             <ColumnMenu columns={columns} shown={visible} choose={choose} />
             <Button icon="download" label="Download as CSV" onClick={save} disabled={shown.length === 0} />
           </div>

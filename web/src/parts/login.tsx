@@ -12,7 +12,8 @@ export function Login() {
     if (!token.trim()) return setWrong('Paste a token.');
     setBusy(true);
     try {
-      await login(token.trim());
+      // A kubeconfig that is pasted whole has the token in it.
+      await login(/\btoken:\s*["']?([^\s"']+)/.exec(token)?.[1] ?? token.trim());
     } catch (error) {
       setWrong(errorText(error));
       setBusy(false);
@@ -23,7 +24,7 @@ export function Login() {
       <form class="card" noValidate onSubmit={(event) => { event.preventDefault(); void submit(); }}>
         <div class="with-swatch" style={{ gap: '12px' }}><span style={{ width: '40px' }}><Brand /></span><h1>Log in to Swell</h1></div>
         {loginHint.value && <p role="status">{loginHint.value}</p>}
-        <p class="muted">On the machine of the cluster, <code>swell ui</code> opens these pages without a token. Elsewhere, paste the token of your user.</p>
+        <p class="muted">On the machine of the cluster, <code>swell ui</code> opens these pages without a token. Elsewhere, paste the token of your user, or your kubeconfig.</p>
         <div class="field">
           <label for="token">Token</label>
           <input id="token" type="password" autoComplete="off" value={token} aria-invalid={wrong !== ''} aria-describedby="token-more" onInput={(event) => { setToken(event.currentTarget.value); setWrong(''); }} />

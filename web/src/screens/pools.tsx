@@ -1,5 +1,5 @@
 // Node pools: table, form, and the page of one pool.
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { kube, objectPath } from '../lib/api.ts';
 import { may } from '../lib/access.ts';
 import { bytes, number } from '../lib/format.ts';
@@ -42,12 +42,38 @@ export function poolObject(form: Form): KubeObject {
   };
 }
 
+interface PoolSpec { nodeSelector?: Record<string, string>; placement?: { gpu?: string; cpu?: string }; gpuType?: string }
+
+function formOf(object: KubeObject): Form {
+  const spec = (object.spec ?? {}) as PoolSpec;
+  const [label] = Object.entries(spec.nodeSelector ?? {});
+  return {
+    name: object.metadata?.name ?? '', which: label ? 'label' : 'all', key: label?.[0] ?? '', value: label?.[1] ?? '',
+    gpu: spec.placement?.gpu ?? 'Pack', cpu: spec.placement?.cpu ?? 'Pack', gpuType: spec.gpuType ?? '',
+  };
+}
+
+// What turns the stored pool into that of the form; labels beyond the one that the form shows stay.
+export function poolPatch(form: Form, before: KubeObject): unknown {
+  const spec = poolObject(form).spec as PoolSpec;
+  const old = Object.keys((before.spec as PoolSpec | undefined)?.nodeSelector ?? {});
+  const gone = form.which === 'all' ? old : old.slice(0, 1).filter((key) => key !== form.key.trim());
+  return { spec: { ...spec, gpuType: form.gpuType || null, nodeSelector: { ...Object.fromEntries(gone.map((key) => [key, null])), ...spec.nodeSelector } } };
+}
+
 export function PoolForm({ row, done }: { row?: PoolRow; done: () => void }) {
-  const [form, setForm] = useState<Form>(() => (row ? {
-    name: row.name, which: row.label ? 'label' : 'all', key: row.label?.key ?? '', value: row.label?.value ?? '', gpu: row.strategy?.gpu || 'Pack', cpu: row.strategy?.cpu || 'Pack', gpuType: '',
-  } : NEW));
+  const [before, setBefore] = useState<KubeObject>();
+  const [form, setForm] = useState<Form>(NEW);
   const [wrongs, setWrongs] = useState(new Wrongs());
-  const [busy, setBusy] = useState(false);
+  const [busy, setBusy] = useState(Boolean(row));
+  useEffect(() => {
+    if (!row) return;
+    kube.get<KubeObject>(objectPath(API, 'nodepools', null, row.name)).then((object) => {
+      setBefore(object);
+      setForm(formOf(object));
+      setBusy(false);
+    }, (error: unknown) => setWrongs(wrongsOf(error, [])));
+  }, [row?.name]);
   const set = (change: Partial<Form>) => setForm((old) => ({ ...old, ...change }));
   const submit = async () => {
     const found = check(form);
@@ -56,10 +82,7 @@ export function PoolForm({ row, done }: { row?: PoolRow; done: () => void }) {
     setBusy(true);
     try {
       if (row) {
-        // An empty selector in a merge patch would keep the old label.
-        const old = row.label && (form.which === 'all' || row.label.key !== form.key.trim()) ? { [row.label.key]: null } : {};
-        const spec = poolObject(form).spec as Record<string, unknown>;
-        await kube.patch(objectPath(API, 'nodepools', null, row.name), { spec: { ...spec, nodeSelector: { ...old, ...(spec.nodeSelector as object ?? {}) } } });
+        if (before) await kube.patch(objectPath(API, 'nodepools', null, row.name), poolPatch(form, before));
       } else {
         await kube.create(objectPath(API, 'nodepools'), poolObject(form));
       }

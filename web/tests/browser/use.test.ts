@@ -66,6 +66,20 @@ test('columns are chosen, and the choice is in the address', async () => {
   await page.context().close();
 });
 
+test('a view is saved under a name, and opened again', async () => {
+  const page = await one.page();
+  await go(page, '/workloads?status=Failed&sort=-name', 'Workloads');
+  await page.getByRole('button', { name: 'Saved views' }).click();
+  await page.getByLabel('Name of the view').fill('What failed');
+  await page.keyboard.press('Enter');
+  await go(page, '/workloads', 'Workloads');
+  await page.getByRole('button', { name: 'Saved views' }).click();
+  await page.getByRole('link', { name: 'What failed' }).click();
+  await page.waitForSelector('.chip:has-text("Status: Failed")');
+  assert.equal(new URL(page.url()).search, '?status=Failed&sort=-name');
+  await page.context().close();
+});
+
 test('the project form refuses at the field, and makes a project', async () => {
   const page = await one.page();
   await go(page, '/projects', 'Projects');
@@ -85,6 +99,31 @@ test('the project form refuses at the field, and makes a project', async () => {
   await page.getByRole('button', { name: 'Create project' }).click();
   await page.waitForSelector('dialog', { state: 'detached' });
   await page.waitForSelector('.name-link:has-text("project-a")');
+  await page.context().close();
+});
+
+test('a node pool is made, changed and deleted', async () => {
+  const page = await one.page();
+  await go(page, '/nodepools', 'Node Pools');
+  await page.getByRole('button', { name: 'NEW NODE POOL' }).click();
+  await page.getByLabel('Node pool name').fill('a100');
+  await page.getByRole('button', { name: 'Nodes with a label' }).click();
+  await page.getByLabel('Label key').fill('bad key!');
+  await page.getByRole('button', { name: 'Create node pool' }).click();
+  assert.match(await wrongAt(page, 'Label key'), /^A label key is a name/);
+  await page.getByLabel('Label key').fill('gpu-type');
+  await page.getByLabel('Label value').fill('a100');
+  await page.getByRole('button', { name: 'Create node pool' }).click();
+  await page.locator('.name-link', { hasText: 'a100' }).click();
+  await page.waitForSelector('h1:has-text("a100")');
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await page.getByLabel('GPU placement strategy').selectOption('Spread');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.waitForSelector('.facts:has-text("GPUs Spread")');
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.waitForSelector('h1:has-text("Node Pools")');
+  assert.equal(one.fake.world.pools.some((pool) => pool.name === 'a100'), false);
   await page.context().close();
 });
 

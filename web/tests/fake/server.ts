@@ -123,12 +123,30 @@ function kube(fake: Fake, request: IncomingMessage, response: ServerResponse, ur
     fake.changed();
     return answer(response, 201, parse());
   }
+  const named = /\/nodepools\/([^/]+)$/.exec(place)?.[1];
+  if (named) {
+    const pool = world.pools.find((one) => one.name === named);
+    if (!pool) return refuse(response, 404, 'NotFound', `nodepools.swell.dev "${named}" not found`);
+    if (request.method === 'PATCH') {
+      const spec = parse().spec as { nodeSelector?: Record<string, string | null>; placement?: { gpu?: string; cpu?: string } };
+      const label = Object.entries(spec.nodeSelector ?? {}).find(([, value]) => value !== null);
+      pool.label = label ? { key: label[0], value: label[1] ?? '' } : null;
+      pool.strategy = spec.placement;
+      fake.changed();
+    }
+    if (request.method === 'DELETE') {
+      world.pools = world.pools.filter((one) => one !== pool);
+      fake.changed();
+    }
+    const selector = pool.label ? { nodeSelector: { [pool.label.key]: pool.label.value } } : {};
+    return answer(response, 200, { apiVersion: 'swell.dev/v1', kind: 'NodePool', metadata: { name: named }, spec: { ...selector, placement: pool.strategy } });
+  }
   const namespace = /\/namespaces\/([^/]+)\/trainingjobs$/.exec(place)?.[1];
   if (namespace && request.method === 'POST') return submit(fake, response, body, namespace, url.searchParams.get('dryRun') === 'All');
-  const named = /\/namespaces\/([^/]+)\/trainingjobs\/([^/]+)$/.exec(place);
-  if (named) {
-    const row = world.jobs.find((one) => one.namespace === named[1] && one.name === named[2]);
-    if (!row) return refuse(response, 404, 'NotFound', `trainingjobs.swell.dev "${named[2]}" not found`);
+  const job = /\/namespaces\/([^/]+)\/trainingjobs\/([^/]+)$/.exec(place);
+  if (job) {
+    const row = world.jobs.find((one) => one.namespace === job[1] && one.name === job[2]);
+    if (!row) return refuse(response, 404, 'NotFound', `trainingjobs.swell.dev "${job[2]}" not found`);
     if (request.method === 'DELETE') world.jobs = world.jobs.filter((one) => one !== row);
     if (request.method === 'PATCH') row.status = /"suspend":true/.test(body) ? 'Suspended' : 'Pending';
     if (request.method !== 'GET') fake.changed();

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError, objectPath, query } from '../../src/lib/api.ts';
 import { checkName, fieldFor, readNumber, wrongsOf } from '../../src/parts/dialog.tsx';
+import { poolPatch } from '../../src/screens/pools.tsx';
 import { elasticRole, suspendPatch } from '../../src/parts/job_actions.tsx';
 
 const FIELDS = ['metadata.name', 'spec.nodePools.0.resources.gpu.quota', 'spec.nodePools.0.name', 'spec.parent'];
@@ -42,4 +43,11 @@ test('the role that is resized is the elastic one', () => {
   assert.deepEqual(elasticRole({ kind: 'TrainingJob', spec: { roles: { master: { replicas: 1 }, worker: { replicas: 4, elastic: {} } } } }), { field: 'roles', role: 'worker', replicas: 4 });
   assert.deepEqual(elasticRole({ kind: 'PyTorchJob', spec: { pytorchReplicaSpecs: { Master: { replicas: 1 }, Worker: { replicas: 2 } } } }), { field: 'pytorchReplicaSpecs', role: 'Worker', replicas: 2 });
   assert.equal(elasticRole({ kind: 'Job', spec: {} }), undefined);
+});
+
+test('an edited node pool keeps labels that the form does not show', () => {
+  const form = { name: 'p', which: 'label' as const, key: 'gpu', value: 'h100', gpu: 'Spread', cpu: 'Pack', gpuType: '' };
+  const placement = { gpu: 'Spread', cpu: 'Pack' };
+  assert.deepEqual(poolPatch(form, { spec: { nodeSelector: { kind: 'a', zone: 'z' } } }), { spec: { placement, gpuType: null, nodeSelector: { kind: null, gpu: 'h100' } } });
+  assert.deepEqual(poolPatch({ ...form, which: 'all' }, { spec: { nodeSelector: { kind: 'a', zone: 'z' } } }), { spec: { placement, gpuType: null, nodeSelector: { kind: null, zone: null } } });
 });
