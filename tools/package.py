@@ -28,6 +28,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # What every Linux with glibc has, and must come from there.
 GLIBC = re.compile(r"^(ld-linux|libc\.so|libm\.so|libdl\.so|libpthread\.so|librt\.so|libresolv\.so|linux-vdso)")
 FRONT_ENDS = ("arena", "runai", "elasticdl")
+# What the program opens by itself when it first pulls an image (docs/adr/0021).
+OPENED_LATER = ("libcurl.so.4", "libarchive.so.13")
 
 
 class PackageError(Exception):
@@ -46,16 +48,30 @@ def version():
     return re.search(r"project\(swell VERSION ([0-9.]+)", text).group(1)
 
 
-def libraries(program):
-    """Paths of the shared libraries that the program needs and a Linux may lack, by their name."""
+def needed_by(file):
+    """Paths of the shared libraries that a file needs and a Linux may lack, by their name."""
     found = {}
-    for line in run("ldd", program).splitlines():
+    for line in run("ldd", file).splitlines():
         words = line.split()
         if "=>" not in words or GLIBC.match(words[0]):
             continue
         if words[2] == "not":
-            raise PackageError(f"{program} needs {words[0]}, which is not on this machine")
+            raise PackageError(f"{file} needs {words[0]}, which is not on this machine")
         found[words[0]] = Path(words[2]).resolve()
+    return found
+
+
+def libraries(program):
+    """Those of the program, and those that it opens later with what they need."""
+    found = needed_by(program)
+    # The first of a name is the one of this machine's own kind of processor.
+    listed = re.findall(r"^\s*(\S+) \([^)]*\) => (\S+)$", run("/sbin/ldconfig", "-p"), re.M)
+    known = dict(reversed(listed))
+    for name in OPENED_LATER:
+        if name not in known:
+            raise PackageError(f"{name} is not on this machine: ./dev setup build")
+        found[name] = Path(known[name]).resolve()
+        found |= needed_by(found[name])
     return found
 
 

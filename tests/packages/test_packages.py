@@ -72,6 +72,7 @@ class Packages(unittest.TestCase):
             names = tar.getnames()
         licences = [name for name in names if "/licences/" in name]
         self.assertTrue(any("sqlite" in name for name in licences), licences)
+        self.assertTrue(any("libcurl" in name for name in licences), licences)
         self.assertFalse(any("/libc.so" in name for name in names))
 
     def test_a_wheel_brings_the_program_the_front_ends_and_the_sdk(self):
