@@ -83,10 +83,14 @@ json::Value ObjectQuota(std::string_view ns) {
         "count/leases.coordination.k8s.io", "count/ingresses.networking.k8s.io"}) {
     hard[many] = "5000";
   }
-  return json::Object{{"apiVersion", "v1"},
-                      {"kind", "ResourceQuota"},
-                      {"metadata", json::Object{{"name", "project-objects"}, {"namespace", ns}}},
-                      {"spec", json::Object{{"hard", std::move(hard)}}}};
+  return json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "ResourceQuota"},
+      {"metadata",
+       json::Object{{"name", "project-objects"},
+                    {"namespace", ns},
+                    {"labels", json::Object{{"app.kubernetes.io/managed-by", "swell"}}}}},
+      {"spec", json::Object{{"hard", std::move(hard)}}}};
 }
 
 // The status as it is, with `fields` put in.

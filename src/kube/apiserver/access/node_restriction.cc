@@ -81,6 +81,14 @@ Status CheckPodRequest(const Core& core, const Call& call, const std::string& no
 
 }  // namespace
 
+Status CheckNodeToken(const Core& core, const Call& call, const std::string& pod) {
+  const std::string node = NodeOf(call);
+  if (node.empty()) return Status::Ok();
+  const auto entry = pod.empty() ? nullptr : core.store.Latest({"pods", call.info.ns, pod});
+  if (entry && FieldOf(*entry, "spec.nodeName") == node) return Status::Ok();
+  return Refuse(node, "can only request tokens that are bound to a pod on it");
+}
+
 Status CheckNodeRequest(const Core& core, const Call& call, std::string_view verb) {
   const std::string node = NodeOf(call);
   const RequestInfo& info = call.info;

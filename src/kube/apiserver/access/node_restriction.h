@@ -19,4 +19,8 @@ Status CheckNodeWrite(const Admission& admission,
                       const json::Value& object,
                       const json::Value* old);
 
+// A node is given tokens for pods that are bound to it alone. `pod`: the one that the token is to
+// be bound to; empty: none.
+Status CheckNodeToken(const Core& core, const Call& call, const std::string& pod);
+
 }  // namespace swell::apiserver

@@ -11,7 +11,8 @@ namespace {
 
 class NodeRestrictionTest : public testing::Test {
  protected:
-  NodeRestrictionTest() : test_(Options{.rbac = true}) {
+  NodeRestrictionTest()
+      : test_(Options{.token_key = std::make_shared<const TestTokenKey>(), .rbac = true}) {
     test_.Boot();
     for (const char* node : {"n1", "n2"}) {
       Must("POST", "/api/v1/nodes", StrCat(R"({"metadata":{"name":")", node, R"("}})"));
@@ -73,6 +74,16 @@ TEST_F(NodeRestrictionTest, ANodeReadsWhatItsPodsNeed) {
   EXPECT_EQ(Node("GET", secrets), 403);
   EXPECT_EQ(Node("GET", "/api/v1/secrets"), 403);
   EXPECT_EQ(Node("GET", "/api/v1/namespaces/default/configmaps/x"), 403);
+}
+
+TEST_F(NodeRestrictionTest, ANodeIsGivenTokensForItsPods) {
+  const std::string token = "/api/v1/namespaces/default/serviceaccounts/default/token";
+  auto bound = [](const std::string& pod) {
+    return StrCat(R"({"spec":{"boundObjectRef":{"kind":"Pod","name":")", pod, R"("}}})");
+  };
+  EXPECT_EQ(Node("POST", token, bound("on-n1")), 201);
+  EXPECT_EQ(Node("POST", token, bound("on-n2")), 403);
+  EXPECT_EQ(Node("POST", token, R"({"spec":{}})"), 403);
 }
 
 TEST_F(NodeRestrictionTest, ANodeMakesOnlyMirrorsOfItsOwnPods) {

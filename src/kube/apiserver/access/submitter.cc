@@ -183,9 +183,8 @@ void KeepSubmitter(const Admission& admission, json::Value& object, const json::
   const bool edited = work != Work::kPod && work != Work::kNone && PodsDiffer(work, object, old);
   const bool others = work == Work::kJob && edited;
   SetUser(object, others ? *person : std::string(api::Annotation(old, api::keys::kUser)));
-  json::Value previous = old;
   if (json::Value* is = TemplateOf(work, object)) {
-    const json::Value* was = TemplateOf(work, previous);
+    const json::Value* was = TemplateOf(work, old);
     if (edited || was == nullptr) {
       SetUser(*is, *person);
     } else {

@@ -55,7 +55,7 @@ bool MayBind(const Admission& admission) {
 }
 
 // The first node that a pod or a template names; empty: the scheduler chooses.
-std::string NodeIn(Work work, json::Value& object) {
+std::string NodeIn(Work work, const json::Value& object) {
   if (work == Work::kPod) return std::string(json::GetString(object, {"spec", "nodeName"}));
   for (const json::Value* one : TemplatesOf(work, object)) {
     const std::string_view node = json::GetString(*one, {"spec", "nodeName"});
@@ -82,8 +82,7 @@ Status CheckNodeName(const Admission& admission,
   if (old != nullptr && (work == Work::kPod || !PodsDiffer(work, object, *old))) {
     return Status::Ok();
   }
-  json::Value copy = object;
-  const std::string node = NodeIn(work, copy);
+  const std::string node = NodeIn(work, object);
   if (node.empty() || MayBind(admission)) return Status::Ok();
   return ForbiddenError(
       admission.kind, admission.name,

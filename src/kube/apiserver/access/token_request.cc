@@ -5,6 +5,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/apiserver/access/account_tokens.h"
 #include "kube/apiserver/access/handlers.h"
+#include "kube/apiserver/access/node_restriction.h"
 #include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/print/output.h"
@@ -78,6 +79,8 @@ Result<TokenClaims> ReadClaims(Core& core, Call& call, const json::Value& reques
   const int64_t seconds = json::GetInt(request, {"spec", "expirationSeconds"}, kDefaultSeconds);
   SWELL_RETURN_IF_ERROR(CheckSeconds(seconds));
   SWELL_RETURN_IF_ERROR(ReadBoundObject(core, request, claims));
+  SWELL_RETURN_IF_ERROR(
+      CheckNodeToken(core, call, claims.bound_kind == "Pod" ? claims.bound_name : ""));
   for (const json::Value& audience : json::GetArray(request, {"spec", "audiences"})) {
     if (audience.is_string()) claims.audiences.emplace_back(json::View(audience.get_string()));
   }

@@ -16,10 +16,12 @@ std::vector<std::string_view> TemplatePath(Work work) {
   return {};
 }
 
-void Collect(json::Value& value, int depth, std::vector<json::Value*>& found) {
+// `Value`: const or not, as its parts are wanted.
+template <class Value>
+void Collect(Value& value, int depth, std::vector<Value*>& found) {
   if (depth > kTemplateDepthMax) return;
   if (value.is_array()) {
-    for (json::Value& item : value.get_array()) Collect(item, depth + 1, found);
+    for (Value& item : value.get_array()) Collect(item, depth + 1, found);
     return;
   }
   if (!value.is_object()) return;
@@ -103,6 +105,12 @@ json::Value* TemplateOf(Work work, json::Value& object) {
   return at == &object || at == nullptr || !at->is_object() ? nullptr : at;
 }
 
+const json::Value* TemplateOf(Work work, const json::Value& object) {
+  const json::Value* at = &object;
+  for (std::string_view step : TemplatePath(work)) at = at ? json::Find(*at, {step}) : at;
+  return at == &object || at == nullptr || !at->is_object() ? nullptr : at;
+}
+
 std::vector<json::Value*> TemplatesOf(Work work, json::Value& object) {
   std::vector<json::Value*> found;
   if (work == Work::kJob || work == Work::kRuntime) {
@@ -113,23 +121,31 @@ std::vector<json::Value*> TemplatesOf(Work work, json::Value& object) {
   return found;
 }
 
+std::vector<const json::Value*> TemplatesOf(Work work, const json::Value& object) {
+  std::vector<const json::Value*> found;
+  if (work == Work::kJob || work == Work::kRuntime) {
+    if (const json::Value* spec = json::Find(object, {"spec"})) Collect(*spec, 0, found);
+  } else if (const json::Value* one = TemplateOf(work, object)) {
+    found.push_back(one);
+  }
+  return found;
+}
+
 bool PodsDiffer(Work work, const json::Value& object, const json::Value& old) {
   const json::Value* now = json::Find(object, {"spec"});
   const json::Value* before = json::Find(old, {"spec"});
   if (now == nullptr || before == nullptr) return now != before;
   if (json::Equal(*now, *before)) return false;
-  json::Value a = object;
-  json::Value b = old;
   if (work == Work::kTemplate || work == Work::kCronTemplate) {
-    const json::Value* is = TemplateOf(work, a);
-    const json::Value* was = TemplateOf(work, b);
+    const json::Value* is = TemplateOf(work, object);
+    const json::Value* was = TemplateOf(work, old);
     return is != nullptr && (was == nullptr || !json::Equal(*is, *was));
   }
-  json::Value& spec_a = *json::FindMutable(a, {"spec"});
-  json::Value& spec_b = *json::FindMutable(b, {"spec"});
-  DropNumbers(spec_a, 0);
-  DropNumbers(spec_b, 0);
-  return !json::Equal(spec_a, spec_b);
+  json::Value a = *now;
+  json::Value b = *before;
+  DropNumbers(a, 0);
+  DropNumbers(b, 0);
+  return !json::Equal(a, b);
 }
 
 }  // namespace swell::apiserver

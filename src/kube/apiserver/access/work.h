@@ -25,8 +25,10 @@ Work WorkOf(const api::KindInfo& kind);
 
 // The template of a built-in workload or cron job; null where the object has none.
 json::Value* TemplateOf(Work work, json::Value& object);
+const json::Value* TemplateOf(Work work, const json::Value& object);
 // All templates of pods in the object; a pod has no template.
 std::vector<json::Value*> TemplatesOf(Work work, json::Value& object);
+std::vector<const json::Value*> TemplatesOf(Work work, const json::Value& object);
 
 // A class of pods that Kubernetes itself needs: "system-node-critical".
 bool IsSystemClass(std::string_view priority_class);

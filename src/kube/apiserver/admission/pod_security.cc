@@ -141,8 +141,7 @@ std::string Violations(const Core& core,
     return Describe(CheckPodSecurity(policy, pod, AllowedVolumes(core, rules.name, pod)));
   };
   if (work == Work::kPod) return check(object);
-  json::Value copy = object;
-  for (const json::Value* one : TemplatesOf(work, copy)) {
+  for (const json::Value* one : TemplatesOf(work, object)) {
     if (std::string wrong = check(*one); !wrong.empty()) return wrong;
   }
   return "";
@@ -248,18 +247,19 @@ void StampPodSecurity(const Admission& admission, json::Value& object, const jso
     if (stamped != IsStamped(object)) Stamp(object, stamped);
     return;
   }
+  // A report changes nothing of what there is to run.
+  if (admission.subresource == "status") return;
   const bool same = old != nullptr && !PodsDiffer(work, object, *old);
-  json::Value previous = old != nullptr ? *old : json::Value();
   if (work == Work::kTemplate || work == Work::kCronTemplate) {
     json::Value* is = TemplateOf(work, object);
-    const json::Value* was = same ? TemplateOf(work, previous) : nullptr;
+    const json::Value* was = same ? TemplateOf(work, *old) : nullptr;
     if (is == nullptr) return;
     Stamp(*is, same ? was != nullptr && IsStamped(*was) : AuthorMayExceed(admission, work, object));
     return;
   }
   for (json::Value* one : TemplatesOf(work, object)) Stamp(*one, false);
   if (work == Work::kRuntime) return;
-  Stamp(object, same ? IsStamped(previous) : AuthorMayExceed(admission, work, object));
+  Stamp(object, same ? IsStamped(*old) : AuthorMayExceed(admission, work, object));
 }
 
 Status CheckPodSecurity(const Admission& admission,
@@ -271,9 +271,8 @@ Status CheckPodSecurity(const Admission& admission,
                                             : !PodsDiffer(work, object, *old))) {
     return Status::Ok();
   }
-  json::Value copy = work == Work::kPod ? json::Value() : object;
-  const json::Value* pods = TemplateOf(work, copy);
-  bool exempt = IsStamped(pods != nullptr && work != Work::kPod ? *pods : object);
+  const json::Value* pods = TemplateOf(work, object);
+  bool exempt = IsStamped(pods != nullptr ? *pods : object);
   // A pod that an administrator runs is no way for others to add containers to it.
   if (old != nullptr && work == Work::kPod) exempt = MayExceed(admission);
   if (exempt) {
