@@ -32,6 +32,7 @@
 #include "ops/last_port.h"
 #include "ops/online_backup.h"
 #include "ops/pod_runtime.h"
+#include "ops/secret_keys.h"
 #include "ops/token_key.h"
 
 namespace swell {
@@ -84,6 +85,7 @@ struct EmbeddedCluster::Impl {
   net::Reactor io;
   OnlineBackup backup{core};
   Pki pki;
+  std::shared_ptr<const SecretKeys> secret_keys;
   std::vector<node::NodeConfig> node_configs;
   std::unique_ptr<store::Store> store;
   std::shared_ptr<apiserver::ApiServer> server;
@@ -107,8 +109,10 @@ struct EmbeddedCluster::Impl {
 };
 
 Status EmbeddedCluster::Impl::OpenStore() {
+  SWELL_ASSIGN_OR_RETURN(secret_keys, LoadOrMakeSecretKeys(options.data_dir));
   SWELL_ASSIGN_OR_RETURN(auto backend,
-                         store::OpenSqliteBackend(core, options.data_dir.Database(), &clock));
+                         store::OpenSqliteBackend(core, options.data_dir.Database(), &clock,
+                                                  secret_keys));
   SWELL_ASSIGN_OR_RETURN(store, store::Store::Open(core, std::move(backend)));
   return Status::Ok();
 }
@@ -147,7 +151,7 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
   };
   server_options.backup = [this](std::function<void(Result<json::Value>)> done) {
     backup.Write(*store, StrCat(options.data_dir.path, "/backup-", random.NameSuffix(8), ".db"),
-                 std::move(done));
+                 secret_keys, std::move(done));
   };
   server_options.issue_certificate =
       [this](const std::string& name, const std::string& organization,

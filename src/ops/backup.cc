@@ -14,13 +14,17 @@
 #include "kube/api/meta/meta.h"
 #include "kube/store/backend.h"
 #include "ops/remote_process.h"
+#include "ops/secret_keys.h"
 
 namespace swell {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kFormat[] = "swell.dev/backup/v1";
+constexpr char kFormat[] = "swell.dev/backup/v2";
+// Its keys and Secrets are in plain text.
+constexpr char kPlainFormat[] = "swell.dev/backup/v1";
+constexpr char kSecretsKey[] = "secrets.key";
 constexpr char kTop[] = "swell-backup";
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
@@ -43,6 +47,7 @@ struct Copied {
   std::string file;
   int64_t version = 0;
   int64_t objects = 0;
+  int64_t left_out = 0;  // Secrets
 };
 
 // A running cluster copies its database itself.
@@ -55,13 +60,28 @@ Result<Copied> CopyRunning(const DataDir& dir) {
                 json::GetInt(*answer, {"objects"})};
 }
 
-Result<Copied> CopyStopped(const DataDir& dir) {
-  SWELL_ASSIGN_OR_RETURN(auto snapshot, store::ReadDatabase(dir.Database()));
+Result<Copied> CopyStopped(const DataDir& dir, std::shared_ptr<const SecretKeys> keys) {
+  SWELL_ASSIGN_OR_RETURN(auto snapshot, store::ReadDatabase(dir.Database(), keys));
   Copied copied{StrCat(dir.path, "/backup-", ::getpid(), ".db"),
                 static_cast<int64_t>(snapshot.version),
                 static_cast<int64_t>(snapshot.entries.size())};
-  SWELL_RETURN_IF_ERROR(store::WriteDatabase(copied.file, snapshot));
+  SWELL_RETURN_IF_ERROR(store::WriteDatabase(copied.file, snapshot, std::move(keys)));
   return copied;
+}
+
+// The copy without its Secrets, in its place.
+Status DropSecrets(Copied& copied, std::shared_ptr<const SecretKeys> keys) {
+  SWELL_ASSIGN_OR_RETURN(auto snapshot, store::ReadDatabase(copied.file, std::move(keys)));
+  const size_t all = snapshot.entries.size();
+  std::erase_if(snapshot.entries,
+                [](const auto& entry) { return entry->key.resource == "secrets"; });
+  for (const char* suffix : {"", "-wal", "-shm", ".lock"}) {
+    SWELL_RETURN_IF_ERROR(RemoveTree(copied.file + suffix));
+  }
+  SWELL_RETURN_IF_ERROR(store::WriteDatabase(copied.file, snapshot));
+  copied.objects = static_cast<int64_t>(snapshot.entries.size());
+  copied.left_out = static_cast<int64_t>(all - snapshot.entries.size());
+  return Status::Ok();
 }
 
 Status CopyFile(const std::string& from, const std::string& to, int mode) {
@@ -76,7 +96,7 @@ Status MoveFile(const std::string& from, const std::string& to) {
 
 // Checksums of the parts. The database has its own, one per row.
 Result<json::Object> Sums(const std::string& at) {
-  std::vector<std::string> names{"port", "images.yaml"};
+  std::vector<std::string> names{"port", "images.yaml", "cluster.json"};
   SWELL_ASSIGN_OR_RETURN(const auto keys, ListDir(at + "/pki"));
   for (const std::string& key : keys) names.push_back(StrCat("pki/", key));
   json::Object sums;
@@ -89,16 +109,33 @@ Result<json::Object> Sums(const std::string& at) {
   return sums;
 }
 
+// A file of pki/: keys under the passphrase, where there is one.
+Status CopyKey(const std::string& from,
+               const std::string& to,
+               bool key,
+               const std::string& passphrase) {
+  SWELL_ASSIGN_OR_RETURN(std::string bytes, ReadFile(from));
+  if (key && !passphrase.empty()) {
+    SWELL_ASSIGN_OR_RETURN(bytes, SealByPassphrase(bytes, passphrase));
+  }
+  return WriteFileAtomically(to, bytes, key ? 0600 : 0644);
+}
+
 // Everything that goes into the archive, in one directory.
-Status Gather(const DataDir& dir, const Copied& copied, const std::string& to) {
+Status Gather(const DataDir& dir,
+              const Copied& copied,
+              const std::string& passphrase,
+              const std::string& to) {
   SWELL_RETURN_IF_ERROR(MakeDirs(to + "/pki", 0700));
   SWELL_RETURN_IF_ERROR(MoveFile(copied.file, to + "/swell.db"));
   SWELL_ASSIGN_OR_RETURN(auto names, ListDir(dir.path + "/pki"));
   for (const std::string& name : names) {
-    SWELL_RETURN_IF_ERROR(CopyFile(StrCat(dir.path, "/pki/", name), StrCat(to, "/pki/", name),
-                                   name.ends_with(".key") ? 0600 : 0644));
+    if (name == kSecretsKey && passphrase.empty()) continue;
+    SWELL_RETURN_IF_ERROR(CopyKey(StrCat(dir.path, "/pki/", name), StrCat(to, "/pki/", name),
+                                  name.ends_with(".key"), passphrase));
   }
-  for (const std::string& file : {dir.PortFile(), dir.ImageCatalogue()}) {
+  for (const std::string& file :
+       {dir.PortFile(), dir.ImageCatalogue(), dir.path + "/cluster.json"}) {
     if (!FileExists(file)) continue;
     const std::string name = file.substr(file.rfind('/') + 1);
     SWELL_RETURN_IF_ERROR(CopyFile(file, StrCat(to, "/", name), 0644));
@@ -139,7 +176,10 @@ Status WriteArchive(const std::string& from, const std::string& file) {
 
 }  // namespace
 
-Status Backup(const DataDir& dir, const std::string& file, const PrintLine& print) {
+Status Backup(const DataDir& dir,
+              const std::string& file,
+              const std::string& passphrase,
+              const PrintLine& print) {
   if (!FileExists(dir.Database())) {
     return Status(Code::kNotFound,
                   StrCat("there is no cluster in ", dir.path, "; --data-dir names its directory"));
@@ -148,13 +188,21 @@ Status Backup(const DataDir& dir, const std::string& file, const PrintLine& prin
     return Status(Code::kInvalid, StrCat(file, " is a directory; the name of a file expected"));
   }
   const bool running = FindRunning(dir).has_value();
-  SWELL_ASSIGN_OR_RETURN(const Copied copied, running ? CopyRunning(dir) : CopyStopped(dir));
+  SWELL_ASSIGN_OR_RETURN(const auto keys, LoadOrMakeSecretKeys(dir));
+  SWELL_ASSIGN_OR_RETURN(Copied copied, running ? CopyRunning(dir) : CopyStopped(dir, keys));
   const Scratch database(copied.file);
+  if (passphrase.empty()) SWELL_RETURN_IF_ERROR(DropSecrets(copied, keys));
   const Scratch scratch(StrCat(dir.path, "/backup-", ::getpid(), ".tmp"));
-  SWELL_RETURN_IF_ERROR(Gather(dir, copied, scratch.path()));
+  SWELL_RETURN_IF_ERROR(Gather(dir, copied, passphrase, scratch.path()));
   SWELL_RETURN_IF_ERROR(WriteArchive(scratch.path(), file));
   print(StrCat(file, ": ", copied.objects, " objects of the ", running ? "running" : "stopped",
                " cluster in ", dir.path, ", as of resourceVersion ", copied.version));
+  if (copied.left_out > 0) {
+    print(
+        StrCat(copied.left_out,
+               " Secrets are left out, users among them; --passphrase-file FILE takes them along, "
+               "encrypted"));
+  }
   return Status::Ok();
 }
 
@@ -177,15 +225,47 @@ Status Unpack(const std::string& file, const std::string& to) {
   return status.WithContext(file);
 }
 
+// Decrypts the keys, in their place.
+Status OpenKeys(const std::string& file, const std::string& at, const std::string& passphrase) {
+  SWELL_ASSIGN_OR_RETURN(const auto names, ListDir(at + "/pki"));
+  for (const std::string& name : names) {
+    const std::string path = StrCat(at, "/pki/", name);
+    SWELL_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+    if (!IsSealedByPassphrase(bytes)) continue;
+    if (passphrase.empty()) {
+      return Status(Code::kUnauthorized, StrCat(file,
+                                                " was written with a passphrase; name the "
+                                                "file that has it: --passphrase-file FILE"));
+    }
+    auto plain = OpenByPassphrase(bytes, passphrase);
+    if (!plain.ok()) {
+      return Status(Code::kUnauthorized,
+                    StrCat(file, ": the passphrase is not the one that it was written with"));
+    }
+    SWELL_RETURN_IF_ERROR(WriteFileAtomically(path, *plain, 0600));
+  }
+  return Status::Ok();
+}
+
+// The keys of the archive's Secrets; null: it has none.
+Result<std::shared_ptr<const SecretKeys>> KeysIn(const std::string& at) {
+  const std::string path = StrCat(at, "/pki/", kSecretsKey);
+  if (!FileExists(path)) return std::shared_ptr<const SecretKeys>();
+  SWELL_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  return SecretKeys::Parse(text, path);
+}
+
 // Checks the archive before anything is replaced.
-Result<json::Value> Examine(const std::string& file, const std::string& at) {
+Result<json::Value> Examine(const std::string& file,
+                            const std::string& at,
+                            const std::string& passphrase) {
   auto text = ReadFile(at + "/backup.json", 1 << 16);
   auto what = text.ok() ? json::Parse(*text) : Result<json::Value>(text.status());
   const std::string format(what.ok() ? json::GetString(*what, {"format"}) : "");
   if (format.empty()) {
     return Status(Code::kInvalid, StrCat(file, ": not a file written by swell backup"));
   }
-  if (format != kFormat) {
+  if (format != kFormat && format != kPlainFormat) {
     return Status(Code::kInvalid, StrCat(file, ": unknown format ", Quote(format), "; swell ",
                                          cli::Version(), " reads ", Quote(kFormat)));
   }
@@ -202,7 +282,9 @@ Result<json::Value> Examine(const std::string& file, const std::string& at) {
     return Status(Code::kInvalid,
                   StrCat(file, ": ", std::string_view(name), " is missing or damaged"));
   }
-  auto snapshot = store::ReadDatabase(at + "/swell.db");
+  SWELL_RETURN_IF_ERROR(OpenKeys(file, at, passphrase));
+  SWELL_ASSIGN_OR_RETURN(auto keys, KeysIn(at));
+  auto snapshot = store::ReadDatabase(at + "/swell.db", std::move(keys));
   if (!snapshot.ok()) return snapshot.status().WithContext(file);
   const auto objects = static_cast<int64_t>(snapshot->entries.size());
   if (objects != json::GetInt(*what, {"objects"})) {
@@ -218,7 +300,8 @@ Result<json::Value> Examine(const std::string& file, const std::string& at) {
 // by name.
 Status PutAside(const DataDir& dir, const PrintLine& print) {
   constexpr std::pair<const char*, const char*> kParts[] = {
-      {"swell.db", ""}, {"swell.db", "-wal"}, {"pki", ""}, {"port", ""}, {"images.yaml", ""}};
+      {"swell.db", ""}, {"swell.db", "-wal"}, {"pki", ""},
+      {"port", ""},     {"images.yaml", ""},  {"cluster.json", ""}};
   for (const auto& [name, suffix] : kParts) {
     const std::string path = StrCat(dir.path, "/", name, suffix);
     const std::string aside = StrCat(dir.path, "/", name, ".before-restore", suffix);
@@ -232,7 +315,11 @@ Status PutAside(const DataDir& dir, const PrintLine& print) {
 
 }  // namespace
 
-Status Restore(const DataDir& dir, const std::string& file, bool force, const PrintLine& print) {
+Status Restore(const DataDir& dir,
+               const std::string& file,
+               bool force,
+               const std::string& passphrase,
+               const PrintLine& print) {
   SWELL_RETURN_IF_ERROR(PrepareDataDir(dir));
   if (FindRunning(dir)) {
     return Status(Code::kConflict, StrCat("a cluster runs in ", dir.path,
@@ -246,17 +333,21 @@ Status Restore(const DataDir& dir, const std::string& file, bool force, const Pr
   const Scratch scratch(StrCat(dir.path, "/restore-", ::getpid(), ".tmp"));
   SWELL_RETURN_IF_ERROR(MakeDirs(scratch.path(), 0700));
   SWELL_RETURN_IF_ERROR(Unpack(file, scratch.path()));
-  SWELL_ASSIGN_OR_RETURN(const json::Value what, Examine(file, scratch.path()));
+  SWELL_ASSIGN_OR_RETURN(const json::Value what, Examine(file, scratch.path(), passphrase));
   if (FileExists(dir.Database())) SWELL_RETURN_IF_ERROR(PutAside(dir, print));
   for (const char* suffix : {"-wal", "-shm", "-journal"}) {
     SWELL_RETURN_IF_ERROR(RemoveTree(dir.Database() + suffix));
   }
+  // A key of before is no key of this database.
+  SWELL_RETURN_IF_ERROR(RemoveTree(StrCat(dir.path, "/pki/", kSecretsKey)));
   SWELL_ASSIGN_OR_RETURN(auto keys, ListDir(scratch.path() + "/pki"));
   for (const std::string& name : keys) {
     SWELL_RETURN_IF_ERROR(
         MoveFile(StrCat(scratch.path(), "/pki/", name), StrCat(dir.path, "/pki/", name)));
   }
-  for (const char* name : {"port", "images.yaml"}) {
+  // Another cluster's record would refuse this one's keys.
+  SWELL_RETURN_IF_ERROR(RemoveTree(dir.path + "/cluster.json"));
+  for (const char* name : {"port", "images.yaml", "cluster.json"}) {
     const std::string from = StrCat(scratch.path(), "/", name);
     if (FileExists(from)) SWELL_RETURN_IF_ERROR(MoveFile(from, StrCat(dir.path, "/", name)));
   }

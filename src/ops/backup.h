@@ -4,6 +4,9 @@
 // swell.db (the store at one instant), pki/ (so that kubeconfigs and tokens stay valid), port and
 // images.yaml. Data written by pods (volumes, checkpoints) is not included.
 //
+// With a passphrase, all keys in pki/ are encrypted with it, and so the Secrets with one of them.
+// Without one the file has no Secrets, nor the key that they are encrypted with.
+//
 // - Threads: main thread; blocks on files, and on the cluster if it runs.
 #pragma once
 
@@ -19,9 +22,17 @@ namespace swell {
 using PrintLine = std::function<void(std::string_view)>;
 
 // Writes the cluster in `dir`, running or stopped, to `file`. kNotFound if there is no cluster.
-Status Backup(const DataDir& dir, const std::string& file, const PrintLine& print);
+// An empty passphrase: without one.
+Status Backup(const DataDir& dir,
+              const std::string& file,
+              const std::string& passphrase,
+              const PrintLine& print);
 // Replaces the stopped cluster in `dir`, if there is one, by the one in `file`. kConflict if a
 // cluster runs there, or is there and `force` is false. A damaged file changes nothing.
-Status Restore(const DataDir& dir, const std::string& file, bool force, const PrintLine& print);
+Status Restore(const DataDir& dir,
+               const std::string& file,
+               bool force,
+               const std::string& passphrase,
+               const PrintLine& print);
 
 }  // namespace swell

@@ -22,8 +22,12 @@ class BackupTest : public ::testing::Test {
     ASSERT_TRUE(WriteFileAtomically(dir.PortFile(), "12345").ok());
     ASSERT_TRUE(store::WriteDatabase(dir.Database(), {}).ok());
   }
-  Status Save(const DataDir& dir) { return Backup(dir, file_, print_); }
-  Status Load(const DataDir& dir, bool force = false) { return Restore(dir, file_, force, print_); }
+  Status Save(const DataDir& dir, const std::string& passphrase = "") {
+    return Backup(dir, file_, passphrase, print_);
+  }
+  Status Load(const DataDir& dir, bool force = false, const std::string& passphrase = "") {
+    return Restore(dir, file_, force, passphrase, print_);
+  }
 
   TempDir temp_;
   const DataDir old_{temp_.File("old")};
@@ -74,7 +78,7 @@ TEST_F(BackupTest, ADamagedFileChangesNothing) {
   ASSERT_TRUE(WriteFileAtomically(file_, good.substr(0, 700)).ok());
   // Elsewhere: the first attempt holds the lock until this process ends.
   const DataDir other{temp_.File("other")};
-  EXPECT_NE(Restore(other, file_, false, print_).message().find("cut off"), std::string::npos);
+  EXPECT_NE(Restore(other, file_, false, "", print_).message().find("cut off"), std::string::npos);
 }
 
 TEST_F(BackupTest, WithoutAClusterThereIsNothingToSave) {

@@ -68,12 +68,13 @@ class OnlineBackupTest : public ::testing::Test {
   }
   Result<json::Value> Write(const std::string& path) {
     std::optional<Result<json::Value>> answer;
-    backup_.Write(*store_, path, [&](Result<json::Value> result) {
+    backup_.Write(*store_, path, nullptr, [&](Result<json::Value> result) {
       answer = std::move(result);
       core_.Stop();
     });
     Result<json::Value> second = json::Value();
-    backup_.Write(*store_, path, [&](Result<json::Value> result) { second = std::move(result); });
+    backup_.Write(*store_, path, nullptr,
+                  [&](Result<json::Value> result) { second = std::move(result); });
     EXPECT_EQ(second.status().code(), Code::kTooManyRequests);
     core_.Run();
     return *answer;

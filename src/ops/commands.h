@@ -14,6 +14,7 @@ cli::Command StatusCommand();
 cli::Command UserCommand();
 cli::Command BackupCommand();
 cli::Command RestoreCommand();
+cli::Command EncryptionCommand();
 // A Kubernetes cluster.
 cli::Command InstallCommand();
 cli::Command UninstallCommand();

@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "kube/store/backend.h"
 
 namespace swell {
 
@@ -14,19 +13,20 @@ OnlineBackup::~OnlineBackup() {
 
 void OnlineBackup::Write(const store::Store& store,
                          const std::string& path,
+                         std::shared_ptr<const store::RowSealer> sealer,
                          std::function<void(Result<json::Value>)> done) {
   if (thread_.joinable()) {
     return done(Status(Code::kTooManyRequests, "a backup is being written already"));
   }
-  thread_ =
-      std::thread([this, path, done = std::move(done), snapshot = store.TakeSnapshot()]() mutable {
-        const Status written = store::WriteDatabase(path, snapshot);
-        json::Value answer = json::Object{
-            {"file", path}, {"version", snapshot.version}, {"objects", snapshot.entries.size()}};
-        executor_.Post([this, path, written, answer = std::move(answer), done = std::move(done)] {
-          End(path, written, answer, done);
-        });
-      });
+  thread_ = std::thread([this, path, sealer = std::move(sealer), done = std::move(done),
+                         snapshot = store.TakeSnapshot()]() mutable {
+    const Status written = store::WriteDatabase(path, snapshot, std::move(sealer));
+    json::Value answer = json::Object{
+        {"file", path}, {"version", snapshot.version}, {"objects", snapshot.entries.size()}};
+    executor_.Post([this, path, written, answer = std::move(answer), done = std::move(done)] {
+      End(path, written, answer, done);
+    });
+  });
 }
 
 void OnlineBackup::End(const std::string& path,

@@ -5,13 +5,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 
 #include "base/executor.h"
 #include "base/result.h"
 #include "json/value.h"
-#include "kube/store/store.h"
+#include "kube/store/backend.h"
 
 namespace swell {
 
@@ -20,10 +21,11 @@ class OnlineBackup {
   explicit OnlineBackup(Executor& executor) : executor_(executor) {}
   ~OnlineBackup();
 
-  // Writes the state of this instant to `path`. Answers {file, version, objects} on the executor;
-  // kTooManyRequests if a backup is being written already.
+  // Writes the state of this instant to `path`, Secrets encrypted. Answers {file, version, objects}
+  // on the executor; kTooManyRequests if a backup is being written already.
   void Write(const store::Store& store,
              const std::string& path,
+             std::shared_ptr<const store::RowSealer> sealer,
              std::function<void(Result<json::Value>)> done);
 
  private:

@@ -48,7 +48,7 @@ class Cluster:
 
     def swell(self, *words, kubeconfig=None, **more):
         """Of the machine's own commands: --data-dir; of the others: the kubeconfig."""
-        own = words[0] in ("backup", "restore", "status")
+        own = words[0] in ("backup", "restore", "status", "encryption")
         env = dict(os.environ, KUBECONFIG=kubeconfig or self.kubeconfig)
         return run(SWELL, *words, *(["--data-dir", self.directory] if own else []), env=env, **more)
 

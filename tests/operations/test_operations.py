@@ -177,6 +177,12 @@ class Backups(ClusterTest):
     def names(self, cluster, kind):
         return sorted(item["metadata"]["name"] for item in cluster.get(kind, "-A")["items"])
 
+    def passphrase(self):
+        """The flag with which backups carry Secrets."""
+        file = self.scratch / "passphrase"
+        file.write_text("open sesame\n")
+        return "--passphrase-file", str(file)
+
     def test_a_running_cluster_comes_back_whole(self):
         self.done(self.cluster.swell("project", "create", "vision", "--gpu-quota", "4"))
         alice = str(self.scratch / "alice")
@@ -185,7 +191,9 @@ class Backups(ClusterTest):
         for i in range(20):
             self.done(self.cluster.kubectl("create", "configmap", f"before-{i}", "-n", "vision"))
         archive = self.scratch / "backup.tar"
-        said = self.done(self.cluster.swell("backup", str(archive)))
+        phrase = self.passphrase()
+        self.refused(self.cluster.swell("backup", "--passphrase-file", "/dev/null", str(archive)), "is empty")
+        said = self.done(self.cluster.swell("backup", *phrase, str(archive)))
         self.assertIn("objects of the running cluster", said)
         self.assertEqual(stat.S_IMODE(archive.stat().st_mode), 0o600)
         self.done(self.cluster.kubectl("create", "configmap", "after", "-n", "vision"))
@@ -197,7 +205,8 @@ class Backups(ClusterTest):
         self.cluster.down()
         self.refused(self.cluster.swell("restore", str(archive)), "--force")
         other = Cluster(self.scratch / "other", *self.flags)
-        self.done(other.swell("restore", str(archive)))
+        self.refused(other.swell("restore", str(archive)), "--passphrase-file FILE")
+        self.done(other.swell("restore", *phrase, str(archive)))
         other.up()
         try:
             maps = self.names(other, "configmaps")
@@ -208,7 +217,7 @@ class Backups(ClusterTest):
             self.done(other.kubectl("get", "pods", kubeconfig=alice))
         finally:
             other.down()
-        self.done(self.cluster.swell("restore", "--force", str(archive)))
+        self.done(self.cluster.swell("restore", *phrase, "--force", str(archive)))
         for part in ("swell.db", "pki", "port"):
             self.assertTrue((self.cluster.directory / f"{part}.before-restore").exists(), part)
         self.cluster.up()
@@ -216,10 +225,11 @@ class Backups(ClusterTest):
 
     def test_what_a_killed_cluster_wrote_last_is_put_aside_with_it(self):
         archive = self.scratch / "early.tar"
-        self.done(self.cluster.swell("backup", str(archive)))
+        phrase = self.passphrase()
+        self.done(self.cluster.swell("backup", *phrase, str(archive)))
         self.done(self.cluster.kubectl("create", "configmap", "last-words"))
         self.cluster.kill()
-        self.done(self.cluster.swell("restore", "--force", str(archive)))
+        self.done(self.cluster.swell("restore", *phrase, "--force", str(archive)))
         for suffix in ("", "-wal"):  # and back
             aside = self.cluster.directory / f"swell.db.before-restore{suffix}"
             aside.rename(self.cluster.directory / f"swell.db{suffix}")
@@ -244,7 +254,7 @@ class Backups(ClusterTest):
                 for member in whole:
                     data = whole.extractfile(member).read() if member.isfile() else b""
                     if member.name.endswith("/backup.json"):
-                        data = data.replace(b"v1", b"v9") if part == "backup.json" else data
+                        data = data.replace(b"backup/v2", b"backup/v9") if part == "backup.json" else data
                     elif member.name.endswith(part):
                         continue
                     member.size = len(data)

@@ -247,6 +247,31 @@ class Door(SecurityTest):
         for who in self.each():
             self.forbidden(self.send(who, "DELETE", "/api/v1/namespaces/nlp/resourcequotas/project-objects"))
 
+    def test_z_secrets_on_disk_are_encrypted(self):
+        """Last: the cluster stops and starts."""
+        self.made("eve", "POST", "/api/v1/namespaces/nlp/secrets",
+                  {"metadata": {"name": "kept"}, "stringData": {"password": "correct-horse-battery"}})
+        self.cluster.down()
+        directory = self.cluster.directory
+        seen = [path.name for path in directory.rglob("*")
+                if path.is_file() and b"correct-horse-battery" in path.read_bytes()
+                or path.is_file() and base64.b64encode(b"correct-horse-battery") in path.read_bytes()]
+        self.assertEqual(seen, [])
+        key = directory / "pki" / "secrets.key"
+        self.assertEqual(key.stat().st_mode & 0o777, 0o600)
+        before = self.must(self.cluster.swell("encryption", "status"))
+        self.must(self.cluster.swell("encryption", "rotate"))
+        self.assertNotEqual(self.must(self.cluster.swell("encryption", "status")), before)
+        aside = directory / "secrets.key"
+        key.rename(aside)
+        with self.assertRaisesRegex(RuntimeError, "secrets.key is missing"):
+            self.cluster.up()
+        aside.rename(key)
+        self.cluster.up()
+        kept = self.made("eve", "GET", "/api/v1/namespaces/nlp/secrets/kept")
+        self.assertEqual(secret_text(kept, "password"), "correct-horse-battery")
+        self.refused(self.cluster.swell("encryption", "rotate"), "stop it first")
+
     def test_the_audit_log_says_why(self):
         self.send("alice", "POST", PODS, pod("noted", {"hostPID": True}))
         self.until(lambda: any(

@@ -1,6 +1,7 @@
 // The file's format, version 1: a SQLite database in WAL mode with application_id "SWEL".
 //   objects(id, resource, ns, name, version, attributes, bytes, checksum)   one row per object
 //   meta(key, value)        'version': the newest version, which may be that of a deletion
+// `bytes` of some resources are encrypted (RowSealer); the checksum is that of what is stored.
 // There is no index on the names: the committer knows every object's row.
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -186,8 +188,13 @@ class SqliteBackend final : public Backend {
   SqliteBackend(Executor& executor,
                 std::string path,
                 std::unique_ptr<LockFile> lock,
+                std::shared_ptr<const RowSealer> sealer,
                 const Clock* clock = nullptr)
-      : executor_(executor), path_(std::move(path)), lock_(std::move(lock)), clock_(clock) {}
+      : executor_(executor),
+        path_(std::move(path)),
+        lock_(std::move(lock)),
+        clock_(clock),
+        sealer_(std::move(sealer)) {}
 
   ~SqliteBackend() override {
     if (!thread_.joinable()) return;
@@ -203,6 +210,8 @@ class SqliteBackend final : public Backend {
   // Blocking, instead of Load and Commit.
   Result<Loaded> ReadAll() { return ReadEverything(); }
   Status WriteAll(const Store::Snapshot& snapshot);
+  // Blocking, instead of Load and Commit: reads everything and encrypts it anew.
+  Status SealAll();
 
   void Commit(std::vector<Change> batch, std::function<void(const Status&)> done) override {
     {
@@ -224,6 +233,8 @@ class SqliteBackend final : public Backend {
   Result<Loaded> ReadRows();
   Status CheckStructure() const;
   Result<EntryPtr> ReadEntry(const SqliteStatement& row);
+  Result<std::string> OpenRow(const Key& key, std::string_view bytes);
+  Status SealStale();
   Status OpenForWriting();
   void RunCommitter();
   Status WriteBatch(const std::vector<Change>& batch);
@@ -234,7 +245,8 @@ class SqliteBackend final : public Backend {
   Executor& executor_;
   const std::string path_;
   const std::unique_ptr<LockFile> lock_;
-  const Clock* const clock_;  // or null
+  const Clock* const clock_;                       // or null
+  const std::shared_ptr<const RowSealer> sealer_;  // or null
   std::atomic<Duration> commit_time_{Duration::zero()};
 
   Mutex mutex_;
@@ -248,6 +260,8 @@ class SqliteBackend final : public Backend {
   SqliteStatement begin_, commit_, insert_, update_, delete_, set_version_;
   std::unordered_map<std::string, int64_t> ids_;  // object → row
   int64_t next_id_ = 1;
+  std::vector<EntryPtr> stale_;  // stored in plain text, or under an earlier key
+  bool plain_ = false;           // one of them in plain text
   std::vector<std::pair<std::string, int64_t>> undo_;  // (object, its row before; 0: none)
   int checkpoint_pages_ = kCheckpointPages;
   std::thread thread_;
@@ -257,8 +271,39 @@ Result<Backend::Loaded> SqliteBackend::Load() {
   auto loaded = ReadEverything();
   if (!loaded.ok()) return loaded.status();
   SWELL_RETURN_IF_ERROR(OpenForWriting());
+  SWELL_RETURN_IF_ERROR(SealStale());
   thread_ = std::thread([this] { RunCommitter(); });
   return loaded;
+}
+
+Status SqliteBackend::SealAll() {
+  SWELL_RETURN_IF_ERROR(ReadEverything().status());
+  SWELL_RETURN_IF_ERROR(OpenForWriting());
+  SWELL_RETURN_IF_ERROR(SealStale());
+  return db_->Checkpoint();
+}
+
+// In one transaction: a rotation that was interrupted begins again.
+Status SqliteBackend::SealStale() {
+  if (stale_.empty()) return Status::Ok();
+  // What is overwritten is gone from the file, too.
+  SWELL_RETURN_IF_ERROR(db_->Execute("PRAGMA secure_delete=ON"));
+  if (begin_.Run() != 0) return db_->Error("begin");
+  for (const EntryPtr& entry : stale_) {
+    const Status written = WriteChange({EventType::kModified, entry});
+    if (!written.ok()) {
+      db_->RollBack();
+      return written;
+    }
+  }
+  if (commit_.Run() != 0) return db_->Error("commit");
+  undo_.clear();
+  stale_.clear();
+  SWELL_RETURN_IF_ERROR(db_->Checkpoint());
+  if (!std::exchange(plain_, false)) return Status::Ok();
+  // Pages that were freed before still have old texts.
+  SWELL_RETURN_IF_ERROR(db_->Execute("VACUUM"));
+  return db_->Checkpoint();
 }
 
 Status SqliteBackend::WriteAll(const Store::Snapshot& snapshot) {
@@ -285,6 +330,9 @@ Result<Backend::Loaded> SqliteBackend::ReadEverything() {
   std::thread checker([this, &structure] { structure = CheckStructure(); });
   Result<Loaded> loaded = ReadRows();
   checker.join();
+  if (!loaded.ok() && loaded.status().code() == Code::kUnauthorized) {
+    return loaded.status().WithContext(path_);
+  }
   if (!loaded.ok()) return damaged(loaded.status().message());
   if (!structure.ok()) return damaged(structure.message());
   return loaded;
@@ -337,8 +385,23 @@ Result<EntryPtr> SqliteBackend::ReadEntry(const SqliteStatement& row) {
     return Status(Code::kInternal, StrCat("the checksum of ", Quote(key.resource), " ",
                                           Quote(key.ns + "/" + key.name), " is wrong"));
   }
-  return EntryPtr(std::make_shared<const Entry>(std::move(key), version, std::string(bytes),
-                                                std::move(*decoded)));
+  SWELL_ASSIGN_OR_RETURN(std::string text, OpenRow(key, bytes));
+  auto entry =
+      std::make_shared<const Entry>(std::move(key), version, std::move(text), std::move(*decoded));
+  const bool sealed = bytes.starts_with(kSealedPrefix);
+  if (sealer_ != nullptr && sealer_->Seals(entry->key.resource) &&
+      (!sealed || !sealer_->IsCurrent(bytes))) {
+    plain_ |= !sealed;
+    stale_.push_back(entry);
+  }
+  return EntryPtr(std::move(entry));
+}
+
+Result<std::string> SqliteBackend::OpenRow(const Key& key, std::string_view bytes) {
+  if (!bytes.starts_with(kSealedPrefix)) return std::string(bytes);
+  if (sealer_ != nullptr) return sealer_->Open(key, bytes);
+  return Status(Code::kUnauthorized, StrCat(key.resource, " ", Quote(key.ns + "/" + key.name),
+                                            " is encrypted, and this command has no key of it"));
 }
 
 Status SqliteBackend::OpenForWriting() {
@@ -444,17 +507,22 @@ Status SqliteBackend::WriteChange(const Change& change) {
   }
   std::string attributes = EncodeAttributes(entry.attributes);
   int64_t version = static_cast<int64_t>(entry.version);
+  std::string sealed;
+  if (sealer_ != nullptr && sealer_->Seals(entry.key.resource)) {
+    SWELL_ASSIGN_OR_RETURN(sealed, sealer_->Seal(entry.key, *entry.text));
+  }
+  const std::string& bytes = sealed.empty() ? *entry.text : sealed;
   int64_t checksum =
-      static_cast<int64_t>(EntryChecksum(entry.key, entry.version, attributes, *entry.text));
+      static_cast<int64_t>(EntryChecksum(entry.key, entry.version, attributes, bytes));
   if (id != 0) {
-    update_.Bind(version).BindBlob(attributes).BindBlob(*entry.text).Bind(checksum).Bind(id);
+    update_.Bind(version).BindBlob(attributes).BindBlob(bytes).Bind(checksum).Bind(id);
     return update_.Run() == 0 ? Status::Ok() : db_->Error("update");
   }
   id = next_id_++;
   undo_.emplace_back(id_key, 0);
   ids_.emplace(std::move(id_key), id);
   insert_.Bind(id).Bind(entry.key.resource).Bind(entry.key.ns).Bind(entry.key.name);
-  insert_.Bind(version).BindBlob(attributes).BindBlob(*entry.text).Bind(checksum);
+  insert_.Bind(version).BindBlob(attributes).BindBlob(bytes).Bind(checksum);
   return insert_.Run() == 0 ? Status::Ok() : db_->Error("insert");
 }
 
@@ -474,7 +542,8 @@ void SqliteBackend::CheckpointWhenLarge() {
 
 Result<std::unique_ptr<Backend>> OpenSqliteBackend(Executor& executor,
                                                    const std::string& path,
-                                                   const Clock* clock) {
+                                                   const Clock* clock,
+                                                   std::shared_ptr<const RowSealer> sealer) {
   std::string directory = std::filesystem::path(path).parent_path().string();
   if (!directory.empty()) SWELL_RETURN_IF_ERROR(MakeDirs(directory, 0700));
   SWELL_ASSIGN_OR_RETURN(auto lock, LockFile::Take(path));
@@ -482,7 +551,7 @@ Result<std::unique_ptr<Backend>> OpenSqliteBackend(Executor& executor,
   SWELL_RETURN_IF_ERROR(CheckHeader(path, &exists));
   if (!exists) SWELL_RETURN_IF_ERROR(CreateDatabase(path));
   return std::unique_ptr<Backend>(
-      std::make_unique<SqliteBackend>(executor, path, std::move(lock), clock));
+      std::make_unique<SqliteBackend>(executor, path, std::move(lock), std::move(sealer), clock));
 }
 
 namespace {
@@ -498,7 +567,9 @@ class NoExecutor final : public Executor {
 
 }  // namespace
 
-Status WriteDatabase(const std::string& path, const Store::Snapshot& snapshot) {
+Status WriteDatabase(const std::string& path,
+                     const Store::Snapshot& snapshot,
+                     std::shared_ptr<const RowSealer> sealer) {
   if (FileExists(path)) {
     return Status(Code::kAlreadyExists, StrCat(path, ": there is such a file already"));
   }
@@ -506,21 +577,44 @@ Status WriteDatabase(const std::string& path, const Store::Snapshot& snapshot) {
   {
     SWELL_ASSIGN_OR_RETURN(auto lock, LockFile::Take(path));
     SWELL_RETURN_IF_ERROR(CreateDatabase(path));
-    SqliteBackend backend(none, path, std::move(lock));
+    SqliteBackend backend(none, path, std::move(lock), std::move(sealer));
     SWELL_RETURN_IF_ERROR(backend.WriteAll(snapshot));
   }
   return RemoveTree(path + ".lock");
 }
 
-Result<Store::Snapshot> ReadDatabase(const std::string& path) {
+Result<Store::Snapshot> ReadDatabase(const std::string& path,
+                                     std::shared_ptr<const RowSealer> sealer) {
   bool exists = false;
   SWELL_RETURN_IF_ERROR(CheckHeader(path, &exists));
   if (!exists) return Status(Code::kNotFound, StrCat(path, ": there is no such database"));
   NoExecutor none;
   SWELL_ASSIGN_OR_RETURN(auto lock, LockFile::Take(path));
-  SqliteBackend backend(none, path, std::move(lock));
+  SqliteBackend backend(none, path, std::move(lock), std::move(sealer));
   SWELL_ASSIGN_OR_RETURN(Backend::Loaded loaded, backend.ReadAll());
   return Store::Snapshot{std::move(loaded.entries), loaded.version};
+}
+
+Result<bool> HasSealedRows(const std::string& path) {
+  bool exists = false;
+  SWELL_RETURN_IF_ERROR(CheckHeader(path, &exists));
+  if (!exists) return false;
+  SWELL_ASSIGN_OR_RETURN(auto db, SqliteDb::Open(path, SqliteDb::Mode::kReadOnly));
+  SWELL_ASSIGN_OR_RETURN(
+      const std::string count,
+      db->Ask(StrCat("SELECT count(*) FROM objects WHERE substr(bytes, 1, ", kSealedPrefix.size(),
+                     ") = CAST('", kSealedPrefix, "' AS BLOB)")));
+  return count != "0";
+}
+
+Status SealDatabase(const std::string& path, std::shared_ptr<const RowSealer> sealer) {
+  bool exists = false;
+  SWELL_RETURN_IF_ERROR(CheckHeader(path, &exists));
+  if (!exists) return Status(Code::kNotFound, StrCat(path, ": there is no such database"));
+  NoExecutor none;
+  SWELL_ASSIGN_OR_RETURN(auto lock, LockFile::Take(path));
+  SqliteBackend backend(none, path, std::move(lock), std::move(sealer));
+  return backend.SealAll();
 }
 
 }  // namespace swell::store
