@@ -41,6 +41,7 @@ namespace {
 const api::UserInfo kSystem{"system:swell", "", {"system:masters", "system:authenticated"}};
 
 constexpr int kHttpsPort = 443;
+constexpr Duration kShutdownLimit = std::chrono::seconds(30);
 constexpr char kSwellUp[] = "swell-up";
 
 std::string HostOf(const std::string& listen) {
@@ -70,6 +71,8 @@ struct EmbeddedCluster::Impl {
   Status Listen();
   void ListenToPods(uint16_t port, const net::TlsServerConfig& tls);
   Status WriteAccess();
+  // What may fail once the runtime is there.
+  Status Open();
   void RecordCycles();
   void ForgetOldNodes();
   void StartComponents();
@@ -110,9 +113,8 @@ struct EmbeddedCluster::Impl {
 
 Status EmbeddedCluster::Impl::OpenStore() {
   SWELL_ASSIGN_OR_RETURN(secret_keys, LoadOrMakeSecretKeys(options.data_dir));
-  SWELL_ASSIGN_OR_RETURN(auto backend,
-                         store::OpenSqliteBackend(core, options.data_dir.Database(), &clock,
-                                                  secret_keys));
+  SWELL_ASSIGN_OR_RETURN(auto backend, store::OpenSqliteBackend(core, options.data_dir.Database(),
+                                                                &clock, secret_keys));
   SWELL_ASSIGN_OR_RETURN(store, store::Store::Open(core, std::move(backend)));
   return Status::Ok();
 }
@@ -256,8 +258,24 @@ Status EmbeddedCluster::Impl::WriteAccess() {
   access.client_cert_pem = pki.admin.cert_pem;
   access.client_key_pem = pki.admin.key_pem;
   access.user = "swell-admin";
-  return WriteFileAtomically(options.data_dir.Kubeconfig(), client::MakeKubeconfig("swell", access),
-                             0600);
+  // People add contexts and choose namespaces there.
+  const auto before = ReadFile(options.data_dir.Kubeconfig(), 4 << 20);
+  return WriteFileAtomically(
+      options.data_dir.Kubeconfig(),
+      client::MakeKubeconfig("swell", access, before.ok() ? *before : std::string()), 0600);
+}
+
+Status EmbeddedCluster::Impl::Open() {
+  std::vector<std::string> hosts{HostOf(options.listen)};
+  if (!runtime->gateway().empty()) hosts.push_back(runtime->gateway());
+  if (options.ui_address.find(':') != std::string::npos && !IsLoopback(options.ui_address)) {
+    hosts.push_back(HostOf(options.ui_address));
+  }
+  SWELL_ASSIGN_OR_RETURN(pki, LoadOrMakePki(options.data_dir, clock, hosts));
+  SWELL_RETURN_IF_ERROR(OpenStore());
+  SWELL_RETURN_IF_ERROR(MakeApiServer());
+  SWELL_RETURN_IF_ERROR(Listen());
+  return WriteAccess();
 }
 
 void EmbeddedCluster::Impl::Collect(MetricPage& page) const {
@@ -392,16 +410,14 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOp
                                                          {.data_dir = options.data_dir.path,
                                                           .sdk_dir = options.sdk_path,
                                                           .cluster_cidr = options.pod_cidr}));
-  std::vector<std::string> hosts{HostOf(options.listen)};
-  if (!impl->runtime->gateway().empty()) hosts.push_back(impl->runtime->gateway());
-  if (options.ui_address.find(':') != std::string::npos && !IsLoopback(options.ui_address)) {
-    hosts.push_back(HostOf(options.ui_address));
+  const Status opened = impl->Open();
+  if (!opened.ok()) {
+    // Networks and mounts that were made for this start go with it.
+    bool ended = false;
+    impl->runtime->Shutdown([&ended] { ended = true; });
+    impl->core.RunUntil([&ended] { return ended; }, kShutdownLimit);
+    return opened;
   }
-  SWELL_ASSIGN_OR_RETURN(impl->pki, LoadOrMakePki(options.data_dir, impl->clock, hosts));
-  SWELL_RETURN_IF_ERROR(impl->OpenStore());
-  SWELL_RETURN_IF_ERROR(impl->MakeApiServer());
-  SWELL_RETURN_IF_ERROR(impl->Listen());
-  SWELL_RETURN_IF_ERROR(impl->WriteAccess());
   impl->registered =
       impl->metrics.Register([it = impl.get()](MetricPage& page) { it->Collect(page); });
   return std::unique_ptr<EmbeddedCluster>(new EmbeddedCluster(std::move(impl)));

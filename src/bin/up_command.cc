@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <map>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -13,6 +14,7 @@
 #include "bin/embedded_cluster.h"
 #include "cli/session.h"
 #include "operator/manager.h"
+#include "ops/cluster_record.h"
 #include "ops/data_dir.h"
 #include "ops/flags.h"
 
@@ -29,6 +31,9 @@ struct UpFlags {
   std::vector<std::string> controllers;
   std::vector<std::string> settings;
   std::string token_life = "365d";
+  std::map<std::string, std::string> shape;  // what the cluster is remembered by
+  bool reshape = false;
+  bool new_keys = false;
   int64_t audit_mib = 100;
   int64_t audit_backups = 10;
   bool detach = false;
@@ -39,6 +44,12 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
                "run in the background; return when the API server is ready");
   AddDataDir(flags, to.data_dir);
   AddLogLevel(flags, to.log_level);
+  flags.Switch("--reshape", &to.reshape,
+               "accept flags for nodes, runtime and addresses that differ from those of the last "
+               "start");
+  flags.Switch("--new-keys", &to.new_keys,
+               "start although keys of the cluster are missing or others; users need new "
+               "kubeconfigs");
   ClusterOptions& cluster = to.cluster;
   flags.Group("Nodes");
   AddNodeFlags(flags, cluster.plan);
@@ -109,6 +120,12 @@ Status RunCluster(const UpFlags& flags, int ready_fd) {
   auto cluster = EmbeddedCluster::Create(flags.cluster);
   if (!cluster.ok()) return fail(cluster.status());
   Status ended = (*cluster)->Run([&] {
+    ClusterRecord record{flags.shape, "", ""};
+    TakeKeys(dir, record);
+    if (const Status written = WriteClusterRecord(dir, record); !written.ok()) {
+      SWELL_LOG_WARNING("cluster", "the cluster's shape is not remembered",
+                        {"error", written.ToString()});
+    }
     const std::string pages = (*cluster)->pages_url();
     SWELL_LOG_INFO("cluster", "ready", {"url", (*cluster)->server_url()}, {"pages", pages});
     const std::string urls =
@@ -175,18 +192,26 @@ std::string UnknownController(const std::vector<std::string>& controllers) {
 
 class UpAction final : public cli::Action {
  public:
-  void Declare(cli::Flags& flags) override { AddUpFlags(flags, flags_); }
+  void Declare(cli::Flags& flags) override {
+    AddUpFlags(flags, flags_);
+    declared_ = &flags;
+  }
 
   Result<int> Run(cli::Session&, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(CheckWords(words));
     // Mistakes in the flags are reported before anything is started.
+    flags_.cluster.data_dir = ChooseDataDir(flags_.data_dir);
+    SWELL_ASSIGN_OR_RETURN(const auto record, ReadClusterRecord(flags_.cluster.data_dir));
+    SWELL_ASSIGN_OR_RETURN(flags_.shape, TakeShape(*declared_, record, flags_.reshape));
     SWELL_RETURN_IF_ERROR(Read());
     SWELL_RETURN_IF_ERROR(PrepareDataDir(flags_.cluster.data_dir));
     if (auto running = FindRunning(flags_.cluster.data_dir)) {
       return Status(Code::kConflict,
                     StrCat("a cluster already runs in ", flags_.cluster.data_dir.path, " (process ",
-                           running->pid, "); stop it with: swell down"));
+                           running->pid, "); stop it with: swell down --data-dir ",
+                           flags_.cluster.data_dir.path));
     }
+    SWELL_RETURN_IF_ERROR(CheckClusterFiles(flags_.cluster.data_dir, record, flags_.new_keys));
     const Status done = flags_.detach ? Detach(flags_) : RunCluster(flags_, -1);
     if (!done.ok()) return done;
     return 0;
@@ -222,12 +247,12 @@ class UpAction final : public cli::Action {
     }
     cluster.audit_limits = {static_cast<uint64_t>(flags_.audit_mib) << 20,
                             static_cast<int>(flags_.audit_backups)};
-    cluster.data_dir = ChooseDataDir(flags_.data_dir);
     if (cluster.runtime == "process") cluster.sdk_path = FindSdk();
     return PlanNodes(cluster.plan).status();
   }
 
   UpFlags flags_;
+  const cli::Flags* declared_ = nullptr;  // while the command runs
 };
 
 }  // namespace

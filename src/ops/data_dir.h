@@ -7,6 +7,7 @@
 //   DIR/history.db          the pages' history   DIR/pods/, DIR/volumes/, DIR/checkpoints/
 //   DIR/cycles/             the scheduler's last cycles
 //   DIR/images.yaml         the image catalogue's additions, if any
+//   DIR/cluster.json        the cluster's shape and keys as of its last start
 //
 // - Threads: main thread, before the cluster runs; the paths are plain values.
 #pragma once

@@ -297,7 +297,7 @@ class Restart(ClusterTest):
         self.done(self.cluster.kubectl("create", "-f", "-", input=other))
         self.assertEqual(self.nodes(), ["node-1", "node-2", "node-3", "other"])
         self.cluster.down()
-        self.cluster.flags = ("--nodes", "2")
+        self.cluster.flags = ("--nodes", "2", "--reshape")
         self.cluster.up()
         self.until(lambda: self.nodes() == ["node-1", "node-2", "other"], self.nodes)
 

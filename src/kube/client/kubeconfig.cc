@@ -216,7 +216,51 @@ std::optional<Result<ClusterAccess>> InClusterAccess(
   return Result<ClusterAccess>(std::move(access));
 }
 
-std::string MakeKubeconfig(const std::string& context_name, const ClusterAccess& access) {
+namespace {
+
+// The entry of that name in a list of named things; null: it has none.
+json::Value* Named(json::Value& config, std::string_view list, std::string_view name) {
+  json::Value* entries = json::FindMutable(config, {list});
+  if (entries == nullptr || !entries->is_array()) return nullptr;
+  for (json::Value& entry : entries->get_array()) {
+    if (json::GetString(entry, {"name"}) == name) return &entry;
+  }
+  return nullptr;
+}
+
+// `config` has one of each; `before` may have more, and people's choices.
+json::Value Merged(json::Value config, std::string_view before) {
+  auto documents = json::ParseYaml(before);
+  if (!documents.ok() || documents->size() != 1 || !(*documents)[0].is_object() ||
+      json::GetString((*documents)[0], {"kind"}) != "Config") {
+    return config;
+  }
+  json::Value merged = std::move((*documents)[0]);
+  for (const char* list : {"clusters", "users", "contexts"}) {
+    json::Value fresh = json::GetArray(config, {list})[0];
+    json::Value* old = Named(merged, list, json::GetString(fresh, {"name"}));
+    if (old == nullptr) {
+      json::Array all = json::GetArray(merged, {list});
+      all.push_back(std::move(fresh));
+      json::Set(merged, {list}, std::move(all));
+      continue;
+    }
+    const std::string ns(json::GetString(*old, {"context", "namespace"}));
+    *old = std::move(fresh);
+    if (!ns.empty()) json::Set(*old, {"context", "namespace"}, ns);
+  }
+  const std::string_view current = json::GetString(merged, {"current-context"});
+  if (Named(merged, "contexts", current) == nullptr) {
+    json::Set(merged, {"current-context"}, json::GetString(config, {"current-context"}));
+  }
+  return merged;
+}
+
+}  // namespace
+
+std::string MakeKubeconfig(const std::string& context_name,
+                           const ClusterAccess& access,
+                           std::string_view before) {
   json::Object cluster{{"server", access.server}};
   if (!access.ca_pem.empty()) cluster["certificate-authority-data"] = Base64Encode(access.ca_pem);
   json::Object user;
@@ -239,7 +283,7 @@ std::string MakeKubeconfig(const std::string& context_name, const ClusterAccess&
                    {"current-context", context_name},
                    {"preferences", json::Object{}},
                    {"users", named(user_name, "user", std::move(user))}};
-  return json::PrintYaml(config);
+  return json::PrintYaml(before.empty() ? config : Merged(std::move(config), before));
 }
 
 }  // namespace swell::client

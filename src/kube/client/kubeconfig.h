@@ -50,7 +50,11 @@ std::optional<Result<ClusterAccess>> InClusterAccess(
 inline constexpr std::string_view kServiceAccountDir =
     "/var/run/secrets/kubernetes.io/serviceaccount";
 
-// A kubeconfig with one cluster, user and context, credentials embedded.
-std::string MakeKubeconfig(const std::string& context_name, const ClusterAccess& access);
+// A kubeconfig with one cluster, user and context, credentials embedded. From `before`, the text of
+// the file that it replaces, it keeps all other clusters, users and contexts, the namespace of this
+// one, and the current context; a text that is no kubeconfig is left out.
+std::string MakeKubeconfig(const std::string& context_name,
+                           const ClusterAccess& access,
+                           std::string_view before = {});
 
 }  // namespace swell::client

@@ -1,0 +1,40 @@
+// ClusterRecord: what an embedded cluster knows of itself from its last start (DIR/cluster.json):
+// the flags that gave it its shape, and which keys it has.
+//
+// - Threads: main thread, before the cluster runs; plain values.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "cli/flags.h"
+#include "ops/data_dir.h"
+
+namespace swell {
+
+struct ClusterRecord {
+  std::map<std::string, std::string> flags;  // "nodes" → "3"; those that were given
+  std::string authority, account_key;        // digests of pki/ca.crt and pki/sa.key
+};
+
+// nullopt: the directory has no record, as one that is new or older.
+Result<std::optional<ClusterRecord>> ReadClusterRecord(const DataDir& dir);
+Status WriteClusterRecord(const DataDir& dir, const ClusterRecord& record);
+
+// Gives flags that the user left out the values of the record. Flags that the user gave and that
+// say something else are an error, unless `reshape`. Answers the shape that the cluster now has.
+Result<std::map<std::string, std::string>> TakeShape(const cli::Flags& flags,
+                                                     const std::optional<ClusterRecord>& record,
+                                                     bool reshape);
+
+// Refuses a directory whose database or keys are missing, empty, readable by others or not those
+// of the record, before anything is made anew. `new_keys`: missing and other keys are accepted.
+Status CheckClusterFiles(const DataDir& dir,
+                         const std::optional<ClusterRecord>& record,
+                         bool new_keys);
+// The digests as they are now; empty where there is no file.
+void TakeKeys(const DataDir& dir, ClusterRecord& record);
+
+}  // namespace swell
