@@ -1,5 +1,7 @@
 """The launcher does what torchrun does, and handles preemption. Workers here do not load torch, so they start fast."""
 
+import os
+import re
 import signal
 import socket
 import time
@@ -115,6 +117,20 @@ class LaunchTest(support.FolderTest):
         code, output = support.finish(host)
         self.assertEqual(code, 0, output)
         self.assertIn("alone", output)
+
+
+class TorchrunTest(support.FolderTest):
+    def test_it_starts_in_the_environment_of_pods(self):
+        catalogue = os.path.join(support.ROOT, "src", "kube", "process", "files", "image_catalogue.cc")
+        with open(catalogue, encoding="utf-8") as file:
+            environment = dict(re.findall(r'\{"(PET_\w+)", "([^"]+)"\}', file.read()))
+        self.assertEqual(environment.keys(), {"PET_REDIRECTS", "PET_TEE"})
+        with open(self.path("worker.py"), "w", encoding="utf-8") as file:
+            file.write(_HELLO)
+        command = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", self.path("worker.py")]
+        code, output = support.finish(support.start(self, command, OMP_NUM_THREADS=1, **environment))
+        self.assertEqual(code, 0, output)
+        self.assertLessEqual({"hello 0 2", "hello 1 2"}, set(output.splitlines()))
 
 
 class StreamsTest(unittest.TestCase):

@@ -9,6 +9,7 @@ from swell.checkpoint import Checkpoint, CheckpointManager
 from swell.env import Env
 from swell.notice import EXIT_NOT_SAVED, EXIT_NOTICED, Notice
 from swell.sampler import ResumableDistributedSampler
+from swell.sharded import Sharded
 from swell.train import Job
 
 __version__ = "0.1.0"
@@ -22,4 +23,5 @@ __all__ = [
     "Job",
     "Notice",
     "ResumableDistributedSampler",
+    "Sharded",
 ]

@@ -21,15 +21,13 @@ import random
 from collections import deque
 
 from swell.sampler import ResumableDistributedSampler
+from swell.stream import Stream
 from swell.weight import Weight
 
 
 def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader_options):
     """`keep`: {name: object}; the objects have state_dict and load_state_dict, and are part of every checkpoint."""
-    import torch
-    from torch.utils.data import DataLoader
-
-    sampler = ResumableDistributedSampler(len(dataset), batch_size, seed, job=job)
+    sampler, shares, loader, generator = _sources(job, dataset, batch_size, seed, loader_options)
     step = 0
 
     def state():
@@ -46,12 +44,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
     found = job.restore()
     if found is not None:
         load(found.state)
-    shares = _Shares(sampler)
-    # A loader draws a seed for its workers whenever it starts. From a generator of its own: a draw from the script's
-    # would make a resumed run, which starts a loader within an epoch, differ from an undisturbed one.
-    generator = torch.Generator()
-    loader = DataLoader(dataset, batch_sampler=shares, **{"generator": generator, **loader_options})
-    prefetches = loader.num_workers > 0
+    prefetches = getattr(loader, "num_workers", 0) > 0
     job.hold_back(keep.values())
 
     job.progress.total, job.progress.epochs = sampler.steps_per_epoch * epochs, epochs
@@ -71,8 +64,8 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
                 sampler.commit()
                 step += 1
                 if checkpoint_every and step % checkpoint_every == 0:
-                    job.save(step, state, epoch=sampler.epoch, wait=False)
-                changed = job.step_done(step, state, epoch=sampler.epoch, records=records)
+                    job.save(step, state, epoch=sampler.epoch, metrics=job.metrics, wait=False)
+                changed = job.step_done(step, state, sampler.epoch, job.metrics, records)
             except RuntimeError as error:
                 if not job.can_recover(error):
                     job.keep_for_restart(error, state)
@@ -87,8 +80,28 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
             sampler.next_epoch()
     job.weight = Weight()
     job.step, job.epoch = step, sampler.epoch
-    job.save(step, state, epoch=sampler.epoch)
+    job.save(step, state, epoch=sampler.epoch, metrics=job.metrics)
     job.progress.enter("done", step)
+
+
+def _sources(job, dataset, batch_size, seed, options):
+    """What counts the records, what knows this rank's share of a step, what yields the batches, and its generator."""
+    import torch
+    from torch.utils.data import DataLoader, IterableDataset, default_collate
+
+    # A loader draws a seed for its workers whenever it starts. From a generator of its own: a draw from the script's
+    # would make a resumed run, which starts a loader within an epoch, differ from an undisturbed one.
+    generator = torch.Generator()
+    if isinstance(dataset, IterableDataset):
+        unknown = sorted(options.keys() - {"collate_fn"})
+        if unknown:
+            raise ValueError(f"batches: an IterableDataset takes no {', '.join(unknown)}; only collate_fn")
+        stream = Stream(dataset, batch_size, job, options.get("collate_fn", default_collate))
+        return stream, stream, stream, generator
+    sampler = ResumableDistributedSampler(len(dataset), batch_size, seed, job=job)
+    shares = _Shares(sampler)
+    loader = DataLoader(dataset, batch_sampler=shares, **{"generator": generator, **options})
+    return sampler, shares, loader, generator
 
 
 class _Shares:

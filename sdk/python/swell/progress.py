@@ -37,6 +37,7 @@ import time
 from swell import report
 
 PHASES = ("init", "step", "eval", "save", "load", "data", "done")
+_stacks = []  # the open file of stacks
 _MAGIC = b"SWELLPR1"
 _SEQUENCE = struct.Struct("<I")
 _RECORD = struct.Struct("<IQQQIIIIII")  # from place 12 on
@@ -119,7 +120,10 @@ def read(path):
 
 def _write_stacks_on_signal(path):
     if signal.getsignal(signal.SIGUSR1) != signal.SIG_DFL:
-        return
+        return  # the script's own
     # Open as long as the process lives: the handler may not open files.
     file = open(path, "w", encoding="utf-8")
     faulthandler.register(signal.SIGUSR1, file=file, all_threads=True)
+    while _stacks:
+        _stacks.pop().close()
+    _stacks.append(file)

@@ -71,7 +71,8 @@ class Progress:
         self._steps = self._records = 0
         self._last_resize = None
 
-    def step(self, step, world, records=None):
+    def step(self, step, world, records=None, more=None):
+        """`more`: the script's own numbers."""
         now = self._clock()
         if self._since is None:
             self._since = now
@@ -81,7 +82,8 @@ class Progress:
         seconds = now - self._since
         if seconds < _PROGRESS_SECONDS:
             return
-        metrics = {"training_step": step, "world": world, "steps_per_second": round(self._steps / seconds, 3)}
+        speed = round(self._steps / seconds, 3)
+        metrics = {**(more or {}), "training_step": step, "world": world, "steps_per_second": speed}
         if self._records:
             metrics["records_per_second"] = round(self._records / seconds, 2)
         if self._last_resize is not None:

@@ -19,6 +19,7 @@ import random
 import sys
 import time
 import traceback
+from dataclasses import replace
 from datetime import timedelta
 
 from swell import report
@@ -65,6 +66,7 @@ class Job:
         self.resizes = 0
         self.step = 0  # steps that `batches` has finished
         self.epoch = 0  # the epoch that `batches` is in
+        self.metrics = {}  # the last values given to `log`
         self.weight = Weight()  # of the current step of `batches`
         self._step_guard = StepGuard()
         self.backend = backend
@@ -221,7 +223,7 @@ class Job:
         self.progress.epoch = epoch or 0
         self.progress.enter("step", step)
         if self.env.leader:
-            self._speed.step(step, self.env.world, records)
+            self._speed.step(step, self.env.world, records, self.metrics)
         if self._group is None:
             agreed = self._agree()
             if agreed == _STOP:
@@ -258,6 +260,10 @@ class Job:
                 self.keep_for_restart(error, state)
                 raise
             self.recover(error, state, load, drawn)
+
+    def log(self, **metrics):
+        """Numbers to report with the next checkpoint of `batches`, and every two seconds: `job.log(loss=loss)`."""
+        self.metrics.update({name: float(value) for name, value in metrics.items()})
 
     @contextlib.contextmanager
     def phase(self, name):
@@ -307,6 +313,36 @@ class Job:
     def should_stop(self):
         """True on every rank if any rank got a notice. Call it between two steps."""
         return self._agree() == _STOP
+
+    # For scripts and frameworks that save in a way of their own; see `swell.sharded` and `swell.frameworks`.
+
+    def wanted(self):
+        """"continue", "save" or "stop", the same on all ranks. Call it between two steps, on every rank."""
+        return ("continue", "save", "stop")[self._agree()]
+
+    def adopt_group(self):
+        """Takes rank and world from the process group that a framework has made."""
+        if _initialized():
+            import torch.distributed as dist
+
+            self.env = replace(self.env, rank=dist.get_rank(), world=dist.get_world_size())
+            self.progress.rank, self.progress.world = self.env.rank, self.env.world
+
+    def note_save(self):
+        """The script saves now, so no save is due for an interval."""
+        self._last_save_attempt = self._clock()
+
+    def gather(self, thing):
+        """[thing of each rank], on every rank."""
+        return self._gather(thing)
+
+    def agree_on(self, thing):
+        """Rank 0's thing, on every rank."""
+        return self._broadcast(thing)
+
+    def leave(self, step, saved):
+        """Exits on a notice: with 143, or with 138 if the state could not be saved. Does not return."""
+        self._leave(step, saved)
 
     def _agree(self):
         own = _STOP if self.notice.requested else _SAVE if self._save_is_due() else _CONTINUE

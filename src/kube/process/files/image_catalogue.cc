@@ -304,7 +304,9 @@ ImageEntry PythonEntry(const std::string& bin, const std::string& sdk_dir) {
   python.args = {"python3"};
   python.path = {bin};
   python.files = {{bin, bin, true}};
-  python.env = {{"PYTHONUNBUFFERED", "1"}};
+  // torch 1.13 reads its own default for these, "0", as nothing on Python 3.11, and torchrun fails.
+  // A value for a tenth process of the pod is read by every version and changes nothing else.
+  python.env = {{"PYTHONUNBUFFERED", "1"}, {"PET_REDIRECTS", "9:1"}, {"PET_TEE", "9:1"}};
   if (!sdk_dir.empty()) {
     python.env.emplace_back("PYTHONPATH", sdk_dir);
     python.files.push_back({sdk_dir, sdk_dir, true});

@@ -1,0 +1,184 @@
+"""Notices, saves and progress for trainings that a framework runs: Lightning, Hugging Face's Trainer, Accelerate.
+
+Each function takes a `swell.Job` and imports its framework when it is called:
+
+    trainer = lightning.Trainer(callbacks=[frameworks.lightning(job)], ...)
+    trainer.fit(model, ckpt_path=frameworks.last(job, "lightning"))
+
+    trainer = transformers.Trainer(callbacks=[frameworks.huggingface(job)], ...)    # output_dir: job.checkpoints.dir
+    trainer.train(resume_from_checkpoint=transformers.trainer_utils.get_last_checkpoint(job.checkpoints.dir))
+
+    state = frameworks.Accelerate(job, accelerator)                                 # after accelerator.prepare
+    step = state.restore()                                                          # 0 on the first start
+    state.step_done(step)                                                           # after every step, on every rank
+
+The framework saves in its own form. Swell decides when: at its interval, and on a notice, after which the process exits
+with 143, or with 138 if the save failed. The number of ranks does not change while it runs.
+
+What always holds: all ranks save and stop after the same step. A checkpoint of Lightning or Accelerate gets its name
+when it is complete; Hugging Face's Trainer names its folders itself.
+"""
+
+import importlib
+import json
+import os
+import shutil
+
+from swell import report
+from swell.files import TEMPORARY_PREFIX, write_atomic
+
+
+def last(job, name):
+    """The path of the last checkpoint of that name, or None."""
+    path = os.path.join(job.checkpoints.dir, name)
+    return path if os.path.exists(path) else None
+
+
+def lightning(job):
+    """A callback for `lightning.Trainer` or `pytorch_lightning.Trainer`."""
+
+    class SwellCallback(_first_of("lightning.pytorch", "pytorch_lightning").Callback):
+        def on_train_start(self, trainer, pl_module):
+            job.adopt_group()
+            job.notice.hold()
+
+        def on_train_batch_end(self, trainer, pl_module, *arguments, **named):
+            _step_done(job, trainer.global_step, trainer.save_checkpoint, "lightning")
+
+        def on_validation_start(self, trainer, pl_module):
+            job.progress.enter("eval")
+
+        def on_validation_end(self, trainer, pl_module):
+            job.progress.enter("step")
+
+    return SwellCallback()
+
+
+def huggingface(job):
+    """A callback for `transformers.Trainer`."""
+
+    class SwellCallback(importlib.import_module("transformers").TrainerCallback):
+        stopping = False
+        saved_step = None
+
+        def on_train_begin(self, args, state, control, **named):
+            job.adopt_group()
+            job.notice.hold()
+            job.progress.total = max(0, state.max_steps)
+
+        def on_step_end(self, args, state, control, **named):
+            job.progress.enter("step", state.global_step)
+            wanted = job.wanted()
+            if wanted != "continue":
+                job.note_save()
+                control.should_save = True
+            if wanted == "stop":
+                self.stopping = control.should_training_stop = True
+            return control
+
+        def on_save(self, args, state, control, **named):
+            self.saved_step = state.global_step
+            if job.env.leader:
+                report.report_checkpoint(state.global_step, report.now())
+
+        def on_train_end(self, args, state, control, **named):
+            if self.stopping:
+                job.leave(state.global_step, self.saved_step == state.global_step)
+
+    return SwellCallback()
+
+
+class Accelerate:
+    """Saves everything that `accelerator.prepare` and `register_for_checkpointing` know."""
+
+    def __init__(self, job, accelerator):
+        self._job = job
+        self._accelerator = accelerator
+        job.adopt_group()
+
+    def restore(self):
+        """Loads the last checkpoint. Returns its step, or 0."""
+        self._job.notice.hold()
+        path = self._job.agree_on(last(self._job, "accelerate"))
+        if path is None:
+            return 0
+        with self._job.phase("load"):
+            self._accelerator.load_state(path)
+            with open(os.path.join(path, "swell.json"), encoding="utf-8") as file:
+                return json.load(file)["step"]
+
+    def step_done(self, step):
+        def save(path):
+            self._accelerator.save_state(path)
+            if self._job.env.leader:
+                write_atomic(os.path.join(path, "swell.json"), json.dumps({"step": step}).encode())
+
+        _step_done(self._job, step, save, "accelerate")
+
+
+def _step_done(job, step, save, name):
+    job.progress.enter("step", step)
+    wanted = job.wanted()
+    if wanted == "continue":
+        return
+    job.note_save()
+    with job.phase("save"):
+        saved = _save(job, step, save, name)
+    if wanted == "stop":
+        job.leave(step, saved)
+
+
+def _save(job, step, save, name):
+    """`save(path)` writes a file or a folder, on all ranks. True on every rank if all is well."""
+    temporary = os.path.join(job.checkpoints.dir, f"{TEMPORARY_PREFIX}{name}")
+    error = None
+    try:
+        if job.env.leader:
+            os.makedirs(job.checkpoints.dir, exist_ok=True)
+            _remove(temporary)
+        job.gather(None)
+        save(temporary)
+    except OSError as caught:
+        error = str(caught)
+    error = next((text for text in job.gather(error) if text), None)
+    if job.env.leader and error is None:
+        error = _publish(temporary, os.path.join(job.checkpoints.dir, name))
+    error = job.agree_on(error)
+    if error is not None and job.env.leader:
+        report.complain(f"checkpoint of step {step} not saved, training continues: {error}")
+        report.report_failed_save(step, error)
+    elif job.env.leader:
+        report.report_checkpoint(step, report.now())
+    return error is None
+
+
+def _publish(temporary, path):
+    try:
+        if os.path.isdir(path):
+            # A folder cannot replace one that has files. A crash in between leaves the new one under its old name.
+            old = f"{path}.old"
+            _remove(old)
+            os.rename(path, old)
+            os.rename(temporary, path)
+            _remove(old)
+        else:
+            os.replace(temporary, path)
+    except OSError as error:
+        return str(error)
+    return None
+
+
+def _remove(path):
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.remove(path)
+
+
+def _first_of(*names):
+    for name in names:
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError:
+            continue
+    raise ModuleNotFoundError(f"none of {', '.join(names)} is installed")

@@ -1,0 +1,227 @@
+"""Callbacks: with the frameworks (in the stage with a current torch), and in any case without them."""
+
+import glob
+import importlib.util
+import json
+import os
+import signal
+import sys
+import types
+import unittest
+from unittest import mock
+
+import support
+import swell
+from swell import frameworks
+
+_HEAD = """
+import os, signal
+import swell
+from swell import frameworks
+job = swell.Job()
+import torch
+torch.manual_seed(1)
+torch.set_num_threads(1)
+NOTICE_AT = int(os.environ.get("NOTICE_AT", "0"))
+def notice_at(step):
+    if step == NOTICE_AT:
+        os.kill(os.getpid(), signal.SIGTERM)
+data = torch.utils.data.TensorDataset(torch.randn(40, 4), torch.randn(40, 2))
+model = torch.nn.Linear(4, 2)
+def show(step):
+    print(f"ends {step} weights {sum(p.double().sum().item() for p in model.parameters()):.9f}", flush=True)
+"""
+_LIGHTNING = _HEAD + """
+import lightning.pytorch as pl
+class Module(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.model = model
+    def training_step(self, batch, index):
+        notice_at(self.global_step + 1)
+        return torch.nn.functional.mse_loss(self.model(batch[0]), batch[1])
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), lr=0.01)
+class Loader:
+    # Lightning reads an epoch from its start when it resumes within one, unless the loader knows its place.
+    next = 0
+    def __len__(self):
+        return 10
+    def __iter__(self):
+        self.next %= 10
+        while self.next < 10:
+            self.next += 1
+            yield data[4 * self.next - 4 : 4 * self.next]
+    def state_dict(self):
+        return {"next": self.next}
+    def load_state_dict(self, state):
+        self.next = state["next"]
+trainer = pl.Trainer(max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False,
+                     enable_progress_bar=False, callbacks=[frameworks.lightning(job)], enable_model_summary=False)
+trainer.fit(Module(), Loader(), ckpt_path=frameworks.last(job, "lightning"))
+show(trainer.global_step)
+"""
+_HUGGINGFACE = _HEAD + """
+import transformers
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = model
+    def forward(self, x, labels):
+        return {"loss": torch.nn.functional.mse_loss(self.model(x), labels)}
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 40
+    def __getitem__(self, i):
+        return {"x": data[i][0], "labels": data[i][1]}
+class Notice(transformers.TrainerCallback):
+    def on_step_begin(self, args, state, control, **named):
+        notice_at(state.global_step + 1)
+arguments = transformers.TrainingArguments(output_dir=job.checkpoints.dir, num_train_epochs=2, use_cpu=True,
+    per_device_train_batch_size=4, save_strategy="no", report_to=[], disable_tqdm=True, logging_strategy="no")
+callbacks = [Notice(), frameworks.huggingface(job)]
+trainer = transformers.Trainer(Model(), arguments, train_dataset=Data(), callbacks=callbacks)
+found = os.path.isdir(job.checkpoints.dir) and transformers.trainer_utils.get_last_checkpoint(job.checkpoints.dir)
+trainer.train(resume_from_checkpoint=found or None)
+show(trainer.state.global_step)
+"""
+_ACCELERATE = _HEAD + """
+import accelerate
+accelerator = accelerate.Accelerator(cpu=True)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+model, optimizer = accelerator.prepare(model, optimizer)
+state = frameworks.Accelerate(job, accelerator)
+step = state.restore()
+while step < 20:
+    x, y = data[4 * (step % 10) : 4 * (step % 10) + 4]
+    optimizer.zero_grad()
+    accelerator.backward(torch.nn.functional.mse_loss(model(x), y))
+    optimizer.step()
+    step += 1
+    notice_at(step)
+    state.step_done(step)
+show(step)
+"""
+
+
+class RealTest(support.FolderTest):
+    """The framework itself, suspended and resumed."""
+
+    def run_script(self, code, script, folder, **extra):
+        path = self.path("script.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(script)
+        process = support.start(self, [path], SWELL_CHECKPOINT_DIR=self.path(folder), OMP_NUM_THREADS=1, **extra)
+        status, output = support.finish(process)
+        self.assertEqual(status, code, output)
+        return [line for line in output.splitlines() if line.startswith("ends ")]
+
+    def suspend_and_resume(self, script):
+        expected = self.run_script(0, script, "undisturbed")
+        self.assertTrue(expected[0].startswith("ends 20 "), expected)
+        self.assertEqual(self.run_script(143, script, "job", NOTICE_AT=7), [])
+        self.assertEqual(self.run_script(0, script, "job"), expected)
+
+    @unittest.skipUnless(importlib.util.find_spec("lightning"), "lightning is not installed")
+    def test_lightning(self):
+        self.suspend_and_resume(_LIGHTNING)
+
+    @unittest.skipUnless(importlib.util.find_spec("transformers"), "transformers is not installed")
+    def test_huggingface(self):
+        self.suspend_and_resume(_HUGGINGFACE)
+
+    @unittest.skipUnless(importlib.util.find_spec("accelerate"), "accelerate is not installed")
+    def test_accelerate(self):
+        self.suspend_and_resume(_ACCELERATE)
+
+
+class FakeTest(support.FolderTest):
+    """The calls that a framework makes, without the framework."""
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
+        environ = {"SWELL_CHECKPOINT_DIR": self.path("checkpoints"), "SWELL_REPORT_FILE": self.path("report.json")}
+        patch = mock.patch.dict(os.environ, environ)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.job = swell.Job(env=swell.Env())
+
+    def fake(self, **modules):
+        patch = mock.patch.dict(sys.modules, modules)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def report(self):
+        with open(self.path("report.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def test_lightning(self):
+        self.fake(**{"lightning": types.ModuleType("lightning"),
+                     "lightning.pytorch": types.SimpleNamespace(Callback=object)})
+        callback = frameworks.lightning(self.job)
+        trainer = mock.Mock(global_step=3)
+        trainer.save_checkpoint = lambda path: open(path, "w", encoding="utf-8").close()
+        callback.on_train_start(trainer, None)
+        callback.on_train_batch_end(trainer, None, None, None, 2)
+        self.assertIsNone(frameworks.last(self.job, "lightning"))
+        self.job.notice.note()
+        with self.assertRaises(SystemExit) as left:
+            callback.on_train_batch_end(trainer, None, None, None, 3)
+        self.assertEqual(left.exception.code, swell.EXIT_NOTICED)
+        self.assertEqual(frameworks.last(self.job, "lightning"), self.path("checkpoints", "lightning"))
+        self.assertEqual(self.report()["step"], 3)
+
+    def test_a_save_that_fails_does_not_claim_that_it_did(self):
+        accelerator = mock.Mock()
+        accelerator.save_state.side_effect = OSError(28, "No space left on device")
+        state = frameworks.Accelerate(self.job, accelerator)
+        self.assertEqual(state.restore(), 0)
+        self.job.notice.note()
+        with mock.patch("sys.stderr"), self.assertRaises(SystemExit) as left:
+            state.step_done(4)
+        self.assertEqual(left.exception.code, swell.EXIT_NOT_SAVED)
+        self.assertEqual(self.report()["saveError"]["step"], 4)
+
+    def test_accelerate_replaces_the_folder_before(self):
+        accelerator = mock.Mock()
+
+        def save_state(path):
+            os.makedirs(path)
+            with open(os.path.join(path, f"file-{accelerator.save_state.call_count}"), "w", encoding="utf-8"):
+                pass
+
+        accelerator.save_state.side_effect = save_state
+        state = frameworks.Accelerate(self.job, accelerator)
+        self.job._agree = lambda: 1
+        state.step_done(4)
+        state.step_done(5)
+        names = [os.path.basename(name) for name in glob.glob(self.path("checkpoints", "*", "*"))]
+        self.assertEqual(sorted(names), ["file-2", "swell.json"])
+        self.assertEqual(state.restore(), 5)
+        accelerator.load_state.assert_called_once_with(self.path("checkpoints", "accelerate"))
+
+    def test_huggingface(self):
+        self.fake(transformers=types.SimpleNamespace(TrainerCallback=object))
+        callback = frameworks.huggingface(self.job)
+        state = types.SimpleNamespace(global_step=5, max_steps=20)
+        control = types.SimpleNamespace(should_save=False, should_training_stop=False)
+        callback.on_train_begin(None, state, control)
+        callback.on_step_end(None, state, control)
+        self.assertEqual((control.should_save, control.should_training_stop), (False, False))
+        self.job.notice.note()
+        callback.on_step_end(None, state, control)
+        self.assertEqual((control.should_save, control.should_training_stop), (True, True))
+        callback.on_save(None, state, control)
+        with self.assertRaises(SystemExit) as left:
+            callback.on_train_end(None, state, control)
+        self.assertEqual(left.exception.code, swell.EXIT_NOTICED)
+
+    def test_a_framework_that_is_missing_is_named(self):
+        with mock.patch.dict(sys.modules, {"lightning.pytorch": None, "pytorch_lightning": None}):
+            with self.assertRaisesRegex(ModuleNotFoundError, "none of lightning.pytorch, pytorch_lightning is"):
+                frameworks.lightning(self.job)
+
+
+if __name__ == "__main__":
+    unittest.main()
