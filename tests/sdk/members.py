@@ -12,6 +12,7 @@ import re
 import signal
 import sys
 import time
+from datetime import timedelta
 
 import support
 import torch  # before the first fork, because the import takes seconds
@@ -110,14 +111,19 @@ def train(epochs, seed, step_seconds, in_turn, wait_at_end, gather, lose_at, kil
 
 
 def train_with_batches(epochs, seed, step_seconds, in_turn, wait_at_end, gather, lose_at, kill_at, noticed):
-    """As `train`, as a loop of `Job.batches`. `noticed`: in the step it is stopped by SIGSTOP, not killed."""
+    """As `train`, as a loop of `Job.batches`. `noticed`: in the step it is stopped by SIGSTOP, not killed.
+
+    `kill_at` with 0: it is killed while it loads. TIMEOUT_SECONDS: how long it waits for a replacement.
+    """
     import swell
 
-    job = swell.Job(backend="gloo")
+    job = swell.Job(backend="gloo", timeout=timedelta(seconds=int(os.environ.get("TIMEOUT_SECONDS", "600"))))
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     model = job.parallel(torch.nn.Sequential(torch.nn.Linear(20, 16), torch.nn.Tanh(), torch.nn.Linear(16, 5)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+    if 0 in kill_at:
+        job._newest = lambda: os.kill(os.getpid(), signal.SIGKILL)
     data = torch.utils.data.TensorDataset(torch.arange(RECORDS), *_data())
     job.join()
     print(f"begins rank {job.env.rank} of {job.env.world}", flush=True)

@@ -70,6 +70,23 @@ class CrashTest(support.FolderTest):
     def test_a_rigid_job_waits_for_the_replacement_of_another_member(self):
         self.kill(3, least=4, replace=True)
 
+    def test_a_member_is_killed_while_the_others_load(self):
+        job = self.job(most=2, least=2)
+        job.start(0)
+        job.start(1, kill_at=[0])
+        self.assertEqual(job.finish(1), [-signal.SIGKILL])
+        job.start(1)
+        self.assertEqual(job.finish(0, 1), [0, 0], job.all_logs())
+        self.assertEqual(job.log(0).count("begins "), 1)
+        self.assert_same_training(job)
+
+    def test_a_rigid_job_whose_member_is_not_replaced_ends(self):
+        job = self.job(most=2, least=2)
+        job.start(0, TIMEOUT_SECONDS="1")
+        job.start(1, kill_at=[_KILLED_IN], TIMEOUT_SECONDS="1")
+        self.assertEqual(job.finish(0, 1), [1, -signal.SIGKILL])
+        self.assertIn("lost members were not replaced within 1 s", job.log(0))
+
     def stop(self, victim):
         job = self.job(gather={30: 4})
         others = [ordinal for ordinal in range(4) if ordinal != victim]

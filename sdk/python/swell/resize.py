@@ -88,7 +88,7 @@ class Group:
         for _ in range(_TRIES):
             try:
                 return form()
-            except Exception as error:
+            except RuntimeError as error:
                 if not is_lost_peer(error) and self.broken is None:
                     raise
                 print(f"swell: a group could not form: {_first_line(error)}", file=sys.stderr, flush=True)
@@ -158,8 +158,12 @@ class Group:
     def _break(self, text):
         """Called by the thread of `Peers`, again and again until there is a new group."""
         self.broken = text
-        abort.shut_down(self._sockets if self._sockets is not None else self._torch_sockets())
-        abort.abort_device_groups()
+        try:
+            abort.shut_down(self._sockets if self._sockets is not None else self._torch_sockets())
+            abort.abort_device_groups()
+        except Exception as error:
+            # The thread must live: it finds the next loss. It tries again in a moment.
+            print(f"swell: the group could not be ended: {_first_line(error)}", file=sys.stderr, flush=True)
 
     def _torch_sockets(self):
         """The sockets since the last group, without those of this package."""

@@ -52,6 +52,7 @@ class Job:
     ):
         """Create the Job first in the script. Until `restore` returns, a notice ends the process at once.
 
+        `timeout`: of torch's collectives, and of the wait for the replacement of a member that was lost.
         `checkpoint_seconds`: `step_done` saves if the last checkpoint is older than this. The default comes from the
         job's manifest (`spec.checkpoint.intervalSeconds`); without either, from the measured cost of a save
         (`swell.saving`). With 0 the job saves only when it must stop.
@@ -150,7 +151,15 @@ class Job:
         self.notice.hold()
         self.progress.rank, self.progress.world = self.env.rank, self.env.world
         with self.phase("load"):
-            return self._restore()
+            while True:
+                try:
+                    return self._restore()
+                except RuntimeError as error:
+                    # A member was lost meanwhile. The others may have a state; else all look again.
+                    if not self.can_recover(error):
+                        raise
+                    traceback.clear_frames(error.__traceback__)
+                    self._take(self._form(lambda: self._group.rejoin(self._wrappers, None, None, self._bounded())))
 
     def _restore(self):
         if self._received is not None:
@@ -445,12 +454,34 @@ class Job:
         _at_clean_exit(lambda: self._group.close(done=True))
         # Tells the controller that this member waits, so that it does not wait for this member.
         report.report_progress({"world": 0})
-        with _exit_if_job_ended():
-            received = self._group.join(self._wrappers)
-        self.env = self._group.env
+        self._take(self._form(lambda: self._group.join(self._wrappers)))
         report.report_progress({"world": self.env.world})
+
+    def _form(self, form):
+        """Forms a group; exits with 0 if the job succeeded while this member waited to join."""
+        try:
+            received = form()
+        except JobEnded:
+            print("swell: the training ended before this member could join", file=sys.stderr, flush=True)
+            raise SystemExit(0) from None
+        self.env = self._group.env
+        return received
+
+    def _take(self, received):
         if received is not None:
             self._received = Checkpoint(received["step"], received["state"], report.now(), received["epoch"])
+
+    def _bounded(self, look=lambda: None):
+        """`look`, until the job's time-out for waits has passed."""
+        end = time.monotonic() + self._timeout.total_seconds()
+
+        def bounded():
+            look()
+            if time.monotonic() > end:
+                seconds = round(self._timeout.total_seconds())
+                raise TimeoutError(f"lost members were not replaced within {seconds} s (Job(timeout=))")
+
+        return bounded
 
     def keep_for_restart(self, error, state):
         """Under torch's agent a lost peer ends this process, too. The next one continues from its memory."""
@@ -470,9 +501,8 @@ class Job:
         reason = self._group.broken or str(error).splitlines()[0]
         print(f"swell: step {step}: lost a peer ({reason})", file=sys.stderr, flush=True)
         content = {"step": step, "epoch": None, "state": own}
-        with _exit_if_job_ended():
-            received = self._group.rejoin(self._wrappers, step, content, lambda: self._leave_if_noticed(step, own))
-        self.env = self._group.env
+        look = self._bounded(lambda: self._leave_if_noticed(step, own))
+        received = self._form(lambda: self._group.rejoin(self._wrappers, step, content, look))
         if received is None:
             _set_random_state(drawn)
         # Every rank loads a whole state: a half-done step leaves traces, such as a batch that was handed out.
@@ -541,16 +571,6 @@ def _save_seconds():
 def _initialized():
     torch = sys.modules.get("torch")
     return torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized()
-
-
-@contextlib.contextmanager
-def _exit_if_job_ended():
-    """Exits with 0 if the job succeeded while this member waited to join."""
-    try:
-        yield
-    except JobEnded:
-        print("swell: the training ended before this member could join", file=sys.stderr, flush=True)
-        raise SystemExit(0) from None
 
 
 def _backend():
