@@ -332,7 +332,26 @@ TEST_F(CliTest, WhatArenaCannotDoAsSaidIsRefused) {
             2);
   EXPECT_NE(err_.find("--worker-cpu 4 is above --worker-cpu-limit 2"), std::string::npos) << err_;
   EXPECT_EQ(Run({"arena", "list", "--loglevel", "loud"}), 2);
-  EXPECT_NE(err_.find("\"loud\" is not one of"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("--loglevel \"loud\": trace, debug, info, "), std::string::npos) << err_;
+}
+
+TEST_F(CliTest, DescribePodShowsPortsAndSidecars) {
+  Create(
+      "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {initContainers: [{name: fetch, "
+      "image: i}, {name: proxy, image: i, restartPolicy: Always, ports: [{containerPort: 9000, "
+      "protocol: UDP}]}], containers: [{name: main, image: i, ports: [{containerPort: 8080}, "
+      "{name: metrics, containerPort: 9090, hostPort: 90}]}]}}");
+  ASSERT_EQ(Run({"swell", "describe", "pod", "p"}), 0) << err_;
+  const size_t inits = out_.find("Init containers:\n  fetch:");
+  const size_t sidecars = out_.find("Sidecars:\n  proxy:");
+  const size_t containers = out_.find("Containers:\n  main:");
+  ASSERT_NE(containers, std::string::npos) << out_;
+  EXPECT_LT(inits, sidecars) << out_;
+  EXPECT_LT(sidecars, containers) << out_;
+  EXPECT_NE(out_.find("9000/UDP\n", sidecars), std::string::npos) << out_;
+  EXPECT_NE(out_.find("8080/TCP, metrics 9090/TCP on port 90 of the node\n", containers),
+            std::string::npos)
+      << out_;
 }
 
 TEST_F(CliTest, HelpOfACommandThatDoesNotExistIsAnError) {

@@ -42,6 +42,13 @@ Result<std::string> ReadValue(const Flag& flag,
   return arguments[++*at];
 }
 
+// "None, Running or All".
+std::string OneOf(std::vector<std::string> choices) {
+  const std::string last = choices.back();
+  choices.pop_back();
+  return choices.empty() ? last : StrCat(Join(choices, ", "), " or ", last);
+}
+
 Status Store(Flag& flag, std::string value) {
   const bool first = !flag.seen;
   flag.seen = true;
@@ -49,7 +56,7 @@ Status Store(Flag& flag, std::string value) {
     return Misuse(StrCat("--", flag.Long(), " is not supported: ", flag.refusal));
   }
   auto wrong = [&](std::string_view what) {
-    return Misuse(StrCat("--", flag.Long(), ": ", Quote(value), " is not ", what));
+    return Misuse(StrCat("--", flag.Long(), " ", Quote(value), ": ", what, " expected"));
   };
   switch (flag.kind) {
     case Flag::Kind::kSwitch:
@@ -59,7 +66,7 @@ Status Store(Flag& flag, std::string value) {
     case Flag::Kind::kText:
       if (!flag.choices.empty() &&
           std::find(flag.choices.begin(), flag.choices.end(), value) == flag.choices.end()) {
-        return wrong(StrCat("one of ", Join(flag.choices, ", ")));
+        return wrong(OneOf(flag.choices));
       }
       *static_cast<std::string*>(flag.to) = std::move(value);
       break;

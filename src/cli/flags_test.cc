@@ -74,7 +74,7 @@ TEST(FlagsTest, ChoicesAndSwitchesThatTurnOff) {
   EXPECT_TRUE(scheduler);
   Status wrong = flags.Parse({"--runtime=x"}, &words);
   EXPECT_TRUE(IsMisuse(wrong));
-  EXPECT_EQ(wrong.message(), "--runtime: \"x\" is not one of process, simulated");
+  EXPECT_EQ(wrong.message(), "--runtime \"x\": process or simulated expected");
 }
 
 TEST(FlagsTest, AfterTwoDashesEverythingIsAWord) {
@@ -120,7 +120,7 @@ TEST(FlagsTest, MistakesAreMisuse) {
   EXPECT_EQ(p.status.message(), "unknown flag --outptu; did you mean --output?");
   p = Parse({"--tail=many"});
   EXPECT_TRUE(IsMisuse(p.status));
-  EXPECT_EQ(p.status.message(), "--tail: \"many\" is not a whole number");
+  EXPECT_EQ(p.status.message(), "--tail \"many\": a whole number expected");
   p = Parse({"--output"});
   EXPECT_TRUE(IsMisuse(p.status));
   EXPECT_EQ(p.status.message(), "--output: a value is missing");

@@ -232,7 +232,7 @@ TEST(PyTorchSpecTest, MistakesNameTheFlag) {
   EXPECT_EQ(message([](PyTorchSpec& s) { s.workers = 0; }),
             "--workers 0: 1 or more expected; the master is one of them");
   EXPECT_EQ(message([](PyTorchSpec& s) { s.memory = "lots"; }),
-            "--memory \"lots\" is not an amount like 2 or 8Gi");
+            "--memory \"lots\": an amount like 2 or 8Gi expected");
   EXPECT_EQ(message([](PyTorchSpec& s) { s.volumes = {"claim"}; }),
             "--data \"claim\": CLAIM:CONTAINER_PATH expected");
   EXPECT_EQ(message([](PyTorchSpec& s) { s.sync_mode = "hdfs"; }),

@@ -28,8 +28,9 @@ Result<KeyValues> ParseFields(std::string_view text,
     const size_t equals = part.find('=');
     const std::string_view name = part.substr(0, equals);
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      return Misuse(StrCat(flag, " ", Quote(text), ": ", Quote(name), " is not one of ",
-                           Join({known.begin(), known.end()}, ", ")));
+      return Misuse(StrCat(flag, " ", Quote(text), ": fields ",
+                           Join({known.begin(), known.end()}, ", "), " expected, not ",
+                           Quote(name)));
     }
     fields.emplace_back(
         name, equals == std::string_view::npos ? "" : std::string(part.substr(equals + 1)));

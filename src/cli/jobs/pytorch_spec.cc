@@ -32,7 +32,7 @@ Status CheckQuantity(const std::string& text, std::string_view flag) {
   if (text.empty()) return Status::Ok();
   auto parsed = api::Quantity::Parse(text);
   if (!parsed.ok())
-    return Misuse(StrCat(flag, " ", Quote(text), " is not an amount like 2 or 8Gi"));
+    return Misuse(StrCat(flag, " ", Quote(text), ": an amount like 2 or 8Gi expected"));
   return Status::Ok();
 }
 
@@ -97,7 +97,8 @@ Result<json::Value> ParseTolerationFields(const std::string& text) {
       continue;
     }
     const auto seconds = ParseInt(value);
-    if (!seconds) return Misuse(StrCat("--toleration ", Quote(text), ": seconds is no number"));
+    if (!seconds)
+      return Misuse(StrCat("--toleration ", Quote(text), ": seconds are a whole number"));
     toleration["tolerationSeconds"] = *seconds;
   }
   return json::Value(std::move(toleration));

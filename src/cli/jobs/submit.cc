@@ -233,7 +233,7 @@ Status CheckPriorityClass(Api& api, const std::string& name, std::string_view fl
   for (const json::SharedValue& one : classes) names.emplace_back(api::Name(*one));
   std::string near = NearestWord(name, names);
   return Status(Code::kNotFound,
-                StrCat(flag, " ", Quote(name), ": this PriorityClass does not exist",
+                StrCat(flag, ": PriorityClass ", Quote(name), " not found",
                        near.empty() ? "" : StrCat("; did you mean ", near, "?"),
                        "\n  There are: ", names.empty() ? "none" : Join(names, ", ")));
 }

@@ -145,7 +145,7 @@ class WhyReport {
       if (node.name != facts_.PodNode()) continue;
       return node.ready ? "" : StrCat("the node ", node.name, " is not ready");
     }
-    return StrCat("the node does not exist: ", facts_.PodNode());
+    return StrCat("its node ", Quote(facts_.PodNode()), " does not exist any more");
   }
 
   // Reports a minimum that the job cannot reach.

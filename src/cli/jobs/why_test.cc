@@ -47,7 +47,8 @@ TEST_F(WhyTest, TheGatesOfAPodAreNamed) {
 TEST_F(WhyTest, APodThatHasANodeIsTheNodesConcern) {
   GpuPod("p", "schedulerName: swell, nodeName: node-9, ");
   ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
-  EXPECT_EQ(out_, "p starts on node-9: 2 GPUs.\nWhy:      the node does not exist: node-9\n");
+  EXPECT_EQ(out_,
+            "p starts on node-9: 2 GPUs.\nWhy:      its node \"node-9\" does not exist any more\n");
   Status("/api/v1/namespaces/default/pods/p", R"({"status":{"phase":"Running"}})");
   ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
   EXPECT_EQ(out_, "p runs on node-9: 2 GPUs.\n");

@@ -8,6 +8,7 @@
 #include "json/json_path.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/api/objects/job.h"
 #include "kube/api/objects/node.h"
 #include "kube/api/objects/pod.h"
@@ -249,6 +250,17 @@ std::string StateText(const api::ContainerStatus& status, WallTime now) {
   return "Not started";
 }
 
+// "8080/TCP, metrics 9090/TCP on port 9090 of the node".
+std::string PortsText(const json::Value& container) {
+  std::vector<std::string> texts;
+  for (const api::ContainerPort& port : api::Ports(container)) {
+    texts.push_back(
+        StrCat(port.name, port.name.empty() ? "" : " ", port.container_port, "/", port.protocol));
+    if (port.host_port != 0) texts.back() += StrCat(" on port ", port.host_port, " of the node");
+  }
+  return Join(texts, ", ");
+}
+
 std::string ContainerText(const json::Value& container, const json::Value& pod, WallTime now) {
   std::string_view name = api::ContainerName(container);
   Fields fields;
@@ -260,6 +272,7 @@ std::string ContainerText(const json::Value& container, const json::Value& pod, 
     }
   }
   fields.Add("Command", Join(command, " "));
+  fields.Add("Ports", PortsText(container));
   fields.Add("Requests", AmountsText(json::GetObject(container, {"resources", "requests"})));
   fields.Add("Limits", AmountsText(json::GetObject(container, {"resources", "limits"})));
   for (const auto& statuses : {api::ContainerStatuses(pod), api::InitContainerStatuses(pod)}) {
@@ -352,14 +365,16 @@ std::string DescribePod(Session& session,
   fields.Add("Preempted by", std::string(api::Annotation(pod, api::keys::kPreemptedBy)));
   AddMeta(fields, pod, now, true);
   std::string out = fields.ToString();
-  for (const auto& [title, containers] : {std::pair<std::string_view, const json::Array*>{
-                                              "Init containers", &api::InitContainers(pod)},
-                                          {"Containers", &api::Containers(pod)}}) {
-    if (containers->empty()) continue;
-    std::string body;
-    for (const json::Value& container : *containers) body += ContainerText(container, pod, now);
-    out += Section(title, body);
+  std::string inits, sidecars, containers;
+  for (const json::Value& container : api::InitContainers(pod)) {
+    (api::IsSidecar(container) ? sidecars : inits) += ContainerText(container, pod, now);
   }
+  for (const json::Value& container : api::Containers(pod)) {
+    containers += ContainerText(container, pod, now);
+  }
+  if (!inits.empty()) out += Section("Init containers", inits);
+  if (!sidecars.empty()) out += Section("Sidecars", sidecars);
+  if (!containers.empty()) out += Section("Containers", containers);
   out += ConditionsText(session, pod);
   return out + EventsText(session, events, false);
 }

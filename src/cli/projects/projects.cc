@@ -335,10 +335,9 @@ class ProjectWrite : public Action {
     auto found = api.Get(client::resources::kNodePools, "", pool_name);
     if (!found.ok()) {
       if (found.status().code() != Code::kNotFound) return found.status();
-      return Status(Code::kNotFound,
-                    StrCat("--node-pool ", Quote(pool_name),
-                           ": this node pool does not exist; create it with: ", program_,
-                           " nodepool create ", pool_name, " --all-nodes"));
+      return Status(Code::kNotFound, StrCat("--node-pool: node pool ", Quote(pool_name),
+                                            " not found; create it with: ", program_,
+                                            " nodepool create ", pool_name, " --all-nodes"));
     }
     // The other pools of the project stay as they are.
     json::Array pools;

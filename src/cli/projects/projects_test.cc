@@ -103,7 +103,7 @@ TEST_F(ProjectsTest, ProjectMistakesNameObjectFieldAndValue) {
   EXPECT_EQ(Run({"swell", "project", "create", "x", "--gpu-quota", "4", "--gpu-limit", "2"}), 2);
   EXPECT_EQ(Run({"swell", "project", "create", "Not_A_Name"}), 2);
   EXPECT_EQ(Run({"swell", "project", "create", "x", "--node-pool", "nowhere"}), 1);
-  EXPECT_NE(err_.find("--node-pool \"nowhere\": this node pool does not exist"), std::string::npos);
+  EXPECT_NE(err_.find("--node-pool: node pool \"nowhere\" not found"), std::string::npos);
   EXPECT_EQ(Run({"swell", "project", "edit", "project-a"}), 2);
   EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--parent", "project-a"}), 2);
   EXPECT_EQ(Run({"swell", "nodepool", "create", "p"}), 2);

@@ -407,7 +407,7 @@ Status PodFlags::ReadNewClaim(const std::string& text, PyTorchSpec& pod) {
                                       "accessmode-rom", "accessmode-rwm", "ro", "ephemeral"}));
   SWELL_RETURN_IF_ERROR(CheckFields(fields, text, kFlag, {"claimname", "size", "path"}, "path"));
   if (!api::Quantity::Parse(FieldOf(fields, "size")).ok()) {
-    return Misuse(StrCat(kFlag, " ", Quote(text), ": size= is not an amount like 10Gi"));
+    return Misuse(StrCat(kFlag, " ", Quote(text), ": size=AMOUNT expected, like size=10Gi"));
   }
   const std::string_view mode = HasField(fields, "accessmode-rwm")   ? "ReadWriteMany"
                                 : HasField(fields, "accessmode-rom") ? "ReadOnlyMany"

@@ -82,7 +82,7 @@ TEST_F(RunaiTest, AClaimIsMadeWithTheWorkload) {
 TEST_F(RunaiTest, WhatCannotBeHadSaysWhyAndWhatElse) {
   Cluster();
   EXPECT_EQ(Submit({"--cpu", "abc"}), 2);
-  EXPECT_NE(err_.find("--cpu \"abc\" is not an amount"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("--cpu \"abc\": an amount"), std::string::npos) << err_;
   EXPECT_EQ(Submit({"--template", "t"}), 2);
   EXPECT_NE(err_.find("--template is not supported: Swell stores no templates"), std::string::npos);
   EXPECT_EQ(Run({"runai", "submit-dist", "mpi", "--name", "x", "-i", "img", "-p", "project-a"}), 2);
@@ -144,8 +144,8 @@ TEST_F(RunaiTest, VersionTwoSaysVolumesInFields) {
   EXPECT_EQ(Run({"runai", "workspace", "submit", "x", "-p", "project-a", "-i", "img",
                  "--existing-pvc", "claim=data,path=/data"}),
             2);
-  EXPECT_NE(err_.find("--existing-pvc \"claim=data,path=/data\": \"claim\" is not one of "
-                      "claimname, path, ro"),
+  EXPECT_NE(err_.find("--existing-pvc \"claim=data,path=/data\": fields claimname, path, ro "
+                      "expected, not \"claim\""),
             std::string::npos)
       << err_;
 }
