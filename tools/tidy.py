@@ -56,7 +56,7 @@ FOLDERS = {
     "sched": ["state", "queues", "placement", "cycle", "record", "victims", "actions"],
     "cli": [".", "print", "views", "setup", "pods", "objects", "projects", "jobs", "top", "arena", "runai",
             "elasticdl"],
-    "ui": ["state", "views"],
+    "ui": ["state", "views", "history", "commands"],
 }
 
 # Where the real clock, real randomness and blocking are allowed: the plugs and their wiring.

@@ -3,15 +3,19 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/secret.h"
 #include "base/strings.h"
 #include "kube/edge/http/http_front.h"
 #include "kube/net/http/server.h"
 #include "kube/net/reactor/reactor.h"
+#include "ops/commands.h"
 #include "ops/last_port.h"
+#include "ui/commands/command_runner.h"
+#include "ui/history/history_keeper.h"
+#include "ui/page_server.h"
 #include "ui/state/cluster_state.h"
 #include "ui/state/core_calls.h"
-#include "ui/page_server.h"
 #include "ui/static_files.h"
 
 namespace swell {
@@ -37,25 +41,37 @@ bool IsLoopback(const std::string& address) {
 
 // Destroyed from the last to the first, when neither thread runs any more.
 struct ClusterPages::Impl {
-  Impl(Executor& core_executor, const Clock& the_clock, std::shared_ptr<api::RestHandler> handler)
+  Impl(Executor& core_executor,
+       const Clock& the_clock,
+       std::shared_ptr<api::RestHandler> handler,
+       const api::UserInfo& user,
+       std::unique_ptr<ui::HistoryFile> file)
       : core(core_executor),
         clock(the_clock),
         server(std::move(handler)),
+        calls(ui::MakeCoreCalls(reactor, core, server)),
+        history(reactor, clock, state, calls, user, std::move(file)),
+        commands(reactor, core, server, clock, MakeWhatIfEngine()),
         front(core, *server, edge::HttpFrontConfig{}),
         pages({.pages = reactor,
                .clock = clock,
-               .server = ui::MakeCoreCalls(reactor, core, server),
+               .server = calls,
                .front = front,
                .state = state,
                .secret = RandomSecret,
-               .files = ui::EmbeddedPages()}),
+               .files = ui::EmbeddedPages(),
+               .history = &history.history(),
+               .commands = &commands}),
         http(reactor, clock, pages, PagesServer()) {}
 
   Executor& core;
   const Clock& clock;
   std::shared_ptr<api::RestHandler> server;
   net::Reactor reactor;
-  ui::ClusterState state;
+  ui::ClusterState state{clock};
+  std::shared_ptr<api::RestHandler> calls;
+  ui::HistoryKeeper history;
+  ui::CommandRunner commands;
   edge::HttpFront front;
   ui::PageServer pages;
   net::HttpServer http;
@@ -66,8 +82,18 @@ struct ClusterPages::Impl {
 
 ClusterPages::ClusterPages(Executor& core,
                            const Clock& clock,
-                           std::shared_ptr<api::RestHandler> server)
-    : impl_(std::make_unique<Impl>(core, clock, std::move(server))) {}
+                           std::shared_ptr<api::RestHandler> server,
+                           api::UserInfo user,
+                           const std::string& history_file)
+    : user_(std::move(user)) {
+  auto file = ui::HistoryFile::Open(history_file);
+  if (!file.ok()) {
+    SWELL_LOG_WARNING("pages", "the history will not survive a restart",
+                      {"error", file.status().ToString()});
+  }
+  impl_ = std::make_unique<Impl>(core, clock, std::move(server), user_,
+                                 file.ok() ? std::move(*file) : nullptr);
+}
 
 ClusterPages::~ClusterPages() { Stop(); }
 
@@ -90,12 +116,11 @@ Status ClusterPages::Listen(const PagesOptions& options, Random& random) {
   return WriteFileAtomically(file, std::to_string(*port), 0644);
 }
 
-void ClusterPages::Start(controllers::Informers& informers,
-                         const api::UserInfo& user,
-                         uint64_t seed) {
+void ClusterPages::Start(controllers::Informers& informers, uint64_t seed) {
   impl_->feed = std::make_unique<ui::ClusterFeed>(impl_->core, impl_->reactor, informers,
-                                                  impl_->server, user, impl_->state, seed);
+                                                  impl_->server, user_, impl_->state, seed);
   impl_->feed->Start();
+  impl_->reactor.Post([this] { impl_->history.Start(); });
   impl_->thread = std::thread([this] { impl_->reactor.Run(); });
 }
 

@@ -25,13 +25,18 @@ struct PagesOptions {
 
 class ClusterPages {
  public:
-  ClusterPages(Executor& core, const Clock& clock, std::shared_ptr<api::RestHandler> server);
+  // `user` may read all; the history is kept in `history_file`.
+  ClusterPages(Executor& core,
+               const Clock& clock,
+               std::shared_ptr<api::RestHandler> server,
+               api::UserInfo user,
+               const std::string& history_file);
   ~ClusterPages();
 
   // Opens the port; requests wait until Start.
   Status Listen(const PagesOptions& options, Random& random);
   // After the controllers have asked for their informers.
-  void Start(controllers::Informers& informers, const api::UserInfo& user, uint64_t seed);
+  void Start(controllers::Informers& informers, uint64_t seed);
   // Ends the thread; nothing is answered any more.
   void Stop();
 
@@ -41,6 +46,7 @@ class ClusterPages {
 
  private:
   struct Impl;
+  const api::UserInfo user_;
   std::unique_ptr<Impl> impl_;
 };
 

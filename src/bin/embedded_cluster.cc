@@ -221,7 +221,8 @@ Status EmbeddedCluster::Impl::Listen() {
   url = StrCat("https://", HostOf(options.listen), ":", *port);
   ListenToPods(*port, tls);
   if (options.ui_address != "off") {
-    pages = std::make_unique<ClusterPages>(core, clock, server);
+    pages = std::make_unique<ClusterPages>(core, clock, server, kSystem,
+                                           options.data_dir.HistoryFile());
     SWELL_RETURN_IF_ERROR(pages->Listen({options.ui_address, options.data_dir, pki}, random));
   }
   SWELL_RETURN_IF_ERROR(
@@ -364,7 +365,7 @@ void EmbeddedCluster::Impl::StartComponents() {
       controllers::Context{core, clock, random, server, kSystem, *informers, &metrics},
       manager_options);
   manager->Start();
-  if (pages) pages->Start(*informers, kSystem, random.Next());
+  if (pages) pages->Start(*informers, random.Next());
   names = runtime->MakeNames(server, kSystem);
   if (names) names->Start();
   fleet = std::make_unique<node::NodeFleet>(

@@ -153,13 +153,17 @@ class SimulateAction final : public cli::Action {
 
 cli::WhatIfEngine MakeWhatIfEngine() {
   cli::WhatIfEngine what_if;
-  what_if.simulate = [](const cli::StateView& state, WallTime now) {
+  what_if.simulate_cycles = [](const cli::StateView& state, WallTime now, int cycles) {
     std::vector<std::string> problems;
     controllers::StateInputs inputs = controllers::ReadStateItems(state, problems);
     controllers::SimulateOptions options;
     options.now = now;
+    options.cycles = cycles;
     options.settings = inputs.settings.cycle;
     return controllers::Simulate(std::move(inputs), options);
+  };
+  what_if.simulate = [all = what_if.simulate_cycles](const cli::StateView& state, WallTime now) {
+    return all(state, now, 1);
   };
   what_if.make_gang = [](const client::Resource& resource,
                          const json::Value& job) -> Result<json::Array> {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/random.h"
 #include "base/strings.h"
 
 namespace swell::ui {
@@ -10,6 +11,7 @@ using Opcode = net::WebSocketCodec::Opcode;
 
 namespace {
 
+constexpr std::string_view kWhy = "why";
 constexpr uint16_t kProtocolError = 1002;
 constexpr uint16_t kNormal = 1000;
 
@@ -19,12 +21,14 @@ Live::Live(Executor& pages,
            ViewBoard& board,
            std::string session,
            std::shared_ptr<const Rights> rights,
-           api::DuplexPtr wire)
+           api::DuplexPtr wire,
+           Ask why)
     : pages_(pages),
       board_(board),
       session_(std::move(session)),
       rights_(std::move(rights)),
-      wire_(std::move(wire)) {}
+      wire_(std::move(wire)),
+      why_(std::move(why)) {}
 
 Live::~Live() {
   for (const auto& [id, subscription] : subscriptions_) board_.Forget(subscription.listener);
@@ -101,6 +105,7 @@ void Live::Subscribe(int64_t id, Subscription subscription) {
 
 void Live::Begin(int64_t id) {
   Subscription& one = subscriptions_[id];
+  if (one.view == kWhy && why_) return AskFor(id);
   auto listener =
       board_.Listen(one.view, one.params, rights_,
                     [weak = weak_from_this(), id](const Result<ViewBoard::Shown>& shown) {
@@ -129,6 +134,37 @@ void Live::Begin(int64_t id) {
     }
     for (int64_t which : waiting) Begin(which);
   });
+}
+
+// What would start a job is searched for, which takes long: it is found anew now and then.
+void Live::AskFor(int64_t id) {
+  Subscription& one = subscriptions_[id];
+  if (!ask_.pending()) ask_.Start(kAskEvery, [this] { AskAgain(); });
+  if (std::exchange(one.asked, true)) return;
+  why_(one.params, [weak = weak_from_this(), id](const Result<json::Value>& answer) {
+    auto self = weak.lock();
+    if (!self) return;
+    auto found = self->subscriptions_.find(id);
+    if (found == self->subscriptions_.end()) return;
+    Subscription& it = found->second;
+    it.asked = false;
+    const bool known = it.latest.ok() && it.latest->text != nullptr;
+    if (!answer.ok()) {
+      it.latest = answer.status();
+    } else {
+      auto text = std::make_shared<const std::string>(json::Print(*answer));
+      if (known && *it.latest->text == *text) return;
+      it.latest = ViewBoard::Shown{text, std::to_string(StableHash(*text))};
+    }
+    it.unsent = true;
+    self->Flush();
+  });
+}
+
+void Live::AskAgain() {
+  for (const auto& [id, one] : subscriptions_) {
+    if (one.view == kWhy) AskFor(id);
+  }
 }
 
 void Live::Unsubscribe(int64_t id) {
@@ -182,6 +218,7 @@ void Live::End() {
   wire_->Close();
   wire_.reset();
   retry_.Cancel();
+  ask_.Cancel();
   for (const auto& [id, subscription] : subscriptions_) board_.Forget(subscription.listener);
   subscriptions_.clear();
   if (gone_) std::exchange(gone_, nullptr)();

@@ -27,12 +27,19 @@ class Live : public std::enable_shared_from_this<Live> {
   static constexpr size_t kSubscriptionsMax = 64;
   static constexpr size_t kMessageBytesMax = 64 << 10;
   static constexpr Duration kRetry = std::chrono::milliseconds(500);
+  static constexpr Duration kAskEvery = std::chrono::seconds(5);
 
+  // Answers a view that is not made from the state but searched for; `done` may run later.
+  using Ask = std::function<void(const Params& params,
+                                 std::function<void(const Result<json::Value>&)> done)>;
+
+  // `why`: how the view of that name is found.
   Live(Executor& pages,
        ViewBoard& board,
        std::string session,
        std::shared_ptr<const Rights> rights,
-       api::DuplexPtr wire);
+       api::DuplexPtr wire,
+       Ask why);
   ~Live();
 
   // Begins to read. `gone` runs once when the tab has gone or Close was called.
@@ -51,12 +58,15 @@ class Live : public std::enable_shared_from_this<Live> {
     ViewBoard::ListenerId listener = 0;  // 0: the cluster was not read yet
     Result<ViewBoard::Shown> latest = ViewBoard::Shown{};
     bool unsent = false;
+    bool asked = false;  // the answer is under way
   };
 
   void OnBytes(std::string_view bytes);
   void OnMessage(const std::string& text);
   void Subscribe(int64_t id, Subscription subscription);
   void Begin(int64_t id);
+  void AskFor(int64_t id);
+  void AskAgain();
   void Unsubscribe(int64_t id);
   void Flush();
   void SendError(int64_t id, std::string_view message);
@@ -72,7 +82,9 @@ class Live : public std::enable_shared_from_this<Live> {
   std::map<int64_t, Subscription> subscriptions_;
   std::function<void()> gone_;
   bool waiting_ = false;  // for the tab to read
+  const Ask why_;
   Timer retry_{pages_};
+  Timer ask_{pages_};
 };
 
 }  // namespace swell::ui

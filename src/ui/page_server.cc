@@ -1,12 +1,16 @@
 #include "ui/page_server.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "base/random.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/edge/http/net_duplex.h"
 #include "kube/edge/streams/upgrade.h"
+#include "ui/commands/questions.h"
+#include "ui/history/sampler.h"
 
 namespace swell::ui {
 namespace {
@@ -164,8 +168,15 @@ void PageServer::Api(const ExchangePtr& exchange, std::string_view path) {
   if (path == "session" && IsRead(request)) return AnswerSession(exchange, **session, false);
   if (path == "logout" && request.method == "POST") return Logout(exchange, **session);
   if (path.starts_with("k8s/")) return PassOn(exchange, **session, path.substr(3));
+  if (path == "views/why" && IsRead(request)) return AnswerWhy(exchange, **session);
+  if ((path == "plan" || path == "whatif") && request.method == "POST") {
+    return AnswerQuestion(exchange, **session, path);
+  }
   if (path.starts_with("views/") && IsRead(request)) {
     return AnswerView(exchange, **session, path.substr(6));
+  }
+  if (path == "history" && IsRead(request) && plugs_.history != nullptr) {
+    return AnswerHistory(exchange, **session);
   }
   if (path == "live" && request.method == "GET") return OpenLive(exchange, **session);
   Fail(exchange, Status(Code::kNotFound, StrCat(request.method, " ", request.path,
@@ -268,6 +279,134 @@ void PageServer::AnswerView(const ExchangePtr& exchange,
   }));
 }
 
+void PageServer::AnswerWhy(const ExchangePtr& exchange, const Session& session) {
+  auto params = ParamsOf(exchange->request());
+  if (!params.ok()) return Fail(exchange, params.status());
+  Ask(
+      exchange, session,
+      [ns = (*params)["namespace"], name = (*params)["name"], kind = (*params)["kind"]](
+          cli::Session& command, cli::Api& api) { return AskWhy(command, api, ns, name, kind); },
+      [](const json::Value& data) {
+        const std::string text = json::Print(data);
+        return StrCat("{\"revision\":\"", StableHash(text), "\",\"data\":", text, "}");
+      });
+}
+
+Live::Ask PageServer::WhyOf(const std::string& session) {
+  if (plugs_.commands == nullptr) return nullptr;
+  return [this, session](const Params& params,
+                         const std::function<void(const Result<json::Value>&)>& done) {
+    const Session* of = sessions_.Find(session);
+    if (of == nullptr) return;
+    auto param = [&params](std::string_view name) {
+      const auto found = params.find(name);
+      return found == params.end() ? std::string() : found->second;
+    };
+    plugs_.commands->Run(
+        of->credentials,
+        [ns = param("namespace"), name = param("name"), kind = param("kind")](
+            cli::Session& command, cli::Api& api) { return AskWhy(command, api, ns, name, kind); },
+        done);
+  };
+}
+
+void PageServer::AnswerQuestion(const ExchangePtr& exchange,
+                                const Session& session,
+                                std::string_view path) {
+  auto body = json::Parse(exchange->request().body, {.bytes = 3 << 20});
+  if (!body.ok()) return Fail(exchange, body.status().WithContext(path));
+  auto question = path == "plan" ? AskPlan : AskWhatIf;
+  Ask(
+      exchange, session,
+      [question, body = std::move(*body)](cli::Session& command, cli::Api& api) {
+        return question(command, api, body);
+      },
+      [](const json::Value& answer) { return json::Print(answer); });
+}
+
+void PageServer::Ask(const ExchangePtr& exchange,
+                     const Session& session,
+                     CommandRunner::Work work,
+                     std::function<std::string(const json::Value&)> print) {
+  if (plugs_.commands == nullptr) {
+    return Fail(exchange, Status(Code::kNotFound, "this server explains nothing"));
+  }
+  plugs_.commands->Run(
+      session.credentials, std::move(work),
+      scope_.Wrap([this, exchange, print = std::move(print)](const Result<json::Value>& answer) {
+        if (!answer.ok()) return FailWhole(exchange, answer.status());
+        Answer(exchange, JsonResponse(200, print(*answer)));
+      }));
+}
+
+// With the causes by field, as the API server has them.
+void PageServer::FailWhole(const ExchangePtr& exchange, const Status& status) {
+  json::Array causes;
+  for (const StatusCause& cause : status.details().causes) {
+    causes.push_back(
+        json::Object{{"reason", cause.reason}, {"field", cause.field}, {"message", cause.message}});
+  }
+  const json::Value body = json::Object{{"kind", "Status"},
+                                        {"apiVersion", "v1"},
+                                        {"status", "Failure"},
+                                        {"message", status.message()},
+                                        {"reason", Reason(status.code())},
+                                        {"code", HttpStatus(status.code())},
+                                        {"details", json::Object{{"causes", std::move(causes)}}}};
+  Answer(exchange, JsonResponse(HttpStatus(status.code()), json::Print(body)));
+}
+
+namespace {
+
+constexpr size_t kNamesMost = 32;
+constexpr size_t kPointsUsual = 500;
+constexpr size_t kPointsMost = 2000;
+constexpr int64_t kSpanUsual = 3600;
+
+json::Object SeriesDocument(const History::Found& found) {
+  json::Object labels;
+  for (const auto& [key, value] : found.series->labels) labels[key] = value;
+  json::Array times, values;
+  for (int64_t time : found.points.times) times.push_back(json::Value(time));
+  for (double value : found.points.values) {
+    values.push_back(std::isfinite(value) ? json::Value(value) : json::Value(nullptr));
+  }
+  return json::Object{{"name", found.series->name},
+                      {"labels", std::move(labels)},
+                      {"t", std::move(times)},
+                      {"v", std::move(values)}};
+}
+
+}  // namespace
+
+void PageServer::AnswerHistory(const ExchangePtr& exchange, const Session& session) {
+  auto params = ParamsOf(exchange->request());
+  if (!params.ok()) return Fail(exchange, params.status());
+  const std::string text = (*params)["series"];
+  std::vector<std::string> names;
+  for (std::string_view name : Split(text, ',')) names.emplace_back(name);
+  if (names.empty() || names.size() > kNamesMost) {
+    return Fail(exchange,
+                Status(Code::kBadRequest, StrCat("series: 1 to ", kNamesMost, " names expected")));
+  }
+  const int64_t now = plugs_.clock.Now().unix_ns / 1'000'000'000;
+  const int64_t to = ParseInt((*params)["to"]).value_or(now);
+  const int64_t from = ParseInt((*params)["from"]).value_or(to - kSpanUsual);
+  const uint64_t most = ParseUint((*params)["points"]).value_or(kPointsUsual);
+  WithRights(session.id, scope_.Wrap([=,
+                                      this](const Result<std::shared_ptr<const Rights>>& rights) {
+    if (!rights.ok()) return Fail(exchange, rights.status());
+    json::Array series;
+    for (const std::string& name : names) {
+      const auto found =
+          plugs_.history->Read(name, from, to, std::clamp<size_t>(most, 1, kPointsMost),
+                               [&rights](const SeriesName& one) { return MaySee(one, **rights); });
+      for (const History::Found& one : found) series.push_back(SeriesDocument(one));
+    }
+    Answer(exchange, JsonResponse(200, json::Print(json::Object{{"series", std::move(series)}})));
+  }));
+}
+
 void PageServer::OpenLive(const ExchangePtr& exchange, const Session& session) {
   api::HeaderList offer;
   for (const net::Header& header : exchange->request().headers) {
@@ -290,7 +429,8 @@ void PageServer::OpenLive(const ExchangePtr& exchange, const Session& session) {
     net::Headers headers{{"Connection", "Upgrade"}};
     for (const auto& [name, value] : agreement.headers) headers.push_back({name, value});
     auto wire = edge::MakeNetDuplex(plugs_.pages, exchange->Upgrade(std::move(headers)));
-    auto tab = std::make_shared<Live>(plugs_.pages, board_, id, *rights, std::move(wire));
+    auto tab =
+        std::make_shared<Live>(plugs_.pages, board_, id, *rights, std::move(wire), WhyOf(id));
     tabs_.insert(tab);
     tab->Start(scope_.Wrap([this, weak = std::weak_ptr(tab)] { tabs_.erase(weak.lock()); }));
   }));

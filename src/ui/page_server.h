@@ -5,6 +5,8 @@
 //   /ui/api/k8s/PATH      the API server, as the session's user
 //   /ui/api/views/NAME    what a page shows
 //   /ui/api/live          the same over a WebSocket, whenever it changes
+//   /ui/api/history       numbers over time
+//   /ui/api/plan, whatif  what would follow
 //
 // A session's requests to the API server carry the credentials its user came with, so the API
 // server decides what they may. A browser that is led here by another page gets nowhere: cookies
@@ -25,6 +27,8 @@
 #include "base/callback_scope.h"
 #include "base/timer.h"
 #include "kube/net/http/server.h"
+#include "ui/commands/command_runner.h"
+#include "ui/history/history.h"
 #include "ui/live.h"
 #include "ui/sessions.h"
 #include "ui/state/rights.h"
@@ -43,6 +47,8 @@ struct PagePlugs {
   ClusterState& state;
   std::function<std::string()> secret;  // 256 random bits as text
   const StaticFiles& files;
+  const History* history = nullptr;   // null: there is no history
+  CommandRunner* commands = nullptr;  // null: nothing is explained
 };
 
 class PageServer final : public net::Handler {
@@ -87,6 +93,17 @@ class PageServer final : public net::Handler {
   void Logout(const ExchangePtr& exchange, const Session& session);
   void PassOn(const ExchangePtr& exchange, const Session& session, std::string_view path);
   void AnswerView(const ExchangePtr& exchange, const Session& session, std::string_view name);
+  void Ask(const ExchangePtr& exchange,
+           const Session& session,
+           CommandRunner::Work work,
+           std::function<std::string(const json::Value&)> print);
+  void FailWhole(const ExchangePtr& exchange, const Status& status);
+  void AnswerHistory(const ExchangePtr& exchange, const Session& session);
+  // Views that the commands' code makes: a page that shows one asks again.
+  void AnswerWhy(const ExchangePtr& exchange, const Session& session);
+  Live::Ask WhyOf(const std::string& session);
+  // `path`: plan or whatif.
+  void AnswerQuestion(const ExchangePtr& exchange, const Session& session, std::string_view path);
   void OpenLive(const ExchangePtr& exchange, const Session& session);
   void Answer(const ExchangePtr& exchange, net::HttpResponse response);
   void Fail(const ExchangePtr& exchange, const Status& status);

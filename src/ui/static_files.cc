@@ -32,7 +32,7 @@ bool IsHashed(std::string_view path) {
   const size_t dot = path.find('.');
   const size_t dash = path.rfind('-', dot);
   return path.starts_with("/assets/") && dot != std::string_view::npos &&
-         dash != std::string_view::npos && dot - dash == 9;
+         dash != std::string_view::npos && dot - dash > 8;
 }
 
 }  // namespace
@@ -59,11 +59,11 @@ net::HttpResponse ServeFile(const StaticFiles& files, const net::HttpRequest& re
   const bool page = request.path.find('.', last) == std::string::npos;
   const StaticFile* file = Find(files, page ? "/index.html" : std::string_view(request.path));
   if (file == nullptr) return Text(404, StrCat("there is no file ", request.path, "\n"));
-  if (!net::HeaderHasToken(request.headers, "Accept-Encoding", "gzip")) {
-    const std::string* accepts = net::FindHeader(request.headers, "Accept-Encoding");
-    if (accepts == nullptr || accepts->find("gzip") == std::string::npos) {
-      return Text(406, "the pages are sent with Content-Encoding: gzip only\n");
-    }
+  // A client that does not say takes anything.
+  const std::string* accepts = net::FindHeader(request.headers, "Accept-Encoding");
+  if (accepts != nullptr && accepts->find("gzip") == std::string::npos &&
+      accepts->find('*') == std::string::npos) {
+    return Text(406, "the pages are sent with Content-Encoding: gzip only\n");
   }
   net::HttpResponse response;
   response.headers = {

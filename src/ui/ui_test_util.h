@@ -144,7 +144,7 @@ class PagesTest : public ::testing::Test {
   std::shared_ptr<api::RestHandler> handler_ = std::make_shared<Shared>(*server_.server);
   api::UserInfo system_{.name = "system:swell", .groups = {"system:masters"}};
   controllers::Informers informers_{server_.executor, handler_, system_, 1};
-  ClusterState state_;
+  ClusterState state_{server_.executor};
   ViewBoard board_{server_.executor, server_.executor, state_};
   RightsReader reader_{server_.executor,
                        MakeCoreCalls(server_.executor, server_.executor, handler_)};

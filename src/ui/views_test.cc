@@ -1,6 +1,7 @@
 // Views: what they show, to whom, and how often they are made.
 #include <gtest/gtest.h>
 
+#include "ui/history/history_keeper.h"
 #include "ui/ui_test_util.h"
 
 namespace swell::ui {
@@ -141,6 +142,54 @@ TEST_F(ViewsTest, EventsAreFilteredAndBounded) {
   const json::Value overview = See("overview", "jane-token");
   ASSERT_EQ(json::GetArray(overview, {"decisions"}).size(), 1U);
   EXPECT_EQ(json::GetString(json::GetArray(overview, {"decisions"})[0], {"reason"}), "Grown");
+}
+
+TEST_F(ViewsTest, AJobsTimelineIsWhatItsPodsDid) {
+  const Params job{{"namespace", "vision"}, {"name", "see"}};
+  server_.executor.Advance(std::chrono::minutes(1));
+  Status("/api/v1/namespaces/vision/pods/see-worker-1", R"({"status":{"phase":"Failed"}})");
+  Settle();
+  const json::Value data = See("job", "jane-token", job);
+  std::string lanes;
+  for (const json::Value& lane : json::GetArray(data, {"timeline"})) {
+    lanes += StrCat(json::GetString(lane, {"member"}, "job"), " ", json::GetString(lane, {"state"}),
+                    json::GetString(lane, {"to"}).empty() ? "... " : " ");
+  }
+  EXPECT_NE(lanes.find("see-worker-0 running... "), std::string::npos) << lanes;
+  EXPECT_NE(lanes.find("see-worker-1 running "), std::string::npos) << lanes;
+  EXPECT_NE(lanes.find("job running... "), std::string::npos) << lanes;
+  const json::Array& sizes = json::GetArray(data, {"sizes"});
+  ASSERT_FALSE(sizes.empty());
+  EXPECT_EQ(json::GetInt(sizes.back(), {"members"}), 1);
+  EXPECT_EQ(json::GetArray(data, {"members"}).size(), 2U);
+}
+
+TEST_F(ViewsTest, AnotherUsersJobIsNotThere) {
+  const Params job{{"namespace", "vision"}, {"name", "see"}};
+  EXPECT_EQ(board_.Read("job", job, RightsOf("john-token")).status().code(), Code::kNotFound);
+}
+
+TEST_F(ViewsTest, AJobOfTheSameNameHasItsOwnEvents) {
+  Create("/api/v1/namespaces/vision/events",
+         R"({"metadata":{"name":"old"},"involvedObject":{"kind":"PyTorchJob",)"
+         R"("namespace":"vision","name":"see","uid":"of-an-earlier-job"},"reason":"Suspended",)"
+         R"("message":"m","type":"Normal"})");
+  Settle();
+  const json::Value data = See("job", "admin-token", {{"namespace", "vision"}, {"name", "see"}});
+  EXPECT_TRUE(json::GetArray(data, {"events"}).empty());
+  EXPECT_TRUE(json::GetArray(data, {"marks"}).empty());
+}
+
+TEST_F(ViewsTest, TheHistoryIsSampledWithoutAnybodyLooking) {
+  HistoryKeeper keeper(server_.executor, server_.executor, state_, handler_, system_, nullptr);
+  keeper.Start();
+  server_.executor.Advance(std::chrono::minutes(2));
+  const int64_t now = server_.executor.Now().unix_ns / 1'000'000'000;
+  const auto found =
+      keeper.history().Read("gpu_held", now - 120, now, 100, [](const auto&) { return true; });
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].points.values, (std::vector<double>(8, 2)));
+  EXPECT_EQ(found[0].points.times[1] - found[0].points.times[0], 15);
 }
 
 }  // namespace

@@ -48,12 +48,12 @@ class Pages:
             self.csrf = document["csrf"]
         return status, document
 
-    def view(self, name, **params):
+    def view(self, view, **params):
         """Its data."""
         query = "&".join(f"{key}={value}" for key, value in params.items())
-        status, document = self.json("GET", f"/ui/api/views/{name}?{query}")
+        status, document = self.json("GET", f"/ui/api/views/{view}?{query}")
         if status != 200:
-            raise RuntimeError(f"{name}: {status} {document}")
+            raise RuntimeError(f"{view}: {status} {document}")
         return document["data"]
 
     def live(self, origin=None):

@@ -1,5 +1,6 @@
 """The pages' server of a real cluster: sessions and their limits, views and rights, live updates, the API behind it."""
 
+import http.client
 import json
 import re
 import sys
@@ -184,14 +185,89 @@ class Views(PagesTest):
         rita = Pages(url)
         self.assertEqual(rita.login(code=code)[0], 200)
         self.until(lambda: "work-of-mine" in json.dumps(rita.view("workloads")))
+        self.until(lambda: rita.view("workloads").get("partial"), lambda: "nothing tells that there is more")
         for view in ("overview", "workloads", "nodes", "events", "projects", "nodepools"):
             data = rita.view(view)
             self.assertNotIn("work-of-theirs", json.dumps(data), view)
-        self.assertTrue(rita.view("workloads")["partial"])
         self.assertEqual(rita.json("GET", "/ui/api/views/users")[0], 403)
         status, document = rita.json("GET", "/ui/api/k8s/api/v1/namespaces/theirs/pods")
         self.assertEqual((status, document["reason"]), (403, "Forbidden"))
         self.assertEqual(rita.json("GET", "/ui/api/k8s/api/v1/namespaces/mine/pods")[0], 200)
+
+
+class Questions(PagesTest):
+    def test_job_page(self):
+        pages = self.admin()
+        self.submit("lives", 2)
+        params = {"namespace": "default", "name": "lives", "kind": "PyTorchJob"}
+        self.until(lambda: pages.view("workloads")["rows"])
+        self.until(lambda: pages.view("job", **params)["sizes"][-1:] and
+                   pages.view("job", **params)["sizes"][-1]["members"] == 2)
+        job = pages.view("job", **params)
+        self.assertEqual([member["pod"] for member in job["members"]], ["lives-worker-0", "lives-worker-1"])
+        self.assertEqual(job["members"][0]["attempt"], 1)
+        lanes = {(lane["member"], lane["state"]) for lane in job["timeline"]}
+        self.assertIn(("lives-worker-1", "running"), lanes)
+        self.assertIn((None, "running"), lanes)
+        self.assertEqual(job["actions"]["suspend"], True)
+        self.assertIn("2 of 2 members", job["sentence"])
+        self.assertEqual(pages.json("GET", "/ui/api/views/job?namespace=default&name=nobody")[0], 404)
+
+    def test_why_and_what_would_follow(self):
+        pages = self.admin()
+        self.submit("large", 9)
+        self.until(lambda: "large" in json.dumps(pages.view("workloads")))
+        params = {"namespace": "default", "name": "large", "kind": "PyTorchJob"}
+        self.until(lambda: pages.view("why", **params)["waits"])
+        why = pages.view("why", **params)
+        self.assertIn("large waits for 9 GPUs", why["sentence"])
+        self.assertTrue(why["lines"])
+        self.assertEqual(why["needs"]["gpus"], 9)
+        self.assertTrue(any("node" in start["text"] for start in why["starts"]), why)
+        live = pages.live()
+        live.send({"op": "subscribe", "id": 1, "view": "why", "params": params})
+        self.assertIn("large waits", live.message()["data"]["sentence"])
+        more = {"addNodes": [{"like": "node-1", "count": 2}]}
+        status, answer = pages.json("POST", "/ui/api/whatif", more)
+        self.assertEqual(status, 200, answer)
+        self.assertEqual(answer["after"]["gpus"]["total"], answer["before"]["gpus"]["total"] + 8)
+        self.assertIn("large", json.dumps([one for one in answer["decisions"] if one["kind"] == "Started"]))
+        for wrong in ({"addNodes": [{"like": "nobody"}]}, {"quota": [{"project": "nobody", "gpu": 1}]}):
+            self.assertEqual(pages.json("POST", "/ui/api/whatif", wrong)[0], 404, wrong)
+        self.assertEqual(pages.json("POST", "/ui/api/whatif", "nonsense")[0], 400)
+        self.done(self.cluster.kubectl("delete", "pytorchjob", "large"))
+
+    def test_plan(self):
+        pages = self.admin()
+        container = {"name": "pytorch", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+        job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob",
+               "metadata": {"name": "planned", "namespace": "default"},
+               "spec": {"pytorchReplicaSpecs": {"Worker": {
+                   "replicas": 2, "template": {"spec": {"containers": [container]}}}}}}
+        status, plan = pages.json("POST", "/ui/api/plan", job)
+        self.assertEqual((status, plan["starts"], plan["displaces"]), (200, True, []))
+        self.assertEqual(sum(place["members"] for place in plan["placement"]), 2)
+        job["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = "two"
+        status, refused = pages.json("POST", "/ui/api/plan", job)
+        self.assertEqual(status, 422)
+        self.assertIn("replicas", refused["details"]["causes"][0]["field"])
+        self.assertEqual(pages.json("POST", "/ui/api/plan", {"kind": "Song"})[0], 406)
+
+    def test_history_survives_a_restart(self):
+        pages = self.admin()
+        series = "/ui/api/history?series=gpu_total,queue_*&points=100"
+        read = lambda: pages.json("GET", series)[1]["series"]  # noqa: E731
+        self.until(read)
+        total = next(one for one in read() if one["name"] == "gpu_total")
+        self.assertEqual((total["labels"], total["v"][-1]), ({"pool": ""}, 8))
+        self.assertEqual({one["name"] for one in read()}, {"gpu_total", "queue_length", "queue_gpus"})
+        self.cluster.down()
+        self.cluster.up()
+        again = self.admin()
+        _, answer = again.json("GET", series)
+        first = next(one for one in answer["series"] if one["name"] == "gpu_total")
+        self.assertEqual(first["t"][0], total["t"][0])
+        self.assertEqual(again.json("GET", "/ui/api/history")[0], 400)
 
 
 class Api(PagesTest):
@@ -217,15 +293,39 @@ class Api(PagesTest):
                      "nodes/node-1/%70roxy/"):
             self.assertEqual(pages.json("GET", f"/ui/api/k8s/api/v1/{path}")[0], 403, path)
 
-    def test_logs_follow(self):
-        pages = self.admin()
-        self.submit("talk", 1)
-        name = "talk-worker-0"
-        phase = ("get", "pod", name, "-o", "jsonpath={.status.phase}")
+class Logs(PagesTest):
+    flags = ("--runtime", "process", "--nodes", "1", "--gpus-per-node", "0")
+
+    def test_log_is_followed_while_it_is_written(self):
+        pod = """
+apiVersion: v1
+kind: Pod
+metadata: {name: talker}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: c
+    image: busybox
+    command: [sh, -c, 'i=0; while :; do i=$((i+1)); echo line-$i; sleep 0.2; done']
+"""
+        self.done(self.cluster.kubectl("apply", "-f", "-", input=pod))
+        phase = ("get", "pod", "talker", "-o", "jsonpath={.status.phase}")
         self.until(lambda: self.cluster.kubectl(*phase).stdout == "Running")
-        status, headers, _ = pages.ask("GET", f"/ui/api/k8s/api/v1/namespaces/default/pods/{name}/log?tailLines=1")
-        self.assertEqual(status, 200)
-        self.assertIn("text/plain", headers["Content-Type"])
+        pages = self.admin()
+        connection = http.client.HTTPConnection(pages.host, timeout=60)
+        self.addCleanup(connection.close)
+        connection.request("GET", "/ui/api/k8s/api/v1/namespaces/default/pods/talker/log?follow=true",
+                           headers={"Cookie": pages.cookie})
+        log = connection.getresponse()
+        first = log.readline().decode().strip()
+        self.assertTrue(first.startswith("line-"), first)
+        # Lines come while the pod runs, not at its end.
+        for _ in range(5):
+            self.assertTrue(log.readline().startswith(b"line-"))
+        self.assertEqual(self.cluster.kubectl(*phase).stdout, "Running")
+        self.done(self.cluster.kubectl("delete", "pod", "talker"))
+        self.assertIsNotNone(log.read())
 
 
 if __name__ == "__main__":

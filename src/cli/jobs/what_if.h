@@ -69,8 +69,20 @@ class WhatIf {
 // The number of pods of the group that must run together, over all pod sets.
 int64_t LeastMembers(const json::Array& state, const std::string& group);
 
-// Where a job that does not exist would go, when, and whom it would displace; prints it. The server
-// is asked what it would make of the job, and whether it would take it.
+// Where a job that does not exist would go, when, and whom it would displace.
+struct Plan {
+  Outcome outcome;
+  int64_t least = 1;  // members that must run together
+  std::string job;
+};
+// The server is asked what it would make of the job, and whether it would take it.
+Result<Plan> MakePlan(Session& session, Api& api, const json::Value& job);
+std::string PlanText(const Plan& plan);
 Status PrintPlan(Session& session, Api& api, const json::Value& job);
+
+// The kind of a manifest; null: it is not a job's.
+const JobKindInfo* KindOfJob(const json::Value& job);
+// What the server would make of the job; the job itself where one of that name exists.
+Result<json::Value> TryJob(Api& api, const json::Value& job);
 
 }  // namespace swell::cli

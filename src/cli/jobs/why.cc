@@ -1,4 +1,6 @@
 // swell why: reads a job and its cluster, and prints why the job waits and what would start it.
+#include "cli/jobs/why.h"
+
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/jobs/what_if.h"
@@ -101,62 +103,72 @@ class WhyAction final : public Action {
     }
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(facts_.job,
-                           FindWaiting(*api, all_ ? "" : session.Namespace(), words[0]));
-    SWELL_ASSIGN_OR_RETURN(facts_.tree, ReadProjects(*api));
-    const Status read = ReadCluster(session, *api);
-    facts_.hidden = read.code() == Code::kForbidden;
-    if (!facts_.hidden) SWELL_RETURN_IF_ERROR(read);
-    if (facts_.Podless()) SWELL_RETURN_IF_ERROR(ReadTrouble(*api));
-    facts_.now = session.Now();
+    SWELL_ASSIGN_OR_RETURN(const WhyAnswer answer,
+                           ExplainJob(session, *api, all_ ? "" : session.Namespace(), words[0]));
     if (form.table()) {
-      session.Out(WhyText(facts_, forecast_));
+      session.Out(WhyText(answer.facts, answer.forecast));
     } else {
-      session.Out(FormatObject(form, WhyJson(facts_, forecast_), facts_.job.ResourceName()));
+      session.Out(FormatObject(form, WhyJson(answer.facts, answer.forecast),
+                               answer.facts.job.ResourceName()));
     }
     return 0;
   }
 
  private:
-  // Users who cannot read the whole cluster get the reasons recorded on the job only.
-  Status ReadCluster(Session& session, Api& api) {
-    SWELL_ASSIGN_OR_RETURN(facts_.nodes, ReadNodes(api));
-    if (!facts_.WaitsForScheduler()) return Status::Ok();
-    SWELL_ASSIGN_OR_RETURN(json::Array state, ReadState(api));
-    SWELL_ASSIGN_OR_RETURN(const WhatIf what_if, WhatIf::Make(session, std::move(state)));
-    forecast_ = ForecastStart(facts_, what_if);
-    return Status::Ok();
-  }
-
-  Status ReadTrouble(Api& api) {
-    const JobView& job = facts_.job;
-    SWELL_ASSIGN_OR_RETURN(auto events, ListEvents(api, job.ns, job.name, job.kind->kind));
-    for (const EventView& event : events) {
-      if (event.type == "Warning") facts_.trouble = event.message;
-    }
-    return Status::Ok();
-  }
-
   bool all_ = false;
   std::string output_;
-  WhyFacts facts_;
-  StartForecast forecast_;
 };
+
+// Users who cannot read the whole cluster get the reasons recorded on the job only.
+Status ReadCluster(Session& session, Api& api, WhyAnswer& answer) {
+  SWELL_ASSIGN_OR_RETURN(answer.facts.nodes, ReadNodes(api));
+  if (!answer.facts.WaitsForScheduler()) return Status::Ok();
+  SWELL_ASSIGN_OR_RETURN(json::Array state, ReadState(api));
+  SWELL_ASSIGN_OR_RETURN(const WhatIf what_if, WhatIf::Make(session, std::move(state)));
+  answer.forecast = ForecastStart(answer.facts, what_if);
+  return Status::Ok();
+}
+
+Status ReadTrouble(Api& api, WhyFacts& facts) {
+  const JobView& job = facts.job;
+  SWELL_ASSIGN_OR_RETURN(auto events, ListEvents(api, job.ns, job.name, job.kind->kind));
+  for (const EventView& event : events) {
+    if (event.type == "Warning") facts.trouble = event.message;
+  }
+  return Status::Ok();
+}
 
 }  // namespace
 
-std::string PlanText(const Outcome& outcome, int64_t least, std::string_view job) {
+Result<WhyAnswer> ExplainJob(Session& session,
+                             Api& api,
+                             std::string_view ns,
+                             const std::string& name) {
+  WhyAnswer answer;
+  WhyFacts& facts = answer.facts;
+  SWELL_ASSIGN_OR_RETURN(facts.job, FindWaiting(api, ns, name));
+  SWELL_ASSIGN_OR_RETURN(facts.tree, ReadProjects(api));
+  const Status read = ReadCluster(session, api, answer);
+  facts.hidden = read.code() == Code::kForbidden;
+  if (!facts.hidden) SWELL_RETURN_IF_ERROR(read);
+  if (facts.Podless()) SWELL_RETURN_IF_ERROR(ReadTrouble(api, facts));
+  facts.now = session.Now();
+  return answer;
+}
+
+std::string PlanText(const Plan& plan) {
+  const Outcome& outcome = plan.outcome;
   std::string out;
-  if (!outcome.starts(least)) {
-    return StrCat(job, " would wait: ", OneLine(outcome.reason), "\n");
+  if (!outcome.starts(plan.least)) {
+    return StrCat(plan.job, " would wait: ", OneLine(outcome.reason), "\n");
   }
   TextTable table({"POD", "NODE", "GPUS"}, 2);
   for (const Outcome::Place& place : outcome.places) {
     table.Add({place.pod, place.node, place.gpus.empty() ? "-" : place.gpus});
   }
   out = outcome.promised()
-            ? StrCat(job, " would start when the pods that it preempts have stopped:\n")
-            : StrCat(job, " would start now:\n");
+            ? StrCat(plan.job, " would start when the pods that it preempts have stopped:\n")
+            : StrCat(plan.job, " would start now:\n");
   out += table.ToString("  ");
   if (!outcome.waiting.empty()) {
     out += StrCat(outcome.waiting.size(), " more pods would wait: ", OneLine(outcome.reason), "\n");
@@ -169,23 +181,38 @@ std::string PlanText(const Outcome& outcome, int64_t least, std::string_view job
   return StrCat(out, "It would preempt:\n", victims.ToString("  "));
 }
 
-Status PrintPlan(Session& session, Api& api, const json::Value& job) {
-  const JobKindInfo* kind = nullptr;
+const JobKindInfo* KindOfJob(const json::Value& job) {
   for (const JobKindInfo& one : JobKinds()) {
     if (one.resource.ApiVersion() == api::ApiVersionOf(job) && one.kind == api::KindOf(job)) {
-      kind = &one;
+      return &one;
     }
   }
+  return nullptr;
+}
+
+Result<json::Value> TryJob(Api& api, const json::Value& job) {
+  const JobKindInfo* kind = KindOfJob(job);
   if (kind == nullptr) return Status(Code::kNotAcceptable, "no plan for this kind of job");
   const auto made = api.Create(kind->resource, api::Namespace(job), job,
                                {.dry_run = true, .field_validation = "Strict"});
-  const bool there = made.status().code() == Code::kAlreadyExists;
-  if (!made.ok() && !there) return made.status();
+  if (made.status().code() == Code::kAlreadyExists) return job;
+  if (!made.ok()) return made.status();
+  return **made;
+}
+
+Result<Plan> MakePlan(Session& session, Api& api, const json::Value& job) {
+  SWELL_ASSIGN_OR_RETURN(const json::Value made, TryJob(api, job));
   SWELL_ASSIGN_OR_RETURN(json::Array state, ReadState(api));
   SWELL_ASSIGN_OR_RETURN(WhatIf what_if, WhatIf::Make(session, std::move(state)));
-  SWELL_RETURN_IF_ERROR(what_if.AddJob(there ? job : **made, *kind));
-  std::string group = api::KeyOf(job);
-  session.Out(PlanText(what_if.Run(group), LeastMembers(what_if.state(), group), api::Name(job)));
+  SWELL_RETURN_IF_ERROR(what_if.AddJob(made, *KindOfJob(job)));
+  const std::string group = api::KeyOf(job);
+  return Plan{what_if.Run(group), LeastMembers(what_if.state(), group),
+              std::string(api::Name(job))};
+}
+
+Status PrintPlan(Session& session, Api& api, const json::Value& job) {
+  SWELL_ASSIGN_OR_RETURN(const Plan plan, MakePlan(session, api, job));
+  session.Out(PlanText(plan));
   return Status::Ok();
 }
 

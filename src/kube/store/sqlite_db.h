@@ -1,4 +1,5 @@
-// The little of SQLite that the store uses, with statuses that name the file. Private to store/.
+// The little of SQLite that the store and the history of the pages use, with statuses that name the
+// file.
 // - Threads: one thread at a time.
 #pragma once
 

@@ -45,8 +45,16 @@ const client::Resource& ResourceOf(size_t kind) {
 
 void ClusterState::Apply(FeedBatch batch) {
   KindSet kinds = 0;
+  const WallTime now = clock_.Now();
   for (FeedBatch::Item& item : batch.items) {
     kinds |= Bit(item.kind);
+    if (item.kind == IndexOf(Kind::kPod)) {
+      const auto last = objects_[item.kind].find(item.key);
+      const bool another = last != objects_[item.kind].end() &&
+                           (!item.object || api::Uid(*last->second) != api::Uid(*item.object));
+      if (another) members_.OnPodGone(*last->second, now);
+      if (item.object) members_.OnPod(*item.object, now);
+    }
     if (item.object) {
       objects_[item.kind][std::move(item.key)] = std::move(item.object);
     } else {
@@ -55,6 +63,17 @@ void ClusterState::Apply(FeedBatch batch) {
   }
   if (!std::exchange(known_, true)) kinds = ~KindSet{0};
   if (changed_ && kinds != 0) changed_(kinds);
+}
+
+void ClusterState::SetUsage(const json::Value* measured) {
+  const bool before = !usage_.empty();
+  if (measured == nullptr) {
+    usage_.Clear();
+  } else {
+    usage_.Measure(*measured);
+  }
+  usage_.NoteIdle(Of(Kind::kPod), clock_.Now());
+  if (changed_ && (before || !usage_.empty())) changed_(kMeasured);
 }
 
 ClusterFeed::ClusterFeed(Executor& core,

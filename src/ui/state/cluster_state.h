@@ -7,7 +7,8 @@
 // Documents are immutable and shared with the informers; only pointers travel.
 //
 // - Threads: ClusterFeed on the core executor; ClusterState on the pages'.
-// - Ownership: executors and informers outlive both; the state outlives the feed and what it has
+// - Ownership: executors, clock and informers outlive both; the state outlives the feed and what it
+// has
 //   posted.
 // - Invariants: a key waits at most once in the feed.
 #pragma once
@@ -23,6 +24,8 @@
 #include "base/callback_scope.h"
 #include "base/timer.h"
 #include "kube/controllers/context.h"
+#include "ui/state/member_log.h"
+#include "ui/state/pod_usage.h"
 
 namespace swell::ui {
 
@@ -36,6 +39,8 @@ inline size_t IndexOf(Kind kind) { return static_cast<size_t>(kind); }
 inline KindSet Bit(size_t kind) { return KindSet{1} << kind; }
 inline KindSet Bit(Kind kind) { return Bit(IndexOf(kind)); }
 KindSet AllJobKinds();
+// No kind of objects: what pods use was measured.
+inline constexpr KindSet kMeasured = KindSet{1} << 63;
 // The resource of a kind, by which rights are asked for.
 const client::Resource& ResourceOf(size_t kind);
 
@@ -52,7 +57,7 @@ struct FeedBatch {
 
 class ClusterState {
  public:
-  ClusterState() : objects_(KindCount()) {}
+  explicit ClusterState(const Clock& clock) : clock_(clock), objects_(KindCount()) {}
 
   // Called after each batch with the kinds that changed.
   void OnChange(std::function<void(KindSet)> changed) { changed_ = std::move(changed); }
@@ -62,8 +67,15 @@ class ClusterState {
   const ObjectMap& Of(Kind kind) const { return Of(IndexOf(kind)); }
   // The first batch has come: before it nothing is known.
   bool known() const { return known_; }
+  const MemberLog& members() const { return members_; }
+  const PodUsage& usage() const { return usage_; }
+  // What pods use was measured; null: it could not be.
+  void SetUsage(const json::Value* measured);
 
  private:
+  const Clock& clock_;
+  MemberLog members_;
+  PodUsage usage_;
   std::vector<ObjectMap> objects_;
   std::function<void(KindSet)> changed_;
   bool known_ = false;

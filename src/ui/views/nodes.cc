@@ -110,18 +110,22 @@ std::string PoolOfNode(const json::Value& node, const std::vector<json::SharedVa
 
 namespace {
 
-json::Array Devices(const cli::NodeView& node, const NamespaceProjects& projects) {
+json::Array Devices(const cli::NodeView& node,
+                    const NamespaceProjects& projects,
+                    const PodUsage& usage) {
   json::Array devices;
   const std::vector<GpuUse> gpus = GpusOf(node, projects);
   const auto usable = static_cast<size_t>(std::max<int64_t>(0, node.gpus()));
   for (size_t i = 0; i < gpus.size(); ++i) {
     const GpuUse& gpu = gpus[i];
+    const auto part = gpu.pod ? usage.GpuPart(*gpu.pod) : std::nullopt;
+    const auto idle = gpu.pod ? usage.IdleSince(*gpu.pod) : std::nullopt;
     devices.push_back(json::Object{
         {"index", static_cast<int64_t>(i)},
         {"uuid", nullptr},
         {"model", TextOrNull(node.gpu_type)},
         {"health", gpus.size() > usable && i >= usable && !gpu.pod ? "Unhealthy" : "Healthy"},
-        {"utilization", nullptr},
+        {"utilization", part ? json::Value(*part) : json::Value(nullptr)},
         {"memoryUsed", nullptr},
         {"share", static_cast<double>(gpu.milli) / 1000},
         {"project", TextOrNull(gpu.project)},
@@ -130,18 +134,28 @@ json::Array Devices(const cli::NodeView& node, const NamespaceProjects& projects
                               : json::Value(nullptr)},
         {"pod", gpu.pod ? json::Value(boost::json::string_view(api::Name(*gpu.pod)))
                         : json::Value(nullptr)},
-        {"idleSince", nullptr}});
+        {"idleSince", TimeOrNull(idle)}});
   }
   return devices;
 }
 
 json::Object NodeRow(const cli::NodeView& node,
                      const std::vector<json::SharedValue>& pools,
-                     const NamespaceProjects& projects) {
+                     const NamespaceProjects& projects,
+                     const PodUsage& usage) {
   json::Array pods;
-  for (const json::SharedValue& pod : node.pods) pods.push_back(PodRow(*pod, projects));
-  auto amounts = [](double total, double held) {
-    return json::Object{{"total", total}, {"held", held}, {"used", nullptr}};
+  PodUsage::Use used;
+  for (const json::SharedValue& pod : node.pods) {
+    pods.push_back(PodRow(*pod, projects));
+    if (const PodUsage::Use* use = usage.Find(*pod)) {
+      used.cores += use->cores;
+      used.memory += use->memory;
+    }
+  }
+  auto amounts = [&usage](double total, double held, double use) {
+    return json::Object{{"total", total},
+                        {"held", held},
+                        {"used", usage.empty() ? json::Value(nullptr) : json::Value(use)}};
   };
   return json::Object{
       {"name", node.name},
@@ -154,11 +168,11 @@ json::Object NodeRow(const cli::NodeView& node,
                             {"held", GpuNumber(node.used.milli_gpus)},
                             {"free", GpuNumber(std::max<int64_t>(
                                          0, node.total.milli_gpus - node.used.milli_gpus))}}},
-      {"gpuDevices", Devices(node, projects)},
+      {"gpuDevices", Devices(node, projects, usage)},
       {"cpu", amounts(static_cast<double>(node.total.milli_cpu) / 1000,
-                      static_cast<double>(node.used.milli_cpu) / 1000)},
-      {"memory",
-       amounts(static_cast<double>(node.total.memory), static_cast<double>(node.used.memory))},
+                      static_cast<double>(node.used.milli_cpu) / 1000, used.cores)},
+      {"memory", amounts(static_cast<double>(node.total.memory),
+                         static_cast<double>(node.used.memory), used.memory)},
       {"pods", std::move(pods)},
       {"conditions", ConditionRows(*node.object)},
       {"unschedulable", node.unschedulable},
@@ -217,7 +231,7 @@ Result<json::Value> NodesView(const Look& look) {
   json::Array rows;
   const auto pods = look.Of(Kind::kPod, partial);
   for (const cli::NodeView& node : cli::ViewNodes(look.Of(Kind::kNode, partial), pods)) {
-    rows.push_back(NodeRow(node, pools, projects));
+    rows.push_back(NodeRow(node, pools, projects, look.state.usage()));
   }
   json::Object out{{"rows", std::move(rows)}};
   if (partial) out["partial"] = true;

@@ -26,7 +26,25 @@ json::Array Squares(const cli::NodeView& node, const NamespaceProjects& projects
   return squares;
 }
 
-void AddGpus(const std::vector<cli::NodeView>& nodes, bool partial, json::Object& out) {
+// GPUs whose pods have done nothing with them for a while; null: it was not measured.
+json::Value IdleHeld(const std::vector<cli::NodeView>& nodes, const Look& look) {
+  constexpr Duration kAWhile = std::chrono::minutes(5);
+  const PodUsage& usage = look.state.usage();
+  if (usage.empty()) return nullptr;
+  int64_t milli = 0;
+  for (const cli::NodeView& node : nodes) {
+    for (const json::SharedValue& pod : node.pods) {
+      const auto since = usage.IdleSince(*pod);
+      if (since && look.now - *since >= kAWhile) milli += cli::MilliGpus(*pod);
+    }
+  }
+  return GpuNumber(milli);
+}
+
+void AddGpus(const std::vector<cli::NodeView>& nodes,
+             bool partial,
+             const Look& look,
+             json::Object& out) {
   int64_t total = 0, ready = 0, held = 0;
   for (const cli::NodeView& node : nodes) {
     total += node.gpu_capacity * 1000;
@@ -38,7 +56,7 @@ void AddGpus(const std::vector<cli::NodeView>& nodes, bool partial, json::Object
       {"ready", GpuNumber(ready)},
       {"held", GpuNumber(held)},
       {"free", partial ? json::Value(nullptr) : GpuNumber(std::max<int64_t>(0, ready - held))},
-      {"idleHeld", nullptr}};
+      {"idleHeld", IdleHeld(nodes, look)}};
 }
 
 void AddJobs(const Look& look, bool& partial, json::Object& out) {
@@ -84,7 +102,7 @@ Result<json::Value> OverviewView(const Look& look) {
   bool pods_hidden = false;
   const auto pods = look.Of(Kind::kPod, pods_hidden);
   const auto nodes = cli::ViewNodes(look.Of(Kind::kNode, partial), pods);
-  AddGpus(nodes, pods_hidden, out);
+  AddGpus(nodes, pods_hidden, look, out);
   AddJobs(look, partial, out);
   AddToday(look, out);
   std::map<std::string, std::pair<int64_t, int64_t>> by_pool;

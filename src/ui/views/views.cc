@@ -18,12 +18,14 @@ constexpr std::array<std::string_view, 7> kDecisions = {
 const std::vector<View>& AllViews() {
   const KindSet jobs = AllJobKinds() | Bit(Kind::kPod) | Bit(Kind::kPodGroup) | Bit(Kind::kProject);
   const KindSet nodes = Bit(Kind::kNode) | Bit(Kind::kNodePool) | Bit(Kind::kPod);
+  const KindSet measured = nodes | kMeasured;
   static const std::vector<View> views = {
-      {"overview", jobs | nodes | Bit(Kind::kEvent) | Bit(Kind::kUsage), OverviewView},
+      {"overview", jobs | measured | Bit(Kind::kEvent) | Bit(Kind::kUsage), OverviewView},
       {"projects", jobs | nodes, ProjectsView},
       {"nodepools", nodes | Bit(Kind::kProject), NodePoolsView},
-      {"nodes", nodes, NodesView},
+      {"nodes", measured, NodesView},
       {"workloads", jobs | nodes, WorkloadsView},
+      {"job", jobs | measured | Bit(Kind::kEvent), JobPageView},
       {"events", Bit(Kind::kEvent), EventsView},
       {"users", Bit(Kind::kUser) | Bit(Kind::kProject), UsersView},
   };
@@ -51,18 +53,28 @@ std::vector<json::SharedValue> Look::Of(size_t kind, bool& partial) const {
   return seen;
 }
 
+std::vector<json::SharedValue> Look::Inside(size_t kind, std::string_view ns) const {
+  std::vector<json::SharedValue> seen;
+  if (!rights.May(kind, ns)) return seen;
+  const std::string prefix = StrCat(ns, "/");
+  const ObjectMap& all = state.Of(kind);
+  for (auto it = all.lower_bound(prefix); it != all.end() && it->first.starts_with(prefix); ++it) {
+    seen.push_back(it->second);
+  }
+  return seen;
+}
+
 std::string Look::Param(std::string_view name) const {
   const auto found = params.find(name);
   return found == params.end() ? "" : found->second;
 }
 
-std::vector<cli::JobView> Look::Jobs(bool& partial) const {
+std::vector<cli::JobView> Look::Jobs(bool& partial, std::string_view ns) const {
+  auto all = [&](size_t kind) { return ns.empty() ? Of(kind, partial) : Inside(kind, ns); };
   cli::JobObjects objects;
-  for (size_t i = 0; i < cli::JobKinds().size(); ++i) {
-    objects.jobs.push_back(Of(kFixedKinds + i, partial));
-  }
-  objects.pods = Of(Kind::kPod, partial);
-  objects.groups = Of(Kind::kPodGroup, partial);
+  for (size_t i = 0; i < cli::JobKinds().size(); ++i) objects.jobs.push_back(all(kFixedKinds + i));
+  objects.pods = all(IndexOf(Kind::kPod));
+  objects.groups = all(IndexOf(Kind::kPodGroup));
   bool ignored = false;
   objects.smallest_gpu_mib = [this, &ignored] {
     return cli::SmallestGpuMib(Of(Kind::kNode, ignored));

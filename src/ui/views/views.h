@@ -34,9 +34,11 @@ struct Look {
   std::vector<json::SharedValue> Of(Kind kind, bool& partial) const {
     return Of(IndexOf(kind), partial);
   }
+  // Those of one namespace, if the user may list them.
+  std::vector<json::SharedValue> Inside(size_t kind, std::string_view ns) const;
   std::string Param(std::string_view name) const;
-  // All jobs, with the pods and groups that belong to them.
-  std::vector<cli::JobView> Jobs(bool& partial) const;
+  // All jobs, with the pods and groups that belong to them. `ns` empty: of all namespaces.
+  std::vector<cli::JobView> Jobs(bool& partial, std::string_view ns = {}) const;
 };
 
 struct View {
@@ -52,6 +54,7 @@ Result<json::Value> ProjectsView(const Look& look);
 Result<json::Value> NodePoolsView(const Look& look);
 Result<json::Value> NodesView(const Look& look);
 Result<json::Value> WorkloadsView(const Look& look);
+Result<json::Value> JobPageView(const Look& look);
 Result<json::Value> EventsView(const Look& look);
 Result<json::Value> UsersView(const Look& look);
 

@@ -1,0 +1,24 @@
+// What the pages ask of the commands' code: why a job waits (`swell why`), where one would go
+// (`swell submit --dry-run=plan`), and what would follow from a change of the cluster. Each answer
+// is a document for the pages; docs/ui.md describes them.
+// - Threads: block on the session's loop; see CommandRunner.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "cli/session.h"
+
+namespace swell::ui {
+
+Result<json::Value> AskWhy(cli::Session& session,
+                           cli::Api& api,
+                           const std::string& ns,
+                           const std::string& name,
+                           const std::string& kind);
+// `job`: its manifest.
+Result<json::Value> AskPlan(cli::Session& session, cli::Api& api, const json::Value& job);
+// {"quota": [{"project", "pool", "gpu"}], "addNodes": [{"like", "count"}], "addJob": manifest}
+Result<json::Value> AskWhatIf(cli::Session& session, cli::Api& api, const json::Value& change);
+
+}  // namespace swell::ui

@@ -1,0 +1,292 @@
+// The view `job`: all about one job: its members, what they did when, and what was decided.
+#include "kube/api/objects/job.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/strings.h"
+#include "cli/views/events_view.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
+#include "kube/api/objects/pod_group.h"
+#include "ui/views/nodes.h"
+#include "ui/views/views.h"
+
+namespace swell::ui {
+namespace {
+
+constexpr size_t kEventsShown = 200;
+constexpr std::array<std::string_view, 7> kMarks = {"Preempted", "Reclaimed", "Shrunk",  "Grown",
+                                                    "Resumed",   "Suspended", "NodeLost"};
+
+std::string_view RoleOf(const json::Value& pod) {
+  for (std::string_view key :
+       {api::keys::kJobRole, std::string_view("training.kubeflow.org/replica-type"),
+        std::string_view("replica-type")}) {
+    if (const std::string_view role = api::Label(pod, key); !role.empty()) return role;
+  }
+  return "";
+}
+
+json::Value IndexOfPod(const json::Value& pod) {
+  for (std::string_view key :
+       {api::keys::kJobIndex, std::string_view("training.kubeflow.org/replica-index"),
+        std::string_view("replica-index")}) {
+    if (const auto index = ParseInt(api::Label(pod, key))) return *index;
+  }
+  return nullptr;
+}
+
+json::Object MemberRow(const json::Value& pod, const PodUsage& usage) {
+  json::Array gpus;
+  const std::string_view devices = api::Annotation(pod, api::keys::kGpuDevices);
+  for (std::string_view one : Split(devices, ',')) {
+    if (const auto index = ParseInt(Trim(one))) gpus.push_back(*index);
+  }
+  json::Object row{
+      {"pod", boost::json::string_view(api::Name(pod))},
+      {"role", TextOrNull(RoleOf(pod))},
+      {"index", IndexOfPod(pod)},
+      {"node", TextOrNull(api::NodeName(pod))},
+      {"gpus", std::move(gpus)},
+      {"status", cli::PodStatusWord(pod)},
+      {"reason", TextOrNull(api::StatusReason(pod))},
+      {"restarts", api::RestartCount(pod)},
+      {"attempt", 1 + ParseInt(api::Annotation(pod, api::keys::kPreemptionsBefore)).value_or(0)},
+      {"started", TimeOrNull(api::StartTime(pod))},
+      {"finished", nullptr},
+      {"exitCode", nullptr},
+      {"message", TextOrNull(api::StatusMessage(pod))},
+      {"cpu", nullptr},
+      {"memory", nullptr}};
+  if (const PodUsage::Use* use = usage.Find(pod)) {
+    row["cpu"] = use->cores;
+    row["memory"] = use->memory;
+  }
+  for (const api::ContainerStatus& container : api::ContainerStatuses(pod)) {
+    if (!container.Ended()) continue;
+    row["exitCode"] = container.exit_code;
+    row["finished"] = TimeOrNull(container.finished_at);
+    if (!container.message.empty()) row["message"] = TextOrNull(container.message);
+  }
+  return row;
+}
+
+json::Array Conditions(const json::Value& object) {
+  json::Array rows;
+  for (const api::Condition& one : api::Conditions(object)) {
+    rows.push_back(json::Object{{"type", boost::json::string_view(one.type)},
+                                {"status", boost::json::string_view(one.status)},
+                                {"reason", boost::json::string_view(one.reason)},
+                                {"message", boost::json::string_view(one.message)},
+                                {"lastTransitionTime", TextOrNull(one.last_transition_time)}});
+  }
+  return rows;
+}
+
+// The job's own state in between two moments, from those of its members.
+std::string_view JobState(const std::map<std::string, int>& members) {
+  for (std::string_view state :
+       {"running", "resuming", "starting", "saving", "preempted", "queued"}) {
+    const auto found = members.find(std::string(state));
+    if (found != members.end() && found->second > 0) return state;
+  }
+  return "idle";
+}
+
+struct Timeline {
+  json::Array lanes, sizes, attempts;
+};
+
+json::Object Lane(const json::Value& member,
+                  std::string_view state,
+                  WallTime from,
+                  std::optional<WallTime> to) {
+  return json::Object{{"member", member},
+                      {"state", boost::json::string_view(state)},
+                      {"from", api::FormatTime(from)},
+                      {"to", TimeOrNull(to)}};
+}
+
+// Walks through all beginnings and ends in their order.
+Timeline TimelineOf(const JobLog& log) {
+  Timeline out;
+  struct Step {
+    WallTime time;
+    std::string_view state;
+    int change;
+  };
+  std::vector<Step> steps;
+  for (const MemberSpan& span : log.spans) {
+    out.lanes.push_back(Lane(json::Value(span.member), span.state, span.from, span.to));
+    steps.push_back({span.from, span.state, 1});
+    if (span.to) steps.push_back({*span.to, span.state, -1});
+  }
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const Step& a, const Step& b) { return a.time < b.time; });
+  std::map<std::string, int> members;
+  std::string_view state;
+  WallTime since;
+  std::optional<WallTime> attempt;
+  int64_t number = 0;
+  int running = -1;
+  auto end_attempt = [&](std::optional<WallTime> to) {
+    if (!attempt) return;
+    out.attempts.push_back(json::Object{{"number", ++number},
+                                        {"from", api::FormatTime(*attempt)},
+                                        {"to", TimeOrNull(to)},
+                                        {"reason", nullptr}});
+    attempt.reset();
+  };
+  for (size_t i = 0; i < steps.size(); ++i) {
+    members[std::string(steps[i].state)] += steps[i].change;
+    if (i + 1 < steps.size() && steps[i + 1].time == steps[i].time) continue;
+    const WallTime time = steps[i].time;
+    const std::string_view now = JobState(members);
+    if (now != state) {
+      if (!state.empty() && state != "idle") out.lanes.push_back(Lane(nullptr, state, since, time));
+      if (now == "running" && !attempt) attempt = time;
+      if (now == "queued" || now == "preempted" || now == "idle") end_attempt(time);
+      state = now;
+      since = time;
+    }
+    if (members["running"] != running) {
+      running = members["running"];
+      out.sizes.push_back(json::Object{{"time", api::FormatTime(time)}, {"members", running}});
+    }
+  }
+  if (!state.empty() && state != "idle") {
+    out.lanes.push_back(Lane(nullptr, state, since, std::nullopt));
+  }
+  end_attempt(std::nullopt);
+  return out;
+}
+
+struct JobEvents {
+  json::Array rows, marks;
+};
+
+// Events of the job itself, its group and its pods; an earlier job of that name has other uids.
+JobEvents EventsOf(const cli::JobView& job, const Look& look) {
+  std::set<std::string, std::less<>> uids{std::string(api::Uid(*job.object))};
+  if (job.group) uids.emplace(api::Uid(*job.group));
+  for (const json::SharedValue& pod : job.pods) uids.emplace(api::Uid(*pod));
+  if (const JobLog* log = look.state.members().Find(api::Uid(*job.object))) {
+    for (const MemberSpan& span : log->spans) uids.insert(span.uid);
+  }
+  struct Found {
+    cli::EventView view;
+    json::SharedValue event;
+  };
+  std::vector<Found> found;
+  bool partial = false;
+  for (json::SharedValue& event : look.Of(Kind::kEvent, partial)) {
+    if (json::GetString(*event, {"involvedObject", "namespace"}) != job.ns) continue;
+    if (!uids.contains(json::GetString(*event, {"involvedObject", "uid"}))) continue;
+    cli::EventView view = cli::ViewEvent(*event);
+    found.push_back({std::move(view), std::move(event)});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Found& a, const Found& b) { return b.view.Before(a.view); });
+  JobEvents out;
+  for (const Found& one : found) {
+    const bool mark = std::find(kMarks.begin(), kMarks.end(), one.view.reason) != kMarks.end() &&
+                      (one.view.object_kind != "Pod" || one.view.reason == "NodeLost");
+    if (mark) {
+      out.marks.push_back(json::Object{{"time", api::FormatTime(one.view.last)},
+                                       {"kind", one.view.reason},
+                                       {"text", one.view.message}});
+    }
+    if (out.rows.size() >= kEventsShown) continue;
+    out.rows.push_back(json::Object{{"time", api::FormatTime(one.view.last)},
+                                    {"type", one.view.type},
+                                    {"reason", one.view.reason},
+                                    {"object", ObjectOfEvent(*one.event)},
+                                    {"message", one.view.message},
+                                    {"count", one.view.count}});
+  }
+  std::reverse(out.marks.begin(), out.marks.end());
+  return out;
+}
+
+std::string Sentence(const cli::JobView& job) {
+  if (job.over()) return StrCat("The job is over: ", job.status, ".");
+  if (job.status == "Suspended") return "The job is suspended and holds no GPUs.";
+  const std::string held = cli::GpusText(job.HeldMilliGpus());
+  if (job.RunningPods() > 0) {
+    std::string text =
+        StrCat("The job runs with ", job.RunningPods(), " of ", job.replicas, " members on ", held);
+    return job.why.empty() ? text + "." : StrCat(text, ": ", job.why);
+  }
+  return job.waits.empty() ? "The job waits." : StrCat("The job waits: ", job.waits);
+}
+
+int64_t LostGpuSeconds(const cli::JobView& job) {
+  int64_t lost = 0;
+  if (!job.group) return lost;
+  for (const api::EvictionRecord& record : api::EvictionRecords(*job.group)) {
+    lost += record.lost_gpu_seconds;
+  }
+  return lost;
+}
+
+// What the job's state allows; whether the user may is the API server's to say.
+json::Object ActionsOf(const cli::JobView& job) {
+  const bool suspended = job.status == "Suspended";
+  const bool can = !job.over() && !job.kind->suspend.empty();
+  return json::Object{{"suspend", can && !suspended},
+                      {"resume", can && suspended},
+                      {"scale", !job.over() && (job.elastic() || job.kind->kind == "Job")},
+                      {"delete", true}};
+}
+
+}  // namespace
+
+Result<json::Value> JobPageView(const Look& look) {
+  const std::string ns = look.Param("namespace"), name = look.Param("name");
+  const std::string kind = look.Param("kind");
+  bool partial = false;
+  std::optional<cli::JobView> found;
+  for (cli::JobView& job : look.Jobs(partial, ns)) {
+    if (job.ns != ns || job.name != name || (!kind.empty() && job.kind->kind != kind)) continue;
+    found = std::move(job);
+    break;
+  }
+  if (!found) {
+    return Status(Code::kNotFound,
+                  StrCat("job ", Quote(name), " not found in namespace ", Quote(ns)));
+  }
+  cli::JobView& job = *found;
+  if (job.project.empty()) {
+    const NamespaceProjects projects = ProjectsOfNamespaces(look);
+    if (const auto of = projects.find(job.ns); of != projects.end()) job.project = of->second;
+  }
+  json::Array members;
+  for (const json::SharedValue& pod : job.pods)
+    members.push_back(MemberRow(*pod, look.state.usage()));
+  json::Array checkpoints;
+  Timeline timeline;
+  if (const JobLog* log = look.state.members().Find(api::Uid(*job.object))) {
+    timeline = TimelineOf(*log);
+    for (const auto& one : log->checkpoints) {
+      checkpoints.push_back(json::Object{{"time", api::FormatTime(one.time)}, {"step", one.step}});
+    }
+  }
+  JobEvents events = EventsOf(job, look);
+  return json::Value(json::Object{{"summary", WorkloadRow(job, look)},
+                                  {"sentence", Sentence(job)},
+                                  {"conditions", Conditions(*job.object)},
+                                  {"members", std::move(members)},
+                                  {"timeline", std::move(timeline.lanes)},
+                                  {"marks", std::move(events.marks)},
+                                  {"sizes", std::move(timeline.sizes)},
+                                  {"checkpoints", std::move(checkpoints)},
+                                  {"lostGpuSeconds", LostGpuSeconds(job)},
+                                  {"events", std::move(events.rows)},
+                                  {"attempts", std::move(timeline.attempts)},
+                                  {"actions", ActionsOf(job)}});
+}
+
+}  // namespace swell::ui
