@@ -56,7 +56,7 @@ export function useHistory(names: string[], seconds: number, until?: number): Hi
 export function align(series: Series[]): { times: number[]; values: (number | null)[][] } {
   const times = [...new Set(series.flatMap((one) => one.t))].sort((a, b) => a - b);
   const values = series.map((one) => {
-    const gap = one.t.length > 1 ? 3 * ((one.t.at(-1) ?? 0) - (one.t[0] ?? 0)) / (one.t.length - 1) : Infinity;
+    const gap = one.t.length > 1 && !one.steady ? 3 * ((one.t.at(-1) ?? 0) - (one.t[0] ?? 0)) / (one.t.length - 1) : Infinity;
     let at = -1;
     return times.map((time) => {
       while (at + 1 < one.t.length && (one.t[at + 1] ?? 0) <= time) at += 1;

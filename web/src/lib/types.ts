@@ -101,7 +101,10 @@ export interface WhatIfData {
   before?: Partial<OverviewData>; after?: Partial<OverviewData>;
 }
 export interface Rows<T> { rows: T[]; partial?: boolean }
-export interface Series { name: string; labels: Record<string, string>; t: number[]; v: (number | null)[] }
+export interface Series {
+  name: string; labels: Record<string, string>; t: number[]; v: (number | null)[];
+  steady?: boolean;  // a value holds until the next, however far away that is
+}
 
 export interface KubeObject {
   apiVersion?: string; kind?: string;

@@ -10,6 +10,7 @@ export interface Curve {
   step?: boolean; dash?: boolean; area?: boolean;
   over?: (number | null)[];  // what lies above this curve, up to `values`, is hatched
   right?: boolean;       // its own scale, at the right
+  flat?: boolean;        // a line over stacked areas, not one of them
 }
 export interface Mark { time: number; text: string; tone?: 'bad' | 'wait' | 'ok' }
 export interface ChartProps {
@@ -99,7 +100,7 @@ function seriesOf(curve: Curve, stacked: boolean): uPlot.Series {
   const stepped = uPlot.paths.stepped?.({ align: 1 });
   return {
     label: curve.label, stroke: colour, width: 1.75, scale: curve.right ? 'right' : 'y',
-    fill: stacked ? faded(colour, 0.62) : curve.area ? faded(colour, 0.16) : undefined,
+    fill: stacked && !curve.flat ? faded(colour, 0.62) : curve.area ? faded(colour, 0.16) : undefined,
     dash: curve.dash ? [5, 4] : undefined,
     paths: curve.step ? stepped : linear, points: { show: false }, spanGaps: false,
   };
@@ -143,7 +144,7 @@ function optionsOf(now: () => Drawn, width: number, onCursor: (index: number | n
       y: { range: (_, __, max) => [0, Math.max(props.top ?? 0, (max || 1) * 1.08)] },
       right: { range: (_, __, max) => [0, (max || 1) * 1.1] },
     },
-    bands: props.stacked ? curves.slice(1).map((_, at) => ({ series: [at + 1, at + 2] as [number, number] })) : undefined,
+    bands: props.stacked ? curves.filter((curve) => !curve.flat).slice(1).map((_, at) => ({ series: [at + 1, at + 2] as [number, number] })) : undefined,
     series: [{}, ...curves.map((curve) => seriesOf(curve, props.stacked === true))],
     axes: axes(now),
     hooks: {
@@ -167,8 +168,10 @@ export function Chart(props: ChartProps) {
   const [cursor, setCursor] = useState<number | null>(null);
   const curves = props.curves.filter((curve) => !off.has(curve.label));
   // An upper curve is filled down to the axis, so it is drawn before those below it.
-  const inverse = props.stacked ? [...curves].reverse() : curves;
-  const drawn = props.stacked ? stack(curves.map((curve) => curve.values)).reverse() : curves.map((curve) => curve.values);
+  const areas = props.stacked ? curves.filter((curve) => !curve.flat) : [];
+  const lines = curves.filter((curve) => !areas.includes(curve));
+  const inverse = [...areas].reverse().concat(lines);
+  const drawn = [...stack(areas.map((curve) => curve.values)).reverse(), ...lines.map((curve) => curve.values)];
   const data = [props.times, ...drawn] as uPlot.AlignedData;
   const shape = JSON.stringify([
     inverse.map((curve) => [curve.label, curve.colour, curve.step, curve.dash, curve.area, curve.right]), props.height, props.stacked, theme.value, painted.value,
@@ -202,7 +205,7 @@ export function Chart(props: ChartProps) {
       <div class="legend">
         {props.curves.map((curve) => (
           <button type="button" key={curve.label} aria-pressed={!off.has(curve.label)} onClick={() => toggle(curve.label)}>
-            {props.stacked || curve.area ? <span class="swatch" style={{ background: `var(--${curve.colour})` }} /> : <span class={`line${curve.dash ? ' dash' : ''}`} style={{ color: `var(--${curve.colour})` }} />}
+            {(props.stacked && !curve.flat) || curve.area ? <span class="swatch" style={{ background: `var(--${curve.colour})` }} /> : <span class={`line${curve.dash ? ' dash' : ''}`} style={{ color: `var(--${curve.colour})` }} />}
             {curve.label} <span class="val">{(curve.right ? number : show)(curve.values[at])}</span>
           </button>
         ))}

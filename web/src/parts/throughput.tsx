@@ -6,7 +6,6 @@ import { bySize, type SizePace } from '../lib/pace.ts';
 import type { JobData, Series } from '../lib/types.ts';
 import { Card } from './basic.tsx';
 import { Chart, type Mark } from './chart.tsx';
-import { rangeOf } from './usage_charts.tsx';
 
 function Scatter({ paces, now }: { paces: SizePace[]; now: number }) {
   const W = 320;
@@ -40,9 +39,10 @@ export function Throughput({ job }: { job: JobData }) {
   const seconds = useMemo(() => length, [summary.uid, end]);
   const history = useHistory(['job_members', 'job_throughput', 'job_loss'], seconds, end);
   const of = (name: string) => pick(history.series, name, { namespace: summary.namespace, job: summary.name })[0];
-  const sizes: Series = of('job_members') ?? {
-    name: 'job_members', labels: {}, t: job.sizes.map((size) => Date.parse(size.time) / 1000), v: job.sizes.map((size) => size.members),
-  };
+  // The sizes that the job itself reports are exact; samples stand in where it reports none.
+  const known = job.sizes.map((size) => ({ t: Date.parse(size.time) / 1000, v: size.members }));
+  const last: Series = { name: 'job_members', labels: {}, t: [...known.map((one) => one.t), end ?? Date.now() / 1000], v: [...known.map((one) => one.v), summary.members.running], steady: true };
+  const sizes = known.length > 0 ? last : of('job_members') ?? last;
   const pace = of('job_throughput');
   const loss = of('job_loss');
   const marks: Mark[] = [
@@ -51,7 +51,7 @@ export function Throughput({ job }: { job: JobData }) {
   ];
   const main = align([sizes, pace ?? { name: '', labels: {}, t: [], v: [] }]);
   const below = align(loss ? [loss] : []);
-  const range = rangeOf(history, !end);
+  const range: [number, number] | undefined = history.to ? [history.from, end ?? Date.now() / 1000] : undefined;
   const paces = bySize(sizes, pace);
   return (
     <div class="stack">

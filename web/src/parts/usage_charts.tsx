@@ -27,23 +27,30 @@ function heldByProject(projects: ProjectRow[] | undefined): Record<string, numbe
   return projects && Object.fromEntries(projects.map((row) => [row.name, row.resources.gpu.held]));
 }
 
+const QUOTAS = ' quotas';  // no project has this name
+
 interface UsageProps {
   history: History; projects: ProjectRow[] | undefined; overview?: OverviewData; sync?: string; height?: number;
   only?: string[]; asShare?: boolean; marks?: Mark[]; live?: boolean; pool?: string; onZoom?: (from: number, to: number) => void;
 }
 
 export function ProjectUsageChart({ history, projects, overview, sync, height, only, asShare, marks, live = true, pool, onZoom }: UsageProps) {
-  const tail = useTail(live && !pool ? heldByProject(projects) : undefined);
   const names = projectNames(history, projects).filter((name) => !only?.length || only.includes(name));
+  const held = heldByProject(projects);
+  const quota = (projects ?? []).filter((row) => names.includes(row.name)).reduce((total, row) => total + Math.max(0, row.resources.gpu.quota ?? 0), 0);
+  const tail = useTail(live && !pool && held ? { ...held, [QUOTAS]: quota } : undefined);
   const palette = names.map(colourIndex);
   const drawn = useMemo(() => {
     const series = names.map((name) => continued(ofProject(history.series, 'project_gpu_held', name, pool), tail, name));
-    const { times, values } = align(series);
+    const quotas = sum(names.map((name) => ofProject(history.series, 'project_gpu_quota', name, pool)).filter((one): one is Series => one !== undefined));
+    const { times, values: all } = align([...series, continued(quotas, tail, QUOTAS)]);
+    const values = all.slice(0, -1);
     const shown = asShare ? values.map((list) => list.map((value, at) => {
       const total = values.reduce((all, other) => all + (other[at] ?? 0), 0);
       return total > 0 ? (100 * (value ?? 0)) / total : 0;
     })) : values;
     const curves: Curve[] = names.map((name, at) => ({ label: name, values: shown[at] ?? [], colour: `p${palette[at]}`, step: true }));
+    if (!asShare && names.length > 0) curves.push({ label: 'Quotas', values: all.at(-1) ?? [], colour: 'text', step: true, dash: true, flat: true });
     return { times, curves };
   }, [history, tail, names.join(), palette.join(), asShare, pool]);
   return <Chart label={asShare ? 'Share of the held GPUs by project' : 'GPUs held by project'} times={drawn.times} curves={drawn.curves} stacked range={rangeOf(history, live)} sync={sync} height={height} marks={marks}

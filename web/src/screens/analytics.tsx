@@ -126,6 +126,8 @@ export function Analytics() {
   const held = integral(series('gpu_held'));
   const used = integral(series('gpu_utilized'));
   const total = integral(series('gpu_total'));
+  // Of a cluster without samples yet, what is held now.
+  const heldPart = total > 0 ? held / total : overview?.gpus.total ? overview.gpus.held / overview.gpus.total : null;
   const asShare = param('as') === 'share';
   return (
     <>
@@ -136,7 +138,7 @@ export function Analytics() {
       </Head>
       {history.error && <Notice tone="bad">The history could not be read: {history.error}</Notice>}
       <div class="tiles">
-        <Tile label="Held" value={total > 0 ? `${Math.round((100 * held) / total)}` : '–'} unit={total > 0 ? '%' : ''} note="of all GPU time" />
+        <Tile label="Held" value={heldPart === null ? '–' : `${Math.round(100 * heldPart)}`} unit={heldPart === null ? '' : '%'} note="of all GPU time" />
         <Tile label="Used" value={held > 0 && series('gpu_utilized') ? `${Math.round((100 * used) / held)}` : '–'} unit={held > 0 ? '%' : ''} note="of held GPU time" />
         <Tile label="Held but not used" value={gpuHours(Math.max(0, held - used))} note="GPU-hours" href="/nodes?sort=-idle" />
         <Tile label="Preemptions" value={number(growth(series('preemptions')))} note="in this time" href="/events?reason=Preempted,Reclaimed" />

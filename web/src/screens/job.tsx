@@ -65,7 +65,7 @@ function Why({ row }: { row: WorkloadRow }) {
 
 function Workers({ data }: { data: JobData }) {
   return (
-    <Grid name={`workers-${data.summary.name}`} label="Workers" rows={data.members} rowKey={(row) => row.pod} height="560px" what={['worker', 'workers']}
+    <Grid name={`workers-${data.summary.name}`} label="Workers" rows={data.members} rowKey={(row) => `${row.pod} ${row.attempt ?? ''}`} height="560px" what={['worker', 'workers']}
       empty={<Empty title="The workload has no pods now">While it waits, is suspended or is over, it holds no GPUs.</Empty>}
       columns={[
         { key: 'pod', title: 'Pod', value: (row) => row.pod, width: 190, grow: 1.4 },
@@ -74,10 +74,10 @@ function Workers({ data }: { data: JobData }) {
         { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <Status word={row.status} reason={row.reason ?? row.message} />, width: 120, grow: 0.5, filter: true },
         { key: 'node', title: 'Node', value: (row) => row.node, cell: (row) => (row.node ? <a class="cut" href={hrefOf.node(row.node)}>{row.node}</a> : <span class="muted">–</span>), width: 150, filter: true },
         { key: 'gpus', title: 'GPUs', value: (row) => row.gpus?.join(', '), width: 100, grow: 0.5 },
-        { key: 'restarts', title: 'Restarts', value: (row) => row.restarts ?? 0, width: 80, grow: 0.2, num: true },
-        { key: 'attempt', title: 'Attempt', value: (row) => row.attempt, width: 80, grow: 0.2, num: true },
-        { key: 'cpu', title: 'CPU used', value: (row) => row.cpu, cell: (row) => number(row.cpu), width: 90, grow: 0.3, num: true },
-        { key: 'memory', title: 'Memory used', value: (row) => row.memory, cell: (row) => (row.memory ? `${number(row.memory / 2 ** 30)} GiB` : '–'), width: 110, grow: 0.3, num: true },
+        { key: 'restarts', title: 'Restarts', value: (row) => row.restarts ?? 0, width: 98, grow: 0.2, num: true },
+        { key: 'attempt', title: 'Attempt', value: (row) => row.attempt, width: 92, grow: 0.2, num: true },
+        { key: 'cpu', title: 'CPU used', value: (row) => row.cpu, cell: (row) => number(row.cpu), width: 104, grow: 0.3, num: true },
+        { key: 'memory', title: 'Memory used', value: (row) => row.memory, cell: (row) => (row.memory ? `${number(row.memory / 2 ** 30)} GiB` : '–'), width: 134, grow: 0.3, num: true },
         { key: 'started', title: 'Started', value: (row) => row.started, cell: (row) => <Age time={row.started} />, width: 110, grow: 0.4 },
         { key: 'exit', title: 'Exit code', value: (row) => row.exitCode, width: 84, grow: 0.2, num: true },
         { key: 'message', title: 'Message', value: (row) => row.message ?? row.reason, cell: (row) => <span class="cut" title={row.message ?? undefined}>{row.message ?? row.reason ?? '–'}</span>, width: 180, grow: 1.2 },
@@ -153,7 +153,7 @@ export function JobPage() {
   return (
     <>
       <Head title={row.name} crumbs={crumbs} badge={<><Status word={row.status} reason={row.reason} /><span class="muted">{row.kind}</span></>}><Actions row={row} data={data} /></Head>
-      {row.reason && !isOver(row.status) && row.status !== 'Running' && <Notice tone="wait">{row.reason} <a href={hrefOf.job(row, 'why')}>Why</a></Notice>}
+      {row.reason && !isOver(row.status) && row.status !== 'Running' && !data?.sentence?.includes(row.reason) && <Notice tone="wait">{row.reason} <a href={hrefOf.job(row, 'why')}>Why</a></Notice>}
       <Summary row={row} data={data} />
       <Tabs first="timeline" tabs={[['timeline', 'Timeline'], ['throughput', 'Throughput'], ['why', 'Why'], ['workers', 'Workers'], ['logs', 'Logs'], ['events', 'Events'], ['yaml', 'YAML']]} />
       <TabPanel first="timeline">

@@ -21,7 +21,7 @@ function Tiles({ data }: { data: OverviewData }) {
       <Tile label="Free GPUs" value={number(gpus.free)} note={gpus.ready < gpus.total ? `${number(gpus.total - gpus.ready)} not ready` : 'all are ready'} href="/nodes" />
       <Tile label="Held but idle" value={number(gpus.idleHeld)} note="for more than 5 min" href="/nodes?sort=-idle" />
       <Tile label="Running workloads" value={number(jobs.running)} href={hrefOf.workloads({ status: 'Running' })} />
-      <Tile label="Pending workloads" value={number(jobs.pending)} note={jobs.pending > 0 && waited !== null ? `the oldest for ${span(waited)}` : 'nothing waits'} href={hrefOf.workloads({ status: 'Pending', sort: '-wait' })} />
+      <Tile label="Pending workloads" value={number(jobs.pending)} note={jobs.pending > 0 && waited !== null ? `oldest: ${span(waited)}` : 'nothing waits'} href={hrefOf.workloads({ status: 'Pending', sort: '-wait' })} />
       <Tile label="Preemptions today" value={number(data.preemptionsToday)} note={`${gpuHours(data.lostGpuSecondsToday)} GPU-hours lost`} href="/events?reason=Preempted,Reclaimed" />
     </div>
   );
@@ -51,7 +51,7 @@ function NodeMap({ nodes }: { nodes: OverviewData['nodes'] }) {
 export function Overview() {
   const view = useView<OverviewData>('overview');
   const projects = useView<Rows<ProjectRow>>('projects').data?.rows;
-  const history = useHistory(['gpu_total', 'gpu_held', 'gpu_utilized', 'project_gpu_held'], 3600);
+  const history = useHistory(['gpu_total', 'gpu_held', 'gpu_utilized', 'project_gpu_held', 'project_gpu_quota'], 3600);
   const data = view.data;
   if (!data) return <><Head title="Overview" /><Waiting state={view} lines={10} /></>;
   return (

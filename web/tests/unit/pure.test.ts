@@ -86,6 +86,7 @@ test('series are put on common times, and a gap is not filled', () => {
   const { times, values } = align([series([0, 10, 20], [1, 2, 3]), series([10, 12], [5, 6])]);
   assert.deepEqual(times, [0, 10, 12, 20]);
   assert.deepEqual(values, [[1, 2, 2, 3], [null, 5, 6, null]]);
+  assert.deepEqual(align([{ ...series([0, 1], [4, 8]), steady: true }, series([100, 101], [1, 1])]).values[0], [4, 8, 8, 8]);
   assert.deepEqual(sum([series([0, 10], [1, 2]), series([0, 10], [3, null])])?.v, [4, 2]);
 });
 
