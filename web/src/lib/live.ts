@@ -5,6 +5,7 @@
 import { signal, type Signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { ApiError, errorText, json, query } from './api.ts';
+import { forgetNotes } from './tail.ts';
 
 export type Params = Record<string, string | number>;
 export interface ViewState<T> { data?: T; error?: string; at?: number }
@@ -147,6 +148,7 @@ export function stop(): void {
   document.removeEventListener('visibilitychange', visibilityChanged);
   disconnect();
   for (const subscription of subscriptions.values()) subscription.state.value = {};
+  forgetNotes();
 }
 export function setPaused(on: boolean): void {
   paused.value = on;

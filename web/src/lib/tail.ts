@@ -1,32 +1,34 @@
-// What a view said since the page was opened: it continues curves of the past up to this moment.
-import { useRef } from 'preact/hooks';
+// What the views said since this tab was opened: it continues curves of the past up to this moment.
 import type { Series } from './types.ts';
 
-interface Sample { t: number; values: Record<string, number> }
+export interface Sample { t: number; values: Record<string, number> }
 const SAMPLES_MAX = 600;
-const SAME_S = 5;
+const SAME_S = 5;  // a value that stays is noted this often
+const tails = new Map<string, Sample[]>();
 
-export function useTail(values: Record<string, number> | undefined): Sample[] {
-  const samples = useRef<Sample[]>([]);
-  const t = Date.now() / 1000;
-  const last = samples.current.at(-1);
-  if (values) {
-    const same = last !== undefined && JSON.stringify(last.values) === JSON.stringify(values);
-    if (!same || t - last.t >= SAME_S) {
-      samples.current = [...samples.current, { t, values }].slice(-SAMPLES_MAX);
-    }
-  }
-  return samples.current;
+// Notes values under a key, if they have changed or the last note is old. All samples of the key, oldest first.
+export function noted(key: string, values: Record<string, number> | undefined, t = Date.now() / 1000): Sample[] {
+  const samples = tails.get(key) ?? [];
+  const last = samples.at(-1);
+  if (!values || (last && t - last.t < SAME_S && JSON.stringify(last.values) === JSON.stringify(values))) return samples;
+  const next = [...samples, { t, values }].slice(-SAMPLES_MAX);
+  tails.set(key, next);
+  return next;
 }
 
-// The series, and after its end what the view said.
-export function continued(series: Series | undefined, tail: Sample[], key: string, name = key, labels: Record<string, string> = {}): Series {
-  const out: Series = { name: series?.name ?? name, labels: series?.labels ?? labels, t: [...(series?.t ?? [])], v: [...(series?.v ?? [])] };
+// With the session: the next user may see less.
+export function forgetNotes(): void {
+  tails.clear();
+}
+
+// The series, and after its end what was noted.
+export function continued(series: Series | undefined, tail: Sample[], key: string): Series {
+  const out: Series = { name: series?.name ?? key, labels: series?.labels ?? {}, t: [...(series?.t ?? [])], v: [...(series?.v ?? [])] };
   const end = out.t.at(-1) ?? 0;
   for (const sample of tail) {
     if (sample.t <= end) continue;
     out.t.push(sample.t);
-    out.v.push(sample.values[key] ?? 0);
+    out.v.push(sample.values[key] ?? null);
   }
   return out;
 }

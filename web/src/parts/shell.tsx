@@ -11,6 +11,7 @@ import type { NodeRow, PoolRow, ProjectRow, Rows, WorkloadRow } from '../lib/typ
 import { Button, Menu, Toasts } from './basic.tsx';
 import { Dialog, open } from './dialog.tsx';
 import { Brand, Icon, type IconName } from './icons.tsx';
+import { noteProjects } from './usage_charts.tsx';
 
 interface Entry { text: string; href: string; icon: IconName; also?: string; key: string }
 const GROUPS: { title?: string; entries: Entry[]; sub?: string }[] = [
@@ -192,10 +193,18 @@ function useKeys(): void {
   }, []);
 }
 
+const NOTE_MS = 5_000;
+
 export function Shell({ children }: { children: ComponentChildren }) {
   useKeys();
   const projects = useView<Rows<ProjectRow>>('projects').data?.rows;
-  useEffect(() => { if (projects) learnProjects(projects); }, [projects]);
+  useEffect(() => {
+    if (!projects) return undefined;
+    learnProjects(projects);
+    noteProjects(projects);
+    const timer = setInterval(() => noteProjects(projects), NOTE_MS);
+    return () => clearInterval(timer);
+  }, [projects]);
   return (
     <>
       <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById('content')?.focus(); }}>Skip to the content</a>

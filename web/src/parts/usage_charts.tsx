@@ -1,7 +1,7 @@
 // The curves of GPUs in use, which several screens show: by project, and held against used.
 import { useMemo } from 'preact/hooks';
 import { align, fittedFrom, pick, sum, type History } from '../lib/history.ts';
-import { continued, useTail } from '../lib/tail.ts';
+import { continued, noted, type Sample } from '../lib/tail.ts';
 import { colourIndex } from '../lib/theme.ts';
 import type { OverviewData, ProjectRow, Series } from '../lib/types.ts';
 import { Chart, type Curve, type Mark } from './chart.tsx';
@@ -23,11 +23,20 @@ export function rangeOf(history: History, live = true): [number, number] | undef
   if (!history.to) return undefined;
   return [live ? fittedFrom(history) : history.from, live ? Math.max(history.to, Date.now() / 1000) : history.to];
 }
-function heldByProject(projects: ProjectRow[] | undefined): Record<string, number> | undefined {
-  return projects && Object.fromEntries(projects.map((row) => [row.name, row.resources.gpu.held]));
+// Notes what projects hold, have and request now.
+export function noteProjects(projects: ProjectRow[] | undefined): Sample[] {
+  if (!projects) return noted('projects', undefined);
+  const values: Record<string, number> = {};
+  for (const row of projects) {
+    const gpu = row.resources.gpu;
+    values[`${row.name} held`] = gpu.held;
+    values[`${row.name} requested`] = gpu.requested ?? 0;
+    if (gpu.quota !== null && gpu.quota !== undefined && gpu.quota >= 0) values[`${row.name} quota`] = gpu.quota;
+    if (gpu.fairShare !== null && gpu.fairShare !== undefined) values[`${row.name} fair`] = gpu.fairShare;
+  }
+  return noted('projects', values);
 }
-
-const QUOTAS = ' quotas';  // no project has this name
+const NO_TAIL: Sample[] = [];
 
 interface UsageProps {
   history: History; projects: ProjectRow[] | undefined; overview?: OverviewData; sync?: string; height?: number;
@@ -36,14 +45,12 @@ interface UsageProps {
 
 export function ProjectUsageChart({ history, projects, overview, sync, height, only, asShare, marks, live = true, pool, onZoom }: UsageProps) {
   const names = projectNames(history, projects).filter((name) => !only?.length || only.includes(name));
-  const held = heldByProject(projects);
-  const quota = (projects ?? []).filter((row) => names.includes(row.name)).reduce((total, row) => total + Math.max(0, row.resources.gpu.quota ?? 0), 0);
-  const tail = useTail(live && !pool && held ? { ...held, [QUOTAS]: quota } : undefined);
+  const tail = live && !pool ? noteProjects(projects) : NO_TAIL;
   const palette = names.map(colourIndex);
   const drawn = useMemo(() => {
-    const series = names.map((name) => continued(ofProject(history.series, 'project_gpu_held', name, pool), tail, name));
-    const quotas = sum(names.map((name) => ofProject(history.series, 'project_gpu_quota', name, pool)).filter((one): one is Series => one !== undefined));
-    const { times, values: all } = align([...series, continued(quotas, tail, QUOTAS)]);
+    const series = names.map((name) => continued(ofProject(history.series, 'project_gpu_held', name, pool), tail, `${name} held`));
+    const quotas = sum(names.map((name) => continued(ofProject(history.series, 'project_gpu_quota', name, pool), tail, `${name} quota`)));
+    const { times, values: all } = align([...series, quotas ?? { name: '', labels: {}, t: [], v: [] }]);
     const values = all.slice(0, -1);
     const shown = asShare ? values.map((list) => list.map((value, at) => {
       const total = values.reduce((all, other) => all + (other[at] ?? 0), 0);
@@ -58,7 +65,7 @@ export function ProjectUsageChart({ history, projects, overview, sync, height, o
 }
 
 export function UtilizationChart({ history, overview, sync, height, marks, live = true, pool, onZoom }: UsageProps | Omit<UsageProps, 'projects'>) {
-  const tail = useTail(live && overview && !pool ? { gpu_total: overview.gpus.total, gpu_held: overview.gpus.held } : undefined);
+  const tail = live && !pool ? noted('overview', overview && { gpu_total: overview.gpus.total, gpu_held: overview.gpus.held }) : NO_TAIL;
   const drawn = useMemo(() => {
     const of = (name: string) => sum(pick(history.series, name, pool ? { pool } : {}));
     const used = of('gpu_utilized');
@@ -74,19 +81,13 @@ export function UtilizationChart({ history, overview, sync, height, marks, live 
 }
 
 export function QuotaChart({ history, projects, project, height, sync, marks, live = true, pool, onZoom }: UsageProps & { project: string }) {
-  const row = projects?.find((one) => one.name === project);
-  const gpu = row?.resources.gpu;
-  const values: Record<string, number> | undefined = gpu && { held: gpu.held, requested: gpu.requested ?? 0 };
-  if (values && gpu?.quota !== null && gpu?.quota !== undefined && gpu.quota >= 0) values.quota = gpu.quota;
-  if (values && gpu?.fairShare !== null && gpu?.fairShare !== undefined) values.fairShare = gpu.fairShare;
-  const tail = useTail(live && !pool ? values : undefined);
+  const tail = live && !pool ? noteProjects(projects) : NO_TAIL;
   const palette = colourIndex(project);
   const drawn = useMemo(() => {
     const of = (name: string) => ofProject(history.series, name, project, pool);
-    const known = (key: string) => (values && key in values ? tail : []);
     const parts = [
-      continued(of('project_gpu_held'), tail, 'held'), continued(of('project_gpu_quota'), known('quota'), 'quota'),
-      continued(of('project_gpu_fair_share'), known('fairShare'), 'fairShare'), continued(of('project_gpu_requested'), tail, 'requested'),
+      continued(of('project_gpu_held'), tail, `${project} held`), continued(of('project_gpu_quota'), tail, `${project} quota`),
+      continued(of('project_gpu_fair_share'), tail, `${project} fair`), continued(of('project_gpu_requested'), tail, `${project} requested`),
     ];
     const aligned = align(parts);
     const quota = aligned.values[1] ?? [];

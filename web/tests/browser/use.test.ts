@@ -26,6 +26,8 @@ test('the code does not stay in the address, and the end of a session leads to t
   await page.context().clearCookies();
   await page.getByRole('link', { name: 'Settings' }).click();
   await page.waitForSelector('text=Your session has ended');
+  // Nothing that this user saw is left on the page for the next.
+  assert.doesNotMatch(await page.evaluate(() => document.body.innerText), /vision|robotics|node-/);
   await page.context().close();
 });
 

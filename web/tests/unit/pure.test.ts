@@ -8,7 +8,7 @@ import { merge, parseLine } from '../../src/lib/logs.ts';
 import { bySize } from '../../src/lib/pace.ts';
 import { amount, checkProject, formOf, newProject, poolPath, projectObject, quotaPath } from '../../src/lib/project_form.ts';
 import { csv, distinct, matchesSearch, readFilters, sortRows, writeFilter } from '../../src/lib/rows.ts';
-import { continued } from '../../src/lib/tail.ts';
+import { continued, noted } from '../../src/lib/tail.ts';
 import { treeOrder } from '../../src/lib/tree.ts';
 import type { ProjectRow, Series } from '../../src/lib/types.ts';
 import { toYaml } from '../../src/lib/yaml.ts';
@@ -104,6 +104,14 @@ test('an integral is value times seconds, and a counter may start again', () => 
 test('a curve is continued by what the view said later', () => {
   const out = continued(series([10, 20], [1, 2]), [{ t: 15, values: { a: 9 } }, { t: 25, values: { a: 3 } }], 'a');
   assert.deepEqual([out.t, out.v], [[10, 20, 25], [1, 2, 3]]);
+});
+
+test('what stays the same is noted now and then, what changes at once', () => {
+  noted('k', { a: 1 }, 100);
+  noted('k', { a: 1 }, 102);
+  noted('k', { a: 2 }, 103);
+  noted('k', undefined, 104);
+  assert.deepEqual(noted('k', { a: 2 }, 109).map((sample) => [sample.t, sample.values.a]), [[100, 1], [103, 2], [109, 2]]);
 });
 
 test('efficiency is measured against the smallest size', () => {
