@@ -71,17 +71,20 @@ export function pick(series: Series[], name: string, labels: Record<string, stri
   return series.filter((one) => one.name === name && Object.entries(labels).every(([key, value]) => one.labels?.[key] === value));
 }
 
-// Several series as one, by sum; null only where none has a value.
+// Several series as one, by sum. They are sampled together, so a series without a sample at some time has
+// ended or not begun, and adds nothing there: a pool's nodes are not counted twice when they change pools.
 export function sum(series: Series[]): Series | undefined {
   if (series.length <= 1) return series[0];
-  const { times, values } = align(series);
-  return {
-    name: series[0]?.name ?? '', labels: {}, t: times,
-    v: times.map((_, at) => values.reduce<number | null>((total, list) => {
-      const value = list[at];
-      return value === null || value === undefined ? total : (total ?? 0) + value;
-    }, null)),
-  };
+  const totals = new Map<number, number | null>();
+  for (const one of series) {
+    one.t.forEach((time, at) => {
+      const value = one.v[at];
+      const before = totals.get(time) ?? null;
+      totals.set(time, value === null || value === undefined ? before : (before ?? 0) + value);
+    });
+  }
+  const t = [...totals.keys()].sort((a, b) => a - b);
+  return { name: series[0]?.name ?? '', labels: {}, t, v: t.map((time) => totals.get(time) ?? null) };
 }
 
 // The area below a curve: values × seconds.

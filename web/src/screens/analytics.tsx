@@ -158,7 +158,7 @@ export function Analytics() {
         <Card title="Queue"><Lines label="Waiting workloads and the GPUs they request" history={history} marks={marks} names={[['queue_length', 'Waiting workloads', 'wait', true], ['queue_gpus', 'GPUs they request', 'muted']]} /></Card>
         <Card title="Running workloads"><Lines label="Running workloads" history={history} marks={marks} names={[['running_jobs', 'Running', 'ok', true]]} /></Card>
         <Card title="Preemptions"><Lines label="Preemptions, counted up" history={history} names={[['preemptions', 'Preemptions, counted up', 'bad', true]]} /></Card>
-        <Card title="Lost GPU-hours"><Lines label="GPU-hours of work lost by preemptions" history={history} names={[['lost_gpu_seconds', 'GPU-hours, counted up', 'bad', true]]} format={gpuHours} /></Card>
+        <Card title="Lost GPU-hours"><Lines label="GPU-hours of work lost by preemptions" history={history} names={[['lost_gpu_seconds', 'GPU-hours, counted up', 'bad', true]]} format={(value) => number(value === null || value === undefined ? value : value / 3600)} /></Card>
       </div>
       <Consumption history={history} names={names} pool={pool} />
     </>

@@ -39,6 +39,8 @@ function Actions({ row, data }: { row: WorkloadRow; data?: JobData }) {
   );
 }
 
+const NEEDS: Record<string, string> = { gpus: 'GPUs', members: 'Members', least: 'Members at least', pool: 'Node pool', cpu: 'CPUs', memory: 'Memory' };
+
 function Why({ row }: { row: WorkloadRow }) {
   const view = useView<WhyData>('why', { namespace: row.namespace, name: row.name, kind: row.kind });
   const why = view.data;
@@ -46,12 +48,12 @@ function Why({ row }: { row: WorkloadRow }) {
   const needs = Object.entries(why.needs ?? {}).filter(([, value]) => value !== null && value !== undefined && typeof value !== 'object');
   return (
     <div class="stack">
-      <Card title="Why"><p class="sentence">{why.sentence}</p>{why.lines.length > 0 && <ul style={{ marginTop: '8px' }}>{why.lines.map((line, index) => <li key={index}>{line}</li>)}</ul>}</Card>
-      {needs.length > 0 && <Card title="It needs"><Facts facts={needs.map(([key, value]) => [key, typeof value === 'number' ? number(value) : String(value)])} /></Card>}
+      <Card title="Why"><p class="sentence">{why.sentence}</p>{why.lines.length > 1 && <pre class="text" tabIndex={0} aria-label="The same, as swell why prints it" style={{ marginTop: '12px' }}>{why.lines.join('\n')}</pre>}</Card>
+      {needs.length > 0 && <Card title="It needs"><Facts facts={needs.map(([key, value]) => [NEEDS[key] ?? key, typeof value === 'number' ? number(value) : String(value)])} /></Card>}
       <div class="columns">
         <Card title="What would start it">
           {(why.starts?.length ?? 0) === 0 ? <p class="muted">Nothing is needed, or no small change would start it.</p>
-            : <ul class="stack" style={{ gap: '8px' }}>{why.starts?.map((one, index) => <li key={index}><strong>{one.change}</strong><div class="muted">{one.text}</div></li>)}</ul>}
+            : <ul class="stack" style={{ gap: '8px' }}>{why.starts?.map((one, index) => <li key={index}><strong>{one.change}</strong>{one.text !== one.change && <div class="muted">{one.text}</div>}</li>)}</ul>}
         </Card>
         <Card title="Ahead in the queue">
           {(why.ahead?.length ?? 0) === 0 ? <p class="muted">No workload is ahead of it.</p>

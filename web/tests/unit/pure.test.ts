@@ -95,6 +95,10 @@ test('a young cluster is shown from its first sample, an old one over the whole 
   assert.deepEqual([fittedFrom(history(3000)), fittedFrom(history(3590)), fittedFrom(history(15))], [3000, 3540, 0]);
 });
 
+test('nodes that change pools are counted once', () => {
+  assert.deepEqual(sum([series([0, 15], [8, 8]), series([30, 45], [8, 8])])?.v, [8, 8, 8, 8]);
+});
+
 test('an integral is value times seconds, and a counter may start again', () => {
   assert.equal(integral(series([0, 10, 20], [2, 4, 100])), 60);
   assert.equal(integral(series([0, 10], [null, 1])), 0);
