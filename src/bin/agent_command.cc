@@ -33,6 +33,7 @@ struct AgentFlags {
   std::string pod_cidr;
   std::string node_ip;
   std::string client_ca_file;
+  std::string image_store;
   std::string metrics_address;
   std::string log_level = "info";
   bool stop_pods = false;
@@ -93,9 +94,12 @@ Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const AgentFlags& fla
   if (flags.runtime == "process") {
     SWELL_RETURN_IF_ERROR(PrepareDataDir(agent->dir_));
     SWELL_RETURN_IF_ERROR(LockDataDir(agent->dir_));
+    SWELL_RETURN_IF_ERROR(KeepImageStore(agent->dir_, flags.image_store));
   }
   // Before any thread: it forks.
-  edge::ProcessOptions options{.data_dir = agent->dir_.path, .cluster_cidr = flags.pod_cidr};
+  edge::ProcessOptions options{.data_dir = agent->dir_.path,
+                               .image_store = ImageStoreOf(agent->dir_, flags.image_store),
+                               .cluster_cidr = flags.pod_cidr};
   if (flags.runtime == "process") options.sdk_dir = FindSdk();
   SWELL_ASSIGN_OR_RETURN(agent->runtime_,
                          PodRuntime::Make(flags.runtime, agent->process_->core(),
@@ -229,6 +233,8 @@ void AddAgentFlags(cli::Flags& flags, AgentFlags& to) {
                "process: pods are processes of this machine; simulated: no process is started "
                "(default process)");
   flags.Text("--pod-cidr", &to.pod_cidr, "CIDR", "address range of pods");
+  flags.Text("--image-store", &to.image_store, "DIR",
+             "directory of the images (default: in the data directory)");
   flags.Text(
       "--node-ip", &to.node_ip, "ADDRESS",
       "address at which the API server reaches the nodes (default: the one that connects to it)");

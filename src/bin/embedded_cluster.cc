@@ -406,11 +406,15 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOp
   for (node::NodeConfig& node : impl->node_configs) {
     node.annotations[std::string(api::keys::kStartedBy)] = kSwellUp;
   }
+  SWELL_RETURN_IF_ERROR(KeepImageStore(options.data_dir, options.image_store));
   // The runtime first: it forks, which must precede any thread.
-  SWELL_ASSIGN_OR_RETURN(impl->runtime, PodRuntime::Make(options.runtime, impl->core, impl->clock,
-                                                         {.data_dir = options.data_dir.path,
-                                                          .sdk_dir = options.sdk_path,
-                                                          .cluster_cidr = options.pod_cidr}));
+  SWELL_ASSIGN_OR_RETURN(
+      impl->runtime,
+      PodRuntime::Make(options.runtime, impl->core, impl->clock,
+                       {.data_dir = options.data_dir.path,
+                        .sdk_dir = options.sdk_path,
+                        .image_store = ImageStoreOf(options.data_dir, options.image_store),
+                        .cluster_cidr = options.pod_cidr}));
   const Status opened = impl->Open();
   if (!opened.ok()) {
     // Networks and mounts that were made for this start go with it.

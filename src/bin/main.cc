@@ -14,9 +14,9 @@ int main(int argc, char** argv) {
   return swell::cli::CliMain(
       argc, argv,
       {swell::UpCommand(), swell::DownCommand(), swell::StatusCommand(), swell::UserCommand(),
-       swell::BackupCommand(), swell::RestoreCommand(), swell::EncryptionCommand(),
-       swell::InstallCommand(), swell::UninstallCommand(), swell::ControllerCommand(),
-       swell::AgentCommand(), swell::JobMasterCommand(), swell::SimulateCommand(),
-       swell::ReplayCommand()},
+       swell::ImagesCommand(), swell::BackupCommand(), swell::RestoreCommand(),
+       swell::EncryptionCommand(), swell::InstallCommand(), swell::UninstallCommand(),
+       swell::ControllerCommand(), swell::AgentCommand(), swell::JobMasterCommand(),
+       swell::SimulateCommand(), swell::ReplayCommand()},
       swell::MakeWhatIfEngine());
 }

@@ -57,6 +57,9 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
                "process: pods are processes of this machine; simulated: no process is started "
                "(default process)");
   flags.Text("--pod-cidr", &cluster.pod_cidr, "CIDR", "address range of pods");
+  flags.Text("--image-store", &cluster.image_store, "DIR",
+             "directory of the images, which several clusters may share (default: in the data "
+             "directory)");
   flags.Group("API server");
   flags.Text(
       "--listen", &cluster.listen, "HOST:PORT",

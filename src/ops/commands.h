@@ -12,6 +12,7 @@ namespace swell {
 cli::Command DownCommand();
 cli::Command StatusCommand();
 cli::Command UserCommand();
+cli::Command ImagesCommand();
 cli::Command BackupCommand();
 cli::Command RestoreCommand();
 cli::Command EncryptionCommand();

@@ -72,6 +72,21 @@ DataDir ChooseDataDir(const std::string& flag) {
   return {absolute};
 }
 
+std::string ImageStoreOf(const DataDir& dir, const std::string& flag) {
+  std::string path = flag;
+  if (path.empty()) {
+    auto kept = ReadFile(dir.path + "/image-store", 4096);
+    if (kept.ok()) path = Trim(*kept);
+  }
+  if (path.empty()) return dir.path + "/images";
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+Status KeepImageStore(const DataDir& dir, const std::string& flag) {
+  if (flag.empty()) return Status::Ok();
+  return WriteFileAtomically(dir.path + "/image-store", ImageStoreOf(dir, flag) + "\n");
+}
+
 Status PrepareDataDir(const DataDir& dir) {
   SWELL_RETURN_IF_ERROR(MakeDirs(dir.path, 0755).WithContext("data directory"));
   SWELL_RETURN_IF_ERROR(MakeDirs(dir.path + "/pki", 0700).WithContext("data directory"));

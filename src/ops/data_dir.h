@@ -8,6 +8,8 @@
 //   DIR/cycles/             the scheduler's last cycles
 //   DIR/images.yaml         the image catalogue's additions, if any
 //   DIR/cluster.json        the cluster's shape and keys as of its last start
+//   DIR/registries.yaml     how registries are reached, if they need more than their names
+//   DIR/images/             images of containers, unless DIR/image-store names another directory
 //
 // - Threads: main thread, before the cluster runs; the paths are plain values.
 #pragma once
@@ -40,6 +42,10 @@ struct DataDir {
 
 // --data-dir, else $SWELL_DATA_DIR, else ~/.swell; absolute.
 DataDir ChooseDataDir(const std::string& flag);
+// Where the images are: `flag`, else what DIR/image-store says, else DIR/images; absolute.
+std::string ImageStoreOf(const DataDir& dir, const std::string& flag);
+// Remembers the flag, if it is given, for later starts and commands.
+Status KeepImageStore(const DataDir& dir, const std::string& flag);
 // Creates the directory (0700), or says why it cannot be used.
 Status PrepareDataDir(const DataDir& dir);
 

@@ -137,7 +137,7 @@ TEST_F(AgentTest, AMissingImageWaitsAndSaysWhy) {
          R"({"annotations":{"swell.dev/missing-image":"gone:1"}})");
   EXPECT_EQ(Phase("a"), "Pending");
   EXPECT_EQ(json::GetString(Status("a"), {"state", "waiting", "reason"}), "ErrImagePull");
-  sim_.Advance(seconds(12));
+  sim_.Advance(seconds(3));
   EXPECT_EQ(json::GetString(Status("a"), {"state", "waiting", "reason"}), "ImagePullBackOff");
   EXPECT_EQ(json::GetInt(Status("a"), {"restartCount"}), 0);
 }

@@ -10,6 +10,7 @@
 #include "kube/api/objects/amounts.h"
 #include "kube/node/gpu_env.h"
 #include "kube/node/names.h"
+#include "kube/node/pull_words.h"
 
 namespace swell::node {
 namespace {
@@ -20,14 +21,10 @@ constexpr Duration kBackOffFirst = std::chrono::seconds(10);
 constexpr Duration kBackOffMax = std::chrono::minutes(5);
 constexpr Duration kBackOffReset = std::chrono::minutes(10);
 constexpr Duration kConfigRetry = std::chrono::seconds(10);
+// For so long a failed pull is shown as such; then as what waits for the next one.
+constexpr Duration kPullErrorShown = std::chrono::seconds(2);
 constexpr int kExitCannotStart = 128;
 constexpr int kExitUnknown = 137;
-
-// "10s", "1m20s", "5m0s": durations as Go prints them.
-std::string GoDuration(Duration d) {
-  const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(d).count();
-  return seconds < 60 ? StrCat(seconds, "s") : StrCat(seconds / 60, "m", seconds % 60, "s");
-}
 
 Duration NextBackOff(Duration last) {
   return last == Duration(0) ? kBackOffFirst : std::min(last * 2, kBackOffMax);
@@ -134,6 +131,9 @@ void ContainerManager::Adopt(const FoundPod& found) {
     container->exit = old.exit;
     container->phase = old.exit ? Phase::kExited : Phase::kRunning;
     const json::Value* known = StatusOf(*record_.pod, *container);
+    if (known != nullptr && container->started.image_id.empty()) {
+      container->started.image_id = json::GetString(*known, {"imageID"});
+    }
     container->startup_passed = known != nullptr && json::GetBool(*known, {"started"});
     container->ready = known != nullptr && json::GetBool(*known, {"ready"});
   }
@@ -226,7 +226,8 @@ bool ContainerManager::StartOrRestart(ContainerState& container, bool always) {
   if (container.phase == Phase::kExited && (always || record_.WantsRestart(container))) {
     ScheduleRestart(container);
   }
-  if (container.phase == Phase::kWaiting && container.not_before <= host_.clock().Steady()) {
+  if (container.phase == Phase::kWaiting && !container.finding_image &&
+      container.not_before <= host_.clock().Steady()) {
     Start(container);
   }
   return container.phase == Phase::kRunning;
@@ -253,7 +254,7 @@ void ContainerManager::ScheduleRestart(ContainerState& container) {
   const std::string pod =
       StrCat(api::Name(*record_.pod), "_", api::Namespace(*record_.pod), "(", record_.uid, ")");
   container.waiting_reason = "CrashLoopBackOff";
-  container.waiting_message = StrCat("back-off ", GoDuration(delay),
+  container.waiting_message = StrCat("back-off ", GoSeconds(delay),
                                      " restarting failed container=", container.name, " pod=", pod);
   Warn("BackOff", StrCat("Back-off restarting failed container ", container.name, " in pod ", pod));
   StartAfter(container, delay);
@@ -262,11 +263,14 @@ void ContainerManager::ScheduleRestart(ContainerState& container) {
 // ---- starting ----
 
 void ContainerManager::Start(ContainerState& container) {
+  if (host_.runtime().Info().has_images && !container.image_ready) return FindImage(container);
+  const ImageReady image = std::exchange(container.image_ready, {}).value_or(ImageReady());
   int attempt = container.attempt + 1;
   auto spec = MakeContainerSpec(EnvContextOf(host_, record_, *record_.sources),
                                 record_.SpecOf(container), attempt);
   if (!spec.ok()) return OnConfigError(container, spec.status());
   spec->init = container.init && !container.sidecar;
+  spec->image_handle = image.handle;
   std::vector<std::string> devices;
   for (int gpu : record_.gpus) devices.push_back(host_.GpuDeviceId(gpu));
   AddGpuEnv(*record_.pod, container.name, devices, host_.GpuMemoryMib(), spec->env);
@@ -274,10 +278,46 @@ void ContainerManager::Start(ContainerState& container) {
   container.attempt = attempt;
   container.phase = Phase::kStarting;
   container.stopping = false;
-  host_.runtime().StartContainer(
-      *spec, scope_.Wrap([this, name = container.name, attempt](Result<ContainerStarted> result) {
-        OnStarted(name, attempt, std::move(result));
+  host_.runtime().StartContainer(*spec,
+                                 scope_.Wrap([this, name = container.name, attempt,
+                                              id = image.id](Result<ContainerStarted> result) {
+                                   if (result.ok() && !id.empty()) result->image_id = id;
+                                   OnStarted(name, attempt, std::move(result));
+                                 }));
+}
+
+void ContainerManager::FindImage(ContainerState& container) {
+  const json::Value& spec = record_.SpecOf(container);
+  PullSecrets secrets = ReadPullSecrets(*record_.pod, *record_.sources);
+  if (!secrets.missing.empty()) {
+    Warn("FailedToRetrieveImagePullSecret",
+         StrCat("Unable to retrieve some image pull secrets (", Join(secrets.missing, ", "),
+                "); attempting to pull the image may not succeed."));
+  }
+  container.finding_image = true;
+  host_.runtime().EnsureImage(
+      {container.image, PullPolicyOf(spec), std::move(secrets.docker_configs)},
+      scope_.Wrap([this, image = container.image] {
+        host_.Event(*record_.pod, "Normal", "Pulling", StrCat("Pulling image ", Quote(image)));
+      }),
+      scope_.Wrap([this, name = container.name](Result<ImageReady> result) {
+        OnImage(name, std::move(result));
       }));
+}
+
+void ContainerManager::OnImage(const std::string& name, Result<ImageReady> result) {
+  ContainerState* container = record_.Find(name);
+  if (container == nullptr || !container->finding_image) return;
+  container->finding_image = false;
+  if (container->phase != Phase::kWaiting || record_.state.ending()) return;
+  if (result.ok()) {
+    host_.Event(*record_.pod, "Normal", "Pulled", PulledText(container->image, *result));
+    container->pull_back_off = Duration(0);
+    container->image_ready = std::move(*result);
+  } else {
+    OnImageError(*container, result.status());
+  }
+  on_change_();
 }
 
 void ContainerManager::OnStarted(const std::string& name,
@@ -296,8 +336,6 @@ void ContainerManager::OnStarted(const std::string& name,
   container->waiting_reason.clear();
   container->waiting_message.clear();
   if (host_.runtime().Info().has_images) {
-    host_.Event(*record_.pod, "Normal", "Pulled",
-                StrCat("Container image ", Quote(container->image), " already present on machine"));
     host_.Event(*record_.pod, "Normal", "Created", StrCat("Created container ", name));
   }
   host_.Event(*record_.pod, "Normal", "Started", StrCat("Started container ", name));
@@ -332,25 +370,46 @@ void ContainerManager::OnStartFailed(ContainerState& container, const Status& wh
 }
 
 void ContainerManager::OnImageError(ContainerState& container, const Status& why) {
-  bool first =
-      container.waiting_reason != "ErrImagePull" && container.waiting_reason != "ImagePullBackOff";
-  container.waiting_reason = first ? "ErrImagePull" : "ImagePullBackOff";
-  container.waiting_message =
-      first ? why.message()
-            : StrCat("Back-off pulling image ", Quote(container.image), ": ", why.message());
-  Warn(first ? "Failed" : "BackOff",
-       StrCat("Failed to pull image ", Quote(container.image), ": ", why.message()));
-  container.back_off = NextBackOff(container.back_off);
-  StartAfter(container, container.back_off);
+  const ImageFailure failure = DescribeImageFailure(container.image, why);
+  SWELL_LOG_WARNING("agent", "image not here", {"pod", record_.Key()},
+                    {"container", container.name}, {"error", why.ToString()});
+  container.waiting_reason = failure.reason;
+  container.waiting_message = why.message();
+  Warn(failure.event_reason, failure.message);
+  Warn("Failed", StrCat("Error: ", failure.reason));
+  container.pull_back_off = NextBackOff(container.pull_back_off);
+  const Duration delay = container.pull_back_off;
+  if (failure.reason != "ErrImagePull") return StartWithFreshSources(container, delay);
+  container.not_before = host_.clock().Steady() + delay;
+  container.start_timer.Start(kPullErrorShown,
+                              [this, name = container.name, rest = delay - kPullErrorShown] {
+                                ContainerState* waiting = record_.Find(name);
+                                if (waiting != nullptr && waiting->phase == Phase::kWaiting)
+                                  BackOffPulling(*waiting, rest);
+                              });
+}
+
+void ContainerManager::BackOffPulling(ContainerState& container, Duration rest) {
+  const std::string text = StrCat("Back-off pulling image ", Quote(container.image));
+  container.waiting_reason = "ImagePullBackOff";
+  container.waiting_message = StrCat(text, ": ", container.waiting_message);
+  host_.Event(*record_.pod, "Normal", "BackOff", text);
+  Warn("Failed", "Error: ImagePullBackOff");
+  StartWithFreshSources(container, rest);
+  on_change_();
 }
 
 void ContainerManager::OnConfigError(ContainerState& container, const Status& why) {
   container.waiting_reason = "CreateContainerConfigError";
   container.waiting_message = why.message();
   Warn("Failed", StrCat("Error: ", why.message()));
-  // The missing source may appear: the next start is with fresh ones.
-  container.not_before = host_.clock().Steady() + kConfigRetry;
-  container.start_timer.Start(kConfigRetry, [this] {
+  // The missing source may appear.
+  StartWithFreshSources(container, kConfigRetry);
+}
+
+void ContainerManager::StartWithFreshSources(ContainerState& container, Duration delay) {
+  container.not_before = host_.clock().Steady() + delay;
+  container.start_timer.Start(delay, [this] {
     FetchPodSources(host_.client(), *record_.pod, record_.sources, host_.clock().Now(),
                     scope_.Wrap([this](std::shared_ptr<const PodSources> sources) {
                       record_.sources = std::move(sources);

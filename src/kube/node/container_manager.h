@@ -54,10 +54,15 @@ class ContainerManager {
   void StartAfter(ContainerState& container, Duration delay);
 
   void Start(ContainerState& container);
+  void FindImage(ContainerState& container);
+  void OnImage(const std::string& name, Result<ImageReady> result);
   void OnStarted(const std::string& name, int attempt, Result<ContainerStarted> result);
   void OnStartFailed(ContainerState& container, const Status& why);
   void OnConfigError(ContainerState& container, const Status& why);
   void OnImageError(ContainerState& container, const Status& why);
+  void BackOffPulling(ContainerState& container, Duration rest);
+  // Starts it later, with what its sources are then.
+  void StartWithFreshSources(ContainerState& container, Duration delay);
 
   void RunPostStart(ContainerState& container);
   void StartProbes(ContainerState& container);

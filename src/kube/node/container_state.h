@@ -32,6 +32,9 @@ struct ContainerState {
   bool ephemeral = false;  // added to a running pod for debugging; runs once
 
   Phase phase = Phase::kWaiting;
+  // While it waits: the runtime looks for its image, or has it and the container is to start.
+  bool finding_image = false;
+  std::optional<ImageReady> image_ready;
   int attempt = -1;  // of the newest start; -1 before the first
   std::string waiting_reason;
   std::string waiting_message;
@@ -42,8 +45,9 @@ struct ContainerState {
   bool startup_passed = false;
   bool ready = false;
 
-  // Restart and image back-off: the next start is not before `not_before`.
+  // The next start is not before `not_before`, after a crash or a failed pull.
   Duration back_off{0};
+  Duration pull_back_off{0};
   SteadyTime not_before;
   Timer start_timer;
   std::vector<std::unique_ptr<ProbeRunner>> probes;

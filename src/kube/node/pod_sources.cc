@@ -50,6 +50,9 @@ void CollectVolume(const json::Value& volume, Wanted& wanted) {
 
 Wanted Collect(const json::Value& pod) {
   Wanted wanted;
+  for (const json::Value& secret : json::GetArray(pod, {"spec", "imagePullSecrets"})) {
+    AddName(wanted.secrets, json::GetString(secret, {"name"}));
+  }
   for (std::string_view list : {"initContainers", "containers"}) {
     for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
       CollectEnv(container, wanted);

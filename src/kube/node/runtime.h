@@ -95,11 +95,30 @@ struct ContainerRef {
   auto operator<=>(const ContainerRef&) const = default;
 };
 
+// An image that a container is about to use.
+struct ImageRequest {
+  enum class Policy { kIfNotPresent, kAlways, kNever };
+  std::string image;
+  Policy policy = Policy::kIfNotPresent;
+  // Texts of the pod's imagePullSecrets: .dockerconfigjson.
+  std::vector<std::string> docker_configs;
+};
+struct ImageReady {
+  // What StartContainer needs to find the image; empty: its name suffices.
+  std::string handle;
+  std::string id;  // "docker.io/library/busybox@sha256:…"; may be empty
+  bool pulled = false;
+  Duration took{0};    // of the pull
+  Duration waited{0};  // the same with the time before it began
+  int64_t size_bytes = 0;
+};
+
 struct ContainerSpec {
   ContainerRef ref;
   bool init = false;   // runs to its end before the main containers start
   std::string target;  // a container of the pod whose processes it is to see; empty: its own only
   std::string image;
+  std::string image_handle;          // ImageReady's
   std::vector<std::string> command;  // replaces the image's entry point when not empty
   std::vector<std::string> args;
   std::vector<std::pair<std::string, std::string>> env;  // later ones win
@@ -250,7 +269,8 @@ struct RuntimeInfo {
   bool resolves_names = true;  // false: hosts entries would be thrown away
   // Text for the node's annotation about what this machine does not permit; may be empty.
   std::string limits;
-  bool has_images = true;  // false: containers have no events but Started
+  // False: containers need no EnsureImage and have no events but Started.
+  bool has_images = true;
 };
 
 class Runtime {
@@ -268,6 +288,12 @@ class Runtime {
   virtual void CreateSandbox(const SandboxSpec& spec,
                              std::weak_ptr<PodObserver> observer,
                              std::function<void(Result<SandboxInfo>)> done) = 0;
+  // Makes sure that the image is on this machine. `on_pull` runs before `done` if it must be
+  // pulled. kInvalid: it is no name of an image. kMethodNotAllowed: it is missing, and the policy
+  // is kNever. Any other error: it cannot be pulled.
+  virtual void EnsureImage(const ImageRequest& request,
+                           std::function<void()> on_pull,
+                           std::function<void(Result<ImageReady>)> done) = 0;
   // kNotFound: there is no such image. Any other error: the container cannot be started (a bad
   // volume, no such command). Once started, its exit is reported through the pod's observer.
   virtual void StartContainer(const ContainerSpec& spec,

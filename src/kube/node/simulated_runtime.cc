@@ -127,7 +127,7 @@ void SimulatedRuntime::Later(Duration delay, std::function<void()> fn) {
 }
 
 RuntimeInfo SimulatedRuntime::Info() const {
-  return {"simulated", "0.1.0", options_.resolves_names, "", false};
+  return {"simulated", "0.1.0", options_.resolves_names, "", images_ != nullptr};
 }
 
 void SimulatedRuntime::List(const std::string& node,
@@ -171,6 +171,18 @@ void SimulatedRuntime::CreateSandbox(const SandboxSpec& spec,
                     ? spec.host_ip
                     : StrCat("10.", 64 + (n >> 16) % 64, ".", (n >> 8) & 255, ".", n & 255);
   Later(options_.sandbox_delay, [info = pod.info, done = std::move(done)] { done(info); });
+}
+
+void SimulatedRuntime::EnsureImage(const ImageRequest& request,
+                                   std::function<void()> on_pull,
+                                   std::function<void(Result<ImageReady>)> done) {
+  Result<ImageReady> said = images_ ? images_(request) : ImageReady();
+  Later(options_.start_delay, [said, on_pull = std::move(on_pull), done = std::move(done)] {
+    const bool not_asked = !said.ok() && (said.status().code() == Code::kInvalid ||
+                                          said.status().code() == Code::kMethodNotAllowed);
+    if (!not_asked && (!said.ok() || said->pulled)) on_pull();
+    done(said);
+  });
 }
 
 void SimulatedRuntime::StartContainer(const ContainerSpec& spec,

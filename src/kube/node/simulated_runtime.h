@@ -15,6 +15,7 @@
 // - Threads: core executor only.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -47,6 +48,9 @@ class SimulatedRuntime final : public Runtime {
   void CreateSandbox(const SandboxSpec& spec,
                      std::weak_ptr<PodObserver> observer,
                      std::function<void(Result<SandboxInfo>)> done) override;
+  void EnsureImage(const ImageRequest& request,
+                   std::function<void()> on_pull,
+                   std::function<void(Result<ImageReady>)> done) override;
   void StartContainer(const ContainerSpec& spec,
                       std::function<void(Result<ContainerStarted>)> done) override;
   void Signal(const ContainerRef& container, int signal) override;
@@ -80,6 +84,9 @@ class SimulatedRuntime final : public Runtime {
   // The container ends as if by itself (oom: killed for memory).
   void ExitForTest(const std::string& pod_uid, const std::string& name, int code, bool oom = false);
   void ReportForTest(const std::string& pod_uid, const std::string& report_json);
+  // Containers have images from now on, of which this says what there is to say.
+  using Images = std::function<Result<ImageReady>(const ImageRequest&)>;
+  void SetImagesForTest(Images images) { images_ = std::move(images); }
   // Probes and commands answer this from now on.
   void SetHealthForTest(const std::string& pod_uid, bool healthy);
 
@@ -109,6 +116,7 @@ class SimulatedRuntime final : public Runtime {
   Executor& executor_;
   Clock& clock_;
   Options options_;
+  Images images_;
   std::map<std::string, Pod> pods_;
   uint32_t next_ip_ = 1;
   CallbackScope scope_;

@@ -241,6 +241,8 @@ void PodStore::LoadContainer(ProcessPod& pod, const std::string& name) {
   if (!state.ok()) return;
   container->state = *state;
   container->started = {ContainerIdOf(container->ref), "", {state->started_ns}};
+  auto spec = ReadShimSpec(container->dir);
+  if (spec.ok()) container->stop_signal = spec->stop_signal;
   pod.containers.emplace(name, std::move(container));
 }
 

@@ -37,6 +37,7 @@ struct ProcessContainer {
   std::string log_path;
   ShimState state;
   node::ContainerStarted started;
+  int stop_signal = 0;  // of its image, in place of SIGTERM
   std::optional<node::ContainerExit> exit;
   bool running = false;
   UniqueFd shim_fd, init_fd;                 // pidfds

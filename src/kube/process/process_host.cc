@@ -50,6 +50,7 @@ ProcessHost::ProcessHost(Executor& core,
               .isolation = support_.isolation,
               .ready_dirs = options_.ready_dirs,
               .post = [&reactor](std::function<void()> fn) { reactor.Post(std::move(fn)); }}),
+      images_(options_.image_store),
       launcher_(reactor, options_.shim_command, options_.ready_shims),
       streams_(core, reactor),
       execs_(reactor, launcher_, streams_),
@@ -284,21 +285,34 @@ void ProcessHost::StartContainer(const node::ContainerSpec& spec,
   if (!IsPlainName(ref.name)) {
     return done(Status(Code::kInvalid, StrCat("container ", Quote(ref.name), ": bad name")));
   }
-  const ShimDefaults defaults{support_, catalogue_, store_, options_.log_bytes_max,
-                              options_.log_files_max};
   Status launched = [&]() -> Status {
-    SWELL_RETURN_IF_ERROR(store_.CreateContainerDir(*pod, ref));
-    SWELL_ASSIGN_OR_RETURN(ShimSpec shim, MakeShimSpec(defaults, *pod, spec, NetnsOf(*pod)));
-    const std::string dir = pod->ContainerDir(ref);
-    SWELL_RETURN_IF_ERROR(ReplaceFile(dir + "/spec.json", json::Print(shim.ToJson()), 0600));
-    return launcher_.Launch(ref.pod_uid, dir, [this, ref, done](const Result<pid_t>& pid) {
-      OnLaunched(ref, pid, done);
-    });
+    SWELL_ASSIGN_OR_RETURN(const ShimSpec shim, PrepareContainer(*pod, spec));
+    return launcher_.Launch(
+        ref.pod_uid, pod->ContainerDir(ref),
+        [this, ref, stop_signal = shim.stop_signal, done](const Result<pid_t>& pid) {
+          OnLaunched(ref, stop_signal, pid, done);
+        });
   }();
   if (!launched.ok()) done(launched);
 }
 
+Result<ShimSpec> ProcessHost::PrepareContainer(const ProcessPod& pod,
+                                               const node::ContainerSpec& spec) {
+  const ShimDefaults defaults{
+      support_, catalogue_, images_, store_, options_.log_bytes_max, options_.log_files_max};
+  SWELL_RETURN_IF_ERROR(store_.CreateContainerDir(pod, spec.ref));
+  SWELL_ASSIGN_OR_RETURN(ShimSpec shim, MakeShimSpec(defaults, pod, spec, NetnsOf(pod)));
+  const std::string dir = pod.ContainerDir(spec.ref);
+  SWELL_RETURN_IF_ERROR(ReplaceFile(dir + "/spec.json", json::Print(shim.ToJson()), 0600));
+  // After the spec, whose presence says that the container is to run.
+  if (!spec.image_handle.empty()) {
+    SWELL_RETURN_IF_ERROR(images_.MarkUsed(spec.image_handle, CgroupNameOf(spec.ref), dir));
+  }
+  return shim;
+}
+
 void ProcessHost::OnLaunched(const ContainerRef& ref,
+                             int stop_signal,
                              const Result<pid_t>& pid,
                              const std::function<void(Result<ContainerStarted>)>& done) {
   ProcessPod* pod = store_.Find(ref.pod_uid);
@@ -313,6 +327,7 @@ void ProcessHost::OnLaunched(const ContainerRef& ref,
     KillAndReap(*pid);
     return done(container.status());
   }
+  (*container)->stop_signal = stop_signal;
   const ContainerStarted started = (*container)->started;
   pod->containers[ref.name] = std::move(*container);
   done(started);
@@ -366,6 +381,7 @@ void ProcessHost::OnShimExit(const ContainerRef& ref) {
 void ProcessHost::Signal(const ContainerRef& ref, int signal) {
   const ProcessContainer* container = store_.Find(ref);
   if (container == nullptr || !container->running || !container->init_fd.valid()) return;
+  if (signal == SIGTERM && container->stop_signal != 0) signal = container->stop_signal;
   // The first process of a namespace takes all others along.
   if (signal == SIGKILL && !container->state.own_pids) signal = KillAllSignal();
   ::syscall(SYS_pidfd_send_signal, container->init_fd.get(), signal, nullptr, 0);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/callback_scope.h"
+#include "kube/images/store.h"
 #include "kube/net/reactor/reactor.h"
 #include "kube/node/runtime.h"
 #include "kube/process/exec_sessions.h"
@@ -35,7 +36,8 @@ struct ProcessOptions {
   std::string data_dir;
   std::vector<std::string> shim_command;  // {"/proc/self/exe", "pod-shim"}
   std::string sdk_dir;                    // Python SDK for Python images; may be empty
-  std::string config_dir;                 // holds images.yaml; may be empty
+  std::string config_dir;                 // holds images.yaml, registries.yaml; may be empty
+  std::string image_store;                // empty: images/ in the data directory
   std::string cluster_cidr;               // of the pods' network; empty: one that is free
   HostOptions host;
   size_t ready_networks = 4;
@@ -114,7 +116,9 @@ class ProcessHost {
   std::string NetnsOf(const ProcessPod& pod) const;
   void ReleaseNetwork(ProcessPod& pod);
   Result<ProcessContainer*> FindRunning(const node::ContainerRef& ref) const;
+  Result<ShimSpec> PrepareContainer(const ProcessPod& pod, const node::ContainerSpec& spec);
   void OnLaunched(const node::ContainerRef& ref,
+                  int stop_signal,
                   const Result<pid_t>& pid,
                   const std::function<void(Result<node::ContainerStarted>)>& done);
   Result<std::unique_ptr<ProcessContainer>> Track(const ProcessPod& pod,
@@ -137,6 +141,7 @@ class ProcessHost {
   std::unique_ptr<FileWatch> files_;
   std::unique_ptr<PodNetwork> network_;
   PodStore store_;
+  images::ImageStore images_;
   ShimLauncher launcher_;
   std::unique_ptr<ServiceProxy> services_;  // with a network
   FdStreams streams_;

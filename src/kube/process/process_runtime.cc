@@ -52,6 +52,7 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::Create(Executor& core,
                                                                ProcessOptions options) {
   SWELL_RETURN_IF_ERROR(MakeDirs(options.data_dir));
   SWELL_ASSIGN_OR_RETURN(options.data_dir, RealPath(options.data_dir));
+  if (options.image_store.empty()) options.image_store = options.data_dir + "/images";
   if (options.shim_command.empty()) {
     return Status(Code::kInvalid, "shim_command: must name the program that is the pod shim");
   }
@@ -82,11 +83,19 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::Create(Executor& core,
       if (auto observer = it->second.lock()) observer->OnReport(report);
     });
   };
+  runtime->catalogue_ = std::make_unique<ImageCatalogue>(catalogue);
+  images::ImageService::Options images{
+      .store_dir = options.image_store,
+      .registries_file = StrCat(options.config_dir.empty() ? options.data_dir : options.config_dir,
+                                "/registries.yaml")};
   auto host = std::make_unique<ProcessHost>(core, *runtime->reactor_, std::move(options),
                                             std::move(support), std::move(catalogue), tag,
                                             std::move(events));
   SWELL_RETURN_IF_ERROR(host->Start());
   runtime->support_ = host->support();
+  if (runtime->support_.isolation != Isolation::kNone) {
+    runtime->images_ = std::make_unique<images::ImageService>(std::move(images));
+  }
   runtime->gateway_ = host->gateway();
   *runtime->host_ = std::move(host);
   runtime->thread_ = std::thread([reactor = runtime->reactor_.get()] { reactor->Run(); });
@@ -95,6 +104,7 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::Create(Executor& core,
 
 ProcessRuntime::~ProcessRuntime() {
   shared_.reset();
+  images_.reset();
   if (!thread_.joinable()) return;
   reactor_->Post([reactor = reactor_.get(), host = host_] {
     host->reset();
@@ -140,6 +150,60 @@ void ProcessRuntime::CreateSandbox(const node::SandboxSpec& spec,
       core->Post([done, result] { done(result); });
     });
   });
+}
+
+void ProcessRuntime::EnsureImage(const node::ImageRequest& request,
+                                 std::function<void()> on_pull,
+                                 std::function<void(Result<node::ImageReady>)> done) {
+  images::EnsureRequest wanted{.image = request.image,
+                               .in_catalogue = catalogue_->Find(request.image).ok()};
+  if (request.policy == node::ImageRequest::Policy::kAlways) {
+    wanted.policy = images::PullPolicy::kAlways;
+  } else if (request.policy == node::ImageRequest::Policy::kNever) {
+    wanted.policy = images::PullPolicy::kNever;
+  }
+  Status usable;
+  if (!images_ && !wanted.in_catalogue) {
+    usable = Status(Code::kUnavailable, StrCat("this machine can run names of the catalogue "
+                                               "(swell images list) only, no images: ",
+                                               support_.Limits()));
+  }
+  for (const std::string& text : request.docker_configs) {
+    auto credentials = images::ParseDockerConfig(text);
+    if (!credentials.ok()) {
+      usable =
+          Status(Code::kBadRequest, StrCat("imagePullSecrets: ", credentials.status().message()));
+      break;
+    }
+    wanted.credentials.insert(wanted.credentials.end(), credentials->begin(), credentials->end());
+  }
+  if (!usable.ok() || !images_) {
+    return core_.Post([usable, done = std::move(done)] {
+      usable.ok() ? done(node::ImageReady()) : done(usable);
+    });
+  }
+  std::weak_ptr<Core> weak = shared_;
+  images_->Ensure(
+      std::move(wanted),
+      {.on_pull =
+           [core = &core_, weak, on_pull = std::move(on_pull)] {
+             core->Post([weak, on_pull] {
+               if (!weak.expired()) on_pull();
+             });
+           },
+       .done =
+           [core = &core_, weak, done = std::move(done)](Result<images::EnsuredImage> image) {
+             core->Post([weak, done, image = std::move(image)] {
+               if (weak.expired()) return;
+               if (!image.ok()) return done(image.status());
+               done(node::ImageReady{.handle = image->manifest,
+                                     .id = image->id,
+                                     .pulled = image->pulled,
+                                     .took = image->took,
+                                     .waited = image->waited,
+                                     .size_bytes = image->size_bytes});
+             });
+           }});
 }
 
 void ProcessRuntime::StartContainer(const node::ContainerSpec& spec,

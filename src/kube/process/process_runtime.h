@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/executor.h"
+#include "kube/images/image_service.h"
 #include "kube/node/runtime.h"
 #include "kube/process/process_host.h"
 
@@ -40,6 +41,9 @@ class ProcessRuntime final : public node::Runtime {
   void CreateSandbox(const node::SandboxSpec& spec,
                      std::weak_ptr<node::PodObserver> observer,
                      std::function<void(Result<node::SandboxInfo>)> done) override;
+  void EnsureImage(const node::ImageRequest& request,
+                   std::function<void()> on_pull,
+                   std::function<void(Result<node::ImageReady>)> done) override;
   void StartContainer(const node::ContainerSpec& spec,
                       std::function<void(Result<node::ContainerStarted>)> done) override;
   void Signal(const node::ContainerRef& container, int signal) override;
@@ -84,6 +88,8 @@ class ProcessRuntime final : public node::Runtime {
   std::unique_ptr<net::Reactor> reactor_;
   std::shared_ptr<std::unique_ptr<ProcessHost>> host_;  // touched on the I/O thread only
   std::thread thread_;
+  std::unique_ptr<ImageCatalogue> catalogue_;
+  std::unique_ptr<images::ImageService> images_;  // null where images cannot be run
 };
 
 }  // namespace swell::edge

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "kube/images/users.h"
 #include "kube/process/shim/beneath.h"
 
 namespace swell::edge {
@@ -43,12 +44,13 @@ std::string_view GetEnv(const std::vector<std::pair<std::string, std::string>>& 
 std::vector<std::string> MakeEnv(const ShimDefaults& defaults,
                                  const ProcessPod& pod,
                                  const ContainerSpec& spec,
-                                 const ImageEntry& image) {
+                                 const ImageEntry& image,
+                                 const std::string& home) {
   std::vector<std::pair<std::string, std::string>> env;
   std::string path = Join(image.path, ":");
   if (!path.empty()) path += ":";
   SetEnv(env, "PATH", path + std::string(kDefaultPath));
-  SetEnv(env, "HOME", "/root");
+  SetEnv(env, "HOME", home);
   SetEnv(env, "HOSTNAME", pod.spec.hostname);
   if (spec.tty) SetEnv(env, "TERM", "xterm");
   for (const auto& [name, value] : image.env) SetEnv(env, name, value);
@@ -103,7 +105,7 @@ Status AddMounts(const ShimDefaults& defaults,
         {ShimMount::Kind::kBind, std::move(source), std::move(target), read_only, 0});
   };
   SWELL_ASSIGN_OR_RETURN(const std::string checkpoints,
-                         MakeCheckpointDir(defaults, pod, spec.run_as_user.has_value()));
+                         MakeCheckpointDir(defaults, pod, spec.run_as_user.value_or(0) != 0));
   if (defaults.support.isolation == Isolation::kNone) {
     for (const node::MountSpec& mount : spec.mounts) {
       // Every pod gets credentials: they are no reason to reject it.
@@ -161,6 +163,12 @@ Status CheckOwnUser(const ContainerSpec& spec) {
   return check("runAsGroup", spec.run_as_group, static_cast<int64_t>(::getegid()));
 }
 
+std::string PodText(const ProcessPod& pod, const ContainerSpec& spec) {
+  return StrCat(
+      " (pod: ", Quote(StrCat(pod.spec.name, "_", pod.spec.ns, "(", pod.spec.pod_uid, ")")),
+      ", container: ", spec.ref.name, ")");
+}
+
 Status SetUser(const ProcessPod& pod, const ContainerSpec& spec, ShimSpec& out) {
   out.uid = spec.run_as_user;
   out.gid = spec.run_as_group ? spec.run_as_group : spec.run_as_user;
@@ -178,36 +186,95 @@ Status SetUser(const ProcessPod& pod, const ContainerSpec& spec, ShimSpec& out) 
     return Status(Code::kForbidden,
                   StrCat(spec.run_as_user ? "container's runAsUser breaks non-root policy"
                                           : "container has runAsNonRoot and image will run as root",
-                         " (pod: ",
-                         Quote(StrCat(pod.spec.name, "_", pod.spec.ns, "(", pod.spec.pod_uid, ")")),
-                         ", container: ", spec.ref.name, ")"));
+                         PodText(pod, spec)));
   }
   return Status::Ok();
+}
+
+// What a container starts as: an entry of the catalogue, or a stored image in the same terms.
+struct Root {
+  ImageEntry entry;
+  std::string home = "/root";
+};
+
+// A pod's numbers count before the image's user, and both before root.
+Status UseImageUser(const ProcessPod& pod,
+                    const images::ImageFiles& files,
+                    ContainerSpec& spec,
+                    std::string& home) {
+  const std::string wanted =
+      spec.run_as_user ? std::to_string(*spec.run_as_user) : files.config.user;
+  auto user = images::FindImageUser(files.layers, wanted);
+  if (!user.ok()) return user.status().WithContext(StrCat("image ", Quote(spec.image)));
+  if (spec.run_as_non_root && user->by_name) {
+    return Status(Code::kForbidden,
+                  StrCat("container has runAsNonRoot and image has non-numeric user (", wanted,
+                         "), cannot verify user is non-root", PodText(pod, spec)));
+  }
+  if (spec.run_as_non_root && !spec.run_as_user && user->uid == 0) {
+    return Status(Code::kForbidden, StrCat("container has runAsNonRoot and image will run as root",
+                                           PodText(pod, spec)));
+  }
+  spec.run_as_user = user->uid;
+  if (!spec.run_as_group) spec.run_as_group = user->gid;
+  spec.supplemental_groups.insert(spec.supplemental_groups.end(), user->groups.begin(),
+                                  user->groups.end());
+  home = user->home;
+  return Status::Ok();
+}
+
+Result<Root> UseImage(const ShimDefaults& defaults,
+                      const ProcessPod& pod,
+                      ContainerSpec& spec,
+                      ShimSpec& out) {
+  if (out.isolation == Isolation::kNone) {
+    return Status(Code::kInvalid, StrCat("image ", Quote(spec.image),
+                                         " cannot be run: ", defaults.support.Limits()));
+  }
+  SWELL_ASSIGN_OR_RETURN(images::ImageFiles files, defaults.images.FilesOf(spec.image_handle));
+  Root root;
+  SWELL_RETURN_IF_ERROR(UseImageUser(pod, files, spec, root.home));
+  root.entry.entrypoint = std::move(files.config.entrypoint);
+  root.entry.args = std::move(files.config.cmd);
+  root.entry.env = std::move(files.config.env);
+  root.entry.working_dir = std::move(files.config.working_dir);
+  out.has_image = true;
+  out.image_layers = std::move(files.layers);
+  out.image_volumes = std::move(files.config.volumes);
+  if (!files.config.stop_signal.empty()) {
+    out.stop_signal = images::SignalNumber(files.config.stop_signal);
+  }
+  return root;
 }
 
 }  // namespace
 
 Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
                               const ProcessPod& pod,
-                              const ContainerSpec& spec,
+                              const ContainerSpec& asked,
                               const std::string& netns) {
   const Isolation isolation = defaults.support.isolation;
-  SWELL_ASSIGN_OR_RETURN(
-      ImageEntry image,
-      defaults.catalogue.Find(spec.image, !spec.command.empty() || !spec.args.empty()));
+  ContainerSpec spec = asked;
   ShimSpec out;
+  out.isolation = isolation;
+  Root root;
+  if (spec.image_handle.empty()) {
+    SWELL_ASSIGN_OR_RETURN(root.entry, defaults.catalogue.Find(spec.image));
+  } else {
+    SWELL_ASSIGN_OR_RETURN(root, UseImage(defaults, pod, spec, out));
+  }
+  const ImageEntry& image = root.entry;
   out.argv = spec.command.empty() ? image.entrypoint : spec.command;
   const std::vector<std::string>& args =
       spec.args.empty() && spec.command.empty() ? image.args : spec.args;
   out.argv.insert(out.argv.end(), args.begin(), args.end());
   if (out.argv.empty()) {
     return Status(Code::kInvalid, StrCat("image ", Quote(spec.image),
-                                         ": the container has no command, and neither has the "
-                                         "catalogue's entry"));
+                                         ": the container has no command, and neither has the ",
+                                         out.has_image ? "image" : "catalogue's entry"));
   }
-  out.env = MakeEnv(defaults, pod, spec, image);
+  out.env = MakeEnv(defaults, pod, spec, image, root.home);
   out.cwd = spec.working_dir.empty() ? image.working_dir : spec.working_dir;
-  out.isolation = isolation;
   SWELL_RETURN_IF_ERROR(SetUser(pod, spec, out));
   if (!spec.target.empty() && isolation == Isolation::kFull) {
     const auto target = pod.containers.find(spec.target);
@@ -219,7 +286,7 @@ Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
   }
   out.hostname = pod.spec.hostname;
   if (!image.host_network) out.netns = netns;
-  out.mask_dir = defaults.store.data_dir();
+  if (!out.has_image) out.mask_dir = defaults.store.data_dir();
   out.host_tmp = image.host_tmp;
   out.read_only_root = spec.read_only_root;
   SWELL_RETURN_IF_ERROR(AddMounts(defaults, pod, spec, image, out));

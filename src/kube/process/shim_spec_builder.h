@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "kube/images/store.h"
 #include "kube/node/runtime.h"
 #include "kube/process/files/image_catalogue.h"
 #include "kube/process/machine/host_support.h"
@@ -16,6 +17,7 @@ namespace swell::edge {
 struct ShimDefaults {
   const HostSupport& support;
   const ImageCatalogue& catalogue;
+  const images::ImageStore& images;
   const PodStore& store;
   int64_t log_bytes_max = 10 << 20;
   int log_files_max = 5;

@@ -334,8 +334,8 @@ ImageEntry EtcdEntry() {
 
 ImageEntry ShellEntry() {
   ImageEntry shell;
-  shell.match = {"busybox", "*/busybox", "alpine", "*/alpine",
-                 "debian",  "*/debian",  "ubuntu", "*/ubuntu"};
+  shell.match = {"busybox",  "*/busybox", "alpine",   "*/alpine", "debian",
+                 "*/debian", "ubuntu",    "*/ubuntu", "bash"};
   shell.args = {"/bin/sh"};
   return shell;
 }
@@ -356,7 +356,7 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   const size_t configured = catalogue.entries_.size();
   const std::string bin = options.tools_dir + "/bin";
   const std::string program = options.program.empty() ? ThisProgram() : options.program;
-  SWELL_RETURN_IF_ERROR(WriteTools(bin, options, program));
+  if (options.writes_tools) SWELL_RETURN_IF_ERROR(WriteTools(bin, options, program));
   const ImageEntry python = PythonEntry(bin, options.sdk_dir);
   // The first that matches counts: what is special comes before what is general.
   catalogue.entries_.push_back(GitEntry(bin));
@@ -389,17 +389,16 @@ Status ImageCatalogue::ResolveBases(size_t configured) {
   return Status::Ok();
 }
 
-Result<ImageEntry> ImageCatalogue::Find(const std::string& image, bool has_words) const {
+Result<ImageEntry> ImageCatalogue::Find(const std::string& image) const {
   for (const ImageEntry& entry : entries_) {
     for (const std::string& pattern : entry.match) {
       if (ImageMatches(pattern, image)) return entry;
     }
   }
-  if (has_words) return ImageEntry();
   return Status(Code::kNotFound,
                 StrCat("image ", Quote(image),
-                       " is not in this machine's catalogue, and the container has no command; "
-                       "give it a command, or add to ",
+                       " is not in this machine's catalogue; to serve it by this machine's own "
+                       "programs, add to ",
                        config_file_, ": images: [{match: [", Quote(WithoutTag(image)),
                        "], args: [python3]}]"));
 }

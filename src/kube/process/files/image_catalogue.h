@@ -1,5 +1,5 @@
-// ImageCatalogue: what an image name means on a machine without a registry: an entry point, an
-// environment and files of the host.
+// ImageCatalogue: what an image name means where no image of that name was pulled or imported: an
+// entry point, an environment and files of the host.
 //
 // Entries come from DIR/images.yaml, first match wins, then from built-in defaults (Python and
 // PyTorch images, git-sync, etcd, plain distributions). A pattern is an image name with `*` for any
@@ -16,9 +16,6 @@
 //     files: [{host: /srv/code, path: /workspace, readOnly: true}]
 //     hostNetwork: false
 //     hostTmp: false
-//
-// An unknown image with a command, or arguments that are one, runs it with the host's PATH; without
-// there is nothing to run, and the error says how to add the image.
 //
 // - Threads: immutable after Load.
 #pragma once
@@ -59,14 +56,14 @@ class ImageCatalogue {
     std::string python = "/usr/bin/python3";
     // This program, where images expect a `swell`; empty: /proc/self/exe.
     std::string program;
+    bool writes_tools = true;  // false: to read what it says
   };
 
   // kInvalid names file, entry and field.
   static Result<ImageCatalogue> Load(const Options& options);
 
   // kNotFound says how to add the image.
-  // `has_words`: the pod gives a command or arguments.
-  Result<ImageEntry> Find(const std::string& image, bool has_words) const;
+  Result<ImageEntry> Find(const std::string& image) const;
   const std::vector<ImageEntry>& entries() const { return entries_; }
 
  private:

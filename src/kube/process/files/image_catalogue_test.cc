@@ -31,11 +31,11 @@ TEST_F(ImageCatalogueTest, KubedlsImagesRunTheExampleUnderTheLauncher) {
   auto catalogue = ImageCatalogue::Load(
       {.config_dir = dir_, .tools_dir = dir_ + "/tools", .sdk_dir = dir_ + "/sdk/python"});
   ASSERT_TRUE(catalogue.ok());
-  auto imagenet = catalogue->Find("wanziyu/imagenet:1.1", false);
+  auto imagenet = catalogue->Find("wanziyu/imagenet:1.1");
   ASSERT_TRUE(imagenet.ok());
   EXPECT_EQ(imagenet->entrypoint, (std::vector<std::string>{"python3", "-m", "swell.launch"}));
   EXPECT_EQ(imagenet->files[2].path, "/workspace/examples");
-  auto master = catalogue->Find("kubedl/pytorch-dist-example", false);
+  auto master = catalogue->Find("kubedl/pytorch-dist-example");
   ASSERT_TRUE(master.ok());
   EXPECT_EQ(master->entrypoint.back(), "/workspace/examples/imagenet/master.py");
 }
@@ -55,20 +55,19 @@ TEST_F(ImageCatalogueTest, KnowsTheImagesOfTheWalkthroughs) {
   ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
   auto torch = catalogue->Find(
       "registry.cn-beijing.aliyuncs.com/ai-samples/pytorch-with-tensorboard:1.5.1-cuda10.1-"
-      "cudnn7-runtime",
-      true);
+      "cudnn7-runtime");
   ASSERT_TRUE(torch.ok());
   ASSERT_FALSE(torch->path.empty());
   EXPECT_TRUE(FileExists(torch->path[0] + "/python"));
-  auto git = catalogue->Find("registry.cn-zhangjiakou.aliyuncs.com/acs/git-sync:v3.3.5", false);
+  auto git = catalogue->Find("registry.cn-zhangjiakou.aliyuncs.com/acs/git-sync:v3.3.5");
   ASSERT_TRUE(git.ok());
   EXPECT_TRUE(git->host_network);
-  auto etcd = catalogue->Find("k8s.gcr.io/etcd:3.5.1-0", true);
+  auto etcd = catalogue->Find("k8s.gcr.io/etcd:3.5.1-0");
   ASSERT_TRUE(etcd.ok());
   EXPECT_EQ(etcd->entrypoint[0], "/usr/bin/etcd");
-  EXPECT_EQ(catalogue->Find("wanziyu/imagenet:1.1", false)->args[0], "python3");
-  EXPECT_EQ(catalogue->Find("busybox", false)->args[0], "/bin/sh");
-  auto notebook = catalogue->Find("jupyter/tensorflow-notebook", false);
+  EXPECT_EQ(catalogue->Find("wanziyu/imagenet:1.1")->args[0], "python3");
+  EXPECT_EQ(catalogue->Find("busybox")->args[0], "/bin/sh");
+  auto notebook = catalogue->Find("jupyter/tensorflow-notebook");
   ASSERT_TRUE(notebook.ok());
   EXPECT_TRUE(notebook->entrypoint[0].ends_with("/start-notebook.sh"));
   EXPECT_TRUE(FileExists(notebook->entrypoint[0]));
@@ -77,7 +76,7 @@ TEST_F(ImageCatalogueTest, KnowsTheImagesOfTheWalkthroughs) {
 TEST_F(ImageCatalogueTest, AnEntryStartsFromItsBase) {
   auto catalogue = Load("images:\n- match: [trainer]\n  base: python\n  env: {SAMPLES: '9'}\n");
   ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
-  auto trainer = catalogue->Find("trainer:1", false);
+  auto trainer = catalogue->Find("trainer:1");
   ASSERT_TRUE(trainer.ok());
   EXPECT_TRUE(trainer->entrypoint.empty());
   EXPECT_EQ(trainer->args, std::vector<std::string>{"python3"});
@@ -85,17 +84,16 @@ TEST_F(ImageCatalogueTest, AnEntryStartsFromItsBase) {
   EXPECT_GT(trainer->env.size(), 1u);
   auto script = Load("images:\n- match: [x]\n  base: python\n  entrypoint: [python3, /x.py]\n");
   ASSERT_TRUE(script.ok());
-  EXPECT_TRUE(script->Find("x", false)->args.empty());
+  EXPECT_TRUE(script->Find("x")->args.empty());
   auto wrong = Load("images:\n- match: [x]\n  base: nothing-we-know\n");
   ASSERT_FALSE(wrong.ok());
   EXPECT_NE(wrong.status().message().find("images[0]: base"), std::string::npos);
 }
 
-TEST_F(ImageCatalogueTest, UnknownImagesNeedACommand) {
+TEST_F(ImageCatalogueTest, UnknownImagesAreNotFound) {
   auto catalogue = Load();
   ASSERT_TRUE(catalogue.ok());
-  EXPECT_TRUE(catalogue->Find("nobody/knows:1", true).ok());
-  auto missing = catalogue->Find("nobody/knows:1", false);
+  auto missing = catalogue->Find("nobody/knows:1");
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.status().code(), Code::kNotFound);
   EXPECT_NE(missing.status().message().find(dir_ + "/images.yaml"), std::string::npos);
@@ -106,7 +104,7 @@ TEST_F(ImageCatalogueTest, TheFileComesFirstAndErrorsNameTheEntry) {
       "images:\n- match: [python]\n  entrypoint: [/opt/python]\n"
       "  env: {A: \"1\"}\n  files: [{host: /srv/x, path: /x, readOnly: false}]\n");
   ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
-  auto entry = catalogue->Find("python:3", false);
+  auto entry = catalogue->Find("python:3");
   ASSERT_TRUE(entry.ok());
   EXPECT_EQ(entry->entrypoint[0], "/opt/python");
   EXPECT_FALSE(entry->files[0].read_only);

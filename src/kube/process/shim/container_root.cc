@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "kube/process/shim/beneath.h"
+#include "kube/process/shim/image_root.h"
 
 namespace swell::edge {
 namespace {
@@ -145,6 +146,7 @@ Status MountAssembledRoot(const ShimSpec& spec, const std::string& root) {
 
 Status MountRoot(const ShimSpec& spec, const std::string& dir, const std::string& root) {
   SWELL_RETURN_IF_ERROR(MakeDirs(root));
+  if (spec.has_image) return MountImageRoot(spec, dir, root);
   // A user namespace may not look below the mounts it was given, which an overlay over / would.
   if (spec.isolation == Isolation::kUser) return MountAssembledRoot(spec, root);
   Status overlay = MountOverlay(root, dir);
@@ -218,6 +220,7 @@ Status MountSystem(const ShimSpec& spec, const std::string& dir) {
   }
   SWELL_RETURN_IF_ERROR(Mount(StrCat(kOldRoot, "/sys"), "/sys", nullptr, MS_BIND | MS_REC));
   SWELL_RETURN_IF_ERROR(MountDev());
+  if (spec.has_image) return Status::Ok();  // the rest keeps the host's own out of sight
   SWELL_RETURN_IF_ERROR(Mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=64m"));
   if (!spec.host_tmp) {
     std::string tmp = StrCat(kOldRoot, dir, "/tmp");
@@ -340,7 +343,18 @@ Status MakeTargets(const std::vector<ShimMount>& mounts) {
       auto source = OpenSource(mount);
       file = source.ok() && !IsDirectory(*source);
     }
+    SWELL_RETURN_IF_ERROR(CheckTarget(mount.target));
     SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, !file));
+  }
+  return Status::Ok();
+}
+
+// What an image declares as its data: a mount of its own stays writable under a read-only root.
+Status MountImageVolumes(const ShimSpec& spec) {
+  for (const std::string& path : spec.image_volumes) {
+    SWELL_RETURN_IF_ERROR(CheckTarget(path));
+    SWELL_RETURN_IF_ERROR(MakeTarget(path, true));
+    if (spec.read_only_root) SWELL_RETURN_IF_ERROR(Mount(path, path, nullptr, MS_BIND | MS_REC));
   }
   return Status::Ok();
 }
@@ -372,8 +386,10 @@ Status EnterContainerRoot(const ShimSpec& spec, const std::string& dir) {
     return ErrnoStatus(errno, "pivot_root " + root);
   }
   if (::chdir("/") != 0) return ErrnoStatus(errno, "chdir /");
+  if (spec.has_image) SWELL_RETURN_IF_ERROR(MakeSystemDirs());
   SWELL_RETURN_IF_ERROR(MountSystem(spec, dir));
   SWELL_RETURN_IF_ERROR(MakeTargets(spec.mounts));
+  SWELL_RETURN_IF_ERROR(MountImageVolumes(spec));
   for (const ShimMount& mount : spec.mounts) SWELL_RETURN_IF_ERROR(MountOne(mount));
   // Last, so that volumes under /sys stay writable if somebody asks for them.
   if (::umount2(std::string(kOldRoot).c_str(), MNT_DETACH) != 0) {

@@ -1,6 +1,7 @@
 // The file system that a container sees: the host's, read through an overlay whose upper layer is
 // the container's own, with private /proc, /dev, /tmp and /run, volumes at their mount paths, and
-// the data directory hidden. Nothing that a container writes reaches the host but through volumes.
+// the data directory hidden. The root of an image is image_root.h's instead of the host's. Nothing
+// that a container writes reaches the host but through volumes.
 //
 // Called in the container's first process, which has mount and process id namespaces of its own.
 //

@@ -65,6 +65,13 @@ json::Value ShimSpec::ToJson() const {
   out["maskDir"] = mask_dir;
   out["hostTmp"] = host_tmp;
   out["readOnlyRoot"] = read_only_root;
+  if (has_image) {
+    json::Array layers, volumes;
+    for (const std::string& layer : image_layers) layers.push_back(json::Value(layer));
+    for (const std::string& volume : image_volumes) volumes.push_back(json::Value(volume));
+    out["image"] = json::Object{{"layers", std::move(layers)}, {"volumes", std::move(volumes)}};
+  }
+  out["stopSignal"] = stop_signal;
   json::Array mount_list;
   for (const ShimMount& mount : mounts) {
     mount_list.push_back(
@@ -119,6 +126,10 @@ Result<ShimSpec> ShimSpec::FromJson(const json::Value& value) {
   spec.mask_dir = Text(value, "maskDir");
   spec.host_tmp = json::GetBool(value, {"hostTmp"});
   spec.read_only_root = json::GetBool(value, {"readOnlyRoot"});
+  spec.has_image = json::Find(value, {"image"}) != nullptr;
+  spec.image_layers = ReadStrings(value, {"image", "layers"});
+  spec.image_volumes = ReadStrings(value, {"image", "volumes"});
+  spec.stop_signal = static_cast<int>(json::GetInt(value, {"stopSignal"}));
   for (const json::Value& item : json::GetArray(value, {"mounts"})) {
     ShimMount mount;
     mount.kind = Text(item, "kind") == "tmpfs" ? ShimMount::Kind::kTmpfs : ShimMount::Kind::kBind;

@@ -68,6 +68,11 @@ struct ShimSpec {
   std::string netns;     // path of a network namespace; empty: the host's
   std::string mask_dir;  // hidden from the container: the data directory
   bool host_tmp = false;
+  // The root is the image with these layers, the lowest first, and not the host's.
+  bool has_image = false;
+  std::vector<std::string> image_layers;
+  std::vector<std::string> image_volumes;  // writable, whatever the root is
+  int stop_signal = 0;                     // sent in place of SIGTERM; 0: SIGTERM
   bool read_only_root = false;
   std::vector<ShimMount> mounts;
   std::vector<CgroupDir> cgroups;

@@ -1,0 +1,225 @@
+// Containers of real images, made here of a static busybox.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "kube/images/image_service.h"
+#include "kube/images/reference.h"
+#include "kube/images/tar_test_util.h"
+#include "kube/net/tls/sha256.h"
+#include "kube/process/process_testing.h"
+
+namespace swell::edge {
+namespace {
+
+using images::TarEnd;
+using images::TarItem;
+
+constexpr char kBusybox[] = "/bin/busybox";
+
+class ProcessImagesTest : public ProcessRuntimeTest {
+ protected:
+  void SetUp() override {
+    ProcessRuntimeTest::SetUp();
+    if (!isolated()) GTEST_SKIP() << "images need namespaces";
+    auto busybox = ReadFile(kBusybox);
+    if (!busybox.ok()) GTEST_SKIP() << "needs a static busybox";
+    std::string base = TarItem("bin/", '5', "", "", 0755) +
+                       TarItem("bin/busybox", '0', *busybox, "", 0755) +
+                       TarItem("removed", '0', "x") + TarItem("etc/", '5', "", "", 0755) +
+                       TarItem("etc/passwd", '0',
+                               "root:x:0:0::/root:/bin/sh\napp:x:1000:1001::"
+                               "/home/app:/bin/sh\n") +
+                       TarItem("etc/group", '0', "app:x:1001:\nextra:x:44:app\n");
+    for (const char* tool : {"sh", "id", "cat", "ls", "pwd", "env", "sleep", "touch", "mkdir"}) {
+      base += TarItem(StrCat("bin/", tool), '2', "", "/bin/busybox");
+    }
+    layers_ = {base + TarEnd(), TarItem(".wh.removed") + TarItem("added", '0', "y") + TarEnd()};
+  }
+
+  static std::string DigestOf(std::string_view bytes) {
+    net::Sha256 hash;
+    hash.Add(bytes);
+    return StrCat("sha256:", hash.Hex());
+  }
+  std::string AddBlob(const std::string& bytes) {
+    const std::string dir = data_dir_ + "/layout/blobs/sha256", digest = DigestOf(bytes);
+    EXPECT_TRUE(MakeDirs(dir).ok());
+    EXPECT_TRUE(WriteFileAtomically(StrCat(dir, "/", images::DigestHex(digest)), bytes).ok());
+    return StrCat(R"({"digest":")", digest, R"(","size":)", bytes.size(), "}");
+  }
+
+  // Imports an image with this config; what StartContainer takes for it.
+  std::string Import(const std::string& config) {
+    std::string list, ids;
+    for (const std::string& layer : layers_) {
+      list += StrCat(list.empty() ? "" : ",", AddBlob(layer));
+      ids += StrCat(ids.empty() ? "" : ",", "\"", DigestOf(layer), "\"");
+    }
+    const std::string manifest =
+        StrCat(R"({"config":)",
+               AddBlob(StrCat(R"({"config":)", config, R"(,"rootfs":{"diff_ids":[)", ids, "]}}")),
+               R"(,"layers":[)", list, "]}");
+    EXPECT_TRUE(WriteFileAtomically(data_dir_ + "/layout/index.json",
+                                    StrCat(R"({"manifests":[)", AddBlob(manifest), "]}"))
+                    .ok());
+    const images::ImageStore store(data_dir_ + "/images");
+    images::PullProgress progress;
+    auto image = images::ImportImage(store, data_dir_ + "/layout", "test/app:1", progress, cancel_);
+    EXPECT_TRUE(image.ok()) << image.status().message();
+    std::optional<Result<node::ImageReady>> ready;
+    runtime_->EnsureImage(
+        {.image = "test/app:1"}, [] {},
+        [&](Result<node::ImageReady> result) { ready = std::move(result); });
+    EXPECT_TRUE(Until([&] { return ready.has_value(); }));
+    EXPECT_TRUE(ready->ok()) << ready->status().message();
+    EXPECT_EQ((*ready)->id, "docker.io/test/app@" + image->digest);
+    return (*ready)->handle;
+  }
+
+  // The log of a container that runs to its end.
+  std::string LogOf(const std::string& handle,
+                    const std::function<void(ContainerSpec&)>& change = {}) {
+    const std::string uid = StrCat("pod-", ++pods_);
+    Create(Sandbox(uid));
+    ContainerSpec spec;
+    spec.ref = {uid, "main", 0};
+    spec.image = "test/app:1";
+    spec.image_handle = handle;
+    if (change) change(spec);
+    observer_->exits.clear();
+    last_ = Run(spec);
+    return Log(spec.ref);
+  }
+
+  std::vector<std::string> layers_;
+  images::Cancellation cancel_;
+  int pods_ = 0;
+  ContainerExit last_;
+};
+
+TEST_F(ProcessImagesTest, TheImageIsTheRootAndTheHostIsNotInIt) {
+  const std::string handle = Import(R"({"Entrypoint":["/bin/ls"],"Cmd":["/"]})");
+  EXPECT_EQ(LogOf(handle), "added\nbin\ndev\netc\nproc\nrun\nsys\n");
+  EXPECT_EQ(LogOf(handle, [](ContainerSpec& spec) { spec.args = {"/etc"}; }),
+            "group\nhostname\nhosts\npasswd\nresolv.conf\n");
+  EXPECT_EQ(LogOf(handle,
+                  [](ContainerSpec& spec) {
+                    spec.command = {"/bin/cat", "/added"};
+                  }),
+            "y\n");
+  // What a container writes is its own.
+  auto write = [](ContainerSpec& spec) {
+    spec.command = {"sh", "-c", "echo z >/added; ls /mine; mkdir /mine"};
+  };
+  LogOf(handle, write);
+  EXPECT_EQ(last_.code, 0);
+  LogOf(handle, write);
+  EXPECT_EQ(last_.code, 0);
+}
+
+TEST_F(ProcessImagesTest, EnvironmentUserAndDirectoryAreTheImages) {
+  const std::string handle = Import(
+      R"({"Cmd":["sh","-c","id; pwd; echo $HOME $A $B $PATH"],"Env":["A=1","B=2","PATH=/bin"],)"
+      R"("User":"app","WorkingDir":"/made/here"})");
+  EXPECT_EQ(LogOf(handle),
+            "uid=1000(app) gid=1001(app) groups=44(extra)\n/made/here\n"
+            "/home/app 1 2 /bin\n");
+  EXPECT_EQ(LogOf(handle,
+                  [](ContainerSpec& spec) {
+                    spec.run_as_user = 7;
+                    spec.env = {{"B", "pod"}};
+                    spec.working_dir = "/bin";
+                  }),
+            "uid=7 gid=0\n/bin\n/ 1 pod /bin\n");
+}
+
+TEST_F(ProcessImagesTest, NonRootIsCheckedAgainstTheImage) {
+  auto refusal = [&](const std::string& config) {
+    const std::string handle = Import(config), uid = StrCat("pod-", ++pods_);
+    Create(Sandbox(uid));
+    ContainerSpec spec = Shell(uid, "true");
+    spec.image_handle = handle;
+    spec.run_as_non_root = true;
+    auto started = Start(spec);
+    return started.ok() ? "started" : started.status().message();
+  };
+  EXPECT_TRUE(refusal("{}").starts_with("container has runAsNonRoot and image will run as root"))
+      << refusal("{}");
+  EXPECT_TRUE(refusal(R"({"User":"app"})")
+                  .starts_with("container has runAsNonRoot and image has non-numeric user (app)"));
+  EXPECT_EQ(refusal(R"({"User":"1000"})"), "started");
+  EXPECT_NE(refusal(R"({"User":"nobody-knows"})").find("not in the image's /etc/passwd"),
+            std::string::npos);
+}
+
+TEST_F(ProcessImagesTest, VolumesStayWritableUnderAReadOnlyRoot) {
+  const std::string handle = Import(R"({"Volumes":{"/data":{}}})");
+  EXPECT_EQ(LogOf(handle,
+                  [](ContainerSpec& spec) {
+                    spec.read_only_root = true;
+                    spec.command = {"sh", "-c",
+                                    "touch /data/a && ls /data; touch /b 2>/dev/null "
+                                    "|| echo refused"};
+                  }),
+            "a\nrefused\n");
+}
+
+TEST_F(ProcessImagesTest, TheStopSignalIsTheImages) {
+  const std::string handle = Import(R"({"StopSignal":"SIGUSR1"})");
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec =
+      Shell("pod-a", "trap 'echo usr1; exit 3' USR1; echo up; while :; do sleep 0.05; done");
+  spec.image_handle = handle;
+  ASSERT_TRUE(Start(spec).ok());
+  ASSERT_TRUE(AwaitLog(spec.ref, "up\n"));
+  runtime_->Signal(spec.ref, SIGTERM);
+  EXPECT_EQ(Wait().code, 3);
+}
+
+TEST_F(ProcessImagesTest, ImagesThatDeceiveAreRefused) {
+  const std::string honest = layers_[0].substr(0, layers_[0].size() - 1024);
+  const std::string victim = data_dir_ + "/victim";
+  auto start = [&](const std::string& entries, const std::string& config = "{}") {
+    layers_ = {honest + entries + TarEnd()};
+    const std::string handle = Import(config), uid = StrCat("pod-", ++pods_);
+    SandboxSpec sandbox = Sandbox(uid);
+    sandbox.volumes = {VolumeSpec{.name = "v"}};
+    Create(sandbox);
+    ContainerSpec spec = Shell(uid, "true");
+    spec.image_handle = handle;
+    spec.mounts = {{"v", "/way/in", "", false}};
+    auto started = Start(spec);
+    return started.ok();
+  };
+  EXPECT_FALSE(start(TarItem(".swell-old", '2', "", victim)));
+  EXPECT_FALSE(start(TarItem("proc", '2', "", "/.swell-old" + victim)));
+  EXPECT_FALSE(start(TarItem("way", '2', "", "/.swell-old" + data_dir_)));
+  EXPECT_FALSE(start(TarItem("data", '2', "", "/.swell-old" + data_dir_),
+                     R"({"Volumes":{"/data/victim":{}}})"));
+  EXPECT_FALSE(FileExists(victim));
+  EXPECT_FALSE(FileExists(data_dir_ + "/in"));
+  EXPECT_TRUE(
+      start(TarItem("way", '2', "", "/elsewhere") + TarItem("elsewhere/", '5', "", "", 0755)));
+}
+
+TEST_F(ProcessImagesTest, AnImageThatRunsCannotBeRemoved) {
+  const std::string handle = Import("{}");
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "echo up; while :; do sleep 0.05; done");
+  spec.image_handle = handle;
+  ASSERT_TRUE(Start(spec).ok());
+  const images::ImageStore store(data_dir_ + "/images");
+  EXPECT_EQ(store.Remove("docker.io/test/app:1", false).code(), Code::kConflict);
+  runtime_->Signal(spec.ref, SIGKILL);
+  Wait();
+  EXPECT_TRUE(store.Remove("docker.io/test/app:1", false).ok());
+}
+
+}  // namespace
+}  // namespace swell::edge

@@ -1,0 +1,87 @@
+#include "kube/process/shim/image_root.h"
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/file.h"
+#include "base/strings.h"
+
+namespace swell::edge {
+namespace {
+
+// The text of mount options fits a page: layers are named by short links in the container's
+// directory, from which the kernel resolves them.
+Status LinkLayers(const ShimSpec& spec, std::string& lower) {
+  SWELL_RETURN_IF_ERROR(MakeDirs("l/empty"));
+  for (size_t i = 0; i < spec.image_layers.size(); ++i) {
+    const std::string link = StrCat("l/", i);
+    if (::symlink(spec.image_layers[i].c_str(), link.c_str()) != 0 && errno != EEXIST) {
+      return ErrnoStatus(errno, "link " + link);
+    }
+    // The overlay's first is the topmost, the image's first the lowest.
+    lower = lower.empty() ? link : StrCat(link, ":", lower);
+  }
+  if (lower.empty()) lower = "l/empty";
+  return Status::Ok();
+}
+
+Status MountOverlay(const std::string& root,
+                    const std::string& lower,
+                    const std::string& scratch,
+                    bool user) {
+  const std::string upper = scratch + "upper", work = scratch + "workdir";
+  SWELL_RETURN_IF_ERROR(MakeDirs(upper));
+  SWELL_RETURN_IF_ERROR(MakeDirs(work));
+  std::string options = StrCat("lowerdir=", lower, ",upperdir=", upper, ",workdir=", work);
+  // A user namespace may not set the attributes of the other kind.
+  if (user) options += ",userxattr";
+  // As for the host's overlay: nothing of it needs to reach the disk.
+  for (const char* more : {",volatile", ""}) {
+    if (::mount("overlay", root.c_str(), "overlay", MS_NODEV, StrCat(options, more).c_str()) == 0) {
+      return Status::Ok();
+    }
+  }
+  return ErrnoStatus(errno, "mount the image's layers as an overlay");
+}
+
+}  // namespace
+
+Status MountImageRoot(const ShimSpec& spec, const std::string& dir, const std::string& root) {
+  if (::chdir(dir.c_str()) != 0) return ErrnoStatus(errno, "chdir " + dir);
+  const bool user = spec.isolation == Isolation::kUser;
+  std::string lower;
+  SWELL_RETURN_IF_ERROR(LinkLayers(spec, lower));
+  Status mounted = MountOverlay(root, lower, "", user);
+  if (!mounted.ok()) {
+    // The data directory's file system may not serve as an upper layer; memory always does.
+    SWELL_RETURN_IF_ERROR(MakeDirs("scratch"));
+    if (::mount("tmpfs", "scratch", "tmpfs", 0, "mode=755") == 0) {
+      mounted = MountOverlay(root, lower, "scratch/", user);
+    }
+  }
+  if (!mounted.ok()) {
+    return mounted.WithContext(
+        "this machine cannot run images, only names of the catalogue (swell images list)");
+  }
+  // Upper layer and layers are chosen by us; this name is the image's own affair.
+  struct stat info;
+  if (::lstat((root + "/.swell-old").c_str(), &info) != 0) return Status::Ok();
+  return Status(Code::kInvalid, "the image holds /.swell-old, which is Swell's own place");
+}
+
+Status MakeSystemDirs() {
+  for (const char* dir : {"/proc", "/sys", "/dev", "/etc", "/run"}) {
+    struct stat info;
+    if (::lstat(dir, &info) == 0) {
+      if (S_ISDIR(info.st_mode)) continue;
+      return Status(Code::kInvalid, StrCat("the image's ", dir, " is no directory"));
+    }
+    if (::mkdir(dir, 0755) != 0) return ErrnoStatus(errno, StrCat("make ", dir));
+  }
+  return Status::Ok();
+}
+
+}  // namespace swell::edge

@@ -1,0 +1,107 @@
+"""A registry that misbehaves on demand, on loopback: cut connections, errors, wrong bytes, silence."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class HostileRegistry:
+    """Serves one image under every name. What it does wrong is set from outside, and counted."""
+
+    def __init__(self, image):
+        self.image = image
+        self.cut_blobs = set()      # digests whose first transfer ends in the middle
+        self.wrong_blobs = set()    # digests that come with other bytes of the same length
+        self.silent_blobs = set()   # digests that are never answered
+        self.manifest_answers = []  # statuses that come before the manifest
+        self.tokens = None          # {"user:password": "token"}: asks for tokens
+        self.ranges = []            # Range headers that came
+        self.requests = 0
+        self.ended = threading.Event()
+        registry = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def handle(self):
+                try:
+                    super().handle()
+                except ConnectionError:  # the client has heard enough
+                    pass
+
+            def do_GET(self):
+                registry.requests += 1
+                registry.answer(self)
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = "127.0.0.1:%d" % self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.ended.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def send(self, handler, status, body, **headers):
+        handler.send_response(status)
+        for name, value in headers.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    def refuse(self, handler, status, code, message, **headers):
+        body = json.dumps({"errors": [{"code": code, "message": message}]}).encode()
+        self.send(handler, status, body, **headers)
+
+    def answer(self, handler):
+        if handler.path.startswith("/token"):
+            return self.give_token(handler)
+        if self.tokens is not None:
+            sent = handler.headers.get("Authorization", "")
+            if sent.removeprefix("Bearer ") not in self.tokens.values():
+                challenge = f'Bearer realm="http://{self.address}/token",service="hostile"'
+                return self.refuse(handler, 401, "UNAUTHORIZED", "who are you", WWW_Authenticate=challenge)
+        if "/manifests/" in handler.path:
+            if self.manifest_answers:
+                status = self.manifest_answers.pop(0)
+                return self.refuse(handler, status, "TROUBLE", f"answer {status}")
+            return self.send(handler, 200, self.image.manifest)
+        return self.give_blob(handler, handler.path.rpartition("/")[2])
+
+    def give_token(self, handler):
+        import base64
+        sent = handler.headers.get("Authorization", "").removeprefix("Basic ")
+        token = self.tokens.get(base64.b64decode(sent).decode())
+        if token is None:
+            return self.refuse(handler, 401, "UNAUTHORIZED", "no such user")
+        return self.send(handler, 200, json.dumps({"token": token}).encode())
+
+    def give_blob(self, handler, name):
+        data = self.image.blobs.get(name)
+        if data is None:
+            return self.refuse(handler, 404, "BLOB_UNKNOWN", "no such blob")
+        if name in self.silent_blobs:
+            self.ended.wait()
+            return None
+        if name in self.wrong_blobs:
+            data = bytes([data[0] ^ 1]) + data[1:]
+        begin = 0
+        if wanted := handler.headers.get("Range"):
+            self.ranges.append(wanted)
+            begin = int(wanted.removeprefix("bytes=").rstrip("-"))
+        rest = data[begin:]
+        handler.send_response(206 if begin else 200)
+        if begin:
+            handler.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
+        handler.send_header("Content-Length", str(len(rest)))
+        handler.end_headers()
+        if name in self.cut_blobs:
+            self.cut_blobs.discard(name)
+            rest = rest[:len(rest) // 2]
+            handler.close_connection = True
+        handler.wfile.write(rest)
+        return None

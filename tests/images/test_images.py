@@ -1,0 +1,297 @@
+"""Images end to end: imported, pulled from docker-registry and from one that misbehaves, run in pods.
+
+The program is $SWELL_BIN/swell. Needs root, busybox-static; what needs docker-registry is skipped without it.
+"""
+
+import base64
+import crypt
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SWELL = str(Path(os.environ.get("SWELL_BIN", ROOT / "build" / "dev" / "bin")) / "swell")
+sys.path.insert(0, str(ROOT / "tests"))
+
+import layout  # noqa: E402
+from hostile import HostileRegistry  # noqa: E402
+from ports import free_port  # noqa: E402
+from waiting import LIMIT_S, until  # noqa: E402
+
+
+def run(*words, **more):
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                          **more)
+
+
+class DockerRegistry:
+    """Debian's docker-registry on loopback; `user` is NAME:PASSWORD, `pair` the files of a certificate and its key."""
+
+    def __init__(self, folder, user=None, pair=None):
+        folder = Path(folder)
+        folder.mkdir()
+        self.address = f"localhost:{free_port()}"
+        config = {"version": "0.1", "log": {"level": "error", "accesslog": {"disabled": True}},
+                  "storage": {"filesystem": {"rootdirectory": str(folder / "data")}},
+                  "http": {"addr": self.address}}
+        if user:
+            name, _, password = user.partition(":")
+            salt = crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=16)
+            (folder / "htpasswd").write_text(f"{name}:{crypt.crypt(password, salt)}\n")
+            config["auth"] = {"htpasswd": {"realm": "test", "path": str(folder / "htpasswd")}}
+        if pair:
+            config["http"]["tls"] = {"certificate": str(pair[0]), "key": str(pair[1])}
+        (folder / "config.yml").write_text(json.dumps(config))  # JSON is YAML
+        with open(folder / "log", "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(["docker-registry", "serve", str(folder / "config.yml")], stdout=log,
+                                            stderr=log)
+
+    def push(self, image, repository, tag, **more):
+        def pushed():
+            try:
+                image.push(self.address, repository, tag, **more)
+            except OSError:
+                return False
+            return True
+        if not until(pushed, pause=0.1):
+            raise RuntimeError("docker-registry does not answer")
+        return f"{self.address}/{repository}:{tag}"
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def certificate(folder):
+    """A pair for localhost that is its own authority."""
+    pair = folder / "tls.crt", folder / "tls.key"
+    made = run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+               "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-out", pair[0],
+               "-keyout", pair[1])
+    assert made.returncode == 0, made.stderr
+    return pair
+
+
+@unittest.skipUnless(os.geteuid() == 0 and os.path.exists(layout.BUSYBOX), "needs root and busybox-static")
+class ImagesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = Path(tempfile.mkdtemp(prefix="swell-images-"))
+        cls.data = cls.scratch / "cluster"
+        up = run(SWELL, "up", "--detach", "--data-dir", cls.data)
+        assert up.returncode == 0, up.stderr
+        cls.pods = 0
+
+    @classmethod
+    def tearDownClass(cls):
+        run(SWELL, "down", "--data-dir", cls.data)
+        shutil.rmtree(cls.scratch, ignore_errors=True)
+
+    # ---- what the tests say ----
+
+    def images(self, *words):
+        return run(SWELL, "images", *words, "--data-dir", self.data)
+
+    def done(self, process):
+        self.assertEqual(process.returncode, 0, process.stderr)
+        return process.stdout
+
+    def kubectl(self, *words, **more):
+        return run("kubectl", "--kubeconfig", self.data / "kubeconfig", *words, **more)
+
+    def apply(self, document):
+        self.done(self.kubectl("apply", "-f", "-", input=json.dumps(document)))
+
+    def start(self, image, policy="IfNotPresent", spec=None, **container):
+        """The name of a new pod."""
+        type(self).pods += 1
+        name = f"pod-{self.pods}"
+        self.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+                    "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, **(spec or {}),
+                             "containers": [{"name": "main", "image": image, "imagePullPolicy": policy, **container}]}})
+        return name
+
+    def pod(self, name):
+        return json.loads(self.done(self.kubectl("get", "pod", name, "-o", "json")))
+
+    def state(self, name):
+        statuses = self.pod(name)["status"].get("containerStatuses", [{}])
+        return statuses[0].get("state", {})
+
+    def output(self, name):
+        """The log of a pod that runs to its end."""
+        self.assertTrue(until(lambda: "terminated" in self.state(name), seconds=60), self.state(name))
+        return self.kubectl("logs", name).stdout
+
+    def failure(self, name, *reasons):
+        """The message of a container that cannot start."""
+        def waiting():
+            state = self.state(name).get("waiting", {})
+            return state if state.get("reason") in reasons and state.get("message") else None
+        found = until(waiting, seconds=60)
+        self.assertTrue(found, self.state(name))
+        return found["message"]
+
+    def events(self, name):
+        got = json.loads(self.done(self.kubectl("get", "events", "-o", "json", "--field-selector",
+                                                f"involvedObject.name={name}")))
+        return [(event["reason"], event["message"]) for event in got["items"]]
+
+    def secret(self, name, address, user):
+        auth = base64.b64encode(user.encode()).decode()
+        config = json.dumps({"auths": {address: {"auth": auth}}}).encode()
+        self.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
+                    "type": "kubernetes.io/dockerconfigjson",
+                    "data": {".dockerconfigjson": base64.b64encode(config).decode()}})
+
+    def hostile(self, *layers, **config):
+        registry = HostileRegistry(layout.busybox(*layers, **config))
+        self.addCleanup(registry.close)
+        return registry
+
+    def docker(self, name, **more):
+        if not shutil.which("docker-registry"):
+            self.skipTest("needs docker-registry")
+        registry = DockerRegistry(self.scratch / name, **more)
+        self.addCleanup(registry.close)
+        return registry
+
+    # ---- files ----
+
+    def test_an_imported_image_runs_as_its_config_says(self):
+        upper = layout.tar({"etc/.wh.group": b"", "app/hello": b"hello\n"})
+        image = layout.busybox(upper, Entrypoint=["/bin/sh", "-c"], Cmd=["id -u; pwd; cat /app/hello; echo $A"],
+                               Env=["PATH=/bin", "A=image"], User="app", WorkingDir="/work/here")
+        image.write(self.scratch / "app")
+        self.done(self.images("import", f"oci:{self.scratch / 'app'}", "--name", "team/app:1"))
+        name = self.start("team/app:1")
+        self.assertEqual(self.output(name), "1000\n/work/here\nhello\nimage\n")
+        self.assertEqual(self.pod(name)["status"]["containerStatuses"][0]["imageID"],
+                         f"docker.io/team/app@{image.digest}")
+        self.assertIn(("Pulled", 'Container image "team/app:1" already present on machine'), self.events(name))
+        changed = self.start("team/app:1", args=["echo $A; ls /etc; exit 7"], env=[{"name": "A", "value": "pod"}])
+        self.assertEqual(self.output(changed), "pod\nhostname\nhosts\npasswd\nresolv.conf\n")
+        self.assertEqual(self.state(changed)["terminated"]["exitCode"], 7)
+        listed = json.loads(self.done(self.images("list", "-o", "json")))
+        self.assertIn("docker.io/team/app:1", [one["name"] for one in listed["images"]])
+        self.assertIn("python", listed["catalogue"])
+        self.assertIn("the image in the store", self.done(self.images("explain", "team/app:1")))
+        self.done(self.images("export", "team/app:1", self.scratch / "exported"))
+        self.done(self.images("remove", "team/app:1"))
+        self.done(self.images("import", self.scratch / "exported", "--name", "team/app:2"))
+        self.assertEqual(self.output(self.start("team/app:2", args=["true"])), "")
+
+    def test_the_catalogue_serves_what_the_store_has_not(self):
+        self.assertEqual(self.output(self.start("busybox:1.36", command=["sh", "-c", "echo catalogue"])), "catalogue\n")
+        self.assertIn("this machine's own programs", self.done(self.images("explain", "busybox:1.36")))
+
+    def test_names_that_nobody_knows_fail_in_words(self):
+        name = self.start("127.0.0.1:9/nothing:1", command=["true"])
+        message = self.failure(name, "ErrImagePull", "ImagePullBackOff")
+        self.assertIn("registry 127.0.0.1:9 cannot be used", message)
+        self.assertIn("swell images import", message)
+        self.failure(name, "ImagePullBackOff")
+        reasons = [reason for reason, _ in self.events(name)]
+        self.assertLessEqual({"Pulling", "Failed", "BackOff"}, set(reasons))
+        self.assertIn("capital letter", self.failure(self.start("Bad/Name"), "InvalidImageName"))
+        self.failure(self.start("127.0.0.1:9/nothing:1", policy="Never"), "ErrImageNeverPull")
+
+    def test_images_for_other_machines_are_refused(self):
+        layout.Image([layout.base_layer()], architecture="sparc").write(self.scratch / "other")
+        refused = self.images("import", self.scratch / "other", "--name", "other")
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("the image is for linux/sparc", refused.stderr)
+
+    # ---- docker-registry ----
+
+    def test_pulls_from_docker_registry_with_a_password(self):
+        registry = self.docker("basic", user="alice:secret")
+        image = layout.busybox(Cmd=["/bin/echo", "pulled"])
+        name = registry.push(image, "team/app", "1", user="alice:secret")
+        message = self.failure(self.start(name), "ErrImagePull", "ImagePullBackOff")
+        self.assertIn("imagePullSecrets", message)
+        self.secret("wrong", registry.address, "alice:guess")
+        message = self.failure(self.start(name, spec={"imagePullSecrets": [{"name": "wrong"}]}), "ErrImagePull",
+                               "ImagePullBackOff")
+        self.assertIn('does not give', message)
+        self.secret("right", registry.address, "alice:secret")
+        pod = self.start(name, spec={"imagePullSecrets": [{"name": "right"}]})
+        self.assertEqual(self.output(pod), "pulled\n")
+        pulled = [message for reason, message in self.events(pod) if reason == "Pulled"][0]
+        self.assertRegex(pulled, r'^Successfully pulled image ".*" in [0-9.]+m?s \([0-9.]+m?s including waiting\)\. '
+                                 r'Image size: \d+ bytes\.$')
+        # What one pod pulled is not another's for free.
+        self.failure(self.start(name), "ErrImagePull", "ImagePullBackOff")
+        again = self.start(name, spec={"imagePullSecrets": [{"name": "right"}]})
+        self.assertEqual(self.output(again), "pulled\n")
+        self.assertNotIn("Pulling", [reason for reason, _ in self.events(again)])
+
+    def test_pulls_over_tls_with_an_authority_of_its_own(self):
+        pair = certificate(self.scratch)
+        registry = self.docker("tls", pair=pair)
+        context = ssl.create_default_context(cafile=str(pair[0]))
+        name = registry.push(layout.busybox(Cmd=["/bin/echo", "tls"]), "app", "1", context=context)
+        config = self.data / "registries.yaml"
+        self.addCleanup(config.unlink)
+        config.write_text(f"registries: [{{host: '{registry.address}', mirrors: ['https://127.0.0.1:9']}}]\n")
+        self.assertIn("certificate", self.failure(self.start(name), "ErrImagePull", "ImagePullBackOff"))
+        config.write_text(f"registries: [{{host: '{registry.address}', ca: {pair[0]}}}]\n")
+        self.assertEqual(self.output(self.start(name)), "tls\n")
+
+    # ---- a registry that misbehaves ----
+
+    def test_a_cut_layer_is_continued_where_it_ended(self):
+        registry = self.hostile(layout.tar({"noise": os.urandom(4 << 20)}), Cmd=["/bin/echo", "whole"])
+        large = max(registry.image.layers, key=lambda layer: layer["size"])
+        registry.cut_blobs.add(large["digest"])
+        self.assertEqual(self.output(self.start(f"{registry.address}/cut:1")), "whole\n")
+        self.assertEqual(len(registry.ranges), 1)
+        self.assertGreater(int(registry.ranges[0].removeprefix("bytes=").rstrip("-")), 1 << 20)
+
+    def test_wrong_bytes_are_refused_and_nothing_is_left(self):
+        registry = self.hostile(layout.tar({"unique": os.urandom(1 << 16)}), Cmd=["/bin/true"])
+        bad = registry.image.layers[1]["digest"]
+        registry.wrong_blobs.add(bad)
+        refused = self.images("pull", f"{registry.address}/wrong:1")
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("came with other content", refused.stderr)
+        store = self.data / "images"
+        self.assertFalse((store / "blobs" / "sha256" / bad.partition(":")[2]).exists())
+        self.assertFalse((store / "tmp" / (bad.partition(":")[2] + ".part")).exists())
+        registry.wrong_blobs.clear()
+        self.done(self.images("pull", f"{registry.address}/wrong:1"))
+
+    def test_errors_that_pass_are_waited_for(self):
+        registry = self.hostile(Cmd=["/bin/echo", "patient"])
+        registry.manifest_answers = [500, 429]
+        self.assertEqual(self.output(self.start(f"{registry.address}/busy:1")), "patient\n")
+        registry.manifest_answers = [404]
+        refused = self.images("pull", f"{registry.address}/missing:1")
+        self.assertIn("has no image", refused.stderr)
+        self.assertIn("TROUBLE: answer 404", refused.stderr)
+
+    def test_tokens_are_fetched_where_the_registry_says(self):
+        registry = self.hostile(Cmd=["/bin/echo", "token"])
+        registry.tokens = {"bob:word": "t0ken"}
+        self.secret("token", registry.address, "bob:word")
+        name = self.start(f"{registry.address}/token:1", spec={"imagePullSecrets": [{"name": "token"}]})
+        self.assertEqual(self.output(name), "token\n")
+
+    def test_a_pod_is_deleted_while_its_image_hangs(self):
+        registry = self.hostile(layout.tar({"silent": os.urandom(1000)}), Cmd=["/bin/true"])
+        registry.silent_blobs.add(registry.image.layers[1]["digest"])
+        hanging = self.start(f"{registry.address}/silent:1")
+        self.assertTrue(until(lambda: registry.requests >= 3, seconds=60))
+        # Neither it nor its neighbours wait for the registry.
+        self.assertEqual(self.output(self.start("busybox", command=["echo", "next"])), "next\n")
+        self.done(self.kubectl("delete", "pod", hanging, "--wait=true", "--timeout=20s"))
+
+
+if __name__ == "__main__":
+    unittest.main()
