@@ -62,15 +62,10 @@ Result<std::vector<NodeView>> Choose(std::vector<NodeView> all,
                                      const std::vector<std::string>& names) {
   if (names.empty()) return all;
   for (const std::string& name : names) {
-<<<<<<< HEAD
     const bool there = std::any_of(all.begin(), all.end(),
                                    [&name](const auto& view) { return view.name == name; });
     if (there) continue;
-    return Status(Code::kNotFound, StrCat("the node does not exist: ", Quote(name)));
-=======
-    if (by_name.contains(name)) continue;
     return Status(Code::kNotFound, StrCat("node ", Quote(name), " not found"));
->>>>>>> c483395 (cli: Write bad values and missing objects in one form each, and show ports and sidecars)
   }
   std::erase_if(all, [&names](const NodeView& view) {
     return std::find(names.begin(), names.end(), view.name) == names.end();
