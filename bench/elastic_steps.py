@@ -42,22 +42,34 @@ def state():
     }
 
 
+def load(state):
+    global step
+    step = state["step"]
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    sampler.load_state_dict(state["sampler"])
+
+
+def train(batch):
+    global step
+    inputs = torch.randn(len(batch), 64)
+    optimizer.zero_grad()
+    loss = model(inputs).square().sum() * sampler.scale
+    time.sleep(seconds() / JOB.env.world if SHARED else seconds())
+    loss.backward()
+    optimizer.step()
+    sampler.commit()
+    step += 1
+    if JOB.env.leader:
+        out.write(f"{time.time():.6f} {step} {JOB.env.world}\n")
+    JOB.step_done(step, state, records=96)
+
+
 found = JOB.restore()
 if found is not None:
-    step = found.state["step"]
-    model.load_state_dict(found.state["model"])
-    optimizer.load_state_dict(found.state["optimizer"])
-    sampler.load_state_dict(found.state["sampler"])
+    load(found.state)
 with open(OUT, "a", encoding="utf-8", buffering=1) as out:
-    for batch in sampler:
-        inputs = torch.randn(len(batch), 64)
-        optimizer.zero_grad()
-        loss = model(inputs).square().sum() * sampler.scale
-        time.sleep(seconds() / JOB.env.world if SHARED else seconds())
-        loss.backward()
-        optimizer.step()
-        sampler.commit()
-        step += 1
-        if JOB.env.leader:
-            out.write(f"{time.time():.6f} {step} {JOB.env.world}\n")
-        JOB.step_done(step, state, records=96)
+    while not sampler.done:
+        for batch in sampler:
+            with JOB.guard(state, load):
+                train(batch)
