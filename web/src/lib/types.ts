@@ -38,7 +38,7 @@ export interface PoolRow {
 
 export interface Condition { type: string; status: string; reason?: string; message?: string; lastTransitionTime?: string }
 export interface GpuDevice {
-  index: number; uuid?: string | null; model?: string | null; health?: string | null; utilization?: number | null;
+  index: number; uuid?: string | null; model?: string | null; health?: string | null; utilization?: number | null;  // 0 to 1
   memoryUsed?: number | null; job?: string | null; pod?: string | null; idleSince?: string | null;
   namespace?: string | null; project?: string | null; share?: number | null;
 }

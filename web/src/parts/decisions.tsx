@@ -17,7 +17,7 @@ export function ObjectLink({ object }: { object: ObjectRef | string }) {
   return href ? <a class="cut" href={href} title={`${object.kind} ${text}`}>{text}</a> : <span class="cut" title={`${object.kind} ${text}`}>{text}</span>;
 }
 const TONES: Record<string, string> = {
-  Preempted: 'bad', Reclaimed: 'bad', Failed: 'bad', FailedScheduling: 'wait', Shrunk: 'wait', Suspended: 'wait', Grown: 'ok', Resumed: 'ok', Scheduled: 'ok', Started: 'ok',
+  Preempted: 'bad', Reclaimed: 'bad', Failed: 'bad', FailedScheduling: 'wait', Shrunk: 'wait', Suspended: 'wait', Grown: 'ok', Resumed: 'ok', Scheduled: 'ok', Started: 'ok', Promised: 'wait',
 };
 export function ReasonBadge({ reason, type }: { reason: string; type?: string }) {
   return <span class={`badge ${TONES[reason] ?? (type === 'Warning' ? 'wait' : '')}`}>{reason}</span>;

@@ -6,9 +6,10 @@ import { colourIndex } from '../lib/theme.ts';
 import type { OverviewData, ProjectRow, Series } from '../lib/types.ts';
 import { Chart, type Curve, type Mark } from './chart.tsx';
 
-// A project's series over all pools: the one without a pool where it exists, else the sum.
+// A project's series in a pool where there is one, else over all pools: the one without a pool, or the sum.
 export function ofProject(series: Series[], name: string, project: string, pool = ''): Series | undefined {
-  if (pool) return sum(pick(series, name, { project, pool }));
+  const ofPool = pool ? pick(series, name, { project, pool }) : [];
+  if (ofPool.length > 0) return sum(ofPool);
   const all = pick(series, name, { project });
   const whole = all.filter((one) => !one.labels.pool);
   return sum(whole.length > 0 ? whole : all);

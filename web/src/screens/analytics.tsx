@@ -136,13 +136,14 @@ export function Analytics() {
         {zoomed && <Button onClick={() => setParams({ from: null, to: null }, false)}>Leave the zoom</Button>}
         <Segments label="Time" value={zoomed ? '' : String(seconds)} options={RANGES} onChange={(range) => setParams({ range: range === '3600' ? null : range, from: null, to: null })} />
       </Head>
+      {pool && <p class="muted small">GPUs are those of the node pool {pool}. Queue and preemptions are those of the whole cluster, and so is the use by project where it is not recorded by pool.</p>}
       {history.error && <Notice tone="bad">The history could not be read: {history.error}</Notice>}
       <div class="tiles">
         <Tile label="Held" value={heldPart === null ? '–' : `${Math.round(100 * heldPart)}`} unit={heldPart === null ? '' : '%'} note="of all GPU time" />
         <Tile label="Used" value={held > 0 && series('gpu_utilized') ? `${Math.round((100 * used) / held)}` : '–'} unit={held > 0 ? '%' : ''} note="of held GPU time" />
         <Tile label="Held but not used" value={gpuHours(Math.max(0, held - used))} note="GPU-hours" href="/nodes?sort=-idle" />
-        <Tile label="Preemptions" value={number(growth(series('preemptions')))} note="in this time" href="/events?reason=Preempted,Reclaimed" />
-        <Tile label="Lost GPU-hours" value={gpuHours(growth(series('lost_gpu_seconds')))} note="since the last checkpoints" />
+        <Tile label="Preemptions" value={number(growth(sum(pick(history.series, 'preemptions'))))} note="in this time" href="/events?reason=Preempted,Reclaimed" />
+        <Tile label="Lost GPU-hours" value={gpuHours(growth(sum(pick(history.series, 'lost_gpu_seconds'))))} note="since the last checkpoints" />
       </div>
       <Card title="GPU Utilization" id="gpu-utilization"><UtilizationChart {...shared} overview={overview} height={200} /></Card>
       <Card title="Project Resource Usage" id="project-usage" right={<Segments label="Unit" value={asShare ? 'share' : 'gpus'} options={[['gpus', 'GPUs'], ['share', 'Share']]} onChange={(as) => setParams({ as: as === 'share' ? as : null })} />}>

@@ -55,10 +55,9 @@ function Why({ row }: { row: WorkloadRow }) {
           {(why.starts?.length ?? 0) === 0 ? <p class="muted">Nothing is needed, or no small change would start it.</p>
             : <ul class="stack" style={{ gap: '8px' }}>{why.starts?.map((one, index) => <li key={index}><strong>{one.change}</strong>{one.text !== one.change && <div class="muted">{one.text}</div>}</li>)}</ul>}
         </Card>
-        <Card title="Ahead in the queue">
-          {(why.ahead?.length ?? 0) === 0 ? <p class="muted">No workload is ahead of it.</p>
-            : <ol class="stack" style={{ gap: '4px' }}>{why.ahead?.map((one) => <li key={`${one.namespace}/${one.name}`}><a href={hrefOf.workloads({ q: one.name })}>{one.namespace}/{one.name}</a></li>)}</ol>}
-        </Card>
+        {(why.ahead?.length ?? 0) > 0 && <Card title="Ahead in the queue">
+          <ol class="stack" style={{ gap: '4px' }}>{why.ahead?.map((one) => <li key={`${one.namespace}/${one.name}`}><a href={hrefOf.workloads({ q: one.name })}>{one.namespace}/{one.name}</a></li>)}</ol>
+        </Card>}
         {(why.displaces?.length ?? 0) > 0 && <Card title="It would displace"><ul>{why.displaces?.map((one, index) => <li key={index}>{typeof one === 'string' ? one : `${one.namespace}/${one.name}${one.members ? `, ${one.members} members` : ''}`}</li>)}</ul></Card>}
       </div>
     </div>

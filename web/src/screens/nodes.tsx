@@ -79,7 +79,7 @@ function Gpus({ node }: { node: NodeRow }) {
         <thead><tr><th>GPU</th><th>Model</th><th>Health</th><th class="num">Utilization</th><th class="num">Memory used</th><th>Job</th><th>Pod</th><th>Idle for</th></tr></thead>
         <tbody>{node.gpuDevices.map((gpu) => (
           <tr key={gpu.index}><td title={gpu.uuid ?? undefined}>{gpu.index}</td><td>{gpu.model ?? node.gpuType ?? '–'}</td><td>{gpu.health ? <Status word={gpu.health} /> : '–'}</td>
-            <td class="num">{gpu.utilization === null || gpu.utilization === undefined ? '–' : `${Math.round(gpu.utilization)} %`}</td><td class="num nowrap">{bytes(gpu.memoryUsed)}</td>
+            <td class="num">{percent(gpu.utilization, 1)}</td><td class="num nowrap">{bytes(gpu.memoryUsed)}</td>
             <td>{gpu.job ? <a href={`/workloads?q=${encodeURIComponent(gpu.job.split('/').at(-1) ?? '')}`}>{gpu.job}</a> : <span class="muted">free</span>}</td>
             <td>{gpu.pod ? <>{namespaceOf(gpu) ? `${namespaceOf(gpu)}/` : ''}{gpu.pod}{gpu.share && gpu.share < 1 ? `, ${number(gpu.share)} of it` : ''}</> : '–'}</td>
             <td class="nowrap">{isIdle(gpu, now.value) ? span(secondsSince(gpu.idleSince, now.value)) : '–'}</td></tr>

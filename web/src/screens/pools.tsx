@@ -177,7 +177,7 @@ export function PoolPage() {
   const buckets = [0, 0, 0, 0];
   for (const gpu of own.flatMap((node) => node.gpuDevices)) {
     if (gpu.utilization !== null && gpu.utilization !== undefined) {
-      const at = Math.min(3, Math.floor(gpu.utilization / 25));
+      const at = Math.min(3, Math.floor(gpu.utilization * 4));
       buckets[at] = (buckets[at] ?? 0) + 1;
     }
   }

@@ -132,3 +132,38 @@ test('step 5: the workspace is deleted, and the training has its 8 GPUs again', 
   await waitLegend('#project-usage', 'project-b', '0');
   await shot(page, 'walkthrough2-returned');
 });
+
+test('a workload of the form is refused at the field, submitted, read, suspended and resumed', async () => {
+  await rail('Workloads');
+  await page.getByLabel(`Choose ${JOB}`).check();
+  await page.getByRole('button', { name: 'Delete 1' }).click();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await row(JOB).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'NEW WORKLOAD' }).first().click();
+  await page.getByLabel('Workload name').fill('from-the-page');
+  await page.getByLabel('Project', { exact: true }).selectOption('project-b');
+  await page.getByLabel('Image').fill('python:3.11');
+  await page.getByLabel('Command').fill('echo begun; sleep 1000');
+  await page.getByLabel('Memory each').fill('1Gi');
+  await page.getByRole('button', { name: 'Show the plan' }).click();
+  const manifest = page.getByRole('textbox', { name: 'Manifest' });
+  const good = await manifest.inputValue();
+  await manifest.fill(good.replace('replicas: 1', 'replicas: -1'));
+  await page.getByRole('button', { name: 'Check and show the plan' }).click();
+  await page.locator('dialog .notice.bad', { hasText: 'spec.roles.worker.replicas' }).waitFor();
+  await manifest.fill(good);
+  // As it was checked before: nothing is left to check.
+  await page.getByRole('button', { name: 'Submit', exact: true }).click();
+  await page.waitForSelector('h1:has-text("from-the-page")');
+  await page.waitForSelector('.head .badge:has-text("Running")');
+  await page.getByRole('tab', { name: 'Logs' }).click();
+  await page.locator('.log-line', { hasText: 'begun' }).waitFor();
+  await page.getByRole('button', { name: 'Suspend' }).click();
+  await page.locator('dialog').getByRole('button', { name: 'Suspend' }).click();
+  await page.waitForSelector('.head .badge:has-text("Suspended")');
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await page.waitForSelector('.head .badge:has-text("Running")');
+  await page.getByRole('tab', { name: 'YAML' }).click();
+  await page.locator('pre.text', { hasText: 'swell.dev/workload: train' }).waitFor();
+  await shot(page, 'from-the-page');
+});

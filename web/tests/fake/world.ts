@@ -71,7 +71,7 @@ function hold(row: WorkloadRow, worker: number, slot: { one: NodeRow; gpu: GpuDe
   const { one, gpu } = slot;
   const pod = `${row.name}-worker-${worker}`;
   const idle = next() < 0.1;
-  Object.assign(gpu, { job: row.name, pod, utilization: idle ? 0 : 60 + Math.floor(next() * 40), memoryUsed: 40 * GIB, idleSince: idle ? new Date(now - 900e3).toISOString() : null });
+  Object.assign(gpu, { job: row.name, pod, utilization: idle ? 0 : 0.6 + next() * 0.4, memoryUsed: 40 * GIB, idleSince: idle ? new Date(now - 900e3).toISOString() : null });
   one.gpus.held += 1;
   one.gpus.free -= 1;
   if (one.cpu) one.cpu.held += 4;
