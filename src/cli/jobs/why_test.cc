@@ -131,6 +131,10 @@ TEST_F(WhyTest, AJobOfAnotherNamespaceIsPointedTo) {
   EXPECT_EQ(Run({"swell", "why", "j"}), 1);
   EXPECT_EQ(err_,
             "swell: job \"j\" not found in namespace \"default\"; it exists in team (use -n)\n");
+  EXPECT_EQ(Run({"swell", "why", "job/j", "-n", "team"}), 1);
+  EXPECT_EQ(err_,
+            "swell: job \"j\" not found in namespace \"team\"; there is "
+            "pytorchjob.kubeflow.org/j\n");
   EXPECT_EQ(Run({"swell", "why", "k"}), 1);
   EXPECT_EQ(err_,
             "swell: job \"k\" not found in namespace \"default\"; swell list shows the jobs\n");

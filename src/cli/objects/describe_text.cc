@@ -155,8 +155,9 @@ std::string ChangesText(Session& session,
                         const JobView& job,
                         const std::vector<EventView>& events) {
   TextTable table({}, 2);
-  bool pods_told = std::any_of(events.begin(), events.end(), [](const EventView& event) {
-    return event.object_kind == "Pod" && event.reason == "Preempted";
+  const bool pods_told = std::any_of(events.begin(), events.end(), [](const EventView& event) {
+    return event.object_kind == "Pod" &&
+           (event.reason == "Preempted" || event.reason == "Reclaimed");
   });
   for (const EventView& event : events) {
     // The job repeats what was said of its pod.

@@ -116,8 +116,8 @@ class ListJobsAction final : public Action {
     if (state.empty() || std::ranges::any_of(kStates, is) || std::ranges::any_of(kOfPods, is)) {
       return Status::Ok();
     }
-    return Misuse(StrCat("--state ", Quote(state_), ": ",
-                         Join({std::begin(kStates), std::end(kStates)}, ", "), " expected"));
+    return Misuse(StrCat("--state ", Quote(state_),
+                         ": pending, running, succeeded, failed or suspended expected"));
   }
 
   // Workspaces are those that may be preempted and those that may not.

@@ -595,7 +595,7 @@ TEST_F(RunaiTest, WhatCannotBeMeantTogetherIsRefused) {
       << err_;
   EXPECT_EQ(Run({"runai", "list", "-p", "project-a", "--state", "runing"}), 2);
   EXPECT_NE(
-      err_.find("--state \"runing\": pending, running, succeeded, failed, suspended expected"),
+      err_.find("--state \"runing\": pending, running, succeeded, failed or suspended expected"),
       std::string::npos)
       << err_;
   EXPECT_EQ(Run({"runai", "list", "-p", "project-a", "--state", "CrashLoopBackOff"}), 0) << err_;

@@ -537,13 +537,19 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
   }
   SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, Collect(api, ns, name));
   std::vector<JobView> found;
+  std::vector<std::string> of_other_kinds;
   for (JobView& job : jobs) {
     std::string singular = ToLower(job.kind->kind);
     if (!kind.empty() && kind != singular && kind != job.kind->resource.plural &&
         kind != StrCat(singular, ".", job.kind->resource.group)) {
+      of_other_kinds.push_back(job.ResourceName());
       continue;
     }
     found.push_back(std::move(job));
+  }
+  if (found.empty() && !of_other_kinds.empty()) {
+    return Status(Code::kNotFound, StrCat(kind, " ", Quote(name), " not found in namespace ",
+                                          Quote(ns), "; there is ", Join(of_other_kinds, ", ")));
   }
   if (found.empty()) {
     if (const std::string hint = OthersHint(api, ns, name); !hint.empty()) {
