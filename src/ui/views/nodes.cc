@@ -95,17 +95,10 @@ std::vector<GpuUse> GpusOf(const cli::NodeView& node, const NamespaceProjects& p
 }
 
 std::string PoolOfNode(const json::Value& node, const std::vector<json::SharedValue>& pools) {
-  // The pool that asks for the most labels says the most of the node.
-  std::string found;
-  size_t labels = 0;
   for (const json::SharedValue& pool : pools) {
-    const api::NodePoolSpec spec(*pool);
-    if (!spec.Selects(node)) continue;
-    if (!found.empty() && spec.node_selector->size() <= labels) continue;
-    found = api::Name(*pool);
-    labels = spec.node_selector->size();
+    if (api::NodePoolSpec(*pool).Selects(node)) return std::string(api::Name(*pool));
   }
-  return found;
+  return "";
 }
 
 namespace {
@@ -179,18 +172,18 @@ json::Object NodeRow(const cli::NodeView& node,
       {"created", TextOrNull(api::CreationTimestamp(*node.object))}};
 }
 
+// `nodes`: those that are counted in the pool.
 json::Object PoolRow(const json::Value& pool,
-                     const std::vector<cli::NodeView>& nodes,
+                     const std::vector<const cli::NodeView*>& nodes,
                      int64_t projects,
                      bool held_known) {
   const api::NodePoolSpec spec(pool);
   json::Array names;
   cli::Amounts total, held;
-  for (const cli::NodeView& node : nodes) {
-    if (!spec.Selects(*node.object)) continue;
-    names.push_back(json::Value(node.name));
-    total.Add(node.total);
-    held.Add(node.used);
+  for (const cli::NodeView* node : nodes) {
+    names.push_back(json::Value(node->name));
+    total.Add(node->total);
+    held.Add(node->used);
   }
   json::Value label = nullptr;
   for (const auto& one : *spec.node_selector) {
@@ -245,6 +238,9 @@ Result<json::Value> NodePoolsView(const Look& look) {
   bool pods_hidden = false;
   const auto pods = look.Of(Kind::kPod, pods_hidden);
   const auto nodes = cli::ViewNodes(look.Of(Kind::kNode, partial), pods);
+  std::map<std::string, std::vector<const cli::NodeView*>, std::less<>> nodes_of;
+  for (const cli::NodeView& node : nodes)
+    nodes_of[PoolOfNode(*node.object, pools)].push_back(&node);
   json::Array rows;
   for (const json::SharedValue& pool : pools) {
     int64_t users = 0;
@@ -253,7 +249,7 @@ Result<json::Value> NodePoolsView(const Look& look) {
       users += std::any_of(spec.pools.begin(), spec.pools.end(),
                            [&pool](const auto& one) { return one.name == api::Name(*pool); });
     }
-    rows.push_back(PoolRow(*pool, nodes, users, !pods_hidden));
+    rows.push_back(PoolRow(*pool, nodes_of[std::string(api::Name(*pool))], users, !pods_hidden));
   }
   json::Object out{{"rows", std::move(rows)}};
   if (partial || pods_hidden) out["partial"] = true;

@@ -22,7 +22,8 @@ struct GpuUse {
 // In the order of the node's GPUs.
 std::vector<GpuUse> GpusOf(const cli::NodeView& node, const NamespaceProjects& projects);
 
-// The most particular pool that the node is in; empty: none.
+// The first by name of the pools that select the node, where its work runs; empty: none. `pools`
+// are in that order.
 std::string PoolOfNode(const json::Value& node, const std::vector<json::SharedValue>& pools);
 
 }  // namespace swell::ui
