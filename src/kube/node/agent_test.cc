@@ -709,6 +709,27 @@ TEST_F(AgentTest, KubeletEndpoints) {
   EXPECT_EQ(json::GetArray(pods, {"items"}).size(), 1u);
 }
 
+// As Kubernetes has it: what was initialized once stays so.
+TEST_F(AgentTest, ASidecarThatRestartsTakesNothingBack) {
+  const std::string uid = Create("a", R"({"restartPolicy":"Never",
+      "initContainers":[{"name":"proxy","image":"x","restartPolicy":"Always"}],
+      "containers":[{"name":"main","image":"x"}]})");
+  ASSERT_EQ(Phase("a"), "Running");
+  // The second failure waits for its back-off.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    runtime_.ExitForTest(uid, "proxy", 7);
+    sim_.Advance(std::chrono::milliseconds(50));
+  }
+  EXPECT_EQ(Phase("a"), "Running");
+  EXPECT_TRUE(api::ConditionIsTrue(Pod("a"), "Initialized"));
+  EXPECT_FALSE(api::ConditionIsTrue(Pod("a"), "Ready"));
+  EXPECT_TRUE(json::GetBool(Status("a"), {"ready"}));
+  // Nor does the end of the main container wait for it.
+  runtime_.ExitForTest(uid, "main", 0);
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(Phase("a"), "Succeeded");
+}
+
 TEST(FleetTest, AThousandNodesShareOneWatch) {
   SimExecutor sim;
   auto api = std::make_shared<FakeApi>(sim);

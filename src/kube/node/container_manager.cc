@@ -126,6 +126,7 @@ void ContainerManager::Adopt(const FoundPod& found) {
     ContainerState* container = record_.Find(old.name);
     if (container == nullptr) continue;
     container->attempt = old.attempt;
+    record_.mains_started = record_.mains_started || container->main();
     container->started = old.started;
     container->started_steady = host_.clock().Steady();
     container->exit = old.exit;
@@ -204,14 +205,18 @@ bool ContainerManager::StartInit() {
         RestartPolicy(*record_.pod) == "Never") {
       return true;
     }
-    // The next one waits for an init container to succeed, and for a sidecar to start.
+    // The next one waits for an init container to succeed, and for a sidecar to start. Main
+    // containers that have started do not wait for a sidecar that restarts.
+    if (record_.mains_started && !container.sidecar) continue;
     const bool running = StartOrRestart(container, true);
+    if (record_.mains_started) continue;
     if (!container.sidecar || !running || !container.startup_passed) return false;
   }
   return StartMain();
 }
 
 bool ContainerManager::StartMain() {
+  record_.mains_started = true;
   bool all_done = true;
   for (ContainerState& container : record_.containers) {
     if (!container.main()) continue;

@@ -40,6 +40,7 @@ bool PodRecord::WantsRestart(const ContainerState& container) const {
 }
 
 bool PodRecord::Initialized() const {
+  if (mains_started) return true;
   return std::all_of(containers.begin(), containers.end(), [](const ContainerState& container) {
     if (!container.init) return true;
     if (!container.sidecar) return container.succeeded();

@@ -30,7 +30,8 @@ struct PodRecord {
 
   // The restart policy asks for another start of a container that has exited.
   bool WantsRestart(const ContainerState& container) const;
-  // Every init container has succeeded, every sidecar has started.
+  // Every init container has succeeded and every sidecar has started, once. A sidecar that restarts
+  // later changes nothing about it.
   bool Initialized() const;
   bool AllStopped() const;
 
@@ -41,8 +42,9 @@ struct PodRecord {
   std::vector<int> gpus;  // indices of the node's devices
   std::shared_ptr<const PodSources> sources;
   std::optional<SandboxInfo> sandbox;
-  std::string start_time;  // as in the status; empty before admission
-  SteadyTime kill_at;      // end of the grace period of a terminating pod
+  bool mains_started = false;  // in this sandbox: the pod was initialized
+  std::string start_time;      // as in the status; empty before admission
+  SteadyTime kill_at;          // end of the grace period of a terminating pod
   // The node ended the pod: its phase is Failed, with this reason.
   std::string failed_reason;
   std::string failed_message;

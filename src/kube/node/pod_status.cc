@@ -100,7 +100,8 @@ json::Array Conditions(const PodRecord& record,
       if (!container.succeeded()) incomplete.push_back(container.name);
     } else if (!up) {
       unready.push_back(container.name);
-      if (container.init && !container.startup_passed) incomplete.push_back(container.name);
+      const bool starts = container.init && !record.mains_started;
+      if (starts && !container.startup_passed) incomplete.push_back(container.name);
     }
   }
   api::SetCondition(conditions, "PodScheduled", "True", "", "", now);
