@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <map>
+#include <set>
 
 #include "base/background_queue.h"
 #include "base/descriptors.h"
@@ -12,6 +13,7 @@
 #include "bin/cluster_pages.h"
 #include "cli/cli.h"
 #include "jobs/job_rules.h"
+#include "kube/api/crd/definitions.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/apiserver/api_server.h"
@@ -75,6 +77,7 @@ struct EmbeddedCluster::Impl {
   Status Open();
   void RecordCycles();
   void ForgetOldNodes();
+  void ForgetLogsOfJobsThatGo();
   void StartComponents();
   void StopAll();
   void StopIo();
@@ -324,6 +327,33 @@ void EmbeddedCluster::Impl::ForgetOldNodes() {
                     });
 }
 
+// The logs of a job's pods are kept as long as the job.
+void EmbeddedCluster::Impl::ForgetLogsOfJobsThatGo() {
+  std::vector<client::Informer*> kinds;
+  for (const api::Definition& one : api::JobDefinitions()) {
+    client::Informer* jobs = informers->Find({one.group, one.version, one.plural, true});
+    if (jobs == nullptr) continue;
+    kinds.push_back(jobs);
+    controllers::Follow(
+        *jobs, [](const json::SharedValue&) {},
+        [this](const json::SharedValue& job) {
+          runtime->runtime().ForgetJob(std::string(api::Uid(*job)));
+        });
+  }
+  // Some may have gone while the cluster was down.
+  informers->WhenSynced([this, kinds] {
+    runtime->runtime().KeptJobs([this, kinds](const std::vector<std::string>& kept) {
+      std::set<std::string, std::less<>> there;
+      for (const client::Informer* jobs : kinds) {
+        for (const auto& [key, job] : jobs->objects()) there.emplace(api::Uid(*job));
+      }
+      for (const std::string& uid : kept) {
+        if (!there.contains(uid)) runtime->runtime().ForgetJob(uid);
+      }
+    });
+  });
+}
+
 void EmbeddedCluster::Impl::StartComponents() {
   ForgetOldNodes();
   informers = std::make_unique<controllers::Informers>(core, server, kSystem, random.Next());
@@ -366,6 +396,7 @@ void EmbeddedCluster::Impl::StartComponents() {
       manager_options);
   manager->Start();
   if (pages) pages->Start(*informers, random.Next());
+  ForgetLogsOfJobsThatGo();
   names = runtime->MakeNames(server, kSystem);
   if (names) names->Start();
   fleet = std::make_unique<node::NodeFleet>(
@@ -414,7 +445,8 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOp
                        {.data_dir = options.data_dir.path,
                         .sdk_dir = options.sdk_path,
                         .image_store = ImageStoreOf(options.data_dir, options.image_store),
-                        .cluster_cidr = options.pod_cidr}));
+                        .cluster_cidr = options.pod_cidr,
+                        .keep_logs = true}));
   const Status opened = impl->Open();
   if (!opened.ok()) {
     // Networks and mounts that were made for this start go with it.

@@ -26,11 +26,15 @@ class UsageCall final : public api::RestCall {
   std::shared_ptr<std::shared_ptr<api::RestSink>> sink_;
 };
 
+constexpr int64_t kRestartsMax = 1'000'000'000;
+
 bool IsTrue(std::string_view text) { return text == "true" || text == "1"; }
 
 struct LogQuery {
   LogOptions options;
   bool previous = false;
+  std::string pod_uid;             // of the pod that is meant, which may be gone; empty: this one
+  std::optional<int64_t> restart;  // of its container; empty: the newest
 };
 
 Result<LogQuery> ParseLogQuery(const std::string& query, WallTime now) {
@@ -38,7 +42,8 @@ Result<LogQuery> ParseLogQuery(const std::string& query, WallTime now) {
   LogQuery out;
   for (const auto& [name, value] : pairs) {
     std::optional<int64_t> number = ParseInt(value);
-    bool needs_number = name == "tailLines" || name == "sinceSeconds" || name == "limitBytes";
+    bool needs_number =
+        name == "tailLines" || name == "sinceSeconds" || name == "limitBytes" || name == "restart";
     if (needs_number && (!number || *number < 0)) {
       return Status(Code::kBadRequest, StrCat(name, ": Invalid value: ", Quote(value),
                                               ": must be a whole number ≥ 0"));
@@ -48,6 +53,8 @@ Result<LogQuery> ParseLogQuery(const std::string& query, WallTime now) {
     if (name == "previous") out.previous = IsTrue(value);
     if (name == "tailLines") out.options.tail_lines = *number;
     if (name == "limitBytes") out.options.limit_bytes = *number;
+    if (name == "restart") out.restart = std::min<int64_t>(*number, kRestartsMax);
+    if (name == "podUID") out.pod_uid = value;
     if (name == "sinceSeconds") {
       out.options.since = now - std::chrono::seconds(std::min<int64_t>(*number, 4'000'000'000));
     }
@@ -186,8 +193,16 @@ std::unique_ptr<api::RestCall> KubeletHandler::Logs(const std::vector<std::strin
                                                     const std::shared_ptr<api::RestSink>& sink) {
   auto parsed = ParseLogQuery(query, agent_.clock().Now());
   if (!parsed.ok()) return Refuse(*sink, 400, parsed.status());
-  auto ref = FindLog(StrCat(path[1], "/", path[2]), std::string(path[3]), parsed->previous);
+  const std::string key = StrCat(path[1], "/", path[2]);
+  const json::SharedValue live = agent_.FindPod(key);
+  const bool gone = !parsed->pod_uid.empty() && (!live || api::Uid(*live) != parsed->pod_uid);
+  if (gone) parsed->options.kept_of = key;
+  auto ref =
+      gone ? Result<ContainerRef>(ContainerRef{parsed->pod_uid, std::string(path[3]),
+                                               static_cast<int>(parsed->restart.value_or(-1))})
+           : FindLog(key, std::string(path[3]), parsed->previous);
   if (!ref.ok()) return Refuse(*sink, HttpStatus(ref.status().code()), ref.status());
+  if (!gone && parsed->restart) ref->attempt = static_cast<int>(*parsed->restart);
   auto call = std::make_unique<LogCall>();
   auto started = std::make_shared<bool>(false);
   LogCallbacks callbacks;

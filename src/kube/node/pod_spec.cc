@@ -155,6 +155,15 @@ std::string CheckpointKey(const json::Value& pod) {
   return StrCat(api::Namespace(pod), "/", group, suffix);
 }
 
+std::string JobUid(const json::Value& pod) {
+  const auto owner = api::ControllerOf(pod);
+  if (!owner) return "";
+  const std::string_view version = owner->api_version;
+  const size_t slash = version.find('/');
+  const std::string_view group = slash == std::string_view::npos ? "" : version.substr(0, slash);
+  return group.empty() || group == "apps" || group == "batch" ? "" : owner->uid;
+}
+
 std::string ExpandVariables(std::string_view text, const EnvList& env) {
   std::string out;
   size_t at = 0;

@@ -31,6 +31,8 @@ int64_t GraceSeconds(const json::Value& pod);  // of spec, 30 when absent
 
 // "namespace/group-ownerprefix": where all incarnations of a pod's job keep checkpoints.
 std::string CheckpointKey(const json::Value& pod);
+// The uid of the job whose member the pod is; empty for pods of Kubernetes' own workloads.
+std::string JobUid(const json::Value& pod);
 
 using EnvList = std::vector<std::pair<std::string, std::string>>;
 

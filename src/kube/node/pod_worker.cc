@@ -199,6 +199,7 @@ void PodWorker::CreateSandbox(std::vector<VolumeSpec> volumes) {
   spec.hosts = Hosts();
   spec.volumes = std::move(volumes);
   spec.checkpoint_key = CheckpointKey(*record_.pod);
+  spec.job_uid = JobUid(*record_.pod);
   const json::Value* group = json::Find(*record_.pod, {"spec", "securityContext", "fsGroup"});
   if (group != nullptr && group->is_int64()) spec.fs_group = group->get_int64();
   for (const auto& item : json::GetObject(*record_.pod, {"metadata", "annotations"})) {

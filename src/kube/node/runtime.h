@@ -80,6 +80,9 @@ struct SandboxSpec {
   std::vector<VolumeSpec> volumes;
   // Names the durable checkpoint directory that all incarnations of the pod's job share.
   std::string checkpoint_key;
+  // The job whose member the pod is: the log outlives the pod, as long as the job is there. Empty:
+  // it does not.
+  std::string job_uid;
   std::optional<int64_t> fs_group;
   std::map<std::string, std::string> annotations;
 };
@@ -224,6 +227,9 @@ struct LogOptions {
   int64_t tail_lines = -1;  // -1: all
   std::optional<WallTime> since;
   int64_t limit_bytes = -1;  // -1: none
+  // "NAMESPACE/POD" of a pod that is gone and was a job's member; empty: the pod is there. Then a
+  // negative attempt of the reference is the newest one.
+  std::string kept_of;
 };
 struct LogCallbacks {
   // An empty chunk says that the log is open, while there is nothing in it yet. False: the
@@ -333,6 +339,10 @@ class Runtime {
   virtual std::unique_ptr<LogStream> ReadLog(const ContainerRef& container,
                                              const LogOptions& options,
                                              LogCallbacks callbacks) = 0;
+  // The jobs of which logs are kept, by their uids.
+  virtual void KeptJobs(std::function<void(std::vector<std::string>)> done) { done({}); }
+  // The job is gone: removes the logs that are kept of its pods.
+  virtual void ForgetJob(const std::string& /*job_uid*/) {}
 };
 
 }  // namespace swell::node

@@ -131,6 +131,7 @@ ContainerExit ReadExit(const ProcessContainer& container, WallTime now) {
 
 PodStore::PodStore(Options options)
     : options_(std::move(options)),
+      kept_logs_(options_.data_dir + "/kept-logs", TrashDir(), remover_),
       pod_dirs_(ReadyDirsOf(options_, "pod-", InitPodDir)),
       container_dirs_(ReadyDirsOf(
           options_, "container-", [isolation = options_.isolation](const std::string& dir) {
@@ -151,7 +152,8 @@ std::string PodStore::TrashDir() const { return options_.data_dir + "/removed"; 
 
 std::string PodStore::MemoryTrashDir() const { return MemoryDir("removed"); }
 
-Result<std::string> PodStore::LogPath(const ContainerRef& ref) const {
+Result<std::string> PodStore::LogPath(const ContainerRef& ref, const std::string& kept_of) const {
+  if (!kept_of.empty()) return kept_logs_.Path(ref.pod_uid, kept_of, ref.name, ref.attempt);
   if (!IsPlainName(ref.pod_uid) || !IsPlainName(ref.name)) {
     return Status(Code::kInvalid, "container: not a usable name");
   }
@@ -179,6 +181,7 @@ Status PodStore::Start() {
   }
   remover_.Empty(TrashDir());
   remover_.Empty(MemoryTrashDir());
+  if (options_.keep_logs) SWELL_RETURN_IF_ERROR(kept_logs_.Start());
   // Another version may have made the ready directories.
   Status cleared = remover_.Discard(ReadyDir(), TrashDir());
   (void)cleared;
@@ -208,6 +211,7 @@ Status PodStore::Load(const std::string& uid) {
   pod->spec.host_ip = read("hostIP");
   pod->spec.host_network = json::GetBool(value, {"hostNetwork"});
   pod->spec.checkpoint_key = read("checkpointKey");
+  pod->spec.job_uid = read("jobUID");
   if (const json::Value* group = json::Find(value, {"fsGroup"}); group && group->is_int64()) {
     pod->spec.fs_group = group->get_int64();
   }
@@ -313,6 +317,7 @@ Status PodStore::Save(const ProcessPod& pod) const {
                      {"hostIP", pod.spec.host_ip},
                      {"hostNetwork", pod.spec.host_network},
                      {"checkpointKey", pod.spec.checkpoint_key},
+                     {"jobUID", pod.spec.job_uid},
                      {"podIP", pod.info.ip},
                      {"slot", pod.slot},
                      {"stopped", pod.stopped},
@@ -347,7 +352,18 @@ void PodStore::DiscardScratch(const ProcessPod& pod) {
   (void)memory;
 }
 
-Status PodStore::DiscardDir(const ProcessPod& pod) { return remover_.Discard(pod.dir, TrashDir()); }
+Status PodStore::DiscardDir(const ProcessPod& pod) {
+  if (options_.keep_logs && !pod.spec.job_uid.empty() && !pod.containers.empty()) {
+    const Status kept = kept_logs_.Keep(
+        {pod.spec.job_uid, pod.spec.pod_uid, StrCat(pod.spec.ns, "/", pod.spec.name)},
+        pod.dir + "/logs");
+    if (!kept.ok()) {
+      SWELL_LOG_WARNING("process", "log not kept", {"pod", pod.spec.name},
+                        {"error", kept.ToString()});
+    }
+  }
+  return remover_.Discard(pod.dir, TrashDir());
+}
 
 void PodStore::Refill() {
   pod_dirs_.Refill();

@@ -5,6 +5,7 @@
 //   pods/UID/etc/{hosts,hostname,resolv.conf}, pods/UID/run/{notice,report}, pods/UID/volumes/NAME
 //   pods/UID/containers/NAME/ATTEMPT/    spec.json, state.json, exit.json, upper layer, tmp
 //   pods/UID/logs/NAME/ATTEMPT.log
+//   kept-logs/JOB_UID/UID/logs           of pods that are gone while their job is not
 //   checkpoints/NAMESPACE/GROUP          shared by all incarnations of a job's pods, kept
 //   volumes/KEY                          of claims without a volume of their own, kept
 //   ready/                               directories for pods and containers to come
@@ -24,6 +25,7 @@
 #include "base/unique_fd.h"
 #include "kube/net/reactor/reactor.h"
 #include "kube/node/runtime.h"
+#include "kube/process/background/kept_logs.h"
 #include "kube/process/background/ready_dirs.h"
 #include "kube/process/background/remover.h"
 #include "kube/process/shim/shim_spec.h"
@@ -68,6 +70,7 @@ class PodStore {
     std::string tag;  // tells memory directories of several data directories apart
     Isolation isolation = Isolation::kNone;
     size_t ready_dirs = 4;
+    bool keep_logs = false;                           // of jobs' pods that are gone
     std::function<void(std::function<void()>)> post;  // to the I/O thread
   };
   using Pods = std::map<std::string, std::unique_ptr<ProcessPod>>;  // by uid
@@ -95,12 +98,15 @@ class PodStore {
   Status CreateContainerDir(const ProcessPod& pod, const node::ContainerRef& ref);
   // Frees the scratch space of all containers. Failures are tried again when the pod is removed.
   void DiscardScratch(const ProcessPod& pod);
+  // Keeps the logs of a job's pod.
   Status DiscardDir(const ProcessPod& pod);
 
   const std::string& data_dir() const { return options_.data_dir; }
   // In memory, for volumes and /dev/shm.
   std::string MemoryDir(const std::string& uid) const;
-  Result<std::string> LogPath(const node::ContainerRef& ref) const;
+  // `kept_of` as in node::LogOptions.
+  Result<std::string> LogPath(const node::ContainerRef& ref, const std::string& kept_of) const;
+  KeptLogs& kept_logs() { return kept_logs_; }
 
  private:
   Status Load(const std::string& uid);
@@ -114,6 +120,7 @@ class PodStore {
 
   Options options_;
   Remover remover_;
+  KeptLogs kept_logs_;
   ReadyDirs pod_dirs_, container_dirs_;
   Pods pods_;
 };

@@ -42,7 +42,8 @@ struct ProcessOptions {
   HostOptions host;
   size_t ready_networks = 4;
   size_t ready_shims = 3;
-  size_t ready_dirs = 4;  // of pods, and as many of containers
+  size_t ready_dirs = 4;   // of pods, and as many of containers
+  bool keep_logs = false;  // of jobs' pods that are gone: somebody must call ForgetJob
   int64_t log_bytes_max = 10 << 20;
   int log_files_max = 5;
 };
@@ -94,7 +95,10 @@ class ProcessHost {
   void RouteServices(const std::vector<node::ServiceRoute>& routes);
   void UpdateVolume(const std::string& uid, const node::VolumeSpec& volume);
   void WriteNotice(const std::string& uid, const std::string& json);
-  Result<std::string> LogPath(const node::ContainerRef& ref) const { return store_.LogPath(ref); }
+  Result<std::string> LogPath(const node::ContainerRef& ref, const std::string& kept_of) const {
+    return store_.LogPath(ref, kept_of);
+  }
+  KeptLogs& kept_logs() { return store_.kept_logs(); }
   // More may be written to its log.
   bool IsRunning(const node::ContainerRef& ref) const;
   FileWatch* files() { return files_.get(); }

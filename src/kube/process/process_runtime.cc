@@ -374,7 +374,7 @@ class ProcessRuntime::LogJob : public std::enable_shared_from_this<LogJob> {
         follow_(follow) {}
 
   void Start(ProcessHost& host, const node::LogOptions& options) {
-    auto path = host.LogPath(ref_);
+    auto path = host.LogPath(ref_, options.kept_of);
     if (!path.ok()) return End(path.status());
     // Before the first read, so that nothing written in between is missed.
     if (follow_) {
@@ -478,6 +478,16 @@ std::unique_ptr<node::LogStream> ProcessRuntime::ReadLog(const ContainerRef& con
   handle->reactor = reactor_.get();
   OnIo([job = handle->job, options](ProcessHost& host) { job->Start(host, options); });
   return handle;
+}
+
+void ProcessRuntime::KeptJobs(std::function<void(std::vector<std::string>)> done) {
+  OnIo([core = &core_, done = std::move(done)](ProcessHost& host) {
+    core->Post([done, jobs = host.kept_logs().Jobs()] { done(jobs); });
+  });
+}
+
+void ProcessRuntime::ForgetJob(const std::string& job_uid) {
+  OnIo([job_uid](ProcessHost& host) { host.kept_logs().Forget(job_uid); });
 }
 
 }  // namespace swell::edge

@@ -71,6 +71,8 @@ class ProcessRuntime final : public node::Runtime {
   std::unique_ptr<node::LogStream> ReadLog(const node::ContainerRef& container,
                                            const node::LogOptions& options,
                                            node::LogCallbacks callbacks) override;
+  void KeptJobs(std::function<void(std::vector<std::string>)> done) override;
+  void ForgetJob(const std::string& job_uid) override;
 
  private:
   struct Core;

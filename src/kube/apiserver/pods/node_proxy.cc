@@ -91,7 +91,7 @@ std::string NodeQuery(const Call& call) {
   std::string out;
   if (call.info.subresource == "log") {
     for (const char* key : {"follow", "previous", "timestamps", "tailLines", "sinceSeconds",
-                            "sinceTime", "limitBytes"}) {
+                            "sinceTime", "limitBytes", "restart"}) {
       if (const auto value = call.query.Find(key)) {
         AddParameter(out, key, value->empty() ? "true" : *value);
       }
@@ -202,7 +202,29 @@ void ForwardTo(Core& core,
   if (!call->finished()) held->second = std::move(under_way);
 }
 
+// pods/NAME/log/UID: the log of the very pod with that uid, which may be gone while its job is not.
+// Its node finds out whether it was in this namespace and had this name.
+void HandleKeptLog(Core& core, const CallPtr& call) {
+  const std::string node(call->query.Get("node"));
+  const std::string container(call->query.Get("container"));
+  Status wrong = CheckLogOptions(call->query);
+  if (wrong.ok() && (node.empty() || container.empty())) {
+    wrong = BadRequestError(
+        "node and container are required: a job's status.attempts names them for each pod");
+  }
+  if (!wrong.ok()) {
+    call->Fail(wrong);
+    return;
+  }
+  std::string query = NodeQuery(*call);
+  AddParameter(query, "podUID", std::string_view(call->info.rest).substr(1));
+  ForwardToNode(core, call, node, NodePath(*call, container), std::move(query));
+}
+
 void HandlePodProxy(Core& core, const CallPtr& call) {
+  if (call->info.subresource == "log" && call->info.rest.size() > 1) {
+    return HandleKeptLog(core, call);
+  }
   const auto entry = core.store.Get(KeyFor(*call->storage, call->info.ns, call->info.name));
   if (!entry) {
     call->Fail(NotFoundError(*call->kind, call->info.name));

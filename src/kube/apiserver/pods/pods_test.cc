@@ -295,6 +295,16 @@ TEST_F(PodsTest, LogsComeFromTheNode) {
             "container \"c\" in pod \"p\" is waiting to start: ContainerCreating");
 }
 
+TEST_F(PodsTest, TheLogOfAPodThatIsGoneComesFromItsNode) {
+  const Answer log =
+      server.Get(StrCat(kPods, "/p/log/some-uid?node=n&container=c&tailLines=3&restart=1"));
+  EXPECT_EQ(log.text, "line 1\n");
+  EXPECT_EQ(node->asked, "GET /containerLogs/default/p/c?tailLines=3&restart=1&podUID=some-uid");
+  EXPECT_EQ(server.Get(StrCat(kPods, "/p/log/some-uid?container=c")).status, 400);
+  EXPECT_EQ(server.Get(StrCat(kPods, "/p/log/some-uid?node=n&container=c&tailLines=x")).status,
+            400);
+}
+
 TEST_F(PodsTest, AFollowedLogEndsWithItsReader) {
   server.Post(kPods, PodJson("p"));
   Bind("p", "n");

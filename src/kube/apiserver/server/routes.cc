@@ -39,7 +39,12 @@ Status Route(Core& core, Call& call) {
   if (call.kind->namespaced && info.ns.empty() && !info.name.empty() && !info.deprecated_watch) {
     return NoSuchResourceError();
   }
-  if (!info.rest.empty() && info.subresource != "proxy") return NoSuchResourceError();
+  // pods/NAME/log/UID: that very pod's log.
+  const bool names_pod = info.subresource == "log" && call.storage->plural == "pods" &&
+                         info.rest.find('/', 1) == std::string::npos;
+  if (!info.rest.empty() && info.subresource != "proxy" && !names_pod) {
+    return NoSuchResourceError();
+  }
   return Status::Ok();
 }
 
