@@ -568,6 +568,15 @@ TEST_F(CliTest, EveryCommandHelpsWithoutACluster) {
   EXPECT_EQ(err_, "swell: no cluster found\n");
 }
 
+// Each has global flags of its own, which a command's flags must leave alone.
+TEST_F(CliTest, EveryFrontEndHasLogs) {
+  for (const char* front_end : {"swell", "arena", "runai"}) {
+    EXPECT_EQ(Run({front_end, "logs", "--help"}), 0) << front_end;
+    EXPECT_NE(out_.find("--attempt N"), std::string::npos) << out_;
+    EXPECT_NE(Run({front_end, "logs", "job", "--attempt", "-1"}), 0) << front_end;
+  }
+}
+
 TEST_F(CliTest, NoReaderIsNoError) {
   env_.out = [](std::string_view) { return false; };
   EXPECT_EQ(Run({"swell", "get", "ns"}), 0);

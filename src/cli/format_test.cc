@@ -14,6 +14,7 @@
 #include "cli/views/job_view.h"
 #include "json/json_path.h"
 #include "json/value.h"
+#include "kube/api/meta/meta.h"
 #include "kube/api/patch/strategic.h"
 #include "kube/api/schema/scheme.h"
 
@@ -260,6 +261,70 @@ TEST(JobView, APodWithASidecarRuns) {
   json::Set(*pod, {"status", "phase"}, "Pending");
   json::Set(*pod, {"spec", "initContainers"}, json::Array{json::Object{{"name", "log"}}});
   EXPECT_EQ(PodStatusWord(*pod), "Init:0/1");
+}
+
+// A PyTorchJob "mnist" as its object says.
+JobView ViewForTest(std::string_view object) {
+  static const JobKindInfo kKind{client::resources::kPyTorchJobs, "PyTorchJob", "", ""};
+  JobView job;
+  job.kind = &kKind;
+  job.name = "mnist";
+  job.created = api::ParseTime("2026-01-01T00:00:00Z");
+  job.object = std::make_shared<const json::Value>(json::Parse(object).value());
+  return job;
+}
+
+TEST(JobView, EventsOfAnEarlierJobOfTheNameAreNotItsOwn) {
+  JobView job = ViewForTest(R"({"metadata":{"uid":"new"},"status":{"attempts":[{"uid":"gone"}]}})");
+  job.pods.push_back(std::make_shared<const json::Value>(
+      json::Parse(R"({"metadata":{"uid":"there","name":"mnist-worker-0"}})").value()));
+  const auto concerns = [&job](std::string kind, std::string name, std::string uid,
+                               std::string_view first) {
+    EventView event;
+    event.object_kind = std::move(kind);
+    event.object = std::move(name);
+    event.object_uid = std::move(uid);
+    event.first = *api::ParseTime(first);
+    return ConcernsJob(job, event);
+  };
+  constexpr std::string_view kBefore = "2025-12-31T23:00:00Z", kAfter = "2026-01-01T00:00:05Z";
+  EXPECT_TRUE(concerns("PyTorchJob", "mnist", "new", kAfter));
+  EXPECT_FALSE(concerns("PyTorchJob", "mnist", "old", kAfter));
+  EXPECT_TRUE(concerns("Pod", "mnist-worker-0", "there", kBefore));
+  EXPECT_TRUE(concerns("Pod", "mnist-worker-0", "gone", kBefore));
+  EXPECT_FALSE(concerns("Pod", "mnist-worker-0", "of-the-old-one", kBefore));
+  EXPECT_TRUE(concerns("Pod", "mnist-worker-1", "unknown", kAfter));
+  EXPECT_FALSE(concerns("Pod", "mnist-more-worker-1", "unknown", kAfter));
+  EXPECT_FALSE(concerns("PodGroup", "mnist", "", kBefore));
+}
+
+TEST(JobView, TheStatusSaysWhatFailed) {
+  JobView job = ViewForTest(R"({"status":{"failure":{"member":"mnist-worker-0","exitCode":137,
+      "container":"c","role":"container","reason":"OOMKilled"}}})");
+  ReadFailure(job);
+  job.status = "Failed";
+  EXPECT_EQ(job.StatusText(), "Failed: OOMKilled");
+  job.failure->waits = "CrashLoopBackOff";
+  job.status = "Running";
+  EXPECT_EQ(job.StatusText(), "CrashLoopBackOff");
+  job.status = "Suspended";
+  EXPECT_EQ(job.StatusText(), "Suspended");
+  JobView late = ViewForTest(R"({"status":{"conditions":[{"type":"Failed","status":"True",
+      "reason":"DeadlineExceeded"}]}})");
+  late.status = "Failed";
+  ReadFailure(late);
+  EXPECT_EQ(late.StatusText(), "Failed: DeadlineExceeded");
+}
+
+TEST(JobView, ARunTimeIsThatOfItsPods) {
+  JobView job = ViewForTest("{}");
+  const WallTime start = *api::ParseTime("2026-01-01T00:10:00Z");
+  EXPECT_FALSE(job.RunTime(start).has_value());
+  job.started = start;
+  EXPECT_EQ(job.RunTime(start + std::chrono::seconds(9)), Duration(std::chrono::seconds(9)));
+  // A preempted job waits: its time stands still.
+  job.last_pod_ended = start + std::chrono::seconds(5);
+  EXPECT_EQ(job.RunTime(start + std::chrono::hours(1)), Duration(std::chrono::seconds(5)));
 }
 
 }  // namespace

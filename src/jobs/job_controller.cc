@@ -47,10 +47,11 @@ JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
   Follow(jobs_, Queued(queue_), [this](const json::SharedValue& job) {
     vanished_.erase(std::string(api::Uid(*job)));
     expected_.Forget(std::string(api::Uid(*job)));
+    attempts_.Forget(std::string(api::Uid(*job)));
   });
   Follow(
       pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
-      [this](const json::SharedValue& pod) { OnPodGone(*pod); });
+      [this](const json::SharedValue& pod) { OnPodGone(pod); });
 }
 
 // Two groups may have a kind of the same name.
@@ -66,14 +67,17 @@ void JobController::OnPod(const json::Value& pod) {
   queue_.Add(StrCat(api::Namespace(pod), "/", owner->name));
 }
 
-void JobController::OnPodGone(const json::Value& pod) {
-  counted_.erase(std::string(api::Uid(pod)));
-  auto owner = api::ControllerOf(pod);
+void JobController::OnPodGone(const json::SharedValue& pod) {
+  counted_.erase(std::string(api::Uid(*pod)));
+  auto owner = api::ControllerOf(*pod);
   if (!owner || !Owns(*owner)) return;
-  if (WasPreempted(pod)) {
-    vanished_[owner->uid] = {StrCat(api::Name(pod), ": ", PreemptionMessage(pod)), PodAge::Of(pod)};
+  if (WasPreempted(*pod)) {
+    vanished_[owner->uid] = {StrCat(api::Name(*pod), ": ", PreemptionMessage(*pod)),
+                             PodAge::Of(*pod)};
   }
-  OnPod(pod);
+  const json::SharedValue job = jobs_.Get(StrCat(api::Namespace(*pod), "/", owner->name));
+  if (job && api::Uid(*job) == owner->uid) attempts_.OnPodGone(owner->uid, pod);
+  OnPod(*pod);
 }
 
 void JobController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
@@ -87,6 +91,7 @@ void JobController::Reconcile(const std::string& key, client::WorkQueue::Done do
   pass->name = api::Name(*job);
   pass->now = context_.clock.Now();
   Observe(*pass);
+  NoteAttempts(*pass);
   Decide(*pass);
   FillCounts(*pass);
   Write(pass, std::move(done));
@@ -102,6 +107,7 @@ void JobController::Observe(Pass& pass) {
   for (const json::SharedValue& pod : pods_.ByIndex("owner", api::Uid(*pass.job))) {
     pass.pods[std::string(api::Name(*pod))] = pod;
   }
+  ObserveFailure(pass);
   auto spec = kind_->Parse(*pass.job);
   if (spec.ok()) {
     pass.spec = std::move(spec).value();
@@ -155,6 +161,7 @@ void JobController::Decide(Pass& pass) {
     pass.AddEvent("Warning", "FieldIgnored",
                   StrCat("the job runs as if it did not say ", Join(ignored, ", ")));
   }
+  DecideDegraded(pass);
   if (pass.spec.suspend) return DecideSuspended(pass);
   if (pass.IsTrue("Suspended")) {
     SetCondition(pass, "Suspended", false, kind_->Reason("Resumed"),
@@ -185,10 +192,9 @@ bool JobController::DecideEnd(Pass& pass) {
     pass.RequeueAfter(left);
     return false;
   }
-  pass.stop_all = true;
   Finish(pass, "Failed", "DeadlineExceeded",
          StrCat(kind_->kind(), " ", pass.name, " has failed because it was active longer than ",
-                *pass.spec.active_deadline_seconds, " seconds"));
+                *pass.spec.active_deadline_seconds, " seconds.", FailureText(pass)));
   return true;
 }
 
@@ -199,6 +205,7 @@ void JobController::Finish(Pass& pass,
   if (pass.IsTrue("Running")) {
     SetCondition(pass, "Running", false, reason, message);
   }
+  NoteEnd(pass, type == "Failed", reason);
   SetCondition(pass, type, true, reason, message);
   json::Set(pass.status, {"completionTime"}, api::FormatTime(pass.now));
   pass.AddEvent(type == "Failed" ? "Warning" : "Normal", reason, std::move(message));
@@ -208,7 +215,6 @@ void JobController::Finish(Pass& pass,
 // What is left to do for a job that is over: pods by policy, nothing left running, TTL.
 void JobController::DecideFinished(Pass& pass) {
   CleanPodPolicy policy = pass.valid ? pass.spec.clean_pod_policy : CleanPodPolicy::kRunning;
-  if (pass.stop_all) policy = CleanPodPolicy::kRunning;
   bool failed = pass.IsTrue("Failed");
   for (const auto& [name, pod] : pass.pods) {
     if (api::IsDeleting(*pod)) continue;
@@ -382,7 +388,7 @@ bool JobController::DecideFailures(Pass& pass) {
       if (!retryable) {
         Finish(pass, "Failed", kind_->Reason("Failed"),
                StrCat(kind_->kind(), " ", pass.name, " is failed because ", pass.counts[i].failed,
-                      " ", replica.type, " replica(s) failed.", MissingCommand(pod)));
+                      " ", replica.type, " replica(s) failed.", FailureText(pass)));
         return true;
       }
       restarting = true;
@@ -398,20 +404,22 @@ bool JobController::DecideFailures(Pass& pass) {
     }
   }
   if (ExceedsBackoff(pass, in_place_restarts)) {
-    pass.stop_all = true;
     pass.delete_pods.clear();
     Finish(pass, "Failed", "BackoffLimitExceeded",
            StrCat(kind_->kind(), " ", pass.name,
-                  " has failed because it has reached the specified ", "backoff limit"));
+                  " has failed because it has reached the specified backoff limit.",
+                  FailureText(pass)));
     return true;
   }
   if (kind_->Failed(pass.spec, pass.counts)) {
     Finish(pass, "Failed", kind_->Reason("Failed"),
-           StrCat(kind_->kind(), " ", pass.name, " is failed because too few members succeeded."));
+           StrCat(kind_->kind(), " ", pass.name, " is failed because too few members succeeded.",
+                  FailureText(pass)));
     return true;
   }
   if (restarting && !pass.IsTrue("Restarting")) {
-    std::string message = StrCat(kind_->kind(), " ", pass.name, " is restarting.");
+    std::string message =
+        StrCat(kind_->kind(), " ", pass.name, " is restarting.", FailureText(pass));
     SetCondition(pass, "Restarting", true, kind_->Reason("Restarting"), message);
     if (pass.IsTrue("Running")) {
       SetCondition(pass, "Running", false, kind_->Reason("Restarting"), message);
@@ -550,7 +558,8 @@ void JobController::SetCondition(Pass& pass,
 std::string_view JobController::PhaseWord(const Pass& pass) {
   for (std::string_view word :
        {"Succeeded", "Failed", "Suspended", "Preempted", "Restarting", "Running"}) {
-    if (pass.IsTrue(word)) return word;
+    if (!pass.IsTrue(word)) continue;
+    return word == "Running" && pass.IsTrue("Degraded") ? "Degraded" : word;
   }
   return "Pending";
 }

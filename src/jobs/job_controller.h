@@ -26,10 +26,12 @@
 #include <string>
 #include <vector>
 
+#include "jobs/job_attempts.h"
 #include "jobs/job_kind.h"
 #include "jobs/job_members.h"
 #include "jobs/last_preemption.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/failure.h"
 #include "kube/api/objects/job.h"
 #include "kube/client/event_recorder.h"
 #include "kube/client/work_queue.h"
@@ -50,9 +52,11 @@ class JobController {
   void Reconcile(const std::string& key, client::WorkQueue::Done done);
   bool Owns(const api::OwnerReference& owner) const;
   void OnPod(const json::Value& pod);
-  void OnPodGone(const json::Value& pod);
+  void OnPodGone(const json::SharedValue& pod);
 
   void Observe(Pass& pass);
+  static void ObserveFailure(Pass& pass);
+  void NoteAttempts(Pass& pass);
   void Decide(Pass& pass);
   bool DecideEnd(Pass& pass);
   void DecideFinished(Pass& pass);
@@ -64,11 +68,16 @@ class JobController {
   bool DecideFailures(Pass& pass);
   bool StoppedBySuspension(const Pass& pass) const;
   void DecideRunning(Pass& pass);
+  void DecideDegraded(Pass& pass);
+  void NoteEnd(Pass& pass, bool failed, std::string_view reason);
+  static std::optional<api::Failure> LastFailure(const Pass& pass);
+  static std::string FailureText(const Pass& pass);
   static bool EndsElastically(const Pass& pass);
   void WantPods(Pass& pass);
   static void StopStragglers(Pass& pass);
   void StopPods(Pass& pass, bool also_finished);
   void Finish(Pass& pass, std::string_view type, std::string_view reason, std::string message);
+  void SetDegraded(Pass& pass, bool degraded, std::string_view reason, std::string_view message);
   void SetCondition(Pass& pass,
                     std::string_view type,
                     bool status,
@@ -123,6 +132,7 @@ class JobController {
   // Pods created, "JOB_UID/NAME", until the watch shows them. The watch lags when the API server is
   // busy; without this each of them would be created once more.
   Expectations expected_;
+  JobAttempts attempts_;
   std::set<std::string> counted_;  // uids of failed pods whose restart is in the job's count
   client::WorkQueue queue_;
   client::Client client_;

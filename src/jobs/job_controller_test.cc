@@ -124,6 +124,61 @@ TEST_F(JobTest, OnFailureRestartsInPlace) {
   EXPECT_FALSE(Is("Failed"));
 }
 
+TEST_F(JobTest, AMemberThatFailsAgainAndAgainIsTheJobsCondition) {
+  SubmitAndRun({.workers = 1, .restart = "OnFailure"});
+  cluster_.agents->Exit("default/job-worker-0", 3);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Degraded"); }));
+  EXPECT_TRUE(Is("Running"));  // as Kubeflow has it
+  const json::SharedValue job = cluster_.Get(kPyTorchJobs, "default/job");
+  EXPECT_EQ(json::GetString(*job, {"status", "failure", "member"}), "job-worker-0");
+  EXPECT_EQ(json::GetInt(*job, {"status", "failure", "exitCode"}), 3);
+  EXPECT_TRUE(cluster_.EventMessage("Degraded")
+                  .starts_with("job-worker-0 fails again and again (1 restart): container "))
+      << cluster_.EventMessage("Degraded");
+  const json::Array& conditions = json::GetArray(*job, {"status", "conditions"});
+  EXPECT_EQ(json::GetString(conditions.back(), {"type"}), "Running");
+  // It recovers when the container runs on.
+  ASSERT_TRUE(cluster_.Until([&] { return !Is("Degraded"); }, std::chrono::minutes(3)));
+  EXPECT_EQ(json::Find(*cluster_.Get(kPyTorchJobs, "default/job"), {"status", "failure"}), nullptr);
+}
+
+TEST_F(JobTest, TheFailureThatEndsTheJobIsInItsStatus) {
+  SubmitAndRun({.workers = 2});
+  cluster_.agents->Exit("default/job-worker-1", 1);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
+  const json::SharedValue job = cluster_.Get(kPyTorchJobs, "default/job");
+  EXPECT_EQ(json::GetString(*job, {"status", "failure", "member"}), "job-worker-1");
+  EXPECT_EQ(json::GetString(*job, {"status", "failure", "class"}), "UserError");
+  EXPECT_NE(cluster_.EventMessage("PyTorchJobFailed").find("job-worker-1 failed: container "),
+            std::string::npos)
+      << cluster_.EventMessage("PyTorchJobFailed");
+}
+
+TEST_F(JobTest, PodsThatAreGoneStayInTheStatus) {
+  SubmitAndRun({.workers = 1, .restart = "ExitCode"});
+  const std::string uid = cluster_.PodUid("default/job-worker-0");
+  for (int i = 0; i < 2; ++i) {
+    cluster_.Run(kSecond);
+    const std::string before = cluster_.PodUid("default/job-worker-0");
+    cluster_.agents->Exit("default/job-worker-0", 130);
+    ASSERT_TRUE(cluster_.Until([&] {
+      return cluster_.PodPhase("default/job-worker-0") == "Running" &&
+             cluster_.PodUid("default/job-worker-0") != before;
+    }));
+  }
+  ASSERT_TRUE(cluster_.Until([&] {
+    return json::GetArray(*cluster_.Get(kPyTorchJobs, "default/job"), {"status", "attempts"})
+               .size() == 2;
+  }));
+  const json::SharedValue job = cluster_.Get(kPyTorchJobs, "default/job");
+  const json::Value& first = json::GetArray(*job, {"status", "attempts"})[0];
+  EXPECT_EQ(json::GetString(first, {"member"}), "job-worker-0");
+  EXPECT_EQ(json::GetString(first, {"uid"}), uid);
+  EXPECT_EQ(json::GetInt(first, {"attempt"}), 1);
+  EXPECT_EQ(json::GetString(first, {"result"}), "Failed");
+  EXPECT_EQ(json::GetInt(json::GetArray(*job, {"status", "attempts"})[1], {"attempt"}), 2);
+}
+
 TEST_F(JobTest, BackoffLimitCountsRestartsInPlace) {
   SubmitAndRun({.workers = 1, .restart = "OnFailure", .run_policy = "backoffLimit: 2"});
   cluster_.agents->Exit("default/job-worker-0", 1);
@@ -132,7 +187,11 @@ TEST_F(JobTest, BackoffLimitCountsRestartsInPlace) {
   cluster_.agents->Exit("default/job-worker-0", 1);
   ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
   EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/job", "Failed"), "BackoffLimitExceeded");
-  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 0; }));
+  EXPECT_EQ(json::GetString(*cluster_.Get(kPyTorchJobs, "default/job"),
+                            {"status", "failure", "waitsWith"}),
+            "");
+  // They are stopped and stay listed, so that their logs can be read.
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Failed") == 2; }));
 }
 
 struct ExitCase {

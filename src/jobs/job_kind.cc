@@ -241,16 +241,6 @@ void ReadSwellHints(const json::Value& job, JobSpec& spec) {
   }
 }
 
-std::string MissingCommand(const json::Value& pod) {
-  constexpr int64_t kNotFound = 127;
-  for (const api::ContainerStatus& container : api::ContainerStatuses(pod)) {
-    if (container.reason != "StartError" && container.reason != "ContainerCannotRun") continue;
-    return StrCat(" ", api::Name(pod), ": ", container.message);
-  }
-  if (ExitCode(pod) != kNotFound) return "";
-  return StrCat(" ", api::Name(pod), ": exit code 127, a command that it calls is not there");
-}
-
 std::vector<std::string> IgnoredFields(const json::Value& job) {
   std::vector<std::string> ignored;
   for (const auto& field : json::GetObject(job, {"spec"})) {

@@ -211,10 +211,6 @@ void ReadRunPolicy(const json::Value& policy, JobSpec& spec);
 // Reads what labels and annotations say: project, on-preemption.
 void ReadSwellHints(const json::Value& job, JobSpec& spec);
 
-// " NAME: exit code 127, ...": what a shell means by it, or why a container could not start; empty:
-// the pod ended otherwise.
-std::string MissingCommand(const json::Value& pod);
-
 // Fields that kinds of others have and nobody here follows: "spec.runPolicy.managedBy".
 std::vector<std::string> IgnoredFields(const json::Value& job);
 

@@ -48,6 +48,18 @@ int64_t Ordinals(const JobSpec& spec, const ReplicaSpec& replica) {
   return left;
 }
 
+// The node then reports the end of a failed container's log, so that the job can say what it was.
+void KeepLastWords(json::Value& pod) {
+  for (std::string_view list : {"initContainers", "containers"}) {
+    json::Value* found = json::FindMutable(pod, {"spec", list});
+    if (found == nullptr || !found->is_array()) continue;
+    for (json::Value& container : found->get_array()) {
+      if (json::Find(container, {"terminationMessagePolicy"}) != nullptr) continue;
+      json::Set(container, {"terminationMessagePolicy"}, "FallbackToLogsOnError");
+    }
+  }
+}
+
 }  // namespace
 
 json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_t index) {
@@ -102,6 +114,7 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
   if (!json::Find(pod, {"spec", "schedulerName"}))
     json::Set(pod, {"spec", "schedulerName"}, "swell");
   parts.kind.PreparePod(parts.job, spec, replica, index, pod);
+  KeepLastWords(pod);
   return pod;
 }
 

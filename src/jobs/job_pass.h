@@ -11,6 +11,7 @@
 
 #include "jobs/job_controller.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/failure.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
@@ -27,13 +28,14 @@ struct JobController::Pass {
   std::string waits_for;                          // an object that it refers to does not exist yet
   std::map<std::string, json::SharedValue> pods;  // by name
   std::vector<ReplicaCount> counts;               // like spec.replicas
+  std::optional<api::Failure> failure;            // the first of those of its members
+  std::optional<api::Failure> repeated;           // the first of members that start again
 
   // Decided.
   json::Value status;
   int64_t restarts = 0;
   std::vector<std::string> count_restart_of;  // uids of pods; not empty: restarts has grown
   bool vanished_seen = false;
-  bool stop_all = false;
   bool want_group = false;
   bool delete_job = false;
   std::vector<json::Value> create_pods;

@@ -40,6 +40,7 @@ inline bool IsTrainingJob(const JobView& job) { return job.kind->kind != "Job"; 
 
 // Arena's words and times for a job.
 std::string StatusWord(const JobView& job);   // PENDING, RUNNING, SUCCEEDED, FAILED
+std::string ReasonText(const JobView& job);   // what failed, or why it waits; may be empty
 std::string TrainerWord(const JobView& job);  // PYTORCHJOB
 std::string Age(const JobView& job, WallTime now);
 Duration TrainingDuration(const JobView& job, WallTime now);

@@ -2,6 +2,7 @@
 
 #include "base/strings.h"
 #include "cli/arena/arena.h"
+#include "cli/print/text_table.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
@@ -57,10 +58,19 @@ std::string StatusWord(const JobView& job) {
   if (job.status == "Succeeded" || job.status == "Failed") return ToUpper(job.status);
   if (job.status == "Suspended") return "SUSPENDED";
   if (job.status != "Running") return "PENDING";
+  if (job.failure && job.failure->repeats()) return "PENDING";
+  // An elastic job trains while it has its minimum.
+  if (job.elastic() && job.RunningPods() >= std::max<int64_t>(job.least, 1)) return "RUNNING";
   for (const json::SharedValue& pod : job.pods) {
     if (api::Phase(*pod) == "Pending") return "PENDING";
   }
   return "RUNNING";
+}
+
+std::string ReasonText(const JobView& job) {
+  if (job.failure) return OneLine(job.failure->Sentence());
+  if (job.status == "Failed") return OneLine(job.message);
+  return OneLine(job.waits);
 }
 
 std::string TrainerWord(const JobView& job) { return ToUpper(job.kind->kind); }
@@ -70,12 +80,10 @@ std::string Age(const JobView& job, WallTime now) {
 }
 
 Duration TrainingDuration(const JobView& job, WallTime now) {
-  if (!job.started) return Duration(0);
-  if (job.ended) return *job.ended - *job.started;
-  if (job.status == "Failed" && job.created) {
-    if (auto latest = ChiefsLatestCondition(job)) return *latest - *job.created;
+  if (job.status == "Failed" && !job.ended && job.started) {
+    if (auto latest = ChiefsLatestCondition(job)) return *latest - *job.started;
   }
-  return now - *job.started;
+  return job.RunTime(now).value_or(Duration(0));
 }
 
 std::string HostOf(const json::Value& pod) {
@@ -147,6 +155,7 @@ json::Value DescribeJob(const JobView& job, WallTime now) {
                       {"namespace", job.ns},
                       {"duration", ShortDuration(TrainingDuration(job, now))},
                       {"status", StatusWord(job)},
+                      {"reason", ReasonText(job)},
                       {"trainer", ToLower(TrainerWord(job))},
                       {"tensorboard", ""},
                       {"chiefName", job.pods.empty() ? "" : std::string(api::Name(*job.pods[0]))},

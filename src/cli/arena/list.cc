@@ -11,7 +11,9 @@
 namespace swell::cli::arena {
 namespace {
 
-std::string PhaseWord(const json::Value& pod) {
+std::string PhaseWord(const json::Value& pod, WallTime now) {
+  const auto failure = api::FailureOf(pod, now);
+  if (failure && failure->repeats()) return ToUpper(failure->Word());
   return ToUpper(json::GetString(pod, {"status", "phase"}, "Unknown"));
 }
 
@@ -44,17 +46,18 @@ class GetAction final : public Action {
  private:
   void PrintJob(Session& session, const JobView& job) const {
     WallTime now = session.Now();
-    session.Out(StrCat("STATUS: ", StatusWord(job), "\nNAMESPACE: ", job.ns,
+    const std::string reason = ReasonText(job);
+    session.Out(StrCat("STATUS: ", StatusWord(job),
+                       reason.empty() ? "" : StrCat("\nREASON: ", reason), "\nNAMESPACE: ", job.ns,
                        "\nPRIORITY: ", OrNotAvailable(job.priority),
                        "\nTRAINING DURATION: ", ShortDuration(TrainingDuration(job, now)), "\n\n"));
     TextTable table({"NAME", "STATUS", "TRAINER", "AGE", "INSTANCE", "NODE"}, 2);
     for (const json::SharedValue& pod : job.pods) {
-      std::string status = PhaseWord(*pod);
+      std::string status = PhaseWord(*pod, now);
       table.Add({job.name, session.Paint(Colour::kNone, status), TrainerWord(job), Age(job, now),
                  std::string(api::Name(*pod)), HostOf(*pod)});
     }
     session.Out(table.ToString());
-    if (job.pods.empty() && !job.waits.empty()) session.OutLine(StrCat("\n", OneLine(job.waits)));
   }
 
   static void PrintGpus(Session& session, const JobView& job) {
@@ -74,7 +77,7 @@ class GetAction final : public Action {
     bool any = false;
     for (const EventView& event : events) {
       if (event.object_kind == "PodGroup") continue;  // v0.5.0 knew none
-      if (!ConcernsJob(job, event.object_kind, event.object)) continue;
+      if (!ConcernsJob(job, event)) continue;
       any = true;
       table.Add({event.object, event.type, ShortDuration(session.Now() - event.last),
                  StrCat("[", event.reason, "] ", OneLine(event.message))});
@@ -111,12 +114,14 @@ class ListAction final : public Action {
     }
     std::vector<std::string> header{"NAME", "STATUS", "TRAINER", "AGE", "NODE"};
     if (all_) header.insert(header.begin(), "NAMESPACE");
+    if (output_ == "wide") header.emplace_back("REASON");
     TextTable table(header, 2);
     for (const JobView& job : jobs) {
       std::string node = job.pods.empty() ? "N/A" : HostOf(*job.pods[0]);
       std::vector<std::string> row{job.name, StatusWord(job), TrainerWord(job), Age(job, now),
                                    node};
       if (all_) row.insert(row.begin(), job.ns);
+      if (output_ == "wide") row.push_back(OrNotAvailable(ReasonText(job)));
       table.Add(std::move(row));
     }
     session.Out(table.ToString());

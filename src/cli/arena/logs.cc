@@ -2,7 +2,7 @@
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/pods/exec_in.h"
-#include "cli/pods/pod_logs.h"
+#include "cli/pods/job_logs.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli::arena {
@@ -21,27 +21,20 @@ class LogsAction final : public Action {
     if (words.size() != 1) return Misuse("the name of one job expected: arena logs JOB");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0], type_));
-    json::SharedValue pod;
-    std::vector<std::string> names;
-    for (const json::SharedValue& one : job.pods) {
-      names.emplace_back(api::Name(*one));
-      if (!pod && (instance_.empty() || api::Name(*one) == instance_)) pod = one;
-    }
-    if (!pod && instance_.empty()) {
+    options_.member = instance_;
+    const bool none =
+        job.pods.empty() && json::GetArray(*job.object, {"status", "attempts"}).empty();
+    if (none) {
       return Status(Code::kNotFound,
                     StrCat("the job ", job.name, " has no instance yet: it is ", StatusWord(job),
                            job.waits.empty() ? "" : "; ", job.waits));
     }
-    if (!pod) {
-      return Status(Code::kNotFound, StrCat("the job ", job.name, " has no instance ",
-                                            Quote(instance_), "; there are: ", Join(names, ", ")));
-    }
-    SWELL_RETURN_IF_ERROR(PrintLogs(session, *api, {pod}, options_));
+    SWELL_RETURN_IF_ERROR(PrintJobLogs(session, *api, std::move(job), options_));
     return 0;
   }
 
  private:
-  LogOptions options_;
+  JobLogOptions options_;
   TypeFlag type_;
   std::string instance_;
 };

@@ -14,12 +14,17 @@ namespace swell::cli {
 namespace {
 
 std::string TookOrTakes(const JobView& job, WallTime now) {
-  if (!job.started) return "-";
-  return api::HumanDuration(std::max(job.ended.value_or(now) - *job.started, Duration(0)));
+  const std::optional<Duration> run = job.RunTime(now);
+  return run ? api::HumanDuration(*run) : "-";
 }
 
 std::string Age(const JobView& job, WallTime now) {
   return job.created ? api::HumanDuration(std::max(now - *job.created, Duration(0))) : "-";
+}
+
+std::string StatusCell(Session& session, const JobView& job) {
+  const std::string text = job.StatusText();
+  return session.Paint(StatusColour(text), text);
 }
 
 class ListAction final : public Action {
@@ -60,7 +65,7 @@ class ListAction final : public Action {
   static std::vector<std::string> Row(Session& session, const JobView& job, bool wide) {
     std::vector<std::string> row{job.name,
                                  job.kind->kind,
-                                 session.Paint(StatusColour(job.status), job.status),
+                                 StatusCell(session, job),
                                  OrDash(job.priority),
                                  OrDash(job.project),
                                  GpuText(job.milli_gpus),
@@ -115,7 +120,7 @@ JobTable JobSizes(Session& session, const OutputForm& form, bool all_namespaces)
     const auto size = api::SizeOfJob(*job.object);
     return std::vector<std::string>{job.name,
                                     job.kind->kind,
-                                    session.Paint(StatusColour(job.status), job.status),
+                                    StatusCell(session, job),
                                     StrCat(size ? size->least : job.least),
                                     StrCat(size ? size->replicas : job.RunningPods()),
                                     StrCat(size ? size->desired.value_or(0) : job.replicas),

@@ -43,6 +43,7 @@ void SetPods(JobView& view, std::vector<json::SharedValue> pods) {
   for (const json::SharedValue& pod : pods) view.milli_gpus += MilliGpus(*pod);
   view.replicas = view.least = view.most = static_cast<int64_t>(pods.size());
   view.pods = std::move(pods);
+  ReadFailure(view);
 }
 
 // A pod, with or without a job above it, as a job of one.

@@ -15,6 +15,8 @@ bool WhyFacts::Podless() const {
   return job.pods.empty() && !job.over() && job.status != "Suspended";
 }
 
+bool WhyFacts::Fails() const { return !job.over() && job.failure && job.failure->repeats(); }
+
 bool WhyFacts::IsPod() const { return job.kind->kind == "Pod"; }
 
 std::string_view WhyFacts::PodNode() const { return api::NodeName(*job.object); }
@@ -25,7 +27,9 @@ std::string_view WhyFacts::OtherScheduler() const {
 }
 
 bool WhyFacts::WaitsForScheduler() const {
-  return Waits() && OtherScheduler().empty() && (!IsPod() || (PodNode().empty() && !LacksGroup()));
+  if (!Waits() || !OtherScheduler().empty()) return false;
+  // A pod that its node is about to start waits for no scheduler.
+  return IsPod() ? PodNode().empty() && !LacksGroup() : WaitingPod() != nullptr;
 }
 
 bool WhyFacts::LacksGroup() const {

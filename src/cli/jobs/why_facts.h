@@ -22,6 +22,8 @@ struct WhyFacts {
 
   bool Waits() const;
   bool Podless() const;
+  // Its members start again and again, or cannot start.
+  bool Fails() const;
   bool IsPod() const;
   std::string_view PodNode() const;
   // The other scheduler that is responsible for a pod; empty if it is Swell.

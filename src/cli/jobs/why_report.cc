@@ -28,6 +28,7 @@ class WhyReport {
       if (!text.empty()) out += StrCat(title, OneLine(text), "\n");
     };
     if (facts_.Waits() || facts_.Podless()) add("Why:      ", Reason());
+    if (facts_.Fails()) add("Failure:  ", facts_.job.failure->Sentence());
     add("Minimum:  ", MinimumText());
     add("Stopped:  ", StoppedText());
     add("Quota:    ", QuotaText());
@@ -69,6 +70,7 @@ class WhyReport {
                                       : nullptr) {
       json::Set(out, {"lastPreemption"}, *last);
     }
+    if (facts_.job.failure) json::Set(out, {"failure"}, facts_.job.failure->ToJson());
     if (const ProjectView* project = facts_.Project()) {
       const Share& gpu = project->gpu();
       json::Set(out, {"project"},
@@ -95,12 +97,18 @@ class WhyReport {
   std::string StateText() const {
     WallTime now = facts_.now;
     if (facts_.job.over()) {
-      return StrCat("is over: ", facts_.job.status, facts_.job.message.empty() ? "" : ". ",
-                    facts_.job.message);
+      std::string said = facts_.job.message;
+      if (said.empty() && facts_.job.failure) said = facts_.job.failure->Sentence();
+      return StrCat("is over: ", facts_.job.StatusText(), said.empty() ? "" : ". ", said);
     }
     if (facts_.job.status == "Suspended")
       return StrCat("is suspended; swell resume ", facts_.job.name);
     if (facts_.Podless()) return "has no pods yet";
+    if (facts_.Fails()) {
+      return StrCat(facts_.job.failure->exit_code ? "keeps failing: " : "cannot start: ",
+                    facts_.job.failure->Word(), ", ", GpusText(facts_.job.HeldMilliGpus()),
+                    " held");
+    }
     if (facts_.IsPod() && !facts_.PodNode().empty()) {
       return StrCat(facts_.Waits() ? "starts on " : "runs on ", facts_.PodNode(),
                     facts_.job.milli_gpus > 0 ? ": " + GpusText(facts_.job.milli_gpus) : "");

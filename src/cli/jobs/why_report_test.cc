@@ -89,6 +89,28 @@ TEST(WhyReport, TellsUsersWithoutTheClusterWhatTheyCannotSee) {
             "start the job.\n");
 }
 
+TEST(WhyReport, AJobWhoseMembersKeepFailingDoesNotRun) {
+  WhyFacts facts = WaitingJob();
+  facts.job.status = "Running";
+  facts.job.waits.clear();
+  api::Failure failure{.member = "mnist-worker-0", .container = "c", .role = "container"};
+  failure.exit_code = 3;
+  failure.waits = "CrashLoopBackOff";
+  failure.said = "broken";
+  facts.job.failure = failure;
+  for (json::SharedValue& pod : facts.job.pods) {
+    json::Value placed = *pod;
+    json::Set(placed, {"spec", "nodeName"}, "node-1");
+    json::Set(placed, {"status", "phase"}, "Running");
+    pod = std::make_shared<const json::Value>(std::move(placed));
+  }
+  EXPECT_EQ(WhyText(facts, {}),
+            "mnist keeps failing: CrashLoopBackOff, 4 GPUs held.\n"
+            "Failure:  mnist-worker-0 fails again and again: container c exited with 3: "
+            "\"broken\"\n");
+  EXPECT_EQ(json::GetString(WhyJson(facts, {}), {"failure", "member"}), "mnist-worker-0");
+}
+
 TEST(WhyReport, DescribesJobsThatDoNotWait) {
   WhyFacts facts = WaitingJob();
   facts.job.status = "Suspended";

@@ -89,7 +89,7 @@ class DescribeAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(std::vector<EventView> all, ListEvents(*api_, job.ns, ""));
     std::vector<EventView> events;
     for (EventView& event : all) {
-      if (ConcernsJob(job, event.object_kind, event.object)) events.push_back(std::move(event));
+      if (ConcernsJob(job, event)) events.push_back(std::move(event));
     }
     Print(DescribeJob(*session_, job, events));
     return Status::Ok();

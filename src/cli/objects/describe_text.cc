@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "base/strings.h"
 #include "cli/objects/describe.h"
@@ -150,6 +151,23 @@ std::string PodsTable(Session& session, const std::vector<json::SharedValue>& po
   return table.ToString("  ");
 }
 
+// What happened to a job at once, though each of its pods has an event.
+struct Change {
+  const EventView* event;
+  int64_t others = 0;
+
+  // "Preempted by default/x-master-0" of another pod, at the same time.
+  bool Covers(const EventView& other) const {
+    const auto cause = [](const EventView& one) {
+      return std::string_view(one.message).substr(0, one.message.find(','));
+    };
+    constexpr Duration kAtOnce = std::chrono::seconds(2);
+    return other.object_kind == "Pod" && event->object_kind == "Pod" &&
+           other.object != event->object && other.reason == event->reason &&
+           cause(other) == cause(*event) && other.last - event->last <= kAtOnce;
+  }
+};
+
 // Times the job was preempted, by whom and what it cost, or changed its size, from its events.
 std::string ChangesText(Session& session,
                         const JobView& job,
@@ -159,14 +177,25 @@ std::string ChangesText(Session& session,
     return event.object_kind == "Pod" &&
            (event.reason == "Preempted" || event.reason == "Reclaimed");
   });
+  std::vector<Change> changes;
   for (const EventView& event : events) {
     // The job repeats what was said of its pod.
     if (pods_told && event.object == job.name && event.reason == "Preempted") continue;
     bool told = event.reason == "Preempted" || event.reason == "Reclaimed" ||
                 event.reason == "Shrunk" || event.reason == "Resumed" || event.reason == "Grown";
     if (!told) continue;
-    table.Add({event.LastSeen(session.Now()) + " ago", event.reason,
-               event.object == job.name ? "" : event.object, OneLine(event.message)});
+    if (!changes.empty() && changes.back().Covers(event)) {
+      ++changes.back().others;
+    } else {
+      changes.push_back({.event = &event});
+    }
+  }
+  for (const Change& change : changes) {
+    const EventView& event = *change.event;
+    std::string object = event.object == job.name ? "" : event.object;
+    if (change.others > 0) object += StrCat(" and ", change.others, " more");
+    table.Add(
+        {event.LastSeen(session.Now()) + " ago", event.reason, object, OneLine(event.message)});
   }
   return table.size() == 0 ? "" : Section("Changes", table.ToString("  "));
 }
@@ -190,13 +219,13 @@ std::string RolesText(const JobView& job) {
     const int64_t wanted = api::ReplicasOf(*role.spec);
     int64_t gpus = 0;
     if (const json::Value* pod = api::TemplateOf(*role.spec)) gpus = MilliGpus(*pod);
-    const json::Value* counts = json::Find(*job.object, {"status", "replicaStatuses", role.name});
+    std::map<std::string, int64_t> counts;  // by phase
+    for (const json::SharedValue& pod : job.pods) {
+      if (ToLower(RoleOfPod(*pod)) == ToLower(role.name)) ++counts[ToLower(api::Phase(*pod))];
+    }
     std::string line = StrCat(role.name, ": ", wanted, ", ", GpusText(gpus), " each");
-    if (counts) {
-      for (std::string_view word : {"active", "succeeded", "failed"}) {
-        int64_t n = json::GetInt(*counts, {word});
-        if (n > 0) line += StrCat(", ", n, " ", word);
-      }
+    for (const char* phase : {"running", "pending", "succeeded", "failed"}) {
+      if (counts[phase] > 0) line += StrCat(", ", counts[phase], " ", phase);
     }
     lines.push_back(std::move(line));
   }
@@ -314,9 +343,11 @@ std::string DescribeJob(Session& session,
   fields.Add("Name", job.name);
   fields.Add("Namespace", job.ns);
   fields.Add("Kind", StrCat(job.kind->kind, " (", job.kind->resource.ApiVersion(), ")"));
-  fields.Add("Status", session.Paint(StatusColour(job.status), job.status));
+  const std::string status = job.StatusText();
+  fields.Add("Status", session.Paint(StatusColour(status), status));
   if (!job.waits.empty()) fields.Add("Waits because", WrapText(job.waits));
-  fields.Add("Says", WrapText(job.message));
+  if (job.failure) fields.Add("Failure", WrapText(job.failure->Sentence()));
+  if (!job.failure || !job.failure->repeats()) fields.Add("Says", WrapText(job.message));
   fields.Add("Priority", job.priority.empty() ? "none" : job.priority);
   fields.Add("Project", job.project);
   fields.Add("When preempted", job.on_preemption == "Fail" || job.on_preemption == "fail"
@@ -327,10 +358,7 @@ std::string DescribeJob(Session& session,
   AddMeta(fields, *job.object, now, true);
   fields.Add("Started", WhenText(job.started, now));
   fields.Add("Ended", WhenText(job.ended, now));
-  if (job.started) {
-    fields.Add("Duration",
-               api::HumanDuration(std::max(job.ended.value_or(now) - *job.started, Duration(0))));
-  }
+  if (const auto run = job.RunTime(now)) fields.Add("Duration", api::HumanDuration(*run));
   std::string out = fields.ToString();
   out += job.pods.empty() ? "\nPods: none\n" : Section("Pods", PodsTable(session, job.pods));
   out += SizeText(job, now);
@@ -350,6 +378,9 @@ std::string DescribePod(Session& session,
   fields.Add("Status", session.Paint(StatusColour(word), word));
   fields.Add("Reason", std::string(api::StatusReason(pod)));
   fields.Add("Message", WrapText(api::StatusMessage(pod)));
+  if (const auto failure = api::FailureOf(pod, now)) {
+    fields.Add("Failure", WrapText(failure->Sentence()));
+  }
   const std::optional<api::Condition> placed = api::FindCondition(pod, "PodScheduled");
   if (placed && placed->IsFalse()) {
     fields.Add("Waits because", WrapText(placed->message));

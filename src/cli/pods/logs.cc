@@ -1,9 +1,10 @@
 // swell logs: of a pod, of a job's master, of all of a job's pods.
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/pods/pod_logs.h"
+#include "cli/pods/job_logs.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
@@ -12,9 +13,8 @@ class LogsAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     options_.Declare(flags);
-    flags.Switch("-p,--previous", &options_.previous,
-                 "log of the container before its last restart");
-    flags.Switch("--all", &all_, "all pods of the job; each line begins with the pod's name");
+    flags.Switch("--all", &options_.all,
+                 "all pods of the job; each line begins with the pod's name");
     flags.Text("-l,--selector", &selector_, "LABELS", "pods with these labels");
   }
 
@@ -24,56 +24,76 @@ class LogsAction final : public Action {
       return Misuse(
           "a job or pod expected: swell logs JOB, swell logs POD or swell logs -l LABELS");
     }
-    if (words.size() == 2 && options_.container.empty()) {
-      options_.container = words[1];
+    if (words.size() == 2 && options_.logs.container.empty()) {
+      options_.logs.container = words[1];
     } else if (words.size() > 1) {
       return Misuse(StrCat("unexpected ", Quote(words[1]), "; one job or pod at a time"));
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(std::vector<json::SharedValue> pods, Pods(session, *api, words));
-    SWELL_RETURN_IF_ERROR(PrintLogs(session, *api, pods, options_));
+    if (!selector_.empty()) {
+      SWELL_ASSIGN_OR_RETURN(auto pods, Selected(*api, session.Namespace()));
+      SWELL_RETURN_IF_ERROR(PrintLogs(session, *api, pods, options_.logs));
+      return 0;
+    }
+    SWELL_RETURN_IF_ERROR(PrintNamed(session, *api, words[0]));
     return 0;
   }
 
  private:
-  Result<std::vector<json::SharedValue>> Pods(Session& session,
-                                              Api& api,
-                                              const std::vector<std::string>& words) {
-    std::string ns = session.Namespace();
-    if (!selector_.empty()) {
-      SWELL_ASSIGN_OR_RETURN(auto pods,
-                             api.List(client::resources::kPods, ns, {.label_selector = selector_}));
-      if (pods.empty()) {
-        return Status(Code::kNotFound,
-                      StrCat("no pods with labels ", Quote(selector_), " in namespace ", ns));
-      }
-      return pods;
-    }
-    std::string name = words[0];
-    bool pod_wanted = name.starts_with("pod/") || name.starts_with("pods/");
-    if (pod_wanted) name = name.substr(name.find('/') + 1);
-    if (name.find('/') == std::string::npos && !all_) {
-      auto pod = api.Get(client::resources::kPods, ns, name);
-      if (pod.ok()) return std::vector<json::SharedValue>{*pod};
-      if (pod_wanted || pod.status().code() != Code::kNotFound) return pod.status();
-    }
-    auto job = FindJob(api, ns, name);
-    if (!job.ok()) {
-      if (job.status().code() != Code::kNotFound) return job.status();
+  Result<std::vector<json::SharedValue>> Selected(Api& api, const std::string& ns) const {
+    SWELL_ASSIGN_OR_RETURN(auto pods,
+                           api.List(client::resources::kPods, ns, {.label_selector = selector_}));
+    if (pods.empty()) {
       return Status(Code::kNotFound,
-                    StrCat("no job and no pod named ", Quote(name), " in namespace ", Quote(ns)));
+                    StrCat("no pods with labels ", Quote(selector_), " in namespace ", ns));
     }
-    if (job->pods.empty()) {
-      std::string_view why = job->waits.empty() ? job->message : job->waits;
-      return Status(Code::kNotFound, StrCat("job ", Quote(name), " has no pods; it is ",
-                                            ToLower(job->status), why.empty() ? "" : ": ", why));
-    }
-    if (!all_) job->pods.resize(1);
-    return job->pods;
+    return pods;
   }
 
-  LogOptions options_;
-  bool all_ = false;
+  Status PrintNamed(Session& session, Api& api, std::string name) {
+    const std::string ns = session.Namespace();
+    const bool pod_wanted = name.starts_with("pod/") || name.starts_with("pods/");
+    if (pod_wanted) name = name.substr(name.find('/') + 1);
+    if (name.find('/') == std::string::npos && !options_.all) {
+      auto pod = api.Get(client::resources::kPods, ns, name);
+      if (pod.ok()) return PrintPod(session, api, *pod);
+      if (pod.status().code() != Code::kNotFound) return pod.status();
+    }
+    auto job = pod_wanted ? Result<JobView>(Status(Code::kNotFound, "")) : FindJob(api, ns, name);
+    if (job.ok()) return PrintJobLogs(session, api, std::move(*job), options_);
+    if (job.status().code() != Code::kNotFound) return job.status();
+    // A pod that is gone, whose job is not.
+    SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(api, ns));
+    for (JobView& one : jobs) {
+      for (const json::Value& attempt : json::GetArray(*one.object, {"status", "attempts"})) {
+        if (json::GetString(attempt, {"member"}) != name) continue;
+        options_.member = name;
+        return PrintJobLogs(session, api, std::move(one), options_);
+      }
+    }
+    return Status(Code::kNotFound, StrCat("no ", pod_wanted ? "" : "job and no ", "pod named ",
+                                          Quote(name), " in namespace ", Quote(ns)));
+  }
+
+  // What ran before belongs to the pod's job.
+  Status PrintPod(Session& session, Api& api, const json::SharedValue& pod) {
+    const bool restarted = options_.logs.previous && api::RestartCount(*pod) > 0;
+    const auto owner = api::ControllerOf(*pod);
+    if (owner && !restarted && (options_.logs.previous || options_.attempt > 0)) {
+      auto job = FindJob(api, api::Namespace(*pod), StrCat(ToLower(owner->kind), "/", owner->name));
+      if (job.ok()) {
+        options_.member = api::Name(*pod);
+        return PrintJobLogs(session, api, std::move(*job), options_);
+      }
+    }
+    if (options_.attempt > 1) {
+      return Misuse(StrCat("--attempt ", options_.attempt, ": ", api::Name(*pod),
+                           " is no member of a job, so it has one attempt only"));
+    }
+    return PrintLogs(session, api, {pod}, options_.logs);
+  }
+
+  JobLogOptions options_;
   std::string selector_;
 };
 
@@ -88,7 +108,8 @@ Command LogsCommandSpec() {
       .usage = "JOB | POD [CONTAINER]",
       .examples = {{"Follow the log of a job's master", "swell logs mnist -f"},
                    {"The last 20 lines of each pod of a job", "swell logs mnist --all --tail 20"},
-                   {"A container before its last restart", "swell logs mnist-worker-1 --previous"}},
+                   {"A container before its last restart", "swell logs mnist-worker-1 --previous"},
+                   {"What ran before the first preemption", "swell logs mnist --attempt 1"}},
       .completes = Completes::kJob,
       .make = Makes<LogsAction>(),
   };

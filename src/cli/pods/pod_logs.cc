@@ -6,14 +6,32 @@
 #include "cli/pods/pod_choice.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/failure.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
 
-api::RestRequest LogRequest(const json::Value& pod, const LogOptions& options) {
-  std::string container = options.container.empty() ? DefaultContainer(pod) : options.container;
-  std::string query = StrCat("container=", api::EscapeQuery(container));
+// The init container that keeps the pod from starting; empty: none does.
+std::string FailingInit(const json::Value& pod) {
+  const auto failure = api::FailureOf(pod, WallTime());
+  const bool init = failure && failure->role == "init container" && failure->exit_code;
+  return init ? failure->container : "";
+}
+
+// Such a container has said nothing itself, or is not the one whose log is expected.
+void ReportFailedStart(Session& session, const json::Value& pod, const std::string& container) {
+  const auto failure = api::FailureOf(pod, WallTime());
+  if (!failure) return;
+  const bool never_ran = !failure->exit_code || failure->reason == "StartError";
+  const bool other = failure->container == container && container != DefaultContainer(pod);
+  if (never_ran || other) session.ErrLine(failure->Sentence());
+}
+
+}  // namespace
+
+api::RestRequest LogRequest(const LogSource& source, const LogOptions& options) {
+  std::string query = StrCat("container=", api::EscapeQuery(source.container));
   if (options.follow) query += "&follow=true";
   if (options.previous) query += "&previous=true";
   if (options.timestamps) query += "&timestamps=true";
@@ -27,17 +45,21 @@ api::RestRequest LogRequest(const json::Value& pod, const LogOptions& options) {
         std::max<int64_t>(1, std::chrono::duration_cast<std::chrono::seconds>(*span).count()));
   }
   return {.method = "GET",
-          .path = client::resources::kPods.Path(api::Namespace(pod), api::Name(pod), "log"),
+          .path = client::resources::kPods.Path(source.ns, source.pod, "log"),
           .query = query,
           .accept = "*/*"};
 }
 
-bool HasStarted(const json::Value& pod) {
-  std::string_view phase = api::Phase(pod);
-  return !phase.empty() && phase != "Pending";
+std::string ContainerToShow(const json::Value& pod, const LogOptions& options) {
+  if (!options.container.empty()) return options.container;
+  const std::string init = FailingInit(pod);
+  return init.empty() ? DefaultContainer(pod) : init;
 }
 
-}  // namespace
+bool HasStarted(const json::Value& pod) {
+  const std::string_view phase = api::Phase(pod);
+  return (!phase.empty() && phase != "Pending") || !FailingInit(pod).empty();
+}
 
 void LogOptions::Declare(Flags& flags) {
   flags.Switch("-f,--follow", &follow, "follow the log");
@@ -90,7 +112,10 @@ Status PrintLogs(Session& session,
   bool prefixed = pods.size() > 1;
   for (size_t i = 0; i < ready.size(); ++i) {
     Api::StreamRequest stream;
-    stream.request = LogRequest(*ready[i], options);
+    const std::string container = ContainerToShow(*ready[i], options);
+    stream.request =
+        LogRequest({api::Namespace(*ready[i]), api::Name(*ready[i]), container}, options);
+    ReportFailedStart(session, *ready[i], container);
     if (!prefixed) {
       stream.on_data = [&session](std::string_view bytes) { return session.Out(bytes); };
     } else {

@@ -22,6 +22,17 @@ struct LogOptions {
   Status Check() const;
 };
 
+// The container that has the log.
+struct LogSource {
+  std::string_view ns, pod, container;
+};
+api::RestRequest LogRequest(const LogSource& source, const LogOptions& options);
+// The container whose log is shown: the one that was named, else the init container that fails,
+// else the default one.
+std::string ContainerToShow(const json::Value& pod, const LogOptions& options);
+// Something of it has run.
+bool HasStarted(const json::Value& pod);
+
 // Prints the logs of the pods. With several, each line begins with its pod's name.
 // A pod that has not started is waited for when following; else it is said on the error stream.
 Status PrintLogs(Session& session,

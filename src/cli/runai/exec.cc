@@ -3,7 +3,7 @@
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/pods/exec_in.h"
-#include "cli/pods/pod_logs.h"
+#include "cli/pods/job_logs.h"
 #include "cli/runai/runai.h"
 #include "kube/api/meta/meta.h"
 
@@ -13,35 +13,29 @@ namespace {
 class LogsAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    options_.Declare(flags);
-    flags.Text("--pod", &pod_, "POD", "pod (default: the first)");
-    flags.Switch("--all-pods", &all_, "all pods; each line begins with the pod's name");
+    options_.Declare(flags, "--previous");
+    flags.Text("--pod", &options_.member, "POD", "pod (default: the first)");
+    flags.Switch("--all-pods", &options_.all, "all pods; each line begins with the pod's name");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(options_.Check());
     if (words.size() != 1) return Misuse("one name expected: runai logs WORKLOAD");
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
     SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, words[0]));
-    if (!pod_.empty()) {
-      std::erase_if(job.pods,
-                    [&](const json::SharedValue& pod) { return api::Name(*pod) != pod_; });
-    } else if (!all_ && job.pods.size() > 1) {
-      job.pods.resize(1);
+    const bool none =
+        job.pods.empty() && json::GetArray(*job.object, {"status", "attempts"}).empty();
+    if (none) {
+      return Status(
+          Code::kNotFound,
+          StrCat("the workload ", Quote(job.name), " has no pod", job.over() ? " any more" : " yet",
+                 ": it is ", StatusWord(job), job.waits.empty() ? "" : "; ", job.waits));
     }
-    if (job.pods.empty()) {
-      return Status(Code::kNotFound,
-                    StrCat("the workload ", Quote(job.name), " has no pod",
-                           pod_.empty() ? "" : " " + Quote(pod_), job.over() ? " any more" : " yet",
-                           ": it is ", StatusWord(job), job.waits.empty() ? "" : "; ", job.waits));
-    }
-    SWELL_RETURN_IF_ERROR(PrintLogs(session, *scope.api, job.pods, options_));
+    SWELL_RETURN_IF_ERROR(PrintJobLogs(session, *scope.api, std::move(job), options_));
     return 0;
   }
 
  private:
-  LogOptions options_;
-  std::string pod_;
-  bool all_ = false;
+  JobLogOptions options_;
 };
 
 // Finds the workload's pod and makes the session one of its namespace.

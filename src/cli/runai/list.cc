@@ -71,8 +71,7 @@ class ListJobsAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Scope scope, all_ ? All(session) : FindScope(session));
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListWorkloads(scope));
     std::erase_if(jobs, [this](const JobView& job) {
-      return !IsOf(job, workload_) ||
-             (!state_.empty() && ToLower(StatusWord(job)) != ToLower(state_));
+      return !IsOf(job, workload_) || (!state_.empty() && !IsInState(job));
     });
     const size_t skipped =
         std::min(jobs.size(), static_cast<size_t>(std::max<int64_t>(0, offset_)));
@@ -95,6 +94,11 @@ class ListJobsAction final : public Action {
   }
 
  private:
+  // A job that has failed says how in its status word.
+  bool IsInState(const JobView& job) const {
+    return ToLower(job.over() ? job.status : StatusWord(job)) == ToLower(state_);
+  }
+
   static Result<Scope> All(Session& session) {
     Scope scope;
     SWELL_ASSIGN_OR_RETURN(scope.api, session.Server());
@@ -226,7 +230,7 @@ class DescribeJobAction final : public Action {
       SWELL_ASSIGN_OR_RETURN(std::vector<EventView> all, ListEvents(*scope.api, job.ns, ""));
       std::vector<EventView> events;
       for (EventView& event : all) {
-        if (ConcernsJob(job, event.object_kind, event.object)) events.push_back(std::move(event));
+        if (ConcernsJob(job, event)) events.push_back(std::move(event));
       }
       session.Out(DescribeWorkload(session, scope, job));
       session.Out(EventsText(session, events, ToShow(events.size())));

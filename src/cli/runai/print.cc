@@ -43,8 +43,8 @@ std::string ImageText(const JobView& job) {
 }
 
 std::string DurationText(const JobView& job, WallTime now) {
-  if (!job.started) return "-";
-  return api::HumanDuration(std::max(job.ended.value_or(now) - *job.started, Duration(0)));
+  const std::optional<Duration> run = job.RunTime(now);
+  return run ? api::HumanDuration(*run) : "-";
 }
 
 int64_t EndedPods(const JobView& job, std::string_view phase) {
@@ -167,7 +167,7 @@ std::string DescribeWorkload(Session& session, const Scope& scope, const JobView
   add("PROJECT", project ? StrCat(project_name, ", ", QuotaText(*project)) : project_name);
   add("TYPE", TypeWord(job));
   add("STATUS", session.Paint(StatusColour(status), status));
-  add("REASON", OneLine(job.waits));
+  if (!job.over()) add("REASON", OneLine(job.failure ? job.failure->Sentence() : job.waits));
   if (job.over()) add("MESSAGE", OneLine(job.message));
   // People grep for this word.
   add("Priority", PriorityText(*scope.api, job));

@@ -50,7 +50,7 @@ class RunaiTest : public CliTest {
                                                                       {"requested", requested},
                                                                       {"fairShare", fair}}}}}}}}));
   }
-  // A pod of the job, placed on node-1, as controller and agent would have made it.
+  // A pod of the job as controller and agent would have made it: on node-1, unless it is pending.
   void JobPod(const std::string& phase, int gpus) {
     json::Value job = Job();
     Create(StrCat(
@@ -59,8 +59,9 @@ class RunaiTest : public CliTest {
         "swell.dev/job-role: worker, swell.dev/job-index: \"0\", swell.dev/project: project-a}, "
         "ownerReferences: [{apiVersion: swell.dev/v1, kind: TrainingJob, controller: true, name: "
         "large-training-job, uid: ",
-        json::GetString(job, {"metadata", "uid"}),
-        "}]}, spec: {nodeName: node-1, containers: [{name: worker, image: img, ports: "
+        json::GetString(job, {"metadata", "uid"}), "}]}, spec: {",
+        phase == "Pending" ? "" : "nodeName: node-1, ",
+        "containers: [{name: worker, image: img, ports: "
         "[{containerPort: 8888}], resources: {limits: {nvidia.com/gpu: ",
         gpus, "}}}]}}"));
     Status(

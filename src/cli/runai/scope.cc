@@ -50,7 +50,8 @@ std::string TypeWord(const JobView& job) {
 std::string StatusWord(const JobView& job) {
   const bool waits =
       job.status == "Pending" || job.status == "Preempted" || job.status == "Restarting";
-  if (!waits && job.status != "Running") return job.status;
+  if (!waits && job.status != "Running") return job.StatusText();
+  if (job.failure && job.failure->repeats()) return job.StatusText();
   for (const json::SharedValue& pod : job.pods) {
     if (!api::IsBound(*pod) || api::HasEnded(*pod)) continue;
     const std::string word = PodStatusWord(*pod);

@@ -56,12 +56,12 @@ TopRow JobRow(const JobView& job, WallTime now, const std::string& indent, bool 
           .target = {TargetKind::kJob, resource.substr(0, resource.find('/')), job.ns, job.name,
                      job.status == "Suspended"},
           .cells = {{StrCat(indent, open ? "▾ " : "▸ ", job.name)},
-                    {job.status, StatusInk(job.status)},
+                    {job.StatusText(), StatusInk(job.StatusText())},
                     {StrCat(GpuText(job.HeldMilliGpus()), "/", GpuText(job.milli_gpus))},
                     {PodsText(job)},
                     {OrDash(job.priority)},
                     {RanFor(job, now)},
-                    {job.status == "Running" ? "" : OneLine(said), Ink::kDim}}};
+                    {job.StatusText() == "Running" ? "" : OneLine(said), Ink::kDim}}};
 }
 
 TopRow ProjectHead(const std::string& name, const ProjectView* project, bool shut) {

@@ -23,6 +23,9 @@ EventView ViewEvent(const json::Value& event) {
     view.last = std::max(view.last, *time);
   }
   if (view.last.unix_ns == 0) view.last = api::CreationTime(event);
+  view.first =
+      api::ParseTime(json::GetString(event, {"firstTimestamp"})).value_or(api::CreationTime(event));
+  view.object_uid = json::GetString(event, {"involvedObject", "uid"});
   view.version = api::ResourceVersion(event);
   view.type = json::GetString(event, {"type"});
   // Events may contain anything, escape sequences for terminals included.

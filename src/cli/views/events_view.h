@@ -11,8 +11,8 @@
 namespace swell::cli {
 
 struct EventView {
-  WallTime last;
-  std::string type, reason, object_kind, object, message;
+  WallTime first, last;
+  std::string type, reason, object_kind, object, object_uid, message;
   int64_t count = 1;
   uint64_t version = 0;  // orders events of the same second
 

@@ -128,6 +128,21 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   return view;
 }
 
+// When its pods began to run, now or before a preemption: a job may have waited long for them.
+void ReadTimes(JobView& job) {
+  std::optional<WallTime> first;
+  const auto see = [&first](std::optional<WallTime> time) {
+    if (time && (!first || *time < *first)) first = time;
+  };
+  for (const json::Value& attempt : json::GetArray(*job.object, {"status", "attempts"})) {
+    see(api::ParseTime(json::GetString(attempt, {"started"})));
+    const auto ended = api::ParseTime(json::GetString(attempt, {"ended"}));
+    if (ended && (!job.last_pod_ended || *job.last_pod_ended < *ended)) job.last_pod_ended = ended;
+  }
+  for (const json::SharedValue& pod : job.pods) see(api::StartTime(*pod));
+  if (first) job.started = first;
+}
+
 // Masters before workers, worker-2 before worker-10.
 bool PodBefore(const json::SharedValue& a, const json::SharedValue& b) {
   auto key = [](const json::Value& pod) {
@@ -188,6 +203,15 @@ std::vector<RoleEntry> RolesOf(const json::Value& job, const JobKindInfo& kind) 
     roles.push_back({std::string(json::GetString(role, {"name"})), &role});
   }
   return roles;
+}
+
+std::string_view RoleOfPod(const json::Value& pod) {
+  for (std::string_view label :
+       {std::string_view("training.kubeflow.org/replica-type"), std::string_view("replica-type"),
+        std::string_view(api::keys::kJobRole)}) {
+    if (const std::string_view role = api::Label(pod, label); !role.empty()) return role;
+  }
+  return "";
 }
 
 int64_t JobView::RunningPods() const {
@@ -264,14 +288,58 @@ Result<bool> SetSuspended(Api& api, const JobView& job, bool suspend) {
   return true;
 }
 
-bool ConcernsJob(const JobView& job, std::string_view kind, std::string_view name) {
-  if (name == job.name) return kind == job.kind->kind || kind == "PodGroup";
-  if (kind != "Pod") return false;
-  for (const json::SharedValue& pod : job.pods) {
-    if (api::Name(*pod) == name) return true;
+bool ConcernsJob(const JobView& job, const EventView& event) {
+  // Events without a uid were made by hand.
+  const auto is = [&event](const json::Value& object) {
+    return event.object_uid.empty() || event.object_uid == api::Uid(object);
+  };
+  if (event.object == job.name && event.object_kind == job.kind->kind) return is(*job.object);
+  const bool since = !job.created || event.first >= *job.created;
+  if (event.object_kind == "PodGroup") {
+    const bool ours = event.object == job.name || event.object.starts_with(job.name + ".");
+    return ours && (job.group && event.object == job.name ? is(*job.group) : since);
   }
-  return name.starts_with(job.name) && name.size() > job.name.size() &&
+  if (event.object_kind != "Pod") return false;
+  for (const json::SharedValue& pod : job.pods) {
+    if (!event.object_uid.empty() && event.object_uid == api::Uid(*pod)) return true;
+  }
+  for (const json::Value& attempt : json::GetArray(*job.object, {"status", "attempts"})) {
+    const std::string_view uid = json::GetString(attempt, {"uid"});
+    if (!uid.empty() && event.object_uid == uid) return true;
+  }
+  const std::string_view name = event.object;
+  return since && name.starts_with(job.name) && name.size() > job.name.size() &&
          name[job.name.size()] == '-' && IsInstance(name.substr(job.name.size() + 1));
+}
+
+void ReadFailure(JobView& job) {
+  job.failure = api::FailureOfJob(*job.object);
+  if (job.failure || job.status == "Succeeded") return;
+  job.failure = api::FirstFailure(job.pods, WallTime());
+  if (!job.failure) return;
+  // Without the time of the cluster nobody knows which of them have recovered.
+  const bool taken = job.failure->which == api::FailureClass::kPreempted;
+  const bool is_over = job.over() || job.kind->kind == "Pod";
+  if (taken || job.failure->settles || !(is_over || job.failure->repeats())) job.failure.reset();
+}
+
+std::string JobView::StatusText() const {
+  if (status == "Failed") {
+    if (failure) return StrCat("Failed: ", failure->Word());
+    const std::optional<api::Condition> failed = api::FindCondition(*object, "Failed");
+    const std::string_view reason = failed ? failed->reason : std::string_view();
+    const bool plain = reason.empty() || reason == "Failed" || reason.ends_with("JobFailed");
+    return plain ? status : StrCat("Failed: ", reason);
+  }
+  const bool waits_for_it = status == "Running" || status == "Pending" || status == "Restarting";
+  return failure && failure->repeats() && waits_for_it ? failure->Word() : status;
+}
+
+std::optional<Duration> JobView::RunTime(WallTime now) const {
+  if (!started) return std::nullopt;
+  WallTime until = ended.value_or(now);
+  if (!ended && last_pod_ended && RunningPods() == 0) until = *last_pod_ended;
+  return std::max(until - *started, Duration(0));
 }
 
 std::string JobView::ResourceName() const {
@@ -497,6 +565,9 @@ std::vector<JobView> ViewJobs(const JobObjects& objects) {
     }
     if (group != group_of.end()) AddGroup(view, group->second);
     if (view.RunningPods() < view.replicas) view.why = WhyNoMore(view);
+    ReadTimes(view);
+    ReadFailure(view);
+    if (view.failure && view.failure->repeats()) view.message = view.failure->Sentence();
   }
   return views;
 }

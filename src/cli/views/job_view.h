@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "cli/api.h"
 #include "cli/flags.h"
+#include "cli/views/events_view.h"
+#include "kube/api/objects/failure.h"
 
 namespace swell::cli {
 
@@ -49,11 +51,17 @@ struct JobView {
   std::string why;              // it runs with fewer than are wanted
   int64_t milli_gpus = 0;       // of all replicas
   std::optional<WallTime> created, started, ended;
-  std::vector<json::SharedValue> pods;  // chief first, then by role and index
+  std::optional<api::Failure> failure;     // the first of those that matter now
+  std::optional<WallTime> last_pod_ended;  // of the pods that it had before
+  std::vector<json::SharedValue> pods;     // chief first, then by role and index
 
   int64_t RunningPods() const;
   int64_t PendingPods() const;
   int64_t HeldMilliGpus() const;  // of pods that have a place
+  // Its status with what failed: "Failed: OOMKilled", "CrashLoopBackOff".
+  std::string StatusText() const;
+  // How long its pods have run, without the wait before them; empty if none has started.
+  std::optional<Duration> RunTime(WallTime now) const;
   bool elastic() const { return least < most; }
   bool over() const { return status == "Succeeded" || status == "Failed"; }
   std::string ResourceName() const;  // "pytorchjob.kubeflow.org/mnist"
@@ -98,8 +106,13 @@ std::vector<RoleBounds> BoundsOf(const json::Value& job, const JobKindInfo& kind
 // kConflict when it is over.
 Result<bool> SetSuspended(Api& api, const JobView& job, bool suspend);
 
-// Whether an event is about the job, its group or one of its pods, of which some may be gone.
-bool ConcernsJob(const JobView& job, std::string_view kind, std::string_view name);
+// Whether an event is about this very job, its group or one of its pods, of which some may be gone:
+// not about an earlier job of the same name.
+bool ConcernsJob(const JobView& job, const EventView& event);
+// Finds out what fails, from the job's status or else from its pods.
+void ReadFailure(JobView& job);
+// The role that the pod has in its job, in lower case; empty if it has none.
+std::string_view RoleOfPod(const json::Value& pod);
 
 // GPUs that one pod asks for, in thousandths; fractions count. For a request of GPU memory,
 // what it was given, and nothing before it is bound.

@@ -103,6 +103,10 @@ void ScriptedAgents::Start(const json::Value& pod) {
                      {"ready", true},
                      {"restartCount", restarts_[uid]},
                      {"state", json::Object{{"running", json::Object{{"startedAt", now}}}}}});
+    const auto code = last_codes_.find(uid);
+    if (code == last_codes_.end()) continue;
+    json::Set(containers.back(), {"lastState", "terminated"},
+              json::Object{{"exitCode", code->second}, {"reason", "Error"}, {"finishedAt", now}});
   }
   uint64_t address = StableHash(uid) % 65'000;
   json::Value patch = json::Object{
@@ -127,6 +131,7 @@ void ScriptedAgents::Exit(const std::string& key, int code) {
   std::string_view policy = json::GetString(*pod, {"spec", "restartPolicy"});
   if (policy == "Always" || (policy == "OnFailure" && code != 0)) {
     ++restarts_[uid];
+    last_codes_[uid] = code;
     return Start(*pod);
   }
   End(key, uid, code, false);

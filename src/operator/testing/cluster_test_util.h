@@ -50,6 +50,7 @@ class ScriptedAgents {
   std::set<std::string> nodes_, dead_;
   std::set<std::string> starting_, ending_;  // uids
   std::map<std::string, int64_t> restarts_;  // by uid
+  std::map<std::string, int> last_codes_;    // of pods that have restarted, by uid
   client::Informer pods_;
   client::Client client_;
 };

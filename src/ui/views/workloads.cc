@@ -55,6 +55,7 @@ json::Value PreemptibleOf(const cli::JobView& job) {
 }
 
 std::string ReasonOf(const cli::JobView& job) {
+  if (job.failure) return job.failure->Sentence();
   if (job.status == "Running") return job.why;
   return job.waits.empty() ? job.message : job.waits;
 }

@@ -1,0 +1,310 @@
+#include "cli/pods/job_logs.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/strings.h"
+#include "cli/pods/pod_choice.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
+
+namespace swell::cli {
+namespace {
+
+// So many logs are shown of a container that was started often.
+constexpr int64_t kStartsShown = 5;
+constexpr Duration kLookInterval = std::chrono::milliseconds(300);
+
+// One start of a member's container.
+struct Part {
+  std::string member, uid, node, container;
+  int64_t attempt = 1;    // pods of this member, this one included
+  int64_t restart = 0;    // starts of the container before this one
+  std::string result;     // how the pod ended; empty: it is there
+  json::SharedValue pod;  // for the newest start in a pod that is there
+
+  std::string Key() const { return StrCat(uid, "/", restart); }
+  std::string Title() const {
+    return StrCat(member, ", attempt ", attempt, restart > 0 ? StrCat(", start ", restart + 1) : "",
+                  result.empty() ? "" : StrCat(", ", ToLower(result)));
+  }
+};
+
+int64_t RestartsOf(const json::Value& pod, std::string_view container) {
+  for (const auto& statuses : {api::ContainerStatuses(pod), api::InitContainerStatuses(pod)}) {
+    for (const api::ContainerStatus& one : statuses) {
+      if (one.name == container) return one.restart_count;
+    }
+  }
+  return 0;
+}
+
+class JobLogs {
+ public:
+  JobLogs(Session& session, Api& api, JobView job, const JobLogOptions& options)
+      : session_(session), api_(api), job_(std::move(job)), options_(options) {}
+
+  Status Print() {
+    SWELL_RETURN_IF_ERROR(ChooseMembers());
+    if (options_.logs.previous) return PrintPrevious();
+    if (options_.attempt > 0) return PrintAttempt();
+    return options_.logs.follow ? Follow() : PrintOnce();
+  }
+
+ private:
+  const json::Array& Attempts() const {
+    return json::GetArray(*job_.object, {"status", "attempts"});
+  }
+
+  Status ChooseMembers() {
+    std::vector<std::string> known;
+    for (const json::SharedValue& pod : job_.pods) known.emplace_back(api::Name(*pod));
+    for (const json::Value& one : Attempts()) {
+      const std::string name(json::GetString(one, {"member"}));
+      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+    }
+    if (known.empty()) {
+      const std::string why = job_.waits.empty() ? job_.message : job_.waits;
+      return Status(Code::kNotFound, StrCat("job ", Quote(job_.name), " has no pods; it is ",
+                                            ToLower(job_.status), why.empty() ? "" : ": ", why));
+    }
+    if (options_.all) {
+      members_ = std::move(known);
+      return Status::Ok();
+    }
+    if (options_.member.empty()) {
+      // Without pods: the first by name, which leads unless there is a master.
+      if (job_.pods.empty()) std::sort(known.begin(), known.end());
+      members_ = {known[0]};
+      return Status::Ok();
+    }
+    if (std::find(known.begin(), known.end(), options_.member) == known.end()) {
+      return Status(Code::kNotFound,
+                    StrCat("the job ", job_.name, " has no instance ", Quote(options_.member),
+                           "; there are: ", Join(known, ", ")));
+    }
+    members_ = {options_.member};
+    return Status::Ok();
+  }
+
+  bool IsChosen(std::string_view member) const {
+    return std::find(members_.begin(), members_.end(), member) != members_.end();
+  }
+
+  // The container to show of a pod that is gone: the one wanted, or the one that pods show first.
+  std::string ContainerOf(const json::Value& attempt) const {
+    return options_.logs.container.empty() ? std::string(json::GetString(attempt, {"container"}))
+                                           : options_.logs.container;
+  }
+
+  void AddStarts(Part part, int64_t newest, std::vector<Part>& parts) const {
+    for (int64_t k = std::max<int64_t>(0, newest - kStartsShown + 1); k <= newest; ++k) {
+      part.restart = k;
+      Part one = part;
+      if (k < newest) one.pod = nullptr;
+      parts.push_back(std::move(one));
+    }
+  }
+
+  // In the order in which they ran.
+  std::vector<Part> Parts() const {
+    std::vector<Part> parts;
+    std::map<std::string, int64_t> attempts;  // by member
+    for (const json::Value& one : Attempts()) {
+      Part part{.member = std::string(json::GetString(one, {"member"})),
+                .uid = std::string(json::GetString(one, {"uid"})),
+                .node = std::string(json::GetString(one, {"node"})),
+                .container = ContainerOf(one),
+                .attempt = json::GetInt(one, {"attempt"}),
+                .result = std::string(json::GetString(one, {"result"}))};
+      attempts[part.member] = part.attempt;
+      if (!IsChosen(part.member)) continue;
+      int64_t newest = 0;
+      for (const json::Value& container : json::GetArray(one, {"containers"})) {
+        if (json::GetString(container, {"name"}) == part.container) {
+          newest = json::GetInt(container, {"restarts"});
+        }
+      }
+      AddStarts(std::move(part), newest, parts);
+    }
+    for (const json::SharedValue& pod : job_.pods) {
+      Part part{.member = std::string(api::Name(*pod)),
+                .uid = std::string(api::Uid(*pod)),
+                .node = std::string(api::NodeName(*pod)),
+                .container = ContainerToShow(*pod, options_.logs),
+                .attempt = attempts[std::string(api::Name(*pod))] + 1,
+                .pod = pod};
+      if (!IsChosen(part.member)) continue;
+      AddStarts(part, RestartsOf(*pod, part.container), parts);
+    }
+    return parts;
+  }
+
+  // Not of a part that is the only one: then the log is printed as it is.
+  void PrintTitle(const Part& part) {
+    session_.OutLine(session_.Paint(Colour::kCyan, StrCat("==> ", part.Title(), " <==")));
+  }
+
+  Status PrintEarlier(const Part& part) {
+    Api::StreamRequest stream;
+    stream.request = LogRequest({.ns = job_.ns, .pod = part.member, .container = part.container},
+                                WithoutFollow());
+    stream.request.path += StrCat("/", part.uid);
+    stream.request.query +=
+        StrCat("&node=", api::EscapeQuery(part.node), "&restart=", part.restart);
+    stream.on_data = [this](std::string_view bytes) { return session_.Out(bytes); };
+    std::vector<Api::StreamRequest> streams;
+    streams.push_back(std::move(stream));
+    const Status read = api_.Follow(std::move(streams));
+    if (read.code() != Code::kNotFound && read.code() != Code::kBadRequest) return read;
+    session_.ErrLine(StrCat("The log of ", part.Title(), " is not there: ", read.message(),
+                            ". Clusters started by swell up keep such logs; others do not."));
+    return Status::Ok();
+  }
+
+  LogOptions WithoutFollow() const {
+    LogOptions options = options_.logs;
+    options.follow = options.previous = false;
+    return options;
+  }
+
+  Status PrintOnce() {
+    const std::vector<Part> parts = Parts();
+    const std::set<std::string> members = MembersOf(parts);
+    std::vector<json::SharedValue> live;
+    for (const Part& part : parts) {
+      if (part.pod) {
+        live.push_back(part.pod);
+        // Several pods mark each line with their names.
+        if (parts.size() > members.size() && members.size() == 1) PrintTitle(part);
+        continue;
+      }
+      PrintTitle(part);
+      SWELL_RETURN_IF_ERROR(PrintEarlier(part));
+    }
+    if (live.empty()) return Status::Ok();
+    return PrintLogs(session_, api_, live, WithoutFollow());
+  }
+
+  static std::set<std::string> MembersOf(const std::vector<Part>& parts) {
+    std::set<std::string> members;
+    for (const Part& part : parts) members.insert(part.member);
+    return members;
+  }
+
+  Status PrintPrevious() {
+    std::vector<Part> parts = Parts();
+    for (const std::string& member : members_) {
+      std::vector<Part> own;
+      for (const Part& part : parts) {
+        if (part.member == member) own.push_back(part);
+      }
+      // The newest one is what runs now, or has not been started yet.
+      if (!own.empty() && own.back().pod) own.pop_back();
+      if (own.empty()) {
+        return Status(Code::kNotFound, StrCat(member, " has no earlier log: it was started once"));
+      }
+      if (members_.size() > 1) PrintTitle(own.back());
+      SWELL_RETURN_IF_ERROR(PrintEarlier(own.back()));
+    }
+    return Status::Ok();
+  }
+
+  Status PrintAttempt() {
+    const std::vector<Part> parts = Parts();
+    int64_t last = 0;
+    bool found = false;
+    for (const Part& part : parts) {
+      last = std::max(last, part.attempt);
+      if (part.attempt != options_.attempt) continue;
+      found = true;
+      if (part.pod) {
+        SWELL_RETURN_IF_ERROR(PrintLogs(session_, api_, {part.pod}, options_.logs));
+        continue;
+      }
+      if (part.restart > 0 || members_.size() > 1) PrintTitle(part);
+      SWELL_RETURN_IF_ERROR(PrintEarlier(part));
+    }
+    if (found) return Status::Ok();
+    return Status(Code::kNotFound,
+                  StrCat("attempt ", options_.attempt, " of ", Join(members_, ", "),
+                         " is not known; the last one is ", last));
+  }
+
+  // The starts that can be followed now and have not been shown.
+  Status PrintNew(const std::vector<Part>& parts, bool& any) {
+    std::vector<json::SharedValue> live;
+    for (const Part& part : parts) {
+      if (shown_.contains(part.Key())) continue;
+      if (part.pod && !HasStarted(*part.pod)) continue;
+      any = true;
+      const bool first = shown_.empty();
+      shown_.insert(part.Key());
+      if (!part.pod || !first) PrintTitle(part);
+      if (part.pod) {
+        live.push_back(part.pod);
+      } else {
+        SWELL_RETURN_IF_ERROR(PrintEarlier(part));
+      }
+    }
+    return live.empty() ? Status::Ok() : PrintLogs(session_, api_, live, options_.logs);
+  }
+
+  // A stream ends with its container. The next pod of the member is followed when it runs.
+  Status Follow() {
+    std::string said;
+    for (;;) {
+      bool any = false;
+      SWELL_RETURN_IF_ERROR(PrintNew(Parts(), any));
+      if (!any && job_.over()) return Status::Ok();
+      if (!any && !job_.waits.empty() && job_.waits != said) {
+        said = job_.waits;
+        session_.ErrLine(StrCat("Waiting: ", said));
+      }
+      if (!any && !api_.Pause(kLookInterval)) return Status::Ok();
+      auto now = FindJob(api_, job_.ns, job_.ResourceName());
+      if (now.status().code() == Code::kNotFound) return Status::Ok();
+      if (!now.ok()) return now.status();
+      job_ = std::move(*now);
+    }
+  }
+
+  Session& session_;
+  Api& api_;
+  JobView job_;
+  const JobLogOptions& options_;
+  std::vector<std::string> members_;
+  std::set<std::string> shown_;
+};
+
+}  // namespace
+
+void JobLogOptions::Declare(Flags& flags, std::string_view previous) {
+  logs.Declare(flags);
+  flags.Int("--attempt", &attempt, "N",
+            "only what the member's Nth pod said; a preemption or a restart of the job makes a new "
+            "one");
+  flags.Switch(
+      std::string(previous), &logs.previous,
+      "what ran before: the container before its last restart, or the pod before this one");
+}
+
+Status JobLogOptions::Check() const {
+  SWELL_RETURN_IF_ERROR(logs.Check());
+  if (attempt < 0) return Misuse(StrCat("--attempt ", attempt, ": attempts are counted from 1"));
+  if (attempt > 0 && logs.previous) {
+    return Misuse("--attempt and --previous cannot be used together");
+  }
+  if (logs.previous && logs.follow) {
+    return Misuse("--previous and --follow cannot be used together: what ran before has ended");
+  }
+  return Status::Ok();
+}
+
+Status PrintJobLogs(Session& session, Api& api, JobView job, const JobLogOptions& options) {
+  return JobLogs(session, api, std::move(job), options).Print();
+}
+
+}  // namespace swell::cli

@@ -1,0 +1,48 @@
+// Failure: what went wrong in a pod, and what to do about it. Conditions, events and commands all
+// print the sentence that is made here.
+// - Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "json/value.h"
+#include "kube/api/objects/failure_class.h"
+
+namespace swell::api {
+
+struct Failure {
+  std::string member;     // the pod
+  std::string container;  // empty: the pod as a whole
+  std::string role;       // "container", "init container" or "sidecar"
+  FailureClass which = FailureClass::kUnknown;
+  std::string reason;                // the node's word: OOMKilled, StartError, Evicted
+  std::optional<int64_t> exit_code;  // empty: it never ran
+  std::string said;                  // its last words
+  std::string advice;                // what to do, without a full stop
+  std::string waits;                 // CrashLoopBackOff: it is to start again; empty: it is not
+  int64_t restarts = 0;
+  std::optional<WallTime> time;     // when it ended
+  std::optional<WallTime> settles;  // it runs again; if it still does then, it has recovered
+
+  // It starts again and again, or its node still tries to start it.
+  bool repeats() const { return !waits.empty(); }
+  // Shorter than a sentence: "OOMKilled", "exit 1", "SIGSEGV", "CrashLoopBackOff".
+  std::string Word() const;
+  // "train-worker-1 failed: container pytorch exited with 127: "sh: x: not found"; …".
+  std::string Sentence() const;
+  json::Value ToJson() const;
+  static std::optional<Failure> FromJson(const json::Value& document);
+};
+
+// What is wrong with the pod at `now`; empty: nothing, or it was stopped because others failed.
+std::optional<Failure> FailureOf(const json::Value& pod, WallTime now);
+// The failure that explains those of the others: the first in time of those that are causes.
+std::optional<Failure> FirstFailure(const std::vector<json::SharedValue>& pods, WallTime now);
+// status.failure of a job; empty if it has none.
+std::optional<Failure> FailureOfJob(const json::Value& job);
+
+}  // namespace swell::api

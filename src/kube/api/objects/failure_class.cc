@@ -1,0 +1,174 @@
+#include "kube/api/objects/failure_class.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/strings.h"
+
+namespace swell::api {
+namespace {
+
+constexpr int kSignalExit = 128;
+constexpr size_t kLastWordsMax = 200;
+
+struct TextRule {
+  FailureClass which;
+  std::string_view text;  // in lower case, anywhere in what the container said
+};
+
+// The first rule that matches decides. Causes stand before what they bring about in other members.
+constexpr TextRule kTextRules[] = {
+    {FailureClass::kHardware, "uncorrectable ecc"},
+    {FailureClass::kHardware, "nvrm: xid"},
+    {FailureClass::kHardware, "fallen off the bus"},
+    {FailureClass::kHardware, "uncorrectable nvlink"},
+    {FailureClass::kHardware, "cudaerrordevicesunavailable"},
+    {FailureClass::kGpuMemory, "cuda out of memory"},
+    {FailureClass::kGpuMemory, "cuda error: out of memory"},
+    {FailureClass::kGpuMemory, "torch.cuda.outofmemoryerror"},
+    {FailureClass::kGpuMemory, "torch.outofmemoryerror"},
+    {FailureClass::kGpuMemory, "cublas_status_alloc_failed"},
+    {FailureClass::kGpuMemory, "cudnn_status_alloc_failed"},
+    {FailureClass::kGpuMemory, "resource_exhausted: out of memory"},
+    {FailureClass::kHostMemory, "killed by signal: killed"},
+    {FailureClass::kHostMemory, "cannot allocate memory"},
+    {FailureClass::kHostMemory, "std::bad_alloc"},
+    {FailureClass::kHostMemory, "memoryerror"},
+    {FailureClass::kNotANumber, "loss is nan"},
+    {FailureClass::kNotANumber, "loss: nan"},
+    {FailureClass::kNotANumber, "loss=nan"},
+    {FailureClass::kNotANumber, "returned nan values"},
+    {FailureClass::kNotANumber, "nan detected"},
+    {FailureClass::kNotANumber, "nan or inf"},
+    {FailureClass::kNotANumber, "non-finite"},
+    {FailureClass::kPeerLost, "connection reset by peer"},
+    {FailureClass::kPeerLost, "connection closed by peer"},
+    {FailureClass::kPeerLost, "connection refused"},
+    {FailureClass::kPeerLost, "gloo/transport"},
+    {FailureClass::kPeerLost, "connectfullmesh failed"},
+    {FailureClass::kPeerLost, "ncclremoteerror"},
+    {FailureClass::kPeerLost, "ncclsystemerror"},
+    {FailureClass::kPeerLost, "nccl error"},
+    {FailureClass::kPeerLost, "collective operation timeout"},
+    {FailureClass::kPeerLost, "rendezvousconnectionerror"},
+    {FailureClass::kPeerLost, "rendezvoustimeouterror"},
+    {FailureClass::kPeerLost, "broken pipe"},
+    {FailureClass::kUserError, "modulenotfounderror"},
+    {FailureClass::kUserError, "importerror"},
+    {FailureClass::kUserError, "syntaxerror"},
+    {FailureClass::kUserError, "indentationerror"},
+    {FailureClass::kUserError, "nameerror"},
+    {FailureClass::kUserError, "typeerror"},
+    {FailureClass::kUserError, "valueerror"},
+    {FailureClass::kUserError, "keyerror"},
+    {FailureClass::kUserError, "indexerror"},
+    {FailureClass::kUserError, "attributeerror"},
+    {FailureClass::kUserError, "assertionerror"},
+    {FailureClass::kUserError, "filenotfounderror"},
+    {FailureClass::kUserError, "permissionerror"},
+    {FailureClass::kUserError, "size mismatch"},
+    {FailureClass::kUserError, "shapes cannot be multiplied"},
+    {FailureClass::kUserError, "no such file or directory"},
+    {FailureClass::kUserError, "can't open file"},
+};
+
+// What shells and Python say with their exit codes: an error, wrong arguments, a command that
+// cannot be run, a command that is not there.
+constexpr std::array<int64_t, 4> kUserExits = {1, 2, 126, 127};
+
+struct NamedSignal {
+  int number;
+  std::string_view name;
+};
+// Linux's numbers, also where a record of another machine is read.
+constexpr NamedSignal kSignals[] = {{1, "SIGHUP"},   {2, "SIGINT"},   {3, "SIGQUIT"},
+                                    {4, "SIGILL"},   {6, "SIGABRT"},  {7, "SIGBUS"},
+                                    {8, "SIGFPE"},   {9, "SIGKILL"},  {11, "SIGSEGV"},
+                                    {13, "SIGPIPE"}, {15, "SIGTERM"}, {24, "SIGXCPU"}};
+
+// "torch.cuda.OutOfMemoryError: …" and "bash: line 1: x: command not found", but no line of a
+// trace, which is indented.
+bool NamesAnError(std::string_view line) {
+  if (line.find("not found") != std::string_view::npos) return true;
+  const std::string_view word = line.substr(0, line.find_first_of(": "));
+  for (std::string_view end : {"Error", "Exception", "Interrupt", "Exit"}) {
+    if (word.ends_with(end)) return true;
+  }
+  return false;
+}
+
+// Without colours and other control characters: people read it on terminals.
+std::string PlainText(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c == 0x1B && i + 1 < text.size() && text[i + 1] == '[') {
+      // A control sequence ends with its first letter.
+      while (i + 1 < text.size() && std::isalpha(static_cast<unsigned char>(text[i + 1])) == 0) ++i;
+      ++i;
+    } else if (c == '\n' || c == '\t' || (c >= 0x20 && c != 0x7F)) {
+      plain += c == '\t' ? ' ' : text[i];
+    }
+  }
+  return plain;
+}
+
+bool HasLetter(std::string_view line) {
+  return std::any_of(line.begin(), line.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c >= 0x80; });
+}
+
+}  // namespace
+
+std::string_view FailureClassName(FailureClass which) {
+  static constexpr std::string_view kNames[] = {"UserError",      "Preempted",   "HostOutOfMemory",
+                                                "GpuOutOfMemory", "NotANumber",  "PeerLost",
+                                                "Hardware",       "CannotStart", "Unknown"};
+  return kNames[static_cast<size_t>(which)];
+}
+
+FailureClass ClassifyEnd(const ContainerEnd& end) {
+  if (end.reason == "OOMKilled") return FailureClass::kHostMemory;
+  if (end.reason == "StartError" || end.reason == "ContainerCannotRun") {
+    return FailureClass::kUserError;
+  }
+  const std::string said = ToLower(end.said);
+  for (const TextRule& rule : kTextRules) {
+    if (said.find(rule.text) != std::string::npos) return rule.which;
+  }
+  const bool user =
+      std::find(kUserExits.begin(), kUserExits.end(), end.exit_code) != kUserExits.end();
+  return user ? FailureClass::kUserError : FailureClass::kUnknown;
+}
+
+int SignalOf(int64_t exit_code) {
+  constexpr int64_t kSignalsMax = 64;
+  const int64_t signal = exit_code - kSignalExit;
+  return signal > 0 && signal <= kSignalsMax ? static_cast<int>(signal) : 0;
+}
+
+std::string_view SignalName(int signal) {
+  for (const NamedSignal& one : kSignals) {
+    if (one.number == signal) return one.name;
+  }
+  return "";
+}
+
+std::string LastWords(std::string_view said) {
+  const std::string plain = PlainText(said);
+  std::string_view last, error;
+  for (std::string_view line : Split(plain, '\n')) {
+    if (!HasLetter(line)) continue;
+    last = Trim(line);
+    if (NamesAnError(line)) error = last;
+  }
+  std::string words(error.empty() ? last : error);
+  if (words.size() <= kLastWordsMax) return words;
+  size_t end = kLastWordsMax;
+  while (end > 0 && (static_cast<unsigned char>(words[end]) & 0xC0) == 0x80) --end;
+  words.resize(end);
+  return words + "…";
+}
+
+}  // namespace swell::api

@@ -1,0 +1,42 @@
+// FailureClass: what kind of failure ended a container, read from its exit code, its reason and
+// what it said last. The class decides what is advised, and which of several failures is the cause.
+// - Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace swell::api {
+
+enum class FailureClass : uint8_t {
+  kUserError,    // the program, its command or its arguments
+  kPreempted,    // the cluster took its place
+  kHostMemory,   // more memory than its limit, or than the node has
+  kGpuMemory,    // more memory than the GPU has
+  kNotANumber,   // the loss or a gradient is no number any more
+  kPeerLost,     // another member ended first
+  kHardware,     // the GPU or its links
+  kCannotStart,  // the node could not start it: an image, a volume, a secret
+  kUnknown,
+};
+
+// How a container ended, as far as it is known.
+struct ContainerEnd {
+  int64_t exit_code = 0;
+  std::string_view reason;  // the node's word: OOMKilled, Error, StartError
+  std::string_view said;    // its termination message, or the end of its log
+};
+
+// "UserError", as a job's status has it.
+std::string_view FailureClassName(FailureClass which);
+FailureClass ClassifyEnd(const ContainerEnd& end);
+// The signal behind an exit code of 128 + signal; 0 for other codes.
+int SignalOf(int64_t exit_code);
+// "SIGKILL"; empty for a signal that programs rarely end by.
+std::string_view SignalName(int signal);
+// The line of `said` that says most: the last one that names an error, else the last one. At most
+// 200 bytes.
+std::string LastWords(std::string_view said);
+
+}  // namespace swell::api

@@ -1,0 +1,167 @@
+#include "kube/api/objects/failure.h"
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/test_document.h"
+
+namespace swell::api {
+namespace {
+
+const WallTime kNow = *ParseTime("2026-01-01T12:10:00Z");
+
+TEST(FailureClass, TheTableDecides) {
+  struct Case {
+    ContainerEnd end;
+    std::string_view expected;
+  };
+  for (const Case& one : std::initializer_list<Case>{
+           {{1, "Error", ""}, "UserError"},
+           {{2, "Error", "usage: train.py"}, "UserError"},
+           {{3, "Error", "gave up"}, "Unknown"},
+           {{126, "Error", ""}, "UserError"},
+           {{127, "Error", ""}, "UserError"},
+           {{128, "StartError", "exec: x"}, "UserError"},
+           {{137, "OOMKilled", ""}, "HostOutOfMemory"},
+           {{137, "Error", ""}, "Unknown"},
+           {{1, "Error", "torch.cuda.OutOfMemoryError: CUDA out of memory."}, "GpuOutOfMemory"},
+           {{1, "Error", "FloatingPointError: loss is NaN at step 3"}, "NotANumber"},
+           {{1, "Error", "RuntimeError: Connection closed by peer [10.0.0.1]"}, "PeerLost"},
+           {{134, "Error", "CUDA error: uncorrectable ECC error encountered"}, "Hardware"},
+           {{3, "Error", "ValueError: NCCL error"}, "PeerLost"},
+           {{9, "Error", "ModuleNotFoundError: No module named 'x'"}, "UserError"}}) {
+    EXPECT_EQ(FailureClassName(ClassifyEnd(one.end)), one.expected)
+        << one.end.exit_code << " " << one.end.said;
+  }
+}
+
+TEST(FailureClass, LastWordsAreTheErrorRatherThanTheLastLine) {
+  EXPECT_EQ(LastWords(""), "");
+  EXPECT_EQ(LastWords("step 1\nstep 2\n\n====\n"), "step 2");
+  EXPECT_EQ(LastWords("Traceback (most recent call last):\n  File \"x\"\n"
+                      "ValueError: bad shape\nclosing files\n"),
+            "ValueError: bad shape");
+  EXPECT_EQ(LastWords("sh: 1: trian.py: not found"), "sh: 1: trian.py: not found");
+  EXPECT_EQ(LastWords("\x1b[31mValueError: red\x1b[0m\x07\r\n"), "ValueError: red");
+  const std::string words = LastWords("x" + std::string(150, 'a') + std::string(60, '\xC3'));
+  EXPECT_LE(words.size(), 204u);
+}
+
+std::string SentenceOf(std::string_view status, std::string_view more = "") {
+  const json::Value pod = Document(StrCat(
+      "{metadata: {name: w-0", more,
+      "}, spec: {nodeName: n1, containers: [{name: main, resources: {limits: {memory: 1Gi}}}],"
+      " initContainers: [{name: fetch}, {name: sync, restartPolicy: Always}]}, status: ",
+      status, "}"));
+  const auto failure = FailureOf(pod, kNow);
+  return failure ? failure->Sentence() : "";
+}
+
+TEST(Failure, ASentenceNamesMemberContainerEndLastLineAndWhatToDo) {
+  EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
+                       "{exitCode: 127, reason: Error, message: 'sh: trian.py: not found'}}}]}"),
+            "w-0 failed: container main exited with 127: \"sh: trian.py: not found\"; check the "
+            "command of container main, and whether its image has it");
+  EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
+                       "{exitCode: 137, reason: OOMKilled}}}]}"),
+            "w-0 failed: container main was killed because it used more memory than it may; raise "
+            "its memory limit of 1Gi, or let it use less");
+  EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
+                       "{exitCode: 139, reason: Error}}}]}"),
+            "w-0 failed: container main was ended by signal 11 (SIGSEGV); more is in: swell logs "
+            "w-0");
+  EXPECT_EQ(SentenceOf("{phase: Failed, reason: Evicted, message: disk is full}"),
+            "w-0 failed: Evicted: \"disk is full\"; more is in: swell logs w-0");
+}
+
+TEST(Failure, ContainersThatStartAgainSayHowOften) {
+  EXPECT_EQ(
+      SentenceOf("{phase: Pending, initContainerStatuses: [{name: fetch, restartCount: 2, "
+                 "state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: "
+                 "{exitCode: 4, reason: Error, message: no data}}}]}"),
+      "w-0 fails again and again (2 restarts): init container fetch exited with 4: \"no data\"; "
+      "more is in: swell logs w-0 --previous");
+  EXPECT_EQ(SentenceOf("{phase: Running, initContainerStatuses: [{name: sync, restartCount: 1, "
+                       "state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: "
+                       "{exitCode: 1, reason: Error}}}]}"),
+            "w-0 fails again and again (1 restart): sidecar sync exited with 1; correct the "
+            "program or its arguments; more is in: swell logs w-0");
+  EXPECT_EQ(SentenceOf("{phase: Pending, containerStatuses: [{name: main, state: {waiting: "
+                       "{reason: ImagePullBackOff, message: no such image}}}]}"),
+            "w-0 cannot start: container main waits with ImagePullBackOff: \"no such image\"; "
+            "check the image of container main");
+}
+
+TEST(Failure, TheEndAfterRestartsSaysHowMany) {
+  EXPECT_EQ(
+      SentenceOf("{phase: Failed, containerStatuses: [{name: main, restartCount: 2, state: "
+                 "{terminated: {exitCode: 3, reason: Error}}}]}"),
+      "w-0 failed after 2 restarts: container main exited with 3; more is in: swell logs w-0");
+}
+
+TEST(Failure, AContainerThatRunsForAMinuteHasRecovered) {
+  const auto running = [](std::string_view since) {
+    return SentenceOf(
+        StrCat("{phase: Running, containerStatuses: [{name: main, restartCount: 1, state: "
+               "{running: {startedAt: '",
+               since, "'}}, lastState: {terminated: {exitCode: 1, reason: Error}}}]}"));
+  };
+  EXPECT_NE(running("2026-01-01T12:09:30Z"), "");
+  EXPECT_EQ(running("2026-01-01T12:08:30Z"), "");
+}
+
+TEST(Failure, WhatIsNoFailureHasNoSentence) {
+  EXPECT_EQ(SentenceOf("{}"), "");
+  EXPECT_EQ(SentenceOf("{phase: Pending, containerStatuses: [{name: main, state: {waiting: "
+                       "{reason: ContainerCreating}}}]}"),
+            "");
+  EXPECT_EQ(SentenceOf("{phase: Succeeded, containerStatuses: [{name: main, state: {terminated: "
+                       "{exitCode: 0, reason: Completed}}}]}"),
+            "");
+  // It was stopped because another member had failed.
+  EXPECT_EQ(SentenceOf("{phase: Failed, reason: Stopped, containerStatuses: [{name: main, state: "
+                       "{terminated: {exitCode: 143, reason: Error}}}]}",
+                       ", annotations: {swell.dev/stop-requested: the job has failed}"),
+            "");
+  // Wrong types are read as absent.
+  EXPECT_EQ(SentenceOf("{phase: 3, containerStatuses: {name: 1}}"), "");
+}
+
+json::SharedValue Ended(std::string_view name,
+                        int code,
+                        std::string_view time,
+                        std::string_view said) {
+  return std::make_shared<const json::Value>(Document(
+      StrCat("{metadata: {name: ", name, "}, status: {phase: Failed, containerStatuses: [{name: ",
+             "main, state: {terminated: {exitCode: ", code, ", reason: Error, finishedAt: '", time,
+             "', message: '", said, "'}}}]}}")));
+}
+
+TEST(Failure, TheFirstCauseIsNamedNotThePeersThatMissedIt) {
+  const auto first = FirstFailure(
+      {Ended("w-0", 1, "2026-01-01T12:00:00Z", "RuntimeError: Connection reset by peer"),
+       Ended("w-1", 143, "2026-01-01T12:00:00Z", ""),
+       Ended("w-2", 1, "2026-01-01T12:00:03Z", "ValueError: later"),
+       Ended("w-3", 1, "2026-01-01T12:00:02Z", "ValueError: bad shape")},
+      kNow);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->member, "w-3");
+  EXPECT_EQ(first->Word(), "exit 1");
+  EXPECT_FALSE(FirstFailure({}, kNow).has_value());
+}
+
+TEST(Failure, AStatusKeepsItAsItWas) {
+  const auto failure =
+      FailureOf(*Ended("w-1", 134, "2026-01-01T12:00:00Z", "terminate called"), kNow);
+  ASSERT_TRUE(failure.has_value());
+  const auto again = Failure::FromJson(failure->ToJson());
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->Sentence(), failure->Sentence());
+  EXPECT_EQ(json::Print(again->ToJson()), json::Print(failure->ToJson()));
+  EXPECT_EQ(again->Word(), "SIGABRT");
+  EXPECT_FALSE(Failure::FromJson(Document("{member: 3}")).has_value());
+}
+
+}  // namespace
+}  // namespace swell::api
