@@ -250,7 +250,9 @@ class ImagesTest(unittest.TestCase):
         registry = self.hostile(layout.tar({"noise": os.urandom(4 << 20)}), Cmd=["/bin/echo", "whole"])
         large = max(registry.image.layers, key=lambda layer: layer["size"])
         registry.cut_blobs.add(large["digest"])
-        self.assertEqual(self.output(self.start(f"{registry.address}/cut:1")), "whole\n")
+        pod = self.start(f"{registry.address}/cut:1")
+        self.assertEqual(self.output(pod), "whole\n")
+        self.assertNotIn("Failed", [reason for reason, _ in self.events(pod)])
         self.assertEqual(len(registry.ranges), 1)
         self.assertGreater(int(registry.ranges[0].removeprefix("bytes=").rstrip("-")), 1 << 20)
 

@@ -235,7 +235,9 @@ Status Registry::Send(Session& session, HttpRequest request, HttpAnswer& answer)
       request.user = session.credential->user;
       request.password = session.credential->password;
     }
-    SWELL_RETURN_IF_ERROR(SendPatiently(request, answer));
+    // What was received of a blob must not be asked for again: Fetch continues behind it.
+    SWELL_RETURN_IF_ERROR(request.on_body ? SendHttp(request, answer)
+                                          : SendPatiently(request, answer));
     if (answer.status != 401 || round > 0) return Status::Ok();
     const std::string challenge = HeaderOf(answer, "www-authenticate");
     const std::string scheme = ToLower(challenge.substr(0, challenge.find(' ')));
