@@ -55,8 +55,11 @@ void ViewBoard::MakeDue() {
   }
   for (Entry* entry : due) {
     const std::string before = entry->shown.ok() ? entry->shown->revision : "";
+    const std::string error = entry->shown.ok() ? "" : entry->shown.status().message();
     Make(*entry);
-    if (entry->shown.ok() && entry->shown->revision == before) continue;
+    const bool same = entry->shown.ok() ? entry->shown->revision == before
+                                        : entry->shown.status().message() == error;
+    if (same) continue;
     // A listener may remove itself or others.
     const auto listeners = entry->listeners;
     for (const auto& [id, listener] : listeners) {
@@ -70,7 +73,7 @@ void ViewBoard::Make(Entry& entry) {
   const SteadyTime began = clock_.Steady();
   entry.stale = false;
   ++made_;
-  auto data = entry.view->make({state_, *entry.rights, entry.params, clock_.Now()});
+  auto data = entry.view->make({state_, *entry.rights, entry.params, clock_.Now(), &memo_});
   if (!data.ok()) {
     entry.shown = data.status();
   } else {

@@ -67,6 +67,7 @@ class ViewBoard {
   ListenerId next_listener_ = 1;
   uint64_t next_revision_ = 1;
   uint64_t made_ = 0;
+  JobsMemo memo_;
   Timer timer_{pages_};
 };
 

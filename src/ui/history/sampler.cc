@@ -80,7 +80,7 @@ class Sampler {
 
   void Jobs() {
     int64_t waiting = 0, waiting_milli = 0, running = 0;
-    for (const cli::JobView& job : jobs_) {
+    for (const cli::JobView& job : *jobs_) {
       if (job.over()) continue;
       const bool runs = job.RunningPods() > 0;
       running += runs;
@@ -143,7 +143,7 @@ class Sampler {
   Rights everything_;
   const Params no_params_;
   const Look look_;
-  std::vector<cli::JobView> jobs_;
+  JobList jobs_;
   std::vector<Sample> samples_;
 };
 

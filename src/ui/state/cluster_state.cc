@@ -48,6 +48,7 @@ void ClusterState::Apply(FeedBatch batch) {
   const WallTime now = clock_.Now();
   for (FeedBatch::Item& item : batch.items) {
     kinds |= Bit(item.kind);
+    ++versions_[item.kind];
     if (item.kind == IndexOf(Kind::kPod)) {
       const auto last = objects_[item.kind].find(item.key);
       const bool another = last != objects_[item.kind].end() &&
@@ -63,6 +64,14 @@ void ClusterState::Apply(FeedBatch batch) {
   }
   if (!std::exchange(known_, true)) kinds = ~KindSet{0};
   if (changed_ && kinds != 0) changed_(kinds);
+}
+
+uint64_t ClusterState::Version(KindSet kinds) const {
+  uint64_t sum = 0;
+  for (size_t kind = 0; kind < versions_.size(); ++kind) {
+    if ((kinds & Bit(kind)) != 0) sum += versions_[kind];
+  }
+  return sum;
 }
 
 void ClusterState::SetUsage(const json::Value* measured) {

@@ -57,7 +57,8 @@ struct FeedBatch {
 
 class ClusterState {
  public:
-  explicit ClusterState(const Clock& clock) : clock_(clock), objects_(KindCount()) {}
+  explicit ClusterState(const Clock& clock)
+      : clock_(clock), objects_(KindCount()), versions_(KindCount()) {}
 
   // Called after each batch with the kinds that changed.
   void OnChange(std::function<void(KindSet)> changed) { changed_ = std::move(changed); }
@@ -65,6 +66,8 @@ class ClusterState {
 
   const ObjectMap& Of(size_t kind) const { return objects_[kind]; }
   const ObjectMap& Of(Kind kind) const { return Of(IndexOf(kind)); }
+  // Grows with each change of one of these kinds.
+  uint64_t Version(KindSet kinds) const;
   // The first batch has come: before it nothing is known.
   bool known() const { return known_; }
   const MemberLog& members() const { return members_; }
@@ -77,6 +80,7 @@ class ClusterState {
   MemberLog members_;
   PodUsage usage_;
   std::vector<ObjectMap> objects_;
+  std::vector<uint64_t> versions_;  // by kind
   std::function<void(KindSet)> changed_;
   bool known_ = false;
 };

@@ -249,9 +249,10 @@ Result<json::Value> JobPageView(const Look& look) {
   const std::string kind = look.Param("kind");
   bool partial = false;
   std::optional<cli::JobView> found;
-  for (cli::JobView& job : look.Jobs(partial, ns)) {
+  const JobList jobs = look.Jobs(partial, ns);
+  for (const cli::JobView& job : *jobs) {
     if (job.ns != ns || job.name != name || (!kind.empty() && job.kind->kind != kind)) continue;
-    found = std::move(job);
+    found = job;
     break;
   }
   if (!found) {

@@ -62,7 +62,8 @@ void AddGpus(const std::vector<cli::NodeView>& nodes,
 void AddJobs(const Look& look, bool& partial, json::Object& out) {
   int64_t running = 0, pending = 0;
   std::optional<WallTime> oldest;
-  for (const cli::JobView& job : look.Jobs(partial)) {
+  const JobList jobs = look.Jobs(partial);
+  for (const cli::JobView& job : *jobs) {
     if (job.status == "Running") {
       ++running;
     } else if (!job.over() && job.status != "Suspended") {

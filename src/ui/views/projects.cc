@@ -69,7 +69,8 @@ std::map<std::string, Load> LoadOfProjects(const Look& look,
                                            const cli::ProjectTree& tree,
                                            bool& partial) {
   std::map<std::string, Load> loads;
-  for (const cli::JobView& job : look.Jobs(partial)) {
+  const JobList jobs = look.Jobs(partial);
+  for (const cli::JobView& job : *jobs) {
     std::string project = job.project;
     if (project.empty()) {
       const cli::ProjectView* of = tree.OfNamespace(job.ns);

@@ -69,17 +69,33 @@ std::string Look::Param(std::string_view name) const {
   return found == params.end() ? "" : found->second;
 }
 
-std::vector<cli::JobView> Look::Jobs(bool& partial, std::string_view ns) const {
+JobList Look::Jobs(bool& partial, std::string_view ns) const {
+  const KindSet kinds = AllJobKinds() | Bit(Kind::kPod) | Bit(Kind::kPodGroup) | Bit(Kind::kNode);
+  const uint64_t version = state.Version(kinds);
+  const bool shared = memo != nullptr && ns.empty();
+  if (shared && memo->jobs && memo->version == version && memo->rights == rights.Key()) {
+    partial = partial || memo->partial;
+    return memo->jobs;
+  }
+  bool hidden = false;
+  JobList jobs =
+      std::make_shared<const std::vector<cli::JobView>>(cli::ViewJobs(JobParts(hidden, ns)));
+  if (shared) *memo = {version, rights.Key(), jobs, hidden};
+  partial = partial || hidden;
+  return jobs;
+}
+
+cli::JobObjects Look::JobParts(bool& partial, std::string_view ns) const {
   auto all = [&](size_t kind) { return ns.empty() ? Of(kind, partial) : Inside(kind, ns); };
   cli::JobObjects objects;
   for (size_t i = 0; i < cli::JobKinds().size(); ++i) objects.jobs.push_back(all(kFixedKinds + i));
   objects.pods = all(IndexOf(Kind::kPod));
   objects.groups = all(IndexOf(Kind::kPodGroup));
-  bool ignored = false;
-  objects.smallest_gpu_mib = [this, &ignored] {
+  objects.smallest_gpu_mib = [this] {
+    bool ignored = false;
     return cli::SmallestGpuMib(Of(Kind::kNode, ignored));
   };
-  return cli::ViewJobs(objects);
+  return objects;
 }
 
 json::Value GpuNumber(int64_t milli) {

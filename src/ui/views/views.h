@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,12 +23,23 @@ namespace swell::ui {
 
 using Params = std::map<std::string, std::string, std::less<>>;
 
+using JobList = std::shared_ptr<const std::vector<cli::JobView>>;
+
+// The jobs that several views are made from, one after the other.
+struct JobsMemo {
+  uint64_t version = 0;  // of the state
+  std::string rights;    // Rights::Key()
+  JobList jobs;          // null: nothing is remembered
+  bool partial = false;
+};
+
 // What a view is made from.
 struct Look {
   const ClusterState& state;
   const Rights& rights;
   const Params& params;
   WallTime now;
+  JobsMemo* memo = nullptr;  // may be null
 
   // The objects of a kind that the user may list. `partial` becomes true when some are left out.
   std::vector<json::SharedValue> Of(size_t kind, bool& partial) const;
@@ -37,8 +49,9 @@ struct Look {
   // Those of one namespace, if the user may list them.
   std::vector<json::SharedValue> Inside(size_t kind, std::string_view ns) const;
   std::string Param(std::string_view name) const;
+  cli::JobObjects JobParts(bool& partial, std::string_view ns) const;
   // All jobs, with the pods and groups that belong to them. `ns` empty: of all namespaces.
-  std::vector<cli::JobView> Jobs(bool& partial, std::string_view ns = {}) const;
+  JobList Jobs(bool& partial, std::string_view ns = {}) const;
 };
 
 struct View {

@@ -110,12 +110,12 @@ Result<json::Value> WorkloadsView(const Look& look) {
     pool_of[std::string(api::Name(*node))] = PoolOfNode(*node, pools);
   }
   json::Array rows;
-  for (cli::JobView& job : look.Jobs(partial)) {
-    if (job.project.empty()) {
-      const auto found = projects.find(job.ns);
-      if (found != projects.end()) job.project = found->second;
-    }
+  const JobList jobs = look.Jobs(partial);
+  for (const cli::JobView& job : *jobs) {
     json::Object row = WorkloadRow(job, look);
+    if (const auto of = projects.find(job.ns); job.project.empty() && of != projects.end()) {
+      row["project"] = of->second;
+    }
     for (const json::SharedValue& pod : job.pods) {
       const auto found = pool_of.find(api::NodeName(*pod));
       if (found == pool_of.end()) continue;
