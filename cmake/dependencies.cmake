@@ -9,6 +9,7 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 # The archive: the program then needs no more at run time than before.
 find_library(RE2_LIBRARY NAMES libre2.a re2 REQUIRED)
+find_library(SECCOMP_LIBRARY NAMES libseccomp.a seccomp REQUIRED)
 # The sanitizers bring an allocator of their own.
 if(NOT SWELL_SANITIZE)
   find_library(JEMALLOC_LIBRARY NAMES libjemalloc_pic.a jemalloc REQUIRED)

@@ -30,6 +30,7 @@ class Cluster:
 
     def __init__(self, *flags, data=None):
         self.data = data or tempfile.mkdtemp(prefix="swell-bench-")
+        self.folders = []
         begin = time.monotonic()
         # The log goes to the data directory; the pipe only says when the cluster is ready.
         self.process = subprocess.Popen([BIN / "swell", "up", "--data-dir", self.data, *flags],
@@ -44,6 +45,15 @@ class Cluster:
         self.connection = None
         self.get("/version")
         self.start_ms = (time.monotonic() - begin) * 1e3
+
+    def shared_folder(self, name):
+        """A directory for pods to write to: beside the cluster's own files, which no pod sees, and open to all, since
+        who is root in a pod is nobody here."""
+        folder = Path(f"{self.data}-{name}")
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o777)
+        self.folders.append(folder)
+        return folder
 
     def request(self, method, path, body=None, content_type="application/json"):
         """One connection is kept, as clients of the API do: a new TLS handshake would count as the cluster's work."""
@@ -74,7 +84,8 @@ class Cluster:
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(60)
         if not keep:
-            shutil.rmtree(self.data, ignore_errors=True)
+            for folder in (self.data, *self.folders):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def kill(self):
         self.process.kill()

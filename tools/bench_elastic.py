@@ -20,8 +20,10 @@ class ElasticJob:
 
     def __init__(self, cluster, name, most, steps, *, least=1, launcher=False, seconds=_STEP_SECONDS, options=()):
         self.cluster, self.name, self.most = cluster, name, most
-        self.steps_file = Path(cluster.data) / f"steps-{name}"
+        self.folder = cluster.shared_folder("steps")
+        self.steps_file = self.folder / name
         self.steps_file.touch()
+        self.steps_file.chmod(0o666)
         command = ["python3", *(["-m", "swell.launch"] if launcher else []), str(SCRIPT), str(self.steps_file),
                    str(steps), str(seconds), *options]
         container = {"name": "main", "image": "python", "command": command,
@@ -40,7 +42,7 @@ class ElasticJob:
                                        "metadata": {"name": name}, "spec": {"roles": {"worker": role}}})
 
     def places(self):
-        return {"data": str(self.cluster.data), "bench": str(SCRIPT.parent)}
+        return {"data": str(self.folder), "bench": str(SCRIPT.parent)}
 
     def scale(self, replicas):
         self.cluster.request("PATCH", f"{JOBS}/{self.name}/scale", {"spec": {"replicas": replicas}},

@@ -17,6 +17,7 @@
 #include "ops/cluster_record.h"
 #include "ops/data_dir.h"
 #include "ops/flags.h"
+#include "ops/machine_limits.h"
 
 namespace swell {
 namespace {
@@ -101,6 +102,8 @@ void PrintReady(const DataDir& dir, const std::string& urls) {
     std::printf("Pages: %s (swell ui opens them)\n", urls.substr(space + 1).c_str());
   }
   std::printf("\n  export KUBECONFIG=%s\n", dir.Kubeconfig().c_str());
+  const std::string limits = FormatMachineLimits(MachineLimits(dir));
+  if (!limits.empty()) std::printf("\n%s", limits.c_str());
   std::fflush(stdout);
 }
 

@@ -15,6 +15,7 @@
 #include "ops/commands.h"
 #include "ops/data_dir.h"
 #include "ops/flags.h"
+#include "ops/machine_limits.h"
 
 namespace swell {
 namespace {
@@ -63,6 +64,7 @@ class StatusAction final : public cli::Action {
     SWELL_RETURN_IF_ERROR(CheckWords(words));
     const DataDir dir = DirOf(session);
     const auto running = FindRunning(dir);
+    const std::vector<std::string> limits = MachineLimits(dir);
     std::string url;
     if (auto access = client::LoadKubeconfig(dir.Kubeconfig()); access.ok()) url = access->server;
     if (output_ == "json") {
@@ -71,10 +73,14 @@ class StatusAction final : public cli::Action {
                                         {"kubeconfig", dir.Kubeconfig()},
                                         {"server", url}};
       if (running) json::Set(answer, {"pid"}, running->pid);
+      if (running && !limits.empty()) {
+        json::Set(answer, {"limits"}, json::Array(limits.begin(), limits.end()));
+      }
       session.OutLine(json::PrintPretty(answer));
     } else if (running) {
       session.Out(StrCat("Running     process ", running->pid, "\nAPI         ", url,
                          "\nData        ", dir.path, "\nKubeconfig  ", dir.Kubeconfig(), "\n"));
+      if (!limits.empty()) session.Out("\n" + FormatMachineLimits(limits));
     } else {
       session.Out(StrCat("No cluster runs in ", dir.path, "\nStart one with: swell up --detach\n"));
     }

@@ -1,5 +1,8 @@
 #include "ops/pod_runtime.h"
 
+#include <cstdio>
+
+#include "base/strings.h"
 #include "kube/node/simulated_runtime.h"
 
 namespace swell {
@@ -10,6 +13,8 @@ Result<std::unique_ptr<PodRuntime>> PodRuntime::Make(const std::string& kind,
                                                      edge::ProcessOptions options) {
   std::unique_ptr<PodRuntime> made(new PodRuntime(core));
   if (kind == "simulated") {
+    // An earlier start, whose pods were processes, left it.
+    std::remove(StrCat(options.data_dir, "/", edge::kLimitsFile).c_str());
     made->runtime_ = std::make_unique<node::SimulatedRuntime>(core, clock);
     return made;
   }

@@ -55,6 +55,9 @@ class ClusterTest(unittest.TestCase):
         self.steps_file = self.folder / "out" / "steps"
         self.steps_file.parent.mkdir()
         self.steps_file.touch()
+        # Who is root in a pod is nobody here.
+        self.steps_file.parent.chmod(0o777)
+        self.steps_file.chmod(0o666)
         self.pace_file = self.folder / "out" / "pace"
         self.pace(0.02)
         self.environment = {**os.environ, "KUBECONFIG": str(self.folder / "data" / "kubeconfig")}

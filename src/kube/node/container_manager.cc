@@ -278,7 +278,7 @@ void ContainerManager::Start(ContainerState& container) {
   spec->image_handle = image.handle;
   std::vector<std::string> devices;
   for (int gpu : record_.gpus) devices.push_back(host_.GpuDeviceId(gpu));
-  AddGpuEnv(*record_.pod, container.name, devices, host_.GpuMemoryMib(), spec->env);
+  spec->gpus = AddGpuEnv(*record_.pod, container.name, devices, host_.GpuMemoryMib(), spec->env);
   spec->env.emplace_back("SWELL_GRACE_SECONDS", std::to_string(spec->grace_seconds));
   container.attempt = attempt;
   container.phase = Phase::kStarting;

@@ -38,12 +38,12 @@ void AddGpuShareEnv(const json::Value& pod, int64_t device_mib, EnvList& env) {
 
 }  // namespace
 
-void AddGpuEnv(const json::Value& pod,
-               std::string_view container,
-               const std::vector<std::string>& devices,
-               int64_t device_mib,
-               EnvList& env) {
-  if (devices.empty()) return;
+std::vector<std::string> AddGpuEnv(const json::Value& pod,
+                                   std::string_view container,
+                                   const std::vector<std::string>& devices,
+                                   int64_t device_mib,
+                                   EnvList& env) {
+  if (devices.empty()) return {};
   size_t first = 0;
   size_t count = 0;
   size_t total = 0;
@@ -63,10 +63,10 @@ void AddGpuEnv(const json::Value& pod,
   }
   const bool shared = total == 0;  // no container requests a whole GPU
   if (shared) count = devices.size();
-  if (count == 0) return;
+  if (count == 0) return {};
   for (const auto& [name, value] : env) {
     // A manifest that hides the devices from the container means it.
-    if (name == "NVIDIA_VISIBLE_DEVICES" && (value == "void" || value == "none")) return;
+    if (name == "NVIDIA_VISIBLE_DEVICES" && (value == "void" || value == "none")) return {};
   }
   std::vector<std::string> visible;
   for (size_t i = first; i < std::min(first + count, devices.size()); ++i) {
@@ -75,6 +75,7 @@ void AddGpuEnv(const json::Value& pod,
   env.emplace_back("CUDA_VISIBLE_DEVICES", Join(visible, ","));
   env.emplace_back("NVIDIA_VISIBLE_DEVICES", Join(visible, ","));
   if (shared) AddGpuShareEnv(pod, device_mib, env);
+  return visible;
 }
 
 }  // namespace swell::node

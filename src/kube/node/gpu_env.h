@@ -14,11 +14,11 @@ namespace swell::node {
 
 // `devices` are the ids of the pod's devices; `device_mib` is the memory of each, 0 if unknown.
 // Containers get their part of the devices in the order of the spec. In a pod that shares a GPU
-// every container sees it, and is told how much of it to use.
-void AddGpuEnv(const json::Value& pod,
-               std::string_view container,
-               const std::vector<std::string>& devices,
-               int64_t device_mib,
-               EnvList& env);
+// every container sees it, and is told how much of it to use. Returns the devices that it sees.
+std::vector<std::string> AddGpuEnv(const json::Value& pod,
+                                   std::string_view container,
+                                   const std::vector<std::string>& devices,
+                                   int64_t device_mib,
+                                   EnvList& env);
 
 }  // namespace swell::node

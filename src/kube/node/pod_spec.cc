@@ -253,6 +253,7 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
     if (group.is_int64()) spec.supplemental_groups.push_back(group.get_int64());
   }
   spec.read_only_root = json::GetBool(container, {"securityContext", "readOnlyRootFilesystem"});
+  SWELL_ASSIGN_OR_RETURN(spec.security, ReadContainerSecurity(pod, container));
   spec.host_network = json::GetBool(pod, {"spec", "hostNetwork"});
   Amounts limits = ReadAmounts(json::Find(container, {"resources", "limits"}));
   spec.cpu_request_milli =
@@ -266,6 +267,17 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
   spec.termination_path =
       json::GetString(container, {"terminationMessagePath"}, "/dev/termination-log");
   return spec;
+}
+
+int64_t PodMemoryLimit(const json::Value& pod) {
+  int64_t sum = 0;
+  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
+    const Amounts limits = ReadAmounts(json::Find(container, {"resources", "limits"}));
+    const auto limit = limits.find("memory");
+    if (limit == limits.end() || limit->second <= 0) return 0;
+    sum += limit->second;
+  }
+  return sum;
 }
 
 const json::Value* FindContainer(const json::Value& pod, std::string_view name) {

@@ -68,6 +68,8 @@ Result<std::string> ResourceFieldRef(const EnvContext& context,
                                      const json::Value* container);
 
 // A container of any list by name, or nullptr.
+// The sum of the memory limits of its main containers; 0 where one has none.
+int64_t PodMemoryLimit(const json::Value& pod);
 const json::Value* FindContainer(const json::Value& pod, std::string_view name);
 std::string_view RestartPolicy(const json::Value& pod);  // Always when absent
 

@@ -136,8 +136,13 @@ Status AppendProjected(const EnvContext& context,
       SWELL_RETURN_IF_ERROR(CheckRelative(path, what));
       auto answer = sources.Token(json::GetString(*token, {"audience"}));
       if (!answer.ok()) return answer.status().WithContext(what);
-      files.push_back(
-          {std::move(path), std::string(json::GetString(**answer, {"status", "token"})), 0600});
+      // As the kubelet: for the pod's user alone, or for all of them where there are several.
+      const std::optional<int64_t> user = OnlyUser(context.pod);
+      const bool several =
+          !user && json::Find(context.pod, {"spec", "securityContext", "fsGroup"}) == nullptr &&
+          NamesUsers(context.pod);
+      files.push_back({std::move(path), std::string(json::GetString(**answer, {"status", "token"})),
+                       several ? 0644 : 0600, user});
     }
   }
   return Status::Ok();
@@ -162,6 +167,7 @@ Status ResolveClaim(const json::Value& pod,
       if (path.empty()) path = json::GetString(**found, {"spec", "local", "path"});
       if (!path.empty()) {
         volume.kind = VolumeSpec::Kind::kHostPath;
+        volume.declared = true;
         volume.host_path = path;
         // A volume somebody declared but nobody made yet is made, as provisioners would.
         volume.host_path_type = type.empty() ? "DirectoryOrCreate" : type;

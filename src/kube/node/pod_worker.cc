@@ -141,6 +141,9 @@ void PodWorker::TryAdmit() {
     case PodHost::AdmitResult::Kind::kAdmitted:
       break;
   }
+  if (Status allowed = CheckPodSecurity(*record_.pod); !allowed.ok()) {
+    return RefuseSecurity(allowed);
+  }
   record_.state.Handle(PodEvent::kAdmitted);
   record_.gpus = result.gpus;
   if (!result.gpus.empty() && api::Annotation(*record_.pod, api::keys::kGpuDevices).empty()) {
@@ -150,6 +153,15 @@ void PodWorker::TryAdmit() {
   }
   if (record_.start_time.empty()) record_.start_time = api::FormatTime(host_.clock().Now());
   FetchSources();
+}
+
+// What it asks for cannot be had here, however often it is tried.
+void PodWorker::RefuseSecurity(const Status& why) {
+  constexpr std::string_view kReason = "SecurityForbidden";
+  SWELL_LOG_WARNING("agent", "pod rejected", {"pod", record_.Key()},
+                    {"reason", std::string(kReason)}, {"message", why.message()});
+  host_.Event(*record_.pod, "Warning", kReason, why.message());
+  Fail(std::string(kReason), why.message(), Duration(0));
 }
 
 void PodWorker::FetchSources() {
@@ -202,6 +214,10 @@ void PodWorker::CreateSandbox(std::vector<VolumeSpec> volumes) {
   spec.job_uid = JobUid(*record_.pod);
   const json::Value* group = json::Find(*record_.pod, {"spec", "securityContext", "fsGroup"});
   if (group != nullptr && group->is_int64()) spec.fs_group = group->get_int64();
+  auto security = ReadPodSecurity(*record_.pod);
+  if (!security.ok()) return RefuseSecurity(security.status());
+  spec.security = std::move(*security);
+  spec.memory_limit_bytes = PodMemoryLimit(*record_.pod);
   for (const auto& item : json::GetObject(*record_.pod, {"metadata", "annotations"})) {
     if (!item.value().is_string()) continue;
     spec.annotations.emplace(item.key(), json::View(item.value().get_string()));
@@ -214,6 +230,7 @@ void PodWorker::CreateSandbox(std::vector<VolumeSpec> volumes) {
 void PodWorker::OnSandbox(Result<SandboxInfo> result) {
   if (!result.ok()) {
     if (!record_.state.Handle(PodEvent::kSandboxFailed)) return;
+    if (result.status().code() == Code::kNotAcceptable) return RefuseSecurity(result.status());
     return RetryFetch("FailedCreatePodSandBox",
                       StrCat("Failed to create pod sandbox: ", result.status().message()));
   }

@@ -60,6 +60,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
  private:
   void TryAdmit();
   void FetchSources();
+  void RefuseSecurity(const Status& why);
   void OnSources(std::shared_ptr<const PodSources> sources);
   void CreateSandbox(std::vector<VolumeSpec> volumes);
   void OnSandbox(Result<SandboxInfo> result);

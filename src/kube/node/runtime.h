@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "kube/api/rest/rest.h"
+#include "kube/node/security.h"
 
 namespace swell::node {
 
@@ -40,6 +41,7 @@ struct VolumeFile {
   std::string path;  // relative, checked: no "..", not absolute
   std::string bytes;
   int mode = 0644;
+  std::optional<int64_t> owner = {};  // a user; empty: the node's
   bool operator==(const VolumeFile&) const = default;
 };
 
@@ -56,7 +58,10 @@ struct VolumeSpec {
   Kind kind = Kind::kEmptyDir;
   std::string host_path;
   std::string host_path_type;  // as in Kubernetes: "", Directory, DirectoryOrCreate, File, …
-  std::string key;             // kDurable: "namespace/claim"
+  // kHostPath: an administrator made a PersistentVolume of it. A path that the pod itself names is
+  // used with the rights of the pod's own user alone.
+  bool declared = false;
+  std::string key;  // kDurable: "namespace/claim"
   std::vector<VolumeFile> files;
   int64_t size_limit_bytes = 0;  // kMemory
 };
@@ -84,6 +89,8 @@ struct SandboxSpec {
   // it does not.
   std::string job_uid;
   std::optional<int64_t> fs_group;
+  PodSecurity security;
+  int64_t memory_limit_bytes = 0;  // of all its containers together; 0: one has none
   std::map<std::string, std::string> annotations;
 };
 
@@ -132,6 +139,8 @@ struct ContainerSpec {
   std::vector<int64_t> supplemental_groups;
   bool run_as_non_root = false;  // kForbidden where it would be root
   bool read_only_root = false;
+  ContainerSecurity security;
+  std::vector<std::string> gpus;  // ids of the devices that it sees
   bool host_network = false;
   int64_t cpu_request_milli = 0;
   int64_t cpu_limit_milli = 0;     // 0: none

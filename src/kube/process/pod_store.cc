@@ -1,6 +1,7 @@
 #include "kube/process/pod_store.h"
 
 #include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "base/strings.h"
 #include "kube/process/files/volumes.h"
 #include "kube/process/shim/beneath.h"
+#include "kube/process/shim/mounts.h"
 #include "kube/process/streams/log_reader.h"
 
 namespace swell::edge {
@@ -71,6 +73,18 @@ ReadyDirs::Options ReadyDirsOf(const PodStore::Options& options,
           .ready = options.ready_dirs,
           .make = std::move(make),
           .post = options.post};
+}
+
+// An older version wrote the path alone.
+PodVolume VolumeFromJson(const json::Value& value) {
+  if (value.is_string()) return {std::string(json::View(value.get_string()))};
+  PodVolume volume{std::string(json::GetString(value, {"path"}))};
+  const int64_t owners = json::GetInt(value, {"owners"}, 1);
+  volume.owners = owners == 0   ? ShimMount::Owners::kNobody
+                  : owners == 2 ? ShimMount::Owners::kUser
+                                : ShimMount::Owners::kPod;
+  volume.of_host = json::GetBool(value, {"ofHost"});
+  return volume;
 }
 
 std::string ReadStart(const std::string& path, size_t bytes) {
@@ -143,7 +157,7 @@ std::string PodStore::PodDir(const std::string& uid) const {
 }
 
 std::string PodStore::MemoryDir(const std::string& uid) const {
-  return StrCat("/dev/shm/swell-", options_.tag, "/", uid);
+  return StrCat(MemoryRoot(), "/", uid);
 }
 
 std::string PodStore::ReadyDir() const { return options_.data_dir + "/ready"; }
@@ -215,13 +229,18 @@ Status PodStore::Load(const std::string& uid) {
   if (const json::Value* group = json::Find(value, {"fsGroup"}); group && group->is_int64()) {
     pod->spec.fs_group = group->get_int64();
   }
+  pod->spec.security.host_pid = json::GetBool(value, {"hostPID"});
+  pod->spec.security.host_ipc = json::GetBool(value, {"hostIPC"});
+  for (const auto& item : json::GetObject(value, {"sysctls"})) {
+    if (!item.value().is_string()) continue;
+    pod->spec.security.sysctls.emplace_back(item.key(), json::View(item.value().get_string()));
+  }
+  pod->own_users = json::GetBool(value, {"ownUsers"});
   pod->info.ip = read("podIP");
   pod->slot = static_cast<int>(json::GetInt(value, {"slot"}));
   pod->stopped = json::GetBool(value, {"stopped"});
   for (const auto& item : json::GetObject(value, {"volumes"})) {
-    if (item.value().is_string()) {
-      pod->volumes.emplace(item.key(), json::View(item.value().get_string()));
-    }
+    pod->volumes.emplace(item.key(), VolumeFromJson(item.value()));
   }
   auto names = ListDir(pod->dir + "/containers");
   if (names.ok()) {
@@ -264,6 +283,7 @@ Result<ProcessPod*> PodStore::Create(const node::SandboxSpec& spec,
   pod->dir = PodDir(spec.pod_uid);
   Status made = MakeFiles(*pod, resolv_conf);
   if (!made.ok()) {
+    DiscardScratch(*pod);
     Status removed = RemoveScratch(pod->dir);
     (void)removed;
     return made;
@@ -281,16 +301,31 @@ Status PodStore::MakeFiles(ProcessPod& pod, const std::string& resolv_conf) {
     if (volume.kind == node::VolumeSpec::Kind::kMemory) {
       // Shared by the pod's containers, so it cannot be a mount of one of them.
       path = StrCat(MemoryDir(pod.spec.pod_uid), "/", volume.name);
-      if (!MakeDirs(path).ok()) {
+      if (!MakeInMemory(path, volume.size_limit_bytes).ok()) {
         path = StrCat(pod.dir, "/volumes/", volume.name);
         SWELL_RETURN_IF_ERROR(MakeDirs(path));
+        ::chmod(path.c_str(), 01777);
       }
-      ::chmod(path.c_str(), 01777);
     }
-    pod.volumes[volume.name] = path;
+    const bool of_host = volume.kind == node::VolumeSpec::Kind::kHostPath && !volume.declared;
+    pod.volumes[volume.name] = {path, of_host ? ShimMount::Owners::kUser : ShimMount::Owners::kPod,
+                                of_host};
   }
+  // Without it, /dev/shm is a directory of the container's own /dev.
+  Status shared = MakeInMemory(SharedMemoryDir(pod.spec.pod_uid), pod.spec.memory_limit_bytes);
+  if (!shared.ok()) SWELL_LOG_WARNING("process", "no /dev/shm", {"error", shared.ToString()});
   SWELL_RETURN_IF_ERROR(RewriteFile(pod.dir + "/etc/hostname", pod.spec.hostname + "\n"));
   return RewriteFile(pod.dir + "/etc/resolv.conf", resolv_conf);
+}
+
+// A file system of its own where that is possible: then it has a size. 0: half of the memory.
+Status PodStore::MakeInMemory(const std::string& dir, int64_t size_bytes) const {
+  SWELL_RETURN_IF_ERROR(MakeDirs(dir, 0711));
+  if (options_.isolation == Isolation::kFull) {
+    const std::string size = size_bytes > 0 ? StrCat(",size=", size_bytes) : "";
+    return Mount("tmpfs", dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777" + size);
+  }
+  return ::chmod(dir.c_str(), 01777) == 0 ? Status::Ok() : ErrnoStatus(errno, "chmod " + dir);
 }
 
 Status PodStore::WriteHosts(const ProcessPod& pod) const {
@@ -309,7 +344,13 @@ Status PodStore::WriteHosts(const ProcessPod& pod) const {
 
 Status PodStore::Save(const ProcessPod& pod) const {
   json::Object volumes;
-  for (const auto& [name, path] : pod.volumes) volumes[name] = path;
+  for (const auto& [name, volume] : pod.volumes) {
+    volumes[name] = json::Object{{"path", volume.path},
+                                 {"owners", static_cast<int64_t>(volume.owners)},
+                                 {"ofHost", volume.of_host}};
+  }
+  json::Object sysctls;
+  for (const auto& [name, setting] : pod.spec.security.sysctls) sysctls[name] = setting;
   json::Object value{{"namespace", pod.spec.ns},
                      {"name", pod.spec.name},
                      {"node", pod.spec.node},
@@ -320,6 +361,10 @@ Status PodStore::Save(const ProcessPod& pod) const {
                      {"jobUID", pod.spec.job_uid},
                      {"podIP", pod.info.ip},
                      {"slot", pod.slot},
+                     {"hostPID", pod.spec.security.host_pid},
+                     {"hostIPC", pod.spec.security.host_ipc},
+                     {"sysctls", std::move(sysctls)},
+                     {"ownUsers", pod.own_users},
                      {"stopped", pod.stopped},
                      {"volumes", std::move(volumes)}};
   if (pod.spec.fs_group) value["fsGroup"] = *pod.spec.fs_group;
@@ -348,7 +393,13 @@ void PodStore::DiscardScratch(const std::string& container_dir) {
 
 void PodStore::DiscardScratch(const ProcessPod& pod) {
   for (const auto& [name, container] : pod.containers) DiscardScratch(container->dir);
-  Status memory = remover_.Discard(MemoryDir(pod.spec.pod_uid), MemoryTrashDir());
+  const std::string dir = MemoryDir(pod.spec.pod_uid);
+  if (auto names = ListDir(dir); names.ok()) {
+    for (const std::string& name : *names) {
+      ::umount2(StrCat(dir, "/", name).c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
+    }
+  }
+  Status memory = remover_.Discard(dir, MemoryTrashDir());
   (void)memory;
 }
 
@@ -378,7 +429,7 @@ void PodStore::Finish() {
   remover_.Finish();
   ::rmdir(TrashDir().c_str());
   ::rmdir(MemoryTrashDir().c_str());
-  ::rmdir(StrCat("/dev/shm/swell-", options_.tag).c_str());
+  ::rmdir(MemoryRoot().c_str());
 }
 
 }  // namespace swell::edge

@@ -47,12 +47,19 @@ struct ProcessContainer {
   std::vector<std::function<void()>> when_ended;
 };
 
+struct PodVolume {
+  std::string path;  // on the host
+  ShimMount::Owners owners = ShimMount::Owners::kPod;
+  bool of_host = false;  // a path that the pod itself names
+};
+
 struct ProcessPod {
   node::SandboxSpec spec;
   node::SandboxInfo info;
   int slot = 0;  // of the network; 0: none
   std::string dir;
-  std::map<std::string, std::string> volumes;  // name → path on the host
+  std::map<std::string, PodVolume> volumes;  // by name
+  bool own_users = false;                    // has the user namespace of its network's slot
   std::map<std::string, std::unique_ptr<ProcessContainer>> containers;
   std::shared_ptr<void> report_watch;
   bool stopped = false;
@@ -102,8 +109,12 @@ class PodStore {
   Status DiscardDir(const ProcessPod& pod);
 
   const std::string& data_dir() const { return options_.data_dir; }
-  // In memory, for volumes and /dev/shm.
+  // In memory, for volumes.
   std::string MemoryDir(const std::string& uid) const;
+  // What the pod's containers share as /dev/shm.
+  std::string SharedMemoryDir(const std::string& uid) const { return MemoryDir(uid) + "/.shm"; }
+  // Where all of them are: no container sees it.
+  std::string MemoryRoot() const { return "/dev/shm/swell-" + options_.tag; }
   // `kept_of` as in node::LogOptions.
   Result<std::string> LogPath(const node::ContainerRef& ref, const std::string& kept_of) const;
   KeptLogs& kept_logs() { return kept_logs_; }
@@ -112,6 +123,7 @@ class PodStore {
   Status Load(const std::string& uid);
   void LoadContainer(ProcessPod& pod, const std::string& name);
   Status MakeFiles(ProcessPod& pod, const std::string& resolv_conf);
+  Status MakeInMemory(const std::string& dir, int64_t size_bytes) const;
   void DiscardScratch(const std::string& container_dir);
   std::string PodDir(const std::string& uid) const;
   std::string ReadyDir() const;

@@ -1,5 +1,7 @@
 #include "kube/process/process_host.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,8 +18,8 @@
 #include "base/strings.h"
 #include "kube/process/files/volumes.h"
 #include "kube/process/shim/beneath.h"
+#include "kube/process/shim/id_map.h"
 #include "kube/process/shim/pod_shim.h"
-#include "kube/process/shim_spec_builder.h"
 
 namespace swell::edge {
 namespace {
@@ -43,6 +45,7 @@ ProcessHost::ProcessHost(Executor& core,
       options_(std::move(options)),
       support_(std::move(support)),
       catalogue_(std::move(catalogue)),
+      seccomp_(options_.data_dir),
       tag_(std::move(tag)),
       events_(std::move(events)),
       store_({.data_dir = options_.data_dir,
@@ -74,8 +77,10 @@ Status ProcessHost::Start() {
     if (!started.ok()) {
       network_.reset();
       support_.network = false;
+      support_.users = false;
       support_.missing.push_back(
-          StrCat("pods share the host's network, their ports must differ: ", started.message()));
+          StrCat("pods share the host's network, so their ports must differ, and its user ids: ",
+                 started.message()));
     }
   }
   CleanCgroups();
@@ -108,6 +113,7 @@ Status ProcessHost::StartNetwork() {
       .tag = tag_,
       .cidr = options_.cluster_cidr,
       .ready = options_.ready_networks,
+      .users = support_.users,
       .post = [this](std::function<void()> fn) { reactor_.Post(std::move(fn)); }});
   SWELL_RETURN_IF_ERROR(network_->Start(slots));
   services_ = std::make_unique<ServiceProxy>(reactor_, network_->bridge());
@@ -216,11 +222,69 @@ void ProcessHost::CreateSandbox(const node::SandboxSpec& spec,
 
 void ProcessHost::FinishSandbox(ProcessPod& pod,
                                 const std::function<void(Result<SandboxInfo>)>& done) {
-  Status status = store_.WriteHosts(pod);
+  Status status = ChooseUsers(pod);
+  if (status.ok()) status = store_.WriteHosts(pod);
   if (status.ok()) status = store_.Save(pod);
   if (!status.ok()) return done(status);
   WatchReports(pod);
   done(pod.info);
+}
+
+// Whether the pod gets user ids of its own. It does unless it is to share something of the node
+// that only the node's ids make sense for.
+Status ProcessHost::ChooseUsers(ProcessPod& pod) {
+  const node::PodSecurity& security = pod.spec.security;
+  const bool shares =
+      security.privileged || security.host_pid || security.host_ipc || pod.spec.host_network;
+  const bool asked = security.host_users == false;
+  auto without = [asked](std::string_view why) {
+    if (!asked) return Status::Ok();
+    return Status(Code::kNotAcceptable, StrCat("spec.hostUsers: false: ", why));
+  };
+  if ((security.host_pid || security.host_ipc) && support_.isolation != Isolation::kFull) {
+    return Status(Code::kNotAcceptable,
+                  "spec.hostPID, spec.hostIPC: this node was not started by root");
+  }
+  const bool own_network = pod.slot > 0;
+  if (!security.sysctls.empty() && !own_network) {
+    return Status(Code::kNotAcceptable,
+                  "securityContext.sysctls: pods share the network of this node");
+  }
+  if (security.host_users == true) return Status::Ok();
+  if (shares) {
+    return without("excludes privileged containers, hostNetwork, hostPID and hostIPC");
+  }
+  const std::string path = own_network ? network_->LeaseOf(pod.slot).users : "";
+  if (path.empty()) return without("this machine has no user namespaces for pods");
+  if (security.highest_id >= kIdsOfPod) {
+    return without(
+        StrCat("the pod names the id ", security.highest_id, "; it has 0 to ", kIdsOfPod - 1));
+  }
+  const UniqueFd users(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!users.valid()) return ErrnoStatus(errno, "open " + path);
+  for (auto& [name, volume] : pod.volumes) {
+    if (KeepsOwners(volume.path, users)) continue;
+    // A user who is not root may keep the machine's ids, and so the files. Root may not.
+    if (security.never_root) {
+      return without(StrCat("the file system of volume ", Quote(name), " cannot translate owners"));
+    }
+    volume.owners = ShimMount::Owners::kNobody;
+  }
+  pod.own_users = true;
+  return Status::Ok();
+}
+
+bool ProcessHost::KeepsOwners(const std::string& path, const UniqueFd& users) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return true;  // the shim says what is wrong
+  auto known = keeps_owners_.find(info.st_dev);
+  if (known == keeps_owners_.end()) {
+    constexpr size_t kKnownMax = 1000;
+    if (keeps_owners_.size() >= kKnownMax) keeps_owners_.clear();
+    const bool keeps = CheckMappable(path, users.get()).ok();
+    known = keeps_owners_.emplace(info.st_dev, keeps).first;
+  }
+  return known->second;
 }
 
 void ProcessHost::WatchReports(ProcessPod& pod) {
@@ -234,8 +298,11 @@ void ProcessHost::WatchReports(ProcessPod& pod) {
   if (watch.ok()) pod.report_watch = std::move(*watch);
 }
 
-std::string ProcessHost::NetnsOf(const ProcessPod& pod) const {
-  return pod.slot > 0 ? network_->LeaseOf(pod.slot).path : "";
+PodNamespaces ProcessHost::NamespacesOf(const ProcessPod& pod) const {
+  if (pod.slot <= 0) return {};
+  const NetworkLease lease = network_->LeaseOf(pod.slot);
+  if (!pod.own_users) return {lease.path, "", 0};
+  return {lease.path, lease.users, lease.first_id};
 }
 
 void ProcessHost::ReleaseNetwork(ProcessPod& pod) {
@@ -300,9 +367,10 @@ void ProcessHost::StartContainer(const node::ContainerSpec& spec,
 Result<ShimSpec> ProcessHost::PrepareContainer(const ProcessPod& pod,
                                                const node::ContainerSpec& spec) {
   const ShimDefaults defaults{
-      support_, catalogue_, images_, store_, options_.log_bytes_max, options_.log_files_max};
+      support_, catalogue_, images_, store_, options_.log_bytes_max, options_.log_files_max,
+      seccomp_};
   SWELL_RETURN_IF_ERROR(store_.CreateContainerDir(pod, spec.ref));
-  SWELL_ASSIGN_OR_RETURN(ShimSpec shim, MakeShimSpec(defaults, pod, spec, NetnsOf(pod)));
+  SWELL_ASSIGN_OR_RETURN(ShimSpec shim, MakeShimSpec(defaults, pod, spec, NamespacesOf(pod)));
   const std::string dir = pod.ContainerDir(spec.ref);
   SWELL_RETURN_IF_ERROR(ReplaceFile(dir + "/spec.json", json::Print(shim.ToJson()), 0600));
   // After the spec, whose presence says that the container is to run.
@@ -430,7 +498,7 @@ void ProcessHost::Dial(const std::string& uid, uint16_t port, PodDialer::Done do
   // A server may listen on the loopback alone, or on the pod's address alone.
   std::vector<std::string> hosts{"127.0.0.1", "::1"};
   if (!pod->info.ip.empty()) hosts.push_back(pod->info.ip);
-  dialer_.Dial(NetnsOf(*pod), std::move(hosts), port, std::move(done));
+  dialer_.Dial(NamespacesOf(*pod).net, std::move(hosts), port, std::move(done));
 }
 
 void ProcessHost::Probe(const std::string& uid,

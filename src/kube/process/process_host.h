@@ -29,6 +29,7 @@
 #include "kube/process/pod_dialer.h"
 #include "kube/process/pod_store.h"
 #include "kube/process/shim_launcher.h"
+#include "kube/process/shim_spec_builder.h"
 
 namespace swell::edge {
 
@@ -117,7 +118,9 @@ class ProcessHost {
   void FinishSandbox(ProcessPod& pod, const std::function<void(Result<node::SandboxInfo>)>& done);
   void WatchReports(ProcessPod& pod);
   std::string LoopbackAddress(const std::string& uid) const;
-  std::string NetnsOf(const ProcessPod& pod) const;
+  PodNamespaces NamespacesOf(const ProcessPod& pod) const;
+  Status ChooseUsers(ProcessPod& pod);
+  bool KeepsOwners(const std::string& path, const UniqueFd& users);
   void ReleaseNetwork(ProcessPod& pod);
   Result<ProcessContainer*> FindRunning(const node::ContainerRef& ref) const;
   Result<ShimSpec> PrepareContainer(const ProcessPod& pod, const node::ContainerSpec& spec);
@@ -140,6 +143,8 @@ class ProcessHost {
   ProcessOptions options_;
   HostSupport support_;
   ImageCatalogue catalogue_;
+  SeccompProfiles seccomp_;
+  std::map<uint64_t, bool> keeps_owners_;  // by the device of a file system
   std::string tag_;
   Events events_;
   std::unique_ptr<FileWatch> files_;

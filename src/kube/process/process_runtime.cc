@@ -37,6 +37,17 @@ Result<std::string> RealPath(const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+// `swell status` is another process.
+Status WriteLimits(const std::string& path, const HostSupport& support) {
+  json::Array limits;
+  for (const std::string& limit : support.missing) limits.push_back(json::Value(limit));
+  return WriteFileAtomically(path, json::Print(json::Value(std::move(limits))));
+}
+
+}  // namespace
+
 // What callbacks find on the core thread, as long as the runtime is there.
 struct ProcessRuntime::Core {
   std::map<std::string, std::weak_ptr<node::PodObserver>> observers;  // by pod uid
@@ -58,6 +69,7 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::Create(Executor& core,
   }
   std::unique_ptr<ProcessRuntime> runtime(new ProcessRuntime(core));
   std::string tag = TagOf(options.data_dir);
+  const std::string limits_file = options.data_dir + "/" + std::string(kLimitsFile);
   HostSupport support = DetectHostSupport(options.data_dir, "swell-" + tag, options.host);
   SWELL_ASSIGN_OR_RETURN(ImageCatalogue catalogue,
                          ImageCatalogue::Load({.config_dir = options.config_dir,
@@ -97,6 +109,7 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::Create(Executor& core,
     runtime->images_ = std::make_unique<images::ImageService>(std::move(images));
   }
   runtime->gateway_ = host->gateway();
+  SWELL_RETURN_IF_ERROR(WriteLimits(limits_file, runtime->support_));
   *runtime->host_ = std::move(host);
   runtime->thread_ = std::thread([reactor = runtime->reactor_.get()] { reactor->Run(); });
   return runtime;

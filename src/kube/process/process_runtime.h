@@ -22,6 +22,9 @@
 
 namespace swell::edge {
 
+// In the data directory: what this machine does not permit, as a list of "WHAT: WHY".
+inline constexpr std::string_view kLimitsFile = "runtime-limits.json";
+
 class ProcessRuntime final : public node::Runtime {
  public:
   // Blocking: finds out what is permitted, reads what earlier runs left, makes the network.

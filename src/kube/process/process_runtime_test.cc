@@ -546,6 +546,8 @@ TEST_F(ProcessRuntimeTest, GitSyncClonesWhereTheHostsConfigurationLeads) {
   sandbox.volumes = {VolumeSpec{.name = "code"},
                      VolumeSpec{.name = "repo", .kind = VolumeSpec::Kind::kHostPath}};
   sandbox.volumes[1].host_path = dir;
+  // Its repository is in a directory of the host's root.
+  sandbox.security.host_users = true;
   Create(sandbox);
   ContainerSpec make =
       Shell("pod-a",

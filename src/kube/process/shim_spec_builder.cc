@@ -10,6 +10,10 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "kube/images/users.h"
+#include "kube/node/pod_spec.h"
+#include "kube/process/files/cdi.h"
+#include "kube/process/files/volumes.h"
+#include "kube/process/machine/gpu_nodes.h"
 #include "kube/process/shim/beneath.h"
 
 namespace swell::edge {
@@ -100,9 +104,10 @@ Status AddMounts(const ShimDefaults& defaults,
                  const ContainerSpec& spec,
                  const ImageEntry& image,
                  ShimSpec& out) {
-  auto bind = [&out](std::string source, std::string target, bool read_only) {
+  auto bind = [&out](std::string source, std::string target, bool read_only,
+                     ShimMount::Owners owners = ShimMount::Owners::kPod) {
     out.mounts.push_back(
-        {ShimMount::Kind::kBind, std::move(source), std::move(target), read_only, 0});
+        {ShimMount::Kind::kBind, std::move(source), std::move(target), read_only, 0, {}, owners});
   };
   SWELL_ASSIGN_OR_RETURN(const std::string checkpoints,
                          MakeCheckpointDir(defaults, pod, spec.run_as_user.value_or(0) != 0));
@@ -118,18 +123,18 @@ Status AddMounts(const ShimDefaults& defaults,
   for (const char* file : {"hosts", "hostname", "resolv.conf"}) {
     bind(StrCat(pod.dir, "/etc/", file), StrCat("/etc/", file), false);
   }
-  std::string shm = defaults.store.MemoryDir(pod.spec.pod_uid) + "/.shm";
-  if (MakeDirs(shm).ok()) {
-    ::chmod(shm.c_str(), 01777);
-    bind(shm, "/dev/shm", false);
-  }
+  const std::string shm =
+      pod.spec.security.host_ipc ? "/dev/shm" : defaults.store.SharedMemoryDir(pod.spec.pod_uid);
+  if (FileExists(shm)) bind(shm, "/dev/shm", false);
   bind(pod.dir + "/run/notice", StrCat(kOwnDir, "/notice"), true);
   bind(pod.dir + "/run/report", StrCat(kOwnDir, "/report"), false);
   bind(checkpoints, StrCat(kOwnDir, "/checkpoints"), false);
   bind(pod.ContainerDir(spec.ref) + "/termination-log", spec.termination_path, false);
   for (const ImageFile& file : image.files) {
     // A file that a built-in entry names may not be installed; it is missed when it is used.
-    if (FileExists(file.host)) bind(file.host, file.path, file.read_only);
+    if (!FileExists(file.host)) continue;
+    bind(file.host, file.path, file.read_only,
+         file.read_only ? ShimMount::Owners::kNobody : ShimMount::Owners::kPod);
   }
   std::vector<node::MountSpec> mounts = spec.mounts;
   // Outer paths first, so that a volume inside another is not covered by it.
@@ -145,8 +150,10 @@ Status AddMounts(const ShimDefaults& defaults,
     }
     std::string target = mount.container_path;
     if (!target.starts_with('/')) target.insert(0, "/");
-    bind(volume->second, std::move(target), mount.read_only);
+    const PodVolume& source = volume->second;
+    bind(source.path, std::move(target), mount.read_only, source.owners);
     out.mounts.back().sub_path = mount.sub_path;
+    out.mounts.back().of_host = source.of_host;
   }
   return Status::Ok();
 }
@@ -247,12 +254,90 @@ Result<Root> UseImage(const ShimDefaults& defaults,
   return root;
 }
 
+Status Refuse(const ContainerSpec& spec, std::string_view field, std::string_view why) {
+  return Status(Code::kForbidden,
+                StrCat("container ", Quote(spec.ref.name), ": securityContext.", field, ": ", why));
+}
+
+Status CheckPossible(const ShimDefaults& defaults,
+                     const ContainerSpec& spec,
+                     const PodNamespaces& namespaces) {
+  const node::ContainerSecurity& security = spec.security;
+  const bool root = defaults.support.isolation == Isolation::kFull;
+  constexpr std::string_view kNoRoot = "this node was not started by root, or has no namespaces";
+  if (security.privileged && !root) return Refuse(spec, "privileged: true", kNoRoot);
+  const node::CapabilitySet more = security.capabilities & ~node::DefaultCapabilities();
+  if (more != 0 && !root) return Refuse(spec, "capabilities.add", kNoRoot);
+  if (security.unmasked_proc && namespaces.users.empty()) {
+    return Refuse(spec, "procMount: Unmasked",
+                  "only a pod with a user namespace may see all of /proc, and this one has none");
+  }
+  if (security.seccomp.asked_for && !security.privileged && !defaults.support.seccomp &&
+      security.seccomp.kind != node::SecurityProfile::Kind::kUnconfined) {
+    return Refuse(spec, "seccompProfile", "this machine's kernel cannot filter system calls");
+  }
+  if (security.app_armor.kind == node::SecurityProfile::Kind::kLocalhost) {
+    auto enabled = ReadFile("/sys/module/apparmor/parameters/enabled", 16);
+    if (!enabled.ok() || !enabled->starts_with('Y')) {
+      return Refuse(spec, "appArmorProfile", "this machine has no AppArmor");
+    }
+  }
+  return Status::Ok();
+}
+
+// By the machine's CDI files where it has some, else by what the driver says.
+Status GiveDevices(const ContainerSpec& spec, ShimSpec& out) {
+  const std::vector<std::string> gpus = RealGpus(spec.gpus);
+  if (gpus.empty()) return Status::Ok();
+  SWELL_ASSIGN_OR_RETURN(std::optional<CdiEdits> edits,
+                         ReadCdiEdits(CdiDirs(), node::kGpuResource, gpus));
+  if (!edits || out.isolation != Isolation::kFull) {
+    for (const std::string& node : GpuNodes(gpus)) out.devices.emplace_back(node, node);
+    return Status::Ok();
+  }
+  for (const auto& [name, value] : edits->env) {
+    // Which devices are its own, the agent says.
+    if (name == "NVIDIA_VISIBLE_DEVICES") continue;
+    std::erase_if(out.env, [&name](const auto& item) { return item.starts_with(name + "="); });
+    out.env.push_back(StrCat(name, "=", value));
+  }
+  out.devices = std::move(edits->nodes);
+  out.mounts.insert(out.mounts.end(), edits->mounts.begin(), edits->mounts.end());
+  out.hooks = std::move(edits->hooks);
+  out.groups.insert(out.groups.end(), edits->groups.begin(), edits->groups.end());
+  return Status::Ok();
+}
+
+Status SetSecurity(const ShimDefaults& defaults,
+                   const ProcessPod& pod,
+                   const ContainerSpec& spec,
+                   const PodNamespaces& namespaces,
+                   ShimSpec& out) {
+  SWELL_RETURN_IF_ERROR(CheckPossible(defaults, spec, namespaces));
+  const node::ContainerSecurity& security = spec.security;
+  out.confined = true;
+  out.user_namespace = namespaces.users;
+  out.first_id = namespaces.first_id;
+  out.capabilities = security.capabilities;
+  out.no_new_privileges = security.no_new_privileges;
+  out.app_armor = security.app_armor.name;
+  out.privileged = security.privileged;
+  out.unmasked_proc = security.unmasked_proc;
+  out.host_pid = pod.spec.security.host_pid;
+  out.host_ipc = pod.spec.security.host_ipc;
+  if (!out.netns.empty()) out.sysctls = pod.spec.security.sysctls;
+  SWELL_RETURN_IF_ERROR(GiveDevices(spec, out));
+  if (!defaults.support.seccomp) return Status::Ok();
+  SWELL_ASSIGN_OR_RETURN(out.seccomp_file, defaults.seccomp.FileFor(security));
+  return Status::Ok();
+}
+
 }  // namespace
 
 Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
                               const ProcessPod& pod,
                               const ContainerSpec& asked,
-                              const std::string& netns) {
+                              const PodNamespaces& given) {
   const Isolation isolation = defaults.support.isolation;
   ContainerSpec spec = asked;
   ShimSpec out;
@@ -285,9 +370,14 @@ Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
     out.beside = {target->second->state.init_pid, target->second->state.init_start};
   }
   out.hostname = pod.spec.hostname;
-  if (!image.host_network) out.netns = netns;
-  if (!out.has_image) out.mask_dir = defaults.store.data_dir();
-  out.host_tmp = image.host_tmp;
+  // What the catalogue opens, it opens to the programs that it names itself.
+  const bool as_catalogued = spec.command.empty();
+  if (!image.host_network || !as_catalogued) out.netns = given.net;
+  out.host_tmp = image.host_tmp && as_catalogued;
+  // Layers of images are not translated yet: their containers keep the machine's ids.
+  const PodNamespaces namespaces = out.has_image ? PodNamespaces{given.net, "", 0} : given;
+  out.hidden = {defaults.store.data_dir(), defaults.store.MemoryRoot()};
+  SWELL_RETURN_IF_ERROR(SetSecurity(defaults, pod, spec, namespaces, out));
   out.read_only_root = spec.read_only_root;
   SWELL_RETURN_IF_ERROR(AddMounts(defaults, pod, spec, image, out));
   FillCgroups(defaults.support.cgroups, CgroupNameOf(spec.ref), spec.cpu_request_milli,

@@ -8,6 +8,7 @@
 #include "kube/node/runtime.h"
 #include "kube/process/files/image_catalogue.h"
 #include "kube/process/machine/host_support.h"
+#include "kube/process/machine/seccomp_profiles.h"
 #include "kube/process/pod_store.h"
 #include "kube/process/shim/shim_spec.h"
 
@@ -21,13 +22,21 @@ struct ShimDefaults {
   const PodStore& store;
   int64_t log_bytes_max = 10 << 20;
   int log_files_max = 5;
+  SeccompProfiles& seccomp;
 };
 
-// `netns` is the path of the pod's network namespace; empty: the host's network. kNotFound: no such
-// image. kForbidden: the container would run as root and must not.
+// Where a pod's namespaces are.
+struct PodNamespaces {
+  std::string net;       // empty: the host's network
+  std::string users;     // empty: the machine's user ids
+  int64_t first_id = 0;  // the machine's id of the pod's root
+};
+
+// kNotFound: no such image. kForbidden: the container would run as root and must not, or asks for
+// what this machine does not have.
 Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
                               const ProcessPod& pod,
                               const node::ContainerSpec& spec,
-                              const std::string& netns);
+                              const PodNamespaces& namespaces);
 
 }  // namespace swell::edge

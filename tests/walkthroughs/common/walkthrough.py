@@ -163,6 +163,7 @@ def main(story, description):
     options = parser.parse_args()
     options.bin = os.path.abspath(options.bin)
     work = Path(tempfile.mkdtemp(prefix="swell-demo-"))
+    work.chmod(0o755)  # git-sync reads the repository that is made here
     walkthrough = story(options, work)
     try:
         walkthrough.play()

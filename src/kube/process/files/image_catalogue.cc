@@ -278,6 +278,9 @@ ImageEntry GitEntry(const std::string& bin) {
   git.entrypoint = {bin + "/swell-git-sync"};
   git.env = {{"HOME", HostHome()}};
   git.files = {{bin, bin, true}};
+  // Homes are empty in a container; what leads git elsewhere is of the host.
+  const std::string config = HostHome() + "/.gitconfig";
+  git.files.push_back({config, config, true});
   git.working_dir = "/tmp";
   // A repository may be anywhere the host reaches: on the network, or in a directory of its own.
   git.host_network = true;
@@ -285,7 +288,9 @@ ImageEntry GitEntry(const std::string& bin) {
   return git;
 }
 
-ImageEntry PythonEntry(const std::string& bin, const std::string& sdk_dir) {
+ImageEntry PythonEntry(const std::string& bin,
+                       const std::string& sdk_dir,
+                       const std::string& program) {
   ImageEntry python;
   python.match = {"registry.cn-beijing.aliyuncs.com/ai-samples/pytorch-with-tensorboard",
                   "*/pytorch-with-tensorboard*",
@@ -303,7 +308,8 @@ ImageEntry PythonEntry(const std::string& bin, const std::string& sdk_dir) {
   // As the real ones: no entry point, so that a pod's arguments alone are a command.
   python.args = {"python3"};
   python.path = {bin};
-  python.files = {{bin, bin, true}};
+  // The program may be in a home, which is empty in a container.
+  python.files = {{bin, bin, true}, {program, program, true}};
   // torch 1.13 reads its own default for these, "0", as nothing on Python 3.11, and torchrun fails.
   // A value for a tenth process of the pod is read by every version and changes nothing else.
   python.env = {{"PYTHONUNBUFFERED", "1"}, {"PET_REDIRECTS", "9:1"}, {"PET_TEE", "9:1"}};
@@ -357,7 +363,7 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   const std::string bin = options.tools_dir + "/bin";
   const std::string program = options.program.empty() ? ThisProgram() : options.program;
   if (options.writes_tools) SWELL_RETURN_IF_ERROR(WriteTools(bin, options, program));
-  const ImageEntry python = PythonEntry(bin, options.sdk_dir);
+  const ImageEntry python = PythonEntry(bin, options.sdk_dir, program);
   // The first that matches counts: what is special comes before what is general.
   catalogue.entries_.push_back(GitEntry(bin));
   AddElasticdl(python, program, catalogue.entries_);

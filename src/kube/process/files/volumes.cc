@@ -73,6 +73,13 @@ Status WriteFiles(const VolumeSpec& volume, const std::string& dir, std::optiona
     int mode = group ? file.mode | 040 : file.mode;
     SWELL_RETURN_IF_ERROR(ReplaceFile(path, file.bytes, mode));
     GiveToGroup(path, group, mode);
+    if (file.owner) {
+      const auto owner = static_cast<uid_t>(*file.owner);
+      // Without the right to give files away pods run as this very user.
+      if (::chown(path.c_str(), owner, static_cast<gid_t>(-1)) != 0 && ::geteuid() == 0) {
+        return ErrnoStatus(errno, "give " + path);
+      }
+    }
     tops.insert(file.path.substr(0, file.path.find('/')));
   }
   char old_data[256];

@@ -1,9 +1,11 @@
 #include "kube/process/machine/host_support.h"
 
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "kube/process/shim/id_map.h"
 
 namespace swell::edge {
 namespace {
@@ -70,10 +73,12 @@ CgroupSupport TryVersion2(const std::string& root, const std::string& instance) 
   std::string dir = StrCat(root, "/", instance);
   // In a group that holds processes this fails; at the root and where it was delegated it works.
   Write(root + "/cgroup.subtree_control", "+memory +cpu");
+  Write(root + "/cgroup.subtree_control", "+pids");
   bool made = MakeDirs(dir).ok();
   if (made && Write(dir + "/cgroup.subtree_control", "+memory +cpu")) {
     support.version = 2;
     support.memory_dir = support.cpu_dir = dir;
+    if (Write(dir + "/cgroup.subtree_control", "+pids")) support.pids_dir = dir;
     return support;
   }
   if (made) ::rmdir(dir.c_str());
@@ -96,7 +101,8 @@ CgroupSupport DetectCgroups(const std::string& instance) {
     std::string dir = StrCat(hierarchy.path, "/", instance);
     bool memory = hierarchy.options.find(",memory,") != std::string::npos;
     bool cpu = hierarchy.options.find(",cpu,") != std::string::npos;
-    if (!memory && !cpu) continue;
+    const bool pids = hierarchy.options.find(",pids,") != std::string::npos;
+    if (!memory && !cpu && !pids) continue;
     if (!MakeDirs(dir).ok() || ::access((dir + "/cgroup.procs").c_str(), W_OK) != 0) {
       why_not = StrCat("cgroup v1 at ", hierarchy.path, " is not writable");
       continue;
@@ -104,9 +110,33 @@ CgroupSupport DetectCgroups(const std::string& instance) {
     one.version = 1;
     if (memory) one.memory_dir = dir;
     if (cpu) one.cpu_dir = dir;
+    if (pids) one.pids_dir = dir;
   }
   if (one.version == 0) one.why_not = why_not;
   return one;
+}
+
+void DetectUsers(const std::string& data_dir, const HostOptions& options, HostSupport& support) {
+  if (support.isolation != Isolation::kFull) return;
+  Status possible = [&]() -> Status {
+    if (!options.users) return Status(Code::kUnavailable, "they are switched off");
+    if (!support.network) return Status(Code::kUnavailable, "pods have no networks of their own");
+    SWELL_ASSIGN_OR_RETURN(const Namespaces made, MakeNamespaces(PodIdMap(kIdsOfPod), false));
+    SWELL_RETURN_IF_ERROR(CheckMappable(data_dir, made.user.get()));
+    return CheckMappable("/dev/shm", made.user.get());
+  }();
+  support.users = possible.ok();
+  if (possible.ok()) return;
+  support.missing.push_back(
+      StrCat("pods have no user namespaces, so root in a pod is root here: ", possible.message()));
+}
+
+void DetectSeccomp(HostSupport& support) {
+  const uint32_t action = SECCOMP_RET_ERRNO;
+  support.seccomp = ::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+  if (!support.seccomp) {
+    support.missing.push_back("system calls are not filtered: the kernel has no seccomp");
+  }
 }
 
 }  // namespace
@@ -121,20 +151,22 @@ HostSupport DetectHostSupport(const std::string& data_dir,
   unsigned basic = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC;
   if (!options.namespaces) {
     support.missing.push_back(
-        "namespaces are switched off: pods see the host's processes and files");
+        "pods see the host's processes and files: namespaces are switched off");
   } else if (root && ChildCan(basic)) {
     support.isolation = Isolation::kFull;
   } else if (ChildCan(basic | CLONE_NEWUSER)) {
     support.isolation = Isolation::kUser;
   } else {
     support.missing.push_back(
-        "namespaces are not permitted: pods see the host's files, names of services do not "
-        "resolve, volumes cannot be mounted");
+        "pods see the host's files, names of services do not resolve, volumes cannot be mounted: "
+        "namespaces are not permitted");
   }
   support.network =
       options.network && support.isolation == Isolation::kFull && ChildCan(CLONE_NEWNET);
   if (!support.network) {
-    support.missing.push_back("pods share the host's network: their ports must differ");
+    support.missing.push_back(
+        "pods share the host's network, so their ports must differ: that needs root and network "
+        "namespaces");
   }
   if (options.cgroups) {
     support.cgroups = DetectCgroups(instance);
@@ -147,7 +179,13 @@ HostSupport DetectHostSupport(const std::string& data_dir,
   } else if (support.cgroups.memory_dir.empty()) {
     support.missing.push_back("memory limits are not enforced: no writable memory controller");
   }
-  (void)data_dir;
+  if (support.cgroups.pids_dir.empty()) {
+    support.missing.push_back(
+        "the number of a pod's processes is not limited: no writable pids "
+        "controller");
+  }
+  DetectUsers(data_dir, options, support);
+  DetectSeccomp(support);
   return support;
 }
 
@@ -164,6 +202,9 @@ void FillCgroups(const CgroupSupport& support,
     CgroupDir dir{StrCat(support.memory_dir, "/", container_id), {}};
     // Kubernetes' formula from CPU shares (2..262144) to weights (1..10000).
     int64_t shares = std::clamp<int64_t>(cpu_request_milli * 1024 / 1000, 2, 262144);
+    if (!support.pids_dir.empty()) {
+      dir.values.emplace_back("pids.max", std::to_string(ProcessLimit()));
+    }
     dir.values.emplace_back("cpu.weight", std::to_string(1 + (shares - 2) * 9999 / 262142));
     if (cpu_limit_milli > 0) dir.values.emplace_back("cpu.max", StrCat(quota, " ", kPeriodUs));
     if (memory_limit_bytes > 0) {
@@ -173,6 +214,10 @@ void FillCgroups(const CgroupSupport& support,
     spec.oom_file = dir.path + "/memory.events";
     spec.cgroups.push_back(std::move(dir));
     return;
+  }
+  if (!support.pids_dir.empty()) {
+    spec.cgroups.push_back({StrCat(support.pids_dir, "/", container_id),
+                            {{"pids.max", std::to_string(ProcessLimit())}}});
   }
   if (!support.cpu_dir.empty() && (cpu_request_milli > 0 || cpu_limit_milli > 0)) {
     CgroupDir dir{StrCat(support.cpu_dir, "/", container_id), {}};
@@ -193,9 +238,16 @@ void FillCgroups(const CgroupSupport& support,
   }
 }
 
+int64_t ProcessLimit() {
+  constexpr int64_t kMost = 16'384, kLeast = 1'024;
+  auto text = ReadFile("/proc/sys/kernel/pid_max", 64);
+  const int64_t machine = text.ok() ? ParseInt(Trim(*text)).value_or(32'768) : 32'768;
+  return std::clamp(machine / 4, kLeast, kMost);
+}
+
 void CleanCgroups(const CgroupSupport& support,
                   const std::function<bool(const std::string& pod_uid)>& known) {
-  for (const std::string& parent : {support.memory_dir, support.cpu_dir}) {
+  for (const std::string& parent : {support.memory_dir, support.cpu_dir, support.pids_dir}) {
     if (parent.empty()) continue;
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
@@ -208,7 +260,7 @@ void CleanCgroups(const CgroupSupport& support,
 }
 
 void RemoveCgroups(const CgroupSupport& support) {
-  for (const std::string& parent : {support.memory_dir, support.cpu_dir}) {
+  for (const std::string& parent : {support.memory_dir, support.cpu_dir, support.pids_dir}) {
     if (!parent.empty()) ::rmdir(parent.c_str());
   }
 }

@@ -16,12 +16,15 @@ struct CgroupSupport {
   int version = 0;         // 0: none
   std::string memory_dir;  // parents of containers' groups, which exist
   std::string cpu_dir;
+  std::string pids_dir;
   std::string why_not;
 };
 
 struct HostSupport {
   Isolation isolation = Isolation::kNone;
   bool network = false;  // namespaces and virtual links
+  bool users = false;    // namespaces of users, and mounts that translate owners
+  bool seccomp = false;  // filters of system calls
   CgroupSupport cgroups;
   // "no control groups (…); host network: …"; empty when nothing is missing.
   std::string Limits() const;
@@ -32,6 +35,7 @@ struct HostOptions {
   bool namespaces = true;  // false: plain processes, whatever is permitted
   bool network = true;
   bool cgroups = true;
+  bool users = true;
 };
 
 HostSupport DetectHostSupport(const std::string& data_dir,
@@ -45,6 +49,8 @@ void FillCgroups(const CgroupSupport& support,
                  int64_t cpu_limit_milli,
                  int64_t memory_limit_bytes,
                  ShimSpec& spec);
+// The most processes and threads of one container, so that no pod uses up the machine's.
+int64_t ProcessLimit();
 // Removes the groups of containers whose pods are no longer known: a known pod's may be empty only
 // because its command has not joined them yet.
 void CleanCgroups(const CgroupSupport& support,

@@ -19,7 +19,9 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "base/unique_fd.h"
 #include "kube/process/network/netlink.h"
+#include "kube/process/shim/id_map.h"
 
 namespace swell::edge {
 namespace {
@@ -38,6 +40,26 @@ struct HostAddress {
   uint32_t address;
   uint32_t mask;
 };
+
+// A file that holds the namespace.
+Status KeepNamespace(const std::string& link, const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (!file.valid()) return ErrnoStatus(errno, "create " + path);
+  if (::mount(link.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) == 0) return Status::Ok();
+  return ErrnoStatus(errno, "keep namespace " + path);
+}
+
+// The network is the pod's alone: every user in it may use low ports, and ping.
+void OpenToAllUsers() {
+  static constexpr std::pair<const char*, std::string_view> kSettings[] = {
+      {"/proc/sys/net/ipv4/ip_unprivileged_port_start", "0"},
+      {"/proc/sys/net/ipv4/ping_group_range", "0 2147483647"}};
+  for (const auto& [path, value] : kSettings) {
+    const UniqueFd file(::open(path, O_WRONLY | O_CLOEXEC));
+    // Where it cannot be set, these need a capability as ever.
+    if (file.valid() && ::write(file.get(), value.data(), value.size()) < 0) continue;
+  }
+}
 
 std::vector<HostAddress> HostAddresses() {
   std::vector<HostAddress> found;
@@ -85,6 +107,19 @@ std::string PodNetwork::LinkName(int slot) const {
 
 std::string PodNetwork::PathOf(int slot) const { return StrCat(options_.dir, "/", slot); }
 
+std::string PodNetwork::UsersPathOf(int slot) const {
+  return StrCat(options_.dir, "/", slot, ".users");
+}
+
+// Above the ids that people and their subordinate ranges have, and positive as 32 bits. Clusters
+// of one machine begin at different places.
+int64_t PodNetwork::FirstIdOf(int slot) const {
+  constexpr uint64_t kFirst = 0x0800, kRanges = 0x7000;
+  const uint64_t range =
+      kFirst + (StableHash(options_.tag) + static_cast<uint64_t>(slot)) % kRanges;
+  return static_cast<int64_t>(range) * kIdsOfPod;
+}
+
 std::string PodNetwork::gateway() const { return FormatAddress(base_ + 1); }
 
 std::string PodNetwork::ResolvConf(std::string_view resolv_conf) const {
@@ -98,7 +133,14 @@ std::string PodNetwork::ResolvConf(std::string_view resolv_conf) const {
 }
 
 NetworkLease PodNetwork::LeaseOf(int slot) const {
-  return {slot, FormatAddress(base_ + 1 + static_cast<uint32_t>(slot)), PathOf(slot)};
+  NetworkLease lease{
+      slot, FormatAddress(base_ + 1 + static_cast<uint32_t>(slot)), PathOf(slot), {}};
+  // One that an older version made has none.
+  if (options_.users && FileExists(UsersPathOf(slot))) {
+    lease.users = UsersPathOf(slot);
+    lease.first_id = FirstIdOf(slot);
+  }
+  return lease;
 }
 
 Status PodNetwork::ChooseSubnet() {
@@ -157,7 +199,7 @@ Status PodNetwork::Start(const std::set<int>& slots_in_use) {
   taken_ = slots_in_use;
   SWELL_ASSIGN_OR_RETURN(std::vector<std::string> old, ListDir(options_.dir));
   for (const std::string& name : old) {
-    auto slot = ParseInt(name);
+    auto slot = ParseInt(name.substr(0, name.find('.')));
     if (slot && !slots_in_use.contains(static_cast<int>(*slot))) Destroy(static_cast<int>(*slot));
   }
   // The first one is made here: it shows at once whether this machine lets us.
@@ -251,6 +293,19 @@ void PodNetwork::OnMade(int slot, const Status& status) {
   done(LeaseOf(slot));
 }
 
+// The calling thread is in the slot's network from here on.
+Status PodNetwork::EnterNew(int slot) const {
+  if (!options_.users) {
+    return ::unshare(CLONE_NEWNET) == 0 ? Status::Ok()
+                                        : ErrnoStatus(errno, "new network namespace");
+  }
+  SWELL_ASSIGN_OR_RETURN(const Namespaces made, MakeNamespaces(PodIdMap(FirstIdOf(slot)), true));
+  if (::setns(made.net.get(), CLONE_NEWNET) != 0) {
+    return ErrnoStatus(errno, "enter network namespace");
+  }
+  return KeepNamespace(StrCat("/proc/self/fd/", made.user.get()), UsersPathOf(slot));
+}
+
 // In a thread of its own, which the namespace is unshared for and which then ends.
 Status PodNetwork::Make(int slot) {
   SWELL_ASSIGN_OR_RETURN(Netlink host, Netlink::Open());
@@ -258,13 +313,8 @@ Status PodNetwork::Make(int slot) {
   Status status;
   std::thread maker([&] {
     status = [&]() -> Status {
-      if (::unshare(CLONE_NEWNET) != 0) return ErrnoStatus(errno, "new network namespace");
-      int file = ::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
-      if (file < 0) return ErrnoStatus(errno, "create " + path);
-      ::close(file);
-      if (::mount("/proc/thread-self/ns/net", path.c_str(), nullptr, MS_BIND, nullptr) != 0) {
-        return ErrnoStatus(errno, "keep network namespace " + path);
-      }
+      SWELL_RETURN_IF_ERROR(EnterNew(slot));
+      SWELL_RETURN_IF_ERROR(KeepNamespace("/proc/thread-self/ns/net", path));
       int ns = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
       if (ns < 0) return ErrnoStatus(errno, "open network namespace");
       Status linked = host.AddVeth(LinkName(slot), bridge_index_, "eth0", ns);
@@ -276,6 +326,7 @@ Status PodNetwork::Make(int slot) {
       SWELL_RETURN_IF_ERROR(
           inside.AddAddress(index, base_ + 1 + static_cast<uint32_t>(slot), prefix_));
       SWELL_RETURN_IF_ERROR(inside.SetUp(index));
+      OpenToAllUsers();
       return inside.AddDefaultRoute(base_ + 1);
     }();
   });
@@ -291,9 +342,10 @@ void PodNetwork::Destroy(int slot) {
     Status deleted = host->DeleteLink(LinkName(slot));
     (void)deleted;
   }
-  std::string path = PathOf(slot);
-  ::umount2(path.c_str(), MNT_DETACH);
-  ::unlink(path.c_str());
+  for (const std::string& path : {PathOf(slot), UsersPathOf(slot)}) {
+    ::umount2(path.c_str(), MNT_DETACH);
+    ::unlink(path.c_str());
+  }
 }
 
 void PodNetwork::Shutdown() {
@@ -302,7 +354,7 @@ void PodNetwork::Shutdown() {
   auto left = ListDir(options_.dir);
   if (left.ok()) {
     for (const std::string& name : *left) {
-      if (auto slot = ParseInt(name)) Destroy(static_cast<int>(*slot));
+      if (auto slot = ParseInt(name.substr(0, name.find('.')))) Destroy(static_cast<int>(*slot));
     }
   }
   auto host = Netlink::Open();

@@ -32,6 +32,8 @@ struct NetworkLease {
   int slot = 0;  // names the namespace and its address
   std::string ip;
   std::string path;
+  std::string users;     // the user namespace that owns it; empty: the machine's
+  int64_t first_id = 0;  // the machine's id of its root
 };
 
 // A resolv.conf whose name servers are these addresses at most.
@@ -40,10 +42,11 @@ std::string OnlyNameServers(std::string_view resolv_conf, const std::set<std::st
 class PodNetwork {
  public:
   struct Options {
-    std::string dir;   // where the namespaces' files are
-    std::string tag;   // six characters that make names of interfaces ours
-    std::string cidr;  // "10.88.0.0/16"; empty: one that is free
-    size_t ready = 4;  // namespaces kept ready
+    std::string dir;     // where the namespaces' files are
+    std::string tag;     // six characters that make names of interfaces ours
+    std::string cidr;    // "10.88.0.0/16"; empty: one that is free
+    size_t ready = 4;    // namespaces kept ready
+    bool users = false;  // each has a user namespace of its own
     std::function<void(std::function<void()>)> post;
   };
 
@@ -74,6 +77,9 @@ class PodNetwork {
   void OnMade(int slot, const Status& status);
   std::string LinkName(int slot) const;
   std::string PathOf(int slot) const;
+  std::string UsersPathOf(int slot) const;
+  int64_t FirstIdOf(int slot) const;
+  Status EnterNew(int slot) const;
 
   Options options_;
   uint32_t base_ = 0;

@@ -5,7 +5,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,38 +17,17 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "kube/process/shim/beneath.h"
+#include "kube/process/shim/container_system.h"
+#include "kube/process/shim/hooks.h"
+#include "kube/process/shim/id_map.h"
 #include "kube/process/shim/image_root.h"
+#include "kube/process/shim/mounts.h"
 
 namespace swell::edge {
 namespace {
 
-constexpr std::string_view kOldRoot = "/.swell-old";
 constexpr size_t kHostMountsMax = 64;
 constexpr size_t kEntriesMax = 2000;
-
-Status Mount(const std::string& source,
-             const std::string& target,
-             const char* type,
-             unsigned long flags,
-             const std::string& data = {}) {
-  if (::mount(source.c_str(), target.c_str(), type, flags, data.empty() ? nullptr : data.c_str()) ==
-      0) {
-    return Status::Ok();
-  }
-  return ErrnoStatus(
-      errno, StrCat("mount ", type == nullptr ? "bind" : type, " ", source, " on ", target));
-}
-
-// The whole tree read-only, keeping the flags that a user namespace may not clear.
-Status MakeReadOnly(const std::string& target) {
-  struct mount_attr attributes = {};
-  attributes.attr_set = MOUNT_ATTR_RDONLY;
-  if (::syscall(SYS_mount_setattr, AT_FDCWD, target.c_str(), AT_RECURSIVE, &attributes,
-                sizeof attributes) == 0) {
-    return Status::Ok();
-  }
-  return Mount("none", target, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY);
-}
 
 bool IsDataFileSystem(std::string_view type) {
   static constexpr std::string_view kTypes[] = {
@@ -56,11 +35,6 @@ bool IsDataFileSystem(std::string_view type) {
       "ceph", "9p",   "vfat", "exfat", "ntfs3", "beegfs", "virtiofs", "gpfs", "squashfs"};
   return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes) ||
          type.starts_with("fuse.");
-}
-
-bool Under(std::string_view path, std::string_view dir) {
-  return path == dir || (path.starts_with(dir) && path.size() > dir.size() &&
-                         (dir == "/" || path[dir.size()] == '/'));
 }
 
 // mountinfo writes blanks as \040.
@@ -79,7 +53,7 @@ std::string Unescape(std::string_view text) {
 }
 
 // Other file systems of the host that hold data: an overlay's lower layer does not reach into them.
-std::vector<std::string> HostMounts(const std::string& mask_dir) {
+std::vector<std::string> HostMounts(const std::vector<std::string>& hidden) {
   std::set<std::string> found;
   auto info = ReadFile("/proc/self/mountinfo", 4 << 20);
   if (!info.ok()) return {};
@@ -90,9 +64,10 @@ std::vector<std::string> HostMounts(const std::string& mask_dir) {
     std::vector<std::string_view> right = Split(line.substr(dash + 3), ' ');
     if (left.size() < 5 || right.empty() || !IsDataFileSystem(right[0])) continue;
     std::string at = Unescape(left[4]);
-    bool skip = at == "/" || (!mask_dir.empty() && Under(at, mask_dir));
+    bool skip = at == "/" || std::any_of(hidden.begin(), hidden.end(),
+                                         [&at](const auto& dir) { return IsUnder(at, dir); });
     for (std::string_view dir : {"/proc", "/sys", "/dev", "/run", "/tmp"}) {
-      skip = skip || Under(at, dir);
+      skip = skip || IsUnder(at, dir);
     }
     if (!skip && found.size() < kHostMountsMax) found.insert(std::move(at));
   }
@@ -105,10 +80,47 @@ bool IsOwnFileSystem(const char* dir) {
   return ::stat(dir, &own) == 0 && ::stat("/", &top) == 0 && own.st_dev != top.st_dev;
 }
 
-Status MountOverlay(const std::string& root, const std::string& scratch) {
+// Directories that are the container's own in a user namespace, where the host's files are
+// nobody's: its programs add files there, and replace the host's in the container's layer. What is
+// in homes stays with their owners, though anybody may read some of it.
+struct OwnDir {
+  const char* path;
+  bool empty;
+};
+constexpr OwnDir kOwnDirs[] = {{"/root", true},           {"/home", true},
+                               {"/etc", false},           {"/media", false},
+                               {"/mnt", false},           {"/opt", false},
+                               {"/srv", false},           {"/usr", false},
+                               {"/usr/bin", false},       {"/usr/lib", false},
+                               {"/usr/local", false},     {"/usr/local/bin", false},
+                               {"/usr/local/lib", false}, {"/usr/local/share", false},
+                               {"/usr/share", false},     {"/var", false},
+                               {"/var/cache", false},     {"/var/lib", false},
+                               {"/var/log", false},       {"/var/tmp", false}};
+
+Status MakeOwnDirs(const std::string& upper, int64_t owner) {
+  const auto id = static_cast<uid_t>(owner);
+  if (::chown(upper.c_str(), id, id) != 0) return ErrnoStatus(errno, "give " + upper);
+  for (const OwnDir& dir : kOwnDirs) {
+    struct stat info;
+    if (::lstat(dir.path, &info) != 0 || !S_ISDIR(info.st_mode)) continue;
+    // What not everybody may look into stays as it is.
+    if (!dir.empty && (info.st_mode & S_IROTH) == 0) continue;
+    const std::string at = upper + dir.path;
+    SWELL_RETURN_IF_ERROR(MakeOwnedDirs(at, owner));
+    ::chmod(at.c_str(), info.st_mode & 07777);
+    if (dir.empty && ::setxattr(at.c_str(), "trusted.overlay.opaque", "y", 1, 0) != 0) {
+      return ErrnoStatus(errno, "hide the host's " + std::string(dir.path));
+    }
+  }
+  return Status::Ok();
+}
+
+Status MountOverlay(const ShimSpec& spec, const std::string& root, const std::string& scratch) {
   std::string upper = scratch + "/upper", work = scratch + "/workdir";
   SWELL_RETURN_IF_ERROR(MakeDirs(upper));
   SWELL_RETURN_IF_ERROR(MakeDirs(work));
+  if (spec.first_id != 0) SWELL_RETURN_IF_ERROR(MakeOwnDirs(upper, spec.first_id));
   std::string layers = StrCat("lowerdir=/,upperdir=", upper, ",workdir=", work);
   // The layer is thrown away with the container: nothing in it needs to reach the disk, and the
   // end of a container must not wait for everybody's dirty pages. Linux before 5.10 cannot.
@@ -149,88 +161,23 @@ Status MountRoot(const ShimSpec& spec, const std::string& dir, const std::string
   if (spec.has_image) return MountImageRoot(spec, dir, root);
   // A user namespace may not look below the mounts it was given, which an overlay over / would.
   if (spec.isolation == Isolation::kUser) return MountAssembledRoot(spec, root);
-  Status overlay = MountOverlay(root, dir);
+  Status overlay = MountOverlay(spec, root, dir);
   if (!overlay.ok()) {
     // The data directory's file system may not serve as an upper layer; memory always does.
     std::string scratch = dir + "/scratch";
     SWELL_RETURN_IF_ERROR(MakeDirs(scratch));
     Status memory = Mount("tmpfs", scratch, "tmpfs", 0, "mode=755");
-    if (memory.ok()) overlay = MountOverlay(root, scratch);
+    if (memory.ok()) overlay = MountOverlay(spec, root, scratch);
   }
   if (!overlay.ok()) return MountAssembledRoot(spec, root);
   if (spec.host_tmp && IsOwnFileSystem("/tmp")) {
     SWELL_RETURN_IF_ERROR(Mount("/tmp", root + "/tmp", nullptr, MS_BIND));
     SWELL_RETURN_IF_ERROR(MakeReadOnly(root + "/tmp"));
   }
-  for (const std::string& at : HostMounts(spec.mask_dir)) {
+  for (const std::string& at : HostMounts(spec.hidden)) {
     // Best effort: a mount point inside another mount is already there with its parent.
     Status bound = Mount(at, root + at, nullptr, MS_BIND | MS_REC);
     if (bound.ok()) SWELL_RETURN_IF_ERROR(MakeReadOnly(root + at));
-  }
-  return Status::Ok();
-}
-
-Status BindDevice(const std::string& name) {
-  std::string from = StrCat(kOldRoot, "/dev/", name), to = "/dev/" + name;
-  struct stat info;
-  if (::stat(from.c_str(), &info) != 0) return Status::Ok();
-  if (S_ISDIR(info.st_mode)) {
-    SWELL_RETURN_IF_ERROR(MakeDirs(to));
-  } else {
-    int fd = ::open(to.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) return ErrnoStatus(errno, "create " + to);
-    ::close(fd);
-  }
-  return Mount(from, to, nullptr, MS_BIND | MS_REC);
-}
-
-Status MountDev() {
-  SWELL_RETURN_IF_ERROR(Mount("tmpfs", "/dev", "tmpfs", MS_NOSUID, "mode=755,size=1m"));
-  for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
-    SWELL_RETURN_IF_ERROR(BindDevice(name));
-  }
-  auto all = ListDir(StrCat(kOldRoot, "/dev"));
-  if (all.ok()) {
-    for (const std::string& name : *all) {
-      bool device = name.starts_with("nvidia") || name == "fuse" || name == "infiniband";
-      if (device) SWELL_RETURN_IF_ERROR(BindDevice(name));
-    }
-  }
-  static constexpr const char* kLinks[][2] = {{"/proc/self/fd", "/dev/fd"},
-                                              {"/proc/self/fd/0", "/dev/stdin"},
-                                              {"/proc/self/fd/1", "/dev/stdout"},
-                                              {"/proc/self/fd/2", "/dev/stderr"},
-                                              {"pts/ptmx", "/dev/ptmx"}};
-  for (const auto& link : kLinks) {
-    if (::symlink(link[0], link[1]) != 0) return ErrnoStatus(errno, StrCat("symlink ", link[1]));
-  }
-  SWELL_RETURN_IF_ERROR(MakeDirs("/dev/pts"));
-  SWELL_RETURN_IF_ERROR(MakeDirs("/dev/shm", 01777));
-  // Without terminals everything but terminals works.
-  Status pts = Mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-                     "newinstance,ptmxmode=0666,mode=620");
-  (void)pts;
-  return Status::Ok();
-}
-
-Status MountSystem(const ShimSpec& spec, const std::string& dir) {
-  Status proc = Mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC);
-  if (!proc.ok()) {
-    SWELL_RETURN_IF_ERROR(Mount(StrCat(kOldRoot, "/proc"), "/proc", nullptr, MS_BIND | MS_REC));
-  }
-  SWELL_RETURN_IF_ERROR(Mount(StrCat(kOldRoot, "/sys"), "/sys", nullptr, MS_BIND | MS_REC));
-  SWELL_RETURN_IF_ERROR(MountDev());
-  if (spec.has_image) return Status::Ok();  // the rest keeps the host's own out of sight
-  SWELL_RETURN_IF_ERROR(Mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=64m"));
-  if (!spec.host_tmp) {
-    std::string tmp = StrCat(kOldRoot, dir, "/tmp");
-    SWELL_RETURN_IF_ERROR(MakeDirs(tmp));
-    ::chmod(tmp.c_str(), 01777);
-    SWELL_RETURN_IF_ERROR(Mount(tmp, "/tmp", nullptr, MS_BIND));
-  }
-  if (!spec.mask_dir.empty() && FileExists(spec.mask_dir)) {
-    SWELL_RETURN_IF_ERROR(
-        Mount("tmpfs", spec.mask_dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=1m"));
   }
   return Status::Ok();
 }
@@ -283,32 +230,28 @@ std::string ExistingParent(std::string path) {
 
 // A place to mount on. What blocks it (a link that leads nowhere) is replaced: the upper layer
 // takes the change, not the host.
-Status MakeTargetOnce(const std::string& target, bool directory) {
+Status MakeTargetOnce(const std::string& target, bool directory, int64_t owner) {
   struct stat info;
   if (::stat(target.c_str(), &info) == 0 && S_ISDIR(info.st_mode) == directory) return Status::Ok();
   size_t slash = target.rfind('/');
   if (slash != 0 && slash != std::string::npos) {
-    SWELL_RETURN_IF_ERROR(MakeDirs(target.substr(0, slash)));
+    SWELL_RETURN_IF_ERROR(MakeOwnedDirs(target.substr(0, slash), owner));
   }
   if (::lstat(target.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode) ? ::rmdir(target.c_str()) != 0 : ::unlink(target.c_str()) != 0) {
       return ErrnoStatus(errno, "mount path " + target);
     }
   }
-  if (directory) return MakeDirs(target);
-  int fd = ::open(target.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return ErrnoStatus(errno, "mount path " + target);
-  ::close(fd);
-  return Status::Ok();
+  return directory ? MakeOwnedDirs(target, owner) : MakeOwnedFile(target, owner);
 }
 
-Status MakeTarget(const std::string& target, bool directory) {
-  Status made = MakeTargetOnce(target, directory);
+Status MakeTarget(const std::string& target, bool directory, int64_t owner) {
+  Status made = MakeTargetOnce(target, directory, owner);
   if (made.ok()) return made;
   std::string parent = ExistingParent(target);
   if (parent.empty() || !FileExists(StrCat(kOldRoot, parent))) return made;
   Status covered = CoverWithTmpfs(parent);
-  return covered.ok() ? MakeTargetOnce(target, directory) : covered;
+  return covered.ok() ? MakeTargetOnce(target, directory, owner) : covered;
 }
 
 // The very file that is mounted, whatever is done to its name meanwhile.
@@ -329,22 +272,22 @@ bool IsDirectory(const UniqueFd& file) {
 Status CheckTarget(const std::string& target) {
   char* resolved = ::realpath(ExistingParent(target).c_str(), nullptr);
   if (resolved == nullptr) return Status::Ok();
-  const bool out = Under(resolved, kOldRoot);
+  const bool out = IsUnder(resolved, kOldRoot);
   std::free(resolved);
   if (!out) return Status::Ok();
   return Status(Code::kInvalid, StrCat("mount path ", target, " leaves the container"));
 }
 
 // All places before the first mount: making one may renew the directory around it.
-Status MakeTargets(const std::vector<ShimMount>& mounts) {
-  for (const ShimMount& mount : mounts) {
+Status MakeTargets(const ShimSpec& spec) {
+  for (const ShimMount& mount : spec.mounts) {
     bool file = false;
     if (mount.kind == ShimMount::Kind::kBind) {
       auto source = OpenSource(mount);
       file = source.ok() && !IsDirectory(*source);
     }
     SWELL_RETURN_IF_ERROR(CheckTarget(mount.target));
-    SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, !file));
+    SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, !file, spec.first_id));
   }
   return Status::Ok();
 }
@@ -353,30 +296,98 @@ Status MakeTargets(const std::vector<ShimMount>& mounts) {
 Status MountImageVolumes(const ShimSpec& spec) {
   for (const std::string& path : spec.image_volumes) {
     SWELL_RETURN_IF_ERROR(CheckTarget(path));
-    SWELL_RETURN_IF_ERROR(MakeTarget(path, true));
+    SWELL_RETURN_IF_ERROR(MakeTarget(path, true, spec.first_id));
     if (spec.read_only_root) SWELL_RETURN_IF_ERROR(Mount(path, path, nullptr, MS_BIND | MS_REC));
   }
   return Status::Ok();
 }
 
-Status MountOne(const ShimMount& mount) {
+// The owners on disk that stay the same in a container which is not root: its own.
+IdMap OwnIds(const ShimSpec& spec) {
+  IdMap map;
+  auto keep = [&spec](int64_t id, std::vector<IdRange>& ranges) {
+    const bool known = std::any_of(ranges.begin(), ranges.end(),
+                                   [id](const IdRange& range) { return range.inside == id; });
+    if (id > 0 && id < kIdsOfPod && !known) ranges.push_back({id, spec.first_id + id, 1});
+  };
+  keep(spec.uid.value_or(0), map.users);
+  keep(spec.gid.value_or(0), map.groups);
+  for (int64_t group : spec.groups) keep(group, map.groups);
+  return map;
+}
+
+// What a volume's files are to belong to; invalid: to whom the host says.
+Result<UniqueFd> OwnersOf(const ShimSpec& spec, const ShimMount& mount, int user_namespace) {
+  if (spec.user_namespace.empty() || mount.owners == ShimMount::Owners::kNobody) return UniqueFd();
+  if (mount.owners == ShimMount::Owners::kPod) {
+    UniqueFd pod(::fcntl(user_namespace, F_DUPFD_CLOEXEC, 0));
+    if (!pod.valid()) return ErrnoStatus(errno, "the pod's user namespace");
+    return pod;
+  }
+  const IdMap map = OwnIds(spec);
+  if (map.users.empty() || map.groups.empty()) return UniqueFd();
+  SWELL_ASSIGN_OR_RETURN(Namespaces made, MakeNamespaces(map, false));
+  return std::move(made.user);
+}
+
+// A path that a user named shows neither what is hidden nor anything in it.
+Status CheckHidden(const ShimSpec& spec, const ShimMount& mount, const UniqueFd& source) {
+  char link[4096];
+  const ssize_t n = ::readlink(DescriptorPath(source).c_str(), link, sizeof link);
+  if (n <= 0) return ErrnoStatus(errno, "volume " + mount.source);
+  std::string_view path(link, static_cast<size_t>(n));
+  if (path.starts_with(kOldRoot)) path.remove_prefix(kOldRoot.size());
+  for (const std::string& hidden : spec.hidden) {
+    if (!IsUnder(path, hidden)) continue;
+    return Status(Code::kInvalid, StrCat("volume ", mount.source, ": hostPath leads into ", hidden,
+                                         ", where the cluster keeps its own files"));
+  }
+  return Status::Ok();
+}
+
+// What is hidden and lies below the mounted directory.
+Status HideBelow(const ShimSpec& spec, const ShimMount& mount, const UniqueFd& source) {
+  char link[4096];
+  const ssize_t n = ::readlink(DescriptorPath(source).c_str(), link, sizeof link);
+  if (n <= 0) return ErrnoStatus(errno, "volume " + mount.source);
+  std::string path(link, static_cast<size_t>(n));
+  if (path.starts_with(kOldRoot)) path.erase(0, kOldRoot.size());
+  if (path.empty()) path = "/";
+  for (const std::string& hidden : spec.hidden) {
+    if (!IsUnder(hidden, path)) continue;
+    const std::string at = StrCat(mount.target, path == "/" ? hidden : hidden.substr(path.size()));
+    if (FileExists(at)) SWELL_RETURN_IF_ERROR(MountTmpfs(at, "mode=755,size=4k", 0));
+  }
+  return Status::Ok();
+}
+
+Status MountOne(const ShimSpec& spec, const ShimMount& mount, int user_namespace) {
   if (mount.kind == ShimMount::Kind::kTmpfs) {
     SWELL_RETURN_IF_ERROR(CheckTarget(mount.target));
-    SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, true));
+    SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, true, spec.first_id));
     std::string options = "mode=1777";
     if (mount.size_bytes > 0) options += StrCat(",size=", mount.size_bytes);
-    return Mount("tmpfs", mount.target, "tmpfs", MS_NOSUID | MS_NODEV, options);
+    return MountTmpfs(mount.target, options, spec.first_id);
   }
   SWELL_ASSIGN_OR_RETURN(const UniqueFd source, OpenSource(mount));
+  if (mount.of_host) SWELL_RETURN_IF_ERROR(CheckHidden(spec, mount, source));
   SWELL_RETURN_IF_ERROR(CheckTarget(mount.target));
-  SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, IsDirectory(source)));
-  SWELL_RETURN_IF_ERROR(Mount(DescriptorPath(source), mount.target, nullptr, MS_BIND | MS_REC));
-  return mount.read_only ? MakeReadOnly(mount.target) : Status::Ok();
+  SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, IsDirectory(source), spec.first_id));
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd owners, OwnersOf(spec, mount, user_namespace));
+  if (owners.valid()) {
+    auto mapped = CloneMapped(source.get(), owners.get(), mount.read_only);
+    if (!mapped.ok()) return mapped.status().WithContext("volume " + mount.source);
+    SWELL_RETURN_IF_ERROR(AttachMount(*mapped, mount.target));
+  } else {
+    SWELL_RETURN_IF_ERROR(Mount(DescriptorPath(source), mount.target, nullptr, MS_BIND | MS_REC));
+    if (mount.read_only) SWELL_RETURN_IF_ERROR(MakeReadOnly(mount.target));
+  }
+  return mount.of_host ? HideBelow(spec, mount, source) : Status::Ok();
 }
 
 }  // namespace
 
-Status EnterContainerRoot(const ShimSpec& spec, const std::string& dir) {
+Status EnterContainerRoot(const ShimSpec& spec, const std::string& dir, int user_namespace) {
   SWELL_RETURN_IF_ERROR(Mount("none", "/", nullptr, MS_REC | MS_PRIVATE));
   std::string root = dir + "/root";
   SWELL_RETURN_IF_ERROR(MountRoot(spec, dir, root));
@@ -388,9 +399,17 @@ Status EnterContainerRoot(const ShimSpec& spec, const std::string& dir) {
   if (::chdir("/") != 0) return ErrnoStatus(errno, "chdir /");
   if (spec.has_image) SWELL_RETURN_IF_ERROR(MakeSystemDirs());
   SWELL_RETURN_IF_ERROR(MountSystem(spec, dir));
-  SWELL_RETURN_IF_ERROR(MakeTargets(spec.mounts));
+  SWELL_RETURN_IF_ERROR(MakeTargets(spec));
   SWELL_RETURN_IF_ERROR(MountImageVolumes(spec));
-  for (const ShimMount& mount : spec.mounts) SWELL_RETURN_IF_ERROR(MountOne(mount));
+  for (const ShimMount& mount : spec.mounts) {
+    SWELL_RETURN_IF_ERROR(MountOne(spec, mount, user_namespace));
+  }
+  SWELL_RETURN_IF_ERROR(RunHooks(spec, dir));
+  // Where the container's root may not make it; in a volume, it makes it itself.
+  if (spec.cwd.starts_with('/')) {
+    Status made = MakeOwnedDirs(spec.cwd, spec.first_id);
+    (void)made;
+  }
   // Last, so that volumes under /sys stay writable if somebody asks for them.
   if (::umount2(std::string(kOldRoot).c_str(), MNT_DETACH) != 0) {
     return ErrnoStatus(errno, "detach the old root");

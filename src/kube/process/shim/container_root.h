@@ -16,6 +16,7 @@
 namespace swell::edge {
 
 // Builds it and makes it the process's root. `dir` is the container's directory on the host.
-Status EnterContainerRoot(const ShimSpec& spec, const std::string& dir);
+// `user_namespace` is the pod's, or -1.
+Status EnterContainerRoot(const ShimSpec& spec, const std::string& dir, int user_namespace);
 
 }  // namespace swell::edge

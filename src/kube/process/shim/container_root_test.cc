@@ -24,7 +24,7 @@ Outcome LookIntoTmp(const ShimSpec& spec, const std::string& dir) {
                  ::mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777") == 0 &&
                  WriteFileAtomically("/tmp/of-the-host", "x").ok() && MakeDirs(dir).ok();
   if (!machine) return kNoMachine;
-  if (!EnterContainerRoot(spec, dir).ok()) return kNoRoot;
+  if (!EnterContainerRoot(spec, dir, -1).ok()) return kNoRoot;
   return FileExists("/tmp/of-the-host") ? kSeen : kNotSeen;
 }
 

@@ -176,6 +176,8 @@ class Shim {
       SWELL_RETURN_IF_ERROR(EnterPidNamespace(*spec_.beside));
       flags &= ~static_cast<unsigned>(CLONE_NEWPID);
     }
+    if (spec_.host_pid) flags &= ~static_cast<unsigned>(CLONE_NEWPID);
+    if (spec_.host_ipc) flags &= ~static_cast<unsigned>(CLONE_NEWIPC);
     if (spec_.isolation == Isolation::kUser) flags |= CLONE_NEWUSER;
     return flags;
   }

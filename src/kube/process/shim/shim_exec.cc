@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "kube/process/shim/confine.h"
 #include "kube/process/shim/shim_init.h"
 #include "kube/process/shim/shim_spec.h"
 #include "kube/process/shim/terminal.h"
@@ -34,8 +35,8 @@ Status JoinContainer(const ShimSpec& spec, pid_t init) {
   if (spec.isolation == Isolation::kUser) kinds.emplace_back("user", CLONE_NEWUSER);
   if (!spec.netns.empty()) kinds.emplace_back("net", CLONE_NEWNET);
   kinds.emplace_back("uts", CLONE_NEWUTS);
-  kinds.emplace_back("ipc", CLONE_NEWIPC);
-  kinds.emplace_back("pid", CLONE_NEWPID);
+  if (!spec.host_ipc) kinds.emplace_back("ipc", CLONE_NEWIPC);
+  if (!spec.host_pid) kinds.emplace_back("pid", CLONE_NEWPID);
   kinds.emplace_back("mnt", CLONE_NEWNS);
   std::vector<UniqueFd> fds;
   for (const auto& [name, kind] : kinds) {
@@ -62,12 +63,14 @@ void AddTerm(ShimSpec& spec) {
 [[noreturn]] void RunChild(const ShimSpec& spec,
                            const std::vector<std::string>& argv,
                            const std::vector<UniqueFd>& cgroups,
+                           const ConfineFiles& files,
                            const UniqueFd& slave) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   JoinCgroups(cgroups);
+  EnterCgroupNamespace(spec);
   Status ready = slave.valid() ? UseTerminal(slave.get()) : Status::Ok();
-  if (ready.ok()) ready = ExecCommand(spec, argv);
+  if (ready.ok()) ready = ExecCommand(spec, argv, files.filter);
   ::_exit(Fail(ready));
 }
 
@@ -95,8 +98,14 @@ int ShimExecMain(const std::string& dir, bool terminal, const std::vector<std::s
   if (!spec.ok()) return Fail(spec.status());
   auto state = ReadShimState(dir);
   if (!state.ok()) return Fail(state.status());
+  // As in RunInit.
+  if (spec->isolation == Isolation::kFull) ::prctl(PR_SET_DUMPABLE, 0);
   const std::vector<UniqueFd> cgroups = OpenCgroups(*spec);
+  auto files = OpenConfineFiles(*spec);
+  if (!files.ok()) return Fail(files.status());
   Status joined = JoinContainer(*spec, state->init_pid);
+  // Last: what the others belong to, the pod's root may not enter.
+  if (joined.ok()) joined = EnterUserNamespace(files->user_namespace);
   if (!joined.ok()) return Fail(joined);
   UniqueFd slave;
   if (terminal) {
@@ -108,7 +117,7 @@ int ShimExecMain(const std::string& dir, bool terminal, const std::vector<std::s
   }
   const pid_t child = ::fork();
   if (child < 0) return Fail(ErrnoStatus(errno, "fork"));
-  if (child == 0) RunChild(*spec, argv, cgroups, slave);
+  if (child == 0) RunChild(*spec, argv, cgroups, *files, slave);
   // Readers must see the end when the command is gone, not when this process is.
   slave.Reset();
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(fd);

@@ -1,7 +1,6 @@
 #include "kube/process/shim/shim_init.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -16,7 +15,9 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "kube/process/shim/confine.h"
 #include "kube/process/shim/container_root.h"
+#include "kube/process/shim/container_system.h"
 #include "kube/process/shim/pod_shim.h"
 #include "kube/process/shim/terminal.h"
 
@@ -65,13 +66,16 @@ Status MakeAndUseTerminal(const ShimSpec& spec, int socket) {
 [[noreturn]] void RunCommand(const ShimSpec& spec,
                              const InitPipes& pipes,
                              const std::vector<UniqueFd>& cgroups,
+                             const ConfineFiles& files,
                              int go) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   JoinCgroups(cgroups);
+  EnterCgroupNamespace(spec);
   char byte;
   if (::read(go, &byte, 1) != 1 || ::chdir("/") != 0) ::_exit(127);
-  Status ready = UseDevNull();
+  Status ready = EnterUserNamespace(files.user_namespace);
+  if (ready.ok()) ready = UseDevNull();
   if (ready.ok() && pipes.terminal >= 0) ready = MakeAndUseTerminal(spec, pipes.terminal);
   if (!ready.ok()) Die(pipes.error, ready);
   if (pipes.terminal < 0) {
@@ -80,7 +84,7 @@ Status MakeAndUseTerminal(const ShimSpec& spec, int socket) {
     ::dup2(pipes.err, STDERR_FILENO);
   }
   ::syscall(SYS_close_range, 3U, ~0U, kCloseOnExec);
-  Die(pipes.error, ExecCommand(spec, spec.argv));
+  Die(pipes.error, ExecCommand(spec, spec.argv, files.filter));
 }
 
 // Everything that is left of the container, when no namespace does it for us.
@@ -205,24 +209,20 @@ Result<std::string> FindExecutable(const std::string& command,
 
 int StartFailureCode(const Status& why) { return why.code() == Code::kNotFound ? 127 : 126; }
 
-Status ExecCommand(const ShimSpec& spec, const std::vector<std::string>& argv) {
+void EnterCgroupNamespace(const ShimSpec& spec) {
+  // Where the kernel has none, /proc/self/cgroup tells the group's name, and no more.
+  if (spec.confined && !spec.privileged && spec.isolation != Isolation::kNone) {
+    ::unshare(CLONE_NEWCGROUP);
+  }
+}
+
+Status ExecCommand(const ShimSpec& spec,
+                   const std::vector<std::string>& argv,
+                   const std::string& filter) {
   std::string cwd = spec.cwd.empty() ? "/" : spec.cwd;
   if (!FileExists(cwd)) SWELL_RETURN_IF_ERROR(MakeDirs(cwd));
   if (::chdir(cwd.c_str()) != 0) return ErrnoStatus(errno, "working directory " + cwd);
-  if (!spec.groups.empty()) {
-    std::vector<gid_t> groups;
-    for (int64_t group : spec.groups) groups.push_back(static_cast<gid_t>(group));
-    // A user namespace forbids it; the ids are not mapped there anyway.
-    if (::setgroups(groups.size(), groups.data()) != 0 && spec.isolation == Isolation::kFull) {
-      return ErrnoStatus(errno, "supplemental groups");
-    }
-  }
-  if (spec.gid && ::setgid(static_cast<gid_t>(*spec.gid)) != 0) {
-    return ErrnoStatus(errno, StrCat("runAsGroup ", *spec.gid));
-  }
-  if (spec.uid && ::setuid(static_cast<uid_t>(*spec.uid)) != 0) {
-    return ErrnoStatus(errno, StrCat("runAsUser ", *spec.uid));
-  }
+  SWELL_RETURN_IF_ERROR(Confine(spec, filter));
   SWELL_ASSIGN_OR_RETURN(std::string program, FindExecutable(argv[0], spec.env));
   std::vector<char*> arguments, environment;
   for (const std::string& item : argv) arguments.push_back(const_cast<char*>(item.c_str()));
@@ -252,9 +252,14 @@ void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipe
   sigset_t all;
   sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  // Processes of the container may meet this one, which still is the program of the machine.
+  if (spec.isolation == Isolation::kFull) ::prctl(PR_SET_DUMPABLE, 0);
   const bool own_pids = spec.own_pids();
   if (!own_pids) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   Status ready = JoinNetwork(spec.netns);
+  if (ready.ok()) ready = SetSysctls(spec);
+  auto files = OpenConfineFiles(spec);
+  if (ready.ok()) ready = files.status();
   if (!ready.ok()) Die(pipes.error, ready);
   auto release = MakePipe();
   if (!release.ok()) Die(pipes.error, release.status());
@@ -263,12 +268,12 @@ void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipe
   if (main < 0) Die(pipes.error, ErrnoStatus(errno, "fork"));
   if (main == 0) {
     release->write.Reset();
-    RunCommand(spec, pipes, cgroups, release->read.get());
+    RunCommand(spec, pipes, cgroups, *files, release->read.get());
   }
   cgroups.clear();
   if (spec.isolation != Isolation::kNone) {
     if (!spec.hostname.empty()) ::sethostname(spec.hostname.data(), spec.hostname.size());
-    ready = EnterContainerRoot(spec, dir);
+    ready = EnterContainerRoot(spec, dir, files->user_namespace.get());
   }
   if (ready.ok()) ready = UseDevNull();
   if (!ready.ok()) Die(pipes.error, ready);
@@ -281,6 +286,12 @@ void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipe
   // The shim's own streams are not the container's.
   ::dup2(STDIN_FILENO, STDOUT_FILENO);
   ::dup2(STDIN_FILENO, STDERR_FILENO);
+  if (spec.confined) {
+    ready = EnterUserNamespace(files->user_namespace);
+    if (!ready.ok()) ::_exit(127);  // which ends the container
+    files->user_namespace.Reset();
+    KeepOnlyKill();
+  }
   Init(main, pipes.report, own_pids).Run(all);
 }
 

@@ -37,6 +37,10 @@ Result<std::string> FindExecutable(const std::string& command, const std::vector
 int StartFailureCode(const Status& why);
 
 // Replaces the process. Returns only when that failed, with the reason.
-Status ExecCommand(const ShimSpec& spec, const std::vector<std::string>& argv);
+Status ExecCommand(const ShimSpec& spec,
+                   const std::vector<std::string>& argv,
+                   const std::string& filter);
+// After JoinCgroups: the container's groups are the root of those that it sees.
+void EnterCgroupNamespace(const ShimSpec& spec);
 
 }  // namespace swell::edge

@@ -27,6 +27,26 @@ std::vector<std::string> ReadStrings(const json::Value& root, json::Path path) {
   return out;
 }
 
+json::Array Pairs(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  json::Array out;
+  for (const auto& [first, second] : pairs) {
+    out.push_back(json::Array{json::Value(first), json::Value(second)});
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> ReadPairs(const json::Value& root,
+                                                           json::Path path) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const json::Value& pair : json::GetArray(root, path)) {
+    if (!pair.is_array() || pair.get_array().size() != 2) continue;
+    const json::Array& both = pair.get_array();
+    if (!both[0].is_string() || !both[1].is_string()) continue;
+    out.emplace_back(json::View(both[0].get_string()), json::View(both[1].get_string()));
+  }
+  return out;
+}
+
 std::string Text(const json::Value& root, std::string_view key) {
   return std::string(json::GetString(root, {key}));
 }
@@ -62,7 +82,7 @@ json::Value ShimSpec::ToJson() const {
   if (beside) out["beside"] = json::Object{{"pid", beside->pid}, {"start", beside->start}};
   out["hostname"] = hostname;
   out["netns"] = netns;
-  out["maskDir"] = mask_dir;
+  out["hidden"] = Strings(hidden);
   out["hostTmp"] = host_tmp;
   out["readOnlyRoot"] = read_only_root;
   if (has_image) {
@@ -72,6 +92,27 @@ json::Value ShimSpec::ToJson() const {
     out["image"] = json::Object{{"layers", std::move(layers)}, {"volumes", std::move(volumes)}};
   }
   out["stopSignal"] = stop_signal;
+  out["confined"] = confined;
+  out["userNamespace"] = user_namespace;
+  out["firstId"] = first_id;
+  out["capabilities"] = static_cast<int64_t>(capabilities);
+  out["noNewPrivileges"] = no_new_privileges;
+  out["seccompFile"] = seccomp_file;
+  out["appArmor"] = app_armor;
+  out["privileged"] = privileged;
+  out["unmaskedProc"] = unmasked_proc;
+  out["hostPID"] = host_pid;
+  out["hostIPC"] = host_ipc;
+  out["devices"] = Pairs(devices);
+  json::Array hook_list;
+  for (const ShimHook& hook : hooks) {
+    hook_list.push_back(json::Object{{"path", hook.path},
+                                     {"args", Strings(hook.args)},
+                                     {"env", Strings(hook.env)},
+                                     {"timeout", hook.timeout_s}});
+  }
+  out["hooks"] = std::move(hook_list);
+  out["sysctls"] = Pairs(sysctls);
   json::Array mount_list;
   for (const ShimMount& mount : mounts) {
     mount_list.push_back(
@@ -80,16 +121,14 @@ json::Value ShimSpec::ToJson() const {
                      {"target", mount.target},
                      {"readOnly", mount.read_only},
                      {"size", mount.size_bytes},
-                     {"subPath", mount.sub_path}});
+                     {"subPath", mount.sub_path},
+                     {"owners", static_cast<int64_t>(mount.owners)},
+                     {"ofHost", mount.of_host}});
   }
   out["mounts"] = std::move(mount_list);
   json::Array cgroup_list;
   for (const CgroupDir& dir : cgroups) {
-    json::Array values;
-    for (const auto& [file, content] : dir.values) {
-      values.push_back(json::Array{json::Value(file), json::Value(content)});
-    }
-    cgroup_list.push_back(json::Object{{"path", dir.path}, {"values", std::move(values)}});
+    cgroup_list.push_back(json::Object{{"path", dir.path}, {"values", Pairs(dir.values)}});
   }
   out["cgroups"] = std::move(cgroup_list);
   out["oomFile"] = oom_file;
@@ -123,13 +162,30 @@ Result<ShimSpec> ShimSpec::FromJson(const json::Value& value) {
   }
   spec.hostname = Text(value, "hostname");
   spec.netns = Text(value, "netns");
-  spec.mask_dir = Text(value, "maskDir");
+  spec.hidden = ReadStrings(value, {"hidden"});
   spec.host_tmp = json::GetBool(value, {"hostTmp"});
   spec.read_only_root = json::GetBool(value, {"readOnlyRoot"});
   spec.has_image = json::Find(value, {"image"}) != nullptr;
   spec.image_layers = ReadStrings(value, {"image", "layers"});
   spec.image_volumes = ReadStrings(value, {"image", "volumes"});
   spec.stop_signal = static_cast<int>(json::GetInt(value, {"stopSignal"}));
+  spec.confined = json::GetBool(value, {"confined"});
+  spec.user_namespace = Text(value, "userNamespace");
+  spec.first_id = json::GetInt(value, {"firstId"});
+  spec.capabilities = static_cast<uint64_t>(json::GetInt(value, {"capabilities"}));
+  spec.no_new_privileges = json::GetBool(value, {"noNewPrivileges"});
+  spec.seccomp_file = Text(value, "seccompFile");
+  spec.app_armor = Text(value, "appArmor");
+  spec.privileged = json::GetBool(value, {"privileged"});
+  spec.unmasked_proc = json::GetBool(value, {"unmaskedProc"});
+  spec.host_pid = json::GetBool(value, {"hostPID"});
+  spec.host_ipc = json::GetBool(value, {"hostIPC"});
+  spec.devices = ReadPairs(value, {"devices"});
+  for (const json::Value& item : json::GetArray(value, {"hooks"})) {
+    spec.hooks.push_back({Text(item, "path"), ReadStrings(item, {"args"}),
+                          ReadStrings(item, {"env"}), json::GetInt(item, {"timeout"}, 10)});
+  }
+  spec.sysctls = ReadPairs(value, {"sysctls"});
   for (const json::Value& item : json::GetArray(value, {"mounts"})) {
     ShimMount mount;
     mount.kind = Text(item, "kind") == "tmpfs" ? ShimMount::Kind::kTmpfs : ShimMount::Kind::kBind;
@@ -138,17 +194,14 @@ Result<ShimSpec> ShimSpec::FromJson(const json::Value& value) {
     mount.read_only = json::GetBool(item, {"readOnly"});
     mount.size_bytes = json::GetInt(item, {"size"});
     mount.sub_path = Text(item, "subPath");
+    const int64_t owners = json::GetInt(item, {"owners"});
+    if (owners == 1) mount.owners = ShimMount::Owners::kPod;
+    if (owners == 2) mount.owners = ShimMount::Owners::kUser;
+    mount.of_host = json::GetBool(item, {"ofHost"});
     spec.mounts.push_back(std::move(mount));
   }
   for (const json::Value& item : json::GetArray(value, {"cgroups"})) {
-    CgroupDir dir{Text(item, "path"), {}};
-    for (const json::Value& pair : json::GetArray(item, {"values"})) {
-      if (!pair.is_array() || pair.get_array().size() != 2) continue;
-      const json::Array& both = pair.get_array();
-      if (!both[0].is_string() || !both[1].is_string()) continue;
-      dir.values.emplace_back(json::View(both[0].get_string()), json::View(both[1].get_string()));
-    }
-    spec.cgroups.push_back(std::move(dir));
+    spec.cgroups.push_back({Text(item, "path"), ReadPairs(item, {"values"})});
   }
   spec.oom_file = Text(value, "oomFile");
   spec.log_path = Text(value, "logPath");

@@ -46,6 +46,22 @@ struct ShimMount {
   int64_t size_bytes = 0;  // kTmpfs; 0: the kernel's default
   // kBind: what of `source` is meant, which pods may have filled with links; empty: all of it.
   std::string sub_path = {};
+  // The owners of the files in a container with a user namespace.
+  enum class Owners {
+    kNobody,  // those of the host: what anybody may read can be read
+    kPod,     // as on disk: root's are the container's root's
+    kUser,    // as on disk for the container's user and groups, who are not root; else nobody's
+  };
+  Owners owners = Owners::kNobody;
+  bool of_host = false;  // a path that a user named: it shows nothing of `hidden`
+};
+
+// A program of the machine that prepares the container's files.
+struct ShimHook {
+  std::string path;
+  std::vector<std::string> args;  // the first is its name
+  std::vector<std::string> env;
+  int64_t timeout_s = 10;
 };
 
 struct CgroupDir {
@@ -65,8 +81,8 @@ struct ShimSpec {
   // its own. For kFull.
   std::optional<ProcessId> beside;
   std::string hostname;
-  std::string netns;     // path of a network namespace; empty: the host's
-  std::string mask_dir;  // hidden from the container: the data directory
+  std::string netns;                // path of a network namespace; empty: the host's
+  std::vector<std::string> hidden;  // directories of the host that no container sees
   bool host_tmp = false;
   // The root is the image with these layers, the lowest first, and not the host's.
   bool has_image = false;
@@ -74,6 +90,21 @@ struct ShimSpec {
   std::vector<std::string> image_volumes;  // writable, whatever the root is
   int stop_signal = 0;                     // sent in place of SIGTERM; 0: SIGTERM
   bool read_only_root = false;
+  bool confined = false;       // false: written by a version that confined nothing
+  std::string user_namespace;  // its path; empty: the shim's own
+  int64_t first_id = 0;        // the machine's id of the container's root
+  uint64_t capabilities = 0;   // a bit each: what it may hold at most
+  bool no_new_privileges = false;
+  std::string seccomp_file;  // the filter of system calls; empty: none
+  std::string app_armor;     // the name of a profile; empty: none
+  bool privileged = false;   // the host's devices, and a /sys that can be written
+  bool unmasked_proc = false;
+  bool host_pid = false;
+  bool host_ipc = false;
+  // Nodes beyond the usual ones: path on the host, in the container.
+  std::vector<std::pair<std::string, std::string>> devices;
+  std::vector<ShimHook> hooks;
+  std::vector<std::pair<std::string, std::string>> sysctls;
   std::vector<ShimMount> mounts;
   std::vector<CgroupDir> cgroups;
   std::string oom_file;  // a cgroup file with a line "oom_kill N"
@@ -87,7 +118,7 @@ struct ShimSpec {
   json::Value ToJson() const;
   static Result<ShimSpec> FromJson(const json::Value& value);
   // Whether all processes of a process namespace are the container's, and end with its first.
-  bool own_pids() const { return isolation != Isolation::kNone && !beside; }
+  bool own_pids() const { return isolation != Isolation::kNone && !beside && !host_pid; }
 };
 
 // DIR/spec.json.

@@ -1,0 +1,270 @@
+// What a container may do, as its own processes find out.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "kube/process/process_testing.h"
+
+namespace swell::edge {
+namespace {
+
+class Confinement : public ProcessRuntimeTest {
+ protected:
+  void SetUp() override {
+    ProcessRuntimeTest::SetUp();
+    if (runtime_->support().isolation != Isolation::kFull) {
+      GTEST_SKIP() << "not started by root: " << runtime_->Info().limits;
+    }
+  }
+
+  // What the script prints in a container of a new pod.
+  std::string Say(const SandboxSpec& sandbox, ContainerSpec spec) {
+    Create(sandbox);
+    return SayIn(std::move(spec));
+  }
+  std::string SayIn(ContainerSpec spec) {
+    spec.ref.attempt = 0;
+    observer_->exits.clear();
+    auto started = Start(spec);
+    if (!started.ok()) return started.status().message();
+    Wait(spec.ref.name);
+    return Log(spec.ref);
+  }
+  std::string Say(const std::string& uid, const std::string& script) {
+    return Say(Sandbox(uid), Shell(uid, script));
+  }
+
+  // A directory of the host, outside of everything of the cluster.
+  std::string HostDir(int mode, uid_t owner) {
+    char name[] = "/tmp/swell-confinement-XXXXXX";
+    EXPECT_NE(::mkdtemp(name), nullptr);
+    EXPECT_EQ(::chown(name, owner, owner), 0);
+    ::chmod(name, static_cast<mode_t>(mode));
+    host_dirs_.emplace_back(name);
+    return name;
+  }
+  void TearDown() override {
+    ProcessRuntimeTest::TearDown();
+    for (const std::string& dir : host_dirs_) EXPECT_TRUE(RemoveTree(dir).ok());
+  }
+
+  static SandboxSpec WithVolume(SandboxSpec sandbox, const std::string& host_path) {
+    VolumeSpec volume{.name = "v", .kind = VolumeSpec::Kind::kHostPath};
+    volume.host_path = host_path;
+    sandbox.volumes.push_back(volume);
+    return sandbox;
+  }
+  static ContainerSpec Mounted(ContainerSpec spec) {
+    spec.mounts = {{"v", "/v", "", false}};
+    return spec;
+  }
+  bool users() const { return runtime_->support().users; }
+
+ private:
+  std::vector<std::string> host_dirs_;
+};
+
+TEST_F(Confinement, RootInAPodIsNobodyOutside) {
+  if (!users()) GTEST_SKIP() << runtime_->Info().limits;
+  SandboxSpec sandbox = Sandbox("pod-a");
+  VolumeSpec kept{.name = "v", .kind = VolumeSpec::Kind::kDurable};
+  kept.key = "default/claim";
+  sandbox.volumes = {kept};
+  const std::string said =
+      Say(sandbox, Mounted(Shell("pod-a",
+                                 "id -u; id -G; awk '{print ($2 > 65535), $3}' "
+                                 "/proc/self/uid_map; echo x > /v/f; chown 7:8 /v/f")));
+  EXPECT_EQ(said, "0\n0\n1 65536\n");
+  // On disk the owners are those that it gave.
+  struct stat info;
+  ASSERT_EQ(::stat((data_dir_ + "/volumes/default/claim/f").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 7u);
+  EXPECT_EQ(info.st_gid, 8u);
+}
+
+TEST_F(Confinement, PodsDoNotShareIds) {
+  if (!users()) GTEST_SKIP() << runtime_->Info().limits;
+  const std::string a = Say("pod-a", "cat /proc/self/uid_map");
+  const std::string b = Say("pod-b", "cat /proc/self/uid_map");
+  EXPECT_NE(a, b);
+}
+
+TEST_F(Confinement, WhoAsksForNothingHasTheDefaults) {
+  const std::string said =
+      Say("pod-a", "grep -E 'CapInh|CapEff|CapBnd|CapAmb|Seccomp:|NoNewPrivs' /proc/self/status");
+  EXPECT_EQ(said,
+            "CapInh:\t0000000000000000\nCapEff:\t00000000a00425fb\nCapBnd:\t00000000a00425fb\n"
+            "CapAmb:\t0000000000000000\nNoNewPrivs:\t0\nSeccomp:\t2\n");
+}
+
+TEST_F(Confinement, CapabilitiesAndPromisesAreAsAskedFor) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a",
+                             "grep -E 'CapEff|CapBnd|Seccomp:|NoNewPrivs' "
+                             "/proc/self/status");
+  spec.security.capabilities = 0;
+  spec.security.no_new_privileges = true;
+  const std::string none =
+      "CapEff:\t0000000000000000\nCapBnd:\t0000000000000000\n"
+      "NoNewPrivs:\t1\nSeccomp:\t2\n";
+  EXPECT_EQ(SayIn(spec), none);
+  spec.ref.name = "other";
+  spec.run_as_user = 1500;
+  EXPECT_EQ(SayIn(spec), none);
+  spec.ref.name = "unconfined";
+  spec.run_as_user.reset();
+  spec.security = {};
+  spec.security.seccomp.kind = node::SecurityProfile::Kind::kUnconfined;
+  EXPECT_EQ(SayIn(spec),
+            "CapEff:\t00000000a00425fb\nCapBnd:\t00000000a00425fb\n"
+            "NoNewPrivs:\t0\nSeccomp:\t0\n");
+}
+
+TEST_F(Confinement, CommandsInAContainerAreConfinedAsItIs) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "echo up; while :; do sleep 1; done");
+  spec.security.capabilities = 0;
+  spec.security.no_new_privileges = true;
+  ASSERT_TRUE(Start(spec).ok());
+  ASSERT_TRUE(AwaitLog(spec.ref, "up\n"));
+  std::optional<Result<node::ExecResult>> result;
+  runtime_->Exec(spec.ref,
+                 {.argv = {"sh", "-c",
+                           "id -u; id -G; readlink /proc/self/ns/user /proc/2/ns/user "
+                           "| uniq | wc -l; grep -E 'CapEff|NoNewPrivs|Seccomp:' "
+                           "/proc/self/status"},
+                  .timeout = std::chrono::seconds(20)},
+                 [&](Result<node::ExecResult> r) { result = std::move(r); });
+  ASSERT_TRUE(Until([&] { return result.has_value(); }));
+  ASSERT_TRUE(result->ok());
+  EXPECT_EQ((*result)->output, "0\n0\n1\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n");
+}
+
+TEST_F(Confinement, GroupsAreExactlyThoseAskedFor) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "id -G");
+  spec.run_as_user = spec.run_as_group = 1500;
+  EXPECT_EQ(SayIn(spec), "1500\n");
+}
+
+TEST_F(Confinement, DevicesAreTheUsualOnes) {
+  const std::string said = Say("pod-a",
+                               "ls /dev | tr '\\n' ' '; ls /dev/shm; mknod /tmp/m c 1 1 "
+                               "2>/dev/null && cat /tmp/m; echo x > /dev/null; "
+                               "head -c 3 /dev/zero | wc -c");
+  EXPECT_EQ(said,
+            "fd full mqueue null ptmx pts random shm stderr stdin stdout "
+            "termination-log tty urandom zero 3\n");
+}
+
+TEST_F(Confinement, TheMachinesSettingsCannotBeChanged) {
+  const std::string said =
+      Say("pod-a",
+          "for f in /proc/sys/kernel/core_pattern /proc/sysrq-trigger "
+          "/sys/fs/cgroup/x /sys/kernel/uevent_helper; do (echo x > $f) 2>/dev/null && "
+          "echo wrote $f; done; cat /proc/keys | wc -c; ls /sys/firmware | wc -l; "
+          "umount /tmp 2>/dev/null && echo unmounted; unshare -U true 2>/dev/null && "
+          "echo unshared; find /sys/fs/cgroup -name 'pod-*' | wc -l; echo end");
+  EXPECT_EQ(said, "0\n0\n0\nend\n");
+}
+
+TEST_F(Confinement, APathOfTheHostIsUsedWithTheRightsOfThePodsUser) {
+  if (!users()) GTEST_SKIP() << runtime_->Info().limits;
+  const std::string roots = HostDir(0755, 0), eves = HostDir(0700, 1500);
+  ASSERT_TRUE(WriteFileAtomically(roots + "/open", "o").ok());
+  ASSERT_TRUE(WriteFileAtomically(roots + "/secret", "s", 0600).ok());
+  const std::string script =
+      "cat /v/open; cat /v/secret 2>/dev/null; touch /v/planted 2>/dev/null "
+      "&& echo planted; chmod 777 /v 2>/dev/null && echo opened; echo";
+  EXPECT_EQ(Say(WithVolume(Sandbox("pod-a"), roots), Mounted(Shell("pod-a", script))), "o\n");
+  ContainerSpec eve = Mounted(Shell("pod-b", "echo mine > /v/f; stat -c %u /v/f"));
+  eve.run_as_user = eve.run_as_group = 1500;
+  EXPECT_EQ(Say(WithVolume(Sandbox("pod-b"), eves), eve), "1500\n");
+  struct stat info;
+  ASSERT_EQ(::stat((eves + "/f").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 1500u);
+  ContainerSpec root = Mounted(Shell("pod-c", "ls /v 2>&1 | grep -c denied"));
+  EXPECT_EQ(Say(WithVolume(Sandbox("pod-c"), eves), root), "1\n");
+  // An administrator may give the node's own root.
+  SandboxSpec own = WithVolume(Sandbox("pod-d"), roots);
+  own.security.host_users = true;
+  EXPECT_EQ(Say(own, Mounted(Shell("pod-d", "touch /v/planted && cat /v/secret"))), "s\n");
+}
+
+TEST_F(Confinement, TheClustersOwnFilesAreSeenByNoPod) {
+  ASSERT_TRUE(WriteFileAtomically(data_dir_ + "/ca.key", "key").ok());
+  SandboxSpec all = WithVolume(Sandbox("pod-a"), "/");
+  all.security.host_users = true;
+  const std::string script =
+      StrCat("ls -A /v", data_dir_, " && cat /v", data_dir_, "/ca.key 2>/dev/null; echo end");
+  EXPECT_EQ(Say(all, Mounted(Shell("pod-a", script))), "end\n");
+  Create(WithVolume(Sandbox("pod-b"), data_dir_));
+  const std::string why = Start(Mounted(Shell("pod-b", "true"))).status().message();
+  EXPECT_NE(why.find("where the cluster keeps its own files"), std::string::npos) << why;
+  const std::string link = HostDir(0755, 0) + "/link";
+  ASSERT_EQ(::symlink(data_dir_.c_str(), link.c_str()), 0);
+  Create(WithVolume(Sandbox("pod-c"), link));
+  EXPECT_FALSE(Start(Mounted(Shell("pod-c", "true"))).ok());
+}
+
+TEST_F(Confinement, SharedMemoryHasTheSizeOfThePod) {
+  SandboxSpec sandbox = Sandbox("pod-a");
+  sandbox.memory_limit_bytes = 32 << 20;
+  EXPECT_EQ(Say(sandbox, Shell("pod-a",
+                               "df -k /dev/shm | tail -1 | awk '{print $2}'; "
+                               "echo x > /dev/shm/f")),
+            "32768\n");
+  EXPECT_EQ(SayIn(Shell("pod-a", "cat /dev/shm/f", "second")), "x\n");
+}
+
+TEST_F(Confinement, APodCannotUseUpTheMachinesProcesses) {
+  if (runtime_->support().cgroups.pids_dir.empty()) GTEST_SKIP() << runtime_->Info().limits;
+  EXPECT_EQ(Say("pod-a", "cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null"),
+            StrCat(ProcessLimit(), "\n"));
+}
+
+TEST_F(Confinement, APrivilegedContainerHasTheMachine) {
+  SandboxSpec sandbox = Sandbox("pod-a");
+  sandbox.security.privileged = true;
+  ContainerSpec spec = Shell("pod-a",
+                             "grep -c 'Seccomp:.0' /proc/self/status; cat "
+                             "/proc/self/uid_map | awk '{print $2}'; mount -t tmpfs x "
+                             "/mnt && echo mounted");
+  spec.security.privileged = true;
+  spec.security.capabilities = node::kAllCapabilities;
+  spec.security.seccomp.kind = node::SecurityProfile::Kind::kUnconfined;
+  EXPECT_EQ(Say(sandbox, spec), "1\n0\nmounted\n");
+}
+
+TEST_F(Confinement, WhatThisMachineDoesNotHaveIsRefused) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "true");
+  spec.security.seccomp = {node::SecurityProfile::Kind::kLocalhost, "none.json", true};
+  EXPECT_EQ(Start(spec).status().code(), Code::kForbidden);
+  SandboxSpec far = Sandbox("pod-b");
+  far.security.host_users = false;
+  far.security.highest_id = 70'000;
+  std::optional<Result<node::SandboxInfo>> made;
+  runtime_->CreateSandbox(far, observer_,
+                          [&](Result<node::SandboxInfo> r) { made = std::move(r); });
+  ASSERT_TRUE(Until([&] { return made.has_value(); }));
+  ASSERT_FALSE(made->ok());
+  EXPECT_EQ(made->status().code(), Code::kNotAcceptable);
+}
+
+TEST_F(Confinement, LowPortsAndSettingsOfThePodsOwnNetwork) {
+  if (!runtime_->support().network) GTEST_SKIP() << runtime_->Info().limits;
+  SandboxSpec sandbox = Sandbox("pod-a");
+  sandbox.security.sysctls = {{"net.ipv4.tcp_syncookies", "0"}};
+  ContainerSpec spec = Shell("pod-a",
+                             "cat /proc/sys/net/ipv4/tcp_syncookies; python3 -c 'import socket; "
+                             "socket.socket().bind((\"\", 80)); print(\"bound\")'");
+  spec.run_as_user = spec.run_as_group = 1500;
+  EXPECT_EQ(Say(sandbox, spec), "0\nbound\n");
+}
+
+}  // namespace
+}  // namespace swell::edge

@@ -1,0 +1,17 @@
+// MachineLimits: what this machine does not permit the pods of its embedded cluster, for people.
+// - Threads: pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ops/data_dir.h"
+
+namespace swell {
+
+// Each as "WHAT: WHY"; none where all is possible, or no pods run as processes.
+std::vector<std::string> MachineLimits(const DataDir& dir);
+// A table with a heading; empty without limits.
+std::string FormatMachineLimits(const std::vector<std::string>& limits);
+
+}  // namespace swell
