@@ -242,8 +242,8 @@ void StampPodSecurity(const Admission& admission, json::Value& object, const jso
   // What the system's controllers make of others' work carries what that work carries.
   if (IsSystem(admission.call->user) && api::ControllerOf(object)) return;
   if (work == Work::kPod) {
-    const bool stamped =
-        old != nullptr ? IsStamped(*old) : AuthorMayExceed(admission, work, object);
+    // A pod that people bring is judged once, now; it needs no mark for later.
+    const bool stamped = old != nullptr && IsStamped(*old);
     if (stamped != IsStamped(object)) Stamp(object, stamped);
     return;
   }
@@ -262,6 +262,23 @@ void StampPodSecurity(const Admission& admission, json::Value& object, const jso
   Stamp(object, same ? IsStamped(*old) : AuthorMayExceed(admission, work, object));
 }
 
+namespace {
+
+bool IsExempt(const Admission& admission,
+              Work work,
+              const json::Value& object,
+              const json::Value* old) {
+  if (work != Work::kPod) {
+    const json::Value* pods = TemplateOf(work, object);
+    return IsStamped(pods != nullptr ? *pods : object);
+  }
+  // A pod that an administrator runs is no way for others to add containers to it.
+  if (old != nullptr) return MayExceed(admission);
+  return IsStamped(object) || (!api::ControllerOf(object) && MayExceed(admission));
+}
+
+}  // namespace
+
 Status CheckPodSecurity(const Admission& admission,
                         const json::Value& object,
                         const json::Value* old) {
@@ -271,11 +288,7 @@ Status CheckPodSecurity(const Admission& admission,
                                             : !PodsDiffer(work, object, *old))) {
     return Status::Ok();
   }
-  const json::Value* pods = TemplateOf(work, object);
-  bool exempt = IsStamped(pods != nullptr ? *pods : object);
-  // A pod that an administrator runs is no way for others to add containers to it.
-  if (old != nullptr && work == Work::kPod) exempt = MayExceed(admission);
-  if (exempt) {
+  if (IsExempt(admission, work, object, old)) {
     Note(admission, "exempt", "user");
     return Status::Ok();
   }

@@ -2,9 +2,9 @@
 // pod-security.kubernetes.io/{enforce,audit,warn}[-version].
 //
 // A user with the right `use` on podsecuritylevels.swell.dev/privileged in the namespace may exceed
-// its level. That right is asked of the author: pods, jobs and templates of such an author carry
-// the annotation swell.dev/pod-security: privileged, which only this server writes, and what a
-// controller makes of them passes by it. So a pod that has a controller passes by the annotation
+// its level. That right is asked of the author: jobs and templates of such an author that need it
+// carry the annotation swell.dev/pod-security: privileged, which only this server writes, and what
+// a controller makes of them passes by it. So a pod that has a controller passes by the annotation
 // alone, whatever the rights of that controller.
 //
 // - Threads: core executor only.
