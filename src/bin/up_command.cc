@@ -45,9 +45,10 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
                "run in the background; return when the API server is ready");
   AddDataDir(flags, to.data_dir);
   AddLogLevel(flags, to.log_level);
-  flags.Switch("--reshape", &to.reshape,
-               "accept flags for nodes, runtime and addresses that differ from those of the last "
-               "start");
+  flags.Switch(
+      "--reshape", &to.reshape,
+      "give the cluster the nodes, runtime and addresses of these flags alone, not those of "
+      "the last start");
   flags.Switch("--new-keys", &to.new_keys,
                "start although keys of the cluster are missing or others; users need new "
                "kubeconfigs");

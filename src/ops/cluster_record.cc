@@ -131,7 +131,7 @@ Result<std::map<std::string, std::string>> TakeShape(const cli::Flags& flags,
     if (flag == nullptr) continue;
     const std::string key(name);
     const auto known = record ? record->flags.find(key) : decltype(record->flags.end()){};
-    const bool remembered = record && known != record->flags.end();
+    const bool remembered = record && !reshape && known != record->flags.end();
     if (!flag->seen) {
       if (!remembered) continue;
       if (!SetValue(*flag, known->second)) {
@@ -142,15 +142,18 @@ Result<std::map<std::string, std::string>> TakeShape(const cli::Flags& flags,
       continue;
     }
     shape[key] = ValueOf(*flag);
-    if (!record || (remembered && known->second == shape[key])) continue;
+    if (!record || reshape || (remembered && known->second == shape[key])) continue;
     differs.push_back(StrCat("--", name, " ", shape[key], " (it was started ",
                              remembered ? StrCat("with ", known->second) : "without this flag",
                              ")"));
   }
-  if (!differs.empty() && !reshape) {
-    return Status(Code::kConflict,
-                  StrCat("the cluster in this directory has another shape: ", Join(differs, ", "),
-                         "; leave the flags out to start it as it was, or add --reshape"));
+  if (!differs.empty()) {
+    return Status(
+        Code::kConflict,
+        StrCat(
+            "the cluster in this directory has another shape: ", Join(differs, ", "),
+            "; leave the flags out to start it as it was, or add --reshape to give it the shape of "
+            "these flags alone"));
   }
   return shape;
 }

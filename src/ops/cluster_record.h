@@ -24,7 +24,8 @@ Result<std::optional<ClusterRecord>> ReadClusterRecord(const DataDir& dir);
 Status WriteClusterRecord(const DataDir& dir, const ClusterRecord& record);
 
 // Gives flags that the user left out the values of the record. Flags that the user gave and that
-// say something else are an error, unless `reshape`. Answers the shape that the cluster now has.
+// say something else are an error. With `reshape` the user's flags are all that counts. Answers the
+// shape that the cluster now has.
 Result<std::map<std::string, std::string>> TakeShape(const cli::Flags& flags,
                                                      const std::optional<ClusterRecord>& record,
                                                      bool reshape);

@@ -59,11 +59,14 @@ TEST_F(ClusterRecordTest, AnotherStartHasTheShapeOfTheFirst) {
   EXPECT_EQ(other.status().message(),
             "the cluster in this directory has another shape: --nodes 1 (it was started with 3), "
             "--listen 0.0.0.0:6443 (it was started without this flag); leave the flags out to "
-            "start it as it was, or add --reshape");
-  ASSERT_TRUE(Up({"--nodes", "1"}, true).ok());
+            "start it as it was, or add --reshape to give it the shape of these flags alone");
+  ASSERT_TRUE(Up({"--nodes", "2"}, true).ok());
+  ASSERT_TRUE(Up({}).ok());
+  EXPECT_EQ(nodes, 2);
+  ASSERT_TRUE(Up({"--listen", "127.0.0.1:1"}, true).ok());
   ASSERT_TRUE(Up({}).ok());
   EXPECT_EQ(nodes, 1);
-  EXPECT_EQ(listen, "127.0.0.1:0");
+  EXPECT_EQ(listen, "127.0.0.1:1");
 }
 
 TEST_F(ClusterRecordTest, ARecordThatCannotBeReadIsRefused) {

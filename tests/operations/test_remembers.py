@@ -26,9 +26,9 @@ class Remembers(ClusterTest):
         self.cluster.down()
         self.refused(self.up("--nodes", "3"), "--nodes 3 (it was started with 2)", "--reshape")
         self.refused(self.up("--runtime", "process"), "--runtime process")
-        self.done(self.up("--nodes", "3", "--reshape"))
+        self.done(self.up("--nodes", "3", "--runtime", "simulated", "--reshape"))
         self.assertEqual(self.nodes(), 3)
-        self.restarted("--nodes", "2", "--gpus-per-node", "4", "--reshape")
+        self.restarted("--nodes", "2", "--gpus-per-node", "4", "--runtime", "simulated", "--reshape")
         self.assertEqual(self.nodes(), 2)
 
     def test_the_kubeconfig_keeps_what_people_put_into_it(self):
