@@ -268,7 +268,7 @@ cli::Command AgentCommand() {
                         "swell agent --kubeconfig ~/.kube/config"},
                        {"Virtual nodes",
                         "swell agent --nodes 3 --gpus-per-node 4 --cpus 4 --memory 15Gi"},
-                       {"Many nodes, without starting processes",
+                       {"Many simulated nodes, whose pods start no processes",
                         "swell agent --nodes 1000 --gpus-per-node 8 --runtime simulated"}},
           .notes = "Pods that are bound to these nodes run as processes of this machine.",
           .standalone = true,

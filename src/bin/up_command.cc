@@ -45,12 +45,11 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
                "run in the background; return when the API server is ready");
   AddDataDir(flags, to.data_dir);
   AddLogLevel(flags, to.log_level);
-  flags.Switch(
-      "--reshape", &to.reshape,
-      "give the cluster the nodes, runtime and addresses of these flags alone, not those of "
-      "the last start");
+  flags.Switch("--reshape", &to.reshape,
+               "take nodes, runtime and addresses from these flags alone, not from "
+               "the last start");
   flags.Switch("--new-keys", &to.new_keys,
-               "start although keys of the cluster are missing or others; users need new "
+               "start even if keys of the cluster are missing or replaced; users need new "
                "kubeconfigs");
   ClusterOptions& cluster = to.cluster;
   flags.Group("Nodes");
@@ -72,7 +71,7 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
   flags.Text("--token-auth-file", &cluster.token_auth_file, "FILE",
              "static bearer tokens, one per line: token,user,uid,\"group1,group2\"");
   flags.Text("--token-max-life", &to.token_life, "DURATION",
-             "longest life of tokens of service accounts and of users' tokens and certificates "
+             "maximum life of service accounts' tokens and of users' tokens and certificates "
              "(default 365d)");
   flags.Choice("--audit", &cluster.audit, "LEVEL", {"none", "writes", "all"},
                "requests to log in DIR/audit.log: none; writes, reads of Secrets and refused "
@@ -271,7 +270,7 @@ cli::Command UpCommand() {
           .examples = {{"One node: this machine with its CPUs and GPUs", "swell up"},
                        {"Three virtual nodes and three control-plane nodes, in the background",
                         "swell up --detach --nodes 3 --gpus-per-node 4 --control-plane-nodes 3"},
-                       {"Many nodes, without starting processes",
+                       {"Many simulated nodes, whose pods start no processes",
                         "swell up --nodes 1000 --gpus-per-node 8 --runtime simulated"}},
           .standalone = true,
           .make = cli::Makes<UpAction>()};

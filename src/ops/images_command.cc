@@ -241,7 +241,7 @@ class RemoveAction final : public ImagesAction {
  public:
   void Declare(cli::Flags& flags) override {
     ImagesAction::Declare(flags);
-    flags.Switch("--force", &force_, "also an image that containers use; they keep its files");
+    flags.Switch("--force", &force_, "even if containers use the image; they keep its files");
   }
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
     if (words.empty()) return cli::Misuse("NAME... expected");
@@ -329,15 +329,15 @@ class ExplainAction final : public ImagesAction {
 cli::Command ImagesCommand() {
   cli::Command images{.name = "images",
                       .group = "Cluster",
-                      .summary = "Manage the images of containers on this machine.",
+                      .summary = "Manage container images on this machine.",
                       .standalone = true};
   images.notes =
       "A name means the image of that name in the store, else what the catalogue says, else the "
-      "image of its registry. docs/images.md tells more.";
+      "image at its registry. See docs/images.md.";
   images.children = {
       {.name = "list",
        .aliases = {"ls"},
-       .summary = "List the images of the store and the names of the catalogue.",
+       .summary = "List the images in the store and the names in the catalogue.",
        .examples = {{"As a table", "swell images list"}},
        .standalone = true,
        .make = cli::Makes<ListAction>()},

@@ -27,7 +27,9 @@ json::Value MakePod(const std::string& log_file) {
                     {"restartPolicy", "Always"},
                     {"terminationGracePeriodSeconds", 1},
                     {"priorityClassName", "system-cluster-critical"},
-                    {"automountServiceAccountToken", false}};
+                    {"automountServiceAccountToken", false},
+                    // The log belongs to the user who started Swell.
+                    {"hostUsers", true}};
   spec["tolerations"] = json::Array{json::Object{{"operator", "Exists"}}};
   spec["containers"] = json::Array{std::move(container)};
   spec["volumes"] = json::Array{std::move(volume)};

@@ -199,7 +199,8 @@ void ChaosScenario::CheckWholeClusterJob() {
   }
   for (const std::string name : {"urgent-1", "urgent-2"}) {
     if (random_.OneIn(2)) LoseMessages();
-    Add(PyTorchJob({"default", name, 1, {1, 5, 0, 0, "high"}}, "Never", "Requeue"),
+    // It runs for longer than messages are lost: else its end may be the first that is heard of it.
+    Add(PyTorchJob({"default", name, 1, {1, 30, 0, 0, "high"}}, "Never", "Requeue"),
         client::resources::kPyTorchJobs);
     if (!Eventually("an urgent job runs", [&] { return Running(name) == 1; })) return;
     const int stay = Running("whole");

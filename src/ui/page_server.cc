@@ -329,7 +329,7 @@ void PageServer::Ask(const ExchangePtr& exchange,
                      CommandRunner::Work work,
                      std::function<std::string(const json::Value&)> print) {
   if (plugs_.commands == nullptr) {
-    return Fail(exchange, Status(Code::kNotFound, "this server explains nothing"));
+    return Fail(exchange, Status(Code::kNotFound, "this server has no why, plan or whatif"));
   }
   plugs_.commands->Run(
       session.credentials, std::move(work),

@@ -46,9 +46,7 @@ class GetAction final : public Action {
  private:
   void PrintJob(Session& session, const JobView& job) const {
     WallTime now = session.Now();
-    const std::string reason = ReasonText(job);
-    session.Out(StrCat("STATUS: ", StatusWord(job),
-                       reason.empty() ? "" : StrCat("\nREASON: ", reason), "\nNAMESPACE: ", job.ns,
+    session.Out(StrCat("STATUS: ", StatusWord(job), "\nNAMESPACE: ", job.ns,
                        "\nPRIORITY: ", OrNotAvailable(job.priority),
                        "\nTRAINING DURATION: ", ShortDuration(TrainingDuration(job, now)), "\n\n"));
     TextTable table({"NAME", "STATUS", "TRAINER", "AGE", "INSTANCE", "NODE"}, 2);
@@ -58,6 +56,8 @@ class GetAction final : public Action {
                  std::string(api::Name(*pod)), HostOf(*pod)});
     }
     session.Out(table.ToString());
+    // Arena has no such line: only what failed by itself adds one, after what Arena prints.
+    if (job.failure) session.Out(StrCat("\nREASON: ", ReasonText(job), "\n"));
   }
 
   static void PrintGpus(Session& session, const JobView& job) {

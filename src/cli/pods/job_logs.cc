@@ -284,7 +284,7 @@ class JobLogs {
 void JobLogOptions::Declare(Flags& flags, std::string_view previous) {
   logs.Declare(flags);
   flags.Int("--attempt", &attempt, "N",
-            "only what the member's Nth pod said; a preemption or a restart of the job makes a new "
+            "only the log of the member's Nth pod; a preemption or restart of the job makes a new "
             "one");
   flags.Switch(
       std::string(previous), &logs.previous,

@@ -57,7 +57,7 @@ struct ShareFlags {
     flags.Text("--gpu-limit", &all[1].text, "N", "GPU limit (default unlimited)");
     flags.Text("--limit", &all[1].text, "N", "the same").hidden = true;
     flags.Text("--over-quota-weight", &all[2].text, "N",
-               "weight for idle GPUs, relative to its siblings (default 1)");
+               "weight for idle GPUs, relative to sibling projects (default 1)");
     flags.Text("--cpu-quota", &all[3].text, "N", "CPU quota: 16, 500m");
     flags.Text("--cpu-limit", &all[4].text, "N", "CPU limit");
     flags.Text("--memory-quota", &all[5].text, "AMOUNT", "memory quota: 64Gi");

@@ -28,10 +28,10 @@ Result<TopView> ViewOf(const std::string& word) {
 class TopAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("--once", &once_, "print one frame and end, for scripts");
-    flags.Text("--view", &view_, "VIEW", "begin with jobs, nodes, projects or events");
+    flags.Switch("--once", &once_, "print one frame and exit, for scripts");
+    flags.Text("--view", &view_, "VIEW", "view to begin with: jobs, nodes, projects or events");
     flags.Switch("--pods", &pods_, "show the pods of all jobs");
-    flags.Text("--interval", &interval_, "DURATION", "time between two looks (default 2s)");
+    flags.Text("--interval", &interval_, "DURATION", "time between two updates (default 2s)");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {

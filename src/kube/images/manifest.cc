@@ -153,7 +153,7 @@ Result<ImageConfig> ParseConfig(std::string_view bytes) {
 
 Status CheckConfig(const Manifest& manifest, const ImageConfig& config) {
   if (config.diff_ids.size() != manifest.layers.size()) {
-    return Bad(StrCat("config: it tells of ", config.diff_ids.size(), " layers, the manifest of ",
+    return Bad(StrCat("config: it lists ", config.diff_ids.size(), " layers, the manifest of ",
                       manifest.layers.size()));
   }
   const std::string own = HostArchitecture();

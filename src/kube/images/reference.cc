@@ -124,7 +124,7 @@ Result<Reference> ParseReference(std::string_view text) {
     name = name.substr(0, colon);
     if (!IsTag(out.tag)) {
       return Bad(text, StrCat(Quote(out.tag),
-                              " is no tag: up to 128 of letters, digits, \"_\", "
+                              " is not a tag: up to 128 letters, digits, \"_\", "
                               "\".\", \"-\", not beginning with \".\" or \"-\""));
     }
   }

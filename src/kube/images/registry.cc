@@ -194,7 +194,7 @@ Status Registry::Explain(const Session& session, const HttpAnswer& answer) const
       return Status(answer.status == 401 ? Code::kUnauthorized : Code::kForbidden,
                     session.credential == nullptr
                         ? StrCat(who, " gives ", what,
-                                 " to nobody without credentials, or has no "
+                                 " only with credentials, or has no "
                                  "such image; name a Secret in imagePullSecrets. It says: ",
                                  why)
                         : StrCat(who, " does not give ", what, " to user ",

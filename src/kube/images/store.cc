@@ -207,8 +207,8 @@ Status ImageStore::Remove(std::string_view name, bool force) const {
     }
     if (!force && InUse(found->manifest)) {
       return Status(Code::kConflict, StrCat("image ", Quote(name),
-                                            " is used by containers that run; --force takes its "
-                                            "name away and keeps its files until they end"));
+                                            " is used by running containers; --force removes its "
+                                            "name now and its files when they end"));
     }
     const std::string manifest = found->manifest;
     all.erase(found);

@@ -307,7 +307,9 @@ Status PodStore::MakeFiles(ProcessPod& pod, const std::string& resolv_conf) {
         ::chmod(path.c_str(), 01777);
       }
     }
-    const bool of_host = volume.kind == node::VolumeSpec::Kind::kHostPath && !volume.declared;
+    // With the machine's ids a pod could read what is hidden by another way, too.
+    const bool of_host = volume.kind == node::VolumeSpec::Kind::kHostPath && !volume.declared &&
+                         pod.spec.security.host_users != true;
     pod.volumes[volume.name] = {path, of_host ? ShimMount::Owners::kUser : ShimMount::Owners::kPod,
                                 of_host};
   }

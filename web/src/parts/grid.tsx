@@ -332,7 +332,7 @@ export function Grid<T>(props: GridProps<T>) {
             </div>
             <div class="grid-foot">
               <span>{shown.length === rows.length ? plural(rows.length, one, many) : `${number(shown.length)} of ${plural(rows.length, one, many)}`}</span>
-              {props.partial && <span>You see the part of the cluster that you may read. There is more.</span>}
+              {props.partial && <span>There is more that you have no right to read.</span>}
             </div>
           </>
         )}

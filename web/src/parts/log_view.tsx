@@ -108,7 +108,7 @@ export function LogView({ namespace, name, members }: { namespace: string; name:
         </select>
         <div class="search grow"><Icon name="search" /><input type="search" aria-label="Search the logs" placeholder="Search" value={search} onInput={(event) => setSearch(event.currentTarget.value)} /></div>
         {wanted && <span class="muted small" role="status">{plural(hits, 'line')}</span>}
-        {wanted && <CheckBox label="Only these" checked={onlyHits} onChange={setOnlyHits} />}
+        {wanted && <CheckBox label="Only matching lines" checked={onlyHits} onChange={setOnlyHits} />}
         <div class="right">
           <CheckBox label="Follow" checked={follow} onChange={setFollow} />
           <CheckBox label="Times" checked={times} onChange={setTimes} />

@@ -90,7 +90,7 @@ export function ProjectForm({ name, done }: { name?: string; done: () => void })
     try {
       if (name) await kube.replace(objectPath(API, 'projects', null, name), projectObject(form, before));
       else await kube.create(objectPath(API, 'projects'), projectObject(form));
-      toast(`Project ${form.name} is ${name ? 'changed' : 'made'}.`);
+      toast(`Project ${form.name} was ${name ? 'changed' : 'created'}.`);
       done();
     } catch (error) {
       setWrongs(wrongsOf(error, fieldsOf(form)));

@@ -83,7 +83,7 @@ function Results({ text, chosen, onFound }: { text: string; chosen: number; onFo
   useEffect(() => onFound(found), [key]);
   return (
     <div class="results" role="listbox" id="search-results" aria-label="Search results">
-      {found.length === 0 && <p class="muted">Nothing has this name.</p>}
+      {found.length === 0 && <p class="muted">No matches.</p>}
       {found.map((one, index) => (
         <a key={one.href} id={`result-${index}`} href={one.href} role="option" aria-selected={index === chosen} tabIndex={-1}><span class="cut">{one.text}</span><span class="kind">{one.kind}</span></a>
       ))}
@@ -146,7 +146,7 @@ function Top() {
         <Button plain icon={dark ? 'sun' : 'moon'} label={dark ? 'Use light colours' : 'Use dark colours'} onClick={() => setTheme(dark ? 'light' : 'dark')} />
         <Menu plain toLeft icon="user" label={`User ${session.value?.user ?? ''}`} text={<span class="user-name">{session.value?.user}</span>}>
           <h3>{session.value?.user}</h3>
-          {theme.value !== 'system' && <button type="button" data-closes onClick={() => setTheme('system')}>Colours as the system has them</button>}
+          {theme.value !== 'system' && <button type="button" data-closes onClick={() => setTheme('system')}>Use the system’s colours</button>}
           <a href="/settings" data-closes>Settings</a>
           <button type="button" data-closes onClick={() => void logout()}>Log out</button>
         </Menu>

@@ -52,9 +52,9 @@ function Fields({ form, set, wrongs, projects, classes }: {
         <TextField label="Memory each" name="memory" value={form.memory} onInput={(memory) => set({ memory })} wrongs={wrongs} placeholder="any" />
       </div>
       <CheckBox label="Elastic: may run with fewer workers when GPUs are scarce" checked={form.elastic} onChange={(elastic) => set({ elastic })} />
-      {form.elastic && <TextField number label="Minimum of workers" name="least" value={form.least} onInput={(least) => set({ least })} wrongs={wrongs} />}
+      {form.elastic && <TextField number label="Minimum workers" name="least" value={form.least} onInput={(least) => set({ least })} wrongs={wrongs} />}
       <div class="fields">
-        <SelectField label="Priority class" name="spec.priorityClassName" value={form.priority} wrongs={wrongs} onChange={(priority) => set({ priority })} options={[['', `as the type: ${form.type}`], ...classes.map((one): [string, string] => [one, one])]} />
+        <SelectField label="Priority class" name="spec.priorityClassName" value={form.priority} wrongs={wrongs} onChange={(priority) => set({ priority })} options={[['', `default for ${form.type}`], ...classes.map((one): [string, string] => [one, one])]} />
         <SelectField label="When it is preempted" name="onPreemption" value={form.onPreemption} onChange={(onPreemption) => set({ onPreemption })} options={[['Requeue', 'wait and resume'], ['Fail', 'end as failed']]} />
       </div>
       <fieldset>

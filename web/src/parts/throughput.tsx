@@ -65,7 +65,7 @@ export function Throughput({ job }: { job: JobData }) {
       {loss && <Card title="Loss"><Chart label="Loss" times={below.times} range={range} sync={`job-${summary.uid}`} marks={marks} height={150} padRight={pace ? 52 : undefined} curves={[{ label: 'Loss', values: below.values[0] ?? [], colour: 'p3' }]} /></Card>}
       <div class="columns">
         <Card title="What more workers bring">
-          {paces.length === 0 ? <p class="muted">This is shown when the job has run at some size for a while.</p> : <>
+          {paces.length === 0 ? <p class="muted">This appears once the job has run at one size for a while.</p> : <>
             <Scatter paces={paces} now={summary.members.running} />
             <table class="list-table"><thead><tr><th class="num">Workers</th><th class="num">Throughput /s</th><th class="num">Per worker</th><th class="num">Efficiency</th></tr></thead>
               <tbody>{paces.map((one) => <tr key={one.size}><td class="num">{one.size}</td><td class="num">{number(one.throughput)}</td><td class="num">{number(one.throughput / one.size)}</td><td class="num">{Math.round(one.efficiency * 100)} %</td></tr>)}</tbody></table>

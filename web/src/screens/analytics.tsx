@@ -78,7 +78,7 @@ function Consumption({ history, names, pool }: { history: History; names: string
       <Button icon="download" label="Download consumption as CSV" onClick={save} disabled={uses.length === 0} /></>}>
       {uses.length === 0 ? <p class="muted">No project has used GPUs in this time.</p> : (
         <div class="scroll-x" tabIndex={0} role="region" aria-label="Consumption"><table class="list-table">
-          <thead><tr><th>Project</th><th class="num">GPU-hours</th><th class="num">Over quota</th><th class="num">Of its quota used</th><th class="num">Cost</th></tr></thead>
+          <thead><tr><th>Project</th><th class="num">GPU-hours</th><th class="num">Over quota</th><th class="num">Quota used</th><th class="num">Cost</th></tr></thead>
           <tbody>
             {uses.map((one) => <tr key={one.project}><td><ProjectName name={one.project} /></td><td class="num">{number(one.hours)}</td><td class="num">{number(one.over)}</td><td class="num">{one.quota > 0 ? `${Math.round((100 * (one.hours - one.over)) / one.quota)} %` : '–'}</td><td class="num">{price ? number(one.cost) : '–'}</td></tr>)}
             <tr><td><strong>All</strong></td><td class="num"><strong>{number(total.hours)}</strong></td><td class="num">{number(total.over)}</td><td /><td class="num">{price ? number(total.cost) : '–'}</td></tr>
@@ -133,7 +133,7 @@ export function Analytics() {
     <>
       <Head title="Analytics">
         <Filters names={all} pools={pools} />
-        {zoomed && <Button onClick={() => setParams({ from: null, to: null }, false)}>Leave the zoom</Button>}
+        {zoomed && <Button onClick={() => setParams({ from: null, to: null }, false)}>Reset zoom</Button>}
         <Segments label="Time" value={zoomed ? '' : String(seconds)} options={RANGES} onChange={(range) => setParams({ range: range === '3600' ? null : range, from: null, to: null })} />
       </Head>
       {pool && <p class="muted small">GPUs are those of the node pool {pool}. Queue and preemptions are those of the whole cluster, and so is the use by project where it is not recorded by pool.</p>}
@@ -159,7 +159,7 @@ export function Analytics() {
         <Card title="Queue"><Lines label="Waiting workloads and the GPUs they request" history={history} marks={marks} names={[['queue_length', 'Waiting workloads', 'wait', true], ['queue_gpus', 'GPUs they request', 'muted']]} /></Card>
         <Card title="Running workloads"><Lines label="Running workloads" history={history} marks={marks} names={[['running_jobs', 'Running', 'ok', true]]} /></Card>
         <Card title="Preemptions"><Lines label="Preemptions, counted up" history={history} names={[['preemptions', 'Preemptions, counted up', 'bad', true]]} /></Card>
-        <Card title="Lost GPU-hours"><Lines label="GPU-hours of work lost by preemptions" history={history} names={[['lost_gpu_seconds', 'GPU-hours, counted up', 'bad', true]]} format={(value) => number(value === null || value === undefined ? value : value / 3600)} /></Card>
+        <Card title="Lost GPU-hours"><Lines label="GPU-hours of work lost by preemptions" history={history} names={[['lost_gpu_seconds', 'GPU-hours, cumulative', 'bad', true]]} format={(value) => number(value === null || value === undefined ? value : value / 3600)} /></Card>
       </div>
       <Consumption history={history} names={names} pool={pool} />
     </>

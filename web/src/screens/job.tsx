@@ -52,7 +52,7 @@ function Why({ row }: { row: WorkloadRow }) {
       {needs.length > 0 && <Card title="It needs"><Facts facts={needs.map(([key, value]) => [NEEDS[key] ?? key, typeof value === 'number' ? number(value) : String(value)])} /></Card>}
       <div class="columns">
         <Card title="What would start it">
-          {(why.starts?.length ?? 0) === 0 ? <p class="muted">Nothing is needed, or no small change would start it.</p>
+          {(why.starts?.length ?? 0) === 0 ? <p class="muted">It needs no change, or no small change would start it.</p>
             : <ul class="stack" style={{ gap: '8px' }}>{why.starts?.map((one, index) => <li key={index}><strong>{one.change}</strong>{one.text !== one.change && <div class="muted">{one.text}</div>}</li>)}</ul>}
         </Card>
         {(why.ahead?.length ?? 0) > 0 && <Card title="Ahead in the queue">
@@ -148,7 +148,7 @@ export function JobPage() {
   const crumbs = [{ text: 'Workloads', href: '/workloads' }, { text: ref.namespace, href: hrefOf.workloads({ namespace: ref.namespace }) }];
   if (!row) {
     if (!list.data && !list.error) return <><Head title={ref.name} crumbs={crumbs} /><Waiting state={list} lines={8} /></>;
-    return <><Head title={ref.name} crumbs={crumbs} /><Empty title={`There is no workload ${ref.namespace}/${ref.name}`}><p>It may have been deleted, or you may not see it. <a href="/workloads">See all workloads</a></p></Empty></>;
+    return <><Head title={ref.name} crumbs={crumbs} /><Empty title={`There is no workload ${ref.namespace}/${ref.name}`}><p>It may have been deleted, or you have no right to see it. <a href="/workloads">See all workloads</a></p></Empty></>;
   }
   const missing = <Card><Waiting state={view} /></Card>;
   return (

@@ -56,7 +56,7 @@ export function Overview() {
   if (!data) return <><Head title="Overview" /><Waiting state={view} lines={10} /></>;
   return (
     <>
-      <Head title="Overview">{data.partial && <span class="muted small">You see the part of the cluster that you may read.</span>}</Head>
+      <Head title="Overview">{data.partial && <span class="muted small">You see only the part of the cluster that you have the right to read.</span>}</Head>
       <Tiles data={data} />
       <div class="columns wide-first">
         <div class="stack">

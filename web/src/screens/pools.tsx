@@ -86,7 +86,7 @@ export function PoolForm({ row, done }: { row?: PoolRow; done: () => void }) {
       } else {
         await kube.create(objectPath(API, 'nodepools'), poolObject(form));
       }
-      toast(`Node pool ${form.name} is ${row ? 'changed' : 'made'}.`);
+      toast(`Node pool ${form.name} was ${row ? 'changed' : 'created'}.`);
       done();
     } catch (error) {
       setWrongs(wrongsOf(error, FIELDS));

@@ -158,7 +158,7 @@ export function ProjectPage() {
   const row = view.data?.rows.find((one) => one.name === name);
   const crumbs = [{ text: 'Projects', href: '/projects' }, ...(row?.parent ? [{ text: row.parent, href: hrefOf.project(row.parent) }] : [])];
   if (!view.data) return <><Head title={name} crumbs={crumbs} /><Waiting state={view} /></>;
-  if (!row) return <><Head title={name} crumbs={crumbs} /><Empty title={`There is no project ${name}`}><p>It may have been deleted, or you may not see it. <a href="/projects">See all projects</a></p></Empty></>;
+  if (!row) return <><Head title={name} crumbs={crumbs} /><Empty title={`There is no project ${name}`}><p>It may have been deleted, or you have no right to see it. <a href="/projects">See all projects</a></p></Empty></>;
   const gpu = row.resources.gpu;
   const tab = param('tab') || 'quotas';
   return (

@@ -29,7 +29,7 @@ export function Settings() {
           ['Version', version?.gitVersion ?? '–'], ['Platform', version?.platform ?? '–'], ['Health', health ? <Status word={health.ok ? 'Ready' : 'Unhealthy'} reason={health.text} /> : '–'],
         ]} /></Card>
         <Card title="Leaders">
-          {leases.length === 0 ? <p class="muted">No leader is elected, or you may not read it.</p>
+          {leases.length === 0 ? <p class="muted">No leader is elected, or you have no right to see it.</p>
             : <table class="list-table"><tbody>{leases.map((one) => <tr key={`${one.metadata.namespace}/${one.metadata.name}`}><td>{one.metadata.name}</td><td>{one.spec?.holderIdentity ?? '–'}</td></tr>)}</tbody></table>}
         </Card>
         <Card title="The same on the command line">

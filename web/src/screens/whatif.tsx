@@ -111,7 +111,7 @@ export function WhatIf() {
               const change = (next: Partial<Nodes>) => set({ nodes: question.nodes.map((old, index) => (index === at ? { ...old, ...next } : old)) });
               return (
                 <div class="repeat two" key={at}>
-                  <SelectField label="Like the node" name={`nodes.${at}.like`} value={one.like} wrongs={wrongs} options={nodes.map((node): [string, string] => [node.name, `${node.name} (${node.gpus.total} GPUs)`])} onChange={(like) => change({ like })} />
+                  <SelectField label="Same as node" name={`nodes.${at}.like`} value={one.like} wrongs={wrongs} options={nodes.map((node): [string, string] => [node.name, `${node.name} (${node.gpus.total} GPUs)`])} onChange={(like) => change({ like })} />
                   <TextField number label="Number of nodes" name={`nodes.${at}.count`} value={one.count} wrongs={wrongs} onInput={(count) => change({ count })} />
                   <Button plain icon="close" label="Remove these nodes" onClick={() => set({ nodes: question.nodes.filter((_, index) => index !== at) })} />
                 </div>
@@ -134,7 +134,7 @@ export function WhatIf() {
           {state === 'busy' && <Card><Skeleton lines={5} /></Card>}
           {state !== 'busy' && state !== 'idle' && <Notice tone="bad">{state}</Notice>}
           {state !== 'busy' && answer && <Answer data={answer} />}
-          {state === 'idle' && !answer && <Card><Empty title="No question yet">Add a change at the left, then see the decisions that the scheduler would make.</Empty></Card>}
+          {state === 'idle' && !answer && <Card><Empty title="No question yet">Add a change on the left, then see the decisions that the scheduler would make.</Empty></Card>}
         </div>
       </div>
     </>

@@ -275,7 +275,7 @@ test('logs are merged, searched and of one worker', async () => {
   await page.waitForSelector(`text=${200 * row.members.running} lines`);
   await page.getByLabel('Search the logs').fill('loss is high');
   await page.waitForSelector(`[role=status]:has-text("${4 * row.members.running} lines")`);
-  await page.getByLabel('Only these').check();
+  await page.getByLabel('Only matching lines').check();
   assert.ok((await texts(page, '.log-line')).every((line) => line.includes('loss is high')));
   await page.getByLabel('Search the logs').fill('');
   await page.getByLabel('Worker', { exact: true }).selectOption(`${row.name}-worker-1`);

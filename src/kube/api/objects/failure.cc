@@ -44,7 +44,7 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
   switch (failure.which) {
     case FailureClass::kUserError:
       if (failure.exit_code == kCommandNotExecutable) {
-        return StrCat("make the file executable that the command of container ", failure.container,
+        return StrCat("chmod +x the file that the command of container ", failure.container,
                       " names");
       }
       if (failure.exit_code == kCommandNotFound || failure.reason == "StartError" ||
@@ -211,7 +211,7 @@ std::string Failure::Sentence() const {
   } else if (reason == "StartError" || reason == "ContainerCannotRun") {
     text += StrCat(role, " ", container, " could not start: ", said);
   } else if (reason == "OOMKilled") {
-    text += StrCat(role, " ", container, " was killed because it used more memory than it may");
+    text += StrCat(role, " ", container, " was killed because it used more memory than allowed");
   } else if (const int signal = SignalOf(*exit_code); !SignalName(signal).empty()) {
     text += StrCat(role, " ", container, " was ended by signal ", signal, " (", SignalName(signal),
                    ")", quoted);

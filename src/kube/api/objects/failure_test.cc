@@ -65,7 +65,7 @@ TEST(Failure, ASentenceNamesMemberContainerEndLastLineAndWhatToDo) {
             "command of container main, and whether its image has it");
   EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
                        "{exitCode: 137, reason: OOMKilled}}}]}"),
-            "w-0 failed: container main was killed because it used more memory than it may; raise "
+            "w-0 failed: container main was killed because it used more memory than allowed; raise "
             "its memory limit of 1Gi, or let it use less");
   EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
                        "{exitCode: 139, reason: Error}}}]}"),

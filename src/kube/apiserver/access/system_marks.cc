@@ -88,7 +88,7 @@ Status CheckNodeName(const Admission& admission,
       admission.kind, admission.name,
       StrCat(work == Work::kPod ? "" : "template.", "spec.nodeName: ", Quote(node),
              ": the scheduler chooses the node; User ", Quote(admission.call->user.name),
-             " needs the right to create pods/binding, or spec.nodeSelector"));
+             " needs the right to create pods/binding; or use spec.nodeSelector"));
 }
 
 }  // namespace swell::apiserver

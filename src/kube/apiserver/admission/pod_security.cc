@@ -166,7 +166,7 @@ Status CheckSystemClass(const Admission& admission, Work work, const json::Value
   return ForbiddenError(
       admission.kind, admission.name,
       StrCat(work == Work::kPod ? "spec." : "", "priorityClassName: ", Quote(found),
-             ": this class is for pods in ", kSystemNamespace, " and of administrators"));
+             ": only pods in ", kSystemNamespace, " and administrators may use it"));
 }
 
 void Note(const Admission& admission, std::string key, std::string text) {

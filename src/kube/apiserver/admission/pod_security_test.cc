@@ -265,7 +265,7 @@ TEST_F(PodSecurityTest, SystemClassesAreForTheSystem) {
   EXPECT_EQ(refused.status, 403);
   EXPECT_EQ(refused.Message(),
             "pods \"a\" is forbidden: spec.priorityClassName: \"system-node-critical\": this class "
-            "is for pods in kube-system and of administrators");
+            "only pods in kube-system and administrators may use it");
   EXPECT_EQ(As(kAlice, "POST", kDeployments, Deployment(critical)).status, 403);
   EXPECT_EQ(As(kAlice, "POST", kPyTorchJobs, Job(critical)).status, 403);
   Must(kMaster, "POST", kPods, PodWith("a", critical));
@@ -278,7 +278,7 @@ TEST_F(PodSecurityTest, TheSchedulerChoosesNodes) {
   EXPECT_EQ(refused.status, 403);
   EXPECT_EQ(refused.Message(),
             "pods \"a\" is forbidden: spec.nodeName: \"n1\": the scheduler chooses the node; User "
-            "\"alice\" needs the right to create pods/binding, or spec.nodeSelector");
+            "\"alice\" needs the right to create pods/binding; or use spec.nodeSelector");
   EXPECT_EQ(As(kAlice, "POST", kDeployments, Deployment(node)).status, 403);
   EXPECT_EQ(As(kAlice, "POST", kPyTorchJobs, Job(node)).status, 403);
   Must(kMaster, "POST", kPods, PodWith("a", node));

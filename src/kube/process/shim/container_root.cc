@@ -82,7 +82,8 @@ bool IsOwnFileSystem(const char* dir) {
 
 // Directories that are the container's own in a user namespace, where the host's files are
 // nobody's: its programs add files there, and replace the host's in the container's layer. What is
-// in homes stays with their owners, though anybody may read some of it.
+// in homes stays with their owners, though anybody may read some of it; so does what the machine's
+// services keep: a container that runs the same service begins with nothing.
 struct OwnDir {
   const char* path;
   bool empty;
@@ -95,8 +96,8 @@ constexpr OwnDir kOwnDirs[] = {{"/root", true},           {"/home", true},
                                {"/usr/local", false},     {"/usr/local/bin", false},
                                {"/usr/local/lib", false}, {"/usr/local/share", false},
                                {"/usr/share", false},     {"/var", false},
-                               {"/var/cache", false},     {"/var/lib", false},
-                               {"/var/log", false},       {"/var/tmp", false}};
+                               {"/var/cache", false},     {"/var/lib", true},
+                               {"/var/log", true},        {"/var/tmp", false}};
 
 Status MakeOwnDirs(const std::string& upper, int64_t owner) {
   const auto id = static_cast<uid_t>(owner);
