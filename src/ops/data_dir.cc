@@ -72,6 +72,15 @@ DataDir ChooseDataDir(const std::string& flag) {
   return {absolute};
 }
 
+DataDir FindDataDir(const std::string& flag) {
+  const std::string config = Environment("KUBECONFIG");
+  constexpr std::string_view kFile = "/kubeconfig";
+  const bool named = !flag.empty() || !Environment("SWELL_DATA_DIR").empty();
+  if (named || !config.ends_with(kFile)) return ChooseDataDir(flag);
+  const DataDir dir = ChooseDataDir(config.substr(0, config.size() - kFile.size()));
+  return FileExists(dir.PidFile()) ? dir : ChooseDataDir(flag);
+}
+
 std::string ImageStoreOf(const DataDir& dir, const std::string& flag) {
   std::string path = flag;
   if (path.empty()) {

@@ -42,6 +42,9 @@ struct DataDir {
 
 // --data-dir, else $SWELL_DATA_DIR, else ~/.swell; absolute.
 DataDir ChooseDataDir(const std::string& flag);
+// The same for commands about a cluster: with neither the flag nor $SWELL_DATA_DIR, the cluster of
+// $KUBECONFIG, where that is the file of a cluster's directory.
+DataDir FindDataDir(const std::string& flag);
 // Where the images are: `flag`, else what DIR/image-store says, else DIR/images; absolute.
 std::string ImageStoreOf(const DataDir& dir, const std::string& flag);
 // Remembers the flag, if it is given, for later starts and commands.

@@ -14,7 +14,7 @@ class EncryptionAction : public cli::Action {
   void Declare(cli::Flags& flags) override { AddDataDir(flags, data_dir_); }
 
  protected:
-  DataDir Dir() const { return ChooseDataDir(data_dir_); }
+  DataDir Dir() const { return FindDataDir(data_dir_); }
 
  private:
   std::string data_dir_;

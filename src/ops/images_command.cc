@@ -80,7 +80,7 @@ class ImagesAction : public cli::Action {
 
  protected:
   Status Open() {
-    dir_ = ChooseDataDir(data_dir_flag_);
+    dir_ = FindDataDir(data_dir_flag_);
     store_ = std::make_unique<ImageStore>(ImageStoreOf(dir_, store_flag_));
     return store_->Prepare();
   }

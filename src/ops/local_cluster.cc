@@ -62,7 +62,7 @@ class StatusAction final : public cli::Action {
 
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(CheckWords(words));
-    const DataDir dir = DirOf(session);
+    const DataDir dir = FindDataDir(data_dir_);
     const auto running = FindRunning(dir);
     const std::vector<std::string> limits = MachineLimits(dir);
     std::string url;
@@ -88,16 +88,6 @@ class StatusAction final : public cli::Action {
   }
 
  private:
-  // Without --data-dir: the cluster of $KUBECONFIG, where that is a file of a cluster's directory.
-  DataDir DirOf(cli::Session& session) const {
-    const std::string config = session.env().getenv("KUBECONFIG");
-    constexpr std::string_view kFile = "/kubeconfig";
-    const bool named = !data_dir_.empty() || !session.env().getenv("SWELL_DATA_DIR").empty();
-    if (named || !config.ends_with(kFile)) return ChooseDataDir(data_dir_);
-    const DataDir dir = ChooseDataDir(config.substr(0, config.size() - kFile.size()));
-    return FileExists(dir.PidFile()) ? dir : ChooseDataDir(data_dir_);
-  }
-
   std::string data_dir_;
   std::string output_;
 };

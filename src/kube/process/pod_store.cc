@@ -307,9 +307,10 @@ Status PodStore::MakeFiles(ProcessPod& pod, const std::string& resolv_conf) {
         ::chmod(path.c_str(), 01777);
       }
     }
-    // With the machine's ids a pod could read what is hidden by another way, too.
-    const bool of_host = volume.kind == node::VolumeSpec::Kind::kHostPath && !volume.declared &&
-                         pod.spec.security.host_users != true;
+    // One file that an administrator names with the machine's ids: the log of the scheduler's pod.
+    const bool named_file = pod.spec.security.host_users == true && volume.host_path_type == "File";
+    const bool of_host =
+        volume.kind == node::VolumeSpec::Kind::kHostPath && !volume.declared && !named_file;
     pod.volumes[volume.name] = {path, of_host ? ShimMount::Owners::kUser : ShimMount::Owners::kPod,
                                 of_host};
   }

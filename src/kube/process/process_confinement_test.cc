@@ -244,15 +244,30 @@ TEST_F(Confinement, WhatThisMachineDoesNotHaveIsRefused) {
   ContainerSpec spec = Shell("pod-a", "true");
   spec.security.seccomp = {node::SecurityProfile::Kind::kLocalhost, "none.json", true};
   EXPECT_EQ(Start(spec).status().code(), Code::kForbidden);
+}
+
+TEST_F(Confinement, IdsBeyondThePodsAreForUsersWhoAreNotRoot) {
+  const auto make = [this](SandboxSpec sandbox) {
+    std::optional<Result<node::SandboxInfo>> made;
+    runtime_->CreateSandbox(sandbox, observer_,
+                            [&](Result<node::SandboxInfo> r) { made = std::move(r); });
+    EXPECT_TRUE(Until([&] { return made.has_value(); }));
+    return made ? made->status() : Status(Code::kTimeout, "");
+  };
   SandboxSpec far = Sandbox("pod-b");
-  far.security.host_users = false;
   far.security.highest_id = 70'000;
-  std::optional<Result<node::SandboxInfo>> made;
-  runtime_->CreateSandbox(far, observer_,
-                          [&](Result<node::SandboxInfo> r) { made = std::move(r); });
-  ASSERT_TRUE(Until([&] { return made.has_value(); }));
-  ASSERT_FALSE(made->ok());
-  EXPECT_EQ(made->status().code(), Code::kNotAcceptable);
+  EXPECT_EQ(make(far).code(), Code::kNotAcceptable) << "root of the machine, without asking for it";
+  far.pod_uid = "pod-c";
+  far.security.never_root = true;
+  far.security.host_users = false;
+  EXPECT_EQ(make(far).code(), Code::kNotAcceptable) << "it asked for ids of its own";
+  far.pod_uid = "pod-d";
+  far.security.host_users.reset();
+  ASSERT_TRUE(make(far).ok());
+  ContainerSpec spec = Shell("pod-d", "grep NoNewPrivs /proc/self/status");
+  spec.run_as_user = 70'000;
+  spec.run_as_group = 70'000;
+  EXPECT_EQ(SayIn(spec), "NoNewPrivs:\t1\n");
 }
 
 TEST_F(Confinement, LowPortsAndSettingsOfThePodsOwnNetwork) {

@@ -257,8 +257,12 @@ Status ProcessHost::ChooseUsers(ProcessPod& pod) {
   const std::string path = own_network ? network_->LeaseOf(pod.slot).users : "";
   if (path.empty()) return without("this machine has no user namespaces for pods");
   if (security.highest_id >= kIdsOfPod) {
-    return without(
-        StrCat("the pod names the id ", security.highest_id, "; it has 0 to ", kIdsOfPod - 1));
+    const std::string why =
+        StrCat("the pod names the id ", security.highest_id, "; it has 0 to ", kIdsOfPod - 1);
+    // A user who is not root may keep the machine's ids. Root may not.
+    if (security.never_root) return without(why);
+    return Status(Code::kNotAcceptable,
+                  StrCat("securityContext: ", why, "; with hostUsers: true it has the machine's"));
   }
   const UniqueFd users(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!users.valid()) return ErrnoStatus(errno, "open " + path);

@@ -319,7 +319,10 @@ Status SetSecurity(const ShimDefaults& defaults,
   out.user_namespace = namespaces.users;
   out.first_id = namespaces.first_id;
   out.capabilities = security.capabilities;
-  out.no_new_privileges = security.no_new_privileges;
+  // With the machine's ids, a program of an image that becomes another user would be that user.
+  const bool may_change_user = !namespaces.users.empty() || !pod.spec.security.never_root ||
+                               security.privileged || pod.spec.security.host_users == true;
+  out.no_new_privileges = security.no_new_privileges || !may_change_user;
   out.app_armor = security.app_armor.name;
   out.privileged = security.privileged;
   out.unmasked_proc = security.unmasked_proc;
@@ -374,10 +377,8 @@ Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
   const bool as_catalogued = spec.command.empty();
   if (!image.host_network || !as_catalogued) out.netns = given.net;
   out.host_tmp = image.host_tmp && as_catalogued;
-  // Layers of images are not translated yet: their containers keep the machine's ids.
-  const PodNamespaces namespaces = out.has_image ? PodNamespaces{given.net, "", 0} : given;
   out.hidden = {defaults.store.data_dir(), defaults.store.MemoryRoot()};
-  SWELL_RETURN_IF_ERROR(SetSecurity(defaults, pod, spec, namespaces, out));
+  SWELL_RETURN_IF_ERROR(SetSecurity(defaults, pod, spec, given, out));
   out.read_only_root = spec.read_only_root;
   SWELL_RETURN_IF_ERROR(AddMounts(defaults, pod, spec, image, out));
   FillCgroups(defaults.support.cgroups, CgroupNameOf(spec.ref), spec.cpu_request_milli,

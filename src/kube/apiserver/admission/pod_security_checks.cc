@@ -99,7 +99,8 @@ bool Has(const json::Value& object, json::Path path) {
 
 Violation HostNamespaces(const Subject& subject) {
   std::vector<std::string> set;
-  for (const char* field : {"hostNetwork", "hostPID", "hostIPC"}) {
+  // hostUsers is Swell's addition: here a pod has a user namespace unless it says otherwise.
+  for (const char* field : {"hostNetwork", "hostPID", "hostIPC", "hostUsers"}) {
     if (IsTrue(subject.spec, {field})) set.push_back(StrCat(field, "=true"));
   }
   if (set.empty()) return std::nullopt;
@@ -143,6 +144,30 @@ Violation Privileged(const Subject& subject) {
   return PodSecurityViolation{"privileged", StrCat(bad.Containers(),
                                                    " must not set "
                                                    "securityContext.privileged=true")};
+}
+
+// A probe runs on the node: with a host of its own it would reach what the pod itself cannot.
+Violation ProbeHosts(const Subject& subject) {
+  const Setters bad = ContainersOf(subject, [](const json::Value& container, auto& hosts) {
+    bool any = false;
+    for (const auto& [parent, field] :
+         {std::pair{"", "livenessProbe"}, std::pair{"", "readinessProbe"},
+          std::pair{"", "startupProbe"}, std::pair{"lifecycle", "postStart"},
+          std::pair{"lifecycle", "preStop"}}) {
+      for (const char* how : {"httpGet", "tcpSocket"}) {
+        const std::string_view host =
+            *parent == '\0' ? json::GetString(container, {field, how, "host"})
+                            : json::GetString(container, {parent, field, how, "host"});
+        if (host.empty()) continue;
+        hosts.emplace(host);
+        any = true;
+      }
+    }
+    return any;
+  });
+  if (!bad.any()) return std::nullopt;
+  return PodSecurityViolation{"probe or lifecycle host",
+                              StrCat(bad.Containers(), " must not set a probe's or hook's host")};
 }
 
 Violation ProcMount(const Subject& subject) {
@@ -419,6 +444,7 @@ std::vector<Violation> Baseline(const Subject& subject, int minor, bool restrict
   if (!restricted) all.push_back(HostPathVolumes(subject));
   all.push_back(HostPorts(subject));
   all.push_back(Privileged(subject));
+  if (minor >= 34) all.push_back(ProbeHosts(subject));
   all.push_back(ProcMount(subject));
   all.push_back(SeLinux(subject, minor));
   if (!restricted || minor < 19) all.push_back(SeccompBaseline(subject));

@@ -30,6 +30,11 @@ TEST(PodSecurityChecks, BaselineRefusesWhatReachesTheHost) {
   const std::pair<std::string, std::string> cases[] = {
       {Spec(R"("hostNetwork":true,"hostPID":true,"hostIPC":true)"),
        "host namespaces (hostNetwork=true, hostPID=true, hostIPC=true)"},
+      {Spec(R"("hostUsers":true)"), "host namespaces (hostUsers=true)"},
+      {Spec(R"("containers":[{"name":"a","readinessProbe":{"httpGet":{"host":"127.0.0.1"}}},)"
+            R"({"name":"b","lifecycle":{"preStop":{"tcpSocket":{"host":"h"}}}},)"
+            R"({"name":"c","livenessProbe":{"httpGet":{"port":80}}}])"),
+       R"(probe or lifecycle host (containers "a", "b" must not set a probe's or hook's host))"},
       {Spec(R"("volumes":[{"name":"a","hostPath":{"path":"/"}},{"name":"b","emptyDir":{}}])"),
        R"(hostPath volumes (volume "a"))"},
       {Spec(R"("volumes":[{"name":"a","hostPath":{}},{"name":"b","hostPath":{}}])"),

@@ -264,7 +264,7 @@ TEST_F(PodSecurityTest, SystemClassesAreForTheSystem) {
   const Answer refused = As(kAlice, "POST", kPods, PodWith("a", critical));
   EXPECT_EQ(refused.status, 403);
   EXPECT_EQ(refused.Message(),
-            "pods \"a\" is forbidden: spec.priorityClassName: \"system-node-critical\": this class "
+            "pods \"a\" is forbidden: spec.priorityClassName: \"system-node-critical\": "
             "only pods in kube-system and administrators may use it");
   EXPECT_EQ(As(kAlice, "POST", kDeployments, Deployment(critical)).status, 403);
   EXPECT_EQ(As(kAlice, "POST", kPyTorchJobs, Job(critical)).status, 403);

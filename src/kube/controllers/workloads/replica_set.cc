@@ -140,6 +140,14 @@ void ReplicaSetController::Reconcile(const std::string& key, Done done) {
   WriteStatus(*pass);
 }
 
+// Every try has a name of its own. With it in the text each failure would be another one: a change
+// of the status, which is looked at without waiting, and an event.
+std::string Nameless(std::string text, const std::string& name, const std::string& base) {
+  const size_t at = text.find(name);
+  if (at != std::string::npos) text.replace(at, name.size(), base);
+  return text;
+}
+
 void ReplicaSetController::CreatePods(const std::shared_ptr<Pass>& pass, int64_t batch) {
   const int64_t count = std::min(batch, pass->to_create);
   if (count <= 0 || !pass->failure.empty()) return WriteStatus(*pass);
@@ -155,7 +163,7 @@ void ReplicaSetController::CreatePods(const std::shared_ptr<Pass>& pass, int64_t
     json::Set(pod, {"metadata", "generateName"}, base);
     expected_.Add(pass->key, CreatedToken(ns, name), context_.clock.Steady());
     client_.Create(client::resources::kPods, ns, pod,
-                   pass->writes->Track([this, pass, pending, ns, name,
+                   pass->writes->Track([this, pass, pending, ns, name, base,
                                         batch](const Result<json::SharedValue>& made) {
                      if (made.ok()) {
                        events_.Record(*pass->set, "Normal", "SuccessfulCreate",
@@ -163,9 +171,9 @@ void ReplicaSetController::CreatePods(const std::shared_ptr<Pass>& pass, int64_t
                      } else {
                        expected_.Seen(CreatedToken(ns, name));
                        pass->failure_reason = "FailedCreate";
-                       pass->failure = made.status().message();
+                       pass->failure = Nameless(made.status().message(), name, base);
                        events_.Record(*pass->set, "Warning", "FailedCreate",
-                                      StrCat("Error creating: ", made.status().message()));
+                                      StrCat("Error creating: ", pass->failure));
                      }
                      if (--*pending == 0) CreatePods(pass, batch * 2);
                    }));

@@ -28,7 +28,7 @@ int OpenIn(int dir, const std::string& relative) {
 
 std::string DescriptorPath(const UniqueFd& file) { return StrCat("/proc/self/fd/", file.get()); }
 
-Result<UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative) {
+Result<UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative, bool make) {
   UniqueFd base(::open(dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (base.get() < 0) return ErrnoStatus(errno, "open " + dir);
   auto failed = [&](int error) {
@@ -39,7 +39,7 @@ Result<UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative
     return ErrnoStatus(error, StrCat("subPath ", Quote(relative)));
   };
   if (const int fd = OpenIn(base.get(), relative); fd >= 0) return UniqueFd(fd);
-  if (errno != ENOENT) return failed(errno);
+  if (errno != ENOENT || !make) return failed(errno);
   std::string so_far;
   for (std::string_view step : Split(relative, '/')) {
     if (step.empty() || step == ".") continue;

@@ -13,9 +13,9 @@ namespace swell::edge {
 // By which others in this process reach the very file, whatever becomes of its name.
 std::string DescriptorPath(const UniqueFd& file);
 
-// Opens dir/relative (O_PATH), following links only as long as they stay in `dir`; what is missing
-// becomes directories. kInvalid when the path leads out of it.
-Result<UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative);
+// Opens dir/relative (O_PATH), following links only as long as they stay in `dir`; with `make`,
+// what is missing becomes directories. kInvalid when the path leads out of it.
+Result<UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative, bool make = true);
 
 // What stands in dir/name, a directory that others can write: kInvalid for anything but a plain
 // file. A link would show them files of others, and a pipe would keep its reader waiting.

@@ -157,9 +157,12 @@ Status MountAssembledRoot(const ShimSpec& spec, const std::string& root) {
   return Status::Ok();
 }
 
-Status MountRoot(const ShimSpec& spec, const std::string& dir, const std::string& root) {
+Status MountRoot(const ShimSpec& spec,
+                 const std::string& dir,
+                 const std::string& root,
+                 int user_namespace) {
   SWELL_RETURN_IF_ERROR(MakeDirs(root));
-  if (spec.has_image) return MountImageRoot(spec, dir, root);
+  if (spec.has_image) return MountImageRoot(spec, dir, root, user_namespace);
   // A user namespace may not look below the mounts it was given, which an overlay over / would.
   if (spec.isolation == Isolation::kUser) return MountAssembledRoot(spec, root);
   Status overlay = MountOverlay(spec, root, dir);
@@ -258,7 +261,7 @@ Status MakeTarget(const std::string& target, bool directory, int64_t owner) {
 // The very file that is mounted, whatever is done to its name meanwhile.
 Result<UniqueFd> OpenSource(const ShimMount& mount) {
   const std::string source = StrCat(kOldRoot, mount.source);
-  if (!mount.sub_path.empty()) return OpenBeneath(source, mount.sub_path);
+  if (!mount.sub_path.empty()) return OpenBeneath(source, mount.sub_path, !mount.of_host);
   UniqueFd opened(::open(source.c_str(), O_PATH | O_CLOEXEC));
   if (opened.get() < 0) return ErrnoStatus(errno, "volume " + mount.source);
   return opened;
@@ -391,14 +394,14 @@ Status MountOne(const ShimSpec& spec, const ShimMount& mount, int user_namespace
 Status EnterContainerRoot(const ShimSpec& spec, const std::string& dir, int user_namespace) {
   SWELL_RETURN_IF_ERROR(Mount("none", "/", nullptr, MS_REC | MS_PRIVATE));
   std::string root = dir + "/root";
-  SWELL_RETURN_IF_ERROR(MountRoot(spec, dir, root));
+  SWELL_RETURN_IF_ERROR(MountRoot(spec, dir, root, user_namespace));
   std::string old = StrCat(root, kOldRoot);
   SWELL_RETURN_IF_ERROR(MakeDirs(old));
   if (::syscall(SYS_pivot_root, root.c_str(), old.c_str()) != 0) {
     return ErrnoStatus(errno, "pivot_root " + root);
   }
   if (::chdir("/") != 0) return ErrnoStatus(errno, "chdir /");
-  if (spec.has_image) SWELL_RETURN_IF_ERROR(MakeSystemDirs());
+  if (spec.has_image) SWELL_RETURN_IF_ERROR(MakeSystemDirs(spec.first_id));
   SWELL_RETURN_IF_ERROR(MountSystem(spec, dir));
   SWELL_RETURN_IF_ERROR(MakeTargets(spec));
   SWELL_RETURN_IF_ERROR(MountImageVolumes(spec));

@@ -8,17 +8,31 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "base/unique_fd.h"
+#include "kube/process/shim/id_map.h"
 
 namespace swell::edge {
 namespace {
 
+// The files of a layer belong to the ids of the pod that they belong to in the image.
+Status MountLayer(const std::string& layer, int user_namespace, const std::string& at) {
+  const UniqueFd files(::open(layer.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!files.valid()) return ErrnoStatus(errno, "open layer " + layer);
+  auto mapped = CloneMapped(files.get(), user_namespace, true);
+  if (!mapped.ok()) return mapped.status().WithContext("layer " + layer);
+  SWELL_RETURN_IF_ERROR(MakeDirs(at));
+  return AttachMount(*mapped, at);
+}
+
 // The text of mount options fits a page: layers are named by short links in the container's
 // directory, from which the kernel resolves them.
-Status LinkLayers(const ShimSpec& spec, std::string& lower) {
+Status LinkLayers(const ShimSpec& spec, int user_namespace, std::string& lower) {
   SWELL_RETURN_IF_ERROR(MakeDirs("l/empty"));
   for (size_t i = 0; i < spec.image_layers.size(); ++i) {
     const std::string link = StrCat("l/", i);
-    if (::symlink(spec.image_layers[i].c_str(), link.c_str()) != 0 && errno != EEXIST) {
+    if (!spec.user_namespace.empty()) {
+      SWELL_RETURN_IF_ERROR(MountLayer(spec.image_layers[i], user_namespace, link));
+    } else if (::symlink(spec.image_layers[i].c_str(), link.c_str()) != 0 && errno != EEXIST) {
       return ErrnoStatus(errno, "link " + link);
     }
     // The overlay's first is the topmost, the image's first the lowest.
@@ -31,9 +45,12 @@ Status LinkLayers(const ShimSpec& spec, std::string& lower) {
 Status MountOverlay(const std::string& root,
                     const std::string& lower,
                     const std::string& scratch,
-                    bool user) {
+                    bool user,
+                    int64_t owner) {
   const std::string upper = scratch + "upper", work = scratch + "workdir";
   SWELL_RETURN_IF_ERROR(MakeDirs(upper));
+  const auto id = static_cast<uid_t>(owner);
+  if (owner != 0 && ::chown(upper.c_str(), id, id) != 0) return ErrnoStatus(errno, "give " + upper);
   SWELL_RETURN_IF_ERROR(MakeDirs(work));
   std::string options = StrCat("lowerdir=", lower, ",upperdir=", upper, ",workdir=", work);
   // A user namespace may not set the attributes of the other kind.
@@ -49,17 +66,20 @@ Status MountOverlay(const std::string& root,
 
 }  // namespace
 
-Status MountImageRoot(const ShimSpec& spec, const std::string& dir, const std::string& root) {
+Status MountImageRoot(const ShimSpec& spec,
+                      const std::string& dir,
+                      const std::string& root,
+                      int user_namespace) {
   if (::chdir(dir.c_str()) != 0) return ErrnoStatus(errno, "chdir " + dir);
   const bool user = spec.isolation == Isolation::kUser;
   std::string lower;
-  SWELL_RETURN_IF_ERROR(LinkLayers(spec, lower));
-  Status mounted = MountOverlay(root, lower, "", user);
+  SWELL_RETURN_IF_ERROR(LinkLayers(spec, user_namespace, lower));
+  Status mounted = MountOverlay(root, lower, "", user, spec.first_id);
   if (!mounted.ok()) {
     // The data directory's file system may not serve as an upper layer; memory always does.
     SWELL_RETURN_IF_ERROR(MakeDirs("scratch"));
     if (::mount("tmpfs", "scratch", "tmpfs", 0, "mode=755") == 0) {
-      mounted = MountOverlay(root, lower, "scratch/", user);
+      mounted = MountOverlay(root, lower, "scratch/", user, spec.first_id);
     }
   }
   if (!mounted.ok()) {
@@ -72,7 +92,7 @@ Status MountImageRoot(const ShimSpec& spec, const std::string& dir, const std::s
   return Status(Code::kInvalid, "the image holds /.swell-old, which is Swell's own place");
 }
 
-Status MakeSystemDirs() {
+Status MakeSystemDirs(int64_t owner) {
   for (const char* dir : {"/proc", "/sys", "/dev", "/etc", "/run"}) {
     struct stat info;
     if (::lstat(dir, &info) == 0) {
@@ -80,6 +100,8 @@ Status MakeSystemDirs() {
       return Status(Code::kInvalid, StrCat("the image's ", dir, " is no directory"));
     }
     if (::mkdir(dir, 0755) != 0) return ErrnoStatus(errno, StrCat("make ", dir));
+    const auto id = static_cast<uid_t>(owner);
+    if (owner != 0 && ::chown(dir, id, id) != 0) return ErrnoStatus(errno, StrCat("give ", dir));
   }
   return Status::Ok();
 }

@@ -15,9 +15,14 @@
 
 namespace swell::edge {
 
-// Mounts the layers of spec.image_layers at `root`. `dir` is the container's directory.
-Status MountImageRoot(const ShimSpec& spec, const std::string& dir, const std::string& root);
-// Makes the directories that every container has mounts on, once the root is the image's.
-Status MakeSystemDirs();
+// Mounts the layers of spec.image_layers at `root`. `dir` is the container's directory. The owners
+// of their files are translated by the pod's user namespace, where it has one.
+Status MountImageRoot(const ShimSpec& spec,
+                      const std::string& dir,
+                      const std::string& root,
+                      int user_namespace);
+// Makes the directories that every container has mounts on, once the root is the image's; new ones
+// belong to `owner`.
+Status MakeSystemDirs(int64_t owner);
 
 }  // namespace swell::edge

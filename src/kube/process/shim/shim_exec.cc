@@ -70,6 +70,8 @@ void AddTerm(ShimSpec& spec) {
   JoinCgroups(cgroups);
   EnterCgroupNamespace(spec);
   Status ready = slave.valid() ? UseTerminal(slave.get()) : Status::Ok();
+  // Whatever this process was started with is not the container's.
+  KeepStandardStreamsOnly();
   if (ready.ok()) ready = ExecCommand(spec, argv, files.filter);
   ::_exit(Fail(ready));
 }

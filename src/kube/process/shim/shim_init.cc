@@ -83,7 +83,7 @@ Status MakeAndUseTerminal(const ShimSpec& spec, int socket) {
     ::dup2(pipes.out, STDOUT_FILENO);
     ::dup2(pipes.err, STDERR_FILENO);
   }
-  ::syscall(SYS_close_range, 3U, ~0U, kCloseOnExec);
+  KeepStandardStreamsOnly();
   Die(pipes.error, ExecCommand(spec, spec.argv, files.filter));
 }
 
@@ -214,6 +214,11 @@ void EnterCgroupNamespace(const ShimSpec& spec) {
   if (spec.confined && !spec.privileged && spec.isolation != Isolation::kNone) {
     ::unshare(CLONE_NEWCGROUP);
   }
+}
+
+void KeepStandardStreamsOnly() {
+  // Marked, not closed: the filter of system calls is still to be read.
+  ::syscall(SYS_close_range, STDERR_FILENO + 1U, ~0U, kCloseOnExec);
 }
 
 Status ExecCommand(const ShimSpec& spec,

@@ -36,6 +36,9 @@ Result<std::string> FindExecutable(const std::string& command, const std::vector
 // there is no such command, else 126.
 int StartFailureCode(const Status& why);
 
+// A command is to have no descriptors of this process but the standard streams.
+void KeepStandardStreamsOnly();
+
 // Replaces the process. Returns only when that failed, with the reason.
 Status ExecCommand(const ShimSpec& spec,
                    const std::vector<std::string>& argv,
