@@ -169,7 +169,9 @@ Result<StoredImage> ImageStore::Find(std::string_view name) const {
         (own[at] == ':' || own[at] == '@') && own.find('/', at) == std::string_view::npos;
     const bool by_digest = same_repository && (image.digest == name.substr(at + 1) ||
                                                image.manifest == name.substr(at + 1));
-    if (own == name || by_digest) return std::move(image);
+    if (own != name && !by_digest) continue;
+    StoredImage found = std::move(image);
+    return found;
   }
   return Status(Code::kNotFound, StrCat("image ", Quote(name), " is not in the store"));
 }

@@ -153,7 +153,8 @@ std::optional<int> CapabilityNumber(std::string_view name) {
 }
 
 std::string_view CapabilityName(int number) {
-  return number >= 0 && number < kCapabilities ? kNames[static_cast<size_t>(number)] : "";
+  if (number < 0 || number >= kCapabilities) return {};
+  return kNames[static_cast<size_t>(number)];
 }
 
 CapabilitySet DefaultCapabilities() {

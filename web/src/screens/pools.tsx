@@ -7,7 +7,7 @@ import { useHistory } from '../lib/history.ts';
 import { useView } from '../lib/live.ts';
 import { go, hrefOf, param, setParams } from '../lib/router.ts';
 import type { KubeObject, NodeRow, PoolRow, ProjectRow, Rows } from '../lib/types.ts';
-import { Age, Button, Card, Empty, Facts, Head, HeldBar, Notice, ProjectName, QuotaCell, Segments, Status, Waiting, toast } from '../parts/basic.tsx';
+import { Age, Button, Card, Empty, Facts, Head, HeldBar, Notice, ProjectName, QuotaCell, Segments, Skeleton, Status, Waiting, toast } from '../parts/basic.tsx';
 import { Dialog, SelectField, TextField, Wrongs, checkName, confirm, focusWrong, open, wrongsOf } from '../parts/dialog.tsx';
 import { GpuSquares } from '../parts/gpus.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
@@ -75,6 +75,7 @@ export function PoolForm({ row, done }: { row?: PoolRow; done: () => void }) {
     }, (error: unknown) => setWrongs(wrongsOf(error, [])));
   }, [row?.name]);
   const set = (change: Partial<Form>) => setForm((old) => ({ ...old, ...change }));
+  const unread = Boolean(row) && !before;
   const submit = async () => {
     const found = check(form);
     setWrongs(found);
@@ -98,6 +99,8 @@ export function PoolForm({ row, done }: { row?: PoolRow; done: () => void }) {
     <Dialog title={row ? `Edit node pool ${row.name}` : 'New node pool'} onClose={done} onSubmit={() => void submit()} busy={busy} foot={
       <><Button onClick={done}>Cancel</Button><Button type="submit" primary disabled={busy}>{row ? 'Save' : 'Create node pool'}</Button></>}>
       {wrongs.rest(FIELDS).map(([, text]) => <Notice key={text} tone="bad">{text}</Notice>)}
+      {/* What is typed before the pool is read would be overwritten by it. */}
+      {unread ? !wrongs.any && <Skeleton lines={6} height={24} /> : <>
       <TextField label="Node pool name" name="metadata.name" value={form.name} disabled={Boolean(row)} onInput={(name) => set({ name })} wrongs={wrongs} placeholder="single-node-pool" />
       <div class="field"><span class="label">Nodes of the pool</span>
         <Segments label="Nodes of the pool" value={form.which} onChange={(which) => set({ which })} options={[['all', 'All nodes'], ['label', 'Nodes with a label']]} />
@@ -111,6 +114,7 @@ export function PoolForm({ row, done }: { row?: PoolRow; done: () => void }) {
         <SelectField label="CPU placement strategy" name="spec.placement.cpu" value={form.cpu} onChange={(cpu) => set({ cpu })} options={[['Pack', 'Bin-pack: fill nodes one by one'], ['Spread', 'Spread over the nodes']]} wrongs={wrongs} />
       </div>
       <TextField label="GPU type" name="spec.gpuType" value={form.gpuType} onInput={(gpuType) => set({ gpuType })} wrongs={wrongs} help="For display. It may stay empty." />
+      </>}
     </Dialog>
   );
 }
