@@ -76,12 +76,6 @@ class ListAction final : public Action {
     return row;
   }
 
-  // "3/4", and of an elastic job "3/4 (1-8)".
-  static std::string PodsText(const JobView& job) {
-    std::string text = StrCat(job.RunningPods(), "/", job.replicas);
-    return job.elastic() ? StrCat(text, " (", job.least, "-", job.most, ")") : text;
-  }
-
   bool all_namespaces_ = false, no_headers_ = false, watch_ = false;
   std::string status_, output_;
 };

@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "cli/print/text_table.h"
+#include "cli/views/job_table.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 
@@ -28,11 +29,6 @@ std::string Span(Duration span) { return api::HumanDuration(std::max(span, Durat
 
 std::string RanFor(const JobView& job, WallTime now) {
   return job.started ? Span(job.ended.value_or(now) - *job.started) : "-";
-}
-
-std::string PodsText(const JobView& job) {
-  const std::string text = StrCat(job.RunningPods(), "/", job.replicas);
-  return job.elastic() ? StrCat(text, " (", job.least, "-", job.most, ")") : text;
 }
 
 TopRow PodRow(const JobView& job, const json::Value& pod, const std::string& indent) {

@@ -121,4 +121,9 @@ Result<int> JobTable::Watch(bool only_changes) const {
   return 0;
 }
 
+std::string PodsText(const JobView& job) {
+  const std::string text = StrCat(job.RunningPods(), "/", job.replicas);
+  return job.elastic() ? StrCat(text, " (", job.least, "-", job.most, ")") : text;
+}
+
 }  // namespace swell::cli

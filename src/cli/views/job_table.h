@@ -34,6 +34,9 @@ struct JobTable {
   bool IsTime(size_t column) const;
 };
 
+// The pods that run, of those wanted: "3/4", and of an elastic job "3/4 (1-8)".
+std::string PodsText(const JobView& job);
+
 // How large jobs are and may be: MIN, NOW, DESIRED, MAX and why there are no more.
 JobTable JobSizes(Session& session, const OutputForm& form, bool all_namespaces);
 
