@@ -1,6 +1,7 @@
 #include "cli/top/top_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/strings.h"
@@ -165,7 +166,7 @@ std::string QuotaBar(const Share& share) {
   const double quota = std::max(share.quota, 0.0);
   const double whole = std::max({share.allocated, quota, share.fair_share.value_or(0), 1.0});
   const auto cells = [whole](double amount) {
-    return static_cast<int>(amount / whole * kWidth + 0.5);
+    return static_cast<int>(std::lround(amount / whole * kWidth));
   };
   const int held = cells(share.allocated), tick = cells(quota);
   std::string out;
@@ -298,10 +299,11 @@ int DrawTable(Frame& frame, int at, int height, const TopTable& table, int first
       table.header.size());
   int drawn = 0;
   for (; drawn + 1 < height && first + drawn < static_cast<int>(table.rows.size()); ++drawn) {
-    const TopRow& row = table.rows[static_cast<size_t>(first + drawn)];
+    const int shown = first + drawn;
+    const TopRow& row = table.rows[static_cast<size_t>(shown)];
     draw_row(
         at + 1 + drawn, [&](size_t i) { return row.cells[i]; }, row.cells.size());
-    if (first + drawn == selected) {
+    if (shown == selected) {
       frame.Paint(at + 1 + drawn, 0, frame.columns(), Ink::kSelected);
     }
   }
