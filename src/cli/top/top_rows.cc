@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/strings.h"
+#include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/views/job_table.h"
 #include "kube/api/meta/meta.h"
@@ -16,14 +17,15 @@ namespace {
 using TargetKind = TopTarget::Kind;
 
 Ink StatusInk(std::string_view status) {
-  if (status == "Running" || status == "Succeeded" || status == "Ready" || status == "Completed") {
-    return Ink::kGood;
+  switch (StatusColour(status)) {
+    case Colour::kGreen:
+    case Colour::kBlue:
+      return Ink::kGood;
+    case Colour::kRed:
+      return Ink::kBad;
+    default:
+      return Ink::kWarn;
   }
-  if (status.starts_with("Failed") || status == "Error" || status == "CrashLoopBackOff" ||
-      status == "OOMKilled" || status.starts_with("NotReady")) {
-    return Ink::kBad;
-  }
-  return Ink::kWarn;
 }
 
 std::string Span(Duration span) { return api::HumanDuration(std::max(span, Duration(0))); }

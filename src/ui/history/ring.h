@@ -21,8 +21,9 @@ struct RingForm {
   bool has_extremes;
 };
 
+// A day of 15 s, 30 days of 5 min, 400 days of 1 h.
 inline constexpr std::array<RingForm, 3> kRings = {
-    {{15, 24 * 240, 60, false}, {300, 30 * 288, 96, true}, {3600, 400 * 24, 96, true}}};
+    {{15, 5760, 60, false}, {300, 8640, 96, true}, {3600, 9600, 96, true}}};
 
 struct Cell {
   float mean, least, most;
