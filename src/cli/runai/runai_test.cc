@@ -504,8 +504,8 @@ TEST_F(RunaiTest, ListAndDescribeHaveTheDocumentsShape) {
 
 TEST_F(RunaiTest, WhatAFlagCannotBeIsRefusedByItsName) {
   Cluster();
-  auto refused = [this](std::vector<std::string> words, std::string_view why) {
-    EXPECT_EQ(Run(std::move(words)), 2) << out_;
+  auto refused = [this](const std::vector<std::string>& words, std::string_view why) {
+    EXPECT_EQ(Run(words), 2) << out_;
     EXPECT_NE(err_.find(why), std::string::npos) << err_;
   };
   auto submit = [&](const std::string& flag, const std::string& value) {

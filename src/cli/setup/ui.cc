@@ -1,6 +1,9 @@
 // swell ui: opens the pages of the cluster in the browser, logged in as oneself.
 #include "base/strings.h"
+#include "cli/api.h"
 #include "cli/commands.h"
+#include "cli/session.h"
+#include "json/value.h"
 
 namespace swell::cli {
 namespace {

@@ -371,7 +371,8 @@ void TopScreen::DrawPane(Frame& frame, int at) const {
   pane_first_ = std::clamp(pane_first_, 0, std::max(0, static_cast<int>(lines.size()) - page_));
   if (shown_.front() != "?") frame.Put(at, 0, "swell " + Join(shown_, " "), Ink::kAccent);
   for (int i = 0; i < page_ && pane_first_ + i < static_cast<int>(lines.size()); ++i) {
-    frame.Put(at + 1 + i, 0, lines[static_cast<size_t>(pane_first_ + i)]);
+    const int shown = pane_first_ + i;
+    frame.Put(at + 1 + i, 0, lines[static_cast<size_t>(shown)]);
   }
 }
 
