@@ -23,6 +23,7 @@ namespace {
 
 // Every node has a port of its own for logs and commands, but not in a large fleet for load tests.
 constexpr size_t kServingNodesMax = 200;
+constexpr Duration kPodsGrace = std::chrono::seconds(30);  // with --stop-pods
 constexpr char kMetricsAddress[] = "127.0.0.1:10291";
 
 struct AgentFlags {
@@ -184,9 +185,17 @@ void AgentProcess::PrintWhenReady() {
 void AgentProcess::StopAll() {
   if (std::exchange(stopping_, true)) return;
   StopIo();
-  fleet_.reset();
-  if (!flags_.stop_pods) return process_->core().Stop();
-  runtime_->Shutdown([this] { process_->core().Stop(); });
+  if (!flags_.stop_pods) {
+    fleet_.reset();
+    return process_->core().Stop();
+  }
+  if (!fleet_) return process_->core().Stop();
+  fleet_->StopPods(kPodsGrace, [this] {
+    process_->core().Post([this] {
+      fleet_.reset();
+      runtime_->Shutdown([this] { process_->core().Stop(); });
+    });
+  });
 }
 
 void AgentProcess::Collect(MetricPage& page) const {

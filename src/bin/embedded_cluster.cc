@@ -44,6 +44,7 @@ const api::UserInfo kSystem{"system:swell", "", {"system:masters", "system:authe
 
 constexpr int kHttpsPort = 443;
 constexpr Duration kShutdownLimit = std::chrono::seconds(30);
+constexpr Duration kPodsGrace = std::chrono::seconds(30);  // the usual one of a pod
 constexpr char kSwellUp[] = "swell-up";
 
 std::string HostOf(const std::string& listen) {
@@ -79,7 +80,9 @@ struct EmbeddedCluster::Impl {
   void ForgetOldNodes();
   void ForgetLogsOfJobsThatGo();
   void StartComponents();
-  void StopAll();
+  void StopAll(int signal);
+  void EndPods();
+  void EndAll();
   void StopIo();
 
   ClusterOptions options;
@@ -108,7 +111,7 @@ struct EmbeddedCluster::Impl {
   std::unique_ptr<node::ServiceNames> names;
   std::unique_ptr<node::NodeFleet> fleet;
   std::map<std::string, std::shared_ptr<api::RestHandler>> kubelets;
-  bool stopping = false;
+  bool stopping = false, ending = false;
   Status ended;
   std::unique_ptr<Metrics::Registration> registered;
   std::unique_ptr<client::Client> node_client;
@@ -408,12 +411,25 @@ void EmbeddedCluster::Impl::StartComponents() {
   fleet->Start();
 }
 
-// Pods end with the cluster, so nothing keeps running on this machine.
-void EmbeddedCluster::Impl::StopAll() {
-  if (std::exchange(stopping, true)) return;
-  SWELL_LOG_INFO("cluster", "stopping");
-  // The agents first, so that the end of the pods is not reported as their failure.
+// Pods end with the cluster, so nothing keeps running on this machine. They are given the time to
+// save; a second signal, or SIGQUIT, takes it from them.
+void EmbeddedCluster::Impl::StopAll(int signal) {
+  const bool again = std::exchange(stopping, true);
+  const bool now = again || signal == SIGQUIT || !fleet || options.runtime == "simulated";
+  SWELL_LOG_INFO("cluster", "stopping", {"now", now ? "true" : "false"});
   kubelets.clear();
+  if (now) return EndPods();
+  fleet->StopPods(kPodsGrace, [this] { EndPods(); });
+}
+
+// The agents first, so that the end of the pods is not reported as their failure.
+void EmbeddedCluster::Impl::EndPods() {
+  if (std::exchange(ending, true)) return;
+  // Not at once: an agent may be the caller.
+  core.Post([this] { EndAll(); });
+}
+
+void EmbeddedCluster::Impl::EndAll() {
   fleet.reset();
   auto end = [this] { runtime->Shutdown([this] { core.Stop(); }); };
   if (!manager) return end();
@@ -462,8 +478,8 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOp
 
 Status EmbeddedCluster::Run(const std::function<void()>& ready) {
   Impl& cluster = *impl_;
-  auto signals =
-      cluster.core.WatchSignals({SIGINT, SIGTERM}, [&cluster](int) { cluster.StopAll(); });
+  auto signals = cluster.core.WatchSignals({SIGINT, SIGTERM, SIGQUIT},
+                                           [&cluster](int signal) { cluster.StopAll(signal); });
   if (!signals.ok()) return signals.status();
   cluster.server->Bootstrap([&cluster, ready](const Status& status) {
     if (!status.ok()) {

@@ -50,7 +50,8 @@ class EmbeddedCluster {
   static Result<std::unique_ptr<EmbeddedCluster>> Create(const ClusterOptions& options);
   ~EmbeddedCluster();
 
-  // Runs until SIGINT or SIGTERM (or Stop). `ready` is called once the API answers.
+  // Runs until SIGINT or SIGTERM; then pods have 30 s to save and end. A second signal, or SIGQUIT,
+  // ends them at once. `ready` is called once the API answers.
   Status Run(const std::function<void()>& ready);
 
   const std::string& server_url() const;

@@ -20,12 +20,19 @@
 namespace swell {
 namespace {
 
+// Pods have 30 s to save; their removal and the store's last commit follow.
 constexpr int kStopLimitMs = 60'000;
+constexpr int kQuietMs = 2'000;
 constexpr int kExitNotRunning = 3;
 
 class DownAction final : public cli::Action {
  public:
-  void Declare(cli::Flags& flags) override { AddDataDir(flags, data_dir_); }
+  void Declare(cli::Flags& flags) override {
+    AddDataDir(flags, data_dir_);
+    flags.Switch(
+        "--now", &now_,
+        "do not wait for the pods to save: kill them, also while another swell down waits");
+  }
 
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(CheckWords(words));
@@ -37,20 +44,30 @@ class DownAction final : public cli::Action {
     }
     const int process = static_cast<int>(::syscall(SYS_pidfd_open, running->pid, 0));
     if (process < 0) return ErrnoStatus(errno, StrCat("find process ", running->pid));
-    if (::kill(running->pid, SIGTERM) != 0) {
+    if (::kill(running->pid, now_ ? SIGQUIT : SIGTERM) != 0) {
       return ErrnoStatus(errno, StrCat("stop process ", running->pid));
     }
-    pollfd wait{process, POLLIN, 0};
-    if (::poll(&wait, 1, kStopLimitMs) <= 0) {
-      return Status(Code::kTimeout, StrCat("process ", running->pid,
-                                           " did not stop within 60 s; see ", dir.LogFile()));
+    if (!Ends(process, kQuietMs)) {
+      if (!now_) {
+        session.ErrLine("Pods have up to 30 s to save and end. Without waiting: swell down --now");
+      }
+      if (!Ends(process, kStopLimitMs - kQuietMs)) {
+        return Status(Code::kTimeout, StrCat("process ", running->pid,
+                                             " did not stop within 60 s; see ", dir.LogFile()));
+      }
     }
     session.OutLine(StrCat("The cluster in ", dir.path, " is stopped"));
     return 0;
   }
 
  private:
+  static bool Ends(int process, int limit_ms) {
+    pollfd wait{process, POLLIN, 0};
+    return ::poll(&wait, 1, limit_ms) > 0;
+  }
+
   std::string data_dir_;
+  bool now_ = false;
 };
 
 class StatusAction final : public cli::Action {
@@ -99,7 +116,11 @@ cli::Command DownCommand() {
           .group = "Cluster",
           .summary = "Stop the cluster of this machine and its pods. Its data is kept.",
           .examples = {{"The cluster in the default directory", "swell down"},
-                       {"Another one", "swell down --data-dir /srv/swell"}},
+                       {"Another one", "swell down --data-dir /srv/swell"},
+                       {"Kill its pods at once", "swell down --now"}},
+          .notes =
+              "Pods get the notice of a preemption and SIGTERM, and are killed after 30 s. Jobs "
+              "go on after the next swell up, from what they saved.",
           .standalone = true,
           .make = cli::Makes<DownAction>()};
 }

@@ -45,7 +45,7 @@ ContainerExit ExitFromStatus(const json::Value& status, WallTime now) {
   const json::Value* end = json::Find(status, {"state", "terminated"});
   if (end == nullptr) {
     exit.code = kExitUnknown;
-    exit.reason = "ContainerStatusUnknown";
+    exit.reason = kStatusUnknown;
     exit.termination_message = "The container could not be located when the node started";
     exit.started = exit.finished = now;
     return exit;
@@ -106,7 +106,8 @@ void ContainerManager::AddFromSpec() {
   }
 }
 
-void ContainerManager::RestoreFromStatus() {
+bool ContainerManager::RestoreFromStatus() {
+  bool cut_off = false;
   for (ContainerState& container : record_.containers) {
     if (container.init) continue;
     const json::Value* known = StatusOf(*record_.pod, container);
@@ -118,10 +119,13 @@ void ContainerManager::RestoreFromStatus() {
     container.attempt = static_cast<int>(json::GetInt(*known, {"restartCount"}));
     container.phase = Phase::kExited;
     container.exit = ExitFromStatus(*known, host_.clock().Now());
+    cut_off = cut_off || json::Find(*known, {"state", "running"}) != nullptr;
   }
+  return cut_off;
 }
 
-void ContainerManager::Adopt(const FoundPod& found) {
+bool ContainerManager::Adopt(const FoundPod& found) {
+  bool cut_off = false;
   for (const FoundContainer& old : found.containers) {
     ContainerState* container = record_.Find(old.name);
     if (container == nullptr) continue;
@@ -130,6 +134,7 @@ void ContainerManager::Adopt(const FoundPod& found) {
     container->started = old.started;
     container->started_steady = host_.clock().Steady();
     container->exit = old.exit;
+    cut_off = cut_off || (old.exit && old.exit->reason == kStatusUnknown);
     container->phase = old.exit ? Phase::kExited : Phase::kRunning;
     const json::Value* known = StatusOf(*record_.pod, *container);
     if (known != nullptr && container->started.image_id.empty()) {
@@ -138,6 +143,7 @@ void ContainerManager::Adopt(const FoundPod& found) {
     container->startup_passed = known != nullptr && json::GetBool(*known, {"started"});
     container->ready = known != nullptr && json::GetBool(*known, {"ready"});
   }
+  return cut_off;
 }
 
 void ContainerManager::StartProbesOfRunning() {

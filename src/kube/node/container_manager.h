@@ -22,10 +22,12 @@ class ContainerManager {
 
   // Adds the containers of the pod's spec that are not known yet.
   void AddFromSpec();
-  // Takes over what the API knows of containers whose node went down.
-  void RestoreFromStatus();
-  // Takes over the containers that an earlier agent started.
-  void Adopt(const FoundPod& found);
+  // Takes over what the API knows of containers whose node went down. True: one of them was
+  // running.
+  bool RestoreFromStatus();
+  // Takes over the containers that an earlier agent started. True: one of them ran until the
+  // machine went down.
+  bool Adopt(const FoundPod& found);
   void StartProbesOfRunning();
 
   // Every main container has exited and none is to be restarted.

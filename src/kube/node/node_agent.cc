@@ -293,7 +293,7 @@ void NodeAgent::OnPodsSynced() {
 // first: they have their devices before new pods are admitted. Orphans keep theirs until they are
 // removed.
 void NodeAgent::StartWorkers() {
-  if (!pods_found_ || !pods_synced_) return;
+  if (!pods_found_ || !pods_synced_ || stopping_) return;
   const auto waiting = std::exchange(unstarted_, {});
   for (const auto& [uid, pod] : waiting) {
     if (found_.contains(uid)) StartWorker(pod);
@@ -309,7 +309,24 @@ void NodeAgent::StartWorkers() {
   for (const auto& [uid, pod] : waiting) StartWorker(pod);
 }
 
+void NodeAgent::StopPods(Duration limit, std::function<void()> done) {
+  stopping_ = true;
+  on_pods_stopped_ = std::move(done);
+  informer_.reset();
+  const auto workers = workers_;  // a worker that has stopped may leave
+  for (const auto& [uid, worker] : workers) worker->StopWithNode(limit);
+  CheckPodsStopped();
+}
+
+void NodeAgent::CheckPodsStopped() {
+  if (!on_pods_stopped_) return;
+  const bool stopped = std::all_of(workers_.begin(), workers_.end(),
+                                   [](const auto& entry) { return entry.second->stopped(); });
+  if (stopped) std::exchange(on_pods_stopped_, {})();
+}
+
 void NodeAgent::OnPod(const json::SharedValue& pod) {
+  if (stopping_) return;
   pods_[api::KeyOf(*pod)] = pod;
   std::string uid(api::Uid(*pod));
   auto it = workers_.find(uid);
@@ -546,6 +563,7 @@ void NodeAgent::OnResourcesFreed() {
   retry_posted_ = true;
   plugs_.executor.Post(scope_.Wrap([this] {
     retry_posted_ = false;
+    if (stopping_) return CheckPodsStopped();
     RetryAdmissions();
   }));
 }
@@ -605,6 +623,16 @@ void NodeFleet::Start() {
     for (auto& [name, agent] : agents_) agent->OnPodsSynced();
   });
   pods_->Start();
+}
+
+void NodeFleet::StopPods(Duration limit, const std::function<void()>& done) {
+  pods_.reset();
+  auto left = std::make_shared<size_t>(agents_.size() + 1);
+  const auto step = [left, done] {
+    if (--*left == 0) done();
+  };
+  for (auto& [name, agent] : agents_) agent->StopPods(limit, step);
+  step();
 }
 
 NodeAgent* NodeFleet::Find(std::string_view node) const {

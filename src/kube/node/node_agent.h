@@ -12,6 +12,7 @@
 //   pods running.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -52,6 +53,10 @@ class NodeAgent final : public PodHost {
   void OnPodDeleted(const json::SharedValue& pod);
   // Every pod has been reported once: pods that only the runtime knows are removed.
   void OnPodsSynced();
+
+  // Ends the pods as StopWithNode of each says, and starts no more. `done` runs once, when none of
+  // them runs. The agent is of no use after it.
+  void StopPods(Duration limit, std::function<void()> done);
 
   const std::string& name() const { return config_.name; }
   bool registered() const { return registered_; }
@@ -95,6 +100,7 @@ class NodeAgent final : public PodHost {
   const PodWorker* FindGpuConflict(int device, const PodWorker& pod, bool whole) const;
   AdmitResult PickGpus(const PodWorker& pod, int64_t wanted) const;
   void RetryAdmissions();
+  void CheckPodsStopped();
 
   AgentPlugs plugs_;
   NodeConfig config_;
@@ -105,6 +111,9 @@ class NodeAgent final : public PodHost {
   json::SharedValue lease_;  // as the server has it; null if not known
   Timer register_timer_, lease_timer_, status_timer_;
   bool retry_posted_ = false;
+
+  std::function<void()> on_pods_stopped_;  // after StopPods
+  bool stopping_ = false;
 
   bool pods_found_ = false;
   bool pods_synced_ = false;
@@ -132,6 +141,8 @@ class NodeFleet {
   ~NodeFleet();
 
   void Start();
+  // Ends the pods of all nodes; see NodeAgent. `done` runs once.
+  void StopPods(Duration limit, const std::function<void()>& done);
   NodeAgent* Find(std::string_view node) const;
   std::vector<NodeAgent*> nodes() const;
   bool registered() const;  // all of them

@@ -20,6 +20,9 @@
 
 namespace swell::node {
 
+// The reason of a pod that ran when its node went down.
+inline constexpr std::string_view kNodeShutdown = "NodeShutdown";
+
 struct PodRecord {
   explicit PodRecord(json::SharedValue pod_in);
 

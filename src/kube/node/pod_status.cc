@@ -138,6 +138,10 @@ json::Array Conditions(const PodRecord& record,
   for (const json::Value& condition : conditions) {
     if (IsKubeletCondition(json::GetString(condition, {"type"}))) own.push_back(condition);
   }
+  if (record.failed_reason == kNodeShutdown) {
+    api::SetCondition(own, "DisruptionTarget", "True", "TerminationByKubelet",
+                      record.failed_message, now);
+  }
   return own;
 }
 

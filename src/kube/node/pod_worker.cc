@@ -41,6 +41,12 @@ std::string DigestOf(const std::vector<VolumeSpec>& volumes) {
   return std::to_string(hash);
 }
 
+// Its node restarts it in place, as after any restart, unless it may start only once or its job
+// makes it anew: a member alone would meet none of its peers.
+bool EndsWithItsNode(const json::Value& pod) {
+  return RestartPolicy(pod) == "Never" || !JobUid(pod).empty();
+}
+
 std::chrono::milliseconds BackOff(int first_ms, int max_ms, int retries) {
   return std::chrono::milliseconds(std::min(max_ms, first_ms << std::min(retries, 9)));
 }
@@ -63,8 +69,9 @@ PodWorker::PodWorker(PodHost& host, json::SharedValue pod)
 PodWorker::~PodWorker() { Detach(); }
 
 void PodWorker::Start() {
-  containers_.RestoreFromStatus();
+  const bool cut_off = containers_.RestoreFromStatus();
   if (api::IsDeleting(*record_.pod)) return Terminate(Duration(0), /*notice=*/false);
+  if (cut_off && EndsWithItsNode(*record_.pod)) return FailWithNode();
   if (containers_.NothingToRun()) {
     // It needs no sandbox, and keeps the address that it had.
     record_.state.Handle(PodEvent::kContainersDone);
@@ -78,11 +85,29 @@ void PodWorker::StartAdopted(const FoundPod& found) {
   record_.state.Handle(PodEvent::kAdopted);
   record_.gpus = ParseDevices(api::Annotation(*record_.pod, api::keys::kGpuDevices));
   record_.sandbox = found.sandbox;
-  containers_.Adopt(found);
+  const bool cut_off = containers_.Adopt(found);
   host_.runtime().Adopt(found, weak_from_this());
   SWELL_LOG_INFO("agent", "pod adopted", {"pod", record_.Key()}, {"uid", record_.uid});
   if (api::IsDeleting(*record_.pod)) return Update(record_.pod);
+  if (cut_off && EndsWithItsNode(*record_.pod)) return FailWithNode();
   FetchSources();
+}
+
+void PodWorker::FailWithNode() {
+  Fail(std::string(kNodeShutdown), "The node went down while the pod ran", Duration(0));
+}
+
+void PodWorker::StopWithNode(Duration limit) {
+  if (std::exchange(stops_with_node_, true)) return;
+  // The next agent of this node says what became of the pod, and it does so in one place: this one
+  // may be killed before it can.
+  publisher_.Close();
+  if (record_.state.stopped()) return;
+
+  if (record_.state.terminating()) return ShortenGrace(limit);
+  record_.failed_reason = kNodeShutdown;
+  Terminate(std::min(limit, Duration(std::chrono::seconds(GraceSeconds(*record_.pod)))),
+            /*notice=*/true);
 }
 
 void PodWorker::Detach() {
@@ -433,6 +458,8 @@ void PodWorker::OnAllStopped() {
   kill_timer_.Cancel();
   names_subscription_.reset();
   if (record_.sandbox) host_.runtime().Stop(record_.uid);
+  // The next agent must not take its end for the program's own.
+  if (stops_with_node_) host_.runtime().Remove(record_.uid, [](const Status&) {});
   host_.OnResourcesFreed();
   if (record_.state.Is(PodState::kRemoving)) RemoveFromRuntime();
 }

@@ -39,6 +39,9 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   void OnDeletedFromApi();
   // Resources were freed: tries again to admit a pod that waits for them.
   void RetryAdmission();
+  // The node shuts down: its containers are told to save and end, and are killed after `limit`. The
+  // API is told nothing more.
+  void StopWithNode(Duration limit);
   // The host is about to be destroyed; running containers stay.
   void Detach();
 
@@ -50,6 +53,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   const std::vector<int>& gpus() const { return record_.gpus; }
   bool holds_resources() const { return record_.state.holds_resources(); }
   bool terminating() const { return record_.state.terminating(); }
+  bool stopped() const { return record_.state.stopped(); }
   // The newest attempt of a container that was started, or -1.
   int AttemptOf(std::string_view container) const;
   bool IsRunning(std::string_view container) const;
@@ -74,6 +78,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   void SyncOnce();
 
   void WatchDeadline();
+  void FailWithNode();
   void Fail(std::string reason, std::string message, Duration grace);
   void Terminate(Duration grace, bool notice);
   void StopContainers(Duration grace, bool notice);
@@ -89,6 +94,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   PodStatusPublisher publisher_;
   enum class Syncing { kNo, kYes, kOnceMore } syncing_ = Syncing::kNo;
   bool detached_ = false;
+  bool stops_with_node_ = false;
   int retries_ = 0;  // of fetching sources, then of deleting the object
   std::shared_ptr<void> names_subscription_;
   std::string volumes_digest_;

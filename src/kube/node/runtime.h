@@ -159,6 +159,9 @@ struct ContainerStarted {
   WallTime started;
 };
 
+// The reason of a container that ended unseen: its shim was killed, or the machine went down.
+inline constexpr std::string_view kStatusUnknown = "ContainerStatusUnknown";
+
 struct ContainerExit {
   int code = 0;  // 128 + signal when killed
   int signal = 0;

@@ -135,7 +135,7 @@ ContainerExit ReadExit(const ProcessContainer& container, WallTime now) {
     // The shim was killed, or the machine went down: the container went with it.
     exit.code = kExitUnknown;
     exit.signal = SIGKILL;
-    exit.reason = "ContainerStatusUnknown";
+    exit.reason = node::kStatusUnknown;
     exit.finished = now;
   }
   exit.termination_message = ReadStart(container.dir + "/termination-log", kTerminationBytes);

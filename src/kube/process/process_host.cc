@@ -563,7 +563,10 @@ void ProcessHost::CleanCgroups() {
 
 void ProcessHost::Shutdown(std::function<void()> done) {
   std::vector<std::string> uids;
-  for (const auto& [uid, pod] : store_.pods()) uids.push_back(uid);
+  for (const auto& [uid, pod] : store_.pods()) {
+    // One that has ended keeps its logs, and holds nothing else.
+    if (!pod->stopped) uids.push_back(uid);
+  }
   auto left = std::make_shared<size_t>(uids.size() + 1);
   auto step = [this, left, done = std::move(done)](const Status&) {
     if (--*left > 0) return;

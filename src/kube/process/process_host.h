@@ -106,7 +106,8 @@ class ProcessHost {
   // Calls `fn` once, later, when the container has ended.
   void WhenEnded(const node::ContainerRef& ref, std::function<void()> fn);
 
-  // Removes every pod, the network and the control groups.
+  // Removes every pod that has not ended, the network and the control groups. Ended pods keep their
+  // logs for the next start.
   void Shutdown(std::function<void()> done);
 
   std::string gateway() const { return network_ ? network_->gateway() : "127.0.0.1"; }

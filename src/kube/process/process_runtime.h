@@ -34,7 +34,8 @@ class ProcessRuntime final : public node::Runtime {
   // Where pods reach the host: the API server must listen there (or everywhere).
   const std::string& gateway() const { return gateway_; }
   const HostSupport& support() const { return support_; }
-  // The end of the cluster: every pod is killed, everything of it removed.
+  // The end of the cluster: every pod is killed and removed, but for the logs of those that had
+  // ended.
   void Shutdown(std::function<void()> done);
 
   node::RuntimeInfo Info() const override;

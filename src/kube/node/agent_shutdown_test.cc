@@ -1,0 +1,104 @@
+#include <chrono>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "kube/api/meta/meta.h"
+#include "kube/node/agent_fixture.h"
+
+namespace swell::node {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::string_view kOnce = R"({"restartPolicy":"Never","containers":[
+    {"name":"main","image":"x"}]})";
+
+class ShutdownTest : public AgentTest {
+ protected:
+  void StopPods(Duration limit) {
+    agent_->StopPods(limit, [this] { ++stopped_; });
+  }
+
+  int stopped_ = 0;
+};
+
+TEST_F(ShutdownTest, PodsAreToldAndTheApiHearsOfItFromTheNextAgent) {
+  const std::string uid =
+      Create("a", std::string(kOnce), R"({"annotations":{"swell.dev/stop-seconds":"2"}})");
+  StopPods(seconds(30));
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(json::GetString(Parse(runtime_.NoticeOfForTest(uid)), {"reason"}), "NodeShutdown");
+  EXPECT_EQ(runtime_.running(), 1u);
+  EXPECT_EQ(stopped_, 0);
+  sim_.Advance(milliseconds(1100));
+  EXPECT_EQ(stopped_, 1);
+  EXPECT_EQ(Phase("a"), "Running");
+  EXPECT_EQ(runtime_.SandboxOfForTest(uid), nullptr);
+  agent_.reset();
+  Boot();
+  sim_.Advance(milliseconds(50));
+  EXPECT_EQ(Phase("a"), "Failed");
+  EXPECT_EQ(json::GetString(Pod("a"), {"status", "reason"}), "NodeShutdown");
+  const auto target = api::FindCondition(Pod("a"), "DisruptionTarget");
+  ASSERT_TRUE(target.has_value());
+  EXPECT_EQ(target->reason, "TerminationByKubelet");
+}
+
+TEST_F(ShutdownTest, WhoDoesNotEndIsKilledAtTheLimit) {
+  Create("a", std::string(kOnce), R"({"annotations":{"swell.dev/stop-seconds":"1000"}})");
+  StopPods(seconds(10));
+  sim_.Advance(milliseconds(9900));
+  EXPECT_EQ(stopped_, 0);
+  sim_.Advance(milliseconds(200));
+  EXPECT_EQ(stopped_, 1);
+  EXPECT_EQ(runtime_.running(), 0u);
+}
+
+TEST_F(ShutdownTest, NoPodStartsMeanwhile) {
+  StopPods(seconds(10));
+  EXPECT_EQ(stopped_, 1);
+  Create("a", std::string(kOnce));
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(runtime_.running(), 0u);
+}
+
+// As after any restart of a node.
+TEST_F(ShutdownTest, APodOfItsOwnThatRestartsComesBackInPlace) {
+  Create("a", R"({"containers":[{"name":"main","image":"x"}]})");
+  StopPods(seconds(30));
+  sim_.Advance(seconds(31));
+  agent_.reset();
+  Boot();
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(State("a"), "running");
+  EXPECT_EQ(json::GetInt(Status("a"), {"restartCount"}), 1);
+}
+
+// Its peers are gone too: the job makes all of them anew.
+TEST_F(ShutdownTest, AMemberOfAJobEndsWithItsNodeWhateverItsPolicy) {
+  const std::string uid = Create("a", R"({"containers":[{"name":"main","image":"x"}]})",
+                                 R"({"ownerReferences":[{"apiVersion":"kubeflow.org/v1",
+                                     "kind":"PyTorchJob","name":"j","uid":"u","controller":true}]})");
+  LoseMachine(uid);
+  EXPECT_EQ(Phase("a"), "Failed");
+  EXPECT_EQ(json::GetString(Pod("a"), {"status", "reason"}), "NodeShutdown");
+}
+
+// The program's own end counts, if it came first.
+TEST_F(ShutdownTest, WhatEndedBeforeKeepsItsEnd) {
+  const std::string uid = Create("a", std::string(kOnce));
+  runtime_.ExitForTest(uid, "main", 3);
+  sim_.Advance(milliseconds(50));
+  StopPods(seconds(30));
+  EXPECT_EQ(stopped_, 1);
+  agent_.reset();
+  Boot();
+  sim_.Advance(milliseconds(50));
+  EXPECT_EQ(Phase("a"), "Failed");
+  EXPECT_EQ(json::GetString(Pod("a"), {"status", "reason"}), "");
+}
+
+}  // namespace
+}  // namespace swell::node
