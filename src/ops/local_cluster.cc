@@ -120,7 +120,7 @@ cli::Command DownCommand() {
                        {"Kill its pods at once", "swell down --now"}},
           .notes =
               "Pods get the notice of a preemption and SIGTERM, and are killed after 30 s. Jobs "
-              "go on after the next swell up, from what they saved.",
+              "resume after the next swell up from what they saved.",
           .standalone = true,
           .make = cli::Makes<DownAction>()};
 }

@@ -29,7 +29,8 @@ class Restarts(ClusterTest):
 
     def running_anew(self, pod, old):
         def holds():
-            found = self.cluster.kubectl("get", "pod", pod, "-o", "jsonpath={.metadata.uid} {.status.phase}").stdout.split()
+            form = "jsonpath={.metadata.uid} {.status.phase}"
+            found = self.cluster.kubectl("get", "pod", pod, "-o", form).stdout.split()
             return len(found) == 2 and found[0] != old and found[1] == "Running"
         self.until(holds, lambda: self.cluster.kubectl("get", "pods", "-o", "wide").stdout)
 

@@ -179,11 +179,11 @@ ImageService::~ImageService() {
 
 void ImageService::Ensure(EnsureRequest request, EnsureCallbacks callbacks) {
   Job job{std::move(request), std::move(callbacks), steady_clock::now()};
-  if (Push(look_ups_, std::move(job))) return;
+  if (Push(look_ups_, job)) return;
   job.callbacks.done(Status(Code::kTooManyRequests, "too many containers wait for their images"));
 }
 
-bool ImageService::Push(Queue& queue, Job&& job) {
+bool ImageService::Push(Queue& queue, Job& job) {
   MutexLock lock(mutex_);
   if (queue.jobs.size() >= kWaitingMax) return false;
   queue.jobs.push_back(std::move(job));
@@ -223,7 +223,7 @@ void ImageService::LookUpForever() {
     std::optional<Result<EnsuredImage>> found = LookUp(job);
     if (found) {
       job.callbacks.done(std::move(*found));
-    } else if (!Push(pulls_, std::move(job))) {
+    } else if (!Push(pulls_, job)) {
       job.callbacks.done(Status(Code::kTooManyRequests, "too many images wait to be pulled"));
     }
     job = Job();

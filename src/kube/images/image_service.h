@@ -87,7 +87,8 @@ class ImageService {
   void LookUpForever();
   void PullForever();
   bool Next(Queue& queue, Job& job);
-  bool Push(Queue& queue, Job&& job);
+  // Takes the job, unless the queue is full.
+  bool Push(Queue& queue, Job& job);
   // The answer, or nothing when the image must be pulled.
   std::optional<Result<EnsuredImage>> LookUp(const Job& job);
   Result<EnsuredImage> Pull(const Job& job);

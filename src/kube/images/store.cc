@@ -25,7 +25,7 @@ namespace {
 constexpr size_t kNamesBytesMax = 64 << 20;
 constexpr std::chrono::milliseconds kLockPoll(50);
 // A download that nobody has continued for a day is given up.
-constexpr int64_t kPartAgeMax = 24 * 3600;
+constexpr int64_t kPartAgeMax = 86'400;
 // Between an image's look-up and its container's start.
 constexpr int64_t kStartSeconds = 120;
 

@@ -2,6 +2,7 @@
 // - Threads: pure functions.
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -24,7 +25,7 @@ inline std::string TarItem(std::string_view path,
   std::snprintf(head + 136, 12, "%011o", 1000);
   head[156] = type;
   std::snprintf(head + 157, 100, "%.*s", static_cast<int>(link.size()), link.data());
-  std::memcpy(head + 257, "ustar\00000", 8);
+  std::copy_n("ustar\00000", 8, head + 257);
   std::memset(head + 148, ' ', 8);
   unsigned sum = 0;
   for (unsigned char c : head) sum += c;

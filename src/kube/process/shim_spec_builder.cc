@@ -298,7 +298,8 @@ Status GiveDevices(const ContainerSpec& spec, ShimSpec& out) {
   for (const auto& [name, value] : edits->env) {
     // Which devices are its own, the agent says.
     if (name == "NVIDIA_VISIBLE_DEVICES") continue;
-    std::erase_if(out.env, [&name](const auto& item) { return item.starts_with(name + "="); });
+    std::erase_if(out.env,
+                  [&name = name](const auto& item) { return item.starts_with(name + "="); });
     out.env.push_back(StrCat(name, "=", value));
   }
   out.devices = std::move(edits->nodes);

@@ -85,9 +85,10 @@ IdMap PodIdMap(int64_t first_outside) {
 
 Result<Namespaces> MakeNamespaces(const IdMap& map, bool with_network) {
   std::vector<char> stack(kStackBytes);
-  const auto top = (reinterpret_cast<uintptr_t>(stack.data()) + kStackBytes) & ~uintptr_t{63};
+  char* top = stack.data() + kStackBytes;
+  top -= reinterpret_cast<uintptr_t>(top) % 64;
   const int flags = CLONE_VM | CLONE_NEWUSER | (with_network ? CLONE_NEWNET : 0);
-  const pid_t holder = ::clone(HoldNamespaces, reinterpret_cast<void*>(top), flags, nullptr);
+  const pid_t holder = ::clone(HoldNamespaces, top, flags, nullptr);
   if (holder < 0) return ErrnoStatus(errno, "make a user namespace");
   Result<Namespaces> made = Describe(holder, map, with_network);
   ::kill(holder, SIGKILL);
