@@ -214,8 +214,10 @@ class UpAction final : public cli::Action {
     if (auto running = FindRunning(flags_.cluster.data_dir)) {
       return Status(Code::kConflict,
                     StrCat("a cluster already runs in ", flags_.cluster.data_dir.path, " (process ",
-                           running->pid, "); stop it with: swell down --data-dir ",
-                           flags_.cluster.data_dir.path));
+                           running->pid,
+                           flags_.reshape ? "); to start it with these flags, stop it first: "
+                                          : "); stop it with: ",
+                           "swell down --data-dir ", flags_.cluster.data_dir.path));
     }
     SWELL_RETURN_IF_ERROR(CheckClusterFiles(flags_.cluster.data_dir, record, flags_.new_keys));
     const Status done = flags_.detach ? Detach(flags_) : RunCluster(flags_, -1);

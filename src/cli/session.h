@@ -58,6 +58,8 @@ class Session {
   std::string Namespace();
   // From now on, whatever the flags said.
   void UseNamespace(std::string ns) { global_.ns = std::move(ns); }
+  // Before Server().
+  void UseKubeconfig(std::string file) { global_.cluster.kubeconfig = std::move(file); }
 
   CliEnv& env() { return env_; }
   const GlobalFlags& global() const { return global_; }

@@ -339,7 +339,7 @@ bool JobController::DecideDisrupted(Pass& pass) {
 void JobController::DecidePreempted(Pass& pass, const std::string& message, bool again) {
   if (pass.spec.on_preemption == OnPreemption::kFail) {
     return Finish(pass, "Failed", "Preempted",
-                  StrCat(kind_->kind(), " ", pass.name, " is failed because ", message));
+                  StrCat(kind_->kind(), " ", pass.name, " failed because ", message));
   }
   if (again) SetCondition(pass, "Preempted", false, "Preempted", message);
   if (!pass.IsTrue("Preempted")) {
@@ -387,8 +387,8 @@ bool JobController::DecideFailures(Pass& pass) {
                        (replica.restart_policy == RestartPolicy::kExitCode && code >= 128);
       if (!retryable) {
         Finish(pass, "Failed", kind_->Reason("Failed"),
-               StrCat(kind_->kind(), " ", pass.name, " is failed because ", pass.counts[i].failed,
-                      " ", replica.type, " replica(s) failed.", FailureText(pass)));
+               StrCat(kind_->kind(), " ", pass.name, " failed because ", pass.counts[i].failed, " ",
+                      replica.type, " replica(s) failed.", FailureText(pass)));
         return true;
       }
       restarting = true;
@@ -413,7 +413,7 @@ bool JobController::DecideFailures(Pass& pass) {
   }
   if (kind_->Failed(pass.spec, pass.counts)) {
     Finish(pass, "Failed", kind_->Reason("Failed"),
-           StrCat(kind_->kind(), " ", pass.name, " is failed because too few members succeeded.",
+           StrCat(kind_->kind(), " ", pass.name, " failed because too few members succeeded.",
                   FailureText(pass)));
     return true;
   }

@@ -160,11 +160,10 @@ TEST_F(MpiJobTest, ACommandThatIsNotThereIsNamedAsTheReason) {
   ASSERT_TRUE(AllRun(2));
   cluster_.agents->Exit("default/pi-launcher", 127);
   ASSERT_TRUE(Is("Failed"));
-  EXPECT_EQ(
-      cluster_.EventMessage("MPIJobFailed"),
-      "MPIJob pi is failed because 1 Launcher replica(s) failed. pi-launcher failed: container "
-      "main exited with 127; check the command of container main, and whether its image has "
-      "it");
+  EXPECT_EQ(cluster_.EventMessage("MPIJobFailed"),
+            "MPIJob pi failed because 1 Launcher replica(s) failed. pi-launcher failed: container "
+            "main exited with 127; check the command of container main, and whether its image has "
+            "it");
 }
 
 TEST_F(MpiJobTest, AJobWithoutALauncherIsRefused) {

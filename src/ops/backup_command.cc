@@ -33,18 +33,29 @@ class BackupAction final : public cli::Action {
   void Declare(cli::Flags& flags) override {
     AddDataDir(flags, data_dir_);
     AddPassphrase(flags, passphrase_file_);
+    flags.Switch("--force", &force_, "replace FILE if it is there");
   }
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
     if (words.size() != 1) return cli::Misuse("one FILE expected");
+    if (!force_ && FileExists(words[0])) {
+      return Status(Code::kConflict,
+                    StrCat(words[0], " is there already; name another file, or add --force"));
+    }
     SWELL_ASSIGN_OR_RETURN(const std::string passphrase, ReadPassphrase(passphrase_file_));
     SWELL_RETURN_IF_ERROR(Backup(ChooseDataDir(data_dir_), words[0], passphrase,
                                  [&](std::string_view line) { session.OutLine(line); }));
+    if (passphrase.empty()) {
+      session.ErrLine(
+          "The file contains the cluster's keys in plain text. A user who reads it can act as its "
+          "administrator. --passphrase-file encrypts them.");
+    }
     return 0;
   }
 
  private:
   std::string data_dir_;
   std::string passphrase_file_;
+  bool force_ = false;
 };
 
 class RestoreAction final : public cli::Action {

@@ -208,8 +208,10 @@ class SubmitAction final : public Action {
                                job.message.empty() ? "" : ": ", job.message));
         return job.status == "Succeeded" ? 0 : 1;
       }
-      std::string now = job.waits.empty() ? job.status : StrCat(job.status, ": ", job.waits);
-      if (now != said && session.env().err_is_terminal) session.ErrLine(now);
+      const std::string why = job.failure ? job.failure->Sentence() : job.waits;
+      std::string now = why.empty() ? job.status : StrCat(job.StatusText(), ": ", why);
+      // Scripts too are told what needs a person.
+      if (now != said && (session.env().err_is_terminal || job.failure)) session.ErrLine(now);
       said = now;
       if (!api.Pause(std::chrono::milliseconds(500))) return 130;
     }

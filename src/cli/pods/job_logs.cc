@@ -47,6 +47,7 @@ class JobLogs {
       : session_(session), api_(api), job_(std::move(job)), options_(options) {}
 
   Status Print() {
+    if (job_.kind->kind == "Job" && options_.member.empty() && !options_.all) TakeOneTry();
     SWELL_RETURN_IF_ERROR(ChooseMembers());
     if (options_.logs.previous) return PrintPrevious();
     if (options_.attempt > 0) return PrintAttempt();
@@ -54,6 +55,19 @@ class JobLogs {
   }
 
  private:
+  // Each pod of a batch Job is another try: the newest one is meant, with --previous the one
+  // before, unless the newest has been restarted in place.
+  void TakeOneTry() {
+    std::stable_sort(job_.pods.begin(), job_.pods.end(), [](const auto& a, const auto& b) {
+      return api::CreationTime(*a) > api::CreationTime(*b);
+    });
+    if (!options_.logs.previous || job_.pods.size() < 2 || api::RestartCount(*job_.pods[0]) > 0) {
+      return;
+    }
+    options_.logs.previous = false;
+    job_.pods = {job_.pods[1]};
+  }
+
   const json::Array& Attempts() const {
     return json::GetArray(*job_.object, {"status", "attempts"});
   }
@@ -274,7 +288,7 @@ class JobLogs {
   Session& session_;
   Api& api_;
   JobView job_;
-  const JobLogOptions& options_;
+  JobLogOptions options_;
   std::vector<std::string> members_;
   std::set<std::string> shown_;
 };

@@ -11,11 +11,14 @@ namespace {
 class UiAction final : public Action {
  public:
   void Declare(Flags& flags) override {
+    flags.Text("--data-dir", &data_dir_, "DIR",
+               "data directory of the cluster (default: the cluster of the kubeconfig)");
     flags.Switch("--print", &print_, "print the address; do not open a browser");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    if (!data_dir_.empty()) session.UseKubeconfig(StrCat(data_dir_, "/kubeconfig"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     auto made = api->CallObject({.method = "POST", .path = "/swell/v1/pages/codes", .body = "{}"});
     if (!made.ok()) return Explain(made.status(), api->connection().url);
@@ -40,6 +43,7 @@ class UiAction final : public Action {
                                           "unless it was started with swell up --ui-address off"));
   }
 
+  std::string data_dir_;
   bool print_ = false;
 };
 

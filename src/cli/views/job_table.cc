@@ -51,7 +51,7 @@ Result<int> JobTable::Show() const {
     session.Out(FormatObject(form, MakeList(objects), ""));
     return 0;
   }
-  if (jobs.empty()) session.ErrLine(ns.empty() ? "No jobs" : StrCat("No jobs in namespace ", ns));
+  if (jobs.empty()) session.ErrLine(NoJobs(*api));
   std::vector<std::string> lines = Lines(jobs);
   if (jobs.empty()) lines.clear();
   for (size_t i = headers ? 0 : 1; i < lines.size(); ++i) session.OutLine(lines[i]);
@@ -61,6 +61,16 @@ Result<int> JobTable::Show() const {
                            " to other operators (swell get podgroups", ns.empty() ? " -A)" : ")"));
   }
   return 0;
+}
+
+// Somebody who looks in the wrong namespace is told where to look.
+std::string JobTable::NoJobs(Api& api) const {
+  const std::string_view what = status.empty() ? "" : " of that status";
+  if (ns.empty()) return StrCat("No jobs", what);
+  const auto all = ListJobs(api, "");
+  const size_t others = all.ok() && status.empty() ? all->size() : 0;
+  return StrCat("No jobs", what, " in namespace ", ns,
+                others == 0 ? "" : StrCat("; ", others, " in others: add -A to see them"));
 }
 
 std::vector<std::string> JobTable::Lines(const std::vector<JobView>& jobs) const {

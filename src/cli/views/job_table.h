@@ -28,6 +28,7 @@ struct JobTable {
   Result<int> Watch(bool only_changes = false) const;
 
  private:
+  std::string NoJobs(Api& api) const;
   Result<std::vector<JobView>> Jobs(Api& api) const;
   // Lines without their newline, the header's first.
   std::vector<std::string> Lines(const std::vector<JobView>& jobs) const;

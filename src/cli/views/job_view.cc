@@ -176,6 +176,14 @@ bool IsInstance(std::string_view rest) {
          ParseUint(rest.substr(dash + 1)).has_value();
 }
 
+// None of its containers runs: they ended, and start again later.
+bool WaitsToStartAgain(const json::Value& pod) {
+  const std::vector<api::ContainerStatus> all = api::ContainerStatuses(pod);
+  return !all.empty() && std::none_of(all.begin(), all.end(), [](const api::ContainerStatus& one) {
+    return one.Runs() || one.state == api::ContainerStatus::State::kUnknown;
+  });
+}
+
 }  // namespace
 
 const std::vector<JobKindInfo>& JobKinds() {
@@ -216,7 +224,7 @@ std::string_view RoleOfPod(const json::Value& pod) {
 
 int64_t JobView::RunningPods() const {
   return std::count_if(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
-    return api::Phase(*pod) == "Running" && !api::IsDeleting(*pod);
+    return api::Phase(*pod) == "Running" && !api::IsDeleting(*pod) && !WaitsToStartAgain(*pod);
   });
 }
 
@@ -312,9 +320,24 @@ bool ConcernsJob(const JobView& job, const EventView& event) {
          name[job.name.size()] == '-' && IsInstance(name.substr(job.name.size() + 1));
 }
 
+// A batch Job tries again with another pod, after a while: until then the last one says what is
+// wrong.
+void ReadFailureOfLastTry(JobView& job) {
+  const auto newest = std::max_element(
+      job.pods.begin(), job.pods.end(),
+      [](const auto& a, const auto& b) { return api::CreationTime(*a) < api::CreationTime(*b); });
+  if (newest == job.pods.end()) return;
+  job.failure = api::FailureOf(**newest, WallTime());
+  if (!job.failure) return;
+  const bool taken = job.failure->which == api::FailureClass::kPreempted;
+  if (taken || job.failure->settles) return job.failure.reset();
+  if (!job.failure->repeats()) job.failure->waits = "BackOff";
+}
+
 void ReadFailure(JobView& job) {
   job.failure = api::FailureOfJob(*job.object);
   if (job.failure || job.status == "Succeeded") return;
+  if (job.kind->kind == "Job" && !job.over()) return ReadFailureOfLastTry(job);
   job.failure = api::FirstFailure(job.pods, WallTime());
   if (!job.failure) return;
   // Without the time of the cluster nobody knows which of them have recovered.

@@ -57,6 +57,8 @@ json::Object ContainerStateOf(const PodRecord& record, const ContainerState& con
       break;
   }
   std::string reason = container.waiting_reason;
+  // A pod that its node refused starts nothing any more.
+  if (reason.empty()) reason = record.failed_reason;
   if (reason.empty()) {
     const bool initializing = !container.init && !record.Initialized();
     reason = initializing ? "PodInitializing" : "ContainerCreating";

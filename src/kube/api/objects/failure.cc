@@ -39,6 +39,13 @@ std::string MemoryLimit(const json::Value& pod, std::string_view container) {
   return std::string(json::GetString(*spec, {"resources", "limits", "memory"}));
 }
 
+// "swell logs m-worker-0 -n team-a": as people type it from anywhere.
+std::string LogsCommand(const Failure& failure, const json::Value& pod) {
+  const std::string_view ns = Namespace(pod);
+  return StrCat("swell logs ", failure.member, failure.repeats() ? " --previous" : "",
+                ns.empty() || ns == "default" ? "" : StrCat(" -n ", ns));
+}
+
 // What to do, for the class and what is known beyond it.
 std::string AdviceFor(const Failure& failure, const json::Value& pod) {
   switch (failure.which) {
@@ -52,8 +59,8 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
         return StrCat("check the command of container ", failure.container,
                       ", and whether its image has it");
       }
-      return StrCat("correct the program or its arguments; more is in: swell logs ",
-                    failure.member);
+      return StrCat("correct the program or its arguments; more is in: ",
+                    LogsCommand(failure, pod));
     case FailureClass::kHostMemory: {
       const std::string limit = MemoryLimit(pod, failure.container);
       return limit.empty() ? "give it more memory, or let it use less"
@@ -77,8 +84,7 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
                  ? StrCat("check what container ", failure.container, " refers to")
                  : StrCat("check the image of container ", failure.container);
     case FailureClass::kUnknown:
-      return StrCat("more is in: swell logs ", failure.member,
-                    failure.repeats() ? " --previous" : "");
+      return StrCat("more is in: ", LogsCommand(failure, pod));
   }
   return "";
 }

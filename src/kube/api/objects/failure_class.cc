@@ -10,7 +10,7 @@ namespace swell::api {
 namespace {
 
 constexpr int kSignalExit = 128;
-constexpr size_t kLastWordsMax = 200;
+constexpr size_t kLastWordsMax = 400;
 
 struct TextRule {
   FailureClass which;
