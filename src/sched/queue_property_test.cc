@@ -228,9 +228,10 @@ std::string Play(const World& world) {
 
 std::string Describe(const World& world) {
   std::string text;
-  for (const auto& [name, spec] : world.nodes)
+  for (const auto& [name, spec] : world.nodes) {
     text += StrCat("node ", name, " gpus ", spec.gpus,
                    spec.labels.empty() ? "" : StrCat(" ", spec.labels.begin()->second), "\n");
+  }
   for (const QueueInfo& q : world.queues) {
     text += StrCat("queue ", q.name, " in ", q.parent, " quota ", q.gpu.quota, " limit ",
                    q.gpu.limit, " weight ", q.gpu.weight, " priority ", q.priority);

@@ -461,7 +461,7 @@ void PageServer::ReadRights(const std::string& id) {
                  it.reading = false;
                  const auto waiting = std::exchange(it.waiting, {});
                  if (!rights.ok()) {
-                   const Status why = rights.status();
+                   const Status& why = rights.status();
                    if (why.code() == Code::kUnauthorized) {
                      EndSession(id, "the cluster does not accept the credentials any more");
                    }

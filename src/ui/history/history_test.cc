@@ -34,7 +34,7 @@ std::string Text(const Ladder::Points& points) {
 
 TEST(History, AStepIsASlot) {
   History history;
-  for (int i = 0; i < 4; ++i) Add(history, kStart + i * 15, i);
+  for (int i = 0; i < 4; ++i) Add(history, kStart + int64_t{15} * i, i);
   const auto found = history.Read("held", kStart, kStart + 60, 100, kAll);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(Text(found[0].points), "0 1 2 3");
@@ -50,7 +50,7 @@ TEST(History, WhatWasNotMeasuredIsAGap) {
 
 TEST(History, FewPointsAreMeans) {
   History history;
-  for (int i = 0; i < 8; ++i) Add(history, kStart + i * 15, i);
+  for (int i = 0; i < 8; ++i) Add(history, kStart + int64_t{15} * i, i);
   EXPECT_EQ(Text(history.Read("held", kStart, kStart + 105, 2, kAll)[0].points), "2 6");
 }
 
@@ -73,7 +73,7 @@ TEST(History, OldTimesAreCoarse) {
 
 TEST(History, AYoungSeriesIsFine) {
   History history;
-  for (int i = 0; i < 10; ++i) Add(history, kStart + 1000 + i * 15, i);
+  for (int i = 0; i < 10; ++i) Add(history, kStart + 1000 + int64_t{15} * i, i);
   const auto points = history.Read("held", kStart - kDay, kStart + kDay, 100, kAll)[0].points;
   EXPECT_EQ(Text(points), "0 1 2 3 4 5 6 7 8 9");
 }
@@ -92,7 +92,7 @@ TEST(History, TheDeadSeriesGiveWay) {
   Add(history, kStart, 1, "dead");
   for (int round = 1; round < 3; ++round) {
     for (size_t i = 0; i < History::kLaddersMax; ++i) {
-      Add(history, kStart + round * 15, 1, StrCat("s", i));
+      Add(history, kStart + int64_t{15} * round, 1, StrCat("s", i));
     }
   }
   EXPECT_EQ(history.ladders(), History::kLaddersMax);
@@ -103,18 +103,18 @@ TEST(History, TheDeadSeriesGiveWay) {
 TEST(History, AJobHasBoundedPoints) {
   History history;
   for (int i = 0; i < 50'000; ++i) {
-    history.Add(kStart + i * 15, {{{"loss"}, 1.0 / (i + 1), true}});
+    history.Add(kStart + int64_t{15} * i, {{{"loss"}, 1.0 / (i + 1), true}});
   }
   const auto points = history.Read("loss", 0, kStart + 365 * kDay, 100'000, kAll)[0].points;
   EXPECT_LE(points.times.size(), History::kJobPoints);
   EXPECT_GE(points.times.size(), History::kJobPoints / 4);
   EXPECT_EQ(points.times.front(), kStart);
-  EXPECT_EQ(points.times.back(), kStart + 49'999 * 15);
+  EXPECT_EQ(points.times.back(), kStart + 749'985);
 }
 
 TEST(History, WhatStaysEqualTakesTwoPoints) {
   History history;
-  for (int i = 0; i < 1000; ++i) history.Add(kStart + i * 15, {{{"members"}, 4, true}});
+  for (int i = 0; i < 1000; ++i) history.Add(kStart + int64_t{15} * i, {{{"members"}, 4, true}});
   EXPECT_EQ(history.Read("members", 0, kStart + kDay, 100, kAll)[0].points.times.size(), 2U);
 }
 
@@ -191,10 +191,10 @@ TEST_F(HistoryFileTest, IsTheSameAfterARestart) {
 
 TEST_F(HistoryFileTest, ContinuesWhereItEnded) {
   History first;
-  for (int i = 0; i < 10; ++i) Add(first, kStart + i * 15, i);
+  for (int i = 0; i < 10; ++i) Add(first, kStart + int64_t{15} * i, i);
   Write(first, kStart + 150);
   History second = Read();
-  for (int i = 10; i < 20; ++i) Add(second, kStart + i * 15, i);
+  for (int i = 10; i < 20; ++i) Add(second, kStart + int64_t{15} * i, i);
   Write(second, kStart + 300);
   EXPECT_EQ(Text(Read().Read("held", kStart, kStart + 300, 100, kAll)[0].points),
             "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19");

@@ -30,7 +30,7 @@ class SigningRequestsTest : public ::testing::Test {
     api::RestRequest request =
         server.Request(std::move(method), std::move(target), std::move(body), "application/json");
     request.user = {user, "", {user == "root" ? "system:masters" : "people"}};
-    return server.Send(std::move(request));
+    return server.Send(request);
   }
   static std::string Body(std::string_view signer, std::string_view status = "{}") {
     return StrCat(R"({"metadata":{"name":"r"},"spec":{"request":")", Base64Encode(kPem),
