@@ -519,6 +519,44 @@ TEST_F(CliTest, SubmitPassesTheCommandOnUntouched) {
   EXPECT_EQ(Run({"swell", "wait", "pytorchjob/net", "--for=delete"}), 0) << err_;
 }
 
+TEST_F(CliTest, SubmitMakesElasticJobsPartsOfGpusAndWorkspaces) {
+  const auto submit = [this](std::vector<std::string> flags) {
+    std::vector<std::string> words = {"swell", "submit",    "net", "--image",
+                                      "i",     "--dry-run", "-o",  "json"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    words.insert(words.end(), {"--", "python", "a.py"});
+    return Run(words);
+  };
+  ASSERT_EQ(submit({"--min", "2", "--max", "8"}), 0) << err_;
+  json::Value job = json::Parse(out_).value();
+  EXPECT_EQ(json::GetInt(job, {"spec", "elasticPolicy", "minReplicas"}), 2);
+  EXPECT_EQ(json::GetInt(job, {"spec", "elasticPolicy", "maxReplicas"}), 8);
+  EXPECT_EQ(json::GetInt(job, {"spec", "pytorchReplicaSpecs", "Worker", "replicas"}), 8);
+  EXPECT_EQ(json::Find(job, {"spec", "pytorchReplicaSpecs", "Master"}), nullptr);
+  ASSERT_EQ(submit({"--gpus", "0.5", "--interactive"}), 0) << err_;
+  job = json::Parse(out_).value();
+  EXPECT_EQ(json::GetString(job, {"metadata", "labels", "swell.dev/workload"}), "interactive");
+  const json::Value& pod = *json::Find(job, {"spec", "pytorchReplicaSpecs", "Master", "template"});
+  EXPECT_EQ(json::GetString(pod, {"metadata", "annotations", "swell.dev/gpu-fraction"}), "0.5");
+  EXPECT_EQ(json::GetString(pod, {"spec", "priorityClassName"}), "interactive");
+  struct Wrong {
+    std::vector<std::string> flags;
+    std::string_view said;
+  };
+  for (const Wrong& wrong : std::vector<Wrong>{
+           {{"--gpus", "1.5"}, "--gpus \"1.5\": a whole number of GPUs or a part of one"},
+           {{"--gpus", "-1"}, "--gpus \"-1\": a whole number"},
+           {{"--min", "2"}, "--min 2 needs --max"},
+           {{"--min", "0", "--max", "2"}, "--min 0: 1 or more expected"},
+           {{"--min", "3", "--max", "2"}, "--max 2 is below --min 3"},
+           {{"--max", "2", "--workers", "3"}, "--workers 3: between --min 1 and --max 2 expected"},
+           {{"--interactive", "--workers", "2"}, "--interactive and --workers exclude each other"},
+           {{"--interactive", "--max", "2"}, "--interactive and --min or --max exclude"}}) {
+    EXPECT_EQ(submit(wrong.flags), 2);
+    EXPECT_NE(err_.find(wrong.said), std::string::npos) << err_;
+  }
+}
+
 TEST_F(CliTest, SubmitReplacesAJobWhenForced) {
   const std::vector<std::string> kSubmit = {"swell", "submit", "net", "--image", "i"};
   auto submit = [&](const std::string& flag, const std::string& command) {

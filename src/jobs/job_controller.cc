@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "jobs/job_pass.h"
+#include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_facts.h"
@@ -362,7 +363,7 @@ bool JobController::ExceedsBackoff(const Pass& pass, int64_t in_place_restarts) 
 
 // Failures that are the job's own. True when the job is over.
 bool JobController::DecideFailures(Pass& pass) {
-  int64_t in_place_restarts = 0;
+  if (DecideHopeless(pass)) return true;
   bool restarting = false;
   bool restart_all = false;
   for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
@@ -371,7 +372,6 @@ bool JobController::DecideFailures(Pass& pass) {
       auto it = pass.pods.find(replica.PodName(pass.name, k));
       if (it == pass.pods.end()) continue;
       const json::Value& pod = *it->second;
-      in_place_restarts += RestartCount(pod);
       if (Phase(pod) != "Failed") continue;
       // A member that gave its place away is missed by nobody: the others train on.
       if (pass.spec.elastic && WasDisrupted(pod)) {
@@ -399,11 +399,10 @@ bool JobController::DecideFailures(Pass& pass) {
           counted_.contains(std::string(api::Uid(pod)))) {
         continue;
       }
-      pass.count_restart_of.emplace_back(api::Uid(pod));
-      ++pass.restarts;
+      ChargeFailure(pass, replica, pod);
     }
   }
-  if (ExceedsBackoff(pass, in_place_restarts)) {
+  if (ExceedsBackoff(pass, InPlaceRestarts(pass))) {
     pass.delete_pods.clear();
     Finish(pass, "Failed", "BackoffLimitExceeded",
            StrCat(kind_->kind(), " ", pass.name,
@@ -426,7 +425,10 @@ bool JobController::DecideFailures(Pass& pass) {
     }
     pass.AddEvent("Warning", kind_->Reason("Restarting"), message);
   }
-  if (!restart_all) return false;
+  if (!restart_all) {
+    RaiseMemoryInPlace(pass);
+    return false;
+  }
   pass.delete_pods.clear();
   StopPods(pass, true);
   return true;
@@ -514,6 +516,7 @@ JobParts JobController::PartsOf(const Pass& pass) const {
 
 void JobController::WantPods(Pass& pass) {
   if (EndsElastically(pass)) return StopStragglers(pass);
+  const std::string held_until = HoldPreemption(pass);
   // After a stop the new pods wait until the last old one is gone, so that they start even.
   bool old_ones = !pass.spec.elastic && !pass.IsTrue("Running") &&
                   std::any_of(pass.pods.begin(), pass.pods.end(),
@@ -526,7 +529,11 @@ void JobController::WantPods(Pass& pass) {
       if (pass.pods.contains(pod) || IsExpected(pass, pod)) continue;
       // Before its gang has its place, a member of another class would hold one to no use.
       if (!all && pass.GroupOf(replica, k) != pass.name) continue;
-      pass.create_pods.push_back(MakeMember(PartsOf(pass), replica, k));
+      json::Value member = MakeMember(PartsOf(pass), replica, k);
+      if (!held_until.empty()) {
+        json::Set(member, {"metadata", "annotations", keys::kPreemptsFrom}, held_until);
+      }
+      pass.create_pods.push_back(std::move(member));
     }
   }
   for (const auto& [name, pod] : pass.pods) {

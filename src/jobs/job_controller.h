@@ -66,6 +66,15 @@ class JobController {
   bool OnLostNode(const json::Value& pod) const;
   bool ExceedsBackoff(const Pass& pass, int64_t in_place_restarts) const;
   bool DecideFailures(Pass& pass);
+  bool DecideHopeless(Pass& pass);
+  static int64_t InPlaceRestarts(const Pass& pass);
+  void ChargeFailure(Pass& pass, const ReplicaSpec& replica, const json::Value& pod);
+  void NoteCrash(Pass& pass, const json::Value& pod, const api::Failure& failure);
+  bool RaiseMemory(Pass& pass, const ReplicaSpec& replica, const json::Value& pod);
+  void RaiseMemoryInPlace(Pass& pass);
+  int64_t MemoryMax(const json::Value& pod, std::string_view container) const;
+  std::string HoldPreemption(Pass& pass);
+  void GiveBackMemory(const std::shared_ptr<Pass>& pass, const Status& refused);
   bool StoppedBySuspension(const Pass& pass) const;
   void DecideRunning(Pass& pass);
   void DecideDegraded(Pass& pass);
@@ -77,6 +86,11 @@ class JobController {
   static void StopStragglers(Pass& pass);
   void StopPods(Pass& pass, bool also_finished);
   void Finish(Pass& pass, std::string_view type, std::string_view reason, std::string message);
+  void SetFirst(Pass& pass,
+                std::string_view type,
+                bool status,
+                std::string_view reason,
+                std::string_view message);
   void SetDegraded(Pass& pass, bool degraded, std::string_view reason, std::string_view message);
   void SetCondition(Pass& pass,
                     std::string_view type,
@@ -133,7 +147,7 @@ class JobController {
   // busy; without this each of them would be created once more.
   Expectations expected_;
   JobAttempts attempts_;
-  std::set<std::string> counted_;  // uids of failed pods whose restart is in the job's count
+  std::set<std::string> counted_;  // uids of failed pods whose failure the job's annotations have
   client::WorkQueue queue_;
   client::Client client_;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "jobs/failure_rules.h"
+#include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod_group.h"
@@ -115,6 +117,10 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
     json::Set(pod, {"spec", "schedulerName"}, "swell");
   parts.kind.PreparePod(parts.job, spec, replica, index, pod);
   KeepLastWords(pod);
+  if (api::Annotation(parts.job, keys::kMemoryRefused).empty()) {
+    RaiseMemoryOf(pod, ToLower(replica.type),
+                  ParseMemoryRaises(api::Annotation(parts.job, keys::kMemoryRaised)));
+  }
   return pod;
 }
 

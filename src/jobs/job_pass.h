@@ -34,13 +34,15 @@ struct JobController::Pass {
   // Decided.
   json::Value status;
   int64_t restarts = 0;
-  std::vector<std::string> count_restart_of;  // uids of pods; not empty: restarts has grown
+  json::Object annotations;             // of the job, to be written before its status
+  std::vector<std::string> dealt_with;  // uids of failed pods of which these annotations are
   bool vanished_seen = false;
   bool want_group = false;
   bool delete_job = false;
   std::vector<json::Value> create_pods;
   std::vector<json::SharedValue> delete_pods;
   std::vector<json::SharedValue> stop_pods;  // asked to stop, kept listed
+  std::vector<json::SharedValue> free_pods;  // may preempt others again
   struct Event {
     std::string type, reason, message;
   };
@@ -75,8 +77,8 @@ struct JobController::Pass {
   }
   // Nothing is deleted and no event is recorded, so the writes need not wait for the status.
   bool OnlyAdds() const {
-    return count_restart_of.empty() && !vanished_seen && !delete_job && delete_pods.empty() &&
-           stop_pods.empty() && events.empty();
+    return annotations.empty() && !vanished_seen && !delete_job && delete_pods.empty() &&
+           stop_pods.empty() && free_pods.empty() && events.empty();
   }
   void AddEvent(std::string_view type, std::string_view reason, std::string message) {
     events.push_back({std::string(type), std::string(reason), std::move(message)});

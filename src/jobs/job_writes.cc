@@ -6,6 +6,7 @@
 #include "jobs/job_dependents.h"
 #include "jobs/job_pass.h"
 #include "json/patch.h"
+#include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::controllers {
@@ -32,18 +33,16 @@ void JobController::Write(const std::shared_ptr<Pass>& pass, client::WorkQueue::
   if (pass->OnlyAdds()) {
     WriteRest(pass, writes);
     WriteStatus(pass, *pass->job, writes, [] {});
-  } else if (pass->count_restart_of.empty()) {
+  } else if (pass->annotations.empty()) {
     WriteStatus(pass, *pass->job, writes, rest);
   } else {
     json::Value patch = json::Object{
-        {"metadata",
-         json::Object{
-             {"resourceVersion", api::ResourceVersionText(*pass->job)},
-             {"annotations", json::Object{{keys::kRestarts, std::to_string(pass->restarts)}}}}}};
+        {"metadata", json::Object{{"resourceVersion", api::ResourceVersionText(*pass->job)},
+                                  {"annotations", pass->annotations}}}};
     client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, patch,
                   writes->Track([this, pass, writes, rest](const Result<json::SharedValue>& job) {
                     if (!job.ok()) return;
-                    counted_.insert(pass->count_restart_of.begin(), pass->count_restart_of.end());
+                    counted_.insert(pass->dealt_with.begin(), pass->dealt_with.end());
                     WriteStatus(pass, **job, writes, rest);
                   }));
   }
@@ -85,6 +84,13 @@ void JobController::WriteRest(const std::shared_ptr<Pass>& pass, const WritesPtr
          json::Object{{"uid", api::Uid(*pod)},
                       {"annotations", json::Object{{keys::kStopRequested, "the job has failed"}}}}},
         {"spec", json::Object{{"activeDeadlineSeconds", 1}}}};
+    client_.Patch(client::resources::kPods, pass->ns, api::Name(*pod), client::PatchType::kMerge,
+                  patch, writes->Track());
+  }
+  for (const json::SharedValue& pod : pass->free_pods) {
+    const json::Value patch = json::Object{
+        {"metadata", json::Object{{"uid", api::Uid(*pod)},
+                                  {"annotations", json::Object{{keys::kPreemptsFrom, nullptr}}}}}};
     client_.Patch(client::resources::kPods, pass->ns, api::Name(*pod), client::PatchType::kMerge,
                   patch, writes->Track());
   }
@@ -151,6 +157,7 @@ void JobController::CreatePods(const std::shared_ptr<Pass>& pass,
                      const Code code = result.ok() ? Code::kOk : result.status().code();
                      if (result.ok() || code == Code::kAlreadyExists || code == Code::kNotFound)
                        return;
+                     if (code == Code::kForbidden) GiveBackMemory(pass, result.status());
                      events_.Record(*pass->job, "Warning", "FailedCreatePod",
                                     StrCat("Error creating: ", result.status().message()));
                    }));

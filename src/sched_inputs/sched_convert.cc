@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/api/objects/node.h"
@@ -339,7 +340,9 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_proj
   out.requests = PodRequests(spec);
   ReadConstraints(spec, out);
   SetPriority(out, static_cast<int32_t>(json::GetInt(spec, {"priority"})));
-  out.may_preempt = MayPreempt(spec);
+  // A job that fails again and again takes no places of others for a while; its controller removes
+  // the annotation.
+  out.may_preempt = MayPreempt(spec) && api::Annotation(pod, keys::kPreemptsFrom).empty();
   out.node = api::NodeName(pod);
   out.nominated_node = api::NominatedNode(pod);
   out.phase = ToPhase(pod, !out.node.empty());

@@ -1,6 +1,7 @@
 #include "cli/jobs/pytorch_spec.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 
 #include "base/strings.h"
@@ -307,6 +308,19 @@ void ChooseNodes(const PyTorchSpec& spec, json::Object& pod) {
 
 }  // namespace
 
+Result<double> ParseGpus(std::string_view flag, const std::string& text) {
+  constexpr double kGpusMax = 1e6;
+  char* end = nullptr;
+  const double gpus = std::strtod(text.c_str(), &end);
+  const bool whole = gpus == std::floor(gpus);
+  if (text.empty() || *end != '\0' || !std::isfinite(gpus) || gpus < 0 || gpus > kGpusMax ||
+      (!whole && gpus > 1)) {
+    return Misuse(StrCat(flag, " ", Quote(text),
+                         ": a whole number of GPUs or a part of one, like 0.5, expected"));
+  }
+  return gpus;
+}
+
 KeyValues GpuShareAnnotations(const PyTorchSpec& spec) {
   KeyValues annotations;
   if (spec.gpu_fraction > 0) {
@@ -458,6 +472,13 @@ json::Value MakeRoleJob(const PyTorchSpec& spec, const JobForm& form, std::vecto
 Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec) {
   SWELL_RETURN_IF_ERROR(CheckJob(spec));
   SWELL_ASSIGN_OR_RETURN(json::Object pod, MakePodSpec(spec));
+  if (spec.workers_max > 0) {
+    // The first worker leads: a master would be one that cannot be given up.
+    json::Value job = MakeRoleJob(spec, kPyTorchForm, {{"Worker", spec.workers, pod}});
+    json::Set(job, {"spec", "elasticPolicy"},
+              json::Object{{"minReplicas", spec.workers_min}, {"maxReplicas", spec.workers_max}});
+    return job;
+  }
   return MakeRoleJob(spec, kPyTorchForm, {{"Master", 1, pod}, {"Worker", spec.workers - 1, pod}});
 }
 

@@ -29,7 +29,9 @@ struct PyTorchSpec {
   // Instead parts of GPUs, of so many of them; one of the first two at most is set.
   double gpu_fraction = 0;
   int64_t gpu_memory_mib = 0, gpu_devices = 1;
-  int64_t workers = 1;                  // instances, the master among them
+  int64_t workers = 1;  // instances, the master among them
+  // Between how many instances its size may change; 0: it is rigid.
+  int64_t workers_min = 0, workers_max = 0;
   std::string cpu, memory;              // of each instance
   std::string cpu_limit, memory_limit;  // empty: the same
   KeyValues devices;                    // further resources: rdma/hca=1
@@ -104,6 +106,8 @@ Result<json::Value> MakeMpiJob(const PyTorchSpec& launcher,
 // kBadRequest (misuse) naming the flag whose value cannot be meant.
 Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec);
 
+// "2", or "0.5" of one GPU. kBadRequest (misuse) naming the flag.
+Result<double> ParseGpus(std::string_view flag, const std::string& text);
 // What the pods say of parts of GPUs, as annotations.
 KeyValues GpuShareAnnotations(const PyTorchSpec& spec);
 // The spec of one instance's pod.

@@ -1,4 +1,6 @@
 // swell submit: a PyTorch training job from flags.
+#include <cstdint>
+
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/jobs/priorities.h"
@@ -9,10 +11,13 @@
 #include "cli/views/job_view.h"
 #include "cli/views/project_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
+
+constexpr int64_t kUnsaid = INT64_MIN;
 
 class SubmitAction final : public Action {
  public:
@@ -32,9 +37,11 @@ class SubmitAction final : public Action {
     flags.List("-a,--annotation", &annotations_, "KEY=VALUE",
                "annotation of the job and its pods, repeatable");
     flags.Group("Resources");
-    flags.Int("-g,--gpus", &spec_.gpus, "N", "GPUs per instance");
-    flags.Int("-w,--workers", &spec_.workers, "N",
-              "number of instances, master included (default 1)");
+    flags.Text("-g,--gpus", &gpus_, "N", "GPUs per instance, or a part of one: 0.5");
+    flags.Int("-w,--workers", &workers_, "N", "number of instances, master included (default 1)");
+    flags.Int("--min", &min_, "N",
+              "elastic: fewest instances to train with (default 1, with --max)");
+    flags.Int("--max", &max_, "N", "elastic: most instances (default --workers, with --min)");
     flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU per instance: 2, 500m");
     flags.Text("--memory", &spec_.memory, "AMOUNT", "memory per instance: 8Gi");
     flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",
@@ -42,6 +49,8 @@ class SubmitAction final : public Action {
     flags.Text("--share-memory", &spec_.share_memory, "AMOUNT", "size of /dev/shm");
     flags.Group("Scheduling");
     flags.Text("-p,--priority", &spec_.priority, "CLASS", "priority class");
+    flags.Switch("--interactive", &interactive_,
+                 "a workspace to work in: one instance, priority class interactive");
     flags.Text("--project", &spec_.project, "NAME", "project whose quota it uses");
     flags.Text("--on-preemption", &on_preemption_, "requeue|fail",
                "after preemption: wait and resume (default), or fail");
@@ -122,6 +131,12 @@ class SubmitAction final : public Action {
     } else {
       spec_.command = std::move(words);
     }
+    if (!gpus_.empty()) {
+      SWELL_ASSIGN_OR_RETURN(const double gpus, ParseGpus("--gpus", gpus_));
+      spec_.gpus = static_cast<int64_t>(gpus);
+      spec_.gpu_fraction = gpus - static_cast<double>(spec_.gpus);
+    }
+    SWELL_RETURN_IF_ERROR(FillSize());
     SWELL_ASSIGN_OR_RETURN(spec_.env, ParsePairs(env_, "--env"));
     SWELL_ASSIGN_OR_RETURN(spec_.labels, ParseLabels(labels_, "--label"));
     SWELL_ASSIGN_OR_RETURN(spec_.annotations, ParsePairs(annotations_, "--annotation"));
@@ -136,6 +151,36 @@ class SubmitAction final : public Action {
           StrCat("--on-preemption ", Quote(on_preemption_), ": requeue or fail expected"));
     }
     spec_.on_preemption = word == "fail" ? "Fail" : "Requeue";
+    if (interactive_) {
+      spec_.labels.emplace_back(api::keys::kWorkload, "interactive");
+      if (spec_.priority.empty()) spec_.priority = "interactive";
+    }
+    return Status::Ok();
+  }
+
+  // --workers, --min and --max.
+  Status FillSize() {
+    spec_.workers = workers_ == kUnsaid ? 1 : workers_;
+    const bool elastic = min_ != kUnsaid || max_ != kUnsaid;
+    if (interactive_ && (elastic || spec_.workers > 1)) {
+      return Misuse(StrCat("--interactive and ", elastic ? "--min or --max" : "--workers",
+                           " exclude each other; a workspace has one instance"));
+    }
+    if (!elastic) return Status::Ok();
+    if (max_ == kUnsaid && workers_ == kUnsaid) {
+      return Misuse(StrCat("--min ", min_, " needs --max, or --workers as the maximum"));
+    }
+    const int64_t least = min_ == kUnsaid ? 1 : min_;
+    const int64_t most = max_ == kUnsaid ? spec_.workers : max_;
+    if (least < 1) return Misuse(StrCat("--min ", least, ": 1 or more expected"));
+    if (most < least) return Misuse(StrCat("--max ", most, " is below --min ", least));
+    if (workers_ == kUnsaid) spec_.workers = most;
+    if (spec_.workers < least || spec_.workers > most) {
+      return Misuse(StrCat("--workers ", spec_.workers, ": between --min ", least, " and --max ",
+                           most, " expected"));
+    }
+    spec_.workers_min = least;
+    spec_.workers_max = most;
     return Status::Ok();
   }
 
@@ -219,9 +264,10 @@ class SubmitAction final : public Action {
 
   PyTorchSpec spec_;
   std::vector<std::string> env_, labels_, annotations_, selectors_, volumes_;
-  std::string on_preemption_ = "requeue", dry_run_, output_;
+  std::string on_preemption_ = "requeue", dry_run_, output_, gpus_;
+  int64_t workers_ = kUnsaid, min_ = kUnsaid, max_ = kUnsaid;
   size_t words_before_dashes_ = 0;
-  bool wait_ = false, logs_ = false, force_ = false;
+  bool wait_ = false, logs_ = false, force_ = false, interactive_ = false;
 };
 
 }  // namespace
@@ -256,6 +302,10 @@ Command SubmitCommandSpec() {
       {"Code from git, data from a claim",
        "swell submit net --image pytorch:2 --sync-mode git --sync-source https://host/net.git "
        "--working-dir /root -v data:/data -- python code/net/train.py"},
+      {"Elastic: two to eight instances, as many as there is room for",
+       "swell submit bert --image pytorch:2 --min 2 --max 8 --gpus 1 -- torchrun train.py"},
+      {"Half a GPU to work with",
+       "swell submit desk --image pytorch:2 --gpus 0.5 --interactive -- sleep infinity"},
       {"Show where it would run and which pods it would preempt",
        "swell submit mnist --image python:3.11 --gpus 4 --dry-run=plan -- python mnist.py"},
       {"Print the manifest only",

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
+#include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/node.h"
@@ -29,6 +30,7 @@ class WhyReport {
     };
     if (facts_.Waits() || facts_.Podless()) add("Why:      ", Reason());
     if (facts_.Fails()) add("Failure:  ", facts_.job.failure->Sentence());
+    add("Held:     ", HoldText());
     add("Minimum:  ", MinimumText());
     add("Stopped:  ", StoppedText());
     add("Quota:    ", QuotaText());
@@ -65,6 +67,9 @@ class WhyReport {
                                    {"reason", Reason()},
                                    {"nodes", std::move(nodes)},
                                    {"wouldStartWith", std::move(changes)}};
+    if (const std::string_view until = PreemptsFrom(); !until.empty()) {
+      json::Set(out, {"preemptsFrom"}, until);
+    }
     if (const json::Value* last = facts_.job.group
                                       ? json::Find(*facts_.job.group, {"status", "lastPreemption"})
                                       : nullptr) {
@@ -125,6 +130,20 @@ class WhyReport {
                ? StrCat("runs with ", facts_.job.RunningPods(), " of ", facts_.job.replicas,
                         " pods; the others wait")
                : StrCat("waits", facts_.job.milli_gpus > 0 ? " for " + NeedText() : "", since);
+  }
+
+  // When its waiting pods may preempt others; empty: they may.
+  std::string_view PreemptsFrom() const {
+    const json::Value* pod = facts_.WaitingPod();
+    return pod == nullptr ? "" : api::Annotation(*pod, api::keys::kPreemptsFrom);
+  }
+  std::string HoldText() const {
+    const std::string_view until = PreemptsFrom();
+    if (until.empty()) return "";
+    return StrCat(
+        "its pods failed again and again soon after their start, so it preempts nobody "
+        "until ",
+        until);
   }
 
   std::string Reason() const {

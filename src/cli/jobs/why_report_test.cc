@@ -68,6 +68,18 @@ TEST(WhyReport, NamesTheReasonTheNodesAndWhatWouldStartTheJob) {
   EXPECT_EQ(json::GetArray(document, {"wouldStartWith"}).size(), 2U);
 }
 
+TEST(WhyReport, SaysUntilWhenAJobPreemptsNobody) {
+  WhyFacts facts = WaitingJob();
+  json::Value pod = *facts.job.pods[0];
+  json::Set(pod, {"metadata", "annotations", "swell.dev/preempts-from"}, "2026-01-01T01:00:40Z");
+  facts.job.pods[0] = std::make_shared<const json::Value>(std::move(pod));
+  EXPECT_NE(WhyText(facts, {}).find("Held:     its pods failed again and again soon after their "
+                                    "start, so it preempts nobody until 2026-01-01T01:00:40Z\n"),
+            std::string::npos)
+      << WhyText(facts, {});
+  EXPECT_EQ(json::GetString(WhyJson(facts, {}), {"preemptsFrom"}), "2026-01-01T01:00:40Z");
+}
+
 TEST(WhyReport, SaysWhenAPlacedJobStarts) {
   StartForecast forecast;
   forecast.now.places = {{"team/mnist-master-0", "node-1", "0,1"}};

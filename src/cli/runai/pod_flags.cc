@@ -12,19 +12,6 @@
 namespace swell::cli::runai {
 namespace {
 
-// "0.5", "2".
-Result<double> ParseGpus(const std::string& text) {
-  char* end = nullptr;
-  double gpus = std::strtod(text.c_str(), &end);
-  bool whole = gpus == std::floor(gpus);
-  if (text.empty() || *end != '\0' || !std::isfinite(gpus) || gpus < 0 || gpus > 1e6 ||
-      (!whole && gpus > 1)) {
-    return Misuse(StrCat("--gpu ", Quote(text),
-                         ": a whole number of GPUs or a part of one, like 0.5, expected"));
-  }
-  return gpus;
-}
-
 // "4G", "512M" or MiB.
 Result<int64_t> ParseGpuMemory(const std::string& text) {
   if (auto mib = ParseInt(text); mib && *mib > 0) return *mib;
@@ -268,7 +255,7 @@ void PodFlags::FillCommand(PyTorchSpec& pod, std::vector<std::string> words) con
 Status PodFlags::FillGpus(PyTorchSpec& pod) const {
   double gpus = 0;
   if (!gpus_.empty()) {
-    SWELL_ASSIGN_OR_RETURN(gpus, ParseGpus(gpus_));
+    SWELL_ASSIGN_OR_RETURN(gpus, ParseGpus("--gpu", gpus_));
   }
   const bool whole = gpus == std::floor(gpus);
   const bool shares = !gpu_portion_.empty() || !gpu_memory_.empty();
@@ -299,7 +286,7 @@ Status PodFlags::FillGpus(PyTorchSpec& pod) const {
     SWELL_ASSIGN_OR_RETURN(pod.gpu_memory_mib, ParseGpuMemory(gpu_memory_));
     return Status::Ok();
   }
-  SWELL_ASSIGN_OR_RETURN(const double part, ParseGpus(gpu_portion_));
+  SWELL_ASSIGN_OR_RETURN(const double part, ParseGpus("--gpu", gpu_portion_));
   if (part > 1) {
     return Misuse(StrCat("--gpu-portion-request ", gpu_portion_, ": a part of a GPU expected"));
   }

@@ -399,7 +399,10 @@ void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting&
   auto said = context_.searches.said.find(id);
   if (said != context_.searches.said.end()) waiting.reason += StrCat("; ", said->second);
   if (!MayPreempt(state_, id, pods)) {
-    waiting.reason += "; it may not preempt others: its preemptionPolicy is Never";
+    waiting.reason += state_.groups[id].may_preempt
+                          ? "; it may not preempt others now: the preemptionPolicy of its pods is "
+                            "Never, or they fail again and again"
+                          : "; it may not preempt others: its preemptionPolicy is Never";
   }
   waiting.reason += HeldText(id) + '.';
   waiting.least_change = LeastChange(pods, hardest, d, domain);

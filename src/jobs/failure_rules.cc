@@ -1,0 +1,138 @@
+#include "jobs/failure_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
+#include "kube/api/objects/pod.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr int64_t kMib = 1 << 20;
+constexpr double kMemoryFactor = 1.5;
+constexpr double kMemoryFactorMax = 3.375;  // three raises
+constexpr size_t kRaisesMax = 64;
+constexpr Duration kHoldFirst = std::chrono::seconds(20);
+constexpr Duration kHoldMax = std::chrono::minutes(5);
+// Peers notice the loss of a member within this.
+constexpr Duration kPeersNotice = std::chrono::seconds(60);
+
+constexpr std::array<std::string_view, 6> kNeverMended = {"modulenotfounderror", "importerror",
+                                                          "syntaxerror",         "indentationerror",
+                                                          "nameerror",           "can't open file"};
+
+api::FailureClass ClassOf(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(api::FailureClass::kUnknown); ++i) {
+    const auto which = static_cast<api::FailureClass>(i);
+    if (api::FailureClassName(which) == name) return which;
+  }
+  return api::FailureClass::kUnknown;
+}
+
+int64_t Bytes(std::string_view text) {
+  const auto amount = api::Quantity::Parse(text);
+  return amount.ok() ? amount->Value() : 0;
+}
+
+}  // namespace
+
+bool NeverMends(const api::Failure& failure) {
+  if (failure.which != api::FailureClass::kUserError || failure.role == "sidecar") return false;
+  if (failure.reason == "StartError" || failure.reason == "ContainerCannotRun") return true;
+  if (failure.exit_code == 126 || failure.exit_code == 127) return true;
+  const std::string said = ToLower(failure.said);
+  // A library that one node lacks may be on another.
+  if (said.find("shared object") != std::string::npos) return false;
+  return std::any_of(kNeverMended.begin(), kNeverMended.end(), [&said](std::string_view text) {
+    return said.find(text) != std::string::npos;
+  });
+}
+
+Duration PreemptionHold(int64_t crashes) {
+  if (crashes < 2) return Duration::zero();
+  const int64_t doublings = std::min<int64_t>(crashes - 2, 8);
+  return std::min(kHoldFirst * (1 << doublings), kHoldMax);
+}
+
+std::optional<ChargedFailure> ChargedFailure::Parse(std::string_view text) {
+  const size_t space = text.find(' ');
+  const auto time = api::ParseTime(text.substr(0, space));
+  if (!time || space == std::string_view::npos) return std::nullopt;
+  return ChargedFailure{*time, ClassOf(text.substr(space + 1))};
+}
+
+std::string ChargedFailure::ToString() const {
+  return StrCat(api::FormatTime(time), " ", api::FailureClassName(which));
+}
+
+bool ChargedFailure::Covers(api::FailureClass other, WallTime created, WallTime now) const {
+  if (created > time || now - time > kPeersNotice) return false;
+  // One of both is a loss that the other one explains.
+  return other == api::FailureClass::kPeerLost || which == api::FailureClass::kPeerLost;
+}
+
+MemoryRaises ParseMemoryRaises(std::string_view text) {
+  MemoryRaises raises;
+  for (std::string_view one : Split(text, ',')) {
+    const size_t equals = one.rfind('=');
+    if (equals == std::string_view::npos || raises.size() >= kRaisesMax) continue;
+    const int64_t bytes = Bytes(one.substr(equals + 1));
+    if (bytes > 0) raises[std::string(Trim(one.substr(0, equals)))] = bytes;
+  }
+  return raises;
+}
+
+std::string ToString(const MemoryRaises& raises) {
+  std::vector<std::string> parts;
+  for (const auto& [place, bytes] : raises) parts.push_back(StrCat(place, "=", MemoryText(bytes)));
+  return Join(parts, ",");
+}
+
+std::string MemoryText(int64_t bytes) { return StrCat((bytes + kMib - 1) / kMib, "Mi"); }
+
+int64_t NextMemory(int64_t first, int64_t current, int64_t most) {
+  if (first <= 0 || current <= 0) return 0;
+  const double bound =
+      std::min(static_cast<double>(most), static_cast<double>(first) * kMemoryFactorMax);
+  const double next = std::min(static_cast<double>(current) * kMemoryFactor, bound);
+  // Whole MiB, downwards: the bound holds.
+  const int64_t bytes = static_cast<int64_t>(next) / kMib * kMib;
+  return bytes > current ? bytes : 0;
+}
+
+void RaiseMemoryOf(json::Value& pod, std::string_view role, const MemoryRaises& raises) {
+  if (raises.empty()) return;
+  for (std::string_view list : {"initContainers", "containers"}) {
+    json::Value* found = json::FindMutable(pod, {"spec", list});
+    if (found == nullptr || !found->is_array()) continue;
+    for (json::Value& container : found->get_array()) {
+      const auto raise = raises.find(StrCat(role, "/", api::ContainerName(container)));
+      if (raise == raises.end()) continue;
+      const int64_t limit = Bytes(json::GetString(container, {"resources", "limits", "memory"}));
+      if (limit >= raise->second) continue;
+      const std::string text = MemoryText(raise->second);
+      const std::string_view request =
+          json::GetString(container, {"resources", "requests", "memory"});
+      if (!request.empty() && Bytes(request) >= limit) {
+        json::Set(container, {"resources", "requests", "memory"}, text);
+      }
+      json::Set(container, {"resources", "limits", "memory"}, text);
+    }
+  }
+}
+
+int64_t MemoryLimitOf(const json::Value& pod, std::string_view container) {
+  for (const json::Array* list : {&api::InitContainers(pod), &api::Containers(pod)}) {
+    for (const json::Value& one : *list) {
+      if (api::ContainerName(one) != container) continue;
+      return Bytes(json::GetString(one, {"resources", "limits", "memory"}));
+    }
+  }
+  return 0;
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,49 @@
+// FailureRules: what follows from the class of a failure: whether another start can help, how much
+// memory a killed container gets, and how long a job that fails again and again may not preempt.
+// - Threads: pure functions.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "json/value.h"
+#include "kube/api/objects/failure.h"
+
+namespace swell::controllers {
+
+// A restart ends the same way: the command is not there, Python cannot read or import the program.
+bool NeverMends(const api::Failure& failure);
+
+// How long a job may not preempt others after so many failures in a row; zero: it may.
+Duration PreemptionHold(int64_t crashes);
+
+// The latest failure that a job was charged with, as its annotation has it.
+struct ChargedFailure {
+  WallTime time;
+  api::FailureClass which = api::FailureClass::kUnknown;
+
+  static std::optional<ChargedFailure> Parse(std::string_view text);
+  std::string ToString() const;
+  // The failure `which` of a pod made at `created` belongs to this one: a member ended, and its
+  // peers lost it.
+  bool Covers(api::FailureClass other, WallTime created, WallTime now) const;
+};
+
+// Memory limits by "role/container", in bytes.
+using MemoryRaises = std::map<std::string, int64_t, std::less<>>;
+MemoryRaises ParseMemoryRaises(std::string_view text);
+std::string ToString(const MemoryRaises& raises);
+// "1536Mi".
+std::string MemoryText(int64_t bytes);
+// The limit after `current`, of a container whose template says `first`; `most` bounds it. 0: it
+// cannot be raised any more.
+int64_t NextMemory(int64_t first, int64_t current, int64_t most);
+// Gives the containers of a role's pod the limits of `raises`, unless they have more.
+void RaiseMemoryOf(json::Value& pod, std::string_view role, const MemoryRaises& raises);
+// The container's memory limit in bytes; 0 if it has none.
+int64_t MemoryLimitOf(const json::Value& pod, std::string_view container);
+
+}  // namespace swell::controllers

@@ -1,0 +1,170 @@
+// What a job does about its members' failures depends on their class.
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "jobs/failure_rules.h"
+#include "kube/api/meta/failure_keys.h"
+#include "kube/api/meta/meta.h"
+#include "operator/testing/cluster_test_util.h"
+#include "sched_inputs/sched_convert.h"
+
+namespace swell::controllers {
+namespace {
+
+using client::resources::kPods;
+using client::resources::kPyTorchJobs;
+
+class FailureTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.AddNode("node-a", 4);
+    cluster_.StartManager();
+  }
+  void SubmitAndRun(const PyTorchYaml& yaml) {
+    std::string text = yaml.Text();
+    const std::string gpu = "nvidia.com/gpu: 1";
+    for (size_t at = 0; (at = text.find(gpu, at)) != std::string::npos; at += gpu.size()) {
+      text.insert(at, "memory: 1Gi, ");
+      at += gpu.size();
+    }
+    cluster_.Create(text);
+    ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == yaml.workers + 1; }));
+  }
+  bool Is(std::string_view type) { return cluster_.Condition(kPyTorchJobs, "default/job", type); }
+  std::string JobAnnotation(std::string_view key) {
+    return std::string(api::Annotation(*cluster_.Get(kPyTorchJobs, "default/job"), key));
+  }
+  // The pod's container ends for good.
+  void End(const std::string& pod, int code, std::string_view reason, std::string_view said) {
+    const WallTime now = cluster_.sim.Now();
+    const Status patched = cluster_.Patch(
+        kPods, "default/" + pod,
+        StrCat("{status: {phase: Failed, containerStatuses: [{name: pytorch, image: x, imageID: x, "
+               "ready: false, restartCount: 0, state: {terminated: {exitCode: ",
+               code, ", reason: ", reason, ", message: '", said, "', startedAt: '",
+               api::FormatTime(now), "', finishedAt: '", api::FormatTime(now), "'}}}]}}"),
+        "status");
+    ASSERT_TRUE(patched.ok()) << patched.ToString();
+  }
+  // The next pod of that name runs.
+  bool RunsAgain(const std::string& pod, const std::string& uid) {
+    return cluster_.Until([&] {
+      return cluster_.PodPhase("default/" + pod) == "Running" &&
+             cluster_.PodUid("default/" + pod) != uid;
+    });
+  }
+  void FailAndRunAgain(const std::string& pod, int code, std::string_view said = "") {
+    const std::string uid = cluster_.PodUid("default/" + pod);
+    End(pod, code, "Error", said);
+    ASSERT_TRUE(RunsAgain(pod, uid));
+  }
+  TestCluster cluster_;
+};
+
+TEST_F(FailureTest, AnErrorThatEveryStartRepeatsEndsTheJobAtItsSecondTime) {
+  SubmitAndRun({.workers = 1, .restart = "ExitCode"});
+  FailAndRunAgain("job-worker-0", 255, "ModuleNotFoundError: No module named trainer");
+  EXPECT_FALSE(Is("Failed"));
+  cluster_.Run(kSecond);
+  End("job-worker-0", 255, "Error", "ModuleNotFoundError: No module named trainer");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
+  EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/job", "Failed"), "UserError");
+  EXPECT_TRUE(cluster_.EventMessage("UserError")
+                  .starts_with("PyTorchJob job failed because starting it again cannot help. "
+                               "job-worker-0 failed: container pytorch exited with 255"))
+      << cluster_.EventMessage("UserError");
+}
+
+TEST_F(FailureTest, AUserMayWantUserErrorsRestarted) {
+  SubmitAndRun(
+      {.workers = 1, .restart = "ExitCode", .annotations = "swell.dev/on-user-error: Restart"});
+  for (int i = 0; i < 3; ++i) FailAndRunAgain("job-worker-0", 255, "SyntaxError: invalid syntax");
+  EXPECT_FALSE(Is("Failed"));
+}
+
+TEST_F(FailureTest, PeersThatLostAMemberAreNotCounted) {
+  SubmitAndRun({.workers = 3, .restart = "ExitCode", .run_policy = "backoffLimit: 1"});
+  const std::string uid = cluster_.PodUid("default/job-worker-1");
+  cluster_.Run(2 * kSecond);
+  End("job-worker-0", 139, "Error", "");
+  cluster_.Run(kSecond);
+  End("job-worker-1", 134, "Error", "RuntimeError: Connection closed by peer");
+  cluster_.Run(kSecond);
+  End("job-worker-2", 134, "Error", "RuntimeError: Connection reset by peer");
+  ASSERT_TRUE(RunsAgain("job-worker-1", uid));
+  EXPECT_FALSE(Is("Failed"));
+  EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/job", {"status", "restarts"}), 1);
+}
+
+TEST_F(FailureTest, AKilledContainerGetsMoreMemoryAndIsNotCounted) {
+  SubmitAndRun({.workers = 1, .restart = "ExitCode", .run_policy = "backoffLimit: 0"});
+  for (const char* memory : {"1536Mi", "2304Mi", "3456Mi"}) {
+    const std::string uid = cluster_.PodUid("default/job-worker-0");
+    End("job-worker-0", 137, "OOMKilled", "");
+    ASSERT_TRUE(RunsAgain("job-worker-0", uid));
+    EXPECT_EQ(JobAnnotation(keys::kMemoryRaised), StrCat("worker/pytorch=", memory));
+    EXPECT_EQ(MemoryText(MemoryLimitOf(*cluster_.Get(kPods, "default/job-worker-0"), "pytorch")),
+              memory);
+    EXPECT_TRUE(Is("MemoryRaised"));
+    EXPECT_FALSE(Is("Failed"));
+  }
+  EXPECT_EQ(MemoryLimitOf(*cluster_.Get(kPods, "default/job-master-0"), "pytorch"), 1 << 30);
+  EXPECT_NE(cluster_.EventMessage("MemoryRaised").find("was killed at its limit of "),
+            std::string::npos);
+  // Three raises are all.
+  End("job-worker-0", 137, "OOMKilled", "");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
+  EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/job", "Failed"), "BackoffLimitExceeded");
+}
+
+TEST_F(FailureTest, MemoryStaysWhereTheJobSaysSo) {
+  SubmitAndRun({.workers = 1,
+                .restart = "ExitCode",
+                .run_policy = "backoffLimit: 0",
+                .annotations = "swell.dev/raise-memory: 'false'"});
+  End("job-worker-0", 137, "OOMKilled", "");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
+  EXPECT_EQ(JobAnnotation(keys::kMemoryRaised), "");
+}
+
+TEST_F(FailureTest, AQuotaThatRefusesTheMemoryIsRespected) {
+  SubmitAndRun({.workers = 1, .restart = "ExitCode"});
+  cluster_.Create(
+      "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\n"
+      "spec: {hard: {limits.memory: 2Gi}}\n");
+  cluster_.Run(kSecond);
+  const std::string uid = cluster_.PodUid("default/job-worker-0");
+  End("job-worker-0", 137, "OOMKilled", "");
+  ASSERT_TRUE(RunsAgain("job-worker-0", uid));
+  EXPECT_EQ(MemoryLimitOf(*cluster_.Get(kPods, "default/job-worker-0"), "pytorch"), 1 << 30);
+  EXPECT_EQ(cluster_.Events("MemoryNotRaised"), 1);
+}
+
+TEST_F(FailureTest, AJobThatFailsAgainAndAgainPreemptsNobodyForAWhile) {
+  SubmitAndRun({.workers = 1, .restart = "ExitCode"});
+  FailAndRunAgain("job-worker-0", 139);
+  EXPECT_EQ(JobAnnotation(keys::kPreemptsFrom), "");
+  FailAndRunAgain("job-worker-0", 139);
+  EXPECT_EQ(JobAnnotation(keys::kCrashes), "2");
+  // There was room, so it runs; the mark is of no use then.
+  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/job-worker-0"), keys::kPreemptsFrom),
+            JobAnnotation(keys::kPreemptsFrom));
+  // Where there is no room it waits, and may preempt when its time has come.
+  const std::string uid = cluster_.PodUid("default/job-worker-0");
+  ASSERT_TRUE(
+      cluster_.Patch(client::resources::kNodes, "node-a", "{spec: {unschedulable: true}}").ok());
+  End("job-worker-0", 139, "Error", "");
+  ASSERT_TRUE(cluster_.Until([&] {
+    return cluster_.PodPhase("default/job-worker-0") == "Pending" &&
+           cluster_.PodUid("default/job-worker-0") != uid;
+  }));
+  EXPECT_FALSE(ToPodInfo(*cluster_.Get(kPods, "default/job-worker-0")).may_preempt);
+  EXPECT_GE(cluster_.Events("PreemptionHeld"), 1);
+  cluster_.Run(30 * kSecond);
+  EXPECT_FALSE(ToPodInfo(*cluster_.Get(kPods, "default/job-worker-0")).may_preempt);
+  cluster_.Run(15 * kSecond);
+  EXPECT_TRUE(ToPodInfo(*cluster_.Get(kPods, "default/job-worker-0")).may_preempt);
+}
+
+}  // namespace
+}  // namespace swell::controllers
