@@ -8,6 +8,7 @@
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/project.h"
 #include "kube/apiserver/access/access.h"
+#include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/access/work.h"
 #include "kube/apiserver/admission/pod_security_checks.h"
 #include "kube/apiserver/request/errors.h"
@@ -50,9 +51,9 @@ struct NamespaceRules {
   PodSecurityPolicy enforce, audit, warn;
 };
 
-NamespaceRules RulesOf(const Admission& admission) {
-  NamespaceRules rules{admission.ns, {}, {}, {}};
-  const auto entry = admission.core.store.Latest({"namespaces", "", admission.ns});
+NamespaceRules RulesOf(const Core& core, const std::string& ns) {
+  NamespaceRules rules{ns, {}, {}, {}};
+  const auto entry = core.store.Latest({"namespaces", "", ns});
   if (!entry) return rules;
   const api::StringPairs& labels = entry->attributes.labels;
   auto label = [&labels](std::string_view key) { return labels.Find(key).value_or(""); };
@@ -150,7 +151,7 @@ std::string Violations(const Core& core,
 // Whether the object needs the right: it goes beyond what is usual, or beyond what holds here.
 bool Exceeds(const Admission& admission, Work work, const json::Value& object) {
   if (admission.ns != kSystemNamespace && !SystemClassIn(work, object).empty()) return true;
-  const NamespaceRules rules = RulesOf(admission);
+  const NamespaceRules rules = RulesOf(admission.core, admission.ns);
   PodSecurityPolicy policy = rules.enforce;
   if (policy.level == PodSecurityLevel::kPrivileged) policy.level = PodSecurityLevel::kBaseline;
   return !Violations(admission.core, rules, policy, work, object).empty();
@@ -190,13 +191,26 @@ std::map<std::string_view, json::Value> ProfilesIn(const json::Value& pod) {
   return profiles;
 }
 
-// An update of a pod matters where it changes what is checked: containers are added, or a profile.
+// The images of all containers, in order.
+std::vector<std::string_view> ImagesIn(const json::Value& pod) {
+  std::vector<std::string_view> images;
+  for (const char* list : {"initContainers", "containers"}) {
+    for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
+      images.push_back(json::GetString(container, {"image"}));
+    }
+  }
+  return images;
+}
+
+// An update of a pod matters where it changes what is checked: containers are added, or a profile;
+// and where it changes what runs with the rights that the pod has.
 bool PodChanged(const Admission& admission, const json::Value& object, const json::Value& old) {
-  return admission.subresource == "ephemeralcontainers" || ProfilesIn(object) != ProfilesIn(old);
+  return admission.subresource == "ephemeralcontainers" || ProfilesIn(object) != ProfilesIn(old) ||
+         ImagesIn(object) != ImagesIn(old);
 }
 
 Status CheckPolicies(const Admission& admission, Work work, const json::Value& object) {
-  const NamespaceRules policies = RulesOf(admission);
+  const NamespaceRules policies = RulesOf(admission.core, admission.ns);
   auto violations = [&](const PodSecurityPolicy& policy) {
     return Violations(admission.core, policies, policy, work, object);
   };
@@ -294,6 +308,51 @@ Status CheckPodSecurity(const Admission& admission,
   }
   SWELL_RETURN_IF_ERROR(CheckSystemClass(admission, work, object));
   return CheckPolicies(admission, work, object);
+}
+
+namespace {
+
+// A container that runs work of an author who may exceed the level, and asks in that author's name.
+// A token that somebody else asked for names that other.
+bool IsOfSuchAuthor(const Core& core, const Call& call) {
+  const auto account = ParseAccountUser(call.user.name);
+  if (!account || account->ns != call.info.ns) return false;
+  const auto extra = [&call](std::string_view key) -> std::string {
+    for (const auto& [name, values] : call.user.extra) {
+      if (name == key && !values.empty()) return values.front();
+    }
+    return "";
+  };
+  const auto entry =
+      core.store.Latest({"pods", account->ns, extra("authentication.kubernetes.io/pod-name")});
+  if (!entry || entry->attributes.uid != extra("authentication.kubernetes.io/pod-uid")) {
+    return false;
+  }
+  const json::SharedValue pod = entry->Parsed();
+  return IsStamped(*pod) && SubmitterOf(core, call) == api::Annotation(*pod, keys::kUser);
+}
+
+}  // namespace
+
+Status CheckPodConnection(Core& core, const Call& call, const json::Value& pod) {
+  const NamespaceRules rules = RulesOf(core, call.info.ns);
+  PodSecurityPolicy policy = rules.enforce;
+  if (policy.level == PodSecurityLevel::kPrivileged) return Status::Ok();
+  policy.level = PodSecurityLevel::kBaseline;
+  const std::string wrong = Violations(core, rules, policy, Work::kPod, pod);
+  if (wrong.empty() && !IsStamped(pod)) return Status::Ok();
+  if (MayExceedPodSecurity(core, call.user, call.info.ns) || IsOfSuchAuthor(core, call)) {
+    return Status::Ok();
+  }
+  const std::string why =
+      wrong.empty() ? StrCat("it belongs to work that exceeds the level ",
+                             Quote(rules.enforce.ToString()), " of its namespace")
+                    : StrCat("it violates PodSecurity ", Quote(policy.ToString()), ": ", wrong);
+  return ForbiddenError(*call.kind, call.info.name,
+                        StrCat(call.info.subresource,
+                               " needs the right to exceed the Pod Security "
+                               "level, as the pod does: ",
+                               why));
 }
 
 namespace {

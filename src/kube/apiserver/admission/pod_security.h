@@ -24,6 +24,11 @@ Status CheckPodSecurity(const Admission& admission,
                         const json::Value& object,
                         const json::Value* old);
 
+// Refuses exec, attach, port-forward and proxy to a pod beyond the level (baseline at most), and to
+// one of work that may exceed it, unless the user may exceed it, too: such a pod would be a way to
+// what the user may not ask for.
+Status CheckPodConnection(Core& core, const Call& call, const json::Value& pod);
+
 // Labels of a namespace that name no level or version. A stricter level warns of the pods there.
 Status CheckPodSecurityLabels(const Admission& admission,
                               const json::Value& ns,

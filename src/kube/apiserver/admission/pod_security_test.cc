@@ -30,7 +30,8 @@ class PodSecurityTest : public testing::Test {
     Label(R"({"pod-security.kubernetes.io/enforce":"baseline"})");
     Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
          R"({"metadata":{"name":"work"},"rules":[{"apiGroups":["*"],"verbs":["*"],"resources":)"
-         R"(["pods","pods/ephemeralcontainers","deployments","cronjobs","pytorchjobs"]}]})");
+         R"(["pods","pods/ephemeralcontainers","pods/exec","pods/attach","pods/portforward",)"
+         R"("pods/proxy","deployments","cronjobs","pytorchjobs"]}]})");
     Bind("alice", "work");
   }
 
@@ -94,6 +95,23 @@ class PodSecurityTest : public testing::Test {
   std::string audit_;
   TestServer test_;
 };
+
+TEST_F(PodSecurityTest, AnothersPodBeyondTheLevelIsNoWayOut) {
+  Must(kMaster, "POST", kPods, PodWith("host", kHost));
+  Must(kAlice, "POST", kPods, PodWith("mine", R"("hostNetwork":false)"));
+  for (const char* way : {"exec?command=ls", "attach?", "portforward?ports=80", "proxy"}) {
+    const std::string to = StrCat("/host/", way);
+    const Answer refused = As(kAlice, "GET", StrCat(kPods, to), "");
+    EXPECT_EQ(refused.status, 403) << to << refused.text;
+    EXPECT_NE(refused.Message().find("host namespaces (hostNetwork=true)"), std::string::npos);
+    EXPECT_NE(As(kMaster, "GET", StrCat(kPods, to), "").status, 403) << to;
+    EXPECT_NE(As(kAlice, "GET", StrCat(kPods, "/mine/", way), "").status, 403) << to;
+  }
+  constexpr char kImage[] = R"({"spec":{"containers":[{"name":"c","image":"other"}]}})";
+  EXPECT_EQ(As(kAlice, "PATCH", StrCat(kPods, "/host"), kImage).status, 403);
+  Must(kAlice, "PATCH", StrCat(kPods, "/mine"), kImage);
+  Must(kMaster, "PATCH", StrCat(kPods, "/host"), kImage);
+}
 
 TEST_F(PodSecurityTest, PodsOfPeopleKeepToTheLevel) {
   const Answer refused = As(kAlice, "POST", kPods, PodWith("a", kHost));

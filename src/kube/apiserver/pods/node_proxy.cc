@@ -7,6 +7,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/apiserver/access/open_streams.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
+#include "kube/apiserver/admission/pod_security.h"
 #include "kube/apiserver/pods/handlers.h"
 #include "kube/apiserver/request/errors.h"
 
@@ -232,9 +233,9 @@ void HandlePodProxy(Core& core, const CallPtr& call) {
   }
   const auto pod = entry->Parsed();
   const bool log = call->info.subresource == "log";
-  const Status options = log ? CheckLogOptions(call->query) : Status::Ok();
-  if (!options.ok()) {
-    call->Fail(options);
+  const Status allowed = log ? CheckLogOptions(call->query) : CheckPodConnection(core, *call, *pod);
+  if (!allowed.ok()) {
+    call->Fail(allowed);
     return;
   }
   std::string container;

@@ -2,6 +2,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
+#include "kube/apiserver/admission/pod_security.h"
 #include "kube/apiserver/pods/handlers.h"
 #include "kube/apiserver/request/errors.h"
 #include "kube/apiserver/service_address.h"
@@ -58,6 +59,9 @@ Result<std::shared_ptr<api::RestHandler>> Dial(Core& core, const Call& call) {
   const auto entry = core.store.Get(KeyFor(*call.storage, call.info.ns, target.name));
   if (!entry) return NotFoundError(*call.kind, target.name);
   const auto object = entry->Parsed();
+  if (resource == "pods") {
+    SWELL_RETURN_IF_ERROR(CheckPodConnection(core, call, *object));
+  }
   SWELL_ASSIGN_OR_RETURN(const std::string address,
                          resource == "pods" ? AddressOfPod(*object, target)
                                             : AddressOfService(core, *object, target.port));
