@@ -28,7 +28,7 @@ struct SteadyTime {
   Duration operator-(SteadyTime other) const { return Duration(ns - other.ns); }
 };
 
-// Thread-safety: implementations may be called from any thread.
+// - Threads: implementations may be called from any thread.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -2,7 +2,7 @@
 // corpus, and mutations of them that are the same each time. cmake/component.cmake makes a test of
 // every target so; SWELL_SEED and SWELL_SEEDS choose the mutations.
 //
-// Thread-safety: none.
+// - Threads: none.
 #pragma once
 
 #include <csignal>

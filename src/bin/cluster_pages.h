@@ -41,7 +41,7 @@ class ClusterPages {
   void Stop();
 
   const std::string& url() const;
-  // {"code", "url", "expiresSeconds"}: logs in once as whom these credentials are.
+  // {"code", "url", "expiresSeconds"}: a code that logs in once, as the user of these credentials.
   json::Value MakeCode(const api::Credentials& credentials);
 
  private:

@@ -1,5 +1,5 @@
 // A session of commands against an API server in this process: memory store, virtual time.
-// Thread-safety: one thread.
+// - Threads: one thread.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // Documents in tests: as written, and random ones for property tests.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <cmath>

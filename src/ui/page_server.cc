@@ -481,7 +481,7 @@ void PageServer::ReadRights(const std::string& id) {
 
 void PageServer::Revalidate() {
   timer_.Start(kRevalidate, [this] { Revalidate(); });
-  // A tab that shows something is somebody who looks.
+  // A tab that shows a view keeps its session in use.
   for (const auto& tab : tabs_) {
     if (tab->watching()) sessions_.Use(tab->session());
   }

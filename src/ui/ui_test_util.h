@@ -1,6 +1,6 @@
 // PagesTest: the pages' parts over an API server in the same process, in virtual time. Both threads
 // are the test's.
-// Thread-safety: one thread.
+// - Threads: one thread.
 #pragma once
 
 #include <memory>

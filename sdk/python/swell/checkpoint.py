@@ -120,7 +120,7 @@ class CheckpointManager:
             yield
 
     def run(self):
-        """What tells copies of this folder's run from those of an earlier one; None if the folder cannot be written."""
+        """The id of this folder's run, which its copies carry; None if the folder cannot be written."""
         path = os.path.join(self.dir, ".run")
         try:
             os.makedirs(self.dir, exist_ok=True)

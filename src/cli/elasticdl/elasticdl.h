@@ -53,7 +53,7 @@ inline constexpr std::string_view kModelFolder = "/model_zoo";
 Result<std::vector<ModelPart>> ReadModel(JobFlags& flags);
 std::string ModelMapName(const JobFlags& flags);
 json::Value MakeModelMap(const JobFlags& flags, const std::vector<ModelPart>& parts);
-// Misuse naming the flag whose value cannot be meant. `getenv` for --populate_env_names.
+// Misuse naming the flag whose value is invalid. `getenv` for --populate_env_names.
 Result<json::Value> MakeJob(const JobFlags& flags,
                             const std::vector<ModelPart>& parts,
                             const std::function<std::string(const std::string&)>& getenv);

@@ -103,7 +103,7 @@ Result<json::Value> MakeMpiJob(const PyTorchSpec& launcher,
                                const PyTorchSpec& worker,
                                int64_t workers,
                                int64_t slots);
-// kBadRequest (misuse) naming the flag whose value cannot be meant.
+// kBadRequest (misuse) naming the flag whose value is invalid.
 Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec);
 
 // "2", or "0.5" of one GPU. kBadRequest (misuse) naming the flag.

@@ -1,7 +1,7 @@
 // Frame: one picture of a terminal, a grid of characters with inks, and the bytes that show it.
 // - Threads: values; pure functions.
-// - Invariants: every row has exactly the frame's columns; control characters never get into a
-// cell.
+// - Invariants: every row has exactly the frame's columns; no cell has a control
+//   character.
 #pragma once
 
 #include <cstdint>

@@ -120,7 +120,7 @@ int ProjectTree::Depth(const ProjectView& project) const {
   while (!at->parent.empty()) {
     at = Find(at->parent);
     if (at == nullptr) break;
-    if (++depth > kDepthMax) return 0;  // a circle hangs on nothing
+    if (++depth > kDepthMax) return 0;  // a cycle has no root
   }
   return depth;
 }

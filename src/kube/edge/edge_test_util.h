@@ -2,7 +2,7 @@
 // RestHandler that hands requests on and remembers the connections it saw, so that a test can wait
 // until nothing holds one any more.
 //
-// Thread-safety: one executor. Ownership: keeps the handler behind it.
+// - Threads: one executor. Ownership: keeps the handler behind it.
 #pragma once
 
 #include <algorithm>

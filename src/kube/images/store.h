@@ -5,7 +5,7 @@
 //   layers/HEX/           unpacked layers, by the digest of their tar file
 //   names.json            which name stands for which manifest, how it came here
 //   used/HEX/ID           containers that run the image with that manifest: links to their
-//                         directories, where exit.json tells of the end
+//                         directories, where exit.json reports the end
 //   tmp/                  downloads (HEX.part, continued later) and layers being unpacked
 //   locks/                one file for each layer that somebody fetches; `store`, `pulls`
 //   preload/              files and directories with images, imported when swell starts
@@ -14,8 +14,7 @@
 //
 // - Threads: any thread that may block; several processes.
 // - Invariants: a name is written after everything it needs is there. What an image needs is
-// removed
-//   only while nobody pulls, and not while a container uses it.
+//   removed only while nobody pulls, and not while a container uses it.
 #pragma once
 
 #include <cstdint>

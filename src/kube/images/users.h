@@ -1,4 +1,5 @@
-// FindImageUser: whom an image's user name means, from the passwd and group files in its layers.
+// FindImageUser: resolves an image's user name to ids, from the passwd and group files in its
+// layers.
 // - Threads: any thread; reads a few small files.
 #pragma once
 

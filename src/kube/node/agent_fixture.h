@@ -1,5 +1,5 @@
 // AgentTest: a node agent in virtual time, with a fake API and a runtime that runs nothing.
-// Thread-safety: the test's thread.
+// - Threads: the test's thread.
 #pragma once
 
 #include <algorithm>

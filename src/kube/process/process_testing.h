@@ -1,5 +1,6 @@
 // The fixture of tests that run real processes: a runtime over a fresh data directory. For tests
-// only. Thread-safety: the test's thread.
+// only.
+// - Threads: the test's thread.
 #pragma once
 
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 // A whole cluster inside a test: API server over a memory store, Manager, scripted node agents, all
 // in virtual time.
-// Thread-safety: one thread.
+// - Threads: one thread.
 #pragma once
 
 #include <functional>

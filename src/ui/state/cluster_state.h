@@ -8,8 +8,7 @@
 //
 // - Threads: ClusterFeed on the core executor; ClusterState on the pages'.
 // - Ownership: executors, clock and informers outlive both; the state outlives the feed and what it
-// has
-//   posted.
+//   has posted.
 // - Invariants: a key waits at most once in the feed.
 #pragma once
 

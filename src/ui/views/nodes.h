@@ -1,4 +1,5 @@
-// GpuUse: the holder of each GPU of a node; and the projects of namespaces: for several views.
+// GpuUse: the holder of each GPU of a node. NamespaceProjects: the project of each namespace.
+// Several views use both.
 // - Threads: pure functions.
 #pragma once
 

@@ -2,10 +2,10 @@
 // pod-security.kubernetes.io/{enforce,audit,warn}[-version].
 //
 // A user with the right `use` on podsecuritylevels.swell.dev/privileged in the namespace may exceed
-// its level. That right is asked of the author: jobs and templates of such an author that need it
-// carry the annotation swell.dev/pod-security: privileged, which only this server writes, and what
-// a controller makes of them passes by it. So a pod that has a controller passes by the annotation
-// alone, whatever the rights of that controller.
+// its level. The server checks this right for the author of a job or template. If the author has it
+// and the object needs it, the server sets swell.dev/pod-security: privileged. Only the server
+// writes this annotation. It lets pass what a controller makes of the object; the controller's own
+// rights do not count.
 //
 // - Threads: core executor only.
 #pragma once

@@ -1,5 +1,5 @@
-// UsageMeter: what containers use of this machine, from their control groups where those tell, else
-// from /proc: the first process of a container and all that descend from it.
+// UsageMeter: what containers use of this machine, from their control groups where those report
+// it, else from /proc: the first process of a container and all that descend from it.
 //
 //   meter.Measure({{ref, state.init_pid, group, started}}, clock.Now(), clock.Steady());
 //

@@ -10,7 +10,7 @@
 
 namespace swell::edge {
 
-// By which others in this process reach the very file, whatever becomes of its name.
+// A path through /proc to this open file. It leads to the file also after the file is renamed.
 std::string DescriptorPath(const UniqueFd& file);
 
 // Opens dir/relative (O_PATH), following links only as long as they stay in `dir`; with `make`,

@@ -320,7 +320,8 @@ IdMap OwnIds(const ShimSpec& spec) {
   return map;
 }
 
-// What a volume's files are to belong to; invalid: to whom the host says.
+// The user namespace that translates the owners of a volume's files. Invalid: the files keep the
+// host's owners.
 Result<UniqueFd> OwnersOf(const ShimSpec& spec, const ShimMount& mount, int user_namespace) {
   if (spec.user_namespace.empty() || mount.owners == ShimMount::Owners::kNobody) return UniqueFd();
   if (mount.owners == ShimMount::Owners::kPod) {

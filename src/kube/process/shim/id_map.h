@@ -1,5 +1,5 @@
-// User namespaces and mounts that translate owners: who is root in a pod is nobody outside, while
-// the files that a pod writes keep the owners on disk that they would have without.
+// User namespaces and mounts that translate owners. Root in a pod has no rights outside it. Files
+// that a pod writes keep the owners on disk that they would have without a user namespace.
 // - Threads: pure functions. MakeNamespaces starts a process that shares this one's memory and
 //   does nothing.
 #pragma once

@@ -1,6 +1,6 @@
 // FdStreams: pipes, terminals and sockets as api::DuplexStreams. The descriptors are read and
 // written on the I/O thread; the streams are used on the core thread. At most kDuplexHighWater
-// bytes are under way to a reader; what a writer has queued it sees.
+// bytes are under way to a reader. A writer can read how many bytes it has queued.
 // - Threads: FdStreams on the I/O thread; its streams on the core thread.
 // - Ownership: `core` and `io` outlive FdStreams; streams may outlive it and are then ended. A
 //   stream owns its descriptors.
