@@ -5,6 +5,7 @@
 #include "base/temp_dir.h"
 #include "cli/cli_test_util.h"
 #include "cli/cluster.h"
+#include "kube/api/objects/failure.h"
 
 namespace swell::cli {
 namespace {
@@ -140,6 +141,29 @@ TEST_F(CliTest, SizesAreSeen) {
                                 "  4m   4         800/s       started\n"}) {
     EXPECT_NE(out_.find(part), std::string::npos) << part << "\nin\n" << out_;
   }
+}
+
+TEST_F(CliTest, DescribeSaysAFailureOnce) {
+  ASSERT_EQ(Run({"swell", "submit", "net", "--image", "i", "--", "false"}), 0) << err_;
+  const api::Failure failure{.member = "net-master-0",
+                             .container = "pytorch",
+                             .role = "container",
+                             .exit_code = 3,
+                             .said = "broken",
+                             .advice = "mend it"};
+  const std::string says = StrCat("PyTorchJob net failed. ", failure.Sentence());
+  json::Object failed{{"type", "Failed"}, {"status", "True"}, {"reason", "R"}, {"message", says}};
+  failed["lastTransitionTime"] = api::FormatTime(server_.executor.Now());
+  json::Value status = json::Object{};
+  json::Set(status, {"status", "conditions"}, json::Array{std::move(failed)});
+  json::Set(status, {"status", "failure"}, failure.ToJson());
+  Status("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/net", json::Print(status));
+  ASSERT_EQ(Run({"swell", "describe", "net"}), 0) << err_;
+  EXPECT_NE(out_.find("Failure:          net-master-0 failed: container pytorch exited with 3: "),
+            std::string::npos)
+      << out_;
+  EXPECT_NE(out_.find("Says:             PyTorchJob net failed.\n"), std::string::npos) << out_;
+  EXPECT_EQ(out_.find("broken"), out_.rfind("broken")) << out_;
 }
 
 TEST_F(CliTest, ArenaTopNode) {

@@ -11,6 +11,8 @@
 namespace swell::controllers {
 namespace {
 
+constexpr std::string_view kNodeShutdown = "NodeShutdown";  // the reason of such pods
+
 // The containers that have run: those have logs.
 json::Array ContainersThatRan(const json::Value& pod) {
   json::Array ran;
@@ -58,20 +60,21 @@ WallTime EndOf(const json::Value& pod, WallTime now) {
   return end.value_or(now);
 }
 
+std::string_view ResultOf(const json::Value& pod, const std::optional<api::Failure>& failure) {
+  if (!failure) return api::Phase(pod) == "Succeeded" ? "Succeeded" : "Stopped";
+  if (api::StatusReason(pod) == kNodeShutdown) return kNodeShutdown;
+  return failure->which == api::FailureClass::kPreempted ? "Preempted" : "Failed";
+}
+
 // Empty for a pod of which nothing has run.
 std::optional<json::Object> AttemptOf(const json::Value& pod, WallTime now) {
   const json::Array containers_that_ran = ContainersThatRan(pod);
   if (containers_that_ran.empty()) return std::nullopt;
   const auto failure = api::FailureOf(pod, now);
-  std::string_view result = "Stopped";
-  if (api::Phase(pod) == "Succeeded") result = "Succeeded";
-  if (failure) {
-    result = failure->which == api::FailureClass::kPreempted ? "Preempted" : "Failed";
-  }
   json::Object attempt{{"member", api::Name(pod)},
                        {"uid", api::Uid(pod)},
                        {"node", api::NodeName(pod)},
-                       {"result", result},
+                       {"result", ResultOf(pod, failure)},
                        {"ended", api::FormatTime(EndOf(pod, now))},
                        {"containers", containers_that_ran}};
   attempt["container"] = ShownContainer(pod, containers_that_ran);

@@ -90,7 +90,20 @@ std::string Section(std::string_view title, const std::string& body) {
   return StrCat("\n", title, ":\n", body);
 }
 
-std::string ConditionsText(Session& session, const json::Value& object) {
+// What else a message says, where the failure's sentence stands at the top already.
+std::string WithoutFailure(std::string_view message, const std::optional<api::Failure>& failure) {
+  std::string rest(message);
+  if (!failure) return rest;
+  const std::string sentence = failure->Sentence();
+  if (const size_t at = rest.find(sentence); at != std::string::npos) {
+    rest.erase(at, sentence.size());
+  }
+  return std::string(Trim(rest));
+}
+
+std::string ConditionsText(Session& session,
+                           const json::Value& object,
+                           const std::optional<api::Failure>& failure = std::nullopt) {
   const std::vector<api::Condition> conditions = api::Conditions(object);
   if (conditions.empty()) return "";
   TextTable table({"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"}, 2);
@@ -98,7 +111,7 @@ std::string ConditionsText(Session& session, const json::Value& object) {
     const std::string_view since = condition.last_transition_time;
     table.Add({OneLine(condition.type), OneLine(condition.status),
                since.empty() ? "" : AgeOf(since, session.Now()), OneLine(condition.reason),
-               OneLine(condition.message)});
+               OneLine(WithoutFailure(condition.message, failure))});
   }
   return Section("Conditions", table.ToString("  "));
 }
@@ -347,7 +360,9 @@ std::string DescribeJob(Session& session,
   fields.Add("Status", session.Paint(StatusColour(status), status));
   if (!job.waits.empty()) fields.Add("Waits because", WrapText(job.waits));
   if (job.failure) fields.Add("Failure", WrapText(job.failure->Sentence()));
-  if (!job.failure || !job.failure->repeats()) fields.Add("Says", WrapText(job.message));
+  if (!job.failure || !job.failure->repeats()) {
+    fields.Add("Says", WrapText(WithoutFailure(job.message, job.failure)));
+  }
   fields.Add("Priority", job.priority.empty() ? "none" : job.priority);
   fields.Add("Project", job.project);
   fields.Add("When preempted", job.on_preemption == "Fail" || job.on_preemption == "fail"
@@ -363,7 +378,7 @@ std::string DescribeJob(Session& session,
   out += job.pods.empty() ? "\nPods: none\n" : Section("Pods", PodsTable(session, job.pods));
   out += SizeText(job, now);
   out += ChangesText(session, job, events);
-  out += ConditionsText(session, *job.object);
+  out += ConditionsText(session, *job.object, job.failure);
   return out + EventsText(session, events, true);
 }
 

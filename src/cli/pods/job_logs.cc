@@ -26,9 +26,12 @@ struct Part {
   json::SharedValue pod;  // for the newest start in a pod that is there
 
   std::string Key() const { return StrCat(uid, "/", restart); }
+  std::string ResultText() const {
+    return result == "NodeShutdown" ? "its node was shut down" : ToLower(result);
+  }
   std::string Title() const {
     return StrCat(member, ", attempt ", attempt, restart > 0 ? StrCat(", start ", restart + 1) : "",
-                  result.empty() ? "" : StrCat(", ", ToLower(result)));
+                  result.empty() ? "" : StrCat(", ", ResultText()));
   }
 };
 

@@ -48,8 +48,13 @@ TopRow PodRow(const JobView& job, const json::Value& pod, const std::string& ind
                     {OrDash(std::string(api::NodeName(pod))), Ink::kDim}}};
 }
 
+// The cause first: there is room for some words only.
+std::string WhyText(const JobView& job) {
+  if (!job.waits.empty()) return job.waits;
+  return job.failure ? job.failure->Sentence() : job.message;
+}
+
 TopRow JobRow(const JobView& job, WallTime now, const std::string& indent, bool open) {
-  const std::string said = job.waits.empty() ? job.message : job.waits;
   const std::string resource = job.ResourceName();
   return {.key = StrCat("job/", job.ns, "/", resource),
           .target = {TargetKind::kJob, resource.substr(0, resource.find('/')), job.ns, job.name,
@@ -60,7 +65,7 @@ TopRow JobRow(const JobView& job, WallTime now, const std::string& indent, bool 
                     {PodsText(job)},
                     {OrDash(job.priority)},
                     {RanFor(job, now)},
-                    {job.StatusText() == "Running" ? "" : OneLine(said), Ink::kDim}}};
+                    {job.StatusText() == "Running" ? "" : OneLine(WhyText(job)), Ink::kDim}}};
 }
 
 TopRow ProjectHead(const std::string& name, const ProjectView* project, bool shut) {
