@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "base/timer.h"
 #include "bin/cluster_pages.h"
 #include "cli/cli.h"
 #include "jobs/job_rules.h"
@@ -45,6 +46,7 @@ const api::UserInfo kSystem{"system:swell", "", {"system:masters", "system:authe
 constexpr int kHttpsPort = 443;
 constexpr Duration kShutdownLimit = std::chrono::seconds(30);
 constexpr Duration kPodsGrace = std::chrono::seconds(30);  // the usual one of a pod
+constexpr Duration kQuietStop = std::chrono::seconds(2);   // longer ones are told
 constexpr char kSwellUp[] = "swell-up";
 
 std::string HostOf(const std::string& listen) {
@@ -111,6 +113,8 @@ struct EmbeddedCluster::Impl {
   std::unique_ptr<node::ServiceNames> names;
   std::unique_ptr<node::NodeFleet> fleet;
   std::map<std::string, std::shared_ptr<api::RestHandler>> kubelets;
+  Listeners listeners;
+  Timer stop_takes_long{core};
   bool stopping = false, ending = false;
   Status ended;
   std::unique_ptr<Metrics::Registration> registered;
@@ -419,12 +423,14 @@ void EmbeddedCluster::Impl::StopAll(int signal) {
   SWELL_LOG_INFO("cluster", "stopping", {"now", now ? "true" : "false"});
   kubelets.clear();
   if (now) return EndPods();
+  stop_takes_long.Start(kQuietStop, listeners.pods_save);
   fleet->StopPods(kPodsGrace, [this] { EndPods(); });
 }
 
 // The agents first, so that the end of the pods is not reported as their failure.
 void EmbeddedCluster::Impl::EndPods() {
   if (std::exchange(ending, true)) return;
+  stop_takes_long.Cancel();
   // Not at once: an agent may be the caller.
   core.Post([this] { EndAll(); });
 }
@@ -476,12 +482,13 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOp
   return std::unique_ptr<EmbeddedCluster>(new EmbeddedCluster(std::move(impl)));
 }
 
-Status EmbeddedCluster::Run(const std::function<void()>& ready) {
+Status EmbeddedCluster::Run(const Listeners& listeners) {
   Impl& cluster = *impl_;
+  cluster.listeners = listeners;
   auto signals = cluster.core.WatchSignals({SIGINT, SIGTERM, SIGQUIT},
                                            [&cluster](int signal) { cluster.StopAll(signal); });
   if (!signals.ok()) return signals.status();
-  cluster.server->Bootstrap([&cluster, ready](const Status& status) {
+  cluster.server->Bootstrap([&cluster](const Status& status) {
     if (!status.ok()) {
       cluster.ended = status.WithContext("bootstrap");
       cluster.core.Stop();
@@ -494,7 +501,7 @@ Status EmbeddedCluster::Run(const std::function<void()>& ready) {
     cluster.StartComponents();
     // After the thread that starts pods: its turns stay ordinary.
     cluster.core.KeepTurnsShort();
-    ready();
+    cluster.listeners.ready();
   });
   cluster.core.Run();
   cluster.StopIo();

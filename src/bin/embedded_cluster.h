@@ -46,13 +46,18 @@ struct ClusterOptions {
 
 class EmbeddedCluster {
  public:
+  struct Listeners {
+    std::function<void()> ready;      // the API answers
+    std::function<void()> pods_save;  // the cluster stops, and pods take their time to save
+  };
+
   // Opens the store, binds the port and writes the kubeconfig; nothing runs yet.
   static Result<std::unique_ptr<EmbeddedCluster>> Create(const ClusterOptions& options);
   ~EmbeddedCluster();
 
   // Runs until SIGINT or SIGTERM; then pods have 30 s to save and end. A second signal, or SIGQUIT,
-  // ends them at once. `ready` is called once the API answers.
-  Status Run(const std::function<void()>& ready);
+  // ends them at once.
+  Status Run(const Listeners& listeners);
 
   const std::string& server_url() const;
   // The address of the pages; empty: the cluster has no pages.

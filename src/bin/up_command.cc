@@ -125,7 +125,11 @@ Status RunCluster(const UpFlags& flags, int ready_fd) {
   std::signal(SIGPIPE, SIG_IGN);
   auto cluster = EmbeddedCluster::Create(flags.cluster);
   if (!cluster.ok()) return fail(cluster.status());
-  Status ended = (*cluster)->Run([&] {
+  const auto pods_save = [ready_fd] {
+    if (ready_fd >= 0) return;  // swell down says it
+    std::fputs("Pods have up to 30 s to save and end. Without waiting: Ctrl-C again\n", stderr);
+  };
+  const auto ready = [&] {
     ClusterRecord record{flags.shape, "", ""};
     TakeKeys(dir, record);
     if (const Status written = WriteClusterRecord(dir, record); !written.ok()) {
@@ -141,7 +145,8 @@ Status RunCluster(const UpFlags& flags, int ready_fd) {
     } else {
       report("ready " + urls);
     }
-  });
+  };
+  const Status ended = (*cluster)->Run({.ready = ready, .pods_save = pods_save});
   cluster->reset();
   return ended.ok() ? ended : fail(ended);
 }
@@ -210,6 +215,7 @@ class UpAction final : public cli::Action {
     SWELL_ASSIGN_OR_RETURN(const auto record, ReadClusterRecord(flags_.cluster.data_dir));
     SWELL_ASSIGN_OR_RETURN(flags_.shape, TakeShape(*declared_, record, flags_.reshape));
     SWELL_RETURN_IF_ERROR(Read());
+    SWELL_RETURN_IF_ERROR(CheckDirectoryIsOurs(flags_.cluster.data_dir));
     SWELL_RETURN_IF_ERROR(PrepareDataDir(flags_.cluster.data_dir));
     if (auto running = FindRunning(flags_.cluster.data_dir)) {
       return Status(Code::kConflict,

@@ -56,9 +56,15 @@ bool HasMode(const std::string& path, mode_t mode) {
   return ::stat(path.c_str(), &info) == 0 && (info.st_mode & mode) != 0;
 }
 
-std::string RestoreHint(const DataDir& dir) {
-  return StrCat("put it back, or restore a backup: swell restore --force --data-dir ", dir.path,
-                " FILE");
+// What people may put into the directory before the first start, and what Swell's own commands
+// and failed starts leave there.
+bool IsOurs(const std::string& name) {
+  static constexpr std::string_view kNames[] = {
+      "pki",        "images",    "images.yaml", "registries.yaml", "image-store", "cluster.json",
+      "kubeconfig", "port",      "pods",        "volumes",         "kept-logs",   "checkpoints",
+      "cycles",     "lost+found"};
+  return name.starts_with("swell") ||
+         std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 Status CheckModes(const DataDir& dir) {
@@ -84,7 +90,7 @@ Status CheckKey(const DataDir& dir, const char* name, const std::string& known) 
   if (digest == known) return Status::Ok();
   return Status(Code::kUnauthorized,
                 StrCat(path, digest.empty() ? " is missing" : " is not the one of this cluster",
-                       "; kubeconfigs and tokens of users depend on it. ", RestoreHint(dir),
+                       "; kubeconfigs and tokens of users depend on it; ", RestoreHint(dir),
                        ". swell up --new-keys starts with new keys; every user then needs a new "
                        "kubeconfig"));
 }
@@ -181,6 +187,18 @@ Status CheckClusterFiles(const DataDir& dir,
                   StrCat(KeyFile(dir, "ca.key"), " is missing; ", RestoreHint(dir)));
   }
   return Status::Ok();
+}
+
+Status CheckDirectoryIsOurs(const DataDir& dir) {
+  if (!FileExists(dir.path)) return Status::Ok();
+  const auto listed = ListDir(dir.path);
+  if (!listed.ok()) return listed.status().WithContext("data directory");
+  const std::vector<std::string>& names = *listed;
+  if (names.empty() || std::any_of(names.begin(), names.end(), IsOurs)) return Status::Ok();
+  return Status(Code::kConflict,
+                StrCat("the data directory ", dir.path, " holds ", Quote(names[0]),
+                       names.size() > 1 ? StrCat(" and ", names.size() - 1, " more") : "",
+                       ", and no cluster; name a directory that is empty or does not exist"));
 }
 
 void TakeKeys(const DataDir& dir, ClusterRecord& record) {

@@ -35,6 +35,9 @@ Result<std::map<std::string, std::string>> TakeShape(const cli::Flags& flags,
 Status CheckClusterFiles(const DataDir& dir,
                          const std::optional<ClusterRecord>& record,
                          bool new_keys);
+// Refuses a directory with files of other kinds and nothing of a cluster: --data-dir named a wrong
+// one, whose files a cluster would lie among.
+Status CheckDirectoryIsOurs(const DataDir& dir);
 // The digests as they are now; empty where there is no file.
 void TakeKeys(const DataDir& dir, ClusterRecord& record);
 

@@ -101,6 +101,22 @@ TEST_F(ClusterRecordTest, KeysThatAreGoneOrOthersAreNotMadeAnew) {
   EXPECT_NE(Check().message().find("ca.crt is not the one of this cluster"), std::string::npos);
 }
 
+TEST_F(ClusterRecordTest, ADirectoryOfOtherFilesIsRefused) {
+  const DataDir other{temp.File("thesis")};
+  EXPECT_TRUE(CheckDirectoryIsOurs(other).ok());
+  ASSERT_TRUE(MakeDirs(other.path).ok());
+  EXPECT_TRUE(CheckDirectoryIsOurs(other).ok());
+  ASSERT_TRUE(WriteFileAtomically(other.path + "/chapter-1.tex", "x").ok());
+  ASSERT_TRUE(WriteFileAtomically(other.path + "/chapter-2.tex", "x").ok());
+  EXPECT_EQ(CheckDirectoryIsOurs(other).message(),
+            StrCat("the data directory ", other.path,
+                   " holds \"chapter-1.tex\" and 1 more, and no cluster; name a directory that is "
+                   "empty or does not exist"));
+  ASSERT_TRUE(WriteFileAtomically(other.path + "/images.yaml", "x").ok());
+  EXPECT_TRUE(CheckDirectoryIsOurs(other).ok());
+  EXPECT_FALSE(CheckDirectoryIsOurs({other.path + "/chapter-1.tex"}).ok());
+}
+
 TEST_F(ClusterRecordTest, KeysAndDirectoriesForAllAreRefused) {
   Put("pki/sa.key", "x", 0644);
   EXPECT_NE(Check().message().find("chmod 600"), std::string::npos);

@@ -96,6 +96,11 @@ Status KeepImageStore(const DataDir& dir, const std::string& flag) {
   return WriteFileAtomically(dir.path + "/image-store", ImageStoreOf(dir, flag) + "\n");
 }
 
+std::string RestoreHint(const DataDir& dir) {
+  return StrCat("put it back, or restore a backup: swell restore --force --data-dir ", dir.path,
+                " FILE");
+}
+
 Status PrepareDataDir(const DataDir& dir) {
   SWELL_RETURN_IF_ERROR(MakeDirs(dir.path, 0755).WithContext("data directory"));
   SWELL_RETURN_IF_ERROR(MakeDirs(dir.path + "/pki", 0700).WithContext("data directory"));
@@ -128,7 +133,13 @@ Result<Pki> LoadOrMakePki(const DataDir& dir,
     (IsAddress(host) ? server.ip_addresses : server.dns_names).push_back(host);
   }
   // The server's names may change with the flags: always issued anew, it takes a millisecond.
-  SWELL_ASSIGN_OR_RETURN(pki.server, IssueAndStore(base + "server", pki.ca, server, clock));
+  auto issued = IssueAndStore(base + "server", pki.ca, server, clock);
+  if (!issued.ok() && ca) {
+    return Status(issued.status().code(),
+                  StrCat(base, "ca.key and ca.crt cannot be used (", issued.status().message(),
+                         "); if one of them was changed, ", RestoreHint(dir)));
+  }
+  SWELL_ASSIGN_OR_RETURN(pki.server, std::move(issued));
   auto admin = ca ? LoadPair(base + "admin", clock) : std::nullopt;
   if (admin) {
     pki.admin = std::move(*admin);

@@ -49,6 +49,8 @@ DataDir FindDataDir(const std::string& flag);
 std::string ImageStoreOf(const DataDir& dir, const std::string& flag);
 // Remembers the flag, if it is given, for later starts and commands.
 Status KeepImageStore(const DataDir& dir, const std::string& flag);
+// What to do about a lost file: "put it back, or restore a backup: …".
+std::string RestoreHint(const DataDir& dir);
 // Creates the directory (0700), or says why it cannot be used.
 Status PrepareDataDir(const DataDir& dir);
 

@@ -2,7 +2,9 @@
 
 import json
 import os
+import tempfile
 import unittest
+from pathlib import Path
 
 from support import SWELL, ClusterTest, run
 
@@ -60,6 +62,25 @@ class Remembers(ClusterTest):
         key.chmod(0o644)
         self.refused(self.up(), "chmod 600")
         key.chmod(0o600)
+        self.done(self.up())
+
+    def test_files_that_are_no_clusters_are_refused(self):
+        self.cluster.down()
+        directory = self.cluster.directory
+        for name, content, words in (
+                ("swell.db", b"notes", "no SQLite header"),
+                ("swell.db", (directory / "swell.db").read_bytes()[:8192], "the database is damaged"),
+                ("pki/ca.key", b"no key", "ca.key and ca.crt cannot be used")):
+            with self.subTest(words):
+                before = (directory / name).read_bytes()
+                (directory / name).write_bytes(content)
+                self.refused(self.up(), words, f"swell restore --force --data-dir {directory} FILE")
+                self.assertEqual((directory / name).read_bytes(), content)
+                (directory / name).write_bytes(before)
+        with tempfile.TemporaryDirectory() as other:
+            (Path(other) / "thesis.tex").touch()
+            self.refused(run(SWELL, "up", "--detach", "--data-dir", other), "thesis.tex", "a directory that is empty")
+            self.assertEqual(os.listdir(other), ["thesis.tex"])
         self.done(self.up())
 
     def test_status_follows_the_kubeconfig(self):

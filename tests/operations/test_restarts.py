@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 
 from support import SWELL, ClusterTest, run
 from test_failures import training_job
@@ -47,6 +48,7 @@ class Restarts(ClusterTest):
         self.cluster.up()
         self.running_anew("saves-worker-0", old)
         self.assertIn("saved", self.logs("saves", "--attempt", "1"))
+        self.assertIn("attempt 1, its node was shut down", self.logs("saves"))
         self.not_counted("saves")
 
     def test_now_waits_for_nobody(self):
@@ -58,6 +60,23 @@ class Restarts(ClusterTest):
         self.cluster.up()
         self.running_anew("deaf-worker-0", old)
         self.not_counted("deaf")
+
+    def test_ctrl_c_says_what_it_waits_for(self):
+        self.apply(training_job("deaf", IGNORES))
+        self.until(lambda: "deaf" in self.logs("deaf"))
+        old = self.uid("deaf-worker-0")
+        self.done(run(SWELL, "down", "--now", "--data-dir", self.cluster.directory))
+        with subprocess.Popen([SWELL, "up", "--data-dir", self.cluster.directory], stderr=subprocess.PIPE,
+                              stdout=subprocess.DEVNULL, text=True) as up:
+            try:
+                self.running_anew("deaf-worker-0", old)
+                up.send_signal(signal.SIGINT)
+                self.assertIn("Ctrl-C again", up.stderr.readline())
+                up.send_signal(signal.SIGINT)
+                self.assertEqual(up.wait(20), 0)
+            finally:
+                up.kill()
+        self.cluster.up()
 
     def test_a_machine_that_loses_power(self):
         """Swell and all that it started are killed."""

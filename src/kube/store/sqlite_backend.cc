@@ -80,8 +80,16 @@ class LockFile {
 
 // ---- Whose file is it ---------------------------------------------------------------------------
 
-Status Refuse(const std::string& path, std::string_view why) {
-  return Status(Code::kInternal, StrCat(path, ": ", why, "; the file was left as it is"));
+Status Refuse(const std::string& path, std::string_view why, std::string_view remedy) {
+  return Status(Code::kInternal, StrCat(path, ": ", why, "; the file was left as it is. ", remedy));
+}
+
+// The file cannot be read. The data directory is the one around it.
+Status RefuseUnreadable(const std::string& path, std::string_view why) {
+  return Refuse(path, why,
+                StrCat("Restore a backup: swell restore --force --data-dir ",
+                       std::filesystem::path(path).parent_path().string(),
+                       " FILE; or start a new cluster with another --data-dir"));
 }
 
 // Looks at the file's header without SQLite, so that a foreign file meets nothing that could
@@ -106,13 +114,15 @@ Status CheckHeader(const std::string& path, bool* exists) {
   };
   constexpr size_t kUserVersion = 60;
   constexpr size_t kApplication = 68;
-  if (!sqlite) return Refuse(path, "not a Swell database (no SQLite header)");
+  if (!sqlite) return RefuseUnreadable(path, "not a Swell database (no SQLite header)");
   if (number(kApplication) != kApplicationId) {
-    return Refuse(path, "not a Swell database (another program's SQLite database)");
+    return RefuseUnreadable(path, "not a Swell database (another program's SQLite database)");
   }
   if (number(kUserVersion) != kFormatVersion) {
-    return Refuse(path, StrCat("written in format ", number(kUserVersion), ", this Swell knows ",
-                               kFormatVersion));
+    return Refuse(
+        path,
+        StrCat("written in format ", number(kUserVersion), ", this Swell knows ", kFormatVersion),
+        "Use a Swell that knows the file's format");
   }
   return Status::Ok();
 }
@@ -323,7 +333,7 @@ Status SqliteBackend::WriteAll(const Store::Snapshot& snapshot) {
 // that can is opened.
 Result<Backend::Loaded> SqliteBackend::ReadEverything() {
   auto damaged = [this](std::string_view what) {
-    return Refuse(path_, StrCat("the database is damaged (", what, ")"));
+    return RefuseUnreadable(path_, StrCat("the database is damaged (", what, ")"));
   };
   // The structure of the file is checked beside, through a connection of its own.
   Status structure;

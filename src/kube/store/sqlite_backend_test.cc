@@ -162,6 +162,11 @@ TEST_F(SqliteBackendTest, ForeignFilesAreRefusedAndLeftAsTheyAre) {
     EXPECT_NE(store.status().message().find(path + ": "), std::string::npos);
     EXPECT_NE(store.status().message().find(message), std::string::npos)
         << store.status().message();
+    const bool newer_format = path == newer;
+    EXPECT_EQ(
+        store.status().message().find("swell restore --force --data-dir ") == std::string::npos,
+        newer_format)
+        << store.status().message();
     EXPECT_EQ(*ReadFile(path), before) << path;
     EXPECT_FALSE(FileExists(path + "-wal")) << path;
   }
