@@ -31,6 +31,8 @@ Command SwellRoot(const std::vector<Command>& extra) {
                                                ScaleCommandSpec(),
                                                WaitCommandSpec(),
                                                WhyCommandSpec(),
+                                               HealthCommandSpec(),
+                                               StacksCommandSpec(),
                                                GetCommandSpec(),
                                                DescribeCommandSpec(),
                                                EventsCommandSpec(),

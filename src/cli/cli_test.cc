@@ -63,8 +63,10 @@ TEST_F(CliTest, ArenaGetAndListFollowTheJob) {
   ASSERT_EQ(Run({"swell", "list"}), 0) << err_;
   EXPECT_EQ(
       out_,
-      "NAME         KIND         STATUS    PRIORITY   PROJECT   GPUS   PODS   DURATION   AGE\n"
-      "medium-job   PyTorchJob   Running   medium     -         8      2/2    3m         3m\n");
+      "NAME         KIND         STATUS    PRIORITY   PROJECT   GPUS   PODS   DURATION   AGE   "
+      "PROGRESS   ETA\n"
+      "medium-job   PyTorchJob   Running   medium     -         8      2/2    3m         3m    "
+      "-          -\n");
   ASSERT_EQ(Run({"arena", "get", "medium-job", "-o", "json"}), 0) << err_;
   EXPECT_EQ(json::GetString(json::Parse(out_).value(), {"chiefName"}), "medium-job-master-0");
 }

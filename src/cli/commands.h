@@ -25,6 +25,8 @@ Command ResumeCommandSpec();
 Command ScaleCommandSpec();
 Command WaitCommandSpec();
 Command WhyCommandSpec();
+Command HealthCommandSpec();
+Command StacksCommandSpec();
 Command SnapshotCommandSpec();
 Command ReportCommandSpec();
 Command ExportCommandSpec();

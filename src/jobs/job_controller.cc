@@ -163,7 +163,11 @@ void JobController::Decide(Pass& pass) {
                   StrCat("the job runs as if it did not say ", Join(ignored, ", ")));
   }
   DecideDegraded(pass);
-  if (pass.spec.suspend) return DecideSuspended(pass);
+  NoteProgress(pass);
+  if (!pass.spec.suspend && pass.IsTrue("SuspensionWaits")) {
+    SetFirst(pass, "SuspensionWaits", false, "Resumed", "The job is not to be suspended any more.");
+  }
+  if (pass.spec.suspend && !SuspensionWaits(pass)) return DecideSuspended(pass);
   if (pass.IsTrue("Suspended")) {
     SetCondition(pass, "Suspended", false, kind_->Reason("Resumed"),
                  StrCat(kind_->kind(), " ", pass.name, " is resumed."));
@@ -174,6 +178,7 @@ void JobController::Decide(Pass& pass) {
   }
   if (DecideEnd(pass)) return;
   if (DecideDisrupted(pass)) return;
+  if (DecideHang(pass)) return;
   if (DecideFailures(pass)) return;
   DecideRunning(pass);
   WantPods(pass);
@@ -566,7 +571,9 @@ std::string_view JobController::PhaseWord(const Pass& pass) {
   for (std::string_view word :
        {"Succeeded", "Failed", "Suspended", "Preempted", "Restarting", "Running"}) {
     if (!pass.IsTrue(word)) continue;
-    return word == "Running" && pass.IsTrue("Degraded") ? "Degraded" : word;
+    if (word != "Running") return word;
+    if (pass.IsTrue("Degraded")) return "Degraded";
+    return pass.IsTrue("Hung") ? "Hung" : word;
   }
   return "Pending";
 }

@@ -78,6 +78,13 @@ class JobController {
   bool StoppedBySuspension(const Pass& pass) const;
   void DecideRunning(Pass& pass);
   void DecideDegraded(Pass& pass);
+  void NoteProgress(Pass& pass);
+  void NoteSaves(Pass& pass);
+  void NoteWorld(Pass& pass);
+  bool SuspensionWaits(Pass& pass);
+  bool DecideHang(Pass& pass);
+  bool ActOnHang(Pass& pass, int64_t step, const std::string& message);
+  bool AwaitsEndOfHungPods(Pass& pass);
   void NoteEnd(Pass& pass, bool failed, std::string_view reason);
   static std::optional<api::Failure> LastFailure(const Pass& pass);
   static std::string FailureText(const Pass& pass);

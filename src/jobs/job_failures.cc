@@ -276,6 +276,7 @@ void JobController::NoteEnd(Pass& pass, bool failed, std::string_view reason) {
   if (pass.IsTrue(kDegraded)) {
     SetDegraded(pass, false, reason, "The job is over.");
   }
+  if (pass.IsTrue("Hung")) SetFirst(pass, "Hung", false, reason, "The job is over.");
   if (failed && pass.failure) {
     json::Set(pass.status, {"failure"}, LastFailure(pass)->ToJson());
   } else {

@@ -8,6 +8,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod_group.h"
+#include "kube/api/objects/progress.h"
 
 namespace swell::controllers {
 namespace {
@@ -50,6 +51,12 @@ int64_t Ordinals(const JobSpec& spec, const ReplicaSpec& replica) {
   return left;
 }
 
+// 0: the job does not say.
+int64_t HangSeconds(const json::Value& job) {
+  const int64_t field = json::GetInt(job, {"spec", "health", "hangSeconds"});
+  return field > 0 ? field : ParseInt(api::Annotation(job, keys::kHangSeconds)).value_or(0);
+}
+
 // The node then reports the end of a failed container's log, so that the job can say what it was.
 void KeepLastWords(json::Value& pod) {
   for (std::string_view list : {"initContainers", "containers"}) {
@@ -88,6 +95,9 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
   if (spec.active_deadline_seconds) {
     json::Set(pod, {"metadata", "annotations", keys::kMaxRunSeconds},
               std::to_string(*spec.active_deadline_seconds));
+  }
+  if (const int64_t bound = HangSeconds(parts.job); bound > 0) {
+    json::Set(pod, {"metadata", "annotations", api::keys::kHangSeconds}, std::to_string(bound));
   }
   if (std::string_view user = api::Annotation(parts.job, keys::kUser); !user.empty()) {
     json::Set(pod, {"metadata", "annotations", keys::kUser}, user);

@@ -53,8 +53,8 @@ class ListAction final : public Action {
     table.status = status_;
     table.headers = !no_headers_;
     table.projects = form.table();
-    table.header = {"NAME", "KIND", "STATUS",   "PRIORITY", "PROJECT",
-                    "GPUS", "PODS", "DURATION", "AGE"};
+    table.header = {"NAME", "KIND",     "STATUS", "PRIORITY", "PROJECT", "GPUS",
+                    "PODS", "DURATION", "AGE",    "PROGRESS", "ETA"};
     if (form.kind == OutputForm::Kind::kWide) table.header.emplace_back("MESSAGE");
     bool wide = form.kind == OutputForm::Kind::kWide;
     table.row = [&session, wide](const JobView& job) { return Row(session, job, wide); };
@@ -71,7 +71,9 @@ class ListAction final : public Action {
                                  GpuText(job.milli_gpus),
                                  PodsText(job),
                                  TookOrTakes(job, session.Now()),
-                                 Age(job, session.Now())};
+                                 Age(job, session.Now()),
+                                 ProgressText(job),
+                                 EtaText(job)};
     if (wide) row.push_back(OrDash(OneLine(job.waits.empty() ? job.message : job.waits)));
     return row;
   }
@@ -83,7 +85,10 @@ class ListAction final : public Action {
 class SuspendAction final : public Action {
  public:
   explicit SuspendAction(bool suspend) : suspend_(suspend) {}
-  void Declare(Flags&) override {}
+  void Declare(Flags& flags) override {
+    if (!suspend_) return;
+    flags.Switch("--force", &force_, "also if the job could not save itself: its work is lost");
+  }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) {
       return Misuse(StrCat("no job named: swell ", suspend_ ? "suspend" : "resume", " JOB"));
@@ -91,6 +96,7 @@ class SuspendAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     for (const std::string& word : words) {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api, session.Namespace(), word));
+      SWELL_RETURN_IF_ERROR(NoteForce(*api, job));
       SWELL_ASSIGN_OR_RETURN(const bool changed, SetSuspended(*api, job, suspend_));
       session.OutLine(StrCat(job.ResourceName(), changed    ? suspend_ ? " suspended" : " resumed"
                                                  : suspend_ ? " is already suspended"
@@ -100,7 +106,19 @@ class SuspendAction final : public Action {
   }
 
  private:
+  // A job that is resumed is not forced when it is suspended next.
+  Status NoteForce(Api& api, const JobView& job) const {
+    const bool is = !api::Annotation(*job.object, api::keys::kSuspendUnsaved).empty();
+    if (is == force_) return Status::Ok();
+    json::Value patch = json::Object{};
+    json::Set(patch, {"metadata", "annotations", api::keys::kSuspendUnsaved},
+              force_ ? json::Value("true") : json::Value(nullptr));
+    return api.Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch)
+        .status();
+  }
+
   bool suspend_;
+  bool force_ = false;
 };
 
 }  // namespace

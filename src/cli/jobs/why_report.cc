@@ -31,6 +31,7 @@ class WhyReport {
     if (facts_.Waits() || facts_.Podless()) add("Why:      ", Reason());
     if (facts_.Fails()) add("Failure:  ", facts_.job.failure->Sentence());
     add("Held:     ", HoldText());
+    add("Hung:     ", facts_.job.hung);
     add("Minimum:  ", MinimumText());
     add("Stopped:  ", StoppedText());
     add("Quota:    ", QuotaText());
@@ -75,6 +76,7 @@ class WhyReport {
                                       : nullptr) {
       json::Set(out, {"lastPreemption"}, *last);
     }
+    if (!facts_.job.hung.empty()) json::Set(out, {"hung"}, facts_.job.hung);
     if (facts_.job.failure) json::Set(out, {"failure"}, facts_.job.failure->ToJson());
     if (const ProjectView* project = facts_.Project()) {
       const Share& gpu = project->gpu();
@@ -119,8 +121,8 @@ class WhyReport {
                     facts_.job.milli_gpus > 0 ? ": " + GpusText(facts_.job.milli_gpus) : "");
     }
     if (!facts_.Waits()) {
-      return StrCat("runs: ", facts_.job.RunningPods(), " of ", facts_.job.replicas, " pods, ",
-                    GpusText(facts_.job.HeldMilliGpus()));
+      return StrCat(facts_.job.hung.empty() ? "runs: " : "hangs: ", facts_.job.RunningPods(),
+                    " of ", facts_.job.replicas, " pods, ", GpusText(facts_.job.HeldMilliGpus()));
     }
     std::string since =
         facts_.job.created

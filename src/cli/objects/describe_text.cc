@@ -346,6 +346,23 @@ std::string ContainerText(const json::Value& container, const json::Value& pod, 
   return StrCat("  ", name, ":\n", body);
 }
 
+// "42% (420 of 1000 steps, epoch 2 of 3), phase step, 4m left".
+std::string StepsText(const JobView& job) {
+  if (!job.progress) return "";
+  const api::JobProgress& progress = *job.progress;
+  std::string text = progress.percentage ? StrCat(*progress.percentage, "% (") : "";
+  text += progress.total > 0 ? StrCat(progress.step, " of ", progress.total, " steps")
+                             : StrCat(progress.step, " steps");
+  if (progress.epochs > 0) {
+    text +=
+        StrCat(", epoch ", std::min(progress.epoch + 1, progress.epochs), " of ", progress.epochs);
+  }
+  if (progress.percentage) text += ")";
+  text += StrCat(", phase ", OneLine(progress.phase));
+  const std::string left = EtaText(job);
+  return left == "-" ? text : StrCat(text, ", ", left, " left");
+}
+
 }  // namespace
 
 std::string DescribeJob(Session& session,
@@ -360,9 +377,10 @@ std::string DescribeJob(Session& session,
   fields.Add("Status", session.Paint(StatusColour(status), status));
   if (!job.waits.empty()) fields.Add("Waits because", WrapText(job.waits));
   if (job.failure) fields.Add("Failure", WrapText(job.failure->Sentence()));
-  if (!job.failure || !job.failure->repeats()) {
-    fields.Add("Says", WrapText(WithoutFailure(job.message, job.failure)));
-  }
+  const bool explained = !job.hung.empty() || (job.failure && job.failure->repeats());
+  if (!explained) fields.Add("Says", WrapText(WithoutFailure(job.message, job.failure)));
+  fields.Add("Hung", WrapText(job.hung));
+  fields.Add("Progress", StepsText(job));
   fields.Add("Priority", job.priority.empty() ? "none" : job.priority);
   fields.Add("Project", job.project);
   fields.Add("When preempted", job.on_preemption == "Fail" || job.on_preemption == "fail"

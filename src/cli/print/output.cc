@@ -175,8 +175,9 @@ Colour StatusColour(std::string_view word) {
                                  "Suspended", "Restarting", "PENDING", "Unschedulable"}) {
     if (word == waits || word.starts_with("Init:")) return Colour::kYellow;
   }
-  for (std::string_view bad : {"Failed", "Error", "CrashLoopBackOff", "OOMKilled", "NotReady",
-                               "ImagePullBackOff", "ErrImagePull", "Evicted", "FAILED", "Lost"}) {
+  for (std::string_view bad :
+       {"Failed", "Error", "CrashLoopBackOff", "OOMKilled", "NotReady", "ImagePullBackOff",
+        "ErrImagePull", "Evicted", "FAILED", "Lost", "Hung"}) {
     if (word.starts_with(bad)) return Colour::kRed;
   }
   return Colour::kNone;

@@ -34,6 +34,13 @@ std::string RanFor(const JobView& job, WallTime now) {
   return job.started ? Span(job.ended.value_or(now) - *job.started) : "-";
 }
 
+// "42%, 4m left".
+std::string Progress(const JobView& job) {
+  const std::string done = ProgressText(job), left = EtaText(job);
+  if (done == "-") return job.progress ? StrCat("step ", job.progress->step) : "";
+  return left == "-" ? done : StrCat(done, ", ", left, " left");
+}
+
 TopRow PodRow(const JobView& job, const json::Value& pod, const std::string& indent) {
   const std::string status = PodStatusWord(pod);
   const std::string name(api::Name(pod));
@@ -50,6 +57,7 @@ TopRow PodRow(const JobView& job, const json::Value& pod, const std::string& ind
 
 // The cause first: there is room for some words only.
 std::string WhyText(const JobView& job) {
+  if (!job.hung.empty()) return job.hung;
   if (!job.waits.empty()) return job.waits;
   return job.failure ? job.failure->Sentence() : job.message;
 }
@@ -59,13 +67,14 @@ TopRow JobRow(const JobView& job, WallTime now, const std::string& indent, bool 
   return {.key = StrCat("job/", job.ns, "/", resource),
           .target = {TargetKind::kJob, resource.substr(0, resource.find('/')), job.ns, job.name,
                      job.status == "Suspended"},
-          .cells = {{StrCat(indent, open ? "▾ " : "▸ ", job.name)},
-                    {job.StatusText(), StatusInk(job.StatusText())},
-                    {StrCat(GpuText(job.HeldMilliGpus()), "/", GpuText(job.milli_gpus))},
-                    {PodsText(job)},
-                    {OrDash(job.priority)},
-                    {RanFor(job, now)},
-                    {job.StatusText() == "Running" ? "" : OneLine(WhyText(job)), Ink::kDim}}};
+          .cells = {
+              {StrCat(indent, open ? "▾ " : "▸ ", job.name)},
+              {job.StatusText(), StatusInk(job.StatusText())},
+              {StrCat(GpuText(job.HeldMilliGpus()), "/", GpuText(job.milli_gpus))},
+              {PodsText(job)},
+              {OrDash(job.priority)},
+              {RanFor(job, now)},
+              {job.StatusText() == "Running" ? Progress(job) : OneLine(WhyText(job)), Ink::kDim}}};
 }
 
 TopRow ProjectHead(const std::string& name, const ProjectView* project, bool shut) {

@@ -85,6 +85,9 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   view.ns = api::Namespace(job);
   view.status = StatusOf(job);
   view.message = NewestMessage(job);
+  view.progress = api::ProgressOfJob(job);
+  const auto hung = api::FindCondition(job, "Hung");
+  if (hung && hung->IsTrue()) view.hung = hung->message;
   view.on_preemption = api::Annotation(job, api::keys::kOnPreemption);
   if (view.on_preemption.empty()) view.on_preemption = "Requeue";
   for (const RoleBounds& bounds : BoundsOf(job, kind)) {
@@ -354,8 +357,19 @@ std::string JobView::StatusText() const {
     const bool plain = reason.empty() || reason == "Failed" || reason.ends_with("JobFailed");
     return plain ? status : StrCat("Failed: ", reason);
   }
+  if (status == "Running" && !hung.empty()) return "Hung";
   const bool waits_for_it = status == "Running" || status == "Pending" || status == "Restarting";
   return failure && failure->repeats() && waits_for_it ? failure->Word() : status;
+}
+
+std::string ProgressText(const JobView& job) {
+  return job.progress && job.progress->percentage ? StrCat(*job.progress->percentage, "%") : "-";
+}
+
+std::string EtaText(const JobView& job) {
+  const bool runs = job.status == "Running" && job.hung.empty();
+  if (!runs || !job.progress || !job.progress->remaining_seconds) return "-";
+  return api::HumanDuration(std::chrono::seconds(*job.progress->remaining_seconds));
 }
 
 std::optional<Duration> JobView::RunTime(WallTime now) const {

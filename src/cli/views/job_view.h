@@ -13,6 +13,7 @@
 #include "cli/flags.h"
 #include "cli/views/events_view.h"
 #include "kube/api/objects/failure.h"
+#include "kube/api/objects/progress.h"
 
 namespace swell::cli {
 
@@ -51,9 +52,11 @@ struct JobView {
   std::string why;              // it runs with fewer than are wanted
   int64_t milli_gpus = 0;       // of all replicas
   std::optional<WallTime> created, started, ended;
-  std::optional<api::Failure> failure;     // the first of those that matter now
-  std::optional<WallTime> last_pod_ended;  // of the pods that it had before
-  std::vector<json::SharedValue> pods;     // chief first, then by role and index
+  std::optional<api::Failure> failure;       // the first of those that matter now
+  std::optional<api::JobProgress> progress;  // if its script tells
+  std::string hung;                          // no rank moves: which, and what they do
+  std::optional<WallTime> last_pod_ended;    // of the pods that it had before
+  std::vector<json::SharedValue> pods;       // chief first, then by role and index
 
   int64_t RunningPods() const;
   int64_t PendingPods() const;
@@ -113,6 +116,10 @@ bool ConcernsJob(const JobView& job, const EventView& event);
 void ReadFailure(JobView& job);
 // The role that the pod has in its job, in lower case; empty if it has none.
 std::string_view RoleOfPod(const json::Value& pod);
+
+// "42%", or "-" where the total is not known; "4m", "-".
+std::string ProgressText(const JobView& job);
+std::string EtaText(const JobView& job);
 
 // GPUs that one pod asks for, in thousandths; fractions count. For a request of GPU memory,
 // what it was given, and nothing before it is bound.

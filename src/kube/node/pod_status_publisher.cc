@@ -9,6 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/progress.h"
 #include "kube/node/pod_status.h"
 
 namespace swell::node {
@@ -19,6 +20,7 @@ constexpr Duration kReadInterval = std::chrono::milliseconds(5);
 // As the kubelet's: two writers that disagree do not load the API with it.
 constexpr Duration kReconcileInterval = std::chrono::seconds(10);
 constexpr size_t kMetricsBytesMax = 4096;
+constexpr size_t kSaveReasonMax = 300;
 
 // A strategic merge patch adds to podIPs: without the directive, the address of a new sandbox would
 // join that of the old one. Container lists are replaced, and conditions merge by type.
@@ -40,6 +42,7 @@ PodStatusPublisher::PodStatusPublisher(PodHost& host, const PodRecord& record, C
       reconcile_timer_(host.executor()),
       annotate_timer_(host.executor()) {
   ended_in_api_ = api::HasEnded(*record_.pod);
+  save_failed_ = !api::Annotation(*record_.pod, api::keys::kSaveError).empty();
   KnowVersionOf(*record_.pod);
 }
 
@@ -203,12 +206,28 @@ void PodStatusPublisher::OnReport(const std::string& report_json) {
   integer("epoch", api::keys::kEpoch);
   std::string_view time = json::GetString(*report, {"checkpointTime"});
   if (api::ParseTime(time)) Annotate(api::keys::kCheckpointTime, std::string(time));
+  NoteFailedSave(*report);
   const json::Object& metrics = json::GetObject(*report, {"metrics"});
   if (!metrics.empty()) {
     std::string text = json::Print(json::Value(metrics));
     if (text.size() <= kMetricsBytesMax) Annotate(api::keys::kMetrics, std::move(text));
   }
   Publish();
+}
+
+// The report carries the failure until a save goes well.
+void PodStatusPublisher::NoteFailedSave(const json::Value& report) {
+  const json::Value* error = json::Find(report, {"saveError"});
+  if (error == nullptr || !error->is_object()) {
+    if (std::exchange(save_failed_, false)) Annotate(api::keys::kSaveError, "");
+    return;
+  }
+  save_failed_ = true;
+  std::string reason(
+      json::GetString(*error, {"reason"}, "no reason given").substr(0, kSaveReasonMax));
+  while (!IsValidUtf8(reason)) reason.pop_back();
+  Annotate(api::keys::kSaveError,
+           json::Print(json::Object{{"step", json::GetInt(*error, {"step"})}, {"reason", reason}}));
 }
 
 // At most one write a second: a process that reports every step must not load the API with it.

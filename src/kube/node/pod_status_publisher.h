@@ -50,6 +50,7 @@ class PodStatusPublisher {
  private:
   enum class Writing { kNothing, kPosted, kPatch };
 
+  void NoteFailedSave(const json::Value& report);
   void Send();
   void SendStatus();
   bool SendAnnotations();
@@ -68,6 +69,7 @@ class PodStatusPublisher {
   std::optional<uint64_t> sent_status_;  // a hash of what the API has
   bool ended_in_api_ = false;
   bool final_status_sent_ = false;
+  bool save_failed_ = false;  // as last reported
   Writing writing_ = Writing::kNothing;
   int send_failures_ = 0;
   std::string base_version_;  // of the object that the next write is made from

@@ -61,6 +61,12 @@ PodWorker::PodWorker(PodHost& host, json::SharedValue pod)
                  record_,
                  {.on_newer_pod = [this](const json::SharedValue& newer) { Update(newer); },
                   .on_final_status = [this] { Sync(); }}),
+      progress_(host,
+                record_,
+                [this](std::string text) {
+                  publisher_.Annotate(api::keys::kProgress, std::move(text));
+                  publisher_.Publish();
+                }),
       kill_timer_(host.executor()),
       retry_timer_(host.executor()),
       deadline_timer_(host.executor()),
@@ -102,6 +108,7 @@ void PodWorker::StopWithNode(Duration limit) {
   // The next agent of this node says what became of the pod, and it does so in one place: this one
   // may be killed before it can.
   publisher_.Close();
+  progress_.Close();
   if (record_.state.stopped()) return;
 
   if (record_.state.terminating()) return ShortenGrace(limit);
@@ -115,6 +122,7 @@ void PodWorker::Detach() {
   scope_.Close();
   containers_.Detach();
   publisher_.Close();
+  progress_.Close();
   for (Timer* timer : {&kill_timer_, &retry_timer_, &deadline_timer_, &refresh_timer_}) {
     timer->Cancel();
   }
@@ -140,11 +148,17 @@ bool PodWorker::IsRunning(std::string_view name) const {
 }
 
 void PodWorker::OnContainerExit(const ContainerRef& ref, const ContainerExit& exit) {
-  if (!detached_) containers_.OnExit(ref, exit);
+  if (detached_) return;
+  progress_.OnContainerExit();
+  containers_.OnExit(ref, exit);
 }
 
 void PodWorker::OnReport(const std::string& report_json) {
   if (!detached_) publisher_.OnReport(report_json);
+}
+
+void PodWorker::OnProgress(const ProgressRecords& records) {
+  if (!detached_) progress_.OnRecords(records);
 }
 
 // ---- from admission to a sandbox ----

@@ -21,6 +21,7 @@
 #include "json/value.h"
 #include "kube/node/container_manager.h"
 #include "kube/node/pod_host.h"
+#include "kube/node/pod_progress.h"
 #include "kube/node/pod_record.h"
 #include "kube/node/pod_status_publisher.h"
 
@@ -60,6 +61,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
 
   void OnContainerExit(const ContainerRef& container, const ContainerExit& exit) override;
   void OnReport(const std::string& report_json) override;
+  void OnProgress(const ProgressRecords& records) override;
 
  private:
   void TryAdmit();
@@ -92,6 +94,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   PodRecord record_;
   ContainerManager containers_;
   PodStatusPublisher publisher_;
+  PodProgress progress_;
   enum class Syncing { kNo, kYes, kOnceMore } syncing_ = Syncing::kNo;
   bool detached_ = false;
   bool stops_with_node_ = false;

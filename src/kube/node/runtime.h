@@ -200,6 +200,10 @@ struct ContainerUsage {
   int64_t memory_bytes = 0;  // the working set
 };
 
+// Progress records of a pod's ranks (progress_watch.h) by the number in their file's name: bytes as
+// the pod's processes wrote them.
+using ProgressRecords = std::map<int64_t, std::string>;
+
 class PodObserver {
  public:
   virtual ~PodObserver() = default;
@@ -207,6 +211,8 @@ class PodObserver {
   virtual void OnContainerExit(const ContainerRef& container, const ContainerExit& exit) = 0;
   // The training process replaced its report file.
   virtual void OnReport(const std::string& report_json) = 0;
+  // A progress record of the pod changed; all of them.
+  virtual void OnProgress(const ProgressRecords& records) = 0;
 };
 
 struct ExecSpec {

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "kube/process/files/progress_records.h"
 #include "kube/process/files/volumes.h"
 #include "kube/process/shim/beneath.h"
 #include "kube/process/shim/id_map.h"
@@ -29,6 +30,7 @@ using node::ContainerStarted;
 using node::SandboxInfo;
 
 constexpr size_t kReportBytesMax = 64 << 10;
+constexpr Duration kProgressInterval = std::chrono::seconds(1);
 // Nothing is made ahead of need while the cluster itself starts.
 constexpr Duration kRefillDelay = std::chrono::seconds(1);
 
@@ -89,6 +91,7 @@ Status ProcessHost::Start() {
     store_.Refill();
   }));
   MeasureLater();
+  ReadProgressLater();
   return Status::Ok();
 }
 
@@ -134,6 +137,7 @@ std::vector<node::FoundPod> ProcessHost::List(const std::string& node) const {
 }
 
 void ProcessHost::Adopt(const node::FoundPod& found) {
+  progress_.erase(found.pod_uid);
   for (const node::FoundContainer& known : found.containers) {
     ProcessContainer* container = store_.Find({found.pod_uid, known.name, known.attempt});
     if (container == nullptr || !container->exit || known.exit) continue;
@@ -300,6 +304,22 @@ void ProcessHost::WatchReports(ProcessPod& pod) {
     if (text.ok() && !text->empty()) events_.on_report(uid, *text);
   });
   if (watch.ok()) pod.report_watch = std::move(*watch);
+}
+
+// The records are shared memory, which no watch reports.
+void ProcessHost::ReadProgressLater() {
+  reactor_.After(kProgressInterval, scope_.Wrap([this] {
+    std::map<std::string, node::ProgressRecords> now;
+    for (const auto& [uid, pod] : store_.pods()) {
+      if (!pod->running()) continue;
+      node::ProgressRecords records = ReadProgressRecords(pod->dir + "/run/report");
+      if (records.empty()) continue;
+      if (progress_[uid] != records) events_.on_progress(uid, records);
+      now[uid] = std::move(records);
+    }
+    progress_ = std::move(now);
+    ReadProgressLater();
+  }));
 }
 
 PodNamespaces ProcessHost::NamespacesOf(const ProcessPod& pod) const {

@@ -54,6 +54,7 @@ class ProcessHost {
   struct Events {
     std::function<void(const node::ContainerRef&, const node::ContainerExit&)> on_exit;
     std::function<void(const std::string& pod_uid, const std::string& report)> on_report;
+    std::function<void(const std::string& pod_uid, const node::ProgressRecords&)> on_progress;
   };
 
   // `core` is the executor that uses the streams of OpenStdio and Dial.
@@ -118,6 +119,7 @@ class ProcessHost {
   Status StartNetwork();
   void FinishSandbox(ProcessPod& pod, const std::function<void(Result<node::SandboxInfo>)>& done);
   void WatchReports(ProcessPod& pod);
+  void ReadProgressLater();
   std::string LoopbackAddress(const std::string& uid) const;
   PodNamespaces NamespacesOf(const ProcessPod& pod) const;
   Status ChooseUsers(ProcessPod& pod);
@@ -161,6 +163,7 @@ class ProcessHost {
   uint64_t next_probe_ = 1;
   RealClock clock_;
   UsageMeter meter_;
+  std::map<std::string, node::ProgressRecords> progress_;  // by pod uid, as last told
   CallbackScope scope_;
 };
 

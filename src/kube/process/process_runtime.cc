@@ -95,6 +95,15 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::Create(Executor& core,
       if (auto observer = it->second.lock()) observer->OnReport(report);
     });
   };
+  events.on_progress = [&core, weak](const std::string& uid, const node::ProgressRecords& records) {
+    core.Post([weak, uid, records] {
+      auto shared = weak.lock();
+      if (!shared) return;
+      auto it = shared->observers.find(uid);
+      if (it == shared->observers.end()) return;
+      if (auto observer = it->second.lock()) observer->OnProgress(records);
+    });
+  };
   runtime->catalogue_ = std::make_unique<ImageCatalogue>(catalogue);
   images::ImageService::Options images{
       .store_dir = options.image_store,

@@ -35,9 +35,11 @@ class Observer final : public node::PodObserver {
     seen_ns = clock.Steady().ns;
   }
   void OnReport(const std::string& report) override { reports.push_back(report); }
+  void OnProgress(const node::ProgressRecords& records) override { progress = records; }
 
   std::map<std::string, ContainerExit> exits;
   std::vector<std::string> reports;
+  node::ProgressRecords progress;
   int64_t seen_ns = 0;
   RealClock clock;
 };

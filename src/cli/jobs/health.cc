@@ -1,0 +1,202 @@
+// swell health and swell stacks: which ranks of a job move, and what those that do not are doing.
+#include <algorithm>
+
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/pods/interactive.h"
+#include "cli/pods/pod_choice.h"
+#include "cli/print/output.h"
+#include "cli/print/text_table.h"
+#include "cli/views/job_table.h"
+#include "cli/views/job_view.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
+#include "kube/api/objects/progress.h"
+
+namespace swell::cli {
+namespace {
+
+struct RankOfPod {
+  json::SharedValue pod;
+  api::RankProgress rank;
+};
+
+std::vector<RankOfPod> RanksOfJob(const JobView& job) {
+  std::vector<RankOfPod> ranks;
+  for (const json::SharedValue& pod : job.pods) {
+    for (api::RankProgress& rank : api::RanksOf(*pod)) ranks.push_back({pod, std::move(rank)});
+  }
+  std::stable_sort(ranks.begin(), ranks.end(), [](const RankOfPod& a, const RankOfPod& b) {
+    return a.rank.rank < b.rank.rank;
+  });
+  return ranks;
+}
+
+std::string NoRanks(const JobView& job) {
+  return StrCat("no rank of ", job.name,
+                " reports what it does: only scripts that use Swell's Python SDK do");
+}
+
+std::string Ago(WallTime then, WallTime now) {
+  return api::HumanDuration(std::max(now - then, Duration(0)));
+}
+
+// Conditions that say how a job fares, of those that hold.
+void PrintConditions(Session& session, const json::Value& object) {
+  for (const api::Condition& condition : api::Conditions(object)) {
+    const bool good = condition.type == "Ready" || condition.type == "Running" ||
+                      condition.type == "Created" || condition.type == "Succeeded";
+    if (good == (condition.status == "True")) continue;
+    if (condition.status != "True" && !good) continue;
+    session.OutLine(
+        StrCat(condition.type, good ? " is not true" : "", ": ", OneLine(condition.message)));
+  }
+}
+
+class HealthAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("-A,--all-namespaces", &all_namespaces_, "all namespaces");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.size() > 1) return Misuse("one job or node expected: swell health [JOB | NODE]");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    if (words.empty()) return Jobs(session, *api);
+    auto job = FindJob(*api, session.Namespace(), words[0]);
+    if (job.ok()) return Job(session, *job);
+    if (job.status().code() != Code::kNotFound) return job.status();
+    auto node = api->Get(client::resources::kNodes, "", words[0]);
+    if (!node.ok()) return job.status();
+    session.OutLine(StrCat("node ", words[0]));
+    for (const api::Condition& condition : api::Conditions(**node)) {
+      session.OutLine(
+          StrCat("  ", condition.type, ": ", condition.status, ", ", OneLine(condition.message)));
+    }
+    return 0;
+  }
+
+ private:
+  Result<int> Jobs(Session& session, Api& api) const {
+    SWELL_ASSIGN_OR_RETURN(const std::vector<JobView> jobs,
+                           ListJobs(api, all_namespaces_ ? "" : session.Namespace()));
+    TextTable table({"NAMESPACE", "NAME", "STATUS", "PHASE", "STEP", "PROGRESS", "ETA", "CHANGED"});
+    for (const JobView& job : jobs) {
+      if (!job.progress || job.over()) continue;
+      const std::string status = job.StatusText();
+      table.Add({job.ns, job.name, session.Paint(StatusColour(status), status),
+                 OrDash(OneLine(job.progress->phase)), StrCat(job.progress->step),
+                 ProgressText(job), EtaText(job), Ago(job.progress->updated, session.Now())});
+    }
+    if (table.size() == 1) {
+      session.ErrLine("No job that runs reports its progress");
+      return 0;
+    }
+    session.Out(table.ToString());
+    return 0;
+  }
+
+  static Result<int> Job(Session& session, const JobView& job) {
+    const std::string status = job.StatusText();
+    session.OutLine(StrCat(job.name, ": ", session.Paint(StatusColour(status), status)));
+    PrintConditions(session, *job.object);
+    const std::vector<RankOfPod> ranks = RanksOfJob(job);
+    if (ranks.empty()) {
+      session.ErrLine(NoRanks(job));
+      return 0;
+    }
+    TextTable table({"RANK", "POD", "NODE", "PHASE", "STEP", "CHANGED", "DEADLINE", "STATE"});
+    for (const RankOfPod& one : ranks) {
+      const bool stuck = one.rank.stalled && !job.over();
+      table.Add(
+          {StrCat(one.rank.rank), std::string(api::Name(*one.pod)),
+           OrDash(std::string(api::NodeName(*one.pod))), OrDash(OneLine(one.rank.phase)),
+           one.rank.total > 0 ? StrCat(one.rank.step, "/", one.rank.total) : StrCat(one.rank.step),
+           Ago(one.rank.changed, session.Now()), StrCat(one.rank.deadline_seconds, "s"),
+           stuck ? session.Paint(Colour::kRed, StrCat("stuck: ", OneLine(one.rank.Top())))
+                 : session.Paint(Colour::kGreen, one.rank.done() ? "done" : "moves")});
+    }
+    session.Out(table.ToString());
+    return 0;
+  }
+
+  bool all_namespaces_ = false;
+};
+
+class StacksAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("--rank", &rank_, "N", "only this rank (default: all)");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.size() != 1) return Misuse("a job expected: swell stacks JOB");
+    const auto only = ParseInt(rank_);
+    if (!rank_.empty() && (!only || *only < 0)) {
+      return Misuse(StrCat("--rank ", Quote(rank_), ": a number from 0 expected"));
+    }
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(const JobView job, FindJob(*api, session.Namespace(), words[0]));
+    bool found = false;
+    for (const RankOfPod& one : RanksOfJob(job)) {
+      if (only && one.rank.rank != *only) continue;
+      found = true;
+      session.OutLine(StrCat("rank ", one.rank.rank, ", pod ", api::Name(*one.pod), " on ",
+                             api::NodeName(*one.pod), ": phase ", OneLine(one.rank.phase),
+                             ", step ", one.rank.step));
+      SWELL_RETURN_IF_ERROR(Print(session, one));
+    }
+    if (found) return 0;
+    return Status(Code::kNotFound, only && !RanksOfJob(job).empty()
+                                       ? StrCat("no pod of ", job.name, " reports rank ", *only)
+                                       : NoRanks(job));
+  }
+
+ private:
+  static Status Print(Session& session, const RankOfPod& one) {
+    // A pod that has ended shows what was seen last.
+    if (api::HasEnded(*one.pod)) {
+      session.OutLine(one.rank.stack.empty() ? "the pod has ended" : one.rank.stack);
+      return Status::Ok();
+    }
+    InteractiveCommand command;
+    command.quiet = true;
+    command.command.ns = api::Namespace(*one.pod);
+    command.command.pod = api::Name(*one.pod);
+    command.command.container = DefaultContainer(*one.pod);
+    command.command.command = {"/bin/sh", "-c", api::StacksScript(one.rank)};
+    return RunInteractive(session, std::move(command)).status();
+  }
+
+  std::string rank_;
+};
+
+}  // namespace
+
+Command HealthCommandSpec() {
+  return {
+      .name = "health",
+      .group = "Jobs",
+      .summary = "Show which ranks of a job move, or how jobs that report their progress fare.",
+      .usage = "[JOB | NODE]",
+      .examples = {{"All jobs that report their progress", "swell health"},
+                   {"The ranks of a job: phase, step, last change", "swell health mnist"},
+                   {"The conditions of a node", "swell health node-0"}},
+      .completes = Completes::kJob,
+      .make = Makes<HealthAction>(),
+  };
+}
+
+Command StacksCommandSpec() {
+  return {
+      .name = "stacks",
+      .group = "Jobs",
+      .summary = "Print what each rank of a job is doing now: the stacks of its Python threads.",
+      .usage = "JOB",
+      .examples = {{"All ranks", "swell stacks mnist"},
+                   {"The third rank", "swell stacks mnist --rank 2"}},
+      .notes = "Training continues meanwhile. The script must use Swell's Python SDK.",
+      .completes = Completes::kJob,
+      .make = Makes<StacksAction>(),
+  };
+}
+
+}  // namespace swell::cli

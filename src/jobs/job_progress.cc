@@ -1,0 +1,289 @@
+// JobController: how far a job is, whether it hangs, and whether it can save itself.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/strings.h"
+#include "jobs/job_controller.h"
+#include "jobs/job_pass.h"
+#include "kube/api/objects/pod.h"
+#include "kube/api/objects/progress.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr std::string_view kHung = "Hung";
+constexpr std::string_view kCheckpointFailed = "CheckpointFailed";
+constexpr std::string_view kSuspensionWaits = "SuspensionWaits";
+constexpr std::string_view kWorldMismatch = "WorldMismatch";
+// Restarts without a step that no earlier attempt had reached.
+constexpr int64_t kHangRestartsMax = 3;
+constexpr size_t kRanksNamed = 4;
+constexpr size_t kStacksKept = 16;
+
+struct Member {
+  json::SharedValue pod;
+  api::RankProgress rank;
+};
+
+// The ranks of the pods that run, by rank; one that two records name counts once, as it was last.
+std::vector<Member> MembersOf(const std::map<std::string, json::SharedValue>& pods,
+                              bool also_ended = false) {
+  std::vector<Member> members;
+  for (const auto& [name, pod] : pods) {
+    const bool runs = Phase(*pod) == "Running" && !api::IsDeleting(*pod);
+    if (!runs && !(also_ended && HasEnded(*pod))) continue;
+    for (api::RankProgress& rank : api::RanksOf(*pod)) members.push_back({pod, std::move(rank)});
+  }
+  std::stable_sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
+    return std::tuple(a.rank.rank, b.rank.changed) < std::tuple(b.rank.rank, a.rank.changed);
+  });
+  members.erase(
+      std::unique(members.begin(), members.end(),
+                  [](const Member& a, const Member& b) { return a.rank.rank == b.rank.rank; }),
+      members.end());
+  return members;
+}
+
+// A job hangs when none of its ranks moves: one alone may wait for what another does. So all must
+// be known.
+bool Hangs(const std::vector<Member>& members) {
+  bool stalled = false;
+  if (members.empty() || static_cast<int64_t>(members.size()) < members.front().rank.world) {
+    return false;
+  }
+  for (const Member& one : members) {
+    if (one.rank.done() || HasEnded(*one.pod)) continue;
+    if (!one.rank.stalled) return false;
+    stalled = true;
+  }
+  return stalled;
+}
+
+// Those that the others wait for: the ranks with the fewest steps, or else those that are somewhere
+// else than most. All, if nothing tells them apart.
+std::vector<Member> Suspects(const std::vector<Member>& members) {
+  std::vector<Member> stalled;
+  for (const Member& one : members) {
+    if (one.rank.stalled && !HasEnded(*one.pod)) stalled.push_back(one);
+  }
+  if (stalled.empty()) return {};
+  int64_t least = stalled.front().rank.step, most = least;
+  std::map<std::string, size_t> tops;
+  for (const Member& one : stalled) {
+    least = std::min(least, one.rank.step);
+    most = std::max(most, one.rank.step);
+    ++tops[one.rank.Top()];
+  }
+  std::vector<Member> behind;
+  const auto common = std::max_element(
+      tops.begin(), tops.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const bool majority = common->second * 2 > stalled.size();
+  for (const Member& one : stalled) {
+    const bool elsewhere = majority && one.rank.Top() != common->first;
+    if (least < most ? one.rank.step == least : elsewhere) behind.push_back(one);
+  }
+  return behind.empty() ? stalled : behind;
+}
+
+std::string RankText(const Member& member) {
+  const api::RankProgress& rank = member.rank;
+  const std::string top = rank.Top();
+  return StrCat("rank ", rank.rank, " (pod ", api::Name(*member.pod), " on ",
+                api::NodeName(*member.pod), ") has been in phase ", rank.phase, " since ",
+                api::FormatTime(rank.changed), ", after step ", rank.step, "; its deadline is ",
+                rank.deadline_seconds, "s", top.empty() ? "" : StrCat("; it is at ", top));
+}
+
+std::string HungMessage(const std::vector<Member>& suspects) {
+  std::string text = "No rank moves: ";
+  for (size_t i = 0; i < suspects.size() && i < kRanksNamed; ++i) {
+    text += StrCat(i == 0 ? "" : "; ", RankText(suspects[i]));
+  }
+  if (suspects.size() > kRanksNamed) {
+    text += StrCat("; and ", suspects.size() - kRanksNamed, " more");
+  }
+  return text + ".";
+}
+
+json::Value Evidence(const std::vector<Member>& members) {
+  json::Array ranks;
+  for (const Member& one : members) {
+    if (!one.rank.stalled || ranks.size() == kStacksKept) continue;
+    ranks.push_back(json::Object{{"rank", one.rank.rank},
+                                 {"pod", api::Name(*one.pod)},
+                                 {"node", api::NodeName(*one.pod)},
+                                 {"phase", one.rank.phase},
+                                 {"step", one.rank.step},
+                                 {"since", api::FormatTime(one.rank.changed)},
+                                 {"deadlineSeconds", one.rank.deadline_seconds},
+                                 {"stack", one.rank.stack}});
+  }
+  return ranks;
+}
+
+std::string OnHang(const json::Value& job) {
+  const std::string_view field = json::GetString(job, {"spec", "health", "onHang"});
+  return std::string(field.empty() ? api::Annotation(job, api::keys::kOnHang) : field);
+}
+
+}  // namespace
+
+void JobController::NoteProgress(Pass& pass) {
+  NoteSaves(pass);
+  NoteWorld(pass);
+  const std::vector<Member> members = MembersOf(pass.pods, /*also_ended=*/true);
+  if (members.empty()) return;
+  const api::JobProgress progress = api::JobProgress::Of(members.front().rank);
+  json::Set(pass.status, {"progress"}, progress.ToJson());
+  // Steps that no attempt had reached end the count of restarts to no avail.
+  if (json::GetInt(pass.status, {"hang", "restarts"}) > 0 &&
+      progress.step > json::GetInt(pass.status, {"hang", "bestStep"})) {
+    json::Remove(pass.status, {"hang", "restarts"});
+  }
+}
+
+// True when the job is over, or starts again, because it hangs.
+bool JobController::DecideHang(Pass& pass) {
+  const std::vector<Member> members = MembersOf(pass.pods, /*also_ended=*/true);
+  if (!Hangs(members)) {
+    if (pass.IsTrue(kHung)) {
+      SetFirst(pass, kHung, false, "Moving", "The ranks move again, or were started again.");
+    }
+    return AwaitsEndOfHungPods(pass);
+  }
+  const std::vector<Member> suspects = Suspects(members);
+  const std::string message = HungMessage(suspects);
+  // The stacks are read after the stall is told; what is done about it waits for them.
+  const bool read = std::all_of(suspects.begin(), suspects.end(),
+                                [](const Member& one) { return !one.rank.stack.empty(); });
+  const bool known = pass.IsTrue(kHung);
+  json::Set(pass.status, {"hang", "ranks"}, Evidence(members));
+  SetFirst(pass, kHung, true, "NoProgress", message);
+  const bool told = known && json::GetBool(pass.status, {"hang", "told"});
+  json::Set(pass.status, {"hang", "told"}, told || read);
+  if (read && !told) pass.AddEvent("Warning", kHung, message);
+  return ActOnHang(pass, members.front().rank.step, message);
+}
+
+bool JobController::ActOnHang(Pass& pass, int64_t step, const std::string& message) {
+  const std::string act = OnHang(*pass.job);
+  if (act != "Restart" && act != "Stop") return false;
+  const auto hung = api::FindConditionIn(pass.status, kHung);
+  constexpr Duration kStacksTime = std::chrono::seconds(8);
+  const WallTime since = hung ? hung->Since().value_or(pass.now) : pass.now;
+  if (const Duration left = since + kStacksTime - pass.now;
+      left > Duration(0) && !json::GetBool(pass.status, {"hang", "told"})) {
+    pass.RequeueAfter(left);
+    return false;
+  }
+  const int64_t restarts = json::GetInt(pass.status, {"hang", "restarts"});
+  if (act == "Stop" || restarts >= kHangRestartsMax) {
+    Finish(pass, "Failed", kHung,
+           StrCat(kind_->kind(), " ", pass.name, " is failed because it hangs",
+                  restarts > 0 ? StrCat(" after ", restarts, " restarts without progress") : "",
+                  ". ", message));
+    return true;
+  }
+  json::Set(pass.status, {"hang", "restarts"}, restarts + 1);
+  json::Set(pass.status, {"hang", "bestStep"},
+            std::max(step, json::GetInt(pass.status, {"hang", "bestStep"})));
+  const std::string text =
+      StrCat(kind_->kind(), " ", pass.name, " is restarting because it hangs, ", restarts + 1,
+             " of ", kHangRestartsMax, " times. ", message);
+  SetFirst(pass, kHung, false, "Restarted", text);
+  SetCondition(pass, "Restarting", true, kind_->Reason("Restarting"), text);
+  if (pass.IsTrue("Running")) {
+    SetCondition(pass, "Running", false, kind_->Reason("Restarting"), text);
+  }
+  pass.AddEvent("Warning", "HangRestart", text);
+  StopPods(pass, true);
+  return true;
+}
+
+// A restart is over when the last of the old pods is gone: the new ones start together.
+bool JobController::AwaitsEndOfHungPods(Pass& pass) {
+  if (json::GetInt(pass.status, {"hang", "restarts"}) == 0 || !pass.IsTrue("Restarting")) {
+    return false;
+  }
+  const bool old_ones = std::any_of(pass.pods.begin(), pass.pods.end(), [](const auto& named) {
+    return api::IsDeleting(*named.second);
+  });
+  if (old_ones) StopPods(pass, true);
+  return old_ones;
+}
+
+// A save that failed is told until one goes well.
+void JobController::NoteSaves(Pass& pass) {
+  for (const auto& [name, pod] : pass.pods) {
+    const auto failed = api::FailedSaveOf(*pod);
+    if (!failed) continue;
+    const std::string message =
+        StrCat("Pod ", name, " could not save step ", failed->step, ": ", failed->reason,
+               ". Training continues; what was done since the last good checkpoint would be lost.");
+    const bool known = pass.IsTrue(kCheckpointFailed);
+    SetFirst(pass, kCheckpointFailed, true, "SaveFailed", message);
+    if (!known) pass.AddEvent("Warning", kCheckpointFailed, message);
+    return;
+  }
+  // Pods that are gone say nothing: what they could not save is still not saved.
+  if (pass.pods.empty() || !pass.IsTrue(kCheckpointFailed)) return;
+  SetFirst(pass, kCheckpointFailed, false, "Saved", "The last save went well.");
+}
+
+// A job that cannot save itself would lose what it did: it runs until it can, or is told to stop
+// all the same.
+bool JobController::SuspensionWaits(Pass& pass) {
+  const bool runs = std::any_of(pass.pods.begin(), pass.pods.end(), [](const auto& named) {
+    return Phase(*named.second) == "Running" && !api::IsDeleting(*named.second);
+  });
+  const bool forced = api::Annotation(*pass.job, api::keys::kSuspendUnsaved) == "true";
+  const bool waits = runs && !forced && pass.IsTrue(kCheckpointFailed);
+  if (!waits) {
+    if (pass.IsTrue(kSuspensionWaits)) {
+      SetFirst(pass, kSuspensionWaits, false, "Suspended",
+               "The suspension does not wait any more.");
+    }
+    return false;
+  }
+  if (!pass.IsTrue(kSuspensionWaits)) {
+    const std::string message =
+        StrCat("The suspension of ", pass.name,
+               " waits until a save goes well, since its last one failed. Without waiting: swell "
+               "suspend ",
+               pass.name, " --force");
+    SetFirst(pass, kSuspensionWaits, true, "SaveFailed", message);
+    pass.AddEvent("Warning", kSuspensionWaits, message);
+  }
+  return true;
+}
+
+// Ranks that did not find each other train as several jobs, each with all the data.
+void JobController::NoteWorld(Pass& pass) {
+  if (pass.spec.elastic) return;
+  const std::vector<Member> members = MembersOf(pass.pods);
+  int64_t reporting = 0;
+  for (const auto& [name, pod] : pass.pods) {
+    const auto ranks = api::RanksOf(*pod);
+    const bool trains = std::any_of(ranks.begin(), ranks.end(), [](const api::RankProgress& rank) {
+      return rank.phase != "init" && rank.step > 0;
+    });
+    if (trains) ++reporting;
+  }
+  // Each of several pods says that it is alone, or the first of fewer ranks than there are.
+  const bool all = reporting == pass.spec.TotalReplicas() && reporting > 1;
+  const bool wrong = all && !members.empty() && members.front().rank.world < reporting;
+  if (wrong && !pass.IsTrue(kWorldMismatch)) {
+    const std::string message = StrCat(
+        reporting, " pods train, but rank ", members.front().rank.rank, " says that the group has ",
+        members.front().rank.world,
+        " ranks: the pods may train apart, each on all the data. The script must join the group "
+        "that WORLD_SIZE and MASTER_ADDR describe.");
+    SetFirst(pass, kWorldMismatch, true, "RanksApart", message);
+    pass.AddEvent("Warning", kWorldMismatch, message);
+  } else if (!wrong && all && pass.IsTrue(kWorldMismatch)) {
+    SetFirst(pass, kWorldMismatch, false, "Together", "The ranks form one group.");
+  }
+}
+
+}  // namespace swell::controllers

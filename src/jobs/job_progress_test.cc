@@ -1,0 +1,211 @@
+// What ranks report becomes a job's progress, and a job that hangs is told, restarted or stopped.
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/progress.h"
+#include "operator/testing/cluster_test_util.h"
+
+namespace swell::controllers {
+namespace {
+
+using client::resources::kPods;
+using client::resources::kTrainingJobs;
+
+class JobProgressTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* node : {"node-a", "node-b"}) cluster_.AddNode(node, 4);
+    cluster_.StartManager();
+  }
+  void Submit(const std::string& health) {
+    cluster_.Create(StrCat(R"(
+apiVersion: swell.dev/v1
+kind: TrainingJob
+metadata: {name: job, namespace: default}
+spec:
+  health: {)",
+                           health, R"(}
+  roles:
+    worker:
+      replicas: 3
+      template:
+        spec:
+          containers:
+          - name: main
+            image: busybox
+            resources: {limits: {nvidia.com/gpu: 1}}
+)"));
+    ASSERT_TRUE(cluster_.Until([&] { return Is("Running") && cluster_.Pods("Running") == 3; }));
+  }
+  bool Is(std::string_view type) { return cluster_.Condition(kTrainingJobs, "default/job", type); }
+  std::string Message(std::string_view type) {
+    const json::SharedValue job = cluster_.Get(kTrainingJobs, "default/job");
+    const auto found = api::FindCondition(*job, type);
+    return found ? std::string(found->message) : "";
+  }
+  static std::string Pod(int64_t rank) { return StrCat("default/job-worker-", rank); }
+  void Annotate(int64_t rank, std::string_view key, const std::string& text) {
+    ASSERT_TRUE(
+        cluster_
+            .Patch(kPods, Pod(rank), StrCat("metadata: {annotations: {", key, ": '", text, "'}}"))
+            .ok());
+  }
+  void Report(api::RankProgress rank) {
+    rank.world = 3;
+    rank.changed = *api::ParseTime("2026-01-01T00:00:00Z");
+    rank.deadline_seconds = 30;
+    Annotate(rank.rank, api::keys::kProgress, json::Print(api::RanksToJson({rank})));
+  }
+  // Rank 1 sleeps in its step; the others wait for it.
+  void Hang(int64_t step) {
+    for (int64_t rank = 0; rank < 3; ++rank) {
+      Report({.rank = rank,
+              .phase = "step",
+              .step = step,
+              .stalled = true,
+              .stack = rank == 1 ? "File \"train.py\", line 9 in load"
+                                 : "File \"torch.py\", line 70 in all_reduce"});
+    }
+  }
+  TestCluster cluster_;
+};
+
+TEST_F(JobProgressTest, TheFirstRankTellsHowFarTheJobIs) {
+  Submit("");
+  Report({.rank = 0, .phase = "step", .step = 30, .total = 120, .steps_per_second = 1.5});
+  Report({.rank = 1, .phase = "step", .step = 31, .total = 120});
+  ASSERT_TRUE(cluster_.Until([&] {
+    return cluster_.Int(kTrainingJobs, "default/job", {"status", "progress", "step"}) == 30;
+  }));
+  auto number = [&](std::string_view field) {
+    return cluster_.Int(kTrainingJobs, "default/job", {"status", "progress", field});
+  };
+  EXPECT_EQ(number("progressPercentage"), 25);
+  EXPECT_EQ(number("estimatedRemainingSeconds"), 60);
+  EXPECT_EQ(number("totalSteps"), 120);
+  EXPECT_EQ(number("world"), 3);
+  EXPECT_FALSE(Is("Hung"));
+}
+
+TEST_F(JobProgressTest, AJobThatHangsNamesTheRankThatIsElsewhere) {
+  Submit("");
+  Hang(12);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Hung"); }));
+  EXPECT_NE(Message("Hung").find("rank 1 (pod job-worker-1 on node-"), std::string::npos)
+      << Message("Hung");
+  EXPECT_NE(Message("Hung").find("train.py\", line 9 in load"), std::string::npos);
+  EXPECT_EQ(Message("Hung").find("rank 0"), std::string::npos) << Message("Hung");
+  EXPECT_EQ(cluster_.Events("Hung"), 1);
+  EXPECT_TRUE(Is("Running")) << "it is only told";
+  Report({.rank = 1, .phase = "step", .step = 13});
+  ASSERT_TRUE(cluster_.Until([&] { return !Is("Hung"); }));
+  EXPECT_EQ(cluster_.Int(kTrainingJobs, "default/job", {"status", "hang", "restarts"}), 0);
+}
+
+TEST_F(JobProgressTest, ARankThatWaitsForALongEvaluationIsNoHang) {
+  Submit("onHang: Stop");
+  Report({.rank = 0, .phase = "eval", .step = 12});
+  Report({.rank = 1, .phase = "step", .step = 12, .stalled = true, .stack = "x"});
+  Report({.rank = 2, .phase = "step", .step = 12, .stalled = true, .stack = "x"});
+  cluster_.Run(std::chrono::minutes(2));
+  EXPECT_FALSE(Is("Hung"));
+  EXPECT_TRUE(Is("Running"));
+}
+
+TEST_F(JobProgressTest, RestartMakesThePodsAnewAndStopsAfterThreeWithoutProgress) {
+  Submit("onHang: Restart, hangSeconds: 20");
+  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, Pod(0)), api::keys::kHangSeconds), "20");
+  for (int restart = 1; restart <= 3; ++restart) {
+    const std::string before = cluster_.PodUid(Pod(1));
+    Hang(12);
+    ASSERT_TRUE(cluster_.Until([&] {
+      return cluster_.Pods("Running") == 3 && Is("Running") && cluster_.PodUid(Pod(1)) != before;
+    })) << restart;
+    EXPECT_EQ(cluster_.Int(kTrainingJobs, "default/job", {"status", "hang", "restarts"}), restart);
+    EXPECT_EQ(cluster_.Events("HangRestart"), restart);
+  }
+  Hang(12);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Failed") && cluster_.Pods("Running") == 0; }));
+  EXPECT_EQ(cluster_.Reason(kTrainingJobs, "default/job", "Failed"), "Hung");
+  EXPECT_NE(Message("Failed").find("after 3 restarts without progress"), std::string::npos);
+  const auto job = cluster_.Get(kTrainingJobs, "default/job");
+  EXPECT_EQ(json::GetArray(*job, {"status", "hang", "ranks"}).size(), 3U) << "the evidence stays";
+}
+
+TEST_F(JobProgressTest, ProgressEndsTheCountOfRestarts) {
+  Submit("onHang: Restart");
+  const std::string before = cluster_.PodUid(Pod(1));
+  Hang(12);
+  ASSERT_TRUE(cluster_.Until([&] {
+    return cluster_.Pods("Running") == 3 && Is("Running") && cluster_.PodUid(Pod(1)) != before;
+  }));
+  for (int64_t rank = 0; rank < 3; ++rank) Report({.rank = rank, .phase = "step", .step = 13});
+  ASSERT_TRUE(cluster_.Until([&] {
+    return cluster_.Int(kTrainingJobs, "default/job", {"status", "hang", "restarts"}) == 0;
+  }));
+}
+
+TEST_F(JobProgressTest, AFailedSaveIsToldUntilOneGoesWell) {
+  Submit("");
+  Annotate(0, api::keys::kSaveError, R"({"step": 40, "reason": "No space left on device"})");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("CheckpointFailed"); }));
+  EXPECT_EQ(Message("CheckpointFailed"),
+            "Pod job-worker-0 could not save step 40: No space left on device. Training continues; "
+            "what was done since the last good checkpoint would be lost.");
+  EXPECT_EQ(cluster_.Events("CheckpointFailed"), 1);
+  Annotate(0, api::keys::kSaveError, "");
+  ASSERT_TRUE(cluster_.Until([&] { return !Is("CheckpointFailed"); }));
+}
+
+TEST_F(JobProgressTest, ASuspensionWaitsForASaveUnlessItIsForced) {
+  Submit("");
+  Annotate(0, api::keys::kSaveError, R"({"step": 40, "reason": "Read-only file system"})");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("CheckpointFailed"); }));
+  ASSERT_TRUE(cluster_.Patch(kTrainingJobs, "default/job", "spec: {suspend: true}").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return Is("SuspensionWaits"); }));
+  cluster_.Run(std::chrono::minutes(1));
+  EXPECT_EQ(cluster_.Pods("Running"), 3);
+  EXPECT_EQ(cluster_.Events("SuspensionWaits"), 1);
+  ASSERT_TRUE(cluster_
+                  .Patch(kTrainingJobs, "default/job",
+                         "metadata: {annotations: {swell.dev/suspend-unsaved: 'true'}}")
+                  .ok());
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Suspended") && cluster_.Pods("Running") == 0; }));
+  EXPECT_FALSE(Is("SuspensionWaits"));
+}
+
+TEST_F(JobProgressTest, ASuspensionThatWaitedHappensAfterAGoodSave) {
+  Submit("");
+  Annotate(0, api::keys::kSaveError, R"({"step": 40, "reason": "Read-only file system"})");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("CheckpointFailed"); }));
+  ASSERT_TRUE(cluster_.Patch(kTrainingJobs, "default/job", "spec: {suspend: true}").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return Is("SuspensionWaits"); }));
+  Annotate(0, api::keys::kSaveError, "");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Suspended"); }));
+}
+
+TEST_F(JobProgressTest, RanksThatTrainApartAreTold) {
+  Submit("");
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    api::RankProgress alone{.rank = 0, .world = 1, .phase = "step", .step = 5};
+    alone.changed = *api::ParseTime("2026-01-01T00:00:00Z");
+    Annotate(rank, api::keys::kProgress, json::Print(api::RanksToJson({alone})));
+  }
+  ASSERT_TRUE(cluster_.Until([&] { return Is("WorldMismatch"); }));
+  EXPECT_EQ(cluster_.Events("WorldMismatch"), 1);
+}
+
+TEST_F(JobProgressTest, NonsenseChangesNothing) {
+  Submit("onHang: Stop");
+  for (const char* text : {"x", "{}", "[1]", R"({"ranks": [{"stalled": "yes"}]})"}) {
+    Annotate(0, api::keys::kProgress, text);
+    Annotate(1, api::keys::kSaveError, text);
+  }
+  cluster_.Run(std::chrono::minutes(1));
+  EXPECT_TRUE(Is("Running"));
+  EXPECT_FALSE(Is("Hung"));
+}
+
+}  // namespace
+}  // namespace swell::controllers

@@ -1,0 +1,74 @@
+// ProgressWatch: reads the ranks' progress records of one pod, and learns how long each phase may
+// last before a rank counts as stalled.
+//
+// A record is 64 bytes that the SDK keeps (sdk/python/swell/progress.py has the layout). The
+// longest of the last gaps between two changes, times kSafety, is the deadline of the phase; until
+// enough gaps are known, a long one holds. So long evaluations and saves, which are phases of their
+// own, raise no alarm.
+//
+// - Threads: pure; the caller's.
+// - Invariants: what is known of a process ends with it (Forget). Bounded in ranks and gaps.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "kube/api/objects/progress.h"
+#include "kube/node/runtime.h"
+
+namespace swell::node {
+
+// The values of a record; nullopt: the bytes are another thing, or were being written.
+std::optional<api::RankProgress> ParseProgressRecord(std::string_view bytes);
+
+class ProgressWatch {
+ public:
+  static constexpr size_t kGapsKept = 200;
+  static constexpr size_t kGapsToLearn = 20;
+  static constexpr int kSafety = 5;
+  static constexpr Duration kLeast = std::chrono::seconds(30);
+  static constexpr Duration kUnknownStep = std::chrono::minutes(10);
+  static constexpr Duration kUnknownPhase = std::chrono::minutes(30);
+
+  // `bound`: a user's own least deadline of steps and data; it also holds before one is learnt.
+  explicit ProgressWatch(std::optional<Duration> bound = {}) : bound_(bound) {}
+
+  void Read(const ProgressRecords& records, SteadyTime now, WallTime wall);
+  // Whether a rank began or ceased to be stalled.
+  bool Check(SteadyTime now);
+  // The process has ended: its records count no more, unless they change.
+  void Forget();
+  void SetStack(int64_t file, std::string stack);
+
+  bool empty() const { return ranks_.empty(); }
+  // By rank.
+  std::vector<api::RankProgress> Ranks() const;
+
+ private:
+  enum Phase { kInit, kStep, kEval, kSave, kLoad, kData, kDone, kPhases };
+  struct Rank {
+    std::string bytes;
+    api::RankProgress now;
+    SteadyTime changed;
+    bool stepped = false;  // this process has finished a step
+    std::array<std::deque<Duration>, kPhases> gaps;
+    // Where the speed is measured from.
+    int64_t from_step = 0;
+    SteadyTime from;
+  };
+  void Change(Rank& rank, api::RankProgress read, SteadyTime now);
+  Duration DeadlineOf(const Rank& rank) const;
+  static Phase PhaseOf(const api::RankProgress& rank);
+
+  std::optional<Duration> bound_;
+  std::map<int64_t, Rank> ranks_;  // by the number of the file
+  ProgressRecords dead_;
+};
+
+}  // namespace swell::node

@@ -1,0 +1,176 @@
+#include "kube/node/progress_watch.h"
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+
+namespace swell::node {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+enum Phase : uint64_t { kInit, kStep, kEval, kSave, kLoad, kData, kDone };
+
+struct Record {
+  uint64_t sequence = 2, phase = kInit, step = 0, total = 0, epoch = 0, epochs = 0, rank = 0,
+           world = 1, pid = 7;
+
+  std::string Bytes() const {
+    std::string out = "SWELLPR1";
+    auto add = [&out](uint64_t value, int size) {
+      for (int i = 0; i < size; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
+    };
+    add(sequence, 4);
+    add(phase, 4);
+    add(step, 8);
+    add(total, 8);
+    add(0, 8);
+    for (uint64_t value : {epoch, epochs, rank, world, pid, uint64_t{0}}) add(value, 4);
+    return out;
+  }
+};
+
+// One rank whose record is read every second, in virtual time.
+class ProgressWatchTest : public ::testing::Test {
+ protected:
+  void Enter(Phase phase) {
+    record_.sequence += 2;
+    record_.phase = phase;
+  }
+  void FinishStep() {
+    Enter(kStep);
+    ++record_.step;
+  }
+  void Pass(Duration time) {
+    for (Duration passed{0}; passed < time; passed += seconds(1)) {
+      now_ = now_ + seconds(1);
+      watch_.Read({{0, record_.Bytes()}}, now_, WallTime() + Duration(now_.ns));
+      if (watch_.Check(now_) && watch_.Ranks().front().stalled) ++alarms_;
+    }
+  }
+  void Train(int steps, Duration each) {
+    for (int i = 0; i < steps; ++i) {
+      FinishStep();
+      Pass(each);
+    }
+  }
+  api::RankProgress Rank() const { return watch_.Ranks().front(); }
+
+  ProgressWatch watch_;
+  Record record_;
+  SteadyTime now_;
+  int alarms_ = 0;
+};
+
+TEST_F(ProgressWatchTest, EightHoursWithLongEvaluationsAndSavesRaiseNoAlarm) {
+  Pass(minutes(20));  // it compiles
+  while (now_.ns < Duration(std::chrono::hours(8)).count()) {
+    Train(100, seconds(2));
+    Enter(kSave);
+    Pass(seconds(90));
+    Train(100, seconds(3));
+    Enter(kEval);
+    Pass(minutes(12));
+    Enter(kData);
+    Pass(seconds(8));
+  }
+  EXPECT_EQ(alarms_, 0);
+}
+
+TEST_F(ProgressWatchTest, AStuckRankIsFoundWithinSecondsOfItsDeadline) {
+  Train(40, seconds(2));
+  Pass(seconds(29));
+  EXPECT_EQ(alarms_, 0);
+  Pass(seconds(3));
+  EXPECT_EQ(alarms_, 1);
+  EXPECT_TRUE(Rank().stalled);
+  EXPECT_EQ(Rank().deadline_seconds, 30);
+  EXPECT_EQ(Rank().step, 40);
+}
+
+TEST_F(ProgressWatchTest, TheDeadlineFollowsTheLongestStepsOfTheLast) {
+  Train(40, seconds(20));
+  Pass(seconds(79));
+  EXPECT_EQ(alarms_, 0);
+  Pass(seconds(3));
+  EXPECT_EQ(alarms_, 1);
+  EXPECT_EQ(Rank().deadline_seconds, 100);
+}
+
+TEST_F(ProgressWatchTest, ARankThatMovesAgainIsNotStalledAndHasNoStack) {
+  Train(40, seconds(2));
+  Pass(minutes(1));
+  watch_.SetStack(0, "File \"train.py\", line 3 in step");
+  EXPECT_EQ(Rank().stack, "File \"train.py\", line 3 in step");
+  Train(1, seconds(1));
+  EXPECT_FALSE(Rank().stalled);
+  EXPECT_EQ(Rank().stack, "");
+}
+
+TEST_F(ProgressWatchTest, FewStepsAndTheFirstOneHaveLongDeadlines) {
+  Pass(minutes(29));
+  EXPECT_EQ(alarms_, 0);
+  Train(3, seconds(1));
+  Pass(minutes(9));
+  EXPECT_EQ(alarms_, 0);
+  Pass(minutes(1) + seconds(2));
+  EXPECT_EQ(alarms_, 1);
+}
+
+TEST_F(ProgressWatchTest, AUsersBoundHoldsBeforeADeadlineIsLearnt) {
+  watch_ = ProgressWatch(seconds(5));
+  Train(3, seconds(1));
+  Pass(seconds(6));
+  EXPECT_EQ(alarms_, 1);
+  EXPECT_EQ(Rank().deadline_seconds, 5);
+}
+
+TEST_F(ProgressWatchTest, WhatIsKnownOfAProcessEndsWithIt) {
+  Train(40, seconds(2));
+  watch_.Forget();
+  Pass(minutes(5));
+  EXPECT_TRUE(watch_.empty());
+  record_ = Record{.pid = 8};
+  Pass(minutes(5));
+  EXPECT_FALSE(watch_.empty());
+  EXPECT_EQ(alarms_, 0);
+}
+
+TEST_F(ProgressWatchTest, ARankThatIsDoneIsNeverStalled) {
+  Train(40, seconds(1));
+  Enter(kDone);
+  Pass(std::chrono::hours(2));
+  EXPECT_EQ(alarms_, 0);
+}
+
+TEST_F(ProgressWatchTest, SpeedIsThatOfTheLastMinutes) {
+  record_.total = 1000;
+  Train(100, seconds(4));
+  EXPECT_NEAR(Rank().steps_per_second, 0.25, 0.02);
+  Train(400, seconds(1));
+  EXPECT_NEAR(Rank().steps_per_second, 1, 0.05);
+}
+
+TEST(ProgressRecordTest, NonsenseIsNoRecord) {
+  const std::string good = Record{.phase = kStep, .step = 17, .rank = 3, .world = 4}.Bytes();
+  const auto rank = ParseProgressRecord(good);
+  ASSERT_TRUE(rank);
+  EXPECT_EQ(StrCat(rank->phase, " ", rank->step, " ", rank->rank, " ", rank->world), "step 17 3 4");
+  EXPECT_FALSE(ParseProgressRecord(""));
+  EXPECT_FALSE(ParseProgressRecord(good.substr(1)));
+  EXPECT_FALSE(ParseProgressRecord(std::string(64, '\xff')));
+  EXPECT_FALSE(ParseProgressRecord(Record{.sequence = 3}.Bytes())) << "it is being written";
+  EXPECT_FALSE(ParseProgressRecord(Record{.phase = 99}.Bytes()));
+}
+
+TEST(ProgressRecordTest, OnlySoManyRanksOfAPodCount) {
+  ProgressWatch watch;
+  ProgressRecords records;
+  for (int64_t i = 0; i < 100; ++i) records[i] = Record{.rank = uint64_t(i)}.Bytes();
+  watch.Read(records, {}, {});
+  EXPECT_EQ(watch.Ranks().size(), api::kRanksPerPodMax);
+}
+
+}  // namespace
+}  // namespace swell::node
