@@ -105,6 +105,30 @@ class Door(SecurityTest):
         self.forbidden(self.send("alice", "PATCH", f"{JOBS}/host", change), "hostPath volumes")
         self.made("admin", "DELETE", f"{JOBS}/host")
 
+    def test_a_pod_of_an_administrator_is_no_way_out(self):
+        self.made("admin", "POST", PODS, pod("host", host_path("/"), {"command": ["sleep", "600"]}))
+        self.until(lambda: self.made("admin", "GET", f"{PODS}/host")["status"].get("phase") == "Running")
+        # A token that is bound to the pod, but was asked for by somebody else, is that other's.
+        bound = self.made("alice", "POST", f"{ACCOUNTS}/default/token", {"spec": {
+            "boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "host"}}})["status"]["token"]
+        self.made("paul", "POST", f"{RBAC}/rolebindings", {
+            "metadata": {"name": "bound"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "researcher"},
+            "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": "nlp"}]})
+        added = {"spec": {"ephemeralContainers": [{"name": "look", "image": "busybox", "targetContainerName": "c"}]}}
+        other = {"spec": {"containers": [{"name": "c", "image": "mine"}]}}
+        strategic = {"Content-Type": "application/strategic-merge-patch+json"}
+        for name, who in {**self.all, "a token of the pod's account": bound}.items():
+            with self.subTest(name):
+                for way in ("exec?command=id", "attach?stdin=1", "portforward?ports=22", "proxy/"):
+                    self.forbidden(self.send(who, "GET", f"{PODS}/host/{way}"), "needs the right to exceed",
+                                   'hostPath volumes (volume "v")')
+                self.forbidden(self.send(who, "PATCH", f"{PODS}/host/ephemeralcontainers", added))
+                self.forbidden(self.send(who, "PATCH", f"{PODS}/host", other, strategic), "hostPath volumes")
+        done = self.cluster.kubectl("exec", "-n", "nlp", "host", "--", "echo", "mine")
+        self.assertIn("mine\n", done.stdout, done.stderr)
+        self.made("admin", "DELETE", f"{PODS}/host")
+
     def test_numbers_hold_for_all_that_acts_for_a_user(self):
         acting = {"Content-Type": "application/json",
                   "Impersonate-User": "system:serviceaccount:nlp:mule"}

@@ -637,7 +637,7 @@ TEST_F(ProcessRuntimeTest, RunsAsTheUserAndGroupsThatAreAskedFor) {
   sandbox.volumes = {{.name = "scratch"}};
   Create(sandbox);
   ContainerSpec spec = Shell("pod-a",
-                             "id -u; id -g; id -G; echo x >/scratch/f; stat -c %u /scratch/f; "
+                             "id -u; id -g; id -G; echo x >/scratch/f; stat -c %u:%g /scratch/f; "
                              "stat -c %g /scratch; cat /etc/shadow >/dev/null || echo kept");
   spec.run_as_user = 1701;
   spec.run_as_group = 1702;
@@ -659,7 +659,7 @@ TEST_F(ProcessRuntimeTest, RunsAsTheUserAndGroupsThatAreAskedFor) {
   std::vector<std::string_view> groups = Split(lines[2], ' ');
   std::sort(groups.begin(), groups.end());
   EXPECT_EQ(groups, (std::vector<std::string_view>{"1702", "1703", "1704"}));
-  EXPECT_EQ(lines[3], "1701");
+  EXPECT_EQ(lines[3], "1701:1703");
   EXPECT_EQ(lines[4], "1703");
   EXPECT_NE(log.find("kept\n"), std::string::npos) << log;
 }

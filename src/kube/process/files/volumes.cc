@@ -44,11 +44,17 @@ Status CheckType(const std::string& path, const std::string& type) {
   return Status(Code::kInvalid, StrCat("hostPath.type: ", Quote(type), " is unknown"));
 }
 
+// The mode comes last: chown may take bits of it away.
 void GiveToGroup(const std::string& path, std::optional<int64_t> group, int mode) {
-  ::chmod(path.c_str(), static_cast<mode_t>(mode));
-  if (!group) return;
   // Without the right to give files away the volume stays ours; the mode says who may read.
-  if (::chown(path.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(*group)) != 0) return;
+  const int given =
+      group ? ::chown(path.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(*group)) : 0;
+  ::chmod(path.c_str(), static_cast<mode_t>(given == 0 ? mode : mode & 0777));
+}
+
+// For everybody. What is made in a directory of a group is the group's, too.
+void ShareDirectory(const std::string& path, std::optional<int64_t> group) {
+  GiveToGroup(path, group, group ? 0777 | S_ISGID : 0777);
 }
 
 constexpr std::string_view kDataPrefix = "..data-";
@@ -162,7 +168,7 @@ Result<std::string> MakeVolume(const VolumeSpec& volume,
       return std::string();
     case VolumeSpec::Kind::kEmptyDir:
       SWELL_RETURN_IF_ERROR(MakeDirs(dir));
-      GiveToGroup(dir, fs_group, 0777);
+      ShareDirectory(dir, fs_group);
       return dir;
     case VolumeSpec::Kind::kHostPath: {
       if (!volume.host_path.starts_with('/')) {
@@ -183,7 +189,7 @@ Result<std::string> MakeVolume(const VolumeSpec& volume,
         path += StrCat("/", step);
       }
       SWELL_RETURN_IF_ERROR(MakeDirs(path));
-      GiveToGroup(path, fs_group, 0777);
+      ShareDirectory(path, fs_group);
       return path;
     }
     case VolumeSpec::Kind::kFiles: {
