@@ -27,7 +27,9 @@
 #include "kube/net/http/server.h"
 #include "kube/net/reactor/reactor.h"
 #include "kube/node/names.h"
+#include "kube/node/network_watch.h"
 #include "kube/node/node_agent.h"
+#include "kube/node/service_addresses.h"
 #include "kube/store/backend.h"
 #include "operator/manager.h"
 #include "ops/audit_log.h"
@@ -82,6 +84,7 @@ struct EmbeddedCluster::Impl {
   void ForgetOldNodes();
   void ForgetLogsOfJobsThatGo();
   void StartComponents();
+  void StartNetwork();
   void StopAll(int signal);
   void EndPods();
   void EndAll();
@@ -110,7 +113,9 @@ struct EmbeddedCluster::Impl {
   std::unique_ptr<controllers::Manager> manager;
   std::unique_ptr<ClusterPages> pages;
   std::unique_ptr<PodRuntime> runtime;
+  std::unique_ptr<node::ServiceAddresses> addresses;  // hears of ports from `names`
   std::unique_ptr<node::ServiceNames> names;
+  std::unique_ptr<node::NetworkWatch> network;
   std::unique_ptr<node::NodeFleet> fleet;
   std::map<std::string, std::shared_ptr<api::RestHandler>> kubelets;
   Listeners listeners;
@@ -404,8 +409,7 @@ void EmbeddedCluster::Impl::StartComponents() {
   manager->Start();
   if (pages) pages->Start(*informers, random.Next());
   ForgetLogsOfJobsThatGo();
-  names = runtime->MakeNames(server, kSystem);
-  if (names) names->Start();
+  StartNetwork();
   fleet = std::make_unique<node::NodeFleet>(
       node::AgentPlugs{core, clock, server, runtime->runtime(), names.get(), random.Next()},
       node_configs);
@@ -413,6 +417,24 @@ void EmbeddedCluster::Impl::StartComponents() {
     kubelets[node->name()] = edge::MakeKubeletEndpoints(*node);
   }
   fleet->Start();
+}
+
+// Names and addresses of services, ports of this machine, NetworkPolicies.
+void EmbeddedCluster::Impl::StartNetwork() {
+  std::string own = HostOf(options.listen);
+  if (own == "localhost" || own.find(':') != std::string::npos) own = "127.0.0.1";
+  const node::MachineAddresses machine{
+      .nodes = options.listen.starts_with("0.0.0.0") ? "0.0.0.0" : own,
+      .external = options.external_address.empty() ? own : options.external_address};
+  addresses =
+      std::make_unique<node::ServiceAddresses>(core, clock, server, kSystem, machine.external);
+  names = runtime->MakeNames(server, kSystem, machine,
+                             [this](const auto& faults) { addresses->OnRouted(faults); });
+  network = runtime->MakeNetworkWatch(clock, server, kSystem);
+  if (network) network->Start();
+  if (!names) return;
+  names->Start();
+  if (!runtime->gateway().empty()) addresses->Start();
 }
 
 // Pods end with the cluster, so nothing keeps running on this machine. They are given the time to

@@ -40,6 +40,7 @@ struct ClusterOptions {
   int64_t record_mib = kRecordMibUsual;  // of the scheduler's last cycles; 0: none
   std::string ui_address;                // of the pages; "off": none; see PagesOptions
   std::string pod_cidr;                  // empty: the runtime's own choice
+  std::string external_address;          // of load balancers; empty: as `listen`
   std::string image_store;               // empty: as the last start, or in the data directory
   std::string sdk_path;                  // PYTHONPATH of Python images; empty: beside the program
 };

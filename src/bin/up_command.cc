@@ -1,3 +1,4 @@
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -58,6 +59,9 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
                "process: pods are processes of this machine; simulated: no process is started "
                "(default process)");
   flags.Text("--pod-cidr", &cluster.pod_cidr, "CIDR", "address range of pods");
+  flags.Text("--external-address", &cluster.external_address, "IP",
+             "address of this machine where services of type LoadBalancer answer (default: the "
+             "address of --listen)");
   flags.Text("--image-store", &cluster.image_store, "DIR",
              "directory of the images, which several clusters may share (default: in the data "
              "directory)");
@@ -245,6 +249,12 @@ class UpAction final : public cli::Action {
         cluster.ui_address.find(':') == std::string::npos) {
       return cli::Misuse(StrCat("--ui-address ", Quote(cluster.ui_address),
                                 ": HOST:PORT or off expected, such as 127.0.0.1:8080"));
+    }
+    in_addr address;
+    if (!cluster.external_address.empty() &&
+        ::inet_pton(AF_INET, cluster.external_address.c_str(), &address) != 1) {
+      return cli::Misuse(StrCat("--external-address ", Quote(cluster.external_address),
+                                ": an IPv4 address of this machine expected, such as 192.0.2.7"));
     }
     SWELL_RETURN_IF_ERROR(ReadSettings(flags_.settings, cluster.scheduler));
     SWELL_ASSIGN_OR_RETURN(cluster.token_life_max,

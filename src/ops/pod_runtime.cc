@@ -28,9 +28,18 @@ Result<std::unique_ptr<PodRuntime>> PodRuntime::Make(const std::string& kind,
 }
 
 std::unique_ptr<node::ServiceNames> PodRuntime::MakeNames(std::shared_ptr<api::RestHandler> server,
-                                                          const api::UserInfo& user) {
+                                                          const api::UserInfo& user,
+                                                          const node::MachineAddresses& machine,
+                                                          node::OnRouted routed) {
   if (processes_ == nullptr) return nullptr;
-  return std::make_unique<node::ServiceNames>(core_, std::move(server), user, processes_->Router());
+  return std::make_unique<node::ServiceNames>(core_, std::move(server), user, processes_->Router(),
+                                              machine, std::move(routed));
+}
+
+std::unique_ptr<node::NetworkWatch> PodRuntime::MakeNetworkWatch(
+    Clock& clock, std::shared_ptr<api::RestHandler> server, const api::UserInfo& user) {
+  if (processes_ == nullptr) return nullptr;
+  return std::make_unique<node::NetworkWatch>(core_, clock, server, user, processes_->Enforcer());
 }
 
 void PodRuntime::Shutdown(std::function<void()> done) {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/executor.h"
 #include "kube/node/names.h"
+#include "kube/node/network_watch.h"
 #include "kube/node/runtime.h"
 #include "kube/process/process_runtime.h"
 
@@ -33,8 +34,15 @@ class PodRuntime {
   // own.
   const std::string& gateway() const { return gateway_; }
   // Resolves names of services for pods; null if nothing runs in the pods.
+  // `machine`: where ports of this machine are served; `routed` hears which are not.
   std::unique_ptr<node::ServiceNames> MakeNames(std::shared_ptr<api::RestHandler> server,
-                                                const api::UserInfo& user);
+                                                const api::UserInfo& user,
+                                                const node::MachineAddresses& machine = {},
+                                                node::OnRouted routed = {});
+  // Has NetworkPolicies enforced; null if nothing runs in the pods.
+  std::unique_ptr<node::NetworkWatch> MakeNetworkWatch(Clock& clock,
+                                                       std::shared_ptr<api::RestHandler> server,
+                                                       const api::UserInfo& user);
   // Ends all pods and removes what they left.
   void Shutdown(std::function<void()> done);
 

@@ -67,6 +67,7 @@ inline const Resource kReplicationControllers{"", "v1", "replicationcontrollers"
 inline const Resource kResourceQuotas{"", "v1", "resourcequotas", true};
 inline const Resource kStorageClasses{"storage.k8s.io", "v1", "storageclasses", false};
 inline const Resource kEndpointSlices{"discovery.k8s.io", "v1", "endpointslices", true};
+inline const Resource kNetworkPolicies{"networking.k8s.io", "v1", "networkpolicies", true};
 inline const Resource kClusterRoles{"rbac.authorization.k8s.io", "v1", "clusterroles", false};
 inline const Resource kPodGroups{"swell.dev", "v1", "podgroups", true};
 inline const Resource kProjects{"swell.dev", "v1", "projects", false};

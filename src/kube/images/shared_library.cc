@@ -11,7 +11,7 @@ Result<SharedLibrary> SharedLibrary::Open(const char* file, const char* package)
   out.file_ = file;
   out.handle_ = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (out.handle_ == nullptr) {
-    return Status(Code::kUnavailable, StrCat("images need the library ", file,
+    return Status(Code::kUnavailable, StrCat("this needs the library ", file,
                                              ", which this machine lacks: apt install ", package));
   }
   return out;

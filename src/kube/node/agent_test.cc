@@ -597,7 +597,10 @@ TEST_F(AgentTest, AServicesNameLeadsToItsClusterIpWhereSomebodyServesIt) {
   std::vector<ServiceRoute> routes;
   names_ = std::make_unique<ServiceNames>(
       sim_, api_, NodeUser("node-0"),
-      [&routes](std::vector<ServiceRoute> all) { routes = std::move(all); });
+      [&routes](std::vector<ServiceRoute> all, const OnRouted& done) {
+        routes = std::move(all);
+        done({});
+      });
   names_->Start();
   sim_.Advance(milliseconds(1));
   api_->Put("/api/v1/namespaces/default/services",

@@ -57,6 +57,31 @@ std::vector<ServiceBackend> Backends(const json::Value& endpoints, std::string_v
   return backends;
 }
 
+RouteOwner OwnerOf(std::string_view kind, const json::Value& object) {
+  return {std::string(kind), std::string(api::Namespace(object)), std::string(api::Name(object)),
+          std::string(api::Uid(object))};
+}
+
+// The ports of this machine that lead where `route` leads, the cluster IP's.
+void AddMachineRoutes(const json::Value& service,
+                      const json::Value& port,
+                      ServiceRoute route,
+                      const MachineAddresses& machine,
+                      std::vector<ServiceRoute>& routes) {
+  route.owner = OwnerOf("Service", service);
+  const int64_t node_port = json::GetInt(port, {"nodePort"});
+  if (node_port != 0 && !machine.nodes.empty()) {
+    route.ip = machine.nodes;
+    const uint16_t own = std::exchange(route.port, static_cast<uint16_t>(node_port));
+    routes.push_back(route);
+    route.port = own;
+  }
+  if (json::GetString(service, {"spec", "type"}) != "LoadBalancer") return;
+  if (machine.external.empty()) return;
+  route.ip = machine.external;
+  routes.push_back(std::move(route));
+}
+
 std::string EnvName(std::string_view name) {
   std::string out = ToUpper(name);
   std::replace(out.begin(), out.end(), '-', '_');
@@ -68,9 +93,13 @@ std::string EnvName(std::string_view name) {
 ServiceNames::ServiceNames(Executor& executor,
                            std::shared_ptr<api::RestHandler> server,
                            api::UserInfo user,
-                           RouteServices route)
+                           RouteServices route,
+                           MachineAddresses machine,
+                           OnRouted routed)
     : executor_(executor),
       route_(std::move(route)),
+      machine_(std::move(machine)),
+      routed_(std::move(routed)),
       flush_timer_(executor),
       services_(executor, server, user, client::resources::kServices, {}, 11),
       endpoints_(executor, server, user, client::resources::kEndpoints, {}, 12),
@@ -116,7 +145,11 @@ void ServiceNames::Flush() {
   if (route_) {
     // Addresses must lead somewhere before pods see them.
     std::vector<ServiceRoute> routes = Routes();
-    if (routes != routes_) route_(routes);
+    if (routes != routes_) {
+      route_(routes, scope_.Wrap([this](std::vector<RouteFault> faults) {
+        if (routed_) routed_(std::move(faults));
+      }));
+    }
     routes_ = std::move(routes);
   }
   std::vector<Entry> now = Compute();
@@ -214,17 +247,41 @@ std::vector<ServiceRoute> ServiceNames::Routes() const {
     const json::SharedValue endpoints = endpoints_.Get(key);
     for (const json::Value& port : json::GetArray(*service, {"spec", "ports"})) {
       if (json::GetString(port, {"protocol"}, "TCP") != "TCP") continue;
-      ServiceRoute route{std::string(ip), static_cast<uint16_t>(json::GetInt(port, {"port"})), {}};
+      ServiceRoute route{.ip = std::string(ip),
+                         .port = static_cast<uint16_t>(json::GetInt(port, {"port"}))};
       if (endpoints) route.backends = Backends(*endpoints, json::GetString(port, {"name"}));
       if (json::GetString(*service, {"spec", "sessionAffinity"}) == "ClientIP") {
         route.affinity = std::chrono::seconds(
             json::GetInt(*service, {"spec", "sessionAffinityConfig", "clientIP", "timeoutSeconds"},
                          kAffinitySeconds));
       }
+      AddMachineRoutes(*service, port, route, machine_, routes);
       routes.push_back(std::move(route));
     }
   }
+  if (!machine_.nodes.empty()) AddHostPorts(routes);
   return routes;
+}
+
+void ServiceNames::AddHostPorts(std::vector<ServiceRoute>& routes) const {
+  for (const auto& [key, pod] : pods_.objects()) {
+    const std::string_view ip = json::GetString(*pod, {"status", "podIP"});
+    if (ip.empty() || HostNetwork(*pod) || !api::IsActive(*pod)) continue;
+    for (const json::Value& container : json::GetArray(*pod, {"spec", "containers"})) {
+      for (const json::Value& port : json::GetArray(container, {"ports"})) {
+        const int64_t number = json::GetInt(port, {"hostPort"});
+        if (number == 0 || json::GetString(port, {"protocol"}, "TCP") != "TCP") continue;
+        const std::string_view host = json::GetString(port, {"hostIP"});
+        ServiceRoute route{
+            .ip = host.empty() || host == "0.0.0.0" ? machine_.nodes : std::string(host),
+            .port = static_cast<uint16_t>(number),
+            .owner = OwnerOf("Pod", *pod)};
+        route.backends = {
+            {std::string(ip), static_cast<uint16_t>(json::GetInt(port, {"containerPort"}))}};
+        routes.push_back(std::move(route));
+      }
+    }
+  }
 }
 
 std::vector<HostsEntry> ServiceNames::HostsFor(const json::Value& pod) const {

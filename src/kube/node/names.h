@@ -8,6 +8,9 @@
 // before anyone calls them ready. Names come in the forms x, x.ns, x.ns.svc and
 // x.ns.svc.cluster.local; pods with hostname and subdomain get theirs as in Kubernetes.
 //
+// It also says which ports of this machine lead to pods: node ports, the ports of load balancers
+// and host ports of pods that have networks of their own.
+//
 // Changes are passed on at most every 100 ms, the first of them at once.
 //
 // - Threads: core executor only.
@@ -34,7 +37,9 @@ class ServiceNames {
   ServiceNames(Executor& executor,
                std::shared_ptr<api::RestHandler> server,
                api::UserInfo user,
-               RouteServices route = nullptr);
+               RouteServices route = nullptr,
+               MachineAddresses machine = {},
+               OnRouted routed = {});
 
   void Start();
 
@@ -68,12 +73,15 @@ class ServiceNames {
   void AddService(const json::Value& service, std::vector<Entry>& entries) const;
   std::vector<Entry> Compute() const;
   std::vector<ServiceRoute> Routes() const;
+  void AddHostPorts(std::vector<ServiceRoute>& routes) const;
   // The cluster IP at which this pod reaches the service; empty if it does not.
   std::string_view ClusterIpFor(const json::Value& pod, const json::Value& service) const;
   std::vector<std::string> AddressesOf(const json::Value& service) const;
 
   Executor& executor_;
   const RouteServices route_;
+  const MachineAddresses machine_;
+  const OnRouted routed_;
   std::vector<ServiceRoute> routes_;
   std::vector<Entry> entries_;
   uint64_t generation_ = 0;

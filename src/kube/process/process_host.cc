@@ -119,8 +119,22 @@ Status ProcessHost::StartNetwork() {
       .users = support_.users,
       .post = [this](std::function<void()> fn) { reactor_.Post(std::move(fn)); }});
   SWELL_RETURN_IF_ERROR(network_->Start(slots));
-  services_ = std::make_unique<ServiceProxy>(reactor_, network_->bridge());
+  StartFirewall();
+  auto judge = [this](const std::string& from, const node::ServiceBackend& to) {
+    const node::NetworkRules* rules = firewall_->rules();
+    return rules == nullptr || rules->Allows(from, to.ip, "TCP", to.port);
+  };
+  services_ = std::make_unique<ServiceProxy>(reactor_, network_->bridge(), judge);
   return Status::Ok();
+}
+
+void ProcessHost::StartFirewall() {
+  firewall_ = std::make_unique<Firewall>(
+      network_->RulesScope(), [this](std::function<void()> fn) { reactor_.Post(std::move(fn)); });
+  const Status usable = firewall_->Start();
+  if (usable.ok()) return;
+  support_.missing.push_back(
+      StrCat("NetworkPolicies and isolated projects have no effect: ", usable.message()));
 }
 
 std::vector<node::FoundPod> ProcessHost::List(const std::string& node) const {
@@ -344,8 +358,17 @@ void ProcessHost::UpdateHosts(const std::string& uid, const std::vector<node::Ho
   }
 }
 
-void ProcessHost::RouteServices(const std::vector<node::ServiceRoute>& routes) {
-  if (services_) services_->Update(routes);
+std::vector<node::RouteFault> ProcessHost::RouteServices(
+    const std::vector<node::ServiceRoute>& routes) {
+  if (!services_) return {};
+  auto faults = services_->Update(routes);
+  firewall_->SetServices(services_->ClusterPorts());
+  return faults;
+}
+
+void ProcessHost::EnforceRules(node::SharedRules rules, std::function<void(Status)> done) {
+  if (firewall_) return firewall_->Enforce(std::move(rules), std::move(done));
+  done(Status(Code::kUnavailable, "pods have no networks of their own"));
 }
 
 void ProcessHost::UpdateVolume(const std::string& uid, const node::VolumeSpec& volume) {
@@ -599,6 +622,8 @@ void ProcessHost::Shutdown(std::function<void()> done) {
 
 void ProcessHost::FinishShutdown() {
   services_.reset();
+  if (firewall_) firewall_->Shutdown();
+  firewall_.reset();
   if (network_) network_->Shutdown();
   network_.reset();
   CleanCgroups();

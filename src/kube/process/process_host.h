@@ -23,6 +23,7 @@
 #include "kube/process/files/image_catalogue.h"
 #include "kube/process/machine/host_support.h"
 #include "kube/process/machine/usage_meter.h"
+#include "kube/process/network/firewall.h"
 #include "kube/process/network/net_probe.h"
 #include "kube/process/network/pod_network.h"
 #include "kube/process/network/service_proxy.h"
@@ -94,7 +95,9 @@ class ProcessHost {
              std::function<void(node::ProbeResult)> done);
   std::vector<node::ContainerUsage> Usage(const std::string& node);
   void UpdateHosts(const std::string& uid, const std::vector<node::HostsEntry>& hosts);
-  void RouteServices(const std::vector<node::ServiceRoute>& routes);
+  std::vector<node::RouteFault> RouteServices(const std::vector<node::ServiceRoute>& routes);
+  // `done` runs once the kernel keeps the rules, or cannot.
+  void EnforceRules(node::SharedRules rules, std::function<void(Status)> done);
   void UpdateVolume(const std::string& uid, const node::VolumeSpec& volume);
   void WriteNotice(const std::string& uid, const std::string& json);
   Result<std::string> LogPath(const node::ContainerRef& ref, const std::string& kept_of) const {
@@ -117,6 +120,7 @@ class ProcessHost {
  private:
   void RestoreContainers(ProcessPod& pod);
   Status StartNetwork();
+  void StartFirewall();
   void FinishSandbox(ProcessPod& pod, const std::function<void(Result<node::SandboxInfo>)>& done);
   void WatchReports(ProcessPod& pod);
   void ReadProgressLater();
@@ -155,7 +159,8 @@ class ProcessHost {
   PodStore store_;
   images::ImageStore images_;
   ShimLauncher launcher_;
-  std::unique_ptr<ServiceProxy> services_;  // with a network
+  std::unique_ptr<Firewall> firewall_;      // with a network
+  std::unique_ptr<ServiceProxy> services_;  // the same
   FdStreams streams_;
   ExecSessions execs_;
   PodDialer dialer_;

@@ -291,8 +291,22 @@ void ProcessRuntime::UpdateHosts(const std::string& pod_uid,
 
 node::RouteServices ProcessRuntime::Router() {
   if (!support_.network) return nullptr;
-  return [this](std::vector<node::ServiceRoute> routes) {
-    OnIo([routes = std::move(routes)](ProcessHost& host) { host.RouteServices(routes); });
+  return [this](std::vector<node::ServiceRoute> routes, node::OnRouted done) {
+    OnIo([core = &core_, routes = std::move(routes), done = std::move(done)](ProcessHost& host) {
+      auto faults = host.RouteServices(routes);
+      core->Post([done, faults = std::move(faults)] { done(faults); });
+    });
+  };
+}
+
+node::EnforceRules ProcessRuntime::Enforcer() {
+  if (!support_.network) return nullptr;
+  return [this](node::SharedRules rules, std::function<void(Status)> done) {
+    OnIo([core = &core_, rules = std::move(rules), done = std::move(done)](ProcessHost& host) {
+      host.EnforceRules(rules, [core, done](const Status& status) {
+        core->Post([done, status] { done(status); });
+      });
+    });
   };
 }
 

@@ -70,6 +70,8 @@ class ProcessRuntime final : public node::Runtime {
   void UpdateHosts(const std::string& pod_uid, const std::vector<node::HostsEntry>& hosts) override;
   // Routes cluster IPs of services; null where pods have no networks of their own.
   node::RouteServices Router();
+  // Keeps NetworkPolicies; null where pods have no networks of their own.
+  node::EnforceRules Enforcer();
   void UpdateVolume(const std::string& pod_uid, const node::VolumeSpec& volume) override;
   void WriteNotice(const std::string& pod_uid, const std::string& notice_json) override;
   std::unique_ptr<node::LogStream> ReadLog(const node::ContainerRef& container,

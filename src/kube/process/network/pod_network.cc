@@ -143,6 +143,20 @@ NetworkLease PodNetwork::LeaseOf(int slot) const {
   return lease;
 }
 
+RuleScope PodNetwork::RulesScope() const {
+  auto port_of = [this](const std::string& ip) -> std::string {
+    in_addr parsed;
+    if (::inet_pton(AF_INET, ip.c_str(), &parsed) != 1) return "";
+    const int64_t slot = static_cast<int64_t>(ntohl(parsed.s_addr)) - base_ - 1;
+    return slot < 1 || slot > kSlotMax ? "" : LinkName(static_cast<int>(slot));
+  };
+  return {.table = bridge(),
+          .ports = StrCat("sw", options_.tag, "v"),
+          .gateway = gateway(),
+          .port_of = port_of,
+          .services = {}};
+}
+
 Status PodNetwork::ChooseSubnet() {
   std::vector<HostAddress> addresses = HostAddresses();
   for (const HostAddress& address : addresses) {

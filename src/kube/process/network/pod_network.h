@@ -25,6 +25,7 @@
 #include "base/result.h"
 #include "kube/process/background/idle_worker.h"
 #include "kube/process/background/spares.h"
+#include "kube/process/network/rule_text.h"
 
 namespace swell::edge {
 
@@ -66,6 +67,8 @@ class PodNetwork {
   // one of its own: each unknown name would cost many seconds.
   std::string ResolvConf(std::string_view resolv_conf) const;
   NetworkLease LeaseOf(int slot) const;
+  // What rules for the pods' traffic are about.
+  RuleScope RulesScope() const;
   std::string bridge() const { return "swell" + options_.tag; }
 
  private:

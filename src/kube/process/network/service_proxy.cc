@@ -43,6 +43,28 @@ void SetOption(int fd, int level, int option, int value) {
   ::setsockopt(fd, level, option, &value, sizeof value);
 }
 
+// Whether a connection comes from this machine itself: the kernel then chooses the address that is
+// called, or a loopback one.
+bool IsOwnAddress(int fd, const in_addr& client) {
+  sockaddr_in called = {};
+  socklen_t size = sizeof called;
+  if (ntohl(client.s_addr) >> 24 == IN_LOOPBACKNET) return true;
+  return ::getsockname(fd, reinterpret_cast<sockaddr*>(&called), &size) == 0 &&
+         called.sin_addr.s_addr == client.s_addr;
+}
+
+Status BindFault(int error) {
+  if (error == EADDRINUSE) {
+    return Status(Code::kConflict, "another program of this machine listens there");
+  }
+  if (error == EADDRNOTAVAIL) {
+    return Status(Code::kUnavailable,
+                  "this machine has no such address; swell up --external-address names the one "
+                  "where load balancers answer");
+  }
+  return ErrnoStatus(error, "bind");
+}
+
 // Its peer reads an error rather than an end.
 void Abort(int fd) {
   if (fd < 0) return;
@@ -172,8 +194,8 @@ class Flow {
 // One port of a cluster IP, and the connections that came by it.
 class ServiceProxy::Listener {
  public:
-  Listener(net::Reactor& reactor, size_t& flows_of_all, int fd)
-      : reactor_(reactor), flows_of_all_(flows_of_all), fd_(fd) {}
+  Listener(net::Reactor& reactor, size_t& flows_of_all, const Judge& judge, int fd)
+      : reactor_(reactor), flows_of_all_(flows_of_all), judge_(judge), fd_(fd) {}
   ~Listener() {
     watch_.reset();
     flows_of_all_ -= flows_.size();
@@ -182,13 +204,14 @@ class ServiceProxy::Listener {
 
   static Result<std::unique_ptr<Listener>> Open(net::Reactor& reactor,
                                                 size_t& flows_of_all,
+                                                const Judge& judge,
                                                 const std::string& device,
                                                 const Key& key) {
     const auto name = SocketName(key.first, key.second);
     if (!name) return Status(Code::kInvalid, "no IPv4 address");
     const int fd = NewSocket();
     if (fd < 0) return ErrnoStatus(errno, "socket");
-    auto listener = std::make_unique<Listener>(reactor, flows_of_all, fd);
+    auto listener = std::make_unique<Listener>(reactor, flows_of_all, judge, fd);
     SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     const auto size = static_cast<socklen_t>(device.size());
     if (!device.empty() &&
@@ -196,7 +219,7 @@ class ServiceProxy::Listener {
       return ErrnoStatus(errno, "bind to " + device);
     }
     if (::bind(fd, reinterpret_cast<const sockaddr*>(&*name), sizeof *name) != 0) {
-      return ErrnoStatus(errno, "bind");
+      return BindFault(errno);
     }
     if (::listen(fd, kBacklog) != 0) return ErrnoStatus(errno, "listen");
     SWELL_ASSIGN_OR_RETURN(listener->watch_,
@@ -228,10 +251,22 @@ class ServiceProxy::Listener {
     auto ended = [this, id] {
       reactor_.Post(scope_.Wrap([this, id] { flows_of_all_ -= flows_.erase(id); }));
     };
-    auto flow = std::make_unique<Flow>(reactor_, fd, InTurn(peer.sin_addr.s_addr), ended);
+    std::vector<node::ServiceBackend> backends = InTurn(peer.sin_addr.s_addr);
+    Judged(fd, peer.sin_addr, backends);
+    auto flow = std::make_unique<Flow>(reactor_, fd, std::move(backends), ended);
     if (!flow->Dial()) return;
     flows_[id] = std::move(flow);
     ++flows_of_all_;
+  }
+
+  // Leaves the backends that the client may reach. This machine reaches all of its pods.
+  void Judged(int fd, const in_addr& client, std::vector<node::ServiceBackend>& backends) const {
+    if (!judge_ || IsOwnAddress(fd, client)) return;
+    char text[INET_ADDRSTRLEN] = {};
+    ::inet_ntop(AF_INET, &client, text, sizeof text);
+    std::erase_if(backends, [this, from = std::string(text)](const node::ServiceBackend& to) {
+      return !judge_(from, to);
+    });
   }
 
   // Out of descriptors: somebody still waits, and to ask in a loop would eat the CPU.
@@ -261,6 +296,7 @@ class ServiceProxy::Listener {
 
   net::Reactor& reactor_;
   size_t& flows_of_all_;  // of the proxy
+  const Judge& judge_;    // the proxy's
   const int fd_;
   std::unique_ptr<net::FdWatch> watch_;
   std::vector<node::ServiceBackend> backends_;
@@ -272,8 +308,8 @@ class ServiceProxy::Listener {
   CallbackScope scope_;
 };
 
-ServiceProxy::ServiceProxy(net::Reactor& reactor, std::string device)
-    : reactor_(reactor), device_(std::move(device)) {
+ServiceProxy::ServiceProxy(net::Reactor& reactor, std::string device, Judge judge)
+    : reactor_(reactor), device_(std::move(device)), judge_(std::move(judge)) {
   FindAddresses();
 }
 
@@ -316,14 +352,7 @@ Status ServiceProxy::SetAddress(const std::string& ip, bool present) {
   return host.DeleteAddress(index, address, 32);
 }
 
-void ServiceProxy::Update(const std::vector<node::ServiceRoute>& routes) {
-  std::map<Key, const node::ServiceRoute*> wanted;
-  std::set<std::string> ips;
-  for (const node::ServiceRoute& route : routes) {
-    ips.insert(route.ip);
-    if (!route.backends.empty()) wanted[{route.ip, route.port}] = &route;
-  }
-  std::erase_if(listeners_, [&](const auto& one) { return !wanted.contains(one.first); });
+void ServiceProxy::SetAddresses(const std::set<std::string>& ips) {
   for (const std::string& ip : std::set<std::string>(addresses_)) {
     if (ips.contains(ip)) continue;
     const Status removed = SetAddress(ip, false);
@@ -336,21 +365,54 @@ void ServiceProxy::Update(const std::vector<node::ServiceRoute>& routes) {
       SWELL_LOG_WARNING("network", "no cluster IP", {"ip", ip}, {"error", added.ToString()});
     }
   }
-  for (const auto& [key, route] : wanted) {
-    std::unique_ptr<Listener>& listener = listeners_[key];
-    if (!listener) {
-      auto opened = Listener::Open(reactor_, flows_, device_, key);
-      if (!opened.ok()) {
-        SWELL_LOG_WARNING("network", "service not served",
-                          {"address", StrCat(key.first, ":", key.second)},
-                          {"error", opened.status().ToString()});
-        listeners_.erase(key);
-        continue;
-      }
-      listener = std::move(*opened);
-    }
-    listener->Set(*route);
+}
+
+Status ServiceProxy::Serve(const Key& key, const node::ServiceRoute& route) {
+  auto there = listeners_.find(key);
+  if (there == listeners_.end()) {
+    const std::string& device = route.owner.kind.empty() ? device_ : std::string();
+    SWELL_ASSIGN_OR_RETURN(auto opened, Listener::Open(reactor_, flows_, judge_, device, key));
+    there = listeners_.emplace(key, std::move(opened)).first;
   }
+  there->second->Set(route);
+  return Status::Ok();
+}
+
+std::vector<node::RouteFault> ServiceProxy::Update(const std::vector<node::ServiceRoute>& routes) {
+  std::vector<node::RouteFault> faults;
+  std::map<Key, const node::ServiceRoute*> wanted;
+  std::set<std::string> ips;
+  for (const node::ServiceRoute& route : routes) {
+    if (route.owner.kind.empty()) ips.insert(route.ip);
+    if (route.backends.empty()) continue;
+    const auto [other, first] = wanted.try_emplace({route.ip, route.port}, &route);
+    if (first || route.owner.kind.empty()) continue;
+    const node::RouteOwner& owner = other->second->owner;
+    faults.push_back(
+        {route.owner, StrCat("port ", route.port, " of ", route.ip, " is not served: ", owner.kind,
+                             " ", owner.ns, "/", owner.name, " has it already")});
+  }
+  std::erase_if(listeners_, [&](const auto& one) { return !wanted.contains(one.first); });
+  SetAddresses(ips);
+  for (const auto& [key, route] : wanted) {
+    const Status served = Serve(key, *route);
+    if (served.ok()) continue;
+    SWELL_LOG_WARNING("network", "service not served",
+                      {"address", StrCat(key.first, ":", key.second)},
+                      {"error", served.ToString()});
+    if (route->owner.kind.empty()) continue;
+    faults.push_back({route->owner, StrCat("port ", key.second, " of ", key.first,
+                                           " is not served: ", served.message())});
+  }
+  return faults;
+}
+
+std::set<std::pair<std::string, uint16_t>> ServiceProxy::ClusterPorts() const {
+  std::set<Key> ports;
+  for (const auto& [key, listener] : listeners_) {
+    if (addresses_.contains(key.first)) ports.insert(key);
+  }
+  return ports;
 }
 
 }  // namespace swell::edge

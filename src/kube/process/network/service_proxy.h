@@ -1,15 +1,18 @@
-// ServiceProxy: cluster IPs of services, for pods with networks of their own.
+// ServiceProxy: cluster IPs of services, for pods with networks of their own, and the ports of this
+// machine that lead to pods (node ports, load balancers, host ports).
 //
 // The pods' bridge gets each cluster IP that leads anywhere, and a socket listens there on each
 // port of its service; what pods say to it goes to the next ready pod, at that pod's own port. The
 // sockets hear the bridge alone, so several clusters of one machine may use the same cluster IPs.
-// Pods see connections through services as coming from their gateway. TCP only.
+// Pods see connections through services as coming from their gateway; so whether a pod may be
+// reached by the client is asked here, before it is dialled. TCP only.
 //
 // - Threads: the reactor's thread.
 // - Ownership: the reactor outlives the proxy; connections end with it, or with their service's
 //   port.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -25,12 +28,17 @@ namespace swell::edge {
 
 class ServiceProxy {
  public:
+  // Whether the client at this address may be connected to the backend.
+  using Judge = std::function<bool(const std::string& from, const node::ServiceBackend& to)>;
+
   // `device`: the bridge. Empty: the cluster IPs are addresses of this machine already.
-  ServiceProxy(net::Reactor& reactor, std::string device);
+  ServiceProxy(net::Reactor& reactor, std::string device, Judge judge = {});
   ~ServiceProxy();
 
-  // All routes there are; one without backends refuses connections.
-  void Update(const std::vector<node::ServiceRoute>& routes);
+  // All routes there are; one without backends refuses connections. Returns what cannot be served.
+  std::vector<node::RouteFault> Update(const std::vector<node::ServiceRoute>& routes);
+  // Cluster IPs and ports that are served.
+  std::set<std::pair<std::string, uint16_t>> ClusterPorts() const;
 
  private:
   class Listener;
@@ -39,9 +47,13 @@ class ServiceProxy {
   // Addresses that an earlier run of swell left on the bridge.
   void FindAddresses();
   Status SetAddress(const std::string& ip, bool present);
+  void SetAddresses(const std::set<std::string>& ips);
+  // Opens what is not open yet. The first route by order has an address that several ask for.
+  Status Serve(const Key& key, const node::ServiceRoute& route);
 
   net::Reactor& reactor_;
   const std::string device_;
+  const Judge judge_;
   std::set<std::string> addresses_;  // cluster IPs that the bridge has
   size_t flows_ = 0;                 // connections of all listeners
   std::map<Key, std::unique_ptr<Listener>> listeners_;

@@ -166,13 +166,33 @@ TEST_F(ServiceProxyTest, WithAffinityAClientStaysWhereItWas) {
   EXPECT_EQ(Ask(), "b");
 }
 
+TEST_F(ServiceProxyTest, APortOfTheMachineThatIsTakenIsAFaultOfItsOwner) {
+  node::ServiceRoute first = Route({a_.backend}), second = Route({b_.backend});
+  first.owner = {"Service", "default", "first", "1"};
+  second.owner = {"Service", "default", "second", "2"};
+  const auto faults = proxy_.Update({first, second});
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0].owner.name, "second");
+  EXPECT_EQ(faults[0].message, StrCat("port 7780 of ", service_,
+                                      " is not served: Service default/first has it already"));
+  EXPECT_EQ(Ask(), "a");
+
+  first.ip = second.ip = a_.backend.ip;
+  first.port = a_.backend.port;
+  const auto taken = proxy_.Update({first});
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(taken[0].message, StrCat("port ", first.port, " of ", first.ip, " is not served: ",
+                                     "another program of this machine listens there"));
+  EXPECT_TRUE(proxy_.Update({}).empty());
+}
+
 class ServicesOfPods : public ProcessRuntimeTest {};
 
 TEST_F(ServicesOfPods, PodsReachThemAtTheirClusterIps) {
   node::RouteServices route = runtime_->Router();
   if (!route) GTEST_SKIP() << "pods have no networks of their own on this machine";
   Echo echo(core_, runtime_->gateway(), "hello from the service\n");
-  route({{"10.96.7.7", 80, {echo.backend}}, {"10.96.7.7", 81, {}}});
+  route({{"10.96.7.7", 80, {echo.backend}}, {"10.96.7.7", 81, {}}}, [](const auto&) {});
   Create(Sandbox("client"));
   ContainerSpec client = Shell("client", "");
   client.image = "python:3";

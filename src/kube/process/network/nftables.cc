@@ -1,0 +1,54 @@
+#include "kube/process/network/nftables.h"
+
+#include <cstdint>
+
+#include "base/strings.h"
+#include "kube/images/shared_library.h"
+
+namespace swell::edge {
+namespace {
+
+constexpr size_t kReasonBytesMax = 400;
+
+// The functions of libnftables that are called. The package with its headers is not needed.
+struct Library {
+  void* (*make)(uint32_t flags) = nullptr;
+  void (*free)(void* context) = nullptr;
+  int (*buffer_errors)(void* context) = nullptr;
+  const char* (*errors)(void* context) = nullptr;
+  int (*run)(void* context, const char* commands) = nullptr;
+};
+
+Result<Library> OpenLibrary() {
+  SWELL_ASSIGN_OR_RETURN(images::SharedLibrary file,
+                         images::SharedLibrary::Open("libnftables.so.1", "libnftables1"));
+  Library library;
+  file.Find("nft_ctx_new", library.make);
+  file.Find("nft_ctx_free", library.free);
+  file.Find("nft_ctx_buffer_error", library.buffer_errors);
+  file.Find("nft_ctx_get_error_buffer", library.errors);
+  file.Find("nft_run_cmd_from_buffer", library.run);
+  SWELL_RETURN_IF_ERROR(file.Check());
+  return library;
+}
+
+}  // namespace
+
+Status RunNftables(const std::string& commands) {
+  static const Result<Library> library = OpenLibrary();
+  if (!library.ok()) return library.status();
+  void* context = library->make(0);
+  if (context == nullptr) return Status(Code::kUnavailable, "nftables cannot be used");
+  library->buffer_errors(context);
+  Status status;
+  if (library->run(context, commands.c_str()) != 0) {
+    const char* reason = library->errors(context);
+    const std::string text(Trim(reason == nullptr ? "" : reason));
+    status = Status(Code::kUnavailable,
+                    StrCat("nftables refuses the rules: ", text.substr(0, kReasonBytesMax)));
+  }
+  library->free(context);
+  return status;
+}
+
+}  // namespace swell::edge
