@@ -71,6 +71,8 @@ Value ControllerRole() {
        // The node that a claim waits for is named in it.
        {"", "persistentvolumeclaims", "patch"},
        {"", "namespaces", "get,list,watch,create"},
+       // Isolated projects have one.
+       {"networking.k8s.io", "networkpolicies", "get,list,watch,create,delete"},
        {",events.k8s.io", "events", "create,patch,update"},
        {"scheduling.k8s.io", "priorityclasses", "get,list,watch"},
        {"policy", "poddisruptionbudgets", "get,list,watch"},

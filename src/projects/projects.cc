@@ -93,6 +93,30 @@ json::Value ObjectQuota(std::string_view ns) {
       {"spec", json::Object{{"hard", std::move(hard)}}}};
 }
 
+constexpr std::string_view kIsolation = "project-isolated";
+
+// Only pods of the project's namespace reach its pods.
+json::Value Isolation(const json::Value& project, std::string_view ns) {
+  const json::Value everybody = json::Object{{"podSelector", json::Object{}}};
+  const json::Value owner = json::Object{{"apiVersion", "swell.dev/v1"},
+                                         {"kind", "Project"},
+                                         {"name", api::Name(project)},
+                                         {"uid", api::Uid(project)},
+                                         {"controller", true}};
+  return json::Object{
+      {"apiVersion", "networking.k8s.io/v1"},
+      {"kind", "NetworkPolicy"},
+      {"metadata", json::Object{{"name", kIsolation},
+                                {"namespace", ns},
+                                {"labels", json::Object{{"app.kubernetes.io/managed-by", "swell"}}},
+                                {"ownerReferences", json::Array{owner}}}},
+      {"spec",
+       json::Object{
+           {"podSelector", json::Object{}},
+           {"policyTypes", json::Array{json::Value("Ingress")}},
+           {"ingress", json::Array{json::Value(json::Object{{"from", json::Array{everybody}}})}}}}};
+}
+
 // The status as it is, with `fields` put in.
 json::Value Merged(const json::Value& object, json::Object fields) {
   json::Value status = json::GetObject(object, {"status"});
@@ -109,6 +133,7 @@ ProjectController::ProjectController(Context context, const sched::Model& model,
       projects_(context_.informers.Of(client::resources::kProjects)),
       pools_(context_.informers.Of(client::resources::kNodePools)),
       namespaces_(context_.informers.Of(client::resources::kNamespaces)),
+      policies_(context_.informers.Of(client::resources::kNetworkPolicies)),
       queue_(
           context_.executor,
           context_.metrics,
@@ -123,6 +148,7 @@ ProjectController::ProjectController(Context context, const sched::Model& model,
   projects_.AddHandlers({.on_add = made, .on_update = {}, .on_delete = {}});
   Follow(pools_, look, look);
   namespaces_.AddHandlers({.on_add = {}, .on_update = {}, .on_delete = look});
+  policies_.AddHandlers({.on_add = {}, .on_update = {}, .on_delete = look});
 }
 
 void ProjectController::OnCycle() {
@@ -161,6 +187,7 @@ void ProjectController::WriteProject(const json::Value& project,
   if (wrong != api::StatusMessage(project)) fields["message"] = wrong;
   if (leaf && !deleting) {
     MakeNamespace(project);
+    Isolate(project, NamespaceOfProject(project));
     fields["namespace"] = NamespaceOfProject(project);
   }
   if (queue != nullptr) {
@@ -300,6 +327,20 @@ std::string ProjectController::WhatIsWrong(const json::Value& project, bool leaf
   if (wrong.empty()) wrong = WrongShare(project);
   if (wrong.empty() && leaf) wrong = WrongNamespace(project);
   return wrong;
+}
+
+void ProjectController::Isolate(const json::Value& project, std::string_view ns) {
+  const json::SharedValue there = policies_.Get(StrCat(ns, "/", kIsolation));
+  const bool wanted = json::GetBool(project, {"spec", "isolated"});
+  if (wanted == (there != nullptr)) return;
+  // Somebody else's of the same name stays.
+  const auto owner = there ? api::ControllerOf(*there) : std::nullopt;
+  if (there && (!owner || owner->uid != api::Uid(project))) return;
+  if (!wanted) {
+    client_.Delete(client::resources::kNetworkPolicies, ns, kIsolation, {}, {});
+  } else if (namespaces_.Get(ns)) {
+    client_.Create(client::resources::kNetworkPolicies, ns, Isolation(project, ns), {});
+  }
 }
 
 void ProjectController::MakeNamespace(const json::Value& project) {

@@ -40,6 +40,8 @@ class ProjectController {
   bool IsParent(std::string_view name) const;
   // The namespace with its Pod Security level, which an existing one gets where it has none.
   void MakeNamespace(const json::Value& project);
+  // The NetworkPolicy of a project that is to be isolated; none for others.
+  void Isolate(const json::Value& project, std::string_view ns);
   // Why a project that is to be deleted stays; empty when it need not.
   std::string InUse(const json::Value& project, const sched::Model::QueueView* queue) const;
   // Keeps it from going while it is in use, and lets it go when it no longer is.
@@ -52,6 +54,7 @@ class ProjectController {
   client::Informer& projects_;
   client::Informer& pools_;
   client::Informer& namespaces_;
+  client::Informer& policies_;
   client::WorkQueue queue_;
   client::Client client_;
 };

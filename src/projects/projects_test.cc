@@ -127,6 +127,20 @@ TEST_F(ProjectsTest, ANewProjectCanBeWorkedInAtOnce) {
                              std::chrono::milliseconds(300)));
 }
 
+TEST_F(ProjectsTest, AnIsolatedProjectHasAPolicyAsLongAsItIs) {
+  const client::Resource& policies = client::resources::kNetworkPolicies;
+  auto policy = [&] { return cluster_.Get(policies, "apart/project-isolated"); };
+  cluster_.Create(
+      "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: apart}, spec: {isolated: true}}");
+  ASSERT_TRUE(cluster_.Until([&] { return policy() != nullptr; }));
+  const json::SharedValue made = policy();
+  EXPECT_EQ(json::Print(*json::Find(*made, {"spec"})),
+            R"({"podSelector":{},"ingress":[{"from":[{"podSelector":{}}]}],)"
+            R"("policyTypes":["Ingress"]})");
+  EXPECT_EQ(api::ControllerOf(*made)->name, "apart");
+  EXPECT_EQ(cluster_.Get(policies, "project-a/project-isolated"), nullptr);
+}
+
 TEST_F(ProjectsTest, AMissingParentIsSaid) {
   cluster_.Create(
       "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: lost}, spec: {parent: nobody}}");

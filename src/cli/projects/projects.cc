@@ -212,6 +212,8 @@ class ProjectWrite : public Action {
                "how long a pod runs before higher-priority pods of the project may preempt it");
     flags.Text("--reclaim-min-runtime", &reclaim_min_runtime_, "DURATION",
                "how long a pod runs before other projects may reclaim its resources");
+    flags.Switch("--isolated", &isolated_, "only pods of the project reach its pods");
+    flags.Switch("--no-isolated", &open_, "pods of other projects reach them, too (default)");
     shares_.Declare(flags);
     flags.Text("--node-pool", &pool_, "POOL",
                "node pool of these quotas and limits (default: all nodes together)");
@@ -249,6 +251,8 @@ class ProjectWrite : public Action {
       }
       json::Set(spec, {"namespace"}, work_ns_);
     }
+    if (isolated_ && open_) return Misuse("--isolated and --no-isolated exclude each other");
+    if (isolated_ || open_) json::Set(spec, {"isolated"}, json::Value(isolated_));
     SWELL_RETURN_IF_ERROR(SetSeconds("--min-runtime", min_runtime_, "minRuntimeSeconds", spec));
     SWELL_RETURN_IF_ERROR(SetSeconds("--reclaim-min-runtime", reclaim_min_runtime_,
                                      "reclaimMinRuntimeSeconds", spec));
@@ -367,6 +371,7 @@ class ProjectWrite : public Action {
   MemberFlags members_;
   std::string description_, parent_, priority_, work_ns_, pool_, min_runtime_, reclaim_min_runtime_,
       dry_run_, output_;
+  bool isolated_ = false, open_ = false;
 };
 
 class ProjectCreate final : public ProjectWrite {

@@ -1,0 +1,209 @@
+"""NetworkPolicies and isolated projects are kept by the kernel, in real pods on a real `swell up`; Services answer on
+the machine."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("SWELL_BIN", ROOT / "build" / "dev" / "bin"))
+SWELL = str(BIN / "swell")
+sys.path.insert(0, str(ROOT / "tests"))
+
+from waiting import LIMIT_S, until  # noqa: E402
+
+SERVER = """
+import os, socketserver
+class Name(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request.sendall(os.environ["NAME"].encode())
+socketserver.ThreadingTCPServer.allow_reuse_address = True
+socketserver.ThreadingTCPServer(("", 8080), Name).serve_forever()
+"""
+# A packet that rules drop is never answered.
+CLIENT = """
+import socket, sys
+try:
+    with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=1) as to:
+        print(to.recv(99).decode() or "nobody")
+except OSError as error:
+    print("nobody")
+"""
+
+
+def run(*command, **more):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                          **more)
+
+
+def policy(name, ns, selector, **spec):
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": name, "namespace": ns},
+            "spec": {"podSelector": {"matchLabels": selector} if selector else {}, **spec}}
+
+
+@unittest.skipUnless(os.geteuid() == 0, "pods have networks of their own only where root starts Swell")
+class Network(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = Path(tempfile.mkdtemp(prefix="swell-net-"))
+        cls.scratch.chmod(0o755)
+        cls.data = cls.scratch / "data"
+        up = run(SWELL, "up", "--detach", "--data-dir", cls.data, "--nodes", "1", "--gpus-per-node", "2")
+        if up.returncode != 0:
+            raise RuntimeError(up.stderr)
+        try:
+            if "NetworkPolicies" in up.stdout:
+                raise unittest.SkipTest("this machine keeps no NetworkPolicies: " + up.stdout)
+            cls.make_pods()
+        except BaseException:
+            cls.tearDownClass()
+            raise
+
+    @classmethod
+    def make_pods(cls):
+        for project in ("red", "blue"):
+            cls.must(cls.swell("project", "create", project, "--gpu-quota", "1"))
+        until(lambda: all(cls.kubectl("get", "ns", ns).returncode == 0 for ns in ("red", "blue")))
+        pods = [("red", "server"), ("red", "friend"), ("red", "other"), ("blue", "stranger")]
+        for ns, name in pods:
+            cls.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": ns,
+                                                                      "labels": {"app": name}},
+                       "spec": {"terminationGracePeriodSeconds": 0, "containers": [{
+                           "name": "main", "image": "python", "command": ["python3", "-c", SERVER],
+                           "env": [{"name": "NAME", "value": name}],
+                           "ports": [{"name": "talk", "containerPort": 8080}],
+                           "readinessProbe": {"tcpSocket": {"port": 8080}, "periodSeconds": 1}}]}})
+        cls.ips = {}
+        for ns, name in pods:
+            cls.must(cls.kubectl("wait", "-n", ns, f"pod/{name}", "--for=condition=Ready", f"--timeout={LIMIT_S}s"))
+            cls.ips[name] = cls.must(cls.kubectl("get", "pod", "-n", ns, name, "-o", "jsonpath={.status.podIP}"))
+
+    @classmethod
+    def tearDownClass(cls):
+        run(SWELL, "down", "--data-dir", cls.data)
+        shutil.rmtree(cls.scratch, ignore_errors=True)
+
+    @classmethod
+    def kubectl(cls, *words, **more):
+        return run("kubectl", "--kubeconfig", cls.data / "kubeconfig", *words, **more)
+
+    @classmethod
+    def swell(cls, *words):
+        return run(SWELL, *words, "--kubeconfig", cls.data / "kubeconfig")
+
+    @staticmethod
+    def must(done):
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        return done.stdout.strip()
+
+    @classmethod
+    def apply(cls, *objects):
+        return cls.must(cls.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List",
+                                                                          "items": list(objects)})))
+
+    def tearDown(self):
+        for ns in ("red", "blue"):
+            self.kubectl("delete", "networkpolicies,services", "--all", "-n", ns)
+
+    def ask(self, pod, address, port=8080):
+        ns = "blue" if pod == "stranger" else "red"
+        return self.must(self.kubectl("exec", "-n", ns, pod, "--", "python3", "-c", CLIENT, address, str(port)))
+
+    def hears(self, pod, expected, to="server", port=8080):
+        address = self.ips.get(to, to)
+        self.comes(lambda: self.ask(pod, address, port) == expected, f"{pod} hears {expected} from {to}")
+
+    def comes(self, condition, what):
+        self.assertTrue(until(condition, 60), what)
+
+    def service(self, ns, name, kind, **more):
+        self.apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": ns},
+                    "spec": {"type": kind, "selector": {"app": "server"},
+                             "ports": [{"port": 80, "targetPort": "talk", **more}]}})
+        return json.loads(self.must(self.kubectl("get", "service", "-n", ns, name, "-o", "json")))
+
+    @staticmethod
+    def from_machine(port, address="127.0.0.1"):
+        try:
+            with socket.create_connection((address, port), timeout=LIMIT_S) as to:
+                return to.recv(99).decode()
+        except OSError:
+            return "nobody"
+
+    def test_pods_are_denied_and_allowed_by_label_and_namespace(self):
+        self.assertEqual(self.ask("stranger", self.ips["server"]), "server")
+        self.apply(policy("deny", "red", {}, policyTypes=["Ingress"]))
+        for pod in ("stranger", "friend"):
+            self.hears(pod, "nobody")
+        self.assertEqual(self.ask("friend", self.ips["stranger"]), "stranger", "no policy is about the way out")
+        self.apply(policy("friends", "red", {"app": "server"}, ingress=[
+            {"from": [{"podSelector": {"matchLabels": {"app": "friend"}}}], "ports": [{"port": "talk"}]}]))
+        self.hears("friend", "server")
+        self.assertEqual(self.ask("other", self.ips["server"]), "nobody")
+        self.apply(policy("blues", "red", {"app": "server"}, ingress=[{"from": [{"namespaceSelector": {"matchLabels": {
+            "kubernetes.io/metadata.name": "blue"}}}]}]))
+        self.hears("stranger", "server")
+        self.assertEqual(self.ask("other", self.ips["server"]), "nobody")
+        self.must(self.kubectl("delete", "networkpolicies", "--all", "-n", "red"))
+        self.hears("other", "server")
+
+    def test_the_way_out_is_limited_also_through_a_service(self):
+        inner = self.service("red", "inner", "ClusterIP")["spec"]["clusterIP"]
+        self.hears("stranger", "server", inner, 80)
+        self.apply(policy("out", "blue", {}, policyTypes=["Egress"], egress=[
+            {"to": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": [self.ips["server"] + "/32"]}}]}]))
+        self.hears("stranger", "nobody")
+        self.assertEqual(self.ask("stranger", self.ips["friend"]), "friend")
+        self.assertEqual(self.ask("stranger", inner, 80), "nobody")
+        self.assertEqual(self.ask("friend", inner, 80), "server")
+        self.assertEqual(self.ask("friend", self.ips["stranger"]), "stranger", "answers pass")
+
+    def test_services_keep_what_policies_say_of_their_pods(self):
+        inner = self.service("red", "inner", "ClusterIP")["spec"]["clusterIP"]
+        self.hears("other", "server", inner, 80)
+        self.apply(policy("friends", "red", {"app": "server"}, ingress=[
+            {"from": [{"podSelector": {"matchLabels": {"app": "friend"}}}], "ports": [{"port": 8080}]}]))
+        self.hears("other", "nobody", inner, 80)
+        self.assertEqual(self.ask("friend", inner, 80), "server")
+
+    def test_an_isolated_project_is_reached_by_its_own_pods_alone(self):
+        self.must(self.swell("project", "edit", "red", "--isolated"))
+        self.hears("stranger", "nobody")
+        self.assertEqual(self.ask("friend", self.ips["server"]), "server")
+        self.assertEqual(self.ask("friend", self.ips["stranger"]), "stranger")
+        # What a member deletes comes back.
+        self.must(self.kubectl("delete", "networkpolicy", "project-isolated", "-n", "red"))
+        self.comes(lambda: self.kubectl("get", "networkpolicy", "project-isolated", "-n", "red").returncode == 0,
+              "the policy again")
+        self.must(self.swell("project", "edit", "red", "--no-isolated"))
+        self.hears("stranger", "server")
+
+    def test_node_ports_and_load_balancers_answer_on_the_machine(self):
+        node_port = self.service("red", "node", "NodePort")["spec"]["ports"][0]["nodePort"]
+        self.comes(lambda: self.from_machine(node_port) == "server", "the node port")
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            # Any port above those of services that is free; a taken one is told of.
+            port = taken.getsockname()[1]
+            self.service("red", "balanced", "LoadBalancer", port=port)
+            self.comes(lambda: "another program of this machine listens there" in self.kubectl(
+                "describe", "service", "balanced", "-n", "red").stdout, "the event")
+        self.must(self.kubectl("delete", "service", "balanced", "-n", "red"))
+        self.service("red", "balanced", "LoadBalancer", port=port)
+        shown = lambda: self.must(self.kubectl("get", "service", "balanced", "-n", "red"))  # noqa: E731
+        self.comes(lambda: "127.0.0.1" in shown(), "the address of the load balancer")
+        self.comes(lambda: self.from_machine(port) == "server", "the load balancer")
+        # The machine reaches its pods whatever policies say.
+        self.apply(policy("deny", "red", {}, policyTypes=["Ingress"]))
+        self.hears("friend", "nobody")
+        self.assertEqual(self.from_machine(port), "server")
+
+
+if __name__ == "__main__":
+    unittest.main()
