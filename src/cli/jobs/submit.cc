@@ -30,6 +30,8 @@ class SubmitAction final : public Action {
     flags.List("-e,--env", &env_, "KEY=VALUE", "environment variable, repeatable");
     flags.List("-v,--volume", &volumes_, "SOURCE:PATH",
                "volume claim (data:/data) or host directory (/srv/data:/data), repeatable");
+    flags.List("--port", &ports_, "PORT",
+               "port that each instance listens on, for swell port-forward, repeatable");
     flags.Text("--sync-mode", &spec_.sync_mode, "git|rsync", "fetch code into WORKING_DIR/code");
     flags.Text("--sync-source", &spec_.sync_source, "URL", "source of the code");
     flags.Text("--sync-image", &spec_.sync_image, "IMAGE", "image that fetches the code");
@@ -138,6 +140,13 @@ class SubmitAction final : public Action {
     }
     SWELL_RETURN_IF_ERROR(FillSize());
     SWELL_ASSIGN_OR_RETURN(spec_.env, ParsePairs(env_, "--env"));
+    for (const std::string& text : ports_) {
+      const auto port = ParseInt(text);
+      if (!port || *port < 1 || *port > 65535) {
+        return Misuse(StrCat("--port ", Quote(text), ": a number from 1 to 65535 expected"));
+      }
+      spec_.ports.push_back(*port);
+    }
     SWELL_ASSIGN_OR_RETURN(spec_.labels, ParseLabels(labels_, "--label"));
     SWELL_ASSIGN_OR_RETURN(spec_.annotations, ParsePairs(annotations_, "--annotation"));
     SWELL_ASSIGN_OR_RETURN(spec_.selectors, ParseLabels(selectors_, "--selector"));
@@ -263,7 +272,7 @@ class SubmitAction final : public Action {
   }
 
   PyTorchSpec spec_;
-  std::vector<std::string> env_, labels_, annotations_, selectors_, volumes_;
+  std::vector<std::string> env_, labels_, annotations_, selectors_, volumes_, ports_;
   std::string on_preemption_ = "requeue", dry_run_, output_, gpus_;
   int64_t workers_ = kUnsaid, min_ = kUnsaid, max_ = kUnsaid;
   size_t words_before_dashes_ = 0;

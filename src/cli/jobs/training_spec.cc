@@ -117,16 +117,23 @@ Result<PortPair> ParsePort(const std::string& text) {
   return PortPair{*outside, *inside};
 }
 
+// Where Kubernetes takes node ports from.
+constexpr int64_t kNodePortFirst = 30000, kNodePortLast = 32767;
+
 json::Value MakeJobService(const json::Value& job,
                            const std::string& role,
                            const std::vector<PortPair>& ports,
                            const std::string& type) {
   json::Array list;
   for (const PortPair& port : ports) {
-    list.push_back(json::Object{{"name", StrCat("port-", port.outside)},
-                                {"port", port.outside},
-                                {"targetPort", port.inside},
-                                {"protocol", "TCP"}});
+    json::Object one{{"name", StrCat("port-", port.outside)},
+                     {"port", port.outside},
+                     {"targetPort", port.inside},
+                     {"protocol", "TCP"}};
+    // A number of that range can only be meant so.
+    const bool node_port = port.outside >= kNodePortFirst && port.outside <= kNodePortLast;
+    if (type == "NodePort" && node_port) one["nodePort"] = port.outside;
+    list.push_back(std::move(one));
   }
   std::string_view name = api::Name(job);
   return json::Object{

@@ -73,6 +73,25 @@ Result<PortPair> ParsePair(const ChosenPod& chosen, std::string_view text) {
   return pair;
 }
 
+// The ports that a service or the pod's containers name.
+std::vector<std::string> OwnPorts(const ChosenPod& chosen) {
+  std::vector<std::string> ports;
+  auto add = [&ports](const json::Value& list, std::string_view field) {
+    for (const json::Value& port : json::GetArray(list, {"ports"})) {
+      if (json::GetString(port, {"protocol"}, "TCP") != "TCP") continue;
+      ports.push_back(std::to_string(json::GetInt(port, {field})));
+    }
+  };
+  if (chosen.service) {
+    add(*json::Find(*chosen.service, {"spec"}), "port");
+    return ports;
+  }
+  for (const json::Value& container : json::GetArray(*chosen.pod, {"spec", "containers"})) {
+    add(container, "containerPort");
+  }
+  return ports;
+}
+
 class PortForwardAction final : public Action {
  public:
   void Declare(Flags& flags) override {
@@ -80,10 +99,8 @@ class PortForwardAction final : public Action {
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.size() < 2) {
-      return Misuse(
-          "TYPE/NAME and list of ports are required for port-forward: "
-          "swell port-forward POD [LOCAL:]REMOTE");
+    if (words.empty()) {
+      return Misuse("a name is required for port-forward: swell port-forward POD [[LOCAL:]REMOTE]");
     }
     CliEnv& env = session.env();
     if (!env.listen) return Status(Code::kUnavailable, "ports cannot be opened here");
@@ -94,6 +111,13 @@ class PortForwardAction final : public Action {
     if (phase != "Running") {
       return Status(Code::kConflict, StrCat("unable to forward port because pod is not running. ",
                                             "Current status=", phase));
+    }
+    if (words.size() == 1) {
+      for (std::string& port : OwnPorts(chosen)) words.push_back(std::move(port));
+    }
+    if (words.size() == 1) {
+      return Misuse(StrCat("Pod ", api::Name(*chosen.pod), " names no ports; say which: ",
+                           "swell port-forward ", words[0], " 8888"));
     }
     std::vector<PortPair> pairs;
     for (size_t i = 1; i < words.size(); ++i) {
@@ -183,8 +207,9 @@ Command PortForwardCommandSpec() {
       .name = "port-forward",
       .group = "Pods",
       .summary = "Forward local ports to a pod or a service.",
-      .usage = "POD | svc/NAME [LOCAL:]REMOTE...",
+      .usage = "POD | svc/NAME [[LOCAL:]REMOTE...]",
       .examples = {{"TensorBoard in a job's master", "swell port-forward mnist 6006"},
+                   {"The ports that the job names", "swell port-forward notebook"},
                    {"A service at another local port", "swell port-forward svc/web 8080:80"},
                    {"Any free local port", "swell port-forward pod/web :80"}},
       .completes = Completes::kJob,

@@ -95,13 +95,14 @@ class PortForwardAction final : public Action {
   void Declare(Flags& flags) override {
     inner_ = PortForwardCommandSpec().make();
     inner_->Declare(flags);
-    flags.List("--port", &ports_, "LOCAL:REMOTE", "port to forward, repeatable");
+    flags.List("--port", &ports_, "LOCAL:REMOTE",
+               "port to forward, repeatable (default: the workload's own ports)");
     flags.Text("--pod", &pod_, "POD", "pod (default: the first)");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     words.insert(words.end(), ports_.begin(), ports_.end());
-    if (words.size() < 2) {
-      return Misuse("a workload and ports expected: runai port-forward WORKLOAD --port 8888:8888");
+    if (words.empty()) {
+      return Misuse("a workload expected: runai port-forward WORKLOAD --port 8888:8888");
     }
     SWELL_ASSIGN_OR_RETURN(words[0], PodOf(session, words[0], pod_));
     return inner_->Run(session, std::move(words));

@@ -232,6 +232,25 @@ TEST_F(RunaiTest, PlaceAndRightsInVersionTwosWords) {
       << "it would be open to all";
 }
 
+TEST_F(RunaiTest, PortsAreReachedAsTheServiceTypeSays) {
+  Cluster();
+  auto submit = [this](const std::string& name, std::vector<std::string> more) {
+    std::vector<std::string> words{"runai", "submit", name, "-p", "project-a", "-i", "img"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Run(words);
+  };
+  ASSERT_EQ(submit("a", {"--service-type", "nodeport", "--port", "30123:80"}), 0) << err_;
+  EXPECT_NE(out_.find(":30123\n"), std::string::npos) << out_;
+  ASSERT_EQ(submit("b", {"--external-url", "container=80"}), 0) << err_;
+  EXPECT_NE(out_.find("It will answer at http://"), std::string::npos) << out_;
+  ASSERT_EQ(submit("c", {"--port", "80"}), 0) << err_;
+  EXPECT_NE(out_.find("`runai port-forward c -p project-a`"), std::string::npos) << out_;
+  EXPECT_EQ(submit("d", {"--service-type", "ingress", "--port", "80"}), 2);
+  EXPECT_NE(err_.find("Swell runs no ingress controller"), std::string::npos) << err_;
+  EXPECT_EQ(submit("e", {"--service-type", "nodeport"}), 2);
+  EXPECT_NE(err_.find("needs a port: --port 8888"), std::string::npos) << err_;
+}
+
 TEST_F(RunaiTest, SeveralPoolsAreAChoice) {
   Cluster();
   for (const char* pool : {"big", "small"}) {

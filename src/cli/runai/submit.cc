@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "cli/jobs/priorities.h"
+#include "cli/jobs/service_address.h"
 #include "cli/jobs/training_spec.h"
 #include "cli/jobs/what_if.h"
 #include "cli/print/output.h"
@@ -121,9 +122,10 @@ class SubmitAction final : public Action {
     flags.List("--port", &ports_text_, "OUTSIDE:INSIDE",
                "port to expose, repeatable; or container=N,external=N,service-type=TYPE");
     flags.List("--external-url", &external_urls_, "container=PORT",
-               "port to expose; runai list shows its address");
+               "port to expose outside of the cluster, as --service-type external-url does");
     flags.Text("-s,--service-type", &service_type_, "TYPE",
-               "portforward, clusterip, nodeport or loadbalancer");
+               "portforward, clusterip, nodeport, loadbalancer or external-url (a port of the "
+               "nodes, as nodeport)");
   }
   void DeclareEnd(Flags& flags) {
     flags.Group("Completion");
@@ -229,12 +231,7 @@ class SubmitAction final : public Action {
 
   Status FillRest() {
     SWELL_RETURN_IF_ERROR(FillPorts());
-    std::string type = ToLower(service_type_);
-    if (!type.empty() && type != "portforward" && type != "clusterip" && type != "nodeport" &&
-        type != "loadbalancer") {
-      return Misuse(StrCat("--service-type ", Quote(service_type_),
-                           ": portforward, clusterip, nodeport or loadbalancer expected"));
-    }
+    SWELL_RETURN_IF_ERROR(CheckServiceType());
     auto seconds = [](std::string_view flag, const std::string& text, int64_t& to) {
       if (text.empty()) return Status::Ok();
       SWELL_ASSIGN_OR_RETURN(Duration span, ParseDuration(text, flag));
@@ -243,6 +240,26 @@ class SubmitAction final : public Action {
     };
     SWELL_RETURN_IF_ERROR(seconds("--auto-deletion-time-after-completion", ttl_, spec_.pod.ttl_s));
     return seconds("--max-run-time", max_run_time_, spec_.pod.running_timeout_s);
+  }
+
+  Status CheckServiceType() const {
+    const std::string type = ToLower(service_type_);
+    if (type == "ingress") {
+      return Misuse(
+          "--service-type ingress: Swell runs no ingress controller; use --service-type nodeport, "
+          "or make an Ingress for the Service that --service-type clusterip gives the workload");
+    }
+    const bool known = type.empty() || type == "portforward" || type == "clusterip" ||
+                       type == "nodeport" || type == "loadbalancer" || type == "external-url";
+    if (!known) {
+      return Misuse(
+          StrCat("--service-type ", Quote(service_type_),
+                 ": portforward, clusterip, nodeport, loadbalancer or external-url expected"));
+    }
+    if (!type.empty() && ports_.empty()) {
+      return Misuse(StrCat("--service-type ", service_type_, " needs a port: --port 8888"));
+    }
+    return Status::Ok();
   }
 
   // As version 1 says them, or in version 2's fields.
@@ -269,6 +286,7 @@ class SubmitAction final : public Action {
       SWELL_ASSIGN_OR_RETURN(KeyValues fields, ParseFields(text, "--external-url", {"container"}));
       SWELL_ASSIGN_OR_RETURN(PortPair port, ParsePort(std::string(FieldOf(fields, "container"))));
       AddPort(port);
+      if (service_type_.empty()) service_type_ = "external-url";
     }
     return Status::Ok();
   }
@@ -291,13 +309,14 @@ class SubmitAction final : public Action {
                          scope.project.name, " removes it"));
   }
 
-  Status Expose(const Scope& scope, const json::Value& job) const {
+  Status Expose(const Scope& scope, const json::Value& job) {
     std::string type = ToLower(service_type_);
-    std::string kind = type == "nodeport"       ? "NodePort"
-                       : type == "loadbalancer" ? "LoadBalancer"
-                                                : "ClusterIP";
+    std::string kind = type == "nodeport" || type == "external-url" ? "NodePort"
+                       : type == "loadbalancer"                     ? "LoadBalancer"
+                                                                    : "ClusterIP";
     auto made = scope.api->Create(client::resources::kServices, spec_.pod.ns,
                                   MakeJobService(job, spec_.role, ports_, kind));
+    if (made.ok()) service_ = *made;
     return made.ok() || made.status().code() == Code::kAlreadyExists ? Status::Ok() : made.status();
   }
 
@@ -317,11 +336,20 @@ class SubmitAction final : public Action {
     session.OutLine(StrCat("The job '", name, "' has been submitted successfully"));
     session.OutLine(StrCat("You can run `runai describe job ", name, " -p ", scope.project.name,
                            "` to check the job status"));
-    if (ToLower(service_type_) == "portforward") {
-      session.OutLine(StrCat("Reach it with `runai port-forward ", name, " -p ", scope.project.name,
-                             " --port ", ports_text_.empty() ? "PORT" : ports_text_[0], "`"));
-    }
+    if (service_) TellAddresses(session, scope, *service_);
     return 0;
+  }
+
+  // Also of ports without a type: pods reach those, and people through the command.
+  void TellAddresses(Session& session, const Scope& scope, const json::Value& service) const {
+    for (const std::string& address : AddressesOf(*scope.api, service)) {
+      session.OutLine(StrCat("It will answer at http://", address));
+    }
+    const std::string_view type = json::GetString(service, {"spec", "type"});
+    if (type == "ClusterIP") {
+      session.OutLine(StrCat("Reach it with `runai port-forward ", api::Name(service), " -p ",
+                             scope.project.name, "`"));
+    }
   }
 
   std::string workload_;
@@ -330,6 +358,7 @@ class SubmitAction final : public Action {
   size_t words_before_dashes_ = 0;
   std::vector<std::string> ports_text_, external_urls_;
   std::vector<PortPair> ports_;
+  json::SharedValue service_;  // of its ports, as the server made it
   std::string service_type_, ttl_, max_run_time_, preemptibility_, on_preemption_, dry_run_,
       output_;
   static constexpr int64_t kUnsaid = INT64_MIN;

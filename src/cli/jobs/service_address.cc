@@ -1,0 +1,60 @@
+#include "cli/jobs/service_address.h"
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+
+namespace swell::cli {
+namespace {
+
+std::string BalancerOf(const json::Value& service) {
+  const json::Array& all = json::GetArray(service, {"status", "loadBalancer", "ingress"});
+  if (all.empty()) return "";
+  return std::string(json::GetString(all[0], {"ip"}, json::GetString(all[0], {"hostname"})));
+}
+
+std::string AwaitBalancer(Api& api, const json::Value& service) {
+  constexpr int kLooks = 50;
+  std::string address = BalancerOf(service);
+  for (int looks = 0; address.empty() && looks < kLooks; ++looks) {
+    if (!api.Pause(std::chrono::milliseconds(100))) return "";
+    auto now = api.Get(client::resources::kServices, api::Namespace(service), api::Name(service));
+    if (!now.ok()) return "";
+    address = BalancerOf(**now);
+  }
+  return address;
+}
+
+// Every node answers at node ports. Nodes that are no machines of their own have none of their own
+// addresses: there it is the machine of the API server.
+std::string NodeAddress(Api& api) {
+  auto nodes = api.List(client::resources::kNodes, "");
+  for (const json::SharedValue& node : nodes.ok() ? *nodes : std::vector<json::SharedValue>()) {
+    for (const json::Value& one : json::GetArray(*node, {"status", "addresses"})) {
+      const std::string_view ip = json::GetString(one, {"address"});
+      if (json::GetString(one, {"type"}) != "InternalIP" || ip.starts_with("127.")) continue;
+      return std::string(ip);
+    }
+  }
+  std::string host = api.connection().url;
+  if (const size_t scheme = host.find("://"); scheme != std::string::npos) {
+    host.erase(0, scheme + 3);
+  }
+  return host.substr(0, host.rfind(':'));
+}
+
+}  // namespace
+
+std::vector<std::string> AddressesOf(Api& api, const json::Value& service) {
+  const std::string_view type = json::GetString(service, {"spec", "type"});
+  const bool balanced = type == "LoadBalancer";
+  if (!balanced && type != "NodePort") return {};
+  const std::string host = balanced ? AwaitBalancer(api, service) : NodeAddress(api);
+  std::vector<std::string> addresses;
+  for (const json::Value& port : json::GetArray(service, {"spec", "ports"})) {
+    const int64_t number = json::GetInt(port, {balanced ? "port" : "nodePort"});
+    if (!host.empty() && number != 0) addresses.push_back(StrCat(host, ":", number));
+  }
+  return addresses;
+}
+
+}  // namespace swell::cli
