@@ -9,6 +9,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/config_map.h"
 #include "kube/controllers/pod_facts.h"
+#include "projects/gpu_use.h"
 
 namespace swell::controllers {
 namespace {
@@ -57,7 +58,16 @@ UsageLedger::UsageLedger(Context context, const sched::Model& model, std::string
       model_(model),
       ns_(std::move(ns)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      client_(context_.executor, context_.server, context_.user, "usage-ledger") {}
+      groups_(context_.informers.Of(client::resources::kPodGroups)),
+      gpu_seconds_({"swell_gpu_seconds_total",
+                    MetricType::kCounter,
+                    "Seconds of GPUs that the project held, by what they were used for.",
+                    {"project", "use"}},
+                   0),
+      client_(context_.executor, context_.server, context_.user, "usage-ledger") {
+  registration_ =
+      RegisterMetrics(context_.metrics, [this](MetricPage& page) { page.Add(gpu_seconds_); });
+}
 
 void UsageLedger::Start() {
   context_.informers.WhenSynced(scope_.Wrap([this] { Load(); }));
@@ -101,6 +111,9 @@ void UsageLedger::OnLoaded(const client::ObjectList& list) {
     if (api::IsBound(*pod) && HasEnded(*pod)) ChargeEnded(HoldingOf(*pod), *pod);
   }
   Follow(
+      groups_, [this](const json::SharedValue& group) { OnGroup(*group); },
+      [this](const json::SharedValue& group) { waiting_gangs_.erase(api::KeyOf(*group)); });
+  Follow(
       pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
       [this](const json::SharedValue& pod) { OnGone(*pod); });
   FlushAfter(kFlushEvery);
@@ -112,6 +125,11 @@ UsageLedger::Holding UsageLedger::HoldingOf(const json::Value& pod) const {
   holding.project = model_.QueueOfPod(holding.key);
   if (holding.project.empty()) holding.project = api::Label(pod, keys::kProject);
   holding.user = UserOfPod(pod);
+  holding.job = JobOfPod(pod);
+  if (const std::string_view group = api::Label(pod, keys::kPodGroup); !group.empty()) {
+    holding.group = StrCat(api::Namespace(pod), "/", group);
+  }
+  holding.use = GpuUseOf(pod, GangRuns(holding.group));
   holding.since = std::max(BoundAt(pod, context_.clock.Now()), charged_until_);
   if (const auto view = model_.Pod(holding.key)) {
     holding.gpus = view->gpus;
@@ -127,15 +145,64 @@ void UsageLedger::ChargeEnded(const Holding& holding, const json::Value& pod) {
   Charge(holding, EndedAt(pod, context_.clock.Now()));
 }
 
+// A pod that failed has lost its work since its last checkpoint. A member of an elastic job has
+// not: the others have its state in memory.
+void UsageLedger::ChargeLost(const Holding& holding, const json::Value& pod) {
+  if (Phase(pod) != "Failed" || WasDisrupted(pod) || FailedByCluster(pod)) return;
+  if (api::IsDeleting(pod) || !api::Annotation(pod, keys::kStopRequested).empty()) return;
+  if (!api::Annotation(pod, keys::kMemberPriority).empty()) return;
+  const WallTime end = EndedAt(pod, context_.clock.Now());
+  const auto saved = api::ParseTime(api::Annotation(pod, keys::kCheckpointTime));
+  const WallTime from = std::max(saved.value_or(WallTime()), api::StartTime(pod).value_or(end));
+  if (end - from <= Duration::zero()) return;
+  for (client::UsageRow* row : {&RowNow(holding), &JobNow(holding)}) {
+    row->lost_gpu_s += holding.gpus * Seconds(end - from);
+  }
+}
+
 void UsageLedger::OnPod(const json::Value& pod) {
   if (!Holds(pod)) return OnGone(pod);
-  if (!holdings_.contains(api::Uid(pod))) holdings_.emplace(api::Uid(pod), HoldingOf(pod));
+  const auto found = holdings_.find(api::Uid(pod));
+  if (found != holdings_.end()) return SetUse(found->second, pod);
+  holdings_.emplace(api::Uid(pod), HoldingOf(pod));
+}
+
+// What came before is charged to the use that it had.
+void UsageLedger::SetUse(Holding& holding, const json::Value& pod) {
+  const client::GpuUse use = GpuUseOf(pod, GangRuns(holding.group));
+  if (use == holding.use) return;
+  const WallTime now = context_.clock.Now();
+  Charge(holding, now);
+  holding.since = std::max(holding.since, now);
+  holding.use = use;
+}
+
+bool UsageLedger::GangRuns(std::string_view group) const {
+  return group.empty() || !waiting_gangs_.contains(group);
+}
+
+void UsageLedger::OnGroup(const json::Value& group) {
+  const std::string key = api::KeyOf(group);
+  const bool waits =
+      json::GetInt(group, {"status", "running"}) <
+      json::GetInt(group, {"status", "minMember"}) - json::GetInt(group, {"status", "succeeded"});
+  if (waits == waiting_gangs_.contains(key)) return;
+  if (waits) {
+    waiting_gangs_.insert(key);
+  } else {
+    waiting_gangs_.erase(key);
+  }
+  for (const json::SharedValue& pod : pods_.ByIndex("group", key)) {
+    const auto found = holdings_.find(api::Uid(*pod));
+    if (found != holdings_.end()) SetUse(found->second, *pod);
+  }
 }
 
 void UsageLedger::OnGone(const json::Value& pod) {
   const auto found = holdings_.find(api::Uid(pod));
   if (found == holdings_.end()) return;
   ChargeEnded(found->second, pod);
+  ChargeLost(found->second, pod);
   holdings_.erase(found);
   FlushSoon();
 }
@@ -158,8 +225,14 @@ void UsageLedger::Charge(const Holding& holding, WallTime until) {
     const WallTime to = std::min(hour_end, until);
     if (client::UsageDay* day = DayOf(from)) {
       client::UsageRow& row = day->Row(holding.project, holding.user, client::UsageHour(from));
-      row.gpu_s += holding.gpus * Seconds(to - from);
-      row.cpu_s += holding.cpus * Seconds(to - from);
+      client::UsageRow& of_job = day->Job(holding.project, holding.user, holding.job);
+      for (client::UsageRow* one : {&row, &of_job}) {
+        one->gpu_s += holding.gpus * Seconds(to - from);
+        one->cpu_s += holding.cpus * Seconds(to - from);
+        one->Of(holding.use) += holding.gpus * Seconds(to - from);
+      }
+      gpu_seconds_.At({holding.project, client::GpuUseName(holding.use)}) +=
+          holding.gpus * Seconds(to - from);
       const Duration asleep = std::min(to, awake_since_) - from;
       if (asleep > Duration::zero()) {
         day->capacity_gpu_s[static_cast<size_t>(client::UsageHour(from))] +=
@@ -193,29 +266,37 @@ void UsageLedger::ChargeAll(WallTime now) {
   for (const std::string& date : unwritten_) days_[date].until = charged_until_;
 }
 
-client::UsageRow& UsageLedger::RowNow(const json::Value& pod) {
+client::UsageRow& UsageLedger::RowNow(const Holding& who) {
   static constexpr int kAnyHour = 0;
   const WallTime now = context_.clock.Now();
-  const Holding who = HoldingOf(pod);
   client::UsageDay* day = DayOf(now);
   if (day == nullptr) return days_.begin()->second.Row(who.project, who.user, kAnyHour);
   return day->Row(who.project, who.user, client::UsageHour(now));
 }
 
+client::UsageRow& UsageLedger::JobNow(const Holding& who) {
+  client::UsageDay* day = DayOf(context_.clock.Now());
+  return (day == nullptr ? days_.begin()->second : *day).Job(who.project, who.user, who.job);
+}
+
 void UsageLedger::OnStarted(const json::Value& pod, Duration waited) {
   if (!loaded_) return;
-  client::UsageRow& row = RowNow(pod);
-  ++row.started;
-  row.wait_s += Seconds(waited);
-  row.wait_max_s = std::max(row.wait_max_s, Seconds(waited));
+  const Holding who = HoldingOf(pod);
+  for (client::UsageRow* row : {&RowNow(who), &JobNow(who)}) {
+    ++row->started;
+    row->wait_s += Seconds(waited);
+    row->wait_max_s = std::max(row->wait_max_s, Seconds(waited));
+  }
   FlushSoon();
 }
 
 void UsageLedger::OnPreempted(const json::Value& pod, double lost_gpu_s) {
   if (!loaded_) return;
-  client::UsageRow& row = RowNow(pod);
-  ++row.preempted;
-  row.lost_gpu_s += lost_gpu_s;
+  const Holding who = HoldingOf(pod);
+  for (client::UsageRow* row : {&RowNow(who), &JobNow(who)}) {
+    ++row->preempted;
+    row->lost_gpu_s += lost_gpu_s;
+  }
   FlushSoon();
 }
 

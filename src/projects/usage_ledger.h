@@ -7,6 +7,9 @@
 // pods that still hold their places and those that say when they ended. A crash loses what was not
 // written yet of pods that are deleted before the next ledger begins.
 //
+// Each second of a held GPU is also charged to what it was used for (projects/gpu_use.h), by
+// project and by job.
+//
 // - Threads: core executor only.
 // - Ownership: model and informers outlive it.
 // - Invariants: two days in memory; days older than kDaysKept are removed.
@@ -43,7 +46,9 @@ class UsageLedger {
  private:
   struct Holding {
     std::string key;  // of the pod
-    std::string project, user;
+    std::string project, user, job;
+    std::string group;  // "namespace/group"; empty: in none
+    client::GpuUse use = client::GpuUse::kStarting;
     double gpus = 0;
     double cpus = 0;
     WallTime since;  // not charged yet from here on
@@ -51,12 +56,17 @@ class UsageLedger {
 
   void OnPod(const json::Value& pod);
   void OnGone(const json::Value& pod);
+  void OnGroup(const json::Value& group);
+  bool GangRuns(std::string_view group) const;
+  void SetUse(Holding& holding, const json::Value& pod);
   Holding HoldingOf(const json::Value& pod) const;
   void ChargeEnded(const Holding& holding, const json::Value& pod);
+  void ChargeLost(const Holding& holding, const json::Value& pod);
   void Charge(const Holding& holding, WallTime until);
   void ChargeAll(WallTime now);
   client::UsageDay* DayOf(WallTime time);
-  client::UsageRow& RowNow(const json::Value& pod);
+  client::UsageRow& RowNow(const Holding& who);
+  client::UsageRow& JobNow(const Holding& who);
 
   void Load();
   void OnLoaded(const client::ObjectList& list);
@@ -71,9 +81,13 @@ class UsageLedger {
   const sched::Model& model_;
   const std::string ns_;
   client::Informer& pods_;
+  client::Informer& groups_;
   std::map<std::string, Holding, std::less<>> holdings_;  // by uid
   std::map<std::string, client::UsageDay> days_;          // by date
-  std::set<std::string> unwritten_;                       // dates
+  std::set<std::string, std::less<>> waiting_gangs_;      // of which too few members run
+  CounterVec gpu_seconds_;                                // by project and use, since the start
+  std::unique_ptr<Metrics::Registration> registration_;
+  std::set<std::string> unwritten_;  // dates
   WallTime charged_until_;
   WallTime awake_since_;  // before, only what was held anyway counts as capacity
   bool loaded_ = false;

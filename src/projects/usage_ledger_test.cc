@@ -181,6 +181,92 @@ TEST_F(UsageLedgerTest, WhoEndsInOrderLeavesNothingUnwritten) {
   EXPECT_GE(Stored("alice").gpu_s, 4 * 3);
 }
 
+TEST_F(UsageLedgerTest, EverySecondHasAName) {
+  cluster_.agents->start_after = 30 * kSecond;
+  cluster_.agents->stop_after = 20 * kSecond;
+  cluster_.Create(Job("j", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  cluster_.Run(600 * kSecond);
+  const auto report = [&](std::string_view progress) {
+    ASSERT_TRUE(
+        cluster_
+            .Patch(client::resources::kPods, "red/j-worker-0",
+                   StrCat("metadata: {annotations: {swell.dev/progress: '", progress, "'}}"))
+            .ok());
+    cluster_.Run(100 * kSecond);
+  };
+  report(R"([{"rank":0,"phase":"save"}])");
+  report(R"([{"rank":0,"phase":"step","stalled":true}])");
+  report(R"([{"rank":0,"phase":"load"}])");
+  report("{ nonsense");
+  ASSERT_TRUE(cluster_.Delete(client::resources::kPods, "red/j-worker-0").ok());
+  cluster_.Run(100 * kSecond);
+  RunFlush();
+  const client::UsageRow row = Stored("alice");
+  const auto expect = [&row](client::GpuUse use, double seconds) {
+    EXPECT_NEAR(row.Of(use), 4 * seconds, 4 * 4) << client::GpuUseName(use);
+  };
+  expect(client::GpuUse::kSaving, 100);
+  expect(client::GpuUse::kHung, 100);
+  expect(client::GpuUse::kLoading, 100);
+  expect(client::GpuUse::kStopping, 20);
+  expect(client::GpuUse::kStarting, 30 + 30);  // the pod that follows, too
+  double sum = 0;
+  for (double seconds : row.use_gpu_s) sum += seconds;
+  EXPECT_NEAR(sum, row.gpu_s, 0.5);
+  EXPECT_GE(row.Of(client::GpuUse::kTraining), 4 * 700);
+}
+
+TEST_F(UsageLedgerTest, AJobsUseOutlivesTheJob) {
+  cluster_.Create(Job("j", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  cluster_.Run(300 * kSecond);
+  ASSERT_TRUE(cluster_.Delete(client::resources::kTrainingJobs, "red/j").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }));
+  RunFlush();
+  client::UsageRow sum;
+  for (const auto& object : cluster_.List(client::resources::kConfigMaps, "swell-system")) {
+    if (api::Label(*object, client::kUsageLabel).empty()) continue;
+    const auto day = client::UsageDay::FromConfigMap(*object);
+    ASSERT_TRUE(day.ok());
+    for (const auto& [key, row] : day->jobs) {
+      if (key == std::tuple<std::string, std::string, std::string>("red", "alice", "red/j")) {
+        sum.Add(row);
+      }
+    }
+  }
+  EXPECT_NEAR(sum.gpu_s, 4 * 301, 4 * 4);
+  EXPECT_EQ(sum.started, 1);
+  EXPECT_NEAR(sum.Productive(), 4 * 300, 4 * 4);
+  EXPECT_NE(
+      cluster_.metrics.Print().find("swell_gpu_seconds_total{project=\"red\",use=\"training\"}"),
+      std::string::npos);
+}
+
+TEST_F(UsageLedgerTest, WhatAFailedPodDidSinceItsCheckpointIsLost) {
+  cluster_.Create(Job("j", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  cluster_.Run(300 * kSecond);
+  const std::string now = api::FormatTime(cluster_.sim.Now());
+  ASSERT_TRUE(
+      cluster_
+          .Patch(client::resources::kPods, "red/j-worker-0",
+                 StrCat("metadata: {annotations: {swell.dev/checkpoint-time: '", now, "'}}"))
+          .ok());
+  cluster_.Run(50 * kSecond);
+  ASSERT_TRUE(
+      cluster_
+          .Patch(client::resources::kPods, "red/j-worker-0",
+                 StrCat("status: {phase: Failed, containerStatuses: [{name: main, image: i, "
+                        "imageID: '', ready: false, restartCount: 0, state: {terminated: "
+                        "{exitCode: 139, reason: Error, finishedAt: '",
+                        api::FormatTime(cluster_.sim.Now()), "'}}}]}"),
+                 "status")
+          .ok());
+  RunFlush();
+  EXPECT_NEAR(Stored("alice").lost_gpu_s, 4 * 50, 4 * 2);
+}
+
 TEST_F(UsageLedgerTest, EveryHourHasItsOwn) {
   cluster_.Create(Job("j", 1));
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
@@ -233,8 +319,15 @@ TEST(UsageDay, KeepsItsBoundAndItsWords) {
   client::UsageDay day;
   day.date = "2026-11-21";
   day.until = {1'795'000'000'000'000'000};
-  for (int i = 0; i < 10'000; ++i) day.Row("p", StrCat("user-", i), i % 24).gpu_s += 1.5;
+  for (int i = 0; i < 10'000; ++i) {
+    client::UsageRow row;
+    row.gpu_s = 1.5;
+    for (double& seconds : row.use_gpu_s) seconds = 12345.6;
+    day.Row("p", StrCat("user-", i), i % 24).Add(row);
+    day.Job("p", "user", StrCat("team/job-", i)).Add(row);
+  }
   EXPECT_LE(day.rows.size(), client::UsageDay::kRowsMax + 24);
+  EXPECT_LE(day.jobs.size(), client::UsageDay::kJobsMax + 1);
   const json::Value object = day.ToConfigMap("swell-system");
   EXPECT_LT(json::Print(object).size(), size_t{1} << 20);  // what etcd takes
   const auto back = client::UsageDay::FromConfigMap(object);
@@ -242,6 +335,7 @@ TEST(UsageDay, KeepsItsBoundAndItsWords) {
   double sum = 0;
   for (const auto& [key, row] : back->rows) sum += row.gpu_s;
   EXPECT_NEAR(sum, 10'000 * 1.5, 1);
+  EXPECT_EQ(back->jobs.size(), day.jobs.size());
   for (const char* usage : {"", "[]", "{}", R"({"until":"x"})",
                             R"({"until":"2026-11-21T00:00:00Z","rows":[{"hour":24}]})"}) {
     json::Value broken = object;

@@ -7,9 +7,10 @@ import textwrap
 from support import SWELL, ClusterTest, os
 
 
-def training_job(name, command, *, replicas=1, restart="Never", gpus=0, priority="", more=""):
+def training_job(name, command, *, replicas=1, restart="Never", gpus=0, memory="", priority="", more=""):
     """A TrainingJob whose workers run the shell's command."""
-    limits = f"resources: {{limits: {{nvidia.com/gpu: {gpus}}}}}" if gpus else ""
+    amounts = [f"nvidia.com/gpu: {gpus}"] * bool(gpus) + [f"memory: {memory}"] * bool(memory)
+    limits = f"resources: {{limits: {{{', '.join(amounts)}}}}}" if amounts else ""
     return textwrap.dedent(f"""
         apiVersion: swell.dev/v1
         kind: TrainingJob
@@ -125,3 +126,53 @@ class Failures(ClusterTest):
         self.until(lambda: "==> deleted-worker-0, attempt 2 <==" in self.said("logs", "deleted"),
                    lambda: self.said("logs", "deleted"))
         self.assertIn("attempt 1, stopped <==", self.said("logs", "deleted"))
+
+    def test_an_error_that_every_start_repeats_ends_the_job(self):
+        self.apply(training_job("hopeless", "trian.py", restart="OnFailure"))
+        self.waits_for("hopeless", "Failed")
+        failed = next(one for one in self.status("hopeless")["conditions"] if one["type"] == "Failed")
+        self.assertEqual(failed["reason"], "UserError")
+        self.assertIn("starting it again cannot help", failed["message"])
+        self.assertIn("trian.py: not found", failed["message"])
+
+    def test_a_member_that_was_killed_for_lack_of_memory_gets_more(self):
+        use = "exec python3 -c 'print(len(bytearray(110 << 20)))'"
+        self.apply(training_job("hungry", use, restart="ExitCode", memory="64Mi"))
+        self.waits_for("hungry", "Succeeded")
+        job = self.cluster.get("trainingjob", "hungry")
+        self.assertEqual(job["metadata"]["annotations"]["swell.dev/memory-raised"], "worker/main=144Mi")
+        self.assertNotIn("restarts", job["status"])
+        told = "killed at its limit of 96Mi of memory. New pods of role worker get 144Mi"
+        self.assertIn(told, self.said("events", "hungry"))
+        self.assertIn(told, " ".join(self.said("describe", "hungry").split()))
+
+    def test_a_job_that_keeps_failing_preempts_nobody_for_a_while(self):
+        self.apply("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: loud}, "
+                   "value: 90}")
+        self.apply(training_job("looper", "sleep 1; exit 139", restart="ExitCode", gpus=2, priority="loud"))
+        self.apply(training_job("quiet", "trap 'exit 143' TERM; while true; do sleep 0.1; done", gpus=2))
+        self.until(lambda: "it preempts nobody until" in self.said("why", "looper"),
+                   lambda: self.said("why", "looper"))
+        why = json.loads(self.said("why", "looper", "-o", "json"))
+        self.assertIn("Running", self.row("quiet"))
+        # Its time comes: the job of lower priority gives way.
+        self.until(lambda: any(one["type"] == "Preempted" and one["lastTransitionTime"] >= why["preemptsFrom"]
+                               for one in self.status("quiet")["conditions"]),
+                   lambda: self.said("why", "looper"))
+
+        def used():
+            report = json.loads(self.done(self.cluster.swell("report", "--by", "job", "-o", "json")))
+            return {row["job"]: row for row in report["rows"]}
+
+        self.until(lambda: "default/looper" in used() and "default/quiet" in used(), used)
+        row = used()["default/quiet"]
+        self.assertGreater(row["gpuHoursByUse"]["training"], 0)
+        self.assertAlmostEqual(sum(row["gpuHoursByUse"].values()), row["gpuHours"], delta=0.001)
+        for name in ("looper", "quiet"):
+            self.done(self.cluster.swell("delete", "trainingjob", name))
+
+    def test_an_elastic_job_from_flags_starts_with_what_there_is(self):
+        self.done(self.cluster.swell("submit", "bends", "--image", "busybox", "--min", "1", "--max", "3", "--gpus", "1",
+                                     "--", "sleep", "60"))
+        self.until(lambda: "2/3 (1-3)" in self.row("bends"), lambda: self.row("bends"))
+        self.done(self.cluster.swell("delete", "bends"))

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/strings.h"
@@ -70,10 +71,11 @@ class ReportAction final : public Action {
   void Declare(Flags& flags) override {
     flags.Text("--since", &since_, "WHEN",
                "start: a day, a time or an age, in whole hours of UTC (default 7d)");
+    flags.Text("--last", &last_, "SPAN", "start, as an age: 7d, 36h (instead of --since)");
     flags.Text("--until", &until_, "WHEN", "end, in the same forms (default now)");
-    flags.Text(
-        "--by", &by_, "COLUMNS",
-        "columns to group by, comma-separated: project, user, day, hour (default project,user)");
+    flags.Text("--by", &by_, "COLUMNS",
+               "columns to group by, comma-separated: project, user, job, day, hour (default "
+               "project,user)");
     flags.List("--project", &projects_, "NAME", "only this one, repeatable");
     flags.List("--user", &users_, "NAME", "only this one, repeatable");
     flags.Choice("-o,--output", &output_, "FORMAT", {"table", "csv", "json"},
@@ -117,21 +119,34 @@ class ReportAction final : public Action {
  private:
   Status ParseColumns() {
     for (std::string_view column : Split(by_, ',')) {
-      if (column != "project" && column != "user" && column != "day" && column != "hour") {
+      if (column != "project" && column != "user" && column != "job" && column != "day" &&
+          column != "hour") {
         return Misuse(StrCat("--by ", Quote(by_), ": ", Quote(column),
-                             ": project, user, day or hour expected"));
+                             ": project, user, job, day or hour expected"));
       }
       if (std::find(columns_.begin(), columns_.end(), column) != columns_.end()) {
         return Misuse(StrCat("--by ", Quote(by_), ": ", column, " is there twice"));
       }
       columns_.emplace_back(column);
     }
+    if (HasColumn("job") && HasColumn("hour")) {
+      return Misuse(StrCat("--by ", Quote(by_), ": jobs are recorded by the day, not by the hour"));
+    }
     return Status::Ok();
   }
 
   // Whole hours: what is kept is kept by the hour.
   Status ParsePeriod(WallTime now, Report& report) const {
-    SWELL_ASSIGN_OR_RETURN(report.since, ParseWhen("--since", since_, now));
+    if (!since_.empty() && !last_.empty()) {
+      return Misuse("--since and --last exclude each other");
+    }
+    if (!last_.empty()) {
+      SWELL_ASSIGN_OR_RETURN(const Duration span, ParseDuration(last_, "--last"));
+      report.since = now - span;
+    } else {
+      SWELL_ASSIGN_OR_RETURN(report.since,
+                             ParseWhen("--since", since_.empty() ? "7d" : since_, now));
+    }
     report.until = now;
     if (!until_.empty()) {
       SWELL_ASSIGN_OR_RETURN(WallTime until, ParseWhen("--until", until_, now));
@@ -140,8 +155,9 @@ class ReportAction final : public Action {
       report.until = std::min(until, now);
     }
     if (report.since >= now) {
-      return Misuse(
-          StrCat("--since ", Quote(since_), " is not before now, ", api::FormatTime(now)));
+      return Misuse(StrCat(last_.empty() ? "--since " : "--last ",
+                           Quote(last_.empty() ? since_ : last_), " is not before now, ",
+                           api::FormatTime(now)));
     }
     report.since.unix_ns -= report.since.unix_ns % kHour.count();
     if (report.until <= report.since) {
@@ -170,6 +186,10 @@ class ReportAction final : public Action {
       if (within[hour]) capacity_gpu_s += day.capacity_gpu_s[hour];
     }
     report.total.capacity_gpu_s += capacity_gpu_s;
+    if (HasColumn("job")) {
+      if (std::find(within.begin(), within.end(), true) != within.end()) CountJobs(day, report);
+      return;
+    }
     for (const auto& [key, row] : day.rows) {
       const auto& [project, user, hour] = key;
       if (!within[hour] || !Wanted(projects_, project) || !Wanted(users_, user)) continue;
@@ -189,6 +209,25 @@ class ReportAction final : public Action {
     }
   }
 
+  // Whole days: jobs are recorded by the day.
+  void CountJobs(const client::UsageDay& day, Report& report) const {
+    for (const auto& [key, row] : day.jobs) {
+      const auto& [project, user, job] = key;
+      if (!Wanted(projects_, project) || !Wanted(users_, user)) continue;
+      std::vector<std::string> values;
+      for (const std::string& column : columns_) {
+        values.push_back(column == "project" ? project
+                         : column == "user"  ? user
+                         : column == "day"   ? day.date
+                                             : job);
+      }
+      Line& line = report.lines[values];
+      line.row.Add(row);
+      for (double seconds : day.capacity_gpu_s) line.capacity_gpu_s += seconds;
+      report.total.row.Add(row);
+    }
+  }
+
   // A line of an hour or a day has a share of its own GPUs, the others of the whole period's.
   void ShareOut(Report& report) const {
     if (HasColumn("day") || HasColumn("hour")) return;
@@ -202,6 +241,19 @@ class ReportAction final : public Action {
     return row.started > 0 ? row.wait_s / static_cast<double>(row.started) : 0;
   }
 
+  // A part of the time for which it is known what GPUs were used for. Older days have no such
+  // record.
+  static std::optional<double> Productive(const client::UsageRow& row) {
+    double known = 0;
+    for (double seconds : row.use_gpu_s) known += seconds;
+    if (known <= 0) return std::nullopt;
+    return row.Productive() / known;
+  }
+  static std::string PercentOrDash(const client::UsageRow& row) {
+    const auto part = Productive(row);
+    return part ? Fixed(*part * 100, 1) + "%" : "-";
+  }
+
   void PrintTable(Session& session, const Report& report) const {
     if (report.lines.empty()) {
       session.ErrLine(StrCat("No GPUs were used between ", api::FormatTime(report.since), " and ",
@@ -211,7 +263,7 @@ class ReportAction final : public Action {
     std::vector<std::string> head;
     for (const std::string& column : columns_) head.push_back(ToUpper(column));
     for (const char* name : {"GPU-HOURS", "CPU-HOURS", "UTILISATION", "STARTED", "MEAN WAIT",
-                             "LONGEST WAIT", "PREEMPTED", "LOST GPU-HOURS"}) {
+                             "LONGEST WAIT", "PREEMPTED", "LOST GPU-HOURS", "PRODUCTIVE"}) {
       head.emplace_back(name);
     }
     TextTable table(head);
@@ -224,7 +276,7 @@ class ReportAction final : public Action {
            {hours(row.gpu_s), hours(row.cpu_s), Fixed(Share(line) * 100, 1) + "%",
             std::to_string(row.started), row.started > 0 ? Span(MeanWait(row)) : "-",
             row.started > 0 ? Span(row.wait_max_s) : "-", std::to_string(row.preempted),
-            hours(row.lost_gpu_s)}) {
+            hours(row.lost_gpu_s), PercentOrDash(row)}) {
         cells.push_back(std::move(cell));
       }
       table.Add(std::move(cells));
@@ -243,14 +295,26 @@ class ReportAction final : public Action {
     session.OutLine(StrCat("\n", api::FormatTime(report.since), " to ",
                            api::FormatTime(report.until), ": ", hours(report.total.row.gpu_s),
                            " of ", hours(report.total.capacity_gpu_s), " GPU-hours were used"));
+    if (!Productive(report.total.row)) return;
+    std::vector<std::string> uses;
+    for (size_t i = 0; i < client::kGpuUses; ++i) {
+      if (report.total.row.use_gpu_s[i] <= 0) continue;
+      uses.push_back(StrCat(client::GpuUseName(static_cast<client::GpuUse>(i)), " ",
+                            hours(report.total.row.use_gpu_s[i])));
+    }
+    session.OutLine(StrCat("GPU-hours by use: ", Join(uses, ", "), "; lost again ",
+                           hours(report.total.row.lost_gpu_s)));
   }
 
   void PrintCsv(Session& session, const Report& report) const {
     std::vector<std::string> head = columns_;
     for (const char* name :
          {"gpu_hours", "cpu_hours", "utilisation", "started", "mean_wait_seconds",
-          "longest_wait_seconds", "preempted_pods", "lost_gpu_hours"}) {
+          "longest_wait_seconds", "preempted_pods", "lost_gpu_hours", "productive"}) {
       head.emplace_back(name);
+    }
+    for (size_t i = 0; i < client::kGpuUses; ++i) {
+      head.push_back(StrCat("gpu_hours_", client::GpuUseName(static_cast<client::GpuUse>(i))));
     }
     session.OutLine(Join(head, ","));
     for (const auto& [values, line] : report.lines) {
@@ -264,17 +328,30 @@ class ReportAction final : public Action {
             Fixed(row.lost_gpu_s / kHourSeconds, 4)}) {
         cells.push_back(std::move(cell));
       }
+      const auto productive = Productive(row);
+      cells.push_back(productive ? Fixed(*productive, 4) : "");
+      for (double seconds : row.use_gpu_s) cells.push_back(Fixed(seconds / kHourSeconds, 4));
       session.OutLine(Join(cells, ","));
     }
   }
 
   static json::Object Figures(const Line& line) {
     const client::UsageRow& row = line.row;
-    return {
-        {"gpuHours", row.gpu_s / kHourSeconds}, {"cpuHours", row.cpu_s / kHourSeconds},
-        {"utilisation", Share(line)},           {"started", row.started},
-        {"meanWaitSeconds", MeanWait(row)},     {"longestWaitSeconds", row.wait_max_s},
-        {"preemptedPods", row.preempted},       {"lostGpuHours", row.lost_gpu_s / kHourSeconds}};
+    json::Object uses;
+    for (size_t i = 0; i < client::kGpuUses; ++i) {
+      uses[client::GpuUseName(static_cast<client::GpuUse>(i))] = row.use_gpu_s[i] / kHourSeconds;
+    }
+    const auto productive = Productive(row);
+    return {{"gpuHours", row.gpu_s / kHourSeconds},
+            {"cpuHours", row.cpu_s / kHourSeconds},
+            {"utilisation", Share(line)},
+            {"started", row.started},
+            {"meanWaitSeconds", MeanWait(row)},
+            {"longestWaitSeconds", row.wait_max_s},
+            {"preemptedPods", row.preempted},
+            {"lostGpuHours", row.lost_gpu_s / kHourSeconds},
+            {"productive", productive ? json::Value(*productive) : json::Value()},
+            {"gpuHoursByUse", std::move(uses)}};
   }
 
   json::Value ToJson(const Report& report) const {
@@ -292,7 +369,7 @@ class ReportAction final : public Action {
                         {"rows", std::move(rows)}};
   }
 
-  std::string since_ = "7d", until_, by_ = "project,user", output_ = "table";
+  std::string since_, last_, until_, by_ = "project,user", output_ = "table";
   std::string ns_{client::kUsageNamespace};
   std::vector<std::string> projects_, users_, columns_;
 };
@@ -308,11 +385,17 @@ Command ReportCommandSpec() {
       {"The last seven days, by project and user", "swell report"},
       {"One month by project, as CSV",
        "swell report --since 2026-10-01 --until 2026-11-01 --by project -o csv"},
+      {"What each job of the last day held, and how much of it was productive",
+       "swell report --last 24h --by job"},
       {"One project on one day, by hour",
        "swell report --project vision --since 2026-11-20 --until 2026-11-21 --by hour"}};
   command.notes =
       "Usage is recorded in the cluster, in one ConfigMap per day, for 400 days. The last minute "
-      "may be missing. UTILISATION is the share of all GPUs in the period of the row.";
+      "may be missing. UTILISATION is the share of all GPUs in the period of the row. PRODUCTIVE "
+      "is "
+      "the share of the held time in which the GPUs trained, less the work that was lost and done "
+      "again. The rest has names, too: -o json and csv have each. Jobs are recorded by the day, "
+      "300 of each day.";
   command.make = Makes<ReportAction>();
   return command;
 }

@@ -40,13 +40,13 @@ TEST_F(ReportTest, SumsWhatProjectsAndUsersHeld) {
   ASSERT_EQ(Run({"swell", "report"}), 0) << err_;
   EXPECT_EQ(out_,
             "PROJECT   USER     GPU-HOURS   CPU-HOURS   UTILISATION   STARTED   MEAN WAIT   "
-            "LONGEST WAIT   PREEMPTED   LOST GPU-HOURS\n"
+            "LONGEST WAIT   PREEMPTED   LOST GPU-HOURS   PRODUCTIVE\n"
             "nlp       =cmd()   0.50        0.00        3.1%          0         -           "
-            "-              0           0.00\n"
+            "-              0           0.00             -\n"
             "vision    alice    6.00        1.00        37.5%         2         45s         "
-            "60s            1           0.50\n"
+            "60s            1           0.50             -\n"
             "all                6.50        1.00        40.6%         2         45s         "
-            "60s            1           0.50\n"
+            "60s            1           0.50             -\n"
             "\n2025-12-25T00:00:00Z to 2026-01-01T00:00:00Z: 6.50 of 16.00 GPU-hours were used\n");
 }
 
@@ -55,9 +55,48 @@ TEST_F(ReportTest, GroupsByWhatIsAsked) {
       << err_;
   EXPECT_EQ(out_,
             "hour,gpu_hours,cpu_hours,utilisation,started,mean_wait_seconds,longest_wait_seconds,"
-            "preempted_pods,lost_gpu_hours\n"
-            "2025-12-31T09:00,4.0000,1.0000,0.5000,2,45.0,60.0,0,0.0000\n"
-            "2025-12-31T10:00,2.0000,0.0000,0.2500,0,0.0,0.0,1,0.5000\n");
+            "preempted_pods,lost_gpu_hours,productive,gpu_hours_starting,"
+            "gpu_hours_waitingForPeers,gpu_hours_loading,gpu_hours_training,gpu_hours_saving,"
+            "gpu_hours_hung,gpu_hours_failing,gpu_hours_stopping\n"
+            "2025-12-31T09:00,4.0000,1.0000,0.5000,2,45.0,60.0,0,0.0000,,0.0000,0.0000,0.0000,"
+            "0.0000,0.0000,0.0000,0.0000,0.0000\n"
+            "2025-12-31T10:00,2.0000,0.0000,0.2500,0,0.0,0.0,1,0.5000,,0.0000,0.0000,0.0000,"
+            "0.0000,0.0000,0.0000,0.0000,0.0000\n");
+}
+
+TEST_F(ReportTest, SaysWhatGpusWereUsedForByJob) {
+  client::UsageDay before = Day("2025-12-30");
+  before.capacity_gpu_s[0] = 16 * 3600;
+  client::UsageRow& row = before.Job("vision", "alice", "vision/bert");
+  row.gpu_s = 8 * 3600;
+  row.Of(client::GpuUse::kTraining) = 6 * 3600;
+  row.Of(client::GpuUse::kStarting) = 3600;
+  row.Of(client::GpuUse::kFailing) = 3600;
+  row.lost_gpu_s = 2 * 3600;
+  before.Job("nlp", "bob", "nlp/gpt").gpu_s = 3600;
+  Store(before);
+  ASSERT_EQ(Run({"swell", "report", "--last", "3d", "--by", "job", "--project", "vision"}), 0)
+      << err_;
+  EXPECT_NE(out_.find("vision/bert   8.00        0.00        25.0%         0         -           -"
+                      "              0           2.00             50.0%\n"),
+            std::string::npos)
+      << out_;
+  EXPECT_TRUE(
+      out_.ends_with("GPU-hours by use: starting 1.00, training 6.00, failing 1.00; lost again "
+                     "2.00\n"))
+      << out_;
+  ASSERT_EQ(Run({"swell", "report", "--by", "job", "-o", "json"}), 0) << err_;
+  const auto report = json::Parse(out_);
+  ASSERT_TRUE(report.ok()) << out_;
+  const json::Array& rows = json::GetArray(*report, {"rows"});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(json::Find(rows[1], {"productive"})->to_number<double>(), 0.5);
+  EXPECT_EQ(json::Find(rows[1], {"gpuHoursByUse", "training"})->to_number<double>(), 6);
+  EXPECT_TRUE(json::Find(rows[0], {"productive"})->is_null());
+  EXPECT_EQ(Run({"swell", "report", "--by", "job,hour"}), 2);
+  EXPECT_NE(err_.find("jobs are recorded by the day"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"swell", "report", "--last", "3d", "--since", "2d"}), 2);
+  EXPECT_NE(err_.find("--since and --last exclude each other"), std::string::npos) << err_;
 }
 
 TEST_F(ReportTest, GroupsByNothingToo) {
@@ -119,7 +158,7 @@ TEST_F(ReportTest, SaysWhatIsWrongWithFlags) {
       << err_;
 
   EXPECT_EQ(Run({"swell", "report", "--by", "colour"}), 2);
-  EXPECT_NE(err_.find("\"colour\": project, user, day or hour expected"), std::string::npos);
+  EXPECT_NE(err_.find("\"colour\": project, user, job, day or hour expected"), std::string::npos);
   EXPECT_EQ(Run({"swell", "report", "--since", "soon"}), 2);
   EXPECT_NE(err_.find("--since \"soon\""), std::string::npos);
   EXPECT_EQ(Run({"swell", "report", "--since", "1d", "--until", "2d"}), 2);

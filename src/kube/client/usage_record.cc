@@ -24,10 +24,11 @@ double Number(const json::Value& object, std::string_view field) {
   return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
 }
 
-json::Object RowObject(const UsageDay::Key& key, const UsageRow& row) {
-  json::Object out{
-      {"project", std::get<0>(key)}, {"user", std::get<1>(key)}, {"hour", std::get<2>(key)}};
-  auto put = [&out](const char* field, json::Value value) {
+constexpr std::array<std::string_view, kGpuUses> kUseNames = {
+    "starting", "waitingForPeers", "loading", "training", "saving", "hung", "failing", "stopping"};
+
+void PutFigures(const UsageRow& row, json::Object& out) {
+  auto put = [&out](std::string_view field, json::Value value) {
     if (value != json::Value(int64_t{0})) out[field] = std::move(value);
   };
   put("gpuSeconds", Rounded(row.gpu_s));
@@ -37,7 +38,28 @@ json::Object RowObject(const UsageDay::Key& key, const UsageRow& row) {
   put("longestWaitSeconds", Rounded(row.wait_max_s));
   put("preemptedPods", row.preempted);
   put("lostGpuSeconds", Rounded(row.lost_gpu_s));
-  return out;
+  json::Object use;
+  for (size_t i = 0; i < kGpuUses; ++i) {
+    json::Value seconds = Rounded(row.use_gpu_s[i]);
+    if (seconds != json::Value(int64_t{0})) use[kUseNames[i]] = std::move(seconds);
+  }
+  if (!use.empty()) out["use"] = std::move(use);
+}
+
+UsageRow ReadFigures(const json::Value& one) {
+  UsageRow row;
+  row.gpu_s = Number(one, "gpuSeconds");
+  row.cpu_s = Number(one, "cpuSeconds");
+  row.started = json::GetInt(one, {"started"});
+  row.wait_s = Number(one, "waitSeconds");
+  row.wait_max_s = Number(one, "longestWaitSeconds");
+  row.preempted = json::GetInt(one, {"preemptedPods"});
+  row.lost_gpu_s = Number(one, "lostGpuSeconds");
+  const json::Value* use = json::Find(one, {"use"});
+  for (size_t i = 0; use != nullptr && i < kGpuUses; ++i) {
+    row.use_gpu_s[i] = Number(*use, kUseNames[i]);
+  }
+  return row;
 }
 
 }  // namespace
@@ -50,7 +72,12 @@ void UsageRow::Add(const UsageRow& other) {
   wait_max_s = std::max(wait_max_s, other.wait_max_s);
   preempted += other.preempted;
   lost_gpu_s += other.lost_gpu_s;
+  for (size_t i = 0; i < kGpuUses; ++i) use_gpu_s[i] += other.use_gpu_s[i];
 }
+
+std::string_view GpuUseName(GpuUse use) { return kUseNames[static_cast<size_t>(use)]; }
+
+double UsageRow::Productive() const { return std::max(0.0, Of(GpuUse::kTraining) - lost_gpu_s); }
 
 UsageRow& UsageDay::Row(std::string_view project, std::string_view user, int hour) {
   const Key key(project, user, hour);
@@ -63,14 +90,37 @@ UsageRow& UsageDay::Row(std::string_view project, std::string_view user, int hou
   return rows[key];
 }
 
+UsageRow& UsageDay::Job(std::string_view project, std::string_view user, std::string_view job) {
+  const std::tuple<std::string, std::string, std::string> key(project, user, job);
+  const auto found = jobs.find(key);
+  if (found != jobs.end()) return found->second;
+  const std::string name(kUsageOthers);
+  const std::tuple<std::string, std::string, std::string> others(name, name, name);
+  if (jobs.size() - jobs.count(others) >= kJobsMax) return jobs[others];
+  return jobs[key];
+}
+
 json::Value UsageDay::ToConfigMap(std::string_view ns) const {
   json::Array list;
-  for (const auto& [key, row] : rows) list.push_back(RowObject(key, row));
+  for (const auto& [key, row] : rows) {
+    json::Object one{
+        {"project", std::get<0>(key)}, {"user", std::get<1>(key)}, {"hour", std::get<2>(key)}};
+    PutFigures(row, one);
+    list.push_back(std::move(one));
+  }
+  json::Array of_jobs;
+  for (const auto& [key, row] : jobs) {
+    json::Object one{
+        {"project", std::get<0>(key)}, {"user", std::get<1>(key)}, {"job", std::get<2>(key)}};
+    PutFigures(row, one);
+    of_jobs.push_back(std::move(one));
+  }
   json::Array capacity;
   for (double seconds : capacity_gpu_s) capacity.push_back(Rounded(seconds));
   const json::Value usage = json::Object{{"until", api::FormatMicroTime(until)},
                                          {"capacityGpuSeconds", std::move(capacity)},
-                                         {"rows", std::move(list)}};
+                                         {"rows", std::move(list)},
+                                         {"jobs", std::move(of_jobs)}};
   return json::Object{{"apiVersion", "v1"},
                       {"kind", "ConfigMap"},
                       {"metadata", json::Object{{"name", UsageConfigMapName(date)},
@@ -100,17 +150,14 @@ Result<UsageDay> UsageDay::FromConfigMap(const json::Value& object) {
     const int64_t hour = json::GetInt(one, {"hour"}, -1);
     if (hour < 0 || hour > 23)
       return wrong(StrCat("hour ", hour, " of a row is not between 0 and 23"));
-    UsageRow row;
-    row.gpu_s = Number(one, "gpuSeconds");
-    row.cpu_s = Number(one, "cpuSeconds");
-    row.started = json::GetInt(one, {"started"});
-    row.wait_s = Number(one, "waitSeconds");
-    row.wait_max_s = Number(one, "longestWaitSeconds");
-    row.preempted = json::GetInt(one, {"preemptedPods"});
-    row.lost_gpu_s = Number(one, "lostGpuSeconds");
     day.Row(json::GetString(one, {"project"}), json::GetString(one, {"user"}),
             static_cast<int>(hour))
-        .Add(row);
+        .Add(ReadFigures(one));
+  }
+  for (const json::Value& one : json::GetArray(*usage, {"jobs"})) {
+    day.Job(json::GetString(one, {"project"}), json::GetString(one, {"user"}),
+            json::GetString(one, {"job"}))
+        .Add(ReadFigures(one));
   }
   return day;
 }

@@ -1,11 +1,13 @@
 // UsageDay: who held what on one day (UTC), as the cluster keeps it: a ConfigMap per day, named
-// swell-usage-2026-11-21, whose `usage` is a JSON document of rows by project, user and hour.
+// swell-usage-2026-11-21, whose `usage` is a JSON document of rows by project, user and hour, and
+// of the day's jobs.
 // - Threads: values and pure functions.
-// - Invariants: a day has at most kRowsMax rows; what comes beyond is told together under
-//   "(others)".
+// - Invariants: a day has at most kRowsMax rows and kJobsMax jobs; what comes beyond is told
+//   together under "(others)".
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -22,28 +24,52 @@ inline constexpr std::string_view kUsageNamespace = "swell-system";
 inline constexpr std::string_view kUsageLabel = "swell.dev/usage";  // "day"
 inline constexpr std::string_view kUsageOthers = "(others)";
 
+// What a held GPU is used for. Every second of it has one of these names.
+enum class GpuUse : uint8_t {
+  kStarting,  // images, volumes, init containers
+  kWaiting,   // for other members of the gang
+  kLoading,   // program, state and data, before the first step
+  kTraining,
+  kSaving,
+  kHung,
+  kFailing,   // a container failed, and waits to start again
+  kStopping,  // from notice and SIGTERM to the end
+};
+inline constexpr size_t kGpuUses = 8;
+// "waitingForPeers"
+std::string_view GpuUseName(GpuUse use);
+
 struct UsageRow {
   double gpu_s = 0;  // held: GPUs times seconds
   double cpu_s = 0;
   int64_t started = 0;  // work that got its places, and how long it had waited
   double wait_s = 0;
   double wait_max_s = 0;
-  int64_t preempted = 0;  // pods
-  double lost_gpu_s = 0;  // work since their last checkpoints
+  int64_t preempted = 0;                     // pods
+  double lost_gpu_s = 0;                     // work since their last checkpoints
+  std::array<double, kGpuUses> use_gpu_s{};  // of gpu_s
 
+  double& Of(GpuUse use) { return use_gpu_s[static_cast<size_t>(use)]; }
+  double Of(GpuUse use) const { return use_gpu_s[static_cast<size_t>(use)]; }
+  // Training that was not lost again.
+  double Productive() const;
   void Add(const UsageRow& other);
 };
 
 struct UsageDay {
-  static constexpr size_t kRowsMax = 4000;
+  static constexpr size_t kRowsMax = 2500;
+  static constexpr size_t kJobsMax = 300;
   using Key = std::tuple<std::string, std::string, int>;  // project, user, hour
 
   std::string date;  // "2026-11-21"
   std::map<Key, UsageRow> rows;
+  // By project, user and "namespace/job", of the whole day.
+  std::map<std::tuple<std::string, std::string, std::string>, UsageRow> jobs;
   std::array<double, 24> capacity_gpu_s{};  // of all nodes
   WallTime until;                           // up to when it is complete
 
   UsageRow& Row(std::string_view project, std::string_view user, int hour);
+  UsageRow& Job(std::string_view project, std::string_view user, std::string_view job);
 
   json::Value ToConfigMap(std::string_view ns) const;
   // An error names the ConfigMap and what is wrong with it.
