@@ -310,6 +310,34 @@ class OrderTest(unittest.TestCase):
         self.assertEqual(repr({name: state[name] for name in ("model", "optimizer", "sum")}), before)
         self.assertNotEqual(repr(kept.state()["model"]), repr(state["model"]))
 
+    def test_a_worker_computes_with_the_newest_model(self):
+        import torch
+        from swell.elasticdl import master, model, worker
+
+        net = torch.nn.Linear(2, 1, bias=False)
+        file = SimpleNamespace(net=net, callbacks=[], optimizer=lambda rate: torch.optim.SGD(net.parameters(), lr=1.0))
+        options = SimpleNamespace(learning_rate=1.0, lr_staleness_modulation=False, max_step=0)
+        kept = master.Model(options, torch, model, file, mock.Mock())
+        own = worker.Worker.__new__(worker.Worker)
+        own.tools, own.version, own.run_id = model, None, None
+        own.flat = model.Flat(torch.nn.Linear(2, 1, bias=False))
+        sent = []
+
+        def request(header):
+            answer, data = kept.answer(header, b"")
+            sent.append(len(data))
+            return answer, data
+
+        own.model = SimpleNamespace(request=request)
+        own.pull()
+        own.pull()  # nothing has changed, so nothing travels
+        kept.add(torch.ones(2), {"loss": 1.0}, 0)
+        kept.update(1)
+        own.pull()
+        self.assertEqual(own.version, 1)
+        self.assertEqual([size > 0 for size in sent], [True, False, True])
+        self.assertTrue(torch.equal(own.flat.values(), kept.flat.values()))
+
     def test_no_heartbeat_arrives_after_a_worker_has_left(self):
         from swell.elasticdl import worker
 

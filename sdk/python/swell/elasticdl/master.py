@@ -103,7 +103,11 @@ class Model:
             return {"pull": self.pull, "push": self.push, "evaluated": self.evaluated}[header["op"]](header, payload)
 
     def pull(self, header, payload):
-        return {"version": self.version, "run_id": self.run_id}, self.bytes
+        return self.current_version(), b"" if self.is_current(header) else self.bytes
+
+    def is_current(self, header):
+        """True if the worker that sent this header has the newest model."""
+        return header.get("run_id") == self.run_id and header.get("version") == self.version
 
     def push(self, header, payload):
         gradient = self.tools.vector_of(payload)
@@ -128,8 +132,8 @@ class Model:
             self.failure = verdict["failure"]
         if verdict.get("finished"):
             self.finished.set()
-        known = header["run_id"] == self.run_id and header["version"] == self.version
-        return dict(self.current_version(), accepted=verdict["accepted"]), b"" if known else self.bytes
+        current = self.is_current(header)
+        return dict(self.current_version(), accepted=verdict["accepted"]), b"" if current else self.bytes
 
     def current_version(self):
         return {"version": self.version, "run_id": self.run_id}
@@ -330,9 +334,11 @@ class Master:
         self.logged_version = version
         total = state["done"] + state["left"]
         log(f"master: version {version} loss {sum(recent) / len(recent):.4f} records {state['done']} of {total} "
-            f"workers {len(state['workers'])} records/s {state['recordsPerSecond']:.0f}")
+            f"workers {len(state['workers'])} records/s {state['recordsPerSecond']:.0f} "
+            f"stale gradients {state['staleGradients']}")
         report_progress({"training_step": version, "world": len(state["workers"]),
-                         "records_per_second": round(state["recordsPerSecond"], 2)})
+                         "records_per_second": round(state["recordsPerSecond"], 2),
+                         "stale_gradients": state["staleGradients"]})
 
     def save(self, reason):
         with self.model.lock:

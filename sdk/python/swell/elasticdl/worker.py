@@ -170,7 +170,8 @@ class Worker:
             time.sleep(answer["waitMs"] / 1000)
 
     def pull(self):
-        answer, data = self.model.request({"op": "pull"})
+        """Takes over the newest model. It travels only if this worker has another version."""
+        answer, data = self.model.request({"op": "pull", "version": self.version, "run_id": self.run_id})
         self.adopt(answer, data)
 
     def adopt(self, answer, data):
@@ -196,6 +197,8 @@ class Worker:
                 time.sleep(0.05)
                 self.leave_on_notice()
             begin = time.monotonic()
+            # Others may have changed the model since this worker's last gradient. One of an old model is refused.
+            self.pull()
             for _ in range(RETRIES_MAX + 1):
                 self.file.net.zero_grad(set_to_none=True)
                 loss = self.file.loss(self.file.net(features), labels)
