@@ -16,7 +16,7 @@ constexpr Duration kStacksTimeout = std::chrono::seconds(5);
 constexpr size_t kStackBytesMax = 1500;
 
 std::optional<Duration> BoundOf(const json::Value& pod) {
-  constexpr int64_t kSecondsMax = 7 * 24 * 3600;
+  constexpr int64_t kSecondsMax = int64_t{7} * 24 * 3600;
   const auto seconds = ParseInt(api::Annotation(pod, api::keys::kHangSeconds));
   if (!seconds || *seconds < 1 || *seconds > kSecondsMax) return std::nullopt;
   return std::chrono::seconds(*seconds);
