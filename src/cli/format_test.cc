@@ -316,6 +316,26 @@ TEST(JobView, TheStatusSaysWhatFailed) {
   EXPECT_EQ(late.StatusText(), "Failed: DeadlineExceeded");
 }
 
+TEST(JobView, AHindranceIsToldOnceWhileAPullIsTriedAgain) {
+  JobView job = ViewForTest(R"({"status":{"failure":{"member":"mnist-worker-0",
+      "container":"c","role":"container","reason":"ErrImagePull","waitsWith":"ErrImagePull"}}})");
+  ReadFailure(job);
+  ASSERT_TRUE(job.failure);
+  const std::string first = job.Hindrance();
+  const std::string reason = job.HindranceReason();
+  EXPECT_NE(first.find("mnist-worker-0 cannot start: container c waits with ErrImagePull"),
+            std::string::npos)
+      << first;
+  job.failure->waits = "ImagePullBackOff";
+  EXPECT_EQ(job.HindranceReason(), reason);
+  EXPECT_FALSE(job.CanNeverStart());
+  job.failure->waits = "InvalidImageName";
+  EXPECT_NE(job.HindranceReason(), reason);
+  EXPECT_TRUE(job.CanNeverStart());
+  job.failure.reset();
+  EXPECT_EQ(job.Hindrance(), job.waits);
+}
+
 TEST(JobView, ARunTimeIsThatOfItsPods) {
   JobView job = ViewForTest("{}");
   const WallTime start = *api::ParseTime("2026-01-01T00:10:00Z");

@@ -35,6 +35,14 @@ class Failures(ClusterTest):
     def apply(self, text):
         self.done(self.cluster.swell("apply", "-f", "-", input=text))
 
+    def test_waiting_ends_where_no_image_can_be_pulled(self):
+        for flag in ("--wait", "--logs"):
+            done = self.cluster.swell("submit", "odd", "--force", "--image", "NO/such image", flag, "--", "true")
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn("InvalidImageName", done.stdout + done.stderr)
+            self.assertIn("can never start", done.stdout + done.stderr)
+        self.done(self.cluster.swell("delete", "odd"))
+
     def said(self, *words):
         done = self.cluster.swell(*words)
         return done.stdout + done.stderr

@@ -245,9 +245,13 @@ class SubmitAction final : public Action {
         return PrintLogs(session, api, {job.pods[0]}, options);
       }
       if (job.status == "Failed" || job.status == "Succeeded") return Status::Ok();
-      if (!job.waits.empty() && job.waits != said) {
-        said = job.waits;
-        session.ErrLine(StrCat("Waiting: ", said));
+      const std::string why = job.Hindrance();
+      if (job.CanNeverStart()) {
+        return Status(Code::kConflict, StrCat("job ", Quote(job.name), " can never start: ", why));
+      }
+      if (!why.empty() && job.HindranceReason() != said) {
+        said = job.HindranceReason();
+        session.ErrLine(StrCat("Waiting: ", why));
       }
       if (!api.Pause(std::chrono::milliseconds(300))) return Status::Ok();
     }
@@ -262,11 +266,17 @@ class SubmitAction final : public Action {
                                job.message.empty() ? "" : ": ", job.message));
         return job.status == "Succeeded" ? 0 : 1;
       }
-      const std::string why = job.failure ? job.failure->Sentence() : job.waits;
-      std::string now = why.empty() ? job.status : StrCat(job.StatusText(), ": ", why);
+      const std::string why = job.Hindrance();
+      if (job.CanNeverStart()) {
+        session.OutLine(StrCat(job.ResourceName(), " can never start: ", why));
+        return 1;
+      }
+      const std::string reason = job.HindranceReason();
       // Scripts too are told what needs a person.
-      if (now != said && (session.env().err_is_terminal || job.failure)) session.ErrLine(now);
-      said = now;
+      if (reason != said && (session.env().err_is_terminal || job.failure)) {
+        session.ErrLine(why.empty() ? job.status : StrCat(job.StatusText(), ": ", why));
+      }
+      said = reason;
       if (!api.Pause(std::chrono::milliseconds(500))) return 130;
     }
   }

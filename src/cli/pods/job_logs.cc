@@ -276,9 +276,13 @@ class JobLogs {
       bool any = false;
       SWELL_RETURN_IF_ERROR(PrintNew(Parts(), any));
       if (!any && job_.over()) return Status::Ok();
-      if (!any && !job_.waits.empty() && job_.waits != said) {
-        said = job_.waits;
-        session_.ErrLine(StrCat("Waiting: ", said));
+      const std::string why = any ? "" : job_.Hindrance();
+      if (!why.empty() && job_.HindranceReason() != said) {
+        said = job_.HindranceReason();
+        session_.ErrLine(StrCat("Waiting: ", why));
+      }
+      if (!any && job_.CanNeverStart()) {
+        return Status(Code::kConflict, StrCat("job ", Quote(job_.name), " can never start"));
       }
       if (!any && !api_.Pause(kLookInterval)) return Status::Ok();
       auto now = FindJob(api_, job_.ns, job_.ResourceName());

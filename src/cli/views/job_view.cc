@@ -372,6 +372,18 @@ std::string EtaText(const JobView& job) {
   return api::HumanDuration(std::chrono::seconds(*job.progress->remaining_seconds));
 }
 
+std::string JobView::Hindrance() const { return failure ? failure->Sentence() : waits; }
+
+std::string JobView::HindranceReason() const {
+  if (!failure) return StrCat(status, ": ", waits);
+  const bool pulls = failure->waits == "ErrImagePull";
+  return StrCat(failure->member, ": ", pulls ? "ImagePullBackOff" : failure->Word());
+}
+
+bool JobView::CanNeverStart() const {
+  return failure && (failure->waits == "InvalidImageName" || failure->waits == "ErrImageNeverPull");
+}
+
 std::optional<Duration> JobView::RunTime(WallTime now) const {
   if (!started) return std::nullopt;
   WallTime until = ended.value_or(now);

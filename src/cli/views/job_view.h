@@ -63,6 +63,12 @@ struct JobView {
   int64_t HeldMilliGpus() const;  // of pods that have a place
   // Its status with what failed: "Failed: OOMKilled", "CrashLoopBackOff".
   std::string StatusText() const;
+  // What keeps it from running, in a sentence; empty: nothing that is known.
+  std::string Hindrance() const;
+  // The same for as long as that is the same, also while a pull is tried again.
+  std::string HindranceReason() const;
+  // No retry helps: the job itself must change.
+  bool CanNeverStart() const;
   // How long its pods have run, without the wait before them; empty if none has started.
   std::optional<Duration> RunTime(WallTime now) const;
   bool elastic() const { return least < most; }
