@@ -321,6 +321,9 @@ TEST_F(AgentTest, GpusAreAssignedAndAnnounced) {
   EXPECT_EQ(api::Annotation(Pod("b"), "swell.dev/gpu-devices"), "1,3");
   std::string third = Create("c", R"({"containers":[{"name":"main","image":"x"}]})");
   EXPECT_EQ(EnvOf(third, "CUDA_VISIBLE_DEVICES"), "(unset)");
+  EXPECT_EQ(EnvOf(third, "SWELL_GPU_NAME"), "(unset)");
+  EXPECT_EQ(EnvOf(first, "SWELL_GPU_NAME"), "Swell virtual GPU");
+  EXPECT_NE(EnvOf(first, "SWELL_GPU_TOTAL_MIB"), "(unset)");
 }
 
 TEST_F(AgentTest, SharersOfAGpuAreToldWhichAndHowMuch) {

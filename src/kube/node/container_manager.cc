@@ -285,6 +285,7 @@ void ContainerManager::Start(ContainerState& container) {
   std::vector<std::string> devices;
   for (int gpu : record_.gpus) devices.push_back(host_.GpuDeviceId(gpu));
   spec->gpus = AddGpuEnv(*record_.pod, container.name, devices, host_.GpuMemoryMib(), spec->env);
+  if (!spec->gpus.empty()) AddVirtualGpuEnv(host_.config(), host_.allocatable(), spec->env);
   spec->env.emplace_back("SWELL_GRACE_SECONDS", std::to_string(spec->grace_seconds));
   container.attempt = attempt;
   container.phase = Phase::kStarting;

@@ -78,4 +78,21 @@ std::vector<std::string> AddGpuEnv(const json::Value& pod,
   return visible;
 }
 
+void AddVirtualGpuEnv(const NodeConfig& node, const Amounts& allocatable, EnvList& env) {
+  if (!node.gpu_device_ids.empty()) return;
+  const auto gpus = allocatable.find(kGpuResource);
+  if (gpus == allocatable.end() || gpus->second <= 0) return;
+  auto label = [&node](const std::string& key) {
+    const auto found = node.labels.find(key);
+    return found == node.labels.end() ? std::string() : found->second;
+  };
+  int64_t mib = ParseInt(label("nvidia.com/gpu.memory")).value_or(0);
+  const auto memory = allocatable.find("memory");
+  if (mib <= 0 && memory != allocatable.end()) mib = (memory->second >> 20) / gpus->second;
+  const std::string product = label("nvidia.com/gpu.product");
+  env.emplace_back("SWELL_GPU_NAME",
+                   product.empty() ? "Swell virtual GPU" : product + " (virtual)");
+  env.emplace_back("SWELL_GPU_TOTAL_MIB", std::to_string(mib));
+}
+
 }  // namespace swell::node

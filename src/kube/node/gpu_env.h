@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "json/value.h"
+#include "kube/node/node_config.h"
 #include "kube/node/pod_spec.h"
 
 namespace swell::node {
@@ -20,5 +21,9 @@ std::vector<std::string> AddGpuEnv(const json::Value& pod,
                                    const std::vector<std::string>& devices,
                                    int64_t device_mib,
                                    EnvList& env);
+
+// What a container is told of its GPUs where the node has virtual ones: a name, and the memory of
+// each. Without the label that says it, the GPUs divide the memory of the node.
+void AddVirtualGpuEnv(const NodeConfig& node, const Amounts& allocatable, EnvList& env);
 
 }  // namespace swell::node

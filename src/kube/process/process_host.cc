@@ -18,6 +18,7 @@
 #include "base/strings.h"
 #include "kube/process/files/progress_records.h"
 #include "kube/process/files/volumes.h"
+#include "kube/process/machine/virtual_smi.h"
 #include "kube/process/shim/beneath.h"
 #include "kube/process/shim/id_map.h"
 #include "kube/process/shim/pod_shim.h"
@@ -33,6 +34,8 @@ constexpr size_t kReportBytesMax = 64 << 10;
 constexpr Duration kProgressInterval = std::chrono::seconds(1);
 // Nothing is made ahead of need while the cluster itself starts.
 constexpr Duration kRefillDelay = std::chrono::seconds(1);
+// What nvidia-smi shows in pods is at most so old.
+constexpr Duration kGpuInterval = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -177,15 +180,44 @@ std::map<ContainerRef, node::ContainerUsage> ProcessHost::Measure() {
   for (node::ContainerUsage& usage : meter_.Measure(subjects, clock_.Now(), clock_.Steady())) {
     out.emplace(usage.ref, usage);
   }
+  last_measured_ = clock_.Steady();
   return out;
 }
 
-// Processor use is measured against an earlier moment: there must always be one.
+// Processor use is measured against an earlier moment: there must always be one. Pods with virtual
+// GPUs read in between what they use.
 void ProcessHost::MeasureLater() {
-  reactor_.After(UsageMeter::kWindow, scope_.Wrap([this] {
-    Measure();
+  reactor_.After(kGpuInterval, scope_.Wrap([this] {
+    const bool due = clock_.Steady() - last_measured_ >= UsageMeter::kWindow;
+    std::vector<const ProcessContainer*> gpus = WithVirtualGpus();
+    if (due || !gpus.empty()) ShowUsage(gpus, Measure());
     MeasureLater();
   }));
+}
+
+std::vector<const ProcessContainer*> ProcessHost::WithVirtualGpus() const {
+  std::vector<const ProcessContainer*> out;
+  for (const auto& [uid, pod] : store_.pods()) {
+    for (const auto& [name, container] : pod->containers) {
+      if (container->running && FileExists(container->dir + "/gpu/share")) {
+        out.push_back(container.get());
+      }
+    }
+  }
+  return out;
+}
+
+void ProcessHost::ShowUsage(const std::vector<const ProcessContainer*>& containers,
+                            const std::map<ContainerRef, node::ContainerUsage>& usage) const {
+  for (const ProcessContainer* container : containers) {
+    const auto used = usage.find(container->ref);
+    if (used == usage.end()) continue;
+    Status written = UpdateVirtualGpus(container->dir + "/gpu", used->second);
+    if (!written.ok()) {
+      SWELL_LOG_WARNING("process", "use of virtual GPUs not written",
+                        {"uid", container->ref.pod_uid}, {"error", written.ToString()});
+    }
+  }
 }
 
 std::vector<node::ContainerUsage> ProcessHost::Usage(const std::string& node) {
@@ -417,6 +449,10 @@ Result<ShimSpec> ProcessHost::PrepareContainer(const ProcessPod& pod,
       support_, catalogue_, images_, store_, options_.log_bytes_max, options_.log_files_max,
       seccomp_};
   SWELL_RETURN_IF_ERROR(store_.CreateContainerDir(pod, spec.ref));
+  if (HasVirtualGpus(spec)) {
+    SWELL_RETURN_IF_ERROR(
+        MakeVirtualGpus(pod.ContainerDir(spec.ref) + "/gpu", pod.spec.node, spec));
+  }
   SWELL_ASSIGN_OR_RETURN(ShimSpec shim, MakeShimSpec(defaults, pod, spec, NamespacesOf(pod)));
   const std::string dir = pod.ContainerDir(spec.ref);
   SWELL_RETURN_IF_ERROR(ReplaceFile(dir + "/spec.json", json::Print(shim.ToJson()), 0600));

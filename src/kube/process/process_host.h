@@ -143,6 +143,9 @@ class ProcessHost {
   void FinishShutdown();
   std::map<node::ContainerRef, node::ContainerUsage> Measure();
   void MeasureLater();
+  std::vector<const ProcessContainer*> WithVirtualGpus() const;
+  void ShowUsage(const std::vector<const ProcessContainer*>& containers,
+                 const std::map<node::ContainerRef, node::ContainerUsage>& usage) const;
   // Removes the control groups of pods that are gone.
   void CleanCgroups();
 
@@ -168,6 +171,7 @@ class ProcessHost {
   uint64_t next_probe_ = 1;
   RealClock clock_;
   UsageMeter meter_;
+  SteadyTime last_measured_;
   std::map<std::string, node::ProgressRecords> progress_;  // by pod uid, as last told
   CallbackScope scope_;
 };

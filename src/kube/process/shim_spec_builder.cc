@@ -14,6 +14,7 @@
 #include "kube/process/files/cdi.h"
 #include "kube/process/files/volumes.h"
 #include "kube/process/machine/gpu_nodes.h"
+#include "kube/process/machine/virtual_smi.h"
 #include "kube/process/shim/beneath.h"
 
 namespace swell::edge {
@@ -130,6 +131,11 @@ Status AddMounts(const ShimDefaults& defaults,
   bind(pod.dir + "/run/report", StrCat(kOwnDir, "/report"), false);
   bind(checkpoints, StrCat(kOwnDir, "/checkpoints"), false);
   bind(pod.ContainerDir(spec.ref) + "/termination-log", spec.termination_path, false);
+  if (HasVirtualGpus(spec)) {
+    const std::string gpu = pod.ContainerDir(spec.ref) + "/gpu";
+    bind(gpu, std::string(kGpuDir), true, ShimMount::Owners::kNobody);
+    bind(gpu + "/nvidia-smi", std::string(kSmiPath), true, ShimMount::Owners::kNobody);
+  }
   for (const ImageFile& file : image.files) {
     // A file that a built-in entry names may not be installed; it is missed when it is used.
     if (!FileExists(file.host)) continue;
