@@ -1,21 +1,19 @@
 #include "projects/gpu_use.h"
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/progress.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
 namespace {
 
 using client::GpuUse;
-
-// What ranks report (README of the SDK): a list with phase and stalled, or one of them.
-constexpr std::string_view kProgress = "swell.dev/progress";
-constexpr size_t kProgressBytesMax = 16 << 10;
-constexpr size_t kProgressDepthMax = 8;
 
 GpuUse UseInPhase(std::string_view phase) {
   if (phase == "init" || phase == "load" || phase == "data") return GpuUse::kLoading;
@@ -24,17 +22,11 @@ GpuUse UseInPhase(std::string_view phase) {
 
 // Empty if the pod reports nothing that can be read.
 std::optional<GpuUse> Reported(const json::Value& pod) {
-  const std::string_view text = api::Annotation(pod, kProgress);
-  if (text.empty()) return std::nullopt;
-  const auto document = json::Parse(text, {.depth = kProgressDepthMax, .bytes = kProgressBytesMax});
-  if (!document.ok() || !document->is_array() || document->get_array().empty()) return std::nullopt;
-  const json::Array& ranks = document->get_array();
-  for (const json::Value& rank : ranks) {
-    if (json::GetBool(rank, {"stalled"})) return GpuUse::kHung;
-  }
-  const std::string_view phase = json::GetString(ranks.front(), {"phase"});
-  if (phase.empty()) return std::nullopt;
-  return UseInPhase(phase);
+  const std::vector<api::RankProgress> ranks = api::RanksOf(pod);
+  if (ranks.empty() || ranks.front().phase.empty()) return std::nullopt;
+  const bool hangs = std::any_of(ranks.begin(), ranks.end(),
+                                 [](const api::RankProgress& rank) { return rank.stalled; });
+  return hangs ? GpuUse::kHung : UseInPhase(ranks.front().phase);
 }
 
 bool ContainerFails(const json::Value& pod) {

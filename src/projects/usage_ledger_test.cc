@@ -195,9 +195,9 @@ TEST_F(UsageLedgerTest, EverySecondHasAName) {
             .ok());
     cluster_.Run(100 * kSecond);
   };
-  report(R"([{"rank":0,"phase":"save"}])");
-  report(R"([{"rank":0,"phase":"step","stalled":true}])");
-  report(R"([{"rank":0,"phase":"load"}])");
+  report(R"({"ranks":[{"rank":0,"phase":"save"}]})");
+  report(R"({"ranks":[{"rank":0,"phase":"step","stalled":true}]})");
+  report(R"({"ranks":[{"rank":0,"phase":"load"}]})");
   report("{ nonsense");
   ASSERT_TRUE(cluster_.Delete(client::resources::kPods, "red/j-worker-0").ok());
   cluster_.Run(100 * kSecond);
