@@ -42,9 +42,12 @@ int64_t Bytes(std::string_view text) {
 
 bool NeverMends(const api::Failure& failure) {
   if (failure.which != api::FailureClass::kUserError || failure.role == "sidecar") return false;
-  if (failure.reason == "StartError" || failure.reason == "ContainerCannotRun") return true;
-  if (failure.exit_code == 126 || failure.exit_code == 127) return true;
   const std::string said = ToLower(failure.said);
+  // A node may fail to start what another one, or the same one later, can.
+  if (failure.reason == "StartError" || failure.reason == "ContainerCannotRun") {
+    return said.find("exec: ") != std::string::npos;
+  }
+  if (failure.exit_code == 126 || failure.exit_code == 127) return true;
   // A library that one node lacks may be on another.
   if (said.find("shared object") != std::string::npos) return false;
   return std::any_of(kNeverMended.begin(), kNeverMended.end(), [&said](std::string_view text) {

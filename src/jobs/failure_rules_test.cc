@@ -28,6 +28,11 @@ TEST(FailureRules, OnlyErrorsThatEveryStartRepeatsAreNeverMended) {
   EXPECT_TRUE(NeverMends(UserError(2, "python3: can't open file '/x.py'")));
   EXPECT_FALSE(NeverMends(UserError(1, "ValueError: bad shape")));
   EXPECT_FALSE(NeverMends(UserError(1, "FileNotFoundError: /data")));
+  api::Failure start = UserError(128, "exec: \"trian.py\": executable file not found in $PATH");
+  start.reason = "StartError";
+  EXPECT_TRUE(NeverMends(start));
+  start.said = "the control group cannot be made: no space left on device";
+  EXPECT_FALSE(NeverMends(start));
   // Another node may have the library.
   EXPECT_FALSE(NeverMends(UserError(1, "ImportError: libcuda.so.1: cannot open shared object")));
   api::Failure other = UserError(127, "");
