@@ -43,33 +43,33 @@ bool IsLoopback(const std::string& address) {
 struct ClusterPages::Impl {
   Impl(Executor& core_executor,
        const Clock& the_clock,
-       std::shared_ptr<api::RestHandler> handler,
-       const api::UserInfo& user,
+       const PagesSources& from,
        std::unique_ptr<ui::HistoryFile> file)
       : core(core_executor),
         clock(the_clock),
-        server(std::move(handler)),
-        calls(ui::MakeCoreCalls(reactor, core, server)),
-        history(reactor, clock, state, calls, user, std::move(file)),
-        commands(reactor, core, server, clock, MakeWhatIfEngine()),
-        front(core, *server, edge::HttpFrontConfig{}),
+        sources(from),
+        own_calls(ui::MakeCoreCalls(reactor, core, sources.server)),
+        history(reactor, clock, state, own_calls, sources.user, std::move(file)),
+        commands(reactor, core, sources.callers, clock, MakeWhatIfEngine()),
+        front(core, *sources.callers, edge::HttpFrontConfig{}),
         pages({.pages = reactor,
                .clock = clock,
-               .server = calls,
+               .server = ui::MakeCoreCalls(reactor, core, sources.callers),
                .front = front,
                .state = state,
                .secret = RandomSecret,
                .files = ui::EmbeddedPages(),
                .history = &history.history(),
-               .commands = &commands}),
+               .commands = &commands,
+               .reviewer = own_calls}),
         http(reactor, clock, pages, PagesServer()) {}
 
   Executor& core;
   const Clock& clock;
-  std::shared_ptr<api::RestHandler> server;
+  const PagesSources sources;
   net::Reactor reactor;
   ui::ClusterState state{clock};
-  std::shared_ptr<api::RestHandler> calls;
+  std::shared_ptr<api::RestHandler> own_calls;
   ui::HistoryKeeper history;
   ui::CommandRunner commands;
   edge::HttpFront front;
@@ -82,28 +82,30 @@ struct ClusterPages::Impl {
 
 ClusterPages::ClusterPages(Executor& core,
                            const Clock& clock,
-                           std::shared_ptr<api::RestHandler> server,
-                           api::UserInfo user,
+                           PagesSources sources,
                            const std::string& history_file)
-    : user_(std::move(user)) {
-  auto file = ui::HistoryFile::Open(history_file);
-  if (!file.ok()) {
-    SWELL_LOG_WARNING("pages", "the history will not survive a restart",
-                      {"error", file.status().ToString()});
+    : sources_(std::move(sources)) {
+  std::unique_ptr<ui::HistoryFile> kept;
+  if (!history_file.empty()) {
+    auto file = ui::HistoryFile::Open(history_file);
+    if (file.ok()) {
+      kept = std::move(*file);
+    } else {
+      SWELL_LOG_WARNING("pages", "the history will not survive a restart",
+                        {"error", file.status().ToString()});
+    }
   }
-  impl_ = std::make_unique<Impl>(core, clock, std::move(server), user_,
-                                 file.ok() ? std::move(*file) : nullptr);
+  impl_ = std::make_unique<Impl>(core, clock, sources_, std::move(kept));
 }
 
 ClusterPages::~ClusterPages() { Stop(); }
 
 Status ClusterPages::Listen(const PagesOptions& options, Random& random) {
-  const std::string file = options.data_dir.PagesPortFile();
   const bool kept = options.address.empty();
   const bool loopback = kept || IsLoopback(options.address);
   std::optional<net::TlsServerConfig> tls;
-  if (!loopback) tls = {options.pki.server.cert_pem, options.pki.server.key_pem, ""};
-  auto port = kept ? ListenAtLastPort(file, random,
+  if (!loopback) tls = {options.cert_pem, options.key_pem, ""};
+  auto port = kept ? ListenAtLastPort(options.port_file, random,
                                       [this](uint16_t one) {
                                         return impl_->http.Listen(StrCat("127.0.0.1:", one));
                                       })
@@ -113,12 +115,15 @@ Status ClusterPages::Listen(const PagesOptions& options, Random& random) {
   std::string host = kept ? "127.0.0.1" : HostOf(options.address);
   if (host.empty() || host == "0.0.0.0" || host == "[::]") host = "127.0.0.1";
   impl_->url = StrCat(tls ? "https://" : "http://", host, ":", *port, "/");
-  return WriteFileAtomically(file, std::to_string(*port), 0644);
+  if (options.port_file.empty()) return Status::Ok();
+  return WriteFileAtomically(options.port_file, std::to_string(*port), 0644);
 }
 
 void ClusterPages::Start(controllers::Informers& informers, uint64_t seed) {
-  impl_->feed = std::make_unique<ui::ClusterFeed>(impl_->core, impl_->reactor, informers,
-                                                  impl_->server, user_, impl_->state, seed);
+  const ui::KindSet without = sources_.registered_users ? 0 : ui::Bit(ui::Kind::kUser);
+  impl_->feed =
+      std::make_unique<ui::ClusterFeed>(impl_->core, impl_->reactor, informers, sources_.server,
+                                        sources_.user, impl_->state, seed, without);
   impl_->feed->Start();
   impl_->reactor.Post([this] { impl_->history.Start(); });
   impl_->thread = std::thread([this] { impl_->reactor.Run(); });

@@ -1,4 +1,5 @@
-// ClusterPages: the pages of an embedded cluster: their thread, port, server, and what feeds them.
+// ClusterPages: the pages of a cluster, embedded or not: their thread, port, server, and what feeds
+// them.
 //
 //   pages thread   sockets and sessions of the pages, and their views, away from the core thread
 //
@@ -12,24 +13,32 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/result.h"
+#include "kube/api/rest/rest.h"
 #include "kube/controllers/context.h"
-#include "ops/data_dir.h"
 
 namespace swell {
 
 struct PagesOptions {
-  std::string address;  // HOST:PORT; empty: the loopback address and the port of the last run
-  DataDir data_dir;
-  Pki pki;  // its server certificate is used on addresses that are not loopback
+  std::string address;    // HOST:PORT; empty: the loopback address and the port of the last run
+  std::string port_file;  // keeps the port for the next run; empty: nothing does
+  std::string cert_pem;   // used on addresses that are not loopback
+  std::string key_pem;
+};
+
+// Whom the pages ask, on the core's thread.
+struct PagesSources {
+  std::shared_ptr<api::RestHandler> server;   // what is shown and kept, asked as `user`
+  api::UserInfo user;                         // may read all
+  std::shared_ptr<api::RestHandler> callers;  // acts with the credentials of each request
+  bool registered_users = false;  // the cluster's users are swell's own (swell user create)
 };
 
 class ClusterPages {
  public:
-  // `user` may read all; the history is kept in `history_file`.
+  // The history is kept in `history_file`; empty: in memory.
   ClusterPages(Executor& core,
                const Clock& clock,
-               std::shared_ptr<api::RestHandler> server,
-               api::UserInfo user,
+               PagesSources sources,
                const std::string& history_file);
   ~ClusterPages();
 
@@ -46,7 +55,7 @@ class ClusterPages {
 
  private:
   struct Impl;
-  const api::UserInfo user_;
+  const PagesSources sources_;
   std::unique_ptr<Impl> impl_;
 };
 

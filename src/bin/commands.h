@@ -6,7 +6,8 @@
 
 namespace swell {
 
-cli::Command UpCommand();     // an embedded cluster
-cli::Command AgentCommand();  // nodes of a Kubernetes cluster
+cli::Command UpCommand();          // an embedded cluster
+cli::Command AgentCommand();       // nodes of a Kubernetes cluster
+cli::Command ControllerCommand();  // scheduler and job controllers of one
 
 }  // namespace swell

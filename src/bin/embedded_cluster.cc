@@ -236,9 +236,16 @@ Status EmbeddedCluster::Impl::Listen() {
   url = StrCat("https://", HostOf(options.listen), ":", *port);
   ListenToPods(*port, tls);
   if (options.ui_address != "off") {
-    pages = std::make_unique<ClusterPages>(core, clock, server, kSystem,
-                                           options.data_dir.HistoryFile());
-    SWELL_RETURN_IF_ERROR(pages->Listen({options.ui_address, options.data_dir, pki}, random));
+    pages = std::make_unique<ClusterPages>(
+        core, clock,
+        PagesSources{
+            .server = server, .user = kSystem, .callers = server, .registered_users = true},
+        options.data_dir.HistoryFile());
+    SWELL_RETURN_IF_ERROR(pages->Listen({.address = options.ui_address,
+                                         .port_file = options.data_dir.PagesPortFile(),
+                                         .cert_pem = pki.server.cert_pem,
+                                         .key_pem = pki.server.key_pem},
+                                        random));
   }
   SWELL_RETURN_IF_ERROR(
       WriteFileAtomically(options.data_dir.PortFile(), std::to_string(*port), 0644));

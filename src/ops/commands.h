@@ -19,7 +19,6 @@ cli::Command EncryptionCommand();
 // A Kubernetes cluster.
 cli::Command InstallCommand();
 cli::Command UninstallCommand();
-cli::Command ControllerCommand();
 // These contact no cluster.
 cli::Command JobMasterCommand();
 cli::Command SimulateCommand();

@@ -316,6 +316,8 @@ class InstallAction final : public cli::Action {
                "also run swell controller in the cluster, from this image (deploy/container)");
     flags.Int("--replicas", &deployment_.replicas, "N",
               "number of replicas, one of which leads (default 2)");
+    flags.Switch("--ui", &deployment_.pages,
+                 "let the controller of --image serve the pages, at the Service swell-pages");
     flags.Group("Admission webhook");
     flags.Switch("--webhook", &deployment_.webhook,
                  "let swell controller --webhook-port validate pods and jobs");
@@ -362,6 +364,11 @@ class InstallAction final : public cli::Action {
     }
     if (print_ == "controller" && deployment_.image.empty()) {
       return cli::Misuse("--print-part controller needs --image");
+    }
+    if (deployment_.pages && deployment_.image.empty()) {
+      return cli::Misuse(
+          "--ui needs --image; a controller outside of the cluster serves the pages with swell "
+          "controller --ui-address HOST:PORT");
     }
     deployment_.webhook = deployment_.webhook || !webhook_.url.empty();
     webhook_.ns = deployment_.ns;
@@ -419,6 +426,7 @@ cli::Command InstallCommand() {
                     "swell install --image registry.example.com/swell:0.1.0"},
                    {"With the admission webhook",
                     "swell install --webhook --image registry.example.com/swell"},
+                   {"With the pages", "swell install --ui --image registry.example.com/swell"},
                    {"With kubectl", "swell install --print | kubectl apply --server-side -f -"}},
       .notes = "It can be run again at any time, for example after an upgrade.",
       .standalone = true,

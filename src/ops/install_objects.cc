@@ -74,6 +74,9 @@ Value ControllerRole() {
        // Isolated projects have one.
        {"networking.k8s.io", "networkpolicies", "get,list,watch,create,delete"},
        {",events.k8s.io", "events", "create,patch,update"},
+       // The pages show events, and ask whose a token is.
+       {"", "events", "get,list,watch"},
+       {"authentication.k8s.io", "tokenreviews", "create"},
        {"scheduling.k8s.io", "priorityclasses", "get,list,watch"},
        {"policy", "poddisruptionbudgets", "get,list,watch"},
        {"storage.k8s.io", "storageclasses", "get,list,watch"},
@@ -215,6 +218,32 @@ spec:
     ports: [{port: metrics, protocol: TCP}]
 )";
 
+// A browser stays with the replica that knows its session.
+constexpr std::string_view kPagesYaml = R"(
+apiVersion: v1
+kind: Service
+metadata:
+  name: swell-pages
+  labels: {app.kubernetes.io/name: swell, app.kubernetes.io/component: pages}
+spec:
+  sessionAffinity: ClientIP
+  selector: {app.kubernetes.io/name: swell, app.kubernetes.io/component: controller}
+  ports:
+  - {name: https, port: 443, targetPort: pages, protocol: TCP}
+)";
+
+Value PortFromAnywhere(int port) {
+  return Object{{"ports", Array{Object{{"port", port}, {"protocol", "TCP"}}}}};
+}
+
+// A port of the controller's container, with the flag that opens it.
+void OpenPort(Value& container, std::string_view name, int port, const std::string& flag) {
+  json::FindMutable(container, {"args"})->get_array().emplace_back(flag);
+  json::FindMutable(container, {"ports"})
+      ->get_array()
+      .push_back(Object{{"name", name}, {"containerPort", port}, {"protocol", "TCP"}});
+}
+
 // What people who may edit or look at a namespace may do with Swell's kinds there.
 void AddPeoplesRoles(std::vector<Value>& out) {
   constexpr std::string_view kAggregate = "rbac.authorization.k8s.io/aggregate-to-";
@@ -234,15 +263,20 @@ std::vector<Value> ControllerObjects(const ControllerDeployment& deployment) {
   auto parsed = json::ParseYaml(kControllerYaml);
   SWELL_CHECK_MSG(parsed.ok(), parsed.status().message());
   std::vector<Value> out = std::move(*parsed);
+  if (deployment.pages) {
+    auto service = json::ParseYaml(kPagesYaml);
+    SWELL_CHECK_MSG(service.ok(), service.status().message());
+    out.push_back(std::move(service->front()));
+  }
   for (Value& object : out) {
     json::Set(object, {"metadata", "namespace"}, deployment.ns);
     json::Set(object, {"metadata", "labels", kManagedByLabel}, Value(kManagedBy));
     const std::string_view kind = api::KindOf(object);
-    if (kind == "NetworkPolicy" && deployment.webhook) {
-      // The API server may be anywhere.
-      json::FindMutable(object, {"spec", "ingress"})
-          ->get_array()
-          .push_back(Object{{"ports", Array{Object{{"port", kWebhookPort}, {"protocol", "TCP"}}}}});
+    if (kind == "NetworkPolicy") {
+      Array& ingress = json::FindMutable(object, {"spec", "ingress"})->get_array();
+      // The API server and browsers may be anywhere.
+      if (deployment.webhook) ingress.push_back(PortFromAnywhere(kWebhookPort));
+      if (deployment.pages) ingress.push_back(PortFromAnywhere(kPagesPort));
     }
     if (kind == "PodDisruptionBudget" && !deployment.policy_v1) {
       json::Set(object, {"apiVersion"}, "policy/v1beta1");
@@ -252,14 +286,12 @@ std::vector<Value> ControllerObjects(const ControllerDeployment& deployment) {
     Value& container =
         json::FindMutable(object, {"spec", "template", "spec", "containers"})->get_array()[0];
     json::Set(container, {"image"}, deployment.image);
-    if (!deployment.webhook) continue;
-    json::FindMutable(container, {"args"})
-        ->get_array()
-        .emplace_back(StrCat("--webhook-port=", kWebhookPort));
-    json::FindMutable(container, {"ports"})
-        ->get_array()
-        .push_back(
-            Object{{"name", "webhook"}, {"containerPort", kWebhookPort}, {"protocol", "TCP"}});
+    if (deployment.webhook) {
+      OpenPort(container, "webhook", kWebhookPort, StrCat("--webhook-port=", kWebhookPort));
+    }
+    if (deployment.pages) {
+      OpenPort(container, "pages", kPagesPort, StrCat("--ui-address=0.0.0.0:", kPagesPort));
+    }
   }
   return out;
 }

@@ -21,6 +21,10 @@ inline constexpr char kWebhookName[] = "swell-webhook";
 inline constexpr char kWebhookSecret[] = "swell-webhook-ca";
 inline constexpr int kWebhookPort = 9443;
 
+// The Service of the pages, and the controller's port for them.
+inline constexpr char kPagesName[] = "swell-pages";
+inline constexpr int kPagesPort = 10443;
+
 // `swell controller` as a Deployment, with what belongs to it: a Service for its metrics, a
 // PodDisruptionBudget, a NetworkPolicy.
 struct ControllerDeployment {
@@ -28,6 +32,7 @@ struct ControllerDeployment {
   std::string image;
   int64_t replicas = 2;
   bool webhook = false;   // it answers the API server
+  bool pages = false;     // it serves the pages
   bool policy_v1 = true;  // else policy/v1beta1: before Kubernetes 1.21
 };
 std::vector<json::Value> ControllerObjects(const ControllerDeployment& deployment);

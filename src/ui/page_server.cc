@@ -81,7 +81,7 @@ PageServer::PageServer(PagePlugs plugs)
     : plugs_(std::move(plugs)),
       sessions_(plugs_.clock, plugs_.secret),
       board_(plugs_.pages, plugs_.clock, plugs_.state),
-      reader_(plugs_.pages, plugs_.server),
+      reader_(plugs_.pages, plugs_.server, plugs_.reviewer),
       timer_(plugs_.pages) {
   plugs_.pages.Post(scope_.Wrap([this] { timer_.Start(kRevalidate, [this] { Revalidate(); }); }));
 }
@@ -100,9 +100,17 @@ Status PageServer::CheckHost(const net::HttpRequest& request) const {
                 StrCat("Host ", Quote(host), ": the pages answer to 127.0.0.1 and localhost only"));
 }
 
-Status PageServer::CheckOrigin(const net::HttpRequest& request, bool required) const {
+// A browser says where a write or a WebSocket comes from. What says nothing of the kind and has no
+// cookie is no browser that somebody led here.
+Status PageServer::CheckOrigin(const net::HttpRequest& request) const {
   const std::string* origin = net::FindHeader(request.headers, "Origin");
-  if (origin == nullptr && !required) return Status::Ok();
+  if (origin == nullptr && !IsUpgrade(request)) {
+    const std::string* site = net::FindHeader(request.headers, "Sec-Fetch-Site");
+    if (site != nullptr && *site == "same-origin") return Status::Ok();
+    if (site == nullptr && net::FindHeader(request.headers, "Cookie") == nullptr) {
+      return Status::Ok();
+    }
+  }
   const std::string own = StrCat(secure_ ? "https://" : "http://", HeaderOf(request, "Host"));
   if (origin != nullptr && net::EqualsIgnoreCase(*origin, own)) return Status::Ok();
   return Status(Code::kForbidden, StrCat("Origin ", Quote(origin ? *origin : ""),
@@ -147,10 +155,8 @@ void PageServer::OnRequest(ExchangePtr exchange) {
   if (!request.path.starts_with(kApi)) {
     return Answer(exchange, ServeFile(plugs_.files, request));
   }
-  const bool must_come_from_here = IsUpgrade(request);
-  if (!IsRead(request) || must_come_from_here) {
-    const Status origin = CheckOrigin(request, must_come_from_here);
-    if (!origin.ok()) return Fail(exchange, origin);
+  if (!IsRead(request) || IsUpgrade(request)) {
+    if (const Status origin = CheckOrigin(request); !origin.ok()) return Fail(exchange, origin);
   }
   Api(exchange, std::string_view(request.path).substr(kApi.size()));
 }
@@ -198,6 +204,13 @@ void PageServer::Login(const ExchangePtr& exchange) {
   }
   if (token.empty()) {
     return Fail(exchange, Status(Code::kUnauthorized, "login: a code or a token expected"));
+  }
+  const bool one_word = std::all_of(token.begin(), token.end(), [](char c) {
+    return c > ' ' && c <= '~';  // it becomes a header of requests
+  });
+  if (!one_word) {
+    return Fail(exchange, Status(Code::kUnauthorized,
+                                 "login: the token has spaces or characters that no token has"));
   }
   Begin(exchange, {.bearer_token = token});
 }

@@ -49,6 +49,8 @@ struct PagePlugs {
   const StaticFiles& files;
   const History* history = nullptr;   // null: there is no history
   CommandRunner* commands = nullptr;  // null: nothing is explained
+  // Asked on the pages' executor, with rights of its own, whose a token is; see RightsReader.
+  std::shared_ptr<api::RestHandler> reviewer = nullptr;
 };
 
 class PageServer final : public net::Handler {
@@ -81,7 +83,7 @@ class PageServer final : public net::Handler {
   using RightsDone = std::function<void(Result<std::shared_ptr<const Rights>>)>;
 
   Status CheckHost(const net::HttpRequest& request) const;
-  Status CheckOrigin(const net::HttpRequest& request, bool required) const;
+  Status CheckOrigin(const net::HttpRequest& request) const;
   // The session of the request's cookie; kUnauthorized: nobody is logged in.
   Result<const Session*> SessionOf(const net::HttpRequest& request);
   std::string CookieName(const net::HttpRequest& request) const;

@@ -19,6 +19,8 @@ class Pages:
     def ask(self, method, path, body=None, headers=None, csrf=True):
         """(status, headers, body as text)"""
         sent = {"Accept-Encoding": "gzip", **(headers or {})}
+        if method != "GET":
+            sent.setdefault("Origin", f"http://{self.host}")
         if self.cookie:
             sent.setdefault("Cookie", self.cookie)
         if self.csrf and csrf and method != "GET":
@@ -26,6 +28,7 @@ class Pages:
         if body is not None and not isinstance(body, str):
             body = json.dumps(body)
             sent.setdefault("Content-Type", "application/json")
+        sent = {name: value for name, value in sent.items() if value is not None}
         connection = http.client.HTTPConnection(self.host, timeout=60)
         try:
             connection.request(method, path, body, sent)

@@ -96,11 +96,27 @@ class Sessions(PagesTest):
         pages = self.admin()
         evil = {"Origin": "http://evil.example"}
         self.assertEqual(pages.json("POST", "/ui/api/logout", headers=evil)[0], 403)
+        self.assertEqual(pages.json("POST", "/ui/api/logout", headers={"Origin": "null"})[0], 403)
         self.assertEqual(pages.live(origin="http://evil.example").status, 403)
         self.assertEqual(pages.live(origin="").status, 403)
         self.assertEqual(pages.ask("GET", "/", headers={"Host": "evil.example"})[0], 403)
         port = pages.host.split(":")[1]
         self.assertEqual(pages.json("GET", "/ui/api/session", headers={"Host": f"rebind.example:{port}"})[0], 403)
+
+    def test_writes_say_where_they_come_from(self):
+        pages = self.admin()
+        path, body = "/ui/api/k8s/api/v1/namespaces", {"metadata": {"name": "made-from-here"}}
+        for headers in ({"Origin": None}, {"Origin": None, "Sec-Fetch-Site": "cross-site"},
+                        {"Origin": None, "Sec-Fetch-Site": "same-site"}):
+            self.assertEqual(pages.json("POST", path, body, headers=headers)[0], 403, headers)
+        headers = {"Origin": None, "Sec-Fetch-Site": "same-origin"}
+        self.assertEqual(pages.json("POST", path, body, headers=headers)[0], 201)
+
+    def test_token_is_one_word(self):
+        pages = Pages(self.url()[0])
+        for token in ("a b", "a\r\nX-Header: b", "ä"):
+            status, answer = pages.login(token=token)
+            self.assertEqual((status, "the token has" in answer["message"]), (401, True), answer)
 
     def test_logout_ends_the_session_and_its_tabs(self):
         pages = self.admin()

@@ -39,8 +39,10 @@ class UiAction final : public Action {
   static Status Explain(const Status& status, const std::string& url) {
     if (status.code() != Code::kNotFound && status.code() != Code::kMethodNotAllowed) return status;
     return Status(Code::kNotFound, StrCat("the cluster at ", url,
-                                          " has no pages; an embedded cluster has them "
-                                          "unless it was started with swell up --ui-address off"));
+                                          " makes no codes for its pages; an embedded "
+                                          "cluster does unless it was started with swell up "
+                                          "--ui-address off; elsewhere log in with a token at the "
+                                          "address of swell controller --ui-address"));
   }
 
   std::string data_dir_;

@@ -91,14 +91,16 @@ ClusterFeed::ClusterFeed(Executor& core,
                          std::shared_ptr<api::RestHandler> server,
                          api::UserInfo user,
                          ClusterState& state,
-                         uint64_t seed)
+                         uint64_t seed,
+                         KindSet without)
     : core_(core),
       pages_(pages),
       informers_(informers),
       server_(std::move(server)),
       user_(std::move(user)),
       state_(state),
-      seed_(seed) {}
+      seed_(seed),
+      without_(without) {}
 
 client::Informer& ClusterFeed::InformerOf(size_t kind) {
   client::InformerOptions options = OptionsOf(kind);
@@ -111,8 +113,9 @@ client::Informer& ClusterFeed::InformerOf(size_t kind) {
 }
 
 void ClusterFeed::Start() {
-  unsynced_ = kFixedKinds;
+  for (size_t kind = 0; kind < kFixedKinds; ++kind) unsynced_ += (without_ & Bit(kind)) == 0;
   for (size_t kind = 0; kind < KindCount(); ++kind) {
+    if ((without_ & Bit(kind)) != 0) continue;
     client::Informer& informer = InformerOf(kind);
     Follow(kind, informer);
     if (!own_.empty() && own_.back().get() == &informer) informer.Start();

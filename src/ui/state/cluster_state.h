@@ -94,7 +94,8 @@ class ClusterFeed {
               std::shared_ptr<api::RestHandler> server,
               api::UserInfo user,
               ClusterState& state,
-              uint64_t seed);
+              uint64_t seed,
+              KindSet without = 0);
   // After the controllers have asked for their informers.
   void Start();
 
@@ -111,6 +112,7 @@ class ClusterFeed {
   const api::UserInfo user_;
   ClusterState& state_;
   uint64_t seed_;
+  const KindSet without_;  // kinds that `user` may not list; none of them is ever known
   // For kinds that no controller follows.
   std::vector<std::unique_ptr<client::Informer>> own_;
   std::map<std::pair<size_t, std::string>, json::SharedValue> waiting_;

@@ -144,29 +144,55 @@ void RightsReader::Ask(const std::shared_ptr<Reading>& reading,
                });
 }
 
-void RightsReader::WhoIs(const api::Credentials& credentials,
-                         std::function<void(Result<api::UserInfo>)> done) {
-  const json::Value review =
-      json::Object{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "SelfSubjectReview"}};
-  api::RestRequest request{.method = "POST",
-                           .path = "/apis/authentication.k8s.io/v1/selfsubjectreviews",
-                           .body = json::Print(review)};
+namespace {
+
+// What a review says of a user: `path` leads to the name and the groups.
+Result<api::UserInfo> UserIn(const Result<api::RestResponse>& answer, std::string_view field) {
+  if (!answer.ok()) return answer.status();
+  SWELL_ASSIGN_OR_RETURN(const json::Value document, json::Parse(answer->BodyString()));
+  api::UserInfo user;
+  user.name = json::GetString(document, {"status", field, "username"});
+  for (const json::Value& group : json::GetArray(document, {"status", field, "groups"})) {
+    if (group.is_string()) user.groups.emplace_back(json::View(group.get_string()));
+  }
+  if (user.name.empty() || user.name == "system:anonymous") {
+    return Status(Code::kUnauthorized, "the credentials name no user");
+  }
+  return user;
+}
+
+api::RestRequest ReviewRequest(std::string_view kind, std::string_view plural, json::Object spec) {
+  json::Object review{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", kind}};
+  if (!spec.empty()) review["spec"] = std::move(spec);
+  return {.method = "POST",
+          .path = StrCat("/apis/authentication.k8s.io/v1/", plural),
+          .body = json::Print(json::Value(std::move(review)))};
+}
+
+}  // namespace
+
+void RightsReader::WhoIs(const api::Credentials& credentials, UserDone done) {
+  api::RestRequest request = ReviewRequest("SelfSubjectReview", "selfsubjectreviews", {});
   request.credentials = credentials;
-  client_.Call(std::move(request), [done =
-                                        std::move(done)](const Result<api::RestResponse>& answer) {
-    if (!answer.ok()) return done(answer.status());
-    const auto document = json::Parse(answer->BodyString());
-    if (!document.ok()) return done(document.status());
-    api::UserInfo user;
-    user.name = json::GetString(*document, {"status", "userInfo", "username"});
-    for (const json::Value& group : json::GetArray(*document, {"status", "userInfo", "groups"})) {
-      if (group.is_string()) user.groups.emplace_back(json::View(group.get_string()));
-    }
-    if (user.name.empty() || user.name == "system:anonymous") {
-      return done(Status(Code::kUnauthorized, "the credentials name no user"));
-    }
-    done(std::move(user));
+  client_.Call(std::move(request), [this, credentials, done = std::move(done)](
+                                       const Result<api::RestResponse>& answer) {
+    // The server does not know the question, or answers it to few.
+    const Code code = answer.status().code();
+    const bool unknown = !answer.ok() && (code == Code::kNotFound || code == Code::kForbidden);
+    if (unknown && reviewer_) return ReviewToken(credentials, done);
+    done(UserIn(answer, "userInfo"));
   });
+}
+
+void RightsReader::ReviewToken(const api::Credentials& credentials, UserDone done) {
+  if (credentials.bearer_token.empty()) {
+    return done(Status(Code::kUnauthorized, "the credentials name no user"));
+  }
+  reviewer_->Call(ReviewRequest("TokenReview", "tokenreviews",
+                                json::Object{{"token", json::Value(credentials.bearer_token)}}),
+                  [done = std::move(done)](const Result<api::RestResponse>& answer) {
+                    done(UserIn(answer, "user"));
+                  });
 }
 
 }  // namespace swell::ui

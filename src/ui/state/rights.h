@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,8 +39,14 @@ class RightsReader {
   static constexpr size_t kAsksMax = 16;
   using Done = std::function<void(Result<Rights>)>;
 
-  RightsReader(Executor& pages, std::shared_ptr<api::RestHandler> server)
-      : client_(pages, std::move(server), {}, "swell-pages") {}
+  // `reviewer` is asked with rights of its own whose a token is, where the API server does not say
+  // so to the token's user (before Kubernetes 1.28); null: it does.
+  RightsReader(Executor& pages,
+               std::shared_ptr<api::RestHandler> server,
+               std::shared_ptr<api::RestHandler> reviewer = nullptr)
+      : client_(pages, std::move(server), {}, "swell-pages") {
+    if (reviewer) reviewer_.emplace(pages, std::move(reviewer), api::UserInfo{}, "swell-pages");
+  }
 
   // kUnauthorized: the credentials are not accepted any more.
   void Read(const api::Credentials& credentials, std::vector<std::string> namespaces, Done done);
@@ -56,7 +63,11 @@ class RightsReader {
            const json::Value& review,
            std::function<void(const json::Value& status)> heard);
 
+  using UserDone = std::function<void(Result<api::UserInfo>)>;
+  void ReviewToken(const api::Credentials& credentials, UserDone done);
+
   client::Client client_;
+  std::optional<client::Client> reviewer_;
 };
 
 }  // namespace swell::ui

@@ -57,6 +57,14 @@ api::RestResponse ErrorResponse(const Status& error, std::string_view server) {
   return response;
 }
 
+api::RestResponse Refusal(const Status& why) {
+  net::HttpResponse http = net::StatusResponse(why);
+  api::RestResponse response;
+  response.status = http.status;
+  response.body = std::move(http.body);
+  return response;
+}
+
 api::RestResponse ToRest(net::HttpResponse http) {
   api::RestResponse response;
   response.status = http.status;
@@ -69,7 +77,7 @@ api::RestResponse ToRest(net::HttpResponse http) {
   return response;
 }
 
-net::HttpRequest ToHttp(api::RestRequest rest) {
+net::HttpRequest ToHttp(api::RestRequest rest, bool as_caller) {
   net::HttpRequest http;
   http.method = std::move(rest.method);
   http.path = std::move(rest.path);
@@ -82,6 +90,9 @@ net::HttpRequest ToHttp(api::RestRequest rest) {
   if (!rest.user_agent.empty()) http.headers.push_back({"User-Agent", rest.user_agent});
   for (auto& [name, value] : rest.upgrade) {
     http.headers.push_back({std::move(name), std::move(value)});
+  }
+  if (as_caller) {
+    http.headers.push_back({"Authorization", Bearer(rest.credentials.bearer_token)});
   }
   http.body = std::move(rest.body);
   http.urgent = rest.urgent;
@@ -99,6 +110,15 @@ HttpTransportConfig TransportConfig(const client::ClusterAccess& access) {
   config.client.tls.insecure_skip_verify = access.insecure_skip_tls_verify;
   config.client.tls.server_name = access.tls_server_name;
   config.bearer_token = access.token;
+  return config;
+}
+
+HttpTransportConfig CallersConfig(const client::ClusterAccess& access) {
+  HttpTransportConfig config = TransportConfig(access);
+  config.client.tls.cert_pem.clear();
+  config.client.tls.key_pem.clear();
+  config.bearer_token.clear();
+  config.as_caller = true;
   return config;
 }
 
@@ -142,7 +162,8 @@ HttpTransport::HttpTransport(net::Reactor& reactor,
     : reactor_(reactor),
       client_(std::move(client)),
       server_(config.client.base_url),
-      request_timeout_(config.request_timeout) {}
+      request_timeout_(config.request_timeout),
+      as_caller_(config.as_caller) {}
 
 HttpTransport::~HttpTransport() = default;
 
@@ -170,19 +191,23 @@ void HttpTransport::Upgrade(api::RestRequest request,
         Status(Code::kInternal, "the receiver of an upgraded connection carries no streams"),
         server));
   };
-  *id = client_->Upgrade(ToHttp(std::move(request)), std::move(done));
+  *id = client_->Upgrade(ToHttp(std::move(request), as_caller_), std::move(done));
 }
 
 std::unique_ptr<api::RestCall> HttpTransport::Handle(api::RestRequest request,
                                                      std::shared_ptr<api::RestSink> sink) {
   auto call = std::make_unique<Call>(client_);
   auto id = call->id();
+  if (as_caller_ && request.credentials.bearer_token.empty()) {
+    sink->OnResponse(Refusal(Status(Code::kUnauthorized, "a bearer token expected")));
+    return call;
+  }
   if (!request.upgrade.empty()) {
     Upgrade(std::move(request), id, std::move(sink));
     return call;
   }
   if (!IsStreaming(request.query)) {
-    *id = client_->Send(ToHttp(std::move(request)), request_timeout_,
+    *id = client_->Send(ToHttp(std::move(request), as_caller_), request_timeout_,
                         [id, sink, server = server_](Result<net::HttpResponse> result) {
                           *id = 0;
                           sink->OnResponse(result.ok() ? ToRest(std::move(*result))
@@ -192,7 +217,7 @@ std::unique_ptr<api::RestCall> HttpTransport::Handle(api::RestRequest request,
   }
   auto started = std::make_shared<bool>(false);
   *id = client_->Stream(
-      ToHttp(std::move(request)),
+      ToHttp(std::move(request), as_caller_),
       [sink, started](int status, const net::Headers& headers) {
         *started = true;
         sink->OnStreamStart(status, ContentType(headers));

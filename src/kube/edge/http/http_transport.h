@@ -29,9 +29,14 @@ inline constexpr std::string_view kUnreachable = "ClusterUnreachable";
 struct HttpTransportConfig {
   net::ClientConfig client;
   std::string bearer_token;
+  // Requests act as their callers: each carries the bearer token of its own credentials, and one
+  // without a token is answered 401. No credentials of this process are ever sent.
+  bool as_caller = false;
   Duration request_timeout = std::chrono::seconds(60);  // of plain requests; zero: none
 };
 HttpTransportConfig TransportConfig(const client::ClusterAccess& access);
+// The same cluster with the callers' credentials, and none of `access`.
+HttpTransportConfig CallersConfig(const client::ClusterAccess& access);
 
 class HttpTransport final : public api::RestHandler {
  public:
@@ -58,6 +63,7 @@ class HttpTransport final : public api::RestHandler {
   std::shared_ptr<net::HttpClient> client_;
   std::string server_;
   Duration request_timeout_;
+  const bool as_caller_;
 };
 
 // Whether an error of a client means that nobody answered.

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -177,6 +178,24 @@ TEST_F(EdgeTest, RequestAndAnswerSurviveTheWire) {
   EXPECT_EQ(seen.credentials.bearer_token, "secret");
   EXPECT_EQ(seen.user.name, "") << "nobody may claim an identity over the network";
   EXPECT_TRUE(seen.remote.starts_with("127.0.0.1:")) << seen.remote;
+}
+
+TEST_F(EdgeTest, CallersActWithTheirOwnTokensOnly) {
+  Serve();
+  client::ClusterAccess access;
+  access.token = "of the process";
+  Connect(CallersConfig(access));
+  auto nobody = Ask({.method = "GET", .path = "/echo", .user = {.name = "root"}});
+  ASSERT_TRUE(Until([&] { return nobody->done; }));
+  EXPECT_EQ(nobody->response.status, 401);
+  EXPECT_TRUE(handler_.requests.empty()) << "nothing is sent for a caller without a token";
+  auto jane = Ask({.method = "GET", .path = "/echo", .credentials = {.bearer_token = "jane"}});
+  auto john = Ask({.method = "GET", .path = "/echo", .credentials = {.bearer_token = "john"}});
+  ASSERT_TRUE(Until([&] { return jane->done && john->done; }));
+  ASSERT_EQ(handler_.requests.size(), 2u);
+  std::set<std::string> tokens;
+  for (const auto& request : handler_.requests) tokens.insert(request.credentials.bearer_token);
+  EXPECT_EQ(tokens, (std::set<std::string>{"jane", "john"}));
 }
 
 TEST_F(EdgeTest, ErrorStatusIsAnAnswer) {

@@ -4,13 +4,15 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "bin/cluster_pages.h"
+#include "bin/commands.h"
 #include "cli/session.h"
 #include "kube/api/crd/definitions.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/scheme.h"
 #include "operator/replica.h"
-#include "ops/commands.h"
 #include "ops/cycle_recorder.h"
+#include "ops/install_objects.h"
 #include "ops/monitoring.h"
 #include "ops/node_address.h"
 #include "ops/remote_process.h"
@@ -26,6 +28,10 @@ struct ControllerFlags {
   std::string log_level = "info";
   bool host_network = false;
   std::string metrics_address;
+  std::string ui_address;
+  std::string ui_cert_file;
+  std::string ui_key_file;
+  std::string ui_history;
   std::string grouping_rules;
   std::string kubeflow = "auto";
   WebhookOptions webhook;
@@ -54,6 +60,32 @@ void AddElectionFlags(cli::Flags& declared, ControllerFlags& flags) {
                 "namespace of the lease (default: this pod's, else swell-system)");
   declared.Text("--leader-elect-name", &flags.election.name, "NAME",
                 "name of the lease (default swell-controller)");
+}
+
+void AddPagesFlags(cli::Flags& declared, ControllerFlags& flags) {
+  declared.Text("--ui-address", &flags.ui_address, "HOST:PORT",
+                "also serve the pages there (default: not); on addresses that are not loopback "
+                "they speak TLS");
+  declared.Text("--ui-cert-file", &flags.ui_cert_file, "FILE",
+                "certificate of the pages, with --ui-key-file (default: one made at each start)");
+  declared.Text("--ui-key-file", &flags.ui_key_file, "FILE", "private key of the pages");
+  declared.Text("--ui-history-file", &flags.ui_history, "FILE",
+                "keep the history of the pages there (default: in memory)");
+}
+
+Status CheckPages(const ControllerFlags& flags) {
+  if (!flags.ui_address.empty() && flags.ui_address.find(':') == std::string::npos) {
+    return cli::Misuse(StrCat("--ui-address ", Quote(flags.ui_address),
+                              ": HOST:PORT expected, such as 127.0.0.1:8080"));
+  }
+  if (flags.ui_cert_file.empty() != flags.ui_key_file.empty()) {
+    return cli::Misuse("--ui-cert-file and --ui-key-file belong together: give both");
+  }
+  const bool more = !flags.ui_cert_file.empty() || !flags.ui_history.empty();
+  if (flags.ui_address.empty() && more) {
+    return cli::Misuse("--ui-cert-file and --ui-history-file need --ui-address");
+  }
+  return Status::Ok();
 }
 
 Status ReadElection(ControllerFlags& flags) {
@@ -168,6 +200,65 @@ Status RecordCycles(const ControllerFlags& flags,
   return Status::Ok();
 }
 
+// The certificate of the pages: the one that the flags name, or one that lasts as long as this
+// process and that no browser knows yet.
+Result<net::CertificatePair> PagesCertificate(RemoteProcess& process,
+                                              const ControllerFlags& flags) {
+  if (!flags.ui_cert_file.empty()) {
+    net::CertificatePair pair;
+    SWELL_ASSIGN_OR_RETURN(pair.cert_pem, ReadFile(flags.ui_cert_file, 1 << 20));
+    SWELL_ASSIGN_OR_RETURN(pair.key_pem, ReadFile(flags.ui_key_file, 1 << 20));
+    return pair;
+  }
+  const WallTime begin = process.clock().Now() - std::chrono::minutes(5);
+  const std::string service = StrCat(kPagesName, ".", flags.election.ns);
+  SWELL_ASSIGN_OR_RETURN(auto ca, net::GenerateCa(kPagesName, begin));
+  return net::IssueCert(
+      ca, {.common_name = kPagesName,
+           .dns_names = {"localhost", HostName(), kPagesName, service, service + ".svc"},
+           .ip_addresses = {"127.0.0.1"},
+           .server = true,
+           .not_before = begin});
+}
+
+// The pages of the cluster, on each replica. They watch with this process's credentials and act
+// with those of the person who looks; nothing is shown to others.
+class ControllerPages {
+ public:
+  static Result<std::unique_ptr<ControllerPages>> Start(RemoteProcess& process,
+                                                        const ControllerFlags& flags) {
+    SWELL_ASSIGN_OR_RETURN(
+        std::shared_ptr<api::RestHandler> callers,
+        edge::HttpTransport::Make(process.core(), edge::CallersConfig(process.access())));
+    auto pages = std::make_unique<ControllerPages>(process, std::move(callers), flags.ui_history);
+    PagesOptions options{.address = flags.ui_address};
+    if (!IsLoopback(flags.ui_address)) {
+      SWELL_ASSIGN_OR_RETURN(const net::CertificatePair pair, PagesCertificate(process, flags));
+      options.cert_pem = pair.cert_pem;
+      options.key_pem = pair.key_pem;
+    }
+    SWELL_RETURN_IF_ERROR(pages->pages_.Listen(options, process.random()));
+    pages->pages_.Start(pages->informers_, process.random().Next());
+    std::printf("Pages: %s (log in with a token of the cluster)\n", pages->pages_.url().c_str());
+    std::fflush(stdout);
+    return pages;
+  }
+
+  ControllerPages(RemoteProcess& process,
+                  std::shared_ptr<api::RestHandler> callers,
+                  const std::string& history)
+      : informers_(process.core(), process.server(), {}, process.random().Next()),
+        pages_(process.core(),
+               process.clock(),
+               {.server = process.server(), .callers = std::move(callers)},
+               history) {}
+
+ private:
+  // The pages' own: a replica drops its informers with the lead.
+  controllers::Informers informers_;
+  ClusterPages pages_;
+};
+
 Status RunController(const ControllerFlags& flags) {
   // All writes of a cycle may wait at once. Events have a connection of their own.
   edge::ClusterTransportOptions options{
@@ -200,6 +291,10 @@ Status RunController(const ControllerFlags& flags) {
     webhook.emplace(*process, std::move(webhook_options));
     SWELL_RETURN_IF_ERROR(webhook->Start());
   }
+  std::unique_ptr<ControllerPages> pages;
+  if (!flags.ui_address.empty()) {
+    SWELL_ASSIGN_OR_RETURN(pages, ControllerPages::Start(*process, flags));
+  }
   one.Start();
   return process->Run([&] { one.Stop([&] { process->core().Stop(); }); });
 }
@@ -224,6 +319,7 @@ class ControllerAction final : public cli::Action {
               "port of the admission webhook (default 0: off; see swell install --webhook)");
     flags.Switch("--webhook-admit-oversized-pods", &flags_.webhook.admission.admit_oversized_pods,
                  "admit pods that fit on no node, with a warning");
+    AddPagesFlags(flags, flags_);
     AddSettingsFlag(flags, flags_.settings);
     AddRecordFlag(flags, flags_.record_mib);
     AddLogLevel(flags, flags_.log_level);
@@ -237,6 +333,7 @@ class ControllerAction final : public cli::Action {
     if (flags_.webhook.port < 0 || flags_.webhook.port > 65535) {
       return cli::Misuse(StrCat("--webhook-port ", flags_.webhook.port, ": 0 to 65535 expected"));
     }
+    SWELL_RETURN_IF_ERROR(CheckPages(flags_));
     SWELL_RETURN_IF_ERROR(ReadSettings(flags_.settings, flags_.scheduler));
     SetLogSink(MakeFileLogSink(""), LogLevelOf(flags_.log_level));
     SWELL_RETURN_IF_ERROR(RunController(flags_));
@@ -258,6 +355,8 @@ cli::Command ControllerCommand() {
                    {"For another one",
                     "swell controller --kubeconfig ~/.kube/config --context production"},
                    {"One replica only, without a lease", "swell controller --leader-elect=false"},
+                   {"With the pages, on this machine",
+                    "swell controller --ui-address 127.0.0.1:8080"},
                    {"With metrics that other machines can read",
                     "swell controller --metrics-address 0.0.0.0:10290"}},
       .notes = "It places pods with schedulerName swell. The default scheduler may run beside it.",
