@@ -80,7 +80,9 @@ TEST_F(VirtualSmiTest, TablesAreMarkedAsVirtualAndStraight) {
   const std::string table = Smi("");
   EXPECT_NE(table.find("VIRTUAL"), std::string::npos);
   for (std::string_view line : Split(table, '\n')) {
-    if (line.starts_with('|')) EXPECT_EQ(line.size(), 79u) << line;
+    if (line.starts_with('|')) {
+      EXPECT_EQ(line.size(), 79u) << line;
+    }
   }
   EXPECT_NE(Smi("-q").find("Used                              : 0 MiB"), std::string::npos);
 }
