@@ -2,8 +2,11 @@
 
 #include <map>
 
+#include "base/duration.h"
 #include "base/strings.h"
 #include "elastic/log_metrics.h"
+#include "kube/api/meta/failure_keys.h"
+#include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod_group.h"
 #include "sched_inputs/gpu_request.h"
 #include "sched_inputs/project_shares.h"
@@ -23,6 +26,14 @@ Status CheckScaling(Read read, const json::Value& job) {
   if (read == nullptr) return Status::Ok();
   SWELL_ASSIGN_OR_RETURN(const auto scaled, read(job));
   return scaled ? CheckPattern(scaled->pattern_field, scaled->pattern) : Status::Ok();
+}
+
+// How long GPUs may be idle, of a job or a project.
+Status CheckIdleTimeout(const json::Value& object) {
+  const std::string_view text = api::Annotation(object, api::keys::kIdleTimeout);
+  if (text.empty() || ParseDuration(text)) return Status::Ok();
+  return WrongText(StrCat("metadata.annotations[", api::keys::kIdleTimeout, "]"), text,
+                   "must be a duration such as 30m or 2h; 0 means no limit");
 }
 
 constexpr int kPartsDeep = 16;
@@ -70,6 +81,7 @@ const JobKind* JobRules::Find(std::string_view group, std::string_view plural) c
 
 Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
   SWELL_RETURN_IF_ERROR(kind.Parse(job).status());
+  SWELL_RETURN_IF_ERROR(CheckIdleTimeout(job));
   // KubeDL's: a job that ran once without a word would pass for one that comes again.
   if (json::Find(job, {"spec", "cronPolicy"}) != nullptr) {
     return WrongField("spec.cronPolicy",
@@ -88,6 +100,7 @@ Status JobRules::CheckObject(const api::KindInfo& kind, const json::Value& objec
   if (kind.gvk.group.empty() && kind.plural == "pods") return ValidateGpuRequest(object);
   if (kind.gvk.group == "swell.dev" && kind.plural == "podgroups") return CheckPodGroup(object);
   if (kind.gvk.group == "swell.dev" && kind.plural == "projects") {
+    SWELL_RETURN_IF_ERROR(CheckIdleTimeout(object));
     const auto fault = FindShareFault(object);
     return fault ? WrongField(fault->field, fault->message) : Status::Ok();
   }

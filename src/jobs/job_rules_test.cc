@@ -59,6 +59,20 @@ class JobRulesTest : public ::testing::Test {
   JobRules rules_;
 };
 
+TEST_F(JobRulesTest, AnIdleTimeoutIsADuration) {
+  const std::string spec = StrCat("roles: {worker: {", kTemplate, "}}");
+  const auto wrong = [&](std::string_view timeout) {
+    return Wrong("swell.dev", "trainingjobs", spec,
+                 StrCat("{swell.dev/idle-timeout: '", timeout, "'}"));
+  };
+  EXPECT_EQ(wrong("2h"), "");
+  EXPECT_EQ(wrong("0"), "");
+  EXPECT_NE(wrong("soon").find("metadata.annotations[swell.dev/idle-timeout]: Invalid value: "
+                               "\"soon\": must be a duration such as 30m or 2h"),
+            std::string::npos)
+      << wrong("soon");
+}
+
 TEST_F(JobRulesTest, WhatIsRightAndWhatIsNoJobIsLetThrough) {
   EXPECT_EQ(Training("elastic: {minReplicas: 1, maxReplicas: 4}"), "");
   EXPECT_EQ(PyTorch("minReplicas: 1, maxReplicas: 3, rdzvBackend: etcd, rdzvEndpoint: "

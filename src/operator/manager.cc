@@ -28,6 +28,7 @@
 #include "kube/controllers/workloads/stateful_set.h"
 #include "projects/project_members.h"
 #include "projects/projects.h"
+#include "projects/idle_rules.h"
 #include "projects/usage_ledger.h"
 #include "scheduling/capacity_guard.h"
 #include "scheduling/pod_group.h"
@@ -152,6 +153,7 @@ struct Manager::Parts {
       if (entry.scale != nullptr) scalers.emplace_back(context, resource, entry.scale);
       if (entry.target != nullptr) target_scalers.emplace_back(context, resource, entry.target);
     }
+    idle.emplace(context);
     scheduler.HoldWhile([this](const json::Value& pod) { return grouper.Holds(pod); });
     scheduler.OnCycle([this] { projects.OnCycle(); });
     scheduler.Serve(options.scheduler_names);
@@ -206,6 +208,7 @@ struct Manager::Parts {
   std::optional<SchedulerPod> scheduler_pod;
   std::optional<SettingsTeller> settings;
   std::optional<UsageLedger> usage;
+  std::optional<IdleRules> idle;
   std::optional<ClusterParts> cluster;
   std::unique_ptr<Metrics::Registration> registered;
 };
@@ -229,6 +232,7 @@ void Manager::Start() {
   parts_->scheduler.Start();
   if (parts_->settings) parts_->settings->Start();
   if (parts_->usage) parts_->usage->Start();
+  parts_->idle->Start();
   context_.informers.Start();
   // Last: it shares the informers that the others have asked for.
   if (parts_->cluster && parts_->cluster->garbage) parts_->cluster->garbage->Start();

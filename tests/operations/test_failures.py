@@ -184,3 +184,15 @@ class Failures(ClusterTest):
                                      "--", "sleep", "60"))
         self.until(lambda: "2/3 (1-3)" in self.row("bends"), lambda: self.row("bends"))
         self.done(self.cluster.swell("delete", "bends"))
+
+    def test_a_job_whose_gpus_are_idle_is_suspended(self):
+        def with_timeout(name, timeout):
+            return training_job(name, "sleep 600", gpus=1).replace(
+                f"{{name: {name}}}", f"{{name: {name}, annotations: {{swell.dev/idle-timeout: {timeout}}}}}", 1)
+
+        self.refused(self.cluster.swell("apply", "-f", "-", input=with_timeout("desk", "soon")),
+                     "must be a duration such as 30m or 2h")
+        self.apply(with_timeout("desk", "20s"))
+        self.waits_for("desk", "Suspended")
+        self.until(lambda: "Start it again with: swell resume desk" in " ".join(self.said("events").split()))
+        self.done(self.cluster.swell("delete", "trainingjob", "desk"))

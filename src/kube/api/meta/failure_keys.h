@@ -1,4 +1,4 @@
-// Annotations by which a job remembers what followed from its members' failures.
+// Annotations that say what follows from failures and idleness, and that remember what did.
 // - Threads: constants.
 // - Invariants: values are plain text that people may write, so every reader copes with nonsense.
 #pragma once
@@ -12,6 +12,9 @@ namespace swell::api::keys {
 inline constexpr std::string_view kRaiseMemory = "swell.dev/raise-memory";
 // "Restart": errors that no restart can mend are restarted like others.
 inline constexpr std::string_view kOnUserError = "swell.dev/on-user-error";
+
+// On jobs and projects: how long GPUs of interactive work may be idle, "2h".
+inline constexpr std::string_view kIdleTimeout = "swell.dev/idle-timeout";
 
 // On jobs, written by their controller.
 // Memory limits of containers that were killed at smaller ones: "worker/main=1536Mi".
