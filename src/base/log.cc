@@ -1,6 +1,9 @@
 #include "base/log.h"
 
+#include <sys/stat.h>
+
 #include <atomic>
+#include <cstdio>
 #include <mutex>
 
 #include <spdlog/sinks/rotating_file_sink.h>
@@ -79,7 +82,13 @@ std::unique_ptr<LogSink> MakeFileLogSink(const std::string& path) {
   if (path.empty()) {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   } else {
-    sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(path, 8 << 20, 4);
+    // Commands and names of everybody's jobs are in it.
+    spdlog::file_event_handlers handlers;
+    handlers.after_open = [](const spdlog::filename_t&, std::FILE* file) {
+      ::fchmod(::fileno(file), 0600);
+    };
+    sink =
+        std::make_shared<spdlog::sinks::rotating_file_sink_mt>(path, 8 << 20, 4, false, handlers);
   }
   return std::make_unique<SpdSink>(std::make_shared<spdlog::logger>("swell", std::move(sink)));
 }

@@ -160,7 +160,7 @@ int Daemon(const UpFlags& flags, int ready_fd) {
   ::setsid();
   int null = ::open("/dev/null", O_RDWR);
   int log = ::open(flags.cluster.data_dir.LogFile().c_str(),
-                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (null < 0 || log < 0) return 1;
   ::dup2(null, STDIN_FILENO);
   ::dup2(log, STDOUT_FILENO);

@@ -155,8 +155,9 @@ bool JobController::DecideHang(Pass& pass) {
   const std::vector<Member> suspects = Suspects(members);
   const std::string message = HungMessage(suspects);
   // The stacks are read after the stall is told; what is done about it waits for them.
-  const bool read = std::all_of(suspects.begin(), suspects.end(),
-                                [](const Member& one) { return !one.rank.stack.empty(); });
+  const bool read = std::all_of(members.begin(), members.end(), [](const Member& one) {
+    return !one.rank.stalled || !one.rank.stack.empty();
+  });
   const bool known = pass.IsTrue(kHung);
   json::Set(pass.status, {"hang", "ranks"}, Evidence(members));
   SetFirst(pass, kHung, true, "NoProgress", message);

@@ -245,7 +245,8 @@ class Backups(ClusterTest):
         self.done(self.cluster.swell("backup", str(good)))
         good.write_bytes(good.read_bytes()[:4096])
         self.refused(other.swell("restore", str(good)), "cut.tar")
-        self.done(self.cluster.swell("backup", str(good)))
+        self.refused(self.cluster.swell("backup", str(good)), "cut.tar is there already", "--force")
+        self.done(self.cluster.swell("backup", "--force", str(good)))
         for part, said in (("swell.db", "the backup is incomplete: swell.db is missing"),
                            ("pki/ca.key", "the backup is incomplete: pki/ca.key is missing"),
                            ("backup.json", 'unknown format "swell.dev/backup/v9"; swell ')):

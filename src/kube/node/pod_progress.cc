@@ -85,7 +85,7 @@ void PodProgress::Check() {
   ReadStacks();
 }
 
-// The stacks come a moment after the stall is told: they may take seconds, or never come.
+// The stacks come a moment after the stall is told: they may take seconds.
 void PodProgress::ReadStacks() {
   const auto container = std::find_if(
       record_.containers.begin(), record_.containers.end(), [](const ContainerState& one) {
@@ -98,8 +98,13 @@ void PodProgress::ReadStacks() {
     ExecSpec spec{.argv = {"/bin/sh", "-c", api::StacksScript(rank)}, .timeout = kStacksTimeout};
     host_.runtime().Exec(ref, spec,
                          scope_.Wrap([this, file = rank.file](const Result<ExecResult>& result) {
-                           if (!result.ok() || result->output.empty()) return;
-                           watch_.SetStack(file, PlainText(result->output));
+                           // What is done about a stall waits for the stacks: there is always one.
+                           std::string stack = "its stack cannot be read";
+                           if (!result.ok()) stack += StrCat(": ", result.status().message());
+                           if (result.ok() && !result->output.empty()) {
+                             stack = PlainText(result->output);
+                           }
+                           watch_.SetStack(file, stack);
                            PublishSoon(true);
                          }));
   }

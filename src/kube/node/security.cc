@@ -269,6 +269,11 @@ Result<PodSecurity> ReadPodSecurity(const json::Value& pod) {
 
 Status CheckPodSecurity(const json::Value& pod) {
   SWELL_RETURN_IF_ERROR(ReadPodSecurity(pod).status());
+  if (json::GetBool(pod, {"spec", "shareProcessNamespace"})) {
+    return Status(Code::kForbidden,
+                  "shareProcessNamespace: true: each container has processes of its own here; "
+                  "leave the field out, and look into a container with kubectl debug --target");
+  }
   for (std::string_view list : kLists) {
     for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
       SWELL_RETURN_IF_ERROR(ReadContainerSecurity(pod, container).status());

@@ -90,6 +90,9 @@ TEST(Security, WhatNobodyCouldHonourIsRefusedByName) {
        "exclude each other"},
       {"{securityContext: {seLinuxOptions: {level: s0}}, containers: [{name: a}]}",
        "container \"a\": securityContext.seLinuxOptions: this node has none; leave the field out"},
+      {"{shareProcessNamespace: true, containers: [{name: a}]}",
+       "shareProcessNamespace: true: each container has processes of its own here; leave the field "
+       "out, and look into a container with kubectl debug --target"},
   };
   for (const auto& test : kCases) {
     const json::Value pod = Pod(std::string("{spec: ") + test.spec + "}");

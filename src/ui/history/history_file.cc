@@ -1,9 +1,13 @@
 #include "ui/history/history_file.h"
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <cstdio>
 
 #include <sqlite3.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "json/value.h"
@@ -59,6 +63,9 @@ Result<std::unique_ptr<HistoryFile>> HistoryFile::Open(const std::string& path) 
   auto impl = std::make_unique<Impl>();
   auto prepare = [&impl, &path]() -> Status {
     SWELL_ASSIGN_OR_RETURN(impl->db, store::SqliteDb::Open(path, store::SqliteDb::Mode::kCreate));
+    // Names of everybody's jobs are in it. SQLite gives the mode to the files that it makes beside
+    // it.
+    if (::chmod(path.c_str(), 0600) != 0) return ErrnoStatus(errno, "chmod " + path);
     SWELL_RETURN_IF_ERROR(impl->db->Execute(kSchema));
     for (const auto& [to, sql] :
          {std::pair(&impl->add_series,
