@@ -135,6 +135,8 @@ void JobController::NoteProgress(Pass& pass) {
   const std::vector<Member> members = MembersOf(pass.pods, /*also_ended=*/true);
   if (members.empty()) return;
   const api::JobProgress progress = api::JobProgress::Of(members.front().rank);
+  // A script that counts no steps says nothing by its phase alone.
+  if (progress.step == 0 && members.front().rank.total == 0) return;
   json::Set(pass.status, {"progress"}, progress.ToJson());
   // Steps that no attempt had reached end the count of restarts to no avail.
   if (json::GetInt(pass.status, {"hang", "restarts"}) > 0 &&
