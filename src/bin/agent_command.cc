@@ -23,7 +23,6 @@ namespace {
 
 // Every node has a port of its own for logs and commands, but not in a large fleet for load tests.
 constexpr size_t kServingNodesMax = 200;
-constexpr Duration kPodsGrace = std::chrono::seconds(30);  // with --stop-pods
 constexpr char kMetricsAddress[] = "127.0.0.1:10291";
 
 struct AgentFlags {
@@ -190,7 +189,7 @@ void AgentProcess::StopAll() {
     return process_->core().Stop();
   }
   if (!fleet_) return process_->core().Stop();
-  fleet_->StopPods(kPodsGrace, [this] {
+  fleet_->StopPods(node::kShutdownGrace, [this] {
     process_->core().Post([this] {
       fleet_.reset();
       runtime_->Shutdown([this] { process_->core().Stop(); });

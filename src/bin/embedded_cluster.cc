@@ -47,8 +47,7 @@ const api::UserInfo kSystem{"system:swell", "", {"system:masters", "system:authe
 
 constexpr int kHttpsPort = 443;
 constexpr Duration kShutdownLimit = std::chrono::seconds(30);
-constexpr Duration kPodsGrace = std::chrono::seconds(30);  // the usual one of a pod
-constexpr Duration kQuietStop = std::chrono::seconds(2);   // longer ones are told
+constexpr Duration kQuietStop = std::chrono::seconds(2);  // longer ones are told
 constexpr char kSwellUp[] = "swell-up";
 
 std::string HostOf(const std::string& listen) {
@@ -453,7 +452,7 @@ void EmbeddedCluster::Impl::StopAll(int signal) {
   kubelets.clear();
   if (now) return EndPods();
   stop_takes_long.Start(kQuietStop, listeners.pods_save);
-  fleet->StopPods(kPodsGrace, [this] { EndPods(); });
+  fleet->StopPods(node::kShutdownGrace, [this] { EndPods(); });
 }
 
 // The agents first, so that the end of the pods is not reported as their failure.

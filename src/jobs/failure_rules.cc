@@ -25,14 +25,6 @@ constexpr std::array<std::string_view, 6> kNeverMended = {"modulenotfounderror",
                                                           "syntaxerror",         "indentationerror",
                                                           "nameerror",           "can't open file"};
 
-api::FailureClass ClassOf(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(api::FailureClass::kUnknown); ++i) {
-    const auto which = static_cast<api::FailureClass>(i);
-    if (api::FailureClassName(which) == name) return which;
-  }
-  return api::FailureClass::kUnknown;
-}
-
 int64_t Bytes(std::string_view text) {
   const auto amount = api::Quantity::Parse(text);
   return amount.ok() ? amount->Value() : 0;
@@ -65,7 +57,7 @@ std::optional<ChargedFailure> ChargedFailure::Parse(std::string_view text) {
   const size_t space = text.find(' ');
   const auto time = api::ParseTime(text.substr(0, space));
   if (!time || space == std::string_view::npos) return std::nullopt;
-  return ChargedFailure{*time, ClassOf(text.substr(space + 1))};
+  return ChargedFailure{*time, api::FailureClassOf(text.substr(space + 1))};
 }
 
 std::string ChargedFailure::ToString() const {

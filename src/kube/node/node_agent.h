@@ -31,6 +31,9 @@
 
 namespace swell::node {
 
+// What pods are given to save when their node shuts down: the usual grace period of a pod.
+inline constexpr Duration kShutdownGrace = std::chrono::seconds(30);
+
 struct AgentPlugs {
   Executor& executor;
   Clock& clock;

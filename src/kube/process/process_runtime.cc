@@ -77,32 +77,24 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::Create(Executor& core,
                                                .sdk_dir = options.sdk_dir}));
   std::weak_ptr<Core> weak = runtime->shared_;
   ProcessHost::Events events;
-  events.on_exit = [&core, weak](const ContainerRef& ref, const ContainerExit& exit) {
-    core.Post([weak, ref, exit] {
-      auto shared = weak.lock();
-      if (!shared) return;
-      auto it = shared->observers.find(ref.pod_uid);
-      if (it == shared->observers.end()) return;
-      if (auto observer = it->second.lock()) observer->OnContainerExit(ref, exit);
-    });
-  };
-  events.on_report = [&core, weak](const std::string& uid, const std::string& report) {
-    core.Post([weak, uid, report] {
+  // Calls the pod's observer on the core thread, if there still is one.
+  auto tell = [&core, weak](const std::string& uid, std::function<void(node::PodObserver&)> what) {
+    core.Post([weak, uid, what = std::move(what)] {
       auto shared = weak.lock();
       if (!shared) return;
       auto it = shared->observers.find(uid);
       if (it == shared->observers.end()) return;
-      if (auto observer = it->second.lock()) observer->OnReport(report);
+      if (auto observer = it->second.lock()) what(*observer);
     });
   };
-  events.on_progress = [&core, weak](const std::string& uid, const node::ProgressRecords& records) {
-    core.Post([weak, uid, records] {
-      auto shared = weak.lock();
-      if (!shared) return;
-      auto it = shared->observers.find(uid);
-      if (it == shared->observers.end()) return;
-      if (auto observer = it->second.lock()) observer->OnProgress(records);
-    });
+  events.on_exit = [tell](const ContainerRef& ref, const ContainerExit& exit) {
+    tell(ref.pod_uid, [ref, exit](node::PodObserver& pod) { pod.OnContainerExit(ref, exit); });
+  };
+  events.on_report = [tell](const std::string& uid, const std::string& report) {
+    tell(uid, [report](node::PodObserver& pod) { pod.OnReport(report); });
+  };
+  events.on_progress = [tell](const std::string& uid, const node::ProgressRecords& records) {
+    tell(uid, [records](node::PodObserver& pod) { pod.OnProgress(records); });
   };
   runtime->catalogue_ = std::make_unique<ImageCatalogue>(catalogue);
   images::ImageService::Options images{

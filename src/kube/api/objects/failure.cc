@@ -258,10 +258,7 @@ std::optional<Failure> Failure::FromJson(const json::Value& document) {
   failure.said = text("lastLine");
   failure.advice = text("advice");
   failure.waits = text("waitsWith");
-  for (int i = 0; i <= static_cast<int>(FailureClass::kUnknown); ++i) {
-    const auto which = static_cast<FailureClass>(i);
-    if (FailureClassName(which) == json::GetString(document, {"class"})) failure.which = which;
-  }
+  failure.which = FailureClassOf(text("class"));
   if (json::Find(document, {"exitCode"}) != nullptr) {
     failure.exit_code = json::GetInt(document, {"exitCode"});
   }

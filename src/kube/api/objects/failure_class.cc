@@ -128,6 +128,14 @@ std::string_view FailureClassName(FailureClass which) {
   return kNames[static_cast<size_t>(which)];
 }
 
+FailureClass FailureClassOf(std::string_view name) {
+  for (int i = 0; i < static_cast<int>(FailureClass::kUnknown); ++i) {
+    const auto which = static_cast<FailureClass>(i);
+    if (FailureClassName(which) == name) return which;
+  }
+  return FailureClass::kUnknown;
+}
+
 FailureClass ClassifyEnd(const ContainerEnd& end) {
   if (end.reason == "OOMKilled") return FailureClass::kHostMemory;
   if (end.reason == "StartError" || end.reason == "ContainerCannotRun") {

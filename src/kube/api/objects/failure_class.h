@@ -30,6 +30,8 @@ struct ContainerEnd {
 
 // "UserError", as a job's status has it.
 std::string_view FailureClassName(FailureClass which);
+// The class of that name; kUnknown for any other text.
+FailureClass FailureClassOf(std::string_view name);
 FailureClass ClassifyEnd(const ContainerEnd& end);
 // The signal behind an exit code of 128 + signal; 0 for other codes.
 int SignalOf(int64_t exit_code);
