@@ -85,7 +85,14 @@ class HealthTest(ClusterTest):
 
     def start(self, on_hang="Report"):
         self.run_command("kubectl", "apply", "-f", "-", stdin=JOB.format(on_hang=on_hang, out=self.out, root=ROOT))
-        self.wait("progress", lambda: self.job().get("status", {}).get("progress", {}).get("step", 0) > 0)
+        # Before a rank was seen to finish a step, it may take long.
+        self.wait("a speed of every rank", lambda: self.ranks_with_speed() == {0, 1, 2})
+
+    def ranks_with_speed(self):
+        pods = json.loads(self.run_command("kubectl", "get", "pods", "-o", "json"))["items"]
+        texts = [pod["metadata"].get("annotations", {}).get("swell.dev/progress") for pod in pods]
+        ranks = [rank for text in texts if text for rank in json.loads(text)["ranks"]]
+        return {rank["rank"] for rank in ranks if rank.get("stepsPerSecond", 0) > 0}
 
     def wait(self, what, holds, seconds=LIMIT_S):
         try:

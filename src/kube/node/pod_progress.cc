@@ -51,10 +51,10 @@ PodProgress::PodProgress(PodHost& host,
 
 void PodProgress::OnRecords(const ProgressRecords& records) {
   const bool was_empty = watch_.empty();
-  watch_.Read(records, host_.clock().Steady(), host_.clock().Now());
+  const bool first_step = watch_.Read(records, host_.clock().Steady(), host_.clock().Now());
   if (watch_.empty()) return;
   const bool stall_ended = watch_.Check(host_.clock().Steady());
-  PublishSoon(was_empty || stall_ended);
+  PublishSoon(was_empty || first_step || stall_ended);
   if (!check_timer_.pending()) CheckLater();
 }
 

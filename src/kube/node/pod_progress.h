@@ -1,7 +1,8 @@
 // PodProgress: what the ranks of one pod report, published as an annotation; and the stacks of
 // those that are stalled.
 //
-// A stall that begins or ends is written at once. Everything else waits: ten seconds for the job's
+// A stall that begins or ends is written at once, and so is a process's first step, from which on
+// its speed and deadline are known. Everything else waits: ten seconds for the job's
 // first rank, a minute for others, so that a thousand jobs do not load the API server with it.
 //
 // - Threads: core executor only.

@@ -49,7 +49,8 @@ ProgressWatch::Phase ProgressWatch::PhaseOf(const api::RankProgress& rank) {
   return static_cast<Phase>(found - kPhaseNames.begin());
 }
 
-void ProgressWatch::Read(const ProgressRecords& records, SteadyTime now, WallTime wall) {
+bool ProgressWatch::Read(const ProgressRecords& records, SteadyTime now, WallTime wall) {
+  bool first_step = false;
   for (const auto& [file, bytes] : records) {
     const auto dead = dead_.find(file);
     if (dead != dead_.end() && dead->second == bytes) continue;
@@ -65,10 +66,13 @@ void ProgressWatch::Read(const ProgressRecords& records, SteadyTime now, WallTim
       Rank fresh{.now = *read, .changed = now, .from_step = read->step, .from = now};
       known = ranks_.insert_or_assign(file, std::move(fresh)).first;
     } else {
+      const bool stepped = known->second.stepped;
       Change(known->second, std::move(*read), now);
+      first_step = first_step || stepped != known->second.stepped;
     }
     known->second.bytes = bytes;
   }
+  return first_step;
 }
 
 void ProgressWatch::Change(Rank& rank, api::RankProgress read, SteadyTime now) {

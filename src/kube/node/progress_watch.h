@@ -39,7 +39,8 @@ class ProgressWatch {
   // `bound`: a user's own least deadline of steps and data; it also holds before one is learnt.
   explicit ProgressWatch(std::optional<Duration> bound = {}) : bound_(bound) {}
 
-  void Read(const ProgressRecords& records, SteadyTime now, WallTime wall);
+  // Whether a process was seen to finish its first step.
+  bool Read(const ProgressRecords& records, SteadyTime now, WallTime wall);
   // Whether a rank began or ceased to be stalled.
   bool Check(SteadyTime now);
   // The process has ended: its records count no more, unless they change.

@@ -63,6 +63,20 @@ class ProgressWatchTest : public ::testing::Test {
   int alarms_ = 0;
 };
 
+// A process that resumes begins with the step of its checkpoint, which it has not done itself.
+TEST_F(ProgressWatchTest, TheFirstStepIsTheOneThatWasSeenToEnd) {
+  auto read = [this] { return watch_.Read({{0, record_.Bytes()}}, now_, WallTime()); };
+  record_.step = 40;
+  Enter(kStep);
+  EXPECT_FALSE(read());
+  now_ = now_ + seconds(1);
+  FinishStep();
+  EXPECT_TRUE(read());
+  now_ = now_ + seconds(1);
+  FinishStep();
+  EXPECT_FALSE(read());
+}
+
 TEST_F(ProgressWatchTest, EightHoursWithLongEvaluationsAndSavesRaiseNoAlarm) {
   Pass(minutes(20));  // it compiles
   while (now_.ns < Duration(std::chrono::hours(8)).count()) {
