@@ -43,6 +43,14 @@ class Failures(ClusterTest):
             self.assertIn("can never start", done.stdout + done.stderr)
         self.done(self.cluster.swell("delete", "odd"))
 
+    def test_following_the_log_ends_with_the_result_of_the_job(self):
+        done = self.cluster.swell("submit", "ends", "--image", "python", "--logs", "--", "sh", "-c", "echo said; exit 3")
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "said"), done.stderr)
+        self.assertIn("exited with 3", done.stderr)
+        done = self.cluster.swell("submit", "ends", "--force", "--image", "python", "--logs", "--", "echo", "said")
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "said"), done.stderr)
+        self.done(self.cluster.swell("delete", "ends"))
+
     def said(self, *words):
         done = self.cluster.swell(*words)
         return done.stdout + done.stderr

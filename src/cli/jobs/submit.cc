@@ -6,7 +6,7 @@
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/pytorch_spec.h"
 #include "cli/jobs/what_if.h"
-#include "cli/pods/pod_logs.h"
+#include "cli/pods/job_logs.h"
 #include "cli/print/output.h"
 #include "cli/views/job_view.h"
 #include "cli/views/project_view.h"
@@ -61,7 +61,9 @@ class SubmitAction final : public Action {
     flags.Group("Completion");
     flags.Switch("--force", &force_, "delete an existing job of that name first");
     flags.Switch("--wait", &wait_, "wait until the job ends; the exit status is its result");
-    flags.Switch("-f,--logs", &logs_, "follow the log of the master");
+    flags.Switch("-f,--logs", &logs_,
+                 "follow the log of the master until the job ends; the exit status is "
+                 "its result");
     flags
         .Text("--dry-run", &dry_run_, "none|client|server|plan",
               "print the job instead of creating it; plan shows where it would run and what it "
@@ -112,10 +114,12 @@ class SubmitAction final : public Action {
     }
     if (on_server) return 0;
     if (form.table() && session.env().err_is_terminal && !wait_ && !logs_) {
-      session.ErrLine(StrCat("Follow it with: swell logs -f ", spec_.name));
+      const std::string& ns = session.global().ns;
+      session.ErrLine(
+          StrCat("Follow it with: swell logs -f ", spec_.name, ns.empty() ? "" : " -n ", ns));
     }
     if (logs_) SWELL_RETURN_IF_ERROR(FollowLogs(session, *api));
-    return wait_ ? WaitOver(session, *api) : Result<int>(0);
+    return wait_ || logs_ ? WaitOver(session, *api) : Result<int>(0);
   }
 
  private:
@@ -234,41 +238,40 @@ class SubmitAction final : public Action {
     return false;
   }
 
-  // Waits for the master and prints its log until the job is over.
+  // Prints the master's log until the job is over, also after a preemption.
   Status FollowLogs(Session& session, Api& api) {
-    LogOptions options;
-    options.follow = true;
+    JobLogOptions options;
+    options.logs.follow = true;
     std::string said;
     for (;;) {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(api, spec_.ns, "pytorchjob/" + spec_.name));
-      if (!job.pods.empty() && api::Phase(*job.pods[0]) != "Pending") {
-        return PrintLogs(session, api, {job.pods[0]}, options);
-      }
-      if (job.status == "Failed" || job.status == "Succeeded") return Status::Ok();
-      const std::string why = job.Hindrance();
-      if (job.CanNeverStart()) {
-        return Status(Code::kConflict, StrCat("job ", Quote(job.name), " can never start: ", why));
-      }
-      if (!why.empty() && job.HindranceReason() != said) {
+      if (!job.pods.empty()) return PrintJobLogs(session, api, std::move(job), options);
+      if (job.over() || job.CanNeverStart()) return Status::Ok();
+      if (!job.Hindrance().empty() && job.HindranceReason() != said) {
         said = job.HindranceReason();
-        session.ErrLine(StrCat("Waiting: ", why));
+        session.ErrLine(StrCat("Waiting: ", job.Hindrance()));
       }
       if (!api.Pause(std::chrono::milliseconds(300))) return Status::Ok();
     }
+  }
+
+  // Standard output belongs to the log if that is shown.
+  void Tell(Session& session, const std::string& line) const {
+    logs_ ? session.ErrLine(line) : session.OutLine(line);
   }
 
   Result<int> WaitOver(Session& session, Api& api) {
     std::string said;
     for (;;) {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(api, spec_.ns, "pytorchjob/" + spec_.name));
-      if (job.status == "Succeeded" || job.status == "Failed") {
-        session.OutLine(StrCat(job.ResourceName(), " ", ToLower(job.status),
-                               job.message.empty() ? "" : ": ", job.message));
+      if (job.over()) {
+        Tell(session, StrCat(job.ResourceName(), " ", ToLower(job.status),
+                             job.message.empty() ? "" : ": ", job.message));
         return job.status == "Succeeded" ? 0 : 1;
       }
       const std::string why = job.Hindrance();
       if (job.CanNeverStart()) {
-        session.OutLine(StrCat(job.ResourceName(), " can never start: ", why));
+        Tell(session, StrCat(job.ResourceName(), " can never start: ", why));
         return 1;
       }
       const std::string reason = job.HindranceReason();

@@ -108,6 +108,8 @@ class Decoder {
  private:
   Status Fields(
       const Schema& schema, int outer, std::string_view bytes, json::Object& out, int depth);
+  // A boolean or a `schema`.
+  Result<Value> SchemaOrBool(const Schema& schema, std::string_view bytes, int depth);
   Status Add(const SchemaField& field, const WireField& wire, json::Object& out, int depth);
   // Null for what means absence.
   Result<Value> One(const Schema& schema, const WireField& wire, int depth);
@@ -129,23 +131,39 @@ Status Decoder::Fields(
   WireReader reader(bytes);
   WireField wire;
   while (reader.Next(wire)) {
+    if (wire.number == 0) return Malformed("a field has no number");
     const SchemaField* target = nullptr;
+    const SchemaField* alternative = nullptr;
     bool inner = false;
     for (const SchemaField& field : schema.fields) {
       if (field.proto_outer == outer && field.proto == static_cast<int>(wire.number)) {
         target = &field;
         break;
       }
-      inner = inner || (outer == 0 && field.proto_outer != 0 &&
-                        field.proto_outer == static_cast<int>(wire.number));
+      if (outer != 0 || field.proto_outer != static_cast<int>(wire.number)) continue;
+      if (field.proto == 0) alternative = &field;
+      inner = inner || field.proto != 0;
     }
     if (target != nullptr) {
       SWELL_RETURN_IF_ERROR(Add(*target, wire, out, depth + 1));
+    } else if (alternative != nullptr && wire.type == kBytes) {
+      SWELL_ASSIGN_OR_RETURN(out[alternative->name], SchemaOrBool(schema, wire.bytes, depth + 1));
     } else if (inner && wire.type == kBytes) {
       SWELL_RETURN_IF_ERROR(Fields(schema, static_cast<int>(wire.number), wire.bytes, out, depth));
     }  // else: a field of a newer version
   }
   return reader.bad() ? Malformed("a field is cut off") : Status::Ok();
+}
+
+Result<Value> Decoder::SchemaOrBool(const Schema& schema, std::string_view bytes, int depth) {
+  if (++items_ > kMaxItems) return Malformed("too many items");
+  SWELL_ASSIGN_OR_RETURN(const std::vector<WireField> parts, AllFields(bytes));
+  bool allows = false;
+  for (const WireField& part : parts) {
+    if (part.number == 2 && part.type == kBytes) return Message(schema, part.bytes, depth);
+    if (part.number == 1) allows = part.integer != 0;
+  }
+  return Value(allows);
 }
 
 Status Decoder::Add(const SchemaField& field, const WireField& wire, json::Object& out, int depth) {
@@ -280,6 +298,12 @@ Result<Value> Decoder::Special(const Schema& schema, std::string_view bytes, int
 
 // "rbac.authorization.k8s.io/v1" is written in io.k8s.api.rbac.v1.
 std::string PackageOf(const GroupVersionKind& gvk) {
+  if (gvk.group == "apiextensions.k8s.io") {
+    return StrCat("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.", gvk.version);
+  }
+  if (gvk.group == "apiregistration.k8s.io") {
+    return StrCat("io.k8s.kube-aggregator.pkg.apis.apiregistration.", gvk.version);
+  }
   std::string_view group = gvk.group.empty() ? std::string_view("core") : gvk.group;
   return StrCat("io.k8s.api.", group.substr(0, group.find('.')), ".", gvk.version);
 }

@@ -1,5 +1,8 @@
 #include "kube/api/openapi/protobuf.h"
 
+#include <map>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
@@ -83,19 +86,18 @@ constexpr Captured kCaptured[] = {
      R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"en","labels":{"app":"en"}},"spec":{"selector":{"app":"en"},"type":"ExternalName","externalName":"a.example.com"}})"},
 };
 
-std::string Field(int number, std::string_view bytes) {
+std::string Varint(size_t value) {
   std::string out;
-  out += static_cast<char>(number << 3 | 2);
-  size_t size = bytes.size();
-  for (; size >= 128; size >>= 7) out += static_cast<char>((size & 127) | 128);
-  out += static_cast<char>(size);
-  out += bytes;
+  for (; value >= 128; value >>= 7) out += static_cast<char>((value & 127) | 128);
+  out += static_cast<char>(value);
   return out;
 }
 
-std::string Number(int number, int value) {
-  return {static_cast<char>(number << 3), static_cast<char>(value)};
+std::string Field(int number, std::string_view bytes) {
+  return Varint(number << 3 | 2) + Varint(bytes.size()) + std::string(bytes);
 }
+
+std::string Number(int number, int value) { return Varint(number << 3) + Varint(value); }
 
 std::string Body(std::string_view api_version, std::string_view kind, std::string_view raw) {
   return std::string("k8s\0", 4) + Field(1, Field(1, api_version) + Field(2, kind)) + Field(2, raw);
@@ -145,6 +147,44 @@ TEST(ProtobufTest, ReadsTimesAndDeleteOptions) {
   ASSERT_TRUE(options.ok()) << options.status().ToString();
   EXPECT_EQ(json::GetString(*options, {"propagationPolicy"}), "Foreground");
   EXPECT_TRUE(json::Find(*options, {"gracePeriodSeconds"}) != nullptr);
+}
+
+// What client-go sends for an operator that installs its own definition.
+TEST(ProtobufTest, ReadsDefinitionsOfCustomKinds) {
+  const std::string texts = Field(5, "array") + Field(24, Field(1, Field(5, "string")));
+  const std::string open = Field(5, "object") + Field(30, Number(1, 1));
+  const std::string typed = Field(5, "object") + Field(30, Field(2, Field(5, "integer")));
+  const std::string count = Field(5, "integer") + std::string("\x59\0\0\0\0\0\0\xf0\x3f", 9) +
+                            Field(8, Field(1, "3")) + Field(20, Field(1, "3"));
+  std::string properties;
+  for (const auto& [name, schema] : std::map<std::string, std::string>{
+           {"count", count}, {"open", open}, {"texts", texts}, {"typed", typed}}) {
+    properties += Field(29, Field(1, name) + Field(2, schema));
+  }
+  const std::string schema =
+      Field(1, Field(5, "object") + properties + Number(38, 1) +
+                   Field(44, Field(1, "self.count > 0") + Field(2, "no count")));
+  const std::string version = Field(1, "v1") + Number(2, 1) + Number(3, 0) + Field(4, schema) +
+                              Field(5, Field(1, "") + Field(2, Field(1, ".spec.n")));
+  const Result<json::Value> got = DecodeKubernetesProtobuf(
+      Body("apiextensions.k8s.io/v1", "CustomResourceDefinition",
+           Field(1, Field(1, "foos.example.com")) +
+               Field(2, Field(1, "example.com") + Field(3, Field(1, "foos") + Field(4, "Foo")) +
+                            Field(4, "Namespaced") + Field(7, version))));
+  ASSERT_TRUE(got.ok()) << got.status().ToString();
+  EXPECT_TRUE(json::Equal(*got, *json::Parse(R"({"apiVersion":"apiextensions.k8s.io/v1",
+      "kind":"CustomResourceDefinition","metadata":{"name":"foos.example.com"},
+      "spec":{"group":"example.com","names":{"plural":"foos","kind":"Foo"},"scope":"Namespaced",
+        "versions":[{"name":"v1","served":true,"storage":false,"schema":{"openAPIV3Schema":{
+          "type":"object","properties":{
+            "count":{"type":"integer","minimum":1.0,"default":3,"enum":[3]},
+            "open":{"type":"object","additionalProperties":true},
+            "texts":{"type":"array","items":{"type":"string"}},
+            "typed":{"type":"object","additionalProperties":{"type":"integer"}}},
+          "x-kubernetes-preserve-unknown-fields":true,
+          "x-kubernetes-validations":[{"rule":"self.count > 0","message":"no count"}]}},
+          "subresources":{"status":{},"scale":{"specReplicasPath":".spec.n"}}}]}})")))
+      << json::Print(*got);
 }
 
 TEST(ProtobufTest, FieldsOfNewerVersionsAreSkipped) {

@@ -8,7 +8,8 @@
 //     field[!] TYPE [#N[.M][*]] [FLAG...]: one sentence
 //
 // `!` marks a required field. #N is the protobuf field number; #N.M is field M of the message in
-// field N, a level that JSON does not have; `*`: zero on the wire is a value and not absence. TYPE
+// field N, a level that JSON does not have; #N.0: the message in field N is a boolean (1) or the
+// type that the field stands in (2); `*`: zero on the wire is a value and not absence. TYPE
 // is string, bool, int32, int64, number, bytes, quantity, time, microtime, intorstring, any, object
 // (any object), [TYPE] for lists, {TYPE} for maps, or the name of a type: of this package, else of
 // meta/v1, else of core/v1, or a full name. Flags:
