@@ -257,7 +257,11 @@ class SubmitAction final : public Action {
 
   // Standard output belongs to the log if that is shown.
   void Tell(Session& session, const std::string& line) const {
-    logs_ ? session.ErrLine(line) : session.OutLine(line);
+    if (logs_) {
+      session.ErrLine(line);
+    } else {
+      session.OutLine(line);
+    }
   }
 
   Result<int> WaitOver(Session& session, Api& api) {
