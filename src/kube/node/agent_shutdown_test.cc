@@ -41,7 +41,8 @@ TEST_F(ShutdownTest, PodsAreToldAndTheApiHearsOfItFromTheNextAgent) {
   sim_.Advance(milliseconds(50));
   EXPECT_EQ(Phase("a"), "Failed");
   EXPECT_EQ(json::GetString(Pod("a"), {"status", "reason"}), "NodeShutdown");
-  const auto target = api::FindCondition(Pod("a"), "DisruptionTarget");
+  const json::Value pod = Pod("a");
+  const auto target = api::FindCondition(pod, "DisruptionTarget");
   ASSERT_TRUE(target.has_value());
   EXPECT_EQ(target->reason, "TerminationByKubelet");
 }
