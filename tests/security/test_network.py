@@ -4,6 +4,7 @@ the machine."""
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -35,6 +36,38 @@ try:
 except OSError as error:
     print("nobody")
 """
+# Starts a connection to each address every 20 ms, and tells of each that is answered.
+PROBER = """
+import select, socket, sys, time
+pairs = [tuple(word.split(":")) for word in sys.argv[1:]]
+poll, open_ones = select.poll(), {}
+tried = 0
+while True:
+    for host, port in pairs:
+        to = socket.socket()
+        to.setblocking(False)
+        to.connect_ex((host, int(port)))
+        open_ones[to.fileno()] = (to, time.monotonic(), host)
+        poll.register(to, select.POLLIN)
+        tried += 1
+    print("tried", tried, flush=True)
+    until = time.monotonic() + 0.02
+    while (left := until - time.monotonic()) > 0:
+        for number, _ in poll.poll(left * 1000):
+            to, _, host = open_ones.pop(number)
+            poll.unregister(number)
+            try:
+                if word := to.recv(99).decode():
+                    print("heard", word, "from", host, flush=True)
+            except OSError:
+                pass
+            to.close()
+    for number, (to, began, _) in list(open_ones.items()):
+        if began < time.monotonic() - 2:
+            poll.unregister(number)
+            open_ones.pop(number)
+            to.close()
+"""
 
 
 def run(*command, **more):
@@ -54,9 +87,7 @@ class Network(unittest.TestCase):
         cls.scratch = Path(tempfile.mkdtemp(prefix="swell-net-"))
         cls.scratch.chmod(0o755)
         cls.data = cls.scratch / "data"
-        up = run(SWELL, "up", "--detach", "--data-dir", cls.data, "--nodes", "1", "--gpus-per-node", "2")
-        if up.returncode != 0:
-            raise RuntimeError(up.stderr)
+        up = cls.up()
         try:
             if "NetworkPolicies" in up.stdout:
                 raise unittest.SkipTest("this machine keeps no NetworkPolicies: " + up.stdout)
@@ -64,6 +95,13 @@ class Network(unittest.TestCase):
         except BaseException:
             cls.tearDownClass()
             raise
+
+    @classmethod
+    def up(cls):
+        done = run(SWELL, "up", "--detach", "--data-dir", cls.data, "--nodes", "1", "--gpus-per-node", "2")
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        return done
 
     @classmethod
     def make_pods(cls):
@@ -184,6 +222,34 @@ class Network(unittest.TestCase):
               "the policy again")
         self.must(self.swell("project", "edit", "red", "--no-isolated"))
         self.hears("stranger", "server")
+
+    def test_what_is_denied_stays_denied_while_swell_is_killed_and_started_again(self):
+        inner = self.service("red", "inner", "ClusterIP")["spec"]["clusterIP"]
+        self.hears("stranger", "server", inner, 80)
+        self.apply(policy("deny", "red", {"app": "server"}, policyTypes=["Ingress"]))
+        self.hears("stranger", "nobody")
+        self.hears("stranger", "nobody", inner, 80)
+        addresses = [f"{self.ips['server']}:8080", f"{inner}:80", f"{self.ips['friend']}:8080"]
+        self.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "prober", "namespace": "blue"},
+                    "spec": {"terminationGracePeriodSeconds": 0, "containers": [{
+                        "name": "main", "image": "python", "command": ["python3", "-c", PROBER, *addresses]}]}})
+        log = lambda: self.kubectl("logs", "-n", "blue", "prober").stdout  # noqa: E731
+        self.comes(lambda: "heard friend" in log(), "the prober's first words")
+        pod = self.kubectl("get", "pod", "-n", "blue", "prober", "-o", "jsonpath={.status.containerStatuses}").stdout
+        os.kill(int((self.data / "swell.pid").read_text()), signal.SIGKILL)
+        self.up()
+        tried = lambda: log().count("tried")  # noqa: E731
+        self.hears("other", "nobody")
+        before = tried()
+        self.comes(lambda: tried() > before + 20, "the prober goes on")
+        self.assertEqual(self.kubectl("get", "pod", "-n", "blue", "prober", "-o",
+                                      "jsonpath={.status.containerStatuses}").stdout, pod, "the pod ran on")
+        self.assertNotIn("heard server", log())
+        # What is allowed since is known, too.
+        self.must(self.kubectl("delete", "networkpolicy", "deny", "-n", "red"))
+        self.hears("stranger", "server")
+        self.hears("stranger", "server", inner, 80)
+        self.must(self.kubectl("delete", "pod", "-n", "blue", "prober"))
 
     def test_node_ports_and_load_balancers_answer_on_the_machine(self):
         node_port = self.service("red", "node", "NodePort")["spec"]["ports"][0]["nodePort"]

@@ -124,8 +124,7 @@ Status ProcessHost::StartNetwork() {
   SWELL_RETURN_IF_ERROR(network_->Start(slots));
   StartFirewall();
   auto judge = [this](const std::string& from, const node::ServiceBackend& to) {
-    const node::NetworkRules* rules = firewall_->rules();
-    return rules == nullptr || rules->Allows(from, to.ip, "TCP", to.port);
+    return firewall_->Allows(from, to.ip, to.port);
   };
   services_ = std::make_unique<ServiceProxy>(reactor_, network_->bridge(), judge);
   return Status::Ok();

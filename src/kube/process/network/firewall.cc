@@ -18,12 +18,25 @@ std::string Firewall::RemovalText() const {
 }
 
 Status Firewall::Start() {
-  usable_ = RunNftables(RemovalText());
+  const Result<std::string> tables = AskNftables("list tables bridge\n");
+  usable_ = tables.status();
+  if (!usable_.ok()) return usable_;
+  const std::string own = StrCat("table bridge ", scope_.table);
+  for (std::string_view line : Split(*tables, '\n')) inherited_ = inherited_ || Trim(line) == own;
+  active_ = inherited_;
+  // Whether tables can be made is seen by making one.
+  if (!inherited_) usable_ = RunNftables(RemovalText());
   return usable_;
+}
+
+bool Firewall::Allows(const std::string& from, const std::string& to, uint16_t port) const {
+  if (!told_) return !inherited_;
+  return !rules_ || rules_->Allows(from, to, "TCP", port);
 }
 
 void Firewall::Enforce(node::SharedRules rules, Done done) {
   if (!usable_.ok()) return done(rules->pods.empty() ? Status::Ok() : usable_);
+  told_ = true;
   if (rules->pods.empty()) rules = nullptr;
   if (!rules && !active_ && !under_way_) {
     rules_ = nullptr;
@@ -37,7 +50,7 @@ void Firewall::Enforce(node::SharedRules rules, Done done) {
 void Firewall::SetServices(std::set<std::pair<std::string, uint16_t>> services) {
   if (services == scope_.services) return;
   scope_.services = std::move(services);
-  if (active_ || under_way_) Apply();
+  if (told_ && (active_ || under_way_)) Apply();
 }
 
 void Firewall::Apply() {
@@ -46,7 +59,8 @@ void Firewall::Apply() {
   under_way_ = true;
   RuleText made;
   if (rules_) made = MakeRuleText(*rules_, scope_, chains_);
-  std::string text = rules_ ? std::move(made.text) : RemovalText();
+  std::string text = inherited_ || !rules_ ? RemovalText() : "";
+  text += made.text;
   auto on_done =
       scope_of_calls_.Wrap([this, chains = std::move(made.chains), kept = rules_ != nullptr,
                             asked = std::exchange(waiting_, {})](const Status& status) {
@@ -54,6 +68,7 @@ void Firewall::Apply() {
         if (status.ok()) {
           chains_ = chains;
           active_ = kept;
+          inherited_ = false;
         } else {
           SWELL_LOG_WARNING("network", "rules not kept", {"error", status.ToString()});
         }

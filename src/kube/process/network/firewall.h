@@ -1,11 +1,13 @@
 // Firewall: the kernel's table of nftables that keeps the rules of one cluster's pods.
 //
-// libnftables is opened when the first rules come; without rules there is no table, and packets
-// cost nothing. A change is one transaction: the old rules or the new ones hold, never a part.
+// Without rules there is no table, and packets cost nothing. A change is one transaction: the old
+// rules or the new ones hold, never a part. The table outlives swell, as pods do: after a restart
+// the old rules hold until the first new ones are there.
 //
 // - Threads: the reactor's; the kernel is asked on a thread of its own, which begins with the first
 //   rules. Answers come by `post`.
-// - Invariants: at most one change is under way and one waits, the latest.
+// - Invariants: at most one change is under way and one waits, the latest. An old table is never
+//   changed in parts: it is replaced whole, or removed.
 #pragma once
 
 #include <functional>
@@ -31,7 +33,7 @@ class Firewall {
   Firewall(RuleScope scope, Post post);
   ~Firewall();
 
-  // Why rules cannot be kept here; ok if they can. Removes what an earlier run left. Blocking.
+  // Why rules cannot be kept here; ok if they can. What an earlier run left stays. Blocking.
   Status Start();
   void Enforce(node::SharedRules rules, Done done);
   // Where the service proxy listens from now on.
@@ -39,8 +41,9 @@ class Firewall {
   // Removes the table. Blocking.
   void Shutdown();
 
-  // Null: nothing is limited.
-  const node::NetworkRules* rules() const { return rules_.get(); }
+  // Whether the service proxy may dial for the client. While only the kernel knows the rules, those
+  // of an earlier run, it may not.
+  bool Allows(const std::string& from, const std::string& to, uint16_t port) const;
 
  private:
   void Apply();
@@ -52,6 +55,8 @@ class Firewall {
   node::SharedRules rules_;
   std::set<std::string> chains_;  // of the text in force
   bool active_ = false;           // there is a table
+  bool inherited_ = false;        // and an earlier run made it
+  bool told_ = false;             // somebody has said what the rules are
   bool under_way_ = false;
   bool again_ = false;
   std::vector<Done> waiting_;  // for the change that waits

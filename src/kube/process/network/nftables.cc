@@ -15,6 +15,8 @@ struct Library {
   void* (*make)(uint32_t flags) = nullptr;
   void (*free)(void* context) = nullptr;
   int (*buffer_errors)(void* context) = nullptr;
+  int (*buffer_output)(void* context) = nullptr;
+  const char* (*output)(void* context) = nullptr;
   const char* (*errors)(void* context) = nullptr;
   int (*run)(void* context, const char* commands) = nullptr;
 };
@@ -27,6 +29,8 @@ Result<Library> OpenLibrary() {
   file.Find("nft_ctx_free", library.free);
   file.Find("nft_ctx_buffer_error", library.buffer_errors);
   file.Find("nft_ctx_get_error_buffer", library.errors);
+  file.Find("nft_ctx_buffer_output", library.buffer_output);
+  file.Find("nft_ctx_get_output_buffer", library.output);
   file.Find("nft_run_cmd_from_buffer", library.run);
   SWELL_RETURN_IF_ERROR(file.Check());
   return library;
@@ -34,21 +38,28 @@ Result<Library> OpenLibrary() {
 
 }  // namespace
 
-Status RunNftables(const std::string& commands) {
+Result<std::string> AskNftables(const std::string& commands) {
   static const Result<Library> library = OpenLibrary();
   if (!library.ok()) return library.status();
   void* context = library->make(0);
   if (context == nullptr) return Status(Code::kUnavailable, "nftables cannot be used");
   library->buffer_errors(context);
+  library->buffer_output(context);
   Status status;
+  std::string printed;
   if (library->run(context, commands.c_str()) != 0) {
     const char* reason = library->errors(context);
     const std::string text(Trim(reason == nullptr ? "" : reason));
     status = Status(Code::kUnavailable,
                     StrCat("nftables refuses the rules: ", text.substr(0, kReasonBytesMax)));
+  } else if (const char* output = library->output(context); output != nullptr) {
+    printed = output;
   }
   library->free(context);
-  return status;
+  if (!status.ok()) return status;
+  return printed;
 }
+
+Status RunNftables(const std::string& commands) { return AskNftables(commands).status(); }
 
 }  // namespace swell::edge
