@@ -164,6 +164,7 @@ ImageService::ImageService(Options options)
   for (size_t i = 0; i < options_.pulls_at_once; ++i) {
     threads_.emplace_back([this] { PullForever(); });
   }
+  if (prepared_.ok()) threads_.emplace_back([this] { TidyForever(); });
 }
 
 ImageService::~ImageService() {
@@ -173,6 +174,7 @@ ImageService::~ImageService() {
     ending_ = true;
     look_ups_.changed.NotifyAll();
     pulls_.changed.NotifyAll();
+    ending_changed_.NotifyAll();
   }
   for (std::thread& thread : threads_) thread.join();
 }
@@ -275,6 +277,20 @@ void ImageService::PullForever() {
     if (!cancel_.Check().ok()) return;
     job.callbacks.done(std::move(pulled));
     job = Job();
+    Tidy();
+  }
+}
+
+void ImageService::TidyForever() {
+  while (true) {
+    {
+      MutexLock lock(mutex_);
+      const auto due = steady_clock::now() + options_.tidy_interval;
+      while (!ending_ && steady_clock::now() < due) {
+        ending_changed_.WaitFor(mutex_, due - steady_clock::now());
+      }
+      if (ending_) return;
+    }
     Tidy();
   }
 }

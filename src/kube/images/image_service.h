@@ -5,7 +5,8 @@
 // come with a credential that pulled it before, or the registry must accept the request's
 // credentials now.
 //
-// - Threads: any. Callbacks run on the service's threads: one looks things up, a few pull.
+// - Threads: any. Callbacks run on the service's threads: one looks things up, a few pull. One more
+//   removes what nobody needs when the disk fills, as pods fill it, too.
 // - Ownership: destroying it stops the pulls and drops the callbacks that wait.
 #pragma once
 
@@ -65,6 +66,7 @@ class ImageService {
     size_t pulls_at_once = 3;
     RegistryOptions registry;
     ImageStore::GcPolicy garbage;
+    std::chrono::milliseconds tidy_interval = std::chrono::minutes(5);
   };
 
   explicit ImageService(Options options);
@@ -93,6 +95,7 @@ class ImageService {
   std::optional<Result<EnsuredImage>> LookUp(const Job& job);
   Result<EnsuredImage> Pull(const Job& job);
   void ScanPreload();
+  void TidyForever();
   void Tidy();
 
   const Options options_;
@@ -102,6 +105,7 @@ class ImageService {
   int64_t preload_state_ = 0;  // the look-up thread's: times of its files
   Mutex mutex_;
   bool ending_ SWELL_GUARDED_BY(mutex_) = false;
+  CondVar ending_changed_;
   Queue look_ups_ SWELL_GUARDED_BY(mutex_);
   Queue pulls_ SWELL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;

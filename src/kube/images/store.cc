@@ -356,7 +356,7 @@ Result<std::vector<std::string>> ImageStore::CollectGarbage(const GcPolicy& poli
   std::vector<std::pair<int64_t, StoredImage>> unused;
   for (StoredImage& image : all) {
     const int64_t last = std::max(LastUsed(image.manifest), image.pulled_s);
-    if (!InUse(image.manifest) && last <= now_s - policy.min_age_s) {
+    if (!image.imported && !InUse(image.manifest) && last <= now_s - policy.min_age_s) {
       unused.emplace_back(last, std::move(image));
     }
   }

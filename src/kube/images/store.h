@@ -102,6 +102,7 @@ class ImageStore {
     std::function<int()> used_percent;  // empty: of the store's file system
   };
   // Removes images that no container uses, the least recently used first. Returns their names.
+  // Imported ones stay: there is no registry that could bring them back.
   Result<std::vector<std::string>> CollectGarbage(const GcPolicy& policy, int64_t now_s) const;
 
  private:

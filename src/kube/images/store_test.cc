@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
+#include <future>
 #include <optional>
 
 #include <gtest/gtest.h>
@@ -201,22 +203,25 @@ TEST_F(StoreTest, NothingIsSweptWhileSomebodyPulls) {
   EXPECT_TRUE(ListDir(dir_.File("store/layers"))->empty());
 }
 
+// As if a registry had given the image, at that time.
+void PulledAt(const ImageStore& store, const StoredImage& image, int64_t at) {
+  StoredImage changed = image;
+  changed.pulled_s = at;
+  changed.imported = false;
+  ASSERT_TRUE(store.Put(changed).ok());
+  const struct timespec times[] = {{at, 0}, {at, 0}};
+  const std::string used = StrCat(store.dir(), "/used/", DigestHex(image.manifest));
+  ASSERT_EQ(::utimensat(AT_FDCWD, used.c_str(), times, 0), 0);
+}
+
 TEST_F(StoreTest, OldImagesGoWhenTheDiskFills) {
   auto one = Import(MakeLayout("one", {Layer("one")}));
   auto two = Import(MakeLayout("two", {Layer("two")}));
   auto three = Import(MakeLayout("three", {Layer("three")}));
   ASSERT_TRUE(one.ok() && two.ok() && three.ok());
-  auto used_at = [&](const StoredImage& image, int64_t at) {
-    StoredImage changed = image;
-    changed.pulled_s = at;
-    ASSERT_TRUE(store_.Put(changed).ok());
-    const struct timespec times[] = {{at, 0}, {at, 0}};
-    const std::string used = StrCat(dir_.File("store/used/"), DigestHex(image.manifest));
-    ASSERT_EQ(::utimensat(AT_FDCWD, used.c_str(), times, 0), 0);
-  };
-  used_at(*one, 3000);
-  used_at(*two, 2000);
-  used_at(*three, 1000);
+  PulledAt(store_, *one, 3000);
+  PulledAt(store_, *two, 2000);
+  PulledAt(store_, *three, 1000);
   std::vector<int> readings{70};
   auto percent = [&readings] {
     const int now = readings.front();
@@ -234,6 +239,47 @@ TEST_F(StoreTest, OldImagesGoWhenTheDiskFills) {
   EXPECT_EQ(store_.CollectGarbage(policy, 3060).value(),
             std::vector<std::string>{"docker.io/test/two:1"});
   EXPECT_EQ(store_.List()->size(), 1u);
+}
+
+TEST_F(StoreTest, ImportedImagesStayWhenTheDiskFills) {
+  ASSERT_TRUE(Import(MakeLayout("one", {Layer("one")})).ok());
+  ImageStore::GcPolicy policy;
+  policy.used_percent = [] { return 99; };
+  EXPECT_TRUE(store_.CollectGarbage(policy, INT64_MAX)->empty());
+  EXPECT_EQ(store_.List()->size(), 1u);
+}
+
+TEST_F(StoreTest, TheServiceLooksAtTheDiskFromTimeToTime) {
+  auto one = Import(MakeLayout("one", {Layer("one")}));
+  auto two = Import(MakeLayout("two", {Layer("two")}));
+  ASSERT_TRUE(one.ok() && two.ok());
+  PulledAt(store_, *one, 1000);
+  PulledAt(store_, *two, 2000);
+  std::atomic<bool> full{false};  // others than pulls fill the disk, too
+  int looks = 0;
+  std::promise<void> removed;
+  ImageStore::GcPolicy policy;
+  policy.used_percent = [&] {
+    if (!full) return 70;
+    if (++looks == 3) removed.set_value();
+    return looks <= 2 ? 90 : 70;
+  };
+  ImageService service({.store_dir = store_.dir(),
+                        .registries_file = "",
+                        .registry = {},
+                        .garbage = policy,
+                        .tidy_interval = std::chrono::milliseconds(1)});
+  // Once it answers, its start is over.
+  std::promise<void> started;
+  service.Ensure({.image = "absent", .policy = PullPolicy::kNever},
+                 {.on_pull = {}, .done = [&started](const auto&) { started.set_value(); }});
+  started.get_future().wait();
+  full = true;
+  removed.get_future().wait();
+  auto left = store_.List();
+  ASSERT_TRUE(left.ok());
+  ASSERT_EQ(left->size(), 1u);
+  EXPECT_EQ(left->front().name, two->name);
 }
 
 TEST_F(StoreTest, PreloadedFilesAreImportedOnce) {
