@@ -9,6 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/node/gpu_env.h"
+#include "kube/node/hooks.h"
 #include "kube/node/names.h"
 #include "kube/node/pull_words.h"
 
@@ -56,15 +57,6 @@ ContainerExit ExitFromStatus(const json::Value& status, WallTime now) {
   exit.started = api::ParseTime(json::GetString(*end, {"startedAt"})).value_or(now);
   exit.finished = api::ParseTime(json::GetString(*end, {"finishedAt"})).value_or(now);
   return exit;
-}
-
-// The hook's command; empty when it has none.
-std::vector<std::string> CommandOf(const json::Value& hook) {
-  std::vector<std::string> argv;
-  for (const json::Value& word : json::GetArray(hook, {"exec", "command"})) {
-    if (word.is_string()) argv.emplace_back(json::View(word.get_string()));
-  }
-  return argv;
 }
 
 }  // namespace
@@ -354,8 +346,8 @@ void ContainerManager::OnStarted(const std::string& name,
   if (record_.state.terminating()) {
     Stop(*container, TimeToKill());
   } else {
-    RunPostStart(*container);
     StartProbes(*container);
+    RunPostStart(*container);
   }
   on_change_();
 }
@@ -434,17 +426,15 @@ void ContainerManager::StartWithFreshSources(ContainerState& container, Duration
 
 void ContainerManager::RunPostStart(ContainerState& container) {
   const json::Value* hook = json::Find(record_.SpecOf(container), {"lifecycle", "postStart"});
-  if (hook == nullptr || json::Find(*hook, {"exec", "command"}) == nullptr) return;
-  host_.runtime().Exec(
-      RefOf(container), {.argv = CommandOf(*hook), .timeout = std::chrono::minutes(10)},
-      scope_.Wrap([this, name = container.name,
-                   attempt = container.attempt](const Result<ExecResult>& result) {
-        if (result.ok() && result->code == 0) return;
+  if (hook == nullptr || json::Find(*hook, {"sleep"}) != nullptr) return;
+  RunHook(
+      host_.runtime(), record_.SpecOf(container), *hook, RefOf(container), std::chrono::minutes(10),
+      scope_.Wrap([this, name = container.name, attempt = container.attempt](const Status& status) {
+        if (status.ok()) return;
         ContainerState* failed = FindAttempt(name, attempt);
         if (failed == nullptr || !failed->running()) return;
         Warn("FailedPostStartHook",
-             StrCat("PostStartHook of container ", name, " failed: ",
-                    result.ok() ? StrCat("exit code ", result->code) : result.status().message()));
+             StrCat("PostStartHook of container ", name, " failed: ", status.message()));
         Stop(*failed, GracePeriod(), "FailedPostStartHook");
       }));
 }
@@ -529,15 +519,14 @@ void ContainerManager::Stop(ContainerState& container, Duration grace, std::stri
         std::min(sleep, grace),
         [this, name = container.name, attempt] { SendTerm(name, attempt); });
   }
-  if (json::Find(*hook, {"exec", "command"}) == nullptr) return SendTerm(container.name, attempt);
-  host_.runtime().Exec(
-      RefOf(container), {.argv = CommandOf(*hook), .timeout = grace},
-      scope_.Wrap([this, name = container.name, attempt](const Result<ExecResult>& result) {
-        if (!result.ok() || result->code != 0) {
-          Warn("FailedPreStopHook", StrCat("PreStopHook of container ", name, " failed"));
-        }
-        SendTerm(name, attempt);
-      }));
+  RunHook(host_.runtime(), record_.SpecOf(container), *hook, RefOf(container), grace,
+          scope_.Wrap([this, name = container.name, attempt](const Status& status) {
+            if (!status.ok()) {
+              Warn("FailedPreStopHook",
+                   StrCat("PreStopHook of container ", name, " failed: ", status.message()));
+            }
+            SendTerm(name, attempt);
+          }));
 }
 
 void ContainerManager::SendTerm(const std::string& name, int attempt) {

@@ -47,6 +47,36 @@ bool EndsWithItsNode(const json::Value& pod) {
   return RestartPolicy(pod) == "Never" || !JobUid(pod).empty();
 }
 
+DnsSpec ReadDns(const json::Value& pod) {
+  DnsSpec dns;
+  const json::Value* config = json::Find(pod, {"spec", "dnsConfig"});
+  dns.alone = json::GetString(pod, {"spec", "dnsPolicy"}) == "None";
+  if (config == nullptr) return dns;
+  auto texts = [config](std::string_view field) {
+    std::vector<std::string> out;
+    for (const json::Value& item : json::GetArray(*config, {field})) {
+      if (item.is_string()) out.emplace_back(json::View(item.get_string()));
+    }
+    return out;
+  };
+  dns.servers = texts("nameservers");
+  dns.searches = texts("searches");
+  for (const json::Value& option : json::GetArray(*config, {"options"})) {
+    dns.options.emplace_back(json::GetString(option, {"name"}), json::GetString(option, {"value"}));
+  }
+  return dns;
+}
+
+// The name of the host and, if it has a subdomain, the name with its domain.
+void SetNames(const json::Value& pod, SandboxSpec& spec) {
+  constexpr size_t kNameMax = 63;
+  spec.hostname = json::GetString(pod, {"spec", "hostname"}, spec.name).substr(0, kNameMax);
+  const std::string_view subdomain = json::GetString(pod, {"spec", "subdomain"});
+  if (subdomain.empty()) return;
+  spec.full_name = StrCat(spec.hostname, ".", subdomain, ".", spec.ns, ".svc.cluster.local");
+  if (json::GetBool(pod, {"spec", "setHostnameAsFQDN"})) spec.hostname = spec.full_name;
+}
+
 std::chrono::milliseconds BackOff(int first_ms, int max_ms, int retries) {
   return std::chrono::milliseconds(std::min(max_ms, first_ms << std::min(retries, 9)));
 }
@@ -244,7 +274,16 @@ void PodWorker::CreateSandbox(std::vector<VolumeSpec> volumes) {
   spec.ns = api::Namespace(*record_.pod);
   spec.name = api::Name(*record_.pod);
   spec.node = host_.config().name;
-  spec.hostname = json::GetString(*record_.pod, {"spec", "hostname"}, spec.name).substr(0, 63);
+  SetNames(*record_.pod, spec);
+  constexpr size_t kKernelNameMax = 64;
+  if (spec.hostname.size() > kKernelNameMax) {
+    record_.state.Handle(PodEvent::kSandboxFailed);
+    return RetryFetch("FailedCreatePodSandBox",
+                      StrCat("Failed to construct FQDN from Pod hostname and cluster domain, FQDN ",
+                             spec.hostname, " is too long (", kKernelNameMax, " characters is the ",
+                             "max, ", spec.hostname.size(), " characters requested)"));
+  }
+  spec.dns = ReadDns(*record_.pod);
   spec.host_ip = host_.config().internal_ip;
   spec.host_network = json::GetBool(*record_.pod, {"spec", "hostNetwork"});
   spec.hosts = Hosts();

@@ -53,6 +53,22 @@ std::string_view ProbeName(ProbeKind kind) {
   return "";
 }
 
+ProbeSpec ReadNetAction(const json::Value& container, const json::Value& action, Duration timeout) {
+  ProbeSpec spec;
+  spec.timeout = timeout;
+  spec.http = json::Find(action, {"httpGet"}) != nullptr;
+  std::string_view source = spec.http ? "httpGet" : "tcpSocket";
+  spec.host = json::GetString(action, {source, "host"});
+  spec.port = PortOf(container, json::Find(action, {source, "port"})).value_or(0);
+  spec.path = json::GetString(action, {"httpGet", "path"}, "/");
+  if (!spec.path.starts_with('/')) spec.path.insert(0, "/");
+  for (const json::Value& header : json::GetArray(action, {"httpGet", "httpHeaders"})) {
+    spec.headers.emplace_back(json::GetString(header, {"name"}),
+                              json::GetString(header, {"value"}));
+  }
+  return spec;
+}
+
 Status ProbeRunner::Check(const json::Value& container, const json::Value& probe) {
   if (json::Find(probe, {"exec"}) != nullptr) return Status::Ok();
   if (json::Find(probe, {"grpc"}) != nullptr) {
@@ -98,17 +114,7 @@ ProbeRunner::ProbeRunner(Executor& executor,
     }
     return;
   }
-  net_spec_.timeout = timeout;
-  net_spec_.http = json::Find(probe, {"httpGet"}) != nullptr;
-  std::string_view source = net_spec_.http ? "httpGet" : "tcpSocket";
-  net_spec_.host = json::GetString(probe, {source, "host"});
-  net_spec_.port = PortOf(container, json::Find(probe, {source, "port"})).value_or(0);
-  net_spec_.path = json::GetString(probe, {"httpGet", "path"}, "/");
-  if (!net_spec_.path.starts_with('/')) net_spec_.path.insert(0, "/");
-  for (const json::Value& header : json::GetArray(probe, {"httpGet", "httpHeaders"})) {
-    net_spec_.headers.emplace_back(json::GetString(header, {"name"}),
-                                   json::GetString(header, {"value"}));
-  }
+  net_spec_ = ReadNetAction(container, probe, timeout);
 }
 
 void ProbeRunner::Start() {

@@ -73,12 +73,22 @@ struct MountSpec {
   bool read_only = false;
 };
 
+// What a pod says of name servers: added to the node's settings, or in their place.
+struct DnsSpec {
+  bool alone = false;
+  std::vector<std::string> servers;
+  std::vector<std::string> searches;
+  std::vector<std::pair<std::string, std::string>> options;  // a value may be empty
+};
+
 struct SandboxSpec {
   std::string pod_uid;
   std::string ns;
   std::string name;
   std::string node;
   std::string hostname;
+  std::string full_name;  // with its domain; empty: it has none
+  DnsSpec dns;
   std::string host_ip;  // the node's address: the pod's own with host_network
   bool host_network = false;
   std::vector<HostsEntry> hosts;  // beyond localhost and the pod's own name
@@ -322,7 +332,8 @@ class Runtime {
   // volume, no such command). Once started, its exit is reported through the pod's observer.
   virtual void StartContainer(const ContainerSpec& spec,
                               std::function<void(Result<ContainerStarted>)> done) = 0;
-  // To the container's main process and its process group. No effect once it has exited.
+  // To the container's main process if it handles the signal, else to all of its process group. No
+  // effect once it has exited.
   virtual void Signal(const ContainerRef& container, int signal) = 0;
   // Releases what a finished pod needs no more (network, scratch space); its logs stay readable.
   virtual void Stop(const std::string& pod_uid) = 0;

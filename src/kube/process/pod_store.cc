@@ -222,6 +222,7 @@ Status PodStore::Load(const std::string& uid) {
   pod->spec.name = read("name");
   pod->spec.node = read("node");
   pod->spec.hostname = read("hostname");
+  pod->spec.full_name = read("fullName");
   pod->spec.host_ip = read("hostIP");
   pod->spec.host_network = json::GetBool(value, {"hostNetwork"});
   pod->spec.checkpoint_key = read("checkpointKey");
@@ -335,8 +336,13 @@ Status PodStore::WriteHosts(const ProcessPod& pod) const {
   std::string text =
       "# Written by swell: names of the cluster's services, replaced when they change.\n"
       "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n";
-  text += StrCat(pod.info.ip, "\t", pod.spec.hostname);
-  if (pod.spec.name != pod.spec.hostname) text += StrCat(" ", pod.spec.name);
+  // The first name of a line is what a program gets that asks for the host's full name.
+  std::vector<std::string> names;
+  for (const std::string* name : {&pod.spec.full_name, &pod.spec.hostname, &pod.spec.name}) {
+    if (name->empty() || std::find(names.begin(), names.end(), *name) != names.end()) continue;
+    names.push_back(*name);
+  }
+  text += StrCat(pod.info.ip, "\t", Join(names, " "));
   text += '\n';
   for (const node::HostsEntry& entry : pod.spec.hosts) {
     if (entry.ip.empty() || entry.names.empty()) continue;
@@ -358,6 +364,7 @@ Status PodStore::Save(const ProcessPod& pod) const {
                      {"name", pod.spec.name},
                      {"node", pod.spec.node},
                      {"hostname", pod.spec.hostname},
+                     {"fullName", pod.spec.full_name},
                      {"hostIP", pod.spec.host_ip},
                      {"hostNetwork", pod.spec.host_network},
                      {"checkpointKey", pod.spec.checkpoint_key},

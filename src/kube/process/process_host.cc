@@ -19,6 +19,7 @@
 #include "kube/process/files/progress_records.h"
 #include "kube/process/files/volumes.h"
 #include "kube/process/machine/virtual_smi.h"
+#include "kube/process/network/resolv_conf.h"
 #include "kube/process/shim/beneath.h"
 #include "kube/process/shim/id_map.h"
 #include "kube/process/shim/pod_shim.h"
@@ -247,10 +248,13 @@ std::string ProcessHost::LoopbackAddress(const std::string& uid) const {
 void ProcessHost::CreateSandbox(const node::SandboxSpec& spec,
                                 std::function<void(Result<SandboxInfo>)> done) {
   const bool own_network = network_ != nullptr && !spec.host_network;
-  auto read = ReadFile("/etc/resolv.conf", 65536);
-  std::string resolv_conf = read.ok() ? std::move(*read) : "";
-  if (own_network) resolv_conf = network_->ResolvConf(resolv_conf);
-  auto created = store_.Create(spec, resolv_conf);
+  std::string resolv_conf;
+  if (!spec.dns.alone) {
+    auto read = ReadFile("/etc/resolv.conf", 65536);
+    if (read.ok()) resolv_conf = std::move(*read);
+    if (own_network) resolv_conf = network_->ResolvConf(resolv_conf);
+  }
+  auto created = store_.Create(spec, WithPodsDns(resolv_conf, spec.dns));
   if (!created.ok()) return done(created.status());
   if (!own_network) {
     (*created)->info.ip = spec.host_network ? spec.host_ip : LoopbackAddress(spec.pod_uid);

@@ -98,6 +98,21 @@ TEST_F(ProcessRuntimeTest, SignalsReachTheCommand) {
   EXPECT_NE(Log(spec.ref).find("saving"), std::string::npos);
 }
 
+TEST_F(ProcessRuntimeTest, ACommandThatHandlesTheSignalGetsItAlone) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec =
+      Shell("pod-a",
+            "sh -c 'trap \"echo told\" TERM; echo up; while :; do sleep 0.02; done' "
+            "& trap 'sleep 0.3; echo saved; exit 0' TERM; while :; do sleep 0.02; "
+            "done");
+  ASSERT_TRUE(Start(spec).ok());
+  ASSERT_TRUE(AwaitLog(spec.ref, "up\n"));
+  runtime_->Signal(spec.ref, SIGTERM);
+  EXPECT_EQ(Wait().code, 0);
+  EXPECT_NE(Log(spec.ref).find("saved\n"), std::string::npos);
+  EXPECT_EQ(Log(spec.ref).find("told"), std::string::npos);
+}
+
 TEST_F(ProcessRuntimeTest, AShellInBetweenDoesNotCutItsChildShort) {
   Create(Sandbox("pod-a"));
   // The outer shell dies of SIGTERM at once; its child is still saving.

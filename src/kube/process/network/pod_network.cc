@@ -21,6 +21,7 @@
 #include "base/strings.h"
 #include "base/unique_fd.h"
 #include "kube/process/network/netlink.h"
+#include "kube/process/network/resolv_conf.h"
 #include "kube/process/shim/id_map.h"
 
 namespace swell::edge {
@@ -78,18 +79,6 @@ std::vector<HostAddress> HostAddresses() {
 }
 
 }  // namespace
-
-std::string OnlyNameServers(std::string_view resolv_conf, const std::set<std::string>& addresses) {
-  std::string kept;
-  for (std::string_view line : Split(resolv_conf, '\n')) {
-    constexpr std::string_view kServer = "nameserver";
-    const bool server = line.starts_with(kServer);
-    if (line.empty()) continue;
-    if (server && !addresses.contains(std::string(Trim(line.substr(kServer.size()))))) continue;
-    kept += StrCat(line, "\n");
-  }
-  return kept;
-}
 
 PodNetwork::PodNetwork(Options options) : options_(std::move(options)) {}
 

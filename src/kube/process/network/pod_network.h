@@ -37,9 +37,6 @@ struct NetworkLease {
   int64_t first_id = 0;  // the machine's id of its root
 };
 
-// A resolv.conf whose name servers are these addresses at most.
-std::string OnlyNameServers(std::string_view resolv_conf, const std::set<std::string>& addresses);
-
 class PodNetwork {
  public:
   struct Options {

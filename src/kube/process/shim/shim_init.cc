@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -98,6 +99,19 @@ void KillDescendants(pid_t main) {
   }
 }
 
+// Whether the process has a handler of its own for the signal.
+bool Handles(pid_t pid, int signal) {
+  constexpr std::string_view kCaught = "SigCgt:";
+  auto status = ReadFile(StrCat("/proc/", pid, "/status"), 64 << 10);
+  if (!status.ok() || signal < 1 || signal > 64) return false;
+  for (std::string_view line : Split(*status, '\n')) {
+    if (!line.starts_with(kCaught)) continue;
+    const std::string mask(Trim(line.substr(kCaught.size())));
+    return (std::strtoull(mask.c_str(), nullptr, 16) >> (signal - 1) & 1) != 0;
+  }
+  return false;
+}
+
 class Init {
  public:
   Init(pid_t main, int report, bool own_pids) : main_(main), report_(report), own_pids_(own_pids) {}
@@ -114,20 +128,30 @@ class Init {
         KillRest();
         Reap();
       } else {
-        if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT) stopping_ = true;
-        Forward(signal);
+        const bool stops = signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
+        if (Forward(signal) && stops) stopping_ = true;
       }
     }
   }
 
  private:
-  void Forward(int signal) {
-    if (!main_done_) {
-      // Before the command leads a group of its own there is only itself.
-      if (::kill(-main_, signal) != 0) ::kill(main_, signal);
-    } else if (own_pids_) {
-      ::kill(-1, signal);
+  // A command that handles the signal gets it alone, as the first process of a container does, and
+  // tells its children what it likes; its end is the container's. One that does not would die of
+  // it, or not hear of it, and a shell would never tell the program that it runs: then all of its
+  // process group get the signal, and the container ends with the last of them. Whether they got
+  // it.
+  bool Forward(int signal) {
+    if (main_done_) {
+      if (own_pids_) ::kill(-1, signal);
+      return true;
     }
+    if (Handles(main_, signal)) {
+      ::kill(main_, signal);
+      return false;
+    }
+    // Before the command leads a group of its own there is only itself.
+    if (::kill(-main_, signal) != 0) ::kill(main_, signal);
+    return true;
   }
 
   void KillRest() {

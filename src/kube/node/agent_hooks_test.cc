@@ -1,0 +1,57 @@
+#include <gtest/gtest.h>
+
+#include "kube/node/agent_fixture.h"
+
+namespace swell::node {
+namespace {
+
+using std::chrono::seconds;
+
+TEST_F(AgentTest, AHookThatAsksAServerRestartsTheContainerWhenNobodyAnswers) {
+  std::string uid = Create("a", R"({"terminationGracePeriodSeconds":0,"containers":[{
+      "name":"main","image":"x","ports":[{"name":"web","containerPort":80}],
+      "lifecycle":{"postStart":{"httpGet":{"port":"web","path":"ready"}}}}]})");
+  sim_.Advance(seconds(5));
+  EXPECT_EQ(json::GetInt(Status("a"), {"restartCount"}), 0);
+  EXPECT_FALSE(Saw("FailedPostStartHook"));
+  runtime_.SetHealthForTest(uid, false);
+  runtime_.ExitForTest(uid, "main", 1);
+  sim_.Advance(seconds(15));
+  EXPECT_TRUE(Saw("FailedPostStartHook"));
+  EXPECT_GE(json::GetInt(Status("a"), {"restartCount"}), 2);
+}
+
+TEST_F(AgentTest, AHookThatNoKubeletRunsFails) {
+  Create("a", R"({"terminationGracePeriodSeconds":0,"restartPolicy":"Never","containers":[{
+      "name":"main","image":"x","lifecycle":{"postStart":{"tcpSocket":{"port":80}}}}]})");
+  sim_.Advance(seconds(2));
+  EXPECT_TRUE(Saw("FailedPostStartHook"));
+  EXPECT_EQ(Phase("a"), "Failed");
+}
+
+TEST_F(AgentTest, ASandboxGetsThePodsNamesAndNameServers) {
+  std::string uid = Create("a", R"({"hostname":"one","subdomain":"two","setHostnameAsFQDN":true,
+      "dnsPolicy":"None","dnsConfig":{"nameservers":["1.2.3.4"],"searches":["x.example"],
+      "options":[{"name":"ndots","value":"2"},{"name":"rotate"}]},
+      "containers":[{"name":"main","image":"x"}]})");
+  const SandboxSpec* sandbox = runtime_.SandboxOfForTest(uid);
+  ASSERT_NE(sandbox, nullptr);
+  EXPECT_EQ(sandbox->hostname, "one.two.default.svc.cluster.local");
+  EXPECT_EQ(sandbox->full_name, sandbox->hostname);
+  EXPECT_TRUE(sandbox->dns.alone);
+  EXPECT_EQ(sandbox->dns.servers, (std::vector<std::string>{"1.2.3.4"}));
+  EXPECT_EQ(sandbox->dns.searches, (std::vector<std::string>{"x.example"}));
+  EXPECT_EQ(sandbox->dns.options,
+            (std::vector<std::pair<std::string, std::string>>{{"ndots", "2"}, {"rotate", ""}}));
+}
+
+TEST_F(AgentTest, AFullNameThatIsTooLongForTheKernelIsRefusedWithAReason) {
+  Create("a", R"({"subdomain":"a-name-of-a-service-that-is-rather-long","setHostnameAsFQDN":true,
+      "containers":[{"name":"main","image":"x"}]})");
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(Phase("a"), "Pending");
+  EXPECT_TRUE(Saw("FailedCreatePodSandBox"));
+}
+
+}  // namespace
+}  // namespace swell::node
