@@ -1,5 +1,5 @@
 // StaticFiles: the built pages (web/dist), as tools/embed_pages.py laid them into the program:
-// gzip'd, with a hash as their entity tag.
+// gzip'd, with a hash as their entity tag. A client that refuses gzip gets them unpacked.
 // - Threads: pure functions over constant data.
 #pragma once
 
@@ -14,7 +14,7 @@ struct StaticFile {
   std::string_view path;  // "/index.html", "/assets/app-1A2B3C4D.js"
   std::string_view type;  // its Content-Type
   std::string_view etag;  // with its quotes
-  std::string_view gzip;  // what is sent
+  std::string_view gzip;  // what is sent, mostly
 };
 using StaticFiles = std::vector<StaticFile>;
 
