@@ -1,6 +1,7 @@
 // JobController: how far a job is, whether it hangs, and whether it can save itself.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "base/strings.h"
@@ -106,7 +107,9 @@ std::string HungMessage(const std::vector<Member>& suspects) {
   return text + ".";
 }
 
-json::Value Evidence(const std::vector<Member>& members) {
+json::Value Evidence(const std::vector<Member>& members, const std::vector<Member>& suspects) {
+  std::set<int64_t> suspected;
+  for (const Member& one : suspects) suspected.insert(one.rank.rank);
   json::Array ranks;
   for (const Member& one : members) {
     if (!one.rank.stalled || ranks.size() == kStacksKept) continue;
@@ -117,6 +120,7 @@ json::Value Evidence(const std::vector<Member>& members) {
                                  {"step", one.rank.step},
                                  {"since", api::FormatTime(one.rank.changed)},
                                  {"deadlineSeconds", one.rank.deadline_seconds},
+                                 {"suspect", suspected.contains(one.rank.rank)},
                                  {"stack", one.rank.stack}});
   }
   return ranks;
@@ -161,7 +165,7 @@ bool JobController::DecideHang(Pass& pass) {
     return !one.rank.stalled || !one.rank.stack.empty();
   });
   const bool known = pass.IsTrue(kHung);
-  json::Set(pass.status, {"hang", "ranks"}, Evidence(members));
+  json::Set(pass.status, {"hang", "ranks"}, Evidence(members, suspects));
   SetFirst(pass, kHung, true, "NoProgress", message);
   const bool told = known && json::GetBool(pass.status, {"hang", "told"});
   json::Set(pass.status, {"hang", "told"}, told || read);

@@ -97,6 +97,12 @@ TEST_F(JobProgressTest, AJobThatHangsNamesTheRankThatIsElsewhere) {
   EXPECT_NE(Message("Hung").find("train.py\", line 9 in load"), std::string::npos);
   EXPECT_EQ(Message("Hung").find("rank 0"), std::string::npos) << Message("Hung");
   EXPECT_EQ(cluster_.Events("Hung"), 1);
+  const auto job = cluster_.Get(kTrainingJobs, "default/job");
+  std::string suspects;
+  for (const json::Value& one : json::GetArray(*job, {"status", "hang", "ranks"})) {
+    if (json::GetBool(one, {"suspect"})) suspects += StrCat(json::GetInt(one, {"rank"}), " ");
+  }
+  EXPECT_EQ(suspects, "1 ");
   EXPECT_TRUE(Is("Running")) << "it is only told";
   Report({.rank = 1, .phase = "step", .step = 13});
   ASSERT_TRUE(cluster_.Until([&] { return !Is("Hung"); }));

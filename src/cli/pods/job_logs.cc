@@ -1,11 +1,11 @@
 #include "cli/pods/job_logs.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "base/strings.h"
+#include "cli/pods/log_parts.h"
 #include "cli/pods/pod_choice.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
@@ -13,36 +13,7 @@
 namespace swell::cli {
 namespace {
 
-// So many logs are shown of a container that was started often.
-constexpr int64_t kStartsShown = 5;
 constexpr Duration kLookInterval = std::chrono::milliseconds(300);
-
-// One start of a member's container.
-struct Part {
-  std::string member, uid, node, container;
-  int64_t attempt = 1;    // pods of this member, this one included
-  int64_t restart = 0;    // starts of the container before this one
-  std::string result;     // how the pod ended; empty: it is there
-  json::SharedValue pod;  // for the newest start in a pod that is there
-
-  std::string Key() const { return StrCat(uid, "/", restart); }
-  std::string ResultText() const {
-    return result == "NodeShutdown" ? "its node was shut down" : ToLower(result);
-  }
-  std::string Title() const {
-    return StrCat(member, ", attempt ", attempt, restart > 0 ? StrCat(", start ", restart + 1) : "",
-                  result.empty() ? "" : StrCat(", ", ResultText()));
-  }
-};
-
-int64_t RestartsOf(const json::Value& pod, std::string_view container) {
-  for (const auto& statuses : {api::ContainerStatuses(pod), api::InitContainerStatuses(pod)}) {
-    for (const api::ContainerStatus& one : statuses) {
-      if (one.name == container) return one.restart_count;
-    }
-  }
-  return 0;
-}
 
 class JobLogs {
  public:
@@ -110,61 +81,17 @@ class JobLogs {
     return std::find(members_.begin(), members_.end(), member) != members_.end();
   }
 
-  // The container to show of a pod that is gone: the one wanted, or the one that pods show first.
-  std::string ContainerOf(const json::Value& attempt) const {
-    return options_.logs.container.empty() ? std::string(json::GetString(attempt, {"container"}))
-                                           : options_.logs.container;
-  }
-
-  void AddStarts(Part part, int64_t newest, std::vector<Part>& parts) const {
-    for (int64_t k = std::max<int64_t>(0, newest - kStartsShown + 1); k <= newest; ++k) {
-      part.restart = k;
-      Part one = part;
-      if (k < newest) one.pod = nullptr;
-      parts.push_back(std::move(one));
-    }
-  }
-
-  // In the order in which they ran.
-  std::vector<Part> Parts() const {
-    std::vector<Part> parts;
-    std::map<std::string, int64_t> attempts;  // by member
-    for (const json::Value& one : Attempts()) {
-      Part part{.member = std::string(json::GetString(one, {"member"})),
-                .uid = std::string(json::GetString(one, {"uid"})),
-                .node = std::string(json::GetString(one, {"node"})),
-                .container = ContainerOf(one),
-                .attempt = json::GetInt(one, {"attempt"}),
-                .result = std::string(json::GetString(one, {"result"}))};
-      attempts[part.member] = part.attempt;
-      if (!IsChosen(part.member)) continue;
-      int64_t newest = 0;
-      for (const json::Value& container : json::GetArray(one, {"containers"})) {
-        if (json::GetString(container, {"name"}) == part.container) {
-          newest = json::GetInt(container, {"restarts"});
-        }
-      }
-      AddStarts(std::move(part), newest, parts);
-    }
-    for (const json::SharedValue& pod : job_.pods) {
-      Part part{.member = std::string(api::Name(*pod)),
-                .uid = std::string(api::Uid(*pod)),
-                .node = std::string(api::NodeName(*pod)),
-                .container = ContainerToShow(*pod, options_.logs),
-                .attempt = attempts[std::string(api::Name(*pod))] + 1,
-                .pod = pod};
-      if (!IsChosen(part.member)) continue;
-      AddStarts(part, RestartsOf(*pod, part.container), parts);
-    }
-    return parts;
+  std::vector<LogPart> Parts() const {
+    return LogPartsOf(
+        job_, [this](std::string_view member) { return IsChosen(member); }, options_.logs);
   }
 
   // Not of a part that is the only one: then the log is printed as it is.
-  void PrintTitle(const Part& part) {
+  void PrintTitle(const LogPart& part) {
     session_.OutLine(session_.Paint(Colour::kCyan, StrCat("==> ", part.Title(), " <==")));
   }
 
-  Status PrintEarlier(const Part& part) {
+  Status PrintEarlier(const LogPart& part) {
     Api::StreamRequest stream;
     stream.request = LogRequest({.ns = job_.ns, .pod = part.member, .container = part.container},
                                 WithoutFollow());
@@ -188,10 +115,10 @@ class JobLogs {
   }
 
   Status PrintOnce() {
-    const std::vector<Part> parts = Parts();
+    const std::vector<LogPart> parts = Parts();
     const std::set<std::string> members = MembersOf(parts);
     std::vector<json::SharedValue> live;
-    for (const Part& part : parts) {
+    for (const LogPart& part : parts) {
       if (part.pod) {
         live.push_back(part.pod);
         // Several pods mark each line with their names.
@@ -205,17 +132,17 @@ class JobLogs {
     return PrintLogs(session_, api_, live, WithoutFollow());
   }
 
-  static std::set<std::string> MembersOf(const std::vector<Part>& parts) {
+  static std::set<std::string> MembersOf(const std::vector<LogPart>& parts) {
     std::set<std::string> members;
-    for (const Part& part : parts) members.insert(part.member);
+    for (const LogPart& part : parts) members.insert(part.member);
     return members;
   }
 
   Status PrintPrevious() {
-    std::vector<Part> parts = Parts();
+    std::vector<LogPart> parts = Parts();
     for (const std::string& member : members_) {
-      std::vector<Part> own;
-      for (const Part& part : parts) {
+      std::vector<LogPart> own;
+      for (const LogPart& part : parts) {
         if (part.member == member) own.push_back(part);
       }
       // The newest one is what runs now, or has not been started yet.
@@ -230,10 +157,10 @@ class JobLogs {
   }
 
   Status PrintAttempt() {
-    const std::vector<Part> parts = Parts();
+    const std::vector<LogPart> parts = Parts();
     int64_t last = 0;
     bool found = false;
-    for (const Part& part : parts) {
+    for (const LogPart& part : parts) {
       last = std::max(last, part.attempt);
       if (part.attempt != options_.attempt) continue;
       found = true;
@@ -251,9 +178,9 @@ class JobLogs {
   }
 
   // The starts that can be followed now and have not been shown.
-  Status PrintNew(const std::vector<Part>& parts, bool& any) {
+  Status PrintNew(const std::vector<LogPart>& parts, bool& any) {
     std::vector<json::SharedValue> live;
-    for (const Part& part : parts) {
+    for (const LogPart& part : parts) {
       if (shown_.contains(part.Key())) continue;
       if (part.pod && !HasStarted(*part.pod)) continue;
       any = true;

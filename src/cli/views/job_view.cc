@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "cli/views/job_report.h"
 #include "kube/api/crd/definitions.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
@@ -367,9 +368,8 @@ std::string ProgressText(const JobView& job) {
 }
 
 std::string EtaText(const JobView& job) {
-  const bool runs = job.status == "Running" && job.hung.empty();
-  if (!runs || !job.progress || !job.progress->remaining_seconds) return "-";
-  return api::HumanDuration(std::chrono::seconds(*job.progress->remaining_seconds));
+  const auto left = RemainingSeconds(job);
+  return left ? api::HumanDuration(std::chrono::seconds(*left)) : "-";
 }
 
 std::string JobView::Hindrance() const { return failure ? failure->Sentence() : waits; }

@@ -11,6 +11,7 @@
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_group.h"
+#include "ui/views/job_details.h"
 #include "ui/views/nodes.h"
 #include "ui/views/views.h"
 
@@ -39,28 +40,27 @@ json::Value IndexOfPod(const json::Value& pod) {
   return nullptr;
 }
 
-json::Object MemberRow(const json::Value& pod, const PodUsage& usage) {
+json::Object MemberRow(const json::Value& pod, int64_t attempt, const PodUsage& usage) {
   json::Array gpus;
   const std::string_view devices = api::Annotation(pod, api::keys::kGpuDevices);
   for (std::string_view one : Split(devices, ',')) {
     if (const auto index = ParseInt(Trim(one))) gpus.push_back(*index);
   }
-  json::Object row{
-      {"pod", boost::json::string_view(api::Name(pod))},
-      {"role", TextOrNull(RoleOf(pod))},
-      {"index", IndexOfPod(pod)},
-      {"node", TextOrNull(api::NodeName(pod))},
-      {"gpus", std::move(gpus)},
-      {"status", cli::PodStatusWord(pod)},
-      {"reason", TextOrNull(api::StatusReason(pod))},
-      {"restarts", api::RestartCount(pod)},
-      {"attempt", 1 + ParseInt(api::Annotation(pod, api::keys::kPreemptionsBefore)).value_or(0)},
-      {"started", TimeOrNull(api::StartTime(pod))},
-      {"finished", nullptr},
-      {"exitCode", nullptr},
-      {"message", TextOrNull(api::StatusMessage(pod))},
-      {"cpu", nullptr},
-      {"memory", nullptr}};
+  json::Object row{{"pod", boost::json::string_view(api::Name(pod))},
+                   {"role", TextOrNull(RoleOf(pod))},
+                   {"index", IndexOfPod(pod)},
+                   {"node", TextOrNull(api::NodeName(pod))},
+                   {"gpus", std::move(gpus)},
+                   {"status", cli::PodStatusWord(pod)},
+                   {"reason", TextOrNull(api::StatusReason(pod))},
+                   {"restarts", api::RestartCount(pod)},
+                   {"attempt", attempt},
+                   {"started", TimeOrNull(api::StartTime(pod))},
+                   {"finished", nullptr},
+                   {"exitCode", nullptr},
+                   {"message", TextOrNull(api::StatusMessage(pod))},
+                   {"cpu", nullptr},
+                   {"memory", nullptr}};
   if (const PodUsage::Use* use = usage.Find(pod)) {
     row["cpu"] = use->cores;
     row["memory"] = use->memory;
@@ -111,7 +111,7 @@ json::Object Lane(const json::Value& member,
 }
 
 // Walks through all beginnings and ends in their order.
-Timeline TimelineOf(const JobLog& log) {
+Timeline TimelineOf(const JobLog& log, const cli::JobView& job) {
   Timeline out;
   struct Step {
     WallTime time;
@@ -134,10 +134,11 @@ Timeline TimelineOf(const JobLog& log) {
   int running = -1;
   auto end_attempt = [&](std::optional<WallTime> to) {
     if (!attempt) return;
-    out.attempts.push_back(json::Object{{"number", ++number},
-                                        {"from", api::FormatTime(*attempt)},
-                                        {"to", TimeOrNull(to)},
-                                        {"reason", nullptr}});
+    out.attempts.push_back(
+        json::Object{{"number", ++number},
+                     {"from", api::FormatTime(*attempt)},
+                     {"to", TimeOrNull(to)},
+                     {"reason", to ? EndOfAttempt(job, *attempt, *to) : json::Value(nullptr)}});
     attempt.reset();
   };
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -211,7 +212,24 @@ JobEvents EventsOf(const cli::JobView& job, const Look& look) {
   return out;
 }
 
+// Which pod of its member each pod is, the first being 1. Only some members of a large job have
+// their pods of before noted; a pod itself knows how often it was preempted.
+std::map<std::string, int64_t> AttemptsOf(const cli::JobView& job) {
+  std::map<std::string, int64_t> attempts;  // by pod
+  for (const json::SharedValue& pod : job.pods) {
+    attempts[std::string(api::Name(*pod))] =
+        1 + ParseInt(api::Annotation(*pod, api::keys::kPreemptionsBefore)).value_or(0);
+  }
+  for (const json::Value& one : json::GetArray(*job.object, {"status", "attempts"})) {
+    const auto found = attempts.find(std::string(json::GetString(one, {"member"})));
+    if (found == attempts.end()) continue;
+    found->second = std::max(found->second, 1 + json::GetInt(one, {"attempt"}));
+  }
+  return attempts;
+}
+
 std::string Sentence(const cli::JobView& job) {
+  if (!job.hung.empty() && job.status == "Running") return StrCat("The job hangs. ", job.hung);
   if (job.over()) return StrCat("The job is over: ", job.status, ".");
   if (job.status == "Suspended") return "The job is suspended and holds no GPUs.";
   const std::string held = cli::GpusText(job.HeldMilliGpus());
@@ -265,12 +283,15 @@ Result<json::Value> JobPageView(const Look& look) {
     if (const auto of = projects.find(job.ns); of != projects.end()) job.project = of->second;
   }
   json::Array members;
-  for (const json::SharedValue& pod : job.pods)
-    members.push_back(MemberRow(*pod, look.state.usage()));
+  const std::map<std::string, int64_t> attempts = AttemptsOf(job);
+  for (const json::SharedValue& pod : job.pods) {
+    members.push_back(
+        MemberRow(*pod, attempts.at(std::string(api::Name(*pod))), look.state.usage()));
+  }
   json::Array checkpoints;
   Timeline timeline;
   if (const JobLog* log = look.state.members().Find(api::Uid(*job.object))) {
-    timeline = TimelineOf(*log);
+    timeline = TimelineOf(*log, job);
     for (const auto& one : log->checkpoints) {
       checkpoints.push_back(json::Object{{"time", api::FormatTime(one.time)}, {"step", one.step}});
     }
@@ -287,6 +308,8 @@ Result<json::Value> JobPageView(const Look& look) {
                                   {"lostGpuSeconds", LostGpuSeconds(job)},
                                   {"events", std::move(events.rows)},
                                   {"attempts", std::move(timeline.attempts)},
+                                  {"logs", LogsOf(job)},
+                                  {"hang", HangOf(job)},
                                   {"actions", ActionsOf(job)}});
 }
 

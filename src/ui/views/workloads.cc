@@ -3,46 +3,17 @@
 #include <cstdlib>
 
 #include "base/strings.h"
+#include "cli/views/job_report.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/job.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_group.h"
+#include "ui/views/job_details.h"
 #include "ui/views/nodes.h"
 #include "ui/views/views.h"
 
 namespace swell::ui {
 namespace {
-
-// What the pod that leads last reported of its training.
-struct Report {
-  json::Value progress = nullptr;
-  json::Value throughput = nullptr;
-};
-
-Report ReportOf(const cli::JobView& job) {
-  Report report;
-  for (const json::SharedValue& pod : job.pods) {
-    const auto step = ParseInt(api::Annotation(*pod, api::keys::kStep));
-    const auto epoch = ParseInt(api::Annotation(*pod, api::keys::kEpoch));
-    const std::string_view text = api::Annotation(*pod, api::keys::kMetrics);
-    if (!step && !epoch && text.empty()) continue;
-    const auto metrics = json::Parse(text.empty() ? "{}" : text, {.depth = 4, .bytes = 16 << 10});
-    auto number = [&metrics](std::string_view name) -> json::Value {
-      const json::Value* value = metrics.ok() ? json::Find(*metrics, {name}) : nullptr;
-      return value != nullptr && value->is_number() ? *value : json::Value(nullptr);
-    };
-    if (step || epoch) {
-      report.progress = json::Object{{"step", step ? json::Value(*step) : json::Value(nullptr)},
-                                     {"total", number("total_steps")},
-                                     {"epoch", epoch ? json::Value(*epoch) : json::Value(nullptr)},
-                                     {"etaSeconds", number("eta_seconds")}};
-    }
-    report.throughput = number("throughput");
-    if (api::Phase(*pod) == "Running") break;  // else an older pod of the job has more to say
-  }
-  return report;
-}
 
 int64_t Seconds(Duration span) {
   return std::max<int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(span).count());
@@ -56,6 +27,7 @@ json::Value PreemptibleOf(const cli::JobView& job) {
 
 std::string ReasonOf(const cli::JobView& job) {
   if (job.failure) return job.failure->Sentence();
+  if (!job.hung.empty() && job.status == "Running") return job.hung;
   if (job.status == "Running") return job.why;
   return job.waits.empty() ? job.message : job.waits;
 }
@@ -64,7 +36,7 @@ std::string ReasonOf(const cli::JobView& job) {
 
 json::Object WorkloadRow(const cli::JobView& job, const Look& look) {
   const json::Value& object = *job.object;
-  const Report report = ReportOf(job);
+  const cli::JobReport report = cli::ReportOf(job);
   const bool runs = job.status == "Running";
   json::Object row{{"namespace", job.ns},
                    {"name", job.name},
@@ -72,7 +44,7 @@ json::Object WorkloadRow(const cli::JobView& job, const Look& look) {
                    {"apiVersion", job.kind->resource.ApiVersion()},
                    {"plural", job.kind->resource.plural},
                    {"uid", boost::json::string_view(api::Uid(object))},
-                   {"status", job.status},
+                   {"status", runs && !job.hung.empty() ? "Hung" : job.status},
                    {"reason", ReasonOf(job)},
                    {"project", TextOrNull(job.project)},
                    {"pool", nullptr},
@@ -90,8 +62,13 @@ json::Object WorkloadRow(const cli::JobView& job, const Look& look) {
                    {"created", TimeOrNull(job.created)},
                    {"started", TimeOrNull(job.started)},
                    {"completed", TimeOrNull(job.ended)},
-                   {"progress", report.progress},
-                   {"throughput", report.throughput}};
+                   {"progress", ProgressOf(job)},
+                   {"throughput", nullptr},
+                   {"throughputUnit", nullptr}};
+  if (report.throughput) {
+    row["throughput"] = *report.throughput;
+    row["throughputUnit"] = boost::json::string_view(report.unit);
+  }
   const WallTime end = job.ended.value_or(look.now);
   const WallTime waited_until = job.started.value_or(end);
   row["waitSeconds"] = job.created ? Seconds(waited_until - *job.created) : 0;

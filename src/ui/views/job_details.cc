@@ -1,0 +1,102 @@
+#include "ui/views/job_details.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/pods/log_parts.h"
+#include "cli/views/job_report.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
+#include "ui/views/views.h"
+
+namespace swell::ui {
+namespace {
+
+// A pod's end is noted a moment after the pages saw it stop.
+constexpr Duration kNoted = std::chrono::seconds(10);
+
+json::Value CountOrNull(int64_t count) { return count > 0 ? json::Value(count) : nullptr; }
+
+template <class T>
+json::Value NumberOrNull(const std::optional<T>& number) {
+  return number ? json::Value(*number) : json::Value(nullptr);
+}
+
+}  // namespace
+
+json::Value ProgressOf(const cli::JobView& job) {
+  if (job.progress) {
+    const api::JobProgress& at = *job.progress;
+    return json::Object{{"phase", TextOrNull(at.phase)},
+                        {"step", at.step},
+                        {"total", CountOrNull(at.total)},
+                        {"epoch", at.epochs > 0 ? json::Value(at.epoch) : json::Value(nullptr)},
+                        {"epochs", CountOrNull(at.epochs)},
+                        {"percentage", NumberOrNull(at.percentage)},
+                        {"etaSeconds", NumberOrNull(cli::RemainingSeconds(job))},
+                        {"updated", api::FormatTime(at.updated)}};
+  }
+  const cli::JobReport report = cli::ReportOf(job);
+  if (!report.step && !report.epoch) return nullptr;
+  return json::Object{{"phase", nullptr},      {"step", NumberOrNull(report.step)},
+                      {"total", nullptr},      {"epoch", NumberOrNull(report.epoch)},
+                      {"epochs", nullptr},     {"percentage", nullptr},
+                      {"etaSeconds", nullptr}, {"updated", nullptr}};
+}
+
+json::Value HangOf(const cli::JobView& job) {
+  json::Array ranks;
+  for (const json::Value& one : json::GetArray(*job.object, {"status", "hang", "ranks"})) {
+    ranks.push_back(json::Object{{"rank", json::GetInt(one, {"rank"})},
+                                 {"pod", TextOrNull(json::GetString(one, {"pod"}))},
+                                 {"node", TextOrNull(json::GetString(one, {"node"}))},
+                                 {"phase", TextOrNull(json::GetString(one, {"phase"}))},
+                                 {"step", json::GetInt(one, {"step"})},
+                                 {"since", TextOrNull(json::GetString(one, {"since"}))},
+                                 {"deadlineSeconds", json::GetInt(one, {"deadlineSeconds"})},
+                                 {"suspect", json::GetBool(one, {"suspect"})},
+                                 {"stack", TextOrNull(json::GetString(one, {"stack"}))}});
+  }
+  const auto hung = api::FindCondition(*job.object, "Hung");
+  if (!hung && ranks.empty()) return nullptr;
+  return json::Object{
+      {"now", !job.hung.empty()},
+      {"message", hung ? TextOrNull(hung->message) : json::Value(nullptr)},
+      {"since", hung ? TextOrNull(hung->last_transition_time) : json::Value(nullptr)},
+      {"restarts", json::GetInt(*job.object, {"status", "hang", "restarts"})},
+      {"ranks", std::move(ranks)}};
+}
+
+json::Array LogsOf(const cli::JobView& job) {
+  json::Array rows;
+  const auto all = [](std::string_view) { return true; };
+  for (const cli::LogPart& part : cli::LogPartsOf(job, all, {})) {
+    if (part.pod && !cli::HasStarted(*part.pod)) continue;
+    rows.push_back(json::Object{{"key", part.Key()},
+                                {"member", part.member},
+                                {"uid", part.uid},
+                                {"node", TextOrNull(part.node)},
+                                {"container", TextOrNull(part.container)},
+                                {"attempt", part.attempt},
+                                {"start", part.restart + 1},
+                                {"live", part.pod != nullptr},
+                                {"running", part.pod != nullptr && !api::HasEnded(*part.pod)},
+                                {"result", TextOrNull(part.ResultText())},
+                                {"started", TimeOrNull(part.started)},
+                                {"ended", TimeOrNull(part.ended)}});
+  }
+  return rows;
+}
+
+json::Value EndOfAttempt(const cli::JobView& job, WallTime from, WallTime to) {
+  json::Value end = nullptr;
+  for (const json::Value& one : json::GetArray(*job.object, {"status", "attempts"})) {
+    const auto ended = api::ParseTime(json::GetString(one, {"ended"}));
+    if (!ended || *ended < from || *ended > to + kNoted) continue;
+    const std::string_view message = json::GetString(one, {"message"});
+    end = TextOrNull(message.empty() ? json::GetString(one, {"result"}) : message);
+  }
+  return end;
+}
+
+}  // namespace swell::ui

@@ -1,0 +1,19 @@
+// Parts of a job's documents that several views use: its progress, its hang, and its logs.
+// - Threads: pure functions.
+#pragma once
+
+#include "cli/views/job_view.h"
+#include "json/value.h"
+
+namespace swell::ui {
+
+// Null: its script reports nothing.
+json::Value ProgressOf(const cli::JobView& job);
+// Null: it has never hung. The evidence stays when the ranks move again.
+json::Value HangOf(const cli::JobView& job);
+// A row for each start of a container that has a log, also of pods that are gone.
+json::Array LogsOf(const cli::JobView& job);
+// How the attempt of the job ended that was over at `to`, as far as its status tells; may be null.
+json::Value EndOfAttempt(const cli::JobView& job, WallTime from, WallTime to);
+
+}  // namespace swell::ui
