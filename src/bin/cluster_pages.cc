@@ -13,6 +13,7 @@
 #include "ops/last_port.h"
 #include "ui/commands/command_runner.h"
 #include "ui/history/history_keeper.h"
+#include "ui/history/history_metrics.h"
 #include "ui/page_server.h"
 #include "ui/state/cluster_state.h"
 #include "ui/state/core_calls.h"
@@ -50,6 +51,7 @@ struct ClusterPages::Impl {
         sources(from),
         own_calls(ui::MakeCoreCalls(reactor, core, sources.server)),
         history(reactor, clock, state, own_calls, sources.user, std::move(file)),
+        metrics(sources.metrics, clock),
         commands(reactor, core, sources.callers, clock, MakeWhatIfEngine()),
         front(core, *sources.callers, edge::HttpFrontConfig{}),
         pages({.pages = reactor,
@@ -62,7 +64,9 @@ struct ClusterPages::Impl {
                .history = &history.history(),
                .commands = &commands,
                .reviewer = own_calls}),
-        http(reactor, clock, pages, PagesServer()) {}
+        http(reactor, clock, pages, PagesServer()) {
+    history.OnSamples([this](const std::vector<ui::Sample>& samples) { metrics.Hear(samples); });
+  }
 
   Executor& core;
   const Clock& clock;
@@ -71,6 +75,7 @@ struct ClusterPages::Impl {
   ui::ClusterState state{clock};
   std::shared_ptr<api::RestHandler> own_calls;
   ui::HistoryKeeper history;
+  ui::HistoryMetrics metrics;
   ui::CommandRunner commands;
   edge::HttpFront front;
   ui::PageServer pages;
@@ -124,8 +129,9 @@ void ClusterPages::Start(controllers::Informers& informers, uint64_t seed) {
   impl_->feed =
       std::make_unique<ui::ClusterFeed>(impl_->core, impl_->reactor, informers, sources_.server,
                                         sources_.user, impl_->state, seed, without);
-  impl_->feed->Start();
+  // What was known before comes before what is seen now.
   impl_->reactor.Post([this] { impl_->history.Start(); });
+  impl_->feed->Start();
   impl_->thread = std::thread([this] { impl_->reactor.Run(); });
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "base/random.h"
 #include "base/result.h"
 #include "kube/api/rest/rest.h"
@@ -31,6 +32,7 @@ struct PagesSources {
   api::UserInfo user;                         // may read all
   std::shared_ptr<api::RestHandler> callers;  // acts with the credentials of each request
   bool registered_users = false;  // the cluster's users are swell's own (swell user create)
+  Metrics* metrics = nullptr;     // also gets the history's last samples; outlives the pages
 };
 
 class ClusterPages {

@@ -226,11 +226,13 @@ Result<net::CertificatePair> PagesCertificate(RemoteProcess& process,
 class ControllerPages {
  public:
   static Result<std::unique_ptr<ControllerPages>> Start(RemoteProcess& process,
-                                                        const ControllerFlags& flags) {
+                                                        const ControllerFlags& flags,
+                                                        Metrics& metrics) {
     SWELL_ASSIGN_OR_RETURN(
         std::shared_ptr<api::RestHandler> callers,
         edge::HttpTransport::Make(process.core(), edge::CallersConfig(process.access())));
-    auto pages = std::make_unique<ControllerPages>(process, std::move(callers), flags.ui_history);
+    auto pages =
+        std::make_unique<ControllerPages>(process, std::move(callers), flags.ui_history, metrics);
     PagesOptions options{.address = flags.ui_address};
     if (!IsLoopback(flags.ui_address)) {
       SWELL_ASSIGN_OR_RETURN(const net::CertificatePair pair, PagesCertificate(process, flags));
@@ -246,11 +248,12 @@ class ControllerPages {
 
   ControllerPages(RemoteProcess& process,
                   std::shared_ptr<api::RestHandler> callers,
-                  const std::string& history)
+                  const std::string& history,
+                  Metrics& metrics)
       : informers_(process.core(), process.server(), {}, process.random().Next()),
         pages_(process.core(),
                process.clock(),
-               {.server = process.server(), .callers = std::move(callers)},
+               {.server = process.server(), .callers = std::move(callers), .metrics = &metrics},
                history) {}
 
  private:
@@ -293,7 +296,7 @@ Status RunController(const ControllerFlags& flags) {
   }
   std::unique_ptr<ControllerPages> pages;
   if (!flags.ui_address.empty()) {
-    SWELL_ASSIGN_OR_RETURN(pages, ControllerPages::Start(*process, flags));
+    SWELL_ASSIGN_OR_RETURN(pages, ControllerPages::Start(*process, flags, monitoring.metrics));
   }
   one.Start();
   return process->Run([&] { one.Stop([&] { process->core().Stop(); }); });

@@ -235,11 +235,13 @@ Status EmbeddedCluster::Impl::Listen() {
   url = StrCat("https://", HostOf(options.listen), ":", *port);
   ListenToPods(*port, tls);
   if (options.ui_address != "off") {
-    pages = std::make_unique<ClusterPages>(
-        core, clock,
-        PagesSources{
-            .server = server, .user = kSystem, .callers = server, .registered_users = true},
-        options.data_dir.HistoryFile());
+    pages = std::make_unique<ClusterPages>(core, clock,
+                                           PagesSources{.server = server,
+                                                        .user = kSystem,
+                                                        .callers = server,
+                                                        .registered_users = true,
+                                                        .metrics = &metrics},
+                                           options.data_dir.HistoryFile());
     SWELL_RETURN_IF_ERROR(pages->Listen({.address = options.ui_address,
                                          .port_file = options.data_dir.PagesPortFile(),
                                          .cert_pem = pki.server.cert_pem,

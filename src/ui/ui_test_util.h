@@ -50,6 +50,15 @@ class PagesTest : public ::testing::Test {
     const auto answer = server_.Send(std::move(request));
     ASSERT_EQ(answer.status, 200) << answer.text;
   }
+  // `value` as it stands in JSON.
+  void Annotate(const std::string& path, const std::string& key, const std::string& value) {
+    api::RestRequest request = server_.Request(
+        "PATCH", path, StrCat(R"({"metadata":{"annotations":{")", key, R"(":")", value, R"("}}})"),
+        "application/merge-patch+json");
+    request.user = {.name = "root", .groups = {"system:masters"}};
+    const auto answer = server_.Send(std::move(request));
+    ASSERT_EQ(answer.status, 200) << answer.text;
+  }
   // A project with its namespace, which a controller would make.
   void Project(const std::string& name) {
     Create("/api/v1/namespaces", StrCat(R"({"metadata":{"name":")", name, R"("}})"));

@@ -1,4 +1,6 @@
 // Views: what they show, to whom, and how often they are made.
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "ui/history/history_keeper.h"
@@ -162,6 +164,82 @@ TEST_F(ViewsTest, AJobsTimelineIsWhatItsPodsDid) {
   ASSERT_FALSE(sizes.empty());
   EXPECT_EQ(json::GetInt(sizes.back(), {"members"}), 1);
   EXPECT_EQ(json::GetArray(data, {"members"}).size(), 2U);
+}
+
+TEST_F(ViewsTest, AJobTellsItsProgressAndItsHang) {
+  const std::string path = "/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/see";
+  Status(path, R"({"status":{"progress":{"phase":"step","step":30,"totalSteps":120,)"
+               R"("progressPercentage":25,"estimatedRemainingSeconds":90},)"
+               R"("conditions":[{"type":"Running","status":"True"}]}})");
+  Settle();
+  const Params job{{"namespace", "vision"}, {"name", "see"}};
+  const auto row = [this] {
+    const json::Value all = See("workloads", "jane-token");
+    return json::GetArray(all, {"rows"})[0];
+  };
+  EXPECT_EQ(json::GetInt(row(), {"progress", "percentage"}), 25);
+  EXPECT_EQ(json::GetInt(row(), {"progress", "etaSeconds"}), 90);
+  EXPECT_EQ(json::GetString(row(), {"progress", "phase"}), "step");
+  EXPECT_TRUE(json::Find(See("job", "jane-token", job), {"hang"})->is_null());
+  Status(path, R"({"status":{"hang":{"restarts":1,"ranks":[{"rank":0,"pod":"see-worker-0",)"
+               R"("stack":"top"},{"rank":1,"suspect":true,"pod":"see-worker-1"}]},"conditions":)"
+               R"([{"type":"Hung","status":"True","message":"No rank moves: rank 1."},)"
+               R"({"type":"Running","status":"True"}]}})");
+  Settle();
+  EXPECT_EQ(json::GetString(row(), {"status"}), "Hung");
+  EXPECT_TRUE(json::Find(row(), {"progress", "etaSeconds"})->is_null()) << "it does not move";
+  const json::Value data = See("job", "jane-token", job);
+  EXPECT_EQ(json::GetString(data, {"sentence"}), "The job hangs. No rank moves: rank 1.");
+  EXPECT_TRUE(json::GetBool(data, {"hang", "now"}));
+  const json::Array& ranks = json::GetArray(data, {"hang", "ranks"});
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_FALSE(json::GetBool(ranks[0], {"suspect"}));
+  EXPECT_EQ(json::GetString(ranks[0], {"stack"}), "top");
+  EXPECT_TRUE(json::GetBool(ranks[1], {"suspect"}));
+}
+
+TEST_F(ViewsTest, LogsOfPodsThatAreGoneAreNamedWithThoseThatAreThere) {
+  Status("/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/see",
+         R"({"status":{"attempts":[{"member":"see-worker-0","uid":"old","node":"node-1",)"
+         R"("attempt":1,"result":"Preempted","container":"c","ended":"2026-01-01T00:00:09Z",)"
+         R"("containers":[{"name":"c","restarts":1}]}]}})");
+  Settle();
+  const json::Value data = See("job", "jane-token", {{"namespace", "vision"}, {"name", "see"}});
+  std::string logs;
+  for (const json::Value& one : json::GetArray(data, {"logs"})) {
+    logs += StrCat(json::GetString(one, {"member"}), "#", json::GetInt(one, {"attempt"}), ".",
+                   json::GetInt(one, {"start"}), json::GetBool(one, {"live"}) ? "+" : "-",
+                   json::GetString(one, {"result"}), " ");
+  }
+  EXPECT_EQ(logs,
+            "see-worker-0#1.1-preempted see-worker-0#1.2-preempted see-worker-0#2.1+ "
+            "see-worker-1#1.1+ ");
+  EXPECT_EQ(json::GetInt(json::GetArray(data, {"members"})[0], {"attempt"}), 2);
+}
+
+TEST_F(ViewsTest, AJobsCurvesAreWhatItsScriptReports) {
+  HistoryKeeper keeper(server_.executor, server_.executor, state_, handler_, system_, nullptr);
+  keeper.Start();
+  Annotate("/api/v1/namespaces/vision/pods/see-worker-0", "swell.dev/metrics",
+           R"({\"records_per_second\":640,\"steps_per_second\":10,\"loss\":0.5})");
+  Status("/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/see",
+         R"({"status":{"progress":{"phase":"step","step":30,"totalSteps":120,)"
+         R"("progressPercentage":25}}})");
+  server_.executor.Advance(std::chrono::minutes(1));
+  const int64_t now = server_.executor.Now().unix_ns / 1'000'000'000;
+  std::string curves;  // in hundredths
+  for (const char* name : {"job_throughput", "job_loss", "job_step", "job_progress"}) {
+    const auto found =
+        keeper.history().Read(name, now - 60, now, 100, [](const auto&) { return true; });
+    const double last = found.empty() ? -1 : found[0].points.values.back();
+    curves += StrCat(name, "=", std::lround(100 * last), " ");
+  }
+  EXPECT_EQ(curves, "job_throughput=64000 job_loss=50 job_step=3000 job_progress=25 ");
+  // Three workers of speech wait since the test began.
+  const auto wait = keeper.history().Read("queue_wait_p95_seconds", now - 60, now, 100,
+                                          [](const auto&) { return true; });
+  ASSERT_EQ(wait.size(), 1U);
+  EXPECT_GT(wait[0].points.values.back(), 0);
 }
 
 TEST_F(ViewsTest, AnotherUsersJobIsNotThere) {

@@ -1,5 +1,6 @@
 """The pages' server of a real cluster: sessions and their limits, views and rights, live updates, the API behind it."""
 
+import gzip
 import http.client
 import json
 import re
@@ -111,6 +112,18 @@ class Sessions(PagesTest):
             self.assertEqual(pages.json("POST", path, body, headers=headers)[0], 403, headers)
         headers = {"Origin": None, "Sec-Fetch-Site": "same-origin"}
         self.assertEqual(pages.json("POST", path, body, headers=headers)[0], 201)
+
+    def test_a_client_that_refuses_gzip_gets_the_pages_plain(self):
+        pages = Pages(self.url()[0])
+        status, headers, page = pages.ask("GET", "/", headers={"Accept-Encoding": "identity"})
+        self.assertEqual((status, headers["Content-Encoding"]), (200, None))
+        script = re.search(rb'src="(/assets/[^"]+\.js)"', page)
+        self.assertTrue(script, page)
+        plain = pages.ask("GET", script[1].decode(), headers={"Accept-Encoding": "gzip;q=0"})
+        packed = pages.ask("GET", script[1].decode())
+        self.assertEqual((plain[0], packed[1]["Content-Encoding"]), (200, "gzip"))
+        self.assertEqual(plain[2], gzip.decompress(packed[2]))
+        self.assertNotEqual(plain[1]["ETag"], packed[1]["ETag"])
 
     def test_token_is_one_word(self):
         pages = Pages(self.url()[0])
@@ -285,6 +298,34 @@ class Questions(PagesTest):
         self.assertEqual(first["t"][0], total["t"][0])
         self.assertEqual(again.json("GET", "/ui/api/history")[0], 400)
 
+    def test_timeline_survives_a_restart(self):
+        pages = self.admin()
+        self.submit("lasts", 1)
+        params = {"namespace": "default", "name": "lasts", "kind": "PyTorchJob"}
+        self.until(lambda: "lasts" in json.dumps(pages.view("workloads")))
+
+        def runs(of):
+            lanes = of.view("job", **params)["timeline"]
+            return [lane for lane in lanes if lane["member"] and lane["state"] == "running"]
+
+        self.until(lambda: runs(pages))
+        first = runs(pages)[0]
+        self.cluster.down()
+        self.cluster.up()
+        again = self.admin()
+        self.until(lambda: "lasts" in json.dumps(again.view("workloads")))
+        self.until(lambda: runs(again) and runs(again)[0]["from"] == first["from"],
+                   lambda: f"{first} is not in {runs(again)}")
+
+    def test_metrics_tell_what_the_history_hears(self):
+        self.submit("waits", 9)
+        metrics = lambda: self.cluster.kubectl("get", "--raw", "/metrics").stdout  # noqa: E731
+        self.until(lambda: re.search(r"(?m)^swell_queue_jobs [1-9]", metrics()))
+        text = metrics()
+        self.assertRegex(text, r"(?m)^swell_queue_gpus 9")
+        self.assertRegex(text, r"(?m)^swell_queue_wait_p95_seconds ")
+        self.done(self.cluster.kubectl("delete", "pytorchjob", "waits"))
+
 
 class Api(PagesTest):
     def test_errors_name_their_fields(self):
@@ -342,6 +383,44 @@ spec:
         self.assertEqual(self.cluster.kubectl(*phase).stdout, "Running")
         self.done(self.cluster.kubectl("delete", "pod", "talker"))
         self.assertIsNotNone(log.read())
+
+    def test_log_of_a_pod_that_is_gone_is_found_by_the_jobs_page(self):
+        job = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: again, namespace: default}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 1
+      template:
+        spec:
+          terminationGracePeriodSeconds: 1
+          containers:
+          - {name: pytorch, image: busybox, command: [sh, -c, 'echo begun; exec sleep 1000']}
+"""
+        self.done(self.cluster.kubectl("apply", "-f", "-", input=job))
+        pages = self.admin()
+        params = {"namespace": "default", "name": "again", "kind": "PyTorchJob"}
+
+        def logs(live):
+            if "again" not in json.dumps(pages.view("workloads")):
+                return []
+            return [log for log in pages.view("job", **params)["logs"] if log["live"] == live]
+
+        self.until(lambda: logs(live=True))
+        first = logs(live=True)[0]
+        self.assertEqual((first["member"], first["attempt"], first["start"]), ("again-worker-0", 1, 1))
+        self.done(self.cluster.kubectl("delete", "pod", "again-worker-0"))
+        self.until(lambda: [log["attempt"] for log in logs(live=True)] == [2])
+        gone = logs(live=False)[0]
+        self.assertEqual((gone["uid"], gone["attempt"], gone["running"]), (first["uid"], 1, False))
+        path = (f"/ui/api/k8s/api/v1/namespaces/default/pods/{gone['member']}/log/{gone['uid']}"
+                f"?node={gone['node']}&container={gone['container']}&restart={gone['start'] - 1}")
+        status, _, text = pages.ask("GET", path)
+        self.assertEqual((status, text), (200, b"begun\n"))
+        self.assertEqual(pages.view("job", **params)["members"][0]["attempt"], 2)
+        self.done(self.cluster.kubectl("delete", "pytorchjob", "again"))
 
 
 if __name__ == "__main__":

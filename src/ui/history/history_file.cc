@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -21,9 +22,13 @@ constexpr char kSchema[] =
     "CREATE TABLE IF NOT EXISTS series(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
     "CREATE TABLE IF NOT EXISTS pieces(ring INTEGER NOT NULL, chunk INTEGER NOT NULL,"
     " series INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY(ring, chunk, series))"
-    " WITHOUT ROWID;";
+    " WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS timelines(job TEXT PRIMARY KEY, time INTEGER NOT NULL,"
+    " text TEXT NOT NULL) WITHOUT ROWID;";
 constexpr int kWalPages = 1000;
 constexpr size_t kPieceBytesMax = 64 << 10;
+constexpr size_t kTimelineBytesMax = 1 << 20;
+constexpr int64_t kLatestSecond = int64_t{1} << 33;  // no clock says so much
 
 std::string Text(const SeriesName& series) {
   json::Array parts{json::Value(series.name)};
@@ -53,6 +58,7 @@ std::optional<SeriesName> Parse(std::string_view text) {
 struct HistoryFile::Impl {
   std::unique_ptr<store::SqliteDb> db;
   store::SqliteStatement add_series, put, drop, drop_series, forget_name, drop_old;
+  store::SqliteStatement put_timeline, drop_timeline;
   std::map<SeriesName, int64_t> ids;
 };
 
@@ -75,7 +81,9 @@ Result<std::unique_ptr<HistoryFile>> HistoryFile::Open(const std::string& path) 
           std::pair(&impl->drop, "DELETE FROM pieces WHERE ring=? AND chunk=? AND series=?"),
           std::pair(&impl->drop_series, "DELETE FROM pieces WHERE series=?"),
           std::pair(&impl->forget_name, "DELETE FROM series WHERE id=?"),
-          std::pair(&impl->drop_old, "DELETE FROM pieces WHERE ring=? AND chunk<?")}) {
+          std::pair(&impl->drop_old, "DELETE FROM pieces WHERE ring=? AND chunk<?"),
+          std::pair(&impl->put_timeline, "INSERT OR REPLACE INTO timelines VALUES(?,?,?)"),
+          std::pair(&impl->drop_timeline, "DELETE FROM timelines WHERE job=?")}) {
       SWELL_ASSIGN_OR_RETURN(*to, impl->db->Prepare(sql));
     }
     return Status::Ok();
@@ -129,8 +137,12 @@ Result<int64_t> HistoryFile::IdOf(const SeriesName& series) {
 
 Status HistoryFile::Write(const std::vector<HistoryPiece>& pieces, int64_t now_s) {
   if (pieces.empty()) return Status::Ok();
+  return InOneWrite([&] { return WriteAll(pieces, now_s); });
+}
+
+Status HistoryFile::InOneWrite(const std::function<Status()>& write) {
   SWELL_RETURN_IF_ERROR(impl_->db->Execute("BEGIN IMMEDIATE"));
-  Status written = WriteAll(pieces, now_s);
+  Status written = write();
   if (written.ok()) written = impl_->db->Execute("COMMIT");
   if (!written.ok()) {
     impl_->db->RollBack();
@@ -138,6 +150,42 @@ Status HistoryFile::Write(const std::vector<HistoryPiece>& pieces, int64_t now_s
     return written;
   }
   return impl_->db->wal_pages() > kWalPages ? impl_->db->Checkpoint() : written;
+}
+
+Status HistoryFile::LoadTimelines(const std::function<void(const KeptTimeline&)>& each,
+                                  int64_t& written_s) {
+  written_s = 0;
+  SWELL_ASSIGN_OR_RETURN(
+      auto rows, impl_->db->Prepare(StrCat("SELECT job, time, text FROM timelines ORDER BY time "
+                                           "DESC LIMIT ",
+                                           kTimelinesMax + 1)));
+  int result = SQLITE_ROW;
+  while ((result = rows.Step()) == SQLITE_ROW) {
+    written_s = std::max(written_s, std::min(rows.Int(1), kLatestSecond));
+    const std::string_view job = rows.Bytes(0), text = rows.Bytes(2);
+    if (!job.empty() && text.size() <= kTimelineBytesMax) {
+      each({std::string(job), std::string(text)});
+    }
+  }
+  return result == SQLITE_DONE ? Status::Ok() : impl_->db->Error("read the timelines");
+}
+
+Status HistoryFile::WriteTimelines(const std::vector<KeptTimeline>& timelines, int64_t now_s) {
+  return InOneWrite([&] { return WriteAllTimelines(timelines, now_s); });
+}
+
+Status HistoryFile::WriteAllTimelines(const std::vector<KeptTimeline>& timelines, int64_t now_s) {
+  const auto put = [&](const KeptTimeline& one) {
+    const int result = one.text.empty() && !one.job.empty()
+                           ? impl_->drop_timeline.Bind(std::string_view(one.job)).Run()
+                           : impl_->put_timeline.Bind(std::string_view(one.job))
+                                 .Bind(now_s)
+                                 .Bind(std::string_view(one.text))
+                                 .Run();
+    return result == 0 ? Status::Ok() : impl_->db->Error("write a timeline");
+  };
+  for (const KeptTimeline& one : timelines) SWELL_RETURN_IF_ERROR(put(one));
+  return put({"", ""});
 }
 
 Status HistoryFile::WriteAll(const std::vector<HistoryPiece>& pieces, int64_t now_s) {

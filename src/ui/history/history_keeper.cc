@@ -22,14 +22,22 @@ HistoryKeeper::HistoryKeeper(Executor& pages,
 HistoryKeeper::~HistoryKeeper() { Write(); }
 
 void HistoryKeeper::Start() {
-  if (file_) {
-    const Status read = file_->Load([this](const HistoryPiece& piece) { history_.Restore(piece); });
-    if (!read.ok()) {
-      SWELL_LOG_WARNING("pages", "a part of the history cannot be read",
-                        {"error", read.ToString()});
-    }
-  }
+  if (file_) Restore();
   SampleNext();
+}
+
+void HistoryKeeper::Restore() {
+  int64_t written_s = 0;
+  Status read = file_->Load([this](const HistoryPiece& piece) { history_.Restore(piece); });
+  if (read.ok()) {
+    read = file_->LoadTimelines(
+        [this](const KeptTimeline& one) { state_.members().Restore(one.job, one.text); },
+        written_s);
+  }
+  state_.SetRestoredUntil({written_s * 1'000'000'000});
+  if (!read.ok()) {
+    SWELL_LOG_WARNING("pages", "a part of the history cannot be read", {"error", read.ToString()});
+  }
 }
 
 int64_t HistoryKeeper::NowSeconds() const { return clock_.Now().unix_ns / 1'000'000'000; }
@@ -49,29 +57,51 @@ void HistoryKeeper::SampleNext() {
                      if (parsed.ok()) list = std::move(*parsed);
                    }
                    state_.SetUsage(list ? &*list : nullptr);
-                   Sample();
+                   TakeSample();
                  });
   });
 }
 
-void HistoryKeeper::Sample() {
+void HistoryKeeper::TakeSample() {
   if (!state_.known()) return;
-  history_.Add(NowSeconds(), SampleCluster(state_, clock_.Now()));
+  const std::vector<Sample> samples = SampleCluster(state_, clock_.Now());
+  history_.Add(NowSeconds(), samples);
+  if (heard_) heard_(samples);
   if (clock_.Steady() - written_ >= kWriteEvery) Write();
 }
 
 void HistoryKeeper::Write() {
   written_ = clock_.Steady();
-  if (!file_) return;
+  if (!file_) {
+    static_cast<void>(state_.members().TakeChanged());
+    return;
+  }
   for (HistoryPiece& piece : history_.TakeChanges()) unwritten_.push_back(std::move(piece));
-  const Status written = file_->Write(unwritten_, NowSeconds());
+  Status written = file_->Write(unwritten_, NowSeconds());
   if (unwritten_.size() > kUnwrittenMax) unwritten_.clear();
   if (written.ok()) {
     unwritten_.clear();
+    written = WriteTimelines();
+  }
+  if (written.ok()) {
     failing_ = false;
   } else if (!std::exchange(failing_, true)) {
     SWELL_LOG_WARNING("pages", "the history is not written", {"error", written.ToString()});
   }
+}
+
+// Before anything is known, what was written last stays the last word.
+Status HistoryKeeper::WriteTimelines() {
+  if (!state_.known()) return Status::Ok();
+  unwritten_jobs_.merge(state_.members().TakeChanged());
+  std::vector<KeptTimeline> timelines;
+  for (const std::string& job : unwritten_jobs_) {
+    const JobLog* log = state_.members().Find(job);
+    timelines.push_back({job, log == nullptr ? "" : TextOf(*log)});
+  }
+  const Status written = file_->WriteTimelines(timelines, NowSeconds());
+  if (written.ok() || unwritten_jobs_.size() > kUnwrittenMax) unwritten_jobs_.clear();
+  return written;
 }
 
 }  // namespace swell::ui

@@ -1,10 +1,14 @@
-// HistoryKeeper: takes the cluster's numbers every kSampleEvery and writes them down every
-// kWriteEvery, so that a crash loses a minute at most.
+// HistoryKeeper: takes the cluster's numbers every kSampleEvery and writes them and the timelines
+// of jobs down every kWriteEvery, so that a crash loses a minute at most.
 // - Threads: the pages' executor; the file is written on its thread.
 // - Ownership: executor, clock, state and server outlive it.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/timer.h"
 #include "kube/client/client.h"
@@ -29,14 +33,20 @@ class HistoryKeeper {
   // Writes what is not written.
   ~HistoryKeeper();
 
-  // On the executor.
+  // Hears the numbers of each moment.
+  void OnSamples(std::function<void(const std::vector<Sample>&)> heard) {
+    heard_ = std::move(heard);
+  }
+  // On the executor, before the state has its first batch.
   void Start();
   const History& history() const { return history_; }
 
  private:
   void SampleNext();
-  void Sample();
+  void TakeSample();
   void Write();
+  void Restore();
+  Status WriteTimelines();
   int64_t NowSeconds() const;
 
   const Clock& clock_;
@@ -44,8 +54,10 @@ class HistoryKeeper {
   std::unique_ptr<HistoryFile> file_;
   History history_;
   SteadyTime written_;
-  std::vector<HistoryPiece> unwritten_;  // while the disk is full
-  bool failing_ = false;                 // the log has said so
+  std::vector<HistoryPiece> unwritten_;   // while the disk is full
+  std::set<std::string> unwritten_jobs_;  // whose timelines are to be written
+  std::function<void(const std::vector<Sample>&)> heard_;
+  bool failing_ = false;  // the log has said so
   Timer timer_;
   client::Client client_;
 };

@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "base/sim_executor.h"
 #include "base/strings.h"
 #include "base/temp_dir.h"
 #include "ui/history/history_file.h"
+#include "ui/history/history_metrics.h"
 #include "ui/history/sampler.h"
 
 namespace swell::ui {
@@ -219,6 +221,45 @@ TEST_F(HistoryFileTest, AFileOfAnotherKindIsPutAside) {
   Write(history, kStart);
   EXPECT_EQ(Read().ladders(), 1U);
   EXPECT_TRUE(FileExists(path_ + ".unreadable"));
+}
+
+TEST_F(HistoryFileTest, KeepsTimelinesAndWhenTheyWereWritten) {
+  const auto read = [this](int64_t& written_s) {
+    std::string all;
+    const Status loaded = Open()->LoadTimelines(
+        [&all](const KeptTimeline& one) { all += StrCat(one.job, "=", one.text, " "); }, written_s);
+    EXPECT_TRUE(loaded.ok()) << loaded.ToString();
+    return all;
+  };
+  int64_t written_s = -1;
+  EXPECT_EQ(read(written_s), "");
+  EXPECT_EQ(written_s, 0);
+  ASSERT_TRUE(Open()->WriteTimelines({{"a", "1"}, {"b", "2"}}, kStart).ok());
+  ASSERT_TRUE(Open()->WriteTimelines({{"a", "3"}}, kStart + 60).ok());
+  EXPECT_EQ(read(written_s), "a=3 b=2 ") << "the newest first";
+  EXPECT_EQ(written_s, kStart + 60);
+  ASSERT_TRUE(Open()->WriteTimelines({{"a", ""}}, kStart + 120).ok());
+  EXPECT_EQ(read(written_s), "b=2 ");
+  ASSERT_TRUE(Open()->WriteTimelines({}, kStart + 180).ok());
+  EXPECT_EQ(read(written_s), "b=2 ");
+  EXPECT_EQ(written_s, kStart + 180) << "nothing changed, but the server was there";
+}
+
+TEST(HistoryMetrics, TellWhatTheHistoryHears) {
+  SimExecutor clock;
+  Metrics metrics;
+  HistoryMetrics told(&metrics, clock);
+  EXPECT_EQ(metrics.Print().find("swell_job_loss{"), std::string::npos);
+  told.Hear({{{"job_loss", {{"namespace", "n"}, {"job", "j"}}}, 0.25, true},
+             {{"queue_length"}, 3},
+             {{"gpu_held", {{"pool", ""}}}, 8}});
+  EXPECT_NE(metrics.Print().find("swell_job_loss{namespace=\"n\",job=\"j\"} 0.25"),
+            std::string::npos)
+      << metrics.Print();
+  EXPECT_NE(metrics.Print().find("swell_queue_jobs 3"), std::string::npos);
+  EXPECT_EQ(metrics.Print().find("gpu_held"), std::string::npos) << "the scheduler tells it";
+  clock.Advance(HistoryMetrics::kFresh + std::chrono::seconds(1));
+  EXPECT_EQ(metrics.Print().find("swell_queue_jobs 3"), std::string::npos) << "it is old";
 }
 
 TEST(History, NonsenseInAFileIsLeftOut) {

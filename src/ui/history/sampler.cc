@@ -1,13 +1,15 @@
 #include "ui/history/sampler.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
 
 #include "base/strings.h"
+#include "cli/views/job_report.h"
 #include "cli/views/node_view.h"
 #include "cli/views/project_view.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/meta/swell_keys.h"
-#include "kube/api/objects/pod.h"
 #include "kube/client/usage_record.h"
 #include "ui/views/nodes.h"
 
@@ -79,38 +81,58 @@ class Sampler {
   }
 
   void Jobs() {
-    int64_t waiting = 0, waiting_milli = 0, running = 0;
+    int64_t waiting_milli = 0, running = 0;
+    std::vector<double> waits;  // seconds
     for (const cli::JobView& job : *jobs_) {
       if (job.over()) continue;
       const bool runs = job.RunningPods() > 0;
       running += runs;
       if (!runs && job.status != "Suspended") {
-        ++waiting;
         waiting_milli += job.milli_gpus;
+        waits.push_back(std::chrono::duration<double>(look_.now - WaitsSince(job)).count());
       }
       OneJob(job);
     }
-    Add("queue_length", static_cast<double>(waiting));
+    Add("queue_length", static_cast<double>(waits.size()));
     Add("queue_gpus", static_cast<double>(waiting_milli) / 1000);
+    Add("queue_wait_p50_seconds", Quantile(waits, 0.5));
+    Add("queue_wait_p95_seconds", Quantile(waits, 0.95));
     Add("running_jobs", static_cast<double>(running));
+  }
+
+  // Since it was made, or lost its places, or was resumed.
+  WallTime WaitsSince(const cli::JobView& job) const {
+    WallTime since =
+        std::max(job.created.value_or(look_.now), job.last_pod_ended.value_or(WallTime()));
+    const auto suspended = api::FindCondition(*job.object, "Suspended");
+    if (suspended && suspended->IsFalse()) {
+      since = std::max(since, suspended->Since().value_or(since));
+    }
+    return std::min(since, look_.now);
+  }
+
+  // The least value that so great a part of all does not exceed; 0 of none.
+  static double Quantile(std::vector<double>& values, double part) {
+    if (values.empty()) return 0;
+    const auto place =
+        static_cast<std::ptrdiff_t>(std::ceil(part * static_cast<double>(values.size()))) - 1;
+    const auto at = values.begin() + std::max<std::ptrdiff_t>(0, place);
+    std::nth_element(values.begin(), at, values.end());
+    return *at;
   }
 
   void OneJob(const cli::JobView& job) {
     const decltype(SeriesName::labels) labels = {{"namespace", job.ns}, {"job", job.name}};
-    samples_.push_back({{"job_members", labels}, static_cast<double>(job.RunningPods()), true});
-    for (const json::SharedValue& pod : job.pods) {
-      if (api::Phase(*pod) != "Running") continue;
-      const std::string_view text = api::Annotation(*pod, api::keys::kMetrics);
-      if (text.empty()) continue;
-      const auto metrics = json::Parse(text, {.depth = 4, .bytes = 16 << 10});
-      if (!metrics.ok()) return;
-      for (const char* name : {"throughput", "loss"}) {
-        const json::Value* value = json::Find(*metrics, {name});
-        if (value == nullptr || !value->is_number()) continue;
-        samples_.push_back({{StrCat("job_", name), labels}, value->to_number<double>(), true});
-      }
-      return;  // the one that leads speaks for the job
-    }
+    const auto add = [&](const char* name, std::optional<double> value) {
+      if (value) samples_.push_back({{name, labels}, *value, true});
+    };
+    add("job_members", static_cast<double>(job.RunningPods()));
+    // A job that waits trains nothing, whatever its pods reported before.
+    const cli::JobReport report = cli::ReportOf(job, /*only_running=*/true);
+    add("job_throughput", report.throughput);
+    add("job_loss", report.loss);
+    if (job.progress) add("job_step", static_cast<double>(job.progress->step));
+    add("job_progress", cli::DoneShare(job));
   }
 
   void Projects() {
@@ -131,13 +153,30 @@ class Sampler {
   // Each day's account is whole for itself; the curve continues over midnight.
   void Counters() {
     client::UsageRow sum;
+    std::map<std::string, client::UsageRow> projects;
+    // Nobody sees a counter grow that begins with its first start.
+    for (const auto& [name, project] : look_.state.Of(Kind::kProject)) {
+      projects[std::string(api::Name(*project))];
+    }
     for (const auto& [key, object] : look_.state.Of(Kind::kUsage)) {
       const auto day = client::UsageDay::FromConfigMap(*object);
       if (!day.ok()) continue;
-      for (const auto& [which, row] : day->rows) sum.Add(row);
+      for (const auto& [which, row] : day->rows) {
+        sum.Add(row);
+        projects[std::get<0>(which)].Add(row);
+      }
     }
     Add("preemptions", static_cast<double>(sum.preempted));
     Add("lost_gpu_seconds", sum.lost_gpu_s);
+    size_t told = 0;
+    for (const auto& [project, row] : projects) {
+      if (++told > kProjectsMost) break;
+      Add("started_jobs", static_cast<double>(row.started), {{"project", project}});
+      Add("started_wait_seconds", row.wait_s, {{"project", project}});
+    }
+    for (const auto& [rule, pods] : look_.state.evictions().by_rule()) {
+      Add("preemptions_by_rule", static_cast<double>(pods), {{"rule", rule}});
+    }
   }
 
   Rights everything_;

@@ -1,5 +1,6 @@
 #include "ui/state/cluster_state.h"
 
+#include <set>
 #include <utility>
 
 #include "base/strings.h"
@@ -49,21 +50,38 @@ void ClusterState::Apply(FeedBatch batch) {
   for (FeedBatch::Item& item : batch.items) {
     kinds |= Bit(item.kind);
     ++versions_[item.kind];
-    if (item.kind == IndexOf(Kind::kPod)) {
-      const auto last = objects_[item.kind].find(item.key);
-      const bool another = last != objects_[item.kind].end() &&
-                           (!item.object || api::Uid(*last->second) != api::Uid(*item.object));
-      if (another) members_.OnPodGone(*last->second, now);
-      if (item.object) members_.OnPod(*item.object, now);
-    }
+    const auto last = objects_[item.kind].find(item.key);
+    Follow(item, last == objects_[item.kind].end() ? nullptr : last->second.get(), now);
     if (item.object) {
       objects_[item.kind][std::move(item.key)] = std::move(item.object);
     } else {
       objects_[item.kind].erase(item.key);
     }
   }
-  if (!std::exchange(known_, true)) kinds = ~KindSet{0};
+  if (!std::exchange(known_, true)) {
+    kinds = ~KindSet{0};
+    CloseUnseenMembers();
+  }
   if (changed_ && kinds != 0) changed_(kinds);
+}
+
+void ClusterState::Follow(const FeedBatch::Item& item, const json::Value* before, WallTime now) {
+  if (item.kind == IndexOf(Kind::kPod)) {
+    const bool another =
+        before != nullptr && (!item.object || api::Uid(*before) != api::Uid(*item.object));
+    if (another) members_.OnPodGone(*before, now);
+    if (item.object) members_.OnPod(*item.object, now);
+  }
+  // What the first batch names was taken before anybody watched.
+  if (known_ && item.kind == IndexOf(Kind::kPodGroup) && item.object) {
+    evictions_.OnGroup(before, *item.object);
+  }
+}
+
+void ClusterState::CloseUnseenMembers() {
+  std::set<std::string, std::less<>> pods;
+  for (const auto& [key, pod] : Of(Kind::kPod)) pods.emplace(api::Uid(*pod));
+  members_.CloseUnseen(pods, restored_until_);
 }
 
 uint64_t ClusterState::Version(KindSet kinds) const {

@@ -23,6 +23,7 @@
 #include "base/callback_scope.h"
 #include "base/timer.h"
 #include "kube/controllers/context.h"
+#include "ui/state/eviction_counts.h"
 #include "ui/state/member_log.h"
 #include "ui/state/pod_usage.h"
 
@@ -70,13 +71,22 @@ class ClusterState {
   // The first batch has come: before it nothing is known.
   bool known() const { return known_; }
   const MemberLog& members() const { return members_; }
+  MemberLog& members() { return members_; }
+  const EvictionCounts& evictions() const { return evictions_; }
+  // When an earlier process last wrote down what it knew of members; before the first batch.
+  void SetRestoredUntil(WallTime until) { restored_until_ = until; }
   const PodUsage& usage() const { return usage_; }
   // What pods use was measured; null: it could not be.
   void SetUsage(const json::Value* measured);
 
  private:
   const Clock& clock_;
+  void Follow(const FeedBatch::Item& item, const json::Value* before, WallTime now);
+  void CloseUnseenMembers();
+
   MemberLog members_;
+  WallTime restored_until_;
+  EvictionCounts evictions_;
   PodUsage usage_;
   std::vector<ObjectMap> objects_;
   std::vector<uint64_t> versions_;  // by kind

@@ -1,5 +1,6 @@
-// MemberLog: what the pods of each job did, since the pages' server has watched: the lanes of a
-// job's timeline, its size over time, and its checkpoints.
+// MemberLog: what the pods of each job did, since a pages' server has watched: the lanes of a job's
+// timeline, its size over time, and its checkpoints. What it knows of a job has a form as text, in
+// which it outlives the process (history_keeper.h).
 // - Threads: the pages' executor.
 // - Invariants: at most kJobsMax jobs, of which the one that was quiet for the longest time gives
 //   way; of each at most kSpansMax spans and kCheckpointsMax checkpoints, the newest.
@@ -9,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,7 @@ struct MemberSpan {
   std::string state;   // queued, starting, running, saving, preempted, resuming
   WallTime from;
   std::optional<WallTime> to;  // absent: until now
+  bool restored = false;       // not seen since an earlier process wrote it down
 };
 
 struct JobLog {
@@ -46,11 +49,25 @@ class MemberLog {
   // Null: nothing is known of the job of that uid.
   const JobLog* Find(std::string_view job_uid) const;
 
+  // The jobs of which something changed since the last call, those that gave way included.
+  std::set<std::string> TakeChanged();
+  // What an earlier process knew of a job; before the first pod is seen. Nonsense is left out.
+  void Restore(const std::string& job_uid, std::string_view text);
+  // After all pods were seen: what is open and of a pod that is not among them ended while nobody
+  // watched, at `until` or after it.
+  void CloseUnseen(const std::set<std::string, std::less<>>& pod_uids, WallTime until);
+
  private:
   JobLog* LogOf(const json::Value& pod, WallTime now);
-  static void NoteCheckpoint(JobLog& log, const json::Value& pod);
+  static bool NoteCheckpoint(JobLog& log, const json::Value& pod);
 
   std::map<std::string, JobLog, std::less<>> jobs_;  // by uid
+  std::set<std::string> changed_;
 };
+
+// {"names": […], "spans": [[member, pod, state, from, to]], "checkpoints": [[time, step]]}: members
+// and pods by their places in `names`, times in milliseconds.
+std::string TextOf(const JobLog& log);
+JobLog JobLogOf(std::string_view text);
 
 }  // namespace swell::ui
