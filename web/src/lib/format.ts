@@ -48,6 +48,13 @@ export function span(seconds: number | null | undefined): string {
   return parts.slice(first, first + 2).filter(([amount]) => amount > 0).map(([amount, unit]) => `${amount} ${unit}`).join(' ');
 }
 
+// One unit, as an axis has room for: "45 s", "1.7 min", "3 h".
+export function shortSpan(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return NONE;
+  const [size, unit] = ([[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's']] as const).find(([least]) => seconds >= least) ?? [1, 's'];
+  return `${Math.round((10 * seconds) / size) / 10} ${unit}`;
+}
+
 export function secondsSince(time: string | null | undefined, now = Date.now()): number | null {
   if (!time) return null;
   const at = Date.parse(time);

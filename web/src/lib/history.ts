@@ -97,15 +97,36 @@ export function integral(series: Series | undefined, above = 0): number {
   }
   return total;
 }
-// A counter's growth; it starts again from 0 when its process does.
-export function growth(series: Series | undefined): number {
+// A counter's growth; it starts again from 0 when its process does. `from`: a series that begins later than that, in
+// seconds, began at 0.
+export function growth(series: Series | undefined, from?: number): number {
   if (!series) return 0;
   let total = 0;
-  let last: number | null = null;
+  let last: number | null = isBornAfter(series, from) ? 0 : null;
   for (const value of series.v) {
     if (value === null || value === undefined) continue;
     if (last !== null) total += value >= last ? value - last : value;
     last = value;
   }
   return total;
+}
+function isBornAfter(series: Series, from: number | undefined): boolean {
+  const first = series.v.findIndex((value) => value !== null && value !== undefined);
+  const begin = series.t[first];
+  if (from === undefined || begin === undefined) return false;
+  const step = series.t.length > 1 ? ((series.t.at(-1) ?? 0) - (series.t[0] ?? 0)) / (series.t.length - 1) : 0;
+  return begin > from + 2 * Math.max(15, step);
+}
+
+// The growth of a counter up to each of its samples.
+export function grown(series: Series, from: number): Series {
+  let total = 0;
+  let last: number | null = isBornAfter(series, from) ? 0 : null;
+  const v = series.v.map((value) => {
+    if (value === null || value === undefined) return null;
+    if (last !== null) total += value >= last ? value - last : value;
+    last = value;
+    return total;
+  });
+  return { ...series, v };
 }

@@ -10,7 +10,7 @@ export function parseLine(pod: string, line: string, seq: number): LogLine {
 }
 
 // Nanoseconds compare as text when all have the same number of digits.
-function sortKey(time: string): string {
+export function sortKey(time: string): string {
   const match = /^(.*?)(?:\.(\d+))?Z$/.exec(time);
   return match ? `${match[1]}.${(match[2] ?? '').padEnd(9, '0')}` : time;
 }

@@ -60,8 +60,24 @@ export interface WorkloadRow {
   gpus: { requested: number; held: number };
   waitSeconds?: number | null; runSeconds?: number | null; preemptions?: number | null;
   createdBy?: string | null; created?: string; started?: string | null; completed?: string | null;
-  progress?: { step?: number | null; total?: number | null; epoch?: number | null; etaSeconds?: number | null } | null;
-  throughput?: number | null; workload?: string | null;
+  progress?: Progress | null;
+  throughput?: number | null; throughputUnit?: string | null; workload?: string | null;
+}
+export interface Progress {
+  phase?: string | null; step?: number | null; total?: number | null; epoch?: number | null; epochs?: number | null;
+  percentage?: number | null; etaSeconds?: number | null; updated?: string | null;
+}
+export interface HungRank {
+  rank: number; pod?: string | null; node?: string | null; phase?: string | null; step?: number | null; since?: string | null;
+  deadlineSeconds?: number | null; suspect?: boolean; stack?: string | null;
+}
+export interface Hang { now: boolean; message?: string | null; since?: string | null; restarts: number; ranks: HungRank[] }
+// A start of a member's container, which has a log.
+export interface LogPart {
+  key: string; member: string; uid: string; node?: string | null; container?: string | null; attempt: number; start: number;
+  live: boolean;     // the pod is there, and this is the newest start in it
+  running: boolean;  // more may come
+  result?: string | null; started?: string | null; ended?: string | null;
 }
 
 export interface EventRow {
@@ -80,6 +96,7 @@ export interface JobData {
   checkpoints: { time: string; step?: number | null }[];
   lostGpuSeconds?: number | null; events: EventRow[];
   attempts: { number: number; from: string; to?: string | null; reason?: string | null }[];
+  logs?: LogPart[]; hang?: Hang | null;
   actions?: { suspend?: boolean; resume?: boolean; scale?: boolean; delete?: boolean };
 }
 export interface WhyData {

@@ -40,7 +40,7 @@ export function Button({ icon, primary, danger, plain, children, label, ...rest 
 const TONES: Record<string, string> = {
   running: 'ok', ready: 'ok', succeeded: 'idle', completed: 'idle', healthy: 'ok', true: 'ok',
   pending: 'wait', queued: 'wait', suspended: 'wait', preempted: 'wait', degraded: 'wait', notready: 'bad', empty: 'idle',
-  failed: 'bad', unknown: 'bad', error: 'bad', crashloopbackoff: 'bad', imagepullbackoff: 'bad', unhealthy: 'bad', warning: 'wait',
+  failed: 'bad', hung: 'bad', unknown: 'bad', error: 'bad', crashloopbackoff: 'bad', imagepullbackoff: 'bad', unhealthy: 'bad', warning: 'wait',
   starting: 'busy', creating: 'busy', initializing: 'busy', containercreating: 'busy', resuming: 'busy', restarting: 'busy', saving: 'busy', terminating: 'busy', deleting: 'busy',
 };
 export function toneOf(status: string): string {

@@ -37,7 +37,7 @@ export function Throughput({ job }: { job: JobData }) {
   const length = Math.max(60, Math.ceil(end ? begin - (secondsSince(summary.completed) ?? 0) : begin));
   // The length of the first render: a window that grows each second would be read anew each second.
   const seconds = useMemo(() => length, [summary.uid, end]);
-  const history = useHistory(['job_members', 'job_throughput', 'job_loss'], seconds, end);
+  const history = useHistory(['job_members', 'job_throughput', 'job_loss', 'job_step'], seconds, end);
   const of = (name: string) => pick(history.series, name, { namespace: summary.namespace, job: summary.name })[0];
   // The sizes that the job itself reports are exact; samples stand in where it reports none.
   const known = job.sizes.map((size) => ({ t: Date.parse(size.time) / 1000, v: size.members }));
@@ -45,12 +45,15 @@ export function Throughput({ job }: { job: JobData }) {
   const sizes = known.length > 0 ? last : of('job_members') ?? last;
   const pace = of('job_throughput');
   const loss = of('job_loss');
+  const steps = of('job_step');
+  const unit = summary.throughputUnit ?? '';
   const marks: Mark[] = [
     ...job.checkpoints.map((one): Mark => ({ time: Date.parse(one.time) / 1000, text: `Checkpoint${one.step ? ` at step ${one.step}` : ''}`, tone: 'ok' })),
     ...job.marks.filter((mark) => /Preempt|Reclaim|Shrunk|Fail/i.test(mark.kind)).map((mark): Mark => ({ time: Date.parse(mark.time) / 1000, text: mark.text, tone: 'bad' })),
   ];
   const main = align([sizes, pace ?? { name: '', labels: {}, t: [], v: [] }]);
   const below = align(loss ? [loss] : []);
+  const done = align(steps ? [steps] : []);
   const range: [number, number] | undefined = history.to ? [history.from, end ?? Date.now() / 1000] : undefined;
   const paces = bySize(sizes, pace);
   return (
@@ -58,11 +61,12 @@ export function Throughput({ job }: { job: JobData }) {
       <Card title="Size and throughput" right={<span class="muted small">green: checkpoints, red: preemptions</span>}>
         <Chart label="Size and throughput" times={main.times} range={range} sync={`job-${summary.uid}`} marks={marks} height={200} curves={[
           { label: 'Workers', values: main.values[0] ?? [], colour: 'accent', step: true, area: true },
-          ...(pace ? [{ label: 'Throughput /s', values: main.values[1] ?? [], colour: 'p1', right: true }] : []),
+          ...(pace ? [{ label: unit ? `Throughput, ${unit}/s` : 'Throughput /s', values: main.values[1] ?? [], colour: 'p1', right: true }] : []),
         ]} />
         {!pace && !history.loading && <p class="muted small">No throughput has been reported. A script that uses the SDK reports it.</p>}
       </Card>
       {loss && <Card title="Loss"><Chart label="Loss" times={below.times} range={range} sync={`job-${summary.uid}`} marks={marks} height={150} padRight={pace ? 52 : undefined} curves={[{ label: 'Loss', values: below.values[0] ?? [], colour: 'p3' }]} /></Card>}
+      {steps && <Card title="Steps"><Chart label="Steps" times={done.times} range={range} sync={`job-${summary.uid}`} marks={marks} height={130} padRight={pace ? 52 : undefined} top={summary.progress?.total ?? undefined} curves={[{ label: summary.progress?.total ? `Steps of ${number(summary.progress.total)}` : 'Steps', values: done.values[0] ?? [], colour: 'ok', area: true }]} /></Card>}
       <div class="columns">
         <Card title="What more workers bring">
           {paces.length === 0 ? <p class="muted">This appears once the job has run at one size for a while.</p> : <>

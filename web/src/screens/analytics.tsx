@@ -1,7 +1,7 @@
 // The cluster over time: use, quotas, queue, preemptions, and what the GPUs cost.
 import { useMemo } from 'preact/hooks';
-import { gpuHours, number, plural } from '../lib/format.ts';
-import { align, growth, integral, pick, sum, useHistory, type History } from '../lib/history.ts';
+import { gpuHours, number, plural, shortSpan, span } from '../lib/format.ts';
+import { align, growth, grown, integral, pick, sum, useHistory, type History } from '../lib/history.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf, param, setParams } from '../lib/router.ts';
 import { csv, download } from '../lib/rows.ts';
@@ -12,7 +12,8 @@ import { ProjectUsageChart, QuotaChart, UtilizationChart, ofProject, projectName
 
 const RANGES: [string, string][] = [['900', '15 min'], ['3600', '1 h'], ['21600', '6 h'], ['86400', '24 h'], ['604800', '7 d'], ['2592000', '30 d'], ['31536000', '1 y']];
 const SERIES = [
-  'gpu_total', 'gpu_held', 'gpu_utilized', 'queue_length', 'queue_gpus', 'running_jobs', 'preemptions', 'lost_gpu_seconds',
+  'gpu_total', 'gpu_held', 'gpu_utilized', 'queue_length', 'queue_gpus', 'queue_wait_p50_seconds', 'queue_wait_p95_seconds', 'running_jobs',
+  'preemptions', 'preemptions_by_rule', 'lost_gpu_seconds', 'started_jobs', 'started_wait_seconds',
   'project_gpu_held', 'project_gpu_quota', 'project_gpu_fair_share', 'project_gpu_requested',
 ];
 const MARKED = /^(?:Preempted|Reclaimed|Shrunk|Grown|Resumed)$/;
@@ -48,6 +49,46 @@ function Lines({ label, history, names, marks, height = 170, format }: { label: 
     return { times, curves: names.map(([, title, colour, area], at): Curve => ({ label: title, values: values[at] ?? [], colour, step: true, area })) };
   }, [history]);
   return <Chart label={label} times={drawn.times} curves={drawn.curves} range={rangeOf(history)} sync={SYNC} marks={marks} height={height} format={format} />;
+}
+
+// What the scheduler's rules are for.
+const RULES: Record<string, string> = {
+  reclaim: 'Reclaim: a project took its share back', preempt: 'Preempt: a higher priority needed the place', shrink: 'Shrink: an elastic workload made room',
+  consolidate: 'Consolidate: pods moved together to make room', 'stale-gangs': 'Stale gangs: too few members were left',
+};
+
+function ByRule({ history }: { history: History }) {
+  const rules = pick(history.series, 'preemptions_by_rule').map((one) => ({ rule: one.labels.rule || 'other', pods: growth(one, history.from), series: grown(one, history.from) }));
+  const drawn = useMemo(() => {
+    const { times, values } = align(rules.map((one) => one.series));
+    return { times, curves: rules.map((one, at): Curve => ({ label: one.rule, values: values[at] ?? [], colour: `p${at % 8}`, step: true })) };
+  }, [history]);
+  return (
+    <Card title="Preemptions by rule" id="preemptions-by-rule">
+      {rules.length === 0 ? <p class="muted">Since this server began, the scheduler has taken no pod from its place.</p> : <>
+        <Chart label="Pods taken from their places, by rule, counted up" times={drawn.times} curves={drawn.curves} stacked range={rangeOf(history)} sync={SYNC} height={150} />
+        <table class="list-table"><thead><tr><th>Rule</th><th class="num">Pods</th></tr></thead>
+          <tbody>{rules.map((one) => <tr key={one.rule}><td>{RULES[one.rule] ?? one.rule}</td><td class="num">{number(one.pods)}</td></tr>)}</tbody></table>
+      </>}
+    </Card>
+  );
+}
+
+function Waits({ history, names, marks }: { history: History; names: string[]; marks: Mark[] }) {
+  const rows = names.map((project) => {
+    const started = growth(pick(history.series, 'started_jobs', { project })[0]);
+    const waited = growth(pick(history.series, 'started_wait_seconds', { project })[0]);
+    return { project, started, mean: started > 0 ? waited / started : null };
+  }).filter((row) => row.started > 0);
+  return (
+    <Card title="Waits" id="waits">
+      <Lines label="How long those wait that wait now" history={history} marks={marks} names={[['queue_wait_p95_seconds', '95 % wait at most', 'wait', true], ['queue_wait_p50_seconds', 'Half wait at most', 'muted']]} height={150} format={shortSpan} />
+      {rows.length === 0 ? <p class="muted small">No workload of a project has started in this time.</p> : (
+        <table class="list-table"><thead><tr><th>Project</th><th class="num">Started</th><th class="num">Mean wait</th></tr></thead>
+          <tbody>{rows.map((row) => <tr key={row.project}><td><ProjectName name={row.project} /></td><td class="num">{number(row.started)}</td><td class="num">{span(row.mean)}</td></tr>)}</tbody></table>
+      )}
+    </Card>
+  );
 }
 
 interface Use { project: string; hours: number; over: number; quota: number; cost: number }
@@ -157,8 +198,10 @@ export function Analytics() {
       </div>
       <div class="columns">
         <Card title="Queue"><Lines label="Waiting workloads and the GPUs they request" history={history} marks={marks} names={[['queue_length', 'Waiting workloads', 'wait', true], ['queue_gpus', 'GPUs they request', 'muted']]} /></Card>
+        <Waits history={history} names={all} marks={marks} />
         <Card title="Running workloads"><Lines label="Running workloads" history={history} marks={marks} names={[['running_jobs', 'Running', 'ok', true]]} /></Card>
         <Card title="Preemptions"><Lines label="Preemptions, counted up" history={history} names={[['preemptions', 'Preemptions, counted up', 'bad', true]]} /></Card>
+        <ByRule history={history} />
         <Card title="Lost GPU-hours"><Lines label="GPU-hours of work lost by preemptions" history={history} names={[['lost_gpu_seconds', 'GPU-hours, cumulative', 'bad', true]]} format={(value) => number(value === null || value === undefined ? value : value / 3600)} /></Card>
       </div>
       <Consumption history={history} names={names} pool={pool} />

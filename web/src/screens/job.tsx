@@ -5,18 +5,19 @@ import { dateTime, gpuHours, number, span } from '../lib/format.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf, param } from '../lib/router.ts';
 import { asNew } from '../lib/job_form.ts';
-import type { JobData, KubeObject, Rows, WhyData, WorkloadRow } from '../lib/types.ts';
+import type { Hang, JobData, KubeObject, Rows, WhyData, WorkloadRow } from '../lib/types.ts';
 import { toYaml } from '../lib/yaml.ts';
 import { Age, Button, Card, Empty, Facts, Head, Notice, ProjectName, Status, TabPanel, Tabs, Waiting, toast } from '../parts/basic.tsx';
 import { open } from '../parts/dialog.tsx';
 import { Grid } from '../parts/grid.tsx';
+import { HangCard } from '../parts/hang.tsx';
 import { deleteJobs, isOver, isSuspended, mayAll, pathOf, resizeJob, resumeJobs, suspendJobs } from '../parts/job_actions.tsx';
 import { LogView } from '../parts/log_view.tsx';
+import { ProgressLine } from '../parts/progress.tsx';
 import { SubmitForm } from '../parts/submit_form.tsx';
 import { Throughput } from '../parts/throughput.tsx';
 import { Timeline } from '../parts/timeline.tsx';
 import { EVENT_COLUMNS, withKeys } from './events.tsx';
-import { progressText } from './workloads.tsx';
 
 function Actions({ row, data }: { row: WorkloadRow; data?: JobData }) {
   const change = mayAll('patch', [row]);
@@ -41,7 +42,7 @@ function Actions({ row, data }: { row: WorkloadRow; data?: JobData }) {
 
 const NEEDS: Record<string, string> = { gpus: 'GPUs', members: 'Members', least: 'Members at least', pool: 'Node pool', cpu: 'CPUs', memory: 'Memory' };
 
-function Why({ row }: { row: WorkloadRow }) {
+function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
   const view = useView<WhyData>('why', { namespace: row.namespace, name: row.name, kind: row.kind });
   const why = view.data;
   if (!why) return <Card title="Why"><Waiting state={view} /></Card>;
@@ -49,6 +50,7 @@ function Why({ row }: { row: WorkloadRow }) {
   return (
     <div class="stack">
       <Card title="Why"><p class="sentence">{why.sentence}</p>{why.lines.length > 1 && <pre class="text" tabIndex={0} aria-label="The same, as swell why prints it" style={{ marginTop: '12px' }}>{why.lines.join('\n')}</pre>}</Card>
+      {hang && !hang.now && <HangCard hang={hang} />}
       {needs.length > 0 && <Card title="It needs"><Facts facts={needs.map(([key, value]) => [NEEDS[key] ?? key, typeof value === 'number' ? number(value) : String(value)])} /></Card>}
       <div class="columns">
         <Card title="What would start it">
@@ -127,10 +129,11 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
   return (
     <Card>
       {data?.sentence && <p class="sentence" style={{ marginBottom: '12px' }}>{data.sentence}</p>}
+      <ProgressLine row={row} />
       <Facts facts={[
         ['Project', <ProjectName name={row.project} />], ['Workers', `${members.running} of ${members.requested}${elastic ? `, from ${members.min} to ${members.max}` : ''}`],
         ['GPUs held', `${number(row.gpus.held)} of ${number(row.gpus.requested)}`], ['Priority', `${row.priority ?? '–'}${row.preemptible === false ? ', not preemptible' : row.preemptible ? ', preemptible' : ''}`],
-        ['Waited', span(row.waitSeconds)], ['Running for', span(row.runSeconds)], ['Progress', progressText(row) || '–'], ['Throughput', row.throughput ? `${number(row.throughput)} /s` : '–'],
+        ['Waited', span(row.waitSeconds)], ['Running for', span(row.runSeconds)], ['Throughput', row.throughput ? `${number(row.throughput)} ${row.throughputUnit ?? ''}/s` : '–'],
         ['Preemptions', number(row.preemptions ?? 0)], ['Lost GPU-hours', gpuHours(data?.lostGpuSeconds)], ['Created', <><Age time={row.created} />{row.createdBy ? ` by ${row.createdBy}` : ''}</>],
         ...(row.completed ? [['Completed', dateTime(row.completed)] as [string, string]] : []),
       ]} />
@@ -154,15 +157,16 @@ export function JobPage() {
   return (
     <>
       <Head title={row.name} crumbs={crumbs} badge={<><Status word={row.status} reason={row.reason} /><span class="muted">{row.kind}</span></>}><Actions row={row} data={data} /></Head>
-      {row.reason && !isOver(row.status) && row.status !== 'Running' && !data?.sentence?.includes(row.reason) && <Notice tone="wait">{row.reason} <a href={hrefOf.job(row, 'why')}>Why</a></Notice>}
+      {row.reason && !isOver(row.status) && row.status !== 'Running' && row.status !== 'Hung' && !data?.sentence?.includes(row.reason) && <Notice tone="wait">{row.reason} <a href={hrefOf.job(row, 'why')}>Why</a></Notice>}
       <Summary row={row} data={data} />
+      {data?.hang?.now && <HangCard hang={data.hang} />}
       <Tabs first="timeline" tabs={[['timeline', 'Timeline'], ['throughput', 'Throughput'], ['why', 'Why'], ['workers', 'Workers'], ['logs', 'Logs'], ['events', 'Events'], ['yaml', 'YAML']]} />
       <TabPanel first="timeline">
         {tab === 'timeline' && (data ? <Card title="States over time"><Timeline job={data} /></Card> : missing)}
         {tab === 'throughput' && (data ? <Throughput job={data} /> : missing)}
-        {tab === 'why' && <Why row={row} />}
+        {tab === 'why' && <Why row={row} hang={data?.hang} />}
         {tab === 'workers' && (data ? <Workers data={data} /> : missing)}
-        {tab === 'logs' && (data ? <LogView namespace={row.namespace} name={row.name} members={data.members} /> : missing)}
+        {tab === 'logs' && (data ? <LogView namespace={row.namespace} name={row.name} members={data.members} logs={data.logs ?? []} /> : missing)}
         {tab === 'events' && (data ? <Grid name={`events-${row.name}`} label="Events" columns={EVENT_COLUMNS} rows={withKeys(data.events)} rowKey={(one) => one.key} sort="-time" height="560px" what={['event', 'events']}
           empty={<Empty title="The workload has no events">They are kept for an hour.</Empty>} /> : missing)}
         {tab === 'yaml' && <Yaml row={row} />}

@@ -20,7 +20,7 @@ function Tiles({ data }: { data: OverviewData }) {
       <Tile label="GPUs held" value={<>{number(gpus.held)}<small> / {number(gpus.total)}</small></>} note={percent(gpus.held, gpus.total)} href="/nodes" />
       <Tile label="Free GPUs" value={number(gpus.free)} note={gpus.ready < gpus.total ? `${number(gpus.total - gpus.ready)} not ready` : 'all are ready'} href="/nodes" />
       <Tile label="Held but idle" value={number(gpus.idleHeld)} note="for more than 5 min" href="/nodes?sort=-idle" />
-      <Tile label="Running workloads" value={number(jobs.running)} href={hrefOf.workloads({ status: 'Running' })} />
+      <Tile label="Running workloads" value={number(jobs.running)} href={hrefOf.workloads({ status: 'Running,Hung' })} />
       <Tile label="Pending workloads" value={number(jobs.pending)} note={jobs.pending > 0 && waited !== null ? `oldest: ${span(waited)}` : 'nothing waits'} href={hrefOf.workloads({ status: 'Pending', sort: '-wait' })} />
       <Tile label="Preemptions today" value={number(data.preemptionsToday)} note={`${gpuHours(data.lostGpuSecondsToday)} GPU-hours lost`} href="/events?reason=Preempted,Reclaimed" />
     </div>

@@ -28,7 +28,7 @@ const COLUMNS: Column<TreeRow>[] = [
   { key: 'limit', title: 'Limit', value: (row) => row.resources.gpu.limit, cell: (row) => bound(row.resources.gpu.limit), width: 84, grow: 0.3, num: true },
   { key: 'weight', title: 'Weight', value: (row) => row.resources.gpu.weight, cell: (row) => number(row.resources.gpu.weight), width: 84, grow: 0.3, num: true, hidden: true },
   { key: 'priority', title: 'Priority', value: (row) => row.priority, width: 78, grow: 0.3, num: true, hidden: true },
-  { key: 'running', title: 'Running', value: (row) => row.running, cell: (row) => <a href={hrefOf.workloads({ project: row.name, status: 'Running' })}>{row.running}</a>, width: 92, grow: 0.3, num: true },
+  { key: 'running', title: 'Running', value: (row) => row.running, cell: (row) => <a href={hrefOf.workloads({ project: row.name, status: 'Running,Hung' })}>{row.running}</a>, width: 92, grow: 0.3, num: true },
   { key: 'pending', title: 'Pending', value: (row) => row.pending, cell: (row) => <a href={hrefOf.workloads({ project: row.name, status: 'Pending' })}>{row.pending}</a>, width: 92, grow: 0.3, num: true },
   { key: 'wait', title: 'Longest wait', value: (row) => secondsSince(row.longestPendingSince), cell: (row) => span(secondsSince(row.longestPendingSince, now.value)), width: 126, grow: 0.4, num: true },
   { key: 'pools', title: 'Node pools', value: (row) => row.pools.map((pool) => pool.name).join(', '), width: 140, grow: 0.8 },
@@ -172,7 +172,7 @@ export function ProjectPage() {
       <Card><Facts facts={[
         ['GPUs held / quota', <strong>{ratio(gpu.held, gpu.quota)}</strong>], ['Fair share', number(gpu.fairShare)], ['Requested', number(gpu.requested)], ['Limit', bound(gpu.limit)],
         ['CPU held / quota', shareText(row.resources.cpu)], ['Memory held / quota', shareText(row.resources.memory, bytes)],
-        ['Workloads', <><a href={hrefOf.workloads({ project: name, status: 'Running' })}>{row.running} running</a>, <a href={hrefOf.workloads({ project: name, status: 'Pending' })}>{row.pending} pending</a></>],
+        ['Workloads', <><a href={hrefOf.workloads({ project: name, status: 'Running,Hung' })}>{row.running} running</a>, <a href={hrefOf.workloads({ project: name, status: 'Pending' })}>{row.pending} pending</a></>],
         ['Longest wait', span(secondsSince(row.longestPendingSince, now.value))], ['Namespace', row.namespace || '–'], ['Priority', number(row.priority)], ['Created', <Age time={row.created} />],
       ]} /></Card>
       <Tabs first="quotas" tabs={[['quotas', 'Quotas'], ['workloads', 'Workloads'], ['members', 'Members'], ['borrowing', 'Borrowing'], ['history', 'History']]} />

@@ -8,18 +8,13 @@ import { Age, Button, Empty, Head, Notice, ProjectName, Status } from '../parts/
 import { open } from '../parts/dialog.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
 import { deleteJobs, isOver, isSuspended, mayAll, resumeJobs, suspendJobs } from '../parts/job_actions.tsx';
+import { ProgressCell, shareOf } from '../parts/progress.tsx';
 import { SubmitForm } from '../parts/submit_form.tsx';
 
 function sizeText(row: WorkloadRow): string {
   const { running, requested, min, max } = row.members;
   const elastic = min !== null && min !== undefined && max !== null && max !== undefined && min !== max;
   return `${running}/${requested}${elastic ? ` (${min}–${max})` : ''}`;
-}
-export function progressText(row: WorkloadRow): string {
-  const progress = row.progress;
-  if (!progress || progress.step === null || progress.step === undefined) return '';
-  const of = progress.total ? `${Math.round((100 * progress.step) / progress.total)} %` : `step ${number(progress.step)}`;
-  return progress.etaSeconds ? `${of}, ${span(progress.etaSeconds)} left` : of;
 }
 
 const CLASSES: Record<string, string> = { train: 'Training', interactive: 'Interactive', build: 'Build', inference: 'Inference' };
@@ -35,7 +30,8 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
   { key: 'preemptible', title: 'Preemptible', value: (row) => row.preemptible, width: 104, grow: 0.3, filter: true, hidden: true },
   { key: 'workers', title: 'Workers', value: (row) => row.members.running, cell: (row) => <span class="nowrap" title="running/requested (minimum–maximum)">{sizeText(row)}</span>, width: 116, grow: 0.4, num: true },
   { key: 'gpus', title: 'GPUs', value: (row) => row.gpus.held, cell: (row) => <span title="held/requested">{number(row.gpus.held)}/{number(row.gpus.requested)}</span>, width: 76, grow: 0.3, num: true },
-  { key: 'progress', title: 'Progress', value: (row) => (row.progress?.total ? (row.progress.step ?? 0) / row.progress.total : null), cell: (row) => <span class="cut">{progressText(row) || '–'}</span>, width: 140, hidden: true },
+  { key: 'progress', title: 'Progress', value: (row) => shareOf(row.progress), cell: (row) => <ProgressCell row={row} />, width: 132, grow: 0.6 },
+  { key: 'eta', title: 'ETA', value: (row) => row.progress?.etaSeconds, cell: (row) => span(row.progress?.etaSeconds), width: 96, grow: 0.3, num: true },
   { key: 'wait', title: 'Wait', value: (row) => row.waitSeconds, cell: (row) => span(row.waitSeconds), width: 96, grow: 0.3, num: true },
   { key: 'run', title: 'Running for', value: (row) => row.runSeconds, cell: (row) => span(row.runSeconds), width: 104, grow: 0.3, num: true },
   { key: 'type', title: 'Type', value: (row) => CLASSES[row.workload ?? ''] ?? row.kind, width: 112, grow: 0.5, filter: true },

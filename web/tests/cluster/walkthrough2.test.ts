@@ -116,6 +116,8 @@ test('step 4: the events and the handover in Analytics', async () => {
   await waitLegend('#project-usage', 'project-a', '4');
   await waitLegend('#project-usage', 'project-b', '4');
   await page.locator('#project-usage summary', { hasText: 'in this time' }).waitFor();
+  await page.locator('#preemptions-by-rule tr', { hasText: /^(?:Reclaim|Shrink).*4$/ }).waitFor();
+  await page.locator('#waits tr', { hasText: 'project-b' }).waitFor();
   await shot(page, 'walkthrough2-analytics');
   assert.deepEqual(await seriousFindings(page), []);
 });
@@ -163,6 +165,15 @@ test('a workload of the form is refused at the field, submitted, read, suspended
   await page.waitForSelector('.head .badge:has-text("Suspended")');
   await page.getByRole('button', { name: 'Resume' }).click();
   await page.waitForSelector('.head .badge:has-text("Running")');
+  // What ran before the suspension is there, too, and comes first.
+  await page.locator('.log-line.break', { hasText: 'attempt 1' }).waitFor();
+  await page.locator('.log-line.break', { hasText: 'attempt 2' }).waitFor();
+  const printed = () => texts(page, '.log-line');
+  await page.waitForFunction(() => [...document.querySelectorAll('.log-line')].filter((line) => line.textContent === 'begun').length === 2);
+  assert.match((await printed())[0] ?? '', /attempt 1/);
+  await shot(page, 'logs-of-two-attempts');
+  await page.getByLabel('Attempt', { exact: true }).selectOption('1');
+  await page.waitForFunction(() => [...document.querySelectorAll('.log-line')].filter((line) => line.textContent === 'begun').length === 1);
   await page.getByRole('tab', { name: 'YAML' }).click();
   await page.locator('pre.text', { hasText: 'swell.dev/workload: train' }).waitFor();
   await shot(page, 'from-the-page');

@@ -11,6 +11,7 @@ import { count, history, jobData, makeWorld, overview, why, type World } from '.
 export interface Fake {
   server: Server; url: string; world: World; requests: string[];
   changed: () => void;            // sends all views anew
+  lost: Set<string>;              // uids of pods whose logs nobody keeps
   denied: Set<string>;            // "delete trainingjobs": what the user may not do
   sockets: boolean;               // whether WebSockets are accepted
   close: () => Promise<void>;
@@ -78,11 +79,13 @@ function submit(fake: Fake, response: ServerResponse, yaml: string, namespace: s
   answer(response, 201, object);
 }
 
-function logs(response: ServerResponse, pod: string, search: URLSearchParams): void {
-  const line = (at: number) => `${new Date(Date.now() - (200 - at) * 1000).toISOString()} ${at % 50 === 7 ? '\u001b[31mloss is high\u001b[0m' : `step ${at} loss ${(2 / (at + 1)).toFixed(4)} of ${pod}`}\n`;
+// A log of a pod that is gone ends before those of now begin.
+function logs(response: ServerResponse, pod: string, search: URLSearchParams, uid?: string): void {
+  const shift = uid ? 3600 : 0;
+  const start = Number(search.get('restart') ?? 0);
+  const line = (at: number) => `${new Date(Date.now() - (200 - at + shift - 300 * start) * 1000).toISOString()} ${at % 50 === 7 ? '\u001b[31mloss is high\u001b[0m' : `step ${at} loss ${(2 / (at + 1)).toFixed(4)} of ${pod}${uid ? ` before${start ? ' again' : ''}` : ''}`}\n`;
   response.writeHead(200, { 'content-type': 'text/plain' });
-  if (search.get('sinceTime')) return void response.end();
-  for (let at = 0; at < 200; at += 1) response.write(line(at));
+  if (!search.get('sinceTime')) for (let at = 0; at < 200; at += 1) response.write(line(at));
   if (search.get('follow') !== 'true') return void response.end();
   let at = 200;
   const timer = setInterval(() => response.write(line(at++)), 1000);
@@ -101,8 +104,9 @@ function kube(fake: Fake, request: IncomingMessage, response: ServerResponse, ur
   if (place === '/readyz') return void response.end('ok');
   if (place.endsWith('/leases')) return answer(response, 200, { items: [{ metadata: { name: 'swell-controller', namespace: 'kube-system' }, spec: { holderIdentity: 'this-machine' } }] });
   if (place.endsWith('/priorityclasses')) return answer(response, 200, { items: ['train', 'interactive', 'build', 'inference', 'nosuch'].map((name) => ({ metadata: { name } })) });
-  const pod = /\/pods\/([^/]+)\/log$/.exec(place)?.[1];
-  if (pod) return logs(response, pod, url.searchParams);
+  const log = /\/pods\/([^/]+)\/log(?:\/([^/]+))?$/.exec(place);
+  if (log?.[2] && fake.lost.has(log[2])) return refuse(response, 404, 'NotFound', `the log of pod ${log[1]} is not kept`);
+  if (log?.[1]) return logs(response, log[1], url.searchParams, log[2]);
   if (place === '/apis/swell.dev/v1/projects' && request.method === 'POST') return createProject(fake, response, parse());
   const project = /\/projects\/([^/]+)$/.exec(place)?.[1];
   if (project) {
@@ -217,7 +221,7 @@ export async function startFake(root: string, jobs = 60, port = 0): Promise<Fake
     };
   });
   const fake: Fake = {
-    server, url: '', world: makeWorld(jobs), requests: [], denied: new Set(), sockets: true,
+    server, url: '', world: makeWorld(jobs), requests: [], lost: new Set(), denied: new Set(), sockets: true,
     changed: () => {
       revision += 1;
       for (const client of live) for (const [id, one] of client.views) client.socket.send(JSON.stringify({ id, revision: String(revision), data: viewOf(fake.world, one.view, one.params) }));

@@ -1,6 +1,6 @@
 // A small cluster for the tests of the pages: nodes, projects and jobs made from a seed.
 import type {
-  EventRow, GpuDevice, JobData, NodeRow, OverviewData, PoolRow, ProjectRow, Series, UserRow, WhyData, WorkloadRow,
+  EventRow, GpuDevice, JobData, LogPart, NodeRow, OverviewData, PoolRow, ProjectRow, Series, UserRow, WhyData, WorkloadRow,
 } from '../../src/lib/types.ts';
 
 export interface World {
@@ -58,10 +58,10 @@ function place(world: World, next: () => number): void {
     if (luck < 0.15) Object.assign(row, { status: 'Succeeded', runSeconds: ran, completed: new Date(world.now - 60e3).toISOString(), started: row.created });
     else if (luck < 0.2) Object.assign(row, { status: 'Failed', reason: 'exit code 1', runSeconds: ran, completed: new Date(world.now - 60e3).toISOString(), started: row.created });
     else if (free.length >= row.gpus.requested) {
-      Object.assign(row, { status: 'Running', runSeconds: ran, started: new Date(world.now - ran * 1000).toISOString(), throughput: 120 * row.gpus.requested, waitSeconds: 12, preemptions: luck > 0.8 ? 1 : 0 });
+      Object.assign(row, { status: 'Running', runSeconds: ran, started: new Date(world.now - ran * 1000).toISOString(), throughput: 120 * row.gpus.requested, throughputUnit: 'records', waitSeconds: 12, preemptions: luck > 0.8 ? 1 : 0 });
       row.members.running = row.members.requested;
       row.gpus.held = row.gpus.requested;
-      row.progress = { step: 400, total: 1000, epoch: 2, etaSeconds: 3600 };
+      row.progress = { phase: 'step', step: 400, total: 1000, epoch: 2, epochs: 5, percentage: 40, etaSeconds: 3600, updated: new Date(world.now - 2000).toISOString() };
       for (let worker = 0; worker < row.gpus.requested; worker += 1) hold(row, worker, free.shift(), next, world.now);
     } else row.reason = `0 of 8 nodes have ${row.gpus.requested} free GPUs; ${row.project} holds its quota.`;
   }
@@ -128,6 +128,11 @@ export function makeWorld(jobs: number, seed = 7, now = Date.now()): World {
   place(world, next);
   const last = world.nodes[7];
   if (last) Object.assign(last, { status: 'NotReady', reason: 'The agent has not renewed its lease for 52 s.' });
+  const hung = world.jobs.find((row) => row.status === 'Running' && row.members.running === 4);
+  if (hung?.progress) {
+    Object.assign(hung, { status: 'Hung', reason: 'No rank moves: rank 3 (pod worker-3) has been in phase step, after step 400.' });
+    hung.progress.etaSeconds = null;
+  }
   count(world);
   const running = world.jobs.filter((row) => row.status === 'Running');
   world.events = running.slice(0, 40).map((row, at): EventRow => ({
@@ -153,6 +158,29 @@ export function overview(world: World): OverviewData {
   };
 }
 
+// Each worker ran before it was stopped; the first one's container was started again in that time.
+function logParts(row: WorkloadRow, at: (part: number) => string): LogPart[] {
+  const members = Array.from({ length: row.members.requested }, (_, index) => `${row.name}-worker-${index}`);
+  const early = members.flatMap((member, index) => Array.from({ length: index === 0 ? 2 : 1 }, (_, start): LogPart => ({
+    key: `old-${member}/${start}`, uid: `old-${member}`, member, node: `node-${index}`, container: 'trainer', attempt: 1, start: start + 1, live: false, running: false, result: 'preempted', started: at(0.13), ended: at(0.5),
+  })));
+  const now = members.slice(0, row.members.running).map((member, index): LogPart => ({
+    key: `new-${member}/0`, uid: `new-${member}`, member, node: `node-${index}`, container: 'trainer', attempt: 2, start: 1, live: true, running: true, result: null, started: at(0.6), ended: null,
+  }));
+  return [...early, ...now];
+}
+
+function hangOf(row: WorkloadRow, at: (part: number) => string): JobData['hang'] {
+  if (row.status !== 'Hung') return null;
+  const stack = (line: number, place: string) => `Current thread 0x00007f (most recent call first):\n  File "/train/mnist.py", line ${line} in ${place}\n  File "/train/mnist.py", line 210 in main`;
+  return {
+    now: true, message: row.reason, since: at(0.95), restarts: 1,
+    ranks: Array.from({ length: row.members.running }, (_, rank) => ({
+      rank, pod: `${row.name}-worker-${rank}`, node: `node-${rank}`, phase: rank === 3 ? 'data' : 'step', step: 400, since: at(0.94), deadlineSeconds: 30, suspect: rank === 3, stack: rank === 3 ? stack(88, 'next_batch') : stack(140, 'all_reduce'),
+    })),
+  };
+}
+
 export function jobData(world: World, namespace: string, name: string): JobData | undefined {
   const row = world.jobs.find((one) => one.namespace === namespace && one.name === name);
   if (!row) return undefined;
@@ -173,6 +201,7 @@ export function jobData(world: World, namespace: string, name: string): JobData 
     sizes: [{ time: at(0.13), members: row.members.requested }, { time: at(0.5), members: 0 }, { time: at(0.6), members: row.members.requested }],
     checkpoints: [{ time: at(0.3), step: 200 }, { time: at(0.49), step: 380 }, { time: at(0.8), step: 600 }], lostGpuSeconds: 240,
     events: world.events.filter((event) => typeof event.object !== 'string' && event.object.name === name), attempts: [{ number: 1, from: at(0.1), to: at(0.5), reason: 'Reclaimed' }, { number: 2, from: at(0.6), to: null, reason: null }],
+    logs: logParts(row, at), hang: hangOf(row, at),
   };
 }
 
@@ -201,6 +230,9 @@ export function history(world: World, names: string[], from: number, to: number,
     if (name === 'gpu_utilized') out.push(line(name, { pool: POOL }, (time) => 40 + 8 * wave(1, 2400)(time) + 3 * wave(2, 300)(time)));
     if (name === 'queue_length') out.push(line(name, { pool: POOL }, (time) => Math.max(0, Math.round(3 + 4 * wave(3, 1800)(time)))));
     if (name === 'queue_gpus') out.push(line(name, { pool: POOL }, (time) => Math.max(0, Math.round(8 + 9 * wave(3, 1800)(time)))));
+    if (name === 'queue_wait_p50_seconds') out.push(line(name, {}, (time) => Math.max(0, 240 + 200 * wave(3, 1800)(time))));
+    if (name === 'queue_wait_p95_seconds') out.push(line(name, {}, (time) => Math.max(0, 900 + 800 * wave(3, 1800)(time))));
+    if (name === 'preemptions_by_rule') out.push(line(name, { rule: 'reclaim' }, (time) => Math.floor((time - from) / 600)), line(name, { rule: 'preempt' }, (time) => Math.floor((time - from) / 1100)));
     if (name === 'running_jobs') out.push(line(name, { pool: POOL }, (time) => Math.round(30 + 5 * wave(4, 3000)(time))));
     if (name === 'preemptions') out.push(line(name, { pool: POOL }, (time) => Math.floor((time - from) / 600)));
     if (name === 'lost_gpu_seconds') out.push(line(name, { pool: POOL }, (time) => Math.floor((time - from) / 600) * 900));
@@ -208,15 +240,18 @@ export function history(world: World, names: string[], from: number, to: number,
       const labels = { project: one.name, pool: POOL };
       const quota = one.resources.gpu.quota ?? 0;
       if (name === 'project_gpu_held') out.push(line(name, labels, (time) => Math.max(0, Math.round(quota + 6 * wave(at * 2, 2000)(time)))));
+      if (name === 'started_jobs') out.push(line(name, { project: one.name }, (time) => Math.floor((time - from) / 300)));
+      if (name === 'started_wait_seconds') out.push(line(name, { project: one.name }, (time) => 75 * (at + 1) * Math.floor((time - from) / 300)));
       if (name === 'project_gpu_quota') out.push(line(name, labels, () => quota));
       if (name === 'project_gpu_fair_share') out.push(line(name, labels, () => quota + 2));
       if (name === 'project_gpu_requested') out.push(line(name, labels, (time) => Math.max(0, Math.round(quota + 8 * wave(at * 2, 2000)(time)))));
     });
-    for (const row of world.jobs.filter((one) => one.status === 'Running').slice(0, 60)) {
+    for (const row of world.jobs.filter((one) => one.status === 'Running' || one.status === 'Hung').slice(0, 60)) {
       const labels = { namespace: row.namespace, job: row.name };
       const size = (time: number) => (time < from + (to - from) * 0.5 ? row.members.requested : Math.max(1, Math.ceil(row.members.requested / 2)));
       if (name === 'job_members') out.push(line(name, labels, size));
       if (name === 'job_throughput') out.push(line(name, labels, (time) => 120 * size(time) ** 0.9 + 6 * wave(5, 200)(time)));
+      if (name === 'job_step') out.push(line(name, labels, (time) => Math.floor((400 * (time - from)) / (to - from))));
       if (name === 'job_loss') out.push(line(name, labels, (time) => 0.2 + 2 * Math.exp((-4 * (time - from)) / (to - from))));
     }
     for (const one of world.nodes) {

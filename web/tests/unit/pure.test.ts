@@ -2,15 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pieces, plainText } from '../../src/lib/ansi.ts';
 import { ago, bound, bytes, gpuHours, number, percent, ratio, span } from '../../src/lib/format.ts';
-import { align, fittedFrom, growth, integral, sum } from '../../src/lib/history.ts';
+import { align, fittedFrom, growth, grown, integral, sum } from '../../src/lib/history.ts';
 import { asNew, checkJob, jobObject, newJob } from '../../src/lib/job_form.ts';
+import { attemptsOf, chooseParts, markOf, pathOfLog, titleOf } from '../../src/lib/log_parts.ts';
 import { merge, parseLine } from '../../src/lib/logs.ts';
 import { bySize } from '../../src/lib/pace.ts';
 import { amount, checkProject, formOf, newProject, poolPath, projectObject, quotaPath } from '../../src/lib/project_form.ts';
 import { csv, distinct, matchesSearch, readFilters, sortRows, writeFilter } from '../../src/lib/rows.ts';
 import { continued, noted } from '../../src/lib/tail.ts';
 import { treeOrder } from '../../src/lib/tree.ts';
-import type { ProjectRow, Series } from '../../src/lib/types.ts';
+import type { LogPart, ProjectRow, Series } from '../../src/lib/types.ts';
 import { toYaml } from '../../src/lib/yaml.ts';
 
 const series = (t: number[], v: (number | null)[], labels: Record<string, string> = {}): Series => ({ name: 's', labels, t, v });
@@ -186,4 +187,33 @@ test('a workload form says what is wrong at the field', () => {
 test('a copy of an object has nothing that the server wrote', () => {
   assert.deepEqual(asNew({ kind: 'TrainingJob', metadata: { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '1', labels: { x: 'y' } }, spec: { a: 1 }, status: { phase: 'Running' } }, 'b'),
     { kind: 'TrainingJob', metadata: { name: 'b', namespace: 'n', labels: { x: 'y' } }, spec: { a: 1 } });
+});
+
+test('logs are chosen by member and attempt, and found where they are', () => {
+  const part = (member: string, attempt: number, start: number, more: Partial<LogPart> = {}): LogPart => ({ key: `${member}${attempt}/${start}`, uid: `${member}${attempt}`, member, node: 'n', container: 'c', attempt, start, live: false, running: false, ...more });
+  const old = part('job-worker-0', 1, 1, { result: 'preempted' });
+  const before = part('job-worker-0', 2, 1);
+  const now = part('job-worker-0', 2, 2, { live: true, running: true });
+  const other = part('job-worker-1', 1, 1, { live: true, running: true });
+  const all = [old, before, now, other];
+  const keys = (parts: LogPart[]) => parts.map((one) => one.key);
+  assert.deepEqual(keys(chooseParts(all, '', '')), keys(all));
+  assert.deepEqual(keys(chooseParts(all, '', 'last')), keys([now, other]));
+  assert.deepEqual(keys(chooseParts(all, 'job-worker-0', '2')), keys([before, now]));
+  assert.deepEqual(attemptsOf(all), [1, 2]);
+  assert.equal(titleOf('job', old), 'worker-0, attempt 1, preempted');
+  assert.deepEqual([markOf('job', now, true), markOf('job', old, true), markOf('job', other, false)], ['worker-0 #2.2', 'worker-0 #1', 'worker-1']);
+  const pods = '/api/v1/namespaces/ns/pods/job-worker-0/log';
+  assert.equal(pathOfLog('ns', now, all, { tailLines: 5 }), `${pods}?timestamps=true&container=c&tailLines=5`);
+  assert.equal(pathOfLog('ns', before, all, {}), `${pods}?timestamps=true&container=c&previous=true`);
+  assert.equal(pathOfLog('ns', old, all, {}), `${pods}/job-worker-01?timestamps=true&container=c&node=n&restart=0`);
+});
+
+test('a counter that began within the time began at 0', () => {
+  const late = series([600, 615, 630], [2, 3, 1]);
+  assert.equal(growth(late), 2);
+  assert.equal(growth(late, 0), 4);
+  assert.equal(growth(late, 600), 2, 'it was there at the beginning');
+  assert.deepEqual(grown(late, 0).v, [2, 3, 4]);
+  assert.deepEqual(grown(series([0, 15], [null, 5]), 0).v, [null, 0]);
 });
