@@ -48,6 +48,8 @@ JobReport ReportOf(const JobView& job, bool only_running) {
     if (metrics.ok()) ReadMetrics(*metrics, report);
     if (runs) break;
   }
+  // A rank that does not move has reported what it did before.
+  if (!job.hung.empty()) report.throughput.reset();
   return report;
 }
 

@@ -72,10 +72,11 @@ void ClusterState::Follow(const FeedBatch::Item& item, const json::Value* before
     if (another) members_.OnPodGone(*before, now);
     if (item.object) members_.OnPod(*item.object, now);
   }
-  // What the first batch names was taken before anybody watched.
-  if (known_ && item.kind == IndexOf(Kind::kPodGroup) && item.object) {
-    evictions_.OnGroup(before, *item.object);
-  }
+  // A pod may be marked and gone between two batches. What the first one names was taken before.
+  const json::Value* now_or_last = item.object ? item.object.get() : item.last.get();
+  if (now_or_last == nullptr) return;
+  if (item.kind == IndexOf(Kind::kPod)) evictions_.OnPod(*now_or_last, !known_);
+  if (item.kind == IndexOf(Kind::kPodGroup)) evictions_.OnGroup(*now_or_last, !known_);
 }
 
 void ClusterState::CloseUnseenMembers() {
@@ -152,15 +153,15 @@ void ClusterFeed::Follow(size_t kind, client::Informer& informer) {
 }
 
 void ClusterFeed::Note(size_t kind, const json::SharedValue& object, bool gone) {
-  waiting_[{kind, api::KeyOf(*object)}] = gone ? nullptr : object;
+  waiting_[{kind, api::KeyOf(*object)}] = {gone ? nullptr : object, gone ? object : nullptr};
   if (unsynced_ == 0 && !timer_.pending()) timer_.Start(kFeedEvery, [this] { Send(); });
 }
 
 void ClusterFeed::Send() {
   FeedBatch batch;
   batch.items.reserve(waiting_.size());
-  for (auto& [key, object] : waiting_) {
-    batch.items.push_back({key.first, key.second, std::move(object)});
+  for (auto& [key, one] : waiting_) {
+    batch.items.push_back({key.first, key.second, std::move(one.object), std::move(one.last)});
   }
   waiting_.clear();
   pages_.Post([&state = state_, batch = std::move(batch)] { state.Apply(batch); });

@@ -51,6 +51,7 @@ struct FeedBatch {
     size_t kind;
     std::string key;
     json::SharedValue object;  // null: it is gone
+    json::SharedValue last;    // what it was then
   };
   std::vector<Item> items;
 };
@@ -125,7 +126,10 @@ class ClusterFeed {
   const KindSet without_;  // kinds that `user` may not list; none of them is ever known
   // For kinds that no controller follows.
   std::vector<std::unique_ptr<client::Informer>> own_;
-  std::map<std::pair<size_t, std::string>, json::SharedValue> waiting_;
+  struct Waiting {
+    json::SharedValue object, last;  // as in FeedBatch::Item
+  };
+  std::map<std::pair<size_t, std::string>, Waiting> waiting_;
   size_t unsynced_ = 0;  // of the fixed kinds
   Timer timer_{core_};
   CallbackScope scope_;

@@ -104,16 +104,24 @@ TEST(EvictionCounts, APodCountsOnceUnderItsRule) {
   const auto group = [](const std::string& records) {
     return json::Parse(StrCat(R"({"status":{"evicted":[)", records, "]}}")).value();
   };
-  const std::string first = R"({"rule":"reclaim","pods":["a","b"]})";
+  const auto pod = [](const std::string& uid, const std::string& rule) {
+    return json::Parse(StrCat(R"({"metadata":{"uid":")", uid,
+                              R"(","annotations":{"swell.dev/preempted-rule":")", rule, R"("}}})"))
+        .value();
+  };
   EvictionCounts counts;
-  counts.OnGroup(nullptr, group(first));
-  counts.OnGroup(nullptr, group(""));
-  const json::Value before = group(first);
-  counts.OnGroup(&before, group(StrCat(first, R"(,{"rule":"preempt","pods":["b","c"]})")));
-  EXPECT_EQ(counts.by_rule(), (std::map<std::string, int64_t>{{"preempt", 1}, {"reclaim", 2}}));
-  for (int i = 0; i < 100; ++i) {
-    counts.OnGroup(nullptr, group(StrCat(R"({"rule":"r)", i, R"(","pods":["x"]})")));
-  }
+  counts.OnPod(pod("old", "shrink"), /*before_us=*/true);
+  counts.OnPod(pod("old", "shrink"), false);
+  counts.OnPod(pod("untouched", ""), false);
+  EXPECT_TRUE(counts.by_rule().empty());
+  counts.OnGroup(group(R"({"rule":"reclaim","pods":["a","b"]})"), false);
+  counts.OnGroup(group(R"({"rule":"reclaim","pods":["b"]},{"rule":"preempt","pods":["c"]})"),
+                 false);
+  counts.OnPod(pod("a", "reclaim"), false);
+  counts.OnPod(pod("d", "shrink"), false);
+  EXPECT_EQ(counts.by_rule(),
+            (std::map<std::string, int64_t>{{"preempt", 1}, {"reclaim", 2}, {"shrink", 1}}));
+  for (int i = 0; i < 100; ++i) counts.OnPod(pod(StrCat("x", i), StrCat("r", i)), false);
   EXPECT_LE(counts.by_rule().size(), EvictionCounts::kRulesMax + 1);
 }
 

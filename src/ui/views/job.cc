@@ -149,7 +149,7 @@ Timeline TimelineOf(const JobLog& log, const cli::JobView& job) {
     if (now != state) {
       if (!state.empty() && state != "idle") out.lanes.push_back(Lane(nullptr, state, since, time));
       if (now == "running" && !attempt) attempt = time;
-      if (now == "queued" || now == "preempted" || now == "idle") end_attempt(time);
+      if (now != "running" && now != "saving") end_attempt(time);  // nobody runs any more
       state = now;
       since = time;
     }

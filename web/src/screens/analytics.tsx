@@ -74,8 +74,8 @@ function ByRule({ history }: { history: History }) {
   );
 }
 
-function Waits({ history, names, marks }: { history: History; names: string[]; marks: Mark[] }) {
-  const rows = names.map((project) => {
+function Waits({ history, marks }: { history: History; marks: Mark[] }) {
+  const rows = pick(history.series, 'started_jobs').map((one) => one.labels.project ?? '').sort().map((project) => {
     const started = growth(pick(history.series, 'started_jobs', { project })[0]);
     const waited = growth(pick(history.series, 'started_wait_seconds', { project })[0]);
     return { project, started, mean: started > 0 ? waited / started : null };
@@ -83,9 +83,9 @@ function Waits({ history, names, marks }: { history: History; names: string[]; m
   return (
     <Card title="Waits" id="waits">
       <Lines label="How long those wait that wait now" history={history} marks={marks} names={[['queue_wait_p95_seconds', '95 % wait at most', 'wait', true], ['queue_wait_p50_seconds', 'Half wait at most', 'muted']]} height={150} format={shortSpan} />
-      {rows.length === 0 ? <p class="muted small">No workload of a project has started in this time.</p> : (
+      {rows.length === 0 ? <p class="muted small">No workload has started in this time.</p> : (
         <table class="list-table"><thead><tr><th>Project</th><th class="num">Started</th><th class="num">Mean wait</th></tr></thead>
-          <tbody>{rows.map((row) => <tr key={row.project}><td><ProjectName name={row.project} /></td><td class="num">{number(row.started)}</td><td class="num">{span(row.mean)}</td></tr>)}</tbody></table>
+          <tbody>{rows.map((row) => <tr key={row.project}><td>{row.project ? <ProjectName name={row.project} /> : 'no project'}</td><td class="num">{number(row.started)}</td><td class="num">{span(row.mean)}</td></tr>)}</tbody></table>
       )}
     </Card>
   );
@@ -198,7 +198,7 @@ export function Analytics() {
       </div>
       <div class="columns">
         <Card title="Queue"><Lines label="Waiting workloads and the GPUs they request" history={history} marks={marks} names={[['queue_length', 'Waiting workloads', 'wait', true], ['queue_gpus', 'GPUs they request', 'muted']]} /></Card>
-        <Waits history={history} names={all} marks={marks} />
+        <Waits history={history} marks={marks} />
         <Card title="Running workloads"><Lines label="Running workloads" history={history} marks={marks} names={[['running_jobs', 'Running', 'ok', true]]} /></Card>
         <Card title="Preemptions"><Lines label="Preemptions, counted up" history={history} names={[['preemptions', 'Preemptions, counted up', 'bad', true]]} /></Card>
         <ByRule history={history} />
