@@ -3,6 +3,7 @@
 #include "sched/model.h"
 #include "sched/record/recorder.h"
 #include "sched/state/state.h"
+#include "sched/state/unhealthy.h"
 
 namespace swell::sched {
 namespace {
@@ -34,6 +35,14 @@ bool HasSoftTaint(const NodeInfo& node) {
   });
 }
 
+// Unhealthy devices count as full, beside what still runs on them.
+void CountUnhealthy(NodeState& node, int sign) {
+  UnhealthyDevices(node.info).ForEach([&](int i) {
+    if (static_cast<size_t>(i) >= node.devices.size()) node.devices.resize(i + 1);
+    node.devices[i].used_ppm += sign * static_cast<int32_t>(kPpm);
+  });
+}
+
 void ReadAllocatable(State& state, NodeState& node, const Resources& r) {
   auto clamp = [](int64_t amount) { return std::max<int64_t>(0, amount); };
   node.allocatable = {clamp(r.cpu_milli), clamp(r.memory_bytes), clamp(r.pods),
@@ -44,8 +53,9 @@ void ReadAllocatable(State& state, NodeState& node, const Resources& r) {
   for (const auto& [name, amount] : r.extended) {
     if (amount <= 0) continue;
     if (name == kGpuResource) {
-      node.gpu_count = static_cast<int>(std::min<int64_t>(amount, kDevicesMax));
-      node.allocatable[kGpu] = node.gpu_count;
+      const int64_t devices = amount + UnhealthyDevices(node.info).Count();
+      node.gpu_count = static_cast<int>(std::min<int64_t>(devices, kDevicesMax));
+      node.allocatable[kGpu] = std::min<int64_t>(amount, kDevicesMax);
       node.has_gpus = true;
       continue;
     }
@@ -115,10 +125,12 @@ void Model::UpsertNode(const NodeInfo& info) {
     if (reranked) state.ranks_dirty = true;
     if (node.present) state.soft_taints -= HasSoftTaint(node.info);
     state.soft_taints += HasSoftTaint(info);
+    CountUnhealthy(node, -1);
     node.present = true;
     node.info = info;
     node.version = ++state.node_versions;
     ReadAllocatable(state, node, info.allocatable);
+    CountUnhealthy(node, +1);
     state.Reindex(node);
   }
   state.AssignImplicitDevices(id);
@@ -137,6 +149,7 @@ void Model::RemoveNode(std::string_view name) {
     state.soft_taints -= HasSoftTaint(node.info);
     NodeInfo nameless;
     nameless.name = node.info.name;
+    CountUnhealthy(node, -1);
     node.present = false;
     node.info = std::move(nameless);
     node.version = ++state.node_versions;

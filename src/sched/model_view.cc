@@ -71,7 +71,7 @@ std::vector<Model::NodeView> Model::Nodes() const {
     const NodeState& node = state_->nodes[id];
     NodeView view;
     view.name = node.info.name;
-    view.gpus = node.gpu_count;
+    view.gpus = static_cast<int>(node.allocatable[kGpu]);
     view.pool = state_->pools[node.pool].name;
     int promised = 0;
     for (int i = 0; i < node.gpu_count; ++i) {

@@ -7,12 +7,14 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/api/objects/node.h"
+#include "kube/api/objects/node_health.h"
 #include "kube/api/objects/node_pool.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_group.h"
 #include "kube/api/objects/project.h"
 #include "kube/controllers/cluster/volume_match.h"
 #include "kube/controllers/context.h"
+#include "sched/state/unhealthy.h"
 #include "sched_inputs/gpu_request.h"
 
 namespace swell::controllers {
@@ -269,6 +271,23 @@ void AddUnmadeVolume(const json::Value& claim, const StorageView& storage, sched
   if (!terms.empty()) out.volume_affinity.push_back(std::move(terms));
 }
 
+// Names the devices that are left out of allocatable. The two come by writes of their own: what
+// both say together counts.
+void LeaveOutUnhealthyGpus(const json::Value& node, sched::NodeInfo& out) {
+  out.labels.erase(std::string(sched::kUnhealthyGpus));
+  const std::vector<int> unhealthy = api::UnhealthyGpus(node);
+  const api::Amounts capacity = api::ReadAmounts(node, {"status", "capacity"});
+  const auto devices = capacity.find(sched::kGpuResource);
+  if (unhealthy.empty() || devices == capacity.end()) return;
+  const auto left = devices->second.Value() - static_cast<int64_t>(unhealthy.size());
+  const auto allocatable = out.allocatable.extended.find(std::string(sched::kGpuResource));
+  if (allocatable == out.allocatable.extended.end()) return;
+  allocatable->second = std::min(allocatable->second, left);
+  std::vector<std::string> indices;
+  for (const int index : unhealthy) indices.push_back(std::to_string(index));
+  out.labels[std::string(sched::kUnhealthyGpus)] = Join(indices, ",");
+}
+
 bool MayPreempt(const json::Value& holder) {
   return json::GetString(holder, {"preemptionPolicy"}) != "Never";
 }
@@ -300,6 +319,7 @@ sched::NodeInfo ToNodeInfo(const json::Value& node) {
   out.gpu_memory_mib = api::GpuMemoryMib(node);
   std::string_view mig = api::Label(node, "nvidia.com/mig.strategy");
   out.gpus_sliced = mig == "single" || mig == "mixed";
+  LeaveOutUnhealthyGpus(node, out);
   return out;
 }
 

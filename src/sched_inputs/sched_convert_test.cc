@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
+
 namespace swell::controllers {
 namespace {
 
@@ -17,6 +19,23 @@ TEST(SchedConvert, PodRequestsFollowKubernetes) {
   EXPECT_EQ(requests.cpu_milli, 2100);
   EXPECT_EQ(requests.memory_bytes, 1LL << 30);
   EXPECT_EQ(requests.extended["nvidia.com/gpu"], 2);
+}
+
+TEST(SchedConvert, UnhealthyGpusAreLeftOutOnceWhicheverIsSaidFirst) {
+  for (const char* allocatable : {"4", "3"}) {
+    const auto node = json::Parse(StrCat(R"({"metadata":{"name":"n",
+        "annotations":{"swell.dev/unhealthy-gpus":"2"}},
+        "status":{"capacity":{"nvidia.com/gpu":"4"},"allocatable":{"nvidia.com/gpu":")",
+                                         allocatable, R"("}}})"));
+    ASSERT_TRUE(node.ok());
+    const sched::NodeInfo info = ToNodeInfo(*node);
+    EXPECT_EQ(info.allocatable.extended.at("nvidia.com/gpu"), 3);
+    EXPECT_EQ(info.labels.at("swell.dev/unhealthy-gpus"), "2");
+  }
+  const auto well = json::Parse(R"({"metadata":{"name":"n",
+      "labels":{"swell.dev/unhealthy-gpus":"0"}}})");
+  ASSERT_TRUE(well.ok());
+  EXPECT_TRUE(ToNodeInfo(*well).labels.empty()) << "a label of that name says nothing";
 }
 
 TEST(SchedConvert, BadQuantitiesCountAsNothing) {

@@ -1,4 +1,6 @@
 // allocate: what fits, where it goes, and gangs whole or not at all.
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "sched/scenario_test_util.h"
@@ -197,6 +199,41 @@ TEST(Allocate, RequiredAndPreferredNodeAffinity) {
   s.Pod("q", {.cpu = 60'000});
   s.Cycle();
   EXPECT_NE(s.NodeOf("q"), "soft");
+}
+
+TEST(Allocate, UnhealthyGpusGetNothingNew) {
+  Scenario s;
+  // The node has four devices, of which the second is not allocatable.
+  s.Node("n0", {.gpus = 3, .labels = {{"swell.dev/unhealthy-gpus", "1"}}});
+  s.Pods("p", 4, {.gpus = 1});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kBind), 3);
+  std::set<int> used;
+  for (const Decision& one : s.last.decisions) {
+    used.insert(one.gpu_devices.begin(), one.gpu_devices.end());
+  }
+  EXPECT_EQ(used, (std::set<int>{0, 2, 3}));
+  ASSERT_NE(s.WaitingOf("p-3"), nullptr);
+}
+
+TEST(Allocate, APodOnAGpuThatBecameUnhealthyRunsOnAndItsGpuIsNotGivenAgain) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4});
+  s.Pod("on-it", {.gpus = 1, .on = "n0", .devices = {1}});
+  s.Node("n0", {.gpus = 3, .labels = {{"swell.dev/unhealthy-gpus", "1"}}});
+  s.Pods("half", 2, {.fraction = 0.5});
+  s.Cycle();
+  EXPECT_EQ(s.PhaseOf("on-it"), "Running");
+  for (const Decision& one : s.last.decisions) {
+    EXPECT_EQ(one.type, Type::kBind);
+    EXPECT_EQ(one.gpu_devices.size(), 1U);
+    EXPECT_NE(one.gpu_devices[0], 1);
+  }
+  s.RemovePod("on-it");
+  s.Node("n0", {.gpus = 4});
+  s.Pods("later", 3, {.gpus = 1});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kBind), 3) << "the device is as free as the others again";
 }
 
 TEST(Allocate, HostPortsKeepPodsApart) {

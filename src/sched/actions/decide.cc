@@ -122,7 +122,7 @@ void DecideBinds(Context& context, const Action& action, const std::vector<PodId
     if (!state.ShapeOf(id).UsesGpu()) continue;
     const NodeState& node = state.nodes[pod.node];
     decision.gpus_idle = node.idle_now;
-    decision.gpus = node.gpu_count;
+    decision.gpus = static_cast<int>(node.allocatable[kGpu]);
   }
   context.decided.binds += static_cast<int32_t>(pods.size());
 }

@@ -115,7 +115,8 @@ std::string Explainer::LeastChange(const std::vector<PodId>& pods,
   const NodeState& node = state_.nodes[d.nearest];
   if (d.nearest_by_gpu) {
     return StrCat(d.nearest_lacks, " more free ", d.nearest_lacks == 1 ? "GPU" : "GPUs", " on ",
-                  node.info.name, ", which has ", node.idle_now, " of ", node.gpu_count, " free");
+                  node.info.name, ", which has ", node.idle_now, " of ", node.allocatable[kGpu],
+                  " free");
   }
   return StrCat(d.nearest_lacks, "m more free CPU on ", node.info.name);
 }

@@ -195,8 +195,7 @@ const Diagnosis& NodeDiagnoser::Diagnose(PodId pod) {
     CountFree(shape, node, d);
     d.places_when_empty += PlacesWhenEmpty(shape, node);
     for (int r = 0; r < kCoreCount; ++r) {
-      const int64_t all = r == kGpu ? node.gpu_count : node.allocatable[r];
-      d.largest[r] = std::max(d.largest[r], all);
+      d.largest[r] = std::max(d.largest[r], node.allocatable[r]);
     }
     const int64_t cpu_lacks = shape.core[kCpu] - (node.allocatable[kCpu] - node.used[kCpu]);
     const int64_t gpu_lacks = shape.core[kGpu] - node.idle_now;

@@ -271,7 +271,7 @@ void State::SumPools() {
   for (NodeId id : index.by_rank) {
     const NodeState& node = nodes[id];
     QueueAmounts& total = pool_totals[node.pool];
-    total[kQueueGpu] += node.gpu_count * kPpm;
+    total[kQueueGpu] += node.allocatable[kGpu] * kPpm;
     for (size_t r = 0; r < node.ext_allocatable.size(); ++r) {
       total[kQueueGpu] += resource_gpus[r] * node.ext_allocatable[r] * kPpm;
     }

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "sched/state/state.h"
+#include "sched/state/unhealthy.h"
 
 namespace swell::sched {
 namespace {
@@ -238,6 +239,9 @@ void State::AssignImplicitDevices(NodeId node_id) {
   if (node.implicit_pods == 0) return;
   const int count = node.gpu_count;
   std::vector<int64_t> used(count, 0);
+  UnhealthyDevices(node.info).ForEach([&](int i) {
+    if (i < count) used[i] = kPpm;
+  });
   std::vector<PodId> unsaid;
   for (PodId id : node.pods) {
     if (pods[id].implicit_devices) {
