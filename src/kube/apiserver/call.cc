@@ -1,5 +1,7 @@
 #include "kube/apiserver/call.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "kube/apiserver/request/errors.h"
 
@@ -123,6 +125,8 @@ void Call::Release() {
 }
 
 void Call::AddWarning(std::string text) {
+  // A handler that waited for a webhook says again what it has said.
+  if (std::find(warnings.begin(), warnings.end(), text) != warnings.end()) return;
   if (warnings.size() < kMaxWarnings) warnings.push_back(std::move(text));
 }
 

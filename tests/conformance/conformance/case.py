@@ -69,6 +69,7 @@ class Case:
     name: str
     steps: list
     accounts: bool = False  # pods are made: wait for the namespace's service account
+    since: int = 0          # 1.since is the first Kubernetes that it holds for
 
     def __init__(self, name, *steps, accounts=False):
         self.name, self.steps, self.accounts = name, list(steps), accounts

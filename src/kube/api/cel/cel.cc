@@ -29,6 +29,8 @@ class Evaluator {
       variables_.emplace_back(name, CelValue::FromJson(*value));
     }
   }
+  Evaluator(const CelProgram::Values& variables, CelBudget& budget)
+      : budget_(budget), variables_(variables) {}
 
   Result<CelValue> Run(const CelExpr& expr) {
     SWELL_RETURN_IF_ERROR(budget_.Spend(0));
@@ -314,6 +316,29 @@ Result<CelValue> CelProgram::Evaluate(const json::Value& self,
 
 Result<CelValue> CelProgram::Evaluate(const Variables& variables, CelBudget& budget) const {
   return Evaluator(variables, budget).Run(*root_);
+}
+
+Result<CelValue> CelProgram::Evaluate(const Values& variables, CelBudget& budget) const {
+  return Evaluator(variables, budget).Run(*root_);
+}
+
+namespace {
+
+void CollectSelected(const CelExpr& expr, std::string_view of, std::vector<std::string>& out) {
+  const bool selects = expr.kind == CelExpr::Kind::kSelect || expr.kind == CelExpr::Kind::kHas;
+  if (selects && expr.args[0]->kind == CelExpr::Kind::kVariable && expr.args[0]->text == of &&
+      std::find(out.begin(), out.end(), expr.text) == out.end()) {
+    out.push_back(expr.text);
+  }
+  for (const CelExprPtr& argument : expr.args) CollectSelected(*argument, of, out);
+}
+
+}  // namespace
+
+std::vector<std::string> CelProgram::Selected(std::string_view variable) const {
+  std::vector<std::string> out;
+  CollectSelected(*root_, variable, out);
+  return out;
 }
 
 }  // namespace swell::api

@@ -1,7 +1,7 @@
-// The rules of custom resources (x-kubernetes-validations) and the conditions of webhooks: the part
-// of the Common Expression Language that they use. No types are declared: an expression is checked
-// for its syntax, its variables and its functions when it is compiled, and for the types of its
-// values as it runs.
+// The rules of custom resources (x-kubernetes-validations), the conditions of webhooks, and
+// admission policies: the part of the Common Expression Language that they use. No types are
+// declared: an expression is checked for its syntax, its variables and its functions when it is
+// compiled, and for the types of its values as it runs.
 //
 // Known: literals, lists and maps, `self`, `oldSelf`, selection and indices, has(), arithmetic,
 // comparisons, `in`, `&&` and `||` (which bear with an error on the side that does not matter),
@@ -95,6 +95,10 @@ class CelProgram {
   // With the variables that it was compiled for.
   using Variables = std::vector<std::pair<std::string, const json::Value*>>;
   Result<CelValue> Evaluate(const Variables& variables, CelBudget& budget) const;
+  using Values = std::vector<std::pair<std::string, CelValue>>;
+  Result<CelValue> Evaluate(const Values& variables, CelBudget& budget) const;
+  // The names that it selects of a variable: for variables.a + variables.b, a and b.
+  std::vector<std::string> Selected(std::string_view variable) const;
   // A message about a place in the expression.
   std::string Complaint(size_t offset, std::string_view what) const;
 

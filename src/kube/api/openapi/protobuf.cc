@@ -135,21 +135,25 @@ Status Decoder::Fields(
     const SchemaField* target = nullptr;
     const SchemaField* alternative = nullptr;
     bool inner = false;
+    const int number = static_cast<int>(wire.number);
+    // What a message in this field is called by fields inside it; -1: too far in, or too large.
+    const bool named = outer <= kMostInnerNumber && wire.number <= kMostInnerNumber;
+    const int path = named ? InnerMessage(outer, number) : -1;
     for (const SchemaField& field : schema.fields) {
-      if (field.proto_outer == outer && field.proto == static_cast<int>(wire.number)) {
+      if (field.proto_outer == outer && field.proto == number) {
         target = &field;
         break;
       }
-      if (outer != 0 || field.proto_outer != static_cast<int>(wire.number)) continue;
-      if (field.proto == 0) alternative = &field;
-      inner = inner || field.proto != 0;
+      if (field.proto_outer == path && field.proto == 0) alternative = &field;
+      inner = inner || (field.proto_outer == path && field.proto != 0) ||
+              field.proto_outer / (kMostInnerNumber + 1) == path;
     }
     if (target != nullptr) {
       SWELL_RETURN_IF_ERROR(Add(*target, wire, out, depth + 1));
     } else if (alternative != nullptr && wire.type == kBytes) {
       SWELL_ASSIGN_OR_RETURN(out[alternative->name], SchemaOrBool(schema, wire.bytes, depth + 1));
     } else if (inner && wire.type == kBytes) {
-      SWELL_RETURN_IF_ERROR(Fields(schema, static_cast<int>(wire.number), wire.bytes, out, depth));
+      SWELL_RETURN_IF_ERROR(Fields(schema, path, wire.bytes, out, depth));
     }  // else: a field of a newer version
   }
   return reader.bad() ? Malformed("a field is cut off") : Status::Ok();

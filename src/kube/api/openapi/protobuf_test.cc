@@ -115,6 +115,137 @@ TEST(ProtobufTest, ReadsWhatKubectlPosts) {
   }
 }
 
+// Bodies that k8s.io/api 0.37.2 writes of the kinds that its schedulers and controllers use.
+constexpr Captured kNewer[] = {
+    {"azhzAAohChJyZXNvdXJjZS5rOHMuaW8vdjESC0RldmljZUNsYXNzEnkKEwoDZ3B1EgAaACIAKgAyADgAQgASYgomCi"
+     "QKImRldmljZS5kcml2ZXIgPT0gJ2dwdS5leGFtcGxlLmNvbScSJwolCiMKD2dwdS5leGFtcGxlLmNvbRIQCg57Im1v"
+     "ZGUiOiJtaWcifSIPZXhhbXBsZS5jb20vZ3B1GgAiAA==",
+     R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"gpu"},"spe)"
+     R"(c":{"selectors":[{"cel":{"expression":"device.driver == 'gpu.example.com'"}}],"config")"
+     R"(:[{"opaque":{"driver":"gpu.example.com","parameters":{"mode":"mig"}}}],"extendedResour)"
+     R"(ceName":"example.com/gpu"}})"},
+    {"azhzAAojChJyZXNvdXJjZS5rOHMuaW8vdjESDVJlc291cmNlQ2xhaW0SqQMKGAoBYxIAGgdkZWZhdWx0IgAqADIAOA"
+     "BCABKsAQqpAQpOCgNncHUSRwoDZ3B1GgpFeGFjdENvdW50IAIoADIcCgNvbGQSBkV4aXN0cxoAIglOb0V4ZWN1dGUo"
+     "ADoSChAKBm1lbW9yeRIGCgQxMEdpChcKA25pYxoQCgRmYXN0EgRyZG1hIgAoABIXCgNncHUSEGV4YW1wbGUuY29tL2"
+     "51bWEaJQoDZ3B1Eh4KHAoPZ3B1LmV4YW1wbGUuY29tEgkKB3siYSI6MX0a3QEKiAEKaQozCgNncHUSD2dwdS5leGFt"
+     "cGxlLmNvbRoCbjEiBWdwdS0wUhAKBm1lbW9yeRIGCgQxMEdpEjIKCUZyb21DbGFzcxIDZ3B1GiAKHgoPZ3B1LmV4YW"
+     "1wbGUuY29tEgsKCXsiYiI6WzJdfRobChkSFwoNbWV0YWRhdGEubmFtZRICSW4aAm4xEg4KABoEcG9kcyIBcCoBdSJA"
+     "Cg9ncHUuZXhhbXBsZS5jb20SAm4xGgVncHUtMCoLCgl7IngiOiJ5In0yFQoEZXRoMRILMTAuMC4wLjEvMjQaABoAIg"
+     "A=",
+     R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c","name)"
+     R"(space":"default"},"spec":{"devices":{"requests":[{"name":"gpu","exactly":{"deviceClass)"
+     R"(Name":"gpu","allocationMode":"ExactCount","count":2,"adminAccess":false,"tolerations":)"
+     R"([{"key":"old","operator":"Exists","effect":"NoExecute","tolerationSeconds":0}],"capaci)"
+     R"(ty":{"requests":{"memory":"10Gi"}}}},{"name":"nic","firstAvailable":[{"name":"fast","d)"
+     R"(eviceClassName":"rdma"}]}],"constraints":[{"requests":["gpu"],"matchAttribute":"exampl)"
+     R"(e.com/numa"}],"config":[{"requests":["gpu"],"opaque":{"driver":"gpu.example.com","para)"
+     R"(meters":{"a":1}}}]}},"status":{"allocation":{"devices":{"results":[{"request":"gpu","d)"
+     R"(river":"gpu.example.com","pool":"n1","device":"gpu-0","consumedCapacity":{"memory":"10)"
+     R"(Gi"}}],"config":[{"source":"FromClass","requests":["gpu"],"opaque":{"driver":"gpu.exam)"
+     R"(ple.com","parameters":{"b":[2]}}}]},"nodeSelector":{"nodeSelectorTerms":[{"matchFields)"
+     R"(":[{"key":"metadata.name","operator":"In","values":["n1"]}]}]}},"reservedFor":[{"resou)"
+     R"(rce":"pods","name":"p","uid":"u"}],"devices":[{"driver":"gpu.example.com","pool":"n1",)"
+     R"("device":"gpu-0","data":{"x":"y"},"networkData":{"interfaceName":"eth1","ips":["10.0.0)"
+     R"(.1/24"]}}]}})"},
+    {"azhzAAorChJyZXNvdXJjZS5rOHMuaW8vdjESFVJlc291cmNlQ2xhaW1UZW1wbGF0ZRJFChEKAXQSABoAIgAqADIAOA"
+     "BCABIwChgKABIAGgAiACoAMgA4AEIAWgYKAWESAWISFAoSChAKA2dwdRIJCgNncHUaACAAGgAiAA==",
+     R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate","metadata":{"name":")"
+     R"(t"},"spec":{"metadata":{"labels":{"a":"b"}},"spec":{"devices":{"requests":[{"name":"gp)"
+     R"(u","exactly":{"deviceClassName":"gpu"}}]}}}})"},
+    {"azhzAAojChJyZXNvdXJjZS5rOHMuaW8vdjESDVJlc291cmNlU2xpY2UStwIKEQoBcxIAGgAiACoAMgA4AEIAEqECCg"
+     "9ncHUuZXhhbXBsZS5jb20SCAoCbjEQABgBGgJuMTL8AQoFZ3B1LTASEQoGZHJpdmVyEgcqBTEuMi4zEg0KBWZsYWdz"
+     "EgQ4ATgAEgsKBWluZGV4EgIQABIJCgNtaWcSAhgAEg8KBW1vZGVsEgYiBEgxMDASDwoHbnVtYmVycxIEMAEwAhIPCg"
+     "V3b3JkcxIGQgFhQgFiGisKBm1lbW9yeRIhCgYKBDgwR2kSFwoFCgMxR2kiDgoFCgMxR2kaBQoDMUdpIhkKA3NldBIS"
+     "CgZtZW1vcnkSCAoGCgQ0MEdpQh0KA29sZBIAGgpOb1NjaGVkdWxlIggIpevcygYQAEgBUgFhWgFiYAFyFQoDY3B1Eg"
+     "4aBRoDCgEyIgUKAwoBMVIBKhoAIgA=",
+     R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},"spe)"
+     R"(c":{"driver":"gpu.example.com","pool":{"name":"n1","generation":0,"resourceSliceCount")"
+     R"(:1},"nodeName":"n1","devices":[{"name":"gpu-0","attributes":{"index":{"int":0},"mig":{)"
+     R"("bool":false},"model":{"string":"H100"},"driver":{"version":"1.2.3"},"numbers":{"ints")"
+     R"(:[1,2]},"flags":{"bools":[true,false]},"words":{"strings":["a","b"]}},"capacity":{"mem)"
+     R"(ory":{"value":"80Gi","requestPolicy":{"default":"1Gi","validRange":{"min":"1Gi","step")"
+     R"(:"1Gi"}}}},"consumesCounters":[{"counterSet":"set","counters":{"memory":{"value":"40Gi)"
+     R"("}}}],"taints":[{"key":"old","effect":"NoSchedule","timeAdded":"2026-01-02T03:04:05Z"})"
+     R"(],"bindsToNode":true,"bindingConditions":["a"],"bindingFailureConditions":["b"],"allow)"
+     R"(MultipleAllocations":true,"nodeAllocatableResources":{"cpu":{"mapping":{"deviceMultipl)"
+     R"(ier":"2"},"overhead":{"perPod":"1"}}}}],"skipNodeOperations":["*"]}})"},
+    {"azhzAAolChJyZXNvdXJjZS5rOHMuaW8vdjESD0RldmljZVRhaW50UnVsZRJsChEKAXISABoAIgAqADIAOABCABI4Ch"
+     "wSD2dwdS5leGFtcGxlLmNvbRoCbjEiBWdwdS0wEhgKBmJyb2tlbhIDeWVzGglOb0V4ZWN1dGUaHQobCgFUEgRUcnVl"
+     "GAMiCAil69zKBhAAKgFSMgFtGgAiAA==",
+     R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceTaintRule","metadata":{"name":"r"},"s)"
+     R"(pec":{"deviceSelector":{"driver":"gpu.example.com","pool":"n1","device":"gpu-0"},"tain)"
+     R"(t":{"key":"broken","value":"yes","effect":"NoExecute"}},"status":{"conditions":[{"type)"
+     R"(":"T","status":"True","observedGeneration":3,"lastTransitionTime":"2026-01-02T03:04:05)"
+     R"(Z","reason":"R","message":"m"}]}})"},
+    {"azhzAAonChFzdG9yYWdlLms4cy5pby92MRISQ1NJU3RvcmFnZUNhcGFjaXR5EjwKGAoBcxIAGgdkZWZhdWx0IgAqAD"
+     "IAOABCABILCgkKBHpvbmUSAWEaBGZhc3QiBgoEMTBHaSoFCgMxR2kaACIA",
+     R"({"apiVersion":"storage.k8s.io/v1","kind":"CSIStorageCapacity","metadata":{"name":"s",")"
+     R"(namespace":"default"},"nodeTopology":{"matchLabels":{"zone":"a"}},"storageClassName":")"
+     R"(fast","capacity":"10Gi","maximumVolumeSize":"1Gi"})"},
+    {"azhzAAoqChFzdG9yYWdlLms4cy5pby92MRIVVm9sdW1lQXR0cmlidXRlc0NsYXNzEjEKEQoBdhIAGgAiACoAMgA4AE"
+     "IAEg9jc2kuZXhhbXBsZS5jb20aCwoEaW9wcxIDMTAwGgAiAA==",
+     R"({"apiVersion":"storage.k8s.io/v1","kind":"VolumeAttributesClass","metadata":{"name":"v)"
+     R"("},"driverName":"csi.example.com","parameters":{"iops":"100"}})"},
+    {"azhzAAojChRuZXR3b3JraW5nLms4cy5pby92MRILU2VydmljZUNJRFISTwoRCgFzEgAaACIAKgAyADgAQgASGAoLMT"
+     "AuMC4wLjAvMTYKCWZkMDA6Oi82NBogCh4KBVJlYWR5EgRUcnVlGAAiCAil69zKBhAAKgAyAW0aACIA",
+     R"({"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"s"},"spe)"
+     R"(c":{"cidrs":["10.0.0.0/16","fd00::/64"]},"status":{"conditions":[{"type":"Ready","stat)"
+     R"(us":"True","lastTransitionTime":"2026-01-02T03:04:05Z","message":"m"}]}})"},
+    {"azhzAAohChRuZXR3b3JraW5nLms4cy5pby92MRIJSVBBZGRyZXNzEj8KGAoIMTAuMC4wLjESABoAIgAqADIAOABCAB"
+     "IjCiEKABIIc2VydmljZXMaB2RlZmF1bHQiCmt1YmVybmV0ZXMaACIA",
+     R"({"apiVersion":"networking.k8s.io/v1","kind":"IPAddress","metadata":{"name":"10.0.0.1"})"
+     R"(,"spec":{"parentRef":{"resource":"services","namespace":"default","name":"kubernetes"})"
+     R"(}})"},
+    {"azhzAAo1ChpzdG9yYWdlbWlncmF0aW9uLms4cy5pby92MRIXU3RvcmFnZVZlcnNpb25NaWdyYXRpb24SMAoRCgFtEg"
+     "AaACIAKgAyADgAQgASFQoTCgRhcHBzEgtkZXBsb3ltZW50cxoEEgIxNxoAIgA=",
+     R"({"apiVersion":"storagemigration.k8s.io/v1","kind":"StorageVersionMigration","metadata")"
+     R"(:{"name":"m"},"spec":{"resource":{"group":"apps","resource":"deployments"}},"status":{)"
+     R"("resourceVersion":"17"}})"},
+    {"azhzAAovChZjZXJ0aWZpY2F0ZXMuazhzLmlvL3YxEhVQb2RDZXJ0aWZpY2F0ZVJlcXVlc3QSawoYCgFwEgAaB2RlZm"
+     "F1bHQiACoAMgA4AEIAEj4KDWV4YW1wbGUuY29tL3MSAXAaATEiAnNhKgEyMgFuOgEzQJAcWhIKDWV4YW1wbGUuY29t"
+     "L2ESAWJiAzCCARoPEgNQRU0iCAil69zKBhAAGgAiAA==",
+     R"({"apiVersion":"certificates.k8s.io/v1","kind":"PodCertificateRequest","metadata":{"nam)"
+     R"(e":"p","namespace":"default"},"spec":{"signerName":"example.com/s","podName":"p","podU)"
+     R"(ID":"1","serviceAccountName":"sa","serviceAccountUID":"2","nodeName":"n","nodeUID":"3")"
+     R"(,"maxExpirationSeconds":3600,"unverifiedUserAnnotations":{"example.com/a":"b"},"stubPK)"
+     R"(CS10Request":"MIIB"},"status":{"certificateChain":"PEM","notBefore":"2026-01-02T03:04:)"
+     R"(05Z"}})"},
+    {"azhzAAo8Ch9hZG1pc3Npb25yZWdpc3RyYXRpb24uazhzLmlvL3YxEhlWYWxpZGF0aW5nQWRtaXNzaW9uUG9saWN5Et"
+     "MBChEKAXASABoAIgAqADIAOABCABKvAQoPCgJ2MRIJQ29uZmlnTWFwEl4KCAoGCgFhEgFiEgAaLwoBeBIqCgZDUkVB"
+     "VEUKBlVQREFURRIYCgASAnYxGgRwb2RzIgpOYW1lc3BhY2VkIhMSEQoBKhIMCgRhcHBzEgEqGgEqOgpFcXVpdmFsZW"
+     "50GhkKBHRydWUSAW0aCUZvcmJpZGRlbiIDJ20nIgRGYWlsKggKAWsSAyd2JzIJCgFjEgR0cnVlOgYKAXYSATEaDAgB"
+     "EggKBhIBZhoBdxoAIgA=",
+     R"({"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","me)"
+     R"(tadata":{"name":"p"},"spec":{"paramKind":{"apiVersion":"v1","kind":"ConfigMap"},"match)"
+     R"(Constraints":{"namespaceSelector":{"matchLabels":{"a":"b"}},"objectSelector":{},"resou)"
+     R"(rceRules":[{"resourceNames":["x"],"operations":["CREATE","UPDATE"],"apiGroups":[""],"a)"
+     R"(piVersions":["v1"],"resources":["pods"],"scope":"Namespaced"}],"excludeResourceRules":)"
+     R"([{"operations":["*"],"apiGroups":["apps"],"apiVersions":["*"],"resources":["*"]}],"mat)"
+     R"(chPolicy":"Equivalent"},"validations":[{"expression":"true","message":"m","reason":"Fo)"
+     R"(rbidden","messageExpression":"'m'"}],"failurePolicy":"Fail","auditAnnotations":[{"key")"
+     R"(:"k","valueExpression":"'v'"}],"matchConditions":[{"name":"c","expression":"true"}],"v)"
+     R"(ariables":[{"name":"v","expression":"1"}]},"status":{"observedGeneration":1,"typeCheck)"
+     R"(ing":{"expressionWarnings":[{"fieldRef":"f","warning":"w"}]}}})"},
+    {"azhzAApDCh9hZG1pc3Npb25yZWdpc3RyYXRpb24uazhzLmlvL3YxEiBWYWxpZGF0aW5nQWRtaXNzaW9uUG9saWN5Qm"
+     "luZGluZxJMChEKAWISABoAIgAqADIAOABCABI3CgFwEhIKAWMSB2RlZmF1bHQiBERlbnkaEQoICgYKAWESAWI6BUV4"
+     "YWN0IgREZW55IgVBdWRpdBoAIgA=",
+     R"({"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBindi)"
+     R"(ng","metadata":{"name":"b"},"spec":{"policyName":"p","paramRef":{"name":"c","namespace)"
+     R"(":"default","parameterNotFoundAction":"Deny"},"matchResources":{"namespaceSelector":{")"
+     R"(matchLabels":{"a":"b"}},"matchPolicy":"Exact"},"validationActions":["Deny","Audit"]}})"},
+};
+
+TEST(ProtobufTest, ReadsWhatTodaysClientsWrite) {
+  for (const Captured& c : kNewer) {
+    const Result<json::Value> decoded =
+        DecodeKubernetesProtobuf(Base64Decode(c.base64).value_or(""));
+    ASSERT_TRUE(decoded.ok()) << decoded.status().ToString() << " for " << c.json;
+    EXPECT_TRUE(json::Equal(*decoded, *json::Parse(c.json)))
+        << json::Print(*decoded) << "\ninstead of\n"
+        << c.json;
+  }
+}
+
 TEST(ProtobufTest, ReadsNestedPodFields) {
   // A volume's source and a probe's handler are one level deeper on the wire than in JSON.
   std::string empty_dir = Field(1, Field(1, "scratch") + Field(2, Field(2, "")));
@@ -192,6 +323,17 @@ TEST(ProtobufTest, FieldsOfNewerVersionsAreSkipped) {
       DecodeKubernetesProtobuf(Body("v1", "Namespace", Field(1, Field(1, "x")) + Field(15, "?")));
   ASSERT_TRUE(got.ok());
   EXPECT_EQ(json::GetString(*got, {"metadata", "name"}), "x");
+}
+
+// A number that is larger than any in the texts stands for no message inside a message.
+TEST(ProtobufTest, NumbersThatAreTooLargeAreSkipped) {
+  const std::string rule = Field(2, Field(131'074, Field(1, "pods")) + Field(1, "CREATE"));
+  const Result<json::Value> got =
+      DecodeKubernetesProtobuf(Body("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy",
+                                    Field(1, Field(1, "p")) + Field(2, Field(2, Field(3, rule)))));
+  ASSERT_TRUE(got.ok()) << got.status().ToString();
+  EXPECT_EQ(json::Print(*json::Find(*got, {"spec", "matchConstraints", "resourceRules"})),
+            R"([{"operations":["CREATE"]}])");
 }
 
 TEST(ProtobufTest, RefusesUnknownKinds) {

@@ -399,6 +399,25 @@ void DefaultCrd(Value& crd) {
   SetIfAbsent(*names, "listKind", Value(kind + "List"));
 }
 
+// One device, unless all are wanted or a number is said.
+void DefaultCount(Value& wanted) {
+  if (Text(wanted, "allocationMode") != "ExactCount") return;
+  if (json::GetInt(wanted, {"count"}) == 0) json::Set(wanted, {"count"}, Value(1));
+}
+
+// `parent` has the devices that a claim asks for.
+void DefaultClaim(Value& parent) {
+  Value* devices = Member(parent, "devices");
+  json::Array* requests = devices ? List(*devices, "requests") : nullptr;
+  if (requests == nullptr) return;
+  for (Value& request : *requests) {
+    if (Value* exactly = Member(request, "exactly")) DefaultCount(*exactly);
+    json::Array* choices = List(request, "firstAvailable");
+    if (choices == nullptr) continue;
+    for (Value& choice : *choices) DefaultCount(choice);
+  }
+}
+
 }  // namespace
 
 void DefaultObject(const KindInfo& info, Value& object) {
@@ -434,6 +453,10 @@ void DefaultObject(const KindInfo& info, Value& object) {
     DefaultNetworkPolicy(object);
   } else if (kind == "CustomResourceDefinition") {
     DefaultCrd(object);
+  } else if (kind == "ResourceClaim") {
+    if (Value* spec = Member(object, "spec")) DefaultClaim(*spec);
+  } else if (kind == "ResourceClaimTemplate") {
+    if (Value* spec = json::FindMutable(object, {"spec", "spec"})) DefaultClaim(*spec);
   } else if (kind == "Namespace") {
     if (std::string name(Name(object)); !name.empty()) {
       json::Set(object, {"metadata", "labels", "kubernetes.io/metadata.name"}, Value(name));

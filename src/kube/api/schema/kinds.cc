@@ -44,6 +44,11 @@ constexpr std::string_view kStorage = "io.k8s.api.storage.v1";
 constexpr std::string_view kAdmission = "io.k8s.api.admissionregistration.v1";
 constexpr std::string_view kAdmissionGroup = "admissionregistration.k8s.io";
 
+constexpr std::string_view kCertificates = "io.k8s.api.certificates.v1";
+constexpr std::string_view kDevices = "io.k8s.api.resource.v1";
+constexpr std::string_view kDeviceGroup = "resource.k8s.io";
+constexpr std::string_view kMigrationGroup = "storagemigration.k8s.io";
+
 constexpr std::string_view kPodFields =
     "spec.nodeName,spec.restartPolicy,spec.schedulerName,spec.serviceAccountName,"
     "spec.hostNetwork,status.phase,status.podIP,status.podIPs,status.nominatedNodeName";
@@ -109,10 +114,15 @@ constexpr KindRow kRows[] = {
     {"batch", "v1beta1", "CronJob", "cronjobs", "cj", "all", kStatus | kOlder,
      "io.k8s.api.batch.v1beta1"},
     {"certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests", "csr",
-     "", kCluster | kStatus, "io.k8s.api.certificates.v1", "approval", "spec.signerName"},
+     "", kCluster | kStatus, kCertificates, "approval", "spec.signerName"},
+    {"certificates.k8s.io", "v1", "PodCertificateRequest", "podcertificaterequests", "", "",
+     kStatus, kCertificates, "", "spec.signerName,spec.podName,spec.nodeName"},
     {"networking.k8s.io", "v1", "IngressClass", "ingressclasses", "", "", kCluster, kNetworking},
     {"networking.k8s.io", "v1", "Ingress", "ingresses", "ing", "", kStatus, kNetworking},
     {"networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", "netpol", "", kNone,
+     kNetworking},
+    {"networking.k8s.io", "v1", "IPAddress", "ipaddresses", "ip", "", kCluster, kNetworking},
+    {"networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs", "", "", kCluster | kStatus,
      kNetworking},
     {"policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", "", kStatus,
      "io.k8s.api.policy.v1"},
@@ -122,13 +132,32 @@ constexpr KindRow kRows[] = {
     {kRbacGroup, "v1", "ClusterRole", "clusterroles", "", "", kCluster, kRbac},
     {kRbacGroup, "v1", "RoleBinding", "rolebindings", "", "", kNone, kRbac},
     {kRbacGroup, "v1", "Role", "roles", "", "", kNone, kRbac},
+    {kDeviceGroup, "v1", "DeviceClass", "deviceclasses", "", "", kCluster, kDevices},
+    {kDeviceGroup, "v1", "DeviceTaintRule", "devicetaintrules", "", "", kCluster | kStatus,
+     kDevices},
+    {kDeviceGroup, "v1", "ResourceClaim", "resourceclaims", "", "", kStatus, kDevices},
+    {kDeviceGroup, "v1", "ResourceClaimTemplate", "resourceclaimtemplates", "", "", kNone,
+     kDevices},
+    {kDeviceGroup, "v1", "ResourceSlice", "resourceslices", "", "", kCluster, kDevices, "",
+     "spec.nodeName,spec.driver,spec.pool.name"},
     {"storage.k8s.io", "v1", "CSIDriver", "csidrivers", "", "", kCluster, kStorage},
     {"storage.k8s.io", "v1", "CSINode", "csinodes", "", "", kCluster, kStorage},
+    {"storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities", "", "", kNone, kStorage},
     {"storage.k8s.io", "v1", "StorageClass", "storageclasses", "sc", "", kCluster, kStorage},
     {"storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", "", "", kCluster | kStatus,
      kStorage},
+    {"storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses", "vac", "",
+     kCluster, kStorage},
+    {kMigrationGroup, "v1", "StorageVersionMigration", "storageversionmigrations", "", "",
+     kCluster | kStatus, "io.k8s.api.storagemigration.v1"},
+    {kMigrationGroup, "v1beta1", "StorageVersionMigration", "storageversionmigrations", "", "",
+     kCluster | kStatus | kOlder, "io.k8s.api.storagemigration.v1beta1"},
     {kAdmissionGroup, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", "",
      "api-extensions", kCluster, kAdmission},
+    {kAdmissionGroup, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", "",
+     "api-extensions", kCluster | kStatus, kAdmission},
+    {kAdmissionGroup, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings",
+     "", "api-extensions", kCluster, kAdmission},
     {kAdmissionGroup, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", "",
      "api-extensions", kCluster, kAdmission},
     {"apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions",

@@ -215,9 +215,9 @@ void SchemaLibrary::ApplyFlags(std::string_view flags, SchemaField& field) {
         field.proto_pointer = true;
         number.remove_suffix(1);
       }
-      size_t dot = number.find('.');
-      if (dot != std::string_view::npos) {
-        field.proto_outer = static_cast<int>(ParseInt(number.substr(0, dot)).value_or(0));
+      for (size_t dot; (dot = number.find('.')) != std::string_view::npos;) {
+        field.proto_outer = InnerMessage(
+            field.proto_outer, static_cast<int>(ParseInt(number.substr(0, dot)).value_or(0)));
         number = number.substr(dot + 1);
       }
       field.proto = static_cast<int>(ParseInt(number).value_or(0));

@@ -8,8 +8,9 @@
 //     field[!] TYPE [#N[.M][*]] [FLAG...]: one sentence
 //
 // `!` marks a required field. #N is the protobuf field number; #N.M is field M of the message in
-// field N, a level that JSON does not have; #N.0: the message in field N is a boolean (1) or the
-// type that the field stands in (2); `*`: zero on the wire is a value and not absence. TYPE
+// field N, a level that JSON does not have; #N.M.K: one level more; #N.0: the message in field N is
+// a boolean (1) or the type that the field stands in (2); `*`: zero on the wire is a value and not
+// absence. TYPE
 // is string, bool, int32, int64, number, bytes, quantity, time, microtime, intorstring, any, object
 // (any object), [TYPE] for lists, {TYPE} for maps, or the name of a type: of this package, else of
 // meta/v1, else of core/v1, or a full name. Flags:
@@ -36,6 +37,11 @@
 #include "kube/api/schema/schema.h"
 
 namespace swell::api {
+
+// A field's proto_outer where the message that it is nested in is itself nested: the message
+// `inner` of the message `outer`; 0: of the type itself.
+constexpr int kMostInnerNumber = 32767;
+constexpr int InnerMessage(int outer, int inner) { return outer * (kMostInnerNumber + 1) + inner; }
 
 class SchemaLibrary {
  public:

@@ -19,6 +19,7 @@ std::string CheckObjectName(const KindInfo& kind, std::string_view name) {
   if (!kind.custom) {
     if (k == "Namespace") return CheckDnsLabel(name);
     if (k == "Service") return CheckDns1035Label(name);
+    if (k == "IPAddress") return CheckIp(name);
     if (kind.gvk.group == "rbac.authorization.k8s.io") {
       return CheckPathSegmentName(name);
     }
@@ -202,9 +203,11 @@ bool CheckKind(const KindInfo& kind, const Value& object, const Value* old, Fiel
     }
     return true;
   }
+  CheckDeviceKinds(kind, object, old, errors);
   return CheckWorkload(kind, object, old, errors) || CheckNetwork(kind, object, old, errors) ||
          CheckStorage(kind, object, old, errors) || CheckConfig(kind, object, old, errors) ||
-         CheckPolicy(kind, object, old, errors) || CheckRegistered(kind, object, old, errors);
+         CheckPolicy(kind, object, old, errors) || CheckAdmission(kind, object, errors) ||
+         CheckRegistered(kind, object, old, errors);
 }
 
 }  // namespace

@@ -554,6 +554,62 @@ void CheckIngressClass(const Value& object, FieldErrors& errors) {
   }
 }
 
+void CheckServiceRange(const Value& object, const Value* old, FieldErrors& errors) {
+  const json::Array& ranges = json::GetArray(object, {"spec", "cidrs"});
+  const std::string at = "spec.cidrs";
+  if (ranges.empty()) errors.push_back(RequiredError(at, "at least one CIDR required"));
+  if (ranges.size() > 2) {
+    errors.push_back(InvalidTexts(at, ranges, "may only hold up to 2 values"));
+    return;
+  }
+  std::vector<Cidr> parsed;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (const auto range = ParseCidr(TextIn(ranges[i]))) {
+      parsed.push_back(*range);
+      continue;
+    }
+    errors.push_back(
+        InvalidText(PathIndex(at, i), TextIn(ranges[i]),
+                    "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"));
+  }
+  if (parsed.size() == 2 && parsed[0].v6 == parsed[1].v6) {
+    errors.push_back(InvalidTexts(at, ranges,
+                                  "may specify no more than one IP for each IP family, i.e "
+                                  "192.168.0.0/24 and 2001:db8::/64"));
+  }
+  if (old == nullptr) return;
+  // A second family may be added later; what was there stays.
+  const json::Array& before = json::GetArray(*old, {"spec", "cidrs"});
+  if (ranges.size() < before.size()) {
+    errors.push_back(InvalidTexts(at, ranges, "field is immutable"));
+    return;
+  }
+  for (size_t i = 0; i < before.size(); ++i) {
+    CheckImmutable(&ranges[i], &before[i], PathIndex(at, i), errors);
+  }
+}
+
+void CheckAddress(const Value& object, const Value* old, FieldErrors& errors) {
+  const std::string at = "spec.parentRef";
+  const Value* parent = json::Find(object, {"spec", "parentRef"});
+  if (parent == nullptr || !parent->is_object()) {
+    errors.push_back(RequiredError(at));
+    return;
+  }
+  CheckSubdomain(*parent, "group", at, errors);
+  for (std::string_view key : {"resource", "name", "namespace"}) {
+    const std::string_view text = TextOf(*parent, key);
+    if (text.empty()) {
+      if (key != "namespace") errors.push_back(RequiredError(PathField(at, key)));
+    } else if (std::string why = CheckPathSegmentName(text); !why.empty()) {
+      errors.push_back(InvalidText(PathField(at, key), text, why));
+    }
+  }
+  if (old != nullptr) {
+    CheckImmutable(parent, json::Find(*old, {"spec", "parentRef"}), at, errors);
+  }
+}
+
 }  // namespace
 
 bool CheckNetwork(const KindInfo& kind,
@@ -573,6 +629,10 @@ bool CheckNetwork(const KindInfo& kind,
     CheckIngressClass(object, errors);
   } else if (k == "NetworkPolicy") {
     CheckNetworkPolicy(object, errors);
+  } else if (k == "ServiceCIDR") {
+    CheckServiceRange(object, old, errors);
+  } else if (k == "IPAddress") {
+    CheckAddress(object, old, errors);
   } else {
     return false;
   }

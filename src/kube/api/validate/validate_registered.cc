@@ -3,7 +3,6 @@
 #include <set>
 
 #include "base/strings.h"
-#include "kube/api/cel/cel.h"
 #include "kube/api/meta/cidr.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/validate/validate_rules.h"
@@ -216,120 +215,6 @@ void CheckCsiDriver(const Value& object, FieldErrors& errors) {
   }
 }
 
-void CheckHookRules(const Value& hook, const std::string& path, FieldErrors& errors) {
-  const json::Array& rules = json::GetArray(hook, {"rules"});
-  for (size_t i = 0; i < rules.size(); ++i) {
-    const std::string at = PathIndex(PathField(path, "rules"), i);
-    for (std::string_view key : {"operations", "apiGroups", "apiVersions", "resources"}) {
-      const json::Array& list = json::GetArray(rules[i], {key});
-      const bool star =
-          std::any_of(list.begin(), list.end(), [](const Value& v) { return TextIn(v) == "*"; });
-      if (list.empty()) errors.push_back(RequiredError(PathField(at, key)));
-      const bool all =
-          std::any_of(list.begin(), list.end(), [](const Value& v) { return TextIn(v) == "*/*"; });
-      if (all && key == "resources" && list.size() > 1) {
-        errors.push_back(InvalidTexts(PathField(at, key), list,
-                                      "if '*/*' is present, must not specify other resources"));
-      }
-      if (star && list.size() > 1) {
-        errors.push_back(InvalidTexts(
-            PathField(at, key), list,
-            key == "resources"
-                ? "if '*' is present, must not specify other resources without subresources"
-                : StrCat("if '*' is present, must not specify other ",
-                         key == "operations"  ? "operations"
-                         : key == "apiGroups" ? "API groups"
-                                              : "API versions")));
-      }
-      for (size_t j = 0; key == "operations" && j < list.size(); ++j) {
-        static const std::vector<std::string> kOperations = {"*", "CONNECT", "CREATE", "DELETE",
-                                                             "UPDATE"};
-        const std::string_view operation = TextIn(list[j]);
-        if (std::find(kOperations.begin(), kOperations.end(), operation) != kOperations.end()) {
-          continue;
-        }
-        errors.push_back(
-            NotSupportedError(PathIndex(PathField(at, key), j), operation, kOperations));
-      }
-    }
-    CheckOneOf(rules[i], "scope", at, {"*", "Cluster", "Namespaced"}, errors);
-  }
-}
-
-void CheckMatchConditions(const Value& hook, const std::string& path, FieldErrors& errors) {
-  constexpr size_t kMost = 64;
-  const json::Array& conditions = json::GetArray(hook, {"matchConditions"});
-  if (conditions.size() > kMost) {
-    errors.push_back(
-        {"FieldValueTooMany", path,
-         StrCat("Too many: ", conditions.size(), ": must have at most ", kMost, " items")});
-    return;
-  }
-  std::set<std::string> names;
-  for (size_t i = 0; i < conditions.size(); ++i) {
-    const std::string at = PathIndex(path, i);
-    const std::string name(TextOf(conditions[i], "name"));
-    const std::string_view expression = TextOf(conditions[i], "expression");
-    if (name.empty()) {
-      errors.push_back(RequiredError(PathField(at, "name")));
-    } else if (!names.insert(name).second) {
-      errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
-    }
-    if (Trim(expression).empty()) {
-      errors.push_back(RequiredError(PathField(at, "expression")));
-      continue;
-    }
-    const auto program = CelProgram::Compile(expression, {"object", "oldObject", "request"});
-    if (program.ok()) continue;
-    errors.push_back(InvalidText(PathField(at, "expression"), expression,
-                                 StrCat("compilation failed: ", program.status().message())));
-  }
-}
-
-void CheckWebhooks(const Value& object, FieldErrors& errors) {
-  const json::Array& hooks = json::GetArray(object, {"webhooks"});
-  std::set<std::string> names;
-  for (size_t i = 0; i < hooks.size(); ++i) {
-    const std::string at = PathIndex("webhooks", i);
-    const std::string_view name = TextOf(hooks[i], "name");
-    if (name.empty()) {
-      errors.push_back(RequiredError(PathField(at, "name")));
-    } else if (std::string why = CheckDnsSubdomain(name); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "name"), name, why));
-    } else if (Split(name, '.').size() < 3) {
-      errors.push_back(InvalidText(PathField(at, "name"), name,
-                                   "should be a domain with at least three segments separated by "
-                                   "dots"));
-    }
-    CheckHookRules(hooks[i], at, errors);
-    CheckOneOf(hooks[i], "failurePolicy", at, {"Fail", "Ignore"}, errors);
-    CheckOneOf(hooks[i], "matchPolicy", at, {"Equivalent", "Exact"}, errors);
-    const std::string_view effects = TextOf(hooks[i], "sideEffects");
-    if (effects.empty()) {
-      errors.push_back(
-          RequiredError(PathField(at, "sideEffects"), "must specify one of None, NoneOnDryRun"));
-    }
-    CheckOneOf(hooks[i], "sideEffects", at, {"None", "NoneOnDryRun"}, errors);
-    const Value* timeout = MemberOf(hooks[i], "timeoutSeconds");
-    const int64_t seconds = json::GetInt(hooks[i], {"timeoutSeconds"}, 1);
-    if (timeout != nullptr && (seconds < 1 || seconds > 30)) {
-      errors.push_back(InvalidError(PathField(at, "timeoutSeconds"), *timeout,
-                                    "the timeout value must be between 1 and 30 seconds"));
-    }
-    for (std::string_view key : {"namespaceSelector", "objectSelector"}) {
-      if (const Value* selector = MemberOf(hooks[i], key)) {
-        CheckLabelSelector(*selector, PathField(at, key), errors);
-      }
-    }
-    CheckOneOf(hooks[i], "reinvocationPolicy", at, {"IfNeeded", "Never"}, errors);
-    CheckMatchConditions(hooks[i], PathField(at, "matchConditions"), errors);
-    CheckHookClient(MemberOf(hooks[i], "clientConfig"), PathField(at, "clientConfig"), errors);
-    CheckReviewVersions(json::GetArray(hooks[i], {"admissionReviewVersions"}),
-                        PathField(at, "admissionReviewVersions"), errors,
-                        "must specify one of v1, v1beta1");
-  }
-}
-
 const std::vector<std::string>& KeyUsages() {
   static const std::vector<std::string> kUsages = {"any",
                                                    "cert sign",
@@ -355,6 +240,22 @@ const std::vector<std::string>& KeyUsages() {
                                                    "signing",
                                                    "timestamping"};
   return kUsages;
+}
+
+void CheckSignerName(const Value& spec, FieldErrors& errors) {
+  const std::string_view signer = TextOf(spec, "signerName");
+  const size_t slash = signer.find('/');
+  if (signer.empty()) {
+    errors.push_back(RequiredError("spec.signerName", "signerName must be provided"));
+  } else if (slash == std::string_view::npos) {
+    errors.push_back(InvalidText("spec.signerName", signer,
+                                 "must be a fully qualified domain and path of the form "
+                                 "'example.com/signer-name'"));
+  } else if (std::string why = CheckDnsSubdomain(signer.substr(0, slash)); !why.empty()) {
+    errors.push_back(
+        InvalidText("spec.signerName", signer.substr(0, slash),
+                    StrCat("validating label \"", signer.substr(0, slash), "\": ", why)));
+  }
 }
 
 void CheckCertificateRequest(const Value& object, FieldErrors& errors) {
@@ -387,18 +288,81 @@ void CheckCertificateRequest(const Value& object, FieldErrors& errors) {
     }
     if (!seen.insert(usage).second) errors.push_back(DuplicateError(at, usages[i]));
   }
-  const std::string_view signer = TextOf(spec, "signerName");
-  const size_t slash = signer.find('/');
-  if (signer.empty()) {
-    errors.push_back(RequiredError("spec.signerName", "signerName must be provided"));
-  } else if (slash == std::string_view::npos) {
-    errors.push_back(InvalidText("spec.signerName", signer,
-                                 "must be a fully qualified domain and path of the form "
-                                 "'example.com/signer-name'"));
-  } else if (std::string why = CheckDnsSubdomain(signer.substr(0, slash)); !why.empty()) {
-    errors.push_back(
-        InvalidText("spec.signerName", signer.substr(0, slash),
-                    StrCat("validating label \"", signer.substr(0, slash), "\": ", why)));
+  CheckSignerName(spec, errors);
+}
+
+constexpr int64_t kHourSeconds = 3600;
+
+void CheckPodCertificateRequest(const Value& object, const Value* old, FieldErrors& errors) {
+  if (old != nullptr) {
+    CheckImmutable(MemberOf(object, "spec"), MemberOf(*old, "spec"), "spec", errors);
+    return;
+  }
+  const Value& spec = SpecOf(object);
+  CheckSignerName(spec, errors);
+  for (std::string_view key : {"podName", "serviceAccountName", "nodeName"}) {
+    if (std::string why = CheckDnsSubdomain(TextOf(spec, key)); !why.empty()) {
+      errors.push_back(InvalidText(PathField("spec", key), TextOf(spec, key), why));
+    }
+  }
+  constexpr size_t kMaxUidBytes = 128;
+  for (std::string_view key : {"podUID", "serviceAccountUID", "nodeUID"}) {
+    const std::string_view uid = TextOf(spec, key);
+    if (uid.empty())
+      errors.push_back(InvalidText(PathField("spec", key), uid, "must not be empty"));
+    if (uid.size() > kMaxUidBytes) {
+      errors.push_back(TooLongError(PathField("spec", key), kMaxUidBytes));
+    }
+  }
+  const int64_t days = TextOf(spec, "signerName").starts_with("kubernetes.io/") ? 1 : 91;
+  const int64_t most = days * 24 * kHourSeconds;
+  const int64_t seconds = json::GetInt(spec, {"maxExpirationSeconds"});
+  if (seconds < kHourSeconds || seconds > most) {
+    errors.push_back(InvalidError("spec.maxExpirationSeconds", Value(seconds),
+                                  StrCat("must be in the range [", kHourSeconds, ", ", most, "]")));
+  }
+  constexpr size_t kMaxRequestBytes = 10 * 1024;
+  const std::string request = Base64Decode(TextOf(spec, "stubPKCS10Request")).value_or("");
+  if (request.empty()) errors.push_back(RequiredError("spec.stubPKCS10Request"));
+  if (request.size() > kMaxRequestBytes) {
+    errors.push_back(TooLongError("spec.stubPKCS10Request", kMaxRequestBytes));
+  }
+  if (const Value* notes = MemberOf(spec, "unverifiedUserAnnotations")) {
+    CheckAnnotations(*notes, "spec.unverifiedUserAnnotations", errors);
+  }
+}
+
+// What has ended stays so.
+void CheckMigration(const Value& object, const Value* old, FieldErrors& errors) {
+  const Value* resource = json::Find(object, {"spec", "resource"});
+  const std::string at = "spec.resource";
+  const std::string_view name = resource == nullptr ? "" : TextOf(*resource, "resource");
+  if (name.empty()) {
+    errors.push_back(RequiredError(PathField(at, "resource"), "resource is required to be set"));
+  } else if (std::string why = CheckDns1035Label(name); !why.empty()) {
+    errors.push_back(InvalidText(PathField(at, "resource"), name, why));
+  }
+  if (resource != nullptr) CheckSubdomain(*resource, "group", at, errors);
+  const bool succeeded = ConditionIsTrue(object, "Succeeded");
+  const bool failed = ConditionIsTrue(object, "Failed");
+  auto refuse = [&](std::string_view why) {
+    errors.push_back(ForbiddenError("status.conditions", why));
+  };
+  if (succeeded && failed) {
+    refuse("Both success and failed conditions cannot be true at the same time");
+  }
+  if (old == nullptr) return;
+  CheckImmutable(MemberOf(object, "spec"), MemberOf(*old, "spec"), "spec", errors);
+  if (ConditionIsTrue(*old, "Succeeded") && !succeeded) {
+    refuse("Success condition cannot be set to false once it is true");
+  }
+  if (ConditionIsTrue(*old, "Failed") && !failed) {
+    refuse("Failed condition cannot be set to false once it is true");
+  }
+  const Value* since = json::Find(*old, {"status", "resourceVersion"});
+  if (since != nullptr && !TextIn(*since).empty()) {
+    CheckImmutable(json::Find(object, {"status", "resourceVersion"}), since,
+                   "status.resourceVersion", errors);
   }
 }
 
@@ -443,8 +407,10 @@ bool CheckRegistered(const KindInfo& kind,
     CheckAttachment(object, old, errors);
   } else if (k == "CertificateSigningRequest") {
     if (old == nullptr) CheckCertificateRequest(object, errors);
-  } else if (k == "ValidatingWebhookConfiguration" || k == "MutatingWebhookConfiguration") {
-    CheckWebhooks(object, errors);
+  } else if (k == "PodCertificateRequest") {
+    CheckPodCertificateRequest(object, old, errors);
+  } else if (k == "StorageVersionMigration") {
+    CheckMigration(object, old, errors);
   } else if (k == "ControllerRevision") {
     if (MemberOf(object, "data") == nullptr) {
       errors.push_back(RequiredError("data", "data is mandatory"));

@@ -87,6 +87,8 @@ bool CheckConfig(const KindInfo& kind,
                  const json::Value& object,
                  const json::Value* old,
                  FieldErrors& errors);
+// What admits requests: webhooks and policies.
+bool CheckAdmission(const KindInfo& kind, const json::Value& object, FieldErrors& errors);
 // Nodes, and what is registered with a cluster.
 bool CheckRegistered(const KindInfo& kind,
                      const json::Value& object,
@@ -96,5 +98,10 @@ bool CheckPolicy(const KindInfo& kind,
                  const json::Value& object,
                  const json::Value* old,
                  FieldErrors& errors);
+// What resource.k8s.io's kinds must obey beyond their schemas, which still say what is required.
+void CheckDeviceKinds(const KindInfo& kind,
+                      const json::Value& object,
+                      const json::Value* old,
+                      FieldErrors& errors);
 
 }  // namespace swell::api

@@ -257,6 +257,50 @@ void CheckClass(const Value& object, const Value* old, FieldErrors& errors) {
                  "volumeBindingMode", errors);
 }
 
+void CheckCapacity(const Value& object, const Value* old, FieldErrors& errors) {
+  if (const Value* nodes = MemberOf(object, "nodeTopology")) {
+    CheckLabelSelector(*nodes, "nodeTopology", errors);
+  }
+  const std::string_view of = TextOf(object, "storageClassName");
+  if (std::string why = CheckDnsSubdomain(of); !why.empty()) {
+    errors.push_back(InvalidText("storageClassName", of, why));
+  }
+  for (std::string_view key : {"capacity", "maximumVolumeSize"}) {
+    if (const Value* amount = MemberOf(object, key)) {
+      CheckQuantity("", *amount, std::string(key), errors);
+    }
+  }
+  if (old == nullptr) return;
+  for (std::string_view key : {"nodeTopology", "storageClassName"}) {
+    CheckImmutable(MemberOf(object, key), MemberOf(*old, key), std::string(key), errors);
+  }
+}
+
+void CheckAttributesClass(const Value& object, const Value* old, FieldErrors& errors) {
+  const std::string_view driver = TextOf(object, "driverName");
+  if (driver.empty()) {
+    errors.push_back(RequiredError("driverName"));
+  } else {
+    CheckQualified(driver, "driverName", errors, true);
+  }
+  const json::Object& parameters = json::GetObject(object, {"parameters"});
+  if (parameters.empty()) {
+    errors.push_back(RequiredError("parameters", "must contain at least one key/value pair"));
+  }
+  for (const auto& parameter : parameters) {
+    if (!parameter.key().empty()) continue;
+    errors.push_back(InvalidText("parameters", "", "field can not be empty."));
+  }
+  if (old == nullptr) return;
+  for (std::string_view key : {"driverName", "parameters"}) {
+    const Value* now = MemberOf(object, key);
+    const Value* before = MemberOf(*old, key);
+    if (json::Equal(now ? *now : Value(), before ? *before : Value())) continue;
+    errors.push_back(
+        ForbiddenError(std::string(key), StrCat("updates to ", key, " are forbidden.")));
+  }
+}
+
 }  // namespace
 
 bool CheckStorage(const KindInfo& kind,
@@ -270,6 +314,10 @@ bool CheckStorage(const KindInfo& kind,
     CheckVolume(object, old, errors);
   } else if (k == "StorageClass") {
     CheckClass(object, old, errors);
+  } else if (k == "CSIStorageCapacity") {
+    CheckCapacity(object, old, errors);
+  } else if (k == "VolumeAttributesClass") {
+    CheckAttributesClass(object, old, errors);
   } else {
     return false;
   }

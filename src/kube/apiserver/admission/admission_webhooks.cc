@@ -9,7 +9,8 @@
 #include "json/patch.h"
 #include "kube/api/cel/cel.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/meta/selector.h"
+#include "kube/apiserver/admission/admission_policies.h"
+#include "kube/apiserver/admission/admission_rules.h"
 #include "kube/apiserver/request/errors.h"
 #include "kube/apiserver/webhooks/conversion.h"
 #include "kube/apiserver/webhooks/webhook.h"
@@ -23,18 +24,11 @@ constexpr int64_t kTimeoutS = 10;
 
 // One webhook of a (Mutating|Validating)WebhookConfiguration.
 struct AdmissionWebhook {
-  struct Rule {
-    std::vector<std::string> operations, groups, versions, resources;
-    std::string scope;
-  };
   std::string name;
   std::string id;  // its configuration, its place there and the version of that
   Webhook webhook;
-  std::vector<Rule> rules;
-  api::LabelSelector namespaces;
-  api::LabelSelector objects;
+  RequestRules asked;
   bool ignore_failure = false;
-  bool equivalent = true;
   bool again = false;    // reinvocationPolicy IfNeeded
   bool dry_run = false;  // may be asked about dry runs
   Duration timeout{0};
@@ -50,41 +44,19 @@ struct AdmissionWebhooks final : CorePart {
   std::vector<AdmissionWebhook> validating;
 };
 
-std::vector<std::string> Texts(const json::Array& list) {
-  std::vector<std::string> out;
-  for (const json::Value& item : list) {
-    if (item.is_string()) out.emplace_back(json::View(item.get_string()));
-  }
-  return out;
-}
-
-api::LabelSelector SelectorOf(const json::Value* selector) {
-  static const json::Value everything = json::Object();
-  auto parsed = api::LabelSelector::FromJson(selector == nullptr ? &everything : selector);
-  return parsed.ok() ? std::move(*parsed) : api::LabelSelector();
-}
-
 AdmissionWebhook WebhookFrom(const json::Value& value, std::string id) {
   AdmissionWebhook hook;
   hook.name = json::GetString(value, {"name"});
   hook.id = std::move(id);
   hook.webhook = Webhook::FromJson(json::Find(value, {"clientConfig"}));
-  for (const json::Value& rule : json::GetArray(value, {"rules"})) {
-    hook.rules.push_back(
-        {Texts(json::GetArray(rule, {"operations"})), Texts(json::GetArray(rule, {"apiGroups"})),
-         Texts(json::GetArray(rule, {"apiVersions"})), Texts(json::GetArray(rule, {"resources"})),
-         std::string(json::GetString(rule, {"scope"}))});
-  }
-  hook.namespaces = SelectorOf(json::Find(value, {"namespaceSelector"}));
-  hook.objects = SelectorOf(json::Find(value, {"objectSelector"}));
+  hook.asked = RequestRulesFrom(value, "rules");
   hook.ignore_failure = json::GetString(value, {"failurePolicy"}) == "Ignore";
-  hook.equivalent = json::GetString(value, {"matchPolicy"}) != "Exact";
   hook.again = json::GetString(value, {"reinvocationPolicy"}) == "IfNeeded";
   const std::string_view effects = json::GetString(value, {"sideEffects"});
   hook.dry_run = effects == "None" || effects == "NoneOnDryRun";
   const int64_t seconds = json::GetInt(value, {"timeoutSeconds"});
   hook.timeout = std::chrono::seconds(seconds > 0 ? seconds : kTimeoutS);
-  hook.review_versions = Texts(json::GetArray(value, {"admissionReviewVersions"}));
+  hook.review_versions = TextsOf(json::GetArray(value, {"admissionReviewVersions"}));
   for (const json::Value& condition : json::GetArray(value, {"matchConditions"})) {
     auto program = api::CelProgram::Compile(json::GetString(condition, {"expression"}),
                                             {"object", "oldObject", "request"});
@@ -122,170 +94,6 @@ AdmissionWebhooks& WebhooksOf(const Core& core) {
 
 void ConfigurationWritten(Core& core, store::EventType, const store::EntryPtr&, bool ok) {
   if (ok) core.Get<AdmissionWebhooks>().stale = true;
-}
-
-bool Has(const std::vector<std::string>& list, std::string_view wanted) {
-  return std::any_of(list.begin(), list.end(),
-                     [&](const std::string& one) { return one == "*" || one == wanted; });
-}
-
-bool IsNamespaces(const api::KindInfo& kind) {
-  return kind.gvk.group.empty() && kind.plural == "namespaces";
-}
-
-// The namespace of a request; of one about a namespace, its name.
-const std::string& NamespaceOf(const Admission& admission) {
-  return IsNamespaces(admission.kind) ? admission.name : admission.ns;
-}
-
-bool RuleMatches(const AdmissionWebhook::Rule& rule,
-                 const api::KindInfo& kind,
-                 std::string_view operation,
-                 std::string_view subresource) {
-  if (rule.scope == "Namespaced" && !kind.namespaced) return false;
-  if (rule.scope == "Cluster" && kind.namespaced) return false;
-  if (!Has(rule.operations, operation) || !Has(rule.groups, kind.gvk.group) ||
-      !Has(rule.versions, kind.gvk.version)) {
-    return false;
-  }
-  for (const std::string& both : rule.resources) {
-    const size_t slash = both.find('/');
-    const std::string resource = both.substr(0, slash);
-    const std::string sub = slash == std::string::npos ? "" : both.substr(slash + 1);
-    if ((resource == "*" || resource == kind.plural) && (sub == "*" || sub == subresource)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// The version of the resource that the webhook wants to be asked about; null: it does not.
-api::KindPtr MatchRules(const AdmissionWebhook& hook,
-                        const Admission& admission,
-                        std::string_view operation) {
-  const std::string& sub = admission.subresource;
-  const api::KindPtr& asked = admission.call->kind;
-  for (const AdmissionWebhook::Rule& rule : hook.rules) {
-    if (RuleMatches(rule, *asked, operation, sub)) return asked;
-  }
-  if (!hook.equivalent) return nullptr;
-  const auto versions = admission.core.scheme->Versions(asked->gvk.group, asked->plural);
-  for (const AdmissionWebhook::Rule& rule : hook.rules) {
-    for (const api::KindPtr& version : versions) {
-      if (version->served && RuleMatches(rule, *version, operation, sub)) return version;
-    }
-  }
-  return nullptr;
-}
-
-bool LabelsMatch(const api::LabelSelector& selector, const json::Value* object) {
-  if (object == nullptr) return false;
-  const json::Value* labels = json::Find(*object, {"metadata", "labels"});
-  static const json::Value none = json::Object();
-  return selector.Matches(labels != nullptr && labels->is_object() ? *labels : none);
-}
-
-Result<bool> NamespaceMatches(const AdmissionWebhook& hook,
-                              const Admission& admission,
-                              const Reviewed& reviewed) {
-  const std::string& ns = NamespaceOf(admission);
-  if (hook.namespaces.everything() || (ns.empty() && !IsNamespaces(admission.kind))) return true;
-  if (IsNamespaces(admission.kind) && admission.subresource.empty() && reviewed.object != nullptr) {
-    return LabelsMatch(hook.namespaces, reviewed.object);
-  }
-  const api::KindPtr kind = admission.core.scheme->FindResource("", "v1", "namespaces");
-  const auto entry = kind ? admission.core.store.Latest(KeyFor(*kind, "", ns)) : nullptr;
-  if (!entry) return kind ? NotFoundError(*kind, ns) : NoSuchResourceError();
-  return hook.namespaces.Matches(entry->attributes.labels);
-}
-
-// The version in which this webhook is asked about it; null: it is not.
-Result<api::KindPtr> ShouldAsk(const AdmissionWebhook& hook,
-                               const Admission& admission,
-                               const Reviewed& reviewed) {
-  const auto in_namespace = NamespaceMatches(hook, admission, reviewed);
-  if (in_namespace.ok() && !*in_namespace) return api::KindPtr();
-  if (!hook.objects.everything() && !LabelsMatch(hook.objects, reviewed.object) &&
-      !LabelsMatch(hook.objects, reviewed.old)) {
-    return api::KindPtr();
-  }
-  api::KindPtr kind = MatchRules(hook, admission, reviewed.operation);
-  if (kind && !in_namespace.ok()) return in_namespace.status();
-  return kind;
-}
-
-// --- Reviews -------------------------------------------------------------------------------------
-
-json::Object KindObject(const api::GroupVersionKind& gvk) {
-  return {{"group", gvk.group}, {"version", gvk.version}, {"kind", gvk.kind}};
-}
-json::Object ResourceObject(const api::KindInfo& kind) {
-  return {{"group", kind.gvk.group}, {"version", kind.gvk.version}, {"resource", kind.plural}};
-}
-
-json::Value UserObject(const api::UserInfo& user) {
-  json::Object object;
-  if (!user.name.empty()) object["username"] = user.name;
-  if (!user.uid.empty()) object["uid"] = user.uid;
-  if (!user.groups.empty()) object["groups"] = json::Array(user.groups.begin(), user.groups.end());
-  if (!user.extra.empty()) {
-    json::Object extra;
-    for (const auto& [key, values] : user.extra) {
-      extra[key] = json::Array(values.begin(), values.end());
-    }
-    object["extra"] = std::move(extra);
-  }
-  return object;
-}
-
-Result<json::Value> InVersion(const Admission& admission,
-                              const Reviewed& reviewed,
-                              const json::Value* object,
-                              const api::KindInfo& kind) {
-  if (object == nullptr) return json::Value(nullptr);
-  json::Value shown = *object;
-  if (reviewed.of == nullptr) {
-    SWELL_RETURN_IF_ERROR(ConvertObject(admission.core, *admission.call, shown, kind));
-  }
-  return shown;
-}
-
-// The request of a review, but for its uid.
-Result<json::Object> MakeRequest(const Admission& admission,
-                                 const Reviewed& reviewed,
-                                 const api::KindInfo& kind,
-                                 bool mutating) {
-  const Call& call = *admission.call;
-  const std::string& sub = admission.subresource;
-  SWELL_ASSIGN_OR_RETURN(json::Value object, InVersion(admission, reviewed, reviewed.object, kind));
-  SWELL_ASSIGN_OR_RETURN(json::Value old, InVersion(admission, reviewed, reviewed.old, kind));
-  json::Object request;
-  request["kind"] = KindObject(reviewed.of == nullptr ? kind.gvk : reviewed.of->gvk);
-  request["resource"] = ResourceObject(kind);
-  if (!sub.empty()) request["subResource"] = sub;
-  request["requestKind"] = KindObject(reviewed.of == nullptr ? call.kind->gvk : reviewed.of->gvk);
-  request["requestResource"] = ResourceObject(*call.kind);
-  if (!sub.empty()) request["requestSubResource"] = sub;
-  // What the server gives a new object comes after the mutating webhooks.
-  const bool fresh = mutating && reviewed.operation == "CREATE" && reviewed.of == nullptr;
-  const bool unnamed = fresh && !json::GetString(object, {"metadata", "generateName"}).empty() &&
-                       json::GetString(object, {"metadata", "name"}) == admission.name &&
-                       call.info.name.empty();
-  if (fresh) {
-    json::Remove(object, {"metadata", "uid"});
-    json::Remove(object, {"metadata", "creationTimestamp"});
-    json::Remove(object, {"metadata", "generation"});
-    if (unnamed) json::Remove(object, {"metadata", "name"});
-  }
-  if (!admission.name.empty() && !unnamed) request["name"] = admission.name;
-  if (!NamespaceOf(admission).empty()) request["namespace"] = NamespaceOf(admission);
-  request["operation"] = reviewed.operation;
-  request["userInfo"] = UserObject(call.user);
-  request["object"] = std::move(object);
-  request["oldObject"] = std::move(old);
-  request["dryRun"] = admission.dry_run;
-  request["options"] = reviewed.options;
-  return request;
 }
 
 // --- Answers -------------------------------------------------------------------------------------
@@ -511,7 +319,7 @@ Status RunRound(Admission& admission, json::Value& object, Reviewed reviewed, Ro
   const AdmissionWebhooks& webhooks = WebhooksOf(admission.core);
   reviewed.object = &object;
   for (const AdmissionWebhook& hook : webhooks.mutating) {
-    SWELL_ASSIGN_OR_RETURN(const api::KindPtr kind, ShouldAsk(hook, admission, reviewed));
+    SWELL_ASSIGN_OR_RETURN(const api::KindPtr kind, VersionAsked(hook.asked, admission, reviewed));
     if (!kind || (round.only != nullptr && !round.only->contains(hook.id))) continue;
     SWELL_ASSIGN_OR_RETURN(Verdict verdict, AskOne(admission, hook, reviewed, *kind, true));
     if (!verdict.patch.empty()) {
@@ -532,7 +340,7 @@ Status RunRound(Admission& admission, json::Value& object, Reviewed reviewed, Ro
 
 bool HasAdmissionWebhooks(const Core& core) {
   const AdmissionWebhooks& webhooks = WebhooksOf(core);
-  return !webhooks.mutating.empty() || !webhooks.validating.empty();
+  return !webhooks.mutating.empty() || !webhooks.validating.empty() || HasAdmissionPolicies(core);
 }
 
 bool AsksWebhooks(const Admission& admission) {
@@ -541,8 +349,7 @@ bool AsksWebhooks(const Admission& admission) {
   return admission.call != nullptr && !admission.kind.read_only && sub != "binding" &&
          sub != "eviction" && sub != "scale" &&
          admission.call->storage->gvk.kind == admission.kind.gvk.kind &&
-         !(admission.kind.gvk.group == kGroup &&
-           admission.kind.gvk.kind.ends_with("WebhookConfiguration"));
+         admission.kind.gvk.group != kGroup;  // or a wrong one could not be taken away
 }
 
 Status AskMutating(Admission& admission,
@@ -564,11 +371,12 @@ Status AskMutating(Admission& admission,
 }
 
 Status AskValidating(Admission& admission, const Reviewed& reviewed) {
+  SWELL_RETURN_IF_ERROR(AskPolicies(admission, reviewed));
   const AdmissionWebhooks& webhooks = WebhooksOf(admission.core);
   Status first;
   bool waiting = false;
   for (const AdmissionWebhook& hook : webhooks.validating) {
-    SWELL_ASSIGN_OR_RETURN(const api::KindPtr kind, ShouldAsk(hook, admission, reviewed));
+    SWELL_ASSIGN_OR_RETURN(const api::KindPtr kind, VersionAsked(hook.asked, admission, reviewed));
     if (!kind) continue;
     // All are asked at once; the first one's refusal is the answer.
     auto kept = std::exchange(admission.call->webhook_error, std::nullopt);
@@ -599,7 +407,7 @@ Status AskAbout(Admission& admission,
 Status AskBoth(Admission& admission, const Reviewed& reviewed) {
   const AdmissionWebhooks& webhooks = WebhooksOf(admission.core);
   for (const AdmissionWebhook& hook : webhooks.mutating) {
-    SWELL_ASSIGN_OR_RETURN(const api::KindPtr kind, ShouldAsk(hook, admission, reviewed));
+    SWELL_ASSIGN_OR_RETURN(const api::KindPtr kind, VersionAsked(hook.asked, admission, reviewed));
     if (!kind) continue;
     SWELL_ASSIGN_OR_RETURN(const Verdict verdict, AskOne(admission, hook, reviewed, *kind, true));
     if (verdict.patch.empty()) continue;

@@ -1,6 +1,7 @@
 // Admission webhooks: the servers in (Mutating|Validating)WebhookConfigurations review writes and
 // connections to pods. Mutating webhooks are called one after the other, between the server's own
-// admission and its validation; validating webhooks all at once, at the end.
+// admission and its validation; policies (admission_policies.h) are asked at the end, and then the
+// validating webhooks all at once.
 //
 // What returns WaitingForCallout() continues when the handler runs again (request/callouts.h).
 //
@@ -11,21 +12,13 @@
 #include <string>
 #include <string_view>
 
+#include "kube/apiserver/admission/admission_rules.h"
 #include "kube/apiserver/core.h"
 
 namespace swell::apiserver {
 
-// What is asked about. `object` and `old` are of the admission's kind unless `of` says otherwise.
-struct Reviewed {
-  std::string_view operation;           // CREATE, UPDATE, DELETE, CONNECT
-  const json::Value* object = nullptr;  // null of a DELETE
-  const json::Value* old = nullptr;     // null of a CREATE and a CONNECT
-  const api::KindInfo* of = nullptr;    // a subresource's own kind: Scale, Binding, Eviction
-  json::Value options;                  // of a DELETE
-};
-
 void RegisterAdmissionWebhooks(Core& core);
-// Whether there are any.
+// Whether there are any, or policies.
 bool HasAdmissionWebhooks(const Core& core);
 // Whether webhooks are asked about this write where it is prepared.
 bool AsksWebhooks(const Admission& admission);

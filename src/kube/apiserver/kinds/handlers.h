@@ -9,6 +9,7 @@ namespace swell::apiserver {
 
 // Each adds hooks and what the server keeps of the kinds, and reads what is stored of them.
 void RegisterBuiltInKinds(Core& core);     // strategies.cc
+void RegisterNewerKinds(Core& core);       // newer_kinds.cc
 void RegisterSigningRequests(Core& core);  // signing_requests.cc
 void RegisterCustomKinds(Core& core);      // crds.cc
 void RegisterEvents(Core& core);           // events.cc: they expire

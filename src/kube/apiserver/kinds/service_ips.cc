@@ -60,7 +60,9 @@ std::optional<std::string> ServiceIps::Allocate() {
 std::string ServiceIps::first() const { return FormatIpv4(base_); }
 
 std::string ServiceIps::Cidr() const {
-  return StrCat(FormatIpv4(base_), "/", 32 - std::bit_width(count_ == 0 ? 0 : count_ - 1));
+  const uint32_t bits = static_cast<uint32_t>(std::bit_width(count_ == 0 ? 0U : count_ - 1));
+  const uint32_t network = bits >= 32 ? 0 : base_ >> bits << bits;
+  return StrCat(FormatIpv4(network), "/", 32 - bits);
 }
 
 }  // namespace swell::apiserver

@@ -1,4 +1,6 @@
 // Table cells of networking, storage classes' kin, extension points and the control plane itself.
+#include <algorithm>
+
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
@@ -157,6 +159,132 @@ void PrintAttachment(const json::Value& object, const CellContext& context, json
   cells.emplace_back(AgeCell(object, context.now));
 }
 
+void PrintClaim(const json::Value& object, const CellContext& context, json::Array& cells) {
+  const bool allocated = json::Find(object, {"status", "allocation"}) != nullptr;
+  const bool reserved = !json::GetArray(object, {"status", "reservedFor"}).empty();
+  std::vector<std::string> states;
+  if (api::IsDeleting(object)) states.emplace_back("deleted");
+  if (!allocated && states.empty()) states.emplace_back("pending");
+  if (allocated) states.emplace_back("allocated");
+  if (allocated && reserved) states.emplace_back("reserved");
+  cells.emplace_back(api::Name(object));
+  cells.emplace_back(Join(states, ","));
+  cells.emplace_back(AgeCell(object, context.now));
+}
+
+void PrintSlice(const json::Value& object, const CellContext& context, json::Array& cells) {
+  cells.emplace_back(api::Name(object));
+  cells.emplace_back(json::GetString(object, {"spec", "nodeName"}));
+  cells.emplace_back(json::GetString(object, {"spec", "driver"}));
+  cells.emplace_back(json::GetString(object, {"spec", "pool", "name"}));
+  cells.emplace_back(AgeCell(object, context.now));
+}
+
+void PrintTaintRule(const json::Value& object, const CellContext& context, json::Array& cells) {
+  cells.emplace_back(api::Name(object));
+  for (const char* field : {"key", "value", "effect"}) {
+    cells.emplace_back(json::GetString(object, {"spec", "taint", field}));
+  }
+  const std::string_view added = json::GetString(object, {"spec", "taint", "timeAdded"});
+  cells.emplace_back(added.empty() ? std::string() : SinceCell(added, context.now));
+  cells.emplace_back(AgeCell(object, context.now));
+}
+
+void PrintCapacity(const json::Value& object, const CellContext&, json::Array& cells) {
+  const json::Value* amount = json::Find(object, {"capacity"});
+  cells.emplace_back(api::Name(object));
+  cells.emplace_back(json::GetString(object, {"storageClassName"}));
+  cells.emplace_back(amount == nullptr || !amount->is_string()
+                         ? std::string(kUnset)
+                         : std::string(json::View(amount->get_string())));
+}
+
+void PrintAttributesClass(const json::Value& object,
+                          const CellContext& context,
+                          json::Array& cells) {
+  cells.emplace_back(api::Name(object));
+  cells.emplace_back(json::GetString(object, {"driverName"}));
+  cells.emplace_back(AgeCell(object, context.now));
+}
+
+void PrintServiceRange(const json::Value& object, const CellContext& context, json::Array& cells) {
+  std::vector<std::string> ranges;
+  for (const json::Value& range : json::GetArray(object, {"spec", "cidrs"})) {
+    if (range.is_string()) ranges.emplace_back(json::View(range.get_string()));
+  }
+  cells.emplace_back(api::Name(object));
+  cells.emplace_back(Join(ranges, ","));
+  cells.emplace_back(AgeCell(object, context.now));
+}
+
+void PrintAddress(const json::Value& object, const CellContext&, json::Array& cells) {
+  const json::Value* parent = json::Find(object, {"spec", "parentRef"});
+  std::string text = "<none>";
+  if (parent != nullptr) {
+    const std::string_view group = json::GetString(*parent, {"group"});
+    const std::string_view ns = json::GetString(*parent, {"namespace"});
+    text = StrCat(json::GetString(*parent, {"resource"}), group.empty() ? "" : ".", group,
+                  ns.empty() ? "" : "/", ns, "/", json::GetString(*parent, {"name"}));
+  }
+  cells.emplace_back(api::Name(object));
+  cells.emplace_back(text);
+}
+
+// The last of the named conditions that holds.
+std::string StateOf(const json::Value& object,
+                    std::initializer_list<std::string_view> known,
+                    std::string_view otherwise) {
+  std::string state(otherwise);
+  for (const json::Value& condition : json::GetArray(object, {"status", "conditions"})) {
+    const std::string_view type = json::GetString(condition, {"type"});
+    if (json::GetString(condition, {"status"}) != "True") continue;
+    if (std::find(known.begin(), known.end(), type) != known.end()) state = type;
+  }
+  return state;
+}
+
+void PrintMigration(const json::Value& object, const CellContext&, json::Array& cells) {
+  const std::string_view group = json::GetString(object, {"spec", "resource", "group"});
+  cells.emplace_back(api::Name(object));
+  cells.emplace_back(StrCat(json::GetString(object, {"spec", "resource", "resource"}),
+                            group.empty() ? "" : ".", group));
+  cells.emplace_back(StateOf(object, {"Running", "Failed", "Succeeded"}, "Unknown"));
+}
+
+void PrintPodCertificate(const json::Value& object, const CellContext&, json::Array& cells) {
+  cells.emplace_back(api::Name(object));
+  for (const char* field : {"podName", "serviceAccountName", "nodeName", "signerName"}) {
+    cells.emplace_back(json::GetString(object, {"spec", field}));
+  }
+  cells.emplace_back(StateOf(object, {"Issued", "Denied", "Failed"}, "Pending"));
+  cells.emplace_back(LabelsCell(json::GetObject(object, {"spec", "unverifiedUserAnnotations"})));
+}
+
+void PrintPolicy(const json::Value& object, const CellContext& context, json::Array& cells) {
+  const json::Value* params = json::Find(object, {"spec", "paramKind"});
+  cells.emplace_back(api::Name(object));
+  cells.emplace_back(json::GetArray(object, {"spec", "validations"}).size());
+  cells.emplace_back(params == nullptr ? std::string(kUnset)
+                                       : StrCat(json::GetString(*params, {"apiVersion"}), "/",
+                                                json::GetString(*params, {"kind"})));
+  cells.emplace_back(AgeCell(object, context.now));
+}
+
+void PrintPolicyBinding(const json::Value& object, const CellContext& context, json::Array& cells) {
+  const std::string_view name = json::GetString(object, {"spec", "paramRef", "name"});
+  const json::Value* selector = json::Find(object, {"spec", "paramRef", "selector"});
+  std::string params(kUnset);
+  if (!name.empty()) {
+    params = StrCat(json::GetString(object, {"spec", "paramRef", "namespace"}, "*"), "/", name);
+  } else if (selector != nullptr) {
+    params = SelectorCell(selector);
+  }
+  cells.emplace_back(api::Name(object));
+  cells.emplace_back(json::GetString(object, {"spec", "policyName"}));
+  cells.emplace_back(params);
+  cells.emplace_back(AgeCell(object, context.now));
+}
+
 void PrintWebhooks(const json::Value& object, const CellContext& context, json::Array& cells) {
   cells.emplace_back(api::Name(object));
   cells.emplace_back(json::GetArray(object, {"webhooks"}).size());
@@ -291,6 +419,33 @@ void PrintCreated(const json::Value& object, const CellContext&, json::Array& ce
   cells.emplace_back(json::GetString(object, {"metadata", "creationTimestamp"}));
 }
 
+void AddNewerPrinters(std::map<std::string, TablePrinter, std::less<>>& printers) {
+  const api::PrinterColumn name = Column("Name", "string", 0, "name");
+  const api::PrinterColumn age = Column("Age", "string");
+  auto text = [](const char* title, int priority = 0) { return Column(title, "string", priority); };
+  printers["resourceclaims.resource.k8s.io"] = {{name, text("State"), age}, PrintClaim};
+  printers["resourceslices.resource.k8s.io"] = {
+      {name, text("Node"), text("Driver"), text("Pool"), age}, PrintSlice};
+  printers["devicetaintrules.resource.k8s.io"] = {
+      {name, text("Key"), text("Value"), text("Effect"), text("TimeAdded"), age}, PrintTaintRule};
+  printers["csistoragecapacities.storage.k8s.io"] = {
+      {name, text("StorageClassName"), text("Capacity")}, PrintCapacity};
+  printers["volumeattributesclasses.storage.k8s.io"] = {{name, text("DriverName"), age},
+                                                        PrintAttributesClass};
+  printers["servicecidrs.networking.k8s.io"] = {{name, text("CIDRs"), age}, PrintServiceRange};
+  printers["ipaddresses.networking.k8s.io"] = {{name, text("ParentRef")}, PrintAddress};
+  printers["storageversionmigrations.storagemigration.k8s.io"] = {
+      {name, text("Resource"), text("Status")}, PrintMigration};
+  printers["podcertificaterequests.certificates.k8s.io"] = {
+      {name, text("PodName"), text("ServiceAccountName"), text("NodeName"), text("SignerName"),
+       text("State"), text("UnverifiedUserAnnotations", 1)},
+      PrintPodCertificate};
+  printers["validatingadmissionpolicies.admissionregistration.k8s.io"] = {
+      {name, Column("Validations", "integer"), text("ParamKind"), age}, PrintPolicy};
+  printers["validatingadmissionpolicybindings.admissionregistration.k8s.io"] = {
+      {name, text("PolicyName"), text("ParamRef"), age}, PrintPolicyBinding};
+}
+
 }  // namespace
 
 void AddClusterPrinters(std::map<std::string, TablePrinter, std::less<>>& printers) {
@@ -299,6 +454,7 @@ void AddClusterPrinters(std::map<std::string, TablePrinter, std::less<>>& printe
   auto text = [](const char* title, int priority = 0) { return Column(title, "string", priority); };
   auto number = [](const char* title) { return Column(title, "integer"); };
   auto flag = [](const char* title) { return Column(title, "boolean"); };
+  AddNewerPrinters(printers);
   printers["ingresses.networking.k8s.io"] = {
       {name, text("Class"), text("Hosts"), text("Address"), text("Ports"), age}, PrintIngress};
   printers["ingressclasses.networking.k8s.io"] = {

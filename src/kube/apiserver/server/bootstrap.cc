@@ -74,6 +74,13 @@ void AddServices(const Options& options, const std::string& ip, std::vector<Step
   steps.push_back({"discovery.k8s.io", "endpointslices", std::move(slice), true});
 }
 
+// The range of services' addresses, as it is.
+void AddServiceRange(const Core& core, std::vector<Step>& steps) {
+  json::Value range = Named("networking.k8s.io/v1", "ServiceCIDR", "kubernetes");
+  json::Set(range, {"spec", "cidrs"}, json::Array{core.Get<ServiceIps>().Cidr()});
+  steps.push_back({"networking.k8s.io", "servicecidrs", std::move(range), true});
+}
+
 void AddRbac(std::vector<Step>& steps) {
   DefaultRbac defaults = MakeDefaultRbac();
   auto add = [&steps](const char* plural, std::vector<json::Value>& objects) {
@@ -120,6 +127,7 @@ std::vector<Step> Steps(const Core& core) {
     steps.push_back({"apiextensions.k8s.io", "customresourcedefinitions", std::move(crd)});
   }
   AddRbac(steps);
+  AddServiceRange(core, steps);
   AddServices(core.options, core.Get<ServiceIps>().first(), steps);
   return steps;
 }

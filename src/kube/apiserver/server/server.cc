@@ -8,6 +8,7 @@
 #include "kube/apiserver/access/node_restriction.h"
 #include "kube/apiserver/access/open_streams.h"
 #include "kube/apiserver/access/request_log.h"
+#include "kube/apiserver/admission/admission_policies.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/admission/quota.h"
 #include "kube/apiserver/kinds/handlers.h"
@@ -165,11 +166,13 @@ class Server final : public ApiServer {
     RegisterAccess(core);
     RegisterOpenStreams(core);
     RegisterAdmissionWebhooks(core);
+    RegisterAdmissionPolicies(core);
     RegisterDiscovery(core);
     core.Add(std::make_unique<Watches>(executor));
     RegisterPods(core);
     RegisterCustomKinds(core);
     RegisterBuiltInKinds(core);
+    RegisterNewerKinds(core);
     RegisterSigningRequests(core);
     RegisterQuotas(core);
     RegisterEvents(core);

@@ -1,0 +1,326 @@
+// What kinds of today's Kubernetes must obey: devices and claims, ranges of addresses, classes of
+// volumes, certificates of pods, policies.
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "json/json_test_util.h"
+#include "json/patch.h"
+#include "kube/api/schema/scheme.h"
+
+namespace swell::api {
+namespace {
+
+using json::J;
+
+// A change to a good object, and what is said about the result ("" when it stays good).
+struct Case {
+  const char* patch;
+  const char* error;
+};
+
+class NewerKindsTest : public ::testing::Test {
+ protected:
+  // With defaults, and by the schema as well as by the kind's own rules: as the server does it.
+  std::string Check(const GroupVersionKind& gvk, json::Value object, const json::Value* old) {
+    const KindPtr kind = scheme_->FindKind(gvk);
+    if (kind == nullptr) return "no such kind";
+    ApplyDefaults(*kind->schema, object);
+    const std::vector<FieldError> shape = ValidateAgainst(*kind->schema, object);
+    DefaultObject(*kind, object);
+    std::vector<std::string> out;
+    for (const FieldError& e : ValidateObject(*kind, object, old, shape)) {
+      out.push_back(StrCat(e.field, ": ", e.message));
+    }
+    return Join(out, "\n");
+  }
+
+  template <size_t N>
+  void CheckAll(const GroupVersionKind& gvk, const char* base, const Case (&cases)[N]) {
+    EXPECT_EQ(Check(gvk, J(base), nullptr), "") << base;
+    for (const Case& c : cases) CheckOne(gvk, base, c, nullptr);
+  }
+
+  // The same for updates: the patch makes the new object from the old one.
+  template <size_t N>
+  void CheckUpdates(const GroupVersionKind& gvk, const char* base, const Case (&cases)[N]) {
+    json::Value old = J(base);
+    ApplyDefaults(*scheme_->FindKind(gvk)->schema, old);
+    DefaultObject(*scheme_->FindKind(gvk), old);
+    for (const Case& c : cases) CheckOne(gvk, base, c, &old);
+  }
+
+  void CheckOne(const GroupVersionKind& gvk,
+                const char* base,
+                const Case& c,
+                const json::Value* old) {
+    json::Value object = J(base);
+    json::ApplyMergePatch(object, J(c.patch));
+    const std::string got = Check(gvk, object, old);
+    const bool fine = *c.error == '\0' ? got.empty() : got.find(c.error) != std::string::npos;
+    EXPECT_TRUE(fine) << c.patch << "\n  says:     " << got << "\n  expected: " << c.error;
+  }
+
+  std::unique_ptr<Scheme> scheme_ = Scheme::BuiltIn();
+};
+
+constexpr char kClaim[] = R"({"metadata":{"name":"c","namespace":"default"},
+    "spec":{"devices":{"requests":[{"name":"gpu","exactly":{"deviceClassName":"gpu"}}]}}})";
+
+TEST_F(NewerKindsTest, AClaimAsksForDevices) {
+  const GroupVersionKind gvk{"resource.k8s.io", "v1", "ResourceClaim"};
+  const Case cases[] = {
+      {R"({"spec":{"devices":{"requests":[]}}})", ""},
+      {R"({"spec":{"devices":{"requests":[{"name":"gpu"}]}}})",
+       "spec.devices.requests[0]: Required value: exactly one of `exactly` or `firstAvailable` is "
+       "required"},
+      {R"({"spec":{"devices":{"requests":[{"exactly":{"deviceClassName":"gpu"}}]}}})",
+       "spec.devices.requests[0].name: Required value"},
+      {R"({"spec":{"devices":{"requests":[{"name":"A","exactly":{"deviceClassName":"gpu"}}]}}})",
+       "spec.devices.requests[0].name: Invalid value: \"A\""},
+      {R"({"spec":{"devices":{"requests":[{"name":"a","exactly":{}}]}}})",
+       "spec.devices.requests[0].exactly.deviceClassName: Required value"},
+      {R"({"spec":{"devices":{"requests":[{"name":"a","exactly":{"deviceClassName":"g",
+          "allocationMode":"Some"}}]}}})",
+       "spec.devices.requests[0].exactly.allocationMode: Unsupported value: \"Some\": supported "
+       "values: \"All\", \"ExactCount\""},
+      {R"({"spec":{"devices":{"requests":[{"name":"a","exactly":{"deviceClassName":"g",
+          "allocationMode":"All","count":2}}]}}})",
+       "exactly.count: Invalid value: 2: must not be specified when allocationMode is 'All'"},
+      {R"({"spec":{"devices":{"requests":[{"name":"a","exactly":{"deviceClassName":"g"}},
+          {"name":"a","exactly":{"deviceClassName":"g"}}]}}})",
+       "spec.devices.requests[1]: Duplicate value: \"a\""},
+      {R"({"spec":{"devices":{"constraints":[{"requests":["gpu"],"matchAttribute":"numa"}]}}})",
+       "spec.devices.constraints[0].matchAttribute: Invalid value: \"numa\": a fully qualified "
+       "name"},
+      {R"({"spec":{"devices":{"constraints":[{"requests":["nic"],
+          "matchAttribute":"example.com/numa"}]}}})",
+       "spec.devices.constraints[0].requests[0]: Invalid value: \"nic\": must be the name of a "
+       "request"},
+      {R"({"spec":{"devices":{"config":[{"requests":["gpu"]}]}}})",
+       "spec.devices.config[0].opaque: Required value"},
+      {R"({"spec":{"devices":{"requests":[{"name":"a","exactly":{"deviceClassName":"g",
+          "selectors":[{"cel":{"expression":""}}]}}]}}})",
+       "selectors[0].cel.expression: Required value"},
+      {R"({"spec":{"devices":{"requests":[{"name":"a","exactly":{"deviceClassName":"g",
+          "tolerations":[{"operator":"Exists","value":"x"}]}}]}}})",
+       "tolerations[0].value: Invalid value: \"x\": must be empty for operator `Exists`"}};
+  CheckAll(gvk, kClaim, cases);
+}
+
+TEST_F(NewerKindsTest, AClaimsDefaultIsOneDevice) {
+  const KindPtr kind = scheme_->FindKind({"resource.k8s.io", "v1", "ResourceClaim"});
+  json::Value claim = J(kClaim);
+  ApplyDefaults(*kind->schema, claim);
+  DefaultObject(*kind, claim);
+  const json::Value& request = json::GetArray(claim, {"spec", "devices", "requests"})[0];
+  EXPECT_EQ(json::GetString(request, {"exactly", "allocationMode"}), "ExactCount");
+  EXPECT_EQ(json::GetInt(request, {"exactly", "count"}), 1);
+}
+
+TEST_F(NewerKindsTest, AnAllocationIsTakenBackAndNotChanged) {
+  const GroupVersionKind gvk{"resource.k8s.io", "v1", "ResourceClaim"};
+  const Case fresh[] = {
+      {R"({"status":{"allocation":{"devices":{"results":[{"request":"gpu","driver":"d.example.com",
+          "pool":"n","device":"gpu-0"}]}}}})",
+       ""},
+      {R"({"status":{"allocation":{"devices":{"results":[{"request":"nic","driver":"d.example.com",
+          "pool":"n","device":"gpu-0"}]}}}})",
+       "status.allocation.devices.results[0].request: Invalid value: \"nic\""},
+      {R"({"status":{"reservedFor":[{"resource":"pods","name":"p","uid":"u"}]}})",
+       "status.reservedFor: Forbidden: may not be specified when `allocated` is not set"},
+      {R"({"status":{"devices":[{"driver":"d.example.com","pool":"n","device":"g"}]}})",
+       "must be an allocated device in the claim"},
+      {R"({"spec":{"devices":{"requests":[]}}})", "spec: Invalid value"}};
+  CheckUpdates(gvk, kClaim, fresh);
+  const char* allocated = R"({"metadata":{"name":"c","namespace":"default"},
+      "spec":{"devices":{"requests":[{"name":"gpu","exactly":{"deviceClassName":"gpu"}}]}},
+      "status":{"allocation":{"devices":{"results":[{"request":"gpu","driver":"d.example.com",
+        "pool":"n","device":"gpu-0"}]}}}})";
+  const Case later[] = {
+      {R"({"status":{"reservedFor":[{"resource":"pods","name":"p","uid":"u"}]}})", ""},
+      {R"({"status":{"allocation":null}})", ""},
+      {R"({"status":{"allocation":{"devices":{"results":[]}}}})",
+       "status.allocation: Invalid value"}};
+  CheckUpdates(gvk, allocated, later);
+}
+
+TEST_F(NewerKindsTest, ASliceOffersDevices) {
+  const GroupVersionKind gvk{"resource.k8s.io", "v1", "ResourceSlice"};
+  const char* base = R"({"metadata":{"name":"s"},"spec":{"driver":"gpu.example.com","nodeName":"n1",
+      "pool":{"name":"n1","resourceSliceCount":1},
+      "devices":[{"name":"gpu-0","attributes":{"model":{"string":"H100"}},
+        "capacity":{"memory":{"value":"80Gi"}}}]}})";
+  const Case cases[] = {
+      {R"({"spec":{"driver":null}})", "spec.driver: Required value"},
+      {R"({"spec":{"pool":{"resourceSliceCount":0}}})",
+       "spec.pool.resourceSliceCount: Invalid value: 0: must be greater than zero"},
+      {R"({"spec":{"nodeName":null}})",
+       "spec: Required value: exactly one of `nodeName`, `nodeSelector`, `allNodes`, "
+       "`perDeviceNodeSelection` is required"},
+      {R"({"spec":{"allNodes":true}})",
+       "spec: Invalid value: \"{`nodeName`, `allNodes`}\": exactly one of"},
+      {R"({"spec":{"devices":[{"name":"G"}]}})", "spec.devices[0].name: Invalid value: \"G\""},
+      {R"({"spec":{"devices":[{"name":"a"},{"name":"a"}]}})",
+       "spec.devices[1]: Duplicate value: \"a\""},
+      {R"({"spec":{"devices":[{"name":"a","attributes":{"x":{}}}]}})",
+       "spec.devices[0].attributes[x]: Invalid value: \"\": exactly one value must be specified"},
+      {R"({"spec":{"devices":[{"name":"a","attributes":{"x-y":{"int":1}}}]}})",
+       "spec.devices[0].attributes[x-y]: Invalid value: \"x-y\": a valid C identifier"},
+      {R"({"spec":{"devices":[{"name":"a","nodeName":"n"}]}})",
+       "can only be set if `perDeviceNodeSelection` is set to true"},
+      {R"({"spec":{"devices":[{"name":"a","taints":[{"key":"k","effect":"Never"}]}]}})",
+       "spec.devices[0].taints[0].effect: Unsupported value: \"Never\""},
+      {R"({"spec":{"devices":[{"name":"a","consumesCounters":[{"counterSet":"s"}]}]}})",
+       "consumesCounters[0].counters: Required value"}};
+  CheckAll(gvk, base, cases);
+  const Case updates[] = {{R"({"spec":{"devices":[]}})", ""},
+                          {R"({"spec":{"driver":"other.example.com"}})", "spec.driver: Invalid"},
+                          {R"({"spec":{"pool":{"name":"n2"}}})", "spec.pool.name: Invalid value"}};
+  CheckUpdates(gvk, base, updates);
+}
+
+TEST_F(NewerKindsTest, ClassesOfDevicesAndVolumes) {
+  const Case devices[] = {
+      {R"({"spec":{"config":[{"opaque":{"driver":"d.example.com"}}]}})",
+       "spec.config[0].opaque.parameters: Required value"},
+      {R"({"spec":{"extendedResourceName":"gpu"}})",
+       "spec.extendedResourceName: Invalid value: \"gpu\": must be a valid extended resource name"},
+      {R"({"spec":{"extendedResourceName":"example.com/gpu"}})", ""}};
+  CheckAll({"resource.k8s.io", "v1", "DeviceClass"}, R"({"metadata":{"name":"gpu"}})", devices);
+  const char* volumes = R"({"metadata":{"name":"v"},"driverName":"csi.example.com",
+      "parameters":{"iops":"1"}})";
+  const Case fresh[] = {{R"({"driverName":null})", "driverName: Required value"},
+                        {R"({"parameters":null})", "parameters: Required value"}};
+  const Case changed[] = {
+      {R"({"metadata":{"labels":{"a":"b"}}})", ""},
+      {R"({"parameters":{"iops":"2"}})", "parameters: Forbidden: updates to parameters are"}};
+  CheckAll({"storage.k8s.io", "v1", "VolumeAttributesClass"}, volumes, fresh);
+  CheckUpdates({"storage.k8s.io", "v1", "VolumeAttributesClass"}, volumes, changed);
+  const char* capacity = R"({"metadata":{"name":"c","namespace":"default"},
+      "storageClassName":"fast","capacity":"1Gi"})";
+  const Case rooms[] = {{R"({"storageClassName":null})", "storageClassName"},
+                        {R"({"capacity":"-1"})", "capacity: Invalid value: \"-1\""}};
+  CheckAll({"storage.k8s.io", "v1", "CSIStorageCapacity"}, capacity, rooms);
+}
+
+TEST_F(NewerKindsTest, RangesAndAddressesOfServices) {
+  const char* range = R"({"metadata":{"name":"r"},"spec":{"cidrs":["10.0.0.0/16"]}})";
+  const Case ranges[] = {
+      {R"({"spec":{"cidrs":[]}})", "spec.cidrs: Required value: at least one CIDR required"},
+      {R"({"spec":{"cidrs":["10.0.0.0"]}})", "spec.cidrs[0]: Invalid value: \"10.0.0.0\""},
+      {R"({"spec":{"cidrs":["10.0.0.0/16","10.1.0.0/16"]}})",
+       "may specify no more than one IP for each IP family"},
+      {R"({"spec":{"cidrs":["10.0.0.0/16","fd00::/64"]}})", ""}};
+  CheckAll({"networking.k8s.io", "v1", "ServiceCIDR"}, range, ranges);
+  const Case changes[] = {
+      {R"({"spec":{"cidrs":["10.0.0.0/16","fd00::/64"]}})", ""},
+      {R"({"spec":{"cidrs":["10.1.0.0/16"]}})", "spec.cidrs[0]: Invalid value: \"10.1.0.0/16\""}};
+  CheckUpdates({"networking.k8s.io", "v1", "ServiceCIDR"}, range, changes);
+  const Case addresses[] = {
+      {R"({"metadata":{"name":"fd00::1"}})", ""},
+      {R"({"metadata":{"name":"ten"}})", "metadata.name: Invalid value: \"ten\""},
+      {R"({"spec":{"parentRef":null}})", "spec.parentRef: Required value"},
+      {R"({"spec":{"parentRef":{"name":null}}})", "spec.parentRef.name: Required value"}};
+  CheckAll({"networking.k8s.io", "v1", "IPAddress"},
+           R"({"metadata":{"name":"10.0.0.1"},
+               "spec":{"parentRef":{"resource":"services","namespace":"d","name":"s"}}})",
+           addresses);
+}
+
+TEST_F(NewerKindsTest, CertificatesOfPodsAndMigrations) {
+  const char* request = R"({"metadata":{"name":"r","namespace":"default"},
+      "spec":{"signerName":"example.com/s","podName":"p","podUID":"1","serviceAccountName":"a",
+        "serviceAccountUID":"2","nodeName":"n","nodeUID":"3","stubPKCS10Request":"MIIB"}})";
+  const Case requests[] = {
+      {R"({"spec":{"signerName":"s"}})", "spec.signerName: Invalid value: \"s\""},
+      {R"({"spec":{"podUID":""}})", "spec.podUID: Invalid value: \"\": must not be empty"},
+      {R"({"spec":{"maxExpirationSeconds":60}})",
+       "spec.maxExpirationSeconds: Invalid value: 60: must be in the range [3600, 7862400]"},
+      {R"({"spec":{"signerName":"kubernetes.io/s","maxExpirationSeconds":90000}})",
+       "must be in the range [3600, 86400]"},
+      {R"({"spec":{"stubPKCS10Request":null}})", "spec.stubPKCS10Request: Required value"}};
+  CheckAll({"certificates.k8s.io", "v1", "PodCertificateRequest"}, request, requests);
+  const char* migration = R"({"metadata":{"name":"m"},
+      "spec":{"resource":{"group":"apps","resource":"deployments"}},
+      "status":{"conditions":[{"type":"Succeeded","status":"True","reason":"R","message":"",
+        "lastTransitionTime":"2026-01-02T03:04:05Z"}]}})";
+  const Case fresh[] = {
+      {R"({"spec":{"resource":{"resource":""}}})", "spec.resource.resource: Required value"}};
+  const Case changes[] = {
+      {R"({"metadata":{"labels":{"a":"b"}}})", ""},
+      {R"({"spec":{"resource":{"resource":"pods"}}})", "spec: Invalid value"},
+      {R"({"status":{"conditions":[]}})", "Success condition cannot be set to false"}};
+  for (const char* version : {"v1", "v1beta1"}) {
+    const GroupVersionKind gvk{"storagemigration.k8s.io", version, "StorageVersionMigration"};
+    CheckAll(gvk, migration, fresh);
+    CheckUpdates(gvk, migration, changes);
+  }
+}
+
+constexpr char kPolicy[] = R"({"metadata":{"name":"p.example.com"},"spec":{
+    "matchConstraints":{"resourceRules":[{"operations":["CREATE"],"apiGroups":[""],
+      "apiVersions":["v1"],"resources":["pods"]}]},
+    "variables":[{"name":"n","expression":"size(object.spec.containers)"
+}],
+    "validations":[{"expression":"variables.n < 3"}]
+}
+})";
+
+TEST_F(NewerKindsTest, APolicyIsRefusedWhoseExpressionsCannotRun) {
+  const Case cases[] = {
+      {R"({"spec":{"matchConstraints":null}})", "spec.matchConstraints: Required value"},
+      {R"({"spec":{"matchConstraints":{"resourceRules":[{"operations":["EAT"],"apiGroups":[""],
+          "apiVersions":["v1"],"resources":["pods"]}]}}})",
+       "resourceRules[0].operations[0]: Unsupported value: \"EAT\""},
+      {R"({"spec":{"validations":null}})",
+       "spec.validations: Required value: validations or auditAnnotations must contain at least "
+       "one item"},
+      {R"({"spec":{"validations":[{"expression":" "}]}})",
+       "spec.validations[0].expression: Required value: expression is not specified"},
+      {R"({"spec":{"validations":[{"expression":"object."}]}})",
+       "spec.validations[0].expression: Invalid value: \"object.\": compilation failed"},
+      {R"({"spec":{"validations":[{"expression":"authorizer.path('/x').check('get').allowed() "}]}})",
+       "undeclared reference to 'authorizer'"
+}
+,
+    {R"({"spec":{"validations":[{"expression":"params.x > 1"}]}})",
+     "undeclared reference to 'params'"},
+    {R"({"spec":{"paramKind":{"apiVersion":"v1","kind":"ConfigMap"},
+          "validations":[{"expression":"params.x > 1"}]}})",
+     ""},
+    {R"({"spec":{"validations":[{"expression":"variables.other > 1"}]}})",
+     "undefined field 'other'"},
+    {R"({"spec":{"variables":[{"name":"a","expression":"variables.n"},
+          {"name":"n","expression":"1"}]}})",
+     "spec.variables[0].expression: Invalid value: \"variables.n\""},
+    {R"({"spec":{"validations":[{"expression":"true","reason":"Because"}]}})",
+     "spec.validations[0].reason: Unsupported value: \"Because\""},
+    {R"({"spec":{"validations":[{"expression":"true","message":"a\nb"}]}})",
+     "spec.validations[0].message: Invalid value"},
+{
+  R"({"spec":{"failurePolicy":"Perhaps"}})", "spec.failurePolicy: Unsupported value"
+}
+}
+;
+CheckAll({"admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy"}, kPolicy, cases);
+}
+
+TEST_F(NewerKindsTest, ABindingSaysWhatHappens) {
+  const char* base = R"({"metadata":{"name":"b"},
+      "spec":{"policyName":"p","validationActions":["Deny"]}})";
+  const Case cases[] = {
+      {R"({"spec":{"policyName":null}})", "spec.policyName: Required value"},
+      {R"({"spec":{"validationActions":[]}})", "spec.validationActions: Required value"},
+      {R"({"spec":{"validationActions":["Deny","Warn"]}})", "must not contain both Deny and Warn"},
+      {R"({"spec":{"validationActions":["Shout"]}})",
+       "spec.validationActions[0]: Unsupported value: \"Shout\": supported values: \"Audit\", "
+       "\"Deny\", \"Warn\""},
+      {R"({"spec":{"paramRef":{"name":"x"}}})",
+       "spec.paramRef.parameterNotFoundAction: Required value"},
+      {R"({"spec":{"paramRef":{"parameterNotFoundAction":"Deny"}}})",
+       "spec.paramRef: Required value: one of name or selector must be specified"}};
+  CheckAll({"admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding"}, base, cases);
+}
+
+}  // namespace
+}  // namespace swell::api
