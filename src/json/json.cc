@@ -9,6 +9,7 @@
 #include <boost/json/basic_parser_impl.hpp>
 
 #include "base/strings.h"
+#include "json/duplicates.h"
 #include "json/erase.h"
 #include "json/text_writer.h"
 #include "json/value.h"
@@ -172,6 +173,74 @@ struct DuplicateFinder : HandlerBase {
   bool on_null(bj::error_code&) { return true; }
 };
 
+// Second pass, too: the paths of all duplicate keys.
+struct DuplicateLister : HandlerBase {
+  struct Frame {
+    bool array = false;
+    size_t values = 0;  // begun, of an array
+    std::string key;    // the latest, of an object
+    std::set<std::string, std::less<>> keys = {};
+  };
+  std::vector<Frame> frames;
+  std::string key;
+  std::vector<std::string> found;
+
+  std::string Path() const {
+    std::string path;
+    for (const Frame& frame : frames) {
+      if (frame.array) {
+        path += StrCat("[", frame.values - 1, "]");
+      } else {
+        path += StrCat(path.empty() ? "" : ".", frame.key);
+      }
+    }
+    return path;
+  }
+  bool Begin() {
+    if (!frames.empty() && frames.back().array) ++frames.back().values;
+    return true;
+  }
+  bool on_object_begin(bj::error_code&) {
+    Begin();
+    frames.emplace_back();
+    return true;
+  }
+  bool on_object_end(size_t, bj::error_code&) {
+    frames.pop_back();
+    return true;
+  }
+  bool on_array_begin(bj::error_code&) {
+    Begin();
+    frames.emplace_back().array = true;
+    return true;
+  }
+  bool on_array_end(size_t, bj::error_code&) {
+    frames.pop_back();
+    return true;
+  }
+  bool on_key_part(bj::string_view s, size_t, bj::error_code&) {
+    key.append(s.data(), s.size());
+    return true;
+  }
+  bool on_key(bj::string_view s, size_t, bj::error_code&) {
+    constexpr size_t kMost = 100;
+    key.append(s.data(), s.size());
+    Frame& frame = frames.back();
+    frame.key = key;
+    if (!frame.keys.insert(std::move(key)).second && found.size() < kMost) found.push_back(Path());
+    key.clear();
+    return true;
+  }
+  bool on_string_part(bj::string_view, size_t, bj::error_code&) { return true; }
+  bool on_string(bj::string_view, size_t, bj::error_code&) { return Begin(); }
+  bool on_number_part(bj::string_view, bj::error_code&) { return true; }
+  bool on_int64(int64_t, bj::string_view, bj::error_code&) { return Begin(); }
+  bool on_uint64(uint64_t, bj::string_view, bj::error_code&) { return Begin(); }
+  bool on_double(double, bj::string_view, bj::error_code&) { return Begin(); }
+  bool on_bool(bool, bj::error_code&) { return Begin(); }
+  bool on_null(bj::error_code&) { return Begin(); }
+};
+
 size_t CountKeys(const Value& value) {
   size_t keys = 0;
   if (const Object* object = value.if_object()) {
@@ -245,7 +314,17 @@ Status DuplicateKeyError(std::string_view text, const ParseLimits& limits) {
                                           Quote(found.duplicate)));
 }
 
-Result<Value> ParseChecked(std::string_view text, const ParseLimits& limits) {
+std::vector<std::string> ListDuplicates(std::string_view text, const ParseLimits& limits) {
+  bj::basic_parser<DuplicateLister> parser(Options(limits));
+  bj::error_code error;
+  parser.write_some(false, text.data(), text.size(), error);
+  return std::move(parser.handler().found);
+}
+
+// `duplicates`: where they are noted; without it, one is an error.
+Result<Value> ParseChecked(std::string_view text,
+                           const ParseLimits& limits,
+                           std::vector<std::string>* duplicates) {
   bj::basic_parser<TreeHandler> parser(Options(limits));
   TreeHandler& handler = parser.handler();
   handler.stack.reset();
@@ -259,17 +338,22 @@ Result<Value> ParseChecked(std::string_view text, const ParseLimits& limits) {
   }
   if (error) return SyntaxError(text, used, error);
   Value value = handler.stack.release();
-  if (handler.keys != CountKeys(value)) return DuplicateKeyError(text, limits);
+  if (handler.keys != CountKeys(value)) {
+    if (duplicates == nullptr) return DuplicateKeyError(text, limits);
+    *duplicates = ListDuplicates(text, limits);
+  }
   return value;
 }
 
-Result<Value> ParseBounded(std::string_view text, const ParseLimits& limits) {
+Result<Value> ParseBounded(std::string_view text,
+                           const ParseLimits& limits,
+                           std::vector<std::string>* duplicates = nullptr) {
   if (text.size() > limits.bytes) {
     return Status(Code::kTooLarge, StrCat("JSON: ", text.size(), " bytes are more than the ",
                                           limits.bytes, " allowed"));
   }
   try {
-    return ParseChecked(text, limits);
+    return ParseChecked(text, limits, duplicates);
   } catch (const std::exception& e) {
     return Status(Code::kBadRequest, StrCat("JSON: ", e.what()));
   }
@@ -482,6 +566,12 @@ bool EqualNumbers(const Value& a, const Value& b) {
 
 Result<Value> Parse(std::string_view text, const ParseLimits& limits) {
   return ParseBounded(text, limits);
+}
+
+Result<Value> ParseNoting(std::string_view text,
+                          const ParseLimits& limits,
+                          std::vector<std::string>& duplicates) {
+  return ParseBounded(text, limits, &duplicates);
 }
 
 std::string Print(const Value& value) {

@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "base/strings.h"
+#include "json/duplicates.h"
 #include "json/json_test_util.h"
 #include "json/text_writer.h"
 #include "json/value.h"
@@ -26,6 +27,21 @@ TEST(Parse, ReadsEveryKindExactly) {
   EXPECT_TRUE(GetBool(*value, {"t"}));
   EXPECT_TRUE(Find(*value, {"n"})->is_null());
   EXPECT_EQ(GetArray(*value, {"a"}).size(), 3u);
+}
+
+TEST(Parse, NotesMembersNamedTwiceAndKeepsTheLast) {
+  std::vector<std::string> duplicates;
+  const auto value = ParseNoting(
+      R"({"a":1,"b":[{"c":1},{"c":1,"d":[[],{"e":0,"\u0065":2}],"c":3}],"a":{"x":1,"x":2}})", {},
+      duplicates);
+  ASSERT_TRUE(value.ok()) << value.status().ToString();
+  EXPECT_EQ(duplicates, (std::vector<std::string>{"b[1].d[1].e", "b[1].c", "a", "a.x"}));
+  EXPECT_TRUE(Equal(*value, *Parse(R"({"a":{"x":2},"b":[{"c":1},{"c":3,"d":[[],{"e":2}]}]})")))
+      << Print(*value);
+  duplicates.clear();
+  EXPECT_TRUE(ParseNoting("{\"a\":1}", {}, duplicates).ok());
+  EXPECT_TRUE(duplicates.empty());
+  EXPECT_FALSE(ParseNoting("{\"a\":1,\"a\":", {}, duplicates).ok());
 }
 
 TEST(Parse, ErrorsSayWhereAndWhatWasExpected) {

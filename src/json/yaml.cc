@@ -10,6 +10,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "base/strings.h"
+#include "json/duplicates.h"
 #include "json/yaml_scalar.h"
 
 namespace swell::json {
@@ -40,7 +41,9 @@ std::string WithWholeCharacters(const std::string& text) {
 // after it ignored, for events have no way to stop the parser but exceptions.
 class Builder final : public YAML::EventHandler {
  public:
-  Builder(const ParseLimits& limits, int first_line) : limits_(limits), first_line_(first_line) {}
+  // `duplicates`: where they are noted; without it, one is an error.
+  Builder(const ParseLimits& limits, int first_line, std::vector<std::string>* duplicates = nullptr)
+      : limits_(limits), first_line_(first_line), duplicates_(duplicates) {}
 
   Result<Value> Take() {
     if (!error_.ok()) return error_;
@@ -206,9 +209,12 @@ class Builder final : public YAML::EventHandler {
       return Fail(mark, "a key must be a string or a number");
     }
     frame.key = key.is_string() ? std::string(View(key.get_string())) : Print(key);
-    if (frame.container.get_object().contains(*frame.key)) {
-      Fail(mark, StrCat("duplicate key ", Quote(*frame.key)));
-    }
+    if (!frame.container.get_object().contains(*frame.key)) return;
+    if (duplicates_ == nullptr) return Fail(mark, StrCat("duplicate key ", Quote(*frame.key)));
+    constexpr size_t kMost = 100;
+    if (duplicates_->size() >= kMost) return;
+    duplicates_->push_back(StrCat("line ", mark.line + first_line_, ": key ", Quote(*frame.key),
+                                  " already set in map"));
   }
 
   void AddMerge(const YAML::Mark& mark, Frame& frame, Value value) {
@@ -227,6 +233,7 @@ class Builder final : public YAML::EventHandler {
 
   const ParseLimits& limits_;
   const int first_line_;
+  std::vector<std::string>* const duplicates_;
   Value root_;
   Status error_;
   std::vector<Frame> frames_;
@@ -311,8 +318,10 @@ bool BeginsWithTab(std::string_view text, int line) {
   return first != std::string_view::npos && text[first] == '\t';
 }
 
-Result<Value> ParseDocument(const Document& document, const ParseLimits& limits) {
-  Builder builder(limits, document.first_line);
+Result<Value> ParseDocument(const Document& document,
+                            const ParseLimits& limits,
+                            std::vector<std::string>* duplicates) {
+  Builder builder(limits, document.first_line, duplicates);
   try {
     Source source(document.text, builder);
     std::istream stream(&source);
@@ -338,9 +347,9 @@ Result<Value> ParseDocument(const Document& document, const ParseLimits& limits)
   return builder.Take();
 }
 
-}  // namespace
-
-Result<std::vector<Value>> ParseYaml(std::string_view text, const ParseLimits& limits) {
+Result<std::vector<Value>> ParseDocuments(std::string_view text,
+                                          const ParseLimits& limits,
+                                          std::vector<std::string>* duplicates) {
   if (text.size() > limits.bytes) {
     return Status(Code::kTooLarge, StrCat("YAML: ", text.size(), " bytes are more than the ",
                                           limits.bytes, " allowed"));
@@ -367,7 +376,7 @@ Result<std::vector<Value>> ParseYaml(std::string_view text, const ParseLimits& l
   }
   for (const Document& document : SplitDocuments(text)) {
     if (document.blank) continue;
-    auto value = ParseDocument(document, limits);
+    auto value = ParseDocument(document, limits, duplicates);
     if (!value.ok()) {
       const bool as_yaml = json_error.ok() || value.status().code() == Code::kTooLarge;
       return as_yaml ? value.status() : json_error;
@@ -375,6 +384,18 @@ Result<std::vector<Value>> ParseYaml(std::string_view text, const ParseLimits& l
     if (!value->is_null()) values.push_back(std::move(*value));
   }
   return values;
+}
+
+}  // namespace
+
+Result<std::vector<Value>> ParseYaml(std::string_view text, const ParseLimits& limits) {
+  return ParseDocuments(text, limits, nullptr);
+}
+
+Result<std::vector<Value>> ParseYamlNoting(std::string_view text,
+                                           const ParseLimits& limits,
+                                           std::vector<std::string>& duplicates) {
+  return ParseDocuments(text, limits, &duplicates);
 }
 
 }  // namespace swell::json

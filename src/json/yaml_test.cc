@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "json/duplicates.h"
 #include "json/json_test_util.h"
 
 namespace swell::json {
@@ -14,6 +15,16 @@ std::string ToJson(std::string_view yaml) {
   std::string out;
   for (const Value& value : *values) out += (out.empty() ? "" : "\n") + Print(value);
   return out;
+}
+
+TEST(Yaml, NotesMembersNamedTwiceAndKeepsTheLast) {
+  std::vector<std::string> duplicates;
+  const auto values = ParseYamlNoting("a: 1\nb: {c: 1, c: 2}\na: 3\n", {}, duplicates);
+  ASSERT_TRUE(values.ok()) << values.status().ToString();
+  ASSERT_EQ(values->size(), 1u);
+  EXPECT_TRUE(Equal((*values)[0], *Parse(R"({"a":3,"b":{"c":2}})"))) << Print((*values)[0]);
+  EXPECT_EQ(duplicates, (std::vector<std::string>{"line 2: key \"c\" already set in map",
+                                                  "line 3: key \"a\" already set in map"}));
 }
 
 TEST(ParseYaml, ScalarsMeanWhatKubernetesReads) {

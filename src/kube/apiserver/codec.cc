@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "json/duplicates.h"
 #include "json/erase.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
@@ -51,12 +52,34 @@ Status UnreadableBody(const api::KindInfo& kind, std::string_view body, const St
                                 ")"));
 }
 
-Result<json::Value> DecodeYaml(std::string_view body, size_t limit) {
+Result<json::Value> DecodeYaml(std::string_view body, size_t limit, Duplicates* duplicates) {
   SWELL_ASSIGN_OR_RETURN(std::vector<json::Value> documents,
-                         json::ParseYaml(body, BodyLimits(limit)));
+                         duplicates == nullptr
+                             ? json::ParseYaml(body, BodyLimits(limit))
+                             : json::ParseYamlNoting(body, BodyLimits(limit), *duplicates));
   if (documents.size() == 1) return std::move(documents[0]);
   return BadRequestError(
       StrCat("the request body must be one YAML document, not ", documents.size()));
+}
+
+Result<json::Value> DecodeJson(std::string_view body, size_t limit, Duplicates* duplicates) {
+  if (duplicates == nullptr) return json::Parse(body, BodyLimits(limit));
+  std::vector<std::string> paths;
+  auto parsed = json::ParseNoting(body, BodyLimits(limit), paths);
+  for (const std::string& path : paths) {
+    duplicates->push_back(StrCat("duplicate field ", Quote(path)));
+  }
+  return parsed;
+}
+
+std::string StrictText(const std::vector<std::string>& problems) {
+  return StrCat("strict decoding error: ", Join(problems, ", "));
+}
+
+Status NamedTwice(const Duplicates& duplicates) {
+  return BadRequestError(StrCat(
+      "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  ",
+      Join(duplicates, "\n  ")));
 }
 
 Status DecodeError(const api::KindInfo& kind, std::string_view why) {
@@ -64,7 +87,9 @@ Status DecodeError(const api::KindInfo& kind, std::string_view why) {
                                 " cannot be handled as a ", kind.gvk.kind, ": ", why));
 }
 
-Result<json::Value> DecodeBody(const api::RestRequest& request, size_t limit) {
+Result<json::Value> DecodeBody(const api::RestRequest& request,
+                               size_t limit,
+                               Duplicates* duplicates) {
   if (request.body.size() > limit) {
     return Status(Code::kTooLarge, StrCat("Request entity too large: limit is ", limit));
   }
@@ -72,9 +97,9 @@ Result<json::Value> DecodeBody(const api::RestRequest& request, size_t limit) {
   if (media == api::kProtobufContentType) return api::DecodeKubernetesProtobuf(request.body);
   if (Trim(request.body).empty()) return BadRequestError("the request body is empty");
   if (media.empty() || media == "application/json") {
-    return json::Parse(request.body, BodyLimits(limit));
+    return DecodeJson(request.body, limit, duplicates);
   }
-  if (IsYaml(media)) return DecodeYaml(request.body, limit);
+  if (IsYaml(media)) return DecodeYaml(request.body, limit, duplicates);
   return Status(Code::kUnsupportedMediaType,
                 "the body of the request was in an unknown format - accepted media types include: "
                 "application/json, application/yaml, application/vnd.kubernetes.protobuf");
@@ -234,11 +259,24 @@ void Canonicalize(const api::Schema& schema, json::Value& value) {
   json::EraseMembers(object, nulls);
 }
 
+// What is told of the problems, if anything is: the strict error's text, or warnings.
+std::string TellProblems(Call& call, const std::vector<std::string>& problems) {
+  const std::string_view validation = call.query.Get("fieldValidation");
+  if (validation == "Strict" && !problems.empty()) {
+    return StrictText(problems);
+  }
+  if (validation == "Ignore" || validation == "Strict") return {};
+  for (const std::string& problem : problems) call.AddWarning(problem);
+  return {};
+}
+
 }  // namespace
 
-Result<std::string> PruneObject(Call& call, const api::KindInfo& kind, json::Value& object) {
-  const std::string_view validation = call.query.Get("fieldValidation");
-  if (!kind.schema) return std::string();
+Result<std::string> PruneObject(Call& call,
+                                const api::KindInfo& kind,
+                                json::Value& object,
+                                const Duplicates& duplicates) {
+  if (!kind.schema) return TellProblems(call, duplicates);
   if (!kind.custom) {
     Canonicalize(*kind.schema, object);
   } else if (const api::SchemaField* meta = kind.schema->Field("metadata")) {
@@ -248,27 +286,23 @@ Result<std::string> PruneObject(Call& call, const api::KindInfo& kind, json::Val
   }
   const std::vector<std::string> unknown =
       api::UnknownFields(*kind.schema, object, kind.custom ? &api::PodTemplateSchema() : nullptr);
-  if (unknown.empty()) return std::string();
-  std::string strict;
+  std::vector<std::string> problems = duplicates;
   for (const std::string& field : unknown) {
-    if (validation == "Strict") {
-      strict +=
-          StrCat(strict.empty() ? "strict decoding error: " : ", ", "unknown field ", Quote(field));
-    } else if (validation != "Ignore") {
-      call.AddWarning(StrCat("unknown field ", Quote(field)));
-    }
+    problems.push_back(StrCat("unknown field ", Quote(field)));
   }
-  if (strict.empty()) api::PruneUnknown(*kind.schema, object);
+  std::string strict = TellProblems(call, problems);
+  if (strict.empty() && !unknown.empty()) api::PruneUnknown(*kind.schema, object);
   return strict;
 }
 
 Result<json::Value> DecodeObject(Call& call, const api::KindInfo& kind, size_t limit) {
-  auto decoded = DecodeBody(call.request, limit);
+  Duplicates duplicates;
+  auto decoded = DecodeBody(call.request, limit, &duplicates);
   if (!decoded.ok()) return UnreadableBody(kind, call.request.body, decoded.status());
   json::Value object = std::move(*decoded);
   SWELL_RETURN_IF_ERROR(CheckMetadataTypes(kind, object));
   SWELL_RETURN_IF_ERROR(CheckKind(kind, object));
-  SWELL_ASSIGN_OR_RETURN(const std::string strict, PruneObject(call, kind, object));
+  SWELL_ASSIGN_OR_RETURN(const std::string strict, PruneObject(call, kind, object, duplicates));
   if (!strict.empty()) return DecodeError(kind, strict);
   return object;
 }

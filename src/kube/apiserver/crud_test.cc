@@ -291,6 +291,50 @@ TEST_F(CrudTest, FieldValidation) {
   EXPECT_TRUE(ignored.warnings.empty());
 }
 
+TEST_F(CrudTest, MembersNamedTwice) {
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  const std::string body = R"({"metadata":{"name":"m"},"data":{"a":"1","b":"2","a":"3"}})";
+  const Answer strict = server.Post(StrCat(maps, "?fieldValidation=Strict"), body);
+  EXPECT_EQ(strict.status, 400);
+  EXPECT_EQ(strict.Message(),
+            "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: "
+            "duplicate field \"data.a\"");
+  // The last one counts.
+  const Answer warned = server.Post(maps, body);
+  EXPECT_EQ(warned.status, 201) << warned.text;
+  ASSERT_EQ(warned.warnings.size(), 1U);
+  EXPECT_EQ(warned.warnings[0], R"(299 - "duplicate field \"data.a\"")");
+  EXPECT_EQ(warned.Str({"data", "a"}), "3");
+  const std::string one = StrCat(maps, "/m");
+  const std::string patch = R"({"data":{"c":"1","c":"2"}})";
+  const std::string merge = "application/merge-patch+json";
+  const Answer refused = server.Patch(StrCat(one, "?fieldValidation=Strict"), patch, merge);
+  EXPECT_EQ(refused.status, 422);
+  EXPECT_NE(refused.Message().find("strict decoding error: duplicate field \"data.c\""),
+            std::string::npos)
+      << refused.text;
+  const Answer ignored = server.Patch(StrCat(one, "?fieldValidation=Ignore"), patch, merge);
+  EXPECT_EQ(ignored.Str({"data", "c"}), "2");
+  EXPECT_TRUE(ignored.warnings.empty());
+}
+
+TEST_F(CrudTest, MembersNamedTwiceInAnAppliedConfiguration) {
+  const std::string one = "/api/v1/namespaces/default/configmaps/m?fieldManager=t";
+  const std::string type = "application/apply-patch+yaml";
+  const std::string body =
+      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\ndata:\n  a: '1'\n  a: '2'\n";
+  const Answer strict = server.Patch(StrCat(one, "&fieldValidation=Strict"), body, type);
+  EXPECT_EQ(strict.status, 400);
+  EXPECT_EQ(strict.Message(),
+            "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n"
+            "  line 7: key \"a\" already set in map");
+  const Answer warned = server.Patch(one, body, type);
+  EXPECT_EQ(warned.status, 201) << warned.text;
+  EXPECT_EQ(warned.Str({"data", "a"}), "2");
+  ASSERT_EQ(warned.warnings.size(), 1U);
+  EXPECT_EQ(warned.warnings[0], R"(299 - "line 7: key \"a\" already set in map")");
+}
+
 TEST_F(CrudTest, PagesShowOneVersion) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(server.Post(kPods, PodJson(StrCat("p", i))).status, 201);
   const Answer first = server.Get(StrCat(kPods, "?limit=4"));

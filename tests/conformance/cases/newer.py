@@ -76,4 +76,9 @@ CASES = [
     Case('policy-with-a-wrong-expression',
          post(f'{POLICIES}/validatingadmissionpolicies', policy('object.'), 422, {'details': {'causes': Having(
              {'reason': 'FieldValueInvalid', 'field': 'spec.validations[0].expression', 'message': PRESENT})}})),
+    Case('named-twice',
+         post('configmaps?fieldValidation=Strict', '{"metadata":{"name":"m"},"data":{"a":"1","a":"2"}}', 400, {
+             'message': Pattern('.*strict decoding error: duplicate field "data.a"')}),
+         post('configmaps', '{"metadata":{"name":"m"},"data":{"a":"1","a":"2"}}', 201, {'data': {'a': '2'}},
+              warnings=['duplicate field "data.a"'])),
 ]

@@ -12,12 +12,13 @@ constexpr size_t kLargeBytes = 16 << 10;
 struct Reading {
   std::string text;
   Status status;
+  Duplicates duplicates;
   CallPtr call;
   std::function<void(Core&)> then;
 };
 
 void Read(Reading& reading, size_t limit) {
-  auto document = DecodeYaml(reading.text, limit);
+  auto document = DecodeYaml(reading.text, limit, &reading.duplicates);
   if (document.ok()) {
     reading.text = json::Print(*document);
   } else {
@@ -25,10 +26,24 @@ void Read(Reading& reading, size_t limit) {
   }
 }
 
+// What members named twice come to: the text that is read on has them once.
+Status TellDuplicates(Call& call, const Duplicates& duplicates) {
+  const std::string_view validation = call.query.Get("fieldValidation");
+  if (duplicates.empty() || validation == "Ignore") return Status::Ok();
+  if (validation == "Strict") {
+    return call.request.method == "PATCH" ? NamedTwice(duplicates)
+                                          : DecodeError(*call.kind, StrictText(duplicates));
+  }
+  for (const std::string& duplicate : duplicates) call.AddWarning(duplicate);
+  return Status::Ok();
+}
+
 void Finish(Core& core, Reading reading) {
   Call& call = *reading.call;
   if (call.finished()) return;
   if (reading.status.ok()) {
+    const Status told = TellDuplicates(call, reading.duplicates);
+    if (!told.ok()) return call.Fail(told);
     call.request.body = std::move(reading.text);
     return reading.then(core);
   }
@@ -46,7 +61,7 @@ bool ReadYamlAside(Core& core, const CallPtr& call, std::function<void(Core&)> t
   const bool yaml = IsYaml(media) || media == kApplyPatch;
   if (!core.options.aside || !yaml || bytes <= kLargeBytes || bytes > limit) return false;
   auto reading = std::make_shared<Reading>(
-      Reading{std::move(call->request.body), Status::Ok(), call, std::move(then)});
+      Reading{std::move(call->request.body), Status::Ok(), {}, call, std::move(then)});
   auto work = [weak = core.weak_from_this(), &executor = core.executor, limit, reading] {
     Read(*reading, limit);
     executor.Post([weak, reading = std::make_shared<Reading>(std::move(*reading))] {

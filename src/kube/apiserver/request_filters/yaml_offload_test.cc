@@ -71,6 +71,24 @@ TEST_F(YamlAsideTest, IsWhatItWouldBeAtOnce) {
   EXPECT_EQ(sink_->answer.status, 201) << Text();
 }
 
+TEST_F(YamlAsideTest, TellsWhatIsNamedTwice) {
+  const std::string body = MapYaml("one") + "  a: short\n";
+  auto call =
+      Begin(Body("POST", StrCat(kMaps, "?fieldValidation=Strict"), std::string(kYaml), body));
+  WorkAside();
+  EXPECT_EQ(sink_->answer.status, 400);
+  EXPECT_NE(Text().find("strict decoding error: line 5: key"), std::string::npos) << Text();
+  call = Begin(Body("POST", std::string(kMaps), std::string(kYaml), body));
+  WorkAside();
+  EXPECT_EQ(sink_->answer.status, 201);
+  EXPECT_NE(Text().find(R"("a":"short")"), std::string::npos) << Text();
+  std::string warned;
+  for (const auto& [key, value] : sink_->answer.headers) {
+    if (key == "Warning") warned += value;
+  }
+  EXPECT_EQ(warned, R"(299 - "line 5: key \"a\" already set in map")");
+}
+
 TEST_F(YamlAsideTest, OnlyWhatTakesLongIsReadThere) {
   for (const auto& [type, body] :
        {std::pair<std::string, std::string>{kYaml, "metadata: {name: small}"},

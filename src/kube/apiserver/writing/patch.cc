@@ -1,7 +1,7 @@
 #include "json/patch.h"
 
 #include "base/strings.h"
-#include "json/yaml.h"
+#include "json/duplicates.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/patch/strategic.h"
 #include "kube/api/schema/decode_problem.h"
@@ -51,21 +51,23 @@ Status MalformedPatch(std::string_view media, const json::Value& patch) {
              media == kJsonPatch ? "jsonpatch.Patch" : "map[string]interface {}"));
 }
 
-Result<json::Value> DecodePatch(const Core& core, const Call& call, std::string_view media) {
+Result<json::Value> DecodePatch(const Core& core,
+                                const Call& call,
+                                std::string_view media,
+                                Duplicates& duplicates) {
   const size_t limit = core.options.body_limit_bytes;
   if (call.request.body.size() > limit) {
     return Status(Code::kTooLarge, StrCat("Request entity too large: limit is ", limit));
   }
-  const json::ParseLimits limits = BodyLimits(limit);
   if (media == kApplyPatch) {
     SWELL_ASSIGN_OR_RETURN(std::vector<json::Value> documents,
-                           json::ParseYaml(call.request.body, limits));
+                           json::ParseYamlNoting(call.request.body, BodyLimits(limit), duplicates));
     if (documents.size() != 1 || !documents[0].is_object()) {
       return BadRequestError("error decoding YAML: the apply patch must be one object");
     }
     return std::move(documents[0]);
   }
-  auto patch = json::Parse(call.request.body, limits);
+  auto patch = DecodeJson(call.request.body, limit, &duplicates);
   if (!patch.ok()) return patch.status().WithContext("error decoding patch");
   if (media == kJsonPatch ? !patch->is_array() : !patch->is_object()) {
     return MalformedPatch(media, *patch);
@@ -92,7 +94,7 @@ Result<json::Value> RunPatch(const api::KindInfo& kind,
 }
 
 // Type checks and unknown fields of a patched object, worded about the patch.
-Status CheckPatched(Call& call, json::Value& object) {
+Status CheckPatched(Call& call, json::Value& object, const Duplicates& duplicates) {
   const Status types = CheckMetadataTypes(*call.kind, object);
   if (!types.ok()) return object.is_object() ? UndecodablePatch(call, object) : types;
   SWELL_RETURN_IF_ERROR(CheckNames(call, object));
@@ -106,7 +108,8 @@ Status CheckPatched(Call& call, json::Value& object) {
         StrCat("converting (", version, ", Kind=", kind, ") to (", call.kind->gvk.ApiVersion(),
                ", Kind=", call.kind->gvk.kind, "): unknown conversion"));
   }
-  SWELL_ASSIGN_OR_RETURN(const std::string strict, PruneObject(call, *call.kind, object));
+  SWELL_ASSIGN_OR_RETURN(const std::string strict,
+                         PruneObject(call, *call.kind, object, duplicates));
   if (strict.empty()) return Status::Ok();
   return InvalidPatch(call.request.body.substr(0, kMaxShownPatch), strict);
 }
@@ -167,7 +170,11 @@ std::string UntypedField(const json::Value& value,
   return {};
 }
 
-void RunApply(Core& core, const CallPtr& call, json::Value config) {
+void RunApply(Core& core, const CallPtr& call, json::Value config, const Duplicates& duplicates) {
+  if (!duplicates.empty() && call->query.Get("fieldValidation") == "Strict") {
+    call->Fail(NamedTwice(duplicates));
+    return;
+  }
   const std::string version(json::GetString(config, {"apiVersion"}));
   if (version != call->kind->gvk.ApiVersion()) {
     call->Fail(
@@ -216,7 +223,7 @@ void RunApply(Core& core, const CallPtr& call, json::Value config) {
   if (call->kind->namespaced && api::Namespace(config).empty()) {
     json::Set(config, {"metadata", "namespace"}, json::Value(call->info.ns));
   }
-  Status checked = CheckPatched(*call, config);
+  Status checked = CheckPatched(*call, config, duplicates);
   auto applied = checked.ok() ? ApplyConfiguration(*call, config, live ? &*live : nullptr, manager,
                                                    call->query.Bool("force"))
                               : Result<json::Value>(checked);
@@ -253,13 +260,14 @@ void HandlePatch(Core& core, const CallPtr& call) {
     call->Fail(UnsupportedPatch(*call->kind));
     return;
   }
-  auto patch = DecodePatch(core, *call, media);
+  Duplicates duplicates;
+  auto patch = DecodePatch(core, *call, media, duplicates);
   if (!patch.ok()) {
     call->Fail(patch.status());
     return;
   }
   if (media == kApplyPatch) {
-    RunApply(core, call, std::move(*patch));
+    RunApply(core, call, std::move(*patch), duplicates);
     return;
   }
   const auto entry = core.store.Latest(KeyFor(*call->storage, call->info.ns, call->info.name));
@@ -275,7 +283,7 @@ void HandlePatch(Core& core, const CallPtr& call) {
     call->Respond(UnnamedErrorResponse(std::string(patched.status().message())));
     return;
   }
-  Status status = patched.ok() ? CheckPatched(*call, *patched) : patched.status();
+  Status status = patched.ok() ? CheckPatched(*call, *patched, duplicates) : patched.status();
   if (status.ok()) status = ToHandled(core, *call, *patched);
   if (!status.ok()) {
     call->Fail(status);
