@@ -197,6 +197,31 @@ TEST_F(GarbageTest, NamespaceIsEmptiedThenGone) {
   EXPECT_TRUE(cluster_.Get(kNamespaces, "default"));
 }
 
+TEST_F(GarbageTest, PodsOfANamespaceGoBeforeWhatTheyNeed) {
+  cluster_.Create("apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n");
+  cluster_.Create(
+      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: team}\n---\n"
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team, finalizers: "
+      "[example.com/hold]}\nspec: {containers: [{name: c, image: x}]}\n");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  ASSERT_TRUE(cluster_.Delete(kNamespaces, "team").ok());
+  cluster_.Run(60 * kSecond);
+  const json::SharedValue pod = cluster_.Get(client::resources::kPods, "team/p");
+  ASSERT_TRUE(pod);
+  EXPECT_TRUE(api::IsDeleting(*pod));
+  const json::SharedValue map = cluster_.Get(kConfigMaps, "team/c");
+  ASSERT_TRUE(map);
+  EXPECT_FALSE(api::IsDeleting(*map));
+  const json::SharedValue ns = cluster_.Get(kNamespaces, "team");
+  ASSERT_TRUE(ns);
+  const auto left = api::FindCondition(*ns, "NamespaceContentRemaining");
+  ASSERT_TRUE(left);
+  EXPECT_NE(left->message.find("pods. has 1 resource instances"), std::string_view::npos);
+  ASSERT_TRUE(
+      cluster_.Patch(client::resources::kPods, "team/p", "{metadata: {finalizers: []}}").ok());
+  EXPECT_TRUE(cluster_.Until([&] { return !cluster_.Get(kNamespaces, "team"); }));
+}
+
 TEST_F(GarbageTest, NamespaceSaysWhatHoldsIt) {
   cluster_.Create("apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n");
   cluster_.Create(

@@ -19,6 +19,10 @@ bool IsTerminating(const json::Value& ns) {
   return api::IsDeleting(ns) && !json::GetArray(ns, {"spec", "finalizers"}).empty();
 }
 
+bool IsPods(const client::Resource& resource) {
+  return resource.group.empty() && resource.plural == "pods";
+}
+
 }  // namespace
 
 struct NamespaceController::Sweep {
@@ -76,12 +80,16 @@ void NamespaceController::Reconcile(const std::string& name, Done done) {
   for (const client::Resource& resource : ClusterResources(scheme_, true)) {
     if (resource.namespaced) sweep->resources.push_back(resource);
   }
+  std::stable_partition(sweep->resources.begin(), sweep->resources.end(), IsPods);
   SweepNext(sweep);
 }
 
-// One resource after the other: what is there, its deletion, what is left.
+// One resource after the other: what is there, its deletion, what is left. As long as pods are
+// left, they need what is around them: network policies, secrets, services.
 void NamespaceController::SweepNext(const std::shared_ptr<Sweep>& sweep) {
-  if (sweep->next == sweep->resources.size()) return Finish(sweep);
+  const bool pods_left =
+      sweep->next == 1 && !(sweep->remaining_texts.empty() && sweep->errors.empty());
+  if (pods_left || sweep->next == sweep->resources.size()) return Finish(sweep);
   const client::Resource& resource = sweep->resources[sweep->next++];
   client_.List(resource, sweep->name, {.limit = kPage},
                [this, sweep, resource](const Result<client::ObjectList>& list) {
