@@ -96,6 +96,7 @@ Value AgentRole() {
                       {"", "nodes/status,pods/status", "update,patch"},
                       {"", "pods", "get,list,watch,update,patch,delete"},
                       {"", "services,endpoints", "get,list,watch"},
+                      {"discovery.k8s.io", "endpointslices", "get,list,watch"},
                       {"", "configmaps,secrets,persistentvolumeclaims,persistentvolumes", "get"},
                       {"", "serviceaccounts/token", "create"},
                       {",events.k8s.io", "events", "create,patch,update"},

@@ -638,6 +638,39 @@ TEST_F(AgentTest, AServicesNameLeadsToItsClusterIpWhereSomebodyServesIt) {
   names_.reset();
 }
 
+TEST_F(AgentTest, AServiceLeadsToTheAddressesOfSlicesThatSomebodyMade) {
+  std::vector<ServiceRoute> routes;
+  names_ = std::make_unique<ServiceNames>(
+      sim_, api_, NodeUser("node-0"),
+      [&routes](std::vector<ServiceRoute> all, const OnRouted& done) {
+        routes = std::move(all);
+        done({});
+      });
+  names_->Start();
+  sim_.Advance(milliseconds(1));
+  api_->Put("/api/v1/namespaces/default/services",
+            Parse(R"({"metadata":{"name":"own","namespace":"default"},
+                      "spec":{"clusterIP":"10.96.0.8","ports":[{"name":"http","port":80}]}})"));
+  auto put = [&](const std::string& name, const std::string& by, const std::string& endpoints) {
+    json::Value slice = Parse(R"({"metadata":{"namespace":"default","labels":
+        {"kubernetes.io/service-name":"own"}},"addressType":"IPv4",
+        "ports":[{"name":"http","port":8080},{"name":"other","port":1}]})");
+    json::Set(slice, {"metadata", "name"}, name);
+    json::Set(slice, {"metadata", "labels", "endpointslice.kubernetes.io/managed-by"}, by);
+    json::Set(slice, {"endpoints"}, Parse(endpoints));
+    api_->Put("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", slice);
+  };
+  put("a", "me", R"([{"addresses":["10.1.0.1","10.1.0.2"]},
+                     {"addresses":["10.1.0.3"],"conditions":{"ready":false}}])");
+  put("b", "me", R"([{"addresses":["10.1.0.2"]},{"addresses":["10.1.0.4"]}])");
+  put("c", "endpointslice-controller.k8s.io", R"([{"addresses":["10.1.0.5"]}])");
+  sim_.Advance(seconds(1));
+  ASSERT_EQ(routes.size(), 1u);
+  EXPECT_EQ(routes[0].backends, (std::vector<ServiceBackend>{
+                                    {"10.1.0.1", 8080}, {"10.1.0.2", 8080}, {"10.1.0.4", 8080}}));
+  names_.reset();
+}
+
 TEST_F(AgentTest, NamesThatChangeWhileASandboxIsMadeReachThePod) {
   agent_.reset();
   names_ = std::make_unique<ServiceNames>(sim_, api_, NodeUser("node-0"));

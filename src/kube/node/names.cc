@@ -42,6 +42,43 @@ std::string_view ClusterIp(const json::Value& service) {
   return ip == "None" ? std::string_view() : ip;
 }
 
+void AddBackend(std::string_view ip, uint16_t port, std::vector<ServiceBackend>& backends) {
+  const bool known = std::any_of(backends.begin(), backends.end(), [&](const ServiceBackend& one) {
+    return one.ip == ip && one.port == port;
+  });
+  if (!known) backends.push_back({std::string(ip), port});
+}
+
+// The ready addresses of a slice, which may have several for each endpoint.
+std::vector<std::string_view> ReadyIn(const json::Value& slice) {
+  std::vector<std::string_view> ready;
+  if (json::GetString(slice, {"addressType"}) != "IPv4") return ready;
+  for (const json::Value& endpoint : json::GetArray(slice, {"endpoints"})) {
+    if (!json::GetBool(endpoint, {"conditions", "ready"}, true)) continue;
+    for (const json::Value& address : json::GetArray(endpoint, {"addresses"})) {
+      if (address.is_string()) ready.push_back(json::View(address.get_string()));
+    }
+  }
+  return ready;
+}
+
+void AddBackendsOf(const json::Value& slice,
+                   std::string_view port_name,
+                   std::vector<ServiceBackend>& backends) {
+  for (const json::Value& port : json::GetArray(slice, {"ports"})) {
+    if (json::GetString(port, {"name"}) != port_name) continue;
+    const auto number = static_cast<uint16_t>(json::GetInt(port, {"port"}));
+    for (std::string_view ip : ReadyIn(slice)) AddBackend(ip, number, backends);
+  }
+}
+
+// Slices that controllers make of Endpoints and pods say nothing new.
+bool IsMade(const json::Value& slice) {
+  const std::string_view by = api::Label(slice, "endpointslice.kubernetes.io/managed-by");
+  return by == "endpointslice-controller.k8s.io" ||
+         by == "endpointslicemirroring-controller.k8s.io";
+}
+
 // The ready backends of a service's port: Endpoints have each pod's own number for it.
 std::vector<ServiceBackend> Backends(const json::Value& endpoints, std::string_view port_name) {
   std::vector<ServiceBackend> backends;
@@ -103,6 +140,7 @@ ServiceNames::ServiceNames(Executor& executor,
       flush_timer_(executor),
       services_(executor, server, user, client::resources::kServices, {}, 11),
       endpoints_(executor, server, user, client::resources::kEndpoints, {}, 12),
+      slices_(executor, server, user, client::resources::kEndpointSlices, {}, 14),
       pods_(executor,
             std::move(server),
             std::move(user),
@@ -111,10 +149,21 @@ ServiceNames::ServiceNames(Executor& executor,
             13) {
   pods_.AddIndex("namespace",
                  [](const json::Value& pod) { return std::string(api::Namespace(pod)); });
+  slices_.AddIndex("service", [](const json::Value& slice) {
+    if (IsMade(slice)) return std::string();
+    return StrCat(api::Namespace(slice), "/", api::Label(slice, "kubernetes.io/service-name"));
+  });
   auto on_object = [this](const json::SharedValue&) { OnChange(); };
   auto on_update = [this](const json::SharedValue&, const json::SharedValue&) { OnChange(); };
   services_.AddHandlers({on_object, on_update, on_object});
   endpoints_.AddHandlers({on_object, on_update, on_object});
+  auto on_slice = [this](const json::SharedValue& slice) {
+    if (!IsMade(*slice)) OnChange();
+  };
+  slices_.AddHandlers(
+      {on_slice,
+       [on_slice](const json::SharedValue&, const json::SharedValue& slice) { on_slice(slice); },
+       on_slice});
   pods_.AddHandlers({on_object,
                      [this](const json::SharedValue& old_pod, const json::SharedValue& pod) {
                        if (!SameForNames(*old_pod, *pod)) OnChange();
@@ -125,6 +174,7 @@ ServiceNames::ServiceNames(Executor& executor,
 void ServiceNames::Start() {
   services_.Start();
   endpoints_.Start();
+  slices_.Start();
   pods_.Start();
 }
 
@@ -195,6 +245,11 @@ std::vector<std::string> ServiceNames::AddressesOf(const json::Value& service) c
       }
     }
   }
+  for (const json::SharedValue& slice : slices_.ByIndex("service", api::KeyOf(service))) {
+    for (std::string_view ip : ReadyIn(*slice)) {
+      if (std::find(ready.begin(), ready.end(), ip) == ready.end()) ready.emplace_back(ip);
+    }
+  }
   return ready.empty() ? running : ready;
 }
 
@@ -250,6 +305,9 @@ std::vector<ServiceRoute> ServiceNames::Routes() const {
       ServiceRoute route{.ip = std::string(ip),
                          .port = static_cast<uint16_t>(json::GetInt(port, {"port"}))};
       if (endpoints) route.backends = Backends(*endpoints, json::GetString(port, {"name"}));
+      for (const json::SharedValue& slice : slices_.ByIndex("service", key)) {
+        AddBackendsOf(*slice, json::GetString(port, {"name"}), route.backends);
+      }
       if (json::GetString(*service, {"spec", "sessionAffinity"}) == "ClientIP") {
         route.affinity = std::chrono::seconds(
             json::GetInt(*service, {"spec", "sessionAffinityConfig", "clientIP", "timeoutSeconds"},

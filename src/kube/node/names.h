@@ -93,6 +93,7 @@ class ServiceNames {
   CallbackScope scope_;
   client::Informer services_;
   client::Informer endpoints_;
+  client::Informer slices_;
   client::Informer pods_;
 };
 

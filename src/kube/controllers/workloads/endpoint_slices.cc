@@ -37,6 +37,7 @@ json::Value Slice(const json::Value& endpoints, const json::Value& subset, bool 
   AddEndpoints(subset, "addresses", true, list);
   AddEndpoints(subset, "notReadyAddresses", false, list);
   json::Object labels = json::GetObject(endpoints, {"metadata", "labels"});
+  json::StableErase(labels, "endpoints.kubernetes.io/managed-by");
   labels[kServiceLabel] = api::Name(endpoints);
   labels[kManagedBy] = selects ? kManager : kMirror;
   json::Array ports;

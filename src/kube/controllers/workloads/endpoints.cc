@@ -56,6 +56,29 @@ bool Matters(const json::Value& before, const json::Value& pod) {
              json::GetObject(pod, {"metadata", "labels"});
 }
 
+constexpr std::string_view kManagedBy = "endpoints.kubernetes.io/managed-by";
+constexpr std::string_view kManager = "endpoint-controller";
+constexpr std::string_view kHeadless = "service.kubernetes.io/headless";
+
+// The service's own, whether it is headless, and who writes them.
+json::Object Labels(const json::Value& service) {
+  json::Object labels = json::GetObject(service, {"metadata", "labels"});
+  json::StableErase(labels, kHeadless);
+  const std::string_view ip = json::GetString(service, {"spec", "clusterIP"});
+  if (ip.empty() || ip == "None") labels[kHeadless] = "";
+  labels[kManagedBy] = kManager;
+  return labels;
+}
+
+// A merge patch that makes labels of what is there the wanted ones.
+json::Object LabelPatch(const json::Value& known, const json::Object& wanted) {
+  json::Object patch = wanted;
+  for (const auto& label : json::GetObject(known, {"metadata", "labels"})) {
+    if (!wanted.contains(label.key())) patch[label.key()] = nullptr;
+  }
+  return patch;
+}
+
 json::Value Address(const json::Value& pod) {
   json::Object address{{"ip", json::GetString(pod, {"status", "podIP"})}};
   std::string_view hostname = json::GetString(pod, {"spec", "hostname"});
@@ -85,7 +108,10 @@ EndpointsController::EndpointsController(Context context)
                Reconcile(key, std::move(done));
              }),
       client_(context_.executor, context_.server, context_.user, "endpoints-controller") {
-  Follow(services_, Queued(queue_), Queued(queue_));
+  Follow(services_, Queued(queue_), [this](const json::SharedValue& service) {
+    gone_.insert(api::KeyOf(*service));
+    queue_.Add(api::KeyOf(*service));
+  });
   Follow(endpoints_, Queued(queue_), Queued(queue_));
   pods_.AddHandlers({.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
                      .on_update =
@@ -145,33 +171,45 @@ void EndpointsController::Reconcile(const std::string& key, client::WorkQueue::D
   if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
   json::SharedValue service = services_.Get(key);
   json::SharedValue known = endpoints_.Get(key);
+  if (!service) return Remove(key, std::move(done));
+  gone_.erase(key);
   const auto ended = Ends(done, {}, {Code::kNotFound, Code::kAlreadyExists});
-  if (!service) {
-    if (!known) return done(Duration::zero());
-    client_.Delete(client::resources::kEndpoints, api::Namespace(*known), api::Name(*known), {},
-                   ended);
-    return;
-  }
   // Without a selector the Endpoints belong to the user.
   if (json::GetObject(*service, {"spec", "selector"}).empty()) return done(Duration::zero());
   json::Value subsets = Wanted(*service);
+  json::Object labels = Labels(*service);
   if (known) {
-    if (json::Equal(json::Value(json::GetArray(*known, {"subsets"})), subsets)) {
+    if (json::Equal(json::Value(json::GetArray(*known, {"subsets"})), subsets) &&
+        json::Equal(json::Value(json::GetObject(*known, {"metadata", "labels"})),
+                    json::Value(labels))) {
       return done(Duration::zero());
     }
-    json::Value patch = json::Object{{"subsets", std::move(subsets)}};
+    json::Value patch =
+        json::Object{{"metadata", json::Object{{"labels", LabelPatch(*known, labels)}}},
+                     {"subsets", std::move(subsets)}};
     client_.Patch(client::resources::kEndpoints, api::Namespace(*service), api::Name(*service),
                   client::PatchType::kMerge, patch, ended);
     return;
   }
-  json::Value endpoints = json::Object{
-      {"apiVersion", "v1"},
-      {"kind", "Endpoints"},
-      {"metadata", json::Object{{"name", api::Name(*service)},
-                                {"namespace", api::Namespace(*service)},
-                                {"labels", json::GetObject(*service, {"metadata", "labels"})}}},
-      {"subsets", std::move(subsets)}};
+  json::Value endpoints =
+      json::Object{{"apiVersion", "v1"},
+                   {"kind", "Endpoints"},
+                   {"metadata", json::Object{{"name", api::Name(*service)},
+                                             {"namespace", api::Namespace(*service)},
+                                             {"labels", std::move(labels)}}},
+                   {"subsets", std::move(subsets)}};
   client_.Create(client::resources::kEndpoints, api::Namespace(*service), endpoints, ended);
+}
+
+// Endpoints go with their service. Those that somebody made without one stay.
+void EndpointsController::Remove(const std::string& key, client::WorkQueue::Done done) {
+  const json::SharedValue known = endpoints_.Get(key);
+  const bool gone = gone_.erase(key) > 0;
+  if (!known || (!gone && api::Label(*known, kManagedBy) != kManager)) {
+    return done(Duration::zero());
+  }
+  client_.Delete(client::resources::kEndpoints, api::Namespace(*known), api::Name(*known), {},
+                 Ends(done, {}, {Code::kNotFound}));
 }
 
 }  // namespace swell::controllers

@@ -2,6 +2,9 @@
 // - Threads: core executor only.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 
@@ -15,8 +18,10 @@ class EndpointsController {
   void Reconcile(const std::string& key, client::WorkQueue::Done done);
   void OnPod(const json::Value& pod);
   json::Value Wanted(const json::Value& service) const;
+  void Remove(const std::string& key, client::WorkQueue::Done done);
 
   Context context_;
+  std::set<std::string> gone_;  // services that were deleted, until their Endpoints are
   client::Informer& services_;
   client::Informer& endpoints_;
   client::Informer& pods_;

@@ -35,5 +35,45 @@ TEST_F(EndpointsTest, EndpointsFollowTheReadyPods) {
   EXPECT_TRUE(cluster_.Until([&] { return !cluster_.Get(kEndpoints, "default/s"); }));
 }
 
+TEST_F(EndpointsTest, EndpointsHaveTheServicesLabels) {
+  cluster_.Create(
+      "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: default, labels: {a: b}}\n"
+      "spec: {selector: {app: x}, ports: [{port: 80}]}\n");
+  auto labels = [&] {
+    const json::SharedValue known = cluster_.Get(kEndpoints, "default/s");
+    return known ? json::Print(json::Value(json::GetObject(*known, {"metadata", "labels"}))) : "";
+  };
+  EXPECT_TRUE(cluster_.Until([&] {
+    return labels() == R"({"a":"b","endpoints.kubernetes.io/managed-by":"endpoint-controller"})";
+  })) << labels();
+  ASSERT_TRUE(
+      cluster_
+          .Patch(client::resources::kServices, "default/s", "{metadata: {labels: {a: null, c: d}}}")
+          .ok());
+  EXPECT_TRUE(cluster_.Until([&] {
+    return labels().find(R"("c":"d")") != std::string::npos &&
+           labels().find(R"("a":)") == std::string::npos;
+  })) << labels();
+  // A slice says who writes slices, and not who writes Endpoints.
+  for (const json::SharedValue& slice : cluster_.List(client::resources::kEndpointSlices)) {
+    EXPECT_EQ(api::Label(*slice, "endpoints.kubernetes.io/managed-by"), "");
+  }
+}
+
+TEST_F(EndpointsTest, EndpointsWithoutAServiceStay) {
+  cluster_.Create(
+      "apiVersion: v1\nkind: Endpoints\nmetadata: {name: own, namespace: default, labels: {a: b}}\n"
+      "subsets: [{addresses: [{ip: 10.0.0.1}], ports: [{port: 80}]}]\n");
+  cluster_.Run(10 * kSecond);
+  EXPECT_TRUE(cluster_.Get(kEndpoints, "default/own"));
+  // A service of their name takes them along when it goes.
+  cluster_.Create(
+      "apiVersion: v1\nkind: Service\nmetadata: {name: own, namespace: default}\n"
+      "spec: {ports: [{port: 80}]}\n");
+  cluster_.Run(kSecond);
+  ASSERT_TRUE(cluster_.Delete(client::resources::kServices, "default/own").ok());
+  EXPECT_TRUE(cluster_.Until([&] { return !cluster_.Get(kEndpoints, "default/own"); }));
+}
+
 }  // namespace
 }  // namespace swell::controllers
