@@ -16,7 +16,7 @@ inline constexpr std::string_view kRevisionLabel = "controller-revision-hash";
 
 struct Revision {
   std::string name;
-  std::string hash;  // the label's value on pods
+  std::string hash;  // the label's value on pods of a DaemonSet; a StatefulSet's have the name
   int64_t number = 0;
   json::SharedValue object;  // null while it is being created
 };

@@ -57,8 +57,11 @@ struct StatefulSetController::Pass {
   bool Healthy(const json::Value& pod) {
     return !api::IsDeleting(pod) && IsAvailable(pod, least, now, requeue_after);
   }
-  bool IsUpdated(const json::Value& pod) const {
-    return api::Label(pod, kRevisionLabel) == update.hash;
+  bool IsUpdated(const json::Value& pod) const { return IsOf(pod, update); }
+  // Pods of earlier versions have the hash.
+  static bool IsOf(const json::Value& pod, const Revision& revision) {
+    const std::string_view label = api::Label(pod, kRevisionLabel);
+    return label == revision.name || label == revision.hash;
   }
 };
 
@@ -186,7 +189,7 @@ void StatefulSetController::CreatePod(Pass& pass, int64_t ordinal) {
   const Revision& revision = old ? pass.current : pass.update;
   const std::string name = StrCat(api::Name(set), "-", ordinal);
   json::Value pod = PodOf(WithTemplateOf(set, revision), name);
-  json::Set(pod, {"metadata", "labels", kRevisionLabel}, revision.hash);
+  json::Set(pod, {"metadata", "labels", kRevisionLabel}, revision.name);
   json::Set(pod, {"metadata", "labels", kPodName}, name);
   json::Set(pod, {"metadata", "labels", kPodIndex}, std::to_string(ordinal));
   json::Set(pod, {"spec", "hostname"}, name);
@@ -314,7 +317,7 @@ void StatefulSetController::WriteStatus(Pass& pass) {
       ready += IsReady(*pod) ? 1 : 0;
       available += IsAvailable(*pod, pass.least, pass.now, pass.requeue_after) ? 1 : 0;
       updated += pass.IsUpdated(*pod) ? 1 : 0;
-      current += api::Label(*pod, kRevisionLabel) == pass.current.hash ? 1 : 0;
+      current += Pass::IsOf(*pod, pass.current) ? 1 : 0;
     }
   }
   std::string current_name = pass.current.name;

@@ -349,6 +349,12 @@ TEST_F(WorkloadsTest, AStatefulSetStartsItsPodsInOrder) {
   EXPECT_EQ(json::GetString(*pod, {"spec", "subdomain"}), "db");
   EXPECT_EQ(api::Label(*pod, "statefulset.kubernetes.io/pod-name"), "db-1");
   EXPECT_NE(cluster.Get(client::resources::kPersistentVolumeClaims, "default/data-db-2"), nullptr);
+  // Its pods name the revision that they are of.
+  const json::SharedValue first = cluster.Get(client::resources::kPods, "default/db-0");
+  const json::SharedValue set = cluster.Get(kStatefulSets, "default/db");
+  ASSERT_TRUE(first && set);
+  EXPECT_EQ(api::Label(*first, "controller-revision-hash"),
+            json::GetString(*set, {"status", "updateRevision"}));
 }
 
 TEST_F(WorkloadsTest, AStatefulSetRollsFromTheTopAndKeepsClaims) {
