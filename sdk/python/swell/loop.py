@@ -46,6 +46,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
         load(found.state)
     prefetches = getattr(loader, "num_workers", 0) > 0
     job.hold_back(keep.values())
+    job.show_rates(keep.values())
 
     job.progress.total, job.progress.epochs = sampler.steps_per_epoch * epochs, epochs
     job.progress.enter("data", step)

@@ -72,16 +72,16 @@ class Progress:
         self._last_resize = None
 
     def step(self, step, world, records=None, more=None):
-        """`more`: the script's own numbers."""
+        """`more`: the script's own numbers. Returns what it reported; None if no report was due."""
         now = self._clock()
         if self._since is None:
             self._since = now
-            return
+            return None
         self._steps += 1
         self._records += records or 0
         seconds = now - self._since
         if seconds < _PROGRESS_SECONDS:
-            return
+            return None
         speed = round(self._steps / seconds, 3)
         metrics = {**(more or {}), "training_step": step, "world": world, "steps_per_second": speed}
         if self._records:
@@ -90,6 +90,7 @@ class Progress:
             metrics["last_resize_seconds"] = self._last_resize
         self._since, self._steps, self._records = now, 0, 0
         report_progress(metrics, self._environ)
+        return metrics
 
     def resized(self, seconds):
         self._since, self._steps, self._records = None, 0, 0

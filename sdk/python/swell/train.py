@@ -32,6 +32,7 @@ from swell.progress import ProgressRecord
 from swell.rendezvous import JobEnded
 from swell.resize import Group, LostPeer, destroy_group, is_lost_peer
 from swell.saving import Saver
+from swell.scalars import Scalars, rates_of
 from swell.weight import Weight
 
 _FORMAT = "swell-job-1"
@@ -49,6 +50,7 @@ class Job:
         timeout=timedelta(minutes=10),
         checkpoint_seconds=None,
         clock=time.monotonic,
+        log_dir=None,
     ):
         """Create the Job first in the script. Until `restore` returns, a notice ends the process at once.
 
@@ -56,6 +58,8 @@ class Job:
         `checkpoint_seconds`: `step_done` saves if the last checkpoint is older than this. The default comes from the
         job's manifest (`spec.checkpoint.intervalSeconds`); without either, from the measured cost of a save
         (`swell.saving`). With 0 the job saves only when it must stop.
+        `log_dir`: a folder for TensorBoard's curves (`swell.scalars`); the default is SWELL_LOG_DIR, without which none
+        are written.
         """
         self.env = env or Env.read()
         self.checkpoints = checkpoints or CheckpointManager()
@@ -82,6 +86,8 @@ class Job:
         self._received = None
         self._speed = report.Progress()
         self.progress = ProgressRecord(self.env.rank, self.env.world)
+        self._scalars = Scalars(log_dir or os.environ.get("SWELL_LOG_DIR") or None)
+        self._optimizers = []  # whose learning rates are in the curves
         self._clock = clock
         self._save_seconds = _save_seconds() if checkpoint_seconds is None else checkpoint_seconds
         if self._save_seconds is None and own_form:
@@ -117,6 +123,7 @@ class Job:
         from swell.rates import Rates
 
         rule = rule or os.environ.get("SWELL_LEARNING_RATE") or "none"
+        self.show_rates([optimizer])
         self._rates.append(Rates(optimizer, rule, world or self.env.world))
         if self._joined:
             self._rates[-1].follow(self.env.world)
@@ -167,6 +174,7 @@ class Job:
             self._saved_step = None
             return found
         found = self._newest()
+        self._scalars.begin(1 if found is None else found.step + 1)
         if found is None:
             return None
         self._saved_step = found.step
@@ -232,7 +240,7 @@ class Job:
         self.progress.epoch = epoch or 0
         self.progress.enter("step", step)
         if self.env.leader:
-            self._speed.step(step, self.env.world, records, self.metrics)
+            self._draw(step, self._speed.step(step, self.env.world, records, self.metrics))
         if self._group is None:
             agreed = self._agree()
             if agreed == _STOP:
@@ -273,6 +281,30 @@ class Job:
     def log(self, **metrics):
         """Numbers to report with the next checkpoint of `batches`, and every two seconds: `job.log(loss=loss)`."""
         self.metrics.update({name: float(value) for name, value in metrics.items()})
+
+    def scalar(self, name, value, step=None):
+        """A point of a curve for TensorBoard, if the job has a `log_dir`. Ranks other than 0 may call it in vain.
+
+        `step`: by default the one under way, and within `phase("eval")` the last one that is done.
+        """
+        if not self.env.leader or not self._scalars.enabled:
+            return
+        if step is None:
+            step = self.progress.step + (1 if self.progress.phase == "step" else 0)
+        self._scalars.add(step, {name: value})
+
+    def show_rates(self, things):
+        """The learning rates of those of `things` that are optimizers become curves."""
+        known = [id(optimizer) for optimizer in self._optimizers]
+        self._optimizers += [thing for thing in things if hasattr(thing, "param_groups") and id(thing) not in known]
+
+    def _draw(self, step, speed):
+        """The curves of a step. `speed`: the numbers of `report.Progress`, None if no report was due."""
+        if speed is None and not self._scalars.due:
+            return
+        shown = ("world", "steps_per_second", "records_per_second")
+        own = {f"swell/{name}": speed[name] for name in shown if name in (speed or {})}
+        self._scalars.add(step, {**self.metrics, **rates_of(self._optimizers), **own})
 
     @contextlib.contextmanager
     def phase(self, name):
@@ -432,6 +464,7 @@ class Job:
         if saved is not None:
             report.report_termination(step, saved)
         self._saver.flush()
+        self._scalars.flush()
         sys.stdout.flush()
         sys.stderr.flush()
         if self._group is not None:
@@ -535,6 +568,8 @@ class Job:
         for rates in self._rates:
             rates.follow(self.env.world)
         self.resizes += 1
+        if not self.env.leader:
+            self._scalars.close()
         seconds = time.monotonic() - begin
         self._speed.resized(seconds)
         self.progress.rank, self.progress.world = self.env.rank, self.env.world
