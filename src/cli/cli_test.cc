@@ -1,5 +1,7 @@
 // Command lines against an API server in this process: memory store, virtual time.
 
+#include <set>
+
 #include "base/file.h"
 #include "base/strings.h"
 #include "base/temp_dir.h"
@@ -281,6 +283,103 @@ TEST_F(CliTest, ArenaDeleteTakesEverythingAway) {
   ASSERT_EQ(Run({"arena", "delete", "medium-job"}), 1);
   EXPECT_EQ(err_, "ERRO[0000] The job medium-job doesn't exist in namespace default\n");
   EXPECT_EQ(SubmitMedium(), 0) << "the name is free again: " << err_;
+}
+
+TEST_F(CliTest, ArenaTensorboardBelongsToItsJobAndSharesItsLogs) {
+  ASSERT_EQ(Run({"arena", "submit", "pytorch", "--name=curves", "--image=img", "--tensorboard",
+                 "python a.py"}),
+            0)
+      << err_;
+  EXPECT_EQ(out_,
+            "configmap/curves-pytorchjob created\n"
+            "configmap/curves-pytorchjob labeled\n"
+            "pytorchjob.kubeflow.org/curves created\n"
+            "service/curves-tensorboard created\n"
+            "deployment.apps/curves-tensorboard created\n");
+  EXPECT_NE(err_.find("TensorBoard of curves will answer at http://test:3"), std::string::npos)
+      << err_;
+  auto get = [this](const std::string& path) {
+    auto answer = server_.Send(server_.Request("GET", path));
+    EXPECT_EQ(answer.status, 200) << answer.text;
+    return json::Parse(answer.text).value();
+  };
+  const json::Value job = get("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/curves");
+  for (const char* path :
+       {"/apis/apps/v1/namespaces/default/deployments/curves-tensorboard",
+        "/api/v1/namespaces/default/services/curves-tensorboard",
+        "/api/v1/namespaces/default/persistentvolumeclaims/curves-tensorboard"}) {
+    const json::Value made = get(path);
+    EXPECT_EQ(json::GetString(json::GetArray(made, {"metadata", "ownerReferences"})[0], {"uid"}),
+              api::Uid(job))
+        << path;
+  }
+  const json::Value* master =
+      json::Find(job, {"spec", "pytorchReplicaSpecs", "Master", "template"});
+  ASSERT_NE(master, nullptr);
+  const std::string pod = json::Print(*master);
+  EXPECT_NE(pod.find(R"({"name":"SWELL_LOG_DIR","value":"/training_logs/curves"})"),
+            std::string::npos)
+      << pod;
+  EXPECT_NE(pod.find(R"("claimName":"curves-tensorboard")"), std::string::npos) << pod;
+  ASSERT_EQ(Run({"arena", "get", "curves"}), 0) << err_;
+  EXPECT_NE(out_.find("Your tensorboard will be available on:\nhttp://test:3"), std::string::npos)
+      << out_;
+}
+
+TEST_F(CliTest, ArenaTakesTheMachinesTensorboardWhereTheImageHasNone) {
+  // Each image's pod ends as a shell does that finds no program.
+  std::set<std::string> images;
+  before_ = [&](const api::RestRequest& request) {
+    if (request.method != "GET" || request.path != "/api/v1/namespaces/default/pods") return;
+    auto answer = server_.Send(
+        server_.Request("GET", "/apis/apps/v1/namespaces/default/deployments/curves-tensorboard"));
+    if (answer.status != 200) return;
+    const json::Value deployment = json::Parse(answer.text).value();
+    const std::string image(json::GetString(
+        json::GetArray(deployment, {"spec", "template", "spec", "containers"})[0], {"image"}));
+    if (!images.insert(image).second) return;
+    const std::string name = StrCat("tb-", images.size());
+    auto made = server_.Send(server_.Request(
+        "POST", "/api/v1/namespaces/default/pods",
+        StrCat(R"({"metadata":{"name":")", name,
+               R"(","labels":{"app":"tensorboard","release":"curves"}},"spec":{"containers":)",
+               R"([{"name":"tensorboard","image":")", image, R"("}]}})")));
+    EXPECT_EQ(made.status, 201) << made.text;
+    Status(StrCat("/api/v1/namespaces/default/pods/", name),
+           R"({"status":{"phase":"Running","containerStatuses":[{"name":"tensorboard","image":"i",
+               "imageID":"","ready":false,"restartCount":1,"state":{"terminated":{"exitCode":127}}
+               }]}})");
+  };
+  ASSERT_EQ(Run({"arena", "submit", "pytorch", "--name=curves", "--image=img", "--tensorboard",
+                 "python a.py"}),
+            0)
+      << err_;
+  before_ = nullptr;
+  EXPECT_EQ(images, (std::set<std::string>{"img", "tensorboard"}));
+  EXPECT_NE(err_.find("The job curves runs without TensorBoard: TensorBoard is not installed on "
+                      "this machine. As root: `python3 -m venv /opt/tensorboard && "),
+            std::string::npos)
+      << err_;
+  ASSERT_EQ(Run({"arena", "get", "curves"}), 0) << err_;
+  EXPECT_NE(out_.find("\nTENSORBOARD: TensorBoard is not installed on this machine."),
+            std::string::npos)
+      << out_;
+}
+
+TEST_F(CliTest, ArenaLogsInAVolumeOfTheJobNeedNoOther) {
+  ASSERT_EQ(Run({"arena", "submit", "pytorch", "--name=curves", "--image=img", "--tensorboard",
+                 "--data=claim:/data:rw", "--logdir=/data/logs", "python a.py"}),
+            0)
+      << err_;
+  auto answer = server_.Send(
+      server_.Request("GET", "/apis/apps/v1/namespaces/default/deployments/curves-tensorboard"));
+  EXPECT_NE(answer.text.find(R"("claimName":"claim")"), std::string::npos) << answer.text;
+  EXPECT_EQ(answer.text.find(R"("claimName":"curves-tensorboard")"), std::string::npos);
+  EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name=other", "--image=img", "--tensorboard",
+                 "--logdir=logs", "python a.py"}),
+            2);
+  EXPECT_NE(err_.find("--logdir \"logs\": an absolute path or a URL expected"), std::string::npos)
+      << err_;
 }
 
 TEST_F(CliTest, ArenaSubmitsTensorFlowByRoles) {

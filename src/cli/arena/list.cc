@@ -3,6 +3,7 @@
 
 #include "base/strings.h"
 #include "cli/arena/arena.h"
+#include "cli/arena/tensorboard.h"
 #include "cli/print/text_table.h"
 #include "cli/views/events_view.h"
 #include "kube/api/meta/meta.h"
@@ -33,11 +34,15 @@ class GetAction final : public Action {
     if (words.size() != 1) return Misuse("the name of one job expected: arena get JOB");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0], type_));
+    const auto tensorboard = ViewTensorboard(session, *api, job.ns, job.name);
     if (IsData(output_)) {
-      session.Out(Serialise(output_, DescribeJob(job, session.Now())));
+      json::Value all = DescribeJob(job, session.Now());
+      if (tensorboard) json::Set(all, {"tensorboard"}, tensorboard->url);
+      session.Out(Serialise(output_, all));
       return 0;
     }
     PrintJob(session, job);
+    if (tensorboard) PrintTensorboard(session, *tensorboard);
     if (gpus_) PrintGpus(session, job);
     if (events_) SWELL_RETURN_IF_ERROR(PrintEvents(session, *api, job));
     return 0;
@@ -58,6 +63,15 @@ class GetAction final : public Action {
     session.Out(table.ToString());
     // Arena has no such line: only what failed by itself adds one, after what Arena prints.
     if (job.failure) session.Out(StrCat("\nREASON: ", ReasonText(job), "\n"));
+  }
+
+  static void PrintTensorboard(Session& session, const TensorboardView& view) {
+    if (!view.wrong.empty()) {
+      session.Out(StrCat("\nTENSORBOARD: ", OneLine(view.wrong), "\n"));
+    } else if (!view.url.empty()) {
+      session.Out(StrCat("\nYour tensorboard ", view.ready ? "is" : "will be", " available on:\n",
+                         view.url, "\n"));
+    }
   }
 
   static void PrintGpus(Session& session, const JobView& job) {

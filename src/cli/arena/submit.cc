@@ -35,6 +35,7 @@ class SubmitAction : public Action {
     spec_.ns = session.Namespace();
     SWELL_RETURN_IF_ERROR(CheckPriorityClass(*api, spec_.priority));
     SWELL_RETURN_IF_ERROR(CheckQueue(*api));
+    if (tensorboard_.wanted) SWELL_RETURN_IF_ERROR(ShareLogs(*api, tensorboard_, spec_));
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob());
     SWELL_RETURN_IF_ERROR(CreateConfigMap(session, *api, job));
     Status created = CreateObjects(session, *api, job);
@@ -124,9 +125,12 @@ class SubmitAction : public Action {
   void DeclareRest(Flags& flags) {
     flags.Group("TensorBoard");
     flags.Switch("--tensorboard", &tensorboard_.wanted, "run TensorBoard beside the job");
-    flags.Text("--tensorboard-image", &tensorboard_.image, "IMAGE", "image of TensorBoard").also = {
-        "--tensorboardImage"};
-    flags.Text("--logdir", &tensorboard_.log_dir, "PATH", "log directory (default /training_logs)");
+    flags
+        .Text("--tensorboard-image", &tensorboard_.image, "IMAGE",
+              "image of TensorBoard (default: the job's; where that has none, this machine's)")
+        .also = {"--tensorboardImage"};
+    flags.Text("--logdir", &tensorboard_.log_dir, "PATH",
+               "directory of its event files (default /training_logs)");
     flags.Group("Completion");
     flags.Int("--retry", &spec_.retry, "N", "number of restarts before the job fails");
     flags
@@ -283,12 +287,14 @@ class SubmitAction : public Action {
       if (!made.ok()) return made.status();
       session.OutLine(StrCat("configmap/", spec_.config_map, " created"));
     }
-    if (tensorboard_.wanted) {
-      SWELL_RETURN_IF_ERROR(CreateTensorboard(session, api, spec_, tensorboard_));
-    }
+    SWELL_RETURN_IF_ERROR(CreateLogs(api, spec_));
     auto made = api.Create(trainer_.form.resource(), spec_.ns, job, {.field_validation = "Strict"});
-    if (!made.ok()) return made.status();
+    if (!made.ok()) {
+      RemoveLogs(api, spec_);
+      return made.status();
+    }
     session.OutLine(StrCat(trainer_.form.word(), ".kubeflow.org/", spec_.name, " created"));
+    if (tensorboard_.wanted) StartTensorboard(session, api, tensorboard_, spec_, **made);
     return Status::Ok();
   }
 

@@ -1,70 +1,374 @@
 #include "cli/arena/tensorboard.h"
 
 #include "base/strings.h"
+#include "cli/arena/arena.h"
+#include "cli/jobs/service_address.h"
+#include "kube/api/meta/local_storage.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/failure.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli::arena {
 namespace {
 
-const Resource kDeployments{"apps", "v1", "deployments", true};
+namespace resources = client::resources;
+
 constexpr int kPort = 6006;
+// The name that an embedded cluster's catalogue has for the TensorBoard of its machine.
+constexpr std::string_view kMachineImage = "tensorboard";
+constexpr std::string_view kInstall =
+    "python3 -m venv /opt/tensorboard && /opt/tensorboard/bin/pip install tensorboard";
+constexpr int64_t kNotFoundCode = 127;
 
-}  // namespace
+// Images have it as a program or as a package of their Python.
+constexpr std::string_view kStart = R"sh(
+for program in tensorboard /opt/tensorboard/bin/tensorboard; do
+  command -v "$program" >/dev/null && exec "$program" "$@"
+done
+for python in python3 python; do
+  "$python" -c 'import tensorboard' 2>/dev/null && exec "$python" -m tensorboard.main "$@"
+done
+echo 'this image has no TensorBoard' >&2
+exit 127
+)sh";
 
-Status CreateTensorboard(Session& session,
-                         Api& api,
-                         const PyTorchSpec& job,
-                         const TensorboardSpec& spec) {
-  std::string name = StrCat(job.name, "-tensorboard");
-  json::Object labels{{"app", "tensorboard"}, {"release", job.name}, {"role", "tensorboard"}};
-  json::Object container{
-      {"name", "tensorboard"},
-      {"image", spec.image},
-      {"command", json::Array{"tensorboard", "--logdir", spec.log_dir, "--host", "0.0.0.0"}},
-      {"ports", json::Array{json::Object{{"containerPort", kPort}}}}};
-  json::Object pod{{"containers", json::Array{std::move(container)}}};
-  if (!job.priority.empty()) pod["priorityClassName"] = job.priority;
-  json::Value deployment = json::Object{
-      {"apiVersion", "apps/v1"},
-      {"kind", "Deployment"},
-      {"metadata", json::Object{{"name", name}, {"labels", labels}}},
-      {"spec",
-       json::Object{{"replicas", 1},
-                    {"selector", json::Object{{"matchLabels", labels}}},
-                    {"template", json::Object{{"metadata", json::Object{{"labels", labels}}},
-                                              {"spec", std::move(pod)}}}}}};
+std::string NameOf(const std::string& job) { return StrCat(job, "-tensorboard"); }
+
+json::Object LabelsOf(const std::string& job) {
+  return {{"app", "tensorboard"}, {"release", job}, {"role", "tensorboard"}};
+}
+
+bool IsRemote(std::string_view path) { return path.find("://") != std::string_view::npos; }
+
+bool IsBelow(std::string_view path, std::string_view folder) {
+  while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
+  return path == folder || folder == "/" || path.starts_with(StrCat(folder, "/"));
+}
+
+// Where "CLAIM:PATH", "PATH" and "HOST:PATH", each with :ro or :rw, are in the container.
+std::string_view MountPathOf(std::string_view text) {
+  if (text.ends_with(":ro") || text.ends_with(":rw")) text.remove_suffix(3);
+  return text.substr(text.rfind(':') + 1);
+}
+
+// Whether the log directory is in a volume that the job mounts anyway.
+bool IsInVolume(const PyTorchSpec& job, std::string_view log_dir) {
+  for (const auto* list : {&job.volumes, &job.host_paths}) {
+    for (const std::string& text : *list) {
+      if (IsBelow(log_dir, MountPathOf(text))) return true;
+    }
+  }
+  return false;
+}
+
+// Whether the cluster makes volumes on its one machine, which every pod can mount at a time.
+bool HasLocalStorage(Api& api) {
+  auto classes = api.List(resources::kStorageClasses, "");
+  if (!classes.ok()) return false;
+  for (const json::SharedValue& one : *classes) {
+    if (json::GetString(*one, {"provisioner"}) == api::kLocalStorage &&
+        api::Annotation(*one, "storageclass.kubernetes.io/is-default-class") == "true") {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The folder's claim; nullptr if the job's logs are in another volume.
+const PodMount* ClaimOf(const PyTorchSpec& job) {
+  for (const PodMount& mount : job.mounts) {
+    if (json::GetString(mount.source, {"persistentVolumeClaim", "claimName"}) == NameOf(job.name)) {
+      return &mount;
+    }
+  }
+  return nullptr;
+}
+
+// It goes with the job.
+Status GiveClaimTo(Api& api, const PyTorchSpec& job, const json::Value& owner) {
+  json::Value patch;
+  json::Set(patch, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(owner)});
+  return api
+      .Patch(resources::kPersistentVolumeClaims, job.ns, NameOf(job.name),
+             client::PatchType::kMerge, patch)
+      .status();
+}
+
+Result<json::Object> MakePod(const TensorboardSpec& tensorboard,
+                             const PyTorchSpec& job,
+                             const std::string& image) {
+  // What it shares with the job's instances is where they may run and what they mount.
+  PyTorchSpec pod;
+  pod.name = NameOf(job.name);
+  pod.container = "tensorboard";
+  pod.image = image;
+  pod.image_pull_policy = "IfNotPresent";
+  pod.image_pull_secrets = job.image_pull_secrets;
+  pod.priority = job.priority;
+  pod.scheduler = job.scheduler;
+  pod.selectors = job.selectors;
+  pod.tolerations = job.tolerations;
+  pod.volumes = job.volumes;
+  pod.host_paths = job.host_paths;
+  pod.mounts = job.mounts;
+  pod.command = {
+      "/bin/sh",           "-c",     std::string(kStart), "tensorboard", "--logdir",
+      tensorboard.log_dir, "--host", "0.0.0.0",           "--port",      std::to_string(kPort)};
+  pod.ports = {kPort};
+  SWELL_ASSIGN_OR_RETURN(json::Object spec, MakePodSpec(pod));
+  json::Object& container = spec["containers"].get_array()[0].get_object();
+  container["readinessProbe"] =
+      json::Object{{"tcpSocket", json::Object{{"port", kPort}}}, {"periodSeconds", 1}};
+  // Folders of a node are where the job is.
+  json::Value made = std::move(spec);
+  json::Object near{{"topologyKey", "kubernetes.io/hostname"}};
+  near["labelSelector"] =
+      json::Object{{"matchLabels", json::Object{{"release", job.name}, {"heritage", "arena"}}}};
+  json::Set(made, {"affinity", "podAffinity", "preferredDuringSchedulingIgnoredDuringExecution"},
+            json::Array{json::Object{{"weight", 100}, {"podAffinityTerm", std::move(near)}}});
+  return std::move(made.get_object());
+}
+
+Status CreateService(Session& session, Api& api, const PyTorchSpec& job, const json::Value& owner) {
   json::Value service = json::Object{
       {"apiVersion", "v1"},
       {"kind", "Service"},
-      {"metadata", json::Object{{"name", name}, {"labels", labels}}},
+      {"metadata", json::Object{{"name", NameOf(job.name)},
+                                {"labels", LabelsOf(job.name)},
+                                {"ownerReferences", json::Array{api::MakeOwnerReference(owner)}}}},
       {"spec", json::Object{{"type", "NodePort"},
-                            {"selector", labels},
+                            {"selector", LabelsOf(job.name)},
                             {"ports", json::Array{json::Object{{"name", "tensorboard"},
                                                                {"port", kPort},
                                                                {"targetPort", kPort}}}}}}};
-  auto made = api.Create(client::resources::kServices, job.ns, service);
+  auto made = api.Create(resources::kServices, job.ns, service);
   if (!made.ok()) return made.status();
-  session.OutLine(StrCat("service/", name, " created"));
-  made = api.Create(kDeployments, job.ns, deployment);
-  if (!made.ok()) return made.status();
-  session.OutLine(StrCat("deployment.apps/", name, " created"));
+  session.OutLine(StrCat("service/", NameOf(job.name), " created"));
   return Status::Ok();
+}
+
+Status CreateDeployment(Session& session,
+                        Api& api,
+                        const PyTorchSpec& job,
+                        json::Object pod,
+                        const json::Value& owner) {
+  json::Value deployment = json::Object{
+      {"apiVersion", "apps/v1"},
+      {"kind", "Deployment"},
+      {"metadata", json::Object{{"name", NameOf(job.name)},
+                                {"labels", LabelsOf(job.name)},
+                                {"ownerReferences", json::Array{api::MakeOwnerReference(owner)}}}},
+      {"spec",
+       json::Object{
+           {"replicas", 1},
+           {"strategy", json::Object{{"type", "Recreate"}}},
+           {"selector", json::Object{{"matchLabels", LabelsOf(job.name)}}},
+           {"template", json::Object{{"metadata", json::Object{{"labels", LabelsOf(job.name)}}},
+                                     {"spec", std::move(pod)}}}}}};
+  auto made = api.Create(resources::kDeployments, job.ns, deployment);
+  if (!made.ok()) return made.status();
+  session.OutLine(StrCat("deployment.apps/", NameOf(job.name), " created"));
+  return Status::Ok();
+}
+
+// The state of its pod.
+struct Look {
+  bool ready = false;
+  bool missing = false;  // the image has no TensorBoard
+  std::string wrong;
+};
+
+bool EndedWithNotFound(const json::Value& pod) {
+  for (const json::Value& status : json::GetArray(pod, {"status", "containerStatuses"})) {
+    for (const char* when : {"state", "lastState"}) {
+      if (json::GetInt(status, {when, "terminated", "exitCode"}) == kNotFoundCode) return true;
+    }
+  }
+  return false;
+}
+
+std::string MissingText(const std::string& image) {
+  if (image == kMachineImage) {
+    return StrCat("TensorBoard is not installed on this machine. As root: `", kInstall,
+                  "`; then it starts by itself within five minutes");
+  }
+  return StrCat("image ", image,
+                " has no TensorBoard: name one that has it with --tensorboard-image, or install "
+                "the Python package tensorboard in it");
+}
+
+Look LookAt(Session& session,
+            Api& api,
+            const std::string& ns,
+            const std::string& job,
+            const std::string& image) {
+  Look look;
+  auto pods =
+      api.List(resources::kPods, ns, {.label_selector = StrCat("app=tensorboard,release=", job)});
+  if (!pods.ok()) return look;
+  for (const json::SharedValue& pod : *pods) {
+    const json::Array& containers = json::GetArray(*pod, {"spec", "containers"});
+    if (api::IsDeleting(*pod) || containers.empty()) continue;
+    if (json::GetString(containers[0], {"image"}) != image) continue;
+    look.ready = look.ready || api::ConditionIsTrue(*pod, "Ready");
+    look.missing = look.missing || EndedWithNotFound(*pod);
+    if (const auto failure = api::FailureOf(*pod, session.Now())) look.wrong = failure->Sentence();
+  }
+  if (look.missing) look.wrong = MissingText(image);
+  if (look.ready) look.wrong.clear();
+  return look;
+}
+
+// Waits until it answers or cannot, or for some seconds.
+Look Await(Session& session, Api& api, const PyTorchSpec& job, const std::string& image) {
+  constexpr int kLooks = 75;
+  Look look;
+  for (int looks = 0; looks < kLooks; ++looks) {
+    look = LookAt(session, api, job.ns, job.name, image);
+    if (look.ready || !look.wrong.empty()) return look;
+    if (!api.Pause(std::chrono::milliseconds(200))) return look;
+  }
+  return look;
+}
+
+Status UseMachineImage(Api& api, const PyTorchSpec& job) {
+  const json::Value patch =
+      json::Array{json::Object{{"op", "replace"},
+                               {"path", "/spec/template/spec/containers/0/image"},
+                               {"value", kMachineImage}}};
+  return api
+      .Patch(resources::kDeployments, job.ns, NameOf(job.name), client::PatchType::kJson, patch)
+      .status();
+}
+
+Status Start(Session& session,
+             Api& api,
+             const TensorboardSpec& tensorboard,
+             const PyTorchSpec& job,
+             const json::Value& made) {
+  const bool local = ClaimOf(job) != nullptr;
+  if (local) SWELL_RETURN_IF_ERROR(GiveClaimTo(api, job, made));
+  std::string image = tensorboard.image.empty() ? job.image : tensorboard.image;
+  SWELL_ASSIGN_OR_RETURN(json::Object pod, MakePod(tensorboard, job, image));
+  SWELL_RETURN_IF_ERROR(CreateService(session, api, job, made));
+  SWELL_RETURN_IF_ERROR(CreateDeployment(session, api, job, std::move(pod), made));
+  Look look = Await(session, api, job, image);
+  // Only an embedded cluster has a catalogue, and only its machine a TensorBoard to lend.
+  if (look.missing && tensorboard.image.empty() && (local || HasLocalStorage(api))) {
+    SWELL_RETURN_IF_ERROR(UseMachineImage(api, job));
+    image = kMachineImage;
+    look = Await(session, api, job, image);
+  }
+  if (!look.wrong.empty()) return Status(Code::kUnavailable, look.wrong);
+  const auto view = ViewTensorboard(session, api, job.ns, job.name);
+  if (view && !view->url.empty()) {
+    LogLine(session, "info",
+            StrCat("TensorBoard of ", job.name, look.ready ? " answers at " : " will answer at ",
+                   view->url));
+  }
+  LogLine(session, "info",
+          StrCat("You can run `swell port-forward svc/", NameOf(job.name), " ", kPort,
+                 "` to reach it from any machine with your rights"));
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status ShareLogs(Api& api, const TensorboardSpec& tensorboard, PyTorchSpec& job) {
+  const std::string& path = tensorboard.log_dir;
+  if (!path.starts_with('/') && !IsRemote(path)) {
+    return Misuse(StrCat("--logdir ", Quote(path), ": an absolute path or a URL expected"));
+  }
+  if (IsRemote(path)) return Status::Ok();
+  bool named = false;
+  for (const auto& [key, value] : job.env) named = named || key == "SWELL_LOG_DIR";
+  // A run of its own: a script's own files in the folder above are another.
+  if (!named) job.env.emplace_back("SWELL_LOG_DIR", StrCat(path, "/", job.name));
+  if (IsInVolume(job, path)) return Status::Ok();
+  PodMount logs{.source = {}, .path = path};
+  if (HasLocalStorage(api)) {
+    logs.source["persistentVolumeClaim"] = json::Object{{"claimName", NameOf(job.name)}};
+  } else {
+    // Where Arena keeps them.
+    logs.source["hostPath"] = json::Object{{"path", StrCat("/arena_logs/training", job.name)},
+                                           {"type", "DirectoryOrCreate"}};
+  }
+  job.mounts.push_back(std::move(logs));
+  return Status::Ok();
+}
+
+Status CreateLogs(Api& api, const PyTorchSpec& job) {
+  if (ClaimOf(job) == nullptr) return Status::Ok();
+  json::Value claim = json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "PersistentVolumeClaim"},
+      {"metadata", json::Object{{"name", NameOf(job.name)}, {"labels", LabelsOf(job.name)}}},
+      {"spec", json::Object{{"accessModes", json::Array{"ReadWriteMany"}}}}};
+  json::Set(claim, {"spec", "resources", "requests", "storage"}, "1Gi");
+  // That of an earlier job of this name may be about to go.
+  constexpr int kTries = 50;
+  for (int tries = 0;; ++tries) {
+    auto made = api.Create(resources::kPersistentVolumeClaims, job.ns, claim);
+    if (made.ok()) return Status::Ok();
+    if (made.status().code() != Code::kAlreadyExists || tries == kTries) return made.status();
+    if (!api.Pause(std::chrono::milliseconds(100))) return made.status();
+  }
+}
+
+void RemoveLogs(Api& api, const PyTorchSpec& job) {
+  if (ClaimOf(job) == nullptr) return;
+  // The reason why the job does not exist is the one to report.
+  (void)api.Delete(resources::kPersistentVolumeClaims, job.ns, NameOf(job.name));
+}
+
+void StartTensorboard(Session& session,
+                      Api& api,
+                      const TensorboardSpec& tensorboard,
+                      const PyTorchSpec& job,
+                      const json::Value& made) {
+  const Status started = Start(session, api, tensorboard, job, made);
+  if (started.ok()) return;
+  LogLine(session, "warn",
+          StrCat("The job ", job.name, " runs without TensorBoard: ", started.message()));
+}
+
+std::optional<TensorboardView> ViewTensorboard(Session& session,
+                                               Api& api,
+                                               const std::string& ns,
+                                               const std::string& job) {
+  auto service = api.Get(resources::kServices, ns, NameOf(job));
+  auto deployment = api.Get(resources::kDeployments, ns, NameOf(job));
+  if (!service.ok() || !deployment.ok()) return std::nullopt;
+  TensorboardView view;
+  for (const std::string& address : AddressesOf(api, **service)) view.url = "http://" + address;
+  const json::Array& containers =
+      json::GetArray(**deployment, {"spec", "template", "spec", "containers"});
+  if (containers.empty()) return view;
+  const Look look =
+      LookAt(session, api, ns, job, std::string(json::GetString(containers[0], {"image"})));
+  view.ready = look.ready;
+  view.wrong = look.wrong;
+  return view;
 }
 
 Result<bool> DeleteTensorboard(Session& session,
                                Api& api,
                                const std::string& ns,
                                const std::string& job) {
-  std::string name = StrCat(job, "-tensorboard");
-  auto gone = api.Delete(client::resources::kServices, ns, name);
-  if (!gone.ok()) {
-    if (gone.status().code() == Code::kNotFound) return false;
-    return gone.status();
+  const std::string name = NameOf(job);
+  bool any = false;
+  const std::pair<const client::Resource*, std::string_view> parts[] = {
+      {&resources::kServices, "service"},
+      {&resources::kDeployments, "deployment.apps"},
+      {&resources::kPersistentVolumeClaims, "persistentvolumeclaim"}};
+  for (const auto& [resource, word] : parts) {
+    auto gone = api.Delete(*resource, ns, name);
+    if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
+    if (!gone.ok()) continue;
+    any = true;
+    session.OutLine(StrCat(word, " ", Quote(name), " deleted"));
   }
-  session.OutLine(StrCat("service ", Quote(name), " deleted"));
-  gone = api.Delete(kDeployments, ns, name);
-  if (gone.ok()) session.OutLine(StrCat("deployment.apps ", Quote(name), " deleted"));
-  if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
-  return true;
+  return any;
 }
 
 }  // namespace swell::cli::arena

@@ -1,7 +1,9 @@
-// TensorBoard beside a job: a Deployment and a NodePort Service, as Arena makes them.
+// TensorBoard beside a job: a Deployment and a NodePort Service, as Arena makes them, and the
+// folder of logs that they share. All of it belongs to the job and ends with it.
 // - Threads: as Api.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/jobs/pytorch_spec.h"
@@ -11,16 +13,39 @@ namespace swell::cli::arena {
 
 struct TensorboardSpec {
   bool wanted = false;
-  std::string image =
-      "registry.cn-zhangjiakou.aliyuncs.com/tensorflow-samples/tensorflow:1.12.0-devel";
+  // Empty: the job's image, and where that has no TensorBoard, this machine's.
+  std::string image;
   std::string log_dir = "/training_logs";
 };
 
-Status CreateTensorboard(Session& session,
-                         Api& api,
-                         const PyTorchSpec& job,
-                         const TensorboardSpec& spec);
-// Removes what CreateTensorboard made; missing is fine. True when there was one.
+// Before the job is made: gives its instances the folder of logs, and the SDK its part of it.
+// kBadRequest (misuse) naming the flag.
+Status ShareLogs(Api& api, const TensorboardSpec& tensorboard, PyTorchSpec& job);
+
+// Makes the folder, without which the job's pods would wait. RemoveLogs: the job was refused.
+Status CreateLogs(Api& api, const PyTorchSpec& job);
+void RemoveLogs(Api& api, const PyTorchSpec& job);
+
+// Starts it for the job that the server has, and waits some seconds for it. Whatever is wrong with
+// it is reported and no error: the job trains on.
+void StartTensorboard(Session& session,
+                      Api& api,
+                      const TensorboardSpec& tensorboard,
+                      const PyTorchSpec& job,
+                      const json::Value& made);
+
+struct TensorboardView {
+  std::string url;  // http://192.0.2.7:30670; empty: it has no address
+  bool ready = false;
+  std::string wrong;  // a sentence; empty: nothing
+};
+// Empty: the job has none.
+std::optional<TensorboardView> ViewTensorboard(Session& session,
+                                               Api& api,
+                                               const std::string& ns,
+                                               const std::string& job);
+
+// Removes what StartTensorboard made; missing is fine. True when there was one.
 Result<bool> DeleteTensorboard(Session& session,
                                Api& api,
                                const std::string& ns,

@@ -328,6 +328,51 @@ ImageEntry NotebookEntry(const std::string& bin, const ImageEntry& python) {
   return notebook;
 }
 
+// Without links; empty: it does not exist.
+std::string Canonical(const std::string& path) {
+  std::error_code error;
+  const auto found = std::filesystem::canonical(path, error);
+  return error ? std::string() : found.string();
+}
+
+// The files of this machine's TensorBoard that containers lack: homes are empty in them.
+void AddTensorboardFiles(const std::string& program, ImageEntry& entry) {
+  const std::filesystem::path file(program), bin = file.parent_path(), root = bin.parent_path();
+  entry.path.push_back(bin.string());
+  auto add = [&entry](const std::filesystem::path& path) {
+    if (FileExists(path.string())) entry.files.push_back({path.string(), path.string(), true});
+  };
+  if (root == "/usr" || root == "/usr/local" || root == "/") return;
+  if (!FileExists((root / "pyvenv.cfg").string())) {
+    // A home's part for programs; beside it is what is nobody else's.
+    add(bin);
+    add(root / "lib");
+    entry.env.emplace_back("PYTHONUSERBASE", root.string());
+    return;
+  }
+  add(root);
+  const std::string python = Canonical((bin / "python3").string());
+  if (!python.empty() && !python.starts_with("/usr/") && !python.starts_with(root.string())) {
+    add(std::filesystem::path(python).parent_path().parent_path());
+  }
+}
+
+ImageEntry TensorboardEntry(const ImageEntry& python, std::string programs) {
+  ImageEntry entry = python;
+  entry.match = {"tensorboard", "*/tensorboard"};
+  if (programs.empty()) {
+    const char* path = ::getenv("PATH");
+    programs = StrCat(path == nullptr ? "" : path, ":", HostHome(), "/.local/bin");
+  }
+  for (std::string_view dir : Split(programs, ':')) {
+    const std::string program = Canonical(StrCat(dir, "/tensorboard"));
+    if (!dir.starts_with('/') || ::access(program.c_str(), X_OK) != 0) continue;
+    AddTensorboardFiles(program, entry);
+    break;
+  }
+  return entry;
+}
+
 ImageEntry EtcdEntry() {
   ImageEntry etcd;
   etcd.match = {"*/etcd", "etcd", "*/etcd-amd64"};
@@ -368,6 +413,7 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   catalogue.entries_.push_back(GitEntry(bin));
   AddElasticdl(python, program, catalogue.entries_);
   catalogue.entries_.push_back(NotebookEntry(bin, python));
+  catalogue.entries_.push_back(TensorboardEntry(python, options.programs));
   AddTorchElastic(python, options.sdk_dir, catalogue.entries_);
   catalogue.entries_.push_back(python);
   catalogue.entries_.push_back(EtcdEntry());

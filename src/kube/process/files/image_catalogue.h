@@ -57,6 +57,8 @@ class ImageCatalogue {
     // This program, where images expect a `swell`; empty: /proc/self/exe.
     std::string program;
     bool writes_tools = true;  // false: to read what it says
+    // Where TensorBoard is looked for, as PATH; empty: the process's PATH and its user's home.
+    std::string programs;
   };
 
   // kInvalid names file, entry and field.

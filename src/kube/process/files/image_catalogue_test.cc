@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 
@@ -91,6 +92,39 @@ TEST_F(ImageCatalogueTest, AnEntryStartsFromItsBase) {
   auto wrong = Load("images:\n- match: [x]\n  base: nothing-we-know\n");
   ASSERT_FALSE(wrong.ok());
   EXPECT_NE(wrong.status().message().find("images[0]: base"), std::string::npos);
+}
+
+TEST_F(ImageCatalogueTest, TensorboardComesWithTheFilesThatItNeeds) {
+  auto load = [this](const std::string& root) {
+    EXPECT_TRUE(MakeDirs(root + "/bin").ok());
+    EXPECT_TRUE(MakeDirs(root + "/lib").ok());
+    EXPECT_TRUE(ReplaceFile(root + "/bin/tensorboard", "#!/bin/sh\n", 0755).ok());
+    auto catalogue = ImageCatalogue::Load({.config_dir = dir_,
+                                           .tools_dir = dir_ + "/tools",
+                                           .sdk_dir = "/opt/sdk",
+                                           .programs = "/none::" + root + "/bin"});
+    return *catalogue->Find("tensorboard");
+  };
+  auto has = [](const ImageEntry& entry, const std::string& path) {
+    return std::any_of(entry.files.begin(), entry.files.end(), [&](const ImageFile& file) {
+      return file.host == path && file.path == path && file.read_only;
+    });
+  };
+  const std::string real = std::filesystem::canonical(dir_).string();
+  const std::string home = real + "/home/.local";
+  const ImageEntry user = load(home);
+  EXPECT_EQ(user.path.back(), home + "/bin");
+  EXPECT_TRUE(has(user, home + "/bin"));
+  EXPECT_TRUE(has(user, home + "/lib"));
+  EXPECT_FALSE(has(user, home)) << "what else is in a home stays there";
+  EXPECT_EQ(user.env.back(), (std::pair<std::string, std::string>("PYTHONUSERBASE", home)));
+  const std::string venv = real + "/venv";
+  ASSERT_TRUE(MakeDirs(venv).ok());
+  ASSERT_TRUE(ReplaceFile(venv + "/pyvenv.cfg", "").ok());
+  EXPECT_TRUE(has(load(venv), venv));
+  auto without =
+      ImageCatalogue::Load({.config_dir = dir_, .tools_dir = dir_ + "/tools", .programs = "/none"});
+  EXPECT_EQ(without->Find("tensorboard")->args, std::vector<std::string>{"python3"});
 }
 
 TEST_F(ImageCatalogueTest, UnknownImagesAreNotFound) {

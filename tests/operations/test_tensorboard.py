@@ -1,0 +1,149 @@
+"""A TensorBoard beside a job: what `arena submit --tensorboard` starts, shows and leaves, with real processes.
+
+A stand-in takes TensorBoard's place: it answers with the event files that it finds below its --logdir.
+"""
+
+import re
+import shutil
+import tempfile
+import unittest
+import urllib.request
+from pathlib import Path
+
+from support import BIN, SWELL, LIMIT_S, Cluster, run, until
+
+STAND_IN = """\
+#!/usr/bin/python3
+import argparse, http.server, os
+
+parser = argparse.ArgumentParser()
+for flag in ("--logdir", "--host", "--port"):
+    parser.add_argument(flag, required=True)
+options = parser.parse_args()
+
+
+class Files(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        found = []
+        for folder, _, names in os.walk(options.logdir):
+            for name in names:
+                path = os.path.join(folder, name)
+                found.append(f"{os.path.relpath(path, options.logdir)} {os.path.getsize(path)}")
+        body = "\\n".join(["stand-in", *found]).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+http.server.ThreadingHTTPServer((options.host, int(options.port)), Files).serve_forever()
+"""
+TRAINING = """\
+import signal, swell
+job = swell.Job()
+job.restore()
+for step in range(1, 4):
+    job.log(loss=1 / step)
+    job.step_done(step, {"step": step})
+job._scalars.flush()
+print("wrote", flush=True)
+while not job.should_stop():
+    signal.pause()
+"""
+
+
+class RealCluster(Cluster):
+    def up(self):
+        done = run(SWELL, "up", "--detach", "--data-dir", self.directory, *self.flags)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+
+
+class TensorboardTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = Path(tempfile.mkdtemp(prefix="swell-tensorboard-"))
+        programs = cls.scratch / "programs"
+        programs.mkdir()
+        (programs / "tensorboard").write_text(STAND_IN, encoding="utf-8")
+        (programs / "tensorboard").chmod(0o755)
+        (programs / "train.py").write_text(TRAINING, encoding="utf-8")
+        for path in (cls.scratch, programs):
+            path.chmod(0o755)
+        cls.train = programs / "train.py"
+        data = cls.scratch / "cluster"
+        data.mkdir()
+        files = f"  files: [{{host: {programs}, path: {programs}}}]\n"
+        (data / "images.yaml").write_text(
+            "images:\n"
+            f"- match: [with-board]\n  base: python\n  path: [{programs}]\n{files}"
+            f"- match: [without-board]\n  base: python\n{files}", encoding="utf-8")
+        cls.cluster = RealCluster(data, "--nodes", "1", "--gpus-per-node", "2")
+        cls.cluster.up()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.down()
+        shutil.rmtree(cls.scratch, ignore_errors=True)
+
+    def arena(self, *words):
+        done = run(BIN / "arena", *words, "--config", self.cluster.kubeconfig)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout + done.stderr
+
+    def submit(self, name, image, *more):
+        return self.arena("submit", "pytorch", f"--name={name}", f"--image={image}", "--tensorboard", *more,
+                          f"python3 {self.train}")
+
+    def names(self, resource):
+        return [item["metadata"]["name"] for item in self.cluster.get(resource)["items"]]
+
+    def test_it_shows_the_jobs_curves_and_ends_with_the_job(self):
+        told = self.submit("curves", "with-board")
+        found = re.search(r"TensorBoard of curves (?:answers|will answer) at (http://\S+)", told)
+        self.assertTrue(found, told)
+
+        def fetch():
+            try:
+                with urllib.request.urlopen(found.group(1), timeout=LIMIT_S) as answer:
+                    return answer.read().decode()
+            except OSError as error:
+                return str(error)
+
+        self.assertTrue(until(lambda: "events.out.tfevents" in fetch()), fetch())
+        lines = fetch().split("\n")
+        self.assertEqual(lines[0], "stand-in")
+        self.assertRegex(lines[1], r"^curves/events\.out\.tfevents\.\d{10}\.curves-master-0\.\d+\.swell \d{2,}$")
+        # With the user's rights, through the API server.
+        path = "/api/v1/namespaces/default/services/curves-tensorboard:6006/proxy/"
+        self.assertEqual(self.cluster.kubectl("get", "--raw", path).stdout.split("\n")[0], "stand-in")
+        available = f"Your tensorboard is available on:\n{found.group(1)}\n"
+        self.assertTrue(until(lambda: available in self.arena("get", "curves")), self.arena("get", "curves"))
+        self.assertIn(f'"tensorboard": "{found.group(1)}"', self.arena("get", "curves", "-o", "json"))
+
+        self.assertEqual(self.cluster.kubectl("delete", "pytorchjob", "curves").returncode, 0)
+        for resource in ("deployments", "services", "persistentvolumeclaims", "pods"):
+            self.assertTrue(until(lambda: not [name for name in self.names(resource) if name.startswith("curves")]),
+                            resource)
+
+    @unittest.skipIf(shutil.which("tensorboard") or Path("/opt/tensorboard").exists(), "this machine has a TensorBoard")
+    def test_without_one_the_job_trains_and_the_user_is_told_what_to_install(self):
+        told = " ".join(self.submit("plain", "without-board").split())
+        self.assertIn("The job plain runs without TensorBoard: TensorBoard is not installed on this machine.", told)
+        self.assertIn("/opt/tensorboard/bin/pip install tensorboard", told)
+        self.assertIn("The Job plain has been submitted successfully", told)
+        self.assertTrue(until(lambda: "wrote" in self.cluster.swell("logs", "plain").stdout))
+        self.assertIn("TENSORBOARD: TensorBoard is not installed on this machine.", self.arena("get", "plain"))
+        self.assertIn("deployment.apps \"plain-tensorboard\" deleted", self.arena("delete", "plain"))
+
+    def test_the_image_that_is_named_is_the_only_one_tried(self):
+        told = " ".join(self.submit("named", "with-board", "--tensorboard-image=without-board").split())
+        self.assertIn("image without-board has no TensorBoard: name one that has it with --tensorboard-image", told)
+        self.arena("delete", "named")
+
+
+if __name__ == "__main__":
+    unittest.main()
