@@ -1,0 +1,99 @@
+// Profile: what was measured of an application: step times over GPUs, and how training advances
+// with the batch. The format is that of Pollux' published simulator (docs/lab.md).
+//
+// - Threads: none; remembers step times it was asked for.
+// - Invariants: tables are not empty; progress grows from epoch to epoch.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "lab/model/step_surface.h"
+#include "lab/trace/csv.h"
+
+namespace swell::lab {
+
+// GPUs on each node of a job, in the order of its ranks.
+using Placement = std::vector<int>;
+
+int GpusOf(const Placement& placement);
+
+struct GradientStats {
+  double sqr = 0;  // squared norm of the true gradient
+  double var = 0;  // variance of the gradient of one initial batch
+};
+
+// What a job may choose its batch from.
+struct BatchLimits {
+  int64_t initial = 1;    // of all GPUs together; progress is counted in steps of this
+  int64_t max = 1;        // of all GPUs together
+  int64_t local_min = 1;  // of one GPU and pass
+  int64_t local_max = 1;
+};
+
+class Profile {
+ public:
+  // Reads FOLDER/placements-TYPE.csv, scalability-TYPE.csv and validation-BATCH.csv.
+  static Result<std::unique_ptr<Profile>> Load(const std::string& folder,
+                                               const std::string& application,
+                                               const std::string& gpu_type);
+
+  const std::string& application() const { return application_; }
+  const BatchLimits& limits() const { return limits_; }
+  int epochs() const { return epochs_; }
+
+  StepTime Step(const Placement& placement, int64_t local_batch) const;
+  // During an epoch, from 0. Linear between the measured batches.
+  GradientStats Gradient(int64_t batch, int epoch) const;
+  // Progress at the end of so many epochs.
+  double Progress(int epochs) const;
+  // Steps at a batch until an epoch, from 0, has ended.
+  double Steps(int64_t batch, int epoch) const;
+
+ private:
+  struct Epoch {
+    double progress = 0;
+    double steps = 0;
+    GradientStats gradient;
+  };
+  using Course = std::vector<Epoch>;
+  struct Neighbours {
+    int64_t low_batch, high_batch;
+    const Course* low;
+    const Course* high;
+  };
+
+  Profile() = default;
+  Status ReadPlacements(const std::string& path, std::vector<StepPoint>& points);
+  Status ReadScaling(const std::string& path, std::vector<StepPoint>& points);
+  Status ReadCourse(const std::string& path, int64_t batch);
+  Status Finish(const std::string& folder);
+  Neighbours Around(int64_t batch) const;
+
+  std::string application_;
+  BatchLimits limits_;
+  int epochs_ = 0;
+  std::map<std::string, std::vector<std::pair<int64_t, StepTime>>> placements_;  // "124" → curve
+  std::unique_ptr<StepSurface> surface_;
+  std::map<int64_t, Course> courses_;  // by batch
+  mutable std::unordered_map<std::string, StepTime> known_steps_;
+};
+
+// All applications below a folder.
+class ProfileLibrary {
+ public:
+  static Result<ProfileLibrary> Load(const std::string& folder, const std::string& gpu_type);
+  const Profile* Find(const std::string& application) const;
+  void Add(std::unique_ptr<Profile> profile);
+  std::vector<std::string> Names() const;
+
+ private:
+  std::map<std::string, std::unique_ptr<Profile>> profiles_;
+};
+
+}  // namespace swell::lab

@@ -1,0 +1,128 @@
+// SimJob: a job of a trace in virtual time. It trains while it has GPUs.
+//
+// A job with a profile trains as in Pollux' published simulator, second for second: a new
+// allocation costs `resize_s` without progress, then progress grows by the true goodput until the
+// epoch ends; the end of an epoch falls on a whole second. A job of which only the duration is
+// known runs at speed 1 on the GPUs it requested and slower on fewer, by Amdahl's law with 5 % of
+// the work serial; it never uses more than it requested.
+//
+// - Threads: none.
+// - Ownership: refers to the trace's job and the profile, which outlive it.
+// - Invariants: progress is never lost; a job that has ended changes no more.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "lab/model/goodput_model.h"
+#include "lab/model/profile.h"
+#include "lab/trace/trace.h"
+
+namespace swell::lab {
+
+enum class BatchMode {
+  kRequested,  // what the trace says
+  kAdaptive,   // the best by what the job has measured so far
+};
+
+// What jobs of an application measured before, for the next one of it.
+struct Experience {
+  StepMeasurements steps;
+  int gpus = 0;  // the most that one ran on
+  GradientStats first_gradient;
+};
+using Experiences = std::map<std::string, Experience>;  // by application
+
+struct JobOptions {
+  BatchMode batch = BatchMode::kRequested;
+  int64_t resize_s = 30;
+  int first_gpus = 1;  // it may begin on so many, tried or not
+  Experiences* experiences =
+      nullptr;  // shared by the jobs of a run; null: each begins with nothing
+};
+
+class SimJob {
+ public:
+  SimJob(const TraceJob& trace, const Profile* profile, const JobOptions& options);
+
+  // It is submitted now: what others of its application have measured is known.
+  void Submit();
+  // Time passes from `now_s` on.
+  void Advance(int64_t now_s, int64_t seconds);
+  // New GPUs, from now on; empty: none.
+  void Place(const Placement& placement, int64_t now_s);
+
+  const TraceJob& trace() const { return trace_; }
+  const Profile* profile() const { return profile_; }
+  const JobOptions& options() const { return options_; }
+  const Placement& placement() const { return placement_; }
+  int gpus() const { return gpus_; }
+  bool ended() const { return ended_s_.has_value(); }
+  int64_t ended_s() const { return ended_s_.value_or(-1); }
+  std::optional<int64_t> started_s() const { return started_s_; }
+  int restarts() const { return restarts_; }
+  // GPU-seconds held so far, delays included.
+  double service() const { return service_; }
+  int64_t running_s() const { return running_s_; }    // with GPUs, delays included
+  int64_t resizing_s() const { return resizing_s_; }  // of the delay to come
+  int epoch() const { return epoch_; }
+
+  // What is known without looking ahead. A curve is of goodput by GPUs on as few nodes as can be;
+  // it changes when the version does.
+  uint64_t estimate_version() const { return estimate_version_; }
+  double EstimatedGoodput(int nodes, int gpus) const;
+  // As many as it may try: twice what it has run on, within its batch and what it requested.
+  int GpusMax(int cluster_gpus) const;
+
+  // For policies that look ahead: seconds of training left if it had these GPUs from now on.
+  double RemainingSeconds(const Placement& placement) const;
+  // True speed on a placement, in initial batches per second (seconds of work per second).
+  double TrueGoodput(const Placement& placement) const;
+
+  // It does not end within so many seconds, if its speed does not double; at least 1.
+  int64_t QuietSeconds() const;
+
+ private:
+  void Train(int64_t now_s, int64_t seconds);
+  void Work(int64_t now_s, int64_t seconds);
+  void UpdateBatch();
+  void UpdateSpeed();
+  void Measure(const StepTime& time);
+  void Fit();
+  double CorrectionFor(int nodes, int gpus) const;
+  double WorkSpeed(int gpus) const;
+  std::optional<int64_t> FixedBatch() const;
+
+  const TraceJob& trace_;
+  const Profile* profile_;
+  const JobOptions options_;
+
+  Placement placement_;
+  int gpus_ = 0;
+  int64_t resizing_s_ = 0;
+  std::optional<int64_t> started_s_;
+  std::optional<int64_t> ended_s_;
+  int restarts_ = 0;
+  double service_ = 0;
+  int64_t running_s_ = 0;
+
+  // With a profile.
+  BatchChoice batch_;
+  double progress_ = 0;
+  int epoch_ = 0;
+  double goodput_ = 0;  // of batch_ on placement_ in epoch_
+  double epoch_end_ = 0;
+  bool stale_ = true;  // goodput_
+  GradientStats gradient_;
+  StepMeasurements measured_;
+  int gpus_measured_ = 0;
+  std::optional<StepParameters> fitted_;
+  StepCorrections corrections_;
+  uint64_t estimate_version_ = 0;
+
+  double work_left_s_ = 0;  // without a profile
+};
+
+}  // namespace swell::lab

@@ -1,0 +1,20 @@
+// The policies that the laboratory compares; registry.cc describes each.
+// - Threads: pure functions.
+#pragma once
+
+#include <memory>
+
+#include "lab/policy.h"
+
+namespace swell::lab {
+
+std::unique_ptr<Policy> MakeFifo(const ClusterShape& shape);
+std::unique_ptr<Policy> MakeFair(const ClusterShape& shape);
+std::unique_ptr<Policy> MakeShortest(const ClusterShape& shape);
+std::unique_ptr<Policy> MakeTiresias(const ClusterShape& shape);
+std::unique_ptr<Policy> MakeOptimus(const ClusterShape& shape);
+std::unique_ptr<Policy> MakeAfs(const ClusterShape& shape);
+std::unique_ptr<Policy> MakeMaxMin(const ClusterShape& shape);
+std::unique_ptr<Policy> MakeGoodput(const ClusterShape& shape);
+
+}  // namespace swell::lab

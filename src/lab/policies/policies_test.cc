@@ -1,0 +1,98 @@
+#include "lab/policies/policies.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "lab/free_gpus.h"
+#include "lab/lab_test_util.h"
+
+namespace swell::lab {
+namespace {
+
+TEST(Policies, AnUnknownNameIsAnsweredWithTheKnownOnes) {
+  const auto found = FindPolicy("polux");
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.status().message().find("unknown policy \"polux\"; there are goodput, "), 0u);
+}
+
+TEST(FreeGpus, TightlyMeansTheFewestNodesAndTheLeastLeftBehind) {
+  FreeGpus free({3, 4}, {{0, {0, 0, 1}}});  // free: 2, 3, 4
+  EXPECT_EQ(free.TakeTightly(2), (Allocation{0, 0}));
+  EXPECT_EQ(free.TakeTightly(3), (Allocation{1, 1, 1}));
+  EXPECT_EQ(free.total(), 4);
+  FreeGpus other({3, 4}, {{0, {0, 0, 1}}});
+  EXPECT_EQ(other.TakeTightly(6), (Allocation{2, 2, 2, 2, 0, 0}));
+  EXPECT_EQ(PlacementOf({2, 2, 2, 2, 0, 0}), (Placement{4, 2}));
+}
+
+TEST(FreeGpus, FreestTakesTheFirstOfEquals) {
+  FreeGpus free({3, 4}, {{0, {0}}});
+  EXPECT_EQ(free.TakeFromFreest(5), (Allocation{1, 1, 1, 1, 2}));
+}
+
+TEST(Fifo, ASmallJobFillsWhatALargeOneLeaves) {
+  // b needs both GPUs of a node and waits for a; c fits beside a and passes it.
+  EXPECT_EQ(Outcome(ToyTrace({{"a", 0, 1}, {"b", 10, 2}, {"c", 20, 1}}), "fifo", {1, 2}),
+            "a 0-430 x0, b 450-780 x0, c 20-450 x0");
+}
+
+TEST(Fair, ATenantReclaimsItsShare) {
+  // One tenant holds both GPUs; the other one's job gets the GPU that is above the first's share.
+  Trace trace{"t", "philly", {}};
+  trace.jobs.push_back({"a", "one", 0, 1, "", 0, 1000});
+  trace.jobs.push_back({"b", "one", 0, 1, "", 0, 1000});
+  trace.jobs.push_back({"c", "two", 100, 1, "", 0, 100});
+  EXPECT_EQ(Outcome(trace, "fifo", {1, 2}), "a 0-1030 x0, b 0-1030 x0, c 1030-1160 x0");
+  EXPECT_EQ(Outcome(trace, "fair", {1, 2}), "a 0-1030 x0, b 0-1190 x1, c 100-230 x0");
+}
+
+TEST(Goodput, AJobAloneGrowsAsItLearns) {
+  RunOptions options;
+  options.shape = {2, 2};
+  const ProfileLibrary library = ToyProfiles();
+  const auto run = Play(ToyTrace({{"a", 0, 1}}), library, **FindPolicy("goodput"), options);
+  ASSERT_TRUE(run.ok());
+  EXPECT_GE(run->jobs[0].restarts, 1);
+  EXPECT_LT(run->jobs[0].ended_s, 430) << "sooner than on the GPU it began with";
+}
+
+// Whatever comes: no job holds more than it may, no node gives more than it has (the simulator
+// checks), every job ends, and a second run decides the same.
+TEST(Policies, AnyTracePlaysToItsEnd) {
+  const ProfileLibrary library = ToyProfiles();
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Random random(seed);
+    Trace trace{"random", "pollux", {}};
+    const ClusterShape shape{1 + static_cast<int>(random.Below(4)), 2};
+    for (uint64_t i = 0; i < 12; ++i) {
+      TraceJob job{StrCat("job-", i),
+                   StrCat("tenant-", random.Below(3)),
+                   static_cast<int64_t>(random.Below(2000)),
+                   1 + static_cast<int>(random.Below(2)),
+                   "",
+                   0,
+                   0};
+      if (random.OneIn(2)) {
+        job.application = "toy";
+        job.batch = 8 << random.Below(4);
+      } else {
+        job.duration_s = 1 + static_cast<int64_t>(random.Below(3000));
+      }
+      trace.jobs.push_back(job);
+    }
+    RunOptions options;
+    options.shape = shape;
+    for (const PolicyKind& kind : Policies()) {
+      const auto run = Play(trace, library, kind, options);
+      ASSERT_TRUE(run.ok()) << kind.name << ", seed " << seed << ": " << run.status().message();
+      for (const JobOutcome& job : run->jobs) {
+        ASSERT_GE(job.started_s, job.submitted_s) << kind.name << " " << job.name;
+        ASSERT_GT(job.ended_s, job.started_s) << kind.name << " " << job.name;
+      }
+      EXPECT_EQ(run->hash, Play(trace, library, kind, options)->hash) << kind.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace swell::lab

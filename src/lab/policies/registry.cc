@@ -1,0 +1,64 @@
+#include "base/strings.h"
+#include "lab/policies/policies.h"
+
+namespace swell::lab {
+
+const std::vector<PolicyKind>& Policies() {
+  static const std::vector<PolicyKind> kPolicies{
+      {.name = "goodput",
+       .summary = "Swell: each GPU goes where it adds most goodput",
+       .on_events = true,
+       .batch = BatchMode::kAdaptive,
+       .resizes = true,
+       .make = MakeGoodput},
+      {.name = "recurring",
+       .summary = "goodput, and a job begins with what others of its application measured",
+       .on_events = true,
+       .batch = BatchMode::kAdaptive,
+       .learns = true,
+       .resizes = true,
+       .make = MakeGoodput},
+      {.name = "tiresias",
+       .summary = "two queues by attained service, preemption (NSDI'19)",
+       .make = MakeTiresias},
+      {.name = "fifo",
+       .summary = "Swell's scheduler, one project, jobs rigid",
+       .on_events = true,
+       .make = MakeFifo},
+      {.name = "fair",
+       .summary = "Swell's scheduler, a project of equal weight for each tenant, jobs rigid",
+       .on_events = true,
+       .make = MakeFair},
+      {.name = "shortest",
+       .summary = "least left to train first, preemption",
+       .looks_ahead = true,
+       .make = MakeShortest},
+      {.name = "optimus",
+       .summary = "most seconds saved by the next GPU, with an oracle (EuroSys'18)",
+       .looks_ahead = true,
+       .resizes = true,
+       .make = MakeOptimus},
+      {.name = "afs",
+       .summary = "the shorter job first, unless a longer one makes more of a GPU (NSDI'21)",
+       .on_events = true,
+       .resizes = true,
+       .make = MakeAfs},
+      {.name = "max-min",
+       .summary = "equal parts of the time, as Gavel has it (OSDI'20)",
+       .round_s = 360,
+       .make = MakeMaxMin},
+  };
+  return kPolicies;
+}
+
+Result<const PolicyKind*> FindPolicy(std::string_view name) {
+  std::vector<std::string> names;
+  for (const PolicyKind& kind : Policies()) {
+    if (kind.name == name) return &kind;
+    names.push_back(kind.name);
+  }
+  return Status(Code::kInvalid,
+                StrCat("unknown policy ", Quote(name), "; there are ", Join(names, ", ")));
+}
+
+}  // namespace swell::lab

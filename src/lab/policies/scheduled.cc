@@ -1,0 +1,171 @@
+// Swell's own scheduler over the trace: its model, its queues, its gangs, its actions. Jobs are
+// gangs of pods with one GPU each, as many as they requested.
+//
+// `fifo` has one project: jobs start in the order of their submission, and smaller ones behind a
+// job that waits where they fit. `fair` has a project of equal weight for each tenant of the
+// trace: idle GPUs are lent, and reclaimed from projects beyond their fair share.
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "base/check.h"
+#include "base/strings.h"
+#include "lab/free_gpus.h"
+#include "lab/policies/policies.h"
+#include "sched/model.h"
+#include "sched/scheduler.h"
+
+namespace swell::lab {
+namespace {
+
+constexpr WallTime kStart{1'767'268'800LL * 1'000'000'000LL};
+constexpr int kCyclesMax = 64;  // until nothing more is decided at one instant
+
+class Scheduled final : public Policy {
+ public:
+  Scheduled(const ClusterShape& shape, bool by_tenant)
+      : by_tenant_(by_tenant), scheduler_(sched::Settings{}) {
+    for (int i = 0; i < shape.nodes; ++i) {
+      sched::NodeInfo node;
+      node.name = StrCat("node-", i);
+      node.labels["kubernetes.io/hostname"] = node.name;
+      node.allocatable.cpu_milli = 1'000'000;
+      node.allocatable.memory_bytes = int64_t{1} << 42;
+      node.allocatable.pods = 10'000;
+      node.allocatable.extended[sched::kGpuResource] = shape.gpus_per_node;
+      model_.UpsertNode(node);
+      nodes_[node.name] = i;
+    }
+  }
+
+  Allocations Decide(int64_t now_s, const ActiveJobs& jobs, const Allocations&) override {
+    now_ = kStart + std::chrono::seconds(now_s);
+    RemoveEnded(jobs);
+    for (const ActiveJob& active : jobs) {
+      if (!gangs_.contains(active.number)) Submit(active);
+    }
+    for (int i = 0; i < kCyclesMax; ++i) {
+      const sched::CycleResult result = scheduler_.RunCycle(model_, now_);
+      for (const sched::Decision& decision : result.decisions) Carry(decision);
+      if (result.decisions.empty() && !result.more) break;
+    }
+    return Placed();
+  }
+
+ private:
+  struct Gang {
+    std::string group;
+    std::vector<sched::PodInfo> pods;
+  };
+
+  void RemoveEnded(const ActiveJobs& jobs) {
+    std::vector<int> ended;
+    auto active = jobs.begin();
+    for (const auto& [number, gang] : gangs_) {  // both are in the order of the trace
+      while (active != jobs.end() && active->number < number) ++active;
+      if (active == jobs.end() || active->number != number) ended.push_back(number);
+    }
+    for (int number : ended) {
+      const auto found = gangs_.find(number);
+      for (const sched::PodInfo& pod : found->second.pods) {
+        model_.RemovePod(pod.key);
+        members_.erase(pod.key);
+      }
+      model_.RemoveGroup(found->second.group);
+      gangs_.erase(found);
+    }
+  }
+
+  void Submit(const ActiveJob& active) {
+    const TraceJob& job = active.job->trace();
+    sched::GroupInfo group;
+    group.key = StrCat("lab/job-", active.number);
+    group.uid = StrCat("uid-", active.number);
+    group.creation = kStart + std::chrono::seconds(job.submitted_s);
+    group.pod_sets = {sched::PodSet{"default", job.gpus, "", {}}};
+    if (by_tenant_ && !job.tenant.empty()) group.queue = QueueOf(job.tenant);
+    model_.UpsertGroup(group);
+    Gang& gang = gangs_[active.number];
+    gang.group = group.key;
+    for (int rank = 0; rank < job.gpus; ++rank) {
+      sched::PodInfo& pod = gang.pods.emplace_back();
+      pod.key = StrCat(group.key, "-", rank);
+      pod.uid = StrCat(group.uid, "-", rank, "-0");
+      pod.group = group.key;
+      pod.requests.cpu_milli = 100;
+      pod.requests.memory_bytes = 1 << 20;
+      pod.requests.extended[sched::kGpuResource] = 1;
+      pod.creation = group.creation;
+      members_[pod.key] = {active.number, rank};
+      model_.UpsertPod(pod);
+    }
+  }
+
+  std::string QueueOf(const std::string& tenant) {
+    if (!tenants_.insert(tenant).second) return tenant;
+    sched::QueueInfo queue;
+    queue.name = tenant;
+    queue.gpu = {0, sched::kUnlimited, 1};  // no quota: all is shared out by weight
+    model_.UpsertQueue(queue);
+    return tenant;
+  }
+
+  // Pods start and stop at the instant of the decision; a resize's cost is the simulator's.
+  void Carry(const sched::Decision& decision) {
+    const auto member = members_.find(decision.pod);
+    SWELL_CHECK(member != members_.end());
+    const auto [number, rank] = member->second;
+    sched::PodInfo& pod = gangs_.at(number).pods.at(rank);
+    if (decision.type == sched::Decision::Type::kBind) {
+      pod.node = decision.node;
+      pod.gpu_devices = decision.gpu_devices;
+      pod.phase = sched::PodPhase::kRunning;
+      pod.start = now_;
+      model_.UpsertPod(pod);
+    } else if (decision.type == sched::Decision::Type::kEvict) {
+      model_.RemovePod(pod.key);
+      pod.node.clear();
+      pod.gpu_devices.clear();
+      pod.phase = sched::PodPhase::kPending;
+      pod.start = {};
+      pod.uid = StrCat("uid-", number, "-", rank, "-", ++incarnations_);
+      model_.UpsertPod(pod);
+    }
+  }
+
+  Allocations Placed() const {
+    Allocations placed;
+    for (const auto& [number, gang] : gangs_) {
+      Allocation allocation;
+      for (const sched::PodInfo& pod : gang.pods) {
+        if (!pod.node.empty()) allocation.push_back(nodes_.at(pod.node));
+      }
+      if (allocation.size() != gang.pods.size()) continue;  // a gang trains whole or not at all
+      std::sort(allocation.begin(), allocation.end());      // ranks lie in runs on nodes
+      placed[number] = std::move(allocation);
+    }
+    return placed;
+  }
+
+  const bool by_tenant_;
+  sched::Model model_;
+  sched::Scheduler scheduler_;
+  std::map<std::string, int> nodes_;
+  std::map<int, Gang> gangs_;
+  std::map<std::string, std::pair<int, int>> members_;  // pod → job's number, rank
+  std::set<std::string> tenants_;
+  WallTime now_;
+  int64_t incarnations_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> MakeFifo(const ClusterShape& shape) {
+  return std::make_unique<Scheduled>(shape, false);
+}
+
+std::unique_ptr<Policy> MakeFair(const ClusterShape& shape) {
+  return std::make_unique<Scheduled>(shape, true);
+}
+
+}  // namespace swell::lab

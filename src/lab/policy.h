@@ -1,0 +1,63 @@
+// Policy: decides which job trains on which GPUs. The simulator carries it out.
+//
+// - Threads: none.
+// - Ownership: a policy belongs to one run and may remember what it decided.
+// - Invariants: equal input, equal decisions; no node gives more GPUs than it has.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "lab/model/sim_job.h"
+
+namespace swell::lab {
+
+struct ClusterShape {
+  int nodes = 16;
+  int gpus_per_node = 4;
+
+  int gpus() const { return nodes * gpus_per_node; }
+};
+
+// The node of each GPU of a job, in the order of its ranks. Any change of it restarts the job.
+using Allocation = std::vector<int>;
+// By the job's number in the trace; jobs without GPUs are left out.
+using Allocations = std::map<int, Allocation>;
+
+struct ActiveJob {
+  int number = 0;
+  const SimJob* job = nullptr;
+};
+
+// Submitted jobs that have not ended, in the order of the trace.
+using ActiveJobs = std::vector<ActiveJob>;
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  // `now` holds the allocations of active jobs only.
+  virtual Allocations Decide(int64_t now_s, const ActiveJobs& jobs, const Allocations& now) = 0;
+};
+
+struct PolicyKind {
+  std::string name;
+  std::string summary;
+  int64_t round_s = 60;      // it decides this often
+  bool on_events = false;    // and whenever a job comes or ends
+  bool looks_ahead = false;  // knows how long jobs will run
+  BatchMode batch = BatchMode::kRequested;
+  bool learns = false;   // a job begins with what others of its application measured
+  bool resizes = false;  // else jobs hold the GPUs they requested or none
+  std::unique_ptr<Policy> (*make)(const ClusterShape&) = nullptr;
+};
+
+const std::vector<PolicyKind>& Policies();
+// An error lists the names there are.
+Result<const PolicyKind*> FindPolicy(std::string_view name);
+
+}  // namespace swell::lab

@@ -1,0 +1,58 @@
+// Report: what runs of policies over the same traces amount to, side by side.
+//
+// - Threads: plain values and pure functions.
+// - Invariants: equal runs and seed, equal report; times of decisions are the only exception.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "json/value.h"
+#include "lab/simulator.h"
+
+namespace swell::lab {
+
+// The middle 95 % of a bootstrap.
+struct Interval {
+  double low = 0, high = 0;
+};
+
+struct PolicySummary {
+  std::string policy;
+  bool looks_ahead = false;
+  int64_t jobs = 0;
+  double average_s = 0;                   // mean over traces of the average completion time
+  std::optional<Interval> average_range;  // with two traces or more
+  double p99_s = 0;                       // of all jobs together
+  double makespan_s = 0;                  // mean over traces, from the trace's beginning
+  double restarts = 0;                    // a job
+  double gpu_hours = 0;                   // a job
+  uint64_t hash = 0;                      // of all decisions in all traces
+  // Beside the first policy: the part by which the average is longer; negative: shorter.
+  std::optional<double> change;
+  std::optional<Interval> change_range;
+  // Times of one decision; empty where they were not measured.
+  std::optional<double> decide_p50_ms, decide_p99_ms;
+};
+
+struct PolicyRuns {
+  std::string policy;
+  bool looks_ahead = false;
+  std::vector<RunOutcome> runs;  // one for each trace
+};
+
+// `all` has at least one policy, every policy the same traces, every trace a job. The intervals
+// come from `kResamples` paired bootstraps over traces.
+inline constexpr int kResamples = 10'000;
+std::vector<PolicySummary> Summarize(const std::vector<PolicyRuns>& all, uint64_t seed);
+
+json::Value ToJson(const std::vector<PolicySummary>& summaries);
+
+// policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s
+std::string JobsAsCsv(const std::vector<PolicyRuns>& all, const std::vector<std::string>& traces);
+
+std::string HashText(uint64_t hash);  // 16 hexadecimal digits
+
+}  // namespace swell::lab

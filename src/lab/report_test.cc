@@ -1,0 +1,58 @@
+#include "lab/report.h"
+
+#include <gtest/gtest.h>
+
+namespace swell::lab {
+namespace {
+
+RunOutcome RunOf(const std::vector<int64_t>& completions) {
+  RunOutcome run;
+  for (int64_t completion : completions) {
+    run.jobs.push_back({"job", 10, 10, 10 + completion, 1, 7200});
+  }
+  run.hash = 7;
+  return run;
+}
+
+TEST(Report, AveragesOverTracesAndPoolsTheTail) {
+  const auto report = Summarize({{"a", false, {RunOf({10, 20}), RunOf({100})}}}, 1);
+  ASSERT_EQ(report.size(), 1u);
+  EXPECT_EQ(report[0].average_s, (15.0 + 100) / 2) << "traces count the same, whatever their size";
+  EXPECT_EQ(report[0].p99_s, 100);
+  EXPECT_EQ(report[0].makespan_s, (30.0 + 110) / 2);
+  EXPECT_EQ(report[0].restarts, 1);
+  EXPECT_EQ(report[0].gpu_hours, 2);
+  EXPECT_FALSE(report[0].change.has_value()) << "beside what?";
+  ASSERT_TRUE(report[0].average_range.has_value());
+  EXPECT_EQ(report[0].average_range->low, 15);
+  EXPECT_EQ(report[0].average_range->high, 100);
+}
+
+TEST(Report, DifferencesAreOfPairs) {
+  // Traces differ by far; the second policy takes 10 % less on each of them.
+  const auto report = Summarize({{"a", false, {RunOf({100}), RunOf({1000}), RunOf({5000})}},
+                                 {"b", false, {RunOf({90}), RunOf({900}), RunOf({4500})}}},
+                                1);
+  ASSERT_TRUE(report[1].change.has_value() && report[1].change_range.has_value());
+  EXPECT_NEAR(*report[1].change, -0.1, 1e-12);
+  EXPECT_NEAR(report[1].change_range->low, -0.1, 1e-12);
+  EXPECT_NEAR(report[1].change_range->high, -0.1, 1e-12);
+  EXPECT_EQ(report[1].average_range->low, 90);
+}
+
+TEST(Report, OneTraceHasNoInterval) {
+  const auto report = Summarize({{"a", false, {RunOf({100})}}, {"b", true, {RunOf({150})}}}, 1);
+  EXPECT_FALSE(report[0].average_range.has_value());
+  EXPECT_FALSE(report[1].change_range.has_value());
+  EXPECT_NEAR(*report[1].change, 0.5, 1e-12);
+  EXPECT_TRUE(report[1].looks_ahead);
+}
+
+TEST(Report, JobsAreLinesOfCsv) {
+  EXPECT_EQ(JobsAsCsv({{"a", false, {RunOf({20})}}}, {"t.csv"}),
+            "policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s\n"
+            "a,t.csv,job,10,10,30,20,1,7200\n");
+}
+
+}  // namespace
+}  // namespace swell::lab

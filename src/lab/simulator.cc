@@ -1,0 +1,183 @@
+#include "lab/simulator.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "lab/free_gpus.h"
+
+namespace swell::lab {
+namespace {
+
+constexpr int64_t kSecondsMax = int64_t{20} * 365 * 86'400;
+constexpr size_t kTimedMax = 5'000'000;
+
+class Run {
+ public:
+  Run(const PolicyKind& kind, const RunOptions& options)
+      : options_(options),
+        on_events_(kind.on_events && options.round_s == 0),
+        round_s_(options.round_s > 0 ? options.round_s : kind.round_s),
+        batch_(kind.batch),
+        learns_(kind.learns),
+        policy_(kind.make(options.shape)) {}
+
+  Status Admit(const Trace& trace, const ProfileLibrary& profiles, bool resizes) {
+    jobs_.reserve(trace.jobs.size());  // active_ points into it
+    for (const TraceJob& job : trace.jobs) {
+      const Profile* profile = job.application.empty() ? nullptr : profiles.Find(job.application);
+      if (profile == nullptr && !job.application.empty()) {
+        return Status(Code::kNotFound,
+                      StrCat(trace.name, ": job ", Quote(job.name), ": application ",
+                             Quote(job.application), " has no profile; there are ",
+                             profiles.Names().empty() ? "none" : Join(profiles.Names(), ", "),
+                             " (--profiles)"));
+      }
+      if (!resizes && job.gpus > options_.shape.gpus()) {
+        return Status(Code::kInvalid,
+                      StrCat(trace.name, ": job ", Quote(job.name), " requests ", job.gpus,
+                             " GPUs, the cluster has ", options_.shape.gpus()));
+      }
+      jobs_.emplace_back(job, profile,
+                         JobOptions{batch_, options_.resize_s, options_.shape.gpus_per_node,
+                                    learns_ ? &experiences_ : nullptr});
+    }
+    arrivals_.resize(jobs_.size());
+    std::iota(arrivals_.begin(), arrivals_.end(), 0);
+    std::stable_sort(arrivals_.begin(), arrivals_.end(), [this](int a, int b) {
+      return jobs_[a].trace().submitted_s < jobs_[b].trace().submitted_s;
+    });
+    return {};
+  }
+
+  Status PlayAll() {
+    if (on_events_ && AddArrived()) Decide();
+    while (arrived_ < arrivals_.size() || !active_.empty()) {
+      if (now_s_ > kSecondsMax) {
+        return Status(Code::kTimeout,
+                      StrCat(active_.size(), " jobs have not ended after 20 years"));
+      }
+      const int64_t step = NextStep();
+      for (const ActiveJob& active : active_) jobs_[active.number].Advance(now_s_, step);
+      now_s_ += step;
+      const bool ended = DropEnded();
+      const bool arrived = AddArrived();
+      const bool round = now_s_ % round_s_ == 0;
+      if (!active_.empty() && (round || (on_events_ && (ended || arrived)))) Decide();
+    }
+    return {};
+  }
+
+  RunOutcome TakeOutcome() {
+    for (const SimJob& job : jobs_) {
+      outcome_.jobs.push_back({job.trace().name, job.trace().submitted_s,
+                               job.started_s().value_or(-1), job.ended_s(), job.restarts(),
+                               job.service()});
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  int64_t NextStep() const {
+    const int64_t to_round = round_s_ - now_s_ % round_s_;
+    const int64_t next = arrived_ < arrivals_.size()
+                             ? jobs_[arrivals_[arrived_]].trace().submitted_s - now_s_
+                             : INT64_MAX;
+    if (active_.empty()) {  // nothing happens before the next arrival, or the round that sees it
+      if (on_events_) return std::max<int64_t>(next, 1);
+      return to_round + std::max<int64_t>(0, next - to_round + round_s_ - 1) / round_s_ * round_s_;
+    }
+    if (!on_events_) return to_round;
+    int64_t step = std::min(to_round, next);
+    for (const ActiveJob& active : active_) step = std::min(step, active.job->QuietSeconds());
+    return std::max<int64_t>(step, 1);
+  }
+
+  bool DropEnded() {
+    const size_t before = active_.size();
+    std::erase_if(active_, [this](const ActiveJob& active) {
+      if (!active.job->ended()) return false;
+      allocations_.erase(active.number);
+      return true;
+    });
+    return active_.size() < before;
+  }
+
+  bool AddArrived() {
+    bool any = false;
+    for (; arrived_ < arrivals_.size(); ++arrived_, any = true) {
+      const int number = arrivals_[arrived_];
+      if (jobs_[number].trace().submitted_s > now_s_) break;
+      const auto at = std::lower_bound(
+          active_.begin(), active_.end(), number,
+          [](const ActiveJob& active, int wanted) { return active.number < wanted; });
+      active_.insert(at, {number, &jobs_[number]});
+      jobs_[number].Submit();
+    }
+    return any;
+  }
+
+  void Decide() {
+    const int64_t began = options_.clock_ns ? options_.clock_ns() : 0;
+    Allocations next = policy_->Decide(now_s_, active_, allocations_);
+    if (options_.clock_ns && outcome_.decide_ns.size() < kTimedMax) {
+      outcome_.decide_ns.push_back(options_.clock_ns() - began);
+    }
+    ++outcome_.decisions;
+    FreeGpus(options_.shape, next);  // checks that no node is overfull
+    static const Allocation kNone;
+    for (const ActiveJob& active : active_) {
+      const auto had = allocations_.find(active.number);
+      const auto has = next.find(active.number);
+      const Allocation& before = had == allocations_.end() ? kNone : had->second;
+      const Allocation& after = has == next.end() ? kNone : has->second;
+      if (before == after) continue;
+      jobs_[active.number].Place(PlacementOf(after), now_s_);
+      Note(active.number, after);
+    }
+    allocations_ = std::move(next);
+  }
+
+  void Note(int number, const Allocation& allocation) {
+    std::vector<int64_t> words{now_s_, number};
+    words.insert(words.end(), allocation.begin(), allocation.end());
+    std::string bytes;
+    for (int64_t word : words) {
+      for (int i = 0; i < 8; ++i) bytes += static_cast<char>(word >> (8 * i));
+    }
+    outcome_.hash = StableHash(bytes, outcome_.hash);
+  }
+
+  const RunOptions& options_;
+  const bool on_events_;
+  const int64_t round_s_;
+  const BatchMode batch_;
+  const bool learns_;
+  Experiences experiences_;
+  const std::unique_ptr<Policy> policy_;
+  std::vector<SimJob> jobs_;
+  std::vector<int> arrivals_;  // numbers of jobs by time
+  size_t arrived_ = 0;
+  ActiveJobs active_;
+  Allocations allocations_;
+  int64_t now_s_ = 0;
+  RunOutcome outcome_;
+};
+
+}  // namespace
+
+Result<RunOutcome> Play(const Trace& trace,
+                        const ProfileLibrary& profiles,
+                        const PolicyKind& policy,
+                        const RunOptions& options) {
+  Run run(policy, options);
+  SWELL_RETURN_IF_ERROR(run.Admit(trace, profiles, policy.resizes));
+  const Status played = run.PlayAll();
+  if (!played.ok()) return played.WithContext(StrCat(trace.name, ", policy ", policy.name));
+  return run.TakeOutcome();
+}
+
+}  // namespace swell::lab

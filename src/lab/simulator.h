@@ -1,0 +1,54 @@
+// Simulator: plays a trace on a cluster under a policy, in virtual time.
+//
+// In rounds, as Pollux' published simulator does it: all jobs advance by a round, the clock moves,
+// the policy decides, and its decision takes effect at once. Jobs that come or end within a round
+// wait for its end. A policy that decides on events is called at the second of each event too.
+//
+// - Threads: none; a run is one call.
+// - Invariants: the same input gives the same decisions and times, on any machine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "lab/model/profile.h"
+#include "lab/policy.h"
+#include "lab/trace/trace.h"
+
+namespace swell::lab {
+
+struct RunOptions {
+  ClusterShape shape;
+  int64_t resize_s = 30;  // what a start, resize or move costs
+  int64_t round_s = 0;    // 0: the policy's own rhythm; else rounds of this length, without events
+  std::function<int64_t()> clock_ns;  // to time decisions; null: they are not timed
+};
+
+struct JobOutcome {
+  std::string name;
+  int64_t submitted_s = 0;
+  int64_t started_s = 0;
+  int64_t ended_s = 0;
+  int restarts = 0;
+  double gpu_s = 0;
+
+  int64_t completion_s() const { return ended_s - submitted_s; }
+};
+
+struct RunOutcome {
+  std::vector<JobOutcome> jobs;  // in the order of the trace
+  uint64_t hash = 0;             // of all decisions
+  int64_t decisions = 0;         // calls of the policy
+  std::vector<int64_t> decide_ns;
+};
+
+// Errors: an application without a profile, a job larger than the cluster, a job that never ends.
+Result<RunOutcome> Play(const Trace& trace,
+                        const ProfileLibrary& profiles,
+                        const PolicyKind& policy,
+                        const RunOptions& options);
+
+}  // namespace swell::lab

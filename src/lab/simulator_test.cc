@@ -1,0 +1,78 @@
+#include "lab/simulator.h"
+
+#include <gtest/gtest.h>
+
+#include "lab/lab_test_util.h"
+
+namespace swell::lab {
+namespace {
+
+TEST(Simulator, ARoundSeesAJobAndAStartCostsHalfAMinute) {
+  // Seen at 60, 30 s to start, 200 steps of 2 s.
+  EXPECT_EQ(Outcome(ToyTrace({{"a", 5, 1}}), "tiresias", {1, 1}), "a 60-490 x0");
+  // Two GPUs of one node: steps of 1.5 s.
+  EXPECT_EQ(Outcome(ToyTrace({{"a", 5, 2}}), "tiresias", {1, 2}), "a 60-390 x0");
+  // Two nodes: 1.75 s.
+  EXPECT_EQ(Outcome(ToyTrace({{"a", 5, 2}}), "tiresias", {2, 1}), "a 60-440 x0");
+}
+
+TEST(Simulator, GpusFreedWithinARoundWaitForItsEnd) {
+  EXPECT_EQ(Outcome(ToyTrace({{"a", 0, 1}, {"b", 10, 1}}), "tiresias", {1, 1}),
+            "a 60-490 x0, b 540-970 x0");
+}
+
+TEST(Simulator, OnEventsNothingWaitsForARound) {
+  EXPECT_EQ(Outcome(ToyTrace({{"a", 0, 1}, {"b", 10, 1}}), "fifo", {1, 1}),
+            "a 0-430 x0, b 430-860 x0");
+  EXPECT_EQ(Outcome(ToyTrace({{"a", 0, 1}, {"b", 10, 1}}), "fifo", {1, 1}, 60),
+            "a 60-490 x0, b 540-970 x0")
+      << "unless rounds are asked for";
+}
+
+TEST(Simulator, ALongPauseIsPassedOverAndRoundsStayWhereTheyWere) {
+  EXPECT_EQ(Outcome(ToyTrace({{"a", 0, 1}, {"b", 100'001, 1}}), "tiresias", {1, 1}),
+            "a 60-490 x0, b 100020-100450 x0");
+}
+
+TEST(Simulator, APreemptedJobKeepsItsProgress) {
+  // a needs 430 s for itself. b, which needs less, comes when a has run for 115 of them (30 to
+  // start, 42.5 steps) and holds the GPU from 180 to 420 by rounds (30 + 200 s).
+  Trace trace = ToyTrace({{"a", 0, 1}});
+  trace.jobs.push_back({"b", "", 130, 1, "", 0, 200});
+  EXPECT_EQ(Outcome(trace, "shortest", {1, 1}), "a 60-760 x1, b 180-410 x0");
+}
+
+TEST(Simulator, AJobOfWhichOnlyTheDurationIsKnownRunsThatLong) {
+  Trace trace{"t", "philly", {}};
+  trace.jobs.push_back({"a", "", 0, 2, "", 0, 1000});
+  EXPECT_EQ(Outcome(trace, "fifo", {1, 2}), "a 0-1030 x0");
+}
+
+TEST(Simulator, ErrorsNameJobAndCluster) {
+  EXPECT_EQ(Outcome(ToyTrace({{"a", 0, 3}}), "fifo", {1, 2}),
+            "toy.csv: job \"a\" requests 3 GPUs, the cluster has 2");
+  Trace trace = ToyTrace({{"a", 0, 1}});
+  trace.jobs[0].application = "gpt";
+  EXPECT_EQ(Outcome(trace, "fifo", {1, 2}),
+            "toy.csv: job \"a\": application \"gpt\" has no profile; there are toy (--profiles)");
+}
+
+TEST(Simulator, EqualInputGivesEqualDecisions) {
+  const Trace trace = ToyTrace({{"a", 0, 1}, {"b", 10, 2}, {"c", 200, 1}, {"d", 205, 2}});
+  const ProfileLibrary library = ToyProfiles();
+  RunOptions options;
+  options.shape = {2, 2};
+  for (const PolicyKind& kind : Policies()) {
+    const auto one = Play(trace, library, kind, options);
+    const auto other = Play(trace, library, kind, options);
+    ASSERT_TRUE(one.ok() && other.ok()) << kind.name;
+    EXPECT_EQ(one->hash, other->hash) << kind.name;
+    EXPECT_NE(one->hash, 0u) << kind.name;
+  }
+  const auto tiresias = Play(trace, library, **FindPolicy("tiresias"), options);
+  const auto optimus = Play(trace, library, **FindPolicy("optimus"), options);
+  EXPECT_NE(tiresias->hash, optimus->hash) << "other decisions, another hash";
+}
+
+}  // namespace
+}  // namespace swell::lab

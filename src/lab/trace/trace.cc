@@ -1,0 +1,201 @@
+#include "lab/trace/trace.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <set>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "lab/trace/csv.h"
+
+namespace swell::lab {
+namespace {
+
+constexpr int64_t kGpusMax = 1'000'000;
+constexpr double kSecondsMax = 1e10;  // three centuries
+
+Result<Trace> ReadPollux(const CsvTable& table, Trace trace) {
+  trace.format = "pollux";
+  SWELL_ASSIGN_OR_RETURN(const size_t name, table.Column("name"));
+  SWELL_ASSIGN_OR_RETURN(const size_t time, table.Column("time"));
+  SWELL_ASSIGN_OR_RETURN(const size_t application, table.Column("application"));
+  SWELL_ASSIGN_OR_RETURN(const size_t gpus, table.Column("num_replicas"));
+  SWELL_ASSIGN_OR_RETURN(const size_t batch, table.Column("batch_size"));
+  for (size_t row = 0; row < table.rows(); ++row) {
+    TraceJob& job = trace.jobs.emplace_back();
+    job.name = table.Text(row, name);
+    job.application = table.Text(row, application);
+    if (job.application.empty()) return table.Wrong(row, application, "a name expected");
+    SWELL_ASSIGN_OR_RETURN(const double submitted, table.Number(row, time));
+    SWELL_ASSIGN_OR_RETURN(const int64_t requested, table.Integer(row, gpus));
+    SWELL_ASSIGN_OR_RETURN(job.batch, table.Integer(row, batch));
+    if (submitted < 0 || submitted > kSecondsMax) {
+      return table.Wrong(row, time, "seconds since the beginning expected");
+    }
+    if (requested < 1 || requested > kGpusMax) {
+      return table.Wrong(row, gpus, StrCat("1 to ", kGpusMax, " expected"));
+    }
+    if (job.batch < 1 || job.batch > 100'000'000) {
+      return table.Wrong(row, batch, "1 to 100000000 expected");
+    }
+    job.submitted_s = static_cast<int64_t>(std::ceil(submitted));
+    job.gpus = static_cast<int>(requested);
+  }
+  return trace;
+}
+
+Result<Trace> ReadPhilly(const CsvTable& table, Trace trace) {
+  trace.format = "philly";
+  SWELL_ASSIGN_OR_RETURN(const size_t time, table.Column("timestamp"));
+  SWELL_ASSIGN_OR_RETURN(const size_t duration, table.Column("duration"));
+  SWELL_ASSIGN_OR_RETURN(const size_t gpus, table.Column("num_gpus"));
+  SWELL_ASSIGN_OR_RETURN(const size_t tenant, table.Column("cluster"));
+  for (size_t row = 0; row < table.rows(); ++row) {
+    TraceJob& job = trace.jobs.emplace_back();
+    job.name = StrCat("job-", row + 1);
+    job.tenant = table.Text(row, tenant);
+    const auto submitted = ParseInstant(table.Text(row, time));
+    if (!submitted.ok()) return table.Wrong(row, time, "YYYY-MM-DD HH:MM:SS expected");
+    SWELL_ASSIGN_OR_RETURN(const double seconds, table.Number(row, duration));
+    SWELL_ASSIGN_OR_RETURN(const int64_t requested, table.Integer(row, gpus));
+    if (seconds < 0 || seconds > kSecondsMax) return table.Wrong(row, duration, "seconds expected");
+    if (requested < 1 || requested > kGpusMax) {
+      return table.Wrong(row, gpus, StrCat("1 to ", kGpusMax, " expected"));
+    }
+    job.submitted_s = *submitted;
+    job.duration_s = std::max<int64_t>(1, std::llround(seconds));
+    job.gpus = static_cast<int>(requested);
+  }
+  return trace;
+}
+
+// "billing=8,cpu=8,gres/gpu=4,mem=64G,node=1" → 4; typed GPUs ("gres/gpu:a100=4") count where no
+// untyped sum stands beside them. 0: none.
+int64_t GpusOfTres(std::string_view tres) {
+  int64_t typed = 0;
+  for (std::string_view part : Split(tres, ',')) {
+    const size_t equals = part.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view key = part.substr(0, equals);
+    const int64_t count = ParseInt(part.substr(equals + 1)).value_or(0);
+    if (count < 0 || count > kGpusMax) continue;
+    if (key == "gres/gpu") return count;
+    if (key.starts_with("gres/gpu:")) typed += count;
+  }
+  return typed;
+}
+
+// Jobs that used GPUs and ended. Steps ("17.batch"), jobs that still run and jobs that never began
+// are left out: they say nothing of a duration.
+Result<Trace> ReadSacct(const CsvTable& table, Trace trace) {
+  trace.format = "sacct";
+  SWELL_ASSIGN_OR_RETURN(const size_t id, table.Column("JobID"));
+  SWELL_ASSIGN_OR_RETURN(const size_t submit, table.Column("Submit"));
+  SWELL_ASSIGN_OR_RETURN(const size_t start, table.Column("Start"));
+  SWELL_ASSIGN_OR_RETURN(const size_t end, table.Column("End"));
+  SWELL_ASSIGN_OR_RETURN(const size_t tres, table.Column("AllocTRES"));
+  const bool has_account = table.Has("Account");
+  size_t account = 0;
+  if (has_account) {
+    SWELL_ASSIGN_OR_RETURN(account, table.Column("Account"));
+  }
+  for (size_t row = 0; row < table.rows(); ++row) {
+    const std::string_view name = table.Text(row, id);
+    if (name.find('.') != std::string_view::npos) continue;
+    const int64_t gpus = GpusOfTres(table.Text(row, tres));
+    const auto began = ParseInstant(table.Text(row, start));
+    const auto ended = ParseInstant(table.Text(row, end));
+    if (gpus == 0 || !began.ok() || !ended.ok() || *ended < *began) continue;
+    const auto submitted = ParseInstant(table.Text(row, submit));
+    if (!submitted.ok()) return table.Wrong(row, submit, "YYYY-MM-DDTHH:MM:SS expected");
+    TraceJob& job = trace.jobs.emplace_back();
+    job.name = name;
+    if (has_account) job.tenant = table.Text(row, account);
+    job.submitted_s = *submitted;
+    job.duration_s = std::max<int64_t>(1, *ended - *began);
+    job.gpus = static_cast<int>(gpus);
+  }
+  return trace;
+}
+
+// Instants of a calendar become seconds since the first submission.
+void CountFromFirst(std::vector<TraceJob>& jobs) {
+  int64_t first = jobs.front().submitted_s;
+  for (const TraceJob& job : jobs) first = std::min(first, job.submitted_s);
+  for (TraceJob& job : jobs) job.submitted_s -= first;
+  std::stable_sort(jobs.begin(), jobs.end(), [](const TraceJob& a, const TraceJob& b) {
+    return a.submitted_s < b.submitted_s;
+  });
+}
+
+Status CheckNames(const std::string& path, const std::vector<TraceJob>& jobs) {
+  std::set<std::string_view> names;
+  for (const TraceJob& job : jobs) {
+    if (job.name.empty()) return Status(Code::kInvalid, StrCat(path, ": a job has no name"));
+    if (!names.insert(job.name).second) {
+      return Status(Code::kInvalid, StrCat(path, ": two jobs are named ", Quote(job.name)));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<int64_t> ParseInstant(std::string_view text) {
+  const Status wrong(Code::kInvalid, StrCat(Quote(text), " is no time"));
+  if (text.size() < 19 || text[4] != '-' || text[7] != '-' ||
+      (text[10] != ' ' && text[10] != 'T') || text[13] != ':' || text[16] != ':') {
+    return wrong;
+  }
+  auto number = [&](size_t at, size_t digits) {
+    const std::string_view part = text.substr(at, digits);
+    return part.find_first_not_of("0123456789") == std::string_view::npos ? *ParseInt(part) : -1;
+  };
+  const int64_t year = number(0, 4), month = number(5, 2), day = number(8, 2);
+  const int64_t hour = number(11, 2), minute = number(14, 2), second = number(17, 2);
+  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(year)),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (year < 1970 || !date.ok() || hour < 0 || hour > 23 || minute < 0 || minute > 59 ||
+      second < 0 || second > 60) {
+    return wrong;
+  }
+  const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  return ((days * 24 + hour) * 60 + minute) * 60 + second;
+}
+
+Result<Trace> ParseTrace(const std::string& path, std::string text) {
+  const std::string_view header = std::string_view(text).substr(0, text.find('\n'));
+  const char separator = header.find('|') != std::string_view::npos ? '|' : ',';
+  SWELL_ASSIGN_OR_RETURN(const CsvTable table, CsvTable::Parse(path, std::move(text), separator));
+  Trace trace;
+  trace.name = path.substr(path.rfind('/') + 1);
+  Result<Trace> read =
+      Status(Code::kInvalid,
+             StrCat(path,
+                    ": unknown format; the header is one of name,time,application,num_replicas,"
+                    "batch_size (Pollux, Sia), timestamp,duration,num_gpus,gpu_time,cluster "
+                    "(Philly), JobID|Submit|Start|End|AllocTRES (sacct -P)"));
+  if (table.Has("application")) {
+    read = ReadPollux(table, std::move(trace));
+  } else if (table.Has("timestamp")) {
+    read = ReadPhilly(table, std::move(trace));
+  } else if (table.Has("JobID")) {
+    read = ReadSacct(table, std::move(trace));
+  }
+  if (!read.ok()) return read;
+  if (read->jobs.empty()) {
+    return Status(Code::kInvalid, StrCat(path, ": has no job that used GPUs and ended"));
+  }
+  if (read->format != "pollux") CountFromFirst(read->jobs);
+  SWELL_RETURN_IF_ERROR(CheckNames(path, read->jobs));
+  return read;
+}
+
+Result<Trace> ReadTrace(const std::string& path) {
+  SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  return ParseTrace(path, std::move(text));
+}
+
+}  // namespace swell::lab

@@ -1,0 +1,41 @@
+// Trace: jobs in the order of a file: when they came, what they asked for, how long they ran.
+//
+// - Threads: plain values and pure functions.
+// - Invariants: names differ; at least one job; submissions are at least 0 and count from the
+//   first instant of the trace.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace swell::lab {
+
+struct TraceJob {
+  std::string name;
+  std::string tenant;  // empty: unknown
+  int64_t submitted_s = 0;
+  int gpus = 1;             // requested
+  std::string application;  // of a profile; empty: only its duration is known
+  int64_t batch = 0;        // requested, with an application
+  int64_t duration_s = 0;   // on the requested GPUs, without an application
+};
+
+struct Trace {
+  std::string name;    // the file's, without its folder
+  std::string format;  // pollux, philly, sacct
+  std::vector<TraceJob> jobs;
+};
+
+// Reads a file in one of the formats by its header: Pollux and Sia (name,time,application,
+// num_replicas,batch_size), Philly as the authors of Pollux reduced it (timestamp,duration,
+// num_gpus,gpu_time,cluster), and what `sacct -P` prints (JobID|Submit|Start|End|...).
+Result<Trace> ReadTrace(const std::string& path);
+Result<Trace> ParseTrace(const std::string& path, std::string text);
+
+// Seconds since 1970 of "2017-10-09 07:01:55" or "2017-10-09T07:01:55", as UTC.
+Result<int64_t> ParseInstant(std::string_view text);
+
+}  // namespace swell::lab

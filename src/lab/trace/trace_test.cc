@@ -1,0 +1,94 @@
+#include "lab/trace/trace.h"
+
+#include <gtest/gtest.h>
+
+namespace swell::lab {
+namespace {
+
+std::string ErrorOf(const std::string& text) {
+  const auto read = ParseTrace("t.csv", text);
+  return read.ok() ? "" : read.status().message();
+}
+
+TEST(Trace, ReadsPolluxWorkloads) {
+  const auto trace = ParseTrace("dir/w.csv",
+                                "name,time,application,num_replicas,batch_size\n"
+                                "cifar10-0,53,cifar10,6,2048\n"
+                                "bert-1,100.5,bert,2,24\n");
+  ASSERT_TRUE(trace.ok()) << trace.status().message();
+  EXPECT_EQ(trace->name, "w.csv");
+  EXPECT_EQ(trace->format, "pollux");
+  ASSERT_EQ(trace->jobs.size(), 2u);
+  const TraceJob& job = trace->jobs[0];
+  EXPECT_EQ(job.name, "cifar10-0");
+  EXPECT_EQ(job.application, "cifar10");
+  EXPECT_EQ(job.submitted_s, 53);
+  EXPECT_EQ(job.gpus, 6);
+  EXPECT_EQ(job.batch, 2048);
+  EXPECT_EQ(trace->jobs[1].submitted_s, 101) << "not before it came";
+}
+
+TEST(Trace, ReadsPhillyInTheOrderOfSubmission) {
+  const auto trace = ParseTrace("p.csv",
+                                "timestamp,duration,num_gpus,gpu_time,cluster\r\n"
+                                "2017-10-09 07:01:55,66.4,1,66.4,11cb48\r\n"
+                                "2017-10-09 06:13:03,2951.0,8,23608.0,6214e9\r\n");
+  ASSERT_TRUE(trace.ok()) << trace.status().message();
+  ASSERT_EQ(trace->jobs.size(), 2u);
+  EXPECT_EQ(trace->jobs[0].tenant, "6214e9");
+  EXPECT_EQ(trace->jobs[0].submitted_s, 0);
+  EXPECT_EQ(trace->jobs[0].gpus, 8);
+  EXPECT_EQ(trace->jobs[0].duration_s, 2951);
+  EXPECT_EQ(trace->jobs[1].submitted_s, 48 * 60 + 52);
+  EXPECT_EQ(trace->jobs[1].duration_s, 66);
+}
+
+TEST(Trace, ReadsWhatSacctPrintsAndLeavesOutWhatHasNoDuration) {
+  const auto trace = ParseTrace(
+      "sacct.txt",
+      "JobID|Account|Submit|Start|End|NNodes|AllocTRES|State\n"
+      "17|vision|2026-03-01T10:00:00|2026-03-01T10:05:00|2026-03-01T11:05:00|1|"
+      "billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=1|COMPLETED\n"
+      "17.batch|vision|2026-03-01T10:05:00|2026-03-01T10:05:00|2026-03-01T11:05:00|1|"
+      "cpu=8,gres/gpu=4|COMPLETED\n"
+      "18|vision|2026-03-01T10:00:30|2026-03-01T10:05:00|2026-03-01T10:06:00|1|cpu=8|COMPLETED\n"
+      "19|speech|2026-03-01T10:01:00|Unknown|Unknown|1||PENDING\n"
+      "20|speech|2026-03-01T10:02:00|2026-03-01T10:02:10|2026-03-01T10:02:40|1|"
+      "gres/gpu:a100=1,gres/gpu:v100=2|FAILED\n");
+  ASSERT_TRUE(trace.ok()) << trace.status().message();
+  ASSERT_EQ(trace->jobs.size(), 2u);
+  EXPECT_EQ(trace->jobs[0].name, "17");
+  EXPECT_EQ(trace->jobs[0].tenant, "vision");
+  EXPECT_EQ(trace->jobs[0].gpus, 4);
+  EXPECT_EQ(trace->jobs[0].duration_s, 3600);
+  EXPECT_EQ(trace->jobs[1].name, "20");
+  EXPECT_EQ(trace->jobs[1].submitted_s, 120);
+  EXPECT_EQ(trace->jobs[1].gpus, 3) << "typed GPUs where there is no sum";
+  EXPECT_EQ(trace->jobs[1].duration_s, 30);
+}
+
+TEST(Trace, ErrorsNameFileLineAndField) {
+  const std::string header = "name,time,application,num_replicas,batch_size\n";
+  EXPECT_EQ(ErrorOf(header + "a,soon,bert,1,12\n"), "t.csv:2: time \"soon\": a number expected");
+  EXPECT_EQ(ErrorOf(header + "a,1,bert,1,12\n\nb,1,bert,0,12\n"),
+            "t.csv:4: num_replicas \"0\": 1 to 1000000 expected");
+  EXPECT_EQ(ErrorOf(header + "a,1,bert\n"), "t.csv:2: 3 fields, but the header has 5");
+  EXPECT_EQ(ErrorOf(header + "a,1,bert,1,12\na,2,bert,1,12\n"), "t.csv: two jobs are named \"a\"");
+  EXPECT_EQ(ErrorOf(header), "t.csv: has no job that used GPUs and ended");
+  EXPECT_EQ(ErrorOf(""), "t.csv: is empty");
+  EXPECT_EQ(ErrorOf("name,time,application\na,1,b\n"),
+            "t.csv: has no column \"num_replicas\", only \"name, time, application\"");
+  EXPECT_EQ(ErrorOf("a,b\n1,2\n").substr(0, 21), "t.csv: unknown format");
+}
+
+TEST(Trace, InstantsAreCalendarDays) {
+  EXPECT_EQ(*ParseInstant("1970-01-02 00:00:01"), 86401);
+  EXPECT_EQ(*ParseInstant("2024-02-29T12:00:00"), 1709208000);
+  for (const char* wrong : {"", "Unknown", "2023-02-29T12:00:00", "2024-02-01T24:00:00",
+                            "2024-0a-01T20:00:00", "2024-02-01"}) {
+    EXPECT_FALSE(ParseInstant(wrong).ok()) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace swell::lab
