@@ -147,12 +147,12 @@ void CheckWanted(const Value& wanted, const std::string& at, FieldErrors& errors
   }
   CheckSelectors(wanted, at, errors);
   CheckDeviceTolerations(wanted, at, errors);
-  const bool all = TextOf(wanted, "allocationMode") == "All";
+  const std::string_view mode = TextOf(wanted, "allocationMode");
   const int64_t count = json::GetInt(wanted, {"count"});
-  if (all && count != 0) {
+  if (mode == "All" && count != 0) {
     errors.push_back(InvalidError(PathField(at, "count"), Value(count),
                                   "must not be specified when allocationMode is 'All'"));
-  } else if (!all && count <= 0) {
+  } else if (mode == "ExactCount" && count <= 0) {
     errors.push_back(
         InvalidError(PathField(at, "count"), Value(count), "must be greater than zero"));
   }

@@ -260,11 +260,8 @@ TEST_F(NewerKindsTest, CertificatesOfPodsAndMigrations) {
 constexpr char kPolicy[] = R"({"metadata":{"name":"p.example.com"},"spec":{
     "matchConstraints":{"resourceRules":[{"operations":["CREATE"],"apiGroups":[""],
       "apiVersions":["v1"],"resources":["pods"]}]},
-    "variables":[{"name":"n","expression":"size(object.spec.containers)"
-}],
-    "validations":[{"expression":"variables.n < 3"}]
-}
-})";
+    "variables":[{"name":"n","expression":"size(object.spec.containers) "}],
+    "validations":[{"expression":"variables.n < 3"}]}})";
 
 TEST_F(NewerKindsTest, APolicyIsRefusedWhoseExpressionsCannotRun) {
   const Case cases[] = {
@@ -280,29 +277,23 @@ TEST_F(NewerKindsTest, APolicyIsRefusedWhoseExpressionsCannotRun) {
       {R"({"spec":{"validations":[{"expression":"object."}]}})",
        "spec.validations[0].expression: Invalid value: \"object.\": compilation failed"},
       {R"({"spec":{"validations":[{"expression":"authorizer.path('/x').check('get').allowed() "}]}})",
-       "undeclared reference to 'authorizer'"
-}
-,
-    {R"({"spec":{"validations":[{"expression":"params.x > 1"}]}})",
-     "undeclared reference to 'params'"},
-    {R"({"spec":{"paramKind":{"apiVersion":"v1","kind":"ConfigMap"},
+       "undeclared reference to 'authorizer'"},
+      {R"({"spec":{"validations":[{"expression":"params.x > 1"}]}})",
+       "undeclared reference to 'params'"},
+      {R"({"spec":{"paramKind":{"apiVersion":"v1","kind":"ConfigMap"},
           "validations":[{"expression":"params.x > 1"}]}})",
-     ""},
-    {R"({"spec":{"validations":[{"expression":"variables.other > 1"}]}})",
-     "undefined field 'other'"},
-    {R"({"spec":{"variables":[{"name":"a","expression":"variables.n"},
+       ""},
+      {R"({"spec":{"validations":[{"expression":"variables.other > 1"}]}})",
+       "undefined field 'other'"},
+      {R"({"spec":{"variables":[{"name":"a","expression":"variables.n"},
           {"name":"n","expression":"1"}]}})",
-     "spec.variables[0].expression: Invalid value: \"variables.n\""},
-    {R"({"spec":{"validations":[{"expression":"true","reason":"Because"}]}})",
-     "spec.validations[0].reason: Unsupported value: \"Because\""},
-    {R"({"spec":{"validations":[{"expression":"true","message":"a\nb"}]}})",
-     "spec.validations[0].message: Invalid value"},
-{
-  R"({"spec":{"failurePolicy":"Perhaps"}})", "spec.failurePolicy: Unsupported value"
-}
-}
-;
-CheckAll({"admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy"}, kPolicy, cases);
+       "spec.variables[0].expression: Invalid value: \"variables.n\""},
+      {R"({"spec":{"validations":[{"expression":"true","reason":"Because"}]}})",
+       "spec.validations[0].reason: Unsupported value: \"Because\""},
+      {R"({"spec":{"validations":[{"expression":"true","message":"a\nb"}]}})",
+       "spec.validations[0].message: Invalid value"},
+      {R"({"spec":{"failurePolicy":"Perhaps"}})", "spec.failurePolicy: Unsupported value"}};
+  CheckAll({"admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy"}, kPolicy, cases);
 }
 
 TEST_F(NewerKindsTest, ABindingSaysWhatHappens) {

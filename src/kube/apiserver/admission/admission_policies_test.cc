@@ -44,26 +44,28 @@ class PoliciesTest : public ::testing::Test {
 };
 
 TEST_F(PoliciesTest, RefusesWhatItsExpressionSaysOnceItIsBound) {
-  AddPolicy("labels", R"("validations":[{"expression":"has(object.metadata.labels.team) ",
+  AddPolicy("labels", R"("validations":[
+      {"expression":"has(object.metadata.labels) && has(object.metadata.labels.team) ",
       "message":"every pod has a team"}])");
   EXPECT_EQ(server.Post(kPods, PodJson("early")).status, 201);
-Bind("labels");
-const Answer refused = server.Post(kPods, PodJson("p"));
-EXPECT_EQ(refused.status, 422);
-EXPECT_EQ(refused.Reason(), "Invalid");
-EXPECT_EQ(refused.Message(),
-          "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'labels' with binding "
-          "'bind-labels' denied request: every pod has a team");
-EXPECT_EQ(server.Get(StrCat(kPods, "/p")).status, 404);
-EXPECT_EQ(server.Post(kPods, PodJson("p", {}, R"({"team":"a"})")).status, 201);
-// An update is looked at as well; another resource is not.
-EXPECT_EQ(server.Merge(StrCat(kPods, "/p"), R"({"metadata":{"labels":{"team":null}}})").status,
-          422);
-EXPECT_EQ(server.Post(kMaps, R"({"metadata":{"name":"m"}})").status, 201);
-// The binding's end is the policy's.
-EXPECT_EQ(server.Delete(StrCat(kGroupPath, "validatingadmissionpolicybindings/bind-labels")).status,
-          200);
-EXPECT_EQ(server.Post(kPods, PodJson("q")).status, 201);
+  Bind("labels");
+  const Answer refused = server.Post(kPods, PodJson("p"));
+  EXPECT_EQ(refused.status, 422);
+  EXPECT_EQ(refused.Reason(), "Invalid");
+  EXPECT_EQ(refused.Message(),
+            "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'labels' with binding "
+            "'bind-labels' denied request: every pod has a team");
+  EXPECT_EQ(server.Get(StrCat(kPods, "/p")).status, 404);
+  EXPECT_EQ(server.Post(kPods, PodJson("p", {}, R"({"team":"a"})")).status, 201);
+  // An update is looked at as well; another resource is not.
+  EXPECT_EQ(server.Merge(StrCat(kPods, "/p"), R"({"metadata":{"labels":{"team":null}}})").status,
+            422);
+  EXPECT_EQ(server.Post(kMaps, R"({"metadata":{"name":"m"}})").status, 201);
+  // The binding's end is the policy's.
+  EXPECT_EQ(
+      server.Delete(StrCat(kGroupPath, "validatingadmissionpolicybindings/bind-labels")).status,
+      200);
+  EXPECT_EQ(server.Post(kPods, PodJson("q")).status, 201);
 }
 
 TEST_F(PoliciesTest, ReasonsAndMessagesAreThePolicys) {
@@ -73,11 +75,11 @@ TEST_F(PoliciesTest, ReasonsAndMessagesAreThePolicys) {
         "messageExpression":"'at most ' + string(variables.most) + ', not ' + string(variables.n) "},
         {"expression":"false"}])");
   Bind("few");
-const Answer refused = server.Post(kPods, PodJson("p"));
-EXPECT_EQ(refused.status, 403) << refused.text;
-EXPECT_EQ(refused.Reason(), "Forbidden");
-EXPECT_NE(refused.Message().find("denied request: at most 0, not 1"), std::string::npos)
-    << refused.text;
+  const Answer refused = server.Post(kPods, PodJson("p"));
+  EXPECT_EQ(refused.status, 403) << refused.text;
+  EXPECT_EQ(refused.Reason(), "Forbidden");
+  EXPECT_NE(refused.Message().find("denied request: at most 0, not 1"), std::string::npos)
+      << refused.text;
 }
 
 TEST_F(PoliciesTest, AnExpressionThatFailsRefusesUnlessFailuresAreIgnored) {
@@ -133,17 +135,17 @@ TEST_F(PoliciesTest, ComparesWithParametersAndTheNamespace) {
         {"expression":"namespaceObject.metadata.name == 'default'"}])");
   Bind("p", R"(["Deny"])", R"("paramRef":{"name":"limits","namespace":"kube-system",
       "parameterNotFoundAction":"Deny"})");
-const Answer none = server.Post(kPods, PodJson("p"));
-EXPECT_EQ(none.status, 422);
-EXPECT_NE(none.Message().find("failed to configure binding: no params found for policy binding "
-                              "with `Deny` parameterNotFoundAction"),
-          std::string::npos)
-    << none.text;
-const std::string maps = "/api/v1/namespaces/kube-system/configmaps";
-ASSERT_EQ(server.Post(maps, R"({"metadata":{"name":"limits"},"data":{"most":"0"}})").status, 201);
-EXPECT_EQ(server.Post(kPods, PodJson("p")).status, 422);
-ASSERT_EQ(server.Merge(StrCat(maps, "/limits"), R"({"data":{"most":"1"}})").status, 200);
-EXPECT_EQ(server.Post(kPods, PodJson("p")).status, 201);
+  const Answer none = server.Post(kPods, PodJson("p"));
+  EXPECT_EQ(none.status, 422);
+  EXPECT_NE(none.Message().find("failed to configure binding: no params found for policy binding "
+                                "with `Deny` parameterNotFoundAction"),
+            std::string::npos)
+      << none.text;
+  const std::string maps = "/api/v1/namespaces/kube-system/configmaps";
+  ASSERT_EQ(server.Post(maps, R"({"metadata":{"name":"limits"},"data":{"most":"0"}})").status, 201);
+  EXPECT_EQ(server.Post(kPods, PodJson("p")).status, 422);
+  ASSERT_EQ(server.Merge(StrCat(maps, "/limits"), R"({"data":{"most":"1"}})").status, 200);
+  EXPECT_EQ(server.Post(kPods, PodJson("p")).status, 201);
 }
 
 TEST_F(PoliciesTest, SeesWhatIsDeletedAndDryRuns) {
