@@ -289,7 +289,8 @@ class Questions(PagesTest):
         self.until(read)
         total = next(one for one in read() if one["name"] == "gpu_total")
         self.assertEqual((total["labels"], total["v"][-1]), ({"pool": ""}, 8))
-        self.assertEqual({one["name"] for one in read()}, {"gpu_total", "queue_length", "queue_gpus"})
+        self.assertEqual({one["name"] for one in read()}, {"gpu_total", "queue_length", "queue_gpus",
+                                                           "queue_wait_p50_seconds", "queue_wait_p95_seconds"})
         self.cluster.down()
         self.cluster.up()
         again = self.admin()
