@@ -39,7 +39,8 @@ class AgentTest : public ::testing::Test {
   }
 
   void Boot() {
-    AgentPlugs plugs{sim_, sim_, api_, runtime_, with_names_ ? names_.get() : nullptr, ++boots_};
+    AgentPlugs plugs{sim_,     sim_,          api_, runtime_, with_names_ ? names_.get() : nullptr,
+                     ++boots_, health_source_};
     agent_ = std::make_unique<NodeAgent>(plugs, config_);
     agent_->Start();
     sim_.Advance(std::chrono::milliseconds(1));
@@ -114,6 +115,7 @@ class AgentTest : public ::testing::Test {
   SimulatedRuntime runtime_{sim_, sim_, {.resolves_names = true, .keeps_specs = true}};
   NodeConfig config_;
   bool with_names_ = false;
+  HealthSource* health_source_ = nullptr;
   uint64_t boots_ = 0;
   std::unique_ptr<ServiceNames> names_;
   std::unique_ptr<NodeAgent> agent_;

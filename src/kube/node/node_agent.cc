@@ -9,6 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/node_health.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::node {
@@ -18,6 +19,8 @@ constexpr std::string_view kLeaseNamespace = "kube-node-lease";
 constexpr int64_t kLeaseSeconds = 40;
 constexpr std::string_view kPodsDefault = "110";
 constexpr Duration kReadNodeRetry = std::chrono::seconds(1);
+constexpr std::string_view kMemoryHealthy = "MemoryHealthy";
+constexpr std::string_view kDiskHealthy = "DiskHealthy";
 
 Amounts AmountsOf(const std::map<std::string, std::string>& texts) {
   json::Object object;
@@ -61,6 +64,11 @@ NodeAgent::NodeAgent(AgentPlugs plugs, NodeConfig config)
   for (const auto& [name, amount] : AmountsOf(config_.system_reserved)) {
     allocatable_[name] = std::max<int64_t>(0, allocatable_[name] - amount);
   }
+  if (plugs_.health != nullptr) {
+    health_ = std::make_unique<NodeHealth>(
+        plugs_.executor, plugs_.clock, *plugs_.health,
+        [this](const auto& changes, bool first) { OnHealthRound(changes, first); });
+  }
   if (config_.record_events) {
     events_ = std::make_unique<client::EventRecorder>(
         plugs_.executor, plugs_.clock, plugs_.server, NodeUser(config_.name), "kubelet",
@@ -74,6 +82,7 @@ NodeAgent::~NodeAgent() {
 
 void NodeAgent::Start(bool own_pods) {
   Register();
+  if (health_) health_->Start(config_.name);
   plugs_.runtime.List(config_.name, scope_.Wrap([this](Result<std::vector<FoundPod>> found) {
     OnPodsFound(std::move(found));
   }));
@@ -97,7 +106,8 @@ json::Object NodeAgent::NodeStatus() const {
   json::Object allocatable;
   for (const auto& [name, text] : config_.capacity) {
     bool reserved = config_.system_reserved.contains(name);
-    allocatable[name] = reserved ? FormatAmount(name, allocatable_.at(name)) : text;
+    const bool lowered = name == kGpuResource && health_ && !health_->bad_gpus().empty();
+    allocatable[name] = reserved || lowered ? FormatAmount(name, allocatable_.at(name)) : text;
   }
   std::string now = api::FormatTime(plugs_.clock.Now());
   json::Array conditions;
@@ -109,11 +119,23 @@ json::Object NodeAgent::NodeStatus() const {
                                       {"message", message},
                                       {"lastHeartbeatTime", now}});
   };
-  add("MemoryPressure", "False", "KubeletHasSufficientMemory",
-      "kubelet has sufficient memory available");
-  add("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure");
+  if (health_ && health_->IsBad(kMemoryHealthy)) {
+    add("MemoryPressure", "True", "KubeletHasInsufficientMemory",
+        "kubelet has insufficient memory available");
+  } else {
+    add("MemoryPressure", "False", "KubeletHasSufficientMemory",
+        "kubelet has sufficient memory available");
+  }
+  if (health_ && health_->IsBad(kDiskHealthy)) {
+    add("DiskPressure", "True", "KubeletHasDiskPressure", "kubelet has disk pressure");
+  } else {
+    add("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure");
+  }
   add("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available");
   add("Ready", "True", "KubeletReady", "kubelet is posting ready status");
+  if (health_) {
+    for (json::Value& one : health_->Conditions()) conditions.push_back(std::move(one));
+  }
   RuntimeInfo runtime = plugs_.runtime.Info();
   json::Object status{
       {"capacity", QuantityObject(config_.capacity)},
@@ -199,11 +221,12 @@ void NodeAgent::PatchExisting() {
 }
 
 void NodeAgent::SendNodeStatus() {
+  health_unsent_ = false;
   json::Value patch = json::Object{{"status", NodeStatus()}};
   // lastTransitionTime is when the agent first said so; merging by type keeps it otherwise.
   if (!registered_) {
     for (json::Value& condition : json::FindMutable(patch, {"status", "conditions"})->get_array()) {
-      condition.get_object()["lastTransitionTime"] = api::FormatTime(plugs_.clock.Now());
+      condition.get_object().emplace("lastTransitionTime", api::FormatTime(plugs_.clock.Now()));
     }
   }
   node_client_.Patch(
@@ -212,12 +235,14 @@ void NodeAgent::SendNodeStatus() {
         Duration delay = config_.status_interval;
         if (result.ok()) {
           UpdateExtendedResources(**result);
+          ForgetStaleConditions(**result);
           if (!registered_) {
             registered_ = true;
             SWELL_LOG_INFO("agent", "node registered", {"node", config_.name});
             RenewLease();
           }
           register_failures_ = 0;
+          if (health_unsent_) return SendNodeStatus();
         } else if (result.status().code() == Code::kNotFound) {
           registered_ = false;
           return Register();  // somebody deleted it
@@ -228,6 +253,59 @@ void NodeAgent::SendNodeStatus() {
         status_timer_.Start(delay, [this] { SendNodeStatus(); });
       },
       "status");
+}
+
+// ---- health ----
+
+void NodeAgent::OnHealthRound(const std::vector<NodeHealth::Change>& changes, bool first) {
+  for (const NodeHealth::Change& change : changes) {
+    if (change.reason.empty() || !events_) continue;
+    // Events about nodes name them, not their uid: `kubectl describe node` finds them so.
+    const json::Value about =
+        json::Object{{"apiVersion", "v1"},
+                     {"kind", "Node"},
+                     {"metadata", json::Object{{"name", config_.name}, {"uid", config_.name}}}};
+    events_->Record(about, change.warning ? "Warning" : "Normal", change.reason, change.message);
+  }
+  const auto gpus = capacity_.find(kGpuResource);
+  if (gpus != capacity_.end()) {
+    const auto bad = static_cast<int64_t>(health_->bad_gpus().size());
+    allocatable_[std::string(kGpuResource)] = std::max<int64_t>(0, gpus->second - bad);
+  }
+  if (unhealthy_written_ != health_->bad_gpus()) WriteUnhealthyGpus();
+  health_unsent_ = health_unsent_ || first || !changes.empty();
+  // Otherwise with the answer to the first status.
+  if (registered_ && health_unsent_) SendNodeStatus();
+  RetryAdmissions();
+}
+
+// Tried again with the next round until it is written.
+void NodeAgent::WriteUnhealthyGpus() {
+  std::vector<std::string> indices;
+  for (const int index : health_->bad_gpus()) indices.push_back(std::to_string(index));
+  json::Value text;
+  if (!indices.empty()) text = Join(indices, ",");
+  const json::Value patch = json::Object{
+      {"metadata",
+       json::Object{{"annotations", json::Object{{api::keys::kUnhealthyGpus, std::move(text)}}}}}};
+  node_client_.Patch(client::resources::kNodes, "", config_.name, client::PatchType::kMerge, patch,
+                     [this, bad = health_->bad_gpus()](const Result<json::SharedValue>& result) {
+                       if (result.ok()) unhealthy_written_ = bad;
+                     });
+}
+
+// Conditions of checks that an earlier agent had and this one does not would hold for ever.
+void NodeAgent::ForgetStaleConditions(const json::Value& node) {
+  if (!health_) return;
+  json::Array gone;
+  for (const std::string& type : health_->Stale(node)) {
+    gone.push_back(json::Object{{"type", type}, {"$patch", "delete"}});
+  }
+  if (gone.empty()) return;
+  const json::Value patch = json::Object{{"status", json::Object{{"conditions", std::move(gone)}}}};
+  node_client_.Patch(
+      client::resources::kNodes, "", config_.name, client::PatchType::kStrategic, patch,
+      [](const Result<json::SharedValue>&) {}, "status");
 }
 
 void NodeAgent::RenewLease() {
@@ -503,6 +581,13 @@ PodHost::AdmitResult NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) c
                 {}};
       }
       const int device = static_cast<int>(*index);
+      if (health_ && health_->bad_gpus().contains(device)) {
+        return {AdmitResult::Kind::kRejected,
+                "UnexpectedAdmissionError",
+                StrCat("annotation ", api::keys::kGpuDevices, ": ", Quote(assigned), ": device ",
+                       device, " became unhealthy before the pod started"),
+                {}};
+      }
       if (const PodWorker* other = FindGpuConflict(device, pod, wanted > 0)) {
         if (other->terminating()) return {AdmitResult::Kind::kWait, "", "", {}};
         return {AdmitResult::Kind::kRejected,
@@ -517,6 +602,7 @@ PodHost::AdmitResult NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) c
   }
   if (wanted <= 0) return verdict;
   std::set<int> taken;
+  if (health_) taken = health_->bad_gpus();
   for (const auto& [uid, worker] : workers_) {
     if (worker.get() == &pod || !worker->holds_resources()) continue;
     taken.insert(worker->gpus().begin(), worker->gpus().end());

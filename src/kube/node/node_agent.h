@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "kube/client/informer.h"
 #include "kube/node/names.h"
 #include "kube/node/node_config.h"
+#include "kube/node/node_health.h"
 #include "kube/node/pod_worker.h"
 #include "kube/node/runtime.h"
 
@@ -41,6 +43,7 @@ struct AgentPlugs {
   Runtime& runtime;
   ServiceNames* names = nullptr;  // may be null: hosts files have only the pods' own entries
   uint64_t seed = 1;
+  HealthSource* health = nullptr;  // may be null: the node is not checked
 };
 
 class NodeAgent final : public PodHost {
@@ -95,6 +98,9 @@ class NodeAgent final : public PodHost {
   void SendNodeStatus();
   void RenewLease();
   void CreateLease();
+  void OnHealthRound(const std::vector<NodeHealth::Change>& changes, bool first);
+  void WriteUnhealthyGpus();
+  void ForgetStaleConditions(const json::Value& node);
   void OnPodsFound(Result<std::vector<FoundPod>> found);
   void StartWorkers();
   void StartWorker(const json::SharedValue& pod);
@@ -113,6 +119,9 @@ class NodeAgent final : public PodHost {
   int register_failures_ = 0;
   json::SharedValue lease_;  // as the server has it; null if not known
   Timer register_timer_, lease_timer_, status_timer_;
+  bool health_unsent_ = false;          // the last status that was sent lacks a round's result
+  std::unique_ptr<NodeHealth> health_;  // null: the node is not checked
+  std::optional<std::set<int>> unhealthy_written_;  // the GPUs that the Node's annotation names
   bool retry_posted_ = false;
 
   std::function<void()> on_pods_stopped_;  // after StopPods

@@ -1,8 +1,7 @@
 #include "kube/process/machine/nvml.h"
 
-#include <dlfcn.h>
-
 #include "base/strings.h"
+#include "kube/process/machine/nvml_library.h"
 
 namespace swell::edge {
 namespace {
@@ -18,32 +17,11 @@ struct Memory {
 constexpr unsigned kTextMax = 96;
 constexpr unsigned kGpusMax = 1024;
 
-class Library {
- public:
-  explicit Library(const std::string& name) : handle_(::dlopen(name.c_str(), RTLD_NOW)) {}
-  ~Library() {
-    if (handle_ != nullptr) ::dlclose(handle_);
-  }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  bool loaded() const { return handle_ != nullptr; }
-
-  // Calls a function by name; its NVML code, or -1 when the library lacks it.
-  template <class... Args>
-  int Call(const char* name, Args... args) {
-    auto function = reinterpret_cast<int (*)(Args...)>(::dlsym(handle_, name));
-    return function == nullptr ? -1 : function(args...);
-  }
-
- private:
-  void* handle_;
-};
-
 }  // namespace
 
 GpuInventory DiscoverGpus(const std::string& name) {
   GpuInventory found;
-  Library library(name);
+  NvmlLibrary library(name);
   if (!library.loaded()) {
     found.why_none = StrCat("no NVIDIA driver: ", name, " cannot be loaded");
     return found;

@@ -1,0 +1,213 @@
+#include "kube/node/node_health.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/node_health.h"
+
+namespace swell::node {
+namespace {
+
+// By these an agent knows the conditions of its predecessor's scripts.
+constexpr std::string_view kReasonPrefix = "Check";
+constexpr std::string_view kTimedOut = "CheckTimedOut";
+constexpr std::string_view kFailedEvent = "HealthCheckFailed";
+constexpr std::string_view kPassedEvent = "HealthCheckPassed";
+
+std::string_view StatusOf(Verdict verdict) {
+  if (verdict == Verdict::kUnknown) return "Unknown";
+  return verdict == Verdict::kGood ? "True" : "False";
+}
+
+}  // namespace
+
+NodeHealth::NodeHealth(Executor& executor, Clock& clock, HealthSource& source, OnRound on_round)
+    : clock_(clock),
+      source_(source),
+      on_round_(std::move(on_round)),
+      timer_(executor),
+      limit_(executor) {}
+
+void NodeHealth::Start(const std::string& node) {
+  node_ = node;
+  Round();
+}
+
+void NodeHealth::Round() {
+  const uint64_t number = ++asked_;
+  limit_.Start(kRoundLimit, [this] { OnTimeout(); });
+  source_.Check(node_, scope_.Wrap([this, number](const std::vector<HealthReport>& reports) {
+    if (number != asked_) return;
+    limit_.Cancel();
+    OnReports(reports);
+    timer_.Start(InDoubt() ? kInDoubt : kEvery, [this] { Round(); });
+  }));
+}
+
+bool NodeHealth::InDoubt() const {
+  const auto doubted = [](const auto& one) { return one.second.streak.against > 0; };
+  return std::any_of(conditions_.begin(), conditions_.end(), doubted) ||
+         std::any_of(gpus_.begin(), gpus_.end(), doubted);
+}
+
+// The round under way still counts if it ends: nothing else is asked before.
+void NodeHealth::OnTimeout() {
+  std::vector<Change> changes;
+  for (auto& [type, condition] : conditions_) {
+    Tell(type, condition, Verdict::kUnknown,
+         {.type = type,
+          .reason = std::string(kTimedOut),
+          .message = "the checks of this node have not ended in time"},
+         changes);
+  }
+  on_round_(changes, false);
+}
+
+bool NodeHealth::Streak::Add(bool is_bad, bool certain) {
+  if (!known) {
+    known = true;
+    bad = is_bad;
+    return true;
+  }
+  if (is_bad == bad) {
+    against = 0;
+    return false;
+  }
+  if (++against < (is_bad ? (certain ? 1 : kBadInARow) : kGoodInARow)) return false;
+  bad = is_bad;
+  against = 0;
+  return true;
+}
+
+void NodeHealth::OnReports(const std::vector<HealthReport>& reports) {
+  std::vector<Change> changes;
+  std::set<std::string_view> seen;
+  for (const HealthReport& report : reports) {
+    if (!conditions_.contains(report.type) && conditions_.size() == kConditionsMax) continue;
+    seen.insert(report.type);
+    Take(report, changes);
+  }
+  TakeGpus(reports, changes);
+  seen.insert(api::kGpuHealthy);
+  std::erase_if(conditions_, [&seen](const auto& one) { return !seen.contains(one.first); });
+  on_round_(changes, rounds_++ == 0);
+}
+
+void NodeHealth::Take(const HealthReport& report, std::vector<Change>& changes) {
+  if (report.type == api::kGpuHealthy) return;
+  Condition& condition = conditions_[report.type];
+  const bool bad = report.verdict == Verdict::kBad;
+  if (report.verdict != Verdict::kUnknown) condition.streak.Add(bad, report.certain);
+  // One that contradicts what is told waits until it is sure.
+  if (report.verdict != Verdict::kUnknown && condition.streak.bad != bad) return;
+  Tell(report.type, condition, report.verdict, report, changes);
+}
+
+void NodeHealth::Tell(const std::string& type,
+                      Condition& condition,
+                      Verdict verdict,
+                      const HealthReport& report,
+                      std::vector<Change>& changes) {
+  const bool first = condition.since == WallTime();
+  const bool flips = first || condition.verdict != verdict;
+  const bool was_bad = !first && condition.verdict == Verdict::kBad;
+  if (!flips && condition.reason == report.reason && condition.message == report.message) return;
+  if (flips) condition.since = clock_.Now();
+  condition.verdict = verdict;
+  condition.reason = report.reason;
+  condition.message = report.message;
+  const bool bad = verdict == Verdict::kBad;
+  // An event when it becomes bad and when that is over; other changes are seen in the condition.
+  if (flips && (bad || was_bad)) {
+    changes.push_back(
+        {bad, std::string(bad ? kFailedEvent : kPassedEvent),
+         StrCat(type, " is ", StatusOf(verdict), " (", report.reason, "): ", report.message)});
+  } else if (flips || bad) {
+    changes.push_back({});
+  }
+}
+
+// Each GPU has a streak of its own, whichever check blames it.
+void NodeHealth::TakeGpus(const std::vector<HealthReport>& reports, std::vector<Change>& changes) {
+  HealthReport told{.type = std::string(api::kGpuHealthy),
+                    .reason = "CheckPassed",
+                    .message = "no check finds fault with a GPU"};
+  bool checked = conditions_.contains(told.type), unknown = false;
+  std::map<int, bool> certain;  // GPUs with a fault
+  for (const HealthReport& report : reports) {
+    const bool of_gpus = report.type == told.type;
+    checked |= of_gpus;
+    unknown |= report.verdict == Verdict::kUnknown;
+    if (of_gpus && report.verdict != Verdict::kGood) told = report;
+    if (report.verdict != Verdict::kBad) continue;
+    for (const GpuFault& fault : report.gpus) {
+      if (fault.index < 0 || static_cast<size_t>(fault.index) >= kGpusMax) continue;
+      certain[fault.index] |= report.certain;
+      // At the start a fault counts at once: the agent may have known it before.
+      const auto [gpu, fresh] = gpus_.try_emplace(fault.index);
+      if (fresh && rounds_ > 0) gpu->second.streak.known = true;
+      gpu->second.message = fault.message;
+    }
+  }
+  bad_gpus_.clear();
+  for (auto& [index, gpu] : gpus_) {
+    const auto fault = certain.find(index);
+    const bool bad = fault != certain.end();
+    // A check that could not look says nothing of a GPU that was bad.
+    if (bad || !unknown) gpu.streak.Add(bad, bad && fault->second);
+    if (gpu.streak.bad) bad_gpus_.insert(index);
+  }
+  std::erase_if(gpus_, [&certain](const auto& one) {
+    return !one.second.streak.bad && !certain.contains(one.first);
+  });
+  if (!bad_gpus_.empty()) {
+    if (told.verdict != Verdict::kBad) told.reason = api::kGpuUnhealthyReason;
+    told.message = GpusText();
+    Tell(told.type, conditions_[told.type], Verdict::kBad, told, changes);
+  } else if (checked) {
+    const bool waits = told.verdict == Verdict::kBad;  // for the second bad result
+    if (waits && conditions_.contains(told.type)) return;
+    if (waits) told = {.type = told.type, .reason = "CheckPassed", .message = "no GPU is bad yet"};
+    Tell(told.type, conditions_[told.type], told.verdict, told, changes);
+  }
+}
+
+std::string NodeHealth::GpusText() const {
+  std::vector<std::string> parts;
+  for (const int index : bad_gpus_) {
+    parts.push_back(StrCat("GPU ", index, ": ", gpus_.at(index).message));
+  }
+  return Join(parts, "; ");
+}
+
+bool NodeHealth::IsBad(std::string_view type) const {
+  const auto found = conditions_.find(type);
+  return found != conditions_.end() && found->second.verdict == Verdict::kBad;
+}
+
+std::vector<json::Value> NodeHealth::Conditions() const {
+  std::vector<json::Value> list;
+  for (const auto& [type, condition] : conditions_) {
+    list.push_back(json::Object{{"type", type},
+                                {"status", StatusOf(condition.verdict)},
+                                {"reason", condition.reason},
+                                {"message", condition.message},
+                                {"lastHeartbeatTime", api::FormatTime(clock_.Now())},
+                                {"lastTransitionTime", api::FormatTime(condition.since)}});
+  }
+  return list;
+}
+
+std::vector<std::string> NodeHealth::Stale(const json::Value& node) const {
+  std::vector<std::string> stale;
+  if (rounds_ == 0) return stale;
+  for (const api::Condition& one : api::Conditions(node)) {
+    const bool ours = one.type.ends_with("Healthy") && one.reason.starts_with(kReasonPrefix);
+    if (ours && !conditions_.contains(one.type)) stale.emplace_back(one.type);
+  }
+  return stale;
+}
+
+}  // namespace swell::node

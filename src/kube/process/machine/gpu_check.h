@@ -1,0 +1,56 @@
+// GpuCheck: the health of this machine's GPUs, from NVIDIA's management library: whether the driver
+// still reaches them, uncorrectable memory errors, rows that cannot be remapped, NVLinks that went
+// down, clocks slowed by heat or power, and the driver's serious error events (XID).
+// - Threads: as MachineCheck.
+// - Invariants: a serious XID counts until the program starts again: the driver tells it once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kube/process/machine/machine_check.h"
+#include "kube/process/machine/nvml_library.h"
+
+namespace swell::edge {
+
+class GpuCheck final : public MachineCheck {
+ public:
+  // `uuids`: the node's devices, in their order.
+  explicit GpuCheck(std::vector<std::string> uuids, std::string library = "libnvidia-ml.so.1");
+  ~GpuCheck() override;
+  node::HealthReport Run() override;
+
+ private:
+  struct Fault {
+    std::string reason, message;  // empty: none
+    bool certain = false;
+  };
+  struct Gpu {
+    std::string uuid;
+    void* device = nullptr;
+    bool events = false;  // registered
+    Fault xid;
+    uint32_t links = 0;  // those that were up when the check began
+    bool links_known = false;
+  };
+
+  // Empty: the driver answers.
+  std::string Open();
+  void ReadEvents();
+  void OnXid(void* device, uint64_t xid);
+  Fault FaultOf(Gpu& gpu);
+  Fault MemoryFault(const Gpu& gpu);
+  Fault ClockFault(const Gpu& gpu);
+  Fault LinkFault(Gpu& gpu);
+  node::HealthReport AllBad(const std::string& why) const;
+
+  std::string name_;
+  std::vector<Gpu> gpus_;
+  std::unique_ptr<NvmlLibrary> library_;
+  bool open_ = false;
+  void* event_set_ = nullptr;
+};
+
+}  // namespace swell::edge

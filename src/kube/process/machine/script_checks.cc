@@ -1,0 +1,220 @@
+#include "kube/process/machine/script_checks.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <optional>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "base/unique_fd.h"
+#include "kube/api/objects/node_health.h"
+
+namespace swell::edge {
+namespace {
+
+using node::HealthReport;
+using node::Verdict;
+
+constexpr size_t kOutputKept = 4096;
+constexpr int kPollMs = 50;
+constexpr std::array<std::string_view, 4> kBuiltIn = {"Gpu", "Disk", "Memory", "Clock"};
+
+// Its first line, as text that conditions and terminals can take.
+std::string FirstLineOf(std::string_view output) {
+  std::string line(Trim(output.substr(0, output.find('\n'))));
+  if (line.size() > ScriptChecks::kLineMax) line.resize(ScriptChecks::kLineMax);
+  for (char& c : line) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return line;
+}
+
+// "gpu 3: too hot" names a GPU.
+std::optional<node::GpuFault> GpuOf(std::string_view line) {
+  constexpr std::string_view kWord = "gpu ";
+  const std::string lower = ToLower(line);
+  const size_t colon = line.find(':');
+  if (!lower.starts_with(kWord) || colon == std::string_view::npos) return std::nullopt;
+  const auto index = ParseInt(Trim(line.substr(kWord.size(), colon - kWord.size())));
+  if (!index || *index < 0 || *index >= 1024) return std::nullopt;
+  return node::GpuFault{static_cast<int>(*index), std::string(Trim(line.substr(colon + 1)))};
+}
+
+struct Actions {
+  Actions() { ::posix_spawn_file_actions_init(&value); }
+  ~Actions() { ::posix_spawn_file_actions_destroy(&value); }
+  Actions(const Actions&) = delete;
+  Actions& operator=(const Actions&) = delete;
+  posix_spawn_file_actions_t value;
+};
+
+// A process group of its own, and the signals as a login shell has them.
+struct Attributes {
+  Attributes() {
+    ::posix_spawnattr_init(&value);
+    ::posix_spawnattr_setflags(
+        &value, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    ::posix_spawnattr_setpgroup(&value, 0);
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    ::posix_spawnattr_setsigmask(&value, &signals);
+    ::sigfillset(&signals);
+    ::posix_spawnattr_setsigdefault(&value, &signals);
+  }
+  ~Attributes() { ::posix_spawnattr_destroy(&value); }
+  Attributes(const Attributes&) = delete;
+  Attributes& operator=(const Attributes&) = delete;
+  posix_spawnattr_t value;
+};
+
+// What arrived; false: no more comes.
+bool ReadSome(int fd, std::string& output) {
+  char buffer[4096];
+  const ssize_t count = ::read(fd, buffer, sizeof buffer);
+  if (count < 0) return errno == EAGAIN || errno == EINTR;
+  const size_t room = kOutputKept - std::min(kOutputKept, output.size());
+  output.append(buffer, std::min(room, static_cast<size_t>(count)));
+  return count > 0;
+}
+
+}  // namespace
+
+std::string ScriptChecks::TypeOf(std::string_view file) {
+  std::string type;
+  bool upper = true;
+  for (const char c : file.substr(0, file.find('.'))) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80 || std::isalnum(byte) == 0) {
+      upper = true;
+      continue;
+    }
+    type += static_cast<char>(upper ? std::toupper(byte) : byte);
+    upper = false;
+  }
+  if (type.empty()) return type;
+  const bool taken = std::find(kBuiltIn.begin(), kBuiltIn.end(), type) != kBuiltIn.end();
+  return StrCat(taken ? "Check" : "", type, "Healthy");
+}
+
+std::vector<HealthReport> ScriptChecks::Run(const std::string& node) {
+  std::vector<HealthReport> reports;
+  const auto names = ListDir(dir_);
+  if (!names.ok()) return reports;
+  for (const std::string& name : *names) {
+    if (stopped_ || reports.size() == kScriptsMax) break;
+    const std::string type = TypeOf(name);
+    struct stat info;
+    const bool program = ::stat(StrCat(dir_, "/", name).c_str(), &info) == 0 &&
+                         S_ISREG(info.st_mode) && (info.st_mode & S_IXUSR) != 0;
+    if (type.empty() || name.ends_with("~") || !program) continue;
+    // Two files of one name are one check: the first.
+    if (std::any_of(reports.begin(), reports.end(),
+                    [&type](const HealthReport& one) { return one.type == type; })) {
+      continue;
+    }
+    if ((info.st_mode & S_IWOTH) != 0) {
+      reports.push_back({.type = type,
+                         .verdict = Verdict::kUnknown,
+                         .reason = "CheckUnsafe",
+                         .message = StrCat(name,
+                                           " is not run: every user of the machine may write "
+                                           "to it; take that away: chmod o-w ",
+                                           name)});
+      continue;
+    }
+    reports.push_back(RunOne(name, node));
+  }
+  return reports;
+}
+
+HealthReport ScriptChecks::RunOne(const std::string& file, const std::string& node) {
+  const End end = Execute(StrCat(dir_, "/", file), node);
+  HealthReport report{.type = TypeOf(file), .message = FirstLineOf(end.output)};
+  if (end.exit_code == 0) {
+    report.reason = "CheckPassed";
+    if (report.message.empty()) report.message = StrCat(file, " finds no fault");
+  } else if (end.exit_code == 1) {
+    report.verdict = Verdict::kBad;
+    report.reason = "CheckFailed";
+    if (const auto gpu = GpuOf(report.message)) {
+      report.gpus.push_back(*gpu);
+      report.reason = api::kGpuUnhealthyReason;
+    }
+    if (report.message.empty()) report.message = StrCat(file, " exited with 1");
+  } else {
+    report.verdict = Verdict::kUnknown;
+    report.reason = "CheckUnknown";
+    const std::string why =
+        end.exit_code >= 0 ? StrCat(file, " exited with ", end.exit_code) : end.problem;
+    report.message = report.message.empty() ? why : StrCat(why, ": ", report.message);
+  }
+  return report;
+}
+
+ScriptChecks::End ScriptChecks::Execute(const std::string& path, const std::string& node) {
+  Result<PipeEnds> pipe = MakePipe();
+  if (!pipe.ok()) return {.problem = pipe.status().message()};
+  Actions actions;
+  ::posix_spawn_file_actions_addopen(&actions.value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions.value, pipe->write.get(), STDOUT_FILENO);
+  ::posix_spawn_file_actions_addopen(&actions.value, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  const Attributes attributes;
+  const char* search = std::getenv("PATH");
+  std::vector<std::string> environment = {
+      StrCat("PATH=", search != nullptr ? search : "/usr/local/bin:/usr/bin:/bin"), "LANG=C",
+      StrCat("SWELL_DATA_DIR=", data_dir_), StrCat("NODE_NAME=", node)};
+  std::vector<char*> env;
+  for (std::string& one : environment) env.push_back(one.data());
+  env.push_back(nullptr);
+  std::string program = path;
+  char* const argv[] = {program.data(), nullptr};
+  pid_t pid = -1;
+  const int error =
+      ::posix_spawn(&pid, program.c_str(), &actions.value, &attributes.value, argv, env.data());
+  if (error != 0) return {.problem = ErrnoStatus(error, "start " + path).message()};
+  pipe->write.Reset();
+  return Await(pid, pipe->read.get());
+}
+
+// Until the script has ended: what it started and left behind is not waited for.
+ScriptChecks::End ScriptChecks::Await(int pid, int output) {
+  ::fcntl(output, F_SETFL, O_NONBLOCK);
+  RealClock clock;
+  const SteadyTime until = clock.Steady() + limit_;
+  End end;
+  bool open = true;
+  int status = 0;
+  for (;;) {
+    pollfd wait{.fd = open ? output : -1, .events = POLLIN, .revents = 0};
+    ::poll(&wait, 1, kPollMs);
+    if (wait.revents != 0) open = ReadSome(output, end.output);
+    if (::waitpid(pid, &status, WNOHANG) == pid) break;
+    if (clock.Steady() < until && !stopped_) continue;
+    ::kill(-pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    end.problem = StrCat("it did not end within ",
+                         std::chrono::duration_cast<std::chrono::seconds>(limit_).count(), " s");
+    return end;
+  }
+  ::kill(-pid, SIGKILL);
+  if (open) ReadSome(output, end.output);
+  if (WIFEXITED(status)) {
+    end.exit_code = WEXITSTATUS(status);
+  } else {
+    end.problem = StrCat("it was ended by signal ", WTERMSIG(status));
+  }
+  return end;
+}
+
+}  // namespace swell::edge
