@@ -1,6 +1,7 @@
 // Services and the pods behind them.
 #include <gtest/gtest.h>
 
+#include "kube/api/meta/meta.h"
 #include "operator/testing/one_node_fixture.h"
 
 namespace swell::controllers {
