@@ -81,6 +81,7 @@ class JobController {
   void NoteProgress(Pass& pass);
   void NoteSaves(Pass& pass);
   void NoteWorld(Pass& pass);
+  void NoteStragglers(Pass& pass);
   bool SuspensionWaits(Pass& pass);
   bool DecideHang(Pass& pass);
   bool ActOnHang(Pass& pass, int64_t step, const std::string& message);
@@ -154,6 +155,8 @@ class JobController {
   // busy; without this each of them would be created once more.
   Expectations expected_;
   JobAttempts attempts_;
+  // Since when ranks are slow, by their job's uid; only of jobs that have such.
+  std::map<std::string, std::map<int64_t, WallTime>> slow_since_;
   std::set<std::string> counted_;  // uids of failed pods whose failure the job's annotations have
   client::WorkQueue queue_;
   client::Client client_;

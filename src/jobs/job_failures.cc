@@ -276,7 +276,10 @@ void JobController::NoteEnd(Pass& pass, bool failed, std::string_view reason) {
   if (pass.IsTrue(kDegraded)) {
     SetDegraded(pass, false, reason, "The job is over.");
   }
-  if (pass.IsTrue("Hung")) SetFirst(pass, "Hung", false, reason, "The job is over.");
+  for (std::string_view type : {"Hung", "Straggler"}) {
+    if (pass.IsTrue(type)) SetFirst(pass, type, false, reason, "The job is over.");
+  }
+  slow_since_.erase(std::string(api::Uid(*pass.job)));
   if (failed && pass.failure) {
     json::Set(pass.status, {"failure"}, LastFailure(pass)->ToJson());
   } else {

@@ -1,5 +1,6 @@
 // JobController: how far a job is, whether it hangs, and whether it can save itself.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -17,6 +18,12 @@ constexpr std::string_view kHung = "Hung";
 constexpr std::string_view kCheckpointFailed = "CheckpointFailed";
 constexpr std::string_view kSuspensionWaits = "SuspensionWaits";
 constexpr std::string_view kWorldMismatch = "WorldMismatch";
+constexpr std::string_view kStraggler = "Straggler";
+// A rank is a straggler when it makes less than this part of its peers' steps for so long, until it
+// makes more than the second part. Speeds are those of one to two minutes already.
+constexpr double kSlowPart = 0.75;
+constexpr double kEvenPart = 0.85;
+constexpr Duration kSlowFor = std::chrono::minutes(2);
 // Restarts without a step that no earlier attempt had reached.
 constexpr int64_t kHangRestartsMax = 3;
 constexpr size_t kRanksNamed = 4;
@@ -126,6 +133,61 @@ json::Value Evidence(const std::vector<Member>& members, const std::vector<Membe
   return ranks;
 }
 
+bool Trains(const Member& one) {
+  return !one.rank.done() && !HasEnded(*one.pod) &&
+         (one.rank.phase == "step" || one.rank.phase == "data");
+}
+
+std::string RankPlace(const Member& one) {
+  return StrCat("rank ", one.rank.rank, " (pod ", api::Name(*one.pod), " on ",
+                api::NodeName(*one.pod), ")");
+}
+
+double MedianSpeed(const std::vector<Member>& members, const Member& except) {
+  std::vector<double> speeds;
+  for (const Member& one : members) {
+    if (&one != &except && Trains(one) && !one.rank.stalled && one.rank.steps_per_second > 0) {
+      speeds.push_back(one.rank.steps_per_second);
+    }
+  }
+  if (speeds.empty()) return 0;
+  const auto middle = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);
+  std::nth_element(speeds.begin(), middle, speeds.end());
+  return *middle;
+}
+
+// Two digits after the point.
+std::string Decimal(double value) {
+  const auto hundredths = static_cast<int64_t>(std::llround(value * 100));
+  const int64_t rest = hundredths % 100;
+  return StrCat(hundredths / 100, rest < 10 ? ".0" : ".", rest);
+}
+
+// Ranks that are much slower than their peers, with what is said of them. One that does not move
+// counts if most of its peers are past it: else they may wait for each other.
+std::map<int64_t, std::string> SlowRanks(const std::vector<Member>& members, double part) {
+  std::map<int64_t, std::string> slow;
+  for (const Member& one : members) {
+    if (!Trains(one)) continue;
+    if (one.rank.stalled) {
+      const auto past = std::count_if(members.begin(), members.end(), [&one](const Member& other) {
+        return Trains(other) && !other.rank.stalled && other.rank.step > one.rank.step;
+      });
+      if (2 * past < static_cast<std::ptrdiff_t>(members.size()) || past == 0) continue;
+      slow[one.rank.rank] = StrCat(RankText(one), ", while ", past, past == 1 ? " rank" : " ranks",
+                                   " that are further move on");
+      continue;
+    }
+    const double peers = MedianSpeed(members, one);
+    const double own = one.rank.steps_per_second;
+    if (own <= 0 || peers <= 0 || own / peers >= part) continue;
+    slow[one.rank.rank] = StrCat(RankPlace(one), " makes ", Decimal(own / peers),
+                                 " of the steps of its peers: ", Decimal(own),
+                                 " a second, where half of them make ", Decimal(peers), " or more");
+  }
+  return slow;
+}
+
 std::string OnHang(const json::Value& job) {
   const std::string_view field = json::GetString(job, {"spec", "health", "onHang"});
   return std::string(field.empty() ? api::Annotation(job, api::keys::kOnHang) : field);
@@ -136,6 +198,7 @@ std::string OnHang(const json::Value& job) {
 void JobController::NoteProgress(Pass& pass) {
   NoteSaves(pass);
   NoteWorld(pass);
+  NoteStragglers(pass);
   const std::vector<Member> members = MembersOf(pass.pods, /*also_ended=*/true);
   if (members.empty()) return;
   const api::JobProgress progress = api::JobProgress::Of(members.front().rank);
@@ -263,6 +326,31 @@ bool JobController::SuspensionWaits(Pass& pass) {
     pass.AddEvent("Warning", kSuspensionWaits, message);
   }
   return true;
+}
+
+// Only told: what a slow rank costs depends on how the ranks share their work.
+void JobController::NoteStragglers(Pass& pass) {
+  const std::string uid(api::Uid(*pass.job));
+  const bool known = pass.IsTrue(kStraggler);
+  const std::vector<Member> members = MembersOf(pass.pods);
+  auto slow = SlowRanks(members, known ? kEvenPart : kSlowPart);
+  std::map<int64_t, WallTime>& since = slow_since_[uid];
+  std::erase_if(since, [&slow](const auto& one) { return !slow.contains(one.first); });
+  std::vector<std::string> said;
+  for (const auto& [rank, text] : slow) {
+    const WallTime began = since.try_emplace(rank, pass.now).first->second;
+    const bool long_enough = known || pass.now - began >= kSlowFor;
+    if (!long_enough) pass.RequeueAfter(began + kSlowFor - pass.now);
+    if (long_enough && said.size() < kRanksNamed) said.push_back(text);
+  }
+  if (since.empty()) slow_since_.erase(uid);
+  if (!said.empty()) {
+    const std::string message = StrCat("Much slower than its peers: ", Join(said, "; "), ".");
+    SetFirst(pass, kStraggler, true, "SlowRank", message);
+    if (!known) pass.AddEvent("Warning", kStraggler, message);
+  } else if (known) {
+    SetFirst(pass, kStraggler, false, "Even", "No rank is much slower than its peers any more.");
+  }
 }
 
 // Ranks that did not find each other train as several jobs, each with all the data.

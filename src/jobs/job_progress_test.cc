@@ -109,6 +109,52 @@ TEST_F(JobProgressTest, AJobThatHangsNamesTheRankThatIsElsewhere) {
   EXPECT_EQ(cluster_.Int(kTrainingJobs, "default/job", {"status", "hang", "restarts"}), 0);
 }
 
+TEST_F(JobProgressTest, ARankThatStaysSlowIsAStragglerUntilItKeepsUp) {
+  Submit("");
+  const auto speeds = [&](double of_rank_2) {
+    for (int64_t rank = 0; rank < 3; ++rank) {
+      Report({.rank = rank,
+              .phase = "step",
+              .step = 100,
+              .steps_per_second = rank == 2 ? of_rank_2 : 2.0});
+    }
+  };
+  speeds(1.0);
+  cluster_.Run(std::chrono::seconds(90));
+  EXPECT_FALSE(Is("Straggler")) << "it may be for a moment";
+  cluster_.Run(std::chrono::seconds(60));
+  ASSERT_TRUE(Is("Straggler"));
+  EXPECT_NE(Message("Straggler").find("rank 2 (pod job-worker-2 on node-"), std::string::npos);
+  EXPECT_NE(Message("Straggler").find("makes 0.50 of the steps of its peers: 1.00 a second"),
+            std::string::npos)
+      << Message("Straggler");
+  EXPECT_EQ(cluster_.Events("Straggler"), 1);
+  EXPECT_TRUE(Is("Running"));
+  speeds(1.6);
+  cluster_.Run(kSecond);
+  EXPECT_TRUE(Is("Straggler")) << "not even yet";
+  speeds(1.9);
+  cluster_.Run(kSecond);
+  EXPECT_FALSE(Is("Straggler"));
+}
+
+TEST_F(JobProgressTest, AStuckRankAmongMovingOnesIsAStragglerAndOneThatOthersWaitForIsNone) {
+  Submit("");
+  Report({.rank = 0, .phase = "step", .step = 12});
+  Report({.rank = 1, .phase = "step", .step = 12, .stalled = true, .stack = "x"});
+  Report({.rank = 2, .phase = "step", .step = 12});
+  cluster_.Run(std::chrono::minutes(4));
+  EXPECT_FALSE(Is("Straggler"));
+  Report({.rank = 0, .phase = "step", .step = 90});
+  Report({.rank = 2, .phase = "step", .step = 91});
+  cluster_.Run(std::chrono::minutes(4));
+  ASSERT_TRUE(Is("Straggler"));
+  EXPECT_NE(Message("Straggler").find("rank 1 (pod job-worker-1 on node-"), std::string::npos);
+  EXPECT_NE(Message("Straggler").find("while 2 ranks that are further move on"), std::string::npos)
+      << Message("Straggler");
+  EXPECT_FALSE(Is("Hung"));
+}
+
 TEST_F(JobProgressTest, ARankThatWaitsForALongEvaluationIsNoHang) {
   Submit("onHang: Stop");
   Report({.rank = 0, .phase = "eval", .step = 12});
