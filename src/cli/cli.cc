@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/node_commands.h"
 #include "cli/session.h"
 #include "kube/edge/http/http_transport.h"
 
@@ -43,6 +44,7 @@ Command SwellRoot(const std::vector<Command>& extra) {
                                                CpCommandSpec(),
                                                ProjectCommandSpec("swell"),
                                                NodePoolCommandSpec("swell"),
+                                               NodeCommandSpec(),
                                                ReportCommandSpec(),
                                                SnapshotCommandSpec(),
                                                ExportCommandSpec(),

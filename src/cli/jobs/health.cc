@@ -1,8 +1,10 @@
-// swell health and swell stacks: which ranks of a job move, and what those that do not are doing.
+// swell health and swell stacks: which ranks of a job move, what those that do not are doing, and
+// how a node is.
 #include <algorithm>
 
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "cli/node_commands.h"
 #include "cli/pods/interactive.h"
 #include "cli/pods/pod_choice.h"
 #include "cli/print/output.h"
@@ -67,12 +69,7 @@ class HealthAction final : public Action {
     if (job.status().code() != Code::kNotFound) return job.status();
     auto node = api->Get(client::resources::kNodes, "", words[0]);
     if (!node.ok()) return job.status();
-    session.OutLine(StrCat("node ", words[0]));
-    for (const api::Condition& condition : api::Conditions(**node)) {
-      session.OutLine(
-          StrCat("  ", condition.type, ": ", condition.status, ", ", OneLine(condition.message)));
-    }
-    return 0;
+    return PrintNodeHealth(session, *api, **node);
   }
 
  private:
@@ -175,11 +172,13 @@ Command HealthCommandSpec() {
   return {
       .name = "health",
       .group = "Jobs",
-      .summary = "Show which ranks of a job move, or how jobs that report their progress fare.",
+      .summary =
+          "Show which ranks of a job move, how jobs that report progress fare, or a node's "
+          "health.",
       .usage = "[JOB | NODE]",
       .examples = {{"All jobs that report their progress", "swell health"},
                    {"The ranks of a job: phase, step, last change", "swell health mnist"},
-                   {"The conditions of a node", "swell health node-0"}},
+                   {"A node: conditions, GPUs, what failed there", "swell health node-0"}},
       .completes = Completes::kJob,
       .make = Makes<HealthAction>(),
   };
