@@ -8,6 +8,7 @@
 #include "autoscaling/pod_autoscaler.h"
 #include "autoscaling/target_autoscaler.h"
 #include "jobs/job_controller.h"
+#include "jobs/job_gates.h"
 #include "jobs/job_kinds.h"
 #include "kube/controllers/cluster/certificate_cleaner.h"
 #include "kube/controllers/cluster/garbage_collector.h"
@@ -163,6 +164,8 @@ struct Manager::Parts {
       members.emplace(context);
       cluster.emplace(context, options);
     }
+    // Last: it shares the informers of all kinds of jobs.
+    gates.emplace(context);
     registered = RegisterMetrics(context.metrics, [&informers =
                                                        context.informers](MetricPage& page) {
       for (const client::Resource& resource : informers.resources()) {
@@ -209,6 +212,7 @@ struct Manager::Parts {
   std::optional<SettingsTeller> settings;
   std::optional<UsageLedger> usage;
   std::optional<IdleRules> idle;
+  std::optional<JobGates> gates;
   std::optional<ClusterParts> cluster;
   std::unique_ptr<Metrics::Registration> registered;
 };
@@ -233,6 +237,7 @@ void Manager::Start() {
   if (parts_->settings) parts_->settings->Start();
   if (parts_->usage) parts_->usage->Start();
   parts_->idle->Start();
+  parts_->gates->Start();
   context_.informers.Start();
   // Last: it shares the informers that the others have asked for.
   if (parts_->cluster && parts_->cluster->garbage) parts_->cluster->garbage->Start();

@@ -1,0 +1,80 @@
+// JobGates: lets suspended jobs run when their time has come: after other jobs, after a time, some
+// of an array at once (kube/api/meta/gate_keys.h). Jobs of every kind that can be suspended.
+//
+// All state is in the jobs' own labels and annotations, so a restarted controller continues where
+// the last one stopped. A job whose gate has been opened is a job like any other.
+//
+// - Threads: core executor only.
+// - Ownership: the informers outlive it.
+// - Invariants: without a closed gate it does nothing; it writes kWritesMax jobs at most in one
+//   round, and a round follows another after kSettle at the earliest.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/callback_scope.h"
+#include "base/timer.h"
+#include "kube/controllers/context.h"
+
+namespace swell::controllers {
+
+class JobGates {
+ public:
+  // After the controllers of the kinds of jobs: it shares their informers.
+  explicit JobGates(Context context);
+
+  // Once the informers are in sync.
+  void Start();
+
+  static constexpr Duration kSettle = std::chrono::milliseconds(100);
+  static constexpr int kWritesMax = 200;
+  // A job that is named and not known counts as deleted when its dependent is this old: watches of
+  // different kinds are not in step.
+  static constexpr Duration kUnknownGrace = std::chrono::seconds(20);
+
+ private:
+  struct Kind {
+    client::Informer* jobs;
+    std::string suspend;  // the field below spec
+  };
+  using JobKey = std::pair<size_t, std::string>;  // index of its kind, "ns/name"
+  enum class Answer { kYes, kNotYet, kNever };
+  struct Verdict {
+    Answer answer = Answer::kYes;
+    std::string reason;
+  };
+
+  void OnJob(size_t kind, const json::SharedValue& job);
+  void OnGone(size_t kind, const json::SharedValue& job);
+  void Ask();
+  void Round();
+  std::vector<std::pair<JobKey, json::SharedValue>> ClosedInOrder() const;
+  Verdict Judge(const json::Value& job);
+  Verdict JudgeTerm(const json::Value& job, std::string_view term);
+  Verdict JudgeOther(const json::Value& job, std::string_view type, std::string_view name);
+  json::SharedValue FindJob(std::string_view ns, std::string_view name) const;
+  bool TakesTurn(const json::Value& job, std::map<std::string, int64_t>& running);
+  int64_t RunningOf(std::string_view ns, std::string_view array) const;
+  void Open(const JobKey& key, const json::Value& job);
+  bool Report(const JobKey& key, const json::Value& job, const Verdict& verdict);
+  // No later than this, a round has something new to look at.
+  void WakeAt(WallTime time);
+
+  Context context_;
+  std::vector<Kind> kinds_;
+  std::set<JobKey> closed_;
+  std::set<std::string> opening_;  // uids of jobs whose gates the watch still shows closed
+  std::optional<WallTime> wake_;
+  bool started_ = false;
+  client::Client client_;
+  Timer settle_{context_.executor};
+  Timer wake_timer_{context_.executor};
+  CallbackScope scope_;
+};
+
+}  // namespace swell::controllers
