@@ -196,6 +196,11 @@ Status Flags::Parse(const std::vector<std::string>& arguments, std::vector<std::
     const std::string& word = arguments[i];
     // A dash alone means standard input.
     if (word.size() < 2 || word[0] != '-') {
+      if (stops_at_first_word_) {
+        words->insert(words->end(), arguments.begin() + static_cast<std::ptrdiff_t>(i),
+                      arguments.end());
+        return Status::Ok();
+      }
       words->push_back(word);
       continue;
     }

@@ -73,6 +73,8 @@ class Flags {
   void Refuse(std::string names, std::string why);
   // How many of the words stand before "--"; what follows it is never a name of ours.
   void CountWordsBeforeDashes(size_t* to) { words_before_dashes_ = to; }
+  // The first word and all behind it are words: a program and its own flags.
+  void StopAtFirstWord() { stops_at_first_word_ = true; }
 
   // kBadRequest, in words for the user, for anything that cannot be understood.
   Status Parse(const std::vector<std::string>& arguments, std::vector<std::string>* words);
@@ -89,6 +91,7 @@ class Flags {
   std::string group_;
   std::vector<Flag> flags_;
   size_t* words_before_dashes_ = nullptr;
+  bool stops_at_first_word_ = false;
 };
 
 // The candidate nearest to what was typed, when it is near enough to be meant; else empty.

@@ -32,11 +32,16 @@ void GlobalFlags::Declare(Flags& flags, FrontEnd front_end) {
                "accepted for compatibility; nothing is installed there");
     flags.Text("--config", &cluster.kubeconfig, "FILE", "kubeconfig file");
   }
-  flags.Text("-n,--namespace", &ns, "NAMESPACE", "namespace (default: that of the kubeconfig)");
+  // Slurm's commands have other meanings for -n and -h.
+  const auto free = [&flags](std::string_view letter, std::string_view name) {
+    return flags.Find(letter) == nullptr ? StrCat(letter, ",", name) : std::string(name);
+  };
+  flags.Text(free("-n", "--namespace"), &ns, "NAMESPACE",
+             "namespace (default: that of the kubeconfig)");
   flags.Text("--kubeconfig", &cluster.kubeconfig, "FILE",
              "kubeconfig file (default: $KUBECONFIG, else the cluster of this machine)");
   flags.Text("--context", &cluster.context, "NAME", "context of the kubeconfig");
-  flags.Switch("-h,--help", &help, "show this help");
+  flags.Switch(free("-h", "--help"), &help, "show this help");
 }
 
 std::unique_ptr<Action> DeclareAll(const Command& command,
