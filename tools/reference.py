@@ -20,7 +20,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGES = os.path.join(ROOT, "docs", "reference")
 GENERATED = "<!-- Written by tools/reference.py. -->\n\n"
-FRONT_ENDS = ["swell", "arena", "runai", "elasticdl"]
+FRONT_ENDS = ["swell", "arena", "runai", "elasticdl", "slurm"]
 
 
 def sources():

@@ -57,7 +57,7 @@ FOLDERS = {
     "lab": ["trace", "model", ".", "policies"],
     "sched": ["state", "queues", "placement", "cycle", "record", "victims", "actions"],
     "cli": [".", "print", "views", "setup", "pods", "objects", "projects", "jobs", "top", "arena", "runai",
-            "elasticdl"],
+            "elasticdl", "slurm"],
     "ui": ["state", "views", "history", "commands"],
 }
 

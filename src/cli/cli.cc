@@ -59,7 +59,8 @@ Command SwellRoot(const std::vector<Command>& extra) {
                                                CompleteCommandSpec()}) {
     root.children.push_back(std::move(command));
   }
-  for (Command& front_end : std::vector<Command>{ArenaRoot(), RunaiRoot(), ElasticdlRoot()}) {
+  for (Command& front_end :
+       std::vector<Command>{ArenaRoot(), RunaiRoot(), ElasticdlRoot(), SlurmRoot()}) {
     front_end.group = "Other";
     root.children.push_back(std::move(front_end));
   }
@@ -198,19 +199,24 @@ int RunCli(const std::vector<std::string>& argv, CliEnv& env, const std::vector<
   std::vector<std::string> words(argv.begin() + (argv.empty() ? 0 : 1), argv.end());
   // `swell arena …` is `arena …`.
   auto is_front_end = [](std::string_view name) {
-    return name == "arena" || name == "runai" || name == "elasticdl";
+    return name == "arena" || name == "runai" || name == "elasticdl" || name == "slurm";
   };
+  // Each of Slurm's commands is a program of its own.
+  const Command slurm = SlurmRoot();
+  const Command* of_slurm = program == "links" ? nullptr : slurm.Find(program);
   if (!is_front_end(program) && !words.empty() && is_front_end(words[0])) {
     program = words[0];
     words.erase(words.begin());
   }
-  Command root = program == "arena"       ? ArenaRoot()
+  Command root = of_slurm != nullptr      ? *of_slurm
+                 : program == "arena"     ? ArenaRoot()
                  : program == "runai"     ? RunaiRoot()
                  : program == "elasticdl" ? ElasticdlRoot()
+                 : program == "slurm"     ? slurm
                                           : SwellRoot(extra);
   std::string line = root.name;
   for (const std::string& word : words) line += " " + ShellWord(word);
-  if (!words.empty() && words[0] == "help") {
+  if (!words.empty() && words[0] == "help" && of_slurm == nullptr) {
     words.erase(words.begin());
     words.emplace_back("--help");
   }

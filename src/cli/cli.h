@@ -1,5 +1,6 @@
-// RunCli: the `swell`, `arena`, `runai` and `elasticdl` commands. Everything they touch comes
-// through CliEnv, so a test runs whole command lines against an API server in the same process.
+// RunCli: the `swell`, `arena`, `runai`, `elasticdl` and `slurm` commands. Everything they touch
+// comes through CliEnv, so a test runs whole command lines against an API server in the same
+// process.
 //
 //   int main(int argc, char** argv) { return swell::cli::CliMain(argc, argv, {UpCommand()}); }
 //
@@ -89,9 +90,9 @@ struct CliEnv {
   std::function<bool(const std::string& url)> open_url;
 };
 
-// `argv` as main() has it; argv[0] ending in "arena", "runai" or "elasticdl" is that front end, as
-// is `swell arena …`. `extra`: commands of `swell` from outside of this library; they come
-// first in its help.
+// `argv` as main() has it; argv[0] ending in "arena", "runai", "elasticdl" or the name of one of
+// Slurm's commands is that front end, as is `swell arena …`. `extra`: commands of `swell` from
+// outside of this library; they come first in its help.
 int RunCli(const std::vector<std::string>& argv,
            CliEnv& env,
            const std::vector<Command>& extra = {});

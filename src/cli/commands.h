@@ -40,9 +40,10 @@ Command ConfigCommandSpec();
 Command ProjectCommandSpec(const std::string& program);
 Command NodePoolCommandSpec(const std::string& program);
 
-// The whole of `arena`, of `runai`, of `elasticdl`.
+// The whole of `arena`, of `runai`, of `elasticdl`, of `slurm`.
 Command ArenaRoot();
 Command RunaiRoot();
 Command ElasticdlRoot();
+Command SlurmRoot();
 
 }  // namespace swell::cli

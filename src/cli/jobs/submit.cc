@@ -3,6 +3,7 @@
 
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "cli/jobs/gate_request.h"
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/pytorch_spec.h"
 #include "cli/jobs/what_if.h"
@@ -10,6 +11,7 @@
 #include "cli/print/output.h"
 #include "cli/views/job_view.h"
 #include "cli/views/project_view.h"
+#include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
@@ -58,6 +60,13 @@ class SubmitAction final : public Action {
                "after preemption: wait and resume (default), or fail");
     flags.List("--selector", &selectors_, "KEY=VALUE", "only nodes with this label");
     flags.List("--toleration", &spec_.tolerations, "TAINT", "all, KEY or KEY=VALUE:EFFECT");
+    flags.List("--after", &after_, "JOB[,JOB]",
+               "start when these jobs have succeeded; afterany:JOB: when they have ended, "
+               "afternotok:JOB: when they have failed, after:JOB: when they have started");
+    flags.Text(
+        "--array", &array_, "INDICES",
+        "one job for each index, which it finds in $SWELL_ARRAY_INDEX: 0-99%8 runs 8 of them "
+        "at once");
     flags.Group("Completion");
     flags.Switch("--force", &force_, "delete an existing job of that name first");
     flags.Switch("--wait", &wait_, "wait until the job ends; the exit status is its result");
@@ -92,7 +101,14 @@ class SubmitAction final : public Action {
       SWELL_RETURN_IF_ERROR(CheckPriorityClass(*api, spec_.priority));
       SWELL_RETURN_IF_ERROR(CheckProject(*api));
     }
+    if (api != nullptr || after_.empty()) {
+      SWELL_RETURN_IF_ERROR(FillGate(api));
+    } else {
+      return Misuse("--after needs the cluster, where the other jobs are: --dry-run=server");
+    }
+    if (!array_.empty()) return SubmitArray(session, api, form);
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakePyTorchJob(spec_));
+    SetGate(job, *KindOfJob(job), gate_);
     if (client_only) {
       if (form.table()) form.kind = OutputForm::Kind::kYaml;
       session.Out(FormatObject(form, job, ResourceNameOf(job)));
@@ -123,6 +139,68 @@ class SubmitAction final : public Action {
   }
 
  private:
+  // --after, of which a name may be that of a job or of an array.
+  Status FillGate(Api* api) {
+    if (after_.empty()) return Status::Ok();
+    SWELL_ASSIGN_OR_RETURN(const std::vector<JobView> jobs, ListJobs(*api, spec_.ns));
+    std::vector<std::string> terms;
+    for (const std::string& text : after_) {
+      for (std::string_view word : Split(text, ',')) {
+        const size_t colon = word.find(':');
+        const std::string type(colon == std::string_view::npos ? "afterok" : word.substr(0, colon));
+        if (type != "after" && type != "afterok" && type != "afterany" && type != "afternotok") {
+          return Misuse(StrCat("--after ", Quote(word),
+                               ": a job, or after, afterok, afterany or afternotok:JOB expected"));
+        }
+        const std::string name(colon == std::string_view::npos ? word : word.substr(colon + 1));
+        std::string term = type;
+        for (const JobView& job : jobs) {
+          const bool named = job.name == name || api::Label(*job.object, api::keys::kArray) == name;
+          if (named) term += StrCat(":", job.name);
+        }
+        if (term == type) {
+          return Status(Code::kNotFound,
+                        StrCat("--after: there is no job ", Quote(name), " in namespace ",
+                               Quote(spec_.ns), "; swell list shows the jobs"));
+        }
+        terms.push_back(std::move(term));
+      }
+    }
+    gate_.start_after = Join(terms, ",");
+    return Status::Ok();
+  }
+
+  Result<int> SubmitArray(Session& session, Api* api, OutputForm& form) {
+    SWELL_ASSIGN_OR_RETURN(const ArrayRange range, ParseArrayRange("--array", array_));
+    if (wait_ || logs_ || force_ || dry_run_ == "plan") {
+      return Misuse(
+          StrCat("--array excludes --wait, --logs, --force and --dry-run=plan; swell wait "
+                 "and swell logs take the name of one of its jobs"));
+    }
+    const bool client_only = api == nullptr;
+    if (client_only && form.table()) form.kind = OutputForm::Kind::kYaml;
+    gate_.array = spec_.name;
+    gate_.at_once = range.at_once;
+    for (const int64_t index : range.ids) {
+      PyTorchSpec one = spec_;
+      one.name = StrCat(spec_.name, "-", index);
+      one.env.emplace_back("SWELL_ARRAY_INDEX", std::to_string(index));
+      SWELL_ASSIGN_OR_RETURN(json::Value job, MakePyTorchJob(one));
+      SetGate(job, *KindOfJob(job), gate_);
+      if (client_only) {
+        if (index != range.ids.front()) session.Out("---\n");
+        session.Out(FormatObject(form, job, ResourceNameOf(job)));
+        continue;
+      }
+      auto made = api->Create(client::resources::kPyTorchJobs, spec_.ns, job,
+                              {.dry_run = dry_run_ == "server", .field_validation = "Strict"});
+      if (!made.ok()) return made.status();
+      session.Out(form.table() ? StrCat(ResourceNameOf(**made), " created\n")
+                               : FormatObject(form, **made, ResourceNameOf(**made)));
+    }
+    return 0;
+  }
+
   Status Fill(std::vector<std::string> words) {
     // Without dashes, a word with spaces is a line for the shell.
     const bool dashes = words_before_dashes_ < words.size();
@@ -294,6 +372,9 @@ class SubmitAction final : public Action {
   int64_t workers_ = kUnsaid, min_ = kUnsaid, max_ = kUnsaid;
   size_t words_before_dashes_ = 0;
   bool wait_ = false, logs_ = false, force_ = false, interactive_ = false;
+  std::vector<std::string> after_;
+  std::string array_;
+  GateRequest gate_;
 };
 
 }  // namespace

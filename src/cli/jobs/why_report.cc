@@ -7,6 +7,7 @@
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "kube/api/meta/failure_keys.h"
+#include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/node.h"
@@ -16,6 +17,15 @@ namespace swell::cli {
 namespace {
 
 constexpr size_t kNodesShown = 20;
+
+// What the controller says about a job that waits for others, for a time or for its turn.
+std::string GateText(const JobView& job) {
+  if (!job.object || api::Annotation(*job.object, api::keys::kGate) != "closed") return "";
+  const std::string_view reason = api::Annotation(*job.object, api::keys::kGateReason);
+  const size_t colon = reason.find(": ");
+  return colon == std::string_view::npos ? "waits to be looked at"
+                                         : std::string(reason.substr(colon + 2));
+}
 
 class WhyReport {
  public:
@@ -108,6 +118,7 @@ class WhyReport {
       if (said.empty() && facts_.job.failure) said = facts_.job.failure->Sentence();
       return StrCat("is over: ", facts_.job.StatusText(), said.empty() ? "" : ". ", said);
     }
+    if (const std::string gate = GateText(facts_.job); !gate.empty()) return gate;
     if (facts_.job.status == "Suspended")
       return StrCat("is suspended; swell resume ", facts_.job.name);
     if (facts_.Podless()) return "has no pods yet";

@@ -1,0 +1,284 @@
+#include "cli/slurm/batch_flags.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+
+namespace swell::cli::slurm {
+namespace {
+
+enum class Use { kFollowed, kWarned, kRefused };
+
+// One flag: how it is written, and what is done about it.
+struct Row {
+  const char* group;
+  const char* names;
+  const char* value;     // its name in help; empty: a switch
+  const char* help;      // of a flag that is refused or changes nothing: why
+  const char* variable;  // that sbatch reads in its place
+  Use use = Use::kFollowed;
+  const char* implied = "";  // the value where it stands alone
+  bool sbatch_only = false;
+};
+
+constexpr Row kRows[] = {
+    {"Job", "-J,--job-name", "NAME", "name of the job (default: the script's)", "SBATCH_JOB_NAME"},
+    {"Job", "-A,--account", "PROJECT", "project whose quota it uses, and in whose namespace it is",
+     "SBATCH_ACCOUNT"},
+    {"Job", "-p,--partition", "POOL[,POOL]", "node pools in which it may run", "SBATCH_PARTITION"},
+    {"Job", "-q,--qos", "CLASS", "priority class", "SBATCH_QOS"},
+    {"Job", "-t,--time", "LIMIT", "time limit: minutes, HH:MM:SS, D-HH or D-HH:MM:SS",
+     "SBATCH_TIMELIMIT"},
+    {"Job", "--comment", "TEXT", "a comment", nullptr},
+    {"Size", "-N,--nodes", "N", "number of nodes; each is one pod", nullptr},
+    {"Size", "-n,--ntasks", "N", "number of tasks that srun starts", nullptr},
+    {"Size", "--ntasks-per-node", "N", "number of tasks on each node", nullptr},
+    {"Size", "-c,--cpus-per-task", "N", "CPUs of each task", nullptr},
+    {"Size", "-G,--gpus", "[TYPE:]N", "GPUs of the whole job", "SBATCH_GPUS"},
+    {"Size", "--gpus-per-node", "[TYPE:]N", "GPUs of each node", "SBATCH_GPUS_PER_NODE"},
+    {"Size", "--gpus-per-task", "[TYPE:]N", "GPUs of each task", "SBATCH_GPUS_PER_TASK"},
+    {"Size", "--gres", "gpu:[TYPE:]N", "GPUs of each node", "SBATCH_GRES"},
+    {"Size", "--mem", "AMOUNT", "memory of each node: 64G", "SBATCH_MEM_PER_NODE"},
+    {"Size", "--mem-per-cpu", "AMOUNT", "memory for each CPU", "SBATCH_MEM_PER_CPU"},
+    {"Size", "--mem-per-gpu", "AMOUNT", "memory for each GPU", "SBATCH_MEM_PER_GPU"},
+    {"Placement", "-w,--nodelist", "NODES", "only these nodes", nullptr},
+    {"Placement", "-C,--constraint", "LABEL=VALUE", "only nodes with this label",
+     "SBATCH_CONSTRAINT"},
+    {"Files", "-o,--output", "FILE", "file of the output: slurm-%j.out", "SBATCH_OUTPUT"},
+    {"Files", "-e,--error", "FILE", "file of the errors (default: that of the output)",
+     "SBATCH_ERROR"},
+    {"Files", "--open-mode", "append|truncate", "what becomes of the file's old content",
+     "SBATCH_OPEN_MODE"},
+    {"Files", "-D,--chdir", "DIR", "working directory (default: this one)", nullptr},
+    {"Files", "--export", "ALL|NONE|NAME[=VALUE],…", "variables of this environment that it gets",
+     "SBATCH_EXPORT"},
+    {"Containers", "--container-image", "IMAGE",
+     "image of the pods (default on this machine: its own programs)", "SBATCH_CONTAINER_IMAGE"},
+    {"Containers", "--container-mounts", "SOURCE:PATH[:ro],…",
+     "host directories, or volume claims by name", "SBATCH_CONTAINER_MOUNTS"},
+    {"Containers", "--container-mount-home", "", "mount the home directory, too", nullptr},
+    {"Containers", "--no-container-mount-home", "", "do not mount the home directory", nullptr},
+    {"Start and end", "-a,--array", "INDICES", "one job for each index: 0-99%8 runs 8 at once",
+     "SBATCH_ARRAY_INX", Use::kFollowed, "", true},
+    {"Start and end", "-d,--dependency", "TYPE:JOB[:JOB],…",
+     "start after other jobs: afterok, afterany, afternotok, after, singleton",
+     "SBATCH_DEPENDENCY"},
+    {"Start and end", "--kill-on-invalid-dep", "yes|no",
+     "what becomes of a job whose dependency can never be satisfied (default no: it waits)",
+     nullptr},
+    {"Start and end", "-b,--begin", "WHEN", "start no earlier: now+2hours, 2026-12-24T18:00:00",
+     nullptr},
+    {"Start and end", "-H,--hold", "", "wait for scontrol release", nullptr},
+    {"Start and end", "--requeue", "", "wait and start again after preemption (default)",
+     "SBATCH_REQUEUE"},
+    {"Start and end", "--no-requeue", "", "end when it is preempted", "SBATCH_NO_REQUEUE"},
+    {"Start and end", "--signal", "[B:]SIG[@SECONDS]", "signal before the time limit",
+     "SBATCH_SIGNAL"},
+    {"This command", "--wrap", "COMMAND", "run this line of the shell in place of a script",
+     nullptr, Use::kFollowed, "", true},
+    {"This command", "--parsable", "", "print the number alone", nullptr, Use::kFollowed, "", true},
+    {"This command", "--test-only", "", "say where it would run and what it would preempt",
+     nullptr},
+    {"This command", "-W,--wait", "", "wait until the job ends; exit as it did", "SBATCH_WAIT",
+     Use::kFollowed, "", true},
+    {"This command", "-Q,--quiet", "", "print errors only", nullptr},
+    {"This command", "-v,--verbose", "", "accepted", nullptr},
+    // They change nothing here, or nothing that anybody could notice.
+    {"", "--mail-type", "EVENTS", "no mail is sent; swell wait JOB returns when the job ends",
+     nullptr, Use::kWarned},
+    {"", "--mail-user", "ADDRESS", "no mail is sent; swell wait JOB returns when the job ends",
+     nullptr, Use::kWarned},
+    {"", "--cpu-bind", "HOW", "tasks are not bound to processors", nullptr, Use::kWarned},
+    {"", "--mem-bind", "HOW", "tasks are not bound to memory", nullptr, Use::kWarned},
+    {"", "--gpu-bind", "HOW", "tasks see their node's GPUs; --gpus-per-task divides them", nullptr,
+     Use::kWarned},
+    {"", "--hint", "HOW", "tasks are not bound to processors", nullptr, Use::kWarned},
+    {"", "--profile", "WHAT", "swell report shows what jobs used", nullptr, Use::kWarned},
+    {"", "--get-user-env", "MODE", "--export says which variables the job gets", nullptr,
+     Use::kWarned, "yes"},
+    {"", "-k,--no-kill", "MODE", "a job whose node fails starts again elsewhere", nullptr,
+     Use::kWarned, "yes"},
+    // They would change what runs, so that nobody may believe them to be followed.
+    {"", "--exclusive", "HOW", "a job has the GPUs it asks for; ask for all of a node's", nullptr,
+     Use::kRefused},
+    {"", "-s,--oversubscribe", "", "use swell submit --gpus 0.5 for a part of a GPU", nullptr,
+     Use::kRefused},
+    {"", "--nice", "N", "--qos CLASS sets the priority among a project's jobs", nullptr,
+     Use::kRefused},
+    {"", "--priority", "N", "--qos CLASS sets the priority among a project's jobs", nullptr,
+     Use::kRefused},
+    {"", "-x,--exclude", "NODES", "name the nodes that are allowed: --nodelist", nullptr,
+     Use::kRefused},
+    {"", "--reservation", "NAME", "there are no reservations; a node pool is a --partition",
+     nullptr, Use::kRefused},
+    {"", "-L,--licenses", "NAMES", "licences are not counted here", nullptr, Use::kRefused},
+    {"", "-M,--clusters", "NAMES", "--context NAME selects another cluster", nullptr,
+     Use::kRefused},
+    {"", "-i,--input", "FILE", "read the file in the script: srun COMMAND < FILE", nullptr,
+     Use::kRefused},
+    {"", "-m,--distribution", "HOW", "tasks fill one node after the other", nullptr, Use::kRefused},
+    {"", "--ntasks-per-gpu", "N", "--gpus-per-task or --ntasks-per-node says it", nullptr,
+     Use::kRefused},
+    {"", "--deadline", "WHEN", "--time sets how long the job may run", nullptr, Use::kRefused},
+    {"", "--time-min", "LIMIT", "--time is the only limit", nullptr, Use::kRefused},
+    {"", "--tmp", "AMOUNT", "the space of local disks is not counted", nullptr, Use::kRefused},
+    {"", "--switches", "N", "use a TrainingJob with a topology: docs/scheduling.md", nullptr,
+     Use::kRefused},
+    {"", "--uid", "USER", "the kubeconfig says who submits", nullptr, Use::kRefused},
+    {"", "--gid", "GROUP", "the kubeconfig says who submits", nullptr, Use::kRefused},
+    {"", "--pty", "", "use swell exec -it for a shell in a running job", nullptr, Use::kRefused},
+    {"", "--mpi", "TYPE", "start mpirun of an MPIJob (arena submit mpi); srun starts plain tasks",
+     nullptr, Use::kRefused},
+    {"", "--multi-prog", "", "branch by $SLURM_PROCID in the script", nullptr, Use::kRefused},
+    {"", "--het-group", "N", "a job's nodes are alike here", nullptr, Use::kRefused},
+};
+
+std::string LongName(const Row& row) {
+  const std::string_view names = row.names;
+  return std::string(names.substr(names.find("--") + 2));
+}
+
+// One line's words, as a shell would take it apart.
+Result<std::vector<std::string>> WordsOf(std::string_view line, size_t number) {
+  std::vector<std::string> words;
+  std::string word;
+  bool in_word = false;
+  char quote = 0;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quote != 0) {
+      if (c == quote) {
+        quote = 0;
+      } else if (c == '\\' && quote == '"' && i + 1 < line.size()) {
+        word += line[++i];
+      } else {
+        word += c;
+      }
+      continue;
+    }
+    if (c == ' ' || c == '\t') {
+      if (in_word) words.push_back(std::move(word));
+      word.clear();
+      in_word = false;
+      continue;
+    }
+    if (c == '#' && !in_word) break;
+    in_word = true;
+    if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (c == '\\' && i + 1 < line.size()) {
+      word += line[++i];
+    } else {
+      word += c;
+    }
+  }
+  if (quote != 0) {
+    return Misuse(StrCat("line ", number, " of the script: a quotation mark is not closed"));
+  }
+  if (in_word) words.push_back(std::move(word));
+  return words;
+}
+
+}  // namespace
+
+void BatchFlags::Declare(Flags& flags) {
+  declared_ = &flags;
+  for (const Row& row : kRows) {
+    if (row.sbatch_only && command_ != BatchCommand::kSbatch) continue;
+    flags.Group(row.group);
+    const std::string name = LongName(row);
+    if (row.use == Use::kRefused) {
+      flags.Refuse(row.names, row.help);
+    } else if (*row.value == '\0') {
+      flags.Switch(row.names, &switches_[name], row.help).hidden = row.use == Use::kWarned;
+    } else {
+      Flag& flag = flags.Text(row.names, &texts_[name], row.value, row.help);
+      flag.implied = row.implied;
+      flag.hidden = row.use == Use::kWarned;
+    }
+  }
+  flags.Group("");
+}
+
+Status BatchFlags::Parse(const std::vector<std::string>& words) {
+  Flags flags;
+  Declare(flags);
+  std::vector<std::string> others;
+  SWELL_RETURN_IF_ERROR(flags.Parse(words, &others));
+  if (!others.empty()) return Misuse(StrCat("unexpected ", Quote(others[0])));
+  Take();
+  declared_ = nullptr;
+  return Status::Ok();
+}
+
+void BatchFlags::Take() {
+  for (const Row& row : kRows) {
+    const std::string name = LongName(row);
+    if (!declared_->Seen(name)) continue;
+    given_.insert(name);
+    if (const auto on = switches_.find(name); on != switches_.end()) {
+      texts_[name] = on->second ? "true" : "";
+      if (!on->second) given_.erase(name);
+    }
+  }
+}
+
+void BatchFlags::TakeEnvironment(const std::function<std::string(const std::string&)>& getenv) {
+  for (const Row& row : kRows) {
+    if (row.variable == nullptr) continue;
+    std::string value = getenv(row.variable);
+    if (value.empty()) continue;
+    const std::string name = LongName(row);
+    texts_[name] = *row.value == '\0' ? "true" : std::move(value);
+    given_.insert(name);
+  }
+}
+
+void BatchFlags::Override(const BatchFlags& stronger) {
+  for (const std::string& name : stronger.given_) {
+    given_.insert(name);
+    texts_[name] = stronger.Text(name);
+  }
+  // Each of these takes back the other.
+  for (const auto& [one, other] :
+       {std::pair("requeue", "no-requeue"), {"container-mount-home", "no-container-mount-home"}}) {
+    if (stronger.Has(one)) given_.erase(other);
+    if (stronger.Has(other)) given_.erase(one);
+  }
+}
+
+const std::string& BatchFlags::Text(std::string_view name) const {
+  static const std::string empty;
+  const auto found = texts_.find(name);
+  return found == texts_.end() ? empty : found->second;
+}
+
+std::vector<std::string> BatchFlags::Warnings() const {
+  std::vector<std::string> all;
+  for (const Row& row : kRows) {
+    if (row.use != Use::kWarned || !Has(LongName(row))) continue;
+    all.push_back(StrCat("--", LongName(row), " changes nothing: ", row.help));
+  }
+  return all;
+}
+
+Result<std::vector<std::string>> HeaderWords(std::string_view script) {
+  std::vector<std::string> words;
+  size_t number = 0;
+  for (std::string_view line : Split(script, '\n')) {
+    ++number;
+    const std::string_view text = Trim(line);
+    if (text.empty()) continue;
+    if (text[0] != '#') break;
+    constexpr std::string_view kMark = "#SBATCH";
+    if (!line.starts_with(kMark)) continue;
+    line.remove_prefix(kMark.size());
+    if (!line.empty() && line[0] != ' ' && line[0] != '\t') continue;
+    SWELL_ASSIGN_OR_RETURN(std::vector<std::string> more, WordsOf(line, number));
+    words.insert(words.end(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
+  }
+  return words;
+}
+
+}  // namespace swell::cli::slurm

@@ -1,0 +1,84 @@
+// BatchJob: what sbatch was asked for, as the objects that run it: a ConfigMap with the script, and
+// a TrainingJob (one node) or an MPIJob (several), whose launcher is the first node.
+// - Threads: values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/jobs/gate_request.h"
+#include "cli/key_values.h"
+#include "cli/slurm/batch_flags.h"
+#include "cli/slurm/values.h"
+#include "json/value.h"
+
+namespace swell::cli::slurm {
+
+// How many nodes, and what each has.
+struct Layout {
+  int64_t nodes = 1, tasks = 1, tasks_per_node = 1;  // the last: on the fullest node
+  int64_t gpus_per_node = 0, gpus_per_task = 0;
+  int64_t cpus_per_task = 0;  // 0: not asked for
+  int64_t memory_mib = 0;     // of each node; 0: not asked for
+  std::string gpu_type;       // empty: any
+
+  int64_t cpus_per_node() const { return cpus_per_task * tasks_per_node; }
+};
+// `gpus_most`: what the largest node of the partition has; 0: unknown. Misuse naming the flag.
+Result<Layout> ReadLayout(const BatchFlags& flags, int64_t gpus_most);
+
+// Where the job is submitted from and to, as far as flags do not say it.
+struct Submitter {
+  std::string user, directory, home;
+  bool here = false;        // the cluster is this machine: its directories are the pods'
+  bool writes_file = true;  // the output goes to slurm-%j.out where nothing else is said
+  KeyValues environment;
+  std::string command_line;
+};
+
+struct BatchJob {
+  std::string name;     // as people gave it
+  std::string command;  // the script's path, or what --wrap had
+  std::string script;
+  std::vector<std::string> arguments;
+  std::string ns, project, partition, qos, comment, user, command_line;
+  Layout layout;
+  int64_t time_limit_s = 0;
+  std::string image;
+  std::string work_dir;       // empty: the image's
+  std::string output, error;  // patterns, absolute; empty: the pod's log alone
+  bool append = false;
+  std::vector<std::string> host_paths, claims;
+  KeyValues env;
+  std::string path;  // what the user's PATH has, before the image's
+  std::vector<KeyValues> node_choices;
+  bool requeue = true;
+  GateRequest gate;  // its array's name is a matter of numbers
+  std::optional<SignalRequest> signal;
+};
+
+// All but what only the server knows: namespace, partition, types of GPUs. Misuse naming the flag.
+// `command`: the script's path, or what --wrap had.
+Result<BatchJob> ReadBatchJob(const BatchFlags& flags,
+                              const Submitter& submitter,
+                              Layout layout,
+                              const std::string& command);
+
+// The number of a job, and its place in an array.
+struct JobNumber {
+  std::string id;
+  std::string array_id, task_id;  // empty: it is in no array
+  std::string array_min, array_max, array_step, array_count;
+
+  std::string Text() const;  // "1532", "1532_3"
+};
+// The ConfigMap whose version becomes the job's number.
+json::Value MakeScriptMap(const BatchJob& job);
+// `map`: the name of that ConfigMap.
+Result<json::Value> MakeJob(const BatchJob& job, const JobNumber& number, const std::string& map);
+// "slurm-%j.out" for that job; %N stays, as only the node knows its name.
+std::string FillPattern(const std::string& pattern, const BatchJob& job, const JobNumber& number);
+
+}  // namespace swell::cli::slurm

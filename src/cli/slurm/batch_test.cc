@@ -1,0 +1,211 @@
+// sbatch: what scripts and flags ask for, and the objects that come of it.
+#include "cli/slurm/slurm_test_util.h"
+
+namespace swell::cli {
+namespace {
+
+TEST_F(SlurmTest, AScriptBecomesAJobWithItsScriptAndNumber) {
+  arguments_ = {"--epochs", "3"};
+  ASSERT_EQ(Sbatch("--job-name=My_Train\n--gpus-per-node=4 --time=1:00:00\n-c 8 --mem=64G"), 0)
+      << err_;
+  const std::string id = Number();
+  EXPECT_EQ(out_, StrCat("Submitted batch job ", id, "\n"));
+  const json::Value job = JobOf("my-train-" + id);
+  const json::Value& pod = PodSpec(job);
+  const json::Value& node = json::GetArray(pod, {"containers"})[0];
+  EXPECT_EQ(json::Print(*json::Find(node, {"resources", "limits"})),
+            R"({"cpu":"8","memory":"65536Mi","nvidia.com/gpu":"4"})");
+  EXPECT_EQ(json::Print(*json::Find(node, {"command"})),
+            R"(["/bin/sh","/var/spool/slurm/slurm_batch"])");
+  EXPECT_EQ(json::Print(*json::Find(node, {"args"})), R"(["--epochs","3"])");
+  EXPECT_EQ(json::GetInt(pod, {"activeDeadlineSeconds"}), 3600);
+  EXPECT_EQ(EnvOf(pod, "SLURM_JOB_ID"), id);
+  EXPECT_EQ(EnvOf(pod, "SLURM_JOB_NAME"), "My_Train");
+  EXPECT_EQ(EnvOf(pod, "SLURM_NTASKS"), "1");
+  EXPECT_EQ(EnvOf(pod, "SLURM_GPUS_ON_NODE"), "4");
+  EXPECT_EQ(EnvOf(pod, "SLURM_JOB_NODELIST"), StrCat("my-train-", id, "-launcher-0"));
+  EXPECT_EQ(EnvOf(pod, "SLURM_ARRAY_TASK_ID"), "(unset)");
+  // The script's ConfigMap gave the number, and goes with the job.
+  const json::Value maps =
+      Get("/api/v1/namespaces/default/configmaps?labelSelector=swell.dev%2Fslurm-job-id%3D" + id);
+  ASSERT_EQ(json::GetArray(maps, {"items"}).size(), 1u);
+  const json::Value& map = json::GetArray(maps, {"items"})[0];
+  EXPECT_TRUE(json::GetString(map, {"data", "slurm_script"}).ends_with("srun python train.py\n"));
+  EXPECT_EQ(json::GetString(json::GetArray(map, {"metadata", "ownerReferences"})[0], {"name"}),
+            "my-train-" + id);
+}
+
+TEST_F(SlurmTest, FlagsCountMoreThanVariablesAndTheseMoreThanTheScript) {
+  variables_["SBATCH_TIMELIMIT"] = "20";
+  variables_["SBATCH_JOB_NAME"] = "variable";
+  ASSERT_EQ(Sbatch("-J header -t 10 --gpus=1", {"-J", "typed"}), 0) << err_;
+  const json::Value job = JobOf("typed-" + Number());
+  EXPECT_EQ(json::GetInt(PodSpec(job), {"activeDeadlineSeconds"}), 1200);
+}
+
+TEST_F(SlurmTest, SeveralNodesAreALauncherAndWorkers) {
+  ASSERT_EQ(Sbatch("-N 3 --ntasks-per-node=4 --gres=gpu:4"), 0) << err_;
+  const std::string name = "train-sh-" + Number();
+  const json::Value job = Get("/apis/kubeflow.org/v1/namespaces/default/mpijobs/" + name);
+  EXPECT_EQ(json::GetInt(job, {"spec", "mpiReplicaSpecs", "Worker", "replicas"}), 2);
+  EXPECT_EQ(json::GetInt(job, {"spec", "slotsPerWorker"}), 4);
+  const json::Value& worker =
+      *json::Find(job, {"spec", "mpiReplicaSpecs", "Worker", "template", "spec"});
+  EXPECT_EQ(json::Print(*json::Find(json::GetArray(worker, {"containers"})[0], {"command"})),
+            R"(["/bin/sh","/var/spool/slurm/slurm_node","wait"])");
+  EXPECT_EQ(EnvOf(worker, "SLURM_NTASKS"), "12");
+  EXPECT_EQ(EnvOf(worker, "SLURM_TASKS_PER_NODE"), "4(x3)");
+  EXPECT_EQ(EnvOf(worker, "SLURM_JOB_NODELIST"),
+            StrCat(name, "-launcher-0,", name, "-worker-0,", name, "-worker-1"));
+}
+
+TEST_F(SlurmTest, GpusAloneTakeAsFewNodesAsHoldThem) {
+  ASSERT_EQ(Sbatch("--gpus=8"), 0) << err_;
+  EXPECT_EQ(EnvOf(PodSpec(JobOf("train-sh-" + Number())), "SLURM_GPUS_ON_NODE"), "8");
+  ASSERT_EQ(Sbatch("--ntasks=16 --gpus-per-task=1"), 0) << err_;
+  const json::Value job =
+      Get("/apis/kubeflow.org/v1/namespaces/default/mpijobs/train-sh-" + Number());
+  EXPECT_EQ(json::GetInt(job, {"spec", "mpiReplicaSpecs", "Worker", "replicas"}), 1);
+}
+
+TEST_F(SlurmTest, PartitionAccountAndQosArePoolProjectAndClass) {
+  Create(
+      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 9}");
+  ASSERT_EQ(Sbatch("-p big -A vision -q high --gres=gpu:a100:1 --no-requeue"), 0) << err_;
+  const json::Value job = JobOf("train-sh-" + Number(), "vision");
+  EXPECT_EQ(json::GetString(job, {"spec", "project"}), "vision");
+  EXPECT_EQ(json::GetString(job, {"spec", "priorityClassName"}), "high");
+  EXPECT_EQ(json::GetString(job, {"spec", "preemption", "onPreemption"}), "Fail");
+  EXPECT_EQ(json::Print(*json::Find(PodSpec(job), {"nodeSelector"})),
+            R"({"kubernetes.io/hostname":"node-1",)"
+            R"("nvidia.com/gpu.product":"NVIDIA-A100-SXM4-80GB"})");
+  EXPECT_EQ(Sbatch("-p small"), 1);
+  EXPECT_NE(err_.find("there is no such node pool; there are: big"), std::string::npos) << err_;
+  EXPECT_EQ(Sbatch("--gres=gpu:h100:1"), 1);
+  EXPECT_NE(err_.find("there are: NVIDIA-A100-SXM4-80GB"), std::string::npos) << err_;
+  EXPECT_EQ(Sbatch("-A nobody"), 1);
+  EXPECT_NE(err_.find("--account"), std::string::npos) << err_;
+  // The class that every cluster of Slurm has counts as no class if it does not exist.
+  EXPECT_EQ(Sbatch("-q normal"), 0) << err_;
+}
+
+TEST_F(SlurmTest, WhatIsNotFollowedIsRefusedByName) {
+  struct Case {
+    std::string header, says;
+  };
+  for (const Case& one : std::vector<Case>{
+           {"--exclusive", "--exclusive is not supported: a job has the GPUs it asks for"},
+           {"--nice=5", "--nice is not supported: --qos CLASS"},
+           {"--gpu 2", "unknown flag --gpu"},
+           {"--gres=fpga:1", "only GPUs are resources of this kind here"},
+           {"--gpus=3 -N 2", "2 nodes cannot have equal parts of them"},
+           {"-N 4 -n 2", "--nodes 4 is above --ntasks 2"},
+           {"--signal=USR1@60", "which the job lacks; give --time"},
+           {"--mem=4G --mem-per-cpu=1G", "exclude each other"},
+           {"--time=soon", "--time \"soon\": minutes"},
+           {"--dependency=singleton", "--dependency singleton is not supported"},
+           {"--dependency=afterok:999", "there is no job 999"},
+           {"--array=5-1", "indices like 0-99"}}) {
+    EXPECT_NE(Sbatch(one.header), 0) << one.header;
+    EXPECT_NE(err_.find(one.says), std::string::npos) << one.header << ": " << err_;
+  }
+  ASSERT_EQ(Sbatch("--mail-type=END"), 0) << err_;
+  EXPECT_EQ(err_,
+            "sbatch: warning: --mail-type changes nothing: no mail is sent; swell wait JOB returns "
+            "when the job ends\n");
+}
+
+TEST_F(SlurmTest, AScriptNeedsAnInterpreterAndAnImage) {
+  const std::string path = testing::TempDir() + "/plain.sh";
+  ASSERT_TRUE(WriteFileAtomically(path, "echo\n").ok());
+  EXPECT_EQ(Run({"sbatch", path}), 2);
+  EXPECT_NE(err_.find("does not look like a batch script"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"sbatch", "--wrap", "hostname"}), 2);
+  EXPECT_NE(err_.find("--container-image IMAGE is missing"), std::string::npos) << err_;
+  variables_["SBATCH_CONTAINER_IMAGE"] = "img";
+  EXPECT_EQ(Run({"sbatch", "--parsable", "--wrap", "hostname"}), 0) << err_;
+  EXPECT_EQ(out_, Number() + "\n");
+  stdin_ = "#!/bin/sh\n#SBATCH -J piped\nhostname\n";
+  EXPECT_EQ(Run({"sbatch"}), 0) << err_;
+  EXPECT_EQ(
+      json::GetString(JobOf("piped-" + Number()), {"metadata", "annotations", "swell.dev/user"}),
+      "ada");
+}
+
+TEST_F(SlurmTest, ASignalComesBeforeTheTimeLimit) {
+  ASSERT_EQ(Sbatch("--time=10 --signal=B:USR1@60 -o logs/%x-%j.out --open-mode=append"), 0) << err_;
+  const json::Value job = JobOf("train-sh-" + Number());
+  EXPECT_EQ(EnvOf(PodSpec(job), "SWELL_SLURM_SIGNAL"), "USR1");
+  EXPECT_EQ(EnvOf(PodSpec(job), "SWELL_SLURM_SIGNAL_AFTER"), "540");
+  EXPECT_EQ(EnvOf(PodSpec(job), "SWELL_SLURM_SIGNAL_SHELL"), "1");
+  EXPECT_EQ(EnvOf(PodSpec(job), "SWELL_SLURM_OUTPUT"),
+            StrCat("/home/ada/work/logs/train.sh-", Number(), ".out"));
+}
+
+TEST_F(SlurmTest, AnArrayIsAJobForEachIndexThatWaitsForItsTurn) {
+  ASSERT_EQ(Sbatch("--array=1-5:2%2 -J sweep", {"--parsable"}), 0) << err_;
+  const std::string id = Number();
+  const json::Value first = JobOf("sweep-" + id);
+  EXPECT_TRUE(json::GetBool(first, {"spec", "suspend"}));
+  EXPECT_EQ(json::GetString(first, {"metadata", "annotations", "swell.dev/gate"}), "closed");
+  EXPECT_EQ(json::GetString(first, {"metadata", "annotations", "swell.dev/array-at-once"}), "2");
+  EXPECT_EQ(json::GetString(first, {"metadata", "labels", "swell.dev/array"}), "slurm-" + id);
+  EXPECT_EQ(EnvOf(PodSpec(first), "SLURM_ARRAY_TASK_ID"), "1");
+  EXPECT_EQ(EnvOf(PodSpec(first), "SLURM_ARRAY_TASK_MAX"), "5");
+  EXPECT_EQ(EnvOf(PodSpec(first), "SLURM_ARRAY_TASK_STEP"), "2");
+  ASSERT_EQ(Run({"squeue", "-h", "-o", "%i %t %R"}), 0);
+  EXPECT_EQ(out_, StrCat(id, "_1 PD (Dependency)\n", id, "_3 PD (Dependency)\n", id,
+                         "_5 PD (Dependency)\n"));
+  // Without a limit they start as there is room.
+  ASSERT_EQ(Sbatch("--array=0-1 -J free"), 0) << err_;
+  EXPECT_FALSE(json::GetBool(JobOf("free-" + Number()), {"spec", "suspend"}));
+}
+
+TEST_F(SlurmTest, ADependencyNamesTheOtherJobsObjects) {
+  ASSERT_EQ(Sbatch("--array=0-1 -J first", {"--parsable"}), 0) << err_;
+  const std::string id = Number();
+  ASSERT_EQ(Sbatch("-J then", {"--parsable", "-d", "afterok:" + id, "--kill-on-invalid-dep=yes"}),
+            0)
+      << err_;
+  const std::string then = Number();
+  const json::Value job = JobOf("then-" + then);
+  const std::string_view after =
+      json::GetString(job, {"metadata", "annotations", "swell.dev/start-after"});
+  EXPECT_TRUE(after.starts_with(StrCat("afterok:first-", id, ":first-"))) << after;
+  EXPECT_EQ(json::GetString(job, {"metadata", "annotations", "swell.dev/if-never"}), "Delete");
+  EXPECT_TRUE(json::GetBool(job, {"spec", "suspend"}));
+}
+
+TEST_F(SlurmTest, SrunNeedsACommandAndRefusesATerminal) {
+  EXPECT_EQ(Run({"srun"}), 2);
+  EXPECT_EQ(Run({"srun", "--pty", "bash"}), 2);
+  EXPECT_NE(err_.find("use swell exec -it"), std::string::npos) << err_;
+}
+
+TEST_F(SlurmTest, SwellSubmitWaitsInTheSameWay) {
+  const auto job = [this](const std::string& name) {
+    return Get("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/" + name);
+  };
+  ASSERT_EQ(Run({"swell", "submit", "sweep", "--image", "img", "--array", "0-4:2%2", "--", "a"}), 0)
+      << err_;
+  EXPECT_EQ(out_,
+            "pytorchjob.kubeflow.org/sweep-0 created\npytorchjob.kubeflow.org/sweep-2 created\n"
+            "pytorchjob.kubeflow.org/sweep-4 created\n");
+  const json::Value task = job("sweep-2");
+  EXPECT_TRUE(json::GetBool(task, {"spec", "runPolicy", "suspend"}));
+  EXPECT_EQ(json::GetString(task, {"metadata", "labels", "swell.dev/array"}), "sweep");
+  ASSERT_EQ(Run({"swell", "submit", "then", "--image", "img", "--after", "sweep,afterany:sweep-0",
+                 "--", "a"}),
+            0)
+      << err_;
+  EXPECT_EQ(json::GetString(job("then"), {"metadata", "annotations", "swell.dev/start-after"}),
+            "afterok:sweep-0:sweep-2:sweep-4,afterany:sweep-0");
+  EXPECT_EQ(Run({"swell", "submit", "x", "--image", "img", "--after", "nobody", "--", "a"}), 1);
+  EXPECT_NE(err_.find("there is no job \"nobody\""), std::string::npos) << err_;
+  EXPECT_EQ(Run({"swell", "submit", "x", "--image", "img", "--array", "b", "--", "a"}), 2);
+  ASSERT_EQ(Run({"swell", "why", "then"}), 0) << err_;
+  EXPECT_EQ(out_, "then waits to be looked at.\n");
+}
+
+}  // namespace
+}  // namespace swell::cli

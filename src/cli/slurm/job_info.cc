@@ -1,0 +1,301 @@
+#include "cli/slurm/job_info.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/strings.h"
+#include "cli/jobs/gate_request.h"
+#include "cli/slurm/slurm_keys.h"
+#include "cli/slurm/values.h"
+#include "kube/api/meta/gate_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/amounts.h"
+#include "kube/api/objects/job.h"
+#include "kube/api/objects/pod.h"
+
+namespace swell::cli::slurm {
+namespace {
+
+constexpr std::array<JobState, 10> kStates = {kPending,   kConfiguring, kRunning, kCompleting,
+                                              kCompleted, kFailed,      kTimeout, kOutOfMemory,
+                                              kPreempted, kCancelled};
+constexpr int64_t kSignalBase = 128;
+
+std::string_view FailedReason(const json::Value& job) {
+  const std::optional<api::Condition> failed = api::FindCondition(job, "Failed");
+  return failed ? failed->reason : std::string_view();
+}
+
+JobState EndState(const JobView& job) {
+  if (job.RunningPods() > 0) return kCompleting;
+  if (job.status == "Succeeded") return kCompleted;
+  const std::string_view reason = FailedReason(*job.object);
+  const std::string_view of_pod = job.failure ? std::string_view(job.failure->reason) : "";
+  if (reason == "DeadlineExceeded" || of_pod == "DeadlineExceeded") return kTimeout;
+  if (reason == "Preempted") return kPreempted;
+  return of_pod == "OOMKilled" ? kOutOfMemory : kFailed;
+}
+
+JobState StateOf(const JobView& job) {
+  if (job.over()) return EndState(job);
+  if (api::IsDeleting(*job.object)) return kCompleting;
+  if (job.status == "Running") return kRunning;
+  const bool placed =
+      std::any_of(job.pods.begin(), job.pods.end(), [](const json::SharedValue& pod) {
+        return api::IsBound(*pod) && api::Phase(*pod) == "Pending" && !api::IsDeleting(*pod);
+      });
+  if (placed && job.PendingPods() == static_cast<int64_t>(job.pods.size())) return kConfiguring;
+  // Pods that still end: of a job that was preempted, or that is held.
+  return job.RunningPods() > 0 && job.status == "Pending" ? kConfiguring : kPending;
+}
+
+std::string WaitReason(const JobView& job) {
+  if (!api::Annotation(*job.object, api::keys::kHeld).empty()) return "JobHeldUser";
+  if (api::Annotation(*job.object, api::keys::kGate) == "closed") {
+    const std::string_view said = api::Annotation(*job.object, api::keys::kGateReason);
+    return said.empty() ? "Dependency" : std::string(said.substr(0, said.find(':')));
+  }
+  if (IsSuspended(job)) return "JobHeldUser";
+  if (job.failure && job.failure->repeats()) return "BadConstraints";
+  return std::string(ReasonOf(job.waits));
+}
+
+std::string EndReason(const JobState& state) {
+  if (state.code == kFailed.code) return "NonZeroExitCode";
+  if (state.code == kTimeout.code) return "TimeLimit";
+  if (state.code == kOutOfMemory.code) return "OutOfMemory";
+  return "None";
+}
+
+void FillRequest(JobInfo& info) {
+  const auto parsed = json::Parse(api::Annotation(*info.view.object, kRequest));
+  const json::Value request = parsed.ok() ? *parsed : json::Value(json::Object{});
+  const auto text = [&request](std::string_view name, std::string& to) {
+    const std::string_view value = json::GetString(request, {name});
+    if (!value.empty()) to = value;
+  };
+  text("name", info.name);
+  text("partition", info.partition);
+  text("command", info.command);
+  text("workDir", info.work_dir);
+  text("stdOut", info.std_out);
+  text("stdErr", info.std_err);
+  text("comment", info.comment);
+  info.nodes = std::max<int64_t>(1, info.view.replicas);
+  info.tasks = json::GetInt(request, {"tasks"}, info.nodes);
+  info.cpus = std::max(info.tasks, info.tasks * json::GetInt(request, {"cpusPerTask"}, 1));
+  info.memory_mib = json::GetInt(request, {"memoryMib"});
+  info.time_limit_s = json::GetInt(request, {"timeLimitSeconds"});
+}
+
+void FillNodes(JobInfo& info) {
+  for (const json::SharedValue& pod : info.view.pods) {
+    const std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
+    if (!node.empty()) info.node_list.emplace_back(node);
+  }
+}
+
+void FillExit(JobInfo& info) {
+  if (!info.view.failure || !info.view.failure->exit_code) return;
+  const int64_t code = *info.view.failure->exit_code;
+  if (code > kSignalBase) {
+    info.exit_signal = code - kSignalBase;
+  } else {
+    info.exit_code = code;
+  }
+}
+
+// Numbers before names, lower ones first.
+bool Before(const JobInfo& a, const JobInfo& b) {
+  const auto key = [](const JobInfo& job) {
+    const auto number = ParseInt(job.array_id.empty() ? job.id : job.array_id);
+    return std::tuple(!number.has_value(), number.value_or(0), ParseInt(job.task_id).value_or(0),
+                      job.view.ns, job.id);
+  };
+  return key(a) < key(b);
+}
+
+std::string TimeOr(const std::optional<WallTime>& time) {
+  return time ? api::FormatTime(*time) : std::string();
+}
+
+}  // namespace
+
+bool IsSuspended(const JobView& job) {
+  const json::Value* now = &api::Spec(*job.object);
+  for (std::string_view part : Split(job.kind->suspend, '.')) {
+    now = json::Find(*now, {part});
+    if (now == nullptr) return false;
+  }
+  return now->is_bool() && now->get_bool();
+}
+
+const JobState* FindState(std::string_view text) {
+  const std::string word = ToUpper(text);
+  for (const JobState& state : kStates) {
+    if (word == state.code || word == state.word) return &state;
+  }
+  return nullptr;
+}
+
+std::string_view ReasonOf(std::string_view sentence) {
+  const auto has = [sentence](std::string_view part) {
+    return sentence.find(part) != std::string_view::npos;
+  };
+  if (sentence.empty()) return "Priority";
+  if (has("does not exist")) return "InvalidAccount";
+  if (has("limit of project") || has("over its limit") || has("above its limit") ||
+      has("its quota") || has("the quota")) {
+    return "AssocGrpGRES";
+  }
+  if (has("closed to project")) return "PartitionConfig";
+  if (has("held for") || has("priority")) return "Priority";
+  if (has("scheduling gates")) return "JobHeldAdmin";
+  return "Resources";
+}
+
+JobInfo InfoOf(JobView view) {
+  JobInfo info;
+  info.view = std::move(view);
+  const JobView& job = info.view;
+  info.id = api::Label(*job.object, kJobId);
+  info.ours = !info.id.empty();
+  if (info.ours) {
+    info.array_id = api::Label(*job.object, kArrayJobId);
+    info.task_id = api::Label(*job.object, kArrayTaskId);
+  } else {
+    info.id = job.name;
+  }
+  info.name = job.name;
+  info.user = job.user.empty() ? "-" : job.user;
+  info.account = job.project;
+  info.qos = job.priority;
+  info.milli_gpus = job.milli_gpus;
+  FillRequest(info);
+  FillNodes(info);
+  FillExit(info);
+  info.state = StateOf(job);
+  info.submitted = job.created;
+  info.started = job.started;
+  info.ended = job.ended;
+  if (job.over() && !info.ended) {
+    const auto end = api::FindCondition(*job.object, job.status);
+    if (end) info.ended = api::ParseTime(end->last_transition_time);
+  }
+  const bool waits = info.state.code == kPending.code;
+  info.reason = waits ? WaitReason(job) : info.state.active ? "None" : EndReason(info.state);
+  if (waits) info.started.reset();
+  return info;
+}
+
+Result<std::vector<JobInfo>> ListJobInfos(Api& api, std::string_view ns) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> views, ListJobs(api, ns));
+  std::vector<JobInfo> all;
+  all.reserve(views.size());
+  for (JobView& view : views) all.push_back(InfoOf(std::move(view)));
+  std::stable_sort(all.begin(), all.end(), Before);
+  return all;
+}
+
+Result<std::vector<JobInfo>> ListShownJobs(Session& session, Api& api) {
+  if (!session.global().ns.empty()) return ListJobInfos(api, session.Namespace());
+  auto all = ListJobInfos(api, "");
+  if (all.ok() || all.status().code() != Code::kForbidden) return all;
+  return ListJobInfos(api, session.Namespace());
+}
+
+std::string JobInfo::JobId() const {
+  return array_id.empty() ? id : StrCat(array_id, "_", task_id);
+}
+
+std::optional<Duration> JobInfo::Elapsed(WallTime now) const {
+  if (view.object && state.code != kPending.code) return view.RunTime(now);
+  if (!started) return std::nullopt;
+  return std::max(ended.value_or(now) - *started, Duration(0));
+}
+
+Result<JobChoice> ParseJobChoice(const std::string& text) {
+  JobChoice choice;
+  choice.text = text;
+  const size_t underscore = text.find('_');
+  const std::string head = text.substr(0, underscore);
+  // A step of a job, "12.batch", means the job.
+  choice.id = ParseUint(head.substr(0, head.find('.'))) ? head.substr(0, head.find('.')) : text;
+  if (underscore == std::string::npos || !ParseUint(head)) return choice;
+  std::string list = text.substr(underscore + 1);
+  if (list.starts_with('[') && list.ends_with(']')) list = list.substr(1, list.size() - 2);
+  SWELL_ASSIGN_OR_RETURN(const ArrayRange tasks, ParseArrayRange("job", list));
+  choice.tasks = tasks.ids;
+  return choice;
+}
+
+bool JobChoice::Takes(const JobInfo& job) const {
+  if (job.array_id.empty() || (job.id == id && job.id != job.array_id)) {
+    return job.id == id && tasks.empty();
+  }
+  if (job.array_id != id) return false;
+  const int64_t task = ParseInt(job.task_id).value_or(-1);
+  return tasks.empty() || std::find(tasks.begin(), tasks.end(), task) != tasks.end();
+}
+
+json::Value RecordOf(const JobInfo& job, std::string_view cancelled_by, WallTime now) {
+  return json::Object{{"id", job.id},
+                      {"arrayId", job.array_id},
+                      {"taskId", job.task_id},
+                      {"name", job.name},
+                      {"user", job.user},
+                      {"account", job.account},
+                      {"partition", job.partition},
+                      {"qos", job.qos},
+                      {"workDir", job.work_dir},
+                      {"command", job.command},
+                      {"nodes", job.nodes},
+                      {"tasks", job.tasks},
+                      {"cpus", job.cpus},
+                      {"milliGpus", job.milli_gpus},
+                      {"timeLimitSeconds", job.time_limit_s},
+                      {"nodeList", Join(job.node_list, ",")},
+                      {"submitted", TimeOr(job.submitted)},
+                      {"started", TimeOr(job.started)},
+                      {"ended", api::FormatTime(now)},
+                      {"cancelledBy", cancelled_by}};
+}
+
+std::optional<JobInfo> InfoOfRecord(const json::Value& config_map) {
+  const auto parsed = json::Parse(json::GetString(config_map, {"data", kRecordKey}));
+  if (!parsed.ok() || !parsed->is_object()) return std::nullopt;
+  const json::Value& record = *parsed;
+  const auto text = [&record](std::string_view name) {
+    return std::string(json::GetString(record, {name}));
+  };
+  JobInfo info;
+  info.ours = true;
+  info.id = text("id");
+  if (info.id.empty()) return std::nullopt;
+  info.array_id = text("arrayId");
+  info.task_id = text("taskId");
+  info.name = text("name");
+  info.user = text("user");
+  info.account = text("account");
+  info.partition = text("partition");
+  info.qos = text("qos");
+  info.work_dir = text("workDir");
+  info.command = text("command");
+  info.nodes = json::GetInt(record, {"nodes"}, 1);
+  info.tasks = json::GetInt(record, {"tasks"}, 1);
+  info.cpus = json::GetInt(record, {"cpus"});
+  info.milli_gpus = json::GetInt(record, {"milliGpus"});
+  info.time_limit_s = json::GetInt(record, {"timeLimitSeconds"});
+  for (std::string_view node : Split(json::GetString(record, {"nodeList"}), ',')) {
+    info.node_list.emplace_back(node);
+  }
+  info.submitted = api::ParseTime(text("submitted"));
+  info.started = api::ParseTime(text("started"));
+  info.ended = api::ParseTime(text("ended"));
+  info.state = kCancelled;
+  info.reason = StrCat("by ", text("cancelledBy"));
+  info.view.ns = api::Namespace(config_map);
+  return info;
+}
+
+}  // namespace swell::cli::slurm

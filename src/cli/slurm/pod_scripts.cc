@@ -1,0 +1,390 @@
+#include "cli/slurm/pod_scripts.h"
+
+namespace swell::cli::slurm {
+
+// SWELL_SLURM_OUTPUT, _ERROR and _OPEN_MODE say where the output goes, besides the pod's log;
+// SWELL_SLURM_SIGNAL, _SIGNAL_AFTER and _SIGNAL_SHELL which signal is sent, and when.
+//
+// The script is the leader of a session of its own, so that one signal reaches all that it has
+// started. A shell that is told to stop ends at once; the steps it started may still be saving
+// themselves, and are waited for.
+const PodScript kBatchScript{"slurm_batch", R"sh(#!/bin/sh
+# slurm_batch [ARGUMENT...]: runs the job's script as the first node of a job does.
+die() { echo "slurm_batch: $*" >&2; exit 1; }
+folder=/var/spool/slurm
+[ -n "${SLURM_RESTART_COUNT-}" ] || unset SLURM_RESTART_COUNT
+PATH=$folder:${SWELL_SLURM_PATH:+$SWELL_SLURM_PATH:}$PATH
+SWELL_SLURM_WORK=${TMPDIR:-/tmp}/slurm-$SLURM_JOB_ID
+export PATH SWELL_SLURM_WORK
+rm -rf "$SWELL_SLURM_WORK"
+mkdir -p "$SWELL_SLURM_WORK/tasks" || die "cannot make $SWELL_SLURM_WORK"
+
+append=
+[ "${SWELL_SLURM_OPEN_MODE-}" = append ] && append=-a
+# Work that starts again after preemption continues its file.
+[ "${SLURM_RESTART_COUNT:-0}" = 0 ] || append=-a
+# copy NAME FILE: what is written to the FIFO of that name goes to the file and to the pod's log.
+copy() {
+  file=$(printf %s "$2" | sed "s|%N|${SLURMD_NODENAME-}|g")
+  mkdir -p "$(dirname "$file")" || die "cannot make the folder of the output file $file"
+  : >>"$file" || die "cannot write the output file $file"
+  mkfifo "$SWELL_SLURM_WORK/$1" || die "cannot make a FIFO in $SWELL_SLURM_WORK"
+  # shellcheck disable=SC2086
+  tee $append "$file" <"$SWELL_SLURM_WORK/$1" &
+  copies="$copies $!"
+}
+copies=
+if [ -n "${SWELL_SLURM_OUTPUT-}" ]; then
+  copy out "$SWELL_SLURM_OUTPUT"
+  exec 3>"$SWELL_SLURM_WORK/out"
+else
+  exec 3>&1
+fi
+if [ -n "${SWELL_SLURM_ERROR-}" ]; then
+  copy err "$SWELL_SLURM_ERROR" >&2
+  exec 4>"$SWELL_SLURM_WORK/err"
+elif [ -n "${SWELL_SLURM_OUTPUT-}" ]; then
+  exec 4>&3
+else
+  exec 4>&2
+fi
+
+# What srun need not send to other nodes: they have it.
+export -p >"$SWELL_SLURM_WORK/environment"
+session=
+command -v setsid >/dev/null && session=setsid
+$session "$folder/slurm_script" "$@" >&3 2>&4 3>&- 4>&- &
+script=$!
+echo "$script" >"$SWELL_SLURM_WORK/script"
+exec 3>&- 4>&-
+
+# all SIGNAL: to the script and everything that it has started. Shells differ in how they read a group.
+all() {
+  kill -s "$1" -- "-$script" 2>/dev/null || kill -s "$1" "-$script" 2>/dev/null
+}
+stopped=
+# shellcheck disable=SC2317
+stop() {
+  stopped=1
+  all TERM || kill -s TERM "$script" 2>/dev/null
+}
+trap stop TERM INT
+timer=
+if [ -n "${SWELL_SLURM_SIGNAL-}" ]; then
+  (
+    trap 'kill $! 2>/dev/null; exit' TERM
+    sleep "$SWELL_SLURM_SIGNAL_AFTER" &
+    wait $!
+    if [ -n "${SWELL_SLURM_SIGNAL_SHELL-}" ]; then
+      kill -s "$SWELL_SLURM_SIGNAL" "$script" 2>/dev/null
+    else
+      srun --swell-signal "$SWELL_SLURM_SIGNAL"
+    fi
+  ) &
+  timer=$!
+fi
+
+wait "$script"
+status=$?
+while kill -0 "$script" 2>/dev/null; do
+  wait "$script"
+  status=$?
+done
+while [ -n "$stopped" ] && all 0; do sleep 1; done
+[ -z "$timer" ] || kill "$timer" 2>/dev/null
+# What the script left running ends with the pod; its output does not hold up the end.
+if [ -n "$session" ]; then
+  all KILL
+  for one in $copies; do wait "$one"; done
+else
+  sleep 1
+fi
+exit "$status"
+)sh"};
+
+const PodScript kNodeScript{"slurm_node", R"sh(#!/bin/sh
+# slurm_node wait: waits on a node for what the first one starts there.
+# slurm_node run COUNT COMMAND...: starts so many tasks; SWELL_STEP_* say which.
+# slurm_node signal NAME: to the tasks that run on this node.
+# slurm_node signal-script NAME [all]: to the script, and to the tasks too.
+folder=/var/spool/slurm
+SWELL_SLURM_WORK=${TMPDIR:-/tmp}/slurm-$SLURM_JOB_ID
+export SWELL_SLURM_WORK
+tasks=$SWELL_SLURM_WORK/tasks
+mkdir -p "$tasks"
+
+# shellcheck disable=SC2317
+tell() {
+  for file in "$tasks"/*; do
+    [ -e "$file" ] || continue
+    read -r pid <"$file" && kill -s "$1" "$pid" 2>/dev/null
+  done
+}
+# shellcheck disable=SC2317
+any() {
+  for file in "$tasks"/*; do
+    [ -e "$file" ] || continue
+    read -r pid <"$file" && kill -0 "$pid" 2>/dev/null && return 0
+  done
+  return 1
+}
+
+case ${1-} in
+  wait)
+    # Tasks that were told to stop may still be saving themselves.
+    trap 'tell TERM; while any; do sleep 1; done; exit 143' TERM
+    while :; do
+      sleep 3600 &
+      wait $!
+    done
+    ;;
+  signal)
+    tell "$2"
+    exit 0
+    ;;
+  signal-script)
+    # Only the first node has a script.
+    [ -e "$SWELL_SLURM_WORK/script" ] || exit 0
+    read -r pid <"$SWELL_SLURM_WORK/script"
+    kill -s "$2" "$pid"
+    [ "${3-}" != all ] || tell "$2"
+    exit 0
+    ;;
+  run) count=$2; shift 2 ;;
+  *) echo "slurm_node: wait, run or signal expected" >&2; exit 2 ;;
+esac
+
+# Which of the node's GPUs the task with this number sees, where they are divided.
+gpus_of() {
+  all=${CUDA_VISIBLE_DEVICES-}
+  if [ -z "$all" ]; then
+    i=0
+    while [ "$i" -lt "${SLURM_GPUS_ON_NODE:-0}" ]; do all=$all${all:+,}$i; i=$((i + 1)); done
+  fi
+  printf %s "$all" | cut -d, -f"$(($1 * SWELL_STEP_GPUS + 1))-$((($1 + 1) * SWELL_STEP_GPUS))"
+}
+
+case :$PATH: in *:$folder:*) ;; *) PATH=$folder:${SWELL_SLURM_PATH:+$SWELL_SLURM_PATH:}$PATH ;; esac
+export PATH
+ids=
+local_id=0
+mark=$tasks/$SLURM_STEP_ID
+while [ "$local_id" -lt "$count" ]; do
+  SLURM_LOCALID=$local_id
+  SLURM_PROCID=$((SWELL_STEP_FIRST + local_id))
+  export SLURM_LOCALID SLURM_PROCID
+  if [ "${SWELL_STEP_GPUS:-0}" -gt 0 ]; then
+    CUDA_VISIBLE_DEVICES=$(gpus_of "$local_id")
+    export CUDA_VISIBLE_DEVICES
+  fi
+  if [ -n "${SWELL_STEP_LABEL-}" ]; then
+    mkfifo "$mark.$local_id.fifo"
+    sed "s/^/$SLURM_PROCID: /" <"$mark.$local_id.fifo" &
+    labels="${labels-} $!"
+    "$@" >"$mark.$local_id.fifo" 2>&1 &
+  else
+    "$@" &
+  fi
+  task=$!
+  ids="$ids $task"
+  echo "$task" >"$mark.$local_id"
+  local_id=$((local_id + 1))
+done
+# A signal to the whole session has reached the tasks by itself.
+trap : TERM INT
+worst=0
+local_id=0
+for one in $ids; do
+  wait "$one"
+  status=$?
+  while kill -0 "$one" 2>/dev/null; do
+    wait "$one"
+    status=$?
+  done
+  rm -f "$mark.$local_id"
+  [ "$status" -le "$worst" ] || worst=$status
+  [ "$status" = 0 ] ||
+    echo "srun: error: ${SLURMD_NODENAME-}: task $((SWELL_STEP_FIRST + local_id)): Exited with exit code $status" >&2
+  local_id=$((local_id + 1))
+done
+for one in ${labels-}; do wait "$one"; done
+rm -f "$mark".*.fifo
+exit "$worst"
+)sh"};
+
+const PodScript kSrunScript{"srun", R"sh(#!/bin/sh
+# srun [FLAGS] COMMAND...: starts tasks on the nodes of the job whose script calls it.
+die() { echo "srun: $*" >&2; exit 1; }
+[ -n "${SLURM_JOB_ID-}" ] || die "this one works within a job's script"
+folder=/var/spool/slurm
+nodes='' tasks='' per_node='' label='' where='' output='' gpus='' folder_to=''
+all_nodes=${SLURM_JOB_NUM_NODES:-1}
+
+# node NUMBER: its name.
+node() { printf %s "$SLURM_JOB_NODELIST" | cut -d, -f$(($1 + 1)); }
+quoted() { printf "'%s' " "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
+number() { case $2 in '' | *[!0-9]* | 0) die "$1 '$2': a whole number of at least 1 expected" ;; esac; }
+
+while [ $# -gt 0 ]; do
+  attached=
+  case $1 in
+    --) shift; break ;;
+    --*=*) flag=${1%%=*}; value=${1#*=}; attached=1; shift ;;
+    --*) flag=$1; shift ;;
+    -?) flag=$1; shift ;;
+    -?*) flag=$(printf %.2s "$1"); value=${1#??}; attached=1; shift ;;
+    *) break ;;
+  esac
+  case $flag in
+    # They change nothing here: a step shares its job's nodes, and nothing is buffered or bound.
+    -u | --unbuffered | -v | --verbose | -Q | --quiet | --overlap | --exact | --exclusive | --overcommit | -O | \
+      -K | --kill-on-bad-exit | --no-container-mount-home) continue ;;
+    -l | --label) label=1; continue ;;
+    --swell-signal) signal=$1; shift; continue ;;
+  esac
+  if [ -z "$attached" ]; then
+    [ $# -gt 0 ] || die "$flag: a value is missing"
+    value=$1
+    shift
+  fi
+  case $flag in
+    -n | --ntasks) number "$flag" "$value"; tasks=$value ;;
+    -N | --nodes) number "$flag" "$value"; nodes=$value ;;
+    --ntasks-per-node) number "$flag" "$value"; per_node=$value ;;
+    -w | --nodelist) where=$value ;;
+    -o | --output) output=$value ;;
+    -D | --chdir) folder_to=$value ;;
+    --gpus-per-task) gpus=${value##*:}; number "$flag" "$gpus" ;;
+    -c | --cpus-per-task | -t | --time | -J | --job-name | -p | --partition | -A | --account | --cpu-bind | \
+      --mem-bind | --gpu-bind | --hint | -m | --distribution | --mem | --mem-per-cpu | --mem-per-gpu | -G | --gpus | \
+      --gres | --gpus-per-node | --wait | -W | --export) ;;
+    --mpi) [ "$value" = none ] || die "--mpi=$value: plain tasks only; mpirun starts MPI's processes (an MPIJob)" ;;
+    *) die "$flag is not supported within a job" ;;
+  esac
+done
+
+# send NODE COMMAND...: runs it there.
+send() {
+  there=$1
+  shift
+  if [ "$there" = 0 ]; then
+    "$@"
+    return
+  fi
+  line=
+  for word in "$@"; do line="$line$(quoted "$word")"; done
+  /etc/mpi/kubexec.sh "$(node "$there")" "$settings$line"
+}
+settings=
+if [ -n "${signal-}" ]; then
+  i=0
+  while [ "$i" -lt "$all_nodes" ]; do
+    send "$i" "$folder/slurm_node" signal "$signal"
+    i=$((i + 1))
+  done
+  exit 0
+fi
+[ $# -gt 0 ] || die "no command"
+
+# The nodes of the step, by number.
+chosen=
+if [ -n "$where" ]; then
+  for name in $(printf %s "$where" | tr ',' ' '); do
+    i=0
+    while [ "$i" -lt "$all_nodes" ] && [ "$(node "$i")" != "$name" ]; do i=$((i + 1)); done
+    [ "$i" -lt "$all_nodes" ] || die "--nodelist $name: the job has $SLURM_JOB_NODELIST"
+    chosen="$chosen $i"
+  done
+  # shellcheck disable=SC2086
+  set -- $chosen -- "$@"
+  nodes=0
+  while [ "$1" != -- ]; do nodes=$((nodes + 1)); shift; done
+  shift
+fi
+if [ -z "$nodes" ]; then
+  nodes=$all_nodes
+  [ -n "$tasks" ] && [ -z "$per_node" ] && [ "$tasks" -lt "$nodes" ] && nodes=$tasks
+  [ -z "$tasks" ] && tasks=$((per_node > 0 ? per_node * nodes : ${SLURM_NTASKS:-$nodes}))
+fi
+[ "$nodes" -le "$all_nodes" ] || die "--nodes $nodes: the job has $all_nodes"
+per_node=${per_node:-$(( ${tasks:-0} > 0 ? 0 : ${SLURM_NTASKS_PER_NODE:-1} ))}
+tasks=${tasks:-$((per_node * nodes))}
+[ "$tasks" -ge "$nodes" ] || die "--ntasks $tasks: fewer than the $nodes nodes"
+if [ -z "$chosen" ]; then
+  i=0
+  while [ "$i" -lt "$nodes" ]; do chosen="$chosen $i"; i=$((i + 1)); done
+fi
+
+[ -n "$folder_to" ] && { cd "$folder_to" || die "cannot change to $folder_to"; }
+if [ -n "$output" ]; then
+  file=$(printf %s "$output" | sed "s|%j|$SLURM_JOB_ID|g; s|%J|$SLURM_JOB_ID|g; s|%x|$SLURM_JOB_NAME|g")
+  exec >"$file" 2>&1 || die "cannot write $file"
+fi
+# Each step of the job has a number of its own.
+SLURM_STEP_ID=0
+until mkdir "$SWELL_SLURM_WORK/step-$SLURM_STEP_ID" 2>/dev/null; do
+  SLURM_STEP_ID=$((SLURM_STEP_ID + 1))
+  [ "$SLURM_STEP_ID" -lt 100000 ] || die "cannot count steps in $SWELL_SLURM_WORK"
+done
+SLURM_STEPID=$SLURM_STEP_ID
+SLURM_STEP_NUM_TASKS=$tasks SLURM_STEP_NUM_NODES=$nodes SLURM_NTASKS=$tasks SLURM_NPROCS=$tasks SLURM_NNODES=$nodes
+SLURM_LAUNCH_NODE_IPADDR=$(node 0)
+SWELL_STEP_LABEL=$label
+SWELL_STEP_GPUS=${gpus:-${SLURM_GPUS_PER_TASK:-0}}
+SWELL_STEP_GPUS=${SWELL_STEP_GPUS##*:}
+export SLURM_STEP_ID SLURM_STEPID SLURM_STEP_NUM_TASKS SLURM_STEP_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_NNODES
+export SLURM_LAUNCH_NODE_IPADDR SWELL_STEP_LABEL SWELL_STEP_GPUS
+
+# What the script has set since its job began, as other nodes shall have it; values of several lines stay here.
+settings_of() {
+  export -p | grep -vxF -f "$SWELL_SLURM_WORK/environment" |
+    grep -E "^(export|declare -x) [A-Za-z_][A-Za-z0-9_]*=('[^']*'|\"[^\"]*\")\$" |
+    sed 's/^declare -x /export /' |
+    grep -vE '^export (HOSTNAME|OLDPWD|PWD|SHLVL|_|SLURMD_NODENAME|CUDA_VISIBLE_DEVICES|NVIDIA_VISIBLE_DEVICES|SWELL_SLURM_WORK)=' |
+    tr '\n' ';'
+}
+step=$SWELL_SLURM_WORK/step-$SLURM_STEP_ID
+base=$((tasks / nodes))
+rest=$((tasks % nodes))
+first=0
+i=0
+waited=
+for one in $chosen; do
+  count=$((base + (i < rest ? 1 : 0)))
+  SLURM_NODEID=$i SWELL_STEP_FIRST=$first
+  export SLURM_NODEID SWELL_STEP_FIRST
+  if [ "$one" != 0 ]; then settings="$(settings_of) cd $(quoted "$PWD") 2>/dev/null; "; fi
+  send "$one" "$folder/slurm_node" run "$count" "$@" &
+  waited="$waited $!"
+  first=$((first + count))
+  i=$((i + 1))
+done
+trap : TERM INT
+worst=0
+for one in $waited; do
+  wait "$one"
+  status=$?
+  while kill -0 "$one" 2>/dev/null; do
+    wait "$one"
+    status=$?
+  done
+  [ "$status" -le "$worst" ] || worst=$status
+done
+: >"$step/done"
+exit "$worst"
+)sh"};
+
+const PodScript kScontrolScript{"scontrol", R"sh(#!/bin/sh
+# scontrol show hostnames [LIST]: the names of the job's nodes, one a line.
+case "${1-} ${2-}" in
+  "show hostnames" | "show hostname" | "show hostnamelist")
+    printf '%s\n' "${3:-$SLURM_JOB_NODELIST}" | tr ',' '\n'
+    ;;
+  *)
+    echo "scontrol: within a job's script there is: scontrol show hostnames" >&2
+    exit 1
+    ;;
+esac
+)sh"};
+
+}  // namespace swell::cli::slurm

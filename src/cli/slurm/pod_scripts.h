@@ -1,0 +1,29 @@
+// The shell scripts that make a pod look like a node of Slurm to a batch script: what runs the
+// script, what waits on the other nodes, and the commands srun and scontrol that scripts call.
+//
+// They travel in the job's ConfigMap and need a POSIX shell only. Steps reach other nodes as
+// mpirun does in an MPIJob: by its kubexec.sh.
+//
+// - Threads: constants.
+#pragma once
+
+#include <string_view>
+
+namespace swell::cli::slurm {
+
+// Where a pod finds them, and by which names.
+inline constexpr std::string_view kPodFolder = "/var/spool/slurm";
+inline constexpr std::string_view kScriptKey = "slurm_script";  // the user's own
+
+struct PodScript {
+  std::string_view name;
+  std::string_view text;
+};
+// slurm_batch SCRIPT_ARGUMENTS...: the first node's command.
+extern const PodScript kBatchScript;
+// slurm_node wait|run|signal: what other nodes do, and what starts tasks on any node.
+extern const PodScript kNodeScript;
+extern const PodScript kSrunScript;
+extern const PodScript kScontrolScript;
+
+}  // namespace swell::cli::slurm

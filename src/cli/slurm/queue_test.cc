@@ -1,0 +1,179 @@
+// squeue, sinfo, scancel, sacct and scontrol: jobs and nodes in Slurm's words.
+#include "cli/slurm/job_info.h"
+#include "cli/slurm/slurm_test_util.h"
+
+namespace swell::cli {
+namespace {
+
+class SlurmQueueTest : public SlurmTest {
+ protected:
+  void SetUp() override {
+    SlurmTest::SetUp();
+    ASSERT_EQ(Sbatch("-J train --gpus=4 -t 30"), 0) << err_;
+    id_ = Number();
+    name_ = "train-" + id_;
+  }
+  void Runs() {
+    JobPod(name_, "Running");
+    JobBecomes(name_, "Running");
+  }
+  std::string Queue(std::vector<std::string> flags) {
+    std::vector<std::string> words{"squeue", "-h"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    EXPECT_EQ(Run(words), 0) << err_;
+    return out_;
+  }
+
+  std::string id_, name_;
+};
+
+TEST_F(SlurmQueueTest, SqueueHasSlurmsColumns) {
+  Runs();
+  server_.executor.Advance(std::chrono::seconds(65));
+  ASSERT_EQ(Run({"squeue"}), 0) << err_;
+  const std::string number(18 - id_.size(), ' ');
+  EXPECT_EQ(out_,
+            StrCat("             JOBID PARTITION     NAME     USER ST       TIME  NODES "
+                   "NODELIST(REASON)\n",
+                   number, id_, "    (null)    train      ada  R       1:05      1 node-1\n"));
+}
+
+TEST_F(SlurmQueueTest, StatesAreThoseOfTheJob) {
+  EXPECT_EQ(Queue({"-o", "%t %r"}), "PD Priority\n");
+  JobPod(name_, "Pending");
+  EXPECT_EQ(Queue({"-o", "%t %T"}), "CF CONFIGURING\n");
+  Status(StrCat("/api/v1/namespaces/default/pods/", name_, "-launcher-0"),
+         R"({"status":{"phase":"Running"}})");
+  JobBecomes(name_, "Running");
+  EXPECT_EQ(Queue({"-o", "%t %l %L"}), "R 30:00 30:00\n");
+  // What is over has left the queue, and is shown to who asks for it.
+  JobBecomes(name_, "Failed", "DeadlineExceeded");
+  Status(StrCat("/api/v1/namespaces/default/pods/", name_, "-launcher-0"),
+         R"({"status":{"phase":"Failed"}})");
+  EXPECT_EQ(Queue({}), "");
+  EXPECT_EQ(Queue({"-t", "all", "-o", "%t %r"}), "TO TimeLimit\n");
+  JobBecomes(name_, "Failed", "Preempted");
+  EXPECT_EQ(Queue({"-t", "PR", "-o", "%T"}), "PREEMPTED\n");
+  JobBecomes(name_, "Succeeded");
+  EXPECT_EQ(Queue({"-t", "completed", "-o", "%t"}), "CD\n");
+}
+
+TEST_F(SlurmQueueTest, ReasonsAreSlurmsWordsForTheSchedulersSentences) {
+  EXPECT_EQ(slurm::ReasonOf("0/2 nodes are available: 2 Insufficient nvidia.com/gpu."),
+            "Resources");
+  EXPECT_EQ(slurm::ReasonOf("project vision would be above its limit"), "AssocGrpGRES");
+  EXPECT_EQ(slurm::ReasonOf("node(s) were held for default/big"), "Priority");
+  EXPECT_EQ(slurm::ReasonOf(""), "Priority");
+}
+
+TEST_F(SlurmQueueTest, FiltersChooseJobs) {
+  ASSERT_EQ(Sbatch("-J other -A vision"), 0) << err_;
+  const std::string other = Number();
+  EXPECT_EQ(Queue({"-o", "%i"}), StrCat(id_, "\n", other, "\n"));
+  EXPECT_EQ(Queue({"-o", "%i", "-n", "other"}), other + "\n");
+  EXPECT_EQ(Queue({"-o", "%i", "-j", id_}), id_ + "\n");
+  EXPECT_EQ(Queue({"-o", "%i", "-A", "vision"}), other + "\n");
+  EXPECT_EQ(Queue({"-o", "%i", "-u", "bob"}), "");
+  EXPECT_EQ(Queue({"-o", "%i", "--me"}), StrCat(id_, "\n", other, "\n"));
+  EXPECT_EQ(Run({"squeue", "-j", "999"}), 1);
+  EXPECT_EQ(Run({"squeue", "-t", "XX"}), 2);
+  EXPECT_EQ(Run({"squeue", "-o", "%z"}), 2);
+  EXPECT_EQ(Run({"squeue", "--start"}), 2);
+  EXPECT_NE(err_.find("swell why JOB"), std::string::npos) << err_;
+}
+
+TEST_F(SlurmQueueTest, JobsOfOthersHaveTheirNameForANumber) {
+  ASSERT_EQ(Run({"swell", "submit", "mnist", "--image", "img", "--gpus", "2", "--", "python"}), 0)
+      << err_;
+  EXPECT_EQ(Queue({"-o", "%i %D %b"}), StrCat(id_, " 1 gres/gpu:4\nmnist 1 gres/gpu:2\n"));
+  ASSERT_EQ(Run({"squeue", "--json"}), 0);
+  const auto document = json::Parse(out_);
+  ASSERT_TRUE(document.ok());
+  EXPECT_EQ(json::GetString(json::GetArray(*document, {"jobs"})[0], {"job_state"}), "PENDING");
+}
+
+TEST_F(SlurmQueueTest, ScancelEndsAJobAndSacctRemembersIt) {
+  Runs();
+  ASSERT_EQ(Run({"scancel", id_}), 0) << err_;
+  EXPECT_EQ(Queue({"-t", "all"}), "");
+  ASSERT_EQ(Run({"sacct", "-n", "-P", "-j", id_, "-o", "JobID,JobName,State,NodeList"}), 0) << err_;
+  EXPECT_EQ(out_, StrCat(id_, "|train|CANCELLED by ada|node-1\n"));
+  EXPECT_EQ(Run({"scancel", id_}), 1);
+  EXPECT_NE(err_.find("Invalid job id " + id_), std::string::npos) << err_;
+  EXPECT_EQ(Run({"scancel"}), 2);
+}
+
+TEST_F(SlurmQueueTest, ScancelTakesSomeTasksOfAnArray) {
+  ASSERT_EQ(Sbatch("-J sweep --array=0-4", {"--parsable"}), 0) << err_;
+  const std::string array = Number();
+  ASSERT_EQ(Run({"scancel", array + "_[1-3]"}), 0) << err_;
+  EXPECT_EQ(Queue({"-o", "%i", "-n", "sweep"}), StrCat(array, "_0\n", array, "_4\n"));
+  ASSERT_EQ(Run({"scancel", array}), 0) << err_;
+  EXPECT_EQ(Queue({"-o", "%i", "-n", "sweep"}), "");
+  ASSERT_EQ(Run({"scancel", "-t", "PENDING", "-u", "ada"}), 0) << err_;
+  EXPECT_EQ(Queue({}), "");
+}
+
+TEST_F(SlurmQueueTest, SacctTellsHowJobsEnded) {
+  JobPod(name_, "Failed",
+         R"(,"containerStatuses":[{"name":"node","state":{"terminated":{"exitCode":3,)"
+         R"("reason":"Error"}}}])");
+  JobBecomes(name_, "Failed", "JobFailed");
+  ASSERT_EQ(Run({"sacct"}), 0) << err_;
+  EXPECT_EQ(out_, StrCat("JobID           JobName  Partition    Account  AllocCPUS      State "
+                         "ExitCode \n------------ ---------- ---------- ---------- ---------- "
+                         "---------- -------- \n",
+                         id_, std::string(12 - id_.size(), ' '),
+                         "      train                                1     FAILED      3:0 \n"));
+  EXPECT_EQ(Run({"sacct", "-o", "Nonsense"}), 2);
+  ASSERT_EQ(Run({"sacct", "-n", "-X", "-s", "CD"}), 0);
+  EXPECT_EQ(out_, "");
+}
+
+TEST_F(SlurmQueueTest, SinfoShowsPoolsAndStates) {
+  Runs();
+  ASSERT_EQ(Run({"sinfo"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+            "big          up   infinite      1    mix node-1\n"
+            "all*         up   infinite      1    mix node-1\n"
+            "all*         up   infinite      1   idle node-2\n");
+  ASSERT_EQ(Run({"sinfo", "-N", "-h", "-p", "all", "-o", "%N %t %G %c"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "node-1 mix gpu:NVIDIA-A100-SXM4-80GB:8 64\nnode-2 idle gpu:NVIDIA-A100-SXM4-80GB:8 "
+            "64\n");
+}
+
+TEST_F(SlurmQueueTest, ScontrolShowsHoldsAndReleases) {
+  ASSERT_EQ(Run({"scontrol", "hold", id_}), 0) << err_;
+  EXPECT_EQ(Queue({"-o", "%t %R"}), "PD (JobHeldUser)\n");
+  EXPECT_TRUE(json::GetBool(JobOf(name_), {"spec", "suspend"}));
+  ASSERT_EQ(Run({"scontrol", "release", id_}), 0) << err_;
+  EXPECT_FALSE(json::GetBool(JobOf(name_), {"spec", "suspend"}));
+  ASSERT_EQ(Run({"scontrol", "show", "job", id_}), 0) << err_;
+  for (const char* part : {"JobName=train\n", "JobState=PENDING Reason=Priority",
+                           "TimeLimit=00:30:00", "ReqTRES=cpu=1,node=1,gres/gpu=4"}) {
+    EXPECT_NE(out_.find(part), std::string::npos) << part << "\n" << out_;
+  }
+  Runs();
+  EXPECT_EQ(Run({"scontrol", "hold", id_}), 1);
+  EXPECT_NE(err_.find("swell suspend " + name_), std::string::npos) << err_;
+  ASSERT_EQ(Run({"scontrol", "show", "hostnames", "n[1-2],x"}), 0) << err_;
+  EXPECT_EQ(out_, "n1\nn2\nx\n");
+  ASSERT_EQ(Run({"scontrol", "show", "node", "node-2"}), 0) << err_;
+  EXPECT_NE(out_.find("State=IDLE"), std::string::npos) << out_;
+  ASSERT_EQ(Run({"scontrol", "show", "partition", "big"}), 0) << err_;
+  EXPECT_NE(out_.find("Nodes=node-1\n"), std::string::npos) << out_;
+}
+
+TEST_F(SlurmQueueTest, ATimeLimitBecomesShorterOnly) {
+  ASSERT_EQ(Run({"scontrol", "update", "JobId=" + id_, "TimeLimit=10"}), 0) << err_;
+  EXPECT_EQ(json::GetInt(PodSpec(JobOf(name_)), {"activeDeadlineSeconds"}), 600);
+  EXPECT_EQ(Queue({"-o", "%l"}), "10:00\n");
+  EXPECT_EQ(Run({"scontrol", "update", "JobId=" + id_, "TimeLimit=1-0"}), 1);
+  EXPECT_NE(err_.find("can be made shorter, not longer"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"scontrol", "update", "JobId=" + id_, "Partition=big"}), 2);
+}
+
+}  // namespace
+}  // namespace swell::cli

@@ -1,0 +1,305 @@
+// sacct: what became of jobs.
+#include <algorithm>
+#include <set>
+
+#include "base/strings.h"
+#include "cli/print/text_table.h"
+#include "cli/slurm/fields.h"
+#include "cli/slurm/job_info.h"
+#include "cli/slurm/slurm.h"
+#include "cli/slurm/slurm_keys.h"
+#include "cli/slurm/values.h"
+#include "kube/api/meta/meta.h"
+
+namespace swell::cli::slurm {
+namespace {
+
+constexpr std::string_view kUsual = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode";
+
+struct Column {
+  std::string_view name;
+  size_t width;
+  bool right;
+  std::string (*value)(const JobInfo&, WallTime now);
+};
+
+std::string Tres(const JobInfo& job) {
+  std::string text = StrCat("cpu=", job.cpus);
+  if (job.memory_mib > 0) text += StrCat(",mem=", job.memory_mib * job.nodes, "M");
+  text += StrCat(",node=", job.nodes);
+  if (job.milli_gpus > 0) text += StrCat(",gres/gpu=", GpuText(job.milli_gpus));
+  return text;
+}
+std::string StateText(const JobInfo& job) {
+  return job.state.code == kCancelled.code ? StrCat(job.state.word, " ", job.reason)
+                                           : std::string(job.state.word);
+}
+int64_t Seconds(const JobInfo& job, WallTime now) {
+  return std::chrono::duration_cast<std::chrono::seconds>(job.Elapsed(now).value_or(Duration(0)))
+      .count();
+}
+std::string LimitText(const JobInfo& job) {
+  return job.time_limit_s > 0 ? LongTimeText(std::chrono::seconds(job.time_limit_s)) : "UNLIMITED";
+}
+std::string EndText(const JobInfo& job) {
+  return job.state.active ? "Unknown" : WhenText(job.ended);
+}
+
+constexpr Column kColumns[] = {
+    {"JobID", 12, false, [](const JobInfo& j, WallTime) { return j.JobId(); }},
+    {"JobIDRaw", 12, false, [](const JobInfo& j, WallTime) { return j.id; }},
+    {"JobName", 10, true, [](const JobInfo& j, WallTime) { return j.name; }},
+    {"Partition", 10, true, [](const JobInfo& j, WallTime) { return j.partition; }},
+    {"Account", 10, true, [](const JobInfo& j, WallTime) { return j.account; }},
+    {"User", 9, true, [](const JobInfo& j, WallTime) { return j.user; }},
+    {"QOS", 10, true, [](const JobInfo& j, WallTime) { return j.qos; }},
+    {"AllocCPUS", 10, true, [](const JobInfo& j, WallTime) { return std::to_string(j.cpus); }},
+    {"NCPUS", 10, true, [](const JobInfo& j, WallTime) { return std::to_string(j.cpus); }},
+    {"ReqCPUS", 8, true, [](const JobInfo& j, WallTime) { return std::to_string(j.cpus); }},
+    {"NNodes", 8, true, [](const JobInfo& j, WallTime) { return std::to_string(j.nodes); }},
+    {"AllocNodes", 10, true, [](const JobInfo& j, WallTime) { return std::to_string(j.nodes); }},
+    {"NTasks", 8, true, [](const JobInfo& j, WallTime) { return std::to_string(j.tasks); }},
+    {"ReqMem", 10, true,
+     [](const JobInfo& j, WallTime) {
+       return j.memory_mib > 0 ? StrCat(j.memory_mib, "M") : std::string();
+     }},
+    {"AllocTRES", 20, true, [](const JobInfo& j, WallTime) { return Tres(j); }},
+    {"ReqTRES", 20, true, [](const JobInfo& j, WallTime) { return Tres(j); }},
+    {"State", 10, true, [](const JobInfo& j, WallTime) { return StateText(j); }},
+    {"ExitCode", 8, true,
+     [](const JobInfo& j, WallTime) { return StrCat(j.exit_code, ":", j.exit_signal); }},
+    {"Reason", 20, true, [](const JobInfo& j, WallTime) { return j.reason; }},
+    {"Elapsed", 10, true,
+     [](const JobInfo& j, WallTime now) {
+       return LongTimeText(std::chrono::seconds(Seconds(j, now)));
+     }},
+    {"ElapsedRaw", 10, true,
+     [](const JobInfo& j, WallTime now) { return std::to_string(Seconds(j, now)); }},
+    {"CPUTimeRAW", 10, true,
+     [](const JobInfo& j, WallTime now) { return std::to_string(j.cpus * Seconds(j, now)); }},
+    {"Timelimit", 10, true, [](const JobInfo& j, WallTime) { return LimitText(j); }},
+    {"Submit", 19, true, [](const JobInfo& j, WallTime) { return WhenText(j.submitted); }},
+    {"Start", 19, true, [](const JobInfo& j, WallTime) { return WhenText(j.started); }},
+    {"End", 19, true, [](const JobInfo& j, WallTime) { return EndText(j); }},
+    {"NodeList", 15, true,
+     [](const JobInfo& j, WallTime) {
+       return j.node_list.empty() ? std::string("None assigned") : CompressNames(j.node_list);
+     }},
+    {"WorkDir", 20, true, [](const JobInfo& j, WallTime) { return j.work_dir; }},
+    {"SubmitLine", 20, true, [](const JobInfo& j, WallTime) { return j.view.command_line; }},
+    {"Comment", 14, true, [](const JobInfo& j, WallTime) { return j.comment; }},
+};
+
+class SacctAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Group("Which jobs");
+    flags.List("-j,--jobs", &jobs_, "JOB[,JOB]", "only these, by number or name, of any day");
+    flags.Text("-u,--user", &user_, "NAME[,NAME]", "only jobs of these users");
+    flags.Text("-A,--accounts", &accounts_, "PROJECT[,PROJECT]", "only of these projects");
+    flags.Text("-r,--partition", &partition_, "POOL[,POOL]", "only in these node pools");
+    flags.Text("--name", &name_, "NAME[,NAME]", "only jobs with these names");
+    flags.Text("-s,--state", &states_, "STATE[,STATE]", "only in these states, by code or word");
+    flags.Text("-S,--starttime", &since_, "WHEN",
+               "only jobs that did not end before: 2026-11-21, 2026-11-21T10:00 (default: today)");
+    flags.Text("-E,--endtime", &until_, "WHEN", "only jobs that were submitted before");
+    flags.Switch("-X,--allocations", &ignored_, "accepted; steps have no lines").hidden = true;
+    flags.Switch("-a,--allusers", &ignored_, "accepted; everybody's jobs are shown").hidden = true;
+    flags.Switch("-D,--duplicates", &ignored_, "accepted; numbers are given once").hidden = true;
+    flags.Group("Output");
+    flags.List("-o,--format", &format_, "NAME[%WIDTH],…", "columns, such as JobID,State,Elapsed");
+    flags.Switch("-P,--parsable2", &parsable2_, "columns between |");
+    flags.Switch("-p,--parsable", &parsable_, "the same, with a | at the end");
+    flags.Switch("-n,--noheader", &no_header_, "omit the header");
+    flags.Switch("-l,--long", &long_, "more columns");
+    flags.Switch("-e,--helpformat", &help_format_, "list the columns");
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    if (help_format_) {
+      for (const Column& one : kColumns) session.OutLine(one.name);
+      return 0;
+    }
+    SWELL_RETURN_IF_ERROR(ReadColumns());
+    SWELL_RETURN_IF_ERROR(ReadFilters(session.Now()));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(std::vector<JobInfo> all, ListShownJobs(session, *api));
+    SWELL_RETURN_IF_ERROR(AddCancelled(session, *api, all));
+    PrintHeader(session);
+    for (const JobInfo& job : all) {
+      if (Takes(job)) PrintJob(session, job);
+    }
+    return 0;
+  }
+
+ private:
+  struct Chosen {
+    const Column* column;
+    size_t width;
+    bool right;
+  };
+
+  Status ReadColumns() {
+    std::string list = format_.empty() ? std::string(kUsual) : Join(format_, ",");
+    if (format_.empty() && long_) {
+      list =
+          "JobID,JobName,User,Account,Partition,QOS,NNodes,AllocTRES,Submit,Start,End,Elapsed,"
+          "Timelimit,State,ExitCode,NodeList";
+    }
+    for (const std::string& word : CommaList(list)) {
+      const size_t percent = word.find('%');
+      const std::string name = ToLower(word.substr(0, percent));
+      const auto column =
+          std::find_if(std::begin(kColumns), std::end(kColumns),
+                       [&name](const Column& one) { return ToLower(one.name) == name; });
+      if (column == std::end(kColumns)) {
+        return Misuse(
+            StrCat("--format ", Quote(word), ": no such column; sacct --helpformat lists them"));
+      }
+      Chosen chosen{column, column->width, column->right};
+      if (percent != std::string::npos) {
+        const auto width = ParseInt(word.substr(percent + 1));
+        if (!width || *width == 0 || *width > 1000 || *width < -1000) {
+          return Misuse(StrCat("--format ", Quote(word), ": a width from 1 to 1000 expected"));
+        }
+        chosen.width = static_cast<size_t>(*width < 0 ? -*width : *width);
+        chosen.right = *width > 0;
+      }
+      columns_.push_back(chosen);
+    }
+    return Status::Ok();
+  }
+
+  Status ReadFilters(WallTime now) {
+    for (const std::string& list : jobs_) {
+      for (const std::string& one : CommaList(list)) {
+        SWELL_ASSIGN_OR_RETURN(JobChoice choice, ParseJobChoice(one));
+        choices_.push_back(std::move(choice));
+      }
+    }
+    for (const std::string& one : CommaList(states_)) {
+      const JobState* state = FindState(one);
+      if (state == nullptr) {
+        return Misuse(
+            StrCat("--state ", Quote(one), ": PD, R, CG, CD, F, TO, OOM, PR or CA expected"));
+      }
+      wanted_.insert(state->code);
+    }
+    if (!since_.empty()) {
+      SWELL_ASSIGN_OR_RETURN(since_time_, ReadTime("--starttime", since_));
+    } else if (choices_.empty()) {
+      SWELL_ASSIGN_OR_RETURN(since_time_,
+                             ReadTime("--starttime", api::FormatTime(now).substr(0, 10)));
+    }
+    if (!until_.empty()) {
+      SWELL_ASSIGN_OR_RETURN(until_time_, ReadTime("--endtime", until_));
+    }
+    return Status::Ok();
+  }
+
+  static Result<std::optional<WallTime>> ReadTime(std::string_view flag, const std::string& text) {
+    for (std::string_view rest : {"", "Z", ":00Z", "T00:00:00Z"}) {
+      if (auto time = api::ParseTime(StrCat(text, rest))) return time;
+    }
+    return Misuse(StrCat(flag, " ", Quote(text),
+                         ": a day (2026-11-21) or a time (2026-11-21T10:00) of UTC expected"));
+  }
+
+  // Those whose records scancel has kept; the others are there as objects.
+  static Status AddCancelled(Session& session, Api& api, std::vector<JobInfo>& all) {
+    const client::ListOptions with_number{.label_selector = std::string(kJobId)};
+    const std::string ns = session.global().ns;
+    auto maps = api.List(client::resources::kConfigMaps, ns, with_number);
+    if (maps.status().code() == Code::kForbidden) {
+      maps = api.List(client::resources::kConfigMaps, session.Namespace(), with_number);
+    }
+    if (!maps.ok()) return maps.status();
+    for (const json::SharedValue& map : *maps) {
+      auto record = InfoOfRecord(*map);
+      if (!record) continue;
+      const bool there = std::any_of(all.begin(), all.end(), [&record](const JobInfo& job) {
+        return job.ours && job.id == record->id;
+      });
+      if (!there) all.push_back(std::move(*record));
+    }
+    std::stable_sort(all.begin(), all.end(), [](const JobInfo& a, const JobInfo& b) {
+      const auto number = [](const JobInfo& job) {
+        const auto id = ParseInt(job.id);
+        return std::tuple(!id.has_value(), id.value_or(0));
+      };
+      return number(a) < number(b);
+    });
+    return Status::Ok();
+  }
+
+  bool Takes(const JobInfo& job) const {
+    const auto is_one_of = [](const std::string& list, const std::string& has) {
+      if (list.empty()) return true;
+      const std::vector<std::string> all = CommaList(list);
+      return std::find(all.begin(), all.end(), has) != all.end();
+    };
+    const bool chosen =
+        choices_.empty() || std::any_of(choices_.begin(), choices_.end(),
+                                        [&job](const JobChoice& one) { return one.Takes(job); });
+    const bool late = !since_time_ || job.state.active || !job.ended || *job.ended >= *since_time_;
+    const bool early = !until_time_ || !job.submitted || *job.submitted <= *until_time_;
+    return chosen && late && early && (wanted_.empty() || wanted_.contains(job.state.code)) &&
+           is_one_of(user_, job.user) && is_one_of(accounts_, job.account) &&
+           is_one_of(name_, job.name) && is_one_of(partition_, job.partition);
+  }
+
+  void PrintRow(Session& session, const std::function<std::string(const Chosen&)>& value) const {
+    std::string line;
+    for (const Chosen& one : columns_) {
+      if (parsable_ || parsable2_) {
+        line += OneLine(value(one)) + "|";
+        continue;
+      }
+      // One that is cut shows it, as Slurm's does.
+      std::string text = value(one);
+      if (DisplayWidth(text) > one.width) text = text.substr(0, one.width - 1) + "+";
+      line += Fit(text, one.width, one.right) + " ";
+    }
+    if (parsable2_ && !line.empty()) line.pop_back();
+    session.OutLine(line);
+  }
+
+  void PrintHeader(Session& session) const {
+    if (no_header_) return;
+    PrintRow(session, [](const Chosen& one) { return std::string(one.column->name); });
+    if (parsable_ || parsable2_) return;
+    PrintRow(session, [](const Chosen& one) { return std::string(one.width, '-'); });
+  }
+
+  void PrintJob(Session& session, const JobInfo& job) const {
+    PrintRow(session, [&](const Chosen& one) { return one.column->value(job, session.Now()); });
+  }
+
+  std::vector<std::string> jobs_, format_;
+  std::string user_, accounts_, partition_, name_, states_, since_, until_;
+  bool parsable_ = false, parsable2_ = false, no_header_ = false, long_ = false;
+  bool help_format_ = false, ignored_ = false;
+  std::vector<Chosen> columns_;
+  std::vector<JobChoice> choices_;
+  std::set<std::string_view> wanted_;
+  std::optional<WallTime> since_time_, until_time_;
+};
+
+}  // namespace
+
+Command SacctSpec() {
+  Command command;
+  command.name = "sacct";
+  command.summary = "Show what became of jobs.";
+  command.examples = {{"One job", "sacct -j 1532 --format JobID,State,ExitCode,Elapsed"},
+                      {"Everything since Monday, for a script",
+                       "sacct -P -n -S 2026-11-23 -o JobID,State,ElapsedRaw"}};
+  command.notes =
+      "Jobs are known for as long as their objects are there, cancelled ones for seven days. swell "
+      "report has GPU-hours by project and user, also of jobs that were deleted.";
+  command.make = Makes<SacctAction>();
+  return command;
+}
+
+}  // namespace swell::cli::slurm

@@ -1,0 +1,370 @@
+// scontrol: shows jobs, nodes and partitions in full, holds and releases jobs, changes their limit.
+#include <algorithm>
+
+#include "base/strings.h"
+#include "cli/slurm/job_info.h"
+#include "cli/slurm/partitions.h"
+#include "cli/slurm/slurm.h"
+#include "cli/slurm/slurm_keys.h"
+#include "cli/slurm/values.h"
+#include "kube/api/meta/gate_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
+
+namespace swell::cli::slurm {
+namespace {
+
+std::string OrNull(const std::string& text) { return text.empty() ? "(null)" : text; }
+std::string YesNo(bool yes) { return yes ? "1" : "0"; }
+
+std::string JobText(const JobInfo& job, WallTime now) {
+  const int64_t gpus = job.milli_gpus;
+  std::string tres = StrCat("cpu=", job.cpus, ",node=", job.nodes);
+  if (job.memory_mib > 0) tres += StrCat(",mem=", job.memory_mib * job.nodes, "M");
+  if (gpus > 0) tres += StrCat(",gres/gpu=", GpuText(gpus));
+  std::string array;
+  if (!job.array_id.empty()) {
+    array = StrCat(" ArrayJobId=", job.array_id, " ArrayTaskId=", job.task_id);
+  }
+  const std::string limit =
+      job.time_limit_s > 0 ? LongTimeText(std::chrono::seconds(job.time_limit_s)) : "UNLIMITED";
+  std::optional<WallTime> end = job.state.active ? std::nullopt : job.ended;
+  if (!end && job.started && job.time_limit_s > 0) {
+    end = *job.started + std::chrono::seconds(job.time_limit_s);
+  }
+  std::string text = StrCat(
+      "JobId=", job.id, array, " JobName=", job.name, "\n   UserId=", job.user,
+      " Account=", OrNull(job.account), " QOS=", OrNull(job.qos), "\n   JobState=", job.state.word,
+      " Reason=", job.reason, "\n   Requeue=", YesNo(job.view.on_preemption != "Fail"),
+      " ExitCode=", job.exit_code, ":", job.exit_signal,
+      "\n   RunTime=", LongTimeText(job.Elapsed(now).value_or(Duration(0))), " TimeLimit=", limit,
+      "\n   SubmitTime=", WhenText(job.submitted), "\n   StartTime=", WhenText(job.started),
+      " EndTime=", WhenText(end), "\n   Partition=", OrNull(job.partition),
+      "\n   NodeList=", OrNull(CompressNames(job.node_list)), "\n   NumNodes=", job.nodes,
+      " NumCPUs=", job.cpus, " NumTasks=", job.tasks, "\n   ReqTRES=", tres,
+      "\n   Command=", OrNull(job.command), "\n   WorkDir=", OrNull(job.work_dir),
+      "\n   StdErr=", OrNull(job.std_err), "\n   StdOut=", OrNull(job.std_out), "\n");
+  if (!job.comment.empty()) text += StrCat("   Comment=", job.comment, "\n");
+  // Slurm has a word for it; the scheduler has a sentence.
+  text += StrCat("   Object=", job.view.ResourceName(), " Namespace=", job.view.ns, "\n");
+  const std::string why = job.view.Hindrance();
+  if (!why.empty() && job.state.active) text += StrCat("   Why=", why, "\n");
+  return text;
+}
+
+std::string NodeText(const NodeView& node) {
+  std::string text = StrCat(
+      "NodeName=", node.name, "\n   CPUAlloc=", (node.used.milli_cpu + 999) / 1000,
+      " CPUTot=", node.total.milli_cpu / 1000, "\n   Gres=", GresOf(node),
+      "\n   NodeAddr=", OrNull(node.address), "\n   RealMemory=", node.total.memory >> 20,
+      " AllocMem=", node.used.memory >> 20, "\n   State=", ToUpper(StateOf(node).word),
+      "\n   CfgTRES=cpu=", node.total.milli_cpu / 1000, ",mem=", node.total.memory >> 20, "M");
+  if (node.gpus() > 0) text += StrCat(",gres/gpu=", node.gpus());
+  text += StrCat("\n   AllocTRES=cpu=", (node.used.milli_cpu + 999) / 1000,
+                 ",mem=", node.used.memory >> 20, "M");
+  if (node.used.milli_gpus > 0) text += StrCat(",gres/gpu=", GpuText(node.used.milli_gpus));
+  return text + "\n";
+}
+
+std::string PartitionText(const Partition& partition) {
+  std::vector<std::string> names;
+  int64_t cpus = 0, gpus = 0;
+  for (const NodeView* node : partition.nodes) {
+    names.push_back(node->name);
+    cpus += node->total.milli_cpu / 1000;
+    gpus += node->gpus();
+  }
+  return StrCat("PartitionName=", partition.name, "\n   Default=", partition.usual ? "YES" : "NO",
+                " MaxTime=UNLIMITED State=UP\n   Nodes=", OrNull(CompressNames(names)),
+                "\n   TotalCPUs=", cpus, " TotalNodes=", names.size(), "\n   TRES=cpu=", cpus,
+                ",node=", names.size(), ",gres/gpu=", gpus, "\n");
+}
+
+// The jobs that a user names; kNotFound for one that does not exist.
+Result<std::vector<JobInfo>> Named(Session& session,
+                                   Api& api,
+                                   const std::vector<std::string>& words) {
+  SWELL_ASSIGN_OR_RETURN(const std::vector<JobInfo> all, ListShownJobs(session, api));
+  std::vector<JobInfo> named;
+  for (const std::string& list : words) {
+    for (const std::string& word : CommaList(list)) {
+      SWELL_ASSIGN_OR_RETURN(const JobChoice choice, ParseJobChoice(word));
+      const size_t before = named.size();
+      std::copy_if(all.begin(), all.end(), std::back_inserter(named),
+                   [&choice](const JobInfo& job) { return choice.Takes(job); });
+      if (named.size() == before) {
+        return Status(Code::kNotFound,
+                      StrCat("Invalid job id ", word, "; squeue lists the jobs that wait or run"));
+      }
+    }
+  }
+  return named;
+}
+
+class ShowAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("-o,--oneliner", &one_line_, "a line for each object");
+    flags.Switch("-d,--details", &ignored_, "accepted").hidden = true;
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.empty()) return Misuse("job, node, partition or hostnames expected");
+    std::string what = ToLower(words[0]);
+    words.erase(words.begin());
+    if (what.ends_with('s') && what != "hostnames") what.pop_back();
+    // "show job=12", too.
+    if (what == "hostnames" || what == "hostname") return ShowHostnames(session, words);
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    if (what == "job") return ShowJobs(session, *api, words);
+    if (what == "node") return ShowNodes(session, *api, words);
+    if (what == "partition") return ShowPartitions(session, *api, words);
+    return Misuse(StrCat("show ", Quote(what), ": job, node, partition or hostnames expected"));
+  }
+
+ private:
+  void Print(Session& session, std::string text) const {
+    if (one_line_) {
+      std::string line;
+      for (std::string_view part : Split(text, '\n')) {
+        if (Trim(part).empty()) continue;
+        line += StrCat(line.empty() ? "" : " ", Trim(part));
+      }
+      text = line;
+    }
+    session.Out(text + "\n");
+  }
+
+  Result<int> ShowHostnames(Session& session, const std::vector<std::string>& words) const {
+    const std::string list =
+        words.empty() ? session.env().getenv("SLURM_JOB_NODELIST") : Join(words, ",");
+    SWELL_ASSIGN_OR_RETURN(const auto names, ExpandNames("hostnames", list));
+    for (const std::string& name : names) session.OutLine(name);
+    return 0;
+  }
+
+  Result<int> ShowJobs(Session& session, Api& api, const std::vector<std::string>& words) const {
+    std::vector<JobInfo> jobs;
+    if (words.empty()) {
+      SWELL_ASSIGN_OR_RETURN(jobs, ListShownJobs(session, api));
+    } else {
+      SWELL_ASSIGN_OR_RETURN(jobs, Named(session, api, words));
+    }
+    if (jobs.empty()) session.OutLine("No jobs in the system");
+    for (const JobInfo& job : jobs) Print(session, JobText(job, session.Now()));
+    return 0;
+  }
+
+  Result<int> ShowNodes(Session& session, Api& api, const std::vector<std::string>& words) const {
+    SWELL_ASSIGN_OR_RETURN(const auto names, ExpandNames("node", Join(words, ",")));
+    SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ReadNodes(api, names));
+    for (const NodeView& node : nodes) Print(session, NodeText(node));
+    return 0;
+  }
+
+  Result<int> ShowPartitions(Session& session,
+                             Api& api,
+                             const std::vector<std::string>& words) const {
+    SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ReadNodes(api));
+    SWELL_ASSIGN_OR_RETURN(const auto partitions, ReadPartitions(api, nodes));
+    bool any = false;
+    for (const Partition& one : partitions) {
+      if (!words.empty() && std::find(words.begin(), words.end(), one.name) == words.end()) {
+        continue;
+      }
+      any = true;
+      Print(session, PartitionText(one));
+    }
+    if (any) return 0;
+    return Status(Code::kNotFound, StrCat("Partition ", words[0], " not found"));
+  }
+
+  bool one_line_ = false, ignored_ = false;
+};
+
+Status Annotate(Api& api, const JobInfo& job, std::string_view key, json::Value value) {
+  json::Value patch = json::Object{};
+  json::Set(patch, {"metadata", "annotations", key}, std::move(value));
+  auto done = api.Patch(job.view.kind->resource, job.view.ns, job.view.name,
+                        client::PatchType::kMerge, patch);
+  return done.ok() ? Status::Ok() : done.status();
+}
+
+class HoldAction final : public Action {
+ public:
+  explicit HoldAction(bool hold) : hold_(hold) {}
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.empty()) return Misuse(StrCat("no job named: scontrol ", Verb(), " JOB"));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(const std::vector<JobInfo> jobs, Named(session, *api, words));
+    for (const JobInfo& job : jobs) {
+      if (hold_ && job.state.code != kPending.code) {
+        return Status(Code::kConflict, StrCat("job ", job.JobId(), " is ", job.state.word,
+                                              ", and only jobs that wait are held; swell suspend ",
+                                              job.view.name, " stops one that runs"));
+      }
+      SWELL_RETURN_IF_ERROR(Annotate(*api, job, api::keys::kHeld,
+                                     hold_ ? json::Value("user") : json::Value(nullptr)));
+      // What waits for others, too, is let run when these have ended.
+      if (api::Annotation(*job.view.object, api::keys::kGate) == "closed") continue;
+      SWELL_RETURN_IF_ERROR(SetSuspended(*api, job.view, hold_).status());
+    }
+    return 0;
+  }
+
+ private:
+  std::string Verb() const { return hold_ ? "hold" : "release"; }
+  bool hold_;
+};
+
+class RequeueAction final : public Action {
+ public:
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.empty()) return Misuse("no job named: scontrol requeue JOB");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(const std::vector<JobInfo> jobs, Named(session, *api, words));
+    for (const JobInfo& job : jobs) {
+      if (job.state.code == kPending.code) continue;
+      if (!job.state.active) {
+        return Status(Code::kConflict, StrCat("job ", job.JobId(), " is over: ", job.state.word,
+                                              "; submit it again with sbatch"));
+      }
+      SWELL_RETURN_IF_ERROR(SetSuspended(*api, job.view, true).status());
+      SWELL_ASSIGN_OR_RETURN(const bool stopped, AwaitStopped(*api, job));
+      if (!stopped) return 130;
+      SWELL_ASSIGN_OR_RETURN(const JobView now, FindJob(*api, job.view.ns, job.view.name));
+      SWELL_RETURN_IF_ERROR(SetSuspended(*api, now, false).status());
+    }
+    return 0;
+  }
+
+ private:
+  // Its pods have their grace period; Ctrl-C ends the wait.
+  static Result<bool> AwaitStopped(Api& api, const JobInfo& job) {
+    for (;;) {
+      SWELL_ASSIGN_OR_RETURN(const JobView now, FindJob(api, job.view.ns, job.view.name));
+      if (now.over() || (now.status == "Suspended" && now.pods.empty())) return true;
+      if (!api.Pause(std::chrono::milliseconds(200))) return false;
+    }
+  }
+};
+
+class UpdateAction final : public Action {
+ public:
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    std::string id, limit;
+    for (const std::string& word : words) {
+      const size_t equals = word.find('=');
+      const std::string name = ToLower(word.substr(0, equals));
+      const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+      if (name == "jobid" || name == "job") {
+        id = value;
+      } else if (name == "timelimit") {
+        limit = value;
+      } else {
+        return Misuse(
+            StrCat("update ", Quote(word),
+                   ": only TimeLimit can be changed; cancel the job and submit it again"));
+      }
+    }
+    if (id.empty() || limit.empty()) {
+      return Misuse("JobId= and TimeLimit= expected: scontrol update JobId=1532 TimeLimit=2:00:00");
+    }
+    SWELL_ASSIGN_OR_RETURN(const int64_t seconds, ParseTimeLimit("TimeLimit", limit));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(const std::vector<JobInfo> jobs, Named(session, *api, {id}));
+    for (const JobInfo& job : jobs) SWELL_RETURN_IF_ERROR(SetLimit(*api, job, seconds));
+    return 0;
+  }
+
+ private:
+  // Kubernetes lets a pod's limit become shorter, and never longer.
+  static Status SetLimit(Api& api, const JobInfo& job, int64_t seconds) {
+    const bool longer = job.time_limit_s > 0 && (seconds == 0 || seconds > job.time_limit_s);
+    if (longer || (seconds == 0 && job.time_limit_s == 0)) {
+      return Status(
+          Code::kConflict,
+          StrCat("job ", job.JobId(), ": its limit of ",
+                 job.time_limit_s == 0 ? std::string("UNLIMITED")
+                                       : LongTimeText(std::chrono::seconds(job.time_limit_s)),
+                 " can be made shorter, not longer; submit it with --time for more"));
+    }
+    if (!job.ours || !job.state.active) {
+      return Status(Code::kConflict, StrCat("job ", job.JobId(), " is ", job.state.word,
+                                            ", or was not made by sbatch"));
+    }
+    auto request = json::Parse(api::Annotation(*job.view.object, kRequest));
+    if (!request.ok() || !request->is_object()) request = json::Value(json::Object{});
+    json::Set(*request, {"timeLimitSeconds"}, seconds);
+    json::Value patch = json::Object{};
+    json::Set(patch, {"metadata", "annotations", kRequest}, json::Print(*request));
+    // Pods that are made anew after preemption have it, too.
+    for (const RoleEntry& role : RolesOf(*job.view.object, *job.view.kind)) {
+      json::Set(
+          patch,
+          {"spec", job.view.kind->roles, role.name, "template", "spec", "activeDeadlineSeconds"},
+          seconds);
+    }
+    auto done = api.Patch(job.view.kind->resource, job.view.ns, job.view.name,
+                          client::PatchType::kMerge, patch);
+    if (!done.ok()) return done.status();
+    json::Value of_pod = json::Object{};
+    json::Set(of_pod, {"spec", "activeDeadlineSeconds"}, seconds);
+    for (const json::SharedValue& pod : job.view.pods) {
+      auto changed = api.Patch(client::resources::kPods, job.view.ns, api::Name(*pod),
+                               client::PatchType::kMerge, of_pod);
+      if (!changed.ok() && changed.status().code() != Code::kNotFound) return changed.status();
+    }
+    return Status::Ok();
+  }
+};
+
+class PingAction final : public Action {
+ public:
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string>) override {
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_RETURN_IF_ERROR(api->Call({.method = "GET", .path = "/readyz"}).status());
+    session.OutLine(StrCat("The cluster at ", api->connection().url, " is UP"));
+    return 0;
+  }
+};
+
+Command Child(std::string name, std::string summary, std::string usage) {
+  Command command;
+  command.name = std::move(name);
+  command.summary = std::move(summary);
+  command.usage = std::move(usage);
+  return command;
+}
+
+}  // namespace
+
+Command ScontrolSpec() {
+  Command command;
+  command.name = "scontrol";
+  command.summary = "Show jobs, nodes and partitions in full; hold, release and change jobs.";
+  command.examples = {{"All about a job", "scontrol show job 1532"},
+                      {"Let it wait, then start", "scontrol hold 1532; scontrol release 1532"}};
+  Command show = Child("show", "Show jobs, nodes, partitions, or the names in a list of nodes.",
+                       "job|node|partition|hostnames [NAME...]");
+  show.make = Makes<ShowAction>();
+  Command hold = Child("hold", "Keep jobs that wait from starting.", "JOB...");
+  hold.make = [] { return std::make_unique<HoldAction>(true); };
+  Command release = Child("release", "Let held jobs start.", "JOB...");
+  release.make = [] { return std::make_unique<HoldAction>(false); };
+  Command requeue =
+      Child("requeue", "Stop jobs that run, and let them wait and start again.", "JOB...");
+  requeue.make = Makes<RequeueAction>();
+  Command update = Child("update", "Make a job's time limit shorter.", "JobId=JOB TimeLimit=LIMIT");
+  update.make = Makes<UpdateAction>();
+  Command ping = Child("ping", "Say whether the cluster answers.", "");
+  ping.make = Makes<PingAction>();
+  command.children = {std::move(show),    std::move(hold),   std::move(release),
+                      std::move(requeue), std::move(update), std::move(ping)};
+  return command;
+}
+
+}  // namespace swell::cli::slurm

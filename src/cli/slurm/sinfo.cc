@@ -1,0 +1,218 @@
+// sinfo: node pools as partitions, and their nodes.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/strings.h"
+#include "cli/slurm/fields.h"
+#include "cli/slurm/partitions.h"
+#include "cli/slurm/slurm.h"
+#include "cli/slurm/values.h"
+#include "kube/api/meta/meta.h"
+
+namespace swell::cli::slurm {
+namespace {
+
+constexpr std::string_view kUsual = "%9P %.5a %.10l %.6D %.6t %N";
+constexpr std::string_view kLong = "%9P %.5a %.10l %.6D %.11T %.10G %.6c %.8m %N";
+constexpr std::string_view kNodes = "%20N %.6D %9P %.6t ";
+constexpr std::string_view kNodesLong = "%20N %.6D %9P %.11T %.6c %.8m %.12G %E";
+constexpr std::string_view kSummary = "%9P %.5a %.10l %.16F %N";
+
+// A line: nodes of one partition that are alike in what is shown.
+struct Group {
+  const Partition* partition;
+  std::vector<const NodeView*> nodes;
+};
+
+std::string Title(char letter) {
+  switch (letter) {
+    case 'P':
+    case 'R':
+      return "PARTITION";
+    case 'a':
+      return "AVAIL";
+    case 'l':
+      return "TIMELIMIT";
+    case 'D':
+      return "NODES";
+    case 'F':
+      return "NODES(A/I/O/T)";
+    case 't':
+    case 'T':
+      return "STATE";
+    case 'N':
+      return "NODELIST";
+    case 'n':
+      return "HOSTNAMES";
+    case 'G':
+      return "GRES";
+    case 'c':
+      return "CPUS";
+    case 'C':
+      return "CPUS(A/I/O/T)";
+    case 'm':
+      return "MEMORY";
+    default:
+      return "REASON";
+  }
+}
+constexpr std::string_view kLetters = "PRalDFtTNnGcCmE";
+
+// "3/1/0/4": allocated, idle, others, all.
+std::string FourOf(int64_t taken, int64_t idle, int64_t other) {
+  return StrCat(taken, "/", idle, "/", other, "/", taken + idle + other);
+}
+
+std::string CountText(const Group& group) {
+  int64_t taken = 0, idle = 0, other = 0;
+  for (const NodeView* node : group.nodes) {
+    const NodeState state = StateOf(*node);
+    (state.usable ? state.code == "idle" ? idle : taken : other) += 1;
+  }
+  return FourOf(taken, idle, other);
+}
+
+std::string CpuCounts(const Group& group) {
+  int64_t taken = 0, idle = 0, other = 0;
+  for (const NodeView* node : group.nodes) {
+    const int64_t total = node->total.milli_cpu / 1000;
+    const int64_t used = std::min(total, (node->used.milli_cpu + 999) / 1000);
+    taken += used;
+    (StateOf(*node).usable ? idle : other) += total - used;
+  }
+  return FourOf(taken, idle, other);
+}
+
+std::string Value(const Group& group, char letter) {
+  const NodeView& first = *group.nodes.front();
+  switch (letter) {
+    case 'P':
+    case 'R':
+      return group.partition->name + (letter == 'P' && group.partition->usual ? "*" : "");
+    case 'a':
+      return "up";
+    case 'l':
+      return "infinite";
+    case 'D':
+      return std::to_string(group.nodes.size());
+    case 'F':
+      return CountText(group);
+    case 't':
+      return std::string(StateOf(first).code);
+    case 'T':
+      return std::string(StateOf(first).word);
+    case 'N':
+    case 'n': {
+      std::vector<std::string> names;
+      for (const NodeView* node : group.nodes) names.push_back(node->name);
+      return CompressNames(std::move(names));
+    }
+    case 'G':
+      return GresOf(first);
+    case 'c':
+      return std::to_string(first.total.milli_cpu / 1000);
+    case 'C':
+      return CpuCounts(group);
+    case 'm':
+      return std::to_string(first.total.memory >> 20);
+    default:
+      return StateOf(first).usable ? "none" : first.StatusWord();
+  }
+}
+
+class SinfoAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("-N,--Node", &by_node_, "a line for each node");
+    flags.Switch("-l,--long", &long_, "more columns");
+    flags.Switch("-s,--summarize", &summary_, "a line for each partition");
+    flags.Text("-o,--format", &format_, "FORMAT", "columns, such as '%P %D %t %G %N'");
+    flags.Text("-p,--partition", &partitions_, "POOL[,POOL]", "only these node pools");
+    flags.Text("-n,--nodes", &nodes_, "NODES", "only these nodes");
+    flags.Text("-t,--states", &states_, "STATE[,STATE]",
+               "only nodes in these states: idle, mix, …");
+    flags.Switch("-h,--noheader", &no_header_, "omit the header");
+    flags.Switch("-a,--all", &ignored_, "accepted; nothing is hidden").hidden = true;
+    flags.Switch("-r,--responding", &responding_, "only nodes that are ready");
+    flags.Refuse("-R,--list-reasons", "swell get nodes shows nodes that are not ready");
+    flags.Refuse("-i,--iterate", "watch -n5 sinfo repeats it; swell top shows the nodes live");
+    flags.Refuse("-O,--Format", "--format chooses columns by letters: '%P %D %t %N'");
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    const std::string_view usual = by_node_ && long_ ? kNodesLong
+                                   : by_node_        ? kNodes
+                                   : summary_        ? kSummary
+                                   : long_           ? kLong
+                                                     : kUsual;
+    SWELL_ASSIGN_OR_RETURN(const auto format,
+                           ParseFormat("--format", format_.empty() ? usual : format_, kLetters));
+    SWELL_ASSIGN_OR_RETURN(const auto names, ExpandNames("--nodes", nodes_));
+    named_.insert(names.begin(), names.end());
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ReadNodes(*api));
+    SWELL_ASSIGN_OR_RETURN(const std::vector<Partition> partitions, ReadPartitions(*api, nodes));
+    if (!no_header_) session.Out(FormatRow(format, Title));
+    for (const Group& group : Groups(partitions)) {
+      session.Out(FormatRow(format, [&group](char letter) { return Value(group, letter); }));
+    }
+    return 0;
+  }
+
+ private:
+  bool Takes(const NodeView& node) const {
+    const NodeState state = StateOf(node);
+    const std::vector<std::string> wanted = CommaList(ToLower(states_));
+    const bool in_state =
+        wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&state](const auto& one) {
+          return one == state.code || one == state.word || one == "all";
+        });
+    return in_state && (named_.empty() || named_.contains(node.name)) &&
+           (!responding_ || node.ready);
+  }
+
+  std::vector<Group> Groups(const std::vector<Partition>& partitions) const {
+    const std::vector<std::string> wanted = CommaList(partitions_);
+    std::vector<Group> groups;
+    for (const Partition& partition : partitions) {
+      if (!wanted.empty() &&
+          std::find(wanted.begin(), wanted.end(), partition.name) == wanted.end()) {
+        continue;
+      }
+      // In the order in which the states first occur.
+      std::map<std::string, size_t> place;
+      for (const NodeView* node : partition.nodes) {
+        if (!Takes(*node)) continue;
+        std::string key = by_node_ ? node->name : summary_ ? "" : std::string(StateOf(*node).code);
+        if (long_ && !summary_) {
+          key += StrCat("/", GresOf(*node), "/", node->total.milli_cpu, "/", node->total.memory);
+        }
+        const auto [at, is_new] = place.try_emplace(key, groups.size());
+        if (is_new) groups.push_back({&partition, {}});
+        groups[at->second].nodes.push_back(node);
+      }
+    }
+    return groups;
+  }
+
+  bool by_node_ = false, long_ = false, summary_ = false, no_header_ = false, responding_ = false;
+  bool ignored_ = false;
+  std::string format_, partitions_, nodes_, states_;
+  std::set<std::string> named_;
+};
+
+}  // namespace
+
+Command SinfoSpec() {
+  Command command;
+  command.name = "sinfo";
+  command.summary = "List node pools as partitions, and the states of their nodes.";
+  command.examples = {{"Each node with its GPUs", "sinfo -N -o '%N %t %G'"}};
+  command.notes = "A star marks the partition of jobs that name none: every node.";
+  command.make = Makes<SinfoAction>();
+  return command;
+}
+
+}  // namespace swell::cli::slurm

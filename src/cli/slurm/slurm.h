@@ -1,0 +1,43 @@
+// The front end of Slurm's commands: sbatch, srun, squeue, sinfo, scancel, scontrol, sacct. Jobs
+// are TrainingJobs and MPIJobs; docs/slurm.md says what stands for what.
+// - Threads: one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/session.h"
+#include "cli/slurm/batch_job.h"
+
+namespace swell::cli::slurm {
+
+Command SbatchSpec();
+Command SrunSpec();
+Command SqueueSpec();
+Command SinfoSpec();
+Command ScancelSpec();
+Command ScontrolSpec();
+Command SacctSpec();
+Command LinksSpec();
+
+// A request that was read, with all that it names looked up on the server.
+struct Submission {
+  BatchJob job;
+  Api* api = nullptr;
+};
+// `arguments`: of the script. Warnings are said unless --quiet.
+Result<Submission> PrepareSubmission(Session& session,
+                                     const BatchFlags& flags,
+                                     const std::string& command,
+                                     bool writes_file);
+
+struct SubmittedJob {
+  std::string id, name, ns;  // its number; the job object's name
+};
+// Creates the ConfigMap, whose version is the job's number, and the job that owns it.
+Result<SubmittedJob> SubmitOne(const Submission& submission, JobNumber number);
+// The exit status of the job when it has ended: its script's.
+Result<int> WaitForEnd(Session& session, Api& api, const SubmittedJob& job);
+
+}  // namespace swell::cli::slurm

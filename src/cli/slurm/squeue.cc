@@ -1,0 +1,247 @@
+// squeue: jobs that run, wait or end.
+#include <algorithm>
+#include <set>
+
+#include "base/strings.h"
+#include "cli/slurm/fields.h"
+#include "cli/slurm/job_info.h"
+#include "cli/slurm/slurm.h"
+#include "cli/slurm/values.h"
+#include "kube/api/meta/meta.h"
+
+namespace swell::cli::slurm {
+namespace {
+
+constexpr std::string_view kUsual = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
+constexpr std::string_view kLong = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
+
+struct Column {
+  char letter;
+  std::string_view title;
+  std::string (*value)(const JobInfo&, WallTime now);
+};
+
+std::string LimitText(const JobInfo& job) {
+  return job.time_limit_s > 0 ? TimeText(std::chrono::seconds(job.time_limit_s)) : "UNLIMITED";
+}
+std::string LeftText(const JobInfo& job, WallTime now) {
+  if (job.time_limit_s == 0) return "UNLIMITED";
+  const Duration used = job.Elapsed(now).value_or(Duration(0));
+  return TimeText(std::chrono::seconds(job.time_limit_s) - used);
+}
+std::string NodesText(const JobInfo& job) { return CompressNames(job.node_list); }
+std::string NodesOrReason(const JobInfo& job) {
+  if (job.state.code == kPending.code) return StrCat("(", job.reason, ")");
+  return NodesText(job);
+}
+std::string OrNull(const std::string& text) { return text.empty() ? "(null)" : text; }
+std::string GresText(const JobInfo& job) {
+  return job.milli_gpus > 0 ? StrCat("gres/gpu:", GpuText(job.milli_gpus / job.nodes)) : "N/A";
+}
+
+constexpr Column kColumns[] = {
+    {'i', "JOBID", [](const JobInfo& j, WallTime) { return j.JobId(); }},
+    {'A', "JOBID", [](const JobInfo& j, WallTime) { return j.id; }},
+    {'F', "ARRAY_JOB_ID",
+     [](const JobInfo& j, WallTime) { return j.array_id.empty() ? j.id : j.array_id; }},
+    {'K', "ARRAY_TASK_ID",
+     [](const JobInfo& j, WallTime) { return j.task_id.empty() ? "N/A" : j.task_id; }},
+    {'P', "PARTITION", [](const JobInfo& j, WallTime) { return OrNull(j.partition); }},
+    {'j', "NAME", [](const JobInfo& j, WallTime) { return j.name; }},
+    {'u', "USER", [](const JobInfo& j, WallTime) { return j.user; }},
+    {'a', "ACCOUNT", [](const JobInfo& j, WallTime) { return OrNull(j.account); }},
+    {'q', "QOS", [](const JobInfo& j, WallTime) { return OrNull(j.qos); }},
+    {'t', "ST", [](const JobInfo& j, WallTime) { return std::string(j.state.code); }},
+    {'T', "STATE", [](const JobInfo& j, WallTime) { return std::string(j.state.word); }},
+    {'M', "TIME",
+     [](const JobInfo& j, WallTime now) { return TimeText(j.Elapsed(now).value_or(Duration(0))); }},
+    {'l', "TIME_LIMIT", [](const JobInfo& j, WallTime) { return LimitText(j); }},
+    {'L', "TIME_LEFT", [](const JobInfo& j, WallTime now) { return LeftText(j, now); }},
+    {'D', "NODES", [](const JobInfo& j, WallTime) { return std::to_string(j.nodes); }},
+    {'C', "CPUS", [](const JobInfo& j, WallTime) { return std::to_string(j.cpus); }},
+    {'R', "NODELIST(REASON)", [](const JobInfo& j, WallTime) { return NodesOrReason(j); }},
+    {'N', "NODELIST", [](const JobInfo& j, WallTime) { return NodesText(j); }},
+    {'r', "REASON", [](const JobInfo& j, WallTime) { return j.reason; }},
+    {'b', "TRES_PER_NODE", [](const JobInfo& j, WallTime) { return GresText(j); }},
+    {'m', "MIN_MEMORY",
+     [](const JobInfo& j, WallTime) {
+       return j.memory_mib > 0 ? StrCat(j.memory_mib, "M") : std::string("0");
+     }},
+    {'S', "START_TIME",
+     [](const JobInfo& j, WallTime) { return j.started ? WhenText(j.started) : "N/A"; }},
+    {'e', "END_TIME",
+     [](const JobInfo& j, WallTime) {
+       if (j.ended) return WhenText(j.ended);
+       if (!j.started || j.time_limit_s == 0) return std::string("N/A");
+       return WhenText(*j.started + std::chrono::seconds(j.time_limit_s));
+     }},
+    {'V', "SUBMIT_TIME", [](const JobInfo& j, WallTime) { return WhenText(j.submitted); }},
+    {'Z', "WORK_DIR", [](const JobInfo& j, WallTime) { return OrNull(j.work_dir); }},
+    {'o', "COMMAND", [](const JobInfo& j, WallTime) { return OrNull(j.command); }},
+    {'k', "COMMENT", [](const JobInfo& j, WallTime) { return OrNull(j.comment); }},
+};
+
+const Column& ColumnOf(char letter) {
+  return *std::find_if(std::begin(kColumns), std::end(kColumns),
+                       [letter](const Column& one) { return one.letter == letter; });
+}
+
+std::string Letters() {
+  std::string all;
+  for (const Column& one : kColumns) all += one.letter;
+  return all;
+}
+
+json::Value ToJson(const JobInfo& job, WallTime now) {
+  json::Object out;
+  for (const Column& one : kColumns) {
+    if (one.letter == 'R' || one.letter == 'A') continue;
+    std::string name = ToLower(one.title);
+    if (one.letter == 'i') name = "job_id";
+    if (one.letter == 'T') name = "job_state";
+    if (one.letter == 't') name = "state_code";
+    if (one.letter == 'r') name = "state_reason";
+    out[name] = one.value(job, now);
+  }
+  out["namespace"] = job.view.ns;
+  out["job_object"] = job.view.ResourceName();
+  if (!job.view.waits.empty()) out["state_description"] = job.view.waits;
+  return out;
+}
+
+// Words between commas that a job has one of; empty: any.
+class Filter {
+ public:
+  std::string text;
+  bool Takes(const std::string& word) const {
+    if (text.empty()) return true;
+    const std::vector<std::string> all = CommaList(text);
+    return std::find(all.begin(), all.end(), word) != all.end();
+  }
+  bool TakesOneOf(const std::string& list) const {
+    if (text.empty()) return true;
+    const std::vector<std::string> all = CommaList(list);
+    return std::any_of(all.begin(), all.end(), [this](const auto& one) { return Takes(one); });
+  }
+};
+
+class SqueueAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Group("Which jobs");
+    flags.Text("-j,--jobs", &jobs_, "JOB[,JOB]", "only these, by number or name");
+    flags.Text("-u,--user", &users_.text, "NAME[,NAME]", "only jobs of these users");
+    flags.Switch("--me", &me_, "only your own");
+    flags.Text("-n,--name", &names_.text, "NAME[,NAME]", "only jobs with these names");
+    flags.Text("-p,--partition", &partitions_.text, "POOL[,POOL]", "only in these node pools");
+    flags.Text("-A,--account", &accounts_.text, "PROJECT[,PROJECT]", "only of these projects");
+    flags.Text("-q,--qos", &qos_.text, "CLASS[,CLASS]", "only of these priority classes");
+    flags.Text("-w,--nodelist", &nodes_, "NODES", "only jobs on these nodes");
+    flags.Text("-t,--states", &states_, "STATE[,STATE]",
+               "only in these states, by code or word; all for every one");
+    flags.Group("Output");
+    flags.Text("-o,--format", &format_, "FORMAT", "columns, such as '%.18i %.9P %j %T %R'");
+    flags.Switch("-l,--long", &long_, "more columns");
+    flags.Switch("-h,--noheader", &no_header_, "omit the header");
+    flags.Switch("-r,--array", &ignored_, "accepted; each task has a line").hidden = true;
+    flags.Switch("-a,--all", &ignored_, "accepted; nothing is hidden").hidden = true;
+    flags.Switch("--json", &json_, "print a JSON document");
+    flags.Refuse("--start", "swell why JOB says what would let a job start");
+    flags.Refuse("-i,--iterate", "watch -n5 squeue repeats it; swell list -w prints changes");
+    flags.Refuse("-S,--sort", "jobs are in the order of their numbers; sort(1) orders lines");
+    flags.Refuse("-O,--Format", "--format chooses columns by letters: '%i %j %T'");
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    const std::string text = !format_.empty() ? format_ : std::string(long_ ? kLong : kUsual);
+    SWELL_ASSIGN_OR_RETURN(const auto format, ParseFormat("--format", text, Letters()));
+    SWELL_RETURN_IF_ERROR(ReadFilters(session));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(std::vector<JobInfo> all, ListShownJobs(session, *api));
+    std::erase_if(all, [this](const JobInfo& job) { return !Takes(job); });
+    if (json_) {
+      json::Array jobs;
+      for (const JobInfo& job : all) jobs.push_back(ToJson(job, session.Now()));
+      session.Out(json::PrintPretty(json::Object{{"jobs", std::move(jobs)}}) + "\n");
+      return 0;
+    }
+    if (!choices_.empty() && all.empty()) {
+      session.ErrLine("squeue: no such job waits or runs; sacct -j JOB shows those that are over");
+      return 1;
+    }
+    if (!no_header_) {
+      session.Out(FormatRow(format, [](char c) { return std::string(ColumnOf(c).title); }));
+    }
+    for (const JobInfo& job : all) {
+      session.Out(FormatRow(format, [&](char c) { return ColumnOf(c).value(job, session.Now()); }));
+    }
+    return 0;
+  }
+
+ private:
+  Status ReadFilters(Session& session) {
+    for (const std::string& one : CommaList(jobs_)) {
+      SWELL_ASSIGN_OR_RETURN(JobChoice choice, ParseJobChoice(one));
+      choices_.push_back(std::move(choice));
+    }
+    if (me_) {
+      users_.text = session.env().getenv("USER");
+      if (users_.text.empty()) return Misuse("--me: $USER is not set; use --user NAME");
+    }
+    for (const std::string& one : CommaList(states_)) {
+      if (ToLower(one) == "all") {
+        every_state_ = true;
+        continue;
+      }
+      const JobState* state = FindState(one);
+      if (state == nullptr) {
+        return Misuse(StrCat("--states ", Quote(one),
+                             ": PD, CF, R, CG, CD, F, TO, OOM, PR, CA or all expected"));
+      }
+      wanted_.insert(state->code);
+    }
+    SWELL_ASSIGN_OR_RETURN(const std::vector<std::string> nodes, ExpandNames("--nodelist", nodes_));
+    on_.insert(nodes.begin(), nodes.end());
+    return Status::Ok();
+  }
+
+  bool Takes(const JobInfo& job) const {
+    const bool state =
+        every_state_ || (wanted_.empty() ? job.state.active : wanted_.contains(job.state.code));
+    const bool chosen =
+        choices_.empty() || std::any_of(choices_.begin(), choices_.end(),
+                                        [&job](const JobChoice& one) { return one.Takes(job); });
+    const bool on =
+        on_.empty() || std::any_of(job.node_list.begin(), job.node_list.end(),
+                                   [this](const std::string& node) { return on_.contains(node); });
+    return state && chosen && on && users_.Takes(job.user) && names_.Takes(job.name) &&
+           partitions_.TakesOneOf(job.partition) && accounts_.Takes(job.account) &&
+           qos_.Takes(job.qos);
+  }
+
+  std::string jobs_, nodes_, states_, format_;
+  Filter users_, names_, partitions_, accounts_, qos_;
+  bool me_ = false, long_ = false, no_header_ = false, json_ = false, ignored_ = false;
+  std::vector<JobChoice> choices_;
+  std::set<std::string_view> wanted_;
+  std::set<std::string> on_;
+  bool every_state_ = false;
+};
+
+}  // namespace
+
+Command SqueueSpec() {
+  Command command;
+  command.name = "squeue";
+  command.summary = "List jobs that wait or run.";
+  command.examples = {{"Your own jobs", "squeue --me"},
+                      {"Why jobs wait", "squeue -t PD -o '%.10i %.20j %R'"}};
+  command.notes =
+      "Jobs that were not made by sbatch have their name in place of a number. swell why JOB says "
+      "the whole reason why a job waits.";
+  command.make = Makes<SqueueAction>();
+  return command;
+}
+
+}  // namespace swell::cli::slurm

@@ -1,0 +1,367 @@
+// What sbatch and srun share: looking up what flags name, creating a job, waiting for its end.
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <set>
+#include <tuple>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "cli/jobs/priorities.h"
+#include "cli/jobs/what_if.h"
+#include "cli/slurm/job_info.h"
+#include "cli/slurm/slurm.h"
+#include "cli/slurm/slurm_keys.h"
+#include "cli/views/node_view.h"
+#include "cli/views/project_view.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
+
+namespace swell::cli::slurm {
+namespace {
+
+constexpr std::string_view kHostname = "kubernetes.io/hostname";
+constexpr std::string_view kGpuProduct = "nvidia.com/gpu.product";
+constexpr size_t kChoicesMax = 1000;
+constexpr auto kLookInterval = std::chrono::milliseconds(500);
+
+// Every one of `choices` together with every one of `more`.
+Status Narrow(std::vector<KeyValues>& choices, const std::vector<KeyValues>& more) {
+  if (more.empty()) return Status::Ok();
+  if (choices.empty()) choices.emplace_back();
+  if (choices.size() * more.size() > kChoicesMax) {
+    return Misuse("--partition, --nodelist and --gres name too many nodes; name fewer of them");
+  }
+  std::vector<KeyValues> all;
+  for (const KeyValues& one : choices) {
+    for (const KeyValues& other : more) {
+      all.push_back(one);
+      all.back().insert(all.back().end(), other.begin(), other.end());
+    }
+  }
+  choices = std::move(all);
+  return Status::Ok();
+}
+
+bool Suits(const json::Value& node, const std::vector<KeyValues>& choices) {
+  return choices.empty() ||
+         std::any_of(choices.begin(), choices.end(), [&node](const KeyValues& labels) {
+           return std::all_of(labels.begin(), labels.end(), [&node](const auto& label) {
+             return api::Label(node, label.first) == label.second;
+           });
+         });
+}
+
+// The labels of the pools that --partition names; empty: any node.
+Result<std::vector<KeyValues>> PoolChoices(Api& api, const std::string& partitions) {
+  std::vector<KeyValues> choices;
+  if (partitions.empty()) return choices;
+  auto pools = api.List(client::resources::kNodePools, "");
+  if (!pools.ok()) return pools.status().WithContext("--partition");
+  std::vector<std::string> names;
+  for (const json::SharedValue& pool : *pools) names.emplace_back(api::Name(*pool));
+  for (const std::string& name : CommaList(partitions)) {
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end()) {
+      return Status(Code::kNotFound,
+                    StrCat("--partition ", Quote(name), ": there is no such node pool; there are: ",
+                           names.empty() ? "none (leave --partition out, or make one with swell "
+                                           "nodepool create)"
+                                         : Join(names, ", ")));
+    }
+    KeyValues labels;
+    const json::Value& pool = *(*pools)[static_cast<size_t>(at - names.begin())];
+    for (const auto& label : json::GetObject(pool, {"spec", "nodeSelector"})) {
+      if (!label.value().is_string()) continue;
+      labels.emplace_back(std::string(label.key().data(), label.key().size()),
+                          std::string(json::View(label.value().get_string())));
+    }
+    // A pool of all nodes: wherever there is room.
+    if (labels.empty()) return std::vector<KeyValues>{};
+    choices.push_back(std::move(labels));
+  }
+  return choices;
+}
+
+Result<std::vector<KeyValues>> NodeChoices(const std::vector<json::SharedValue>& nodes,
+                                           const std::string& list) {
+  std::vector<KeyValues> choices;
+  if (list.empty()) return choices;
+  SWELL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ExpandNames("--nodelist", list));
+  for (const std::string& name : names) {
+    const auto node = std::find_if(nodes.begin(), nodes.end(),
+                                   [&name](const auto& one) { return api::Name(*one) == name; });
+    if (node == nodes.end() && !nodes.empty()) {
+      return Status(Code::kNotFound, StrCat("--nodelist ", Quote(name),
+                                            ": there is no such node; sinfo -N lists "
+                                            "them"));
+    }
+    const std::string_view host = node == nodes.end() ? name : api::Label(**node, kHostname);
+    choices.push_back({{std::string(kHostname), std::string(host.empty() ? name : host)}});
+  }
+  return choices;
+}
+
+// The products whose name has the type in it: "a100" is NVIDIA-A100-SXM4-80GB.
+Result<std::vector<KeyValues>> GpuChoices(const std::vector<json::SharedValue>& nodes,
+                                          const std::string& type) {
+  std::vector<KeyValues> choices;
+  if (type.empty()) return choices;
+  std::set<std::string> products;
+  for (const json::SharedValue& node : nodes) {
+    const std::string_view product = api::Label(*node, kGpuProduct);
+    if (!product.empty()) products.emplace(product);
+  }
+  for (const std::string& product : products) {
+    if (ToLower(product).find(ToLower(type)) == std::string::npos) continue;
+    choices.push_back({{std::string(kGpuProduct), product}});
+  }
+  if (!choices.empty()) return choices;
+  return Status(Code::kNotFound,
+                StrCat("--gres or --gpus names GPUs of type ", Quote(type), "; there are: ",
+                       products.empty() ? StrCat("none with a label ", kGpuProduct)
+                                        : Join({products.begin(), products.end()}, ", ")));
+}
+
+// Nodes that `swell up` runs on the machine that this runs on.
+bool IsThisMachine(const std::vector<json::SharedValue>& nodes) {
+  const auto boot = ReadFile("/proc/sys/kernel/random/boot_id", 4096);
+  if (!boot.ok() || nodes.empty()) return false;
+  return std::all_of(nodes.begin(), nodes.end(), [&boot](const json::SharedValue& node) {
+    return !api::Annotation(*node, api::keys::kStartedBy).empty() &&
+           json::GetString(*node, {"status", "nodeInfo", "bootID"}) == Trim(*boot);
+  });
+}
+
+KeyValues Environment() {
+  KeyValues all;
+  for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
+    const std::string_view pair = *one;
+    const size_t equals = pair.find('=');
+    if (equals == std::string_view::npos || equals == 0) continue;
+    all.emplace_back(std::string(pair.substr(0, equals)), std::string(pair.substr(equals + 1)));
+  }
+  return all;
+}
+
+Submitter SubmitterOf(Session& session, const std::vector<json::SharedValue>& nodes) {
+  const auto& getenv = session.env().getenv;
+  Submitter submitter;
+  submitter.user = getenv("USER");
+  submitter.home = getenv("HOME");
+  submitter.directory = getenv("PWD");
+  if (submitter.directory.empty() || submitter.directory[0] != '/') {
+    std::error_code failed;
+    submitter.directory = std::filesystem::current_path(failed).string();
+  }
+  submitter.here = IsThisMachine(nodes);
+  submitter.environment = Environment();
+  submitter.command_line = session.global().command_line;
+  return submitter;
+}
+
+// The project whose quota it uses, and the namespace.
+Status FillProject(Session& session, Api& api, const std::string& account, BatchJob& job) {
+  job.ns = session.Namespace();
+  auto tree = ReadProjects(api);
+  // A user who may not read projects has no use for their names.
+  if (!tree.ok()) return account.empty() ? Status::Ok() : tree.status().WithContext("--account");
+  if (account.empty()) {
+    const ProjectView* own = tree->OfNamespace(job.ns);
+    if (own != nullptr) job.project = own->name;
+    return Status::Ok();
+  }
+  auto project = FindProject(*tree, account);
+  if (!project.ok()) return project.status().WithContext("--account");
+  if (project->department) {
+    return Misuse(StrCat("--account ", Quote(account),
+                         " is a department; its jobs run in one of "
+                         "its projects (swell project list)"));
+  }
+  job.project = project->name;
+  if (session.global().ns.empty() && !project->ns.empty()) job.ns = project->ns;
+  return Status::Ok();
+}
+
+// "normal" is the class that every cluster of Slurm has.
+Status FillQos(Api& api, BatchJob& job) {
+  if (job.qos == "normal") {
+    auto there = api.Get(client::resources::kPriorityClasses, "", job.qos);
+    if (there.status().code() == Code::kNotFound) job.qos.clear();
+  }
+  return CheckPriorityClass(api, job.qos, "--qos");
+}
+
+// "afterok:12:13_4" as the names of these jobs' objects; of an array, all of its tasks.
+Result<std::string> DependencyTerm(const std::vector<JobInfo>& jobs,
+                                   const std::string& ns,
+                                   const std::string& term) {
+  const std::vector<std::string_view> parts = Split(term, ':');
+  const std::string type = ToLower(parts.empty() ? "" : parts[0]);
+  if (type == "singleton" || type == "aftercorr" || type == "afterburstbuffer") {
+    return Misuse(StrCat("--dependency ", type,
+                         " is not supported; name the jobs: afterok:JOB, or afterany:JOB"));
+  }
+  const bool known =
+      type == "after" || type == "afterok" || type == "afterany" || type == "afternotok";
+  if (!known || parts.size() < 2) {
+    return Misuse(StrCat("--dependency ", Quote(term),
+                         ": after, afterok, afterany or afternotok with numbers of jobs expected, "
+                         "like afterok:12:13"));
+  }
+  std::string out = type;
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const std::string word(parts[i]);
+    if (word.find('+') != std::string::npos) {
+      return Misuse(StrCat("--dependency ", Quote(term), ": a delay after ",
+                           word.substr(0, word.find('+')),
+                           " is not supported; --begin now+10minutes sets a time"));
+    }
+    SWELL_ASSIGN_OR_RETURN(const JobChoice choice, ParseJobChoice(word));
+    bool any = false;
+    for (const JobInfo& job : jobs) {
+      if (!choice.Takes(job)) continue;
+      if (job.view.ns != ns) {
+        return Misuse(StrCat("--dependency ", Quote(term), ": job ", word, " is in the namespace ",
+                             job.view.ns, ", and this one in ", ns,
+                             "; jobs wait for others of their own project"));
+      }
+      out += StrCat(":", job.view.name);
+      any = true;
+    }
+    if (!any) {
+      return Status(Code::kNotFound, StrCat("--dependency ", Quote(term), ": there is no job ",
+                                            word, "; sacct lists jobs that are over, too"));
+    }
+  }
+  return out;
+}
+
+Status FillGate(Session& session, Api& api, const BatchFlags& flags, BatchJob& job) {
+  if (flags.Has("begin")) {
+    SWELL_ASSIGN_OR_RETURN(const WallTime begin, ParseBegin(flags.Text("begin"), session.Now()));
+    if (begin > session.Now()) job.gate.not_before = begin;
+  }
+  const std::string& kill = flags.Text("kill-on-invalid-dep");
+  if (!kill.empty() && kill != "yes" && kill != "no") {
+    return Misuse(StrCat("--kill-on-invalid-dep ", Quote(kill), ": yes or no expected"));
+  }
+  job.gate.delete_if_never = kill == "yes";
+  const std::string& text = flags.Text("dependency");
+  if (text.empty()) return Status::Ok();
+  const bool any = text.find('?') != std::string::npos;
+  if (any && text.find(',') != std::string::npos) {
+    return Misuse(StrCat("--dependency ", Quote(text),
+                         ": all terms are between commas, or all between question marks"));
+  }
+  SWELL_ASSIGN_OR_RETURN(const std::vector<JobInfo> jobs, ListJobInfos(api, job.ns));
+  std::vector<std::string> terms;
+  for (std::string_view term : Split(text, any ? '?' : ',')) {
+    SWELL_ASSIGN_OR_RETURN(std::string one, DependencyTerm(jobs, job.ns, std::string(term)));
+    terms.push_back(std::move(one));
+  }
+  job.gate.start_after = Join(terms, any ? "?" : ",");
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<Submission> PrepareSubmission(Session& session,
+                                     const BatchFlags& flags,
+                                     const std::string& command,
+                                     bool writes_file) {
+  Submission submission;
+  SWELL_ASSIGN_OR_RETURN(submission.api, session.Server());
+  Api& api = *submission.api;
+  std::vector<json::SharedValue> nodes;
+  if (auto listed = api.List(client::resources::kNodes, ""); listed.ok()) {
+    nodes = std::move(*listed);
+  } else if (listed.status().code() != Code::kForbidden) {
+    return listed.status();
+  }
+  SWELL_ASSIGN_OR_RETURN(std::vector<KeyValues> pools, PoolChoices(api, flags.Text("partition")));
+  int64_t gpus_most = 0;
+  for (const NodeView& node : ViewNodes(nodes, {})) {
+    if (Suits(*node.object, pools)) gpus_most = std::max(gpus_most, node.gpus());
+  }
+  SWELL_ASSIGN_OR_RETURN(Layout layout, ReadLayout(flags, gpus_most));
+  Submitter submitter = SubmitterOf(session, nodes);
+  submitter.writes_file = writes_file;
+  SWELL_ASSIGN_OR_RETURN(submission.job,
+                         ReadBatchJob(flags, submitter, std::move(layout), command));
+  BatchJob& job = submission.job;
+  SWELL_RETURN_IF_ERROR(FillProject(session, api, flags.Text("account"), job));
+  SWELL_RETURN_IF_ERROR(FillQos(api, job));
+  SWELL_RETURN_IF_ERROR(Narrow(job.node_choices, pools));
+  SWELL_ASSIGN_OR_RETURN(const std::vector<KeyValues> named,
+                         NodeChoices(nodes, flags.Text("nodelist")));
+  SWELL_RETURN_IF_ERROR(Narrow(job.node_choices, named));
+  SWELL_ASSIGN_OR_RETURN(const std::vector<KeyValues> gpus, GpuChoices(nodes, job.layout.gpu_type));
+  SWELL_RETURN_IF_ERROR(Narrow(job.node_choices, gpus));
+  SWELL_RETURN_IF_ERROR(FillGate(session, api, flags, job));
+  if (!flags.Has("quiet")) {
+    for (const std::string& text : flags.Warnings()) {
+      session.ErrLine(StrCat("sbatch: warning: ", text));
+    }
+  }
+  return submission;
+}
+
+Result<SubmittedJob> SubmitOne(const Submission& submission, JobNumber number) {
+  Api& api = *submission.api;
+  const BatchJob& job = submission.job;
+  auto map = api.Create(client::resources::kConfigMaps, job.ns, MakeScriptMap(job));
+  if (!map.ok()) return map.status();
+  SubmittedJob submitted{
+      .id = std::string(api::ResourceVersionText(**map)), .name = {}, .ns = job.ns};
+  const std::string map_name(api::Name(**map));
+  number.id = submitted.id;
+  // The first of an array gives it its number.
+  if (!number.task_id.empty() && number.array_id.empty()) number.array_id = number.id;
+  const auto create = [&]() -> Result<json::SharedValue> {
+    SWELL_ASSIGN_OR_RETURN(const json::Value document, MakeJob(job, number, map_name));
+    const JobKindInfo* kind = KindOfJob(document);
+    if (kind == nullptr) {
+      return Status(Code::kInternal, StrCat("no kind of job is called ", api::KindOf(document)));
+    }
+    return api.Create(kind->resource, job.ns, document, {.field_validation = "Strict"});
+  };
+  auto made = create();
+  if (!made.ok()) {
+    // What the server says of the job matters more than what it says of the clean-up.
+    std::ignore = api.Delete(client::resources::kConfigMaps, job.ns, map_name);
+    return made.status();
+  }
+  submitted.name = api::Name(**made);
+  json::Value owned;
+  json::Set(owned, {"metadata", "labels", kJobId}, number.id);
+  json::Set(owned, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(**made)});
+  auto patched =
+      api.Patch(client::resources::kConfigMaps, job.ns, map_name, client::PatchType::kMerge, owned);
+  if (!patched.ok()) return patched.status();
+  return submitted;
+}
+
+Result<int> WaitForEnd(Session& session, Api& api, const SubmittedJob& job) {
+  for (;;) {
+    auto found = FindJob(api, job.ns, job.name);
+    if (found.status().code() == Code::kNotFound) {
+      session.ErrLine(StrCat("job ", job.id, " was cancelled"));
+      return 1;
+    }
+    if (!found.ok()) return found.status();
+    if (found->over()) {
+      if (found->status == "Succeeded") return 0;
+      const JobInfo info = InfoOf(std::move(*found));
+      session.ErrLine(StrCat("job ", job.id, " ", info.state.word,
+                             info.view.message.empty() ? "" : StrCat(": ", info.view.message)));
+      const int64_t signal = info.exit_signal > 0 ? 128 + info.exit_signal : 0;
+      return static_cast<int>(info.exit_code > 0 ? info.exit_code : signal > 0 ? signal : 1);
+    }
+    if (!api.Pause(kLookInterval)) return 130;
+  }
+}
+
+}  // namespace swell::cli::slurm

@@ -1,0 +1,152 @@
+"""A day with Slurm's commands on a cluster of this machine: scripts, files, arrays, dependencies, signals."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("SWELL_BIN", ROOT / "build" / "dev" / "bin"))
+SWELL = str(BIN / "swell")
+sys.path.insert(0, str(ROOT / "tests"))
+
+from waiting import LIMIT_S, until  # noqa: E402
+
+
+class Day(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = Path(tempfile.mkdtemp(prefix="swell-slurm-"))
+        cls.home = cls.scratch / "home"
+        cls.work = cls.home / "work"
+        cls.work.mkdir(parents=True)
+        done = subprocess.run([SWELL, "up", "--detach", "--data-dir", str(cls.scratch / "cluster"), "--nodes", "2",
+                               "--gpus-per-node", "2"], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        done = subprocess.run([SWELL, "slurm", "links", str(cls.scratch / "bin")], capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+
+    @classmethod
+    def tearDownClass(cls):
+        subprocess.run([SWELL, "down", "--data-dir", str(cls.scratch / "cluster")], capture_output=True,
+                       timeout=LIMIT_S, check=False)
+        shutil.rmtree(cls.scratch, ignore_errors=True)
+
+    def run_(self, *words):
+        env = dict(os.environ, KUBECONFIG=str(self.scratch / "cluster" / "kubeconfig"), HOME=str(self.home),
+                   USER="ada", PWD=str(self.work))
+        return subprocess.run([str(self.scratch / "bin" / words[0]), *map(str, words[1:])], env=env, cwd=self.work,
+                              capture_output=True, text=True, timeout=LIMIT_S, check=False)
+
+    def done(self, *words):
+        process = self.run_(*words)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        return process.stdout
+
+    def script(self, name, text):
+        (self.work / name).write_text(text)
+        return name
+
+    def submit(self, *words):
+        return self.done("sbatch", "--parsable", *words).strip()
+
+    def state(self, job):
+        return self.done("sacct", "-n", "-P", "-j", job, "-o", "State").split("\n")[0]
+
+    def ends(self, job, state):
+        until(lambda: self.state(job) not in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING"))
+        self.assertEqual(self.state(job).split(" by ")[0], state, self.done("scontrol", "show", "job"))
+
+    def output(self, name):
+        return (self.work / name).read_text()
+
+    def test_a_script_runs_where_it_was_submitted(self):
+        script = self.script("train.sh", "#!/bin/bash\n#SBATCH --job-name=train\n#SBATCH --ntasks=2 --gpus=2\n"
+                             "#SBATCH --gpus-per-task=1\n"
+                             'echo "job $SLURM_JOB_ID $SLURM_JOB_NAME of $(basename "$PWD") with $1"\n'
+                             "srun -l sh -c 'echo rank $SLURM_PROCID of $SLURM_NTASKS gpu $CUDA_VISIBLE_DEVICES'\n")
+        job = self.submit(script, "--epochs")
+        self.ends(job, "COMPLETED")
+        lines = sorted(self.output(f"slurm-{job}.out").splitlines())
+        self.assertEqual(lines[2], f"job {job} train of work with --epochs")
+        self.assertTrue(lines[0].startswith("0: rank 0 of 2 gpu "), lines)
+        self.assertTrue(lines[1].startswith("1: rank 1 of 2 gpu "), lines)
+        self.assertNotEqual(lines[0].split()[-1], lines[1].split()[-1])
+
+    def test_tasks_run_on_all_nodes_of_a_job(self):
+        script = self.script("two.sh", "#!/bin/bash\n#SBATCH -N2 --ntasks-per-node=2 --gpus-per-node=2 -o two.out\n"
+                             "export GREETING='hello there'\n"
+                             "master=$(scontrol show hostnames | head -n1)\n"
+                             "srun sh -c 'echo $GREETING $SLURM_PROCID $SLURM_NODEID $SLURM_LOCALID $(hostname)'\n"
+                             "srun -w \"$master\" -N1 -n1 hostname\n"
+                             "srun -n4 sh -c 'exit $SLURM_PROCID'\n"
+                             "echo code $?\n")
+        job = self.submit(script)
+        self.ends(job, "COMPLETED")
+        lines = [line for line in self.output("two.out").splitlines() if "srun: error" not in line]
+        tasks = sorted(line for line in lines if line.startswith("hello"))
+        self.assertEqual([line.split()[2:5] for line in tasks],
+                         [["0", "0", "0"], ["1", "0", "1"], ["2", "1", "0"], ["3", "1", "1"]], lines)
+        self.assertEqual(len({line.split()[5] for line in tasks}), 2, lines)
+        self.assertIn(f"two-sh-{job}-launcher-0", lines[-2])
+        self.assertEqual(lines[-1], "code 3")
+
+    def test_srun_prints_and_exits_as_its_command(self):
+        done = self.run_("srun", "-n2", "sh", "-c", "echo task $SLURM_PROCID; exit 7")
+        self.assertEqual(sorted(line for line in done.stdout.splitlines() if line.startswith("task")),
+                         ["task 0", "task 1"], done.stderr)
+        self.assertEqual(done.returncode, 7, done.stderr)
+
+    def test_an_array_runs_some_at_once_and_a_dependent_after_it(self):
+        script = self.script("part.sh", '#!/bin/sh\n#SBATCH -o part-%A-%a.out\necho part "$SLURM_ARRAY_TASK_ID"\n')
+        array = self.submit("--array=0-3%2", script)
+        then = self.submit("-d", f"afterok:{array}", "--wrap", "cat part-*.out")
+        self.assertIn(self.done("squeue", "-h", "-j", then, "-o", "%t %R").strip(),
+                      ("PD (Dependency)", "PD (Priority)", "CF", "R", ""))
+        self.ends(then, "COMPLETED")
+        parts = self.output(f"slurm-{then}.out").splitlines()
+        self.assertEqual(sorted(parts), [f"part {i}" for i in range(4)])
+
+    def test_a_dependency_that_failed_keeps_its_dependent_waiting(self):
+        first = self.submit("--wrap", "exit 3")
+        then = self.submit("-d", f"afterok:{first}", "--wrap", "true")
+        self.ends(first, "FAILED")
+        self.assertEqual(self.done("sacct", "-n", "-P", "-j", first, "-o", "ExitCode").strip(), "3:0")
+        waits = "PD (DependencyNeverSatisfied)"
+        self.assertTrue(until(lambda: self.done("squeue", "-h", "-j", then, "-o", "%t %R").strip() == waits))
+        self.done("scancel", then)
+        self.assertEqual(self.state(then), "CANCELLED by ada")
+
+    def test_a_held_job_waits_for_its_release(self):
+        job = self.submit("--hold", "--wrap", "true")
+        self.assertEqual(self.done("squeue", "-h", "-j", job, "-o", "%t %R").strip(), "PD (JobHeldUser)")
+        self.done("scontrol", "release", job)
+        self.ends(job, "COMPLETED")
+
+    def test_signals_reach_tasks_before_the_limit_and_by_scancel(self):
+        script = self.script("signals.sh", "#!/bin/bash\n#SBATCH -o signals.out --time=1:00 --signal=USR2@30\n"
+                             "srun python3 -u -c '\nimport signal, time\n"
+                             "def heard(number, frame):\n    print(signal.Signals(number).name)\n"
+                             "for one in (signal.SIGUSR1, signal.SIGUSR2):\n    signal.signal(one, heard)\n"
+                             "print(\"ready\")\nwhile True: time.sleep(0.1)\n'\n")
+        job = self.submit(script)
+        self.assertTrue(until(lambda: (self.work / "signals.out").exists() and "ready" in self.output("signals.out")))
+        self.done("scancel", "-s", "USR1", job)
+        self.assertTrue(until(lambda: "SIGUSR1" in self.output("signals.out")))
+        self.ends(job, "TIMEOUT")
+        self.assertIn("SIGUSR2", self.output("signals.out"))
+
+    def test_nodes_are_shown_as_slurm_shows_them(self):
+        lines = self.done("sinfo", "-h", "-N", "-o", "%N %G").splitlines()
+        self.assertEqual([line.split()[0] for line in lines], ["node-1", "node-2"])
+        self.assertIn("NodeName=node-1", self.done("scontrol", "show", "node", "node-1"))
+
+
+if __name__ == "__main__":
+    unittest.main()
