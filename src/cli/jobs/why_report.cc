@@ -38,7 +38,8 @@ class WhyReport {
     auto add = [&out](std::string_view title, const std::string& text) {
       if (!text.empty()) out += StrCat(title, OneLine(text), "\n");
     };
-    if (facts_.Waits() || facts_.Podless()) add("Why:      ", Reason());
+    const bool gated = !GateText(facts_.job).empty();
+    if (facts_.Waits() || (facts_.Podless() && !gated)) add("Why:      ", Reason());
     if (facts_.Fails()) add("Failure:  ", facts_.job.failure->Sentence());
     add("Held:     ", HoldText());
     add("Hung:     ", facts_.job.hung);

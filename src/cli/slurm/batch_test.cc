@@ -139,7 +139,7 @@ TEST_F(SlurmTest, ASignalComesBeforeTheTimeLimit) {
   EXPECT_EQ(EnvOf(PodSpec(job), "SWELL_SLURM_SIGNAL_AFTER"), "540");
   EXPECT_EQ(EnvOf(PodSpec(job), "SWELL_SLURM_SIGNAL_SHELL"), "1");
   EXPECT_EQ(EnvOf(PodSpec(job), "SWELL_SLURM_OUTPUT"),
-            StrCat("/home/ada/work/logs/train.sh-", Number(), ".out"));
+            StrCat("./logs/train.sh-", Number(), ".out"));
 }
 
 TEST_F(SlurmTest, AnArrayIsAJobForEachIndexThatWaitsForItsTurn) {

@@ -45,7 +45,7 @@ TEST_F(SlurmQueueTest, StatesAreThoseOfTheJob) {
   Status(StrCat("/api/v1/namespaces/default/pods/", name_, "-launcher-0"),
          R"({"status":{"phase":"Running"}})");
   JobBecomes(name_, "Running");
-  EXPECT_EQ(Queue({"-o", "%t %l %L"}), "R 30:00 30:00\n");
+  EXPECT_EQ(Queue({"-o", "%t %l"}), "R 30:00\n");
   // What is over has left the queue, and is shown to who asks for it.
   JobBecomes(name_, "Failed", "DeadlineExceeded");
   Status(StrCat("/api/v1/namespaces/default/pods/", name_, "-launcher-0"),
@@ -116,15 +116,15 @@ TEST_F(SlurmQueueTest, ScancelTakesSomeTasksOfAnArray) {
 
 TEST_F(SlurmQueueTest, SacctTellsHowJobsEnded) {
   JobPod(name_, "Failed",
-         R"(,"containerStatuses":[{"name":"node","state":{"terminated":{"exitCode":3,)"
-         R"("reason":"Error"}}}])");
+         R"(,"containerStatuses":[{"name":"node","image":"img","imageID":"img","ready":false,)"
+         R"("restartCount":0,"state":{"terminated":{"exitCode":3,"reason":"Error"}}}])");
   JobBecomes(name_, "Failed", "JobFailed");
   ASSERT_EQ(Run({"sacct"}), 0) << err_;
   EXPECT_EQ(out_, StrCat("JobID           JobName  Partition    Account  AllocCPUS      State "
                          "ExitCode \n------------ ---------- ---------- ---------- ---------- "
                          "---------- -------- \n",
-                         id_, std::string(12 - id_.size(), ' '),
-                         "      train                                1     FAILED      3:0 \n"));
+                         id_, std::string(12 - id_.size() + 6, ' '), "train", std::string(32, ' '),
+                         "1     FAILED      3:0 \n"));
   EXPECT_EQ(Run({"sacct", "-o", "Nonsense"}), 2);
   ASSERT_EQ(Run({"sacct", "-n", "-X", "-s", "CD"}), 0);
   EXPECT_EQ(out_, "");

@@ -314,7 +314,8 @@ std::string CompressNames(std::vector<std::string> names) {
       others.insert(name);
       continue;
     }
-    const size_t width = name[digits] == '0' ? name.size() - digits : 0;
+    const bool zeros = name[digits] == '0' && name.size() - digits > 1;
+    const size_t width = zeros ? name.size() - digits : 0;
     numbered[{name.substr(0, digits), width}].insert(*number);
   }
   std::vector<std::string> parts(others.begin(), others.end());
