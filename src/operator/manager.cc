@@ -32,6 +32,7 @@
 #include "projects/projects.h"
 #include "projects/usage_ledger.h"
 #include "scheduling/capacity_guard.h"
+#include "scheduling/node_health.h"
 #include "scheduling/pod_group.h"
 #include "scheduling/pod_grouper.h"
 #include "scheduling/scheduler_pod.h"
@@ -155,6 +156,7 @@ struct Manager::Parts {
       if (entry.target != nullptr) target_scalers.emplace_back(context, resource, entry.target);
     }
     idle.emplace(context);
+    node_health.emplace(context);
     scheduler.HoldWhile([this](const json::Value& pod) { return grouper.Holds(pod); });
     scheduler.OnCycle([this] { projects.OnCycle(); });
     scheduler.Serve(options.scheduler_names);
@@ -213,6 +215,7 @@ struct Manager::Parts {
   std::optional<UsageLedger> usage;
   std::optional<IdleRules> idle;
   std::optional<JobGates> gates;
+  std::optional<NodeHealthController> node_health;
   std::optional<ClusterParts> cluster;
   std::unique_ptr<Metrics::Registration> registered;
 };

@@ -68,6 +68,8 @@ Value ControllerRole() {
        {"", "pods/log", "get"},
        {"", "bindings,pods/binding,pods/eviction", "create"},
        {"", "nodes,persistentvolumes,persistentvolumeclaims,serviceaccounts", "get,list,watch"},
+       // Taints of unhealthy nodes, and what failed there.
+       {"", "nodes", "patch"},
        // The node that a claim waits for is named in it.
        {"", "persistentvolumeclaims", "patch"},
        {"", "namespaces", "get,list,watch,create"},
