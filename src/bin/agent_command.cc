@@ -12,6 +12,7 @@
 #include "kube/node/node_agent.h"
 #include "ops/cluster_metrics.h"
 #include "ops/data_dir.h"
+#include "ops/health_source.h"
 #include "ops/monitoring.h"
 #include "ops/node_address.h"
 #include "ops/plan_nodes.h"
@@ -34,6 +35,7 @@ struct AgentFlags {
   std::string node_ip;
   std::string client_ca_file;
   std::string image_store;
+  HealthPlan health;
   std::string metrics_address;
   std::string log_level = "info";
   bool stop_pods = false;
@@ -71,6 +73,7 @@ class AgentProcess {
   Monitoring monitoring_;
   std::unique_ptr<PodRuntime> runtime_;
   std::unique_ptr<node::ServiceNames> names_;
+  std::unique_ptr<node::HealthSource> health_;
   std::unique_ptr<node::NodeFleet> fleet_;
   net::Reactor io_;
   std::unique_ptr<edge::KubeletServer> kubelets_;
@@ -155,9 +158,11 @@ void AgentProcess::StopIo() {
 void AgentProcess::Start() {
   names_ = runtime_->MakeNames(process_->server(), api::UserInfo{});
   if (names_) names_->Start();
+  health_ = MakeHealthSource(process_->core(), flags_.health, dir_.path,
+                             flags_.runtime == "process", nodes_);
   fleet_ = std::make_unique<node::NodeFleet>(
       node::AgentPlugs{process_->core(), process_->clock(), process_->server(), runtime_->runtime(),
-                       names_.get(), process_->random().Next()},
+                       names_.get(), process_->random().Next(), health_.get()},
       nodes_);
   if (kubelets_) {
     for (node::NodeAgent* node : fleet_->nodes()) {
@@ -243,6 +248,7 @@ void AddAgentFlags(cli::Flags& flags, AgentFlags& to) {
   flags.Text("--pod-cidr", &to.pod_cidr, "CIDR", "address range of pods");
   flags.Text("--image-store", &to.image_store, "DIR",
              "directory of the images (default: in the data directory)");
+  AddHealthFlag(flags, to.health);
   flags.Text(
       "--node-ip", &to.node_ip, "ADDRESS",
       "address at which the API server reaches the nodes (default: the one that connects to it)");
@@ -257,6 +263,7 @@ class AgentAction final : public cli::Action {
   Result<int> Run(cli::Session&, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(CheckWords(words));
     SWELL_RETURN_IF_ERROR(PlanNodes(flags_.plan).status());
+    SWELL_RETURN_IF_ERROR(CheckHealthPlan(flags_.health));
     SetLogSink(MakeFileLogSink(""), LogLevelOf(flags_.log_level));
     SWELL_RETURN_IF_ERROR(RunAgent(flags_));
     return 0;

@@ -115,6 +115,7 @@ struct EmbeddedCluster::Impl {
   std::unique_ptr<node::ServiceAddresses> addresses;  // hears of ports from `names`
   std::unique_ptr<node::ServiceNames> names;
   std::unique_ptr<node::NetworkWatch> network;
+  std::unique_ptr<node::HealthSource> health;
   std::unique_ptr<node::NodeFleet> fleet;
   std::map<std::string, std::shared_ptr<api::RestHandler>> kubelets;
   Listeners listeners;
@@ -418,9 +419,12 @@ void EmbeddedCluster::Impl::StartComponents() {
   if (pages) pages->Start(*informers, random.Next());
   ForgetLogsOfJobsThatGo();
   StartNetwork();
-  fleet = std::make_unique<node::NodeFleet>(
-      node::AgentPlugs{core, clock, server, runtime->runtime(), names.get(), random.Next()},
-      node_configs);
+  health = MakeHealthSource(core, options.health, options.data_dir.path, runtime->has_files(),
+                            node_configs);
+  fleet =
+      std::make_unique<node::NodeFleet>(node::AgentPlugs{core, clock, server, runtime->runtime(),
+                                                         names.get(), random.Next(), health.get()},
+                                        node_configs);
   for (node::NodeAgent* node : fleet->nodes()) {
     kubelets[node->name()] = edge::MakeKubeletEndpoints(*node);
   }

@@ -21,6 +21,7 @@
 #include "base/result.h"
 #include "ops/cycle_recorder.h"
 #include "ops/data_dir.h"
+#include "ops/health_source.h"
 #include "ops/plan_nodes.h"
 
 namespace swell {
@@ -42,6 +43,7 @@ struct ClusterOptions {
   std::string pod_cidr;                  // empty: the runtime's own choice
   std::string external_address;          // of load balancers; empty: as `listen`
   std::string image_store;               // empty: as the last start, or in the data directory
+  HealthPlan health;                     // checks of the nodes
   std::string sdk_path;                  // PYTHONPATH of Python images; empty: beside the program
 };
 

@@ -65,6 +65,7 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
   flags.Text("--image-store", &cluster.image_store, "DIR",
              "directory of the images, which several clusters may share (default: in the data "
              "directory)");
+  AddHealthFlag(flags, cluster.health);
   flags.Group("API server");
   flags.Text(
       "--listen", &cluster.listen, "HOST:PORT",
@@ -256,6 +257,7 @@ class UpAction final : public cli::Action {
       return cli::Misuse(StrCat("--external-address ", Quote(cluster.external_address),
                                 ": an IPv4 address of this machine expected, such as 192.0.2.7"));
     }
+    SWELL_RETURN_IF_ERROR(CheckHealthPlan(cluster.health));
     SWELL_RETURN_IF_ERROR(ReadSettings(flags_.settings, cluster.scheduler));
     SWELL_ASSIGN_OR_RETURN(cluster.token_life_max,
                            cli::ParseDuration(flags_.token_life, "--token-max-life"));

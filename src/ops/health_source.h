@@ -1,0 +1,31 @@
+// MakeHealthSource: what checks the nodes of `swell up` and `swell agent`.
+// - Threads: the core thread; the source has one of its own.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/executor.h"
+#include "base/result.h"
+#include "cli/flags.h"
+#include "kube/node/health_source.h"
+#include "kube/node/node_config.h"
+
+namespace swell {
+
+struct HealthPlan {
+  std::string scripts_dir;  // empty: no scripts
+};
+void AddHealthFlag(cli::Flags& flags, HealthPlan& plan);
+// Misuse unless the directory exists; makes its path absolute.
+Status CheckHealthPlan(HealthPlan& plan);
+
+// Null if nothing is to be checked: nodes whose pods are simulated have no machine, only scripts.
+std::unique_ptr<node::HealthSource> MakeHealthSource(Executor& core,
+                                                     const HealthPlan& plan,
+                                                     const std::string& data_dir,
+                                                     bool has_processes,
+                                                     const std::vector<node::NodeConfig>& nodes);
+
+}  // namespace swell
