@@ -104,7 +104,7 @@ NodeHealthController::NodeHealthController(Context context)
       nodes_, [this](const json::SharedValue& node) { queue_.Add(std::string(api::Name(*node))); },
       [this](const json::SharedValue& node) {
         news_.erase(std::string(api::Name(*node)));
-        fault_seen_.erase(std::string(api::Name(*node)));
+        calm_since_.erase(std::string(api::Name(*node)));
       });
   Follow(pods_, [this](const json::SharedValue& pod) { OnPod(pod); });
 }
@@ -193,16 +193,13 @@ bool NodeHealthController::WantUnhealthy(const std::string& name,
   const bool bad = std::any_of(faults.begin(), faults.end(),
                                [](const api::NodeFault& fault) { return fault.taints; });
   const SteadyTime now = context_.clock.Steady();
-  if (bad) {
-    fault_seen_[name] = now;
-    return true;
-  }
-  if (!HasTaint(json::GetArray(node, {"spec", "taints"}), api::keys::kUnhealthyTaint)) {
-    return false;
+  if (bad || !HasTaint(json::GetArray(node, {"spec", "taints"}), api::keys::kUnhealthyTaint)) {
+    calm_since_.erase(name);
+    return bad;
   }
   // A leader that does not know since when counts from now.
-  const SteadyTime seen = fault_seen_.try_emplace(name, now).first->second;
-  const Duration left = kCalm - (now - seen);
+  const SteadyTime since = calm_since_.try_emplace(name, now).first->second;
+  const Duration left = kCalm - (now - since);
   if (left <= Duration::zero()) return false;
   Sooner(requeue_after, left);
   return true;

@@ -65,7 +65,7 @@ class NodeHealthController {
   std::map<std::string, std::vector<News>, std::less<>> news_;
   // When a member of a group last ended for a cause that explains those of its peers.
   std::map<std::string, SteadyTime, std::less<>> causes_;
-  std::map<std::string, SteadyTime, std::less<>> fault_seen_;  // when a fault was seen last
+  std::map<std::string, SteadyTime, std::less<>> calm_since_;  // of tainted nodes without a fault
   client::EventRecorder events_;
   client::WorkQueue queue_;
   client::Client client_;

@@ -83,6 +83,7 @@ TEST_F(NodeHealthTest, AnUnhealthyNodeGetsNoNewPodsUntilItIsWellForAMinute) {
   EXPECT_EQ(cluster_.EventMessage("NodeUnhealthy", "node-a"),
             "Node node-a gets no new pods: DiskHealthy (Test): said by the test. What runs there "
             "runs on.");
+  cluster_.Run(minutes(5));
   Condition("DiskHealthy", "True");
   cluster_.Run(50 * kSecond);
   EXPECT_EQ(Taints(), "swell.dev/unhealthy:NoSchedule");
