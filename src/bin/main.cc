@@ -15,8 +15,8 @@ int main(int argc, char** argv) {
       argc, argv,
       {swell::UpCommand(), swell::DownCommand(), swell::StatusCommand(), swell::UserCommand(),
        swell::ImagesCommand(), swell::BackupCommand(), swell::RestoreCommand(),
-       swell::EncryptionCommand(), swell::InstallCommand(), swell::UninstallCommand(),
-       swell::ControllerCommand(), swell::AgentCommand(), swell::JobMasterCommand(),
-       swell::SimulateCommand(), swell::ReplayCommand()},
+       swell::EncryptionCommand(), swell::NvidiaSmiCommand(), swell::InstallCommand(),
+       swell::UninstallCommand(), swell::ControllerCommand(), swell::AgentCommand(),
+       swell::JobMasterCommand(), swell::SimulateCommand(), swell::ReplayCommand()},
       swell::MakeWhatIfEngine());
 }

@@ -16,6 +16,7 @@ cli::Command ImagesCommand();
 cli::Command BackupCommand();
 cli::Command RestoreCommand();
 cli::Command EncryptionCommand();
+cli::Command NvidiaSmiCommand();
 // A Kubernetes cluster.
 cli::Command InstallCommand();
 cli::Command UninstallCommand();

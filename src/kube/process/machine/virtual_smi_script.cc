@@ -8,6 +8,7 @@ namespace {
 constexpr std::string_view kScript = R"sh(#!/bin/sh
 # nvidia-smi for the virtual GPUs of a Swell pod. The node keeps the figures in a file.
 devices=${SWELL_GPU_DEVICES:-/run/swell/gpu/devices}
+programs=${SWELL_GPU_PROGRAMS:-}
 mode=table query= format= only= loop=
 
 usage() {
@@ -128,6 +129,17 @@ find_process() {
   return 1
 }
 
+# Runs the function $1 for every program on the GPU $index.
+each_program() {
+  if [ -z "$programs" ]; then
+    if find_process; then "$1"; fi
+    return 0
+  fi
+  while IFS='|' read -r on pid process used; do
+    [ "$on" != "$index" ] || "$1"
+  done <"$programs"
+}
+
 # Runs the function $1 for every GPU that is asked for.
 each_gpu() {
   found=
@@ -139,7 +151,8 @@ each_gpu() {
   [ -n "$found" ] || fail "No devices were found${only:+ with the id \"$only\"}" 6
 }
 gpu_row() { row field values; }
-app_row() { ! find_process || row app_field values; }
+program_row() { row app_field values; }
+app_row() { each_program program_row; }
 list_row() { printf 'GPU %s: %s (UUID: %s)\n' "$index" "$name" "$uuid"; }
 full_row() {
   cat_lines "GPU $index (virtual)" "    Product Name                          : $name" \
@@ -152,9 +165,10 @@ full_row() {
 table_row() {
   printf '| %3s  %-37.37s %8s / %8s MiB  %5s%%  |\n' "$index" "$name" "$used" "$total" "$busy"
 }
-process_row() {
-  ! find_process || printf '| %3s  %8s  %-43.43s %11s MiB  |\n' "$index" "$pid" "$process" "$used"
+process_line() {
+  printf '| %3s  %8s  %-43.43s %11s MiB  |\n' "$index" "$pid" "$process" "$used"
 }
+process_row() { each_program process_line; }
 line='+-----------------------------------------------------------------------------+'
 table() {
   date 2>/dev/null
