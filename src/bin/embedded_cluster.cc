@@ -489,7 +489,9 @@ EmbeddedCluster::~EmbeddedCluster() = default;
 Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOptions& options) {
   RaiseDescriptorLimit();
   auto impl = std::make_unique<Impl>(options);
-  SWELL_ASSIGN_OR_RETURN(impl->node_configs, PlanNodes(options.plan));
+  NodePlan plan = options.plan;
+  plan.disk = options.data_dir.path;
+  SWELL_ASSIGN_OR_RETURN(impl->node_configs, PlanNodes(plan));
   for (node::NodeConfig& node : impl->node_configs) {
     node.annotations[std::string(api::keys::kStartedBy)] = kSwellUp;
   }

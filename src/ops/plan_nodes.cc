@@ -1,5 +1,6 @@
 #include "ops/plan_nodes.h"
 
+#include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -68,6 +69,13 @@ std::string MachineMemory() {
   return StrCat(kib, "Ki");
 }
 
+// The size of the file system.
+std::string DiskSize(const std::string& path) {
+  struct statvfs info;
+  if (::statvfs(path.c_str(), &info) != 0 && ::statvfs("/", &info) != 0) return "";
+  return StrCat(static_cast<uint64_t>(info.f_blocks) * info.f_frsize / 1024, "Ki");
+}
+
 std::string MachineCpus() {
   unsigned cpus = std::thread::hardware_concurrency();
   return std::to_string(cpus == 0 ? 1 : cpus);
@@ -99,6 +107,9 @@ node::NodeConfig CommonParts(const NodePlan& plan) {
   node.capacity["cpu"] = plan.cpus.empty() ? MachineCpus() : plan.cpus;
   node.capacity["memory"] = plan.memory.empty() ? MachineMemory() : plan.memory;
   node.capacity["pods"] = "110";
+  // Several virtual nodes have the same one, as they have the same processors.
+  const std::string disk = DiskSize(plan.disk);
+  if (!disk.empty()) node.capacity["ephemeral-storage"] = disk;
   struct utsname system;
   if (::uname(&system) == 0) node.kernel_version = system.release;
   node.os_image = OsName();

@@ -22,7 +22,8 @@ struct NodePlan {
   std::string memory;
   std::string system_reserved;  // "cpu=80m,memory=500Mi"
   int64_t control_plane_nodes = 0;
-  std::string name;  // of the node; with several, what their names begin with
+  std::string disk = "/";  // a path of the file system that pods write to
+  std::string name;        // of the node; with several, what their names begin with
 };
 void AddNodeFlags(cli::Flags& flags, NodePlan& plan);
 
