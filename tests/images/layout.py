@@ -26,14 +26,17 @@ def digest(data):
 
 
 def tar(files):
-    """A tar file of {path: bytes, or (mode, bytes), or a link's target as text}."""
+    """A tar file of {path: bytes, or (mode, bytes), or a link's target as text}; (mode, None) is a directory."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         for path, content in files.items():
             info = tarfile.TarInfo(path)
             mode, content = content if isinstance(content, tuple) else (0o644, content)
             info.mode = mode
-            if isinstance(content, str):
+            if content is None:
+                info.type = tarfile.DIRTYPE
+                archive.addfile(info)
+            elif isinstance(content, str):
                 info.type, info.linkname = tarfile.SYMTYPE, content
                 archive.addfile(info)
             else:
