@@ -32,6 +32,11 @@ echo 'this image has no TensorBoard' >&2
 exit 127
 )sh";
 
+// Not as its controller: a job's controller removes services that it did not make.
+json::Array OwnedBy(const json::Value& job) {
+  return json::Array{api::MakeOwnerReference(job, false)};
+}
+
 std::string NameOf(const std::string& job) { return StrCat(job, "-tensorboard"); }
 
 json::Object LabelsOf(const std::string& job) {
@@ -87,7 +92,7 @@ const PodMount* ClaimOf(const PyTorchSpec& job) {
 // It goes with the job.
 Status GiveClaimTo(Api& api, const PyTorchSpec& job, const json::Value& owner) {
   json::Value patch;
-  json::Set(patch, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(owner)});
+  json::Set(patch, {"metadata", "ownerReferences"}, OwnedBy(owner));
   return api
       .Patch(resources::kPersistentVolumeClaims, job.ns, NameOf(job.name),
              client::PatchType::kMerge, patch)
@@ -135,7 +140,7 @@ Status CreateService(Session& session, Api& api, const PyTorchSpec& job, const j
       {"kind", "Service"},
       {"metadata", json::Object{{"name", NameOf(job.name)},
                                 {"labels", LabelsOf(job.name)},
-                                {"ownerReferences", json::Array{api::MakeOwnerReference(owner)}}}},
+                                {"ownerReferences", OwnedBy(owner)}}},
       {"spec", json::Object{{"type", "NodePort"},
                             {"selector", LabelsOf(job.name)},
                             {"ports", json::Array{json::Object{{"name", "tensorboard"},
@@ -157,7 +162,7 @@ Status CreateDeployment(Session& session,
       {"kind", "Deployment"},
       {"metadata", json::Object{{"name", NameOf(job.name)},
                                 {"labels", LabelsOf(job.name)},
-                                {"ownerReferences", json::Array{api::MakeOwnerReference(owner)}}}},
+                                {"ownerReferences", OwnedBy(owner)}}},
       {"spec",
        json::Object{
            {"replicas", 1},
