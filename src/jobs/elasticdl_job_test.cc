@@ -177,6 +177,25 @@ TEST_F(ElasticdlJobTest, AKilledMasterIsMadeAnewAndItsFailureIsTheJobs) {
   ASSERT_TRUE(cluster_.Until([&] { return Is("job", "Failed"); }));
 }
 
+TEST_F(ElasticdlJobTest, TheStatusSaysHowManyGradientsWereStale) {
+  cluster_.Create(Job("job", 1, "low-priority"));
+  ASSERT_TRUE(Until("job", "master Running, worker-0 Running"));
+  auto report = [this](const std::string& metrics) {
+    return cluster_.Patch(kPods, "default/elasticdl-master-job",
+                          StrCat("metadata: {annotations: {swell.dev/metrics: '", metrics, "'}}"));
+  };
+  auto number = [this](std::string_view field) {
+    return cluster_.Int(kJobs, "default/job", {"status", "gradients", field});
+  };
+  ASSERT_TRUE(report(R"({"accepted_gradients": 300, "stale_gradients": 100})").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return number("stalePercentage") == 25; }));
+  EXPECT_EQ(number("accepted"), 300);
+  EXPECT_EQ(number("stale"), 100);
+  ASSERT_TRUE(report(R"({"accepted_gradients": "many", "stale_gradients": -7})").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return number("accepted") == 0; }));
+  EXPECT_EQ(number("stale"), 0) << "nonsense is nothing";
+}
+
 TEST(ElasticdlJob, IsRefusedByField) {
   auto kind = MakeElasticdlJobKind({});
   EXPECT_EQ(kind->Parse(json::Object{}).status().message(),

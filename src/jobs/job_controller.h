@@ -79,6 +79,7 @@ class JobController {
   void DecideRunning(Pass& pass);
   void DecideDegraded(Pass& pass);
   void NoteProgress(Pass& pass);
+  static void NoteGradients(Pass& pass);
   void NoteSaves(Pass& pass);
   void NoteWorld(Pass& pass);
   void NoteStragglers(Pass& pass);

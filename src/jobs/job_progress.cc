@@ -199,6 +199,7 @@ void JobController::NoteProgress(Pass& pass) {
   NoteSaves(pass);
   NoteWorld(pass);
   NoteStragglers(pass);
+  NoteGradients(pass);
   const std::vector<Member> members = MembersOf(pass.pods, /*also_ended=*/true);
   if (members.empty()) return;
   const api::JobProgress progress = api::JobProgress::Of(members.front().rank);
@@ -281,6 +282,25 @@ bool JobController::AwaitsEndOfHungPods(Pass& pass) {
   });
   if (old_ones) StopPods(pass, true);
   return old_ones;
+}
+
+// A gradient of an older model is refused and computed again, which is work for nothing.
+void JobController::NoteGradients(Pass& pass) {
+  for (const auto& [name, pod] : pass.pods) {
+    const std::string_view text = api::Annotation(*pod, keys::kMetrics);
+    if (text.find("stale_gradients") == std::string_view::npos) continue;
+    const auto metrics = json::Parse(text, {.depth = 8, .bytes = 64 << 10});
+    if (!metrics.ok()) continue;
+    constexpr int64_t kCountMax = int64_t{1} << 53;
+    const int64_t stale =
+        std::clamp<int64_t>(json::GetInt(*metrics, {"stale_gradients"}), 0, kCountMax);
+    const int64_t accepted =
+        std::clamp<int64_t>(json::GetInt(*metrics, {"accepted_gradients"}), 0, kCountMax);
+    json::Object gradients{{"accepted", accepted}, {"stale", stale}};
+    if (accepted + stale > 0) gradients["stalePercentage"] = stale * 100 / (accepted + stale);
+    json::Set(pass.status, {"gradients"}, std::move(gradients));
+    return;
+  }
 }
 
 // A save that failed is told until one goes well.

@@ -363,6 +363,14 @@ std::string StepsText(const JobView& job) {
   return left == "-" ? text : StrCat(text, ", ", left, " left");
 }
 
+// "5417 accepted, 402 stale (6%)".
+std::string GradientsText(const json::Value& job) {
+  const json::Value* found = json::Find(job, {"status", "gradients"});
+  if (found == nullptr) return "";
+  return StrCat(json::GetInt(*found, {"accepted"}), " accepted, ", json::GetInt(*found, {"stale"}),
+                " stale (", json::GetInt(*found, {"stalePercentage"}), "%)");
+}
+
 }  // namespace
 
 std::string DescribeJob(Session& session,
@@ -381,6 +389,7 @@ std::string DescribeJob(Session& session,
   if (!explained) fields.Add("Says", WrapText(WithoutFailure(job.message, job.failure)));
   fields.Add("Hung", WrapText(job.hung));
   fields.Add("Progress", StepsText(job));
+  fields.Add("Gradients", GradientsText(*job.object));
   fields.Add("Priority", job.priority.empty() ? "none" : job.priority);
   fields.Add("Project", job.project);
   fields.Add("When preempted", job.on_preemption == "Fail" || job.on_preemption == "fail"

@@ -333,11 +333,13 @@ class Master:
             self.model.losses.clear()
         self.logged_version = version
         total = state["done"] + state["left"]
+        each = 1 if self.options.use_async else self.options.grads_to_wait
         log(f"master: version {version} loss {sum(recent) / len(recent):.4f} records {state['done']} of {total} "
             f"workers {len(state['workers'])} records/s {state['recordsPerSecond']:.0f} "
             f"stale gradients {state['staleGradients']}")
         report_progress({"training_step": version, "world": len(state["workers"]),
                          "records_per_second": round(state["recordsPerSecond"], 2),
+                         "accepted_gradients": version * each + state["gradients"],
                          "stale_gradients": state["staleGradients"]})
 
     def save(self, reason):
