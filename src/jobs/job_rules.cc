@@ -5,6 +5,8 @@
 #include "base/duration.h"
 #include "base/strings.h"
 #include "elastic/log_metrics.h"
+#include "elastic/log_progress.h"
+#include "jobs/progress_reader.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod_group.h"
@@ -34,6 +36,15 @@ Status CheckIdleTimeout(const json::Value& object) {
   if (text.empty() || ParseDuration(text)) return Status::Ok();
   return WrongText(StrCat("metadata.annotations[", api::keys::kIdleTimeout, "]"), text,
                    "must be a duration such as 30m or 2h; 0 means no limit");
+}
+
+// What finds the progress of a job in its log.
+Status CheckProgress(const json::Value& job) {
+  const std::string_view pattern = ProgressPatternOf(job);
+  if (pattern.empty()) return Status::Ok();
+  const auto compiled = elastic::LogProgress::Compile(pattern);
+  return compiled.ok() ? Status::Ok()
+                       : WrongField(ProgressPatternField(job), compiled.status().message());
 }
 
 constexpr int kPartsDeep = 16;
@@ -82,6 +93,7 @@ const JobKind* JobRules::Find(std::string_view group, std::string_view plural) c
 Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
   SWELL_RETURN_IF_ERROR(kind.Parse(job).status());
   SWELL_RETURN_IF_ERROR(CheckIdleTimeout(job));
+  SWELL_RETURN_IF_ERROR(CheckProgress(job));
   // KubeDL's: a job that ran once without a word would pass for one that comes again.
   if (json::Find(job, {"spec", "cronPolicy"}) != nullptr) {
     return WrongField("spec.cronPolicy",

@@ -10,6 +10,8 @@
 #include "jobs/job_controller.h"
 #include "jobs/job_gates.h"
 #include "jobs/job_kinds.h"
+#include "jobs/progress_metrics.h"
+#include "jobs/progress_reader.h"
 #include "kube/controllers/cluster/certificate_cleaner.h"
 #include "kube/controllers/cluster/garbage_collector.h"
 #include "kube/controllers/cluster/namespace.h"
@@ -152,6 +154,8 @@ struct Manager::Parts {
       if (options.others_jobs.contains(resource.GroupResource())) continue;
       for (const client::Resource& used : entry.kind->References()) context.informers.Of(used);
       jobs.emplace_back(context, std::move(entry.kind));
+      progress_readers.emplace_back(context, resource);
+      progress_metrics.emplace_back(context, resource);
       if (entry.scale != nullptr) scalers.emplace_back(context, resource, entry.scale);
       if (entry.target != nullptr) target_scalers.emplace_back(context, resource, entry.target);
     }
@@ -208,6 +212,8 @@ struct Manager::Parts {
   PodGroupController pod_groups;
   PodGrouper grouper;
   std::list<JobController> jobs;
+  std::list<ProgressReader> progress_readers;
+  std::list<ProgressMetrics> progress_metrics;
   std::list<LogAutoscaler> scalers;
   std::list<TargetAutoscaler> target_scalers;
   std::optional<SchedulerPod> scheduler_pod;

@@ -115,6 +115,7 @@ JobProgress JobProgress::Of(const RankProgress& lead) {
                        .epoch = lead.epoch,
                        .epochs = lead.epochs,
                        .world = lead.world,
+                       .steps_per_second = lead.steps_per_second,
                        .updated = lead.changed};
   if (lead.done()) progress.percentage = 100;
   if (lead.total <= 0) return progress;
@@ -136,6 +137,7 @@ json::Value JobProgress::ToJson() const {
     out["totalEpochs"] = epochs;
   }
   if (percentage) out["progressPercentage"] = *percentage;
+  if (steps_per_second > 0) out["stepsPerSecond"] = steps_per_second;
   if (remaining_seconds) out["estimatedRemainingSeconds"] = *remaining_seconds;
   out["world"] = world;
   out["lastUpdatedTime"] = FormatTime(updated);
@@ -152,6 +154,7 @@ std::optional<JobProgress> ProgressOfJob(const json::Value& job) {
   out.epoch = GetCount(*found, "epoch");
   out.epochs = GetCount(*found, "totalEpochs");
   out.world = GetCount(*found, "world");
+  out.steps_per_second = std::max(0.0, GetNumber(*found, "stepsPerSecond"));
   if (json::Find(*found, {"progressPercentage"})) {
     out.percentage = std::min<int64_t>(GetCount(*found, "progressPercentage"), 100);
   }

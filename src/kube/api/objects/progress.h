@@ -24,6 +24,8 @@ inline constexpr std::string_view kSaveError = "swell.dev/save-error";
 inline constexpr std::string_view kHangSeconds = "swell.dev/hang-seconds";
 // On jobs: "true": a suspension does not wait for a save that fails.
 inline constexpr std::string_view kSuspendUnsaved = "swell.dev/suspend-unsaved";
+// On jobs: the pattern that finds steps in the log of a script that reports none, or "auto".
+inline constexpr std::string_view kProgressPattern = "swell.dev/progress-pattern";
 // On jobs: Report, Restart or Stop.
 inline constexpr std::string_view kOnHang = "swell.dev/on-hang";
 }  // namespace keys
@@ -64,6 +66,7 @@ std::optional<FailedSave> FailedSaveOf(const json::Value& pod);
 struct JobProgress {
   std::string phase;
   int64_t step = 0, total = 0, epoch = 0, epochs = 0, world = 0;
+  double steps_per_second = 0;               // 0: not known
   std::optional<int64_t> percentage;         // known with `total`
   std::optional<int64_t> remaining_seconds;  // known with `total` and the speed
   WallTime updated;
