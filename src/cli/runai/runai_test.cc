@@ -226,6 +226,10 @@ TEST_F(RunaiTest, PlaceAndRightsInVersionTwosWords) {
   const json::Value service = json::Parse(answer.text).value();
   EXPECT_EQ(json::GetString(service, {"spec", "type"}), "NodePort");
   EXPECT_EQ(json::GetArray(service, {"spec", "ports"}).size(), 2u);
+  const json::Value& owner = json::GetArray(service, {"metadata", "ownerReferences"})[0];
+  EXPECT_EQ(json::GetString(owner, {"uid"}), api::Uid(job));
+  EXPECT_EQ(json::Find(owner, {"controller"}), nullptr)
+      << "the job's controller would remove it as none of its own";
   EXPECT_EQ(Run({"runai", "training", "submit", "u", "-p", "project-a", "-i", "img",
                  "--external-url", "container=1,authusers=eve"}),
             2)
