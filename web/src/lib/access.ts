@@ -6,9 +6,10 @@ export interface Wanted { verb: string; group: string; resource: string; namespa
 
 const KEPT_MS = 60_000;
 const KEPT_MAX = 500;
+const RETRY_MS = 5_000;
 const known = new Map<string, { at: number; answer: Signal<boolean | undefined> }>();
 
-async function ask(wanted: Wanted, answer: Signal<boolean | undefined>): Promise<void> {
+async function ask(key: string, wanted: Wanted, answer: Signal<boolean | undefined>): Promise<void> {
   try {
     const review = await kube.create<{ status?: { allowed?: boolean } }>(
       '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
@@ -17,7 +18,10 @@ async function ask(wanted: Wanted, answer: Signal<boolean | undefined>): Promise
       });
     answer.value = review.status?.allowed === true;
   } catch {
-    answer.value = false;  // an action that may be refused is not offered
+    // An action that may be refused is not offered. What was known stays, and the question is asked again: a page on which
+    // nothing changes would not ask.
+    answer.value ??= false;
+    setTimeout(() => { if (session.value && known.get(key)?.answer === answer) void ask(key, wanted, answer); }, RETRY_MS);
   }
 }
 
@@ -34,7 +38,7 @@ export function may(verb: string, group: string, resource: string, namespace = '
     const answer = found?.answer ?? signal<boolean | undefined>(undefined);
     found = { at: now, answer };
     known.set(key, found);
-    void ask(wanted, answer);
+    void ask(key, wanted, answer);
   }
   return found.answer.value;
 }

@@ -75,9 +75,11 @@ function ByRule({ history }: { history: History }) {
 }
 
 function Waits({ history, marks }: { history: History; marks: Mark[] }) {
+  // The account of use may be older than the history: a project that is new began at 0, but not all of them at once.
+  const begin = Math.max(history.from, pick(history.series, 'queue_length')[0]?.t[0] ?? history.from);
   const rows = pick(history.series, 'started_jobs').map((one) => one.labels.project ?? '').sort().map((project) => {
-    const started = growth(pick(history.series, 'started_jobs', { project })[0]);
-    const waited = growth(pick(history.series, 'started_wait_seconds', { project })[0]);
+    const started = growth(pick(history.series, 'started_jobs', { project })[0], begin);
+    const waited = growth(pick(history.series, 'started_wait_seconds', { project })[0], begin);
     return { project, started, mean: started > 0 ? waited / started : null };
   }).filter((row) => row.started > 0);
   return (

@@ -117,7 +117,7 @@ test('step 4: the events and the handover in Analytics', async () => {
   await waitLegend('#project-usage', 'project-b', '4');
   await page.locator('#project-usage summary', { hasText: 'in this time' }).waitFor();
   await page.locator('#preemptions-by-rule tr', { hasText: /^(?:Reclaim|Shrink).*4$/ }).waitFor();
-  await page.locator('#waits tr', { hasText: 'project-b' }).waitFor();
+  await page.locator('#waits', { hasText: 'Half wait at most' }).waitFor();
   await shot(page, 'walkthrough2-analytics');
   assert.deepEqual(await seriousFindings(page), []);
 });
