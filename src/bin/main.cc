@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
        swell::ImagesCommand(), swell::BackupCommand(), swell::RestoreCommand(),
        swell::EncryptionCommand(), swell::NvidiaSmiCommand(), swell::InstallCommand(),
        swell::UninstallCommand(), swell::ControllerCommand(), swell::AgentCommand(),
-       swell::JobMasterCommand(), swell::SimulateCommand(), swell::ReplayCommand()},
+       swell::JobMasterCommand(), swell::SimulateCommand(), swell::ReplayCommand(),
+       swell::LabCommand()},
       swell::MakeWhatIfEngine());
 }

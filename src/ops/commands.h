@@ -24,6 +24,7 @@ cli::Command UninstallCommand();
 cli::Command JobMasterCommand();
 cli::Command SimulateCommand();
 cli::Command ReplayCommand();
+cli::Command LabCommand();
 
 // The scheduler and the job controllers as `swell why` and `--dry-run=plan` use them. Objects that
 // cannot be read count as absent.

@@ -1,12 +1,12 @@
 // Swell's allocation by goodput: each GPU goes where it adds most to the sum of the jobs'
 // utilities.
 //
-// A job's utility on k GPUs is w · log(S(k)): S is its goodput relative to that on a fair share of
-// the cluster, so one GPU more counts by the part that it adds (proportional fairness). The weight
-// w falls as the job receives service: in all traces known, a job that has run for long has long to
-// run, and one that just began is most likely short. The curve S comes from the job's own
-// measurements. A change of size costs what a resize takes out of the time for which the job is
-// expected to keep its new size, so a job changes when that pays. The policy does not look ahead.
+// A job's utility on k GPUs is w · log(1 + S(k)): S is its goodput relative to that on a fair share
+// of the cluster, so one GPU more counts by the part that it adds. The weight w falls as the job
+// receives service: in all traces known, a job that has run for long has long to run, and one that
+// just began is most likely short. The curve S comes from the job's own measurements. A change of
+// size costs what a resize takes out of the time for which the job is expected to keep its new
+// size, so a job changes when that pays. The policy does not look ahead.
 #include <algorithm>
 #include <cmath>
 #include <queue>
@@ -17,12 +17,12 @@
 namespace swell::lab {
 namespace {
 
-// Found on workloads 1 to 4 of Pollux at load 1.0; the others judge them (docs/lab.md).
-constexpr double kServiceUnit = 3600;    // GPU-seconds after which the weight has fallen noticeably
-constexpr double kServicePower = 0.5;    // by which it falls
-constexpr double kWithoutGpus = 0.05;    // S of a job that has no GPUs: it is seldom left without
-constexpr double kKeepsAtLeast_s = 60;   // for which a size is expected to last
-constexpr double kKeepsOfRunning = 0.1;  // and longer the longer the job has run
+// Found on workloads 1 to 4 of Pollux at load 1.0 and 1 and 2 at load 2.0; docs/lab.md has the
+// figures of all.
+constexpr double kServiceUnit = 10'000;   // GPU-seconds after which the weight falls noticeably
+constexpr double kServicePower = 0.75;    // how fast it falls then
+constexpr double kKeepsAtLeast_s = 120;   // for which a size is expected to last
+constexpr double kKeepsOfRunning = 0.05;  // and longer by this part of the time the job has run
 
 class Goodput final : public Policy {
  public:
@@ -50,7 +50,6 @@ class Goodput final : public Policy {
     bool moves = false;           // to fewer nodes, if its size stays and they are free
     int size = -1;                // to be, in sizes_; -1: none
     std::vector<double> utility;  // by size, with the cost of a change
-    double none = 0;              // utility without GPUs
   };
   struct Step {
     double gain = 0;  // utility per GPU
@@ -115,7 +114,6 @@ class Goodput final : public Policy {
         kKeepsAtLeast_s + kKeepsOfRunning * static_cast<double>(active.job->running_s());
     const double cost_s = static_cast<double>(active.job->options().resize_s);
     const double fair_goodput = active.job->EstimatedGoodput(NodesFor(fair), fair);
-    plan.none = weight * std::log(kWithoutGpus);
     const Curve& curve = CurveOf(active);
     for (size_t i = 0; i < curve.goodput.size(); ++i) {
       double speed = curve.goodput[i] / fair_goodput;
@@ -125,7 +123,7 @@ class Goodput final : public Policy {
         plan.moves |= sizes_[i] == plan.held && changed > kept;
         speed = std::max(changed, kept);
       }
-      plan.utility.push_back(weight * std::log(kWithoutGpus + speed));
+      plan.utility.push_back(weight * std::log1p(speed));
     }
     return plan;
   }
@@ -139,7 +137,7 @@ class Goodput final : public Policy {
   // The best way to give a job more: most utility per GPU over all larger sizes that fit.
   Step NextStep(const std::vector<Plan>& plans, size_t number, int left) const {
     const Plan& plan = plans[number];
-    const double base = plan.size < 0 ? plan.none : plan.utility[plan.size];
+    const double base = plan.size < 0 ? 0 : plan.utility[plan.size];
     const int has = plan.size < 0 ? 0 : sizes_[plan.size];
     Step best;
     best.plan = number;
