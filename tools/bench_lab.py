@@ -1,0 +1,83 @@
+"""Figures of the laboratory: Pollux' workloads under Swell's allocation and others; used by tools/bench.
+
+The workloads, profiles and published results are read where they lie: in the folder that SWELL_LAB_DATA names, else in
+../shared/data beside the source tree. The published simulator has eight workloads of each load; the means are over
+those that are there, and the published figure beside them is over the same ones.
+"""
+
+import csv
+import json
+import os
+import statistics
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("SWELL_LAB_DATA") or ROOT.parent / "shared" / "data")
+IN_MEMORY_SECONDS = 3  # a resize in memory, generously (docs/elastic.md)
+TARGETS = {"1.0": 2480, "2.0": 4760}  # seconds, average completion time of `goodput`
+
+
+def published(config, workloads):
+    """The mean over the workloads of the published average completion time; None where there are none."""
+    times = {}
+    with open(DATA / "pollux" / "published" / "per_job_jct.csv", encoding="utf-8") as f:
+        for row in csv.DictReader(f):
+            if row["experiment"] == "results-jobload" and row["config"] == config:
+                times.setdefault(row["workload"], []).append(float(row["jct_s"]))
+    means = [statistics.mean(times[w]) for w in workloads if w in times]
+    return statistics.mean(means) if len(means) == len(workloads) else None
+
+
+def play(program, traces, *flags):
+    """What `swell lab run` says of each policy, by name."""
+    command = [program, "lab", "run", *map(str, traces), "--profiles", DATA / "profiles", "-o", "json", *flags]
+    done = subprocess.run(command, text=True, capture_output=True)
+    if done.returncode != 0:
+        raise SystemExit(f"swell lab run failed:\n{done.stderr}")
+    return {entry["policy"]: entry for entry in json.loads(done.stdout)}
+
+
+def note_of(entry, pollux):
+    low, high = entry.get("averageSeconds95", (entry["averageSeconds"],) * 2)
+    beside = f", {100 * (entry['averageSeconds'] / pollux - 1):+.1f} % beside Pollux' {pollux:.0f} s" if pollux else ""
+    return (f"95 % {low:.0f} to {high:.0f}{beside}; p99 {entry['p99Seconds'] / 3600:.1f} h, makespan "
+            f"{entry['makespanSeconds'] / 3600:.1f} h, {entry['restartsPerJob']:.1f} restarts/job, "
+            f"{entry['decisionsHash']}")
+
+
+def oracles(report, load, entries, workloads):
+    """Tiresias and Optimus are deterministic: their means are the published ones, or the simulator is wrong."""
+    for policy in ("tiresias", "optimus"):
+        expected = published(f"{policy}-{load}", workloads)
+        if expected is not None:
+            difference = abs(entries[policy]["averageSeconds"] - expected)
+            report.add(f"lab: {policy}, load {load}, beside what was published", difference, "s", 1e-6,
+                       note=f"{expected:.3f} s there")
+
+
+def run(report, program, quick):
+    folder = DATA / "pollux" / "workloads"
+    if not folder.is_dir():
+        print(f"  lab: no {folder}; SWELL_LAB_DATA names the folder with Pollux' workloads and profiles")
+        return
+    for load, target in TARGETS.items():
+        traces = sorted((folder / f"load-{load}").glob("workload-*.csv"))[:2 if quick else None]
+        workloads = [trace.stem for trace in traces]
+        policies = ["tiresias", "optimus", "shortest", "afs", "max-min", "goodput", "recurring"]
+        entries = play(program, traces, *(f"--policy={policy}" for policy in policies))
+        oracles(report, load, entries, workloads)
+        pollux = published(f"pollux-{load}", workloads)
+        print(f"  lab: {len(traces)} workloads of load {load}: {', '.join(workloads)}")
+        for policy in policies[2:5]:
+            print(f"       {policy:10} {entries[policy]['averageSeconds']:8.1f} s, {note_of(entries[policy], pollux)}")
+        report.add(f"lab: goodput, load {load}, average JCT", entries["goodput"]["averageSeconds"], "s", target,
+                   note=note_of(entries["goodput"], pollux))
+        report.add(f"lab: recurring, load {load}, average JCT", entries["recurring"]["averageSeconds"], "s", target,
+                   note=note_of(entries["recurring"], pollux))
+        report.add(f"lab: one decision of 64 GPUs, load {load}, median", entries["goodput"]["decideMsP50"], "ms", 0.3,
+                   note=f"p99 {entries['goodput']['decideMsP99']:.2f} ms")
+        report.add(f"lab: one decision of 64 GPUs, load {load}, p99", entries["goodput"]["decideMsP99"], "ms", 1)
+        ours = play(program, traces, "--policy=goodput", f"--resize-cost={IN_MEMORY_SECONDS}")["goodput"]
+        report.add(f"lab: goodput, load {load}, {IN_MEMORY_SECONDS} s a resize", ours["averageSeconds"], "s", target,
+                   note=note_of(ours, pollux))
