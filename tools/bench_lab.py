@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("SWELL_LAB_DATA") or ROOT.parent / "shared" / "data")
-IN_MEMORY_SECONDS = 3  # a resize in memory, generously (docs/elastic.md)
+IN_MEMORY_SECONDS = 3  # stands for a resize in memory; bench_elastic.py measures those
 TARGETS = {"1.0": 2480, "2.0": 4760}  # seconds, average completion time of `goodput`
 
 
