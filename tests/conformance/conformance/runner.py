@@ -133,7 +133,7 @@ class Runner:
                 value = value[int(key)] if isinstance(value, list) else value[key]
             words[name] = value
         if step.warnings is not None:
-            texts = [w.split('"', 1)[1].rstrip('"').replace('\\"', '"') for w in answer.warnings]
+            texts = [w[w.index('"') + 1:w.rindex('"')].replace('\\"', '"') for w in answer.warnings]
             out += differences(substitute(step.warnings, words), texts, 'warnings')
         return out
 

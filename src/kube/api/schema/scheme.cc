@@ -29,6 +29,8 @@ constexpr std::string_view kGroupOrder[] = {
     "coordination.k8s.io",
     "node.k8s.io",
     "discovery.k8s.io",
+    "resource.k8s.io",
+    "storagemigration.k8s.io",
 };
 
 size_t GroupRank(std::string_view group) {
