@@ -15,7 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("SWELL_LAB_DATA") or ROOT.parent / "shared" / "data")
 IN_MEMORY_SECONDS = 3  # stands for a resize in memory; bench_elastic.py measures those
-TARGETS = {"1.0": 2480, "2.0": 4760}  # seconds, average completion time of `goodput`
+# Average completion time of `goodput` over all eight workloads of a load, and Pollux' there, in seconds. Where fewer are
+# present the target is the same part of what Pollux takes on those: some are easier than others.
+TARGETS = {"1.0": (2480, 2751.13), "2.0": (4760, 5289.20)}
 
 
 def published(config, workloads):
@@ -61,13 +63,14 @@ def run(report, program, quick):
     if not folder.is_dir():
         print(f"  lab: no {folder}; SWELL_LAB_DATA names the folder with Pollux' workloads and profiles")
         return
-    for load, target in TARGETS.items():
+    for load, (aim, theirs) in TARGETS.items():
         traces = sorted((folder / f"load-{load}").glob("workload-*.csv"))[:2 if quick else None]
         workloads = [trace.stem for trace in traces]
         policies = ["tiresias", "optimus", "shortest", "afs", "max-min", "goodput", "recurring"]
         entries = play(program, traces, *(f"--policy={policy}" for policy in policies))
         oracles(report, load, entries, workloads)
         pollux = published(f"pollux-{load}", workloads)
+        target = round(aim * (pollux or theirs) / theirs)
         print(f"  lab: {len(traces)} workloads of load {load}: {', '.join(workloads)}")
         for policy in policies[2:5]:
             print(f"       {policy:10} {entries[policy]['averageSeconds']:8.1f} s, {note_of(entries[policy], pollux)}")
