@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("SWELL_LAB_DATA") or ROOT.parent / "shared" / "data")
 IN_MEMORY_SECONDS = 3  # stands for a resize in memory; bench_elastic.py measures those
-# Average completion time of `goodput` over all eight workloads of a load, and Pollux' there, in seconds. Where fewer are
+# Average completion time of `goodput` over all eight workloads of a load, and of Pollux, in seconds. Where fewer are
 # present the target is the same part of what Pollux takes on those: some are easier than others.
 TARGETS = {"1.0": (2480, 2751.13), "2.0": (4760, 5289.20)}
 
