@@ -358,6 +358,7 @@ Result<json::Object> MakePodSpec(const PyTorchSpec& spec) {
   if (spec.host_ipc) pod["hostIPC"] = true;
   if (spec.host_pid) pod["hostPID"] = true;
   if (spec.grace_s >= 0) pod["terminationGracePeriodSeconds"] = spec.grace_s;
+  if (spec.host_users) pod["hostUsers"] = true;
   if (json::Object security = PodSecurity(spec); !security.empty()) {
     pod["securityContext"] = std::move(security);
   }

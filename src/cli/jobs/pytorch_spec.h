@@ -52,6 +52,7 @@ struct PyTorchSpec {
   bool rdma = false;
   bool keep_stdin = false, tty = false;
   int64_t run_as_user = -1, run_as_group = -1, grace_s = -1;
+  bool host_users = false;      // no user namespace
   std::vector<int64_t> groups;  // further ones that it runs with
   bool no_new_privileges = false;
   std::vector<int64_t> ports;  // that the container listens on

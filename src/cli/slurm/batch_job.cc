@@ -209,6 +209,9 @@ Status ReadMounts(const BatchFlags& flags, const Submitter& submitter, BatchJob&
   const bool home =
       flags.Has("container-mount-home") || (!own_image && !flags.Has("no-container-mount-home"));
   if (submitter.here) {
+    // The files there are the user's.
+    job.uid = submitter.uid;
+    job.gid = submitter.gid;
     if (home) MountHere(job, submitter.home);
     MountHere(job, job.work_dir);
   } else if (flags.Has("container-mount-home")) {
@@ -453,6 +456,14 @@ PyTorchSpec PodOf(const BatchJob& job,
   pod.node_choices = job.node_choices;
   pod.volumes = job.claims;
   pod.host_paths = job.host_paths;
+  if (!job.host_paths.empty()) {
+    // The machine's root is in no pod but one that has the machine's users.
+    pod.host_users = job.uid == 0;
+    if (job.uid > 0) {
+      pod.run_as_user = job.uid;
+      pod.run_as_group = job.gid;
+    }
+  }
   pod.volume_flag = pod.host_path_flag = "--container-mounts";
   pod.mounts.push_back(
       {.source = {{"configMap", json::Object{{"name", map}, {"defaultMode", kExecutable}}}},

@@ -32,8 +32,9 @@ Result<Layout> ReadLayout(const BatchFlags& flags, int64_t gpus_most);
 // Where the job is submitted from and to, as far as flags do not say it.
 struct Submitter {
   std::string user, directory, home;
-  bool here = false;        // the cluster is this machine: its directories are the pods'
-  bool writes_file = true;  // the output goes to slurm-%j.out where nothing else is said
+  bool here = false;           // the cluster is this machine: its directories are the pods'
+  int64_t uid = -1, gid = -1;  // who submits, where the cluster is this machine
+  bool writes_file = true;     // the output goes to slurm-%j.out where nothing else is said
   KeyValues environment;
   std::string command_line;
 };
@@ -51,6 +52,7 @@ struct BatchJob {
   std::string output, error;  // patterns, absolute; empty: the pod's log alone
   bool append = false;
   std::vector<std::string> host_paths, claims;
+  int64_t uid = -1, gid = -1;  // who owns the processes; -1: as the image says
   KeyValues env;
   std::string path;  // what the user's PATH has, before the image's
   std::vector<KeyValues> node_choices;

@@ -155,13 +155,13 @@ case ${1-} in
 esac
 
 # Which of the node's GPUs the task with this number sees, where they are divided.
+node_gpus=${CUDA_VISIBLE_DEVICES-}
+if [ -z "$node_gpus" ]; then
+  i=0
+  while [ "$i" -lt "${SLURM_GPUS_ON_NODE:-0}" ]; do node_gpus=$node_gpus${node_gpus:+,}$i; i=$((i + 1)); done
+fi
 gpus_of() {
-  all=${CUDA_VISIBLE_DEVICES-}
-  if [ -z "$all" ]; then
-    i=0
-    while [ "$i" -lt "${SLURM_GPUS_ON_NODE:-0}" ]; do all=$all${all:+,}$i; i=$((i + 1)); done
-  fi
-  printf %s "$all" | cut -d, -f"$(($1 * SWELL_STEP_GPUS + 1))-$((($1 + 1) * SWELL_STEP_GPUS))"
+  printf %s "$node_gpus" | cut -d, -f"$(($1 * SWELL_STEP_GPUS + 1))-$((($1 + 1) * SWELL_STEP_GPUS))"
 }
 
 case :$PATH: in *:$folder:*) ;; *) PATH=$folder:${SWELL_SLURM_PATH:+$SWELL_SLURM_PATH:}$PATH ;; esac

@@ -157,6 +157,10 @@ Submitter SubmitterOf(Session& session, const std::vector<json::SharedValue>& no
     submitter.directory = std::filesystem::current_path(failed).string();
   }
   submitter.here = IsThisMachine(nodes);
+  if (submitter.here) {
+    submitter.uid = ::geteuid();
+    submitter.gid = ::getegid();
+  }
   submitter.environment = Environment();
   submitter.command_line = session.global().command_line;
   return submitter;

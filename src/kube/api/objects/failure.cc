@@ -280,7 +280,9 @@ std::optional<Failure> FailureOf(const json::Value& pod, WallTime now) {
       if (!failure) continue;
       const int signal = failure->exit_code ? SignalOf(*failure->exit_code) : 0;
       const bool by_signal = signal == SIGTERM || signal == SIGKILL;
-      const bool was_to_stop = WasStopped(pod) || IsDeleting(pod);
+      // Also by its node, which says why: a deadline, a shutdown, an eviction.
+      const bool was_to_stop =
+          WasStopped(pod) || IsDeleting(pod) || (HasEnded(pod) && !StatusReason(pod).empty());
       if (was_to_stop && by_signal && failure->which == FailureClass::kUnknown) continue;
       // A pod that ends stops its sidecars: how they end is no failure of the pod.
       if (role == "sidecar" && HasEnded(pod)) continue;

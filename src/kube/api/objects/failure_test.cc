@@ -73,6 +73,10 @@ TEST(Failure, ASentenceNamesMemberContainerEndLastLineAndWhatToDo) {
             "w-0");
   EXPECT_EQ(SentenceOf("{phase: Failed, reason: Evicted, message: disk is full}"),
             "w-0 failed: Evicted: \"disk is full\"; more is in: swell logs w-0");
+  EXPECT_EQ(SentenceOf("{phase: Failed, reason: DeadlineExceeded, message: too long, "
+                       "containerStatuses: [{name: main, state: {terminated: "
+                       "{exitCode: 143, reason: Error}}}]}"),
+            "w-0 failed: DeadlineExceeded: \"too long\"; more is in: swell logs w-0");
 }
 
 TEST(Failure, ContainersThatStartAgainSayHowOften) {
