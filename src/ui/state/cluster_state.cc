@@ -72,11 +72,13 @@ void ClusterState::Follow(const FeedBatch::Item& item, const json::Value* before
     if (another) members_.OnPodGone(*before, now);
     if (item.object) members_.OnPod(*item.object, now);
   }
-  // A pod may be marked and gone between two batches. What the first one names was taken before.
-  const json::Value* now_or_last = item.object ? item.object.get() : item.last.get();
-  if (now_or_last == nullptr) return;
-  if (item.kind == IndexOf(Kind::kPod)) evictions_.OnPod(*now_or_last, !known_);
-  if (item.kind == IndexOf(Kind::kPodGroup)) evictions_.OnGroup(*now_or_last, !known_);
+  // Between two batches a pod may be marked, gone, and followed by another of its name. What the
+  // first batch names was taken before.
+  for (const json::SharedValue& one : {item.last, item.object}) {
+    if (one == nullptr) continue;
+    if (item.kind == IndexOf(Kind::kPod)) evictions_.OnPod(*one, !known_);
+    if (item.kind == IndexOf(Kind::kPodGroup)) evictions_.OnGroup(*one, !known_);
+  }
 }
 
 void ClusterState::CloseUnseenMembers() {
@@ -153,7 +155,9 @@ void ClusterFeed::Follow(size_t kind, client::Informer& informer) {
 }
 
 void ClusterFeed::Note(size_t kind, const json::SharedValue& object, bool gone) {
-  waiting_[{kind, api::KeyOf(*object)}] = {gone ? nullptr : object, gone ? object : nullptr};
+  Waiting& one = waiting_[{kind, api::KeyOf(*object)}];
+  one.object = gone ? nullptr : object;
+  if (gone) one.last = object;
   if (unsynced_ == 0 && !timer_.pending()) timer_.Start(kFeedEvery, [this] { Send(); });
 }
 

@@ -51,7 +51,7 @@ struct FeedBatch {
     size_t kind;
     std::string key;
     json::SharedValue object;  // null: it is gone
-    json::SharedValue last;    // what it was then
+    json::SharedValue last;    // what was gone under this key meanwhile; mostly null
   };
   std::vector<Item> items;
 };
