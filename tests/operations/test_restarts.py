@@ -26,6 +26,8 @@ class Restarts(ClusterTest):
         return done.stdout + done.stderr
 
     def uid(self, pod):
+        """Of a pod that its node has reported to run. One that ends before starts again under its own uid."""
+        self.until(lambda: self.cluster.get("pod", pod)["status"]["phase"] == "Running")
         return self.cluster.get("pod", pod)["metadata"]["uid"]
 
     def running_anew(self, pod, old):

@@ -137,7 +137,10 @@ class TensorboardTest(unittest.TestCase):
         self.assertIn("The Job plain has been submitted successfully", told)
         self.assertTrue(until(lambda: "wrote" in self.cluster.swell("logs", "plain").stdout))
         self.assertIn("TENSORBOARD: TensorBoard is not installed on this machine.", self.arena("get", "plain"))
-        self.assertIn("deployment.apps \"plain-tensorboard\" deleted", self.arena("delete", "plain"))
+        self.arena("delete", "plain")
+        for resource in ("deployments", "services", "persistentvolumeclaims", "pods"):
+            self.assertTrue(until(lambda: not [name for name in self.names(resource) if name.startswith("plain")]),
+                            resource)
 
     def test_the_image_that_is_named_is_the_only_one_tried(self):
         told = " ".join(self.submit("named", "with-board", "--tensorboard-image=without-board").split())

@@ -95,7 +95,7 @@ class Day(unittest.TestCase):
         self.assertEqual([line.split()[2:5] for line in tasks],
                          [["0", "0", "0"], ["1", "0", "1"], ["2", "1", "0"], ["3", "1", "1"]], lines)
         self.assertEqual(len({line.split()[5] for line in tasks}), 2, lines)
-        self.assertIn(f"two-sh-{job}-launcher-0", lines[-2])
+        self.assertEqual(f"two-sh-{job}-launcher", lines[-2])
         self.assertEqual(lines[-1], "code 3")
 
     def test_srun_prints_and_exits_as_its_command(self):
