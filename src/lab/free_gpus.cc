@@ -42,10 +42,10 @@ Allocation FreeGpus::TakeTightly(int gpus) {
   Allocation taken;
   while (static_cast<int>(taken.size()) < gpus) {
     const int missing = gpus - static_cast<int>(taken.size());
-    int best = -1;
-    for (int node = 0; node < static_cast<int>(free_.size()); ++node) {
+    int best = 0;
+    for (int node = 1; node < static_cast<int>(free_.size()); ++node) {
       if (free_[node] == 0) continue;
-      if (best < 0) {
+      if (free_[best] == 0) {
         best = node;
         continue;
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/check.h"
 #include "base/random.h"
@@ -86,9 +87,10 @@ std::vector<PolicySummary> Summarize(const std::vector<PolicyRuns>& all, uint64_
   for (const PolicyRuns& policy : all) {
     SWELL_CHECK(policy.runs.size() == traces);
     PolicySummary& sum = summaries.emplace_back(SummaryOf(policy));
-    std::vector<double>& its = averages.emplace_back();
+    std::vector<double> its;
     for (const RunOutcome& run : policy.runs) its.push_back(AverageOf(run));
     sum.average_s = Mean(its, chosen);
+    averages.push_back(std::move(its));
     if (averages.size() > 1) sum.change = sum.average_s / summaries.front().average_s - 1;
   }
   if (traces < 2) return summaries;

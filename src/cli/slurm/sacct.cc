@@ -258,7 +258,10 @@ class SacctAction final : public Action {
       }
       // One that is cut shows it, as Slurm's does.
       std::string text = value(one);
-      if (DisplayWidth(text) > one.width) text = text.substr(0, one.width - 1) + "+";
+      if (DisplayWidth(text) > one.width) {
+        text.resize(std::min<size_t>(text.size(), one.width - 1));
+        text += "+";
+      }
       line += Fit(text, one.width, one.right) + " ";
     }
     if (parsable2_ && !line.empty()) line.pop_back();

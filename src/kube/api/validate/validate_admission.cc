@@ -202,7 +202,6 @@ bool IsCelIdentifier(std::string_view name) {
 class PolicyExpressions {
  public:
   PolicyExpressions(const Value& spec, FieldErrors& errors) : errors_(errors) {
-    names_ = {"object", "oldObject", "request", "namespaceObject"};
     if (MemberOf(spec, "paramKind") != nullptr) names_.emplace_back("params");
   }
   const std::vector<std::string>& names() const { return names_; }
@@ -253,7 +252,7 @@ class PolicyExpressions {
 
  private:
   FieldErrors& errors_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_{"object", "oldObject", "request", "namespaceObject"};
   std::set<std::string> known_;
 };
 
