@@ -131,7 +131,8 @@ Result<json::Object> MakePod(const TensorboardSpec& tensorboard,
       json::Object{{"matchLabels", json::Object{{"release", job.name}, {"heritage", "arena"}}}};
   json::Set(made, {"affinity", "podAffinity", "preferredDuringSchedulingIgnoredDuringExecution"},
             json::Array{json::Object{{"weight", 100}, {"podAffinityTerm", std::move(near)}}});
-  return std::move(made.get_object());
+  json::Object object = std::move(made.get_object());
+  return object;
 }
 
 Status CreateService(Session& session, Api& api, const PyTorchSpec& job, const json::Value& owner) {
