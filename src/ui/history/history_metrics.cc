@@ -42,10 +42,6 @@ const std::vector<Told>& AllTold() {
         of_job}},
       {"job_loss",
        {"swell_job_loss", kGauge, "The loss that the job's script reported last.", of_job}},
-      {"job_step", {"swell_job_step", kGauge, "Steps that the job has finished.", of_job}},
-      {"job_progress",
-       {"swell_job_progress_ratio", kGauge,
-        "Part of the job's steps that are finished, from 0 to 1.", of_job}},
   };
   return all;
 }

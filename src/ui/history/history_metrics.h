@@ -1,6 +1,7 @@
 // HistoryMetrics: the last samples of the history as Prometheus scrapes them, so that a curve of
-// the pages and one of Prometheus are the same. Series that the scheduler tells under names of its
-// own are left out; docs/ui.md has the table.
+// the pages and one of Prometheus are the same. Series that the scheduler or the job controller
+// tells are left out; docs/ui.md has the table.
+//
 // - Threads: Hear on the pages' executor; made, destroyed and scraped on the core's.
 // - Ownership: the Metrics may end before it.
 #pragma once
