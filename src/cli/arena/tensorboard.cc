@@ -43,12 +43,13 @@ json::Object LabelsOf(const std::string& job) {
   return {{"app", "tensorboard"}, {"release", job}, {"role", "tensorboard"}};
 }
 
-bool IsRemote(std::string_view path) { return path.find("://") != std::string_view::npos; }
-
-bool IsBelow(std::string_view path, std::string_view folder) {
-  while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
-  return path == folder || folder == "/" || path.starts_with(StrCat(folder, "/"));
+json::Object MetadataOf(const PyTorchSpec& job, const json::Value& owner) {
+  return {{"name", NameOf(job.name)},
+          {"labels", LabelsOf(job.name)},
+          {"ownerReferences", OwnedBy(owner)}};
 }
+
+bool IsRemote(std::string_view path) { return path.find("://") != std::string_view::npos; }
 
 // Where "CLAIM:PATH", "PATH" and "HOST:PATH", each with :ro or :rw, are in the container.
 std::string_view MountPathOf(std::string_view text) {
@@ -125,23 +126,19 @@ Result<json::Object> MakePod(const TensorboardSpec& tensorboard,
   container["readinessProbe"] =
       json::Object{{"tcpSocket", json::Object{{"port", kPort}}}, {"periodSeconds", 1}};
   // Folders of a node are where the job is.
-  json::Value made = std::move(spec);
   json::Object near{{"topologyKey", "kubernetes.io/hostname"}};
   near["labelSelector"] =
       json::Object{{"matchLabels", json::Object{{"release", job.name}, {"heritage", "arena"}}}};
-  json::Set(made, {"affinity", "podAffinity", "preferredDuringSchedulingIgnoredDuringExecution"},
+  json::Set(spec["affinity"], {"podAffinity", "preferredDuringSchedulingIgnoredDuringExecution"},
             json::Array{json::Object{{"weight", 100}, {"podAffinityTerm", std::move(near)}}});
-  json::Object object = std::move(made.get_object());
-  return object;
+  return spec;
 }
 
 Status CreateService(Session& session, Api& api, const PyTorchSpec& job, const json::Value& owner) {
   json::Value service = json::Object{
       {"apiVersion", "v1"},
       {"kind", "Service"},
-      {"metadata", json::Object{{"name", NameOf(job.name)},
-                                {"labels", LabelsOf(job.name)},
-                                {"ownerReferences", OwnedBy(owner)}}},
+      {"metadata", MetadataOf(job, owner)},
       {"spec", json::Object{{"type", "NodePort"},
                             {"selector", LabelsOf(job.name)},
                             {"ports", json::Array{json::Object{{"name", "tensorboard"},
@@ -161,9 +158,7 @@ Status CreateDeployment(Session& session,
   json::Value deployment = json::Object{
       {"apiVersion", "apps/v1"},
       {"kind", "Deployment"},
-      {"metadata", json::Object{{"name", NameOf(job.name)},
-                                {"labels", LabelsOf(job.name)},
-                                {"ownerReferences", OwnedBy(owner)}}},
+      {"metadata", MetadataOf(job, owner)},
       {"spec",
        json::Object{
            {"replicas", 1},

@@ -392,6 +392,11 @@ json::Object RunPolicy(const PyTorchSpec& spec) {
 
 }  // namespace
 
+bool IsBelow(std::string_view path, std::string_view folder) {
+  while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
+  return path == folder || folder == "/" || path.starts_with(StrCat(folder, "/"));
+}
+
 Status CheckRequest(std::string_view flag,
                     std::string_view request,
                     std::string_view limit_flag,

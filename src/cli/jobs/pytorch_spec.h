@@ -89,6 +89,8 @@ struct JobRole {
   json::Object pod;  // its spec
 };
 
+// Whether the path is the folder or in it.
+bool IsBelow(std::string_view path, std::string_view folder);
 // Refuses an amount that is above its limit. Amounts that cannot be read are left to others.
 Status CheckRequest(std::string_view flag,
                     std::string_view request,

@@ -178,11 +178,6 @@ std::string ObjectName(std::string_view name) {
   return out.empty() || out[0] < 'a' ? StrCat("job-", out.substr(0, kNameMax - 4)) : out;
 }
 
-bool IsBelow(std::string_view path, std::string_view folder) {
-  return path == folder ||
-         (path.starts_with(folder) && (folder.ends_with('/') || path[folder.size()] == '/'));
-}
-
 std::string Absolute(const std::string& path, const std::string& folder) {
   return path.empty() || path[0] == '/' ? path : StrCat(folder, "/", path);
 }
