@@ -6,6 +6,7 @@
 #include "autoscaling/scale_observation.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/job.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/progress.h"
 #include "kube/controllers/pod_facts.h"
@@ -21,10 +22,9 @@ constexpr Duration kLogTimeout = std::chrono::seconds(10);
 // The role that leads, if there is one; then the first member.
 std::tuple<bool, int64_t, std::string_view> LeadOrder(const json::Value& pod) {
   const std::string_view role = api::Label(pod, keys::kPodSet);
-  const bool leads = role == "master" || role == "chief" || role == "leader" || role == "launcher";
   const std::string_view name = api::Name(pod);
   const int64_t index = ParseInt(name.substr(name.rfind('-') + 1)).value_or(0);
-  return {!leads, index, name};
+  return {!api::IsLeadingRole(role), index, name};
 }
 
 // Reports of the SDK name the process that made them.

@@ -1,7 +1,6 @@
 #include "jobs/training_job.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/strings.h"
 #include "jobs/job_kinds.h"
@@ -15,13 +14,6 @@ namespace swell::controllers {
 namespace {
 
 constexpr std::string_view kPortName = "rendezvous";
-
-bool IsChief(std::string_view role) {
-  static constexpr std::array<std::string_view, 4> kChiefs = {"master", "chief", "leader",
-                                                              "launcher"};
-  std::string lower = ToLower(role);
-  return std::find(kChiefs.begin(), kChiefs.end(), lower) != kChiefs.end();
-}
 
 class TrainingJobKind final : public JobKind {
  public:
@@ -114,7 +106,8 @@ Result<JobSpec> TrainingJobKind::Parse(const json::Value& job) const {
   }
   std::sort(spec.replicas.begin(), spec.replicas.end(),
             [](const ReplicaSpec& a, const ReplicaSpec& b) {
-              return std::tuple(!IsChief(a.type), a.type) < std::tuple(!IsChief(b.type), b.type);
+              return std::tuple(!api::IsLeadingRole(a.type), a.type) <
+                     std::tuple(!api::IsLeadingRole(b.type), b.type);
             });
   int64_t least = 0;
   for (const ReplicaSpec& replica : spec.replicas) least += *replica.min_member;
@@ -223,7 +216,7 @@ std::vector<json::Value> TrainingJobKind::Services(const json::Value& job,
 bool TrainingJobKind::Succeeded(const JobSpec& spec,
                                 const std::vector<ReplicaCount>& counts) const {
   const ReplicaSpec& chief = spec.replicas.front();
-  if (IsChief(chief.type)) return counts.front().succeeded > 0;
+  if (api::IsLeadingRole(chief.type)) return counts.front().succeeded > 0;
   if (spec.elastic) {
     // Members that found no place have missed the end; nobody waits for them.
     return counts.front().succeeded > 0 && counts.front().running == 0;

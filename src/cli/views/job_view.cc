@@ -159,8 +159,7 @@ bool PodBefore(const json::SharedValue& a, const json::SharedValue& b) {
       if (role.empty()) role = api::Label(pod, role_label);
       if (index.empty()) index = api::Label(pod, index_label);
     }
-    const bool leads = role == "master" || role == "chief" || role == "launcher";
-    return std::tuple(!leads, std::string(role), ParseInt(index).value_or(0),
+    return std::tuple(!api::IsLeadingRole(role), std::string(role), ParseInt(index).value_or(0),
                       std::string(api::Name(pod)));
   };
   return key(*a) < key(*b);

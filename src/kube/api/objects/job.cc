@@ -1,5 +1,9 @@
 #include "kube/api/objects/job.h"
 
+#include <algorithm>
+#include <array>
+
+#include "base/strings.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::api {
@@ -29,6 +33,12 @@ SizeChange ReadChange(const json::Value& entry) {
 }
 
 }  // namespace
+
+bool IsLeadingRole(std::string_view role) {
+  static constexpr std::array<std::string_view, 4> kLeading = {"master", "chief", "leader",
+                                                               "launcher"};
+  return std::find(kLeading.begin(), kLeading.end(), ToLower(role)) != kLeading.end();
+}
 
 int64_t ReplicasOf(const json::Value& role) { return json::GetInt(role, {"replicas"}, 1); }
 

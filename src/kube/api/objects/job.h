@@ -18,6 +18,10 @@ int64_t ReplicasOf(const json::Value& role);
 // The template of a role's pods, or null.
 const json::Value* TemplateOf(const json::Value& role);
 
+// Whether the members of the role lead the others, as its name says: master, chief, leader or
+// launcher, in letters of any case.
+bool IsLeadingRole(std::string_view role);
+
 // Between how many replicas a role may be, as it is written: nothing is checked.
 struct ReplicaBounds {
   // `holder` has minReplicas and maxReplicas: spec.elasticPolicy, or a role's elastic.

@@ -8,6 +8,13 @@
 namespace swell::api {
 namespace {
 
+TEST(Job, ARolesNameSaysWhetherItLeads) {
+  for (const char* role : {"master", "Chief", "leader", "Launcher"}) {
+    EXPECT_TRUE(IsLeadingRole(role)) << role;
+  }
+  for (const char* role : {"worker", "masters", "ps", ""}) EXPECT_FALSE(IsLeadingRole(role));
+}
+
 TEST(Job, AnElasticPolicyIsReadOnce) {
   const json::Value spec = Document(R"(
 elasticPolicy:
