@@ -52,6 +52,7 @@ class Transcript:
     commands: list
     accounts: bool = False
     kubectl: object = None
+    since: int = 0  # Kubernetes' minor version
 
 
 class Kubectl:
