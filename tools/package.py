@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GLIBC = re.compile(r"^(ld-linux|libc\.so|libm\.so|libdl\.so|libpthread\.so|librt\.so|libresolv\.so|linux-vdso)")
 FRONT_ENDS = ("arena", "runai", "elasticdl")
 # What the program opens by itself when it first pulls an image (docs/adr/0021).
-OPENED_LATER = ("libcurl.so.4", "libarchive.so.13")
+OPENED_LATER = ("libcurl.so.4", "libarchive.so.13", "libisal.so.2")
 
 
 class PackageError(Exception):

@@ -182,6 +182,7 @@ class PullAction final : public ImagesAction {
       auto pulled =
           images::PullByName(*store_, name, registries, credentials, {}, progress, cancel);
       if (!pulled.ok()) return pulled.status().WithContext(Quote(word));
+      SWELL_RETURN_IF_ERROR(store_->Settle());
       session.OutLine(
           StrCat(pulled->name, " ", pulled->digest, " (", SizeText(pulled->size_bytes), ")"));
     }

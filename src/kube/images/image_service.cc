@@ -72,6 +72,9 @@ Result<StoredImage> PullByName(const ImageStore& store,
   if (!pulled.ok()) return Advise(pulled.status(), name);
   pulled->name = name.Name();
   pulled->pulled_s = UnixNow();
+  pulled->boot = BootId();
+  // A name must not be on the disk before what it stands for, unless it says so.
+  if (pulled->boot.empty()) SWELL_RETURN_IF_ERROR(store.Flush());
   if (const std::string used = registry.credential(); !used.empty()) {
     // The credentials of earlier pulls stay good for the same content.
     auto earlier = store.Find(pulled->name);
@@ -114,6 +117,7 @@ Result<StoredImage> ImportImage(const ImageStore& store,
   imported->name = reference.Name();
   imported->imported = true;
   imported->pulled_s = UnixNow();
+  SWELL_RETURN_IF_ERROR(store.Flush());
   SWELL_RETURN_IF_ERROR(store.Put(*imported));
   return imported;
 }
@@ -278,21 +282,32 @@ void ImageService::PullForever() {
     job.callbacks.done(std::move(pulled));
     job = Job();
     Tidy();
+    MutexLock lock(mutex_);
+    unsettled_ = true;
+    ending_changed_.NotifyAll();
   }
 }
 
 void ImageService::TidyForever() {
   while (true) {
+    bool settle = false;
     {
       MutexLock lock(mutex_);
       const auto due = steady_clock::now() + options_.tidy_interval;
-      while (!ending_ && steady_clock::now() < due) {
+      while (!ending_ && !unsettled_ && steady_clock::now() < due) {
         ending_changed_.WaitFor(mutex_, due - steady_clock::now());
       }
       if (ending_) return;
+      settle = std::exchange(unsettled_, false);
     }
-    Tidy();
+    settle ? Settle() : Tidy();
   }
+}
+
+void ImageService::Settle() {
+  Status settled = store_.Settle();
+  if (settled.ok()) return;
+  SWELL_LOG_WARNING("images", "pulled images are not on the disk", {"error", settled.message()});
 }
 
 void ImageService::Tidy() {

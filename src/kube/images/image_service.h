@@ -5,8 +5,12 @@
 // come with a credential that pulled it before, or the registry must accept the request's
 // credentials now.
 //
+// A pull is done when its files can be read. Writing them to the disk takes longer, and goes on
+// after it.
+//
 // - Threads: any. Callbacks run on the service's threads: one looks things up, a few pull. One more
-//   removes what nobody needs when the disk fills, as pods fill it, too.
+//   waits for the disk after pulls, and removes what nobody needs when the disk fills, as pods fill
+//   it, too.
 // - Ownership: destroying it stops the pulls and drops the callbacks that wait.
 #pragma once
 
@@ -97,6 +101,7 @@ class ImageService {
   void ScanPreload();
   void TidyForever();
   void Tidy();
+  void Settle();
 
   const Options options_;
   const ImageStore store_;
@@ -105,13 +110,16 @@ class ImageService {
   int64_t preload_state_ = 0;  // the look-up thread's: times of its files
   Mutex mutex_;
   bool ending_ SWELL_GUARDED_BY(mutex_) = false;
+  // Something was pulled that may not be on the disk: at the start, by an earlier swell.
+  bool unsettled_ SWELL_GUARDED_BY(mutex_) = true;
   CondVar ending_changed_;
   Queue look_ups_ SWELL_GUARDED_BY(mutex_);
   Queue pulls_ SWELL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;
 };
 
-// Pulls a name from its registry into the store, as `swell images pull` and the service do.
+// Pulls a name from its registry into the store, as `swell images pull` and the service do. It is
+// on the disk after store.Settle().
 Result<StoredImage> PullByName(const ImageStore& store,
                                const Reference& name,
                                const RegistriesConfig& registries,

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <thread>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "base/mutex.h"
 #include "base/strings.h"
 #include "json/value.h"
+#include "kube/images/packed_input.h"
 #include "kube/images/reference.h"
 #include "kube/images/unpack.h"
 
@@ -45,26 +47,80 @@ Status FetchBlob(const ImageStore& store,
   return Status::Ok();
 }
 
-Status UnpackInto(const ImageStore& store,
+// A layer being unpacked; what was not kept is removed.
+class NewLayer {
+ public:
+  static Result<std::unique_ptr<NewLayer>> Make(const ImageStore& store) {
+    SWELL_ASSIGN_OR_RETURN(std::string dir, store.MakeTempDir());
+    return std::unique_ptr<NewLayer>(new NewLayer(std::move(dir)));
+  }
+  ~NewLayer() {
+    if (kept_) return;
+    // What cannot be removed now goes with the next sweep of tmp/.
+    [[maybe_unused]] Status removed = RemoveTree(dir_);
+  }
+  NewLayer(const NewLayer&) = delete;
+  NewLayer& operator=(const NewLayer&) = delete;
+
+  Status Unpack(PackedInput& packed, const std::string& diff_id, const Cancellation& cancel) {
+    SWELL_ASSIGN_OR_RETURN(const std::string got,
+                           UnpackLayer(packed, dir_, UnpackLimits(), cancel));
+    if (got == diff_id) return Status::Ok();
+    return Status(Code::kInvalid,
+                  StrCat("it unpacks to ", got, ", where the config says ", diff_id));
+  }
+  Status Keep(const std::string& as) {
+    if (::rename(dir_.c_str(), as.c_str()) != 0) return ErrnoStatus(errno, "keep " + as);
+    kept_ = true;
+    return Status::Ok();
+  }
+
+ private:
+  explicit NewLayer(std::string dir) : dir_(std::move(dir)) {}
+
+  const std::string dir_;
+  bool kept_ = false;
+};
+
+// Unpacks a layer whose blob is in the store.
+Status UnpackBlob(const ImageStore& store,
                   const Descriptor& blob,
                   const std::string& diff_id,
                   const Cancellation& cancel) {
-  SWELL_ASSIGN_OR_RETURN(const std::string dir, store.MakeTempDir());
-  Status done = [&]() -> Status {
-    SWELL_ASSIGN_OR_RETURN(const std::string got,
-                           UnpackLayer(store.BlobPath(blob.digest), dir, UnpackLimits(), cancel));
-    if (got != diff_id) {
-      return Status(Code::kInvalid,
-                    StrCat("it unpacks to ", got, ", where the config says ", diff_id));
-    }
-    const std::string to = store.LayerDir(diff_id);
-    if (::rename(dir.c_str(), to.c_str()) != 0) return ErrnoStatus(errno, "keep " + to);
-    return Status::Ok();
-  }();
-  if (done.ok()) return done;
-  // What cannot be removed now goes with the next sweep of tmp/.
-  [[maybe_unused]] Status removed = RemoveTree(dir);
-  return done;
+  SWELL_ASSIGN_OR_RETURN(const auto layer, NewLayer::Make(store));
+  SWELL_ASSIGN_OR_RETURN(const auto packed, FileInput::Open(store.BlobPath(blob.digest)));
+  SWELL_RETURN_IF_ERROR(layer->Unpack(*packed, diff_id, cancel));
+  return layer->Keep(store.LayerDir(diff_id));
+}
+
+// Fetches a layer, and unpacks it as it comes. Nothing of it is kept before the digests of all of
+// it are right.
+Status FetchAndUnpack(const ImageStore& store,
+                      ImageSource& source,
+                      const Descriptor& blob,
+                      const std::string& diff_id,
+                      std::atomic<int64_t>& arrived,
+                      const Cancellation& cancel) {
+  SWELL_RETURN_IF_ERROR(CheckRoom(store.dir()));
+  SWELL_ASSIGN_OR_RETURN(const auto layer, NewLayer::Make(store));
+  const std::string part_path = store.PartPath(blob.digest);
+  SWELL_ASSIGN_OR_RETURN(PartFile part, PartFile::Open(part_path, &arrived));
+  SWELL_ASSIGN_OR_RETURN(const auto growing, GrowingFile::Open(part_path));
+  growing->Grew(part.size());
+  part.OnSize([&growing](int64_t size) { growing->Grew(size); });
+  Status unpacked;
+  std::thread unpacker([&] { unpacked = layer->Unpack(*growing, diff_id, cancel); });
+  Status fetched = source.Fetch(blob, part);
+  if (fetched.ok()) fetched = part.Verify(blob);
+  growing->End(fetched.ok());
+  unpacker.join();
+  // That bytes do not unpack says nothing where they are not the blob's.
+  SWELL_RETURN_IF_ERROR(fetched);
+  const std::string path = store.BlobPath(blob.digest);
+  if (::rename(part_path.c_str(), path.c_str()) != 0) return ErrnoStatus(errno, "keep " + path);
+  if (growing->restarted()) return UnpackBlob(store, blob, diff_id, cancel);
+  SWELL_RETURN_IF_ERROR(unpacked);
+  return layer->Keep(store.LayerDir(diff_id));
 }
 
 Status EnsureLayer(const ImageStore& store,
@@ -74,9 +130,12 @@ Status EnsureLayer(const ImageStore& store,
                    std::atomic<int64_t>& arrived,
                    const Cancellation& cancel) {
   SWELL_ASSIGN_OR_RETURN(const UniqueFd lock, store.LockLayer(diff_id, cancel));
+  const bool unpacked = FileExists(store.LayerDir(diff_id));
+  if (!unpacked && !FileExists(store.BlobPath(blob.digest))) {
+    return FetchAndUnpack(store, source, blob, diff_id, arrived, cancel);
+  }
   SWELL_RETURN_IF_ERROR(FetchBlob(store, source, blob, arrived));
-  if (FileExists(store.LayerDir(diff_id))) return Status::Ok();
-  return UnpackInto(store, blob, diff_id, cancel);
+  return unpacked ? Status::Ok() : UnpackBlob(store, blob, diff_id, cancel);
 }
 
 // The layers of one image, which several threads take one by one. The first error ends all.
@@ -149,13 +208,6 @@ class LayerWork {
   Status failed_ SWELL_GUARDED_BY(mutex_);
 };
 
-// A name must not be on the disk before what it stands for.
-Status FlushToDisk(const std::string& dir) {
-  const UniqueFd fd(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) return ErrnoStatus(errno, "open " + dir);
-  return ::syncfs(fd.get()) == 0 ? Status::Ok() : ErrnoStatus(errno, "write to the disk of " + dir);
-}
-
 }  // namespace
 
 Result<StoredImage> PullImage(const ImageStore& store,
@@ -191,7 +243,6 @@ Result<StoredImage> PullImage(const ImageStore& store,
   }
   if (complete) return out;
   SWELL_RETURN_IF_ERROR(LayerWork(store, source, manifest, config, progress, cancel).Run());
-  SWELL_RETURN_IF_ERROR(FlushToDisk(store.dir()));
   return out;
 }
 

@@ -1,9 +1,10 @@
 // PullImage: brings an image from a source into the store.
 //
-// Three layers at once are fetched, verified and unpacked. Layers that are there already are not
-// fetched again; one that another pull is fetching is waited for.
+// Three layers at once are fetched, verified and unpacked, each unpacked while it comes. Layers
+// that are there already are not fetched again; one that another pull is fetching is waited for.
 //
-// - Threads: any thread that may block; starts three of its own and joins them.
+// - Threads: any thread that may block; starts some of its own, three for each layer at work, and
+//   joins them.
 #pragma once
 
 #include <atomic>
@@ -25,8 +26,9 @@ struct PullProgress {
   std::atomic<int> layers_total{0};
 };
 
-// Returns what the store has now; its name and origin are the caller's to add. The caller holds
-// ImageStore::HoldPulls() until it has put the name.
+// Returns what the store has now; its name and origin are the caller's to add, who flushes the
+// store before it puts the name, or says in the name that it did not (StoredImage::boot). The
+// caller holds ImageStore::HoldPulls() until it has put the name.
 Result<StoredImage> PullImage(const ImageStore& store,
                               ImageSource& source,
                               PullProgress& progress,

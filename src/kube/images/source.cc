@@ -257,6 +257,7 @@ Status PartFile::Append(std::string_view bytes) {
     size_ += n;
     if (arrived_ != nullptr) *arrived_ += n;
   }
+  if (on_size_) on_size_(size_);
   return Status::Ok();
 }
 
@@ -265,6 +266,7 @@ Status PartFile::Restart() {
   if (arrived_ != nullptr) *arrived_ -= size_;
   size_ = 0;
   hash_ = net::Sha256();
+  if (on_size_) on_size_(size_);
   return Status::Ok();
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -27,6 +28,8 @@ class PartFile {
   static Result<PartFile> Open(const std::string& path, std::atomic<int64_t>* arrived);
 
   int64_t size() const { return size_; }
+  // Runs with the size whenever it changes, on the thread that appends.
+  void OnSize(std::function<void(int64_t)> on_size) { on_size_ = std::move(on_size); }
   Status Append(std::string_view bytes);
   // Throws away what is there.
   Status Restart();
@@ -39,6 +42,7 @@ class PartFile {
   int64_t size_ = 0;
   net::Sha256 hash_;
   std::atomic<int64_t>* arrived_ = nullptr;
+  std::function<void(int64_t)> on_size_;
 };
 
 class ImageSource {

@@ -40,16 +40,19 @@ StoredImage ReadImage(const json::Value& value) {
     if (item.is_string()) out.credentials.emplace_back(json::View(item.get_string()));
   }
   out.pulled_s = json::GetInt(value, {"pulled"});
+  out.boot = json::GetString(value, {"boot"});
   return out;
 }
 
 json::Value WriteImage(const StoredImage& image) {
   json::Array credentials;
   for (const std::string& one : image.credentials) credentials.push_back(json::Value(one));
-  return json::Object{{"name", image.name},         {"digest", image.digest},
-                      {"manifest", image.manifest}, {"size", image.size_bytes},
-                      {"imported", image.imported}, {"credentials", std::move(credentials)},
-                      {"pulled", image.pulled_s}};
+  json::Object out{{"name", image.name},         {"digest", image.digest},
+                   {"manifest", image.manifest}, {"size", image.size_bytes},
+                   {"imported", image.imported}, {"credentials", std::move(credentials)},
+                   {"pulled", image.pulled_s}};
+  if (!image.boot.empty()) out["boot"] = image.boot;
+  return out;
 }
 
 int64_t ModifiedAt(const std::string& path) {
@@ -71,13 +74,72 @@ int64_t UnixNow() {
       .count();
 }
 
+std::string BootId() {
+  auto text = ReadFile("/proc/sys/kernel/random/boot_id", 256);
+  return text.ok() ? std::string(Trim(*text)) : "";
+}
+
 Status ImageStore::Prepare() const {
   // Layers hold programs that run as their owner: nobody but us may reach them.
   SWELL_RETURN_IF_ERROR(MakeDirs(dir_, 0700));
   for (const char* sub : {"/blobs/sha256", "/layers", "/used", "/tmp", "/locks", "/preload"}) {
     SWELL_RETURN_IF_ERROR(MakeDirs(dir_ + sub));
   }
-  return Status::Ok();
+  const std::string boot = BootId();
+  if (boot.empty()) return Status::Ok();
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd lock, Lock("boot", LOCK_EX));
+  const std::string path = dir_ + "/boot";
+  auto known = ReadFile(path, 256);
+  if (known.ok() && *known == boot) return Status::Ok();
+  if (known.ok()) SWELL_RETURN_IF_ERROR(ForgetUnwritten(boot));
+  return WriteFileAtomically(path, boot, 0600);
+}
+
+// ---- what reached the disk ----
+
+// Nobody pulls or runs anything yet: each process prepares the store before it uses it.
+Status ImageStore::ForgetUnwritten(const std::string& boot) const {
+  {
+    SWELL_ASSIGN_OR_RETURN(const UniqueFd lock, Lock("store", LOCK_EX));
+    SWELL_ASSIGN_OR_RETURN(std::vector<StoredImage> all, List());
+    const auto unwritten = [&](const StoredImage& image) {
+      return !image.boot.empty() && image.boot != boot;
+    };
+    for (const StoredImage& image : all) {
+      if (unwritten(image)) SWELL_RETURN_IF_ERROR(RemoveTree(UsedDir(image.manifest)));
+    }
+    if (std::erase_if(all, unwritten) > 0) SWELL_RETURN_IF_ERROR(Write(all));
+  }
+  for (const std::string& name : Names(dir_ + "/tmp")) {
+    SWELL_RETURN_IF_ERROR(RemoveTree(StrCat(dir_, "/tmp/", name)));
+  }
+  return Sweep();
+}
+
+Status ImageStore::Flush() const {
+  const UniqueFd fd(::open(dir_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, "open " + dir_);
+  if (::syncfs(fd.get()) == 0) return Status::Ok();
+  return ErrnoStatus(errno, "write to the disk of " + dir_);
+}
+
+Status ImageStore::Settle() const {
+  SWELL_ASSIGN_OR_RETURN(const std::vector<StoredImage> before, List());
+  const std::string boot = BootId();
+  const auto waits = [&](const StoredImage& image) {
+    return !image.boot.empty() && image.boot == boot;
+  };
+  if (std::none_of(before.begin(), before.end(), waits)) return Status::Ok();
+  SWELL_RETURN_IF_ERROR(Flush());
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd lock, Lock("store", LOCK_EX));
+  SWELL_ASSIGN_OR_RETURN(std::vector<StoredImage> now, List());
+  for (StoredImage& image : now) {
+    // One that was pulled meanwhile waits for the next time.
+    if (std::find(before.begin(), before.end(), image) != before.end() && waits(image)) {
+      image.boot.clear();
+    }
+  }
+  return Write(now);
 }
 
 std::string ImageStore::BlobPath(std::string_view digest) const {
@@ -337,7 +399,8 @@ Status ImageStore::SweepLocked() const {
   }
   // A lock's file may go once nobody can hold it, which is now.
   for (const std::string& name : Names(dir_ + "/locks")) {
-    if (name != "store" && name != "pulls") ::unlink(StrCat(dir_, "/locks/", name).c_str());
+    const bool kept = name == "store" || name == "pulls" || name == "boot";
+    if (!kept) ::unlink(StrCat(dir_, "/locks/", name).c_str());
   }
   return Status::Ok();
 }

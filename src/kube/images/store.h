@@ -7,10 +7,14 @@
 //   used/HEX/ID           containers that run the image with that manifest: links to their
 //                         directories, where exit.json reports the end
 //   tmp/                  downloads (HEX.part, continued later) and layers being unpacked
-//   locks/                one file for each layer that somebody fetches; `store`, `pulls`
+//   locks/                one file for each layer that somebody fetches; `store`, `pulls`, `boot`
+//   boot                  the machine's start (its boot_id) whose pulls the directory may hold
 //   preload/              files and directories with images, imported when swell starts
 //
-// Everything is made in tmp/ and renamed, so a crash leaves nothing half-made.
+// Everything is made in tmp/ and renamed, so a crash of a process leaves nothing half-made. A crash
+// of the machine may: what was pulled is given to containers before it is on the disk. Such an
+// image names the machine's start in `boot`, until Settle() has written it. Prepare() after another
+// start removes what is not known to be on the disk.
 //
 // - Threads: any thread that may block; several processes.
 // - Invariants: a name is written after everything it needs is there. What an image needs is
@@ -40,6 +44,7 @@ struct StoredImage {
   // Fingerprints of the credentials that a registry accepted for it; empty: it asked for none.
   std::vector<std::string> credentials;
   int64_t pulled_s = 0;  // Unix time
+  std::string boot;      // the machine's start in which it was pulled; empty: it is on the disk
   bool operator==(const StoredImage&) const = default;
 };
 
@@ -52,8 +57,13 @@ struct ImageFiles {
 class ImageStore {
  public:
   explicit ImageStore(std::string dir) : dir_(std::move(dir)) {}
-  // Makes the directories.
+  // Makes the directories. After a new start of the machine, removes what may not have reached the
+  // disk.
   Status Prepare() const;
+  // Waits until everything is on the disk.
+  Status Flush() const;
+  // Flushes, if there are images pulled in this start of the machine, and says so in their names.
+  Status Settle() const;
 
   const std::string& dir() const { return dir_; }
   std::string BlobPath(std::string_view digest) const;
@@ -112,10 +122,13 @@ class ImageStore {
   struct Needed;
   Status AddNeeded(const std::string& manifest_digest, Needed& needed) const;
   Status SweepLocked() const;
+  Status ForgetUnwritten(const std::string& boot) const;
 
   std::string dir_;
 };
 
 int64_t UnixNow();
+// Names the machine's present start; empty where the kernel does not say.
+std::string BootId();
 
 }  // namespace swell::images

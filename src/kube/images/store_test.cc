@@ -102,6 +102,40 @@ TEST_F(StoreTest, WhatIsExportedCanBeImportedAgain) {
   EXPECT_EQ(again->manifest, image->manifest);
 }
 
+TEST_F(StoreTest, WhatMayNotHaveReachedTheDiskGoesWhenTheMachineStartsAnew) {
+  auto kept = Import(MakeLayout("kept", {Layer("shared"), Layer("one")}));
+  auto lost = Import(MakeLayout("lost", {Layer("shared"), Layer("two")}));
+  ASSERT_TRUE(kept.ok() && lost.ok());
+  EXPECT_EQ(lost->boot, "");  // imports wait for the disk
+  lost->boot = "an-earlier-start";
+  ASSERT_TRUE(store_.Put(*lost).ok());
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("store/tmp/half.part"), "half").ok());
+  // The same start: nothing was lost.
+  ASSERT_TRUE(store_.Prepare().ok());
+  EXPECT_TRUE(store_.Find(lost->name).ok());
+  EXPECT_TRUE(FileExists(dir_.File("store/tmp/half.part")));
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("store/boot"), "an-earlier-start").ok());
+  ASSERT_TRUE(store_.Prepare().ok());
+  EXPECT_EQ(store_.Find(lost->name).status().code(), Code::kNotFound);
+  EXPECT_TRUE(store_.FilesOf(kept->manifest).ok());
+  EXPECT_EQ(ListDir(dir_.File("store/layers"))->size(), 2u);
+  EXPECT_TRUE(ListDir(dir_.File("store/tmp"))->empty());
+  EXPECT_EQ(ReadFile(dir_.File("store/boot")).value(), BootId());
+}
+
+TEST_F(StoreTest, ASettledImageSurvivesTheMachine) {
+  auto image = Import(MakeLayout("app", {Layer("one")}));
+  ASSERT_TRUE(image.ok());
+  image->boot = BootId();
+  if (image->boot.empty()) GTEST_SKIP() << "this machine does not say when it started";
+  ASSERT_TRUE(store_.Put(*image).ok());
+  ASSERT_TRUE(store_.Settle().ok());
+  EXPECT_EQ(store_.Find(image->name)->boot, "");
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("store/boot"), "an-earlier-start").ok());
+  ASSERT_TRUE(store_.Prepare().ok());
+  EXPECT_TRUE(store_.Find(image->name).ok());
+}
+
 TEST_F(StoreTest, DamagedBlobsAreRefusedAndNothingIsLeft) {
   const std::string layer = Layer("one");
   const std::string layout = MakeLayout("app", {layer});

@@ -1,7 +1,7 @@
 // TarReader: the entries of a tar file, which may be packed by gzip or zstd, by libarchive.
 //
 // - Threads: any thread that may block.
-// - Ownership: the reader's names and bytes are valid until the next call.
+// - Ownership: the input outlives it. The reader's names and bytes are valid until the next call.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kube/images/packed_input.h"
 
 namespace swell::images {
 
@@ -31,7 +32,7 @@ struct TarEntry {
 
 class TarReader {
  public:
-  static Result<std::unique_ptr<TarReader>> Open(const std::string& file);
+  static Result<std::unique_ptr<TarReader>> Open(PackedInput& input);
   ~TarReader();
 
   // Nothing at the end.

@@ -303,17 +303,18 @@ Status CheckRoom(const std::string& dir) {
                        " MiB left): free some, or remove images with swell images remove"));
 }
 
-Result<std::string> UnpackLayer(const std::string& file,
+Result<std::string> UnpackLayer(PackedInput& layer,
                                 const std::string& to_dir,
                                 const UnpackLimits& limits,
                                 const Cancellation& cancel) {
-  SWELL_ASSIGN_OR_RETURN(auto tar, TarReader::Open(file));
+  SWELL_ASSIGN_OR_RETURN(auto tar, TarReader::Open(layer));
   SWELL_RETURN_IF_ERROR(UnpackAll(to_dir, *tar, limits, cancel, /*files_only=*/false));
   return tar->Finish();
 }
 
 Status UnpackFiles(const std::string& file, const std::string& to_dir, const Cancellation& cancel) {
-  SWELL_ASSIGN_OR_RETURN(auto tar, TarReader::Open(file));
+  SWELL_ASSIGN_OR_RETURN(const auto input, FileInput::Open(file));
+  SWELL_ASSIGN_OR_RETURN(auto tar, TarReader::Open(*input));
   return UnpackAll(to_dir, *tar, UnpackLimits(), cancel, /*files_only=*/true);
 }
 

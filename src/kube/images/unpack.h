@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "kube/images/cancellation.h"
+#include "kube/images/packed_input.h"
 
 namespace swell::images {
 
@@ -24,7 +25,7 @@ struct UnpackLimits {
 
 // `to_dir` exists and is empty. Returns the digest of the unpacked tar file. kNoSpace when the disk
 // is nearly full: some room is left to everybody else.
-Result<std::string> UnpackLayer(const std::string& file,
+Result<std::string> UnpackLayer(PackedInput& layer,
                                 const std::string& to_dir,
                                 const UnpackLimits& limits,
                                 const Cancellation& cancel);

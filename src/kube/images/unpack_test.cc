@@ -23,7 +23,9 @@ class UnpackTest : public testing::Test {
     EXPECT_TRUE(WriteFileAtomically(dir_.File("layer.tar"), tar).ok());
     EXPECT_TRUE(RemoveTree(Root()).ok());
     EXPECT_TRUE(MakeDirs(Root()).ok());
-    return UnpackLayer(dir_.File("layer.tar"), Root(), limits, cancel_);
+    auto input = FileInput::Open(dir_.File("layer.tar"));
+    EXPECT_TRUE(input.ok()) << input.status().message();
+    return UnpackLayer(**input, Root(), limits, cancel_);
   }
   std::string Root() const { return dir_.File("root"); }
   std::string Read(const std::string& path) { return ReadFile(Root() + path).value(); }
