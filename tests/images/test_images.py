@@ -4,7 +4,6 @@ The program is $SWELL_BIN/swell. Needs root, busybox-static; what needs docker-r
 """
 
 import base64
-import crypt
 import json
 import os
 import shutil
@@ -20,52 +19,14 @@ SWELL = str(Path(os.environ.get("SWELL_BIN", ROOT / "build" / "dev" / "bin")) / 
 sys.path.insert(0, str(ROOT / "tests"))
 
 import layout  # noqa: E402
+from docker_registry import DockerRegistry  # noqa: E402
 from hostile import HostileRegistry  # noqa: E402
-from ports import free_port  # noqa: E402
 from waiting import LIMIT_S, until  # noqa: E402
 
 
 def run(*words, **more):
     return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=LIMIT_S, check=False,
                           **more)
-
-
-class DockerRegistry:
-    """Debian's docker-registry on loopback; `user` is NAME:PASSWORD, `pair` the files of a certificate and its key."""
-
-    def __init__(self, folder, user=None, pair=None):
-        folder = Path(folder)
-        folder.mkdir()
-        self.address = f"localhost:{free_port()}"
-        config = {"version": "0.1", "log": {"level": "error", "accesslog": {"disabled": True}},
-                  "storage": {"filesystem": {"rootdirectory": str(folder / "data")}},
-                  "http": {"addr": self.address}}
-        if user:
-            name, _, password = user.partition(":")
-            salt = crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=16)
-            (folder / "htpasswd").write_text(f"{name}:{crypt.crypt(password, salt)}\n")
-            config["auth"] = {"htpasswd": {"realm": "test", "path": str(folder / "htpasswd")}}
-        if pair:
-            config["http"]["tls"] = {"certificate": str(pair[0]), "key": str(pair[1])}
-        (folder / "config.yml").write_text(json.dumps(config))  # JSON is YAML
-        with open(folder / "log", "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen(["docker-registry", "serve", str(folder / "config.yml")], stdout=log,
-                                            stderr=log)
-
-    def push(self, image, repository, tag, **more):
-        def pushed():
-            try:
-                image.push(self.address, repository, tag, **more)
-            except OSError:
-                return False
-            return True
-        if not until(pushed, pause=0.1):
-            raise RuntimeError("docker-registry does not answer")
-        return f"{self.address}/{repository}:{tag}"
-
-    def close(self):
-        self.process.terminate()
-        self.process.wait()
 
 
 def certificate(folder):
