@@ -123,6 +123,10 @@ Status ProcessHost::StartNetwork() {
       .users = support_.users,
       .post = [this](std::function<void()> fn) { reactor_.Post(std::move(fn)); }});
   SWELL_RETURN_IF_ERROR(network_->Start(slots));
+  if (const Status& guarded = network_->guarded(); !guarded.ok()) {
+    support_.missing.push_back(
+        StrCat("pods with NET_RAW can take each other's addresses: ", guarded.message()));
+  }
   StartFirewall();
   auto judge = [this](const std::string& from, const node::ServiceBackend& to) {
     return firewall_->Allows(from, to.ip, to.port);

@@ -6,17 +6,20 @@
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
+#include <netinet/ether.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "base/unique_fd.h"
 
 namespace swell::edge {
 
@@ -135,10 +138,33 @@ Status Netlink::KeepHardwareAddress(const std::string& name) {
   return kept ? Status::Ok() : ErrnoStatus(error, "hardware address of " + name);
 }
 
+Result<std::string> Netlink::HardwareAddress(const std::string& name) {
+  const UniqueFd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return ErrnoStatus(errno, "socket");
+  ifreq request = {};
+  name.copy(request.ifr_name, IFNAMSIZ - 1);
+  if (::ioctl(fd.get(), SIOCGIFHWADDR, &request) != 0) {
+    return ErrnoStatus(errno, "hardware address of " + name);
+  }
+  const auto* bytes = reinterpret_cast<const ether_addr*>(request.ifr_hwaddr.sa_data);
+  std::string out;
+  for (const uint8_t byte : bytes->ether_addr_octet) {
+    char text[4];
+    std::snprintf(text, sizeof text, "%s%02x", out.empty() ? "" : ":", byte);
+    out += text;
+  }
+  return out;
+}
+
 Status Netlink::AddVeth(const std::string& name,
                         int bridge_index,
                         const std::string& peer,
-                        int netns_fd) {
+                        int netns_fd,
+                        const std::string& hardware) {
+  ether_addr address;
+  if (!hardware.empty() && ::ether_aton_r(hardware.c_str(), &address) == nullptr) {
+    return Status(Code::kInvalid, StrCat(Quote(hardware), " is no hardware address"));
+  }
   Request request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
   ifinfomsg info = {};
   info.ifi_flags = IFF_UP;
@@ -152,6 +178,7 @@ Status Netlink::AddVeth(const std::string& name,
   size_t other = request.Begin(VETH_INFO_PEER);
   request.Body(ifinfomsg{});
   request.Text(IFLA_IFNAME, peer);
+  if (!hardware.empty()) request.Attribute(IFLA_ADDRESS, &address, sizeof address);
   request.Number(IFLA_NET_NS_FD, static_cast<uint32_t>(netns_fd));
   request.End(other);
   request.End(data);

@@ -22,8 +22,15 @@ class Netlink {
   // Interface index, or kNotFound.
   Result<int> LinkIndex(const std::string& name);
   Status AddBridge(const std::string& name);
-  // A pair: `name` here, attached to `bridge_index` and up; `peer` in the namespace.
-  Status AddVeth(const std::string& name, int bridge_index, const std::string& peer, int netns_fd);
+  // A pair: `name` here, attached to `bridge_index` and up; `peer` in the namespace, with this
+  // hardware address ("02:…"; empty: one that the kernel chooses).
+  Status AddVeth(const std::string& name,
+                 int bridge_index,
+                 const std::string& peer,
+                 int netns_fd,
+                 const std::string& hardware = "");
+  // "02:…", of an interface in this thread's network.
+  static Result<std::string> HardwareAddress(const std::string& name);
   // Fixes a bridge's hardware address. Otherwise it is the lowest one of its ports, and changes
   // with them: pods that remember the old one would reach nothing.
   static Status KeepHardwareAddress(const std::string& name);

@@ -12,7 +12,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/file.h"
@@ -62,6 +64,19 @@ void OpenToAllUsers() {
   }
 }
 
+// That of eth0 in the network, or nothing. A thread of its own enters the namespace.
+std::string HardwareAddressIn(const std::string& path) {
+  std::string found;
+  std::thread looker([&] {
+    const UniqueFd there(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!there.valid() || ::setns(there.get(), CLONE_NEWNET) != 0) return;
+    auto hardware = Netlink::HardwareAddress("eth0");
+    if (hardware.ok()) found = std::move(*hardware);
+  });
+  looker.join();
+  return found;
+}
+
 std::vector<HostAddress> HostAddresses() {
   std::vector<HostAddress> found;
   ifaddrs* list = nullptr;
@@ -80,7 +95,8 @@ std::vector<HostAddress> HostAddresses() {
 
 }  // namespace
 
-PodNetwork::PodNetwork(Options options) : options_(std::move(options)) {}
+PodNetwork::PodNetwork(Options options)
+    : options_(std::move(options)), guard_(StrCat("swell", options_.tag, "_own")) {}
 
 PodNetwork::~PodNetwork() {
   scope_.Close();
@@ -107,6 +123,27 @@ int64_t PodNetwork::FirstIdOf(int slot) const {
   const uint64_t range =
       kFirst + (StableHash(options_.tag) + static_cast<uint64_t>(slot)) % kRanges;
   return static_cast<int64_t>(range) * kIdsOfPod;
+}
+
+// The hardware address follows from the other: who has one on this bridge has the other.
+PodAddresses PodNetwork::AddressesOf(int slot) const {
+  const uint32_t ip = base_ + 1 + static_cast<uint32_t>(slot);
+  char hardware[18];
+  std::snprintf(hardware, sizeof hardware, "02:%02x:%02x:%02x:%02x:%02x",
+                static_cast<unsigned>(StableHash(options_.tag) & 255), ip >> 24, (ip >> 16) & 255,
+                (ip >> 8) & 255, ip & 255);
+  return {hardware, FormatAddress(ip)};
+}
+
+// Pods that an older version started have other hardware addresses: they stay as they are.
+Status PodNetwork::StartGuard(const std::set<int>& slots_in_use) {
+  SWELL_ASSIGN_OR_RETURN(const bool found, guard_.Find());
+  std::map<std::string, PodAddresses> ports;
+  for (const int slot : slots_in_use) {
+    const PodAddresses own = AddressesOf(slot);
+    if (found || HardwareAddressIn(PathOf(slot)) == own.hardware) ports[LinkName(slot)] = own;
+  }
+  return guard_.Start(std::move(ports));
 }
 
 std::string PodNetwork::gateway() const { return FormatAddress(base_ + 1); }
@@ -199,6 +236,7 @@ Status PodNetwork::Start(const std::set<int>& slots_in_use) {
   SWELL_RETURN_IF_ERROR(Netlink::KeepHardwareAddress(bridge()));
   SWELL_RETURN_IF_ERROR(host.AddAddress(bridge_index_, base_ + 1, prefix_));
   SWELL_RETURN_IF_ERROR(host.SetUp(bridge_index_));
+  guarded_ = StartGuard(slots_in_use);
   taken_ = slots_in_use;
   SWELL_ASSIGN_OR_RETURN(std::vector<std::string> old, ListDir(options_.dir));
   for (const std::string& name : old) {
@@ -312,6 +350,8 @@ Status PodNetwork::EnterNew(int slot) const {
 // In a thread of its own, which the namespace is unshared for and which then ends.
 Status PodNetwork::Make(int slot) {
   SWELL_ASSIGN_OR_RETURN(Netlink host, Netlink::Open());
+  const PodAddresses addresses = AddressesOf(slot);
+  SWELL_RETURN_IF_ERROR(guard_.Add(LinkName(slot), addresses));
   std::string path = PathOf(slot);
   Status status;
   std::thread maker([&] {
@@ -320,7 +360,7 @@ Status PodNetwork::Make(int slot) {
       SWELL_RETURN_IF_ERROR(KeepNamespace("/proc/thread-self/ns/net", path));
       int ns = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
       if (ns < 0) return ErrnoStatus(errno, "open network namespace");
-      Status linked = host.AddVeth(LinkName(slot), bridge_index_, "eth0", ns);
+      Status linked = host.AddVeth(LinkName(slot), bridge_index_, "eth0", ns, addresses.hardware);
       ::close(ns);
       SWELL_RETURN_IF_ERROR(linked);
       SWELL_ASSIGN_OR_RETURN(Netlink inside, Netlink::Open());
@@ -345,6 +385,7 @@ void PodNetwork::Destroy(int slot) {
     Status deleted = host->DeleteLink(LinkName(slot));
     (void)deleted;
   }
+  guard_.Remove(LinkName(slot));
   for (const std::string& path : {PathOf(slot), UsersPathOf(slot)}) {
     ::umount2(path.c_str(), MNT_DETACH);
     ::unlink(path.c_str());
@@ -360,6 +401,7 @@ void PodNetwork::Shutdown() {
       if (auto slot = ParseInt(name.substr(0, name.find('.')))) Destroy(static_cast<int>(*slot));
     }
   }
+  guard_.Shutdown();
   auto host = Netlink::Open();
   if (!host.ok()) return;
   Status deleted = host->DeleteLink(bridge());

@@ -25,6 +25,7 @@
 #include "base/result.h"
 #include "kube/process/background/idle_worker.h"
 #include "kube/process/background/spares.h"
+#include "kube/process/network/address_guard.h"
 #include "kube/process/network/rule_text.h"
 
 namespace swell::edge {
@@ -59,6 +60,8 @@ class PodNetwork {
   // Removes every namespace, link and the bridge. Blocking.
   void Shutdown();
 
+  // Why pods can send with each other's addresses; ok if they cannot. After Start.
+  const Status& guarded() const { return guarded_; }
   std::string gateway() const;
   // The host's resolv.conf for pods. Where the host forwards nothing they reach no name server but
   // one of its own: each unknown name would cost many seconds.
@@ -79,6 +82,8 @@ class PodNetwork {
   std::string PathOf(int slot) const;
   std::string UsersPathOf(int slot) const;
   int64_t FirstIdOf(int slot) const;
+  PodAddresses AddressesOf(int slot) const;
+  Status StartGuard(const std::set<int>& slots_in_use);
   Status EnterNew(int slot) const;
 
   Options options_;
@@ -92,6 +97,8 @@ class PodNetwork {
   int cursor_ = 1;
   int failures_ = 0;
 
+  AddressGuard guard_;  // the worker's, once it is there
+  Status guarded_;
   std::unique_ptr<IdleWorker> worker_;  // where namespaces are made and destroyed
   std::unique_ptr<Spares> spares_;
   CallbackScope scope_;
