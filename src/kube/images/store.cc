@@ -24,6 +24,7 @@ namespace {
 
 constexpr size_t kNamesBytesMax = 64 << 20;
 constexpr std::chrono::milliseconds kLockPoll(50);
+constexpr int kSweepTries = 20;
 // A download that nobody has continued for a day is given up.
 constexpr int64_t kPartAgeMax = 86'400;
 // Between an image's look-up and its container's start.
@@ -282,7 +283,13 @@ Status ImageStore::Remove(std::string_view name, bool force) const {
     });
     if (!shared && !InUse(manifest)) SWELL_RETURN_IF_ERROR(RemoveTree(UsedDir(manifest)));
   }
-  return Sweep();
+  // Another sweep may have passed what is not needed since. A pull sweeps at its end.
+  for (int i = 0; i < kSweepTries; ++i) {
+    SWELL_ASSIGN_OR_RETURN(const bool swept, TrySweep());
+    if (swept) break;
+    Cancellation().Wait(kLockPoll);
+  }
+  return Status::Ok();
 }
 
 // ---- use ----
@@ -353,14 +360,17 @@ Status ImageStore::AddNeeded(const std::string& manifest_digest, Needed& needed)
   return Status::Ok();
 }
 
-Status ImageStore::Sweep() const {
+Result<bool> ImageStore::TrySweep() const {
   auto nobody_pulls = Lock("pulls", LOCK_EX | LOCK_NB);
-  // The last pull sweeps at its end.
   if (!nobody_pulls.ok()) {
-    return nobody_pulls.status().code() == Code::kConflict ? Status::Ok() : nobody_pulls.status();
+    if (nobody_pulls.status().code() == Code::kConflict) return false;
+    return nobody_pulls.status();
   }
-  return SweepLocked();
+  SWELL_RETURN_IF_ERROR(SweepLocked());
+  return true;
 }
+
+Status ImageStore::Sweep() const { return TrySweep().status(); }
 
 Status ImageStore::SweepLocked() const {
   SWELL_ASSIGN_OR_RETURN(const UniqueFd lock, Lock("store", LOCK_EX));

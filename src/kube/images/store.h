@@ -102,7 +102,7 @@ class ImageStore {
   bool InUse(std::string_view manifest_digest) const;
 
   // Deletes blobs and layers that no name and no running container needs. Does nothing while
-  // somebody pulls.
+  // somebody pulls: the end of the pull sweeps.
   Status Sweep() const;
 
   struct GcPolicy {
@@ -121,6 +121,8 @@ class ImageStore {
   std::string UsedDir(std::string_view manifest_digest) const;
   struct Needed;
   Status AddNeeded(const std::string& manifest_digest, Needed& needed) const;
+  // False: somebody pulls or sweeps.
+  Result<bool> TrySweep() const;
   Status SweepLocked() const;
   Status ForgetUnwritten(const std::string& boot) const;
 
