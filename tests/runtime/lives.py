@@ -57,6 +57,12 @@ def the_stop_signal_of_the_image(pod):
     pod.same(pod.followed, "up\nusr1\n")
 
 
+def the_stop_signal_of_the_container(pod):
+    pod.comes(lambda: "up" in pod.log(), "its first word")
+    pod.follow_to_the_end()
+    pod.same(pod.followed, "up\nusr2\n")
+
+
 def the_signal_is_for_the_first_process(pod):
     pod.comes(lambda: "child" in pod.log(), "its child's first word")
     pod.follow_to_the_end()
@@ -159,6 +165,9 @@ def volumes_follow_their_source(pod):
 
 
 QUICK = {"periodSeconds": 1, "failureThreshold": 1}
+# What a server of grpc.health.v1.Health says of itself, as printf takes it: its settings, then its answer.
+NOT_SERVING = r"\0\0\0\4\0\0\0\0\0\0\0\7\0\0\0\0\0\1\0\0\0\0\2\10\2"
+SERVING = NOT_SERVING[:-1] + "1"
 CHILD = "sh -c \"trap 'echo no' TERM; echo child; while :; do sleep 0.05; done\" &"
 
 LIVES = [
@@ -184,6 +193,11 @@ LIVES = [
     Case("stop_signal", image=ENTRY, check=the_stop_signal_of_the_image, spec={"terminationGracePeriodSeconds": 30},
          container={"command": ["sh", "-c", "trap 'echo usr1; exit 0' USR1; trap 'echo term' TERM; echo up; "
                                 + FOR_EVER]}),
+    Case("stop_signal_of_the_container", image=ENTRY, check=the_stop_signal_of_the_container,
+         spec={"terminationGracePeriodSeconds": 30, "os": {"name": "linux"}},
+         container={"lifecycle": {"stopSignal": "SIGUSR2"},
+                    "command": ["sh", "-c", "trap 'echo usr2; exit 0' USR2; trap 'echo usr1' USR1; echo up; "
+                                + FOR_EVER]}),
     Case("stop_signal_for_the_first", f"{CHILD} trap 'echo first; sleep 0.3; exit 0' TERM; {FOR_EVER}",
          check=the_signal_is_for_the_first_process, spec={"terminationGracePeriodSeconds": 30}),
     Case("grace_period", f"trap 'echo no' TERM; echo up; {FOR_EVER}", check=a_grace_period_ends,
@@ -195,6 +209,14 @@ LIVES = [
         "readinessProbe": {"httpGet": {"path": "/fine", "port": "web"}, "periodSeconds": 1}}),
     Case("tcp_probe", "httpd -f -p 8080 -h /", check=becomes_ready, container={
         "readinessProbe": {"tcpSocket": {"port": 8080}, "periodSeconds": 1}}),
+    Case("grpc_probe", f"while :; do printf '{SERVING}' | nc -l -p 8080; done", check=becomes_ready, container={
+        "readinessProbe": {"grpc": {"port": 8080, "service": "train"}, "periodSeconds": 1}}),
+    Case("grpc_probe_of_another_server", f"while :; do printf '{NOT_SERVING}' | nc -l -p 8080; done",
+         check=lambda pod: pod.comes(lambda: "NOT_SERVING" in pod.events().get("Unhealthy", ""), "the event"),
+         container={"readinessProbe": {"grpc": {"port": 8080}, **QUICK}}),
+    Case("https_probe_of_a_server_without", "httpd -f -p 8080 -h /", container={
+        "readinessProbe": {"httpGet": {"port": 8080, "scheme": "HTTPS"}, **QUICK}},
+         check=lambda pod: pod.comes(lambda: "TLS handshake failed" in pod.events().get("Unhealthy", ""), "the event")),
     Case("liveness_probe", FOR_EVER, check=liveness_restarts_it, spec={"restartPolicy": "Always"}, container={
         "livenessProbe": {"exec": {"command": ["false"]}, **QUICK}}),
     Case("startup_probe", f"sleep 3; touch /up; {FOR_EVER}", check=others_wait_for_the_startup_probe, container={

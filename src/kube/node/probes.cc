@@ -39,6 +39,34 @@ Duration Seconds(const json::Value& probe,
   return std::chrono::seconds(std::clamp<int64_t>(seconds, least, 86'400));
 }
 
+// The one of these that a probe or hook has; empty: none.
+std::string_view NetActionOf(const json::Value& action) {
+  for (std::string_view kind : {"httpGet", "tcpSocket", "grpc"}) {
+    if (json::Find(action, {kind}) != nullptr) return kind;
+  }
+  return "";
+}
+
+bool HasControl(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
+}
+
+// As a request may have it: what would end the line is written as clients write it.
+std::string UrlPath(std::string_view path) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out = path.starts_with('/') ? "" : "/";
+  for (const char c : path.substr(0, path.find('#'))) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > ' ' && byte < 0x7f) {
+      out += c;
+    } else {
+      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string_view ProbeName(ProbeKind kind) {
@@ -54,14 +82,20 @@ std::string_view ProbeName(ProbeKind kind) {
 }
 
 ProbeSpec ReadNetAction(const json::Value& container, const json::Value& action, Duration timeout) {
+  using Protocol = ProbeSpec::Protocol;
   ProbeSpec spec;
   spec.timeout = timeout;
-  spec.http = json::Find(action, {"httpGet"}) != nullptr;
-  std::string_view source = spec.http ? "httpGet" : "tcpSocket";
+  const std::string_view source = NetActionOf(action);
   spec.host = json::GetString(action, {source, "host"});
   spec.port = PortOf(container, json::Find(action, {source, "port"})).value_or(0);
-  spec.path = json::GetString(action, {"httpGet", "path"}, "/");
-  if (!spec.path.starts_with('/')) spec.path.insert(0, "/");
+  if (source == "grpc") {
+    spec.protocol = Protocol::kGrpc;
+    spec.service = json::GetString(action, {"grpc", "service"});
+  }
+  if (source != "httpGet") return spec;
+  const bool tls = json::GetString(action, {"httpGet", "scheme"}) == "HTTPS";
+  spec.protocol = tls ? Protocol::kHttps : Protocol::kHttp;
+  spec.path = UrlPath(json::GetString(action, {"httpGet", "path"}, "/"));
   for (const json::Value& header : json::GetArray(action, {"httpGet", "httpHeaders"})) {
     spec.headers.emplace_back(json::GetString(header, {"name"}),
                               json::GetString(header, {"value"}));
@@ -71,20 +105,19 @@ ProbeSpec ReadNetAction(const json::Value& container, const json::Value& action,
 
 Status ProbeRunner::Check(const json::Value& container, const json::Value& probe) {
   if (json::Find(probe, {"exec"}) != nullptr) return Status::Ok();
-  if (json::Find(probe, {"grpc"}) != nullptr) {
-    return Status(Code::kInvalid,
-                  "grpc probes are not supported by this node; use httpGet, "
-                  "tcpSocket or exec");
-  }
-  std::string_view kind = json::Find(probe, {"httpGet"}) != nullptr ? "httpGet" : "tcpSocket";
-  if (json::Find(probe, {kind}) == nullptr) {
-    return Status(Code::kInvalid, "probe: must name one of exec, httpGet, tcpSocket");
-  }
-  if (json::GetString(probe, {kind, "scheme"}) == "HTTPS") {
-    return Status(Code::kInvalid, "httpGet.scheme: HTTPS probes are not supported by this node");
+  const std::string_view kind = NetActionOf(probe);
+  if (kind.empty()) {
+    return Status(Code::kInvalid, "probe: must name one of exec, httpGet, tcpSocket, grpc");
   }
   if (!PortOf(container, json::Find(probe, {kind, "port"}))) {
     return Status(Code::kInvalid, StrCat(kind, ".port: not a port of the container"));
+  }
+  for (const json::Value& header : json::GetArray(probe, {"httpGet", "httpHeaders"})) {
+    const std::string_view name = json::GetString(header, {"name"});
+    if (name.empty() || HasControl(name) || HasControl(json::GetString(header, {"value"}))) {
+      return Status(Code::kInvalid, StrCat("httpGet.httpHeaders: ", Quote(name),
+                                           ": neither name nor value may have line breaks"));
+    }
   }
   return Status::Ok();
 }

@@ -21,7 +21,7 @@ namespace swell::node {
 enum class ProbeKind { kStartup, kReadiness, kLiveness };
 std::string_view ProbeName(ProbeKind kind);  // "Startup", …
 
-// What an httpGet or tcpSocket of a probe or hook asks for; `container` has the named ports.
+// What an httpGet, tcpSocket or grpc of a probe or hook asks for; `container` has the named ports.
 ProbeSpec ReadNetAction(const json::Value& container, const json::Value& action, Duration timeout);
 
 class ProbeRunner {

@@ -237,11 +237,14 @@ struct ExecResult {
 };
 
 struct ProbeSpec {
-  bool http = false;  // else a TCP connection
-  std::string host;   // empty: the pod's own address
+  // kTcp: a connection suffices. kHttps checks no certificate. kGrpc asks grpc.health.v1.Health.
+  enum class Protocol { kTcp, kHttp, kHttps, kGrpc };
+  Protocol protocol = Protocol::kTcp;
+  std::string host;  // empty: the pod's own address
   uint16_t port = 0;
-  std::string path = "/";
+  std::string path = "/";  // HTTP
   std::vector<std::pair<std::string, std::string>> headers;
+  std::string service;  // gRPC; may be empty
   Duration timeout = std::chrono::seconds(1);
 };
 struct ProbeResult {

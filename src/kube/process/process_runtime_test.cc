@@ -392,7 +392,14 @@ TEST_F(ProcessRuntimeTest, ProbesAndCommandsRunForReal) {
   auto probe = [&](bool http, uint16_t port, const std::string& path) {
     std::optional<node::ProbeResult> result;
     runtime_->Probe("pod-a",
-                    {.http = http, .host = "", .port = port, .path = path, .timeout = kLimit},
+                    {.protocol = http ? node::ProbeSpec::Protocol::kHttp
+                                      : node::ProbeSpec::Protocol::kTcp,
+                     .host = "",
+                     .port = port,
+                     .path = path,
+                     .headers = {},
+                     .service = "",
+                     .timeout = kLimit},
                     [&](const node::ProbeResult& r) { result = r; });
     EXPECT_TRUE(Until([&] { return result.has_value(); }));
     return *result;

@@ -1,5 +1,5 @@
-// TlsSession: one TLS connection over a non-blocking socket. Internal to net; OpenSSL stays in
-// tls.cc.
+// TlsSession: one TLS connection over a non-blocking socket. For net itself and for probes of pods.
+// OpenSSL stays in tls.cc.
 // - Threads: none. The socket must outlive the session.
 #pragma once
 
