@@ -100,6 +100,7 @@ Value AgentRole() {
                       {"", "services,endpoints", "get,list,watch"},
                       {"discovery.k8s.io", "endpointslices", "get,list,watch"},
                       {"", "configmaps,secrets,persistentvolumeclaims,persistentvolumes", "get"},
+                      {"node.k8s.io", "runtimeclasses", "get"},
                       {"", "serviceaccounts/token", "create"},
                       {",events.k8s.io", "events", "create,patch,update"},
                       {"coordination.k8s.io", "leases", "get,create,update,patch"}});

@@ -141,6 +141,8 @@ RIGHTS = [
     Case("a_user_without_an_entry_is_in_group_0", "id -u; id -g; id -G", "1234\n0\n0", **security(runAsUser=1234)),
     Case("a_user_with_an_entry_has_its_groups", "id -u; id -g; id -G", "1000\n1001\n1001 44", 
          **security(runAsUser=1000)),
+    Case("groups_of_the_pod_alone", "id -G", "1001",
+         **pod_security(runAsUser=1000, supplementalGroupsPolicy="Strict")),
     Case("groups_of_the_pod", "id -u; id -g; id -G", "1234\n2345\n2345 3456 4567",
          **pod_security(runAsUser=1234, runAsGroup=2345, supplementalGroups=[3456], fsGroup=4567)),
     Case("the_containers_user_counts_before_the_pods", "id -u", "1500",
@@ -183,6 +185,19 @@ RIGHTS = [
          **pod_security(sysctls=[{"name": "kernel.msgmax", "value": "1"}])),
     Case("processes_are_its_own", "ls -d /proc/[0-9]* | wc -l | awk '{ print ($1 < 9) }'; "
          "ls /sys/class/net | sort | tr '\\n' ' '", re.compile(r"1\n.*\blo\b")),
+    Case("another_system", "true", phase="Failed", reason="PodOSNotSupported", message="this node runs Linux",
+         spec={"os": {"name": "windows"}}),
+    Case("mounts_that_reach_the_machine", "true", phase="Failed", reason="UnsupportedField",
+         message="volumeMounts[v].mountPropagation: Bidirectional", spec={"volumes": [{"name": "v", "emptyDir": {}}]},
+         container={"securityContext": {"privileged": True}, "volumeMounts": [
+             {"name": "v", "mountPath": "/v", "mountPropagation": "Bidirectional"}]}),
+    Case("a_runtime_that_is_not_here", "true", phase="Pending", event="FailedCreatePodSandBox",
+         message="is configured; handlers of this node are", spec={"runtimeClassName": "boxed"}, objects=(
+             {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "boxed"},
+              "handler": "kata"},)),
+    Case("a_runtime_by_its_usual_name", "echo fine", "fine", spec={"runtimeClassName": "nvidia"}, objects=(
+        {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"},
+         "handler": "nvidia"},)),
     Case("shared_processes", "true", phase="Failed", reason="SecurityForbidden", message="shareProcessNamespace",
          spec={"shareProcessNamespace": True}),
 ]
@@ -206,6 +221,9 @@ LIMITS = [
          **volume({"emptyDir": {"medium": "Memory", "sizeLimit": "8Mi"}}, "/dev/shm")),
     Case("ephemeral_storage_is_taken", "echo fine", "fine", container={
         "resources": {"limits": {"ephemeral-storage": "1Gi"}, "requests": {"ephemeral-storage": "1Mi"}}}),
+    Case("ephemeral_storage_beyond_the_limit", f"head -c 4000000 /dev/zero >/home/large; {FOR_EVER}", phase="Failed",
+         reason="Evicted", message="exceeded its local ephemeral storage limit \"1Mi\"", container={
+             "resources": {"limits": {"ephemeral-storage": "1Mi"}}}),
     Case("time_of_the_pod", FOR_EVER, phase="Failed", reason="DeadlineExceeded", spec={"activeDeadlineSeconds": 1}),
 ]
 
@@ -220,6 +238,15 @@ VOLUMES = [
             "name": "first", "image": BOX, "command": ["sh", "-c", "echo told >/v/from-init"],
             "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]},
          container={"volumeMounts": [{"name": "v", "mountPath": "/v"}]}),
+    Case("directory_beyond_its_limit", f"head -c 4000000 /dev/zero >/v/large; {FOR_EVER}", phase="Failed",
+         reason="Evicted", message="Usage of EmptyDir volume \"v\" exceeds the limit \"1Mi\"",
+         **volume({"emptyDir": {"sizeLimit": "1Mi"}})),
+    Case("directory_in_memory_of_its_size", "df -k /v | awk 'NR == 2 { print $2 }'", "8192",
+         **volume({"emptyDir": {"medium": "Memory", "sizeLimit": "8Mi"}})),
+    Case("directory_in_memory_of_the_pods_size", "df -k /v | awk 'NR == 2 { print $2 }'", "65536",
+         spec={"volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}]},
+         container={"resources": {"limits": {"memory": "64Mi"}},
+                    "volumeMounts": [{"name": "v", "mountPath": "/v"}]}),
     Case("directory_in_memory", "stat -f -c %T /v", "tmpfs", **volume({"emptyDir": {"medium": "Memory"}})),
     Case("keys_of_a_map", MODES, "a 644 6f6e65\nb 644 74776f\nbytes 644 0001ff\ndeep 644 78", objects=(MAP,),
          **volume({"configMap": {"name": "files"}})),

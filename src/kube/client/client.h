@@ -66,6 +66,7 @@ inline const Resource kPodAutoscalers{"autoscaling", "v2", "horizontalpodautosca
 inline const Resource kReplicationControllers{"", "v1", "replicationcontrollers", true};
 inline const Resource kResourceQuotas{"", "v1", "resourcequotas", true};
 inline const Resource kStorageClasses{"storage.k8s.io", "v1", "storageclasses", false};
+inline const Resource kRuntimeClasses{"node.k8s.io", "v1", "runtimeclasses", false};
 inline const Resource kEndpointSlices{"discovery.k8s.io", "v1", "endpointslices", true};
 inline const Resource kNetworkPolicies{"networking.k8s.io", "v1", "networkpolicies", true};
 inline const Resource kClusterRoles{"rbac.authorization.k8s.io", "v1", "clusterroles", false};

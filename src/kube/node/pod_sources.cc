@@ -150,6 +150,10 @@ void FetchPodSources(client::Client& client,
   for (const std::string& name : wanted.claims) {
     fetch->Get(client::resources::kPersistentVolumeClaims, "claim", name);
   }
+  const std::string runtime_class(json::GetString(pod, {"spec", "runtimeClassName"}));
+  if (!runtime_class.empty()) {
+    fetch->Get(client::resources::kRuntimeClasses, "runtimeclass", runtime_class);
+  }
   std::string account(json::GetString(pod, {"spec", "serviceAccountName"}, "default"));
   for (const auto& [audience, seconds] : wanted.tokens) {
     auto known = earlier ? earlier->Token(audience)

@@ -1,6 +1,6 @@
 // PodSources: the objects that a pod's spec refers to (config maps, secrets, claims and their
-// volumes, service account tokens), fetched in one go, so that environment and volumes can then be
-// computed by plain functions.
+// volumes, its runtime class, service account tokens), fetched in one go, so that environment and
+// volumes can then be computed by plain functions.
 //
 // A reference that cannot be fetched is kept with its error: whether it matters ("optional") is for
 // the reader to say.
@@ -27,6 +27,9 @@ class PodSources {
   Result<json::SharedValue> Secret(std::string_view name) const { return Find("secret", name); }
   Result<json::SharedValue> Claim(std::string_view name) const { return Find("claim", name); }
   Result<json::SharedValue> Volume(std::string_view name) const { return Find("volume", name); }
+  Result<json::SharedValue> RuntimeClass(std::string_view name) const {
+    return Find("runtimeclass", name);
+  }
   // A TokenRequest's answer for the audience ("" is the API server's).
   Result<json::SharedValue> Token(std::string_view audience) const {
     return Find("token", audience);

@@ -252,6 +252,9 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
        json::GetArray(pod, {"spec", "securityContext", "supplementalGroups"})) {
     if (group.is_int64()) spec.supplemental_groups.push_back(group.get_int64());
   }
+  spec.strict_groups =
+      json::GetString(pod, {"spec", "securityContext", "supplementalGroupsPolicy"}) == "Strict";
+  spec.stop_signal = json::GetString(container, {"lifecycle", "stopSignal"});
   spec.read_only_root = json::GetBool(container, {"securityContext", "readOnlyRootFilesystem"});
   SWELL_ASSIGN_OR_RETURN(spec.security, ReadContainerSecurity(pod, container));
   spec.host_network = json::GetBool(pod, {"spec", "hostNetwork"});

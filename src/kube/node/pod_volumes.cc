@@ -191,6 +191,29 @@ Status ResolveClaim(const json::Value& pod,
   return Status::Ok();
 }
 
+// In memory a volume is as large as it says, and no larger than the pod's memory: more would only
+// end the pod.
+Status ResolveEmptyDir(const json::Value& pod,
+                       const json::Value& in,
+                       std::string_view what,
+                       VolumeSpec& out) {
+  const std::string_view medium = json::GetString(in, {"emptyDir", "medium"});
+  if (!medium.empty() && medium != "Memory") {
+    return Status(Code::kInvalid, StrCat(what, "emptyDir.medium: ", Quote(medium),
+                                         ": this node has memory and disk alone"));
+  }
+  out.kind = medium.empty() ? VolumeSpec::Kind::kEmptyDir : VolumeSpec::Kind::kMemory;
+  if (medium.empty()) return Status::Ok();
+  out.size_limit_bytes = PodMemoryLimit(pod);
+  const json::Value* limit = json::Find(in, {"emptyDir", "sizeLimit"});
+  auto quantity = limit != nullptr ? api::Quantity::FromJson(*limit) : api::Quantity();
+  const int64_t asked = quantity.ok() ? quantity->Value() : 0;
+  if (asked > 0 && (out.size_limit_bytes == 0 || asked < out.size_limit_bytes)) {
+    out.size_limit_bytes = asked;
+  }
+  return Status::Ok();
+}
+
 Status ResolveVolume(const json::Value& pod,
                      const PodSources& sources,
                      const EnvContext& context,
@@ -208,13 +231,7 @@ Status ResolveVolume(const json::Value& pod,
         .WithContext(what);
   }
   if (json::Find(in, {"ephemeral"}) != nullptr || json::Find(in, {"emptyDir"}) != nullptr) {
-    bool memory = json::GetString(in, {"emptyDir", "medium"}) == "Memory";
-    out.kind = memory ? VolumeSpec::Kind::kMemory : VolumeSpec::Kind::kEmptyDir;
-    if (const json::Value* limit = json::Find(in, {"emptyDir", "sizeLimit"})) {
-      auto quantity = api::Quantity::FromJson(*limit);
-      if (quantity.ok()) out.size_limit_bytes = quantity->Value();
-    }
-    return Status::Ok();
+    return ResolveEmptyDir(pod, in, what, out);
   }
   out.kind = VolumeSpec::Kind::kFiles;
   if (const json::Value* map = json::Find(in, {"configMap"})) {

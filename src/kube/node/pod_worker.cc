@@ -1,6 +1,7 @@
 #include "kube/node/pod_worker.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/log.h"
@@ -9,12 +10,18 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
+#include "kube/node/disk_limits.h"
 #include "kube/node/names.h"
+#include "kube/node/unserved_fields.h"
 
 namespace swell::node {
 namespace {
 
+constexpr std::string_view kSecurityForbidden = "SecurityForbidden";
 constexpr Duration kVolumeRefresh = std::chrono::seconds(60);
+// As the kubelet: how often it looks at disks, and what an evicted pod has left.
+constexpr Duration kDiskInterval = std::chrono::seconds(10);
+constexpr Duration kEvictionGrace = std::chrono::seconds(1);
 // For a pod whose job is over: there is nothing left to save, and its peers may wait for each
 // other for ever.
 constexpr Duration kStopGrace = std::chrono::seconds(2);
@@ -71,10 +78,27 @@ DnsSpec ReadDns(const json::Value& pod) {
 void SetNames(const json::Value& pod, SandboxSpec& spec) {
   constexpr size_t kNameMax = 63;
   spec.hostname = json::GetString(pod, {"spec", "hostname"}, spec.name).substr(0, kNameMax);
+  const std::string_view own = json::GetString(pod, {"spec", "hostnameOverride"});
+  if (!own.empty()) {
+    spec.hostname = own;
+    return;
+  }
   const std::string_view subdomain = json::GetString(pod, {"spec", "subdomain"});
   if (subdomain.empty()) return;
   spec.full_name = StrCat(spec.hostname, ".", subdomain, ".", spec.ns, ".svc.cluster.local");
   if (json::GetBool(pod, {"spec", "setHostnameAsFQDN"})) spec.hostname = spec.full_name;
+}
+
+// Why the pod's RuntimeClass cannot be followed; nothing where it names none.
+std::optional<std::string> RuntimeClassFault(const json::Value& pod, const PodSources& sources) {
+  const std::string_view name = json::GetString(pod, {"spec", "runtimeClassName"});
+  if (name.empty()) return std::nullopt;
+  const std::string what = StrCat("RuntimeClass ", Quote(name), ": ");
+  auto object = sources.RuntimeClass(name);
+  if (!object.ok()) return StrCat(what, object.status().message());
+  const auto fault = FindUnservedHandler(**object);
+  if (!fault) return std::nullopt;
+  return StrCat(what, *fault);
 }
 
 std::chrono::milliseconds BackOff(int first_ms, int max_ms, int retries) {
@@ -100,7 +124,8 @@ PodWorker::PodWorker(PodHost& host, json::SharedValue pod)
       kill_timer_(host.executor()),
       retry_timer_(host.executor()),
       deadline_timer_(host.executor()),
-      refresh_timer_(host.executor()) {}
+      refresh_timer_(host.executor()),
+      disk_timer_(host.executor()) {}
 
 PodWorker::~PodWorker() { Detach(); }
 
@@ -153,7 +178,8 @@ void PodWorker::Detach() {
   containers_.Detach();
   publisher_.Close();
   progress_.Close();
-  for (Timer* timer : {&kill_timer_, &retry_timer_, &deadline_timer_, &refresh_timer_}) {
+  for (Timer* timer :
+       {&kill_timer_, &retry_timer_, &deadline_timer_, &refresh_timer_, &disk_timer_}) {
     timer->Cancel();
   }
   names_subscription_.reset();
@@ -211,7 +237,13 @@ void PodWorker::TryAdmit() {
       break;
   }
   if (Status allowed = CheckPodSecurity(*record_.pod); !allowed.ok()) {
-    return RefuseSecurity(allowed);
+    return Refuse(kSecurityForbidden, allowed.message());
+  }
+  if (const auto unserved = FindUnserved(*record_.pod)) {
+    return Refuse(unserved->reason, unserved->message);
+  }
+  for (const std::string& message : FindIgnored(*record_.pod)) {
+    host_.Event(*record_.pod, "Warning", "FieldIgnored", message);
   }
   record_.state.Handle(PodEvent::kAdmitted);
   record_.gpus = result.gpus;
@@ -225,12 +257,11 @@ void PodWorker::TryAdmit() {
 }
 
 // What it asks for cannot be had here, however often it is tried.
-void PodWorker::RefuseSecurity(const Status& why) {
-  constexpr std::string_view kReason = "SecurityForbidden";
+void PodWorker::Refuse(std::string_view reason, const std::string& message) {
   SWELL_LOG_WARNING("agent", "pod rejected", {"pod", record_.Key()},
-                    {"reason", std::string(kReason)}, {"message", why.message()});
-  host_.Event(*record_.pod, "Warning", kReason, why.message());
-  Fail(std::string(kReason), why.message(), Duration(0));
+                    {"reason", std::string(reason)}, {"message", message});
+  host_.Event(*record_.pod, "Warning", reason, message);
+  Fail(std::string(reason), message, Duration(0));
 }
 
 void PodWorker::FetchSources() {
@@ -252,11 +283,15 @@ void PodWorker::OnSources(std::shared_ptr<const PodSources> sources) {
                       StrCat("MountVolume.SetUp failed for ", volumes.status().message()));
   }
   volumes_digest_ = DigestOf(*volumes);
+  if (auto why = RuntimeClassFault(*record_.pod, *record_.sources); why && !record_.sandbox) {
+    return RetryFetch("FailedCreatePodSandBox", *why);
+  }
   retries_ = 0;
   if (!record_.sandbox) return CreateSandbox(std::move(*volumes));
   record_.state.Handle(PodEvent::kSandboxReady);
   SubscribeNames();
   RefreshVolumes();
+  WatchDisk();
   containers_.StartProbesOfRunning();
   Sync();
 }
@@ -293,7 +328,7 @@ void PodWorker::CreateSandbox(std::vector<VolumeSpec> volumes) {
   const json::Value* group = json::Find(*record_.pod, {"spec", "securityContext", "fsGroup"});
   if (group != nullptr && group->is_int64()) spec.fs_group = group->get_int64();
   auto security = ReadPodSecurity(*record_.pod);
-  if (!security.ok()) return RefuseSecurity(security.status());
+  if (!security.ok()) return Refuse(kSecurityForbidden, security.status().message());
   spec.security = std::move(*security);
   spec.memory_limit_bytes = PodMemoryLimit(*record_.pod);
   for (const auto& item : json::GetObject(*record_.pod, {"metadata", "annotations"})) {
@@ -308,7 +343,9 @@ void PodWorker::CreateSandbox(std::vector<VolumeSpec> volumes) {
 void PodWorker::OnSandbox(Result<SandboxInfo> result) {
   if (!result.ok()) {
     if (!record_.state.Handle(PodEvent::kSandboxFailed)) return;
-    if (result.status().code() == Code::kNotAcceptable) return RefuseSecurity(result.status());
+    if (result.status().code() == Code::kNotAcceptable) {
+      return Refuse(kSecurityForbidden, result.status().message());
+    }
     return RetryFetch("FailedCreatePodSandBox",
                       StrCat("Failed to create pod sandbox: ", result.status().message()));
   }
@@ -318,6 +355,7 @@ void PodWorker::OnSandbox(Result<SandboxInfo> result) {
   }
   record_.sandbox = std::move(*result);
   SubscribeNames();
+  WatchDisk();
   if (HasChangingVolumes(*record_.pod)) {
     refresh_timer_.Start(kVolumeRefresh, [this] { RefreshVolumes(); });
   }
@@ -416,6 +454,25 @@ void PodWorker::WatchDeadline() {
   });
 }
 
+void PodWorker::WatchDisk() {
+  if (!HasDiskLimits(*record_.pod)) return;
+  disk_timer_.Start(kDiskInterval, [this] {
+    host_.runtime().MeasureDisk(record_.uid,
+                                scope_.Wrap([this](const DiskUse& use) { OnDiskUse(use); }));
+  });
+}
+
+void PodWorker::OnDiskUse(const DiskUse& use) {
+  if (record_.state.ending()) return;
+  const auto beyond = BeyondDiskLimit(*record_.pod, use);
+  if (!beyond) return WatchDisk();
+  constexpr std::string_view kEvicted = "Evicted";
+  SWELL_LOG_WARNING("agent", "pod evicted", {"pod", record_.Key()}, {"message", *beyond});
+  host_.Event(*record_.pod, "Warning", kEvicted, *beyond);
+  Fail(std::string(kEvicted), *beyond, kEvictionGrace);
+  Sync();
+}
+
 void PodWorker::Sync() {
   if (syncing_ != Syncing::kNo) {
     syncing_ = Syncing::kOnceMore;
@@ -468,7 +525,9 @@ void PodWorker::OnDeletedFromApi() {
 
 void PodWorker::StopContainers(Duration grace, bool notice) {
   record_.kill_at = host_.clock().Steady() + grace;
-  for (Timer* timer : {&retry_timer_, &deadline_timer_, &refresh_timer_}) timer->Cancel();
+  for (Timer* timer : {&retry_timer_, &deadline_timer_, &refresh_timer_, &disk_timer_}) {
+    timer->Cancel();
+  }
   SWELL_LOG_INFO("agent", "pod stopping", {"pod", record_.Key()},
                  {"grace_ms", std::to_string(grace.count() / 1'000'000)});
   if (record_.sandbox && notice && !record_.AllStopped()) {

@@ -66,7 +66,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
  private:
   void TryAdmit();
   void FetchSources();
-  void RefuseSecurity(const Status& why);
+  void Refuse(std::string_view reason, const std::string& message);
   void OnSources(std::shared_ptr<const PodSources> sources);
   void CreateSandbox(std::vector<VolumeSpec> volumes);
   void OnSandbox(Result<SandboxInfo> result);
@@ -80,6 +80,8 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   void SyncOnce();
 
   void WatchDeadline();
+  void WatchDisk();
+  void OnDiskUse(const DiskUse& use);
   void FailWithNode();
   void Fail(std::string reason, std::string message, Duration grace);
   void Terminate(Duration grace, bool notice);
@@ -101,7 +103,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   int retries_ = 0;  // of fetching sources, then of deleting the object
   std::shared_ptr<void> names_subscription_;
   std::string volumes_digest_;
-  Timer kill_timer_, retry_timer_, deadline_timer_, refresh_timer_;
+  Timer kill_timer_, retry_timer_, deadline_timer_, refresh_timer_, disk_timer_;
   CallbackScope scope_;
 };
 

@@ -63,7 +63,7 @@ struct VolumeSpec {
   bool declared = false;
   std::string key;  // kDurable: "namespace/claim"
   std::vector<VolumeFile> files;
-  int64_t size_limit_bytes = 0;  // kMemory
+  int64_t size_limit_bytes = 0;  // kMemory: what the kernel holds it to; 0: half of the memory
 };
 
 struct MountSpec {
@@ -147,6 +147,8 @@ struct ContainerSpec {
   std::optional<int64_t> run_as_user;
   std::optional<int64_t> run_as_group;
   std::vector<int64_t> supplemental_groups;
+  bool strict_groups = false;    // none that the image's files give its user
+  std::string stop_signal = {};  // "SIGUSR1"; empty: the image's, or SIGTERM
   bool run_as_non_root = false;  // kForbidden where it would be root
   bool read_only_root = false;
   ContainerSecurity security;
@@ -213,6 +215,12 @@ struct ContainerUsage {
 // Progress records of a pod's ranks (progress_watch.h) by the number in their file's name: bytes as
 // the pod's processes wrote them.
 using ProgressRecords = std::map<int64_t, std::string>;
+
+// What a pod has on the node's disk, in bytes.
+struct DiskUse {
+  std::map<std::string, int64_t> volumes;     // its emptyDirs, by name
+  std::map<std::string, int64_t> containers;  // their own files and logs, by name
+};
 
 class PodObserver {
  public:
@@ -361,6 +369,9 @@ class Runtime {
   // Measures the node's running containers.
   virtual void Usage(const std::string& node,
                      std::function<void(std::vector<ContainerUsage>)> done) = 0;
+
+  // Measures what a pod has on disk. It may take long, and not see what changes meanwhile.
+  virtual void MeasureDisk(const std::string& pod_uid, std::function<void(DiskUse)> done) = 0;
 
   virtual void UpdateHosts(const std::string& pod_uid, const std::vector<HostsEntry>& hosts) = 0;
   virtual void UpdateVolume(const std::string& pod_uid, const VolumeSpec& volume) = 0;

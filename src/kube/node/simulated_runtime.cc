@@ -365,6 +365,17 @@ void SimulatedRuntime::Usage(const std::string& node,
   executor_.Post([done = std::move(done), usage = std::move(usage)] { done(usage); });
 }
 
+void SimulatedRuntime::MeasureDisk(const std::string& pod_uid, std::function<void(DiskUse)> done) {
+  auto it = pods_.find(pod_uid);
+  DiskUse use = it == pods_.end() ? DiskUse() : it->second.disk;
+  executor_.Post([done = std::move(done), use = std::move(use)] { done(use); });
+}
+
+void SimulatedRuntime::SetDiskUseForTest(const std::string& pod_uid, DiskUse use) {
+  auto it = pods_.find(pod_uid);
+  if (it != pods_.end()) it->second.disk = std::move(use);
+}
+
 void SimulatedRuntime::UpdateHosts(const std::string& pod_uid,
                                    const std::vector<HostsEntry>& hosts) {
   auto it = pods_.find(pod_uid);

@@ -68,6 +68,7 @@ class SimulatedRuntime final : public Runtime {
              std::function<void(ProbeResult)> done) override;
   void Usage(const std::string& node,
              std::function<void(std::vector<ContainerUsage>)> done) override;
+  void MeasureDisk(const std::string& pod_uid, std::function<void(DiskUse)> done) override;
   void UpdateHosts(const std::string& pod_uid, const std::vector<HostsEntry>& hosts) override;
   void UpdateVolume(const std::string& pod_uid, const VolumeSpec& volume) override;
   void WriteNotice(const std::string& pod_uid, const std::string& notice_json) override;
@@ -89,6 +90,7 @@ class SimulatedRuntime final : public Runtime {
   void SetImagesForTest(Images images) { images_ = std::move(images); }
   // Probes and commands answer this from now on.
   void SetHealthForTest(const std::string& pod_uid, bool healthy);
+  void SetDiskUseForTest(const std::string& pod_uid, DiskUse use);
 
  private:
   struct Container {
@@ -106,6 +108,7 @@ class SimulatedRuntime final : public Runtime {
     std::map<std::string, Container> containers;
     std::string notice;
     bool healthy = true;
+    DiskUse disk;
   };
 
   void Started(const ContainerRef& ref, const std::function<void(Result<ContainerStarted>)>& done);

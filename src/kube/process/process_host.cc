@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "kube/process/files/disk_use.h"
 #include "kube/process/files/progress_records.h"
 #include "kube/process/files/volumes.h"
 #include "kube/process/machine/virtual_smi.h"
@@ -231,6 +232,41 @@ std::vector<node::ContainerUsage> ProcessHost::Usage(const std::string& node) {
     if (pod != nullptr && pod->spec.node == node) out.push_back(usage);
   }
   return out;
+}
+
+// Where a pod's files are, by what they count for.
+struct ProcessHost::DiskPlaces {
+  std::map<std::string, std::string> volumes;
+  std::map<std::string, std::vector<std::string>> containers;
+};
+
+ProcessHost::DiskPlaces ProcessHost::PlacesOf(const ProcessPod& pod) const {
+  DiskPlaces places;
+  for (const node::VolumeSpec& volume : pod.spec.volumes) {
+    const auto found = pod.volumes.find(volume.name);
+    if (volume.kind != node::VolumeSpec::Kind::kEmptyDir || found == pod.volumes.end()) continue;
+    places.volumes[volume.name] = found->second.path;
+  }
+  for (const auto& [name, container] : pod.containers) {
+    std::vector<std::string>& dirs = places.containers[name];
+    for (const char* part : {"/upper", "/tmp", "/scratch"}) dirs.push_back(container->dir + part);
+    dirs.push_back(StrCat(pod.dir, "/logs/", name));
+  }
+  return places;
+}
+
+void ProcessHost::MeasureDisk(const std::string& uid, std::function<void(node::DiskUse)> done) {
+  const ProcessPod* pod = store_.Find(uid);
+  if (pod == nullptr) return done({});
+  if (!disks_) disks_ = std::make_unique<IdleWorker>();
+  disks_->Post([places = PlacesOf(*pod), done = std::move(done)] {
+    node::DiskUse use;
+    for (const auto& [name, dir] : places.volumes) use.volumes[name] = BytesOnDisk(dir);
+    for (const auto& [name, dirs] : places.containers) {
+      for (const std::string& dir : dirs) use.containers[name] += BytesOnDisk(dir);
+    }
+    done(std::move(use));
+  });
 }
 
 // ---- sandboxes ----

@@ -18,6 +18,7 @@
 #include "kube/images/store.h"
 #include "kube/net/reactor/reactor.h"
 #include "kube/node/runtime.h"
+#include "kube/process/background/idle_worker.h"
 #include "kube/process/exec_sessions.h"
 #include "kube/process/files/file_watch.h"
 #include "kube/process/files/image_catalogue.h"
@@ -94,6 +95,8 @@ class ProcessHost {
              const node::ProbeSpec& spec,
              std::function<void(node::ProbeResult)> done);
   std::vector<node::ContainerUsage> Usage(const std::string& node);
+  // `done` runs on a thread of its own.
+  void MeasureDisk(const std::string& uid, std::function<void(node::DiskUse)> done);
   void UpdateHosts(const std::string& uid, const std::vector<node::HostsEntry>& hosts);
   std::vector<node::RouteFault> RouteServices(const std::vector<node::ServiceRoute>& routes);
   // `done` runs once the kernel keeps the rules, or cannot.
@@ -118,6 +121,8 @@ class ProcessHost {
   const HostSupport& support() const { return support_; }
 
  private:
+  struct DiskPlaces;
+  DiskPlaces PlacesOf(const ProcessPod& pod) const;
   void RestoreContainers(ProcessPod& pod);
   Status StartNetwork();
   void StartFirewall();
@@ -172,6 +177,7 @@ class ProcessHost {
   RealClock clock_;
   UsageMeter meter_;
   SteadyTime last_measured_;
+  std::unique_ptr<IdleWorker> disks_;  // measures what pods have on disk; from the first one on
   std::map<std::string, node::ProgressRecords> progress_;  // by pod uid, as last told
   CallbackScope scope_;
 };

@@ -276,6 +276,15 @@ void ProcessRuntime::Usage(const std::string& node,
   });
 }
 
+void ProcessRuntime::MeasureDisk(const std::string& pod_uid,
+                                 std::function<void(node::DiskUse)> done) {
+  OnIo([core = &core_, pod_uid, done = std::move(done)](ProcessHost& host) {
+    host.MeasureDisk(pod_uid, [core, done](node::DiskUse use) {
+      core->Post([done, use = std::move(use)] { done(use); });
+    });
+  });
+}
+
 void ProcessRuntime::UpdateHosts(const std::string& pod_uid,
                                  const std::vector<node::HostsEntry>& hosts) {
   OnIo([pod_uid, hosts](ProcessHost& host) { host.UpdateHosts(pod_uid, hosts); });

@@ -67,6 +67,7 @@ class ProcessRuntime final : public node::Runtime {
              std::function<void(node::ProbeResult)> done) override;
   void Usage(const std::string& node,
              std::function<void(std::vector<node::ContainerUsage>)> done) override;
+  void MeasureDisk(const std::string& pod_uid, std::function<void(node::DiskUse)> done) override;
   void UpdateHosts(const std::string& pod_uid, const std::vector<node::HostsEntry>& hosts) override;
   // Routes cluster IPs of services; null where pods have no networks of their own.
   node::RouteServices Router();

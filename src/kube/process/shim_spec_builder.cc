@@ -230,8 +230,10 @@ Status UseImageUser(const ProcessPod& pod,
   }
   spec.run_as_user = user->uid;
   if (!spec.run_as_group) spec.run_as_group = user->gid;
-  spec.supplemental_groups.insert(spec.supplemental_groups.end(), user->groups.begin(),
-                                  user->groups.end());
+  if (!spec.strict_groups) {
+    spec.supplemental_groups.insert(spec.supplemental_groups.end(), user->groups.begin(),
+                                    user->groups.end());
+  }
   home = user->home;
   return Status::Ok();
 }
@@ -358,6 +360,7 @@ Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
   } else {
     SWELL_ASSIGN_OR_RETURN(root, UseImage(defaults, pod, spec, out));
   }
+  if (!spec.stop_signal.empty()) out.stop_signal = images::SignalNumber(spec.stop_signal);
   const ImageEntry& image = root.entry;
   out.argv = spec.command.empty() ? image.entrypoint : spec.command;
   const std::vector<std::string>& args =
