@@ -18,8 +18,8 @@ import layout  # noqa: E402
 from docker_registry import DockerRegistry  # noqa: E402
 
 MIB = 1 << 20
-# Parts of the unpacked bytes: one layer has most of them, as in the images that people train with.
-SHARES = (0.05, 0.1, 0.85)
+# Parts of the unpacked bytes. One layer has most of them in the images that people train with.
+SHARES = {"one large layer": (0.05, 0.1, 0.85), "eight equal layers": (0.125,) * 8}
 LAYERS = 20
 LARGE = "bench/large:1"
 
@@ -103,36 +103,41 @@ def bench_pull(report, cluster_class, quick):
         print("  (no docker-registry: pulls are not measured)", flush=True)
         return
     size, rounds = (200 * MIB, 3) if quick else (1000 * MIB, 5)
-    with tempfile.TemporaryDirectory(prefix="swell-bench-") as folder:
-        image = layout.Image([layout.base_layer()] + [layer(int(share * size), i) for i, share in enumerate(SHARES)],
-                             level=6)
-        registry = DockerRegistry(Path(folder) / "registry")
-        clusters = []
-        try:
-            name = registry.push(image, "bench/image", "1")
-            largest = max(image.layers, key=lambda one: one["size"])
-            packed = Path(folder) / "largest.gz"
-            packed.write_bytes(image.blobs[largest["digest"]])
-            curl = ["curl", "-sS", "--parallel"]
-            for i, one in enumerate(image.layers):
-                url = f"http://{registry.address}/v2/bench/image/blobs/{one['digest']}"
-                curl += ["-o", f"{folder}/layer-{i}", url]
-            ratios, ours, theirs = [], [], []
-            for _ in range(rounds):
-                # A store of its own, kept until the end: where files were just deleted, ext4 makes new ones slowly.
-                clusters.append(cluster_class("--nodes", "1"))
-                theirs.append(timed(*curl) + timed("sh", "-c", f"gzip -dc {packed} >/dev/null"))
-                ours.append(pull_seconds(clusters[-1], name))
-                ratios.append(100 * theirs[-1] / ours[-1])
-            total = sum(one["size"] for one in image.layers)
-            report.add("pull from loopback, of the speed of curl and gunzip", statistics.median(ratios), "%", 70, True,
-                       note=f"{size // MIB} MiB unpacked, {total // MIB} MiB packed, of which one layer has "
-                            f"{100 * max(SHARES):.0f} %; {statistics.median(theirs):.2f} s and "
-                            f"{statistics.median(ours):.2f} s; median of {rounds}")
-        finally:
-            for cluster in clusters:
-                cluster.stop()
-            registry.close()
+    for what, shares in SHARES.items():
+        layers = [layout.base_layer()] + [layer(int(share * size), i) for i, share in enumerate(shares)]
+        image = layout.Image(layers, level=6)
+        with tempfile.TemporaryDirectory(prefix="swell-bench-") as folder:
+            theirs, ours = pull_rounds(image, cluster_class, Path(folder), rounds)
+        total = sum(one["size"] for one in image.layers)
+        ratio = statistics.median(100 * their / our for their, our in zip(theirs, ours))
+        report.add(f"pull from loopback, of the speed of curl and gunzip, {what}", ratio, "%", 70, True,
+                   note=f"{size // MIB} MiB unpacked, {total // MIB} MiB packed; {statistics.median(theirs):.2f} s and "
+                        f"{statistics.median(ours):.2f} s; median of {rounds}")
+
+
+def pull_rounds(image, cluster_class, folder, rounds):
+    """Seconds of curl of all layers and gunzip of the largest, and of pulls, in turn."""
+    registry = DockerRegistry(folder / "registry")
+    clusters, theirs, ours = [], [], []
+    try:
+        name = registry.push(image, "bench/image", "1")
+        largest = max(image.layers, key=lambda one: one["size"])
+        packed = folder / "largest.gz"
+        packed.write_bytes(image.blobs[largest["digest"]])
+        curl = ["curl", "-sS", "--parallel"]
+        for i, one in enumerate(image.layers):
+            url = f"http://{registry.address}/v2/bench/image/blobs/{one['digest']}"
+            curl += ["-o", folder / f"layer-{i}", url]
+        for _ in range(rounds):
+            # A store of its own, kept until the end: where files were just deleted, ext4 makes new ones slowly.
+            clusters.append(cluster_class("--nodes", "1"))
+            theirs.append(timed(*curl) + timed("sh", "-c", f"gzip -dc {packed} >/dev/null"))
+            ours.append(pull_seconds(clusters[-1], name))
+    finally:
+        for cluster in clusters:
+            cluster.stop()
+        registry.close()
+    return theirs, ours
 
 
 def write_large(directory, size):

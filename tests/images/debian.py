@@ -1,6 +1,7 @@
-"""Debian with Python as an image in OCI's layout, made by debootstrap from the machine's own mirror.
+"""Debian as an image in OCI's layout, made by debootstrap from the machine's own mirror: with Python, or with torch.
 
-It takes a minute or two and is kept below ~/.cache/swell, so a machine makes it once.
+It takes a minute or two (with torch some ten, and 3 GB of memory) and is kept below ~/.cache/swell, so a machine makes
+it once. `debian.py torch DIR` writes the image with torch, the SDK of this tree and what the walkthroughs need to DIR.
 """
 
 import io
@@ -8,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 import uuid
@@ -17,9 +19,10 @@ import layout
 
 SUITE = "bookworm"
 MIRROR = os.environ.get("SWELL_DEBIAN_MIRROR", "http://deb.debian.org/debian")
-PACKAGES = "python3-minimal,libpython3-stdlib"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "swell" / "images" / f"debian-{SUITE}-python"
-LIMIT_S = 900
+PACKAGES = {"python": "python3-minimal,libpython3-stdlib", "torch": "python3-torch,dataset-fashion-mnist"}
+IMAGES = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "swell" / "images"
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT_S = 1800
 # What an image has no use for: devices are the container's own, and packages are installed.
 LEFT_OUT = ("./dev/", "./var/cache/apt/", "./var/lib/apt/lists/", "./usr/share/doc/", "./usr/share/man/",
             "./usr/share/locale/")
@@ -49,7 +52,7 @@ def root_layer(root):
     return out.getvalue()
 
 
-def make(directory):
+def make(directory, what):
     if os.geteuid() != 0:
         raise CannotBeHad("debootstrap needs root")
     if not shutil.which("debootstrap"):
@@ -57,7 +60,7 @@ def make(directory):
     with scratch() as folder:
         root = Path(folder) / "root"
         try:
-            command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", SUITE, str(root), MIRROR]
+            command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES[what]}", SUITE, str(root), MIRROR]
             done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         except subprocess.TimeoutExpired as late:
             raise CannotBeHad(f"debootstrap took longer than {LIMIT_S} s") from late
@@ -67,18 +70,48 @@ def make(directory):
         layout.Image([root_layer(root)], Cmd=["/bin/bash"], Env=["PATH=/usr/sbin:/usr/bin:/sbin:/bin"]).write(directory)
 
 
-def image():
+def cached(what):
+    return IMAGES / f"debian-{SUITE}-{what}"
+
+
+def image(what="python"):
     """The directory of the layout."""
-    if not (CACHE / "oci-layout").exists():
-        CACHE.parent.mkdir(parents=True, exist_ok=True)
-        fresh = CACHE.parent / f".{uuid.uuid4()}"
+    cache = cached(what)
+    if not (cache / "oci-layout").exists():
+        IMAGES.mkdir(parents=True, exist_ok=True)
+        fresh = IMAGES / f".{uuid.uuid4()}"
         try:
-            make(fresh)
-            fresh.rename(CACHE)
+            make(fresh, what)
+            fresh.rename(cache)
         except OSError:
-            if not (CACHE / "oci-layout").exists():  # else another run was faster
+            if not (cache / "oci-layout").exists():  # else another run was faster
                 raise
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
-    json.loads((CACHE / "index.json").read_text())
-    return CACHE
+    json.loads((cache / "index.json").read_text())
+    return cache
+
+
+def sdk_layer():
+    """The SDK of this tree where Debian's Python finds it, and `python` as training scripts call it."""
+    sdk = ROOT / "sdk" / "python"
+    files = {f"usr/lib/python3/dist-packages/{path.relative_to(sdk)}": path.read_bytes()
+             for path in sorted((sdk / "swell").rglob("*.py"))}
+    return layout.tar({**files, "usr/bin/python": "/usr/bin/python3"})
+
+
+def walkthrough_image(directory):
+    """The image with torch and this tree's SDK, as a layout; its large layer is the cached one."""
+    # As walkthrough 1 sets them for a demonstration.
+    env = ["PYTHONUNBUFFERED=1", "SWELL_MNIST_SAMPLES=576", "SWELL_MNIST_STEP_SECONDS=0.025"]
+    layout.with_layer(image("torch"), directory, sdk_layer(), env)
+    return directory
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] != "torch":
+        sys.exit("usage: debian.py torch DIR")
+    try:
+        print(walkthrough_image(sys.argv[2]))
+    except CannotBeHad as why:
+        sys.exit(str(why))

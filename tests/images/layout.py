@@ -10,6 +10,7 @@ import http.client
 import io
 import json
 import os
+import shutil
 import tarfile
 import urllib.parse
 from pathlib import Path
@@ -104,6 +105,30 @@ class Image:
             send("PUT", f"{parts.path}?{query}digest={urllib.parse.quote(name)}", data,
                  **{"Content-Type": "application/octet-stream"})
         send("PUT", f"/v2/{repository}/manifests/{tag}", self.manifest, **{"Content-Type": MANIFEST})
+
+
+def with_layer(directory, to, layer, env):
+    """Writes to `to` the only image of a layout with one layer more; the blobs are shared, not copied."""
+    blobs = Path(directory) / "blobs" / "sha256"
+
+    def read(entry):
+        return json.loads((blobs / entry["digest"].partition(":")[2]).read_text())
+    manifest = read(json.loads((Path(directory) / "index.json").read_text())["manifests"][0])
+    document = read(manifest["config"])
+    image = Image([layer])
+    document["rootfs"]["diff_ids"].append(digest(layer))
+    document["config"]["Env"] = [*document["config"].get("Env", []), *env]
+    config = image.add("application/vnd.oci.image.config.v1+json", json.dumps(document).encode())
+    layers = [*manifest["layers"], *image.layers]
+    image.manifest = json.dumps({**manifest, "config": config, "layers": layers}).encode()
+    image.digest = digest(image.manifest)
+    image.write(to)
+    for entry in manifest["layers"]:
+        name = entry["digest"].partition(":")[2]
+        try:
+            os.link(blobs / name, Path(to) / "blobs" / "sha256" / name)
+        except OSError:  # another file system
+            shutil.copyfile(blobs / name, Path(to) / "blobs" / "sha256" / name)
 
 
 def busybox(*more_layers, **config):

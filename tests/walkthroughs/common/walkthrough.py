@@ -160,6 +160,9 @@ def main(story, description):
     parser.add_argument("--bin", default=str(ROOT / "build" / "bin"), help="where swell and its front ends are")
     parser.add_argument("--kubeconfig", help="of a Kubernetes cluster to play on; default: a cluster of our own")
     parser.add_argument("--data-dir", help="of the cluster; default: a temporary one")
+    parser.add_argument("--image", metavar="LAYOUT", help="train in this image, a directory in OCI's layout "
+                                                          "(tests/images/debian.py), not in this machine's programs; "
+                                                          "for walkthrough 1")
     options = parser.parse_args()
     options.bin = os.path.abspath(options.bin)
     work = Path(tempfile.mkdtemp(prefix="swell-demo-"))
