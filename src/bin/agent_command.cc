@@ -1,6 +1,7 @@
 // swell agent: nodes of a Kubernetes cluster, whose pods run on this machine.
 #include <algorithm>
 #include <cstdio>
+#include <set>
 #include <thread>
 
 #include "base/file.h"
@@ -73,6 +74,7 @@ class AgentProcess {
   Monitoring monitoring_;
   std::unique_ptr<PodRuntime> runtime_;
   std::unique_ptr<node::ServiceNames> names_;
+  std::unique_ptr<node::NetworkWatch> network_;
   std::unique_ptr<node::HealthSource> health_;
   std::unique_ptr<node::NodeFleet> fleet_;
   net::Reactor io_;
@@ -158,6 +160,11 @@ void AgentProcess::StopIo() {
 void AgentProcess::Start() {
   names_ = runtime_->MakeNames(process_->server(), api::UserInfo{});
   if (names_) names_->Start();
+  std::set<std::string, std::less<>> own;
+  for (const node::NodeConfig& node : nodes_) own.insert(node.name);
+  network_ = runtime_->MakeNetworkWatch(process_->clock(), process_->server(), api::UserInfo{},
+                                        std::move(own));
+  if (network_) network_->Start();
   health_ = MakeHealthSource(process_->core(), flags_.health, dir_.path,
                              flags_.runtime == "process", nodes_);
   fleet_ = std::make_unique<node::NodeFleet>(

@@ -101,6 +101,9 @@ Value AgentRole() {
                       {"discovery.k8s.io", "endpointslices", "get,list,watch"},
                       {"", "configmaps,secrets,persistentvolumeclaims,persistentvolumes", "get"},
                       {"node.k8s.io", "runtimeclasses", "get"},
+                      // NetworkPolicies choose pods by the labels of their namespaces, too.
+                      {"", "namespaces", "get,list,watch"},
+                      {"networking.k8s.io", "networkpolicies", "get,list,watch"},
                       {"", "serviceaccounts/token", "create"},
                       {",events.k8s.io", "events", "create,patch,update"},
                       {"coordination.k8s.io", "leases", "get,create,update,patch"}});

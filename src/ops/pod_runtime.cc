@@ -37,9 +37,13 @@ std::unique_ptr<node::ServiceNames> PodRuntime::MakeNames(std::shared_ptr<api::R
 }
 
 std::unique_ptr<node::NetworkWatch> PodRuntime::MakeNetworkWatch(
-    Clock& clock, std::shared_ptr<api::RestHandler> server, const api::UserInfo& user) {
+    Clock& clock,
+    std::shared_ptr<api::RestHandler> server,
+    const api::UserInfo& user,
+    std::set<std::string, std::less<>> nodes) {
   if (processes_ == nullptr) return nullptr;
-  return std::make_unique<node::NetworkWatch>(core_, clock, server, user, processes_->Enforcer());
+  return std::make_unique<node::NetworkWatch>(core_, clock, server, user, processes_->Enforcer(),
+                                              std::move(nodes));
 }
 
 void PodRuntime::Shutdown(std::function<void()> done) {

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -39,10 +40,13 @@ class PodRuntime {
                                                 const api::UserInfo& user,
                                                 const node::MachineAddresses& machine = {},
                                                 node::OnRouted routed = {});
-  // Has NetworkPolicies enforced; null if nothing runs in the pods.
-  std::unique_ptr<node::NetworkWatch> MakeNetworkWatch(Clock& clock,
-                                                       std::shared_ptr<api::RestHandler> server,
-                                                       const api::UserInfo& user);
+  // Has NetworkPolicies enforced; null if nothing runs in the pods. `nodes`: as NetworkWatch has
+  // it.
+  std::unique_ptr<node::NetworkWatch> MakeNetworkWatch(
+      Clock& clock,
+      std::shared_ptr<api::RestHandler> server,
+      const api::UserInfo& user,
+      std::set<std::string, std::less<>> nodes = {});
   // Ends all pods and removes what they left.
   void Shutdown(std::function<void()> done);
 

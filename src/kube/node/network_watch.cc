@@ -32,11 +32,13 @@ NetworkWatch::NetworkWatch(Executor& executor,
                            Clock& clock,
                            const std::shared_ptr<api::RestHandler>& server,
                            const api::UserInfo& user,
-                           EnforceRules enforce)
+                           EnforceRules enforce,
+                           std::set<std::string, std::less<>> nodes)
     : executor_(executor),
       server_(server),
       user_(user),
       enforce_(std::move(enforce)),
+      nodes_(std::move(nodes)),
       events_(executor, clock, server, user, "network", 31),
       policies_(executor, server, user, client::resources::kNetworkPolicies, {}, 32) {
   auto on_object = [this](const json::SharedValue&) { OnPolicy(); };
@@ -77,6 +79,15 @@ void NetworkWatch::OnPolicy() {
   OnChange();
 }
 
+std::vector<json::SharedValue> NetworkWatch::OwnPods() const {
+  std::vector<json::SharedValue> pods = ObjectsOf(*pods_);
+  if (nodes_.empty()) return pods;
+  std::erase_if(pods, [this](const json::SharedValue& pod) {
+    return nodes_.find(api::NodeName(*pod)) == nodes_.end();
+  });
+  return pods;
+}
+
 void NetworkWatch::OnChange() {
   dirty_ = true;
   if (timer_.pending() || under_way_) return;
@@ -96,7 +107,7 @@ void NetworkWatch::Flush() {
   under_way_ = true;
   auto rules = std::make_shared<NetworkRules>();
   if (pods_) {
-    *rules = MakeNetworkRules(ObjectsOf(policies_), ObjectsOf(*pods_), ObjectsOf(*namespaces_));
+    *rules = MakeNetworkRules(ObjectsOf(policies_), OwnPods(), ObjectsOf(*namespaces_));
   }
   enforce_(std::move(rules), scope_.Wrap([this](const Status& status) {
     under_way_ = false;

@@ -6,9 +6,12 @@
 // - Threads: core executor only.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "base/callback_scope.h"
 #include "base/timer.h"
@@ -20,12 +23,15 @@ namespace swell::node {
 
 class NetworkWatch {
  public:
-  // `enforce`: null where pods have no networks of their own.
+  // `enforce`: null where pods have no networks of their own. `nodes`: those of this machine;
+  // empty: all of the cluster. Pods of other machines have other networks, where the same addresses
+  // may occur.
   NetworkWatch(Executor& executor,
                Clock& clock,
                const std::shared_ptr<api::RestHandler>& server,
                const api::UserInfo& user,
-               EnforceRules enforce);
+               EnforceRules enforce,
+               std::set<std::string, std::less<>> nodes = {});
 
   void Start();
 
@@ -34,11 +40,13 @@ class NetworkWatch {
   void OnChange();
   void Flush();
   void OnEnforced(const Status& status);
+  std::vector<json::SharedValue> OwnPods() const;
 
   Executor& executor_;
   std::shared_ptr<api::RestHandler> server_;
   const api::UserInfo user_;
   const EnforceRules enforce_;
+  const std::set<std::string, std::less<>> nodes_;
   bool dirty_ = false;
   bool under_way_ = false;
   Timer timer_{executor_};                   // pending: too soon for another flush
