@@ -157,7 +157,11 @@ class JobController {
   Expectations expected_;
   JobAttempts attempts_;
   // Since when ranks are slow, by their job's uid; only of jobs that have such.
-  std::map<std::string, std::map<int64_t, WallTime>> slow_since_;
+  struct SlowSince {
+    WallTime time;
+    int64_t windows = 0;  // api::OwnPart::windows then
+  };
+  std::map<std::string, std::map<int64_t, SlowSince>> slow_since_;
   std::set<std::string> counted_;  // uids of failed pods whose failure the job's annotations have
   client::WorkQueue queue_;
   client::Client client_;

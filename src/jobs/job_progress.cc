@@ -24,6 +24,12 @@ constexpr std::string_view kStraggler = "Straggler";
 constexpr double kSlowPart = 0.75;
 constexpr double kEvenPart = 0.85;
 constexpr Duration kSlowFor = std::chrono::minutes(2);
+// Ranks that wait for each other in every step have one speed. There a rank is a straggler when its
+// own part of a step takes so much longer than its peers', and steps that much too long.
+constexpr double kCostPart = 0.1;
+constexpr double kCostsLittlePart = 0.05;
+// Windows in which it does so after the first; each is of half a minute at the least.
+constexpr int64_t kSlowWindows = 4;
 // Restarts without a step that no earlier attempt had reached.
 constexpr int64_t kHangRestartsMax = 3;
 constexpr size_t kRanksNamed = 4;
@@ -156,6 +162,26 @@ double MedianSpeed(const std::vector<Member>& members, const Member& except) {
   return *middle;
 }
 
+// The median of what `of` takes from the other ranks of the group; 0: they have no such number.
+template <typename Of>
+double MedianOfPeers(const std::vector<Member>& members, const Member& except, const Of& of) {
+  std::vector<double> numbers;
+  for (const Member& one : members) {
+    if (&one == &except || !Trains(one) || one.rank.stalled) continue;
+    if (one.rank.own.windows == 0 || one.rank.world != except.rank.world) continue;
+    if (const double number = of(one.rank.own); number > 0) numbers.push_back(number);
+  }
+  if (numbers.empty()) return 0;
+  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+  std::nth_element(numbers.begin(), middle, numbers.end());
+  return *middle;
+}
+
+double OwnMs(const api::OwnPart& own) { return own.own_ms; }
+double MsPerElement(const api::OwnPart& own) {
+  return own.elements > 0 ? own.own_ms / own.elements : 0;
+}
+
 // Two digits after the point.
 std::string Decimal(double value) {
   const auto hundredths = static_cast<int64_t>(std::llround(value * 100));
@@ -163,27 +189,58 @@ std::string Decimal(double value) {
   return StrCat(hundredths / 100, rest < 10 ? ".0" : ".", rest);
 }
 
+// What is said of a rank whose own part of a step takes long, although all ranks have one speed.
+// Empty: it does not, or no longer than its share of the data explains.
+std::string SlowPart(const std::vector<Member>& members, const Member& one, bool known) {
+  const double part = known ? kEvenPart : kSlowPart;
+  const api::OwnPart& own = one.rank.own;
+  if (own.windows == 0 || own.own_ms <= 0) return "";
+  const double peers = MedianOfPeers(members, one, OwnMs);
+  if (peers <= 0 || peers / own.own_ms >= part) return "";
+  const double excess = own.own_ms - peers;
+  if (excess < own.step_ms * (known ? kCostsLittlePart : kCostPart)) return "";
+  const double each = MsPerElement(own), each_of_peers = MedianOfPeers(members, one, MsPerElement);
+  if (each > 0 && each_of_peers > 0 && each_of_peers / each >= part) return "";
+  return StrCat(RankPlace(one), " takes ", Decimal(own.own_ms / peers),
+                " times as long as its peers for its own part of a step: ", Decimal(own.own_ms),
+                " ms, where half of them take ", Decimal(peers),
+                " ms or less and then wait for it. A step takes ", Decimal(own.step_ms),
+                " ms, and about ", Decimal(std::max(0.0, own.step_ms - excess)), " without it");
+}
+
+struct SlowRank {
+  std::string text;
+  int64_t windows = 0;  // of its own part of a step, if that makes it slow
+};
+
 // Ranks that are much slower than their peers, with what is said of them. One that does not move
 // counts if most of its peers are past it: else they may wait for each other.
-std::map<int64_t, std::string> SlowRanks(const std::vector<Member>& members, double part) {
-  std::map<int64_t, std::string> slow;
+std::map<int64_t, SlowRank> SlowRanks(const std::vector<Member>& members, bool known) {
+  const double part = known ? kEvenPart : kSlowPart;
+  std::map<int64_t, SlowRank> slow;
   for (const Member& one : members) {
     if (!Trains(one)) continue;
+    if (std::string text = SlowPart(members, one, known); !text.empty() && !one.rank.stalled) {
+      slow[one.rank.rank] = {std::move(text), one.rank.own.windows};
+      continue;
+    }
     if (one.rank.stalled) {
       const auto past = std::count_if(members.begin(), members.end(), [&one](const Member& other) {
         return Trains(other) && !other.rank.stalled && other.rank.step > one.rank.step;
       });
       if (2 * past < static_cast<std::ptrdiff_t>(members.size()) || past == 0) continue;
-      slow[one.rank.rank] = StrCat(RankText(one), ", while ", past, past == 1 ? " rank" : " ranks",
-                                   " that are further move on");
+      slow[one.rank.rank].text =
+          StrCat(RankText(one), ", while ", past, past == 1 ? " rank" : " ranks",
+                 " that are further move on");
       continue;
     }
     const double peers = MedianSpeed(members, one);
     const double own = one.rank.steps_per_second;
     if (own <= 0 || peers <= 0 || own / peers >= part) continue;
-    slow[one.rank.rank] = StrCat(RankPlace(one), " makes ", Decimal(own / peers),
-                                 " of the steps of its peers: ", Decimal(own),
-                                 " a second, where half of them make ", Decimal(peers), " or more");
+    slow[one.rank.rank].text =
+        StrCat(RankPlace(one), " makes ", Decimal(own / peers),
+               " of the steps of its peers: ", Decimal(own), " a second, where half of them make ",
+               Decimal(peers), " or more");
   }
   return slow;
 }
@@ -353,15 +410,19 @@ void JobController::NoteStragglers(Pass& pass) {
   const std::string uid(api::Uid(*pass.job));
   const bool known = pass.IsTrue(kStraggler);
   const std::vector<Member> members = MembersOf(pass.pods);
-  auto slow = SlowRanks(members, known ? kEvenPart : kSlowPart);
-  std::map<int64_t, WallTime>& since = slow_since_[uid];
+  const auto slow = SlowRanks(members, known);
+  std::map<int64_t, SlowSince>& since = slow_since_[uid];
   std::erase_if(since, [&slow](const auto& one) { return !slow.contains(one.first); });
   std::vector<std::string> said;
-  for (const auto& [rank, text] : slow) {
-    const WallTime began = since.try_emplace(rank, pass.now).first->second;
-    const bool long_enough = known || pass.now - began >= kSlowFor;
-    if (!long_enough) pass.RequeueAfter(began + kSlowFor - pass.now);
-    if (long_enough && said.size() < kRanksNamed) said.push_back(text);
+  for (const auto& [rank, found] : slow) {
+    const SlowSince now{pass.now, found.windows};
+    const SlowSince began = since.try_emplace(rank, now).first->second;
+    const Duration left = began.time + kSlowFor - pass.now;
+    // New windows come with a new report.
+    const bool seen_again = found.windows == 0 || found.windows >= began.windows + kSlowWindows;
+    const bool long_enough = known || (left <= Duration(0) && seen_again);
+    if (left > Duration(0)) pass.RequeueAfter(left);
+    if (long_enough && said.size() < kRanksNamed) said.push_back(found.text);
   }
   if (since.empty()) slow_since_.erase(uid);
   if (!said.empty()) {

@@ -138,6 +138,107 @@ TEST_F(JobProgressTest, ARankThatStaysSlowIsAStragglerUntilItKeepsUp) {
   EXPECT_FALSE(Is("Straggler"));
 }
 
+class OwnPartTest : public JobProgressTest {
+ protected:
+  struct Part {
+    double own_ms = 50, elements = 0;
+  };
+  // Each rank reports half a minute's means; all have one speed, that of the slowest.
+  void Window(const std::vector<Part>& ranks) {
+    ++windows_;
+    double step = 0;
+    for (const Part& one : ranks) step = std::max(step, one.own_ms + 10);
+    for (size_t rank = 0; rank < ranks.size(); ++rank) {
+      Report({.rank = static_cast<int64_t>(rank),
+              .phase = "step",
+              .step = 100 * windows_,
+              .steps_per_second = 1000 / step,
+              .own = {.windows = windows_,
+                      .own_ms = ranks[rank].own_ms,
+                      .step_ms = step,
+                      .elements = ranks[rank].elements}});
+    }
+    cluster_.Run(std::chrono::seconds(30));
+  }
+  int64_t windows_ = 0;
+};
+
+TEST_F(OwnPartTest, TheRankThatTheOthersWaitForIsAStraggler) {
+  Submit("");
+  for (int i = 0; i < 4; ++i) Window({{50}, {50}, {100}});
+  EXPECT_FALSE(Is("Straggler")) << "it may be for a moment";
+  for (int i = 0; i < 2; ++i) Window({{48}, {50}, {100}});
+  ASSERT_TRUE(Is("Straggler"));
+  EXPECT_NE(Message("Straggler").find("rank 2 (pod job-worker-2 on node-"), std::string::npos);
+  EXPECT_NE(Message("Straggler")
+                .find("takes 2.00 times as long as its peers for its own part of a step: 100.00 "
+                      "ms, where half of them take 50.00 ms or less and then wait for it. A step "
+                      "takes 110.00 ms, and about 60.00 without it"),
+            std::string::npos)
+      << Message("Straggler");
+  EXPECT_EQ(cluster_.Events("Straggler"), 1);
+  Window({{50}, {50}, {60}});
+  EXPECT_TRUE(Is("Straggler")) << "not even yet";
+  Window({{50}, {50}, {54}});
+  EXPECT_FALSE(Is("Straggler"));
+}
+
+// A window that is long, since its steps are, is not counted several times.
+TEST_F(OwnPartTest, OneWindowProvesNothing) {
+  Submit("");
+  Window({{50}, {50}, {100}});
+  cluster_.Run(std::chrono::minutes(10));
+  EXPECT_FALSE(Is("Straggler"));
+}
+
+TEST_F(OwnPartTest, LongerDataIsNoFaultOfTheRank) {
+  Submit("");
+  // Twice the data takes twice the time.
+  for (int i = 0; i < 10; ++i) Window({{50, 1000}, {50, 1000}, {100, 2000}});
+  EXPECT_FALSE(Is("Straggler"));
+  // A part of a step takes as long for little data, so a rank with little is slow for each number.
+  for (int i = 0; i < 10; ++i) Window({{50, 1000}, {50, 1000}, {45, 500}});
+  EXPECT_FALSE(Is("Straggler"));
+  for (int i = 0; i < 6; ++i) Window({{50, 1000}, {50, 1000}, {150, 2000}});
+  EXPECT_TRUE(Is("Straggler"));
+}
+
+// Lengths that vary from batch to batch make each rank the slowest of some windows.
+TEST_F(OwnPartTest, UnevenLengthsRaiseNoAlarmInEightHours) {
+  Submit("");
+  uint32_t seed = 7;
+  const auto random = [&seed] {
+    seed = seed * 1664525 + 1013904223;
+    return static_cast<double>(seed >> 16) / 65536;
+  };
+  // 20 to 60 ms; one step in ten takes three times as long.
+  const auto mean = [&random] {
+    double sum = 0;
+    for (int step = 0; step < 50; ++step) {
+      sum += (20 + 40 * random()) * (random() < 0.1 ? 3 : 1);
+    }
+    return sum / 50;
+  };
+  for (int i = 0; i < 960; ++i) Window({{mean()}, {mean()}, {mean()}});
+  EXPECT_EQ(cluster_.Events("Straggler"), 0);
+}
+
+TEST_F(OwnPartTest, AShareOfTheStepThatIsSmallCostsLittle) {
+  Submit("");
+  // 2 ms more, of a step that takes 52 for other reasons.
+  for (int i = 0; i < 10; ++i) {
+    ++windows_;
+    for (int64_t rank = 0; rank < 3; ++rank) {
+      Report({.rank = rank,
+              .phase = "step",
+              .step = 100,
+              .own = {.windows = windows_, .own_ms = rank == 2 ? 4.0 : 2.0, .step_ms = 52}});
+    }
+    cluster_.Run(std::chrono::seconds(30));
+  }
+  EXPECT_FALSE(Is("Straggler"));
+}
+
 TEST_F(JobProgressTest, AStuckRankAmongMovingOnesIsAStragglerAndOneThatOthersWaitForIsNone) {
   Submit("");
   Report({.rank = 0, .phase = "step", .step = 12});

@@ -24,10 +24,13 @@ class ProgressTest(support.FolderTest):
         record.enter("save", 7)
         with open(self.path("progress-3"), "rb") as file:
             data = file.read()
-        self.assertEqual(len(data), 64)
-        fields = struct.unpack("<8sIIQQQIIIIII", data)
+        self.assertEqual(len(data), 96)
+        fields = struct.unpack("<8sIIQQQIIIIIIQQQQ", data)
         self.assertEqual(fields[:5], (b"SWELLPR1", 4, 3, 7, 1 << 40))
-        self.assertEqual(fields[6:], (2, 5, 3, 8, os.getpid(), 1))
+        self.assertEqual(fields[6:], (2, 5, 3, 8, os.getpid(), 1, 0, 0, 0, 0))
+        record.note_own(20, 3, 4, 1 << 50)
+        with open(self.path("progress-3"), "rb") as file:
+            self.assertEqual(struct.unpack("<QQQQ", file.read()[64:]), (20, 3, 4, 1 << 50))
 
     def test_a_new_process_begins_anew(self):
         progress.ProgressRecord(0, 1, self.environ()).enter("step", 7)
@@ -37,8 +40,8 @@ class ProgressTest(support.FolderTest):
 
     def test_what_is_no_record_is_none(self):
         self.assertIsNone(self.read())
-        for data in (b"", b"x" * 63, b"x" * 64, b"SWELLPR1" + struct.pack("<II", 3, 0) + bytes(48),
-                     b"SWELLPR1" + struct.pack("<II", 2, 99) + bytes(48)):
+        for data in (b"", b"x" * 95, b"x" * 96, b"SWELLPR1" + struct.pack("<II", 3, 0) + bytes(80),
+                     b"SWELLPR1" + struct.pack("<II", 2, 99) + bytes(80)):
             with self.subTest(data=data), open(self.path("progress-0"), "wb") as file:
                 file.write(data)
                 file.flush()

@@ -20,6 +20,7 @@ What always holds:
 import random
 from collections import deque
 
+from swell.own_time import elements_of
 from swell.sampler import ResumableDistributedSampler
 from swell.stream import Stream
 from swell.weight import Weight
@@ -58,6 +59,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
             job.weight = Weight(shares.take(), records, job.env.world)
             job.step, job.epoch = step, sampler.epoch
             job.progress.epoch = sampler.epoch
+            job.own_time.elements = elements_of(batch)
             drawn = job.begin_step()
             yield batch
             try:

@@ -12,18 +12,24 @@ import torch.distributed as dist
 from torch import nn
 
 from swell.broken import StepGuard
+from swell.own_time import OwnTime
+from swell.progress import ProgressRecord
 from swell.resize import is_lost_peer
 
 
 class Parallel(nn.Module):
-    def __init__(self, network, example, options, weight, guard=None):
-        """`weight`: a function that returns the `swell.weight.Weight` of the current step. `guard`: a `StepGuard`."""
+    def __init__(self, network, example, options, weight, guard=None, own_time=None):
+        """`weight`: a function that returns the `swell.weight.Weight` of the current step. `guard`: a `StepGuard`.
+
+        `own_time`: the `swell.own_time.OwnTime` that learns when this rank waits for others.
+        """
         super().__init__()
         self.module = network
         self._example = [example]
         self._options = options
         self._weight = weight
         self._guard = guard or StepGuard()
+        self._own_time = own_time or OwnTime(ProgressRecord(0, 1, {}))
         # In a list, because as an attribute it would be a submodule, and its parameters would be listed twice.
         self._wrapper = [None]
 
@@ -43,7 +49,7 @@ class Parallel(nn.Module):
         self.release()
         if world > 1:
             self._wrapper[0] = nn.parallel.DistributedDataParallel(self.module, **self._options)
-            self._wrapper[0].register_comm_hook((self._guard, world), _average)
+            self._wrapper[0].register_comm_hook((self._guard, self._own_time, world), _average)
             self._run_first_pass()
 
     def _run_first_pass(self):
@@ -89,10 +95,12 @@ class Parallel(nn.Module):
 
 def _average(state, bucket):
     """DDP's own sum, except that a lost peer is noted by the guard while it is active, and not raised."""
-    guard, world = state
+    guard, own_time, world = state
     gradients = bucket.buffer().div_(world)
     if guard.broken():
         return _finished(gradients)
+    if bucket.is_last():
+        own_time.ask(gradients)
     try:
         summed = dist.all_reduce(gradients, async_op=True).get_future()
     except RuntimeError as error:
@@ -102,6 +110,7 @@ def _average(state, bucket):
         return _finished(gradients)
 
     def take(future):
+        own_time.answered(gradients)
         try:
             return future.value()[0]
         except RuntimeError as error:

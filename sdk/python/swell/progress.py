@@ -1,4 +1,4 @@
-"""How far this rank is and what it does, in 64 bytes of shared memory. The node agent reads them whenever it wants.
+"""How far this rank is and what it does, in 96 bytes of shared memory. The node agent reads them whenever it wants.
 
 Used by `swell.train.Job`. The file is `progress-<RANK>` in the folder of SWELL_REPORT_FILE; without that variable there
 is none. Nothing is sent: a change costs about a microsecond, and the record can be read while the process hangs.
@@ -17,6 +17,12 @@ is none. Nothing is sent: a change costs about a microsecond, and the record can
 | 52 | 4 | world: the number of ranks |
 | 56 | 4 | the process's own id, in its PID namespace |
 | 60 | 4 | steps that were done twice because of a loss |
+| 64 | 8 | steps of this process whose time was measured; see `swell.own_time` |
+| 72 | 8 | nanoseconds of its own work in them |
+| 80 | 8 | nanoseconds that they took |
+| 88 | 8 | numbers in the tensors of their batches; 0 if not known |
+
+The last four change once a second at most.
 
 All numbers are little-endian and unsigned. Kubeflow's `progressPercentage` is 100 * step / total, and
 `estimatedRemainingSeconds` follows from two readings.
@@ -41,7 +47,9 @@ _stacks = []  # the open file of stacks
 _MAGIC = b"SWELLPR1"
 _SEQUENCE = struct.Struct("<I")
 _RECORD = struct.Struct("<IQQQIIIIII")  # from place 12 on
-SIZE = 64
+_OWN = struct.Struct("<QQQQ")  # from place 64 on
+_TRAINS = (1, 5)  # the phases of a step
+SIZE = 96
 
 
 class ProgressRecord:
@@ -52,6 +60,7 @@ class ProgressRecord:
         self._phase = 0
         self.step = self.total = self.epoch = self.epochs = self.repeated = 0
         self.rank, self.world = rank, world
+        self.interrupted = False  # a phase since this was set to False was no part of a step
         path = environ.get("SWELL_REPORT_FILE")
         if not path:
             return
@@ -73,6 +82,8 @@ class ProgressRecord:
     def enter(self, phase, step=None):
         """Sets the phase, and the step if it is given."""
         self._phase = PHASES.index(phase)
+        if self._phase not in _TRAINS:
+            self.interrupted = True
         if step is not None:
             self.step = step
         self._write()
@@ -99,6 +110,13 @@ class ProgressRecord:
         )
         _SEQUENCE.pack_into(memory, 8, self._sequence)
 
+    def note_own(self, steps, own, whole, elements):
+        """The totals of `swell.own_time`."""
+        if self._memory is not None:
+            _SEQUENCE.pack_into(self._memory, 8, self._sequence | 1)
+            _OWN.pack_into(self._memory, 64, steps, own, whole, elements)
+            self._write()
+
 
 def read(path):
     """The record as a dict; None if there is none or it did not hold still. For tests and tools."""
@@ -106,14 +124,15 @@ def read(path):
         with open(path, "rb") as file, mmap.mmap(file.fileno(), SIZE, access=mmap.ACCESS_READ) as memory:
             for _ in range(1000):
                 before = _SEQUENCE.unpack_from(memory, 8)[0]
-                values = _RECORD.unpack_from(memory, 12)
+                values = _RECORD.unpack_from(memory, 12) + _OWN.unpack_from(memory, 64)
                 if memory[0:8] == _MAGIC and before % 2 == 0 and before == _SEQUENCE.unpack_from(memory, 8)[0]:
                     break
             else:
                 return None
     except (OSError, ValueError):
         return None
-    names = ("phase", "step", "total", "monotonic_ns", "epoch", "epochs", "rank", "world", "pid", "repeated")
+    names = ("phase", "step", "total", "monotonic_ns", "epoch", "epochs", "rank", "world", "pid", "repeated",
+             "steps_measured", "own_ns", "whole_ns", "elements")
     found = dict(zip(names, values))
     return {**found, "phase": PHASES[found["phase"]]} if found["phase"] < len(PHASES) else None
 

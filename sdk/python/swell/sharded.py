@@ -44,6 +44,7 @@ class Sharded:
         from torch.distributed.checkpoint.state_dict import set_state_dict
 
         self._job.notice.hold()
+        self._job.adopt_group()
         with self._job.phase("load"):
             for step in self._job.agree_on(self.steps()):
                 folder = self._folder(step)

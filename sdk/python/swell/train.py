@@ -28,6 +28,7 @@ from swell.checkpoint import Checkpoint, CheckpointManager, DamagedCheckpoint
 from swell.env import Env
 from swell.memory import MemoryCopies
 from swell.notice import EXIT_NOT_SAVED, EXIT_NOTICED, Notice
+from swell.own_time import OwnTime, watch_collectives
 from swell.progress import ProgressRecord
 from swell.rendezvous import JobEnded
 from swell.resize import Group, LostPeer, destroy_group, is_lost_peer
@@ -86,6 +87,7 @@ class Job:
         self._received = None
         self._speed = report.Progress()
         self.progress = ProgressRecord(self.env.rank, self.env.world)
+        self.own_time = OwnTime(self.progress)
         self._scalars = Scalars(log_dir or os.environ.get("SWELL_LOG_DIR") or None)
         self._optimizers = []  # whose learning rates are in the curves
         self._clock = clock
@@ -110,7 +112,7 @@ class Job:
         """
         from swell.parallel import Parallel
 
-        wrapper = Parallel(network, example, options, lambda: self.weight, self._step_guard)
+        wrapper = Parallel(network, example, options, lambda: self.weight, self._step_guard, self.own_time)
         self._wrappers.append(wrapper)
         return wrapper
 
@@ -248,7 +250,8 @@ class Job:
             if agreed == _SAVE and self._saved_step != step:
                 self.save(step, state, epoch=epoch, metrics=metrics, wait=False)
             return False
-        leaving, joining, giving_up, save = self._group.agree(self.notice.requested, step, self._save_is_due())
+        leaving, joining, giving_up, save = self._meet(
+            lambda: self._group.agree(self.notice.requested, step, self._save_is_due()))
         if not leaving and not joining and not giving_up:
             if save and self._saved_step != step:
                 self.save(step, state, epoch=epoch, metrics=metrics, wait=False)
@@ -364,6 +367,7 @@ class Job:
     def adopt_group(self):
         """Takes rank and world from the process group that a framework has made."""
         if _initialized():
+            watch_collectives(self.own_time)
             import torch.distributed as dist
 
             self.env = replace(self.env, rank=dist.get_rank(), world=dist.get_world_size())
@@ -385,6 +389,15 @@ class Job:
         """Exits on a notice: with 143, or with 138 if the state could not be saved. Does not return."""
         self._leave(step, saved)
 
+    def _meet(self, agree):
+        """What `agree` returns: here the ranks meet after a step."""
+        if not self.env.distributed:
+            return agree()
+        self.own_time.arrive()
+        agreed = agree()
+        self.own_time.leave()
+        return agreed
+
     def _agree(self):
         own = _STOP if self.notice.requested else _SAVE if self._save_is_due() else _CONTINUE
         if not self.env.distributed:
@@ -398,8 +411,12 @@ class Job:
             device = "cuda" if dist.get_backend() == "nccl" else "cpu"
             self._flag = torch.zeros(1, dtype=torch.uint8, device=device)
         self._flag.fill_(own)
-        dist.all_reduce(self._flag, op=dist.ReduceOp.MAX)
-        return int(self._flag.item())
+
+        def agree():
+            dist.all_reduce(self._flag, op=dist.ReduceOp.MAX)
+            return int(self._flag.item())
+
+        return self._meet(agree)
 
     def _save_is_due(self):
         """Decided by rank 0: the clocks of other ranks could be one step apart."""
@@ -572,6 +589,7 @@ class Job:
             self._scalars.close()
         seconds = time.monotonic() - begin
         self._speed.resized(seconds)
+        self.own_time.forget()
         self.progress.rank, self.progress.world = self.env.rank, self.env.world
         if self.env.leader:
             print(f"swell: step {step}: {before} -> {self.env.world} ranks in {seconds:.3f} s", flush=True)

@@ -1,6 +1,7 @@
 // swell health and swell stacks: which ranks of a job move, what those that do not are doing, and
 // how a node is.
 #include <algorithm>
+#include <cmath>
 
 #include "base/strings.h"
 #include "cli/commands.h"
@@ -37,6 +38,15 @@ std::vector<RankOfPod> RanksOfJob(const JobView& job) {
 std::string NoRanks(const JobView& job) {
   return StrCat("no rank of ", job.name,
                 " reports what it does: only scripts that use Swell's Python SDK do");
+}
+
+// "50ms of 110ms": what of a step is the rank's own work.
+std::string OwnText(const api::OwnPart& own) {
+  if (own.windows == 0) return "-";
+  const auto text = [](double ms) {
+    return StrCat(static_cast<int64_t>(std::llround(std::min(ms, 1e12))), "ms");
+  };
+  return StrCat(text(own.own_ms), " of ", text(own.step_ms));
 }
 
 std::string Ago(WallTime then, WallTime now) {
@@ -101,14 +111,16 @@ class HealthAction final : public Action {
       session.ErrLine(NoRanks(job));
       return 0;
     }
-    TextTable table({"RANK", "POD", "NODE", "PHASE", "STEP", "CHANGED", "DEADLINE", "STATE"});
+    TextTable table(
+        {"RANK", "POD", "NODE", "PHASE", "STEP", "OWN WORK", "CHANGED", "DEADLINE", "STATE"});
     for (const RankOfPod& one : ranks) {
       const bool stuck = one.rank.stalled && !job.over();
       table.Add(
           {StrCat(one.rank.rank), std::string(api::Name(*one.pod)),
            OrDash(std::string(api::NodeName(*one.pod))), OrDash(OneLine(one.rank.phase)),
            one.rank.total > 0 ? StrCat(one.rank.step, "/", one.rank.total) : StrCat(one.rank.step),
-           Ago(one.rank.changed, session.Now()), StrCat(one.rank.deadline_seconds, "s"),
+           OwnText(one.rank.own), Ago(one.rank.changed, session.Now()),
+           StrCat(one.rank.deadline_seconds, "s"),
            stuck ? session.Paint(Colour::kRed, StrCat("stuck: ", OneLine(one.rank.Top())))
                  : session.Paint(Colour::kGreen, one.rank.done() ? "done" : "moves")});
     }

@@ -8,9 +8,10 @@ namespace swell::node {
 namespace {
 
 constexpr std::string_view kMagic = "SWELLPR1";
-constexpr size_t kRecordBytes = 64;
+constexpr size_t kRecordBytes = 96;
 constexpr std::array<std::string_view, 7> kPhaseNames = {"init", "step", "eval", "save",
                                                          "load", "data", "done"};
+constexpr uint64_t kCountMax = uint64_t{1} << 62;
 // The speed is that of the last one to two minutes.
 constexpr Duration kSpeedWindow = std::chrono::minutes(1);
 
@@ -44,6 +45,35 @@ std::optional<api::RankProgress> ParseProgressRecord(std::string_view bytes) {
   return rank;
 }
 
+OwnSums OwnSums::Of(std::string_view record) {
+  auto sum = [record](size_t from) {
+    return static_cast<int64_t>(std::min(LittleEndian(record, from, 8), kCountMax));
+  };
+  return {.steps = sum(64), .own_ns = sum(72), .whole_ns = sum(80), .elements = sum(88)};
+}
+
+void ProgressWatch::Measure(Rank& rank, const OwnSums& sums, bool same_group, SteadyTime now) {
+  const OwnSums& from = rank.window;
+  if (!same_group || sums.steps < from.steps) {
+    // In another group a rank has other peers and another share of the work.
+    rank.now.own = {};
+  } else {
+    const int64_t steps = sums.steps - from.steps;
+    if (now - rank.window_from < kOwnWindow || steps < kOwnStepsLeast) return;
+    const auto mean = [steps](int64_t now, int64_t then, double unit) {
+      const double each = static_cast<double>(now - then) / static_cast<double>(steps) / unit;
+      return std::max(0.0, std::round(each * 1000) / 1000);
+    };
+    constexpr double kNsPerMs = 1e6;
+    rank.now.own = {.windows = rank.now.own.windows + 1,
+                    .own_ms = mean(sums.own_ns, from.own_ns, kNsPerMs),
+                    .step_ms = mean(sums.whole_ns, from.whole_ns, kNsPerMs),
+                    .elements = mean(sums.elements, from.elements, 1)};
+  }
+  rank.window = sums;
+  rank.window_from = now;
+}
+
 ProgressWatch::Phase ProgressWatch::PhaseOf(const api::RankProgress& rank) {
   const auto found = std::find(kPhaseNames.begin(), kPhaseNames.end(), rank.phase);
   return static_cast<Phase>(found - kPhaseNames.begin());
@@ -63,11 +93,18 @@ bool ProgressWatch::Read(const ProgressRecords& records, SteadyTime now, WallTim
     read->changed = wall;
     const bool is_new = known == ranks_.end() || known->second.now.pid != read->pid;
     if (is_new) {
-      Rank fresh{.now = *read, .changed = now, .from_step = read->step, .from = now};
+      Rank fresh{.now = *read,
+                 .changed = now,
+                 .from_step = read->step,
+                 .from = now,
+                 .window = OwnSums::Of(bytes),
+                 .window_from = now};
       known = ranks_.insert_or_assign(file, std::move(fresh)).first;
     } else {
       const bool stepped = known->second.stepped;
+      const bool same_group = known->second.now.world == read->world;
       Change(known->second, std::move(*read), now);
+      Measure(known->second, OwnSums::Of(bytes), same_group, now);
       first_step = first_step || stepped != known->second.stepped;
     }
     known->second.bytes = bytes;
@@ -82,6 +119,7 @@ void ProgressWatch::Change(Rank& rank, api::RankProgress read, SteadyTime now) {
   rank.changed = now;
   rank.stepped = rank.stepped || read.step > rank.now.step;
   read.steps_per_second = rank.now.steps_per_second;
+  read.own = rank.now.own;
   if (read.step < rank.from_step) {
     rank.from_step = read.step;
     rank.from = now;

@@ -1,10 +1,13 @@
 // ProgressWatch: reads the ranks' progress records of one pod, and learns how long each phase may
 // last before a rank counts as stalled.
 //
-// A record is 64 bytes that the SDK keeps (sdk/python/swell/progress.py has the layout). The
+// A record is 96 bytes that the SDK keeps (sdk/python/swell/progress.py has the layout). The
 // longest of the last gaps between two changes, times kSafety, is the deadline of the phase; until
 // enough gaps are known, a long one holds. So long evaluations and saves, which are phases of their
 // own, raise no alarm.
+//
+// A rank's own part of a step (api::OwnPart) is averaged over windows of half a minute and at least
+// 50 steps.
 //
 // - Threads: pure; the caller's.
 // - Invariants: what is known of a process ends with it (Forget). Bounded in ranks and gaps.
@@ -27,6 +30,14 @@ namespace swell::node {
 // The values of a record; nullopt: the bytes are another thing, or were being written.
 std::optional<api::RankProgress> ParseProgressRecord(std::string_view bytes);
 
+// The sums that a record has of a process's steps: how many, and of these the nanoseconds of its
+// own work, of everything, and the numbers in the tensors of their batches.
+struct OwnSums {
+  int64_t steps = 0, own_ns = 0, whole_ns = 0, elements = 0;
+
+  static OwnSums Of(std::string_view record);
+};
+
 class ProgressWatch {
  public:
   static constexpr size_t kGapsKept = 200;
@@ -35,6 +46,8 @@ class ProgressWatch {
   static constexpr Duration kLeast = std::chrono::seconds(30);
   static constexpr Duration kUnknownStep = std::chrono::minutes(10);
   static constexpr Duration kUnknownPhase = std::chrono::minutes(30);
+  static constexpr Duration kOwnWindow = std::chrono::seconds(30);
+  static constexpr int64_t kOwnStepsLeast = 50;
 
   // `bound`: a user's own least deadline of steps and data; it also holds before one is learnt.
   explicit ProgressWatch(std::optional<Duration> bound = {}) : bound_(bound) {}
@@ -62,8 +75,12 @@ class ProgressWatch {
     // Where the speed is measured from.
     int64_t from_step = 0;
     SteadyTime from;
+    // Where its window of own work began.
+    OwnSums window;
+    SteadyTime window_from;
   };
   void Change(Rank& rank, api::RankProgress read, SteadyTime now);
+  static void Measure(Rank& rank, const OwnSums& sums, bool same_group, SteadyTime now);
   Duration DeadlineOf(const Rank& rank) const;
   static Phase PhaseOf(const api::RankProgress& rank);
 

@@ -15,6 +15,7 @@ enum Phase : uint64_t { kInit, kStep, kEval, kSave, kLoad, kData, kDone };
 struct Record {
   uint64_t sequence = 2, phase = kInit, step = 0, total = 0, epoch = 0, epochs = 0, rank = 0,
            world = 1, pid = 7;
+  uint64_t measured = 0, own_ms = 0, whole_ms = 0, elements = 0;
 
   std::string Bytes() const {
     std::string out = "SWELLPR1";
@@ -27,6 +28,9 @@ struct Record {
     add(total, 8);
     add(0, 8);
     for (uint64_t value : {epoch, epochs, rank, world, pid, uint64_t{0}}) add(value, 4);
+    for (uint64_t value : {measured, own_ms * 1'000'000, whole_ms * 1'000'000, elements}) {
+      add(value, 8);
+    }
     return out;
   }
 };
@@ -166,6 +170,70 @@ TEST_F(ProgressWatchTest, SpeedIsThatOfTheLastMinutes) {
   EXPECT_NEAR(Rank().steps_per_second, 1, 0.05);
 }
 
+// Steps of which each takes half a second; the rank's own part is `own` milliseconds.
+class OwnPartTest : public ProgressWatchTest {
+ protected:
+  void Measure(int steps, uint64_t own, uint64_t elements = 0) {
+    for (int i = 0; i < steps; ++i) {
+      ++record_.measured;
+      record_.own_ms += own;
+      record_.whole_ms += 500;
+      record_.elements += elements;
+      FinishStep();
+      if (i % 2 == 1) Pass(seconds(1));
+    }
+  }
+  api::OwnPart Own() const { return Rank().own; }
+};
+
+TEST_F(OwnPartTest, TheOwnPartIsAMeanOverHalfAMinute) {
+  Measure(58, 200, 7);
+  EXPECT_EQ(Own().windows, 0);
+  Measure(4, 200, 7);
+  EXPECT_EQ(Own().windows, 1);
+  EXPECT_EQ(Own().own_ms, 200);
+  EXPECT_EQ(Own().step_ms, 500);
+  EXPECT_EQ(Own().elements, 7);
+  Measure(30, 300, 7);
+  Measure(30, 500, 7);
+  EXPECT_EQ(Own().windows, 2);
+  EXPECT_EQ(Own().own_ms, 400) << "what was before does not count any more";
+}
+
+TEST_F(OwnPartTest, FewLongStepsSayNothingYet) {
+  for (int i = 0; i < 25; ++i) {
+    Measure(2, 200);
+    Pass(seconds(20));
+  }
+  EXPECT_EQ(Own().windows, 0) << "the first ones were there before the first reading";
+  Measure(2, 200);
+  EXPECT_EQ(Own().windows, 1);
+}
+
+TEST_F(OwnPartTest, AnotherGroupAndAnotherProcessBeginAnew) {
+  Measure(62, 200);
+  EXPECT_EQ(Own().windows, 1);
+  record_.world = 2;
+  Measure(2, 200);
+  EXPECT_EQ(Own().windows, 0);
+  Measure(62, 300);
+  EXPECT_EQ(Own().own_ms, 300);
+  record_ = Record{.pid = 8};
+  Pass(seconds(2));
+  EXPECT_EQ(Own().windows, 0);
+}
+
+TEST_F(OwnPartTest, SumsThatGoBackBeginAnew) {
+  Measure(62, 200);
+  record_.measured = record_.own_ms = record_.whole_ms = 0;
+  Measure(2, 100);
+  EXPECT_EQ(Own().windows, 0);
+  record_.measured = ~uint64_t{0};
+  record_.own_ms = ~uint64_t{0} / 1'000'000;
+  Measure(80, 100);
+  EXPECT_GE(Own().own_ms, 0);
+}
+
 TEST(ProgressRecordTest, NonsenseIsNoRecord) {
   const std::string good = Record{.phase = kStep, .step = 17, .rank = 3, .world = 4}.Bytes();
   const auto rank = ParseProgressRecord(good);
@@ -173,7 +241,7 @@ TEST(ProgressRecordTest, NonsenseIsNoRecord) {
   EXPECT_EQ(StrCat(rank->phase, " ", rank->step, " ", rank->rank, " ", rank->world), "step 17 3 4");
   EXPECT_FALSE(ParseProgressRecord(""));
   EXPECT_FALSE(ParseProgressRecord(good.substr(1)));
-  EXPECT_FALSE(ParseProgressRecord(std::string(64, '\xff')));
+  EXPECT_FALSE(ParseProgressRecord(std::string(96, '\xff')));
   EXPECT_FALSE(ParseProgressRecord(Record{.sequence = 3}.Bytes())) << "it is being written";
   EXPECT_FALSE(ParseProgressRecord(Record{.phase = 99}.Bytes()));
 }

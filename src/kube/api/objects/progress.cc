@@ -25,6 +25,21 @@ int64_t GetCount(const json::Value& root, std::string_view field) {
   return std::clamp<int64_t>(json::GetInt(root, {field}), 0, kCountMax);
 }
 
+OwnPart ReadOwn(const json::Value& one) {
+  const json::Value* found = json::Find(one, {"own"});
+  if (found == nullptr || !found->is_object()) return {};
+  return {.windows = GetCount(*found, "windows"),
+          .own_ms = std::max(0.0, GetNumber(*found, "ms")),
+          .step_ms = std::max(0.0, GetNumber(*found, "stepMs")),
+          .elements = std::max(0.0, GetNumber(*found, "elements"))};
+}
+
+json::Value OwnToJson(const OwnPart& own) {
+  json::Object out{{"windows", own.windows}, {"ms", own.own_ms}, {"stepMs", own.step_ms}};
+  if (own.elements > 0) out["elements"] = own.elements;
+  return out;
+}
+
 RankProgress ReadRank(const json::Value& one) {
   RankProgress rank;
   rank.file = GetCount(one, "file");
@@ -38,6 +53,7 @@ RankProgress ReadRank(const json::Value& one) {
   rank.pid = GetCount(one, "pid");
   rank.repeated = GetCount(one, "repeatedSteps");
   rank.steps_per_second = std::max(0.0, GetNumber(one, "stepsPerSecond"));
+  rank.own = ReadOwn(one);
   rank.changed = ParseTime(json::GetString(one, {"changed"})).value_or(WallTime());
   rank.stalled = json::GetBool(one, {"stalled"});
   rank.deadline_seconds = GetCount(one, "deadlineSeconds");
@@ -79,6 +95,7 @@ json::Value RanksToJson(const std::vector<RankProgress>& ranks) {
     }
     if (rank.repeated > 0) one["repeatedSteps"] = rank.repeated;
     if (rank.steps_per_second > 0) one["stepsPerSecond"] = rank.steps_per_second;
+    if (rank.own.windows > 0) one["own"] = OwnToJson(rank.own);
     if (rank.stalled) one["stalled"] = true;
     if (!rank.stack.empty()) one["stack"] = rank.stack;
     list.push_back(std::move(one));

@@ -33,6 +33,14 @@ inline constexpr std::string_view kOnHang = "swell.dev/on-hang";
 // More ranks of one pod are not read.
 inline constexpr size_t kRanksPerPodMax = 16;
 
+// How long a rank's own part of a step takes: a step without waits for other ranks. Means of the
+// steps of one window; the node agent begins a window when the one before is over.
+struct OwnPart {
+  int64_t windows = 0;  // how many are over; 0: nothing is known
+  double own_ms = 0, step_ms = 0;
+  double elements = 0;  // numbers in the tensors of its batch; 0: not known
+};
+
 struct RankProgress {
   int64_t file = 0;  // the number in the name of its record: the rank that it began as
   int64_t rank = 0, world = 0;
@@ -42,6 +50,7 @@ struct RankProgress {
   int64_t pid = 0;       // in the container
   int64_t repeated = 0;  // steps that were done twice because of a loss
   double steps_per_second = 0;
+  OwnPart own;
   WallTime changed;  // the last time that the record changed
   bool stalled = false;
   int64_t deadline_seconds = 0;  // how long its phase may last

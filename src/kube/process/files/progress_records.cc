@@ -12,7 +12,7 @@ namespace swell::edge {
 namespace {
 
 constexpr std::string_view kPrefix = "progress-";
-constexpr size_t kRecordBytes = 64;
+constexpr size_t kRecordBytes = 96;
 constexpr int kEntriesMax = 256;
 
 }  // namespace
