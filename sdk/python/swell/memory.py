@@ -4,17 +4,22 @@ Used by `swell.saving`. A copy is a file in /dev/shm, which every pod has of its
 restart (SWELL_MEMORY_DIR names another folder). Two ranks, on two machines if there are two, keep the newest copy, so
 the loss of one machine leaves the other. A copy is also what a checkpoint on disk is written from, in the background.
 
-Layout of the file: 64 bytes of `_HEAD` (magic, 1 if whole, place and size of the index), the bytes of the records, and
-the index as JSON: {"run", "step", "epoch", "metrics", "time", "codec", "records": [[name, place, size], ...]}.
+`begin` copies the tensors, which the training waits for, and `finish` makes the copy whole, at any later time.
+
+Layout of the file: 64 bytes of `_HEAD` (magic, 1 if whole, place and size of the index), the bytes of the records
+(tensors first: those are mapped), and the index as JSON: {"run", "step", "epoch", "metrics", "time", "codec",
+"records": [[name, place, size], ...]}.
 
 What always holds:
 * A copy is whole or does not count: `whole` is 0 while it is written. There are two files, and the older one is
   overwritten, so one whole copy is left whenever a process dies.
 * A copy of another run of the job does not count (`run`): who removes the checkpoint folder starts anew.
 * A copy is made only if it leaves half of the free memory free.
+* What is copied by `begin` is the state of that moment, whatever the training changes before `finish`.
 """
 
 import contextlib
+import ctypes
 import fcntl
 import hashlib
 import io
@@ -23,7 +28,8 @@ import os
 import shutil
 import struct
 
-from swell import pack
+from swell import pack, plain, snapshot
+from swell.slots import Slot
 
 _HEAD = struct.Struct("<8sQQQ32x")
 _MAGIC = b"SWELLMEM"
@@ -42,9 +48,31 @@ class MemoryCopies:
         key = hashlib.sha256(os.path.abspath(checkpoint_dir).encode()).hexdigest()[:16]
         self.dir = os.path.join(base, f"swell-{os.getuid()}-{key}")
         self.run = None  # which run of the job the copies belong to; without one there are none
+        self._mapped = {name: Slot() for name in _SLOTS}
 
-    def write(self, step, state, stamp, epoch=None, metrics=None, size_hint=0):
-        """Copies the state and returns the Copy. Raises OSError, NoRoom among them. Call it in `alone()`.
+    def prepare(self, size):
+        """Reserves memory for copies of so many bytes and touches it, so that no save has to. Takes long."""
+        with self.alone():
+            for name in _SLOTS:
+                with self._open(name) as file:
+                    self._reserve(name, file, size)
+        for slot in self._mapped.values():
+            slot.touch()
+
+    def _open(self, name):
+        path = os.path.join(self.dir, name)
+        return open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
+
+    def _reserve(self, name, file, size):
+        _check_room(self.dir, size - os.fstat(file.fileno()).st_size)
+        return self._mapped[name].reserve(file.fileno(), _HEAD.size + size)
+
+    def write(self, step, state, stamp, epoch=None, metrics=None):
+        """Copies the state and returns the Copy. Raises OSError, NoRoom among them. Call it in `alone()`."""
+        return self.begin(step, state, stamp, epoch, metrics).finish()
+
+    def begin(self, step, state, stamp, epoch=None, metrics=None):
+        """Copies what can change of the state, and returns a `Begun`. `finish` it before `alone()` ends.
 
         `stamp`: the time of the save. If another rank on this machine made the copy of this save, that one counts.
         """
@@ -52,22 +80,46 @@ class MemoryCopies:
             raise NoRoom("there is no checkpoint folder that it could belong to")
         newest = self.newest()
         if newest is not None and (newest.index["step"], newest.index["time"]) == (step, stamp):
-            return newest
+            return Begun(lambda: newest)
         slot = next(s for s in _SLOTS if newest is None or os.path.basename(newest.path) != s)
-        path = os.path.join(self.dir, slot)
-        with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0) as file:
-            _check_room(self.dir, size_hint - os.fstat(file.fileno()).st_size)
-            sink = _Sink(file.fileno())
+        index = {"run": self.run, "step": step, "epoch": epoch, "metrics": metrics or {}, "time": stamp}
+        file = self._open(slot)
+        try:
+            write = self._copy(slot, file, state)
+        except BaseException:
+            self._give_up(slot, file)
+            raise
+
+        def finish():
             try:
-                codec = pack.write_state(state, sink)
-                index = {"run": self.run, "step": step, "epoch": epoch, "metrics": metrics or {}, "time": stamp}
-                sink.finish({**index, "codec": codec})
+                write(index)
             except BaseException:
-                # Its memory is worth more than half a copy.
-                os.ftruncate(file.fileno(), 0)
+                self._give_up(slot, file)
                 raise
-        self.drop_after(step)
-        return _read(path)
+            file.close()
+            self.drop_after(step)
+            return _read(os.path.join(self.dir, slot))
+
+        return Begun(finish)
+
+    def _copy(self, slot, file, state):
+        """Copies the state. Returns a function that writes the rest and, given an index, makes the copy whole."""
+        sink = _Sink(file.fileno())
+        if snapshot.loaded() and not isinstance(state, (bytes, bytearray, memoryview)):
+            with contextlib.suppress(plain.NotPlain):
+                taken = snapshot.Snapshot(state)
+                memory = self._reserve(slot, file, taken.size)
+                copied = taken.copy_to(memory, _HEAD.size)
+                return lambda index: sink.finish({**index, "codec": sink.write_copied(copied, memory, taken.size)})
+        _check_room(self.dir, pack.size_of(state) - os.fstat(file.fileno()).st_size)
+        codec = pack.write_state(state, sink)
+        return lambda index: sink.finish({**index, "codec": codec})
+
+    def _give_up(self, slot, file):
+        # Its memory is worth more than half a copy.
+        self._mapped[slot] = Slot()
+        os.ftruncate(file.fileno(), 0)
+        file.close()
 
     def newest(self):
         """The newest whole copy of this run, or None."""
@@ -93,6 +145,13 @@ class MemoryCopies:
         with open(os.path.join(self.dir, "lock"), "w", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+class Begun:
+    """A copy whose tensors are copied. `finish()` makes it whole and returns the Copy."""
+
+    def __init__(self, finish):
+        self.finish = finish
 
 
 class Copy:
@@ -135,11 +194,26 @@ class _Sink:
         for part in parts:
             self._write(part)
 
+    def write_copied(self, state, memory, size):
+        """The records of a state whose tensors lie in the first `size` bytes of `memory` behind the head already."""
+        self._place = _HEAD.size + size
+        view = ctypes.c_char.from_buffer(memory)
+        begin = ctypes.addressof(view)
+        del view
+
+        def add_at(name, address, size):
+            if not begin <= address < begin + self._place:
+                return False
+            self._records.append([name, address - begin, size])
+            return True
+
+        self.add_at = add_at
+        return pack.write_plain(state, self)
+
     def finish(self, index):
         place = self._place
         data = json.dumps({**index, "records": self._records}).encode()
         self._write(data)
-        os.ftruncate(self._file, self._place)
         os.pwrite(self._file, _HEAD.pack(_MAGIC, 1, place, len(data)), 0)
 
     def _write(self, data):

@@ -5,7 +5,7 @@ records is what `torch.save` writes: a zip archive without compression, so `torc
 torch in the process, or that is bytes already, is one record without a name, and its file has just these bytes.
 
 What always holds: `write_state` passes every record to `sink.add(name, size, chunks)` while its bytes are valid, and
-keeps none of them.
+keeps none of them. A sink with `add_at(name, address, size)` may take the bytes of a tensor where they are.
 """
 
 import ctypes
@@ -41,6 +41,12 @@ def write_state(state, sink):
             report.complain(f"{reason}: the checkpoint needs pickle, and programs must trust it to read it")
     _save(state, sink)
     return codec
+
+
+def write_plain(state, sink):
+    """As `write_state`, of what `swell.snapshot` has copied."""
+    _save(state, sink)
+    return "tensors"
 
 
 def size_of(state):
@@ -95,6 +101,9 @@ class _Writer:
         if not isinstance(data, (bytes, bytearray, memoryview)):
             # The address of a storage on the CPU (torch 1.13), or the storage itself.
             address = data if isinstance(data, int) else data.data_ptr()
+            add_at = getattr(self._sink, "add_at", None)
+            if add_at is not None and size and add_at(name, address, size):
+                return  # it is where it belongs already
             data = (ctypes.c_char * size).from_address(address) if size else b""
         _add(self._sink, name, data, size)
 

@@ -26,9 +26,7 @@ def flatten(value, path="state"):
     if kind in _LEAVES:
         return value
     if kind in (dict, OrderedDict):
-        for key in value:
-            if type(key) not in (str, int, float, bool, tuple, type(None)):
-                raise NotPlain(f"{path} has a key of type {_name(type(key))}")
+        check_keys(value, path)
         plain = {key: flatten(item, f"{path}[{key!r}]") for key, item in value.items()}
         return value if all(plain[key] is value[key] for key in plain) else kind(plain)
     if kind in (list, tuple):
@@ -44,6 +42,12 @@ def flatten(value, path="state"):
     if numpy is not None and isinstance(value, numpy.generic) and value.dtype.kind in _SAFE_NUMPY_KINDS:
         return value.item()
     raise NotPlain(f"{path} is of type {_name(kind)}")
+
+
+def check_keys(value, path):
+    for key in value:
+        if type(key) not in (str, int, float, bool, tuple, type(None)):
+            raise NotPlain(f"{path} has a key of type {_name(type(key))}")
 
 
 def restore(value):

@@ -15,7 +15,7 @@ import os
 import threading
 import time
 
-from swell import pack, report
+from swell import report
 
 MOST_SECONDS = 1800.0
 LEAST_SECONDS = 30.0
@@ -49,29 +49,44 @@ class Saver:
         """Copies the state to memory. `on_disk`: it is then written to disk in the background. False if that failed."""
         begin = time.monotonic()
         self.flush()
+        alone = contextlib.ExitStack()
         try:
-            with self._memory.alone():
-                copy = self._memory.write(step, state, stamp, epoch, metrics, pack.size_of(state))
+            alone.enter_context(self._memory.alone())
+            begun = self._memory.begin(step, state, stamp, epoch, metrics)
         except OSError as error:
+            alone.close()
             if not on_disk:
                 return False
             self._explain_once(error)
             saved = self.save(step, state, epoch, metrics)
             self._stall_seconds = time.monotonic() - begin
             return saved
+        except BaseException:
+            alone.close()
+            raise
         self._stall_seconds = time.monotonic() - begin
-        if on_disk:
-            # Not a daemon: the interpreter waits for it at its end.
-            self._thread = threading.Thread(target=self._write_copy, args=(copy,), name="swell-saving")
-            self._thread.start()
+        # Not a daemon: the interpreter waits for it at its end.
+        arguments = (step, begun, alone, on_disk)
+        self._thread = threading.Thread(target=self._finish_copy, args=arguments, name="swell-saving")
+        self._thread.start()
         return True
+
+    def prepare(self, size):
+        """Makes memory ready for copies of so many bytes, in the background."""
+        threading.Thread(target=self._prepare, args=(size,), name="swell-preparing", daemon=True).start()
+
+    def _prepare(self, size):
+        _yield_to_the_training()
+        with contextlib.suppress(OSError):
+            # If there is no room, the first save says so.
+            self._memory.prepare(size)
 
     def copy_for_restart(self, step, state, stamp):
         """What a rank does that must fail although its state is good: the next process on this machine finds it."""
         with contextlib.suppress(OSError), self._memory.alone():
             newest = self._memory.newest()
             if newest is None or newest.index["step"] < step:
-                self._memory.write(step, state, stamp, size_hint=pack.size_of(state))
+                self._memory.write(step, state, stamp)
 
     def save(self, step, state, epoch=None, metrics=None):
         """Writes the state to disk at once. False if that failed."""
@@ -89,11 +104,19 @@ class Saver:
             self._thread.join()
             self._thread = None
 
+    def _finish_copy(self, step, begun, alone, on_disk):
+        _yield_to_the_training()
+        try:
+            with alone:
+                copy = begun.finish()
+        except OSError as error:
+            self._report(step, error)
+            return
+        if on_disk:
+            self._write_copy(copy)
+
     def _write_copy(self, copy):
         begin = time.monotonic()
-        with contextlib.suppress(OSError):
-            # The training comes first. On Linux a thread has a priority of its own.
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
         self._try(copy.index["step"], lambda: self._checkpoints.save_copy(copy))
         self._write_seconds = time.monotonic() - begin
 
@@ -101,13 +124,22 @@ class Saver:
         try:
             write()
         except OSError as error:
-            reason = error.strerror or str(error)
-            report.complain(f"checkpoint of step {step} not saved, training continues: {reason}")
-            report.report_failed_save(step, f"{self._checkpoints.dir}: {reason}")
+            self._report(step, error)
             return False
         self.saved_step = step
         return True
 
+    def _report(self, step, error):
+        reason = error.strerror or str(error)
+        report.complain(f"checkpoint of step {step} not saved, training continues: {reason}")
+        report.report_failed_save(step, f"{self._checkpoints.dir}: {reason}")
+
     def _explain_once(self, error):
         if self._stall_seconds is None:
             report.complain(f"no copy in memory, so the training waits for each checkpoint: {error.strerror or error}")
+
+
+def _yield_to_the_training():
+    with contextlib.suppress(OSError):
+        # On Linux a thread has a priority of its own.
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)

@@ -22,7 +22,7 @@ import traceback
 from dataclasses import replace
 from datetime import timedelta
 
-from swell import report
+from swell import pack, report
 from swell.broken import StepGuard
 from swell.checkpoint import Checkpoint, CheckpointManager, DamagedCheckpoint
 from swell.env import Env
@@ -37,6 +37,8 @@ from swell.scalars import Scalars, rates_of
 from swell.weight import Weight
 
 _FORMAT = "swell-job-1"
+# Memory for copies of less is not worth being made ready before.
+_PREPARED_BYTES = 16 << 20
 # What a rank wants after a step. The greatest value of all ranks wins.
 _CONTINUE, _SAVE, _STOP = 0, 1, 2
 
@@ -80,6 +82,7 @@ class Job:
         self._flag = None
         self._saved_step = None
         self._has_copies = False
+        self._memory_prepared = False
         self._wrappers = []
         self._rates = []
         self._group = None
@@ -241,6 +244,8 @@ class Job:
         """
         self.progress.epoch = epoch or 0
         self.progress.enter("step", step)
+        if not self._memory_prepared:
+            self._prepare_memory(state)
         if self.env.leader:
             self._draw(step, self._speed.step(step, self.env.world, records, self.metrics))
         if self._group is None:
@@ -460,6 +465,16 @@ class Job:
     def _wrap(self, state, ranks):
         return {"format": _FORMAT, "state": state() if callable(state) else state, "random": ranks}
 
+    def _prepare_memory(self, state):
+        """After a step, since optimizers make their state in the first one."""
+        self._memory_prepared = True
+        if self._memory is None or self._save_seconds == 0 or self.env.rank not in self._copy_ranks():
+            return
+        size = pack.size_of(state() if callable(state) else state)
+        if size >= _PREPARED_BYTES:
+            self._remove_copies_at_the_end()
+            self._saver.prepare(size)
+
     def _copy_ranks(self):
         """Rank 0, and one on another machine, so that a machine can be lost."""
         return (0, self._group.another_machine() if self._group is not None else 1)
@@ -589,6 +604,7 @@ class Job:
             self._scalars.close()
         seconds = time.monotonic() - begin
         self._speed.resized(seconds)
+        self._memory_prepared = False
         self.own_time.forget()
         self.progress.rank, self.progress.world = self.env.rank, self.env.world
         if self.env.leader:
