@@ -3,13 +3,14 @@
 import glob
 import json
 import os
+import re
 import unittest
 
 import support
 import torch
 
 _SCRIPT = """
-import os, signal
+import os, signal, time
 import swell
 job = swell.Job()
 import torch, torch.distributed as dist
@@ -28,12 +29,16 @@ generator = torch.Generator().manual_seed(3)
 data = torch.randn(10, 8, 20, generator=generator)
 while step < 10:
     optimizer.zero_grad()
-    model(data[step]).square().mean().backward()
+    loss = model(data[step]).square().mean()
+    if job.env.rank == int(os.environ.get("SLOW_RANK", "-1")):
+        time.sleep(0.2)
+    loss.backward()
     optimizer.step()
     step += 1
     if step == int(os.environ.get("NOTICE_AT", "0")) and job.env.rank == 1:
         os.kill(os.getpid(), signal.SIGTERM)
     shards.step_done(step, extra={"step": step})
+print(f"rank {job.env.rank} own {job.own_time.own_total / max(1, job.own_time.steps) / 1e9:.3f}", flush=True)
 total = sum(parameter.full_tensor().double().sum().item() for parameter in model.parameters())
 if job.env.rank == 0:
     shards_left = shards.steps()
@@ -80,6 +85,12 @@ class ShardedTest(support.FolderTest):
         self.assertEqual(output.count("begins 4\n"), 2)
         self.assertEqual(self.weights(output), expected)
         self.assertEqual(glob.glob(self.path("job", ".swell-tmp-*")), [])
+
+    def test_the_rank_that_the_others_wait_for_has_the_longest_time_of_its_own(self):
+        output = self.train(0, "job", SLOW_RANK=1)
+        own = {int(rank): float(seconds) for rank, seconds in re.findall(r"^rank (\d) own (\S+)$", output, re.M)}
+        self.assertGreater(own[1], 0.2)
+        self.assertLess(own[0], own[1] / 2)
 
     def test_a_save_that_fails_is_reported_and_stops_with_138(self):
         os.mkdir(self.path("report"))
