@@ -35,6 +35,7 @@ _HEAD = struct.Struct("<8sQQQ32x")
 _MAGIC = b"SWELLMEM"
 _SLOTS = ("a", "b")
 _INDEX_BYTES_MAX = 64 << 20
+_ALSO_BYTES = 4 << 20  # beside the state that was known before: random generators of all ranks, what has grown
 
 
 class NoRoom(OSError):
@@ -52,12 +53,11 @@ class MemoryCopies:
 
     def prepare(self, size):
         """Reserves memory for copies of so many bytes and touches it, so that no save has to. Takes long."""
-        with self.alone():
-            for name in _SLOTS:
-                with self._open(name) as file:
-                    self._reserve(name, file, size)
-        for slot in self._mapped.values():
-            slot.touch()
+        size += (size >> 5) + _ALSO_BYTES
+        for name in _SLOTS:
+            with self.alone(), self._open(name) as file:
+                self._reserve(name, file, size)
+            self._mapped[name].touch()
 
     def _open(self, name):
         path = os.path.join(self.dir, name)

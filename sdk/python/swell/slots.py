@@ -15,6 +15,7 @@ import sys
 _POPULATE_WRITE = 23  # Linux 5.14; without it the first save touches the pages
 _HUGE_PAGES = 14
 _POPULATE_BYTES = 64 << 20
+_ROUND_BYTES = 2 << 20
 
 
 class Slot:
@@ -24,6 +25,7 @@ class Slot:
 
     def reserve(self, file, size):
         """A mapping of at least the first `size` bytes of the file, a descriptor. Raises OSError if memory lacks."""
+        size = -(-size // _ROUND_BYTES) * _ROUND_BYTES  # a state that grows a little needs no other mapping
         info = os.fstat(file)
         if info.st_size < size or info.st_blocks * 512 < size:
             os.posix_fallocate(file, 0, size)

@@ -22,7 +22,7 @@ import traceback
 from dataclasses import replace
 from datetime import timedelta
 
-from swell import pack, report
+from swell import report, snapshot
 from swell.broken import StepGuard
 from swell.checkpoint import Checkpoint, CheckpointManager, DamagedCheckpoint
 from swell.env import Env
@@ -470,7 +470,7 @@ class Job:
         self._memory_prepared = True
         if self._memory is None or self._save_seconds == 0 or self.env.rank not in self._copy_ranks():
             return
-        size = pack.size_of(state() if callable(state) else state)
+        size = snapshot.size_of(state() if callable(state) else state)
         if size >= _PREPARED_BYTES:
             self._remove_copies_at_the_end()
             self._saver.prepare(size)
