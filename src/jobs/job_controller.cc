@@ -387,7 +387,11 @@ bool JobController::DecideFailures(Pass& pass) {
       if (verdict == OnFailure::kIgnore) continue;
       int64_t code = ExitCode(pod).value_or(1);
       restart_all = restart_all || verdict == OnFailure::kRestartJob;
-      bool retryable = (verdict != OnFailure::kAsUsual && verdict != OnFailure::kFailJob) ||
+      const auto failure = api::FailureOf(pod, pass.now);
+      const bool spared =
+          replica.restart_policy != RestartPolicy::kNever && failure && IsSpared(pass, *failure);
+      bool retryable = spared ||
+                       (verdict != OnFailure::kAsUsual && verdict != OnFailure::kFailJob) ||
                        FailedByCluster(pod) || WasDisrupted(pod) || api::IsDeleting(pod) ||
                        (replica.restart_policy == RestartPolicy::kExitCode && code >= 128);
       if (!retryable) {
@@ -432,6 +436,7 @@ bool JobController::DecideFailures(Pass& pass) {
   }
   if (!restart_all) {
     RaiseMemoryInPlace(pass);
+    LeaveHardwareInPlace(pass);
     return false;
   }
   pass.delete_pods.clear();

@@ -72,6 +72,10 @@ class JobController {
   void NoteCrash(Pass& pass, const json::Value& pod, const api::Failure& failure);
   bool RaiseMemory(Pass& pass, const ReplicaSpec& replica, const json::Value& pod);
   void RaiseMemoryInPlace(Pass& pass);
+  static int64_t SparedFailures(const Pass& pass);
+  static bool IsSpared(const Pass& pass, const api::Failure& failure);
+  bool SpareHardware(Pass& pass, const json::Value& pod, const api::Failure& failure);
+  void LeaveHardwareInPlace(Pass& pass);
   int64_t MemoryMax(const json::Value& pod, std::string_view container) const;
   std::string HoldPreemption(Pass& pass);
   void GiveBackMemory(const std::shared_ptr<Pass>& pass, const Status& refused);

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kDegraded = "Degraded";
 constexpr std::string_view kMemoryCondition = "MemoryRaised";
+constexpr int64_t kSparedMax = 10;
 // A pod that fails within this after its start has done little.
 constexpr Duration kSoon = std::chrono::minutes(5);
 
@@ -72,7 +73,7 @@ int64_t JobController::InPlaceRestarts(const Pass& pass) {
 void JobController::ChargeFailure(Pass& pass, const ReplicaSpec& replica, const json::Value& pod) {
   pass.dealt_with.emplace_back(api::Uid(pod));
   const api::Failure failure = api::FailureOf(pod, pass.now).value_or(api::Failure{});
-  if (RaiseMemory(pass, replica, pod)) return;
+  if (RaiseMemory(pass, replica, pod) || SpareHardware(pass, pod, failure)) return;
   const auto latest = ChargedFailure::Parse(api::Annotation(*pass.job, keys::kLastFailure));
   const WallTime created = api::CreationTime(pod);
   const bool follows = latest && latest->Covers(failure.which, created, pass.now);
@@ -84,6 +85,48 @@ void JobController::ChargeFailure(Pass& pass, const ReplicaSpec& replica, const 
   pass.annotations[keys::kLastFailure] =
       ChargedFailure{failure.time.value_or(pass.now), failure.which}.ToString();
   NoteCrash(pass, pod, failure);
+}
+
+// Failures of hardware that were not counted, those of this pass included.
+int64_t JobController::SparedFailures(const Pass& pass) {
+  const auto decided = pass.annotations.find(keys::kHardwareFailures);
+  const std::string_view text = decided == pass.annotations.end()
+                                    ? api::Annotation(*pass.job, keys::kHardwareFailures)
+                                    : json::View(decided->value().get_string());
+  return std::max<int64_t>(0, ParseInt(text).value_or(0));
+}
+
+// A GPU that fails is not the job's fault. Not for ever, since only the log says that it was the
+// GPU.
+bool JobController::IsSpared(const Pass& pass, const api::Failure& failure) {
+  return failure.which == api::FailureClass::kHardware && SparedFailures(pass) < kSparedMax;
+}
+
+// A failure of hardware counts as no restart. True if it does not.
+bool JobController::SpareHardware(Pass& pass, const json::Value& pod, const api::Failure& failure) {
+  if (!IsSpared(pass, failure)) return false;
+  const int64_t spared = SparedFailures(pass) + 1;
+  pass.annotations[keys::kHardwareFailures] = std::to_string(spared);
+  // Peers that lose this member are explained by it.
+  pass.annotations[keys::kLastFailure] =
+      ChargedFailure{failure.time.value_or(pass.now), failure.which}.ToString();
+  pass.AddEvent("Warning", "HardwareFailed",
+                StrCat(failure.Sentence(), " Node ", api::NodeName(pod),
+                       " is charged with it. The member is made anew, which is not counted as a "
+                       "restart (",
+                       spared, " of ", kSparedMax, " times)."));
+  return true;
+}
+
+// A container that starts again in its pod keeps its GPU, so the pod is made anew.
+void JobController::LeaveHardwareInPlace(Pass& pass) {
+  for (const auto& [name, pod] : pass.pods) {
+    if (!pass.Wants(name) || HasEnded(*pod) || api::IsDeleting(*pod)) continue;
+    const auto failure = api::FailureOf(*pod, pass.now);
+    // One that runs again may do.
+    if (!failure || !failure->repeats() || failure->settles) continue;
+    if (SpareHardware(pass, *pod, *failure)) pass.delete_pods.push_back(pod);
+  }
 }
 
 // A job that fails soon after each start takes no places of others for a while.

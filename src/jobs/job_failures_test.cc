@@ -96,6 +96,34 @@ TEST_F(FailureTest, PeersThatLostAMemberAreNotCounted) {
   EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/job", {"status", "restarts"}), 1);
 }
 
+TEST_F(FailureTest, AFailureOfHardwareIsNotCounted) {
+  SubmitAndRun({.workers = 2, .restart = "ExitCode", .run_policy = "backoffLimit: 0"});
+  for (int i = 1; i <= 10; ++i) {
+    const std::string uid = cluster_.PodUid("default/job-worker-1");
+    // A peer that loses the member has failed for the same reason.
+    FailAndRunAgain("job-worker-0", 1, "CUDA error: uncorrectable ECC error encountered");
+    cluster_.Run(kSecond);
+    End("job-worker-1", 134, "Error", "RuntimeError: Connection closed by peer");
+    ASSERT_TRUE(RunsAgain("job-worker-1", uid)) << i;
+    EXPECT_EQ(JobAnnotation(keys::kHardwareFailures), std::to_string(i));
+    cluster_.Run(std::chrono::minutes(2));
+  }
+  EXPECT_FALSE(Is("Failed"));
+  EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/job", {"status", "restarts"}), 0);
+  EXPECT_NE(cluster_.EventMessage("HardwareFailed").find("Node node-a is charged with it."),
+            std::string::npos)
+      << cluster_.EventMessage("HardwareFailed");
+  // A program that always says so is not restarted for ever.
+  End("job-worker-0", 1, "Error", "CUDA error: uncorrectable ECC error encountered");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
+}
+
+TEST_F(FailureTest, APodThatIsNeverRestartedIsNotRestartedForHardwareEither) {
+  SubmitAndRun({.workers = 1, .restart = "Never"});
+  End("job-worker-0", 1, "Error", "CUDA error: uncorrectable ECC error encountered");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
+}
+
 TEST_F(FailureTest, AKilledContainerGetsMoreMemoryAndIsNotCounted) {
   SubmitAndRun({.workers = 1, .restart = "ExitCode", .run_policy = "backoffLimit: 0"});
   for (const char* memory : {"1536Mi", "2304Mi", "3456Mi"}) {

@@ -25,6 +25,8 @@ inline constexpr std::string_view kMemoryRefused = "swell.dev/memory-refused";
 inline constexpr std::string_view kLastFailure = "swell.dev/last-failure";
 // Failures in a row that each came soon after the start.
 inline constexpr std::string_view kCrashes = "swell.dev/crashes";
+// How many failures of hardware did not count as restarts.
+inline constexpr std::string_view kHardwareFailures = "swell.dev/hardware-failures";
 // On jobs and their pods that wait: when they may preempt others again.
 inline constexpr std::string_view kPreemptsFrom = "swell.dev/preempts-from";
 

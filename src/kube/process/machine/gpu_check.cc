@@ -58,8 +58,8 @@ bool IsLost(int code) { return code == kGpuIsLost || code == kResetRequired || c
 
 }  // namespace
 
-GpuCheck::GpuCheck(std::vector<std::string> uuids, std::string library)
-    : name_(std::move(library)) {
+GpuCheck::GpuCheck(Clock& clock, std::vector<std::string> uuids, std::string library)
+    : clock_(clock), name_(std::move(library)) {
   for (std::string& uuid : uuids) gpus_.push_back({.uuid = std::move(uuid)});
 }
 
@@ -125,13 +125,36 @@ void GpuCheck::OnXid(void* device, uint64_t number) {
     if (named ? gpu.uuid != uuid : gpu.device != device) continue;
     gpu.xid = {StrCat("XidError", number),
                StrCat("the driver reported XID ", number, ", ", known->what), true};
+    gpu.xids.push_back(clock_.Steady());
+    if (gpu.xids.size() > kXidsMax) gpu.xids.pop_front();
   }
+}
+
+GpuCheck::Fault GpuCheck::XidFault(Gpu& gpu) const {
+  const SteadyTime now = clock_.Steady();
+  while (!gpu.xids.empty() && now - gpu.xids.front() > kXidWindow && gpu.xids.size() < kXidsMax) {
+    gpu.xids.pop_front();
+  }
+  if (gpu.xids.empty()) return {};
+  Fault fault = gpu.xid;
+  if (gpu.xids.size() == kXidsMax && gpu.xids.back() - gpu.xids.front() <= kXidWindow) {
+    fault.message += StrCat("; ", kXidsMax,
+                            " serious errors within a day: it needs a reset, or an agent that "
+                            "starts again");
+    return fault;
+  }
+  return now - gpu.xids.back() < kXidTime ? fault : Fault{};
 }
 
 GpuCheck::Fault GpuCheck::FaultOf(Gpu& gpu) {
   const int code = library_->Call("nvmlDeviceGetHandleByUUID", gpu.uuid.c_str(), &gpu.device);
-  if (IsLost(code)) return {"GpuLost", StrCat("the driver lost it: NVML error ", code), true};
-  if (!gpu.xid.reason.empty()) return gpu.xid;
+  if (IsLost(code)) {
+    gpu.lost = true;
+    return {"GpuLost", StrCat("the driver lost it: NVML error ", code), true};
+  }
+  // It was reset, so what the driver reported before is over.
+  if (code == kOk && std::exchange(gpu.lost, false)) gpu.xids.clear();
+  if (Fault fault = XidFault(gpu); !fault.reason.empty()) return fault;
   if (code != kOk) return {"DriverFailed", StrCat("the driver answers NVML error ", code)};
   if (!gpu.events && event_set_ != nullptr) {
     gpu.events =

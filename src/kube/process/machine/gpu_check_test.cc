@@ -35,7 +35,13 @@ class GpuCheckTest : public ::testing::Test {
     return text;
   }
   FakeNvml* nvml_ = nullptr;
-  GpuCheck check_{{"GPU-a", "GPU-b"}, SWELL_FAKE_NVML};
+  struct TestClock final : Clock {
+    WallTime Now() const override { return {}; }
+    SteadyTime Steady() const override { return now; }
+    SteadyTime now;
+  };
+  TestClock clock_;
+  GpuCheck check_{clock_, {"GPU-a", "GPU-b"}, SWELL_FAKE_NVML};
 };
 
 TEST_F(GpuCheckTest, GpusWithoutAFaultAreGood) {
@@ -72,18 +78,45 @@ TEST_F(GpuCheckTest, EachFaultNamesTheGpu) {
   }
 }
 
-TEST_F(GpuCheckTest, ASeriousXidCountsFromThenOnAndOthersDoNot) {
+TEST_F(GpuCheckTest, ASeriousXidCountsForAWhileAndOthersDoNot) {
   nvml_->gpus[0].xid = 13;  // an error of the program
   EXPECT_EQ(Run(), "True");
   nvml_->gpus[0].xid = 79;
   EXPECT_EQ(Run(), "XidError79 GPU 0: the driver reported XID 79, it has fallen off the bus");
   EXPECT_EQ(Run(), "XidError79 GPU 0: the driver reported XID 79, it has fallen off the bus");
   EXPECT_TRUE(check_.Run().certain);
+  clock_.now = clock_.now + GpuCheck::kXidTime;
+  EXPECT_EQ(Run(), "True") << "no other check finds fault with it";
+}
+
+TEST_F(GpuCheckTest, AGpuWithOneSeriousXidAfterAnotherIsBadUntilItIsReset) {
+  for (int i = 0; i < 3; ++i) {
+    nvml_->gpus[0].xid = 109;
+    EXPECT_NE(Run(), "True");
+    clock_.now = clock_.now + std::chrono::hours(1);
+  }
+  clock_.now = clock_.now + std::chrono::hours(100);
+  EXPECT_EQ(Run(),
+            "XidError109 GPU 0: the driver reported XID 109, context switch timeout; 3 serious "
+            "errors within a day: it needs a reset, or an agent that starts again");
+  nvml_->gpus[0].handle_code = 16;
+  EXPECT_NE(Run(), "True");
+  nvml_->gpus[0].handle_code = 0;
+  EXPECT_EQ(Run(), "True");
+}
+
+TEST_F(GpuCheckTest, XidsThatAreDaysApartDoNotAddUp) {
+  for (int i = 0; i < 5; ++i) {
+    nvml_->gpus[0].xid = 109;
+    EXPECT_NE(Run(), "True");
+    clock_.now = clock_.now + std::chrono::hours(20);
+    EXPECT_EQ(Run(), "True");
+  }
 }
 
 TEST_F(GpuCheckTest, ADriverThatDoesNotAnswerMakesAllGpusBad) {
   nvml_->init_code = 9;
-  GpuCheck other({"GPU-a", "GPU-b"}, SWELL_FAKE_NVML);
+  GpuCheck other(clock_, {"GPU-a", "GPU-b"}, SWELL_FAKE_NVML);
   const node::HealthReport report = other.Run();
   EXPECT_EQ(report.reason, "DriverFailed");
   ASSERT_EQ(report.gpus.size(), 2U);
@@ -93,7 +126,7 @@ TEST_F(GpuCheckTest, ADriverThatDoesNotAnswerMakesAllGpusBad) {
 }
 
 TEST_F(GpuCheckTest, AGpuThatTheDriverDoesNotListIsLost) {
-  GpuCheck other({"GPU-a", "GPU-gone"}, SWELL_FAKE_NVML);
+  GpuCheck other(clock_, {"GPU-a", "GPU-gone"}, SWELL_FAKE_NVML);
   const node::HealthReport report = other.Run();
   ASSERT_EQ(report.gpus.size(), 1U);
   EXPECT_EQ(report.gpus[0].index, 1);

@@ -14,7 +14,8 @@ MachineHealth::MachineHealth(Executor& core, MachineHealthOptions options)
     checks_.push_back(std::make_unique<MemoryCheck>());
     checks_.push_back(std::make_unique<ClockCheck>());
   }
-  if (!options_.gpu_ids.empty()) checks_.push_back(std::make_unique<GpuCheck>(options_.gpu_ids));
+  if (!options_.gpu_ids.empty())
+    checks_.push_back(std::make_unique<GpuCheck>(clock_, options_.gpu_ids));
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -39,14 +40,13 @@ void MachineHealth::Check(const std::string& node, Done done) {
 }
 
 std::vector<node::HealthReport> MachineHealth::CheckNow(const std::string& node) {
-  RealClock clock;
-  if (!shared_known_ || clock.Steady() - shared_at_ >= kFresh) {
+  if (!shared_known_ || clock_.Steady() - shared_at_ >= kFresh) {
     shared_.clear();
     for (const auto& check : checks_) shared_.push_back(check->Run());
     if (!options_.scripts_dir.empty() && !options_.scripts_by_node) {
       for (node::HealthReport& one : scripts_.Run("")) shared_.push_back(std::move(one));
     }
-    shared_at_ = clock.Steady();
+    shared_at_ = clock_.Steady();
     shared_known_ = true;
   }
   std::vector<node::HealthReport> reports = shared_;

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/executor.h"
 #include "base/mutex.h"
 #include "kube/node/health_source.h"
@@ -45,6 +46,7 @@ class MachineHealth final : public node::HealthSource {
   std::vector<node::HealthReport> CheckNow(const std::string& node);
 
   Executor& core_;
+  RealClock clock_;
   MachineHealthOptions options_;
   ScriptChecks scripts_;
   // The thread's own.
