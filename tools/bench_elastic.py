@@ -18,7 +18,8 @@ _STEP_SECONDS = 0.03
 class ElasticJob:
     """A TrainingJob of up to `most` members with one GPU each, whose steps it follows."""
 
-    def __init__(self, cluster, name, most, steps, *, least=1, launcher=False, seconds=_STEP_SECONDS, options=()):
+    def __init__(self, cluster, name, most, steps, *, least=1, launcher=False, seconds=_STEP_SECONDS, options=(),
+                 health=()):
         self.cluster, self.name, self.most = cluster, name, most
         self.folder = cluster.shared_folder("steps")
         self.steps_file = self.folder / name
@@ -39,7 +40,8 @@ class ElasticJob:
             del role["elastic"]
         self.begin = time.time()
         cluster.request("POST", JOBS, {"apiVersion": "swell.dev/v1", "kind": "TrainingJob",
-                                       "metadata": {"name": name}, "spec": {"roles": {"worker": role}}})
+                                       "metadata": {"name": name},
+                                       "spec": {"roles": {"worker": role}, "health": dict(health)}})
 
     def places(self):
         return {"data": str(self.folder), "bench": str(SCRIPT.parent)}
