@@ -111,7 +111,7 @@ def train(epochs, seed, step_seconds, in_turn, wait_at_end, gather, lose_at, kil
 
 
 def train_with_batches(epochs, seed, step_seconds, in_turn, wait_at_end, gather, lose_at, kill_at, noticed):
-    """As `train`, as a loop of `Job.batches`. `noticed`: in the step it is stopped by SIGSTOP, not killed.
+    """As `train`, as a loop of `Job.batches`; with LOOP=guard, one of the script's own. `noticed`: in the step it is stopped by SIGSTOP, not killed.
 
     `kill_at` with 0: it is killed while it loads. TIMEOUT_SECONDS: how long it waits for a replacement.
     """
@@ -127,15 +127,13 @@ def train_with_batches(epochs, seed, step_seconds, in_turn, wait_at_end, gather,
     data = torch.utils.data.TensorDataset(torch.arange(RECORDS), *_data())
     job.join()
     print(f"begins rank {job.env.rank} of {job.env.world}", flush=True)
-    for count, (records, inputs, target) in enumerate(
-        job.batches(data, _BATCH, epochs, {"model": model, "optimizer": optimizer}, seed=seed)
-    ):
-        step = job.step
+    def train_step(step, count, records, inputs, target, scale):
         weights = sum(parameter.double().sum().item() for parameter in model.parameters())
         print(f"before {step} weights {weights:.9f} rank {job.env.rank} of {job.env.world} at {time.monotonic():.3f} "
               f"records {' '.join(map(str, records.tolist()))}", flush=True)
         optimizer.zero_grad()
-        loss = ((model(inputs) - target) ** 2).mean()
+        errors = (model(inputs) - target) ** 2
+        loss = errors.mean() if scale is None else errors.sum() / errors.shape[1] * scale
         if step + 1 in kill_at and count > 0:
             os.kill(os.getpid(), signal.SIGSTOP if noticed else signal.SIGKILL)
         loss.backward()
@@ -145,7 +143,46 @@ def train_with_batches(epochs, seed, step_seconds, in_turn, wait_at_end, gather,
             os.kill(os.getpid(), signal.SIGTERM)
         if step in gather and job.env.leader:
             assert support.until(lambda: job.env.world + len(job._group._client.waiting) >= gather[step])
+
+    if os.environ.get("LOOP") == "guard":
+        _guarded(job, data, epochs, seed, model, optimizer, train_step)
+    else:
+        kept = {"model": model, "optimizer": optimizer}
+        for count, batch in enumerate(job.batches(data, _BATCH, epochs, kept, seed=seed)):
+            train_step(job.step, count, *batch, None)
     print(f"ends rank {job.env.rank} of {job.env.world} step {job.step}", flush=True)
+
+
+def _guarded(job, data, epochs, seed, model, optimizer, train_step):
+    """The same training as a loop of the script's own."""
+    import swell
+
+    sampler = swell.ResumableDistributedSampler(RECORDS, _BATCH, seed, job=job)
+    count = 0
+
+    def state():
+        return {"step": job.step, "model": model.state_dict(), "optimizer": optimizer.state_dict(),
+                "sampler": sampler.state_dict()}
+
+    def load(state):
+        job.step = state["step"]
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        sampler.load_state_dict(state["sampler"])
+
+    found = job.restore()
+    if found is not None:
+        load(found.state)
+    while sampler.epoch < epochs:
+        for batch in sampler:
+            with job.guard(state, load):
+                train_step(job.step, count, *data[batch], sampler.scale)
+                count += 1
+                sampler.commit()
+                job.step += 1
+                job.step_done(job.step, state, sampler.epoch, records=_BATCH)
+        sampler.next_epoch()
+    job.save(job.step, state)
 
 
 class Members:

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import unittest
+from unittest import mock
 
 import support
 from members import RECORDS, STEPS_PER_EPOCH, Members, train_with_batches
@@ -13,6 +14,16 @@ _KILLED_IN = 20
 
 
 class CrashTest(support.FolderTest):
+    """With `Job.batches`."""
+
+    loop = "batches"
+
+    def setUp(self):
+        super().setUp()
+        patch = mock.patch.dict(os.environ, LOOP=self.loop)
+        patch.start()
+        self.addCleanup(patch.stop)
+
     def job(self, most=4, least=1, gather=()):
         # `gather` is after the step: members that come meanwhile join at the same boundary in every run.
         gather = {5: most, **dict(gather)} if most > 1 else {}
@@ -117,6 +128,12 @@ class CrashTest(support.FolderTest):
         self.assertEqual(job.finish(0, 1), [-signal.SIGKILL] * 2)
         self.assertEqual(job.finish(2, 3), [0, 0], job.all_logs())
         self.assert_same_training(job, 0, 1)
+
+
+class GuardedCrashTest(CrashTest):
+    """With `Job.guard` around each step of a loop of the script's own."""
+
+    loop = "guard"
 
 
 if __name__ == "__main__":
