@@ -123,6 +123,16 @@ Ladder::Points History::ReadPoints(const Points& points,
   return out;
 }
 
+std::vector<std::pair<SeriesName, double>> History::Newest(std::string_view name) const {
+  std::vector<std::pair<SeriesName, double>> newest;
+  for (const auto& [series, entry] : ladders_) {
+    const Ring& finest = entry.ladder.ring(0);
+    if (series.name != name || finest.empty()) continue;
+    newest.emplace_back(series, static_cast<double>(finest.At(finest.last()).mean));
+  }
+  return newest;
+}
+
 std::vector<HistoryPiece> History::TakeChanges() {
   std::vector<HistoryPiece> pieces;
   for (const SeriesName& series : gone_) pieces.push_back({series, kWholeSeries, 0, ""});

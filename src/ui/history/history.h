@@ -78,6 +78,9 @@ class History {
     return found;
   }
 
+  // The newest value of each series of the cluster that is called so.
+  std::vector<std::pair<SeriesName, double>> Newest(std::string_view name) const;
+
   // What changed since the last call.
   std::vector<HistoryPiece> TakeChanges();
   // What a file has kept, the pieces of a series in order. Nonsense is left out.

@@ -1,5 +1,6 @@
 #include "ui/history/history_keeper.h"
 
+#include <cmath>
 #include <utility>
 
 #include "base/log.h"
@@ -19,7 +20,11 @@ HistoryKeeper::HistoryKeeper(Executor& pages,
       timer_(pages),
       client_(pages, std::move(server), std::move(user), "swell-pages") {}
 
-HistoryKeeper::~HistoryKeeper() { Write(); }
+HistoryKeeper::~HistoryKeeper() {
+  // The counters of now: those of the last sample would lack what was counted since.
+  if (state_.known()) history_.Add(NowSeconds(), SampleCluster(state_, clock_.Now()));
+  Write();
+}
 
 void HistoryKeeper::Start() {
   if (file_) Restore();
@@ -35,6 +40,9 @@ void HistoryKeeper::Restore() {
         written_s);
   }
   state_.SetRestoredUntil({written_s * 1'000'000'000});
+  for (const auto& [series, pods] : history_.Newest("preemptions_by_rule")) {
+    state_.evictions().Restore(std::string(series.Label("rule")), std::llround(pods));
+  }
   if (!read.ok()) {
     SWELL_LOG_WARNING("pages", "a part of the history cannot be read", {"error", read.ToString()});
   }

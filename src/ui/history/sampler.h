@@ -4,8 +4,8 @@
 //   queue_length queue_gpus running_jobs       and how long those wait that wait now:
 //   queue_wait_p50_seconds queue_wait_p95_seconds
 //   preemptions lost_gpu_seconds               counters since the account of use began
-//   started_jobs started_wait_seconds {project}      likewise: their waits until they had their
-//   places preemptions_by_rule {rule}                 counter since the server began
+//   started_jobs started_wait_seconds {project}   likewise: their waits until they had places
+//   preemptions_by_rule {rule}                    counter since the history began
 //   project_gpu_held _quota _fair_share _requested {project}
 //   node_gpu_held node_gpu_utilized {node}
 //   job_members job_throughput job_loss job_step job_progress {namespace, job}

@@ -1,5 +1,6 @@
 #include "ui/state/cluster_state.h"
 
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -72,12 +73,15 @@ void ClusterState::Follow(const FeedBatch::Item& item, const json::Value* before
     if (another) members_.OnPodGone(*before, now);
     if (item.object) members_.OnPod(*item.object, now);
   }
-  // Between two batches a pod may be marked, gone, and followed by another of its name. What the
-  // first batch names was taken before.
+  // Between two batches a pod may be marked, gone, and followed by another of its name. The
+  // first batch counts only for what no earlier process has seen.
+  constexpr WallTime kNever{std::numeric_limits<int64_t>::max()};
+  const WallTime first = restored_until_ == WallTime() ? kNever : restored_until_;
+  const WallTime since = known_ ? WallTime() : first;
   for (const json::SharedValue& one : {item.last, item.object}) {
     if (one == nullptr) continue;
-    if (item.kind == IndexOf(Kind::kPod)) evictions_.OnPod(*one, !known_);
-    if (item.kind == IndexOf(Kind::kPodGroup)) evictions_.OnGroup(*one, !known_);
+    if (item.kind == IndexOf(Kind::kPod)) evictions_.OnPod(*one, since);
+    if (item.kind == IndexOf(Kind::kPodGroup)) evictions_.OnGroup(*one, since);
   }
 }
 

@@ -74,7 +74,8 @@ class ClusterState {
   const MemberLog& members() const { return members_; }
   MemberLog& members() { return members_; }
   const EvictionCounts& evictions() const { return evictions_; }
-  // When an earlier process last wrote down what it knew of members; before the first batch.
+  EvictionCounts& evictions() { return evictions_; }
+  // When an earlier process last wrote down what it knew; before the first batch.
   void SetRestoredUntil(WallTime until) { restored_until_ = until; }
   const PodUsage& usage() const { return usage_; }
   // What pods use was measured; null: it could not be.

@@ -109,20 +109,38 @@ TEST(EvictionCounts, APodCountsOnceUnderItsRule) {
                               R"(","annotations":{"swell.dev/preempted-rule":")", rule, R"("}}})"))
         .value();
   };
+  const WallTime always;
   EvictionCounts counts;
-  counts.OnPod(pod("old", "shrink"), /*before_us=*/true);
-  counts.OnPod(pod("old", "shrink"), false);
-  counts.OnPod(pod("untouched", ""), false);
+  counts.OnPod(pod("old", "shrink"), kStart);
+  counts.OnPod(pod("old", "shrink"), always);
+  counts.OnPod(pod("untouched", ""), always);
   EXPECT_TRUE(counts.by_rule().empty());
-  counts.OnGroup(group(R"({"rule":"reclaim","pods":["a","b"]})"), false);
+  counts.OnGroup(group(R"({"rule":"reclaim","pods":["a","b"]})"), always);
   counts.OnGroup(group(R"({"rule":"reclaim","pods":["b"]},{"rule":"preempt","pods":["c"]})"),
-                 false);
-  counts.OnPod(pod("a", "reclaim"), false);
-  counts.OnPod(pod("d", "shrink"), false);
+                 always);
+  counts.OnPod(pod("a", "reclaim"), always);
+  counts.OnPod(pod("d", "shrink"), always);
   EXPECT_EQ(counts.by_rule(),
             (std::map<std::string, int64_t>{{"preempt", 1}, {"reclaim", 2}, {"shrink", 1}}));
-  for (int i = 0; i < 100; ++i) counts.OnPod(pod(StrCat("x", i), StrCat("r", i)), false);
+  for (int i = 0; i < 100; ++i) counts.OnPod(pod(StrCat("x", i), StrCat("r", i)), always);
   EXPECT_LE(counts.by_rule().size(), EvictionCounts::kRulesMax + 1);
+}
+
+TEST(EvictionCounts, ContinuesWhereAnEarlierProcessEnded) {
+  EvictionCounts counts;
+  counts.Restore("reclaim", 7);
+  counts.Restore("preempt", 0);
+  counts.OnGroup(json::Parse(R"({"status":{"evicted":[
+      {"rule":"reclaim","time":"2025-12-31T23:59:59Z","pods":["counted"]},
+      {"rule":"reclaim","time":"2026-01-01T00:00:01Z","pods":["meanwhile","also"]}]}})")
+                     .value(),
+                 kStart);
+  counts.OnPod(json::Parse(R"({"metadata":{"uid":"marked","annotations":
+      {"swell.dev/preempted-rule":"shrink"}},"status":{"conditions":[{"type":"DisruptionTarget",
+      "status":"True","lastTransitionTime":"2026-01-01T00:00:02Z"}]}})")
+                   .value(),
+               kStart);
+  EXPECT_EQ(counts.by_rule(), (std::map<std::string, int64_t>{{"reclaim", 9}, {"shrink", 1}}));
 }
 
 }  // namespace
