@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/temp_dir.h"
 #include "ui/history/history_keeper.h"
 #include "ui/ui_test_util.h"
 
@@ -198,6 +199,63 @@ TEST_F(ViewsTest, AJobTellsItsProgressAndItsHang) {
   EXPECT_TRUE(json::GetBool(ranks[1], {"suspect"}));
 }
 
+TEST_F(ViewsTest, AJobTellsItsStragglerAndWhatElseIsWrong) {
+  Status("/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/see",
+         R"({"status":{"conditions":[{"type":"Running","status":"True"},)"
+         R"({"type":"CheckpointFailed","status":"False","message":"The last save went well."},)"
+         R"({"type":"Straggler","status":"True","lastTransitionTime":"2026-01-01T00:00:05Z",)"
+         R"("message":"Much slower than its peers: rank 1 (pod see-worker-1 on node-1)."}]}})");
+  Settle();
+  const json::Value data = See("job", "jane-token", {{"namespace", "vision"}, {"name", "see"}});
+  EXPECT_EQ(json::Print(*json::Find(data, {"warnings"})),
+            R"([{"type":"Straggler","message":"Much slower than its peers: rank 1 (pod )"
+            R"(see-worker-1 on node-1).","since":"2026-01-01T00:00:05Z"}])");
+  const json::Array& members = json::GetArray(data, {"members"});
+  ASSERT_EQ(members.size(), 2U);
+  EXPECT_FALSE(json::GetBool(members[0], {"straggler"}));
+  EXPECT_TRUE(json::GetBool(members[1], {"straggler"}));
+}
+
+TEST_F(ViewsTest, ANodeTellsWhichGpusAreBadAndWhy) {
+  Annotate("/api/v1/nodes/node-1", "swell.dev/unhealthy-gpus", "1,3");
+  Annotate("/api/v1/nodes/node-1", "swell.dev/failures",
+           R"([{\"time\":\"2026-01-01T00:00:00Z\",\"pod\":\"vision/see-worker-0\",)"
+           R"(\"class\":\"Hardware\",\"weight\":1,\"message\":\"see it fail\"}])");
+  Status("/api/v1/nodes/node-1",
+         R"({"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"GpuHealthy",)"
+         R"("status":"False","reason":"GpuUnhealthy","message":"GPU 1: too hot; GPU 3: its )"
+         R"(driver lost it; no answer"},{"type":"DiskHealthy","status":"False",)"
+         R"("reason":"ReadOnly","message":"read-only"}]}})");
+  Settle();
+  const auto row = [this](const std::string& token) {
+    const json::Value data = See("nodes", token);
+    return json::GetArray(data, {"rows"})[0];
+  };
+  const json::Value node = row("admin-token");
+  std::string text;
+  for (const json::Value& gpu : json::GetArray(node, {"gpuDevices"})) {
+    text +=
+        StrCat(json::GetString(gpu, {"health"}), "(", json::GetString(gpu, {"healthReason"}), ") ");
+  }
+  EXPECT_EQ(text,
+            "Healthy() Unhealthy(too hot) Healthy() "
+            "Unhealthy(its driver lost it; no answer) ");
+  EXPECT_EQ(json::GetString(node, {"health", "state"}), "Unhealthy");
+  EXPECT_EQ(json::GetString(node, {"health", "text"}), "unhealthy: it gets no new pods");
+  EXPECT_EQ(json::GetArray(node, {"health", "faults"}).size(), 2U);
+  const json::Array& failures = json::GetArray(node, {"health", "failures"});
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(json::GetString(failures[0], {"pod"}), "vision/see-worker-0");
+  // That a pod failed is the node's; which one is its namespace's.
+  const json::Value of_john = row("john-token");
+  EXPECT_EQ(json::GetArray(of_john, {"health", "failures"}).size(), 1U);
+  EXPECT_EQ(json::Print(of_john).find("see"), std::string::npos);
+  const json::Value overview = See("overview", "admin-token");
+  const json::Array& squares = json::GetArray(json::GetArray(overview, {"nodes"})[0], {"gpus"});
+  EXPECT_FALSE(json::GetBool(squares[0], {"bad"}));
+  EXPECT_TRUE(json::GetBool(squares[1], {"bad"}));
+}
+
 TEST_F(ViewsTest, LogsOfPodsThatAreGoneAreNamedWithThoseThatAreThere) {
   Status("/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/see",
          R"({"status":{"attempts":[{"member":"see-worker-0","uid":"old","node":"node-1",)"
@@ -240,6 +298,27 @@ TEST_F(ViewsTest, AJobsCurvesAreWhatItsScriptReports) {
                                           [](const auto&) { return true; });
   ASSERT_EQ(wait.size(), 1U);
   EXPECT_GT(wait[0].points.values.back(), 0);
+}
+
+TEST_F(ViewsTest, PreemptionsByRuleContinueAfterARestart) {
+  TempDir dir;
+  const auto file = [&dir] {
+    return std::move(HistoryFile::Open(dir.path() + "/history.db")).value();
+  };
+  const std::string pod = "/api/v1/namespaces/vision/pods/see-worker-";
+  {
+    HistoryKeeper keeper(server_.executor, server_.executor, state_, handler_, system_, file());
+    keeper.Start();
+    Annotate(pod + "0", "swell.dev/preempted-rule", "reclaim");
+    server_.executor.Advance(std::chrono::minutes(2));
+    // Too late for a sample, not for the end of the process.
+    Annotate(pod + "1", "swell.dev/preempted-rule", "reclaim");
+    Settle();
+  }
+  ClusterState later(server_.executor);
+  HistoryKeeper keeper(server_.executor, server_.executor, later, handler_, system_, file());
+  keeper.Start();
+  EXPECT_EQ(later.evictions().by_rule(), (std::map<std::string, int64_t>{{"reclaim", 2}}));
 }
 
 TEST_F(ViewsTest, AnotherUsersJobIsNotThere) {

@@ -9,6 +9,7 @@
 #include "cli/print/text_table.h"
 #include "cli/views/node_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/node.h"
 #include "kube/api/objects/pod.h"
 
@@ -22,23 +23,12 @@ std::string Number(double value) {
 }
 
 std::string HealthWord(Session& session, const json::Value& node) {
-  const std::vector<api::NodeFault> faults = api::FaultsOf(node);
-  const bool bad = std::any_of(faults.begin(), faults.end(),
-                               [](const api::NodeFault& fault) { return fault.taints; });
-  bool unhealthy = bad, suspect = false;
-  for (const api::Taint& taint : api::TaintsOf(node)) {
-    unhealthy |= taint.key == api::keys::kUnhealthyTaint;
-    suspect |= taint.key == api::keys::kSuspectTaint;
-  }
-  if (unhealthy) {
-    return session.Paint(Colour::kRed, bad ? "unhealthy: it gets no new pods"
-                                           : "well again, but not for long: it gets no new pods");
-  }
-  if (suspect) {
-    return session.Paint(Colour::kYellow, "suspect: pods failed there; it is used last");
-  }
-  return faults.empty() ? session.Paint(Colour::kGreen, "healthy")
-                        : session.Paint(Colour::kYellow, "has faults, and gets new pods");
+  const NodeWellness wellness = WellnessOf(node);
+  using enum NodeWellness::Word;
+  const Colour colour = wellness.word == kHealthy     ? Colour::kGreen
+                        : wellness.word == kUnhealthy ? Colour::kRed
+                                                      : Colour::kYellow;
+  return session.Paint(colour, std::string(wellness.text));
 }
 
 void PrintConditions(Session& session, const json::Value& node) {

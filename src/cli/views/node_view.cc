@@ -8,6 +8,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/api/objects/node.h"
+#include "kube/api/objects/node_health.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli {
@@ -136,6 +137,23 @@ Result<std::vector<NodeView>> ReadNodesWithPodsOf(Api& api,
   }
   SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
   return Choose(ViewNodes(std::move(nodes), pods), names);
+}
+
+NodeWellness WellnessOf(const json::Value& node) {
+  const std::vector<api::NodeFault> faults = api::FaultsOf(node);
+  const bool bad = std::any_of(faults.begin(), faults.end(),
+                               [](const api::NodeFault& fault) { return fault.taints; });
+  bool unhealthy = bad, suspect = false;
+  for (const api::Taint& taint : api::TaintsOf(node)) {
+    unhealthy |= taint.key == api::keys::kUnhealthyTaint;
+    suspect |= taint.key == api::keys::kSuspectTaint;
+  }
+  using enum NodeWellness::Word;
+  if (bad) return {kUnhealthy, "unhealthy: it gets no new pods"};
+  if (unhealthy) return {kUnhealthy, "well again, but not for long: it gets no new pods"};
+  if (suspect) return {kSuspect, "suspect: pods failed there; it is used last"};
+  if (!faults.empty()) return {kFaulty, "has faults, and gets new pods"};
+  return {kHealthy, "healthy"};
 }
 
 std::string CpuText(int64_t milli) {

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/api.h"
@@ -47,6 +48,14 @@ Result<std::vector<NodeView>> ReadNodes(Api& api, const std::vector<std::string>
 Result<std::vector<NodeView>> ReadNodesWithPodsOf(Api& api,
                                                   const std::vector<std::string>& names,
                                                   const std::set<std::string>& namespaces);
+
+// How well a node is, in a word, and what follows in some more.
+struct NodeWellness {
+  enum class Word { kHealthy, kFaulty, kSuspect, kUnhealthy };
+  Word word = Word::kHealthy;
+  std::string_view text;  // "suspect: pods failed there; it is used last"
+};
+NodeWellness WellnessOf(const json::Value& node);
 
 std::string CpuText(int64_t milli);     // "4", "500m"
 std::string MemoryText(int64_t bytes);  // "512Mi", "64Gi"

@@ -287,6 +287,7 @@ Result<json::Value> JobPageView(const Look& look) {
   for (const json::SharedValue& pod : job.pods) {
     members.push_back(
         MemberRow(*pod, attempts.at(std::string(api::Name(*pod))), look.state.usage()));
+    members.back().get_object()["straggler"] = IsStraggler(job, api::Name(*pod));
   }
   json::Array checkpoints;
   Timeline timeline;
@@ -310,6 +311,7 @@ Result<json::Value> JobPageView(const Look& look) {
                                   {"attempts", std::move(timeline.attempts)},
                                   {"logs", LogsOf(job)},
                                   {"hang", HangOf(job)},
+                                  {"warnings", WarningsOf(job)},
                                   {"actions", ActionsOf(job)}});
 }
 

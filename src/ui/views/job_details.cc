@@ -1,6 +1,7 @@
 #include "ui/views/job_details.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "cli/pods/log_parts.h"
@@ -14,6 +15,10 @@ namespace {
 
 // A pod's end is noted a moment after the pages saw it stop.
 constexpr Duration kNoted = std::chrono::seconds(10);
+
+constexpr std::string_view kStraggler = "Straggler";
+constexpr std::array<std::string_view, 4> kWarnings = {kStraggler, "CheckpointFailed",
+                                                       "WorldMismatch", "SuspensionWaits"};
 
 json::Value CountOrNull(int64_t count) { return count > 0 ? json::Value(count) : nullptr; }
 
@@ -65,6 +70,35 @@ json::Value HangOf(const cli::JobView& job) {
       {"since", hung ? TextOrNull(hung->last_transition_time) : json::Value(nullptr)},
       {"restarts", json::GetInt(*job.object, {"status", "hang", "restarts"})},
       {"ranks", std::move(ranks)}};
+}
+
+json::Array WarningsOf(const cli::JobView& job) {
+  json::Array rows;
+  if (job.over()) return rows;
+  for (std::string_view type : kWarnings) {
+    const auto condition = api::FindCondition(*job.object, type);
+    if (!condition || !condition->IsTrue()) continue;
+    rows.push_back(json::Object{{"type", boost::json::string_view(type)},
+                                {"message", boost::json::string_view(condition->message)},
+                                {"since", TextOrNull(condition->last_transition_time)}});
+  }
+  return rows;
+}
+
+bool IsStraggler(const cli::JobView& job, std::string_view pod) {
+  const auto condition = api::FindCondition(*job.object, kStraggler);
+  if (job.over() || pod.empty() || !condition || !condition->IsTrue()) return false;
+  const std::string_view text = condition->message;
+  const auto of_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  // As a whole word: worker-1 is not worker-12.
+  for (size_t at = text.find(pod); at != std::string_view::npos; at = text.find(pod, at + 1)) {
+    const size_t end = at + pod.size();
+    const bool begins = at == 0 || !of_name(text[at - 1]);
+    if (begins && (end == text.size() || !of_name(text[end]))) return true;
+  }
+  return false;
 }
 
 json::Array LogsOf(const cli::JobView& job) {

@@ -13,6 +13,7 @@
 #include "kube/api/objects/node_pool.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/project.h"
+#include "ui/views/node_health.h"
 #include "ui/views/views.h"
 
 namespace swell::ui {
@@ -50,7 +51,8 @@ json::Array ConditionRows(const json::Value& object) {
     rows.push_back(json::Object{{"type", boost::json::string_view(one.type)},
                                 {"status", boost::json::string_view(one.status)},
                                 {"reason", boost::json::string_view(one.reason)},
-                                {"message", boost::json::string_view(one.message)}});
+                                {"message", boost::json::string_view(one.message)},
+                                {"lastTransitionTime", TextOrNull(one.last_transition_time)}});
   }
   return rows;
 }
@@ -108,7 +110,7 @@ json::Array Devices(const cli::NodeView& node,
                     const PodUsage& usage) {
   json::Array devices;
   const std::vector<GpuUse> gpus = GpusOf(node, projects);
-  const auto usable = static_cast<size_t>(std::max<int64_t>(0, node.gpus()));
+  const std::vector<GpuHealth> health = HealthOfGpus(*node.object, gpus.size());
   for (size_t i = 0; i < gpus.size(); ++i) {
     const GpuUse& gpu = gpus[i];
     const auto part = gpu.pod ? usage.GpuPart(*gpu.pod) : std::nullopt;
@@ -117,7 +119,8 @@ json::Array Devices(const cli::NodeView& node,
         {"index", static_cast<int64_t>(i)},
         {"uuid", nullptr},
         {"model", TextOrNull(node.gpu_type)},
-        {"health", gpus.size() > usable && i >= usable && !gpu.pod ? "Unhealthy" : "Healthy"},
+        {"health", health[i].healthy ? "Healthy" : "Unhealthy"},
+        {"healthReason", TextOrNull(health[i].reason)},
         {"utilization", part ? json::Value(*part) : json::Value(nullptr)},
         {"memoryUsed", nullptr},
         {"share", static_cast<double>(gpu.milli) / 1000},
@@ -135,7 +138,8 @@ json::Array Devices(const cli::NodeView& node,
 json::Object NodeRow(const cli::NodeView& node,
                      const std::vector<json::SharedValue>& pools,
                      const NamespaceProjects& projects,
-                     const PodUsage& usage) {
+                     const Look& look) {
+  const PodUsage& usage = look.state.usage();
   json::Array pods;
   PodUsage::Use used;
   for (const json::SharedValue& pod : node.pods) {
@@ -168,6 +172,7 @@ json::Object NodeRow(const cli::NodeView& node,
                          static_cast<double>(node.used.memory), used.memory)},
       {"pods", std::move(pods)},
       {"conditions", ConditionRows(*node.object)},
+      {"health", HealthOfNode(*node.object, look)},
       {"unschedulable", node.unschedulable},
       {"created", TextOrNull(api::CreationTimestamp(*node.object))}};
 }
@@ -224,7 +229,7 @@ Result<json::Value> NodesView(const Look& look) {
   json::Array rows;
   const auto pods = look.Of(Kind::kPod, partial);
   for (const cli::NodeView& node : cli::ViewNodes(look.Of(Kind::kNode, partial), pods)) {
-    rows.push_back(NodeRow(node, pools, projects, look.state.usage()));
+    rows.push_back(NodeRow(node, pools, projects, look));
   }
   json::Object out{{"rows", std::move(rows)}};
   if (partial) out["partial"] = true;

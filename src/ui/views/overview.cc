@@ -6,6 +6,7 @@
 #include "cli/views/node_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/client/usage_record.h"
+#include "ui/views/node_health.h"
 #include "ui/views/nodes.h"
 #include "ui/views/views.h"
 
@@ -17,10 +18,12 @@ constexpr size_t kDecisionsShown = 20;
 json::Array Squares(const cli::NodeView& node, const NamespaceProjects& projects) {
   json::Array squares;
   const std::vector<GpuUse> gpus = GpusOf(node, projects);
+  const std::vector<GpuHealth> health = HealthOfGpus(*node.object, gpus.size());
   for (size_t i = 0; i < gpus.size(); ++i) {
     squares.push_back(json::Object{{"index", static_cast<int64_t>(i)},
                                    {"project", TextOrNull(gpus[i].project)},
                                    {"job", TextOrNull(gpus[i].job)},
+                                   {"bad", !health[i].healthy},
                                    {"share", static_cast<double>(gpus[i].milli) / 1000}});
   }
   return squares;
