@@ -178,6 +178,9 @@ void PageServer::Api(const ExchangePtr& exchange, std::string_view path) {
   if ((path == "plan" || path == "whatif") && request.method == "POST") {
     return AnswerQuestion(exchange, **session, path);
   }
+  if (path == "tensorboard" && (request.method == "GET" || request.method == "POST")) {
+    return AnswerTensorboard(exchange, **session);
+  }
   if (path.starts_with("views/") && IsRead(request)) {
     return AnswerView(exchange, **session, path.substr(6));
   }
@@ -337,12 +340,25 @@ void PageServer::AnswerQuestion(const ExchangePtr& exchange,
       [](const json::Value& answer) { return json::Print(answer); });
 }
 
+void PageServer::AnswerTensorboard(const ExchangePtr& exchange, const Session& session) {
+  auto params = ParamsOf(exchange->request());
+  if (!params.ok()) return Fail(exchange, params.status());
+  const bool start = exchange->request().method == "POST";
+  Ask(
+      exchange, session,
+      [ns = (*params)["namespace"], name = (*params)["name"], kind = (*params)["kind"], start](
+          cli::Session& command, cli::Api& api) {
+        return AskTensorboard(command, api, ns, name, kind, start);
+      },
+      [](const json::Value& answer) { return json::Print(answer); });
+}
+
 void PageServer::Ask(const ExchangePtr& exchange,
                      const Session& session,
                      CommandRunner::Work work,
                      std::function<std::string(const json::Value&)> print) {
   if (plugs_.commands == nullptr) {
-    return Fail(exchange, Status(Code::kNotFound, "this server has no why, plan or whatif"));
+    return Fail(exchange, Status(Code::kNotFound, "this server answers no questions"));
   }
   plugs_.commands->Run(
       session.credentials, std::move(work),

@@ -7,6 +7,7 @@
 //   /ui/api/live          the same over a WebSocket, whenever it changes
 //   /ui/api/history       numbers over time
 //   /ui/api/plan, whatif  what would follow
+//   /ui/api/tensorboard   one beside a job
 //
 // A session's requests to the API server carry the credentials its user came with, so the API
 // server decides what they may. A browser that is led here by another page gets nowhere: cookies
@@ -106,6 +107,8 @@ class PageServer final : public net::Handler {
   Live::Ask WhyOf(const std::string& session);
   // `path`: plan or whatif.
   void AnswerQuestion(const ExchangePtr& exchange, const Session& session, std::string_view path);
+  // GET looks for it, POST makes it.
+  void AnswerTensorboard(const ExchangePtr& exchange, const Session& session);
   void OpenLive(const ExchangePtr& exchange, const Session& session);
   void Answer(const ExchangePtr& exchange, net::HttpResponse response);
   void Fail(const ExchangePtr& exchange, const Status& status);

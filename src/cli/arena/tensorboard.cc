@@ -342,14 +342,42 @@ std::optional<TensorboardView> ViewTensorboard(Session& session,
   if (!service.ok() || !deployment.ok()) return std::nullopt;
   TensorboardView view;
   for (const std::string& address : AddressesOf(api, **service)) view.url = "http://" + address;
+  for (const json::Value& port : json::GetArray(**service, {"spec", "ports"})) {
+    view.port = json::GetInt(port, {"nodePort"});
+  }
   const json::Array& containers =
       json::GetArray(**deployment, {"spec", "template", "spec", "containers"});
   if (containers.empty()) return view;
-  const Look look =
-      LookAt(session, api, ns, job, std::string(json::GetString(containers[0], {"image"})));
+  view.image = json::GetString(containers[0], {"image"});
+  const Look look = LookAt(session, api, ns, job, view.image);
   view.ready = look.ready;
+  view.missing = look.missing;
   view.wrong = look.wrong;
   return view;
+}
+
+Result<TensorboardView> EnsureTensorboard(Session& session,
+                                          Api& api,
+                                          const PyTorchSpec& job,
+                                          const std::string& log_dir,
+                                          const json::Value& owner) {
+  const auto made = [](const Status& status) {
+    return status.ok() || status.code() == Code::kAlreadyExists ? Status::Ok() : status;
+  };
+  auto view = ViewTensorboard(session, api, job.ns, job.name);
+  if (!view) {
+    SWELL_ASSIGN_OR_RETURN(json::Object pod, MakePod({.log_dir = log_dir}, job, job.image));
+    SWELL_RETURN_IF_ERROR(made(CreateService(session, api, job, owner)));
+    SWELL_RETURN_IF_ERROR(made(CreateDeployment(session, api, job, std::move(pod), owner)));
+    view = ViewTensorboard(session, api, job.ns, job.name);
+    if (!view) return Status(Code::kConflict, "TensorBoard was removed meanwhile; try again");
+  } else if (view->missing && view->image == job.image && HasLocalStorage(api)) {
+    SWELL_RETURN_IF_ERROR(UseMachineImage(api, job));
+    view->image = kMachineImage;
+    view->missing = false;
+    view->wrong.clear();
+  }
+  return *view;
 }
 
 Result<bool> DeleteTensorboard(Session& session,

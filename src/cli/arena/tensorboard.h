@@ -35,15 +35,27 @@ void StartTensorboard(Session& session,
                       const json::Value& made);
 
 struct TensorboardView {
-  std::string url;  // http://192.0.2.7:30670; empty: it has no address
+  std::string url;   // http://192.0.2.7:30670; empty: it has no address
+  int64_t port = 0;  // of every node; 0: none
+  std::string image;
   bool ready = false;
-  std::string wrong;  // a sentence; empty: nothing
+  bool missing = false;  // the image has no TensorBoard
+  std::string wrong;     // a sentence; empty: nothing
 };
 // Empty: the job has none.
 std::optional<TensorboardView> ViewTensorboard(Session& session,
                                                Api& api,
                                                const std::string& ns,
                                                const std::string& job);
+
+// Makes what is not there of it, and does not wait: who wants to know how it fares asks again.
+// Where the job's image turns out to have no TensorBoard, this machine's takes its place, if it
+// lends one.
+Result<TensorboardView> EnsureTensorboard(Session& session,
+                                          Api& api,
+                                          const PyTorchSpec& job,
+                                          const std::string& log_dir,
+                                          const json::Value& owner);
 
 // Removes what StartTensorboard made; missing is fine. True when there was one.
 Result<bool> DeleteTensorboard(Session& session,

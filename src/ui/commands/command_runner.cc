@@ -102,7 +102,6 @@ Result<json::Value> CommandRunner::RunOne(const Task& task) {
   env.connect = [this, &task](const cli::ClusterFlags&) -> Result<cli::Connection> {
     cli::Connection connection;
     connection.server = std::make_shared<AsUser>(calls_, task.credentials);
-    connection.url = "the cluster";
     return connection;
   };
   const cli::Command root{.name = "swell"};

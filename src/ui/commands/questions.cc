@@ -1,8 +1,11 @@
 #include "ui/commands/questions.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/strings.h"
+#include "cli/arena/job_curves.h"
+#include "cli/arena/tensorboard.h"
 #include "cli/jobs/what_if.h"
 #include "cli/jobs/why.h"
 #include "cli/jobs/why_report.h"
@@ -271,6 +274,41 @@ Result<json::Value> AskWhatIf(cli::Session& session, cli::Api& api, const json::
   const json::Value after = simulate(cli::StateViewOf(what_if.state()), now, kCycles);
   return json::Value(json::Object{
       {"decisions", Decisions(after)}, {"before", Numbers(before)}, {"after", Numbers(after)}});
+}
+
+Result<json::Value> AskTensorboard(cli::Session& session,
+                                   cli::Api& api,
+                                   const std::string& ns,
+                                   const std::string& name,
+                                   const std::string& kind,
+                                   bool start) {
+  std::optional<cli::arena::TensorboardView> view;
+  if (start) {
+    const std::string word = kind.empty() ? name : StrCat(ToLower(kind), "/", name);
+    SWELL_ASSIGN_OR_RETURN(const cli::JobView job, cli::FindJob(api, ns, word));
+    view = cli::arena::ViewTensorboard(session, api, ns, name);
+    // One that was made at submit knows its folder; it needs a look only.
+    const auto curves = cli::arena::CurvesOf(job);
+    if (!view && !curves.ok()) return curves.status();
+    if (curves.ok()) {
+      SWELL_ASSIGN_OR_RETURN(view, cli::arena::EnsureTensorboard(session, api, curves->spec,
+                                                                 curves->log_dir, *job.object));
+    }
+  } else {
+    view = cli::arena::ViewTensorboard(session, api, ns, name);
+  }
+  if (!view) {
+    return json::Value(
+        json::Object{{"state", "None"}, {"url", nullptr}, {"port", nullptr}, {"message", nullptr}});
+  }
+  const bool failed = !view->ready && !view->wrong.empty();
+  return json::Value(
+      json::Object{{"state", view->ready ? "Ready"
+                             : failed    ? "Failed"
+                                         : "Starting"},
+                   {"url", view->url.empty() ? json::Value(nullptr) : json::Value(view->url)},
+                   {"port", view->port > 0 ? json::Value(view->port) : json::Value(nullptr)},
+                   {"message", failed ? json::Value(view->wrong) : json::Value(nullptr)}});
 }
 
 }  // namespace swell::ui

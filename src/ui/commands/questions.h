@@ -1,6 +1,7 @@
 // What the pages ask of the commands' code: why a job waits (`swell why`), where one would go
-// (`swell submit --dry-run=plan`), and what would follow from a change of the cluster. Each answer
-// is a document for the pages; docs/ui.md describes them.
+// (`swell submit --dry-run=plan`), what would follow from a change of the cluster, and for a
+// TensorBoard beside a job (`arena submit --tensorboard`). Each answer is a document for the pages;
+// docs/ui.md describes them.
 // - Threads: block on the session's loop; see CommandRunner.
 #pragma once
 
@@ -20,5 +21,14 @@ Result<json::Value> AskWhy(cli::Session& session,
 Result<json::Value> AskPlan(cli::Session& session, cli::Api& api, const json::Value& job);
 // {"quota": [{"project", "pool", "gpu"}], "addNodes": [{"like", "count"}], "addJob": manifest}
 Result<json::Value> AskWhatIf(cli::Session& session, cli::Api& api, const json::Value& change);
+
+// {"state": "None" | "Starting" | "Ready" | "Failed", "url", "port", "message"} of the TensorBoard
+// beside the job. `start`: makes a missing one. Asked again until it is ready or failed.
+Result<json::Value> AskTensorboard(cli::Session& session,
+                                   cli::Api& api,
+                                   const std::string& ns,
+                                   const std::string& name,
+                                   const std::string& kind,
+                                   bool start);
 
 }  // namespace swell::ui
