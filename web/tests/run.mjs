@@ -22,6 +22,6 @@ await build({
   jsx: 'automatic', jsxImportSource: 'preact', packages: 'external', logLevel: 'warning',
 });
 const made = readdirSync(out).filter((name) => name.endsWith('.mjs')).sort().map((name) => path.join(out, name));
-const run = spawnSync(process.execPath, [...(what === 'fake' ? [] : ['--test', ...(Number(process.versions.node.split('.')[0]) >= 20 ? ['--test-concurrency=1'] : [])]), ...made, ...options], { cwd: root, stdio: 'inherit', env: process.env });
+const run = spawnSync(process.execPath, [...(what === 'fake' ? [] : ['--test', ...(Number(process.versions.node.split('.')[0]) >= 20 ? ['--test-concurrency=1'] : [])]), ...(what === 'fake' ? [...made, ...options] : [...options, ...made])], { cwd: root, stdio: 'inherit', env: process.env });
 rmSync(out, { recursive: true, force: true });
 process.exit(run.status ?? 1);

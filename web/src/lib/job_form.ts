@@ -4,7 +4,7 @@ import type { KubeObject } from './types.ts';
 export interface EnvPair { name: string; value: string }
 export interface JobForm {
   name: string; project: string; namespace: string; type: string; image: string; command: string; workers: string; gpus: string;
-  elastic: boolean; least: string; cpu: string; memory: string; priority: string; onPreemption: string; env: EnvPair[];
+  elastic: boolean; least: string; cpu: string; memory: string; priority: string; onPreemption: string; env: EnvPair[]; curves: boolean;
 }
 
 // The classes of workload, as runai submit knows them: the role of their pods, and their usual priority class.
@@ -18,7 +18,7 @@ export const TYPES: { name: string; title: string; role: string }[] = [
 export function newJob(project = '', namespace = ''): JobForm {
   return {
     name: '', project, namespace, type: 'train', image: '', command: '', workers: '1', gpus: '1', elastic: false, least: '1',
-    cpu: '', memory: '', priority: '', onPreemption: 'Requeue', env: [],
+    cpu: '', memory: '', priority: '', onPreemption: 'Requeue', env: [], curves: false,
   };
 }
 
@@ -42,6 +42,21 @@ export function checkJob(form: JobForm, add: (field: string, message: string) =>
   });
 }
 
+// As `arena submit --tensorboard` has it: a claim of the job's own, and the SDK's part of it.
+const LOGS = '/training_logs';
+export const claimOf = (name: string) => `${name}-tensorboard`;
+export function curvesClaim(name: string, namespace: string): KubeObject {
+  return {
+    apiVersion: 'v1', kind: 'PersistentVolumeClaim',
+    metadata: { name: claimOf(name), namespace, labels: { app: 'tensorboard', release: name, role: 'tensorboard' } },
+    spec: { accessModes: ['ReadWriteMany'], resources: { requests: { storage: '1Gi' } } },
+  };
+}
+// The name of the job whose claim a manifest mounts.
+export function claimedBy(manifest: string): string | undefined {
+  return /claimName: *["']?([a-z0-9-]+)-tensorboard\b/.exec(manifest)?.[1];
+}
+
 function container(form: JobForm, role: string): Record<string, unknown> {
   const gpus = Number(form.gpus);
   const limits = gpus >= 1 ? { 'nvidia.com/gpu': gpus } : undefined;
@@ -49,11 +64,13 @@ function container(form: JobForm, role: string): Record<string, unknown> {
   if (form.cpu.trim()) requests.cpu = form.cpu.trim();
   if (form.memory.trim()) requests.memory = form.memory.trim();
   const resources = { ...(limits ? { limits } : {}), ...(Object.keys(requests).length ? { requests } : {}) };
+  const env = [...form.env.map((pair) => ({ name: pair.name, value: pair.value })), ...(form.curves ? [{ name: 'SWELL_LOG_DIR', value: `${LOGS}/${form.name}` }] : [])];
   return {
     name: role, image: form.image.trim(),
     ...(form.command.trim() ? { command: ['/bin/sh', '-c', form.command] } : {}),
-    ...(form.env.length ? { env: form.env.map((pair) => ({ name: pair.name, value: pair.value })) } : {}),
+    ...(env.length ? { env } : {}),
     ...(Object.keys(resources).length ? { resources } : {}),
+    ...(form.curves ? { volumeMounts: [{ name: 'training-logs', mountPath: LOGS }] } : {}),
   };
 }
 
@@ -67,7 +84,10 @@ export function jobObject(form: JobForm): KubeObject {
     ...(form.elastic ? { elastic: { minReplicas: Number(form.least), maxReplicas: Number(form.workers) } } : {}),
     template: {
       metadata: { labels, ...(gpus > 0 && gpus < 1 ? { annotations: { 'swell.dev/gpu-fraction': String(gpus) } } : {}) },
-      spec: { containers: [container(form, type.role)] },
+      spec: {
+        containers: [container(form, type.role)],
+        ...(form.curves ? { volumes: [{ name: 'training-logs', persistentVolumeClaim: { claimName: claimOf(form.name) } }] } : {}),
+      },
     },
   };
   return {

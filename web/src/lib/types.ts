@@ -6,7 +6,7 @@ export interface Share {
 }
 export interface ObjectRef { kind: string; namespace?: string; name: string }
 
-export interface GpuSquare { index: number; project?: string | null; job?: string | null; share?: number }
+export interface GpuSquare { index: number; project?: string | null; job?: string | null; share?: number; bad?: boolean }
 export interface OverviewData {
   gpus: { total: number; ready: number; held: number; free: number; idleHeld?: number | null };
   jobs: { running: number; pending: number; oldestPendingSince?: string | null };
@@ -38,9 +38,14 @@ export interface PoolRow {
 
 export interface Condition { type: string; status: string; reason?: string; message?: string; lastTransitionTime?: string }
 export interface GpuDevice {
-  index: number; uuid?: string | null; model?: string | null; health?: string | null; utilization?: number | null;  // 0 to 1
+  index: number; uuid?: string | null; model?: string | null; health?: string | null; healthReason?: string | null; utilization?: number | null;  // 0 to 1
   memoryUsed?: number | null; job?: string | null; pod?: string | null; idleSince?: string | null;
   namespace?: string | null; project?: string | null; share?: number | null;
+}
+export interface NodeFailure { time: string; pod?: string | null; class: string; weight: number; message?: string | null }
+export interface NodeHealth {
+  state: 'Healthy' | 'Faulty' | 'Suspect' | 'Unhealthy'; text: string; score: number; suspectFrom: number;
+  faults: { type: string; reason?: string; message?: string; taints: boolean }[]; failures: NodeFailure[];
 }
 export interface NodePod { namespace: string; name: string; status: string; project?: string | null; job?: string | null; gpus?: number }
 export interface NodeRow {
@@ -49,7 +54,7 @@ export interface NodeRow {
   gpuDevices: GpuDevice[];
   cpu?: { total: number; held: number; used?: number | null };
   memory?: { total: number; held: number; used?: number | null };
-  pods: NodePod[]; conditions: Condition[]; unschedulable?: boolean; created?: string;
+  pods: NodePod[]; conditions: Condition[]; health?: NodeHealth; unschedulable?: boolean; created?: string;
 }
 
 export interface WorkloadRow {
@@ -86,7 +91,7 @@ export interface EventRow {
 export interface JobMember {
   pod: string; role?: string; index?: number; node?: string | null; gpus?: number[]; status: string; reason?: string | null;
   restarts?: number; attempt?: number; started?: string | null; finished?: string | null; exitCode?: number | null;
-  message?: string | null; cpu?: number | null; memory?: number | null;
+  message?: string | null; cpu?: number | null; memory?: number | null; straggler?: boolean;
 }
 export interface JobData {
   summary: WorkloadRow; sentence?: string; conditions: Condition[]; members: JobMember[];
@@ -96,9 +101,10 @@ export interface JobData {
   checkpoints: { time: string; step?: number | null }[];
   lostGpuSeconds?: number | null; events: EventRow[];
   attempts: { number: number; from: string; to?: string | null; reason?: string | null }[];
-  logs?: LogPart[]; hang?: Hang | null;
+  logs?: LogPart[]; hang?: Hang | null; warnings?: { type: string; message: string; since?: string | null }[];
   actions?: { suspend?: boolean; resume?: boolean; scale?: boolean; delete?: boolean };
 }
+export interface TensorboardData { state: 'None' | 'Starting' | 'Ready' | 'Failed'; url?: string | null; port?: number | null; message?: string | null }
 export interface WhyData {
   sentence: string; lines: string[]; needs?: Record<string, unknown>;
   starts?: { change: string; text: string }[];

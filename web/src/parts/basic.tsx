@@ -40,10 +40,11 @@ export function Button({ icon, primary, danger, plain, children, label, ...rest 
 const TONES: Record<string, string> = {
   running: 'ok', ready: 'ok', succeeded: 'idle', completed: 'idle', healthy: 'ok', true: 'ok',
   pending: 'wait', queued: 'wait', suspended: 'wait', preempted: 'wait', degraded: 'wait', notready: 'bad', empty: 'idle',
-  failed: 'bad', hung: 'bad', unknown: 'bad', error: 'bad', crashloopbackoff: 'bad', imagepullbackoff: 'bad', unhealthy: 'bad', warning: 'wait',
+  failed: 'bad', hung: 'bad', unknown: 'bad', error: 'bad', crashloopbackoff: 'bad', imagepullbackoff: 'bad', unhealthy: 'bad', warning: 'wait', faulty: 'wait', suspect: 'wait', slow: 'wait',
   starting: 'busy', creating: 'busy', initializing: 'busy', containercreating: 'busy', resuming: 'busy', restarting: 'busy', saving: 'busy', terminating: 'busy', deleting: 'busy',
 };
 export function toneOf(status: string): string {
+  if (status.endsWith(', bad')) return 'bad';
   return TONES[status.toLowerCase().replace(/[^a-z]/g, '')] ?? 'idle';
 }
 export function Status({ word, reason }: { word: string; reason?: string | null }) {

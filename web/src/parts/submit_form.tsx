@@ -1,7 +1,7 @@
 // Submitting a workload: the form, then the manifest and what the scheduler would do with it.
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, errorText, json, kube, objectPath } from '../lib/api.ts';
-import { TYPES, checkJob, jobObject, newJob, type JobForm } from '../lib/job_form.ts';
+import { TYPES, checkJob, claimOf, claimedBy, curvesClaim, jobObject, newJob, type JobForm } from '../lib/job_form.ts';
 import { useView } from '../lib/live.ts';
 import { go, hrefOf } from '../lib/router.ts';
 import type { KubeObject, PlanData, ProjectRow, Rows } from '../lib/types.ts';
@@ -31,8 +31,8 @@ function toFormFields(error: unknown): unknown {
 }
 const FIELDS = ['metadata.name', 'spec.project', 'spec.priorityClassName', 'workers', 'least', 'image', 'gpus', 'memory', 'cpu', 'command'];
 
-function Fields({ form, set, wrongs, projects, classes }: {
-  form: JobForm; set: (change: Partial<JobForm>) => void; wrongs: Wrongs; projects: ProjectRow[]; classes: string[];
+function Fields({ form, set, wrongs, projects, classes, curves }: {
+  form: JobForm; set: (change: Partial<JobForm>) => void; wrongs: Wrongs; projects: ProjectRow[]; classes: string[]; curves: boolean;
 }) {
   const leaves = projects.filter((row) => row.namespace);
   return (
@@ -53,6 +53,7 @@ function Fields({ form, set, wrongs, projects, classes }: {
       </div>
       <CheckBox label="Elastic: may run with fewer workers when GPUs are scarce" checked={form.elastic} onChange={(elastic) => set({ elastic })} />
       {form.elastic && <TextField number label="Minimum workers" name="least" value={form.least} onInput={(least) => set({ least })} wrongs={wrongs} />}
+      {curves && <CheckBox label="TensorBoard: keep the curves that the SDK writes, and show them beside the workload" checked={form.curves} onChange={(on) => set({ curves: on })} />}
       <div class="fields">
         <SelectField label="Priority class" name="spec.priorityClassName" value={form.priority} wrongs={wrongs} onChange={(priority) => set({ priority })} options={[['', `default for ${form.type}`], ...classes.map((one): [string, string] => [one, one])]} />
         <SelectField label="When it is preempted" name="onPreemption" value={form.onPreemption} onChange={(onPreemption) => set({ onPreemption })} options={[['Requeue', 'wait and resume'], ['Fail', 'end as failed']]} />
@@ -96,9 +97,33 @@ function collectionOf(yaml: string, object?: KubeObject): string {
   return objectPath(apiVersion, PLURALS[kind] ?? '', ns);
 }
 
+// The claim for curves is there before the workload, whose pods would wait, and goes with it.
+async function submitWith(yaml: string, path: string): Promise<KubeObject> {
+  const make = () => kube.create<KubeObject>(`${path}?fieldValidation=Strict`, yaml, 'application/yaml');
+  const job = claimedBy(yaml);
+  const namespace = /\/namespaces\/([^/]+)\//.exec(path)?.[1] ?? '';
+  if (!job || new RegExp(`^ {2}name: *["']?${job}["']?$`, 'm').exec(yaml) === null) return make();
+  const claims = objectPath('v1', 'persistentvolumeclaims', namespace);
+  await kube.create(claims, curvesClaim(job, namespace));
+  let made: KubeObject;
+  try {
+    made = await make();
+  } catch (error) {
+    await kube.remove(`${claims}/${claimOf(job)}`).catch(() => undefined);
+    throw error;
+  }
+  const { apiVersion, kind, metadata } = made;
+  // The workload runs, whatever becomes of these two; its page shows how TensorBoard fares.
+  await kube.patch(`${claims}/${claimOf(job)}`, { metadata: { ownerReferences: [{ apiVersion, kind, name: metadata?.name, uid: metadata?.uid }] } })
+    .catch((error: unknown) => toast(errorText(error), true));
+  json('POST', `/ui/api/tensorboard?namespace=${namespace}&name=${job}&kind=${kind}`).catch((error: unknown) => toast(errorText(error), true));
+  return made;
+}
+
 export function SubmitForm({ done, manifest }: { done: () => void; manifest?: string }) {
   const projects = useView<Rows<ProjectRow>>('projects').data?.rows ?? [];
   const [classes, setClasses] = useState<string[]>([]);
+  const [local, setLocal] = useState(false);
   const [form, setForm] = useState<JobForm>(newJob());
   const [yaml, setYaml] = useState(manifest ?? '');
   const [step, setStep] = useState<'form' | 'review'>(manifest ? 'review' : 'form');
@@ -111,6 +136,9 @@ export function SubmitForm({ done, manifest }: { done: () => void; manifest?: st
   useEffect(() => {
     kube.get<{ items: { metadata: { name: string } }[] }>('/apis/scheduling.k8s.io/v1/priorityclasses')
       .then((list) => setClasses(list.items.map((one) => one.metadata.name).filter((name) => !name.startsWith('system-'))), () => setClasses([]));
+    // Only volumes of one machine can be mounted by every pod at a time without anything to set up.
+    kube.get<{ items: { provisioner: string; metadata: { annotations?: Record<string, string> } }[] }>('/apis/storage.k8s.io/v1/storageclasses')
+      .then((list) => setLocal(list.items.some((one) => one.provisioner === 'local.swell.dev' && one.metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true')), () => setLocal(false));
   }, []);
 
   // The server reads the YAML and checks it, as it would when the workload is made.
@@ -150,7 +178,7 @@ export function SubmitForm({ done, manifest }: { done: () => void; manifest?: st
     if (step === 'form') return review();
     if (yaml !== checked) return void work(() => dryRun(yaml), false);
     void work(async () => {
-      const made = await kube.create<KubeObject>(`${collectionOf(yaml)}?fieldValidation=Strict`, yaml, 'application/yaml');
+      const made = await submitWith(yaml, collectionOf(yaml));
       toast(`Workload ${made.metadata?.name} is submitted.`);
       done();
       go(hrefOf.job({ namespace: made.metadata?.namespace ?? '', name: made.metadata?.name ?? '', kind: made.kind ?? '' }));
@@ -166,7 +194,7 @@ export function SubmitForm({ done, manifest }: { done: () => void; manifest?: st
         <Button type="submit" primary disabled={busy}>{busy ? 'Checking …' : step === 'form' ? 'Show the plan' : yaml === checked ? 'Submit' : 'Check and show the plan'}</Button>
       </>}>
       {wrongs.rest(step === 'form' ? [...FIELDS, ...form.env.map((_, index) => `env.${index}`)] : []).map(([, text]) => <Notice key={text} tone="bad">{text}</Notice>)}
-      {step === 'form' && <Fields form={form} set={set} wrongs={wrongs} projects={projects} classes={classes} />}
+      {step === 'form' && <Fields form={form} set={set} wrongs={wrongs} projects={projects} classes={classes} curves={local} />}
       {step === 'review' && (
         <>
           {yaml === checked && checked ? <Plan plan={plan} error={planError} /> : <p class="muted">Check the manifest to see where the workload would run, and what it would displace.</p>}

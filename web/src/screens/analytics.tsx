@@ -65,7 +65,7 @@ function ByRule({ history }: { history: History }) {
   }, [history]);
   return (
     <Card title="Preemptions by rule" id="preemptions-by-rule">
-      {rules.length === 0 ? <p class="muted">Since this server began, the scheduler has taken no pod from its place.</p> : <>
+      {rules.length === 0 ? <p class="muted">In this time the scheduler took no pod from its place.</p> : <>
         <Chart label="Pods taken from their places, by rule, counted up" times={drawn.times} curves={drawn.curves} stacked range={rangeOf(history)} sync={SYNC} height={150} />
         <table class="list-table"><thead><tr><th>Rule</th><th class="num">Pods</th></tr></thead>
           <tbody>{rules.map((one) => <tr key={one.rule}><td>{RULES[one.rule] ?? one.rule}</td><td class="num">{number(one.pods)}</td></tr>)}</tbody></table>

@@ -1,11 +1,12 @@
 // The page of one job: what it does and why, its workers, logs, events and manifest.
 import { useEffect, useState } from 'preact/hooks';
+import { may } from '../lib/access.ts';
 import { errorText, kube } from '../lib/api.ts';
 import { dateTime, gpuHours, number, span } from '../lib/format.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf, param } from '../lib/router.ts';
 import { asNew } from '../lib/job_form.ts';
-import type { Hang, JobData, KubeObject, Rows, WhyData, WorkloadRow } from '../lib/types.ts';
+import type { Hang, JobData, JobMember, KubeObject, Rows, WhyData, WorkloadRow } from '../lib/types.ts';
 import { toYaml } from '../lib/yaml.ts';
 import { Age, Button, Card, Empty, Facts, Head, Notice, ProjectName, Status, TabPanel, Tabs, Waiting, toast } from '../parts/basic.tsx';
 import { open } from '../parts/dialog.tsx';
@@ -15,6 +16,7 @@ import { deleteJobs, isOver, isSuspended, mayAll, pathOf, resizeJob, resumeJobs,
 import { LogView } from '../parts/log_view.tsx';
 import { ProgressLine } from '../parts/progress.tsx';
 import { SubmitForm } from '../parts/submit_form.tsx';
+import { TensorboardButton } from '../parts/tensorboard.tsx';
 import { Throughput } from '../parts/throughput.tsx';
 import { Timeline } from '../parts/timeline.tsx';
 import { EVENT_COLUMNS, withKeys } from './events.tsx';
@@ -34,6 +36,7 @@ function Actions({ row, data }: { row: WorkloadRow; data?: JobData }) {
       {change && (says?.suspend ?? (!over && !isSuspended(row))) && <Button icon="pause" onClick={() => suspendJobs([row])}>Suspend</Button>}
       {change && (says?.resume ?? isSuspended(row)) && <Button icon="play" onClick={() => resumeJobs([row])}>Resume</Button>}
       {change && (says?.scale ?? (!over && elastic)) && <Button onClick={() => resizeJob(row)}>Resize</Button>}
+      <TensorboardButton row={row} />
       {create && <Button onClick={copy}>Copy &amp; edit</Button>}
       {drop && (says?.delete ?? true) && <Button icon="trash" danger onClick={() => deleteJobs([row])}>Delete</Button>}
     </>
@@ -66,7 +69,21 @@ function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
   );
 }
 
+const WARNINGS: Record<string, string> = { Straggler: 'A rank is slow', CheckpointFailed: 'The last save failed', WorldMismatch: 'Ranks train apart', SuspensionWaits: 'The suspension waits' };
+
+// A terminal is no part of the pages; the command that opens one is.
+function shellOf(row: WorkloadRow, pod: string): string {
+  return `swell exec -it -n ${row.namespace} ${pod} -- sh`;
+}
+function copyShell(row: WorkloadRow, pod: string): void {
+  const command = shellOf(row, pod);
+  // Outside of a secure context there is no clipboard.
+  const copied = navigator.clipboard?.writeText(command) ?? Promise.reject(new Error());
+  copied.then(() => toast(`Copied: ${command}`), () => toast(command));
+}
+
 function Workers({ data }: { data: JobData }) {
+  const exec = may('create', '', 'pods', data.summary.namespace, 'exec');
   return (
     <Grid name={`workers-${data.summary.name}`} label="Workers" rows={data.members} rowKey={(row) => `${row.pod} ${row.attempt ?? ''}`} height="560px" what={['worker', 'workers']}
       empty={<Empty title="The workload has no pods now">While it waits, is suspended or is over, it holds no GPUs.</Empty>}
@@ -74,9 +91,10 @@ function Workers({ data }: { data: JobData }) {
         { key: 'pod', title: 'Pod', value: (row) => row.pod, width: 190, grow: 1.4 },
         { key: 'role', title: 'Role', value: (row) => row.role, width: 90, grow: 0.4, filter: true },
         { key: 'index', title: 'Index', value: (row) => row.index, width: 70, grow: 0.2, num: true },
-        { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <Status word={row.status} reason={row.reason ?? row.message} />, width: 120, grow: 0.5, filter: true },
+        { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <><Status word={row.status} reason={row.reason ?? row.message} />{row.straggler && <> <Status word="slow" reason="Much slower than the other ranks" /></>}</>, width: 150, grow: 0.5, filter: true },
         { key: 'node', title: 'Node', value: (row) => row.node, cell: (row) => (row.node ? <a class="cut" href={hrefOf.node(row.node)}>{row.node}</a> : <span class="muted">–</span>), width: 150, filter: true },
         { key: 'gpus', title: 'GPUs', value: (row) => row.gpus?.join(', '), width: 100, grow: 0.5 },
+        ...(exec ? [{ key: 'shell', title: 'Shell', value: () => '', cell: (row: JobMember) => (row.status === 'Running' ? <Button plain label={`Copy the command that opens a shell in ${row.pod}: ${shellOf(data.summary, row.pod)}`} onClick={() => copyShell(data.summary, row.pod)}>Shell …</Button> : <span class="muted">–</span>), width: 96, grow: 0.2 }] : []),
         { key: 'restarts', title: 'Restarts', value: (row) => row.restarts ?? 0, width: 98, grow: 0.2, num: true },
         { key: 'attempt', title: 'Attempt', value: (row) => row.attempt, width: 92, grow: 0.2, num: true },
         { key: 'cpu', title: 'CPU used', value: (row) => row.cpu, cell: (row) => number(row.cpu), width: 104, grow: 0.3, num: true },
@@ -159,6 +177,7 @@ export function JobPage() {
       <Head title={row.name} crumbs={crumbs} badge={<><Status word={row.status} reason={row.reason} /><span class="muted">{row.kind}</span></>}><Actions row={row} data={data} /></Head>
       {row.reason && !isOver(row.status) && row.status !== 'Running' && row.status !== 'Hung' && !data?.sentence?.includes(row.reason) && <Notice tone="wait">{row.reason} <a href={hrefOf.job(row, 'why')}>Why</a></Notice>}
       <Summary row={row} data={data} />
+      {data?.warnings?.map((one) => <Notice key={one.type} tone="wait"><strong>{WARNINGS[one.type] ?? one.type}.</strong> {one.message} {one.since && <span class="muted">Since {dateTime(one.since)}.</span>}</Notice>)}
       {data?.hang?.now && <HangCard hang={data.hang} />}
       <Tabs first="timeline" tabs={[['timeline', 'Timeline'], ['throughput', 'Throughput'], ['why', 'Why'], ['workers', 'Workers'], ['logs', 'Logs'], ['events', 'Events'], ['yaml', 'YAML']]} />
       <TabPanel first="timeline">

@@ -1,12 +1,12 @@
 // Nodes: a table with a square for each GPU, and the page of one node.
-import { kube } from '../lib/api.ts';
+import { errorText, kube } from '../lib/api.ts';
 import { may } from '../lib/access.ts';
 import { now } from '../lib/clock.ts';
-import { bytes, number, percent, secondsSince, span } from '../lib/format.ts';
+import { bytes, number, percent, plural, secondsSince, span } from '../lib/format.ts';
 import { align, pick, useHistory } from '../lib/history.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf, param } from '../lib/router.ts';
-import type { GpuDevice, NodeRow, Rows } from '../lib/types.ts';
+import type { Condition, GpuDevice, NodeHealth, NodeRow, Rows } from '../lib/types.ts';
 import { Age, Button, Card, Empty, Facts, Head, HeldBar, Notice, ProjectName, Status, Waiting, toast } from '../parts/basic.tsx';
 import { Chart } from '../parts/chart.tsx';
 import { confirm } from '../parts/dialog.tsx';
@@ -23,7 +23,7 @@ function isIdle(gpu: GpuDevice, at: number): boolean {
 export function squaresOf(node: NodeRow) {
   return node.gpuDevices.map((gpu) => {
     const pod = node.pods.find((one) => one.name === gpu.pod);
-    return { index: gpu.index, project: gpu.project ?? pod?.project, job: gpu.job ?? gpu.pod, share: gpu.share ?? undefined };
+    return { index: gpu.index, project: gpu.project ?? pod?.project, job: gpu.job ?? gpu.pod, share: gpu.share ?? undefined, bad: gpu.health === 'Unhealthy' };
   });
 }
 function Squares({ node, max }: { node: NodeRow; max?: number }) {
@@ -31,9 +31,17 @@ function Squares({ node, max }: { node: NodeRow; max?: number }) {
   return <GpuSquares gpus={squaresOf(node).slice(0, max)} away={node.status !== 'Ready'} idle={idle} />;
 }
 
+const sentenceOf = (health: NodeHealth) => `The node ${health.text.startsWith('has ') ? '' : 'is '}${health.text}.`;
+
+function Health({ node }: { node: NodeRow }) {
+  if (!node.health) return <span class="muted">–</span>;
+  return <Status word={node.health.state} reason={node.health.state === 'Healthy' ? undefined : [node.health.text, ...node.health.faults.map((fault) => `${fault.type}: ${fault.message ?? fault.reason}`)].join('\n')} />;
+}
+
 const COLUMNS: Column<NodeRow>[] = [
   { key: 'name', title: 'Node', value: (row) => row.name, width: 160, grow: 1.4 },
   { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <Status word={row.unschedulable ? `${row.status}, cordoned` : row.status} reason={row.reason} />, width: 130, filter: true },
+  { key: 'health', title: 'Health', value: (row) => row.health?.state, cell: (row) => <Health node={row} />, width: 112, grow: 0.3, filter: true },
   { key: 'pool', title: 'Node pool', value: (row) => row.pool, cell: (row) => (row.pool ? <a class="cut" href={hrefOf.pool(row.pool)}>{row.pool}</a> : <span class="muted">default</span>), width: 150, filter: true },
   { key: 'gpus', title: 'GPUs', value: (row) => row.gpus.held, cell: (row) => (row.gpuDevices.length > 0 ? <Squares node={row} max={GPUS_SHOWN} /> : <HeldBar held={row.gpus.held} total={row.gpus.total} />), width: 190, grow: 0.6 },
   { key: 'held', title: 'Held', value: (row) => row.gpus.held, cell: (row) => <>{number(row.gpus.held)}/{number(row.gpus.total)}</>, width: 80, grow: 0.3, num: true },
@@ -78,15 +86,66 @@ function Gpus({ node }: { node: NodeRow }) {
       <table class="list-table">
         <thead><tr><th>GPU</th><th>Model</th><th>Health</th><th class="num">Utilization</th><th class="num">Memory used</th><th>Job</th><th>Pod</th><th>Idle for</th></tr></thead>
         <tbody>{node.gpuDevices.map((gpu) => (
-          <tr key={gpu.index}><td title={gpu.uuid ?? undefined}>{gpu.index}</td><td>{gpu.model ?? node.gpuType ?? '–'}</td><td>{gpu.health ? <Status word={gpu.health} /> : '–'}</td>
+          <tr key={gpu.index}><td title={gpu.uuid ?? undefined}>{gpu.index}</td><td>{gpu.model ?? node.gpuType ?? '–'}</td><td>{gpu.health ? <Status word={gpu.health} /> : '–'}{gpu.healthReason && <div class="small muted">{gpu.healthReason}</div>}</td>
             <td class="num">{percent(gpu.utilization, 1)}</td><td class="num nowrap">{bytes(gpu.memoryUsed)}</td>
-            <td>{gpu.job ? <a href={`/workloads?q=${encodeURIComponent(gpu.job.split('/').at(-1) ?? '')}`}>{gpu.job}</a> : <span class="muted">free</span>}</td>
+            <td>{gpu.job ? <a href={`/workloads?q=${encodeURIComponent(gpu.job.split('/').at(-1) ?? '')}`}>{gpu.job}</a> : <span class="muted">{gpu.health === 'Unhealthy' ? '–' : 'free'}</span>}</td>
             <td>{gpu.pod ? <>{namespaceOf(gpu) ? `${namespaceOf(gpu)}/` : ''}{gpu.pod}{gpu.share && gpu.share < 1 ? `, ${number(gpu.share)} of it` : ''}</> : '–'}</td>
             <td class="nowrap">{isIdle(gpu, now.value) ? span(secondsSince(gpu.idleSince, now.value)) : '–'}</td></tr>
         ))}</tbody>
       </table>
     </div>
   );
+}
+
+// What the checks of the node found, and what failed there without a user's error.
+function HealthCard({ node }: { node: NodeRow }) {
+  const { health } = node;
+  if (!health) return null;
+  const well = health.state === 'Healthy' && health.failures.length === 0;
+  return (
+    <Card title="Health" right={<Health node={node} />}>
+      {well ? <p class="muted">No check finds anything wrong, and no pod has failed here without an error of its own.</p> : <div class="stack" style={{ gap: '12px' }}>
+        {health.faults.length > 0 && <ul class="stack" style={{ gap: '6px' }}>{health.faults.map((fault) => <li key={fault.type}><strong>{fault.type}</strong> {fault.message || fault.reason}{!fault.taints && <span class="muted"> (the rest of the node gets new pods)</span>}</li>)}</ul>}
+        {health.failures.length > 0 && <>
+          <p class="muted small">Failures without a user’s error: score {number(health.score)}, suspect from {number(health.suspectFrom)} on. A failure counts half after six hours.</p>
+          <div class="scroll-x" tabIndex={0} role="region" aria-label="Failures"><table class="list-table">
+            <thead><tr><th>When</th><th>Pod</th><th>Class</th><th class="num">Counted</th><th>What it said</th></tr></thead>
+            <tbody>{[...health.failures].reverse().map((one, at) => <tr key={at}><td class="nowrap"><Age time={one.time} /></td><td>{one.pod ?? <span class="muted">not yours to see</span>}</td><td>{one.class}</td><td class="num">{number(one.weight)}</td><td>{one.message ?? '–'}</td></tr>)}</tbody>
+          </table></div>
+        </>}
+      </div>}
+    </Card>
+  );
+}
+
+interface DrainPod { metadata: { name: string; namespace: string; ownerReferences?: { kind: string }[]; annotations?: Record<string, string> }; status?: { phase?: string } }
+
+// Pods of DaemonSets would come back at once, and static ones are not the server's to move.
+const isMoved = (pod: DrainPod) => !pod.metadata.ownerReferences?.some((owner) => owner.kind === 'DaemonSet')
+  && !pod.metadata.annotations?.['kubernetes.io/config.mirror'] && !/^(?:Succeeded|Failed)$/.test(pod.status?.phase ?? '');
+
+async function evictAll(node: string): Promise<void> {
+  await kube.patch(`/api/v1/nodes/${encodeURIComponent(node)}`, { spec: { unschedulable: true } });
+  const list = await kube.get<{ items: DrainPod[] }>(`/api/v1/pods?fieldSelector=${encodeURIComponent(`spec.nodeName=${node}`)}`);
+  const wrong: string[] = [];
+  const pods = list.items.filter(isMoved);
+  for (const { metadata: { name, namespace } } of pods) {
+    try {
+      await kube.create(`/api/v1/namespaces/${namespace}/pods/${name}/eviction`, { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } });
+    } catch (error) {
+      wrong.push(`${namespace}/${name}: ${errorText(error)}`);
+    }
+  }
+  if (wrong.length > 0) throw new Error(`${wrong.slice(0, 5).join('\n')}${wrong.length > 5 ? `\nand ${wrong.length - 5} more` : ''}`);
+  toast(`Node ${node} is cordoned, and ${plural(pods.length, 'pod')} ${pods.length === 1 ? 'leaves' : 'leave'} it.`);
+}
+
+function drain(node: NodeRow): void {
+  confirm({
+    title: `Drain ${node.name}?`, action: 'Drain', danger: true,
+    text: 'The node gets no new pods, and its pods are evicted with their grace period. Workloads that use the SDK save and go on elsewhere when there is room.',
+    run: () => evictAll(node.name),
+  });
 }
 
 function NodeHistory({ name, total }: { name: string; total: number }) {
@@ -96,11 +155,17 @@ function NodeHistory({ name, total }: { name: string; total: number }) {
     { label: 'Held', values: values[0] ?? [], colour: 'accent', area: true, step: true }, { label: 'Used', values: values[1] ?? [], colour: 'p2' }]} />;
 }
 
+function isFault(node: NodeRow, one: Condition): boolean {
+  const pressure = one.type.endsWith('Pressure') && one.status === 'True';
+  return pressure || (one.type === 'Ready' && one.status !== 'True') || Boolean(node.health?.faults.some((fault) => fault.type === one.type));
+}
+
 export function NodePage() {
   const name = param('name');
   const view = useView<Rows<NodeRow>>('nodes');
   const node = view.data?.rows.find((row) => row.name === name);
   const mayCordon = may('patch', '', 'nodes');
+  const mayEvict = may('create', '', 'pods', '', 'eviction');
   const crumbs = [{ text: 'Nodes', href: '/nodes' }];
   if (!view.data) return <><Head title={name} crumbs={crumbs} /><Waiting state={view} /></>;
   if (!node) return <><Head title={name} crumbs={crumbs} /><Empty title={`There is no node ${name}`}><p>It may have been deleted. <a href="/nodes">See all nodes</a></p></Empty></>;
@@ -108,8 +173,10 @@ export function NodePage() {
     <>
       <Head title={name} crumbs={crumbs} badge={<Status word={node.unschedulable ? `${node.status}, cordoned` : node.status} reason={node.reason} />}>
         {mayCordon && <Button onClick={() => cordon(node)}>{node.unschedulable ? 'Uncordon' : 'Cordon'}</Button>}
+        {mayCordon && mayEvict && node.pods.length > 0 && <Button danger onClick={() => drain(node)}>Drain</Button>}
       </Head>
-      {node.reason && <Notice tone="wait">{node.reason}</Notice>}
+      {node.reason && !node.unschedulable && <Notice tone="wait">{node.reason}</Notice>}
+      {node.health && node.health.state !== 'Healthy' && <Notice tone={node.health.state === 'Unhealthy' ? 'bad' : 'wait'}>{sentenceOf(node.health)}</Notice>}
       <Card>
         <Facts facts={[
           ['GPUs held', `${number(node.gpus.held)} of ${number(node.gpus.total)}`], ['GPU type', node.gpuType || '–'], ['Node pool', node.pool ? <a href={hrefOf.pool(node.pool)}>{node.pool}</a> : 'default'],
@@ -118,6 +185,7 @@ export function NodePage() {
         ]} />
       </Card>
       <Card title="GPUs" right={<Squares node={node} />}>{node.gpuDevices.length > 0 ? <Gpus node={node} /> : <p class="muted">The node has no GPUs.</p>}</Card>
+      <HealthCard node={node} />
       <Card title="GPUs held and used, last hour"><NodeHistory name={name} total={node.gpus.total} /></Card>
       <div class="columns">
         <Card title={`Pods (${node.pods.length})`}>
@@ -128,7 +196,8 @@ export function NodePage() {
           </table></div>}
         </Card>
         <Card title="Conditions">
-          <table class="list-table"><tbody>{node.conditions.map((one) => <tr key={one.type}><td>{one.type}</td><td>{one.status}</td><td class="muted">{one.message || one.reason}</td></tr>)}</tbody></table>
+          <div class="scroll-x conditions" tabIndex={0} role="region" aria-label="Conditions"><table class="list-table"><thead><tr><th>Condition</th><th>Status</th><th>Since</th><th>Message</th></tr></thead>
+            <tbody>{node.conditions.map((one) => <tr key={one.type}><td class="nowrap">{one.type}</td><td>{isFault(node, one) ? <Status word={`${one.status}, bad`} /> : one.status}</td><td class="nowrap">{one.lastTransitionTime ? <Age time={one.lastTransitionTime} /> : '–'}</td><td class="muted">{one.message || one.reason}</td></tr>)}</tbody></table></div>
         </Card>
       </div>
     </>

@@ -43,6 +43,7 @@ function NodeMap({ nodes }: { nodes: OverviewData['nodes'] }) {
       <div class="legend" style={{ marginTop: '12px' }}>
         {projects.map((name) => <a key={name} href={hrefOf.project(name)} class="with-swatch muted"><span class="swatch" style={{ background: 'var(--tint)', ...tint(name) }} />{name}</a>)}
         <span><span class="swatch" style={{ background: 'var(--sunk)', border: '1px solid var(--line)' }} />free</span>
+        {nodes.some((node) => node.gpus.some((gpu) => gpu.bad)) && <span class="with-swatch"><span class="gpu bad" style={{ width: '13px', height: '13px' }} />unhealthy</span>}
       </div>
     </>
   );

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { TOKEN } from '../fake/server.ts';
-import { go, noTroubles, stage, texts } from './fixture.ts';
+import { go, noTroubles, seriousFindings, stage, texts } from './fixture.ts';
 
 const one = stage();
 const names = (page: Page) => texts(page, '.grid-body .grid-row .name-link');
@@ -88,7 +88,7 @@ test('the project form refuses at the field, and makes a project', async () => {
   await page.getByRole('button', { name: 'NEW PROJECT' }).click();
   await page.getByRole('button', { name: 'Create project' }).click();
   assert.equal(await wrongAt(page, 'Project name'), 'Enter a name.');
-  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-field')), 'metadata.name');
+  await page.waitForFunction(() => document.activeElement?.getAttribute('data-field') === 'metadata.name');
   await page.getByLabel('Project name').fill('vision');
   await page.getByLabel('GPU quota').fill('400');
   await page.getByRole('button', { name: 'Create project' }).click();
@@ -329,6 +329,113 @@ test('a workload tells its progress, and one that hangs who is suspected', async
   assert.equal(await page.locator('pre', { hasText: 'all_reduce' }).first().isVisible(), false);
   await page.context().close();
   noTroubles(one);
+});
+
+test('a node tells what is wrong with it and with each of its GPUs', async () => {
+  const page = await one.page();
+  await page.waitForSelector('.node-map .gpu.bad');
+  assert.equal(await page.locator('.node-map .gpu.bad').count(), 1);
+  await go(page, '/nodes?health=Faulty,Suspect,Unhealthy', 'Nodes');
+  await page.waitForSelector('.grid-foot:has-text("3 of 8 nodes")');
+  await page.locator('.name-link', { hasText: 'node-2' }).click();
+  await page.waitForSelector('.notice:has-text("has faults, and gets new pods")');
+  const gpu = page.locator('[aria-label=GPUs] tr', { hasText: 'fallen off the bus' });
+  assert.match(await gpu.innerText(), /^3\s/);
+  await gpu.locator('.badge.bad:has-text("Unhealthy")').waitFor();
+  await page.locator('tr', { hasText: 'GpuHealthy' }).locator('.badge.bad').waitFor();
+  await go(page, '/node?name=node-3', 'node-3');
+  await page.waitForSelector('[aria-label=Failures] tr:has-text("uncorrectable ECC"):has-text("Hardware")');
+  await page.waitForSelector('[aria-label=Failures] tr:has-text("not yours to see")');
+  await page.context().close();
+  noTroubles(one);
+});
+
+test('a node is drained', async () => {
+  const page = await one.page();
+  const node = one.fake.world.nodes.find((row) => row.name === 'node-4');
+  assert.ok(node && node.pods.length > 1);
+  if (node.pods[0]) node.pods[0].job = null;  // a DaemonSet's
+  await go(page, '/node?name=node-4', 'node-4');
+  await page.getByRole('button', { name: 'Drain' }).click();
+  await page.locator('dialog').getByRole('button', { name: 'Drain' }).click();
+  await page.waitForSelector('.toast:has-text("leave it")');
+  await page.waitForSelector('h1 + .badge:has-text("cordoned")');
+  assert.equal(node.pods.length, 1);
+  await page.getByRole('button', { name: 'Uncordon' }).click();
+  await page.locator('dialog').getByRole('button', { name: 'Uncordon' }).click();
+  await page.waitForSelector('h1 + .badge:has-text("cordoned")', { state: 'detached' });
+  await page.context().close();
+});
+
+test('a slow rank is named on its workload, and marked among the workers', async () => {
+  const page = await one.page();
+  const row = one.fake.world.jobs.find((job) => job.status === 'Running' && job.members.running === 2);
+  assert.ok(row);
+  await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}&tab=workers`, row.name);
+  await page.waitForSelector(`.notice:has-text("A rank is slow."):has-text("pod ${row.name}-worker-1")`);
+  const slow = page.locator('.grid-row', { has: page.locator('.badge:has-text("slow")') });
+  assert.equal(await slow.count(), 1);
+  assert.match(await slow.innerText(), /worker-1/);
+  // The pages have no terminal; they have its command.
+  await slow.getByRole('button', { name: `swell exec -it -n ${row.namespace} ${row.name}-worker-1 -- sh` }).click();
+  await page.waitForSelector('.toast:has-text("swell exec -it")');
+  await page.context().close();
+  noTroubles(one);
+});
+
+test('a TensorBoard is started, opened, or told to be missing', async () => {
+  const page = await one.page();
+  const running = one.fake.world.jobs.filter((job) => job.status === 'Running');
+  const plain = running.find((job) => !/^(?:eval|sweep)/.test(job.name));
+  assert.ok(plain);
+  const start = async (row: typeof plain) => {
+    await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}`, row.name);
+    await page.getByRole('button', { name: 'TensorBoard' }).click();
+  };
+  await start(plain);
+  await page.waitForSelector('dialog:has-text("TensorBoard is starting")');
+  const link = page.locator('dialog').getByRole('link', { name: 'Open TensorBoard' });
+  assert.equal(await link.getAttribute('href'), 'http://127.0.0.1:30606');
+  assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
+  assert.deepEqual(await seriousFindings(page), []);
+  await page.locator('dialog footer').getByRole('button', { name: 'Close' }).click();
+  await page.locator('.head').getByRole('link', { name: 'TensorBoard' }).waitFor();
+  for (const [word, text] of [['sweep', 'has no TensorBoard'], ['eval', 'writes no curves']] as const) {
+    const row = running.find((job) => job.name.startsWith(word));
+    if (!row) continue;
+    await start(row);
+    await page.waitForSelector(`dialog .notice.bad:has-text("${text}")`);
+  }
+  one.fake.denied = new Set(['create deployments']);
+  one.fake.boards.clear();
+  const other = await one.page();
+  await go(other, `/job?namespace=${plain.namespace}&name=${plain.name}&kind=${plain.kind}`, plain.name);
+  await other.getByRole('button', { name: 'Suspend' }).waitFor();
+  assert.equal(await other.getByText('TensorBoard').count(), 0);
+  one.fake.denied.clear();
+  await other.context().close();
+  await page.context().close();
+  noTroubles(one);
+});
+
+test('a workload is submitted with its curves', async () => {
+  const page = await one.page();
+  await go(page, '/workloads', 'Workloads');
+  await page.getByRole('button', { name: 'NEW WORKLOAD' }).click();
+  await page.getByLabel('Workload name').fill('with-curves');
+  await page.getByLabel('Project', { exact: true }).selectOption('vision');
+  await page.getByLabel('Image').fill('pytorch/pytorch:latest');
+  await page.getByLabel(/TensorBoard: keep the curves/).check();
+  await page.getByRole('button', { name: 'Show the plan' }).click();
+  assert.match(await page.getByRole('textbox', { name: 'Manifest' }).inputValue(), /SWELL_LOG_DIR\n\s+value: \/training_logs\/with-curves/);
+  one.fake.requests.length = 0;
+  await page.getByRole('button', { name: 'Submit', exact: true }).click();
+  await page.waitForSelector('h1:has-text("with-curves")');
+  const sent = one.fake.requests.filter((request) => /^(?:POST|PATCH)/.test(request) && !request.includes('accessreviews'));
+  assert.deepEqual(sent.slice(0, 4).map((request) => request.replace('/ui/api/', '').replace(/\?.*/, '')), [
+    'POST k8s/api/v1/namespaces/vision/persistentvolumeclaims', 'POST k8s/apis/swell.dev/v1/namespaces/vision/trainingjobs',
+    'PATCH k8s/api/v1/namespaces/vision/persistentvolumeclaims/with-curves-tensorboard', 'POST tensorboard']);
+  await page.context().close();
 });
 
 test('analytics tells waits and preemptions by rule', async () => {

@@ -12,6 +12,7 @@ export interface Fake {
   server: Server; url: string; world: World; requests: string[];
   changed: () => void;            // sends all views anew
   lost: Set<string>;              // uids of pods whose logs nobody keeps
+  boards: Map<string, unknown>;   // TensorBoards, by job
   denied: Set<string>;            // "delete trainingjobs": what the user may not do
   sockets: boolean;               // whether WebSockets are accepted
   close: () => Promise<void>;
@@ -104,6 +105,25 @@ function kube(fake: Fake, request: IncomingMessage, response: ServerResponse, ur
   if (place === '/readyz') return void response.end('ok');
   if (place.endsWith('/leases')) return answer(response, 200, { items: [{ metadata: { name: 'swell-controller', namespace: 'kube-system' }, spec: { holderIdentity: 'this-machine' } }] });
   if (place.endsWith('/priorityclasses')) return answer(response, 200, { items: ['train', 'interactive', 'build', 'inference', 'nosuch'].map((name) => ({ metadata: { name } })) });
+  if (place.endsWith('/storageclasses')) return answer(response, 200, { items: [{ provisioner: 'local.swell.dev', metadata: { name: 'standard', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } } }] });
+  if (/\/persistentvolumeclaims(?:\/|$)/.test(place)) return answer(response, request.method === 'POST' ? 201 : 200, body ? parse() : {});
+  if (place === '/api/v1/pods') {
+    const on = /spec\.nodeName=(\S+)/.exec(url.searchParams.get('fieldSelector') ?? '')?.[1];
+    const pods = world.nodes.find((one) => one.name === on)?.pods ?? [];
+    return answer(response, 200, { items: pods.map((pod) => ({ metadata: { name: pod.name, namespace: pod.namespace, ...(pod.job ? {} : { ownerReferences: [{ kind: 'DaemonSet' }] }) }, status: { phase: pod.status } })) });
+  }
+  if (place.endsWith('/eviction')) {
+    const evicted = place.split('/').at(-2);
+    for (const one of world.nodes) one.pods = one.pods.filter((pod) => pod.name !== evicted);
+    fake.changed();
+    return answer(response, 201, { kind: 'Status', status: 'Success' });
+  }
+  const patched = /^\/api\/v1\/nodes\/([^/]+)$/.exec(place)?.[1];
+  if (patched && request.method === 'PATCH') {
+    for (const one of world.nodes) if (one.name === patched) one.unschedulable = /"unschedulable":true/.test(body);
+    fake.changed();
+    return answer(response, 200, {});
+  }
   const log = /\/pods\/([^/]+)\/log(?:\/([^/]+))?$/.exec(place);
   if (log?.[2] && fake.lost.has(log[2])) return refuse(response, 404, 'NotFound', `the log of pod ${log[1]} is not kept`);
   if (log?.[1]) return logs(response, log[1], url.searchParams, log[2]);
@@ -199,6 +219,16 @@ export async function startFake(root: string, jobs = 60, port = 0): Promise<Fake
       const names = (url.searchParams.get('series') ?? '').split(',');
       return answer(response, 200, { series: history(fake.world, names, Number(url.searchParams.get('from')), Number(url.searchParams.get('to')), Number(url.searchParams.get('points'))) });
     }
+    if (url.pathname === '/ui/api/tensorboard') {
+      const name = url.searchParams.get('name') ?? '';
+      const known = fake.boards.get(name);
+      if (request.method === 'GET') return answer(response, 200, known ?? { state: 'None' });
+      if (!fake.world.jobs.some((row) => row.name === name && row.kind === url.searchParams.get('kind'))) return refuse(response, 404, 'NotFound', `job ${name} not found`);
+      if (name.startsWith('eval')) return refuse(response, 409, 'Conflict', `${name} writes no curves: none of its containers has SWELL_LOG_DIR.`);
+      const state = name.startsWith('sweep') ? { state: 'Failed', message: 'image img has no TensorBoard' } : known ? { state: 'Ready', port: 30606 } : { state: 'Starting', port: 30606 };
+      fake.boards.set(name, state);
+      return answer(response, 200, state);
+    }
     if (url.pathname === '/ui/api/plan') return answer(response, 200, { text: ['It needs 1 GPU.', 'It would run on node-7.'], starts: true, displaces: [{ namespace: 'vision', name: 'unet-4', members: 1 }], placement: [{ node: 'node-7', members: 1 }] });
     if (url.pathname === '/ui/api/whatif') {
       const before = overview(fake.world);
@@ -221,7 +251,7 @@ export async function startFake(root: string, jobs = 60, port = 0): Promise<Fake
     };
   });
   const fake: Fake = {
-    server, url: '', world: makeWorld(jobs), requests: [], lost: new Set(), denied: new Set(), sockets: true,
+    server, url: '', world: makeWorld(jobs), requests: [], lost: new Set(), boards: new Map(), denied: new Set(), sockets: true,
     changed: () => {
       revision += 1;
       for (const client of live) for (const [id, one] of client.views) client.socket.send(JSON.stringify({ id, revision: String(revision), data: viewOf(fake.world, one.view, one.params) }));

@@ -45,6 +45,7 @@ function node(index: number, now: number): NodeRow {
     gpuDevices: Array.from({ length: 8 }, (_, gpu): GpuDevice => ({ index: gpu, uuid: `GPU-${index}-${gpu}`, model: 'H100 80GB', health: 'Healthy', utilization: 0, memoryUsed: 0, job: null, pod: null, idleSince: null })),
     cpu: { total: 64, held: 0, used: 3 }, memory: { total: 512 * GIB, held: 0, used: 40 * GIB }, pods: [],
     conditions: [{ type: 'Ready', status: 'True', reason: 'AgentReady', message: 'the agent is ready' }, { type: 'MemoryPressure', status: 'False', message: 'enough memory' }],
+    health: { state: 'Healthy', text: 'healthy', score: 0, suspectFrom: 3, faults: [], failures: [] },
     unschedulable: false, created: new Date(now - 5 * 86400e3).toISOString(),
   };
 }
@@ -111,6 +112,27 @@ function project(name: string, parent: string | null, quota: number, now: number
   };
 }
 
+// A node with a bad GPU, one on which work failed, and one that gets no new pods.
+function makeUnwell(world: World): void {
+  const [, , faulty, suspect, , unhealthy] = world.nodes;
+  const at = (hours: number) => new Date(world.now - hours * 3600e3).toISOString();
+  if (faulty?.health) {
+    const message = 'the driver reported XID 79, it has fallen off the bus';
+    Object.assign(faulty.gpuDevices[3] ?? {}, { health: 'Unhealthy', healthReason: message, job: null, pod: null, utilization: null, memoryUsed: null });
+    faulty.health = { ...faulty.health, state: 'Faulty', text: 'has faults, and gets new pods', faults: [{ type: 'GpuHealthy', reason: 'XidError79', message: `GPU 3: ${message}`, taints: false }] };
+    faulty.conditions.push({ type: 'GpuHealthy', status: 'False', reason: 'XidError79', message: `GPU 3: ${message}`, lastTransitionTime: at(2) });
+  }
+  if (suspect?.health) {
+    suspect.health = { ...suspect.health, state: 'Suspect', text: 'suspect: pods failed there; it is used last', score: 3.4, failures: [
+      { time: at(3), pod: 'vision/resnet-3-worker-0', class: 'Hardware', weight: 1, message: 'CUDA error: uncorrectable ECC error encountered' },
+      { time: at(2), pod: null, class: 'Hardware', weight: 1, message: null }, { time: at(1), pod: 'vision/bert-8-worker-1', class: 'PeerLost', weight: 0.33, message: 'Connection reset by peer' }] };
+  }
+  if (unhealthy?.health) {
+    unhealthy.health = { ...unhealthy.health, state: 'Unhealthy', text: 'unhealthy: it gets no new pods', faults: [{ type: 'DiskHealthy', reason: 'ReadOnly', message: 'the file system of /var/lib/swell is read-only', taints: true }] };
+    unhealthy.conditions.push({ type: 'DiskHealthy', status: 'False', reason: 'ReadOnly', message: 'the file system of /var/lib/swell is read-only', lastTransitionTime: at(0.2) });
+  }
+}
+
 export function makeWorld(jobs: number, seed = 7, now = Date.now()): World {
   const next = random(seed);
   const world: World = {
@@ -128,6 +150,7 @@ export function makeWorld(jobs: number, seed = 7, now = Date.now()): World {
   place(world, next);
   const last = world.nodes[7];
   if (last) Object.assign(last, { status: 'NotReady', reason: 'The agent has not renewed its lease for 52 s.' });
+  makeUnwell(world);
   const hung = world.jobs.find((row) => row.status === 'Running' && row.members.running === 4);
   if (hung?.progress) {
     Object.assign(hung, { status: 'Hung', reason: 'No rank moves: rank 3 (pod worker-3) has been in phase step, after step 400.' });
@@ -152,7 +175,7 @@ export function overview(world: World): OverviewData {
     preemptionsToday: 7, lostGpuSecondsToday: 5400, pools: world.pools.map((pool) => ({ name: pool.name, total: pool.gpus.total, held: pool.gpus.held })),
     nodes: world.nodes.map((one) => ({
       name: one.name, pool: one.pool, ready: one.status === 'Ready',
-      gpus: one.gpuDevices.map((gpu) => ({ index: gpu.index, project: one.pods.find((pod) => pod.name === gpu.pod)?.project ?? null, job: gpu.job, share: gpu.job ? 1 : 0 })),
+      gpus: one.gpuDevices.map((gpu) => ({ index: gpu.index, project: one.pods.find((pod) => pod.name === gpu.pod)?.project ?? null, job: gpu.job, share: gpu.job ? 1 : 0, bad: gpu.health === 'Unhealthy' })),
     })),
     decisions: world.events.slice(0, 20).map((event) => ({ time: event.time, reason: event.reason, object: event.object as { kind: string; namespace: string; name: string }, message: event.message })),
   };
@@ -186,6 +209,8 @@ export function jobData(world: World, namespace: string, name: string): JobData 
   if (!row) return undefined;
   const begin = Date.parse(row.created ?? '');
   const at = (part: number) => new Date(begin + (world.now - begin) * part).toISOString();
+  // The first of those that run with two workers.
+  const slow = row === world.jobs.find((one) => one.status === 'Running' && one.members.running === 2);
   const parts = (member: string | null, shift: number): JobData['timeline'] => [
     { member, state: 'Pending', from: at(0), to: at(0.1 + shift) }, { member, state: 'Starting', from: at(0.1 + shift), to: at(0.13 + shift) },
     { member, state: 'Running', from: at(0.13 + shift), to: at(0.5) }, { member, state: 'Preempted', from: at(0.5), to: at(0.6) }, { member, state: 'Running', from: at(0.6), to: null },
@@ -194,14 +219,14 @@ export function jobData(world: World, namespace: string, name: string): JobData 
     summary: row, sentence: row.status === 'Running' ? `Runs on ${row.gpus.held} GPUs. It was stopped once for robotics/notebook-7 and resumed from step 380.` : row.reason ?? row.status,
     conditions: [{ type: 'Running', status: 'True', reason: 'Placed', message: 'all members run' }],
     members: Array.from({ length: row.members.running }, (_, index) => ({
-      pod: `${row.name}-worker-${index}`, role: 'worker', index, node: `node-${index % 8}`, gpus: [index], status: 'Running', reason: null, restarts: 0, attempt: 2, started: at(0.6), finished: null, exitCode: null, message: null, cpu: 2.5, memory: 6 * GIB,
+      pod: `${row.name}-worker-${index}`, role: 'worker', index, node: `node-${index % 8}`, gpus: [index], status: 'Running', reason: null, restarts: 0, attempt: 2, started: at(0.6), finished: null, exitCode: null, message: null, straggler: slow && index === 1, cpu: 2.5, memory: 6 * GIB,
     })),
     timeline: [...parts(null, 0), ...Array.from({ length: row.members.running }, (_, index) => parts(`${row.name}-worker-${index}`, 0.01 * index)).flat()],
     marks: [{ time: at(0.5), kind: 'Reclaimed', text: 'Stopped for robotics/notebook-7.' }, { time: at(0.6), kind: 'Resumed', text: 'Resumed from step 380.' }],
     sizes: [{ time: at(0.13), members: row.members.requested }, { time: at(0.5), members: 0 }, { time: at(0.6), members: row.members.requested }],
     checkpoints: [{ time: at(0.3), step: 200 }, { time: at(0.49), step: 380 }, { time: at(0.8), step: 600 }], lostGpuSeconds: 240,
     events: world.events.filter((event) => typeof event.object !== 'string' && event.object.name === name), attempts: [{ number: 1, from: at(0.1), to: at(0.5), reason: 'Reclaimed' }, { number: 2, from: at(0.6), to: null, reason: null }],
-    logs: logParts(row, at), hang: hangOf(row, at),
+    logs: logParts(row, at), hang: hangOf(row, at), warnings: slow ? [{ type: 'Straggler', message: `Much slower than its peers: rank 1 (pod ${row.name}-worker-1 on node-1) makes 0.50 of the steps of its peers: 1.00 a second.`, since: at(0.9) }] : [],
   };
 }
 

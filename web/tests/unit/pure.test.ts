@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { pieces, plainText } from '../../src/lib/ansi.ts';
 import { ago, bound, bytes, gpuHours, number, percent, ratio, span } from '../../src/lib/format.ts';
 import { align, fittedFrom, growth, grown, integral, sum } from '../../src/lib/history.ts';
-import { asNew, checkJob, jobObject, newJob } from '../../src/lib/job_form.ts';
+import { asNew, checkJob, claimedBy, curvesClaim, jobObject, newJob } from '../../src/lib/job_form.ts';
 import { attemptsOf, chooseParts, markOf, pathOfLog, titleOf } from '../../src/lib/log_parts.ts';
 import { merge, parseLine } from '../../src/lib/logs.ts';
 import { bySize } from '../../src/lib/pace.ts';
@@ -176,6 +176,18 @@ test('a workload form makes a TrainingJob as runai submit does', () => {
   const role = (half.spec?.roles as Record<string, { template: { metadata: { annotations?: object }; spec: { containers: { resources?: object }[] } } }>).workspace;
   assert.deepEqual(role?.template.metadata.annotations, { 'swell.dev/gpu-fraction': '0.5' });
   assert.equal(role?.template.spec.containers[0]?.resources, undefined);
+});
+
+test('a workload that keeps its curves has a claim of its own, as arena submit makes it', () => {
+  const object = jobObject({ ...newJob('vision', 'vision'), name: 'unet', image: 'i', curves: true, env: [{ name: 'A', value: '1' }] });
+  const role = (object.spec?.roles as Record<string, { template: { spec: Record<string, unknown> } }>).worker;
+  assert.deepEqual(role?.template.spec, {
+    containers: [{ name: 'worker', image: 'i', env: [{ name: 'A', value: '1' }, { name: 'SWELL_LOG_DIR', value: '/training_logs/unet' }], resources: { limits: { 'nvidia.com/gpu': 1 } }, volumeMounts: [{ name: 'training-logs', mountPath: '/training_logs' }] }],
+    volumes: [{ name: 'training-logs', persistentVolumeClaim: { claimName: 'unet-tensorboard' } }],
+  });
+  const claim = curvesClaim('unet', 'vision');
+  assert.equal(claim.metadata?.name, 'unet-tensorboard');
+  assert.deepEqual([claimedBy(toYaml(object)), claimedBy('kind: TrainingJob')], ['unet', undefined]);
 });
 
 test('a workload form says what is wrong at the field', () => {
