@@ -108,6 +108,27 @@ class Generated(unittest.TestCase):
         boards = next(d for d in found if d["kind"] == "ConfigMap")["data"]
         self.assertEqual(sorted(boards), ["api.json", "scheduler.json", "sharing.json"])
 
+    def test_the_pages_use_the_certificate_of_a_secret(self):
+        values = yaml.safe_load((DEPLOY / "helm" / "swell" / "values.yaml").read_text())
+
+        def controller(enabled, secret):
+            values["ui"] = {"enabled": enabled, "tls": {"secretName": secret}}
+            found = render(DEPLOY / "helm" / "swell", values, namespace="x")
+            pod = next(d for d in found if d["kind"] == "Deployment")["spec"]["template"]["spec"]
+            return pod, [word for word in pod["containers"][0]["args"] if word.startswith("--ui-")]
+
+        pod, flags = controller(True, "pages-cert")
+        self.assertEqual(flags, ["--ui-address=0.0.0.0:10443", "--ui-cert-file=/etc/swell/pages/tls.crt",
+                                 "--ui-key-file=/etc/swell/pages/tls.key"])
+        self.assertEqual(pod["volumes"], [{"name": "pages-tls", "secret": {"secretName": "pages-cert"}}])
+        self.assertEqual(pod["containers"][0]["volumeMounts"],
+                         [{"name": "pages-tls", "mountPath": "/etc/swell/pages", "readOnly": True}])
+        for enabled, secret, expected in ((True, "", ["--ui-address=0.0.0.0:10443"]), (False, "pages-cert", [])):
+            pod, flags = controller(enabled, secret)
+            self.assertEqual(flags, expected)
+            self.assertNotIn("volumes", pod)
+            self.assertNotIn("volumeMounts", pod["containers"][0])
+
     def test_before_kubernetes_1_21_the_budget_is_v1beta1(self):
         values = yaml.safe_load((DEPLOY / "helm" / "swell" / "values.yaml").read_text())
         for apis, version in ((("policy/v1beta1",), "policy/v1beta1"), (("policy/v1",), "policy/v1")):
