@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "goodput/step_model.h"
 #include "lab/model/step_surface.h"
 #include "lab/trace/csv.h"
 
@@ -23,18 +24,8 @@ using Placement = std::vector<int>;
 
 int GpusOf(const Placement& placement);
 
-struct GradientStats {
-  double sqr = 0;  // squared norm of the true gradient
-  double var = 0;  // variance of the gradient of one initial batch
-};
-
-// What a job may choose its batch from.
-struct BatchLimits {
-  int64_t initial = 1;    // of all GPUs together; progress is counted in steps of this
-  int64_t max = 1;        // of all GPUs together
-  int64_t local_min = 1;  // of one GPU and pass
-  int64_t local_max = 1;
-};
+using goodput::BatchLimits;
+using goodput::GradientStats;
 
 class Profile {
  public:

@@ -16,11 +16,16 @@
 #include <optional>
 #include <string>
 
-#include "lab/model/goodput_model.h"
+#include "goodput/step_model.h"
 #include "lab/model/profile.h"
 #include "lab/trace/trace.h"
 
 namespace swell::lab {
+
+using goodput::BatchChoice;
+using goodput::StepCorrections;
+using goodput::StepMeasurements;
+using goodput::StepParameters;
 
 enum class BatchMode {
   kRequested,  // what the trace says

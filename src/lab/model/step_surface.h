@@ -19,12 +19,11 @@
 #include <string_view>
 #include <vector>
 
+#include "goodput/step_model.h"
+
 namespace swell::lab {
 
-struct StepTime {
-  double step_s = 0;  // a whole step
-  double sync_s = 0;  // of it: waiting for the exchange of gradients
-};
+using goodput::StepTime;
 
 struct StepPoint {
   std::array<int64_t, 3> at{};  // nodes, GPUs, batch of a GPU

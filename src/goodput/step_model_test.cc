@@ -1,13 +1,12 @@
-#include "lab/model/goodput_model.h"
+#include "goodput/step_model.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "lab/lab_test_util.h"
 
-namespace swell::lab {
+namespace swell::goodput {
 namespace {
 
 StepTime TimeOf(const StepParameters& truth, int nodes, int gpus, int64_t batch) {
@@ -15,7 +14,7 @@ StepTime TimeOf(const StepParameters& truth, int nodes, int gpus, int64_t batch)
   return {step, step - truth.ComputeTime(static_cast<double>(batch))};
 }
 
-TEST(GoodputModel, FindsTheParametersItWasMeasuredFrom) {
+TEST(StepModel, FindsTheParametersItWasMeasuredFrom) {
   const StepParameters truth{0.05, 0.002, 0.08, 0.001, 0.02, 0.0005, 1.5};
   StepMeasurements measured;
   for (const auto& [nodes, gpus] : {std::pair{1, 1}, {1, 2}, {1, 4}, {2, 8}, {4, 16}}) {
@@ -30,7 +29,7 @@ TEST(GoodputModel, FindsTheParametersItWasMeasuredFrom) {
   }
 }
 
-TEST(GoodputModel, NoiseOfOneFifthCostsAFewPercent) {
+TEST(StepModel, NoiseOfOneFifthCostsAFewPercent) {
   const StepParameters truth{0.05, 0.002, 0.08, 0.001, 0.02, 0.0005, 1.5};
   Random random(7);
   StepMeasurements measured;
@@ -48,14 +47,14 @@ TEST(GoodputModel, NoiseOfOneFifthCostsAFewPercent) {
   }
 }
 
-TEST(GoodputModel, WhatWasNeverMeasuredCountsAsFree) {
+TEST(StepModel, WhatWasNeverMeasuredCountsAsFree) {
   const StepMeasurements measured{{{1, 1, 32}, {0.4, 0}}};
   const StepParameters found = FitSteps(measured, nullptr);
   EXPECT_NEAR(found.LastPassTime(1, 1, 32), 0.4, 0.01);
   EXPECT_NEAR(found.LastPassTime(4, 16, 32), 0.4, 0.01);
 }
 
-TEST(GoodputModel, ALargeBatchPaysWhereGradientsAreNoisy) {
+TEST(StepModel, ALargeBatchPaysWhereGradientsAreNoisy) {
   const StepParameters step{0.1, 0.001, 0.1, 0, 0.1, 0, 1};
   const BatchLimits limits{.initial = 32, .max = 1024, .local_min = 8, .local_max = 128};
   const BatchChoice noisy = ChooseBatch(step, {0, 1}, limits, 1, 4);
@@ -65,7 +64,7 @@ TEST(GoodputModel, ALargeBatchPaysWhereGradientsAreNoisy) {
   EXPECT_GT(noisy.goodput, clean.goodput);
 }
 
-TEST(GoodputModel, AFixedBatchIsSplitOverGpusAndPasses) {
+TEST(StepModel, AFixedBatchIsSplitOverGpusAndPasses) {
   const BatchLimits limits{.initial = 32, .max = 1024, .local_min = 8, .local_max = 128};
   auto split = [&](int64_t batch, int gpus) {
     const BatchChoice choice = SplitBatch(limits, batch, gpus);
@@ -76,42 +75,5 @@ TEST(GoodputModel, AFixedBatchIsSplitOverGpusAndPasses) {
   EXPECT_EQ(split(1000, 3), std::pair(int64_t{112}, 2));
 }
 
-TEST(StepSurface, InterpolatesBetweenNodesGpusAndBatches) {
-  const StepSurface surface("toy", {{{1, 2, 8}, {1, 0}},
-                                    {{1, 2, 16}, {2, 0}},
-                                    {{1, 4, 8}, {2, 0}},
-                                    {{1, 4, 16}, {3, 0}},
-                                    {{3, 12, 8}, {4, 1}}});
-  EXPECT_FALSE(surface.has_published_cells());
-  EXPECT_EQ(surface.At(1, 2, 12).step_s, 1.5);
-  EXPECT_EQ(surface.At(1, 3, 8).step_s, 1.5);
-  EXPECT_EQ(surface.At(2, 8, 8).step_s, 3) << "as dense, half way";
-  EXPECT_EQ(surface.At(2, 8, 8).sync_s, 0.5);
-  EXPECT_EQ(surface.At(9, 36, 99).step_s, 4) << "the nearest measured";
-}
-
-TEST(Profile, PlacementsAreRings) {
-  const ProfileLibrary library = ToyProfiles();
-  const Profile* toy = library.Find("toy");
-  ASSERT_NE(toy, nullptr);
-  EXPECT_EQ(toy->Step({2}, 6).step_s, 2.0) << "half way between batches";
-  EXPECT_EQ(toy->Step({1, 1}, 4).step_s, 1.75);
-  EXPECT_EQ(toy->epochs(), 2);
-  EXPECT_EQ(toy->Progress(2), 200);
-  EXPECT_EQ(toy->limits().initial, 8);
-  EXPECT_EQ(toy->limits().local_max, 8);
-}
-
-TEST(Profile, ErrorsNameTheFile) {
-  const TempDir dir;
-  EXPECT_EQ(ProfileLibrary::Load(dir.path(), "aws").status().message(),
-            dir.path() + ": has no APPLICATION/placements-aws.csv");
-  WriteToyProfile(dir.path());
-  const std::string file = dir.path() + "/toy/placements-aws.csv";
-  ASSERT_TRUE(WriteFileAtomically(file, "placement,local_bsz,step_time,sync_time\n1,4,1,1\n").ok());
-  EXPECT_EQ(ProfileLibrary::Load(dir.path(), "aws").status().message(),
-            file + ":2: step_time \"1\": a positive time, longer than sync_time, expected");
-}
-
 }  // namespace
-}  // namespace swell::lab
+}  // namespace swell::goodput

@@ -1,13 +1,14 @@
-#include "lab/model/goodput_model.h"
+#include "goodput/step_model.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
+#include <vector>
 
 #include "base/check.h"
 
-namespace swell::lab {
+namespace swell::goodput {
 namespace {
 
 constexpr double kFree = 1e-8;   // seconds; instead of zero, for logarithms
@@ -277,4 +278,4 @@ BatchChoice SplitBatch(const BatchLimits& limits, int64_t batch, int gpus) {
   return {pass, before, 0};
 }
 
-}  // namespace swell::lab
+}  // namespace swell::goodput

@@ -1,4 +1,5 @@
-// GoodputModel: what a job's measurements say of numbers of GPUs it has not tried.
+// StepModel: what a job's measurements say of numbers of GPUs it has not tried. The laboratory and
+// the live cluster fit the same one.
 //
 // Step time as Pollux models it (OSDI'21, section 3.2): computing alpha_c + beta_c·m for a batch m
 // of a GPU, exchanging gradients alpha + beta·(GPUs − 2), with parameters of their own within a
@@ -15,9 +16,25 @@
 #include <tuple>
 #include <utility>
 
-#include "lab/model/profile.h"
+namespace swell::goodput {
 
-namespace swell::lab {
+struct StepTime {
+  double step_s = 0;  // a whole step
+  double sync_s = 0;  // of it: waiting for the exchange of gradients
+};
+
+struct GradientStats {
+  double sqr = 0;  // squared norm of the true gradient
+  double var = 0;  // variance of the gradient of one initial batch
+};
+
+// What a job may choose its batch from.
+struct BatchLimits {
+  int64_t initial = 1;    // of all GPUs together; progress is counted in steps of this
+  int64_t max = 1;        // of all GPUs together
+  int64_t local_min = 1;  // of one GPU and pass
+  int64_t local_max = 1;
+};
 
 struct StepParameters {
   double alpha_c = 0, beta_c = 0;  // seconds, seconds per sample
@@ -62,4 +79,4 @@ BatchChoice SplitBatch(const BatchLimits& limits, int64_t batch, int gpus);
 // Progress of one step in initial batches.
 double GainOf(const GradientStats& gradient, double scale);
 
-}  // namespace swell::lab
+}  // namespace swell::goodput

@@ -1,0 +1,89 @@
+// Measurements: what a live job was seen to do at each size that it had, and the speeds that follow
+// for sizes that it has not had.
+//
+// A measured size has the mean of its newest observations. Sizes between two of these are on the
+// line between them. Larger ones, up to twice the largest measured, follow the fitted StepModel
+// where it is healthy; else they continue as the last measured members did, which is optimistic, so
+// that it is tried. Smaller ones are in proportion. No size beyond twice the largest is promised
+// anything.
+//
+// - Threads: plain values and pure functions.
+// - Invariants: at most kSizesMax sizes; numbers are finite and positive.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "goodput/curve.h"
+#include "goodput/step_model.h"
+
+namespace swell::goodput {
+
+inline constexpr size_t kSizesMax = 32;
+
+struct Observation {
+  int nodes = 1;
+  double speed = 0;              // work per second: records, or steps that are worth the same
+  double step_s = 0;             // of one step
+  std::optional<double> sync_s;  // of it: exchanging gradients; none: not known
+};
+
+struct Measured : Observation {  // means of the newest ones
+  int64_t observations = 0;
+};
+
+class Measurements {
+ public:
+  // Numbers that are not finite and positive are left out.
+  void Add(int members, const Observation& seen);
+  void Restore(int members, const Measured& measured);
+  const std::map<int, Measured>& sizes() const { return sizes_; }
+  int largest() const { return sizes_.empty() ? 0 : sizes_.rbegin()->first; }
+
+ private:
+  std::map<int, Measured> sizes_;
+};
+
+// How the work of a step is split: the whole job's batch is constant, or each member's is.
+enum class BatchRule { kConstant, kPerMember };
+
+struct Fit {
+  bool healthy = false;
+  double error = 0;  // the root of the mean square of relative errors over measured sizes
+  std::string message;
+  StepParameters parameters;
+};
+inline constexpr double kFitErrorMax = 0.15;
+Fit FitOf(const Measurements& measurements, BatchRule rule);
+
+enum class Source { kMeasured, kBetween, kFitted, kOptimistic, kProportional };
+std::string_view SourceName(Source source);  // "Measured", "Between", …
+
+struct SizeSpeed {
+  int members = 1;
+  double speed = 0;
+  Source source = Source::kMeasured;
+};
+
+struct SizeBounds {
+  int least = 1;
+  int most = 1;
+};
+
+// By members, from the least to the most that may be tried; at most kCurvePointsMax. Empty while
+// nothing is measured.
+std::vector<SizeSpeed> SpeedsOf(const Measurements& measurements,
+                                const SizeBounds& bounds,
+                                const Fit& fit,
+                                BatchRule rule);
+Curve CurveOf(const std::vector<SizeSpeed>& speeds);
+
+// The number of members to ask for: as many as speed the job up by at least a tenth of what they
+// would at best. It stays what it is while nothing else is clearly better. `speeds` is not empty.
+int SizeToAskFor(const std::vector<SizeSpeed>& speeds, int now);
+
+}  // namespace swell::goodput
