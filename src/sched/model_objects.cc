@@ -109,6 +109,24 @@ void SetGroupFields(GroupState& group, const GroupInfo& info) {
   if (group.sets.empty()) group.sets.resize(1);
 }
 
+void SetGoodput(State& state, GroupId id, const GoodputInfo& info) {
+  GroupState& group = state.groups[id];
+  group.curve = goodput::Curve(info.curve);
+  group.curve_measured_at = info.measured_at;
+  group.resize_cost = std::max(Duration::zero(), info.resize_cost);
+  group.curve_set = 0;
+  for (size_t i = 0; i < group.sets.size(); ++i) {
+    if (!info.pod_set.empty() && group.sets[i].name == info.pod_set) {
+      group.curve_set = static_cast<int32_t>(i);
+    }
+  }
+  if (group.curve.empty()) {
+    state.curved.erase(id);
+  } else {
+    state.curved.insert(id);
+  }
+}
+
 }  // namespace
 
 void Model::UpsertNode(const NodeInfo& info) {
@@ -172,6 +190,7 @@ void Model::UpsertGroup(const GroupInfo& info) {
   group.known = true;
   group.queue = queue;
   SetGroupFields(group, info);
+  SetGoodput(state, id, info.goodput);
   for (PodId pod : group.members) {
     state.pods[pod].set = state.ResolveSet(group, state.pods[pod].pod_set);
   }
@@ -193,6 +212,7 @@ void Model::RemoveGroup(std::string_view key) {
   for (PodId pod : group.members) state.Count(pod, -1);
   group.info.reset();
   group.known = false;
+  SetGoodput(state, id, {});
   for (PodId pod : group.members) state.Count(pod, +1);
   state.UpdateBelow(id);
   state.FreeGroupIfUnused(id);

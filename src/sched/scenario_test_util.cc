@@ -67,6 +67,7 @@ void Scenario::Group(const std::string& name, const GroupSpec& spec) {
   group.preempt_unit = spec.unit;
   group.min_runtime = spec.min_runtime;
   group.may_preempt = spec.may_preempt;
+  group.goodput = spec.goodput;
   groups[name] = group;
   model.UpsertGroup(group);
 }

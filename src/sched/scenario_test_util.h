@@ -53,6 +53,7 @@ struct GroupSpec {
   TopologyConstraint topology = {};
   Duration min_runtime{0};
   bool may_preempt = true;
+  GoodputInfo goodput = {};
 };
 
 struct PodSpec {

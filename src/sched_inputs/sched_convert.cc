@@ -15,6 +15,7 @@
 #include "kube/controllers/cluster/volume_match.h"
 #include "kube/controllers/context.h"
 #include "sched/state/unhealthy.h"
+#include "sched_inputs/goodput_note.h"
 #include "sched_inputs/gpu_request.h"
 
 namespace swell::controllers {
@@ -414,6 +415,7 @@ sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
       api::ParseTime(json::GetString(pod_group, {"status", "staleSince"})).value_or(WallTime{});
   out.moved_at =
       api::ParseTime(json::GetString(pod_group, {"status", "movedAt"})).value_or(WallTime{});
+  out.goodput = ToGoodput(pod_group);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "sched_inputs/goodput_note.h"
 
 namespace swell::controllers {
 namespace {
@@ -74,6 +75,22 @@ TEST(SchedConvert, WhatIsInAProjectsNamespaceIsThatProjectsWhateverItSays) {
   const FindObject none = [](std::string_view) { return nullptr; };
   EXPECT_EQ(ToGroupInfo(*group, none).queue, "said");
   EXPECT_EQ(ToGroupInfo(*group, none, "team").queue, "team");
+}
+
+TEST(SchedConvert, GoodputOfAGroupIsWhatItsNoteSays) {
+  auto group_with = [](const std::string& note) {
+    return json::Value(json::Object{
+        {"metadata", json::Object{{"annotations", json::Object{{"swell.dev/goodput", note}}}}}});
+  };
+  const sched::GoodputInfo said{.pod_set = "worker",
+                                .curve = {{1, 1'000'000}, {4, 3'100'000}},
+                                .measured_at = 2,
+                                .resize_cost = std::chrono::milliseconds(300)};
+  EXPECT_EQ(ToGoodput(group_with(GoodputNote(said))), said);
+  for (const char* nonsense : {"", "{", "[]", R"({"curve":7})", R"({"curve":[1,[2],["a","b"]]})",
+                               R"({"curve":[[0,5],[3,-1],[99999999999,1]],"measuredAt":-4})"}) {
+    EXPECT_TRUE(ToGoodput(group_with(nonsense)).curve.empty()) << nonsense;
+  }
 }
 
 }  // namespace

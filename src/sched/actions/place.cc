@@ -1,12 +1,12 @@
 #include "sched/actions/place.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "sched/actions/decide.h"
 #include "sched/placement/gang.h"
 #include "sched/placement/topology.h"
+#include "sched/queues/goodput_turns.h"
 #include "sched/queues/queue_order.h"
 #include "sched/state/statement.h"
 
@@ -138,18 +138,19 @@ bool TryPlaceNowOrLater(Context& context,
 void PlaceElastic(Context& context, const Action& action) {
   State& state = context.state;
   QueueOrder turns(state, context.shares, context.promised_first);
-  std::map<GroupId, std::vector<PodId>> waiting;  // what comes after the first, in reverse
-  auto push = [&](GroupId id, std::vector<PodId>& rest) {
-    const std::vector<PodId> one{rest.back()};
-    rest.pop_back();
-    turns.Push({id, one, NeedOf(state, one), true});
+  GoodputTurns waiting(state);
+  // The turn of `id`, which the pod of another group may take.
+  auto push = [&](GroupId id, GroupId takes, bool had_turn) {
+    const std::vector<PodId> one{waiting.Next(takes)};
+    turns.Push({id, one, NeedOf(state, one), true, 0, had_turn});
   };
   for (GroupId id : context.order) {
     if (state.startable[id] == 0 || !Schedulable(state, state.groups[id])) continue;
     std::vector<PodId> pods = ElasticPods(state, id);
     if (pods.empty()) continue;
     std::reverse(pods.begin(), pods.end());
-    push(id, waiting[id] = std::move(pods));
+    waiting.Add(id, std::move(pods));
+    push(id, id, false);
   }
   while (!turns.Empty()) {
     if (context.Full()) {
@@ -157,9 +158,17 @@ void PlaceElastic(Context& context, const Action& action) {
       return;
     }
     const WaitingJob job = turns.Pop();
-    TryPlaceNowOrLater(context, action, job.group, job.pods);
-    std::vector<PodId>& rest = waiting[job.group];
-    if (!rest.empty()) push(job.group, rest);
+    // Room that others gave way for is not exchanged.
+    const bool promised = state.pods[job.pods.front()].hint != kNone && waiting.Waits(job.group);
+    const GroupId id = promised ? job.group : waiting.HasTurnOf(job.group);
+    if (id == kNone) continue;
+    const bool placed = TryPlaceNowOrLater(context, action, id, {waiting.Next(id)});
+    waiting.Taken(id);
+    // There are as many turns as groups that wait, each in the place of the group that began it.
+    if (!waiting.Waits(id)) continue;
+    const GroupId next = waiting.Waits(job.group) ? job.group : waiting.HasTurnOf(job.group);
+    const bool exchanged = placed && !state.groups[job.group].curve.empty();
+    push(job.group, next, job.had_turn || exchanged);
   }
 }
 

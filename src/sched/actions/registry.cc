@@ -8,7 +8,7 @@ const std::vector<ActionStep>& ActionSteps() {
   static const std::vector<ActionStep> kSteps = {
       {0, &AllocateAction()},   {1, &ShrinkAction()},  {2, &ConsolidateAction()},
       {3, &ReclaimAction()},    {4, &PreemptAction()}, {2, &ConsolidateDeferredAction()},
-      {5, &StaleGangsAction()}, {6, &GrowAction()},
+      {5, &StaleGangsAction()}, {6, &GrowAction()},    {7, &RebalanceAction()},
   };
   return kSteps;
 }

@@ -23,6 +23,7 @@ const Action& PreemptAction();
 const Action& ConsolidateDeferredAction();
 const Action& StaleGangsAction();
 const Action& GrowAction();
+const Action& RebalanceAction();
 
 struct ActionStep {
   // In CycleOptions::actions and in records of cycles, so it never changes. Actions that are added

@@ -19,7 +19,8 @@ TEST(Registry, RunsFromTheLeastDisruptiveToTheMost) {
   }
   EXPECT_EQ(steps,
             "0 allocate\n1 shrink Preempted\n2 consolidate Preempted\n3 reclaim Reclaimed\n"
-            "4 preempt Preempted\n2 consolidate Preempted\n5 stale-gangs Preempted\n6 grow\n");
+            "4 preempt Preempted\n2 consolidate Preempted\n5 stale-gangs Preempted\n6 grow\n"
+            "7 rebalance Preempted\n");
 }
 
 // Records of cycles name actions by number, people by name.
@@ -42,7 +43,7 @@ TEST(Registry, FindsActionsByName) {
   EXPECT_EQ(ActionBit("allocate"), 1u);
   EXPECT_EQ(ActionBit("grow"), 64u);
   EXPECT_EQ(ActionBit("defragment"), 0u);
-  EXPECT_EQ(AllActionBits(), 127u);
+  EXPECT_EQ(AllActionBits(), 255u);
 }
 
 TEST(Registry, ACycleRunsOnlyTheActionsAskedFor) {

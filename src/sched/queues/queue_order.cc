@@ -35,8 +35,9 @@ QueueOrder::QueueOrder(State& state, const QueueShares& shares, bool promised_fi
 void QueueOrder::Push(WaitingJob job) {
   const GroupState& group = state_.groups[job.group];
   const QueueId queue = group.queue;
-  const bool above = std::any_of(group.sets.begin(), group.sets.end(),
-                                 [](const SetState& set) { return set.Surplus() > 0; });
+  const bool above =
+      job.had_turn || std::any_of(group.sets.begin(), group.sets.end(),
+                                  [](const SetState& set) { return set.Surplus() > 0; });
   const bool waits_its_turn = !Promised(job);
   const JobKey key{promised_first_ && waits_its_turn,
                    -group.priority,

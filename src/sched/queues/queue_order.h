@@ -26,6 +26,7 @@ struct WaitingJob {
   QueueAmounts need{};      // what its queue would be charged
   bool surplus = false;     // the pods are beyond the group's minimum
   int32_t turn = 0;         // among jobs of the same group
+  bool had_turn = false;    // a member was placed in its turn, perhaps another job's
 };
 
 class QueueOrder {

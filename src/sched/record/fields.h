@@ -99,11 +99,19 @@ template <class C, Is<PodSet> T>
 void Fields(C& c, T& s) {
   c(s.name, s.min_member, s.parent, s.topology);
 }
+template <class C, Is<goodput::CurvePoint> T>
+void Fields(C& c, T& p) {
+  c(p.members, p.goodput);
+}
+template <class C, Is<GoodputInfo> T>
+void Fields(C& c, T& g) {
+  c(g.pod_set, g.curve, g.measured_at, g.resize_cost);
+}
 template <class C, Is<GroupInfo> T>
 void Fields(C& c, T& g) {
   c(g.key, g.uid, g.queue, g.priority, g.priority_class, g.preemptible, g.creation, g.groups,
     g.pod_sets, g.topology, g.on_preemption, g.preempt_unit, g.min_runtime, g.stale_since,
-    g.moved_at, g.may_preempt);
+    g.moved_at, g.may_preempt, g.goodput);
 }
 template <class C, Is<BudgetInfo> T>
 void Fields(C& c, T& b) {

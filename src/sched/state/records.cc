@@ -79,6 +79,7 @@ void State::FreeGroupIfUnused(GroupId id) {
   if (!group.live || group.info || !group.members.empty()) return;
   group_ids.erase(group_ids.find(group.key));
   below_minimum.erase(id);
+  curved.erase(id);
   surplus_groups -= group.has_surplus;
   const bool listed = group.queued;
   group = GroupState{};

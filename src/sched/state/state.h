@@ -201,7 +201,11 @@ struct alignas(64) GroupState {  // in the order of PodState, for its reason
   WallTime creation;
   Duration min_runtime{0};
   WallTime stale_since;
-  WallTime moved_at;  // when it, or others for it, were moved last; zero: never
+  WallTime moved_at;              // when it, or others for it, were moved last; zero: never
+  goodput::Curve curve;           // by members of one set; empty: not known
+  int32_t curve_set = 0;          // index into `sets`
+  int32_t curve_measured_at = 0;  // the size that was measured last
+  Duration resize_cost{0};
 
   uint64_t told = 0;          // hash of the last reason told; 0: none
   uint64_t told_summary = 0;  // of what it followed from; 0: not known
@@ -296,6 +300,7 @@ struct State {
   std::set<GroupId> below_minimum;  // groups that hold room but less than their minimum
   RankBitmap promised;              // pods with a promise
   RankBitmap hinted;                // pods with a nominated node
+  std::set<GroupId> curved;         // groups with a goodput curve
   int surplus_groups = 0;           // preemptible groups with members beyond a minimum
   int releasing_pods = 0;
   int soft_taints = 0;  // present nodes with PreferNoSchedule taints

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "goodput/curve.h"
 
 namespace swell::sched {
 
@@ -184,6 +185,15 @@ enum class PreemptUnit {
 
 enum class OnPreemption { kRequeue, kFail };
 
+// What an elastic group would make of more members, as its autoscaler measured it.
+struct GoodputInfo {
+  std::string pod_set;                     // whose members count; empty: the first set's
+  std::vector<goodput::CurvePoint> curve;  // empty: not known, or nobody asked
+  int32_t measured_at = 0;                 // the size that was measured last; 0: none
+  Duration resize_cost{0};                 // that training stands still while members change
+  bool operator==(const GoodputInfo&) const = default;
+};
+
 struct GroupInfo {
   std::string key;  // "namespace/name"
   std::string uid;
@@ -201,6 +211,7 @@ struct GroupInfo {
   Duration min_runtime{0};  // not stopped before it ran this long; surplus is never protected
   WallTime stale_since;     // since when it runs below a minimum; zero: not, or not noticed
   WallTime moved_at;        // when it was last moved, or others for it; zero: never
+  GoodputInfo goodput;
   bool operator==(const GroupInfo&) const = default;
 };
 
