@@ -21,14 +21,6 @@ json::Value WithMemory(json::Value patch, const json::Value& job, std::string_vi
   return patch;
 }
 
-// A merge patch that makes the status of the role's scaling `wanted`.
-json::Value ScalingStatusPatch(const json::Value& job, std::string_view role, json::Value wanted) {
-  json::Value patch;
-  json::Set(patch, {"metadata", "uid"}, api::Uid(job));
-  json::Set(patch, {"status", "elasticScaling", role}, std::move(wanted));
-  return patch;
-}
-
 void TellResized(client::EventRecorder& events,
                  const json::Value& job,
                  std::string_view role,
@@ -111,16 +103,24 @@ void JobScaler::WriteJob(const AnyRound& round,
         if (known == nullptr) return Finish(round, Status::Ok());
         if (!job.ok()) return next(job.status());
         known->version = api::ResourceVersion(**job);
-        if (replicas) TellResized(events_, **job, round->role, round->replicas, *replicas, why);
+        if (replicas && !why.empty())
+          TellResized(events_, **job, round->role, round->replicas, *replicas, why);
         round->job = *job;
         next(Status::Ok());
       });
 }
 
 void JobScaler::PatchStatus(const AnyRound& round, json::Value wanted) {
+  PatchStatusField(round, {"status", "elasticScaling", round->role}, std::move(wanted));
+}
+
+void JobScaler::PatchStatusField(const AnyRound& round,
+                                 const std::vector<std::string>& path,
+                                 json::Value wanted) {
+  json::Value patch = AtPath(path, std::move(wanted));
+  json::Set(patch, {"metadata", "uid"}, api::Uid(*round->job));
   client_.Patch(
-      resource_, round->ns, round->name, client::PatchType::kMerge,
-      ScalingStatusPatch(*round->job, round->role, std::move(wanted)),
+      resource_, round->ns, round->name, client::PatchType::kMerge, patch,
       [this, round](const Result<json::SharedValue>& job) {
         ScaleObservation* known = Recall(round->key);
         if (job.ok() && known != nullptr) known->version = api::ResourceVersion(**job);

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "autoscaling/scale_observation.h"
 #include "autoscaling/scale_target.h"
@@ -59,7 +60,7 @@ class JobScaler {
                     Duration interval,
                     client::WorkQueue::Done done);
   // Writes `replicas`, if set, together with `memory`, and updates the round's job. Then calls
-  // `next` with the outcome.
+  // `next` with the outcome. Without `why` there is no event.
   void WriteJob(const AnyRound& round,
                 std::optional<int64_t> replicas,
                 const std::string& why,
@@ -67,6 +68,10 @@ class JobScaler {
                 std::function<void(const Status&)> next);
   // Writes the status of the role's scaling and ends the round.
   void PatchStatus(const AnyRound& round, json::Value wanted);
+  // Writes `wanted` to a field of the status and ends the round.
+  void PatchStatusField(const AnyRound& round,
+                        const std::vector<std::string>& path,
+                        json::Value wanted);
   void Finish(const AnyRound& round, const Status& status);
   // Records an event, unless the last one had the same message.
   void Complain(const json::Value& job, ScaleObservation& look, const std::string& message);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "autoscaling/goodput_target.h"
 #include "autoscaling/metric_specs.h"
 #include "autoscaling/scale_target.h"
 #include "jobs/job_kind.h"
@@ -18,8 +19,9 @@ namespace swell::controllers {
 
 struct JobKindEntry {
   std::unique_ptr<JobKind> kind;
-  ReadScaleTarget scale = nullptr;  // for scaling by the throughput that the job reports
-  ReadTargetRole target = nullptr;  // for scaling to a target
+  ReadScaleTarget scale = nullptr;    // for scaling by the throughput that the job reports
+  ReadTargetRole target = nullptr;    // for scaling to a target
+  ReadGoodputRole goodput = nullptr;  // for scaling by goodput
 };
 using JobKindList = std::vector<JobKindEntry>;
 

@@ -242,7 +242,8 @@ std::unique_ptr<JobKind> MakeTrainingJobKind(const JobKindOptions& options) {
 }
 
 void AddTrainingJobs(const JobKindOptions& options, JobKindList& kinds) {
-  kinds.push_back({MakeTrainingJobKind(options), TrainingScaleTarget, TrainingTargetRole});
+  kinds.push_back(
+      {MakeTrainingJobKind(options), TrainingScaleTarget, TrainingTargetRole, TrainingGoodputRole});
 }
 
 }  // namespace swell::controllers

@@ -4,6 +4,7 @@
 #include <list>
 #include <optional>
 
+#include "autoscaling/goodput_scaler.h"
 #include "autoscaling/log_autoscaler.h"
 #include "autoscaling/pod_autoscaler.h"
 #include "autoscaling/target_autoscaler.h"
@@ -157,6 +158,7 @@ struct Manager::Parts {
       progress_readers.emplace_back(context, resource);
       progress_metrics.emplace_back(context, resource);
       if (entry.scale != nullptr) scalers.emplace_back(context, resource, entry.scale);
+      if (entry.goodput != nullptr) goodput_scalers.emplace_back(context, resource, entry.goodput);
       if (entry.target != nullptr) target_scalers.emplace_back(context, resource, entry.target);
     }
     idle.emplace(context);
@@ -215,6 +217,7 @@ struct Manager::Parts {
   std::list<ProgressReader> progress_readers;
   std::list<ProgressMetrics> progress_metrics;
   std::list<LogAutoscaler> scalers;
+  std::list<GoodputScaler> goodput_scalers;
   std::list<TargetAutoscaler> target_scalers;
   std::optional<SchedulerPod> scheduler_pod;
   std::optional<SettingsTeller> settings;

@@ -10,11 +10,14 @@
 #include "kube/api/objects/pod_group.h"
 #include "kube/controllers/pod_facts.h"
 #include "sched/actions/registry.h"
+#include "sched_inputs/goodput_note.h"
 #include "sched_inputs/sched_convert.h"
 #include "scheduling/evictions.h"
 
 namespace swell::controllers {
 namespace {
+
+constexpr size_t kGaveUpMax = 256;  // groups of which it is kept
 
 std::string_view EvictionReason(std::string_view rule, bool shrinks) {
   if (shrinks) return "Shrunk";
@@ -101,6 +104,8 @@ void SchedulingEvents::ReportSizes(const sched::CycleResult& result, const PodsO
       evicted.insert(decision.pod);
       ++resize.evicted;
       resize.by = Beneficiary(decision);
+      resize.rule = decision.rule;
+      if (decision.beneficiary) resize.by_group = decision.beneficiary->group;
       resize.because = decision.Reason();
     } else if (decision.type == sched::Decision::Type::kBind) {
       ++resize.grown;
@@ -110,6 +115,52 @@ void SchedulingEvents::ReportSizes(const sched::CycleResult& result, const PodsO
     }
   }
   for (const auto& [key, resize] : resizes) ReportSize(std::string(key), resize, evicted);
+}
+
+int64_t SchedulingEvents::MembersOf(const json::Value& group,
+                                    const sched::GoodputInfo& goodput) const {
+  int64_t members = 0;
+  for (const json::SharedValue& pod : pods_.ByIndex("group", api::KeyOf(group))) {
+    const bool stays =
+        api::IsBound(*pod) && !HasEnded(*pod) && !api::IsDeleting(*pod) && !WasPreempted(*pod);
+    members += stays && api::Label(*pod, keys::kPodSet) == goodput.pod_set;
+  }
+  return members;
+}
+
+std::string SchedulingEvents::TellTrade(const json::Value& group,
+                                        int64_t count,
+                                        const std::string& winner) {
+  const sched::GoodputInfo goodput = ToGoodput(group);
+  const json::SharedValue other = winner.empty() ? nullptr : groups_.Get(winner);
+  const goodput::Curve curve(goodput.curve);
+  if (curve.empty() || !other) return "";
+  const int64_t before = MembersOf(group, goodput);
+  const std::string lost = ChangeText(curve, before, before - count);
+  std::string text = StrCat("; ", lost, " goodput expected");
+  const sched::GoodputInfo gains = ToGoodput(*other);
+  const goodput::Curve theirs(gains.curve);
+  if (theirs.empty()) return text;
+  const int64_t has = MembersOf(*other, gains);
+  std::string& gave_up = gave_up_[winner];
+  gave_up += StrCat(gave_up.empty() ? "" : ", ", api::Name(group), " ", lost);
+  if (gave_up_.size() > kGaveUpMax) gave_up_.erase(gave_up_.begin());
+  return StrCat(text, ", ", ChangeText(theirs, has, has + 1), " for ", api::Name(*other),
+                " with one member more");
+}
+
+std::string SchedulingEvents::TellGain(const json::Value& group, int64_t grown) {
+  const sched::GoodputInfo goodput = ToGoodput(group);
+  const goodput::Curve curve(goodput.curve);
+  const auto gave_up = gave_up_.extract(api::KeyOf(group));
+  if (curve.empty()) return "";
+  const int64_t before = MembersOf(group, goodput);
+  const int64_t ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(goodput.resize_cost).count();
+  std::string text = StrCat(": ", ChangeText(curve, before, before + grown), " goodput expected, ",
+                            ms / 1000, ".", ms % 1000 / 100, " s to resize");
+  if (!gave_up.empty()) text += StrCat("; gave up: ", gave_up.mapped());
+  return text;
 }
 
 // One event for a group that shrinks or grows, however many members it loses or gets.
@@ -135,14 +186,15 @@ void SchedulingEvents::ReportSize(const std::string& key,
     before += api::IsBound(*pod) && !api::IsDeleting(*pod) && !WasPreempted(*pod);
   }
   if (resize.evicted > 0 && KeepsMinimum(key, evicted)) {
+    const std::string trade = TellTrade(*group, resize.evicted, resize.by_group);
     events_.Record(*group, "Normal", "Shrunk",
                    StrCat("Preempted ", resize.evicted, " of ", before, " members for ", resize.by,
-                          "; ", before - resize.evicted, " continue"));
+                          "; ", before - resize.evicted, " continue", trade));
   }
   if (resize.waited && KeepsMinimum(key, {})) {
-    events_.Record(
-        *group, "Normal", "Grown",
-        StrCat("Grew from ", before, " to ", before + resize.grown, " of ", total, " members"));
+    events_.Record(*group, "Normal", "Grown",
+                   StrCat("Grew from ", before, " to ", before + resize.grown, " of ", total,
+                          " members", TellGain(*group, resize.grown)));
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -46,11 +47,17 @@ class SchedulingEvents {
   struct Resize {
     int64_t evicted = 0, grown = 0;
     bool waited = false;  // new members that are placed at once are no news
-    std::string by, because, rule;
+    std::string by, because, rule, by_group;
   };
 
   void ReportStarts(const sched::CycleResult& result, const PodsOfBinds& pods);
   void ReportSizes(const sched::CycleResult& result, const PodsOfBinds& pods);
+  // "; -4 % goodput here, +61 % there"; what the winner's next event will say of it is kept.
+  std::string TellTrade(const json::Value& group, int64_t count, const std::string& winner);
+  // ": +61 % goodput expected, 0.3 s to resize; gave up: job-b -4 %"; empty without a curve.
+  std::string TellGain(const json::Value& group, int64_t grown);
+  // Members of the set that the group's curve counts, which stay.
+  int64_t MembersOf(const json::Value& group, const sched::GoodputInfo& goodput) const;
   void ReportSize(const std::string& key,
                   const Resize& resize,
                   const std::set<std::string_view>& evicted);
@@ -62,6 +69,7 @@ class SchedulingEvents {
   client::Informer& groups_;
   client::EventRecorder events_;
   SchedulerObserver observer_;
+  std::map<std::string, std::string> gave_up_;  // by the group that gains: "job-b -4 %"; bounded
 };
 
 }  // namespace swell::controllers

@@ -12,16 +12,18 @@ import torch.distributed as dist
 from torch import nn
 
 from swell.broken import StepGuard
+from swell.exchange import Exchange
 from swell.own_time import OwnTime
 from swell.progress import ProgressRecord
 from swell.resize import is_lost_peer
 
 
 class Parallel(nn.Module):
-    def __init__(self, network, example, options, weight, guard=None, own_time=None):
+    def __init__(self, network, example, options, weight, guard=None, own_time=None, exchange=None):
         """`weight`: a function that returns the `swell.weight.Weight` of the current step. `guard`: a `StepGuard`.
 
-        `own_time`: the `swell.own_time.OwnTime` that learns when this rank waits for others.
+        `own_time`: the `swell.own_time.OwnTime` that learns when this rank waits for others. `exchange`: a
+        `swell.exchange.Exchange` that measures how long steps wait for gradients.
         """
         super().__init__()
         self.module = network
@@ -30,6 +32,7 @@ class Parallel(nn.Module):
         self._weight = weight
         self._guard = guard or StepGuard()
         self._own_time = own_time or OwnTime(ProgressRecord(0, 1, {}))
+        self._exchange = exchange or Exchange()
         # In a list, because as an attribute it would be a submodule, and its parameters would be listed twice.
         self._wrapper = [None]
 
@@ -49,7 +52,8 @@ class Parallel(nn.Module):
         self.release()
         if world > 1:
             self._wrapper[0] = nn.parallel.DistributedDataParallel(self.module, **self._options)
-            self._wrapper[0].register_comm_hook((self._guard, self._own_time, world), _average)
+            state = (self._guard, self._own_time, self._exchange, world)
+            self._wrapper[0].register_comm_hook(state, _average)
             self._run_first_pass()
 
     def _run_first_pass(self):
@@ -95,12 +99,15 @@ class Parallel(nn.Module):
 
 def _average(state, bucket):
     """DDP's own sum, except that a lost peer is noted by the guard while it is active, and not raised."""
-    guard, own_time, world = state
+    guard, own_time, exchange, world = state
     gradients = bucket.buffer().div_(world)
+    measured = not gradients.is_cuda
     if guard.broken():
         return _finished(gradients)
     if bucket.is_last():
         own_time.ask(gradients)
+    if measured:
+        exchange.sent()
     try:
         summed = dist.all_reduce(gradients, async_op=True).get_future()
     except RuntimeError as error:
@@ -111,6 +118,8 @@ def _average(state, bucket):
 
     def take(future):
         own_time.answered(gradients)
+        if measured:
+            exchange.came()
         try:
             return future.value()[0]
         except RuntimeError as error:

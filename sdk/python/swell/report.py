@@ -6,7 +6,9 @@ Used by `swell.checkpoint` and `swell.train`. The contract:
   {"step": N, "checkpointTime": "RFC 3339 UTC, microseconds", "epoch": E, "metrics": {...}}.
   The agent publishes it on the pod, and the scheduler computes from it how much work a preemption would lose.
 * Every two seconds rank 0 updates the metrics in it: "training_step", "world", "steps_per_second" and, if known,
-  "records_per_second". A member of an elastic job that waits for a group reports "world": 0.
+  "records_per_second", "sync_seconds" (how long a step waits for gradients) and, after a change of size,
+  "last_resize_seconds". From these the controller learns what more members are worth (docs/elastic.md). A member of an
+  elastic job that waits for a group reports "world": 0.
 * A checkpoint that could not be written adds {"saveError": {"step", "reason", "time"}}. The next checkpoint removes it.
 * SWELL_TERMINATION_LOG (default /dev/termination-log where it exists) gets {"checkpoint": {"step": N}} when the
   process exits because of a notice, or {"notSaved": {"step": N}} if that step could not be saved.
@@ -69,15 +71,21 @@ class Progress:
         self._clock = clock
         self._since = None
         self._steps = self._records = 0
+        self._waits = []  # seconds that the steps waited for gradients, where that is known
         self._last_resize = None
 
-    def step(self, step, world, records=None, more=None):
-        """`more`: the script's own numbers. Returns what it reported; None if no report was due."""
+    def step(self, step, world, records=None, more=None, waited=None):
+        """Returns what it reported; None if no report was due.
+
+        `more`: the script's own numbers. `waited`: the seconds that the step waited for gradients, if known.
+        """
         now = self._clock()
         if self._since is None:
             self._since = now
             return None
         self._steps += 1
+        if waited is not None:
+            self._waits.append(waited)
         self._records += records or 0
         seconds = now - self._since
         if seconds < _PROGRESS_SECONDS:
@@ -86,14 +94,16 @@ class Progress:
         metrics = {**(more or {}), "training_step": step, "world": world, "steps_per_second": speed}
         if self._records:
             metrics["records_per_second"] = round(self._records / seconds, 2)
+        if self._waits:
+            metrics["sync_seconds"] = round(sum(self._waits) / len(self._waits), 6)
         if self._last_resize is not None:
             metrics["last_resize_seconds"] = self._last_resize
-        self._since, self._steps, self._records = now, 0, 0
+        self._since, self._steps, self._records, self._waits = now, 0, 0, []
         report_progress(metrics, self._environ)
         return metrics
 
     def resized(self, seconds):
-        self._since, self._steps, self._records = None, 0, 0
+        self._since, self._steps, self._records, self._waits = None, 0, 0, []
         self._last_resize = round(seconds, 4)
 
 

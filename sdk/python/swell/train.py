@@ -26,6 +26,7 @@ from swell import report, snapshot
 from swell.broken import StepGuard
 from swell.checkpoint import Checkpoint, CheckpointManager, DamagedCheckpoint
 from swell.env import Env
+from swell.exchange import Exchange
 from swell.memory import MemoryCopies
 from swell.notice import EXIT_NOT_SAVED, EXIT_NOTICED, Notice
 from swell.own_time import OwnTime, watch_collectives
@@ -89,6 +90,7 @@ class Job:
         self._joined = False
         self._received = None
         self._speed = report.Progress()
+        self._exchange = Exchange()
         self.progress = ProgressRecord(self.env.rank, self.env.world)
         self.own_time = OwnTime(self.progress)
         self._scalars = Scalars(log_dir or os.environ.get("SWELL_LOG_DIR") or None)
@@ -115,7 +117,9 @@ class Job:
         """
         from swell.parallel import Parallel
 
-        wrapper = Parallel(network, example, options, lambda: self.weight, self._step_guard, self.own_time)
+        wrapper = Parallel(
+            network, example, options, lambda: self.weight, self._step_guard, self.own_time, self._exchange
+        )
         self._wrappers.append(wrapper)
         return wrapper
 
@@ -247,7 +251,8 @@ class Job:
         if not self._memory_prepared:
             self._prepare_memory(state)
         if self.env.leader:
-            self._draw(step, self._speed.step(step, self.env.world, records, self.metrics))
+            waited = self._exchange.take()
+            self._draw(step, self._speed.step(step, self.env.world, records, self.metrics, waited))
         if self._group is None:
             agreed = self._agree()
             if agreed == _STOP:

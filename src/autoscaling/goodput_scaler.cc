@@ -1,0 +1,294 @@
+#include "autoscaling/goodput_scaler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
+#include "kube/controllers/pod_facts.h"
+#include "sched_inputs/goodput_note.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr int64_t kStepMax = int64_t{1} << 53;
+
+// What the first rank reports.
+struct Report {
+  int64_t step = -1;
+  double steps_per_second = 0;
+  double records_per_second = 0;
+  std::optional<double> sync_s;
+  double resize_s = 0;
+};
+
+double NumberIn(const json::Value& object, std::string_view field) {
+  const json::Value* value = json::Find(object, {field});
+  if (value == nullptr || !value->is_number()) return 0;
+  const auto number = value->to_number<double>();
+  return std::isfinite(number) && number > 0 ? number : 0;
+}
+
+// The pod's report, if it is about a group of so many members: scripts without the SDK do not say.
+std::optional<Report> ReportOf(const json::Value& pod, int64_t members) {
+  const std::string_view text = api::Annotation(pod, api::keys::kMetrics);
+  if (text.empty()) return {};
+  const auto metrics = json::Parse(text, {.depth = 8, .bytes = 64 << 10});
+  if (!metrics.ok() || !metrics->is_object()) return {};
+  if (json::Find(*metrics, {"world"}) != nullptr) {
+    const int64_t world = json::GetInt(*metrics, {"world"});
+    if (world < members || world % members != 0) return {};
+  }
+  Report report;
+  report.step = std::clamp<int64_t>(json::GetInt(*metrics, {"training_step"}, -1), -1, kStepMax);
+  report.steps_per_second = NumberIn(*metrics, "steps_per_second");
+  report.records_per_second = NumberIn(*metrics, "records_per_second");
+  if (json::Find(*metrics, {"sync_seconds"}) != nullptr) {
+    report.sync_s = NumberIn(*metrics, "sync_seconds");
+  }
+  report.resize_s = NumberIn(*metrics, "last_resize_seconds");
+  if (report.step < 0 || report.steps_per_second == 0) return {};
+  return report;
+}
+
+// "0.3 s", "12 s".
+std::string SecondsText(double seconds) {
+  if (seconds >= 10) return StrCat(std::llround(seconds), " s");
+  const auto tenths = std::max<int64_t>(1, std::llround(seconds * 10));
+  return StrCat(tenths / 10, ".", tenths % 10, " s");
+}
+
+std::string PercentText(double ratio) {
+  const auto percent = std::llround((ratio - 1) * 100);
+  return StrCat(percent > 0 ? "+" : "", percent, " %");
+}
+
+}  // namespace
+
+struct GoodputScaler::Round : JobScaler::Round {
+  GoodputRole target;
+  std::vector<json::SharedValue> members;  // of the role, that run
+  std::string group;                       // the name of the PodGroup
+  int nodes = 1;
+  GoodputOutlook outlook;
+};
+
+GoodputScaler::GoodputScaler(Context context, client::Resource resource, ReadGoodputRole read)
+    : JobScaler(std::move(context), std::move(resource), "goodput"),
+      read_(read),
+      groups_(context_.informers.Of(client::resources::kPodGroups)) {}
+
+void GoodputScaler::Look(const std::string& key,
+                         const json::SharedValue& job,
+                         client::WorkQueue::Done done) {
+  auto target = read_(*job);
+  if (!target.ok()) {
+    Complain(*job, known_[key], target.status().message());
+    return done(Duration::zero());
+  }
+  if (!*target) {
+    DropNote(*job);
+    Forget(key);
+    return done(Duration::zero());
+  }
+  Known& known = Remember(key, *job, **target);
+  if (!IsDue(known, *job, (*target)->interval, done)) return;
+  auto round = std::make_shared<Round>();
+  Begin(*round, key, job, **target, (*target)->interval, std::move(done));
+  round->target = std::move(**target);
+  FindMembers(*round);
+  Observe(*round, known);
+  Decide(round);
+}
+
+ScaleObservation* GoodputScaler::Recall(const std::string& key) {
+  const auto known = known_.find(key);
+  return known == known_.end() ? nullptr : &known->second;
+}
+
+GoodputScaler::Known& GoodputScaler::Remember(const std::string& key,
+                                              const json::Value& job,
+                                              const GoodputRole& role) {
+  Known& known = known_[key];
+  if (known.uid != api::Uid(job)) {
+    known = Known();
+    known.uid = api::Uid(job);
+    const json::Value* status = json::Find(job, {"status", "goodput"});
+    if (status != nullptr && json::GetString(*status, {"role"}) == role.role) {
+      known.state = GoodputState::FromStatus(*status);
+    }
+  }
+  // The annotation is written together with the number, so it says who set it.
+  known.memory = api::Annotation(job, kScaleMemory);
+  const auto memory = json::Parse(known.memory, {.depth = 4, .bytes = 4 << 10});
+  const json::Value* ours =
+      !known.memory.empty() && memory.ok() ? json::Find(*memory, {role.role}) : nullptr;
+  known.held = ours != nullptr && json::GetInt(*ours, {"currentReplicas"}) != role.replicas;
+  return known;
+}
+
+void GoodputScaler::FindMembers(Round& round) const {
+  const std::string set = ToLower(round.role);
+  std::set<std::string, std::less<>> nodes;
+  for (const json::SharedValue& pod : pods_.ByIndex("owner", api::Uid(*round.job))) {
+    if (api::Label(*pod, keys::kPodSet) != set) continue;
+    // Members of another priority are in a group of their own; the first group is the job's.
+    const std::string_view group = api::Label(*pod, keys::kPodGroup);
+    if (round.group.empty() || group.size() < round.group.size()) round.group = group;
+    if (api::IsDeleting(*pod) || Phase(*pod) != "Running" || WasPreempted(*pod)) continue;
+    round.members.push_back(pod);
+    nodes.emplace(api::NodeName(*pod));
+  }
+  round.nodes = static_cast<int>(std::max<size_t>(1, nodes.size()));
+}
+
+void GoodputScaler::Observe(const Round& round, Known& known) {
+  GoodputState& state = known.state;
+  const auto members = static_cast<int64_t>(round.members.size());
+  if (members != state.members) {
+    state.members = members;
+    known.fresh = 0;
+    known.warm = false;
+  }
+  if (members == 0) return;
+  std::optional<Report> newest;
+  for (const json::SharedValue& pod : round.members) {
+    const std::optional<Report> report = ReportOf(*pod, members + round.target.others);
+    if (report && (!newest || report->step > newest->step)) newest = report;
+  }
+  if (!newest || newest->step == known.step) return;
+  known.step = newest->step;
+  if (newest->resize_s > 0) state.resize_s = newest->resize_s;
+  if (!std::exchange(known.warm, true)) return;
+  const std::string_view unit = newest->records_per_second > 0 ? "records" : "steps";
+  if (state.unit != unit) {
+    state.measured = {};
+    state.told = {};
+    state.unit = unit;
+  }
+  goodput::Observation seen{.nodes = round.nodes,
+                            .speed = newest->records_per_second,
+                            .step_s = 1 / newest->steps_per_second,
+                            .sync_s = newest->sync_s};
+  if (seen.speed == 0) {
+    // Steps of members with batches of their own do more the more members there are.
+    const bool each = round.target.batch == goodput::BatchRule::kPerMember;
+    seen.speed = newest->steps_per_second * (each ? static_cast<double>(members) : 1);
+  }
+  state.Add(members, seen);
+  ++known.fresh;
+  if (known.fresh >= round.target.observations) NoteMeasured(round, known);
+}
+
+// The present size is measured. What came of the last change is told.
+void GoodputScaler::NoteMeasured(const Round& round, Known& known) {
+  GoodputState& state = known.state;
+  const int64_t before = std::exchange(state.measured_at, state.members);
+  if (before == 0 || before == state.members) return;
+  const auto& sizes = state.told.sizes();
+  const auto was = sizes.find(static_cast<int>(before));
+  const auto is = sizes.find(static_cast<int>(state.members));
+  if (was == sizes.end() || is == sizes.end()) return;
+  std::string text =
+      StrCat(state.members > before ? "Grew" : "Shrank", " from ", before, " to ", state.members,
+             ": ", PercentText(is->second.speed / was->second.speed), " goodput measured");
+  if (state.resize_s > 0) text += StrCat("; the resize took ", SecondsText(state.resize_s));
+  events_.Record(*round.job, "Normal", "GoodputMeasured", text);
+  Say(known, std::move(text));
+}
+
+void GoodputScaler::Say(Known& known, std::string decision) const {
+  if (known.state.decision == decision) return;
+  known.state.decision = std::move(decision);
+  known.state.decided_at = context_.clock.Now();
+}
+
+void GoodputScaler::Decide(const RoundPtr& round) {
+  Known& known = known_.at(round->key);
+  GoodputState& state = known.state;
+  round->outlook = OutlookOf(state, round->target);
+  const std::vector<goodput::SizeSpeed>& speeds = round->outlook.speeds;
+  const int64_t now = round->replicas;
+  state.wanted = now;
+  if (known.held) {
+    Say(known, StrCat(now,
+                      " members were asked for by somebody else, and stay; without the "
+                      "annotation ",
+                      kScaleMemory, " goodput decides again"));
+    return Write(round);
+  }
+  if (speeds.empty()) {
+    Say(known, "Waits for the first reports of its speed");
+    return Write(round);
+  }
+  // A size that is new is measured before the next decision.
+  if (state.members == 0 || state.measured_at != state.members) return Write(round);
+  const int wanted =
+      goodput::SizeToAskFor(speeds, static_cast<int>(std::min<int64_t>(now, INT32_MAX)));
+  if (wanted != now) {
+    state.wanted = wanted;
+    Say(known, StrCat("Asks for ", wanted, " members instead of ", now, ": ",
+                      ChangeText(round->outlook.curve, now, wanted), " goodput expected"));
+  }
+  Write(round);
+}
+
+void GoodputScaler::Write(const RoundPtr& round) {
+  Known& known = known_.at(round->key);
+  if (known.state.wanted == 0 || known.state.wanted == round->replicas) return WriteNote(round);
+  const int64_t wanted = known.state.wanted;
+  const std::string memory =
+      json::Print(json::Object{{round->role, json::Object{{"currentReplicas", wanted}}}});
+  WriteJob(round, wanted, {}, memory, [this, round](const Status& written) {
+    if (written.ok()) return WriteNote(round);
+    // Another writer changed the job: the decision is taken again from what it wrote.
+    known_.at(round->key).looked.reset();
+    Finish(round, written);
+  });
+}
+
+void GoodputScaler::WriteNote(const RoundPtr& round) {
+  const GoodputState& state = known_.at(round->key).state;
+  const json::SharedValue group = groups_.Get(StrCat(round->ns, "/", round->group));
+  if (round->outlook.curve.empty() || !group) return WriteStatus(round);
+  const std::string note = GoodputNote(
+      {.pod_set = ToLower(round->role),
+       .curve = round->outlook.curve.points(),
+       .measured_at = static_cast<int32_t>(std::min<int64_t>(state.measured_at, INT32_MAX)),
+       .resize_cost = std::chrono::milliseconds(std::llround(state.ResizeSeconds() * 1000))});
+  if (api::Annotation(*group, kGoodputNote) == note) return WriteStatus(round);
+  json::Value patch;
+  json::Set(patch, {"metadata", "uid"}, api::Uid(*group));
+  json::Set(patch, {"metadata", "annotations", kGoodputNote}, note);
+  client_.Patch(client::resources::kPodGroups, round->ns, round->group, client::PatchType::kMerge,
+                patch, [this, round](const Result<json::SharedValue>& written) {
+                  if (!written.ok()) return Finish(round, written.status());
+                  if (Recall(round->key) == nullptr) return Finish(round, Status::Ok());
+                  WriteStatus(round);
+                });
+}
+
+void GoodputScaler::DropNote(const json::Value& job) {
+  const json::SharedValue group = groups_.Get(api::KeyOf(job));
+  if (!group || api::Annotation(*group, kGoodputNote).empty()) return;
+  json::Value patch;
+  json::Set(patch, {"metadata", "annotations", kGoodputNote}, json::Value(nullptr));
+  client_.Patch(client::resources::kPodGroups, std::string(api::Namespace(job)), api::Name(job),
+                client::PatchType::kMerge, patch, {});
+}
+
+void GoodputScaler::WriteStatus(const RoundPtr& round) {
+  json::Value wanted = ToStatus(known_.at(round->key).state, round->target, round->outlook);
+  const json::Value* shown = json::Find(*round->job, {"status", "goodput"});
+  if (shown != nullptr && json::Equal(*shown, wanted)) return Finish(round, Status::Ok());
+  for (std::string_view optional : {"nextPercent", "resizeSeconds", "decision", "decidedAt"}) {
+    if (json::Find(wanted, {optional}) == nullptr)
+      json::Set(wanted, {optional}, json::Value(nullptr));
+  }
+  PatchStatusField(round, {"status", "goodput"}, std::move(wanted));
+}
+
+}  // namespace swell::controllers

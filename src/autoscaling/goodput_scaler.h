@@ -1,0 +1,63 @@
+// GoodputScaler: measures elastic jobs with `mode: Goodput` at every size that they have, and tells
+// the scheduler what they would make of more members.
+//
+// Once per interval it reads what the job's members report of their speed, keeps means by size in
+// status.goodput, and works out the curve (src/goodput). The curve goes to the scheduler as an
+// annotation of the job's PodGroup, from which the scheduler decides who gets members beyond the
+// minima (docs/scheduling.md). The job itself asks for as many members as pay (SizeToAskFor), and
+// never for more than twice what was measured.
+//
+// A job whose number of members somebody else sets is still measured; its number stays.
+//
+// - Threads: core executor only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "autoscaling/goodput_status.h"
+#include "autoscaling/goodput_target.h"
+#include "autoscaling/job_scaler.h"
+
+namespace swell::controllers {
+
+class GoodputScaler final : public JobScaler {
+ public:
+  GoodputScaler(Context context, client::Resource resource, ReadGoodputRole read);
+
+ private:
+  struct Known : ScaleObservation {
+    GoodputState state;
+    std::string memory;  // the annotation, as written
+    bool held = false;   // somebody else set the number of members
+    int64_t step = -1;   // of the observation before
+    int64_t fresh = 0;   // observations of the present size
+    bool warm = false;   // one more was passed over: what a new size does first says little
+  };
+  struct Round;
+  using RoundPtr = std::shared_ptr<Round>;
+
+  void Look(const std::string& key,
+            const json::SharedValue& job,
+            client::WorkQueue::Done done) override;
+  ScaleObservation* Recall(const std::string& key) override;
+  void Forget(const std::string& key) override { known_.erase(key); }
+  Known& Remember(const std::string& key, const json::Value& job, const GoodputRole& role);
+  void FindMembers(Round& round) const;
+  void Observe(const Round& round, Known& known);
+  void NoteMeasured(const Round& round, Known& known);
+  void Decide(const RoundPtr& round);
+  void Say(Known& known, std::string decision) const;
+  void Write(const RoundPtr& round);
+  // Tells the scheduler, if the PodGroup does not say so yet.
+  void WriteNote(const RoundPtr& round);
+  void DropNote(const json::Value& job);
+  void WriteStatus(const RoundPtr& round);
+
+  ReadGoodputRole read_;
+  client::Informer& groups_;
+  std::map<std::string, Known> known_;  // by the job's key
+};
+
+}  // namespace swell::controllers

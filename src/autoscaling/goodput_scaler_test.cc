@@ -1,0 +1,216 @@
+// Jobs with mode Goodput in a whole cluster. Their first members report speeds as the SDK does.
+#include "autoscaling/goodput_scaler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "operator/testing/cluster_test_util.h"
+#include "sched_inputs/goodput_note.h"
+
+namespace swell::controllers {
+namespace {
+
+using client::resources::kPodGroups;
+using client::resources::kPods;
+using client::resources::kTrainingJobs;
+
+class GoodputScalerTest : public ::testing::Test {
+ protected:
+  void SetUp() override { cluster_.StartManager(); }
+
+  void Create(const std::string& name, int least, int most, const std::string& mode = "Goodput") {
+    cluster_.Create(
+        StrCat("apiVersion: swell.dev/v1\nkind: TrainingJob\nmetadata: {name: ", name,
+               ", namespace: default}\nspec:\n  autoscaling: {mode: ", mode,
+               ", intervalSeconds: 2, observations: 2}\n  roles: {worker: {replicas: ", least,
+               ", elastic: {minReplicas: ", least, ", maxReplicas: ", most,
+               "}, template: {spec: {containers: [{name: c, image: x, resources: {limits: "
+               "{nvidia.com/gpu: 1}}}]}}}}\n"));
+  }
+
+  // From now on the job's first running member reports every two seconds; so much of a step is not
+  // shared by the members.
+  void Train(const std::string& name, double serial) {
+    cluster_.sim.After(2 * kSecond, [this, name, serial] {
+      cluster_.client->List(kPods, "default", {.label_selector = "swell.dev/job-name=" + name},
+                            [this, name, serial](const Result<client::ObjectList>& list) {
+                              if (list.ok()) Report(list->items, serial);
+                            });
+      Train(name, serial);
+    });
+  }
+
+  void Report(const std::vector<json::SharedValue>& pods, double serial) {
+    std::vector<std::string> running;
+    for (const json::SharedValue& pod : pods) {
+      if (api::StatusPhase(*pod) == "Running" && !api::IsDeleting(*pod)) {
+        running.emplace_back(api::Name(*pod));
+      }
+    }
+    if (running.empty()) return;
+    const auto members = static_cast<double>(running.size());
+    const double speed = 10 / (serial + (1 - serial) / members);
+    json::Value patch;
+    json::Set(patch, {"metadata", "annotations", keys::kMetrics},
+              json::Print(json::Object{{"world", static_cast<int64_t>(running.size())},
+                                       {"training_step", ++step_},
+                                       {"steps_per_second", speed / 10},
+                                       {"records_per_second", speed},
+                                       {"last_resize_seconds", 0.3}}));
+    cluster_.client->Patch(kPods, "default", *std::min_element(running.begin(), running.end()),
+                           client::PatchType::kMerge, patch, {});
+  }
+
+  int64_t Replicas(const std::string& name) {
+    return cluster_.Int(kTrainingJobs, "default/" + name, {"spec", "roles", "worker", "replicas"});
+  }
+  int64_t Running(const std::string& name) {
+    return cluster_.Int(kTrainingJobs, "default/" + name, {"status", "elastic", "replicas"});
+  }
+  int64_t MeasuredAt(const std::string& name) {
+    return cluster_.Int(kTrainingJobs, "default/" + name, {"status", "goodput", "measuredAt"});
+  }
+  std::string Decision(const std::string& name) {
+    const json::SharedValue job = cluster_.Get(kTrainingJobs, "default/" + name);
+    return std::string(json::GetString(*job, {"status", "goodput", "decision"}));
+  }
+  // Messages of events with this reason, about any object.
+  std::string Told(std::string_view reason) {
+    std::string told;
+    for (const json::SharedValue& event : cluster_.List(client::resources::kEvents)) {
+      if (json::GetString(*event, {"reason"}) != reason) continue;
+      told += StrCat(json::GetString(*event, {"involvedObject", "name"}), ": ",
+                     json::GetString(*event, {"message"}), "\n");
+    }
+    return told;
+  }
+
+  TestCluster cluster_;
+  int64_t step_ = 0;
+};
+
+constexpr Duration kLong = std::chrono::minutes(10);
+
+TEST_F(GoodputScalerTest, AJobThatScalesGrowsToItsMaximum) {
+  cluster_.AddNode("node-a", 8);
+  Create("t", 1, 6);
+  Train("t", 0.02);
+  ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 6; }, kLong)) << Decision("t");
+  EXPECT_EQ(Replicas("t"), 6);
+  const json::SharedValue job = cluster_.Get(kTrainingJobs, "default/t");
+  const json::Value* goodput = json::Find(*job, {"status", "goodput"});
+  ASSERT_NE(goodput, nullptr);
+  EXPECT_EQ(json::GetString(*goodput, {"unit"}), "records");
+  EXPECT_EQ(json::GetArray(*goodput, {"points"}).size(), 4u) << "1, 2, 4 and 6";
+  EXPECT_EQ(json::GetArray(*goodput, {"curve"}).size(), 6u);
+  EXPECT_EQ(Decision("t"), "Grew from 4 to 6: +45 % goodput measured; the resize took 0.3 s");
+  EXPECT_NE(Told("GoodputMeasured").find("t: Grew from 1 to 2: +96 % goodput measured"),
+            std::string::npos)
+      << Told("GoodputMeasured");
+  const sched::GoodputInfo note = ToGoodput(*cluster_.Get(kPodGroups, "default/t"));
+  EXPECT_EQ(note.pod_set, "worker");
+  EXPECT_EQ(note.measured_at, 6);
+  EXPECT_EQ(note.curve.size(), 6u);
+  EXPECT_EQ(note.resize_cost, std::chrono::milliseconds(300));
+}
+
+TEST_F(GoodputScalerTest, AJobThatDoesNotScaleGivesBackWhatItDoesNotNeed) {
+  cluster_.AddNode("node-a", 8);
+  Create("t", 1, 6);
+  Train("t", 0.99);
+  ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 2; }, kLong));
+  ASSERT_TRUE(cluster_.Until([&] { return Running("t") == 1; }, kLong)) << Decision("t");
+  cluster_.Run(std::chrono::minutes(5));
+  EXPECT_EQ(Replicas("t"), 1) << "and it does not try again";
+  // Nothing changes, so nothing is written.
+  const json::SharedValue before = cluster_.Get(kTrainingJobs, "default/t");
+  cluster_.Run(std::chrono::minutes(5));
+  EXPECT_EQ(
+      json::Print(*json::Find(*before, {"status", "goodput"})),
+      json::Print(*json::Find(*cluster_.Get(kTrainingJobs, "default/t"), {"status", "goodput"})));
+}
+
+TEST_F(GoodputScalerTest, GpusGoToTheJobThatMakesMostOfThem) {
+  cluster_.AddNode("node-a", 5);
+  Create("flat", 1, 4);
+  Train("flat", 0.7);
+  ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("flat") == 4; }, kLong)) << Decision("flat");
+  Create("scales", 1, 4);
+  Train("scales", 0);
+  ASSERT_TRUE(cluster_.Until([&] { return Running("scales") == 4 && Running("flat") == 1; }, kLong))
+      << Decision("scales") << "\n"
+      << Decision("flat");
+  EXPECT_NE(Told("Shrunk").find("goodput expected"), std::string::npos) << Told("Shrunk");
+  EXPECT_NE(Told("Grown").find("gave up: flat -"), std::string::npos) << Told("Grown");
+  cluster_.Run(std::chrono::minutes(10));
+  EXPECT_EQ(Running("scales"), 4) << "and there they stay";
+  EXPECT_EQ(Running("flat"), 1);
+}
+
+TEST_F(GoodputScalerTest, AnotherControllerContinuesFromTheStatus) {
+  cluster_.AddNode("node-a", 8);
+  Create("t", 1, 4);
+  Train("t", 0.02);
+  ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 4; }, kLong));
+  const auto points = [&] {
+    return json::GetArray(*cluster_.Get(kTrainingJobs, "default/t"),
+                          {"status", "goodput", "points"})
+        .size();
+  };
+  EXPECT_EQ(points(), 3u);
+  cluster_.StopManager();
+  cluster_.StartManager();
+  cluster_.Run(std::chrono::minutes(2));
+  EXPECT_EQ(points(), 3u);
+  EXPECT_EQ(Replicas("t"), 4);
+}
+
+TEST_F(GoodputScalerTest, ANumberThatSomebodyElseSetsStays) {
+  cluster_.AddNode("node-a", 8);
+  Create("t", 1, 6);
+  Train("t", 0.02);
+  ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 6; }, kLong));
+  ASSERT_TRUE(
+      cluster_.Patch(kTrainingJobs, "default/t", "spec: {roles: {worker: {replicas: 3}}}").ok());
+  cluster_.Run(std::chrono::minutes(5));
+  EXPECT_EQ(Replicas("t"), 3);
+  EXPECT_EQ(Decision("t"),
+            "3 members were asked for by somebody else, and stay; without the annotation "
+            "swell.dev/elastic-scaling goodput decides again");
+  ASSERT_TRUE(cluster_
+                  .Patch(kTrainingJobs, "default/t",
+                         "metadata: {annotations: {swell.dev/elastic-scaling: null}}")
+                  .ok());
+  ASSERT_TRUE(cluster_.Until([&] { return Replicas("t") == 6; }, kLong)) << Decision("t");
+}
+
+TEST_F(GoodputScalerTest, WithoutTheModeTheSchedulerIsToldNothing) {
+  cluster_.AddNode("node-a", 8);
+  Create("t", 1, 4);
+  Train("t", 0.02);
+  const auto told = [&] {
+    return !ToGoodput(*cluster_.Get(kPodGroups, "default/t")).curve.empty();
+  };
+  ASSERT_TRUE(cluster_.Until(told, kLong));
+  ASSERT_TRUE(cluster_.Patch(kTrainingJobs, "default/t", "spec: {autoscaling: {mode: None}}").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return !told(); }, kLong));
+}
+
+TEST_F(GoodputScalerTest, SaysWhatCannotBe) {
+  cluster_.AddNode("node-a", 8);
+  cluster_.Create(
+      "apiVersion: swell.dev/v1\nkind: TrainingJob\nmetadata: {name: t, namespace: default}\n"
+      "spec: {autoscaling: {mode: Goodput}, roles: {worker: {replicas: 1, template: {spec: "
+      "{containers: [{name: c, image: x}]}}}}}\n");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("InvalidAutoscaling", "t") == 1; }));
+  EXPECT_EQ(cluster_.EventMessage("InvalidAutoscaling", "t"),
+            "spec.autoscaling.role: Invalid value: \"worker\": must be a role with "
+            "elastic.minReplicas and maxReplicas");
+}
+
+}  // namespace
+}  // namespace swell::controllers

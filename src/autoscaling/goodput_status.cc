@@ -1,0 +1,134 @@
+#include "autoscaling/goodput_status.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "kube/api/meta/meta.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr double kNewsworthy = 0.05;
+
+// Four digits say enough.
+double Rounded(double value) {
+  if (value == 0 || !std::isfinite(value)) return 0;
+  const double unit = std::pow(10.0, std::floor(std::log10(std::fabs(value))) - 3);
+  const double rounded = std::round(value / unit) * unit;
+  // Without the dust of the multiplication.
+  return std::round(rounded * 1e9) / 1e9;
+}
+
+double NumberIn(const json::Value& object, std::string_view field) {
+  const json::Value* value = json::Find(object, {field});
+  return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
+}
+
+json::Array PointsOf(const goodput::Measurements& measurements) {
+  json::Array points;
+  for (const auto& [members, size] : measurements.sizes()) {
+    json::Object point{{"members", members},
+                       {"perSecond", Rounded(size.speed)},
+                       {"stepSeconds", Rounded(size.step_s)}};
+    if (size.sync_s) point["syncSeconds"] = Rounded(*size.sync_s);
+    point["nodes"] = size.nodes;
+    point["observations"] = size.observations;
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
+json::Array SizesOf(const std::vector<goodput::SizeSpeed>& speeds) {
+  json::Array sizes;
+  for (const goodput::SizeSpeed& at : speeds) {
+    sizes.push_back(json::Object{{"members", at.members},
+                                 {"perSecond", Rounded(at.speed)},
+                                 {"relative", Rounded(at.speed / speeds.front().speed)},
+                                 {"source", goodput::SourceName(at.source)}});
+  }
+  return sizes;
+}
+
+}  // namespace
+
+void GoodputState::Add(int64_t at, const goodput::Observation& seen) {
+  const int size = static_cast<int>(at);
+  measured.Add(size, seen);
+  const auto now = measured.sizes().find(size);
+  if (now == measured.sizes().end()) return;
+  const auto before = told.sizes().find(size);
+  const bool news = before == told.sizes().end() ||
+                    before->second.observations != now->second.observations ||
+                    before->second.nodes != now->second.nodes ||
+                    std::fabs(now->second.speed / before->second.speed - 1) > kNewsworthy;
+  if (!news) return;
+  // Sizes may have been forgotten meanwhile.
+  const goodput::Measurements old = std::exchange(told, {});
+  for (const auto& [members, size_now] : measured.sizes()) {
+    const auto said = old.sizes().find(members);
+    const bool as_said = members != size && said != old.sizes().end();
+    told.Restore(members, as_said ? said->second : size_now);
+  }
+}
+
+GoodputState GoodputState::FromStatus(const json::Value& status) {
+  GoodputState state;
+  state.unit = json::GetString(status, {"unit"});
+  for (const json::Value& point : json::GetArray(status, {"points"})) {
+    goodput::Measured size;
+    size.speed = NumberIn(point, "perSecond");
+    size.step_s = NumberIn(point, "stepSeconds");
+    if (json::Find(point, {"syncSeconds"}) != nullptr) size.sync_s = NumberIn(point, "syncSeconds");
+    size.nodes =
+        static_cast<int>(std::clamp<int64_t>(json::GetInt(point, {"nodes"}), 1, INT32_MAX));
+    size.observations = json::GetInt(point, {"observations"});
+    const int64_t members = json::GetInt(point, {"members"});
+    if (members < 1 || members > INT32_MAX) continue;
+    state.measured.Restore(static_cast<int>(members), size);
+  }
+  state.told = state.measured;
+  state.members = json::GetInt(status, {"members"});
+  state.measured_at = json::GetInt(status, {"measuredAt"});
+  state.wanted = json::GetInt(status, {"wanted"});
+  state.resize_s = std::max(0.0, NumberIn(status, "resizeSeconds"));
+  state.decision = json::GetString(status, {"decision"});
+  state.decided_at = api::ParseTime(json::GetString(status, {"decidedAt"})).value_or(WallTime{});
+  return state;
+}
+
+GoodputOutlook OutlookOf(const GoodputState& state, const GoodputRole& role) {
+  GoodputOutlook outlook;
+  outlook.fit = goodput::FitOf(state.told, role.batch);
+  outlook.speeds = goodput::SpeedsOf(state.told, role.bounds, outlook.fit, role.batch);
+  outlook.curve = goodput::CurveOf(outlook.speeds);
+  return outlook;
+}
+
+json::Value ToStatus(const GoodputState& state,
+                     const GoodputRole& role,
+                     const GoodputOutlook& outlook) {
+  json::Object status{{"role", role.role},
+                      {"unit", state.unit.empty() ? "steps" : state.unit},
+                      {"members", state.members},
+                      {"measuredAt", state.measured_at},
+                      {"wanted", state.wanted > 0 ? state.wanted : role.replicas},
+                      {"points", PointsOf(state.told)},
+                      {"curve", SizesOf(outlook.speeds)},
+                      {"fit", json::Object{{"healthy", outlook.fit.healthy},
+                                           {"errorPercent", std::llround(outlook.fit.error * 100)},
+                                           {"message", outlook.fit.message}}}};
+  if (!outlook.curve.empty() && state.members > 0) {
+    const double here = static_cast<double>(outlook.curve.At(state.members));
+    const double next = static_cast<double>(outlook.curve.At(state.members + 1));
+    status["nextPercent"] = here > 0 ? std::llround((next / here - 1) * 100) : 0;
+  }
+  if (state.resize_s > 0) status["resizeSeconds"] = Rounded(state.resize_s);
+  if (!state.decision.empty()) {
+    status["decision"] = state.decision;
+    status["decidedAt"] = api::FormatTime(state.decided_at);
+  }
+  return status;
+}
+
+}  // namespace swell::controllers

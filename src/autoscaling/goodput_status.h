@@ -1,0 +1,55 @@
+// GoodputState: what is known of a job's goodput between two looks, and status.goodput, from which
+// a restarted controller reads it.
+//
+// Measured speeds vary with every look. What is told changes only when it is worth a write: while a
+// size is new, and when its speed has moved by a twentieth. Decisions follow what is told, so they
+// can be understood from the status alone.
+//
+// - Threads: plain values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autoscaling/goodput_target.h"
+#include "base/clock.h"
+#include "goodput/measurements.h"
+#include "json/value.h"
+
+namespace swell::controllers {
+
+// The time that training stands still when members change, until it was measured.
+inline constexpr double kResizeSecondsUnknown = 10;
+
+struct GoodputState {
+  std::string unit;  // records or steps
+  goodput::Measurements measured;
+  goodput::Measurements told;
+  int64_t members = 0;      // at the last look
+  int64_t measured_at = 0;  // the size that was measured last; 0: none
+  int64_t wanted = 0;       // asked for; 0: nothing yet
+  double resize_s = 0;      // 0: not known
+  std::string decision;
+  WallTime decided_at;
+
+  // Adds to what is measured, and to what is told where it is news.
+  void Add(int64_t at, const goodput::Observation& seen);
+  double ResizeSeconds() const { return resize_s > 0 ? resize_s : kResizeSecondsUnknown; }
+
+  static GoodputState FromStatus(const json::Value& status);
+};
+
+// What follows from a state.
+struct GoodputOutlook {
+  goodput::Fit fit;
+  std::vector<goodput::SizeSpeed> speeds;  // empty: nothing is measured yet
+  goodput::Curve curve;
+};
+GoodputOutlook OutlookOf(const GoodputState& state, const GoodputRole& role);
+
+json::Value ToStatus(const GoodputState& state,
+                     const GoodputRole& role,
+                     const GoodputOutlook& outlook);
+
+}  // namespace swell::controllers

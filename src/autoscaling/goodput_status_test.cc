@@ -1,0 +1,106 @@
+#include "autoscaling/goodput_status.h"
+
+#include <gtest/gtest.h>
+
+namespace swell::controllers {
+namespace {
+
+GoodputRole Worker() {
+  GoodputRole role;
+  role.role = "worker";
+  role.replicas = 2;
+  role.bounds = {1, 8};
+  return role;
+}
+
+GoodputState TwoSizes() {
+  GoodputState state;
+  state.unit = "records";
+  for (int i = 0; i < 3; ++i) {
+    state.Add(1, {.nodes = 1, .speed = 100, .step_s = 0.5, .sync_s = 0});
+    state.Add(2, {.nodes = 1, .speed = 180, .step_s = 0.2777, .sync_s = 0.02});
+  }
+  state.members = state.measured_at = 2;
+  state.resize_s = 0.31;
+  state.decision = "Asks for 4 members instead of 2: +70 % goodput expected";
+  state.decided_at = WallTime{1'800'000'000'000'000'000};
+  return state;
+}
+
+TEST(GoodputStatus, IsReadAsItWasWritten) {
+  const GoodputState state = TwoSizes();
+  const GoodputRole role = Worker();
+  const json::Value status = ToStatus(state, role, OutlookOf(state, role));
+  const GoodputState read = GoodputState::FromStatus(status);
+  EXPECT_TRUE(json::Equal(ToStatus(read, role, OutlookOf(read, role)), status))
+      << json::Print(status);
+  EXPECT_EQ(json::GetArray(status, {"points"}).size(), 2u);
+  EXPECT_EQ(json::GetArray(status, {"curve"}).size(), 4u) << "up to twice what was tried";
+  EXPECT_GT(json::GetInt(status, {"nextPercent"}), 10);
+  EXPECT_TRUE(json::GetBool(status, {"fit", "healthy"})) << json::Print(status);
+}
+
+TEST(GoodputStatus, NonsenseIsLeftOut) {
+  for (const char* text :
+       {"{}", "[]", R"({"points":7,"measuredAt":"x"})", R"({"points":[1,{},{"members":-1}]})",
+        R"({"points":[{"members":1,"perSecond":-3}]})", R"({"resizeSeconds":-5})"}) {
+    const auto status = json::Parse(text);
+    ASSERT_TRUE(status.ok());
+    const GoodputState state = GoodputState::FromStatus(*status);
+    EXPECT_TRUE(state.measured.sizes().empty()) << text;
+    EXPECT_EQ(state.ResizeSeconds(), kResizeSecondsUnknown) << text;
+  }
+}
+
+// What is told does not change with every look, so that an idle cluster writes nothing.
+TEST(GoodputStatus, SmallChangesAreNotTold) {
+  GoodputState state = TwoSizes();
+  const GoodputRole role = Worker();
+  for (int i = 0; i < 30; ++i) state.Add(2, {.nodes = 1, .speed = 180, .step_s = 0.278});
+  const std::string before = json::Print(ToStatus(state, role, OutlookOf(state, role)));
+  for (int i = 0; i < 30; ++i) state.Add(2, {.nodes = 1, .speed = 184, .step_s = 0.272});
+  EXPECT_EQ(json::Print(ToStatus(state, role, OutlookOf(state, role))), before);
+  for (int i = 0; i < 30; ++i) state.Add(2, {.nodes = 1, .speed = 220, .step_s = 0.23});
+  EXPECT_NE(json::Print(ToStatus(state, role, OutlookOf(state, role))), before);
+}
+
+TEST(GoodputStatus, WithoutMeasurementsThereIsNoCurve) {
+  const GoodputState state;
+  const GoodputOutlook outlook = OutlookOf(state, Worker());
+  EXPECT_TRUE(outlook.curve.empty());
+  const json::Value status = ToStatus(state, Worker(), outlook);
+  EXPECT_TRUE(json::GetArray(status, {"curve"}).empty());
+  EXPECT_EQ(json::Find(status, {"nextPercent"}), nullptr);
+}
+
+TEST(GoodputTarget, ReadsTheJob) {
+  auto read = [](const char* text) {
+    const auto job = json::Parse(text);
+    SWELL_CHECK(job.ok());
+    return TrainingGoodputRole(*job);
+  };
+  auto none = read(R"({"spec":{"autoscaling":{"mode":"Metric"}}})");
+  ASSERT_TRUE(none.ok());
+  EXPECT_FALSE(*none);
+  auto role = read(R"({"spec":{"autoscaling":{"mode":"Goodput","intervalSeconds":5},
+      "batch":{"effective":"PerReplica"},"roles":{"chief":{"replicas":1},
+      "worker":{"replicas":2,"elastic":{"minReplicas":1,"maxReplicas":6}}}}})");
+  ASSERT_TRUE(role.ok() && *role) << role.status().message();
+  EXPECT_EQ((*role)->others, 1);
+  EXPECT_EQ((*role)->bounds.most, 6);
+  EXPECT_EQ((*role)->interval, std::chrono::seconds(5));
+  EXPECT_EQ((*role)->batch, goodput::BatchRule::kPerMember);
+  EXPECT_EQ(read(R"({"spec":{"autoscaling":{"mode":"Goodput"},"roles":{"worker":{}}}})")
+                .status()
+                .message(),
+            "spec.autoscaling.role: Invalid value: \"worker\": must be a role with "
+            "elastic.minReplicas and maxReplicas");
+  EXPECT_NE(read(R"({"spec":{"autoscaling":{"mode":"Goodput","metrics":[{"name":"x"}]}}})")
+                .status()
+                .message()
+                .find("spec.autoscaling.metrics: Forbidden"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace swell::controllers

@@ -1,0 +1,55 @@
+#include "autoscaling/goodput_target.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "kube/api/objects/job.h"
+#include "kube/controllers/wrong_field.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr int64_t kObservationsMax = 1000;
+constexpr int64_t kIntervalSecondsMax = 24 * 3600;
+
+}  // namespace
+
+Result<std::optional<GoodputRole>> TrainingGoodputRole(const json::Value& job) {
+  const json::Value* scaling = json::Find(job, {"spec", "autoscaling"});
+  if (scaling == nullptr || json::GetString(*scaling, {"mode"}) != "Goodput") {
+    return std::optional<GoodputRole>();
+  }
+  if (!json::GetArray(*scaling, {"metrics"}).empty()) {
+    return WrongField("spec.autoscaling.metrics",
+                      "Forbidden: mode Goodput measures throughput itself; remove metrics, or use "
+                      "mode Metric");
+  }
+  GoodputRole target;
+  target.role = json::GetString(*scaling, {"role"}, "worker");
+  const json::Value* role = json::Find(job, {"spec", "roles", target.role});
+  const json::Value* elastic = role != nullptr ? json::Find(*role, {"elastic"}) : nullptr;
+  if (elastic == nullptr) {
+    return WrongText("spec.autoscaling.role", target.role,
+                     "must be a role with elastic.minReplicas and maxReplicas");
+  }
+  target.path = {"spec", "roles", target.role, "replicas"};
+  target.replicas = api::ReplicasOf(*role);
+  for (const auto& other : json::GetObject(job, {"spec", "roles"})) {
+    if (other.key() != target.role) target.others += api::ReplicasOf(other.value());
+  }
+  const api::ReplicaBounds bounds(*elastic);
+  target.bounds.least = static_cast<int>(std::clamp<int64_t>(bounds.least, 1, INT32_MAX));
+  target.bounds.most = static_cast<int>(
+      std::clamp<int64_t>(bounds.most.value_or(target.replicas), target.bounds.least, INT32_MAX));
+  if (json::GetString(job, {"spec", "batch", "effective"}) == "PerReplica") {
+    target.batch = goodput::BatchRule::kPerMember;
+  }
+  target.interval = std::chrono::seconds(
+      std::clamp<int64_t>(json::GetInt(*scaling, {"intervalSeconds"}, 10), 1, kIntervalSecondsMax));
+  target.observations = static_cast<int>(std::clamp<int64_t>(
+      json::GetInt(*scaling, {"observations"}, target.observations), 1, kObservationsMax));
+  SWELL_RETURN_IF_ERROR(ReadScaleTime(job, kScaleInterval, kScaleIntervalMin, target.interval));
+  return std::optional<GoodputRole>(std::move(target));
+}
+
+}  // namespace swell::controllers

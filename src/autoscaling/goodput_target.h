@@ -1,0 +1,27 @@
+// GoodputRole: the role of a job whose number of members follows its goodput (mode: Goodput).
+// - Threads: pure functions.
+#pragma once
+
+#include <optional>
+
+#include "autoscaling/scale_target.h"
+#include "base/result.h"
+#include "goodput/measurements.h"
+#include "json/value.h"
+
+namespace swell::controllers {
+
+struct GoodputRole : ScaledRole {
+  int64_t others = 0;  // members of the training group besides the role's
+  goodput::SizeBounds bounds;
+  goodput::BatchRule batch = goodput::BatchRule::kConstant;
+  Duration interval = std::chrono::seconds(10);
+  int observations = 3;  // of a size, before it counts as measured
+};
+
+// Nothing for a job that is not scaled by goodput; kInvalid with the field where it asks for what
+// cannot be.
+using ReadGoodputRole = Result<std::optional<GoodputRole>> (*)(const json::Value& job);
+Result<std::optional<GoodputRole>> TrainingGoodputRole(const json::Value& job);
+
+}  // namespace swell::controllers
