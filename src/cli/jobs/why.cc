@@ -130,6 +130,18 @@ Status ReadCluster(Session& session, Api& api, WhyAnswer& answer) {
   return Status::Ok();
 }
 
+// Jobs of one namespace are those that may exchange members.
+Status ReadGoodput(Api& api, WhyFacts& facts) {
+  facts.goodput = GoodputOf(*facts.job.object);
+  if (!facts.goodput) return Status::Ok();
+  SWELL_ASSIGN_OR_RETURN(const auto jobs, api.List(facts.job.kind->resource, facts.job.ns));
+  for (const json::SharedValue& job : jobs) {
+    std::optional<GoodputView> goodput = GoodputOf(*job);
+    if (goodput) facts.others.push_back(std::move(*goodput));
+  }
+  return Status::Ok();
+}
+
 Status ReadTrouble(Api& api, WhyFacts& facts) {
   const JobView& job = facts.job;
   SWELL_ASSIGN_OR_RETURN(auto events, ListEvents(api, job.ns, job.name, job.kind->kind));
@@ -154,6 +166,7 @@ Result<WhyAnswer> ExplainJob(Session& session,
   if (!facts.hidden) SWELL_RETURN_IF_ERROR(read);
   if (facts.Podless()) SWELL_RETURN_IF_ERROR(ReadTrouble(api, facts));
   facts.now = session.Now();
+  SWELL_RETURN_IF_ERROR(ReadGoodput(api, facts));
   return answer;
 }
 

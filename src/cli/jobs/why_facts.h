@@ -2,10 +2,12 @@
 // - Threads: plain values.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/views/goodput_view.h"
 #include "cli/views/job_view.h"
 #include "cli/views/node_view.h"
 #include "cli/views/project_view.h"
@@ -19,6 +21,8 @@ struct WhyFacts {
   bool hidden = false;  // the user cannot read the whole cluster
   std::string trouble;  // the last warning about a job without pods
   WallTime now;
+  std::optional<GoodputView> goodput;  // of a job that is scaled by it
+  std::vector<GoodputView> others;     // of other such jobs of its namespace
 
   bool Waits() const;
   bool Podless() const;

@@ -46,6 +46,11 @@ class WhyReport {
     add("Minimum:  ", MinimumText());
     add("Stopped:  ", StoppedText());
     add("Quota:    ", QuotaText());
+    if (facts_.goodput && !facts_.job.over()) {
+      add("Goodput:  ", GoodputSentence(*facts_.goodput));
+      add("Next GPU: ", NextGpuText(*facts_.goodput, facts_.others));
+      add("Decided:  ", facts_.goodput->decision);
+    }
     if (!facts_.WaitsForScheduler()) return out;
     if (facts_.hidden) {
       return out +
@@ -87,6 +92,8 @@ class WhyReport {
                                       : nullptr) {
       json::Set(out, {"lastPreemption"}, *last);
     }
+    const json::Value* goodput = json::Find(*facts_.job.object, {"status", "goodput"});
+    if (facts_.goodput && goodput != nullptr) json::Set(out, {"goodput"}, *goodput);
     if (!facts_.job.hung.empty()) json::Set(out, {"hung"}, facts_.job.hung);
     if (facts_.job.failure) json::Set(out, {"failure"}, facts_.job.failure->ToJson());
     if (const ProjectView* project = facts_.Project()) {

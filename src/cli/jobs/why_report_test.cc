@@ -136,5 +136,47 @@ TEST(WhyReport, DescribesJobsThatDoNotWait) {
   EXPECT_EQ(WhyText(facts, {}), "mnist has no pods yet.\nWhy:      exceeded quota\n");
 }
 
+GoodputView Goodput(const std::string& name, int64_t members, int64_t next) {
+  GoodputView view{.name = name, .unit = "records", .members = members, .wanted = 4};
+  view.next_percent = next;
+  view.sizes = {{1, 100, 1, "measured"}, {2, 190, 1.9, "measured"}, {4, 340, 3.4, "optimistic"}};
+  view.fit = "within 3 % of 2 measured sizes";
+  view.decision = "Asks for 4 members instead of 2: +79 % goodput expected";
+  return view;
+}
+
+TEST(WhyReport, TellsWhatAJobMakesOfItsGpus) {
+  WhyFacts facts = WaitingJob();
+  facts.goodput = Goodput("mnist", 2, 45);
+  facts.others = {Goodput("mnist", 2, 45), Goodput("flat", 1, 4), Goodput("scales", 3, 30)};
+  const std::string text = WhyText(facts, StartForecast{});
+  EXPECT_NE(text.find("Goodput:  2 members make 190 records per second, 1.90 times what 1 makes; "
+                      "it asks for 4\n"
+                      "Next GPU: worth +45 % here; scales with 3: +30 %, flat with 1: +4 %\n"
+                      "Decided:  Asks for 4 members instead of 2: +79 % goodput expected\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(GoodputTable(*facts.goodput),
+            "  MEMBERS  RECORDS/S  SPEEDUP  KNOWN AS\n"
+            "  1        100        1.00     measured\n"
+            "  2 (now)  190        1.90     measured\n"
+            "  4        340        3.40     optimistic\n"
+            "  Fit:   within 3 % of 2 measured sizes\n"
+            "  Last:  Asks for 4 members instead of 2: +79 % goodput expected\n");
+}
+
+TEST(WhyReport, ReadsGoodputFromTheStatusOfAJob) {
+  const auto job =
+      json::Parse(R"({"metadata":{"name":"t"},"spec":{"autoscaling":{"mode":"Goodput"}},
+      "status":{"goodput":{"unit":"steps","members":1,"wanted":2,"nextPercent":80,
+      "curve":[{"members":1,"perSecond":2.5,"relative":1,"source":"Measured"}]}}})");
+  ASSERT_TRUE(job.ok());
+  const auto view = GoodputOf(*job);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(GoodputSentence(*view), "1 member makes 2.50 steps per second; it asks for 2");
+  EXPECT_EQ(NextGpuText(*view, {}), "worth +80 % here");
+  EXPECT_FALSE(GoodputOf(*json::Parse(R"({"status":{"goodput":{}}})")));
+}
+
 }  // namespace
 }  // namespace swell::cli

@@ -5,6 +5,7 @@
 #include "cli/objects/describe.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
+#include "cli/views/goodput_view.h"
 #include "cli/views/size_chart.h"
 #include "json/json_path.h"
 #include "kube/api/meta/meta.h"
@@ -226,6 +227,13 @@ std::string SizeText(const JobView& job, WallTime now) {
   return Section("Size", text);
 }
 
+// What it makes of its members, and would make of more.
+std::string GoodputText(const json::Value& job) {
+  const std::optional<GoodputView> goodput = GoodputOf(job);
+  if (!goodput) return "";
+  return Section("Goodput", StrCat("  ", GoodputSentence(*goodput), "\n", GoodputTable(*goodput)));
+}
+
 std::string RolesText(const JobView& job) {
   std::vector<std::string> lines;
   for (const RoleEntry& role : RolesOf(*job.object, *job.kind)) {
@@ -404,6 +412,7 @@ std::string DescribeJob(Session& session,
   std::string out = fields.ToString();
   out += job.pods.empty() ? "\nPods: none\n" : Section("Pods", PodsTable(session, job.pods));
   out += SizeText(job, now);
+  out += GoodputText(*job.object);
   out += ChangesText(session, job, events);
   out += ConditionsText(session, *job.object, job.failure);
   return out + EventsText(session, events, true);

@@ -1,0 +1,37 @@
+// What an elastic job makes of its members, and would make of more (status.goodput), for people.
+// - Threads: pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "json/value.h"
+
+namespace swell::cli {
+
+struct GoodputView {
+  struct Size {
+    int64_t members = 0;
+    double per_second = 0, relative = 0;
+    std::string source;  // how it is known
+  };
+  std::string name;  // of the job
+  std::string unit;
+  int64_t members = 0, measured_at = 0, wanted = 0;
+  std::optional<int64_t> next_percent;  // what one more member would add
+  std::vector<Size> sizes;
+  std::string fit, decision;
+};
+
+// Nothing for a job that is not scaled by goodput.
+std::optional<GoodputView> GoodputOf(const json::Value& job);
+
+// "MEMBERS  RECORDS/S  SPEEDUP  KNOWN AS" with the present size marked, then fit and decision.
+std::string GoodputTable(const GoodputView& view);
+// "4 members make 3.4 times what 1 makes; it asks for 6".
+std::string GoodputSentence(const GoodputView& view);
+// "worth +18 % here; scales with 3: +30 %, flat with 1: +4 %": the most first.
+std::string NextGpuText(const GoodputView& view, std::vector<GoodputView> others);
+
+}  // namespace swell::cli
