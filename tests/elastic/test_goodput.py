@@ -1,0 +1,136 @@
+"""Two TrainingJobs with `mode: Goodput` that scale differently, as real processes on one node with few GPUs: the one
+that scales gets the GPUs, the other keeps its minimum, and neither loses a step.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from cluster import BIN, LIMIT_S, ROOT, until
+
+STEPS = 250
+SCRIPT = Path(__file__).with_name("goodput_steps.py")
+
+JOB = """
+apiVersion: swell.dev/v1
+kind: TrainingJob
+metadata: {{name: {name}}}
+spec:
+  autoscaling: {{mode: Goodput, intervalSeconds: 1, observations: 2}}
+  roles:
+    worker:
+      replicas: 1
+      restartPolicy: OnFailure
+      elastic: {{minReplicas: 1, maxReplicas: 3}}
+      template:
+        spec:
+          containers:
+          - name: main
+            image: python
+            command: [python3, {script}, {out}/{name}, '{steps}', '{serial}', '{shared}']
+            env: [{{name: PYTHONPATH, value: {root}/sdk/python}}, {{name: OMP_NUM_THREADS, value: '1'}}]
+            resources: {{limits: {{nvidia.com/gpu: 1}}}}
+            volumeMounts: [{{name: out, mountPath: {out}}}, {{name: here, mountPath: {here}}}]
+          volumes:
+          - {{name: out, hostPath: {{path: {out}}}}}
+          - {{name: here, hostPath: {{path: {here}}}}}
+"""
+
+
+class GoodputTest(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory(prefix="swell-goodput-")
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name)
+        self.out = self.folder / "out"
+        self.out.mkdir()
+        self.out.chmod(0o777)  # who is root in a pod is nobody here
+        self.environment = {**os.environ, "KUBECONFIG": str(self.folder / "data" / "kubeconfig")}
+        self.cluster = subprocess.Popen(
+            [BIN / "swell", "up", "--data-dir", self.folder / "data", "--nodes", "1", "--gpus-per-node", "4",
+             "--cpus", "16"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.down)
+        self.assertTrue(self.cluster.stdout.readline())
+
+    def down(self):
+        self.cluster.send_signal(signal.SIGTERM)
+        self.cluster.wait(LIMIT_S)
+        self.cluster.stdout.close()
+
+    def command(self, *words, stdin=None):
+        program = BIN / "swell" if words[0] == "swell" else words[0]
+        done = subprocess.run([program, *words[1:]], env=self.environment, input=stdin, text=True, capture_output=True)
+        self.assertEqual(done.returncode, 0, f"{words}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def submit(self, name, steps, serial, shared):
+        out = self.out / name
+        out.touch()
+        out.chmod(0o666)
+        self.command("kubectl", "apply", "-f", "-", stdin=JOB.format(
+            name=name, script=SCRIPT, steps=steps, serial=serial, shared=shared, root=ROOT, out=self.out,
+            here=SCRIPT.parent))
+
+    def status(self, name):
+        return json.loads(self.command("kubectl", "get", "trainingjob", name, "-o", "json")).get("status", {})
+
+    def size(self, name):
+        return self.status(name).get("elastic", {}).get("replicas", 0)
+
+    def measured(self, name):
+        return self.status(name).get("goodput", {}).get("measuredAt", 0)
+
+    def wait(self, what, holds, seconds=LIMIT_S):
+        if until(holds, seconds, pause=0.2):
+            return
+        told = [self.command("swell", "why", name) for name in sorted(os.listdir(self.out))]
+        events = self.command("kubectl", "get", "events")
+        self.fail(f"not within {seconds} s: {what}\n{''.join(told)}\n{events}")
+
+    def steps(self, name):
+        rows = [line.split() for line in (self.out / name).read_text().splitlines()]
+        return [(int(row[0]), int(row[1]), float(row[2])) for row in rows if len(row) == 3]
+
+    def alone(self, steps, serial, shared):
+        """The losses of one process without a cluster."""
+        path = self.folder / "alone"
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT}/sdk/python", "SWELL_CHECKPOINT_DIR": str(self.folder / "c")}
+        subprocess.run(["/usr/bin/python3", SCRIPT, path, str(steps), str(serial), str(shared)], env=environment,
+                       check=True)
+        return [float(line.split()[2]) for line in path.read_text().splitlines()]
+
+    def test_gpus_go_to_the_job_that_makes_most_of_them(self):
+        self.submit("flat", STEPS, 0.3, 0.3)
+        self.wait("the flat job is measured with 2 members", lambda: self.measured("flat") >= 2)
+        self.submit("scales", STEPS, 0.0, 0.9)
+        self.wait("the scaling job has 3 members", lambda: self.size("scales") == 3 and self.size("flat") == 1)
+        self.wait("it is measured there", lambda: self.measured("scales") == 3)
+        why = self.command("swell", "why", "scales")
+        self.assertRegex(why, r"Goodput:  3 members make \d+ records per second, [\d.]+ times what 1 makes")
+        self.assertRegex(why, r"Next GPU: worth .* here; flat with 1: [+-]?\d+ %")
+        described = self.command("swell", "describe", "scales")
+        self.assertIn("3 (now)", described)
+        self.assertRegex(described, r"Grew from \d to \d: \+\d+ % goodput measured; the resize took \d")
+        goodput = self.status("scales")["goodput"]
+        self.assertEqual([point["members"] for point in goodput["points"]][0], 1)
+        self.assertTrue(all("syncSeconds" in point for point in goodput["points"] if point["members"] > 1), goodput)
+        events = self.command("kubectl", "get", "events")
+        self.assertRegex(events, r"gave up: flat -\d+ %")
+        for name in ("flat", "scales"):
+            self.wait(f"the end of {name}", lambda: self.status(name).get("phase") == "Succeeded", 4 * LIMIT_S)
+            steps = self.steps(name)
+            self.assertEqual([step for step, _, _ in steps], list(range(1, STEPS + 1)), "a step was lost or done twice")
+        # Rank 0 sees the loss of its share, so steps of one member alone are compared.
+        alone = self.alone(STEPS, 0, 0)
+        whole = [(step, loss) for step, world, loss in self.steps("flat") if world == 1 and step > 60]
+        self.assertGreater(len(whole), 10)
+        for step, loss in whole:
+            self.assertAlmostEqual(loss, alone[step - 1], delta=0.01 * max(0.01, alone[step - 1]))
+
+
+if __name__ == "__main__":
+    unittest.main()
