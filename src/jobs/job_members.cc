@@ -45,7 +45,8 @@ json::Value SurplusSets(const JobSpec& spec) {
 int64_t Ordinals(const JobSpec& spec, const ReplicaSpec& replica) {
   int64_t left = 0;
   for (size_t i = spec.replicas.size(); i-- > 0;) {
-    left += spec.replicas[i].replicas;
+    // An elastic role counts as many as it may have, so that members made later rank lower.
+    left += spec.replicas[i].max_member.value_or(spec.replicas[i].replicas);
     if (spec.replicas[i].type == replica.type) break;
   }
   return left;
