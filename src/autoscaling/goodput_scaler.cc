@@ -14,6 +14,7 @@
 namespace swell::controllers {
 namespace {
 
+constexpr double kResizeSecondsMax = 600;
 constexpr int64_t kStepMax = int64_t{1} << 53;
 
 // What the first rank reports.
@@ -148,7 +149,10 @@ void GoodputScaler::FindMembers(Round& round) const {
 void GoodputScaler::Observe(const Round& round, Known& known) {
   GoodputState& state = known.state;
   const auto members = static_cast<int64_t>(round.members.size());
+  const SteadyTime now = context_.clock.Steady();
   if (members != state.members) {
+    known.resized.reset();
+    if (members > 0 && state.members > 0) known.resized = now;
     state.members = members;
     known.fresh = 0;
     known.warm = false;
@@ -161,7 +165,14 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
   }
   if (!newest || newest->step == known.step) return;
   known.step = newest->step;
-  if (newest->resize_s > 0) state.resize_s = newest->resize_s;
+  const std::optional<SteadyTime> resized = std::exchange(known.resized, std::nullopt);
+  if (newest->resize_s > 0) {
+    state.resize_s = newest->resize_s;
+  } else if (resized) {
+    // Nobody measured it: it took until the first report, at most.
+    state.resize_s =
+        std::min(kResizeSecondsMax, std::chrono::duration<double>(now - *resized).count());
+  }
   if (!std::exchange(known.warm, true)) return;
   const std::string_view unit = newest->records_per_second > 0 ? "records" : "steps";
   if (state.unit != unit) {
@@ -254,11 +265,14 @@ void GoodputScaler::WriteNote(const RoundPtr& round) {
   const GoodputState& state = known_.at(round->key).state;
   const json::SharedValue group = groups_.Get(StrCat(round->ns, "/", round->group));
   if (round->outlook.curve.empty() || !group) return WriteStatus(round);
-  const std::string note = GoodputNote(
-      {.pod_set = ToLower(round->role),
-       .curve = round->outlook.curve.points(),
-       .measured_at = static_cast<int32_t>(std::min<int64_t>(state.measured_at, INT32_MAX)),
-       .resize_cost = std::chrono::milliseconds(std::llround(state.ResizeSeconds() * 1000))});
+  sched::GoodputInfo goodput{
+      .pod_set = ToLower(round->role),
+      .curve = round->outlook.curve.points(),
+      .measured_at = static_cast<int32_t>(std::min<int64_t>(state.measured_at, INT32_MAX))};
+  if (state.resize_s > 0) {
+    goodput.resize_cost = std::chrono::milliseconds(std::llround(state.resize_s * 1000));
+  }
+  const std::string note = GoodputNote(goodput);
   if (api::Annotation(*group, kGoodputNote) == note) return WriteStatus(round);
   json::Value patch;
   json::Set(patch, {"metadata", "uid"}, api::Uid(*group));

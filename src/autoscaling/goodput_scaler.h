@@ -14,6 +14,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "autoscaling/goodput_status.h"
@@ -34,6 +35,7 @@ class GoodputScaler final : public JobScaler {
     int64_t step = -1;   // of the observation before
     int64_t fresh = 0;   // observations of the present size
     bool warm = false;   // one more was passed over: what a new size does first says little
+    std::optional<SteadyTime> resized;  // when the size changed, until its first report
   };
   struct Round;
   using RoundPtr = std::shared_ptr<Round>;

@@ -116,6 +116,14 @@ TEST_F(GoodputScalerTest, AJobThatScalesGrowsToItsMaximum) {
   EXPECT_EQ(note.measured_at, 6);
   EXPECT_EQ(note.curve.size(), 6u);
   EXPECT_EQ(note.resize_cost, std::chrono::milliseconds(300));
+  // Members that came later are given up earlier, whatever the size was when they came.
+  int64_t above = INT64_MAX;
+  for (int i = 0; i < 6; ++i) {
+    const json::SharedValue pod = cluster_.Get(kPods, StrCat("default/t-worker-", i));
+    const int64_t priority = ParseInt(api::Annotation(*pod, keys::kMemberPriority)).value_or(-1);
+    EXPECT_LT(priority, above) << i;
+    above = priority;
+  }
 }
 
 TEST_F(GoodputScalerTest, AJobThatDoesNotScaleGivesBackWhatItDoesNotNeed) {

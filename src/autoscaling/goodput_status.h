@@ -19,9 +19,6 @@
 
 namespace swell::controllers {
 
-// The time that training stands still when members change, until it was measured.
-inline constexpr double kResizeSecondsUnknown = 10;
-
 struct GoodputState {
   std::string unit;  // records or steps
   goodput::Measurements measured;
@@ -35,7 +32,6 @@ struct GoodputState {
 
   // Adds to what is measured, and to what is told where it is news.
   void Add(int64_t at, const goodput::Observation& seen);
-  double ResizeSeconds() const { return resize_s > 0 ? resize_s : kResizeSecondsUnknown; }
 
   static GoodputState FromStatus(const json::Value& status);
 };

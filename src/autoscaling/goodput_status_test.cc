@@ -48,7 +48,7 @@ TEST(GoodputStatus, NonsenseIsLeftOut) {
     ASSERT_TRUE(status.ok());
     const GoodputState state = GoodputState::FromStatus(*status);
     EXPECT_TRUE(state.measured.sizes().empty()) << text;
-    EXPECT_EQ(state.ResizeSeconds(), kResizeSecondsUnknown) << text;
+    EXPECT_EQ(state.resize_s, 0) << text;
   }
 }
 

@@ -113,7 +113,7 @@ void SetGoodput(State& state, GroupId id, const GoodputInfo& info) {
   GroupState& group = state.groups[id];
   group.curve = goodput::Curve(info.curve);
   group.curve_measured_at = info.measured_at;
-  group.resize_cost = std::max(Duration::zero(), info.resize_cost);
+  group.resize_cost = std::max(Duration::zero(), info.resize_cost.value_or(kResizeCostUnknown));
   group.curve_set = 0;
   for (size_t i = 0; i < group.sets.size(); ++i) {
     if (!info.pod_set.empty() && group.sets[i].name == info.pod_set) {

@@ -31,8 +31,10 @@ sched::GoodputInfo ToGoodput(const json::Value& pod_group) {
   goodput.curve = goodput::Curve(goodput.curve).points();
   goodput.measured_at =
       static_cast<int32_t>(std::clamp<int64_t>(json::GetInt(*note, {"measuredAt"}), 0, INT32_MAX));
-  goodput.resize_cost = std::chrono::milliseconds(
-      std::clamp<int64_t>(json::GetInt(*note, {"resizeMs"}), 0, kResizeMsMax));
+  if (json::Find(*note, {"resizeMs"}) != nullptr) {
+    goodput.resize_cost = std::chrono::milliseconds(
+        std::clamp<int64_t>(json::GetInt(*note, {"resizeMs"}), 0, kResizeMsMax));
+  }
   return goodput;
 }
 
@@ -41,12 +43,13 @@ std::string GoodputNote(const sched::GoodputInfo& goodput) {
   for (const goodput::CurvePoint& point : goodput.curve) {
     curve.push_back(json::Array{point.members, point.goodput});
   }
-  return json::Print(json::Object{
-      {"role", goodput.pod_set},
-      {"curve", std::move(curve)},
-      {"measuredAt", goodput.measured_at},
-      {"resizeMs",
-       std::chrono::duration_cast<std::chrono::milliseconds>(goodput.resize_cost).count()}});
+  json::Object note{
+      {"role", goodput.pod_set}, {"curve", std::move(curve)}, {"measuredAt", goodput.measured_at}};
+  if (goodput.resize_cost) {
+    note["resizeMs"] =
+        std::chrono::duration_cast<std::chrono::milliseconds>(*goodput.resize_cost).count();
+  }
+  return json::Print(note);
 }
 
 }  // namespace swell::controllers

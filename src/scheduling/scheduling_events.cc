@@ -155,10 +155,12 @@ std::string SchedulingEvents::TellGain(const json::Value& group, int64_t grown) 
   const auto gave_up = gave_up_.extract(api::KeyOf(group));
   if (curve.empty()) return "";
   const int64_t before = MembersOf(group, goodput);
-  const int64_t ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(goodput.resize_cost).count();
-  std::string text = StrCat(": ", ChangeText(curve, before, before + grown), " goodput expected, ",
-                            ms / 1000, ".", ms % 1000 / 100, " s to resize");
+  std::string text = StrCat(": ", ChangeText(curve, before, before + grown), " goodput expected");
+  if (goodput.resize_cost) {
+    const int64_t tenths =
+        std::chrono::duration_cast<std::chrono::milliseconds>(*goodput.resize_cost).count() / 100;
+    text += StrCat(", ", tenths / 10, ".", tenths % 10, " s to resize");
+  }
   if (!gave_up.empty()) text += StrCat("; gave up: ", gave_up.mapped());
   return text;
 }

@@ -32,6 +32,8 @@ constexpr int64_t kMargin = kUtilityOne / 32;
 // For how long a size is expected to last: so long, and a part of the time that the job has run.
 constexpr Duration kLastsAtLeast = std::chrono::seconds(120);
 constexpr int kLastsOfRun = 20;
+// No wait for a move to pay is longer than 20 times this.
+constexpr std::chrono::milliseconds kWaitMax = std::chrono::hours(1);
 // Standing still costs all of the goodput: 1 / ln 2 of a job's utility for each unit of time.
 constexpr int64_t kStandstill = kUtilityOne * 14427 / 10000;
 
@@ -178,8 +180,8 @@ class Rebalancing {
         kStandstill / over * Milliseconds(cost) + kStandstill % over * Milliseconds(cost) / over;
     if (lasts >= must_last) return true;
     // Sizes last longer the longer the jobs have run.
-    context_.WakeAt(context_.now +
-                    std::chrono::milliseconds((must_last - lasts) * kLastsOfRun + 1));
+    const int64_t wait = std::min(must_last - lasts, kWaitMax.count()) * kLastsOfRun + 1;
+    context_.WakeAt(context_.now + std::chrono::milliseconds(wait));
     return false;
   }
 
@@ -197,7 +199,8 @@ class Rebalancing {
     for (auto it = loser.members.rbegin(); it != loser.members.rend(); ++it) {
       if (static_cast<int32_t>(victims.size()) == most) return false;
       const PodState& member = state_.pods[*it];
-      if (member.set != loser.curve_set || !member.Holds() || !BudgetsAllow(*it, victims)) continue;
+      if (member.set != loser.curve_set || !member.Holds() || !member.comes_back) continue;
+      if (!BudgetsAllow(*it, victims)) continue;
       victims.push_back(*it);
       trial.Evict(*it);
       const auto count = static_cast<int64_t>(victims.size());

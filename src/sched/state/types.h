@@ -185,12 +185,15 @@ enum class PreemptUnit {
 
 enum class OnPreemption { kRequeue, kFail };
 
+inline constexpr Duration kResizeCostUnknown = std::chrono::seconds(10);
+
 // What an elastic group would make of more members, as its autoscaler measured it.
 struct GoodputInfo {
   std::string pod_set;                     // whose members count; empty: the first set's
   std::vector<goodput::CurvePoint> curve;  // empty: not known, or nobody asked
   int32_t measured_at = 0;                 // the size that was measured last; 0: none
-  Duration resize_cost{0};                 // that training stands still while members change
+  // For how long training stands still while members change; empty: not measured yet.
+  std::optional<Duration> resize_cost;
   bool operator==(const GoodputInfo&) const = default;
 };
 
