@@ -1,9 +1,10 @@
 """The training that bench_elastic measures: a tiny network whose steps take a given time.
 
-A member of an elastic job runs it, directly or with swell.launch: elastic_steps.py OUT STEPS SECONDS [--shared].
+A member of an elastic job runs it, directly or with swell.launch: elastic_steps.py OUT STEPS SECONDS [--shared]
+[--serial=SECONDS] [--log].
 Rank 0 appends "TIME STEP WORLD" to OUT after every step. A step sleeps for SECONDS in place of computing, so that a
-machine with few cores can run many members; with --shared, SECONDS is divided by the number of members. SECONDS may be
-the name of a file, which is read for each step.
+machine with few cores can run many members; with --shared, SECONDS is divided by the number of members, and --serial
+adds what is not. SECONDS may be the name of a file, which is read for each step. --log prints how long each step took.
 """
 
 import sys
@@ -18,6 +19,8 @@ import torch  # noqa: E402
 torch.set_num_threads(1)
 OUT, STEPS, SECONDS = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 SHARED = "--shared" in sys.argv
+LOG = "--log" in sys.argv
+SERIAL = sum(float(word.split("=")[1]) for word in sys.argv if word.startswith("--serial="))
 
 model = JOB.parallel(torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
@@ -52,16 +55,19 @@ def load(state):
 
 def train(batch):
     global step
+    began = time.monotonic()
     inputs = torch.randn(len(batch), 64)
     optimizer.zero_grad()
     loss = model(inputs).square().sum() * sampler.scale
-    time.sleep(seconds() / JOB.env.world if SHARED else seconds())
+    time.sleep(SERIAL + (seconds() / JOB.env.world if SHARED else seconds()))
     loss.backward()
     optimizer.step()
     sampler.commit()
     step += 1
     if JOB.env.leader:
         out.write(f"{time.time():.6f} {step} {JOB.env.world}\n")
+        if LOG:
+            print(f"step {step} took {time.monotonic() - began:.4f}s", flush=True)
     JOB.step_done(step, state, records=96)
 
 

@@ -18,8 +18,8 @@ _STEP_SECONDS = 0.03
 class ElasticJob:
     """A TrainingJob of up to `most` members with one GPU each, whose steps it follows."""
 
-    def __init__(self, cluster, name, most, steps, *, least=1, launcher=False, seconds=_STEP_SECONDS, options=(),
-                 health=()):
+    def __init__(self, cluster, name, most, steps, *, least=1, replicas=None, launcher=False, seconds=_STEP_SECONDS,
+                 options=(), health=(), autoscaling=None):
         self.cluster, self.name, self.most = cluster, name, most
         self.folder = cluster.shared_folder("steps")
         self.steps_file = self.folder / name
@@ -34,14 +34,16 @@ class ElasticJob:
                      "volumeMounts": [{"name": name, "mountPath": path} for name, path in self.places().items()]}
         spec = {"containers": [container], "terminationGracePeriodSeconds": 30,
                 "volumes": [{"name": name, "hostPath": {"path": path}} for name, path in self.places().items()]}
-        role = {"replicas": most, "restartPolicy": "OnFailure", "template": {"spec": spec}}
+        role = {"replicas": replicas or most, "restartPolicy": "OnFailure", "template": {"spec": spec}}
         role["elastic"] = {"minReplicas": least, "maxReplicas": most}
         if least == most:
             del role["elastic"]
+        spec = {"roles": {"worker": role}, "health": dict(health)}
+        if autoscaling:
+            spec["autoscaling"] = autoscaling
         self.begin = time.time()
         cluster.request("POST", JOBS, {"apiVersion": "swell.dev/v1", "kind": "TrainingJob",
-                                       "metadata": {"name": name},
-                                       "spec": {"roles": {"worker": role}, "health": dict(health)}})
+                                       "metadata": {"name": name}, "spec": spec})
 
     def places(self):
         return {"data": str(self.folder), "bench": str(SCRIPT.parent)}
