@@ -59,6 +59,18 @@ void ChargeAsTold(State& state, GroupId id, const PodInfo& info) {
   ChargeAs(state, id, info);
 }
 
+// A group is the work of whom its pods name.
+void SetUser(State& state, GroupId id, const std::string& name) {
+  if (name.empty() || state.users[state.groups[id].user] == name) return;
+  const UserId user = state.EnsureUser(name);
+  GroupState& group = state.groups[id];
+  for (PodId pod : group.members) state.Count(pod, -1);
+  group.user = user;
+  for (PodId pod : group.members) state.Count(pod, +1);
+  ++state.version;
+  ++state.room_epoch;
+}
+
 // Reads where the watch says the pod is. A place that was assumed with devices keeps them when the
 // event confirms the node without naming any.
 Seen ReadPlace(State& state, const PodState& pod, ShapeId shape, const PodInfo& info) {
@@ -209,6 +221,7 @@ void Model::UpsertPod(const PodInfo& info) {
     } else {
       ChargeAsTold(state, group, info);
     }
+    SetUser(state, group, info.user);
   }
   const ShapeId shape = state.AcquireShape(info);
   ApplySpec(state, id, info, group, shape, is_new);

@@ -79,6 +79,7 @@ void Scenario::Pod(const std::string& name, const PodSpec& spec) {
   pod.labels = spec.labels;
   if (!spec.group.empty()) pod.group = "default/" + spec.group;
   pod.pod_set = spec.set;
+  pod.user = spec.user;
   pod.requests.cpu_milli = spec.cpu;
   pod.requests.memory_bytes = spec.memory_mib << 20;
   pod.requests.extended = spec.extended;

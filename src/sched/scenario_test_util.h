@@ -58,6 +58,7 @@ struct GroupSpec {
 
 struct PodSpec {
   std::string group = {};
+  std::string user = {};
   std::string set = {};
   int gpus = 0;
   int64_t cpu = 100;

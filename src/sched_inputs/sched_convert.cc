@@ -358,6 +358,7 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_proj
   out.comes_back = !group.empty() || api::ControllerOf(pod).has_value();
   out.pod_set = api::Label(pod, keys::kPodSet);
   out.queue = namespace_project.empty() ? api::Label(pod, keys::kProject) : namespace_project;
+  out.user = api::Annotation(pod, keys::kUser);
   out.requests = PodRequests(spec);
   ReadConstraints(spec, out);
   SetPriority(out, static_cast<int32_t>(json::GetInt(spec, {"priority"})));
@@ -445,6 +446,8 @@ sched::QueueInfo ToQueueInfo(const json::Value& project) {
                          ToLimits(pool.shares.memory, {})});
   }
   out.creation = api::CreationTime(project);
+  out.user_gpu_limit = spec.user_gpu_limit.value_or(out.user_gpu_limit);
+  out.fair_to_users = spec.fair_to_users;
   out.preempt_min_runtime = ToRuntime(spec.min_runtime_seconds);
   out.reclaim_min_runtime = ToRuntime(spec.reclaim_min_runtime_seconds);
   return out;

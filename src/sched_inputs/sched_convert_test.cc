@@ -93,5 +93,19 @@ TEST(SchedConvert, GoodputOfAGroupIsWhatItsNoteSays) {
   }
 }
 
+TEST(SchedConvert, RulesBetweenUsersAndWhoseAPodIs) {
+  const auto project = json::Parse(R"({"spec":{"users":{"gpuLimit":2.5,"fairShare":true}}})");
+  ASSERT_TRUE(project.ok());
+  EXPECT_EQ(ToQueueInfo(*project).user_gpu_limit, 2.5);
+  EXPECT_TRUE(ToQueueInfo(*project).fair_to_users);
+  const auto plain = json::Parse(R"({"spec":{}})");
+  ASSERT_TRUE(plain.ok());
+  EXPECT_LT(ToQueueInfo(*plain).user_gpu_limit, 0);
+  EXPECT_FALSE(ToQueueInfo(*plain).fair_to_users);
+  const auto pod = json::Parse(R"({"metadata":{"annotations":{"swell.dev/user":"alice"}}})");
+  ASSERT_TRUE(pod.ok());
+  EXPECT_EQ(ToPodInfo(*pod).user, "alice");
+}
+
 }  // namespace
 }  // namespace swell::controllers

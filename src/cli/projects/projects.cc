@@ -197,6 +197,31 @@ struct MemberFlags {
   }
 };
 
+// The flags of the rules between a project's users, as spec.users.
+struct UserFlags {
+  std::string gpu_limit;
+  bool fair = false, by_age = false;
+
+  void Declare(Flags& flags) {
+    flags.Group("Users");
+    flags.Text("--user-gpu-limit", &gpu_limit, "N",
+               "the most GPUs that one user's work holds: 4, 0.5 or unlimited");
+    flags.Switch("--user-fair-share", &fair, "serve the user first who holds the fewest GPUs");
+    flags.Switch("--no-user-fair-share", &by_age, "serve the oldest work first (default)");
+  }
+
+  Status SetIn(json::Value& spec) const {
+    if (fair && by_age) {
+      return Misuse("--user-fair-share and --no-user-fair-share exclude each other");
+    }
+    if (fair || by_age) json::Set(spec, {"users", "fairShare"}, json::Value(fair));
+    if (gpu_limit.empty()) return Status::Ok();
+    SWELL_ASSIGN_OR_RETURN(const double limit, ParseShare(gpu_limit, "user-gpu-limit"));
+    json::Set(spec, {"users", "gpuLimit"}, NumberJson(limit));
+    return Status::Ok();
+  }
+};
+
 // What create and edit share.
 class ProjectWrite : public Action {
  public:
@@ -217,6 +242,7 @@ class ProjectWrite : public Action {
     shares_.Declare(flags);
     flags.Text("--node-pool", &pool_, "POOL",
                "node pool of these quotas and limits (default: all nodes together)");
+    users_.Declare(flags);
     members_.Declare(flags);
     flags.Group("Output");
     flags.Text("--dry-run", &dry_run_, "none|client|server", "show what would change").implied =
@@ -256,6 +282,7 @@ class ProjectWrite : public Action {
     SWELL_RETURN_IF_ERROR(SetSeconds("--min-runtime", min_runtime_, "minRuntimeSeconds", spec));
     SWELL_RETURN_IF_ERROR(SetSeconds("--reclaim-min-runtime", reclaim_min_runtime_,
                                      "reclaimMinRuntimeSeconds", spec));
+    SWELL_RETURN_IF_ERROR(users_.SetIn(spec));
     SWELL_RETURN_IF_ERROR(SetShares(api, tree, name, spec));
     const ProjectView* known = tree.Find(name);
     SWELL_RETURN_IF_ERROR(members_.SetIn(known ? known->object.get() : nullptr, spec));
@@ -368,6 +395,7 @@ class ProjectWrite : public Action {
   }
 
   ShareFlags shares_;
+  UserFlags users_;
   MemberFlags members_;
   std::string description_, parent_, priority_, work_ns_, pool_, min_runtime_, reclaim_min_runtime_,
       dry_run_, output_;

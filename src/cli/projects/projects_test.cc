@@ -33,6 +33,32 @@ TEST_F(ProjectsTest, TheUseOfEachPoolIsShown) {
   EXPECT_NE(out_.find("   +2   "), std::string::npos) << "over in one of its pools: " << out_;
 }
 
+TEST_F(ProjectsTest, RulesBetweenUsersByCommand) {
+  Cluster();
+  const auto users = [this] {
+    EXPECT_EQ(
+        Run({"swell", "project", "list", "project-a", "-o", "jsonpath={.items[0].spec.users}"}), 0)
+        << err_;
+    return out_;
+  };
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--user-gpu-limit", "2.5",
+                 "--user-fair-share"}),
+            0)
+      << err_;
+  EXPECT_EQ(users(), R"({"fairShare":true,"gpuLimit":2.5})");
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--user-gpu-limit", "unlimited"}), 0)
+      << err_;
+  EXPECT_EQ(users(), R"({"fairShare":true,"gpuLimit":-1})");
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--no-user-fair-share"}), 0) << err_;
+  EXPECT_EQ(users(), R"({"fairShare":false,"gpuLimit":-1})");
+  EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--user-gpu-limit", "many"}), 2);
+  EXPECT_NE(err_.find("--user-gpu-limit \"many\""), std::string::npos) << err_;
+  EXPECT_EQ(
+      Run({"swell", "project", "edit", "project-a", "--user-fair-share", "--no-user-fair-share"}),
+      2);
+  EXPECT_NE(err_.find("exclude each other"), std::string::npos) << err_;
+}
+
 TEST_F(ProjectsTest, ProjectsAndPoolsByCommand) {
   Cluster();
   auto project =

@@ -16,7 +16,8 @@ SearchKey KeyOf(const State& state, const SearcherKey& searcher, const WaitingJo
   const GroupState& group = state.groups[job.group];
   SearchKey key{.searcher = searcher,
                 .preemptible = group.preemptible,
-                .group = HasTopology(group) || job.surplus ? job.group : kNone};
+                .group = HasTopology(group) || job.surplus ? job.group : kNone,
+                .user = state.queues[group.queue].user_gpu_limit < 0 ? kNone : group.user};
   for (PodId pod : job.pods) {
     key.shapes.push_back(state.pods[pod].shape);
     // Others' inter-pod terms tell pods of one shape apart by their labels.

@@ -27,6 +27,7 @@ struct SearchKey {
   SearcherKey searcher;
   bool preemptible = false;
   GroupId group = kNone;  // kNone: any group whose pods are the same
+  UserId user = kNone;    // kNone: of any; no limit bounds a user
   std::vector<ShapeId> shapes;
   std::vector<LabelSetId> labels;  // where inter-pod terms tell pods of one shape apart
   auto operator<=>(const SearchKey&) const = default;

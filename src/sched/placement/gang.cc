@@ -19,6 +19,27 @@ std::string InPool(const State& state, const QueueState& queue, size_t pool) {
   return name.empty() || queue.one_share ? "" : StrCat(" in node pool ", name);
 }
 
+// What the user of the group may hold of its project, wherever it is.
+bool FitsUser(const State& state,
+              const GroupState& group,
+              const QueueAmounts& more,
+              Tense tense,
+              std::string* why) {
+  const QueueState& queue = state.queues[group.queue];
+  if (queue.user_gpu_limit < 0 || group.user == 0 || more[kQueueGpu] == 0) return true;
+  const UserUse& use = queue.UseOf(group.user);
+  int64_t used = use.used[kQueueGpu];
+  if (tense == Tense::kNow) used += use.leaving[kQueueGpu];
+  if (used + more[kQueueGpu] <= queue.user_gpu_limit) return true;
+  if (why != nullptr) {
+    *why = StrCat("user ", state.users[group.user], " would exceed the limit of ",
+                  AmountText(kQueueGpu, queue.user_gpu_limit), " for each user of project ",
+                  queue.name, ": ", AmountText(kQueueGpu, used), " used, ",
+                  AmountText(kQueueGpu, more[kQueueGpu]), " asked");
+  }
+  return false;
+}
+
 // Where the queue's work runs instead of a pool that is closed to it.
 std::string SharesElsewhere(const QueueState& queue, const State& state, size_t pool) {
   const std::string& name = state.pools[pool].name;
@@ -111,12 +132,15 @@ bool FitsQueues(State& state,
                           " used, ", AmountText(r, more[r]), " asked");
     }
   });
-  return fits && FitsQuotas(state, group, pods, pool, why);
+  return fits && FitsUser(state, group, more, tense, why) &&
+         FitsQuotas(state, group, pods, pool, why);
 }
 
 bool WithinLimits(State& state, const GroupState& group, int pool) {
   const size_t p = LimitsOf(state, pool);
-  bool within = true;
+  const QueueState& own = state.queues[group.queue];
+  bool within = own.user_gpu_limit < 0 || group.user == 0 ||
+                own.UseOf(group.user).used[kQueueGpu] <= own.user_gpu_limit;
   state.ForQueues(group.queue, [&](QueueState& queue) {
     for (int r = 0; r < kQueueResources; ++r) {
       const int64_t limit = queue.LimitIn(p, r);

@@ -1,5 +1,8 @@
 #include "sched/queues/queue_order.h"
 
+#include <tuple>
+#include <utility>
+
 #include "base/check.h"
 
 namespace swell::sched {
@@ -47,7 +50,7 @@ void QueueOrder::Push(WaitingJob job) {
                    group.place,
                    job.turn};
   CountPromised(queue, job, +1);
-  std::set<HeldJob>& jobs = lanes_[queue].jobs;
+  std::set<HeldJob>& jobs = JobsOf(queue, group).jobs;
   const auto held = jobs.insert(jobs.end(), {key, std::move(job)});  // mostly they come in order
   ++size_;
   if (held == jobs.begin() || !waits_its_turn) RelistPath(queue);
@@ -59,10 +62,42 @@ bool QueueOrder::Promised(const WaitingJob& job) const {
                      [this](PodId pod) { return state_.pods[pod].hint != kNone; });
 }
 
+QueueOrder::UserJobs& QueueOrder::JobsOf(QueueId queue, const GroupState& group) {
+  const UserId user = state_.queues[queue].info.fair_to_users ? group.user : kNone;
+  std::vector<UserJobs>& users = lanes_[queue].users;
+  for (UserJobs& each : users) {
+    if (each.user == user) return each;
+  }
+  return users.emplace_back(UserJobs{.user = user, .jobs = {}});
+}
+
+bool QueueOrder::GoesBefore(QueueId queue, const UserJobs& a, const UserJobs& b) const {
+  const auto key = [&](const UserJobs& one) {
+    const JobKey& head = one.jobs.begin()->key;
+    const QueueAmounts& used = state_.queues[queue].UseOf(one.user).used;
+    return std::tuple(head.behind_promised, head.negative_priority, head.not_promised,
+                      used[kQueueGpu], used[kQueueCpu], head);
+  };
+  return key(a) < key(b);
+}
+
+const QueueOrder::UserJobs* QueueOrder::NextUser(QueueId queue) const {
+  const UserJobs* next = nullptr;
+  for (const UserJobs& each : lanes_[queue].users) {
+    if (each.jobs.empty()) continue;
+    if (next == nullptr || GoesBefore(queue, each, *next)) next = &each;
+  }
+  return next;
+}
+
+QueueOrder::UserJobs* QueueOrder::NextUser(QueueId queue) {
+  return const_cast<UserJobs*>(std::as_const(*this).NextUser(queue));
+}
+
 const WaitingJob* QueueOrder::Head(QueueId queue) const {
   for (int depth = 0; depth < kQueueDepthMax; ++depth) {
     const Lane& lane = lanes_[queue];
-    if (!lane.jobs.empty()) return &lane.jobs.begin()->job;
+    if (const UserJobs* next = NextUser(queue)) return &next->jobs.begin()->job;
     if (lane.served.empty()) return nullptr;
     queue = lane.served.begin()->second;
   }
@@ -135,9 +170,9 @@ WaitingJob QueueOrder::Pop() {
   if (stale_ != kNone) RelistPath(stale_);
   SWELL_CHECK(!roots_.empty());
   QueueId queue = roots_.begin()->second;
-  while (lanes_[queue].jobs.empty()) queue = lanes_[queue].served.begin()->second;
-  Lane& lane = lanes_[queue];
-  WaitingJob job = std::move(lane.jobs.extract(lane.jobs.begin()).value().job);
+  UserJobs* next = nullptr;
+  while ((next = NextUser(queue)) == nullptr) queue = lanes_[queue].served.begin()->second;
+  WaitingJob job = std::move(next->jobs.extract(next->jobs.begin()).value().job);
   --size_;
   CountPromised(queue, job, -1);
   stale_ = queue;
@@ -148,7 +183,8 @@ void QueueOrder::Reorder() {
   if (stale_ != kNone) RelistPath(stale_);
   // Children before parents: a parent's key follows from its head.
   for (size_t id = 0; id < lanes_.size(); ++id) {
-    if (!lanes_[id].jobs.empty()) RelistPath(static_cast<QueueId>(id));
+    const auto queue = static_cast<QueueId>(id);
+    if (NextUser(queue) != nullptr) RelistPath(queue);
   }
   stale_ = kNone;
 }

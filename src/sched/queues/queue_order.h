@@ -4,7 +4,8 @@
 // queues with promised jobs, one whose head is the promised job goes first. Then, between queues:
 // below the fair share first; within quota with the job; higher priority; one with a fair share
 // before one without; lower dominant share with the job, then without; smaller allocatable share;
-// older; name. Within a queue: priority; promised room; below its minimum first; age.
+// older; name. Within a queue: priority; promised room; where the project is fair to its users, the
+// work of whom holds the fewest GPUs, then CPUs; below its minimum first; age.
 //
 // - Threads: none. Lives for one action.
 // - Invariants: popping a job renews the keys of its queue and of the queues above. When the usage
@@ -72,8 +73,13 @@ class QueueOrder {
     int32_t rank = 0;  // age, then name
     auto operator<=>(const QueueKey&) const = default;
   };
+  // The jobs of one user, or of all where the project makes no difference.
+  struct UserJobs {
+    UserId user = kNone;
+    std::set<HeldJob> jobs;
+  };
   struct Lane {
-    std::set<HeldJob> jobs;                         // of the queue itself
+    std::vector<UserJobs> users;                    // with jobs of the queue itself
     std::set<std::pair<QueueKey, QueueId>> served;  // children with jobs
     int promised = 0;                               // jobs here and below that were promised room
     QueueKey key;
@@ -81,6 +87,11 @@ class QueueOrder {
   };
 
   bool Promised(const WaitingJob& job) const;
+  // Whose turn it is among the queue's own jobs; null if it has none.
+  UserJobs* NextUser(QueueId queue);
+  const UserJobs* NextUser(QueueId queue) const;
+  bool GoesBefore(QueueId queue, const UserJobs& a, const UserJobs& b) const;
+  UserJobs& JobsOf(QueueId queue, const GroupState& group);
   const WaitingJob* Head(QueueId queue) const;
   QueueKey KeyOf(QueueId queue, const WaitingJob& head) const;
   // Lists a queue under its parent by its present key, or takes it out when it has no jobs.

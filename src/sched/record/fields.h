@@ -75,6 +75,7 @@ template <class C, Is<PodInfo> T>
 void OwnFields(C& c, T& p) {
   c.Shared(p.group);
   c.Shared(p.queue);
+  c.Shared(p.user);
   c.Shared(p.node);
   c(p.key, p.uid, p.pod_set, p.scheduling_gates, p.priority, p.preemptible, p.nominated_node,
     p.phase, p.creation, p.start, p.checkpoint, p.restart_cost_gpu_s, p.max_runtime, p.ours,
@@ -128,7 +129,7 @@ void Fields(C& c, T& p) {
 template <class C, Is<QueueInfo> T>
 void Fields(C& c, T& q) {
   c(q.name, q.parent, q.priority, q.gpu, q.cpu, q.memory, q.pools, q.creation,
-    q.preempt_min_runtime, q.reclaim_min_runtime);
+    q.preempt_min_runtime, q.reclaim_min_runtime, q.user_gpu_limit, q.fair_to_users);
 }
 template <class C, Is<PoolInfo> T>
 void Fields(C& c, T& p) {

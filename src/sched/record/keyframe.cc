@@ -121,11 +121,13 @@ void KeyframeWriter::SetOwn(const PodState& pod, PodInfo& own) const {
   own.comes_back = pod.comes_back;
   own.group.clear();
   own.queue.clear();
+  own.user.clear();
   own.priority = 0;
   own.preemptible = true;
   if (pod.group != kNone) {
     const GroupState& group = state_.groups[pod.group];
     own.group = state_.GroupName(group);
+    own.user = state_.users[group.user];
     if (!group.info) {
       own.queue = group.queue_name;
       own.priority = group.priority;

@@ -223,6 +223,7 @@ void State::ReadQueueLimits(QueueId id) {
     }
     queue.pools[p].closed = queue.pools[p].limit == QueueAmounts{};
   }
+  queue.user_gpu_limit = Scaled(info.user_gpu_limit, static_cast<double>(kPpm));
   queue.whole_quota = queue.pools.back().quota;
   queue.whole_limit = queue.pools.back().limit;
 }

@@ -100,6 +100,16 @@ QueueId State::EnsureQueue(std::string_view name) {
   return id;
 }
 
+UserId State::EnsureUser(std::string_view name) {
+  if (name.empty()) return 0;
+  UserId id = Find(user_ids, name);
+  if (id != kNone) return id;
+  id = static_cast<UserId>(users.size());
+  users.emplace_back(name);
+  user_ids.emplace(std::string(name), id);
+  return id;
+}
+
 int State::EnsureResource(std::string_view name) {
   int id = Find(resource_ids, name);
   if (id != kNone) return id;

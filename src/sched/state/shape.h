@@ -23,6 +23,7 @@ using NodeId = int32_t;
 using PodId = int32_t;
 using GroupId = int32_t;
 using QueueId = int32_t;
+using UserId = int32_t;
 using ShapeId = int32_t;
 using TermId = int32_t;
 using LabelSetId = int32_t;

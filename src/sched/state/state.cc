@@ -26,6 +26,10 @@ void RemovePod(std::vector<PodId>& list, PodId pod) {
   list.pop_back();
 }
 
+void AddAmounts(QueueAmounts& to, const QueueAmounts& more, int sign) {
+  for (int r = 0; r < kQueueResources; ++r) to[r] += sign * more[r];
+}
+
 // What a comparison in job order reads first, side by side: groups lie far apart in memory.
 struct SortKey {
   SortKey(const GroupState& group, GroupId id_in)
@@ -49,6 +53,7 @@ State::State() {
   live_pools = {0};
   queues.emplace_back();
   queues[0].known = true;
+  users.emplace_back();
   ReadQueueLimits(0);
 }
 
@@ -298,12 +303,20 @@ void State::CountGroup(PodId id, int sign) {
   }
 }
 
+UserUse* State::UseToCount(const GroupState& group) {
+  QueueState& queue = queues[group.queue];
+  if (!queue.HasUserRules()) return nullptr;
+  if (queue.users.size() < users.size()) queue.users.resize(users.size());
+  return &queue.users[group.user];
+}
+
 void State::CountLeaving(PodId id, int sign) {
   const PodState& pod = pods[id];
   const QueueAmounts charge = ChargeOf(shapes[pod.shape], pod.node);
+  if (UserUse* use = UseToCount(groups[pod.group])) AddAmounts(use->leaving, charge, sign);
   ForQueues(groups[pod.group].queue, [&](QueueState& queue) {
     QueueAmounts& leaving = queue.pools[nodes[pod.node].pool].leaving;
-    for (int r = 0; r < kQueueResources; ++r) leaving[r] += sign * charge[r];
+    AddAmounts(leaving, charge, sign);
   });
 }
 
@@ -332,6 +345,9 @@ void State::CountQueue(PodId id, int sign) {
     }
     if (queue.one_share && !asks) SpreadShare(queue);
   });
+  if (!asks) {
+    if (UserUse* use = UseToCount(group)) AddAmounts(use->used, pod.charge, sign);
+  }
   if (group.preemptible && pod.Holds()) CountHolder(pod.group, sign);
 }
 

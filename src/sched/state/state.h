@@ -180,6 +180,7 @@ struct SetState {
 
 struct alignas(64) GroupState {  // in the order of PodState, for its reason
   QueueId queue = 0;
+  UserId user = 0;  // whose work it is; 0: nobody says
   int32_t priority = 0;
   PreemptUnit unit = PreemptUnit::kGang;
   std::vector<SetState> sets;
@@ -228,6 +229,12 @@ struct QueuePool {
   bool closed = false;                         // its work runs elsewhere
 };
 
+// What the work of one user holds of a queue, in all pools.
+struct UserUse {
+  QueueAmounts used{};
+  QueueAmounts leaving{};  // beside it: by pods that terminate
+};
+
 struct QueueState {
   std::string name;
   bool known = false;
@@ -245,7 +252,15 @@ struct QueueState {
   // Preemptible members holding room, by priority: is there anything to preempt at all?
   std::map<int32_t, int32_t> holders_by_priority;
   std::vector<GroupId> holders;  // preemptible groups holding room, in no order
+  // By UserId, of the queue's own work; kept where the project has rules for its users.
+  std::vector<UserUse> users;
+  int64_t user_gpu_limit = kUnlimited;  // ppm, of each user
 
+  bool HasUserRules() const { return info.fair_to_users || info.user_gpu_limit >= 0; }
+  const UserUse& UseOf(UserId user) const {
+    static constexpr UserUse kNothing{};
+    return static_cast<size_t>(user) < users.size() ? users[user] : kNothing;
+  }
   // What counts against the bounds of work in the pool: what is there, or everywhere for one share.
   int64_t Counted(QueueAmounts QueuePool::*what, size_t pool, int resource) const {
     if (!one_share) return (pools[pool].*what)[resource];
@@ -270,6 +285,7 @@ struct State {
   LargeVector<GroupState> groups;
   std::vector<int32_t> startable;         // by GroupId: members that could be placed now
   std::vector<QueueState> queues;         // [0] is the default queue
+  std::vector<std::string> users;         // [0] is nobody
   std::vector<PoolInfo> pools;            // by name; the last takes nodes of no pool
   std::vector<int> live_pools;            // pools with nodes; at least one index
   std::vector<QueueAmounts> pool_totals;  // by pool, as of totals_version
@@ -290,6 +306,7 @@ struct State {
   IdMap pod_ids;
   IdMap group_ids;
   IdMap queue_ids;
+  IdMap user_ids;
   IdMap resource_ids;
   std::vector<NodeId> free_nodes;
   std::vector<PodId> free_pods;
@@ -400,6 +417,8 @@ struct State {
   void CountGroup(PodId pod, int sign);
   void CountQueue(PodId pod, int sign);
   void CountLeaving(PodId pod, int sign);
+  // The use of the group's user in the group's queue; null where the project has no rules for it.
+  UserUse* UseToCount(const GroupState& group);
   void CountHolder(GroupId group, int sign);
   void CountTerms(PodId pod, int sign);
   // SetPlace for a pod that stays where it is and begins to terminate, or no longer does.
@@ -412,6 +431,7 @@ struct State {
   NodeId EnsureNode(std::string_view name);
   GroupId EnsureGroup(std::string_view key);
   QueueId EnsureQueue(std::string_view name);  // "" is the default queue
+  UserId EnsureUser(std::string_view name);    // "" is nobody
   int EnsureResource(std::string_view name);
   PodId NewPod(std::string_view key);
   void FreeNodeIfUnused(NodeId node);

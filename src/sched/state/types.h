@@ -119,6 +119,7 @@ struct PodInfo {
   std::string group;    // PodGroup's "namespace/name"; empty: a group of its own
   std::string pod_set;  // of the group; empty: its first
   std::string queue;    // project of a pod without a group
+  std::string user;     // whose work it is; empty: nobody says
   Resources requests;   // `pods` is ignored
   Labels node_selector;
   std::vector<NodeSelectorTerm> required_node_affinity;  // one of them; empty: no constraint
@@ -255,6 +256,10 @@ struct QueueInfo {
   // In the order of preference. A queue that lists pools runs in no others: to use idle nodes of
   // another pool, it lists that pool with a quota of 0.
   std::vector<QueuePoolInfo> pools;
+  // Between the people whose work it is: how many GPUs one may hold, in all pools together, and
+  // whether who holds less goes first.
+  double user_gpu_limit = kUnlimited;
+  bool fair_to_users = false;
   WallTime creation;
   std::optional<Duration> preempt_min_runtime;
   std::optional<Duration> reclaim_min_runtime;

@@ -55,6 +55,8 @@ ProjectSpec::ProjectSpec(const json::Value& project)
   }
   min_runtime_seconds = SecondsAt(spec, "minRuntimeSeconds");
   reclaim_min_runtime_seconds = SecondsAt(spec, "reclaimMinRuntimeSeconds");
+  user_gpu_limit = AmountAt(spec, {"users", "gpuLimit"});
+  fair_to_users = json::GetBool(spec, {"users", "fairShare"});
   pod_security = json::GetString(spec, {"podSecurity"});
 }
 
