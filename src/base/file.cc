@@ -85,6 +85,19 @@ Status WriteFileAtomically(const std::string& path, std::string_view bytes, int 
   return Status::Ok();
 }
 
+Status WriteThrough(const std::string& path, std::string_view bytes) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
+  if (error) return Status(Code::kInvalid, StrCat(path, ": ", error.message()));
+  const std::filesystem::file_status what = std::filesystem::status(real, error);
+  if (!std::filesystem::exists(what) || std::filesystem::is_regular_file(what)) {
+    return WriteFileAtomically(real.string(), bytes);
+  }
+  Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (fd.get() < 0) return ErrnoStatus(errno, "open " + path);
+  return WriteAll(fd.get(), bytes, path);
+}
+
 Status MakeDirs(const std::string& path, int mode) {
   auto make = [mode](const std::string& dir) {
     return ::mkdir(dir.c_str(), static_cast<mode_t>(mode)) == 0 ? 0 : errno;

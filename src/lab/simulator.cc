@@ -142,7 +142,7 @@ class Run {
   }
 
   void Note(int number, const Allocation& allocation) {
-    std::vector<int64_t> words{now_s_, number};
+    std::vector<int64_t> words{now_s_, number, static_cast<int64_t>(allocation.size())};
     words.insert(words.end(), allocation.begin(), allocation.end());
     std::string bytes;
     for (int64_t word : words) {

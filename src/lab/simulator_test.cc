@@ -1,5 +1,7 @@
 #include "lab/simulator.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "lab/lab_test_util.h"
@@ -55,6 +57,19 @@ TEST(Simulator, ErrorsNameJobAndCluster) {
   trace.jobs[0].application = "gpt";
   EXPECT_EQ(Outcome(trace, "fifo", {1, 2}),
             "toy.csv: job \"a\": application \"gpt\" has no profile; there are toy (--profiles)");
+}
+
+TEST(Simulator, OtherDecisionsGiveAnotherHash) {
+  const ProfileLibrary library = ToyProfiles();
+  RunOptions options;
+  options.shape = {1, 4};
+  std::set<uint64_t> hashes;
+  for (int gpus : {1, 2, 4}) {
+    const auto run = Play(ToyTrace({{"a", 0, gpus}}), library, **FindPolicy("fifo"), options);
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    hashes.insert(run->hash);
+  }
+  EXPECT_EQ(hashes.size(), 3u);
 }
 
 TEST(Simulator, EqualInputGivesEqualDecisions) {

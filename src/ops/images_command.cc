@@ -79,6 +79,13 @@ class ImagesAction : public cli::Action {
   }
 
  protected:
+  // What only reads finds a data directory; it makes none.
+  Status OpenExisting() {
+    if (!data_dir_flag_.empty() && !FileExists(FindDataDir(data_dir_flag_).path)) {
+      return cli::Misuse(StrCat("--data-dir ", data_dir_flag_, ": there is no such directory"));
+    }
+    return Open();
+  }
   Status Open() {
     dir_ = FindDataDir(data_dir_flag_);
     store_ = std::make_unique<ImageStore>(ImageStoreOf(dir_, store_flag_));
@@ -124,7 +131,7 @@ class ListAction final : public ImagesAction {
   }
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(CheckWords(words));
-    SWELL_RETURN_IF_ERROR(Open());
+    SWELL_RETURN_IF_ERROR(OpenExisting());
     SWELL_ASSIGN_OR_RETURN(const std::vector<StoredImage> all, store_->List());
     SWELL_ASSIGN_OR_RETURN(const edge::ImageCatalogue catalogue, Catalogue());
     output_ == "json" ? PrintJson(session, all, catalogue) : PrintTable(session, all, catalogue);
@@ -228,7 +235,7 @@ class ExportAction final : public ImagesAction {
  public:
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
     if (words.size() != 2) return cli::Misuse("NAME and DIR expected");
-    SWELL_RETURN_IF_ERROR(Open());
+    SWELL_RETURN_IF_ERROR(OpenExisting());
     SWELL_ASSIGN_OR_RETURN(const StoredImage image, FindStored(words[0]));
     std::string dir = words[1];
     if (dir.starts_with("oci:")) dir.erase(0, 4);
@@ -246,7 +253,7 @@ class RemoveAction final : public ImagesAction {
   }
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
     if (words.empty()) return cli::Misuse("NAME... expected");
-    SWELL_RETURN_IF_ERROR(Open());
+    SWELL_RETURN_IF_ERROR(OpenExisting());
     for (const std::string& word : words) {
       SWELL_ASSIGN_OR_RETURN(const StoredImage image, FindStored(word));
       SWELL_RETURN_IF_ERROR(store_->Remove(image.name, force_));
@@ -267,7 +274,7 @@ class ExplainAction final : public ImagesAction {
   }
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
     if (words.size() != 1) return cli::Misuse("one NAME expected");
-    SWELL_RETURN_IF_ERROR(Open());
+    SWELL_RETURN_IF_ERROR(OpenExisting());
     SWELL_ASSIGN_OR_RETURN(const edge::ImageCatalogue catalogue, Catalogue());
     const bool in_catalogue = catalogue.Find(words[0]).ok();
     auto name = images::ParseReference(words[0]);

@@ -1,6 +1,9 @@
 // swell lab run: traces of jobs under one policy and another, in virtual time.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <set>
 
 #include "base/file.h"
 #include "base/strings.h"
@@ -8,6 +11,7 @@
 #include "cli/session.h"
 #include "lab/report.h"
 #include "ops/commands.h"
+#include "sched/state/amount_text.h"
 
 namespace swell {
 namespace {
@@ -90,26 +94,53 @@ class RunAction final : public cli::Action {
     }
     if (!csv_.empty()) {
       std::vector<std::string> names;
-      for (const lab::Trace& trace : traces) names.push_back(trace.name);
-      SWELL_RETURN_IF_ERROR(WriteFileAtomically(csv_, lab::JobsAsCsv(all, names)));
+      for (size_t i = 0; i < traces.size(); ++i) {
+        // Files of one name are told apart by their paths.
+        const bool twice = std::count_if(traces.begin(), traces.end(), [&](const auto& other) {
+                             return other.name == traces[i].name;
+                           }) > 1;
+        names.push_back(twice ? words[i] : traces[i].name);
+      }
+      SWELL_RETURN_IF_ERROR(WriteForPeople(session, lab::JobsAsCsv(all, names)));
     }
     const auto summaries = lab::Summarize(all, static_cast<uint64_t>(seed_));
     if (output_ == "json") {
       session.OutLine(json::PrintPretty(lab::ToJson(summaries)));
     } else {
-      PrintTable(session, summaries, traces.size());
+      PrintTable(session, summaries, traces);
     }
     return 0;
   }
 
  private:
+  // Into what the path leads to. A trace that is read is not written.
+  Status WriteForPeople(cli::Session& session, const std::string& text) const {
+    if (csv_ == "-") {
+      session.Out(text);
+      return {};
+    }
+    return WriteThrough(csv_, text);
+  }
+  Status CheckCsv(const std::vector<std::string>& traces) const {
+    for (const std::string& trace : traces) {
+      std::error_code none;
+      if (csv_.empty() || !std::filesystem::equivalent(csv_, trace, none)) continue;
+      return cli::Misuse(StrCat("--csv ", csv_, ": this is the trace; another file expected"));
+    }
+    return {};
+  }
+
   Status Check(const std::vector<std::string>& words) {
     if (words.empty()) return cli::Misuse("TRACE... expected");
     if (words.size() > kTracesMax) return cli::Misuse(StrCat("more than ", kTracesMax, " traces"));
+    SWELL_RETURN_IF_ERROR(CheckCsv(words));
     SWELL_ASSIGN_OR_RETURN(options_.shape, ReadShape(cluster_));
     if (policies_.empty()) policies_ = {"goodput"};
     for (const std::string& name : policies_) {
       auto kind = lab::FindPolicy(name);
+      if (kind.ok() && std::count(kinds_.begin(), kinds_.end(), *kind) > 0) {
+        return cli::Misuse(StrCat("--policy ", name, " is given twice"));
+      }
       if (!kind.ok()) return cli::Misuse(StrCat("--policy: ", kind.status().message()));
       kinds_.push_back(*kind);
     }
@@ -137,7 +168,11 @@ class RunAction final : public cli::Action {
   }
 
   Result<lab::ProfileLibrary> ReadProfiles(const std::vector<lab::Trace>& traces) const {
-    if (!profiles_.empty()) return lab::ProfileLibrary::Load(profiles_, gpu_type_);
+    std::set<std::string> named;
+    for (const lab::Trace& trace : traces) {
+      for (const lab::TraceJob& job : trace.jobs) named.insert(job.application);
+    }
+    if (!profiles_.empty()) return lab::ProfileLibrary::Load(profiles_, gpu_type_, &named);
     for (const lab::Trace& trace : traces) {
       for (const lab::TraceJob& job : trace.jobs) {
         if (job.application.empty()) continue;
@@ -151,7 +186,15 @@ class RunAction final : public cli::Action {
 
   void PrintTable(cli::Session& session,
                   const std::vector<lab::PolicySummary>& summaries,
-                  size_t traces) const {
+                  const std::vector<lab::Trace>& read) const {
+    const size_t traces = read.size();
+    int64_t not_played = 0;
+    for (const lab::Trace& trace : read) not_played += trace.left_out;
+    const std::string left_out = not_played == 0
+                                     ? ""
+                                     : StrCat(" ", sched::Plural(not_played, "more job"),
+                                              " used no GPU, never began or still ran: left out.");
+
     cli::TextTable table({"POLICY", "AVG JCT", "95 %", "CHANGE", "95 %", "P99", "MAKESPAN",
                           "RESTARTS/JOB", "GPU-H/JOB", "DECISION P50/P99", "DECISIONS"});
     bool ahead = false;
@@ -169,9 +212,10 @@ class RunAction final : public cli::Action {
                  Fixed(sum.gpu_hours, 2), decide, lab::HashText(sum.hash)});
     }
     session.Out(table.ToString());
-    session.OutLine(StrCat(summaries.front().jobs, " jobs of ", traces,
-                           traces == 1 ? " trace" : " traces", " on ", options_.shape.nodes, "x",
-                           options_.shape.gpus_per_node, " GPUs, ", resize_s_, " s a resize."));
+    session.OutLine(StrCat(sched::Plural(summaries.front().jobs, "job"), " of ",
+                           sched::Plural(traces, "trace"), " on ", options_.shape.nodes, "x",
+                           options_.shape.gpus_per_node, " GPUs, ", resize_s_, " s a resize.",
+                           left_out));
     if (ahead) session.OutLine("* looks ahead: it knows how long jobs will train.");
   }
 

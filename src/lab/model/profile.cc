@@ -246,12 +246,16 @@ double Profile::Steps(int64_t batch, int epoch) const {
 }
 
 Result<ProfileLibrary> ProfileLibrary::Load(const std::string& folder,
-                                            const std::string& gpu_type) {
+                                            const std::string& gpu_type,
+                                            const std::set<std::string>* only) {
   SWELL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(folder));
   ProfileLibrary library;
+  bool any = false;
   for (const std::string& name : names) {
     const std::string inside = StrCat(folder, "/", name);
     if (!FileExists(StrCat(inside, "/placements-", gpu_type, ".csv"))) continue;
+    any = true;
+    if (only != nullptr && !only->contains(name)) continue;
     const auto files = ListDir(inside);
     if (!files.ok()) return files.status();
     const bool trains = std::any_of(files->begin(), files->end(), [](const std::string& file) {
@@ -261,7 +265,7 @@ Result<ProfileLibrary> ProfileLibrary::Load(const std::string& folder,
     SWELL_ASSIGN_OR_RETURN(std::unique_ptr<Profile> profile, Profile::Load(inside, name, gpu_type));
     library.Add(std::move(profile));
   }
-  if (library.profiles_.empty()) {
+  if (!any) {
     return Status(Code::kNotFound,
                   StrCat(folder, ": has no APPLICATION/placements-", gpu_type, ".csv"));
   }

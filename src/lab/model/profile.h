@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -78,7 +79,10 @@ class Profile {
 // All applications below a folder.
 class ProfileLibrary {
  public:
-  static Result<ProfileLibrary> Load(const std::string& folder, const std::string& gpu_type);
+  // `only`: the applications that are read; null: all.
+  static Result<ProfileLibrary> Load(const std::string& folder,
+                                     const std::string& gpu_type,
+                                     const std::set<std::string>* only = nullptr);
   const Profile* Find(const std::string& application) const;
   void Add(std::unique_ptr<Profile> profile);
   std::vector<std::string> Names() const;

@@ -33,6 +33,7 @@ Result<CsvTable> CsvTable::Parse(const std::string& name, std::string text, char
   CsvTable table;
   table.name_ = name;
   table.text_ = std::move(text);
+  if (table.text_.starts_with("\xEF\xBB\xBF")) table.text_.erase(0, 3);  // a byte order mark
   const std::string_view all = table.text_;
   uint32_t line_number = 0;
   for (size_t start = 0; start < all.size();) {

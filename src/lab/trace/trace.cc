@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "base/file.h"
@@ -71,17 +72,18 @@ Result<Trace> ReadPhilly(const CsvTable& table, Trace trace) {
 }
 
 // "billing=8,cpu=8,gres/gpu=4,mem=64G,node=1" → 4; typed GPUs ("gres/gpu:a100=4") count where no
-// untyped sum stands beside them. 0: none.
-int64_t GpusOfTres(std::string_view tres) {
+// untyped sum stands beside them. 0: none. Nullopt: a number cannot be read.
+std::optional<int64_t> GpusOfTres(std::string_view tres) {
   int64_t typed = 0;
   for (std::string_view part : Split(tres, ',')) {
     const size_t equals = part.find('=');
     if (equals == std::string_view::npos) continue;
     const std::string_view key = part.substr(0, equals);
-    const int64_t count = ParseInt(part.substr(equals + 1)).value_or(0);
-    if (count < 0 || count > kGpusMax) continue;
+    if (key != "gres/gpu" && !key.starts_with("gres/gpu:")) continue;
+    const auto count = ParseInt(part.substr(equals + 1));
+    if (!count || *count < 0 || *count > kGpusMax) return std::nullopt;
     if (key == "gres/gpu") return count;
-    if (key.starts_with("gres/gpu:")) typed += count;
+    typed += *count;
   }
   return typed;
 }
@@ -103,10 +105,15 @@ Result<Trace> ReadSacct(const CsvTable& table, Trace trace) {
   for (size_t row = 0; row < table.rows(); ++row) {
     const std::string_view name = table.Text(row, id);
     if (name.find('.') != std::string_view::npos) continue;
-    const int64_t gpus = GpusOfTres(table.Text(row, tres));
+    const std::optional<int64_t> gpus = GpusOfTres(table.Text(row, tres));
+    if (!gpus) return table.Wrong(row, tres, StrCat("gres/gpu=N expected, N from 0 to ", kGpusMax));
     const auto began = ParseInstant(table.Text(row, start));
     const auto ended = ParseInstant(table.Text(row, end));
-    if (gpus == 0 || !began.ok() || !ended.ok() || *ended < *began) continue;
+    if (*gpus == 0 || !began.ok() || !ended.ok()) {
+      ++trace.left_out;
+      continue;
+    }
+    if (*ended < *began) return table.Wrong(row, end, "an end after the start expected");
     const auto submitted = ParseInstant(table.Text(row, submit));
     if (!submitted.ok()) return table.Wrong(row, submit, "YYYY-MM-DDTHH:MM:SS expected");
     TraceJob& job = trace.jobs.emplace_back();
@@ -114,7 +121,7 @@ Result<Trace> ReadSacct(const CsvTable& table, Trace trace) {
     if (has_account) job.tenant = table.Text(row, account);
     job.submitted_s = *submitted;
     job.duration_s = std::max<int64_t>(1, *ended - *began);
-    job.gpus = static_cast<int>(gpus);
+    job.gpus = static_cast<int>(*gpus);
   }
   return trace;
 }

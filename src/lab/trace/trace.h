@@ -27,6 +27,7 @@ struct Trace {
   std::string name;    // the file's, without its folder
   std::string format;  // pollux, philly, sacct
   std::vector<TraceJob> jobs;
+  int64_t left_out = 0;  // jobs of the file that used no GPU, never began or still run
 };
 
 // Reads a file in one of the formats by its header: Pollux and Sia (name,time,application,

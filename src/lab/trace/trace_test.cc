@@ -65,6 +65,24 @@ TEST(Trace, ReadsWhatSacctPrintsAndLeavesOutWhatHasNoDuration) {
   EXPECT_EQ(trace->jobs[1].submitted_s, 120);
   EXPECT_EQ(trace->jobs[1].gpus, 3) << "typed GPUs where there is no sum";
   EXPECT_EQ(trace->jobs[1].duration_s, 30);
+  EXPECT_EQ(trace->left_out, 2) << "18 had no GPU, 19 never began";
+}
+
+TEST(Trace, WhatSacctCannotHavePrintedIsRefused) {
+  const std::string header = "JobID|Submit|Start|End|AllocTRES\n";
+  EXPECT_EQ(ErrorOf(header + "1|2026-03-01T10:00:00|2026-03-01T10:05:00|2026-03-01T10:04:00|"
+                             "gres/gpu=1\n"),
+            "t.csv:2: End \"2026-03-01T10:04:00\": an end after the start expected");
+  EXPECT_EQ(ErrorOf(header + "1|2026-03-01T10:00:00|2026-03-01T10:05:00|2026-03-01T10:06:00|"
+                             "gres/gpu=x\n"),
+            "t.csv:2: AllocTRES \"gres/gpu=x\": gres/gpu=N expected, N from 0 to 1000000");
+}
+
+TEST(Trace, AByteOrderMarkIsNoPartOfTheHeader) {
+  const auto trace = ParseTrace(
+      "t.csv", "\xEF\xBB\xBFname,time,application,num_replicas,batch_size\na,1,bert,1,12\n");
+  ASSERT_TRUE(trace.ok()) << trace.status().message();
+  EXPECT_EQ(trace->jobs.size(), 1u);
 }
 
 TEST(Trace, ErrorsNameFileLineAndField) {
