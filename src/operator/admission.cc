@@ -316,6 +316,11 @@ void Admission::LookAtPod(const json::Value& pod, std::string_view ns, Verdict& 
       }
     }
   }
+  for (const auto& [theirs, ours] : api::SharesOfKai()) {
+    const std::string_view asked = api::Annotation(pod, theirs);
+    if (asked.empty() || !api::Annotation(pod, ours).empty()) continue;
+    verdict.PutMeta(pod, "annotations", ours, std::string(asked));
+  }
   CheckClass(priority, verdict);
   if (const Status wrong = ValidateGpuRequest(pod); !wrong.ok()) verdict.Refuse(wrong.message());
   CheckNodes(pod, verdict);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/amounts.h"
 
 namespace swell::api {
@@ -55,6 +56,14 @@ std::string_view NodeName(const json::Value& pod) {
 }
 
 bool IsBound(const json::Value& pod) { return !NodeName(pod).empty(); }
+
+std::span<const std::pair<std::string_view, std::string_view>> SharesOfKai() {
+  static constexpr std::pair<std::string_view, std::string_view> kShares[] = {
+      {"gpu-fraction", keys::kGpuFraction},
+      {"gpu-memory", keys::kGpuMemory},
+      {"gpu-fraction-num-devices", keys::kGpuFractionDevices}};
+  return kShares;
+}
 
 std::string_view SchedulerName(const json::Value& pod) {
   return json::GetString(pod, {"spec", "schedulerName"});

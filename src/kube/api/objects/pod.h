@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -22,6 +24,8 @@ std::string_view NodeName(const json::Value& pod);
 bool IsBound(const json::Value& pod);
 // spec.schedulerName.
 std::string_view SchedulerName(const json::Value& pod);
+// KAI's and Run:ai's annotations that ask for a part of a GPU, each with Swell's of that meaning.
+std::span<const std::pair<std::string_view, std::string_view>> SharesOfKai();
 // status.nominatedNodeName: the node that the scheduler has promised to the pod; empty without one.
 std::string_view NominatedNode(const json::Value& pod);
 bool IsReady(const json::Value& pod);

@@ -291,6 +291,17 @@ bool IsExempt(const Admission& admission,
   return IsStamped(object) || (!api::ControllerOf(object) && MayExceed(admission));
 }
 
+// A person who may exceed the level is told what others would be refused.
+void WarnOfExemption(const Admission& admission, Work work, const json::Value& object) {
+  const std::string& person = admission.call->user.name;
+  if (person.empty() || person.starts_with("system:")) return;
+  const NamespaceRules rules = RulesOf(admission.core, admission.ns);
+  const std::string wrong = Violations(admission.core, rules, rules.enforce, work, object);
+  if (wrong.empty()) return;
+  admission.Warn(StrCat("violates PodSecurity ", Quote(rules.enforce.ToString()), ": ", wrong,
+                        "; taken, because user ", Quote(person), " may exceed the level"));
+}
+
 }  // namespace
 
 Status CheckPodSecurity(const Admission& admission,
@@ -304,6 +315,7 @@ Status CheckPodSecurity(const Admission& admission,
   }
   if (IsExempt(admission, work, object, old)) {
     Note(admission, "exempt", "user");
+    WarnOfExemption(admission, work, object);
     return Status::Ok();
   }
   SWELL_RETURN_IF_ERROR(CheckSystemClass(admission, work, object));

@@ -187,7 +187,17 @@ void SetSchedulingGatedCondition(json::Value& pod, WallTime now) {
   json::Set(pod, {"status", "conditions"}, std::move(conditions));
 }
 
+// Pods written for KAI or Run:ai get the part of a GPU that they ask for.
+void TakeSharesOfKai(json::Value& pod) {
+  for (const auto& [theirs, ours] : api::SharesOfKai()) {
+    const std::string asked(api::Annotation(pod, theirs));
+    if (asked.empty() || !api::Annotation(pod, ours).empty()) continue;
+    json::Set(pod, {"metadata", "annotations", ours}, asked);
+  }
+}
+
 Status CreatePod(Admission& admission, json::Value& pod) {
+  TakeSharesOfKai(pod);
   SWELL_RETURN_IF_ERROR(AdmitPriority(admission, pod));
   AddDefaultTolerations(pod);
   SWELL_RETURN_IF_ERROR(AdmitRuntimeClass(admission, pod));

@@ -72,6 +72,20 @@ class PodsTest : public ::testing::Test {
   TestServer server;
 };
 
+TEST_F(PodsTest, SharesOfGpusInKaisWordsAreSwells) {
+  const Answer made = server.Post(kPods, R"({"metadata":{"name":"part","annotations":)"
+                                         R"({"gpu-fraction":"0.5","gpu-memory":"1"}},)"
+                                         R"("spec":{"containers":[{"name":"c","image":"i"}]}})");
+  ASSERT_EQ(made.status, 201) << made.text;
+  EXPECT_EQ(api::Annotation(made.body, "swell.dev/gpu-fraction"), "0.5");
+  EXPECT_EQ(api::Annotation(made.body, "swell.dev/gpu-memory"), "1");
+  const Answer both =
+      server.Post(kPods, R"({"metadata":{"name":"both","annotations":)"
+                         R"({"gpu-fraction":"0.5","swell.dev/gpu-fraction":"0.2"}},)"
+                         R"("spec":{"containers":[{"name":"c","image":"i"}]}})");
+  EXPECT_EQ(api::Annotation(both.body, "swell.dev/gpu-fraction"), "0.2");
+}
+
 TEST_F(PodsTest, ProxiesToPodsAndServices) {
   server.Post(kPods, R"({"metadata":{"name":"web"},"spec":{"containers":[
       {"name":"c","image":"i","ports":[{"containerPort":8080}]}]}})");
