@@ -20,7 +20,8 @@ std::string GoMillis(Duration d);
 
 ImageRequest::Policy PullPolicyOf(const json::Value& container);
 
-// "Successfully pulled image …" or "… already present on machine".
+// "Successfully pulled image …", "… already present on machine", "… stands for programs of this
+// machine".
 std::string PulledText(std::string_view image, const ImageReady& ready);
 
 struct ImageFailure {

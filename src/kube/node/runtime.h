@@ -128,8 +128,9 @@ struct ImageReady {
   std::string handle;
   std::string id;  // "docker.io/library/busybox@sha256:…"; may be empty
   bool pulled = false;
-  Duration took{0};    // of the pull
-  Duration waited{0};  // the same with the time before it began
+  bool own_programs = false;  // of the machine: the name is in its catalogue, no image is used
+  Duration took{0};           // of the pull
+  Duration waited{0};         // the same with the time before it began
   int64_t size_bytes = 0;
 };
 

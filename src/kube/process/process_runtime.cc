@@ -193,7 +193,7 @@ void ProcessRuntime::EnsureImage(const node::ImageRequest& request,
   }
   if (!usable.ok() || !images_) {
     return core_.Post([usable, done = std::move(done)] {
-      usable.ok() ? done(node::ImageReady()) : done(usable);
+      usable.ok() ? done(node::ImageReady{.own_programs = true}) : done(usable);
     });
   }
   std::weak_ptr<Core> weak = shared_;
@@ -213,6 +213,7 @@ void ProcessRuntime::EnsureImage(const node::ImageRequest& request,
                done(node::ImageReady{.handle = image->manifest,
                                      .id = image->id,
                                      .pulled = image->pulled,
+                                     .own_programs = image->manifest.empty(),
                                      .took = image->took,
                                      .waited = image->waited,
                                      .size_bytes = image->size_bytes});

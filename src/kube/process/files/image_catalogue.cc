@@ -62,16 +62,19 @@ while :; do
 done
 )sh";
 
-// What the Jupyter images start. Without Jupyter the files are there to look at, at the same port.
+// What the Jupyter images start. Without Jupyter the same port says what is missing.
 constexpr std::string_view kNotebook = R"sh(#!/bin/sh
-# Serves this directory as a notebook on port 8888, or as plain files where Jupyter is missing.
+# Serves this directory as a notebook on port 8888, or a page that says so where Jupyter is missing.
 port=${JUPYTER_PORT:-8888}
 for name in jupyter-lab jupyter-notebook; do
   command -v "$name" >/dev/null || continue
   exec "$name" --ip=0.0.0.0 --port="$port" --no-browser --allow-root "$@"
 done
-echo "Jupyter is not installed on this machine (apt install jupyter-notebook);" \
-  "serving the files of $PWD on port $port instead" >&2
+missing="Jupyter is not installed on this machine, whose programs stand in for this image: \
+install it there (apt install jupyter-notebook), or import the image (swell images import)"
+echo "$missing; port $port only says so" >&2
+page=$(mktemp -d) && cd "$page" || exit 1
+printf '<!doctype html><title>No Jupyter</title><p>%s.</p>\n' "$missing" >index.html
 exec python3 -m http.server "$port"
 )sh";
 
