@@ -461,8 +461,8 @@ void JobController::DecideRunning(Pass& pass) {
     int64_t running = 0;
     for (const ReplicaCount& count : pass.counts) running += count.running;
     pass.AddEvent("Normal", "Resumed",
-                  StrCat(kind_->kind(), " ", pass.name, " runs again, ", running, " of ",
-                         pass.spec.TotalReplicas(), " pods."));
+                  StrCat(kind_->kind(), " ", pass.name, " runs again; so far ", running, " of its ",
+                         pass.spec.TotalReplicas(), " pods run."));
   }
   if (pass.IsTrue("Restarting")) {
     SetCondition(pass, "Restarting", false, kind_->Reason("Running"), message);

@@ -133,7 +133,7 @@ TEST_F(JobTest, AMemberThatFailsAgainAndAgainIsTheJobsCondition) {
   EXPECT_EQ(json::GetString(*job, {"status", "failure", "member"}), "job-worker-0");
   EXPECT_EQ(json::GetInt(*job, {"status", "failure", "exitCode"}), 3);
   EXPECT_TRUE(cluster_.EventMessage("Degraded")
-                  .starts_with("job-worker-0 fails again and again (1 restart): container "))
+                  .starts_with("job-worker-0 failed and starts again (1 restart): container "))
       << cluster_.EventMessage("Degraded");
   const json::Array& conditions = json::GetArray(*job, {"status", "conditions"});
   EXPECT_EQ(json::GetString(conditions.back(), {"type"}), "Running");
@@ -320,7 +320,7 @@ TEST_F(JobTest, SuspendStopsAndResumeStartsAgain) {
   EXPECT_NE(json::GetString(*cluster_.Get(kPyTorchJobs, "default/job"), {"status", "startTime"}),
             start);
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("Resumed", "job") == 1; }));
-  EXPECT_TRUE(cluster_.EventMessage("Resumed", "job").starts_with("PyTorchJob job runs again, "));
+  EXPECT_TRUE(cluster_.EventMessage("Resumed", "job").starts_with("PyTorchJob job runs again; "));
 }
 
 TEST_F(JobTest, WhatCanNotBeRunHasFailedAndSaysWhy) {

@@ -20,11 +20,11 @@ constexpr int kLogBytes = 64 << 10;
 constexpr Duration kLogTimeout = std::chrono::seconds(10);
 
 // The role that leads, if there is one; then the first member.
-std::tuple<bool, int64_t, std::string_view> LeadOrder(const json::Value& pod) {
+std::tuple<int, int64_t, std::string_view> LeadOrder(const json::Value& pod) {
   const std::string_view role = api::Label(pod, keys::kPodSet);
   const std::string_view name = api::Name(pod);
   const int64_t index = ParseInt(name.substr(name.rfind('-') + 1)).value_or(0);
-  return {!api::IsLeadingRole(role), index, name};
+  return {api::LeadRank(role), index, name};
 }
 
 // Reports of the SDK name the process that made them.

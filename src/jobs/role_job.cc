@@ -7,6 +7,7 @@
 #include "jobs/launch_env.h"
 #include "jobs/mpi_job.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/job.h"
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_env.h"
 
@@ -132,6 +133,7 @@ class RoleJobKind final : public JobKind {
   }
   bool kubedl_style_status() const override { return kubedl(); }
   Result<JobSpec> Parse(const json::Value& job) const override;
+  bool Leads(const json::Value& job, const ReplicaSpec& replica, int64_t index) const;
   json::Object Labels(const json::Value& job,
                       const ReplicaSpec& replica,
                       int64_t index) const override;
@@ -202,7 +204,7 @@ json::Object RoleJobKind::Labels(const json::Value& job,
   const std::string type = ToLower(replica.type);
   const std::string number = std::to_string(index);
   const std::string_view name = api::Name(job);
-  const bool leads = IsChief(replica);
+  const bool leads = Leads(job, replica, index);
   json::Object labels{{"group-name", resource_.group}, {"job-name", name}};
   if (kubedl()) {
     labels["replica-type"] = type;
@@ -225,6 +227,16 @@ json::Object RoleJobKind::Labels(const json::Value& job,
     labels["training.kubeflow.org/job-role"] = role;
   }
   return labels;
+}
+
+// Without a chief, the first worker of a kind whose first worker ends the job leads it (Kubeflow).
+bool RoleJobKind::Leads(const json::Value& job, const ReplicaSpec& replica, int64_t index) const {
+  if (IsChief(replica)) return true;
+  if (!kind_spec_.first_worker_ends || replica.type != kWorker || index != 0) return false;
+  const json::Object& roles = json::GetObject(api::Spec(job), {kind_spec_.roles_field});
+  return std::none_of(roles.begin(), roles.end(), [](const auto& role) {
+    return api::IsLeadingRole({role.key().data(), role.key().size()});
+  });
 }
 
 // What a role's template names, else the kind's own; on the host's network one each.

@@ -128,6 +128,18 @@ TEST_F(RoleJobTest, AChiefsEndIsTheJobs) {
   EXPECT_TRUE(Is(kTfJobs, "Succeeded"));
 }
 
+TEST_F(RoleJobTest, WithoutAChiefTheFirstWorkerLeads) {
+  Submit("kubeflow.org/v1", "TFJob", "tfReplicaSpecs", {Role("PS", 1), Role("Worker", 2)});
+  ASSERT_TRUE(AllRun(3));
+  const auto role = [this](const char* pod) {
+    const json::SharedValue found = cluster_.Get(kPods, StrCat("default/", pod));
+    return std::string(api::Label(*found, "training.kubeflow.org/job-role"));
+  };
+  EXPECT_EQ(role("job-worker-0"), "master");
+  EXPECT_EQ(role("job-worker-1"), "");
+  EXPECT_EQ(role("job-ps-0"), "");
+}
+
 TEST_F(RoleJobTest, KubedlsJobsSpeakKubedlsWords) {
   Submit("training.kubedl.io/v1alpha1", "TFJob", "tfReplicaSpecs",
          {Role("PS", 1), Role("Worker", 1, ", restartPolicy: Never")});

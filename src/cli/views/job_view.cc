@@ -147,7 +147,7 @@ void ReadTimes(JobView& job) {
   if (first) job.started = first;
 }
 
-// Masters before workers, worker-2 before worker-10.
+// Masters before workers, workers before parameter servers, worker-2 before worker-10.
 bool PodBefore(const json::SharedValue& a, const json::SharedValue& b) {
   auto key = [](const json::Value& pod) {
     std::string_view role, index;
@@ -159,7 +159,7 @@ bool PodBefore(const json::SharedValue& a, const json::SharedValue& b) {
       if (role.empty()) role = api::Label(pod, role_label);
       if (index.empty()) index = api::Label(pod, index_label);
     }
-    return std::tuple(!api::IsLeadingRole(role), std::string(role), ParseInt(index).value_or(0),
+    return std::tuple(api::LeadRank(role), std::string(role), ParseInt(index).value_or(0),
                       std::string(api::Name(pod)));
   };
   return key(*a) < key(*b);
@@ -557,6 +557,34 @@ std::string NamespacesWith(Api& api, std::string_view ns, std::string_view name)
   return Join({namespaces.begin(), namespaces.end()}, ", ");
 }
 
+// A pod of a Deployment, a StatefulSet or a DaemonSet, one that waits if there is one.
+std::string PodToAskAbout(Api& api, std::string_view ns, std::string_view workload) {
+  const auto pods = api.List(client::resources::kPods, ns);
+  if (!pods.ok()) return "";
+  std::string found;
+  for (const json::SharedValue& pod : *pods) {
+    if (!api::Name(*pod).starts_with(StrCat(workload, "-"))) continue;
+    if (!api::IsBound(*pod)) return std::string(api::Name(*pod));
+    if (found.empty()) found = api::Name(*pod);
+  }
+  return found;
+}
+
+// Workloads of Kubernetes are no jobs: each of their pods waits and runs for itself.
+std::string WorkloadHint(Api& api, std::string_view ns, std::string_view name) {
+  static const std::pair<const client::Resource*, const char*> kWorkloads[] = {
+      {&client::resources::kDeployments, "Deployment"},
+      {&client::resources::kStatefulSets, "StatefulSet"},
+      {&client::resources::kDaemonSets, "DaemonSet"}};
+  for (const auto& [resource, kind] : kWorkloads) {
+    if (!api.Get(*resource, ns, name).ok()) continue;
+    const std::string pod = PodToAskAbout(api, ns, name);
+    return StrCat("; ", kind, " ", Quote(name), " is no job, it has pods",
+                  pod.empty() ? "" : StrCat(": swell why pod/", pod));
+  }
+  return "";
+}
+
 // What to ask about instead, if another operator's job has the name.
 std::string OthersHint(Api& api, std::string_view ns, std::string_view name) {
   for (const OthersJob& job : ListOthersJobs(api, ns)) {
@@ -564,7 +592,7 @@ std::string OthersHint(Api& api, std::string_view ns, std::string_view name) {
     return StrCat("; ", job.kind, " ", Quote(name), " is another operator's: swell why ",
                   job.group);
   }
-  return "";
+  return WorkloadHint(api, ns, name);
 }
 
 }  // namespace

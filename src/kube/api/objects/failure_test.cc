@@ -89,7 +89,7 @@ TEST(Failure, ContainersThatStartAgainSayHowOften) {
   EXPECT_EQ(SentenceOf("{phase: Running, initContainerStatuses: [{name: sync, restartCount: 1, "
                        "state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: "
                        "{exitCode: 1, reason: Error}}}]}"),
-            "w-0 fails again and again (1 restart): sidecar sync exited with 1; correct the "
+            "w-0 failed and starts again (1 restart): sidecar sync exited with 1; correct the "
             "program or its arguments; more is in: swell logs w-0 --previous");
   EXPECT_EQ(SentenceOf("{phase: Pending, containerStatuses: [{name: main, state: {waiting: "
                        "{reason: ImagePullBackOff, message: no such image}}}]}"),

@@ -40,6 +40,11 @@ bool IsLeadingRole(std::string_view role) {
   return std::find(kLeading.begin(), kLeading.end(), ToLower(role)) != kLeading.end();
 }
 
+int LeadRank(std::string_view role) {
+  if (IsLeadingRole(role)) return 0;
+  return ToLower(role) == "worker" ? 1 : 2;
+}
+
 int64_t ReplicasOf(const json::Value& role) { return json::GetInt(role, {"replicas"}, 1); }
 
 const json::Value* TemplateOf(const json::Value& role) { return json::Find(role, {"template"}); }

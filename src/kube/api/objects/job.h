@@ -21,6 +21,9 @@ const json::Value* TemplateOf(const json::Value& role);
 // Whether the members of the role lead the others, as its name says: master, chief, leader or
 // launcher, in letters of any case.
 bool IsLeadingRole(std::string_view role);
+// A job's log and progress are those of a member of the role with the least rank: 0 for a role that
+// leads, 1 for workers, 2 for others, as parameter servers.
+int LeadRank(std::string_view role);
 
 // Between how many replicas a role may be, as it is written: nothing is checked.
 struct ReplicaBounds {

@@ -41,8 +41,8 @@ struct ProjectSpec {
   std::vector<ProjectPool> pools;
   // Absent: the scheduler's own bounds.
   std::optional<int64_t> min_runtime_seconds, reclaim_min_runtime_seconds;
-  // Of spec.users: how many GPUs the work of one user may hold; and whether the work of who holds
-  // less goes first.
+  // spec.users: how many GPUs the work of one user may hold, and whether the work of who holds less
+  // goes first.
   std::optional<double> user_gpu_limit;
   bool fair_to_users = false;
   std::string pod_security;  // of its namespace; empty: the namespace's own, or the usual one
