@@ -15,7 +15,8 @@ constexpr const char* kOnly = "only";
 // What people did not make is no part of an export.
 json::Object Labels() { return {{"app", kName}, {"app.kubernetes.io/managed-by", "swell"}}; }
 
-json::Value MakePod(const std::string& log_file) {
+// The namespace owns it: tools that drain nodes leave pods alone that nobody would make again.
+json::Value MakePod(const std::string& log_file, const json::Value& ns) {
   json::Object container{{"name", "log"}, {"image", "busybox"}};
   container["command"] = json::Array{
       "sh", "-c", "tail -n +1 -F /var/log/swell.log | grep --line-buffered ' scheduler: '"};
@@ -33,11 +34,12 @@ json::Value MakePod(const std::string& log_file) {
   spec["tolerations"] = json::Array{json::Object{{"operator", "Exists"}}};
   spec["containers"] = json::Array{std::move(container)};
   spec["volumes"] = json::Array{std::move(volume)};
-  return json::Object{
-      {"apiVersion", "v1"},
-      {"kind", "Pod"},
-      {"metadata", json::Object{{"name", kName}, {"namespace", kNamespace}, {"labels", Labels()}}},
-      {"spec", std::move(spec)}};
+  json::Object metadata{{"name", kName}, {"namespace", kNamespace}, {"labels", Labels()}};
+  metadata["ownerReferences"] = json::Array{api::MakeOwnerReference(ns)};
+  return json::Object{{"apiVersion", "v1"},
+                      {"kind", "Pod"},
+                      {"metadata", std::move(metadata)},
+                      {"spec", std::move(spec)}};
 }
 
 }  // namespace
@@ -73,17 +75,17 @@ void SchedulerPod::Reconcile(client::WorkQueue::Done done) {
   if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
   if (projects_.objects().empty()) return done(Duration::zero());
   const auto ended = Ends(done, {}, {Code::kAlreadyExists});
-  if (json::SharedValue ns = namespaces_.Get(kNamespace); !ns) {
+  const json::SharedValue ns = namespaces_.Get(kNamespace);
+  if (!ns) {
     json::Value object =
         json::Object{{"apiVersion", "v1"},
                      {"kind", "Namespace"},
                      {"metadata", json::Object{{"name", kNamespace}, {"labels", Labels()}}}};
     return client_.Create(client::resources::kNamespaces, "", object, ended);
-  } else if (api::IsDeleting(*ns)) {
-    return done(Duration::zero());
   }
+  if (api::IsDeleting(*ns)) return done(Duration::zero());
   if (pods_.Get(StrCat(kNamespace, "/", kName))) return done(Duration::zero());
-  client_.Create(client::resources::kPods, kNamespace, MakePod(log_file_), ended);
+  client_.Create(client::resources::kPods, kNamespace, MakePod(log_file_, *ns), ended);
 }
 
 }  // namespace swell::controllers

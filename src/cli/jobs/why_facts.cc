@@ -22,7 +22,9 @@ bool WhyFacts::IsPod() const { return job.kind->kind == "Pod"; }
 std::string_view WhyFacts::PodNode() const { return api::NodeName(*job.object); }
 
 std::string_view WhyFacts::OtherScheduler() const {
-  const std::string_view name = IsPod() ? api::SchedulerName(*job.object) : "";
+  // Once it has a node, its scheduler has done its part.
+  const bool waits = IsPod() && PodNode().empty();
+  const std::string_view name = waits ? api::SchedulerName(*job.object) : "";
   return name == "swell" || name == "default-scheduler" ? "" : name;
 }
 

@@ -140,6 +140,23 @@ TEST_F(WhyTest, AJobOfAnotherNamespaceIsPointedTo) {
             "swell: job \"k\" not found in namespace \"default\"; swell list shows the jobs\n");
 }
 
+TEST_F(WhyTest, AWorkloadOfKubernetesLeadsToItsPods) {
+  Create(
+      "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: "
+      "{matchLabels: "
+      "{app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, "
+      "image: "
+      "i}]}}}}");
+  Create(
+      "{apiVersion: v1, kind: Pod, metadata: {name: web-1}, spec: {containers: [{name: c, image: "
+      "i}]}}");
+  EXPECT_EQ(Run({"swell", "why", "web"}), 1);
+  EXPECT_EQ(
+      err_,
+      "swell: job \"web\" not found in namespace \"default\"; Deployment \"web\" is no job, it "
+      "has pods: swell why pod/web-1\n");
+}
+
 TEST_F(WhyTest, AMinimumThatTheJobCannotHaveIsTold) {
   Create(
       "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {runPolicy: "

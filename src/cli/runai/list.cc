@@ -51,7 +51,8 @@ void PrintObjects(Session& session,
 
 class ListJobsAction final : public Action {
  public:
-  explicit ListJobsAction(std::string workload = {}) : workload_(std::move(workload)) {}
+  explicit ListJobsAction(std::string workload = {}, std::string kind = {})
+      : workload_(std::move(workload)), kind_(std::move(kind)) {}
   void Declare(Flags& flags) override {
     flags.Switch("-A,--all-projects", &all_, "all projects").also = {"--all"};
     flags.Text("--state", &state_, "STATUS",
@@ -71,7 +72,8 @@ class ListJobsAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Scope scope, all_ ? All(session) : FindScope(session));
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListWorkloads(scope));
     std::erase_if(jobs, [this](const JobView& job) {
-      return !IsOf(job, workload_) || (!state_.empty() && !IsInState(job));
+      return !IsOf(job, workload_) || (!kind_.empty() && job.kind->kind != kind_) ||
+             (!state_.empty() && !IsInState(job));
     });
     const size_t skipped =
         std::min(jobs.size(), static_cast<size_t>(std::max<int64_t>(0, offset_)));
@@ -132,6 +134,7 @@ class ListJobsAction final : public Action {
   }
 
   std::string workload_;
+  std::string kind_;  // of the jobs; empty: any
   bool all_ = false, no_headers_ = false;
   int64_t limit_ = 0, offset_ = 0;
   std::string state_;
@@ -319,7 +322,7 @@ Command ListProjectsSpec(std::string name) {
   };
 }
 
-Command ListSpec(const std::string& workload) {
+Command ListSpec(const std::string& workload, const std::string& kind) {
   Command command{
       .name = "list",
       .aliases = {"ls"},
@@ -327,13 +330,14 @@ Command ListSpec(const std::string& workload) {
       .examples = {{"The current project", "runai list"},
                    {"All projects", "runai list --all-projects"},
                    {"Projects and their quotas", "runai list projects"}},
-      .make = [workload] { return std::make_unique<ListJobsAction>(workload); },
+      .make = [workload, kind] { return std::make_unique<ListJobsAction>(workload, kind); },
   };
   if (!workload.empty()) {
     const std::string noun = workload == "train"         ? "training"
                              : workload == "interactive" ? "workspace"
                                                          : workload;
-    command.summary = StrCat("List workloads of this class.");
+    command.summary =
+        kind.empty() ? "List workloads of this class." : "List workloads of this kind.";
     command.examples = {{"All projects", StrCat("runai ", noun, " list -A")}};
     return command;
   }

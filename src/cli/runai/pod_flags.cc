@@ -430,6 +430,11 @@ Status PodFlags::ChoosePools(Api& api, PyTorchSpec& pod) const {
   for (const std::string& list : node_pools_) {
     for (std::string_view name : Split(list, ',')) {
       auto pool = api.Get(client::resources::kNodePools, "", std::string(name));
+      // Run:ai always has a pool of that name: what is in no other.
+      if (pool.status().code() == Code::kNotFound && name == "default") {
+        pod.node_choices.clear();
+        return Status::Ok();
+      }
       if (!pool.ok()) return pool.status().WithContext(StrCat("--node-pools ", name));
       KeyValues labels;
       for (const auto& label : json::GetObject(**pool, {"spec", "nodeSelector"})) {

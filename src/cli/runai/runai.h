@@ -19,7 +19,8 @@ Command SubmitDistSpec();
 // Version 2's runai training pytorch submit, and the like: `training` has what they share.
 std::vector<Command> FrameworkSpecs(const Command& training);
 // `workload` empty: every class.
-Command ListSpec(const std::string& workload = {});
+// `kind`: of the jobs; empty: any.
+Command ListSpec(const std::string& workload = {}, const std::string& kind = {});
 Command ListNodesSpec();
 Command ListProjectsSpec(std::string name);
 Command DescribeSpec();

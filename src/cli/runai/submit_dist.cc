@@ -332,6 +332,9 @@ std::vector<Command> FrameworkSpecs(const Command& training) {
   for (const Framework& framework : kFrameworks) {
     Command one = training;
     one.name = framework.word;
+    for (Command& child : one.children) {
+      if (child.name == "list") child = ListSpec("train", std::string(framework.form.kind));
+    }
     one.children.push_back(Submission("submit", &framework, 2));
     commands.push_back(std::move(one));
   }

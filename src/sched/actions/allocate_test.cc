@@ -415,7 +415,7 @@ TEST(Allocate, QueueLimitsHold) {
   EXPECT_EQ(s.Log(), "bind a-0 n0 [0,1] allocate\n");
   EXPECT_EQ(s.WaitingOf("b")->reason,
             "project team would exceed its limit of 2 GPUs: 2 GPUs used, 1 GPU asked");
-  EXPECT_EQ(s.WaitingOf("lost")->reason, "project nobody does not exist");
+  EXPECT_EQ(s.WaitingOf("lost")->reason, "project nobody does not exist.");
 }
 
 TEST(Allocate, ALimitNamesItsNodePool) {

@@ -397,8 +397,10 @@ void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting&
   if (domain.text.empty() && TogetherMatters(state_.groups[id], pods, d)) {
     waiting.reason += LackingTogether(id, pods);
   }
+  // Where no node suits the pods, stopping others would not help.
+  const bool suits = d.largest != CoreAmounts{};
   auto said = context_.searches.said.find(id);
-  if (said != context_.searches.said.end()) waiting.reason += StrCat("; ", said->second);
+  if (suits && said != context_.searches.said.end()) waiting.reason += StrCat("; ", said->second);
   if (!MayPreempt(state_, id, pods)) {
     waiting.reason += state_.groups[id].may_preempt
                           ? "; it may not preempt others now: the preemptionPolicy of its pods is "
@@ -433,8 +435,9 @@ Waiting Explainer::Explain(GroupId id) {
     return waiting;
   }
   if (state_.QueueUnknown(group)) {
-    waiting.reason = StrCat("project ", group.queue_name, " does not exist");
-    waiting.least_change = StrCat("project ", group.queue_name);
+    waiting.reason = StrCat("project ", group.queue_name, " does not exist.");
+    waiting.least_change =
+        StrCat("project ", group.queue_name, " (swell project create ", group.queue_name, ')');
     return waiting;
   }
   Needed needed = NeededPods(state_, id);

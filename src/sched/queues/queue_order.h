@@ -87,7 +87,7 @@ class QueueOrder {
   };
 
   bool Promised(const WaitingJob& job) const;
-  // Whose turn it is among the queue's own jobs; null if it has none.
+  // The user whose turn it is among the queue's own jobs; null if it has none.
   UserJobs* NextUser(QueueId queue);
   const UserJobs* NextUser(QueueId queue) const;
   bool GoesBefore(QueueId queue, const UserJobs& a, const UserJobs& b) const;
