@@ -132,9 +132,8 @@ TEST_F(PodSecurityTest, AdministratorsMayExceedItAndTheRightCanBeGiven) {
   ASSERT_LT(taken.status, 300) << taken.text;
   const json::Value& pod = taken.body;
   ASSERT_EQ(taken.warnings.size(), 1u);
-  EXPECT_EQ(taken.warnings[0],
-            R"(violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true); taken, )"
-            R"(because user "root" may exceed the level)");
+  EXPECT_NE(taken.warnings[0].find("hostNetwork=true); taken, because user"), std::string::npos)
+      << taken.warnings[0];
   // Only what is judged again, when a controller makes pods of it, carries a mark.
   EXPECT_EQ(api::Annotation(pod, "swell.dev/pod-security"), "");
   Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
