@@ -143,6 +143,10 @@ Status AppendProjected(const EnvContext& context,
           NamesUsers(context.pod);
       files.push_back({std::move(path), std::string(json::GetString(**answer, {"status", "token"})),
                        several ? 0644 : 0600, user});
+    } else if (source.is_object() && !source.get_object().empty()) {
+      const std::string_view kind = source.get_object().begin()->key();
+      if (json::GetBool(source, {kind, "optional"})) continue;
+      return Status(Code::kInvalid, StrCat(what, ": this node has no ", kind, " to project"));
     }
   }
   return Status::Ok();

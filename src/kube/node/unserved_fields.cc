@@ -81,15 +81,21 @@ std::optional<Refusal> FindUnserved(const json::Value& pod) {
 
 std::vector<std::string> FindIgnored(const json::Value& pod) {
   std::vector<std::string> out;
+  const bool own_network = !json::GetBool(pod, {"spec", "hostNetwork"});
   for (std::string_view list : kLists) {
     for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
+      auto ignored = [&](const std::string& field, std::string_view why) {
+        out.push_back(StrCat("spec.", InList(list, container, field), ": ", why));
+      };
       for (const json::Value& mount : json::GetArray(container, {"volumeMounts"})) {
         if (json::GetString(mount, {"mountPropagation"}) != "HostToContainer") continue;
-        out.push_back(StrCat(
-            "spec.",
-            InList(list, container,
-                   StrCat("volumeMounts[", json::GetString(mount, {"name"}), "].mountPropagation")),
-            ": HostToContainer: mounts of the node that appear later are not seen"));
+        ignored(StrCat("volumeMounts[", json::GetString(mount, {"name"}), "].mountPropagation"),
+                "HostToContainer: mounts of the node that appear later are not seen");
+      }
+      for (const json::Value& port : json::GetArray(container, {"ports"})) {
+        const int64_t number = json::GetInt(port, {"hostPort"});
+        if (number == 0 || json::GetString(port, {"protocol"}, "TCP") == "TCP") continue;
+        if (own_network) ignored(StrCat("ports.hostPort: ", number), "the node serves TCP alone");
       }
     }
   }

@@ -38,6 +38,12 @@ TEST(UnservedFields, AreNamedWithWhatToDo) {
                 {"name":"w","mountPropagation":"None"}]}]}})"))
                 .size(),
             1u);
+  const std::string udp = R"("containers":[{"name":"a","ports":[{"hostPort":53,"protocol":"UDP"},
+      {"hostPort":80}]}])";
+  EXPECT_EQ(
+      FindIgnored(Parse(StrCat(R"({"spec":{)", udp, "}}"))),
+      std::vector<std::string>{"spec.containers[a].ports.hostPort: 53: the node serves TCP alone"});
+  EXPECT_TRUE(FindIgnored(Parse(StrCat(R"({"spec":{"hostNetwork":true,)", udp, "}}"))).empty());
 }
 
 TEST(UnservedFields, HandlersOfRuntimeClasses) {
@@ -115,6 +121,18 @@ TEST_F(AgentTest, VolumesInMemoryAreNoLargerThanThePodsMemory) {
   EXPECT_EQ(sandbox->volumes[0].size_limit_bytes, 1 << 30);
   EXPECT_EQ(sandbox->volumes[1].size_limit_bytes, 1 << 20);
   EXPECT_EQ(sandbox->volumes[2].size_limit_bytes, 1 << 30);
+}
+
+TEST_F(AgentTest, ProjectedSourcesThatTheNodeHasNotAreNamed) {
+  Create("a", R"({"containers":[{"name":"main","image":"x"}],"volumes":[{"name":"v","projected":{
+      "sources":[{"clusterTrustBundle":{"name":"b","path":"ca"}}]}}]})");
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(Phase("a"), "Pending");
+  EXPECT_TRUE(Saw("FailedMount"));
+  Create("b", R"({"containers":[{"name":"main","image":"x"}],"volumes":[{"name":"v","projected":{
+      "sources":[{"clusterTrustBundle":{"name":"b","path":"ca","optional":true}}]}}]})");
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(Phase("b"), "Running");
 }
 
 TEST_F(AgentTest, StopSignalsGroupsAndHostNamesAreTheContainers) {
