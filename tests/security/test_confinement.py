@@ -207,6 +207,17 @@ class Confinement(unittest.TestCase):
         self.assertLessEqual(int(said), 16384)
         self.assertLess(int(said), int(Path("/proc/sys/kernel/pid_max").read_text()))
 
+    @unittest.skipUnless(os.path.isdir("/sys/fs/cgroup/devices"), "the kernel's device controller is not mounted")
+    def test_a_device_that_a_pod_makes_opens_nothing(self):
+        disk = os.stat(self.data).st_dev
+        said = self.say(f"mknod /dev/disk b {os.major(disk)} {os.minor(disk)} && echo made; "
+                        "head -c 1 /dev/disk 2>/dev/null | wc -c; head -c 1 /dev/zero | wc -c",
+                        {"securityContext": {"capabilities": {"add": ["MKNOD"]}}}, hostUsers=True)
+        self.assertEqual(said, "made\n0\n1\n")
+        self.assertEqual(self.host_path("/dev", "head -c 1 /v/kmsg 2>/dev/null | wc -c; "
+                                        "head -c 1 /v/urandom | wc -c",
+                                        hostUsers=True), "0\n1\n")
+
     def test_gpus_of_others_have_no_nodes(self):
         said = self.say("ls /dev | grep -c nvidia; true", {"env": [{"name": "CUDA_VISIBLE_DEVICES", "value": "0"}]})
         self.assertEqual(said, "0\n")

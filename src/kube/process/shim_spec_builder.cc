@@ -393,6 +393,9 @@ Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
   SWELL_RETURN_IF_ERROR(AddMounts(defaults, pod, spec, image, out));
   FillCgroups(defaults.support.cgroups, CgroupNameOf(spec.ref), spec.cpu_request_milli,
               spec.cpu_limit_milli, spec.memory_limit_bytes, out);
+  if (isolation == Isolation::kFull) {
+    FillDeviceGroup(defaults.support.cgroups, CgroupNameOf(spec.ref), out);
+  }
   out.log_path = pod.LogPath(spec.ref);
   out.log_bytes_max = defaults.log_bytes_max;
   out.log_files_max = defaults.log_files_max;

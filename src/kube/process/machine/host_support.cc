@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "kube/process/shim/device_filter.h"
 #include "kube/process/shim/id_map.h"
 
 namespace swell::edge {
@@ -79,6 +80,7 @@ CgroupSupport TryVersion2(const std::string& root, const std::string& instance) 
     support.version = 2;
     support.memory_dir = support.cpu_dir = dir;
     if (Write(dir + "/cgroup.subtree_control", "+pids")) support.pids_dir = dir;
+    support.devices = CanFilterDevices().ok();
     return support;
   }
   if (made) ::rmdir(dir.c_str());
@@ -102,7 +104,8 @@ CgroupSupport DetectCgroups(const std::string& instance) {
     bool memory = hierarchy.options.find(",memory,") != std::string::npos;
     bool cpu = hierarchy.options.find(",cpu,") != std::string::npos;
     const bool pids = hierarchy.options.find(",pids,") != std::string::npos;
-    if (!memory && !cpu && !pids) continue;
+    const bool devices = hierarchy.options.find(",devices,") != std::string::npos;
+    if (!memory && !cpu && !pids && !devices) continue;
     if (!MakeDirs(dir).ok() || ::access((dir + "/cgroup.procs").c_str(), W_OK) != 0) {
       why_not = StrCat("cgroup v1 at ", hierarchy.path, " is not writable");
       continue;
@@ -111,6 +114,8 @@ CgroupSupport DetectCgroups(const std::string& instance) {
     if (memory) one.memory_dir = dir;
     if (cpu) one.cpu_dir = dir;
     if (pids) one.pids_dir = dir;
+    if (devices) one.devices_dir = dir;
+    one.devices = one.devices || devices;
   }
   if (one.version == 0) one.why_not = why_not;
   return one;
@@ -184,6 +189,11 @@ HostSupport DetectHostSupport(const std::string& data_dir,
         "the number of a pod's processes is not limited: no writable pids "
         "controller");
   }
+  if (support.isolation == Isolation::kFull && !support.cgroups.devices) {
+    support.missing.push_back(
+        "pods that may make device files (MKNOD with hostUsers: true) open any device: no writable "
+        "devices controller");
+  }
   DetectUsers(data_dir, options, support);
   DetectSeccomp(support);
   return support;
@@ -238,6 +248,29 @@ void FillCgroups(const CgroupSupport& support,
   }
 }
 
+void FillDeviceGroup(const CgroupSupport& support,
+                     const std::string& container_id,
+                     ShimSpec& spec) {
+  const std::string parent = support.version == 2 ? support.memory_dir : support.devices_dir;
+  if (!support.devices || parent.empty() || spec.privileged) return;
+  DeviceRules rules = UsualDevices();
+  auto allow = [&rules](const std::string& path) {
+    std::string rule = DeviceRuleOf(path);
+    if (!rule.empty()) rules.push_back(std::move(rule));
+  };
+  for (const auto& [node, target] : spec.devices) allow(node);
+  // A volume that is a device; those below a directory are not given.
+  for (const ShimMount& mount : spec.mounts) allow(mount.source);
+  const std::string path = StrCat(parent, "/", container_id);
+  const auto found = std::find_if(spec.cgroups.begin(), spec.cgroups.end(),
+                                  [&path](const CgroupDir& dir) { return dir.path == path; });
+  if (found != spec.cgroups.end()) {
+    found->devices = std::move(rules);
+  } else {
+    spec.cgroups.push_back({path, {}, std::move(rules)});
+  }
+}
+
 int64_t ProcessLimit() {
   constexpr int64_t kMost = 16'384, kLeast = 1'024;
   auto text = ReadFile("/proc/sys/kernel/pid_max", 64);
@@ -247,7 +280,8 @@ int64_t ProcessLimit() {
 
 void CleanCgroups(const CgroupSupport& support,
                   const std::function<bool(const std::string& pod_uid)>& known) {
-  for (const std::string& parent : {support.memory_dir, support.cpu_dir, support.pids_dir}) {
+  for (const std::string& parent :
+       {support.memory_dir, support.cpu_dir, support.pids_dir, support.devices_dir}) {
     if (parent.empty()) continue;
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
@@ -260,7 +294,8 @@ void CleanCgroups(const CgroupSupport& support,
 }
 
 void RemoveCgroups(const CgroupSupport& support) {
-  for (const std::string& parent : {support.memory_dir, support.cpu_dir, support.pids_dir}) {
+  for (const std::string& parent :
+       {support.memory_dir, support.cpu_dir, support.pids_dir, support.devices_dir}) {
     if (!parent.empty()) ::rmdir(parent.c_str());
   }
 }

@@ -17,6 +17,8 @@ struct CgroupSupport {
   std::string memory_dir;  // parents of containers' groups, which exist
   std::string cpu_dir;
   std::string pids_dir;
+  std::string devices_dir;  // version 1 alone
+  bool devices = false;     // containers' devices can be filtered
   std::string why_not;
 };
 
@@ -49,6 +51,10 @@ void FillCgroups(const CgroupSupport& support,
                  int64_t cpu_limit_milli,
                  int64_t memory_limit_bytes,
                  ShimSpec& spec);
+// Lets a container open the usual devices and those that its specification gives it, and no others;
+// it may make nodes of any. Nothing where the kernel's device controller is not to be had, and for
+// privileged containers.
+void FillDeviceGroup(const CgroupSupport& support, const std::string& container_id, ShimSpec& spec);
 // The most processes and threads of one container, so that no pod uses up the machine's.
 int64_t ProcessLimit();
 // Removes the groups of containers whose pods are no longer known: a known pod's may be empty only

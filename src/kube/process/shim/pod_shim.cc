@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "base/unique_fd.h"
+#include "kube/process/shim/device_filter.h"
 #include "kube/process/shim/log_pump.h"
 #include "kube/process/shim/shim_exec.h"
 #include "kube/process/shim/shim_init.h"
@@ -141,6 +142,9 @@ class Shim {
         Status written = WriteText(group.path + "/" + file, value);
         (void)written;
       }
+      if (group.devices.empty()) continue;
+      Status filtered = AllowDevices(group.path, group.devices);
+      (void)filtered;
     }
   }
 

@@ -128,7 +128,8 @@ json::Value ShimSpec::ToJson() const {
   out["mounts"] = std::move(mount_list);
   json::Array cgroup_list;
   for (const CgroupDir& dir : cgroups) {
-    cgroup_list.push_back(json::Object{{"path", dir.path}, {"values", Pairs(dir.values)}});
+    cgroup_list.push_back(json::Object{
+        {"path", dir.path}, {"values", Pairs(dir.values)}, {"devices", Strings(dir.devices)}});
   }
   out["cgroups"] = std::move(cgroup_list);
   out["oomFile"] = oom_file;
@@ -201,7 +202,8 @@ Result<ShimSpec> ShimSpec::FromJson(const json::Value& value) {
     spec.mounts.push_back(std::move(mount));
   }
   for (const json::Value& item : json::GetArray(value, {"cgroups"})) {
-    spec.cgroups.push_back({Text(item, "path"), ReadPairs(item, {"values"})});
+    spec.cgroups.push_back(
+        {Text(item, "path"), ReadPairs(item, {"values"}), ReadStrings(item, {"devices"})});
   }
   spec.oom_file = Text(value, "oomFile");
   spec.log_path = Text(value, "logPath");

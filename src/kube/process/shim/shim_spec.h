@@ -67,6 +67,7 @@ struct ShimHook {
 struct CgroupDir {
   std::string path;
   std::vector<std::pair<std::string, std::string>> values;  // file → content, in order
+  std::vector<std::string> devices = {};  // that may be opened (device_filter.h); empty: all
 };
 
 struct ShimSpec {
