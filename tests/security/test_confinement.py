@@ -1,7 +1,9 @@
 """Ways out of a pod that worked once. Each is tried again, in real pods on a real `swell up`; none may work."""
 
 import os
+import shlex
 import shutil
+import socketserver
 import subprocess
 import sys
 import tempfile
@@ -201,6 +203,41 @@ class Confinement(unittest.TestCase):
         said = self.say("readlink /proc/self/ns/net", {"image": "registry.example.com/git-sync:v3"})
         self.assertNotEqual(said.strip(), os.readlink("/proc/self/ns/net"))
         self.assertTrue(said.startswith("net:["), said)
+
+    def test_git_sync_reaches_no_service_of_the_machine_and_no_pod(self):
+        told = run(SWELL, "status", "--data-dir", self.data).stdout
+        if "git-sync containers reach" in told:
+            self.skipTest("this machine cannot keep it: " + told)
+        server = self.submit("python3 -m http.server 8080")
+        self.assertTrue(until(lambda: self.pod(server)["status"].get("podIP"), pause=0.1))
+        with socketserver.TCPServer(("0.0.0.0", 0), socketserver.BaseRequestHandler) as taken:
+            port = taken.server_address[1]
+            addresses = [("127.0.0.1", port), ("::1", port), (self.pod(server)["status"]["podIP"], 8080)]
+            # git runs this program in place of ssh: whatever the pod's author likes.
+            script = f"""
+import socket, sys
+for address in {addresses}:
+    try:
+        socket.create_connection(address, timeout=5)
+        print("reached", address, file=sys.stderr)
+    except OSError as error:
+        print("refused", error, file=sys.stderr)
+print("tried", file=sys.stderr)
+"""
+            type(self).count += 1
+            name = f"pod-{self.count}"
+            main = {"name": "main", "image": "example.com/git-sync:v3", "env": [
+                {"name": "GIT_SYNC_REPO", "value": "ssh://host/code.git"},
+                {"name": "GIT_SSH_COMMAND", "value": f"python3 -c {shlex.quote(script)}"}]}
+            made = self.kubectl("create", "-f", "-", input=json.dumps({
+                "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+                "spec": {"restartPolicy": "Never", "containers": [main]}}))
+            self.assertEqual(made.returncode, 0, made.stderr)
+            self.ended(name)
+        said = self.kubectl("logs", name).stdout
+        self.assertIn("tried", said)
+        self.assertNotIn("reached", said)
+        self.kubectl("delete", "pod", server, "--wait=false")
 
     def test_a_fork_bomb_is_bounded(self):
         said = self.say("cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null")

@@ -128,12 +128,26 @@ Status ProcessHost::StartNetwork() {
     support_.missing.push_back(
         StrCat("pods with NET_RAW can take each other's addresses: ", guarded.message()));
   }
+  const Status kept = support_.users
+                          ? GuardMachine(MachineGuard())
+                          : Status(Code::kUnavailable, "pods have no user ids of their own");
+  if (!kept.ok()) {
+    support_.missing.push_back(StrCat(
+        "git-sync containers reach services on this machine's own addresses: ", kept.message()));
+  }
   StartFirewall();
   auto judge = [this](const std::string& from, const node::ServiceBackend& to) {
     return firewall_->Allows(from, to.ip, to.port);
   };
   services_ = std::make_unique<ServiceProxy>(reactor_, network_->bridge(), judge);
   return Status::Ok();
+}
+
+MachineGuardSpec ProcessHost::MachineGuard() const {
+  return {.table = network_->bridge() + "_host",
+          .bridge = network_->bridge(),
+          .first_id = kFirstRangeOfIds * kIdsOfPod,
+          .last_id = (kFirstRangeOfIds + kRangesOfIds) * kIdsOfPod - 1};
 }
 
 void ProcessHost::StartFirewall() {
@@ -703,7 +717,10 @@ void ProcessHost::FinishShutdown() {
   services_.reset();
   if (firewall_) firewall_->Shutdown();
   firewall_.reset();
-  if (network_) network_->Shutdown();
+  if (network_) {
+    if (support_.users) UnguardMachine(MachineGuard());
+    network_->Shutdown();
+  }
   network_.reset();
   CleanCgroups();
   RemoveCgroups(support_.cgroups);

@@ -25,6 +25,7 @@
 #include "kube/process/machine/host_support.h"
 #include "kube/process/machine/usage_meter.h"
 #include "kube/process/network/firewall.h"
+#include "kube/process/network/machine_guard.h"
 #include "kube/process/network/net_probe.h"
 #include "kube/process/network/pod_network.h"
 #include "kube/process/network/service_proxy.h"
@@ -126,6 +127,7 @@ class ProcessHost {
   void RestoreContainers(ProcessPod& pod);
   Status StartNetwork();
   void StartFirewall();
+  MachineGuardSpec MachineGuard() const;
   void FinishSandbox(ProcessPod& pod, const std::function<void(Result<node::SandboxInfo>)>& done);
   void WatchReports(ProcessPod& pod);
   void ReadProgressLater();

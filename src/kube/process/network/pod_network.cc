@@ -119,10 +119,9 @@ std::string PodNetwork::UsersPathOf(int slot) const {
 // Above the ids that people and their subordinate ranges have, and positive as 32 bits. Clusters
 // of one machine begin at different places.
 int64_t PodNetwork::FirstIdOf(int slot) const {
-  constexpr uint64_t kFirst = 0x0800, kRanges = 0x7000;
-  const uint64_t range =
-      kFirst + (StableHash(options_.tag) + static_cast<uint64_t>(slot)) % kRanges;
-  return static_cast<int64_t>(range) * kIdsOfPod;
+  const uint64_t chosen =
+      (StableHash(options_.tag) + static_cast<uint64_t>(slot)) % uint64_t{kRangesOfIds};
+  return (kFirstRangeOfIds + static_cast<int64_t>(chosen)) * kIdsOfPod;
 }
 
 // The hardware address follows from the other: who has one on this bridge has the other.

@@ -30,6 +30,10 @@
 
 namespace swell::edge {
 
+// The machine's user ids that pods of all clusters have, in ranges of kIdsOfPod.
+inline constexpr int64_t kFirstRangeOfIds = 0x0800;
+inline constexpr int64_t kRangesOfIds = 0x7000;
+
 struct NetworkLease {
   int slot = 0;  // names the namespace and its address
   std::string ip;
