@@ -244,8 +244,10 @@ print("tried", file=sys.stderr)
         self.assertLessEqual(int(said), 16384)
         self.assertLess(int(said), int(Path("/proc/sys/kernel/pid_max").read_text()))
 
-    @unittest.skipUnless(os.path.isdir("/sys/fs/cgroup/devices"), "the kernel's device controller is not mounted")
     def test_a_device_that_a_pod_makes_opens_nothing(self):
+        told = run(SWELL, "status", "--data-dir", self.data).stdout
+        if "open any device" in told:
+            self.skipTest("this machine cannot keep it: " + told)
         disk = os.stat(self.data).st_dev
         said = self.say(f"mknod /dev/disk b {os.major(disk)} {os.minor(disk)} && echo made; "
                         "head -c 1 /dev/disk 2>/dev/null | wc -c; head -c 1 /dev/zero | wc -c",
