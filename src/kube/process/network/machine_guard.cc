@@ -14,17 +14,16 @@ std::string RemovalText(const MachineGuardSpec& spec) {
 
 }  // namespace
 
-// What is sent to any address of the machine goes through "lo".
+// What is sent to any address of the machine goes through "lo". A packet without a socket, such as
+// the answer that a port is closed, has no user id and matches neither rule.
 Status GuardMachine(const MachineGuardSpec& spec) {
+  const std::string from_pod = StrCat("    meta skuid ", spec.first_id, "-", spec.last_id,
+                                      " oifname { \"lo\", ", Quote(spec.bridge), " } ");
   return RunNftables(StrCat(RemovalText(spec), "table inet ", spec.table,
                             " {\n  chain output {\n"
-                            "    type filter hook output priority 0; policy accept;\n"
-                            "    meta skuid != ",
-                            spec.first_id, "-", spec.last_id, " accept\n    oifname != { \"lo\", ",
-                            Quote(spec.bridge),
-                            " } accept\n"
-                            "    meta l4proto { tcp, udp } th dport 53 accept\n"
-                            "    reject\n  }\n}\n"));
+                            "    type filter hook output priority 0; policy accept;\n",
+                            from_pod, "meta l4proto { tcp, udp } th dport 53 accept\n", from_pod,
+                            "reject\n  }\n}\n"));
 }
 
 void UnguardMachine(const MachineGuardSpec& spec) {
