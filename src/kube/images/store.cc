@@ -98,7 +98,7 @@ Status ImageStore::Prepare() const {
 
 // ---- what reached the disk ----
 
-// Nobody pulls or runs anything yet: each process prepares the store before it uses it.
+// Nobody of this machine pulls or runs anything yet: each process prepares the store first.
 Status ImageStore::ForgetUnwritten(const std::string& boot) const {
   {
     SWELL_ASSIGN_OR_RETURN(const UniqueFd lock, Lock("store", LOCK_EX));
@@ -111,10 +111,13 @@ Status ImageStore::ForgetUnwritten(const std::string& boot) const {
     }
     if (std::erase_if(all, unwritten) > 0) SWELL_RETURN_IF_ERROR(Write(all));
   }
+  // Another machine may use the same directory.
+  auto nobody_pulls = Lock("pulls", LOCK_EX | LOCK_NB);
+  if (!nobody_pulls.ok()) return Status::Ok();
   for (const std::string& name : Names(dir_ + "/tmp")) {
     SWELL_RETURN_IF_ERROR(RemoveTree(StrCat(dir_, "/tmp/", name)));
   }
-  return Sweep();
+  return SweepLocked();
 }
 
 Status ImageStore::Flush() const {
