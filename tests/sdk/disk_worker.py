@@ -25,8 +25,8 @@ def main():
         _kill_in_second_save(job, os.environ["KILL_IN_THREAD"])
     killed = os.path.join(job.checkpoints.dir, "killed")
     victim = os.environ.get("RANK", "0") == os.environ.get("KILL_RANK", "0")
-    kept = {"model": model, "optimizer": optimizer}
-    for batch, target in job.batches(data, 24, 2, kept, checkpoint_every=save_at):
+    loop = _guarded if os.environ.get("LOOP") == "guard" else _batches
+    for batch, target in loop(job, data, model, optimizer, save_at):
         if job.step + 1 in (2 * save_at, kill_at):
             job.flush()  # earlier saves are on disk
         weights = sum(parameter.double().sum().item() for parameter in model.parameters())
@@ -40,6 +40,42 @@ def main():
         if job.step + 1 == notice_at:
             os.kill(os.getpid(), signal.SIGTERM)
         optimizer.step()
+
+
+def _batches(job, data, model, optimizer, save_at):
+    return job.batches(data, 24, 2, {"model": model, "optimizer": optimizer}, checkpoint_every=save_at)
+
+
+def _guarded(job, data, model, optimizer, save_at):
+    """The same as a loop of the script's own. Its body is between two `yield`s, so the guard is around it."""
+    import swell
+
+    sampler = swell.ResumableDistributedSampler(len(data), 24, job=job)
+
+    def state():
+        return {"step": job.step, "model": model.state_dict(), "optimizer": optimizer.state_dict(),
+                "sampler": sampler.state_dict()}
+
+    def load(state):
+        job.step = state["step"]
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        sampler.load_state_dict(state["sampler"])
+
+    found = job.restore()
+    if found is not None:
+        load(found.state)
+    while sampler.epoch < 2:
+        for batch in sampler:
+            with job.guard(state, load):
+                yield data[batch]
+                sampler.commit()
+                job.step += 1
+                if save_at and job.step % save_at == 0:
+                    job.save(job.step, state, wait=False)
+                job.step_done(job.step, state, sampler.epoch)
+        sampler.next_epoch()
+    job.save(job.step, state)
 
 
 def _kill_in_second_save(job, thread):

@@ -111,8 +111,9 @@ def train(epochs, seed, step_seconds, in_turn, wait_at_end, gather, lose_at, kil
 
 
 def train_with_batches(epochs, seed, step_seconds, in_turn, wait_at_end, gather, lose_at, kill_at, noticed):
-    """As `train`, as a loop of `Job.batches`; with LOOP=guard, one of the script's own. `noticed`: in the step it is stopped by SIGSTOP, not killed.
+    """As `train`, as a loop of `Job.batches`; with LOOP=guard, one of the script's own.
 
+    `noticed`: in the step it is stopped by SIGSTOP, not killed.
     `kill_at` with 0: it is killed while it loads. TIMEOUT_SECONDS: how long it waits for a replacement.
     """
     import swell

@@ -32,6 +32,10 @@ def _mount_small_disk(path):
 
 
 class DiskTest(support.FolderTest):
+    """With `Job.batches`."""
+
+    loop = "batches"
+
     def setUp(self):
         super().setUp()
         for name in ("memory", "report", "disk"):
@@ -44,6 +48,7 @@ class DiskTest(support.FolderTest):
             SWELL_REPORT_FILE=self.path("report", "report.json"),
             SWELL_TERMINATION_LOG=self.path("message"),
             OMP_NUM_THREADS=1,
+            LOOP=self.loop,
             **extra,
         )
 
@@ -137,19 +142,55 @@ class DiskTest(support.FolderTest):
         with open(self.path("message"), encoding="utf-8") as file:
             self.assertEqual(json.load(file), {"notSaved": {"step": 15}})
 
+    def launched(self, module, victim, **extra):
+        """The lines of both attempts of two ranks, of which one is killed in step 20."""
+        folder = f"launched-{victim}"
+        os.mkdir(self.path(folder))
+        options = ("-m", module, "--standalone", "--nproc_per_node", "2", "--max_restarts", "1")
+        extra = {"KILL_AT": 20, "KILL_RANK": victim, "PET_MONITOR_INTERVAL": 0.2, **extra}
+        process = support.start(self, (*options, disk_worker.__file__), **self.environment(folder, extra))
+        code, output = support.finish(process)
+        self.assertEqual(code, 0, output)
+        first, second = re.split(r"^before 20 ", output, maxsplit=1, flags=re.M)
+        return first, "before 20 " + second
+
     def test_the_launcher_starts_again_from_the_memory_of_a_rank_that_is_left(self):
         for victim in (0, 1):
             with self.subTest(victim=victim):
-                folder = f"launched-{victim}"
-                os.mkdir(self.path(folder))
-                options = ("-m", "swell.launch", "--standalone", "--nproc_per_node", "2", "--max_restarts", "1")
-                extra = {"KILL_AT": 20, "KILL_RANK": victim, "PET_MONITOR_INTERVAL": 0.2}
-                process = support.start(self, (*options, disk_worker.__file__), **self.environment(folder, extra))
-                code, output = support.finish(process)
-                self.assertEqual(code, 0, output)
-                first, second = re.split(r"\nswell\.launch: 1 node trains\n", output)[-2:]
                 # The gradients of step 20 were summed before the kill, so the other rank has finished it.
-                self.assert_continues(first, second, 20)
+                self.assert_continues(*self.launched("swell.launch", victim), 20)
+
+    def test_torchrun_starts_again_from_the_memory_of_a_rank_that_is_left(self):
+        # As in pods on Python images; see the SDK's README.
+        self.assert_continues(*self.launched("torch.distributed.run", 1, PET_REDIRECTS="9:1", PET_TEE="9:1"), 20)
+
+    def test_with_the_launcher_what_was_saved_survives_the_memory(self):
+        """Both ranks die with the launcher, and the copies in memory with their machine."""
+        first = self.launched_and_killed("swell.launch")
+        shutil.rmtree(self.path("memory"))
+        os.mkdir(self.path("memory"))
+        (newest,) = glob.glob(self.path("launched", "step-000000000020-*.state"))
+        os.truncate(newest, 1000)
+        options = ("-m", "swell.launch", "--standalone", "--nproc_per_node", "2")
+        code, second = support.finish(support.start(self, (*options, disk_worker.__file__),
+                                                    **self.environment("launched", {"SAVE_AT": 10})))
+        self.assertEqual(code, 0, second)
+        self.assertIn("skipping checkpoint of step 20: 1000 bytes instead of", second)
+        self.assert_continues(first, second, 10)
+
+    def launched_and_killed(self, module):
+        options = ("-m", module, "--standalone", "--nproc_per_node", "2", "--max_restarts", "0")
+        extra = {"SAVE_AT": 10, "KILL_AT": 25, "PET_MONITOR_INTERVAL": 0.2}
+        process = support.start(self, (*options, disk_worker.__file__), **self.environment("launched", extra))
+        code, output = support.finish(process)
+        self.assertNotEqual(code, 0, output)
+        return output
+
+
+class GuardedDiskTest(DiskTest):
+    """With `Job.guard` around each step of a loop of the script's own."""
+
+    loop = "guard"
 
 
 if __name__ == "__main__":

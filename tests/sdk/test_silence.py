@@ -18,12 +18,40 @@ torch.set_num_threads(1)
 model = job.parallel(torch.nn.Linear(4, 2))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 data = torch.utils.data.TensorDataset(torch.randn(120000, 4))
-for (records,) in job.batches(data, 12, 1, {"model": model, "optimizer": optimizer}):
+
+def train(records):
     optimizer.zero_grad()
     model(records).square().mean().backward()
     optimizer.step()
     time.sleep(0.05)
     print(f"step {job.step} of {job.env.world} at {time.monotonic():.2f}", flush=True)
+
+"""
+_BATCHES = """
+for (records,) in job.batches(data, 12, 1, {"model": model, "optimizer": optimizer}):
+    train(records)
+"""
+_GUARDED = """
+sampler = swell.ResumableDistributedSampler(len(data), 12, job=job)
+
+def state():
+    return {"step": job.step, "model": model.state_dict(), "optimizer": optimizer.state_dict(),
+            "sampler": sampler.state_dict()}
+
+def load(state):
+    job.step = state["step"]
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    sampler.load_state_dict(state["sampler"])
+
+job.restore()
+while not sampler.done:
+    for batch in sampler:
+        with job.guard(state, load):
+            train(*data[batch])
+            sampler.commit()
+            job.step += 1
+            job.step_done(job.step, state, records=12)
 """
 _HOSTS = ("10.99.0.1", "10.99.0.2")
 
@@ -68,8 +96,14 @@ class SilenceTest(support.FolderTest):
             return file.read()
 
     def test_the_others_continue_after_seconds(self):
+        self.vanish(_BATCHES)
+
+    def test_the_others_continue_after_seconds_in_a_loop_of_the_scripts_own(self):
+        self.vanish(_GUARDED)
+
+    def vanish(self, loop):
         with open(self.path("script.py"), "w", encoding="utf-8") as file:
-            file.write(_SCRIPT)
+            file.write(_SCRIPT + loop)
         for rank, machine in ((0, 0), (1, 0), (2, 1)):
             self.start(rank, machine, 23456)
         self.assertTrue(support.until(lambda: len(re.findall(" of 3 ", self.log(0))) > 5), self.log(0))
