@@ -6,8 +6,8 @@
 // Known: literals, lists and maps, `self`, `oldSelf`, selection and indices, has(), arithmetic,
 // comparisons, `in`, `&&` and `||` (which bear with an error on the side that does not matter),
 // `?:`, the macros all, exists, exists_one, map and filter, conversions, and the functions of
-// strings and lists that Kubernetes has. Durations, times, URLs, quantities and optional values are
-// not.
+// strings, lists and quantities that Kubernetes has. Durations, times, URLs, versions and optional
+// values are not.
 //
 // - Threads: programs are immutable; a budget belongs to one evaluation.
 // - Ownership: values may refer to the JSON documents that they came from, which outlive them.
@@ -22,12 +22,14 @@
 
 #include "base/result.h"
 #include "json/value.h"
+#include "kube/api/meta/quantity.h"
 
 namespace swell::api {
 
 struct CelValue;
 using CelList = std::shared_ptr<const std::vector<CelValue>>;
 using CelMap = std::shared_ptr<const std::vector<std::pair<CelValue, CelValue>>>;
+using CelQuantity = std::shared_ptr<const Quantity>;  // never null
 
 struct CelValue {
   // JSON objects and arrays stay what they are.
@@ -39,10 +41,14 @@ struct CelValue {
                std::string,
                const json::Value*,
                CelList,
-               CelMap>
+               CelMap,
+               CelQuantity>
       data;
 
   static CelValue FromJson(const json::Value& value);
+  static CelValue Of(const Quantity& quantity) {
+    return {std::make_shared<const Quantity>(quantity)};
+  }
   bool is_null() const { return std::holds_alternative<std::monostate>(data); }
   // As CEL calls its type: "int", "list".
   std::string_view TypeName() const;

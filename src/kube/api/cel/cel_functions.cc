@@ -349,22 +349,74 @@ Result<CelValue> CallList(std::string_view name,
   return CelValue{found};
 }
 
+// --- Quantities ----------------------------------------------------------------------------------
+
+Result<CelValue> ToQuantity(const CelValue& value, bool ask) {
+  const std::string* text = TextPtr(value);
+  if (text == nullptr) return NoOverload();
+  const Result<Quantity> parsed = Quantity::Parse(*text);
+  if (ask) return CelValue{parsed.ok()};
+  if (!parsed.ok()) return Status(Code::kInvalid, StrCat("invalid quantity: ", Quote(*text)));
+  return CelValue::Of(*parsed);
+}
+
+constexpr int64_t kMilli = 1000;
+
+Result<CelValue> CallQuantity(std::string_view name, const std::vector<CelValue>& args) {
+  const Quantity& mine = *std::get<CelQuantity>(args[0].data);
+  const auto* other = args.size() > 1 ? std::get_if<CelQuantity>(&args[1].data) : nullptr;
+  if (name == "sign") {
+    return CelValue{int64_t{mine.zero() ? 0 : mine.negative() ? -1 : 1}};
+  }
+  const bool whole = mine.MilliValue() % kMilli == 0;
+  if (name == "isInteger") return CelValue{whole};
+  if (name == "asInteger") {
+    if (!whole) return Status(Code::kInvalid, "cannot convert value to integer");
+    return CelValue{mine.Value()};
+  }
+  if (name == "asApproximateFloat") {
+    return CelValue{whole ? static_cast<double>(mine.Value())
+                          : static_cast<double>(mine.MilliValue()) / kMilli};
+  }
+  if (other == nullptr) return NoOverload();
+  if (name == "isGreaterThan") return CelValue{mine > **other};
+  if (name == "isLessThan") return CelValue{mine < **other};
+  if (name == "compareTo") {
+    return CelValue{int64_t{mine < **other ? -1 : mine > **other ? 1 : 0}};
+  }
+  if (name == "add") {
+    Quantity sum = mine;
+    sum += **other;
+    return CelValue::Of(sum);
+  }
+  return NoOverload();
+}
+
 struct CelFunction {
   std::string_view name;
   bool method;
   size_t least, most;  // arguments, with a method's target
 };
 constexpr CelFunction kFunctions[] = {
-    {"size", true, 1, 1},       {"size", false, 1, 1},       {"int", false, 1, 1},
-    {"uint", false, 1, 1},      {"double", false, 1, 1},     {"string", false, 1, 1},
-    {"bool", false, 1, 1},      {"type", false, 1, 1},       {"dyn", false, 1, 1},
-    {"startsWith", true, 2, 2}, {"endsWith", true, 2, 2},    {"contains", true, 2, 2},
-    {"matches", true, 2, 2},    {"matches", false, 2, 2},    {"charAt", true, 2, 2},
-    {"indexOf", true, 2, 2},    {"lastIndexOf", true, 2, 2}, {"lowerAscii", true, 1, 1},
-    {"upperAscii", true, 1, 1}, {"replace", true, 3, 4},     {"split", true, 2, 3},
-    {"substring", true, 2, 3},  {"trim", true, 1, 1},        {"join", true, 1, 2},
-    {"sum", true, 1, 1},        {"min", true, 1, 1},         {"max", true, 1, 1},
-    {"isSorted", true, 1, 1}};
+    {"size", true, 1, 1},        {"size", false, 1, 1},
+    {"int", false, 1, 1},        {"uint", false, 1, 1},
+    {"double", false, 1, 1},     {"string", false, 1, 1},
+    {"bool", false, 1, 1},       {"type", false, 1, 1},
+    {"dyn", false, 1, 1},        {"startsWith", true, 2, 2},
+    {"endsWith", true, 2, 2},    {"contains", true, 2, 2},
+    {"matches", true, 2, 2},     {"matches", false, 2, 2},
+    {"charAt", true, 2, 2},      {"indexOf", true, 2, 2},
+    {"lastIndexOf", true, 2, 2}, {"lowerAscii", true, 1, 1},
+    {"upperAscii", true, 1, 1},  {"replace", true, 3, 4},
+    {"split", true, 2, 3},       {"substring", true, 2, 3},
+    {"trim", true, 1, 1},        {"join", true, 1, 2},
+    {"sum", true, 1, 1},         {"min", true, 1, 1},
+    {"max", true, 1, 1},         {"isSorted", true, 1, 1},
+    {"quantity", false, 1, 1},   {"isQuantity", false, 1, 1},
+    {"sign", true, 1, 1},        {"isInteger", true, 1, 1},
+    {"asInteger", true, 1, 1},   {"add", true, 2, 2},
+    {"compareTo", true, 2, 2},   {"isGreaterThan", true, 2, 2},
+    {"isLessThan", true, 2, 2},  {"asApproximateFloat", true, 1, 1}};
 
 }  // namespace
 
@@ -385,6 +437,8 @@ Result<CelValue> CallCel(std::string_view name, std::vector<CelValue> args, CelB
       name == "type" || name == "dyn") {
     return Convert(name, args[0]);
   }
+  if (name == "quantity" || name == "isQuantity") return ToQuantity(args[0], name[0] == 'i');
+  if (std::holds_alternative<CelQuantity>(args[0].data)) return CallQuantity(name, args);
   if (const std::string* text = TextPtr(args[0])) {
     SWELL_RETURN_IF_ERROR(budget.Spend(text->size() / 10));
     return CallText(name, args, budget);

@@ -173,6 +173,28 @@ std::string CheckRules(std::string_view object, std::string_view old = {}) {
   return Texts(CheckCrdRules(*rules, now, old.empty() ? nullptr : &before));
 }
 
+TEST(Cel, Quantities) {
+  const Case kCases[] = {
+      {"quantity('1Gi').compareTo(quantity('1024Mi'))", "0"},
+      {"quantity('1500m').isGreaterThan(quantity('1'))", "true"},
+      {"quantity('1k').isLessThan(quantity('1Ki'))", "true"},
+      {"quantity('1.5').add(quantity('500m')).asInteger()", "2"},
+      {"quantity('1.5').isInteger()", "false"},
+      {"quantity('1.5').asInteger()", "cannot convert value to integer"},
+      {"quantity('1.5').asApproximateFloat() > 1.4", "true"},
+      {"quantity('-2').sign()", "-1"},
+      {"quantity('2') == quantity('2000m')", "true"},
+      {"quantity('2') == 2", "false"},
+      {"quantity('2') < quantity('3')", "no such overload"},
+      {"quantity('two')", "invalid quantity: \"two\""},
+      {"isQuantity('two') || isQuantity('2Mi')", "true"},
+      {"quantity(2)", "no such overload"},
+      {"quantity('2').add(1)", "no such overload"},
+      {"type(quantity('2'))", "kubernetes.Quantity"},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(Eval(c.text), c.result) << c.text;
+}
+
 TEST(CrdRules, ObjectsAreHeldAgainstThem) {
   EXPECT_EQ(CheckRules(R"j({"spec": {"min": 1, "max": 2}})j"), "");
   EXPECT_EQ(CheckRules(R"j({"spec": {"min": -1, "max": -2}})j"),

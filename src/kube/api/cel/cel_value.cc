@@ -47,6 +47,7 @@ CelValue CelValue::FromJson(const json::Value& value) {
 std::string_view CelValue::TypeName() const {
   if (IsCelList(*this)) return "list";
   if (IsCelMap(*this)) return "map";
+  if (std::holds_alternative<CelQuantity>(data)) return "kubernetes.Quantity";
   static constexpr std::string_view kNames[] = {"null_type", "bool",   "int",
                                                 "uint",      "double", "string"};
   return data.index() < std::size(kNames) ? kNames[data.index()] : "dyn";
@@ -141,6 +142,9 @@ bool CelEqual(const CelValue& a, const CelValue& b, int depth) {
     return true;
   }
   if (a.data.index() != b.data.index() || IsCelList(a) || IsCelMap(a)) return false;
+  if (const auto* quantity = std::get_if<CelQuantity>(&a.data)) {
+    return **quantity == *std::get<CelQuantity>(b.data);
+  }
   return a.data == b.data;
 }
 
