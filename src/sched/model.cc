@@ -82,7 +82,7 @@ Seen ReadPlace(State& state, const PodState& pod, ShapeId shape, const PodInfo& 
   } else if (info.phase == PodPhase::kBound || info.phase == PodPhase::kRunning) {
     seen.phase = PodPhase::kPending;  // placed nowhere: not placed
   }
-  if (seen.node == kNone || !state.shapes[shape].UsesGpu()) return seen;
+  if (seen.node == kNone || !state.shapes[shape].UsesDevices()) return seen;
   seen.devices = DeviceSet::From(info.gpu_devices);
   if (seen.devices.Empty()) {
     if (pod.Placed() && pod.node == seen.node && !pod.implicit_devices) {
@@ -271,9 +271,9 @@ void Model::AssumeBound(std::string_view pod,
   const NodeId place = state.FindNode(node);
   if (id == kNone || place == kNone || state.pods[id].phase != PodPhase::kPending) return;
   state.SetPromise(id, kNone, {});
-  const bool gpus = state.ShapeOf(id).UsesGpu();
-  state.pods[id].implicit_devices = gpus && gpu_devices.empty();
-  state.SetPlace(id, PodPhase::kBound, place, gpus ? DeviceSet::From(gpu_devices) : DeviceSet{});
+  const bool devices = state.ShapeOf(id).UsesDevices();
+  state.pods[id].implicit_devices = devices && gpu_devices.empty();
+  state.SetPlace(id, PodPhase::kBound, place, devices ? DeviceSet::From(gpu_devices) : DeviceSet{});
   state.pods[id].assumed = true;
   state.AssignImplicitDevices(place);
   ++state.version;

@@ -48,6 +48,7 @@ void ReadAllocatable(State& state, NodeState& node, const Resources& r) {
   node.allocatable = {clamp(r.cpu_milli), clamp(r.memory_bytes), clamp(r.pods),
                       clamp(r.ephemeral_bytes), 0};
   node.ext_allocatable.clear();
+  node.kinds.clear();
   node.has_gpus = false;
   node.gpu_count = 0;
   for (const auto& [name, amount] : r.extended) {
@@ -63,6 +64,13 @@ void ReadAllocatable(State& state, NodeState& node, const Resources& r) {
     if (node.ext_allocatable.size() <= static_cast<size_t>(id)) node.ext_allocatable.resize(id + 1);
     node.ext_allocatable[id] = amount;
     if (state.resource_gpus[id] > 0) node.has_gpus = true;
+    const auto kind = node.info.labels.find(name);
+    if (state.resource_kinds[id] != 0 && kind != node.info.labels.end()) {
+      node.kinds.emplace_back(id, ReadDeviceKind(kind->second));
+      node.kinds.back().second.ForEach([&node](int i) {
+        if (static_cast<size_t>(i) >= node.devices.size()) node.devices.resize(i + 1);
+      });
+    }
   }
   if (node.devices.size() < static_cast<size_t>(node.gpu_count)) {
     node.devices.resize(node.gpu_count);

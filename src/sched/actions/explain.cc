@@ -47,6 +47,9 @@ class Explainer {
  private:
   void ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting);
   std::string NeedText(const std::vector<PodId>& pods, PodId hardest, const Diagnosis& d) const;
+  std::string KindText(const std::vector<PodId>& pods,
+                       const Shape& shape,
+                       const Diagnosis& d) const;
   // What is the matter with the domains that pods must share; empty: nothing.
   struct DomainLack {
     std::string text, change;
@@ -99,6 +102,7 @@ std::string Explainer::LeastChange(const std::vector<PodId>& pods,
                                    const Diagnosis& d,
                                    const DomainLack& domain) const {
   const Shape& shape = state_.ShapeOf(hardest);
+  if (shape.by_kind) return "";  // numbers of devices alone would not help
   std::string too_large = TooLarge(shape, d.largest);
   if (!too_large.empty()) return too_large;
   if (!domain.change.empty()) return domain.change;
@@ -185,6 +189,35 @@ uint64_t Explainer::Summary(GroupId id) {
   return sum.Total();
 }
 
+// " Needs 2 GPUs of class large; 1 free, at most 1 on one node (n1)".
+std::string Explainer::KindText(const std::vector<PodId>& pods,
+                                const Shape& shape,
+                                const Diagnosis& d) const {
+  const int kind = KindOf(state_, shape);
+  int64_t wanted = 0;
+  for (PodId pod : pods) {
+    for (const auto& [resource, amount] : state_.ShapeOf(pod).extended) {
+      if (resource == kind) wanted += amount;
+    }
+  }
+  int64_t most = 0;
+  NodeId where = kNone;
+  for (NodeId id : state_.index.by_rank) {
+    const int64_t free = FreeOfKind(state_.nodes[id], kind);
+    if (free <= most) continue;
+    most = free;
+    where = id;
+  }
+  const std::string best =
+      where == kNone || most == d.kind_free
+          ? (where == kNone ? "" : StrCat(" on node ", state_.nodes[where].info.name))
+          : StrCat(", at most ", most, " on one node (", state_.nodes[where].info.name, ")");
+  // The conditions have been told with the nodes.
+  const std::string_view name = state_.resource_names[kind];
+  return StrCat(" Needs ", wanted, " ", name.substr(0, name.find(" with ")), "; ", d.kind_free,
+                " free", best);
+}
+
 // " Needs 4 GPUs (2 pods x 2); 3 free".
 std::string Explainer::NeedText(const std::vector<PodId>& pods,
                                 PodId hardest,
@@ -204,6 +237,7 @@ std::string Explainer::NeedText(const std::vector<PodId>& pods,
     equal = equal && state_.pods[pod].shape == state_.pods[hardest].shape;
   }
   const std::string count = pods.size() > 1 ? StrCat(" (", pods.size(), " pods)") : "";
+  if (shape.by_kind) return KindText(pods, shape, d) + count;
   if (gpus > 0) {
     const bool alike = equal && pods.size() > 1;
     return StrCat(" Needs ", Plural(gpus, "GPU"),

@@ -58,6 +58,9 @@ void NodeDiagnoser::CountLacks(PodId pod,
     case Unfit::kGpuMemory:
       ++reasons["node(s) didn't say how much memory their GPUs have"];
       return;
+    case Unfit::kByKind:
+      ++reasons["node(s) gave their GPUs to resource claims only"];
+      return;
   }
   const Shape& shape = state_.shapes[shape_id];
   if (!FitsRoom(state_, shape, node, Tense::kNow)) {
@@ -92,6 +95,7 @@ void NodeDiagnoser::CountRoomLacks(const Shape& shape, const NodeState& node, No
     const int64_t room = node.allocatable[r] - node.used[r];
     const int64_t later = room + node.releasing[r] - node.promised[r];
     const bool gpus_taken = r == kGpu && shape.core[r] > node.idle_now;
+    if (r == kGpu && shape.gpus_by_kind == shape.core[r]) continue;  // told by kind
     if (shape.core[r] == 0 || (shape.core[r] <= std::min(room, later) && !gpus_taken)) continue;
     ++lacks.core[r];
     told = true;
@@ -100,12 +104,39 @@ void NodeDiagnoser::CountRoomLacks(const Shape& shape, const NodeState& node, No
     auto at = [r = r](const std::vector<int64_t>& v) {
       return static_cast<size_t>(r) < v.size() ? v[r] : 0;
     };
+    if (state_.resource_kinds[r] != 0) continue;
     const int64_t room = at(node.ext_allocatable) - at(node.ext_used);
     if (wanted <= std::min(room, room + at(node.ext_releasing) - at(node.ext_promised))) continue;
     ++lacks.others[StrCat("Insufficient ", state_.resource_names[r])];
     told = true;
   }
+  if (CountKindLacks(shape, node, lacks)) told = true;
   if (!told) ++lacks.core[kGpu];  // parts of devices
+}
+
+// Tells which kinds of devices the node has too few of; else that they are in each other's way.
+bool NodeDiagnoser::CountKindLacks(const Shape& shape, const NodeState& node, NodeLacks& lacks) {
+  if (!shape.by_kind || ShareOutKinds(state_, shape, node, Tense::kNow, nullptr)) return false;
+  bool told = false;
+  std::string_view any;
+  for (const auto& [r, wanted] : shape.extended) {
+    if (state_.resource_kinds[r] == 0) continue;
+    any = state_.resource_names[r];
+    if (FreeOfKind(node, r) >= wanted) continue;
+    ++lacks.others[StrCat("node(s) had fewer than ", wanted, " free ", any)];
+    told = true;
+  }
+  if (!told) ++lacks.others[StrCat("node(s) had too few free ", any, " for all requests")];
+  return true;
+}
+
+int64_t FreeOfKind(const NodeState& node, int resource) {
+  const DeviceSet* devices = node.KindOf(resource);
+  int64_t free = 0;
+  if (devices != nullptr) {
+    devices->ForEach([&](int i) { free += node.devices[i].IdleNow() ? 1 : 0; });
+  }
+  return free;
 }
 
 int64_t PlacesWhenEmpty(const Shape& shape, const NodeState& node) {
@@ -135,11 +166,22 @@ void NodeDiagnoser::CountFree(const Shape& shape, const NodeState& node, Diagnos
     d.part_free = std::max(d.part_free, std::min(device.FreeNow(), device.FreeInFuture()));
   }
   if (shape.extended.empty()) return;
+  if (shape.by_kind) {
+    d.kind_free += FreeOfKind(node, KindOf(state_, shape));
+    return;
+  }
   const auto resource = static_cast<size_t>(shape.extended.front().first);
   auto at = [resource](const std::vector<int64_t>& v) {
     return resource < v.size() ? v[resource] : 0;
   };
   d.extended_free += std::max<int64_t>(0, at(node.ext_allocatable) - at(node.ext_used));
+}
+
+int KindOf(const State& state, const Shape& shape) {
+  for (const auto& [resource, amount] : shape.extended) {
+    if (state.resource_kinds[resource] != 0) return resource;
+  }
+  return kNone;
 }
 
 std::string LacksText(const NodeLacks& lacks) {
@@ -217,9 +259,10 @@ const Diagnosis& NodeDiagnoser::Diagnose(PodId pod) {
   d.nodes = StrCat(available, "/", total, " nodes are available");
   if (!reasons.empty()) d.nodes += ": " + reasons;
   d.nodes += '.';
-  d.hash = StableHash(StrCat(d.nodes, ' ', d.gpus_free, ' ', d.cpu_free, ' ', d.part_free, ' ',
-                             d.extended_free, ' ', d.places, ' ', d.places_when_empty, ' ',
-                             d.largest[kGpu], ' ', d.nearest, ' ', d.nearest_lacks));
+  d.hash =
+      StableHash(StrCat(d.nodes, ' ', d.gpus_free, ' ', d.cpu_free, ' ', d.part_free, ' ',
+                        d.extended_free, ' ', d.kind_free, ' ', d.places, ' ', d.places_when_empty,
+                        ' ', d.largest[kGpu], ' ', d.nearest, ' ', d.nearest_lacks));
   return d;
 }
 

@@ -32,6 +32,7 @@ struct Diagnosis {
   int64_t cpu_free = 0;
   int64_t part_free = 0;      // of one GPU, in ppm: the most on any, for pods that share
   int64_t extended_free = 0;  // of the first extended resource it asks for
+  int64_t kind_free = 0;      // of the first kind of devices it asks for
   int64_t places = 0;  // pods of this shape that would fit now, counting GPUs, CPU and memory
   int64_t places_when_empty = 0;  // and if the suitable nodes held nothing
   CoreAmounts largest{};          // of any suitable node
@@ -58,6 +59,7 @@ class NodeDiagnoser {
 
  private:
   void CountRoomLacks(const Shape& shape, const NodeState& node, NodeLacks& lacks);
+  bool CountKindLacks(const Shape& shape, const NodeState& node, NodeLacks& lacks);
   void CountFree(const Shape& shape, const NodeState& node, Diagnosis& d) const;
 
   State& state_;
@@ -66,6 +68,9 @@ class NodeDiagnoser {
 
 // Pods of the shape for which the node has room now.
 int64_t PlacesOn(const State& state, const Shape& shape, const NodeState& node);
+// The first kind of devices that the shape asks for, and how many of them nobody holds.
+int KindOf(const State& state, const Shape& shape);
+int64_t FreeOfKind(const NodeState& node, int resource);
 // Pods of the shape that the node takes when it holds nothing.
 int64_t PlacesWhenEmpty(const Shape& shape, const NodeState& node);
 

@@ -291,6 +291,33 @@ SpreadMinima ComputeSpreadMinima(State& state, ShapeId shape_id, Tense tense) {
   return minima;
 }
 
+bool IsFree(const Device& device, Tense tense) {
+  return tense == Tense::kNow ? device.IdleNow() : device.IdleInFuture();
+}
+
+bool ShareOutKinds(const State& state,
+                   const Shape& shape,
+                   const NodeState& node,
+                   Tense tense,
+                   std::vector<DeviceSet>* out) {
+  std::vector<DeviceWants> wants;
+  DeviceSet free;
+  DeviceSet first;
+  for (const auto& [resource, amount] : shape.extended) {
+    if (state.resource_kinds[resource] == 0) continue;
+    const DeviceSet* devices = node.KindOf(resource);
+    if (devices == nullptr) return false;
+    devices->ForEach([&](int i) {
+      if (!IsFree(node.devices[i], tense)) return;
+      free.Add(i);
+      // A promise waits for terminating pods rather than holding idle devices back.
+      if (!node.devices[i].IdleNow()) first.Add(i);
+    });
+    wants.push_back({*devices, amount});
+  }
+  return ShareOut(wants, free, first, out);
+}
+
 bool FitsRoom(const State& state, const Shape& shape, const NodeState& node, Tense tense) {
   for (int r = 0; r < kCoreCount; ++r) {
     const int64_t wanted = shape.core[r];
@@ -307,6 +334,7 @@ bool FitsRoom(const State& state, const Shape& shape, const NodeState& node, Ten
     if (tense == Tense::kNow && wanted > room) return false;
     if (wanted > room + at(node.ext_releasing, r) - at(node.ext_promised, r)) return false;
   }
+  if (shape.by_kind && !ShareOutKinds(state, shape, node, tense, nullptr)) return false;
   if (shape.core[kGpu] > 0) {
     return shape.core[kGpu] <= (tense == Tense::kNow ? node.idle_now : node.idle_future);
   }
@@ -350,18 +378,22 @@ DeviceSet ChooseDevices(const State& state,
                         const NodeState& node,
                         Tense tense) {
   DeviceSet set;
+  std::vector<DeviceSet> of_kinds;
+  if (shape.by_kind && ShareOutKinds(state, shape, node, tense, &of_kinds)) {
+    for (const DeviceSet& kind : of_kinds) kind.ForEach([&set](int i) { set.Add(i); });
+  }
   if (shape.core[kGpu] > 0) {
-    int64_t wanted = shape.core[kGpu];
+    int64_t wanted = shape.core[kGpu] - shape.gpus_by_kind;
     // A promise waits for terminating pods rather than holding idle devices back.
     if (tense == Tense::kFuture) {
       for (int i = 0; i < node.gpu_count && wanted > 0; ++i) {
-        if (!node.devices[i].IdleInFuture() || node.devices[i].IdleNow()) continue;
+        if (!node.devices[i].IdleInFuture() || node.devices[i].IdleNow() || set.Has(i)) continue;
         set.Add(i);
         --wanted;
       }
     }
     for (int i = 0; i < node.gpu_count && wanted > 0; ++i) {
-      if (!node.devices[i].IdleNow()) continue;
+      if (!node.devices[i].IdleNow() || set.Has(i)) continue;
       set.Add(i);
       --wanted;
     }

@@ -43,6 +43,13 @@ SpreadMinima ComputeSpreadMinima(State& state, ShapeId shape, Tense tense);
 
 // Whether a pod may run on a node that is held for another job.
 bool MayUseHeld(const State& state, const PodState& pod, const NodeState& node);
+// Gives each kind that the shape asks for its devices, in the order of Shape::extended; `out` may
+// be null. False: they are too few.
+bool ShareOutKinds(const State& state,
+                   const Shape& shape,
+                   const NodeState& node,
+                   Tense tense,
+                   std::vector<DeviceSet>* out);
 bool FitsRoom(const State& state, const Shape& shape, const NodeState& node, Tense tense);
 Lack WhyNot(State& state, PodId pod, NodeId node, Tense tense, const SpreadMinima& minima);
 // The same of a node with room enough.

@@ -116,6 +116,7 @@ int State::EnsureResource(std::string_view name) {
   id = static_cast<int>(resource_names.size());
   resource_names.emplace_back(name);
   resource_gpus.push_back(MigGpus(name));
+  resource_kinds.push_back(IsDeviceKind(name) ? 1 : 0);
   resource_ids.emplace(std::string(name), id);
   return id;
 }
@@ -145,6 +146,8 @@ ShapeId State::AcquireShape(const PodInfo& pod) {
       shape.core[kGpu] = amount;
     } else {
       shape.extended.emplace_back(EnsureResource(name), amount);
+      shape.by_kind = shape.by_kind || IsDeviceKind(name);
+      if (IsGpuKind(name)) shape.gpus_by_kind += amount;
     }
   }
   std::sort(shape.extended.begin(), shape.extended.end());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sched/state/device_kinds.h"
+
 namespace swell::sched {
 namespace {
 
@@ -166,6 +168,9 @@ Shape::Verdict CheckNode(const NodeInfo& node, const Shape& shape) {
     verdict.unfit = Unfit::kSliced;
   } else if (shape.share_mib > 0 && node.gpu_memory_mib <= 0) {
     verdict.unfit = Unfit::kGpuMemory;
+  } else if ((shape.Shares() || shape.core[kGpu] > shape.gpus_by_kind) &&
+             node.labels.contains(std::string(kGpusByKind))) {
+    verdict.unfit = Unfit::kByKind;
   }
   return verdict;
 }

@@ -44,6 +44,7 @@ enum class Unfit : uint8_t {
   kVolume,     // a volume cannot be used there
   kSliced,     // shares a GPU, and those of the node are divided by MIG
   kGpuMemory,  // asks for GPU memory of a node that does not say how much it has
+  kByKind,     // asks for GPUs of no kind, and the node's are given by kind
 };
 
 // Inter-pod terms by id (terms.h).
@@ -63,6 +64,8 @@ struct Shape {
 
   CoreAmounts core{};
   std::vector<std::pair<int, int64_t>> extended;  // (interned resource, amount > 0), sorted
+  bool by_kind = false;      // some of these are kinds of devices (device_kinds.h)
+  int64_t gpus_by_kind = 0;  // of core[kGpu]
   int64_t share_ppm = 0;                          // sharing: of each device
   int64_t share_mib = 0;                          // or by memory
   int share_devices = 0;                          // > 0: the pod shares GPUs
@@ -79,6 +82,7 @@ struct Shape {
 
   bool Shares() const { return share_devices > 0; }
   bool UsesGpu() const { return core[kGpu] > 0 || Shares(); }
+  bool UsesDevices() const { return by_kind || UsesGpu(); }
   // Placing other pods can make room for it, so "does not fit" is not final within a cycle.
   bool DependsOnPods() const { return !affinity.empty() || !spread.empty(); }
   // Some suitable nodes are liked better than others.

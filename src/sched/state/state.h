@@ -38,6 +38,7 @@
 #include <vector>
 
 #include "base/huge_pages.h"
+#include "sched/state/device_kinds.h"
 #include "sched/state/device_set.h"
 #include "sched/state/node_index.h"
 #include "sched/state/shape.h"
@@ -103,7 +104,16 @@ struct alignas(64) NodeState {
   std::vector<int64_t> ext_used;
   std::vector<int64_t> ext_releasing;
   std::vector<int64_t> ext_promised;
+  std::vector<std::pair<int, DeviceSet>> kinds;  // by interned resource: its devices of that kind
   NodeInfo info;
+
+  // Null: it has none of that kind.
+  const DeviceSet* KindOf(int resource) const {
+    for (const auto& [kind, devices] : kinds) {
+      if (kind == resource) return &devices;
+    }
+    return nullptr;
+  }
 
   // Has what placing and evicting read on its way into the cache.
   void Prefetch() const;
@@ -299,6 +309,7 @@ struct State {
   NodeIndex index;
   std::vector<std::string> resource_names;  // interned extended resources, but nvidia.com/gpu
   std::vector<int64_t> resource_gpus;       // n of nvidia.com/mig-<n>g.*, else 0
+  std::vector<uint8_t> resource_kinds;      // whether it is a kind of devices
   int64_t smallest_gpu_mib = 0;             // of the present nodes; 0: none says
 
   using IdMap = std::unordered_map<std::string, int32_t, StringHash, std::equal_to<>>;

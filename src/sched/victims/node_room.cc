@@ -24,7 +24,16 @@ void NodeRoom::Reset(const State& state, const NodeState& node, const Shape& sha
     ext_free_.push_back(At(node.ext_allocatable, r) - At(node.ext_used, r) +
                         At(node.ext_releasing, r) - At(node.ext_promised, r));
   }
+  kinds_.clear();
+  for (const auto& [r, wanted] : shape.extended) {
+    if (state.resource_kinds[r] == 0) continue;
+    const DeviceSet* devices = node.KindOf(r);
+    kinds_.push_back({devices != nullptr ? *devices : DeviceSet{}, wanted});
+  }
   device_count_ = shape.UsesGpu() ? node.gpu_count : 0;
+  if (shape.by_kind) {
+    device_count_ = static_cast<int>(std::min<size_t>(node.devices.size(), kDevicesMax));
+  }
   for (int i = 0; i < device_count_; ++i) devices_[i] = node.devices[i].FreeInFuture();
 }
 
@@ -59,10 +68,15 @@ double NodeRoom::Missing() const {
   };
   for (int r = 0; r < kCoreCount; ++r) add(shape_->core[r], free_[r]);
   for (size_t i = 0; i < ext_free_.size(); ++i) add(shape_->extended[i].second, ext_free_[i]);
+  for (const DeviceWants& kind : kinds_) {
+    int64_t free = 0;
+    kind.of.ForEach([&](int i) { free += i < device_count_ && devices_[i] >= kPpm; });
+    add(kind.count, free);
+  }
   if (!shape_->UsesGpu()) return missing;
   int64_t fitting = 0;
   double nearly = 0;  // parts of devices count a little, so that sharers add up
-  for (int i = 0; i < device_count_; ++i) {
+  for (int i = 0; i < std::min(device_count_, node_->gpu_count); ++i) {
     const int64_t free = devices_[i];
     if (free >= ppm_) {
       ++fitting;

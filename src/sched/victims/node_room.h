@@ -15,7 +15,8 @@ class NodeRoom {
  public:
   void Reset(const State& state, const NodeState& node, const Shape& shape);
   void Move(const PodState& pod, int sign);  // +1: gone, -1: back
-  // Shares of each wanted resource that are missing: 0 when the pod fits.
+  // Shares of each wanted resource that are missing: 0 when the pod fits, and where kinds of
+  // devices are in each other's way.
   double Missing() const;
   // Whether it would not fit for sure if so much of what went stayed.
   bool ShortWithout(const CoreAmounts& amounts) const;
@@ -27,6 +28,7 @@ class NodeRoom {
   int64_t ppm_ = 0;
   CoreAmounts free_{};
   std::vector<int64_t> ext_free_;
+  std::vector<DeviceWants> kinds_;  // that the shape asks for
   int device_count_ = 0;
   std::array<int64_t, kDevicesMax> devices_{};
 };
