@@ -1,6 +1,7 @@
 // swell controller: the scheduler and the job controllers for a Kubernetes cluster.
 #include <cstdio>
 #include <set>
+#include <vector>
 
 #include "base/file.h"
 #include "base/strings.h"
@@ -141,6 +142,18 @@ Result<std::set<std::string>> FindOthersJobs(RemoteProcess& process, const std::
   return others;
 }
 
+// What this server does not have, being older than it or told so.
+Result<std::vector<client::Resource>> FindMissing(RemoteProcess& process) {
+  using namespace client::resources;
+  std::vector<client::Resource> missing;
+  for (const client::Resource& resource :
+       {kResourceClaims, kResourceSlices, kDeviceClasses}) {
+    SWELL_ASSIGN_OR_RETURN(const bool served, process.Serves(resource));
+    if (!served) missing.push_back(resource);
+  }
+  return missing;
+}
+
 // Prints which replica leads.
 void PrintLeader(const std::string& server, controllers::ReplicaOptions& replica) {
   replica.on_lead = [server](const controllers::Informers& informers) {
@@ -161,6 +174,7 @@ void PrintLeader(const std::string& server, controllers::ReplicaOptions& replica
 Result<controllers::ReplicaOptions> ReplicaFor(RemoteProcess& process,
                                                const ControllerFlags& flags) {
   SWELL_ASSIGN_OR_RETURN(bool policy_v1, process.Serves("policy", "v1"));
+  SWELL_ASSIGN_OR_RETURN(auto missing, FindMissing(process));
   SWELL_ASSIGN_OR_RETURN(auto grouping_rules, ReadGroupingRules(flags.grouping_rules));
   SWELL_ASSIGN_OR_RETURN(auto others, FindOthersJobs(process, flags.kubeflow));
   if (!others.empty()) {
@@ -173,8 +187,11 @@ Result<controllers::ReplicaOptions> ReplicaFor(RemoteProcess& process,
                                                   .grouping_namespace = flags.election.ns,
                                                   .scheduler = flags.scheduler,
                                                   .own_namespace = flags.election.ns},
-                                      .prepare = [policy_v1](controllers::Informers& informers) {
+                                      .prepare = [=](controllers::Informers& informers) {
                                         if (!policy_v1) informers.UseVersion("policy", "v1beta1");
+                                        for (const client::Resource& one : missing) {
+                                          informers.LeaveOut(one);
+                                        }
                                       }};
   PrintLeader(process.access().server, replica);
   if (flags.elect) {

@@ -19,6 +19,7 @@
 #include "kube/controllers/cluster/namespace_defaults.h"
 #include "kube/controllers/cluster/node_lifecycle.h"
 #include "kube/controllers/cluster/pod_janitor.h"
+#include "kube/controllers/cluster/resource_claims.h"
 #include "kube/controllers/cluster/role_aggregation.h"
 #include "kube/controllers/cluster/volume_binder.h"
 #include "kube/controllers/workloads/batch_job.h"
@@ -87,6 +88,8 @@ const std::vector<ClusterPart>& ClusterPartTable() {
        [](const Context& c, const Options&) { return Make<DisruptionController>(c); }},
       {"podgc",
        [](const Context& c, const Options& o) { return Make<PodJanitor>(c, o.ended_pods_max); }},
+      {"resourceclaim-controller",
+       [](const Context& c, const Options&) { return Make<ResourceClaimController>(c); }},
       {"serviceaccount",
        [](const Context& c, const Options& o) {
          return Make<NamespaceDefaults>(c, o.root_ca_pem);

@@ -82,6 +82,12 @@ Value ControllerRole() {
        {"scheduling.k8s.io", "priorityclasses", "get,list,watch"},
        {"policy", "poddisruptionbudgets", "get,list,watch"},
        {"storage.k8s.io", "storageclasses", "get,list,watch"},
+       // Devices by claims, where the cluster has them: who offers them, and whose they become.
+       {"resource.k8s.io", "resourceslices", "get,list,watch"},
+       {"resource.k8s.io", "deviceclasses", "get,list,watch,create"},
+       {"resource.k8s.io", "resourceclaims", "get,list,watch,update"},
+       {"resource.k8s.io", "resourceclaims/status", "update"},
+       {"resource.k8s.io", "resourceclaims/binding", "update"},
        {"apiextensions.k8s.io", "customresourcedefinitions", "get,list,watch"},
        // Owners of pods, for grouping and scaling.
        {"batch", "jobs", "get"},
@@ -99,6 +105,8 @@ Value AgentRole() {
                       {"", "pods", "get,list,watch,update,patch,delete"},
                       {"", "services,endpoints", "get,list,watch"},
                       {"discovery.k8s.io", "endpointslices", "get,list,watch"},
+                      {"resource.k8s.io", "resourceslices", "get,create,patch"},
+                      {"resource.k8s.io", "resourceclaims", "get"},
                       {"", "configmaps,secrets,persistentvolumeclaims,persistentvolumes", "get"},
                       {"node.k8s.io", "runtimeclasses", "get"},
                       // NetworkPolicies choose pods by the labels of their namespaces, too.

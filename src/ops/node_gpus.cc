@@ -7,6 +7,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/device_claim.h"
 #include "kube/api/objects/pod.h"
 #include "kube/node/gpu_env.h"
 #include "kube/process/machine/virtual_smi.h"
@@ -68,9 +69,23 @@ std::vector<Holder> HoldersOf(const json::Value& pod) {
   for (std::string_view id : Split(api::Annotation(pod, api::keys::kGpuDevices), ',')) {
     if (!Trim(id).empty()) devices.emplace_back(Trim(id));
   }
+  // Those of claims come last. Which container uses which is known to the node alone.
+  const node::Amounts asked = node::PodRequests(pod);
+  const auto whole = asked.find(node::kGpuResource);
+  node::PodGpus gpus;
+  if (api::HasDeviceClaims(pod)) {
+    const auto own = static_cast<size_t>(whole == asked.end() ? 0 : whole->second);
+    while (devices.size() > own) {
+      gpus.claimed.push_back(std::move(devices.back()));
+      devices.pop_back();
+    }
+  }
+  gpus.devices = std::move(devices);
   for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
     node::EnvList env;
-    auto ids = node::AddGpuEnv(pod, json::GetString(container, {"name"}), devices, 0, env);
+    node::PodGpus its = gpus;
+    if (api::ContainerClaims(container).empty()) its.claimed.clear();
+    auto ids = node::AddGpuEnv(pod, json::GetString(container, {"name"}), its, env);
     if (!ids.empty()) out.push_back({pod, container, std::move(ids)});
   }
   return out;

@@ -1,5 +1,6 @@
 #include "ops/remote_process.h"
 
+#include <algorithm>
 #include <csignal>
 
 #include "base/strings.h"
@@ -56,6 +57,16 @@ Result<bool> RemoteProcess::Serves(const std::string& group, const std::string& 
   if (answer.ok()) return true;
   if (answer.status().code() == Code::kNotFound) return false;
   return answer.status();
+}
+
+Result<bool> RemoteProcess::Serves(const client::Resource& resource) {
+  auto known = Ask({.method = "GET", .path = StrCat("/apis/", resource.ApiVersion())});
+  if (!known.ok() && known.status().code() == Code::kNotFound) return false;
+  if (!known.ok()) return known.status();
+  const json::Array& all = json::GetArray(**known, {"resources"});
+  return std::any_of(all.begin(), all.end(), [&resource](const json::Value& one) {
+    return json::GetString(one, {"name"}) == resource.plural;
+  });
 }
 
 Result<std::string> RemoteProcess::ServerVersion() {

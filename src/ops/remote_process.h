@@ -35,6 +35,8 @@ class RemoteProcess {
   Result<json::SharedValue> Ask(api::RestRequest request);
   // Whether the cluster serves this version of an API group.
   Result<bool> Serves(const std::string& group, const std::string& version);
+  // Whether it has the resource, which gates and settings may leave out of a version.
+  Result<bool> Serves(const client::Resource& resource);
   // What it says it is: "v1.32.4", of a cluster of swell up "v1.32.0+swell".
   Result<std::string> ServerVersion();
   // Lets the loop run for a while.

@@ -324,6 +324,12 @@ sched::NodeInfo ToNodeInfo(const json::Value& node) {
   return out;
 }
 
+std::vector<sched::NodeSelectorTerm> ToNodeTerms(const json::Array& terms) {
+  std::vector<sched::NodeSelectorTerm> out;
+  for (const json::Value& term : terms) out.push_back(ToNodeTerm(term));
+  return out;
+}
+
 void SetPriority(sched::PodInfo& pod, int32_t priority) {
   pod.priority = priority;
   pod.preemptible = priority < (pod.queue.empty() ? kSystemCriticalFrom : kProjectPreemptibleBelow);

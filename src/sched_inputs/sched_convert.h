@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "json/value.h"
 #include "kube/api/objects/project.h"
@@ -29,6 +30,8 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_proj
 sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
                              const FindObject& priority_classes,
                              std::string_view namespace_project = {});
+// nodeSelectorTerms.
+std::vector<sched::NodeSelectorTerm> ToNodeTerms(const json::Array& terms);
 // With its priority come the usual rules about who is preemptible.
 void SetPriority(sched::PodInfo& pod, int32_t priority);
 // What a pod's claims lead to.

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/device_claim.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/rest/binder.h"
 #include "sched_inputs/sched_convert.h"
@@ -62,12 +63,14 @@ bool IsUnknown(Code code) {
 
 DecisionExecutor::DecisionExecutor(Context context,
                                    sched::Model& model,
+                                   DeviceClaims& devices,
                                    SchedulingEvents& events,
                                    PendingReporter& reporter,
                                    SchedulerLoopStats& stats,
                                    Hooks hooks)
     : context_(std::move(context)),
       model_(model),
+      devices_(devices),
       events_(events),
       reporter_(reporter),
       stats_(stats),
@@ -145,12 +148,25 @@ void DecisionExecutor::Bind(const sched::Decision& decision, const json::SharedV
   if (pod && api::HasVolumes(*pod)) {
     auto made = [this, decision, pod](const Status& status) {
       if (!status.ok()) return FailBinding(decision, status);
-      SendBinding(decision, pod);
+      GiveDevices(decision, pod);
       SendBatch();
     };
     if (volume_waits_.Begin(*pod, decision.node, made)) return;
   }
-  SendBinding(decision, pod);
+  GiveDevices(decision, pod);
+}
+
+// A pod is bound when its claims have their devices.
+void DecisionExecutor::GiveDevices(const sched::Decision& decision, const json::SharedValue& pod) {
+  if (!pod || !api::HasDeviceClaims(*pod)) return SendBinding(decision, pod);
+  devices_.Give(pod, decision.node, decision.gpu_devices,
+                scope_.Wrap([this, decision, pod](const Result<std::vector<int>>& gpus) {
+                  if (!gpus.ok()) return FailBinding(decision, gpus.status());
+                  sched::Decision given = decision;
+                  given.gpu_devices = *gpus;
+                  SendBinding(given, pod);
+                  SendBatch();
+                }));
 }
 
 double DecisionExecutor::ShareOf(const sched::Decision& decision,

@@ -29,6 +29,7 @@
 #include "kube/controllers/context.h"
 #include "sched/model.h"
 #include "sched/scheduler.h"
+#include "scheduling/device_claims.h"
 #include "scheduling/evictions.h"
 #include "scheduling/pending_reporter.h"
 #include "scheduling/scheduler_metrics.h"
@@ -46,6 +47,7 @@ class DecisionExecutor {
   };
   DecisionExecutor(Context context,
                    sched::Model& model,
+                   DeviceClaims& devices,
                    SchedulingEvents& events,
                    PendingReporter& reporter,
                    SchedulerLoopStats& stats,
@@ -84,6 +86,7 @@ class DecisionExecutor {
 
   std::map<std::string_view, bool> Shrinks(const sched::CycleResult& result) const;
   void Bind(const sched::Decision& decision, const json::SharedValue& pod);
+  void GiveDevices(const sched::Decision& decision, const json::SharedValue& pod);
   double ShareOf(const sched::Decision& decision, const json::SharedValue& pod) const;
   void SendBinding(const sched::Decision& decision, const json::SharedValue& pod);
   void SendBatch();
@@ -103,6 +106,7 @@ class DecisionExecutor {
 
   Context context_;
   sched::Model& model_;
+  DeviceClaims& devices_;
   SchedulingEvents& events_;
   PendingReporter& reporter_;
   SchedulerLoopStats& stats_;

@@ -17,9 +17,13 @@ const client::Resource kTopologies{"swell.dev", "v1", "topologies", false};
 
 }  // namespace
 
-ModelFeeder::ModelFeeder(const Context& context, sched::Model& model, Hooks hooks)
+ModelFeeder::ModelFeeder(const Context& context,
+                         sched::Model& model,
+                         DeviceClaims& devices,
+                         Hooks hooks)
     : clock_(context.clock),
       model_(model),
+      devices_(devices),
       hooks_(std::move(hooks)),
       pods_(context.informers.Of(client::resources::kPods)),
       nodes_(context.informers.Of(client::resources::kNodes)),
@@ -39,6 +43,11 @@ void ModelFeeder::Watch() {
   WatchGroups();
   WatchPods();
   WatchVolumes();
+  devices_.Watch({.node_changed =
+                      [this](const std::string& name) {
+                        if (const auto node = nodes_.Get(name)) OnNode(*node);
+                      },
+                  .pod_changed = [this](const json::Value& pod) { OnPod(pod); }});
 }
 
 template <typename Upsert, typename Remove>
@@ -55,20 +64,24 @@ void ModelFeeder::Feed(client::Informer& informer, Upsert upsert, Remove remove)
 void ModelFeeder::WatchNodes() {
   nodes_.AddHandlers({.on_add =
                           [this](const json::SharedValue& node) {
-                            model_.UpsertNode(ToNodeInfo(*node));
+                            OnNode(*node);
                             hooks_.changed();
                           },
-                      .on_update =
-                          [this](const json::SharedValue&, const json::SharedValue& node) {
-                            uint64_t before = model_.version();
-                            model_.UpsertNode(ToNodeInfo(*node));
-                            if (model_.version() != before) hooks_.changed();
-                          },
+                      .on_update = [this](const json::SharedValue&,
+                                          const json::SharedValue& node) { OnNode(*node); },
                       .on_delete =
                           [this](const json::SharedValue& node) {
                             model_.RemoveNode(api::Name(*node));
                             hooks_.changed();
                           }});
+}
+
+void ModelFeeder::OnNode(const json::Value& node) {
+  const uint64_t before = model_.version();
+  sched::NodeInfo info = ToNodeInfo(node);
+  devices_.AddToNode(info);
+  model_.UpsertNode(info);
+  if (model_.version() != before) hooks_.changed();
 }
 
 void ModelFeeder::WatchGroups() {
@@ -96,6 +109,7 @@ void ModelFeeder::WatchPods() {
       pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
       [this](const json::SharedValue& pod) {
         const std::string key = api::KeyOf(*pod);
+        devices_.OnPodDeleted(*pod);
         if (hooks_.deleted(key)) return;
         model_.RemovePod(key);
         hooks_.changed();
@@ -132,6 +146,7 @@ void ModelFeeder::OnPod(const json::Value& pod) {
     return [&informer](std::string_view key) { return informer.Get(key).get(); };
   };
   AddVolumeTerms(pod, {find(claims_), find(volumes_), find(classes_)}, info);
+  devices_.AddToPod(pod, info);
   if (info.node.empty() && held_ && held_(pod)) {
     info.scheduling_gates.emplace_back("swell.dev/grouping");
   }

@@ -4,7 +4,7 @@
 // turns each into what the model knows of it.
 //
 // - Threads: core executor only.
-// - Ownership: the model outlives it.
+// - Ownership: the model and the devices outlive it.
 // - Invariants: a pod whose binding is open stays in the model until its outcome is known, even if
 //   it was deleted, and no later pod of the same name takes its place before that.
 #pragma once
@@ -19,6 +19,7 @@
 #include "kube/controllers/context.h"
 #include "sched/model.h"
 #include "sched/scheduler.h"
+#include "scheduling/device_claims.h"
 
 namespace swell::controllers {
 
@@ -31,7 +32,7 @@ class ModelFeeder {
     // The pod was deleted. True: the hook takes it out of the model itself, once it may.
     std::function<bool(const std::string& key)> deleted;
   };
-  ModelFeeder(const Context& context, sched::Model& model, Hooks hooks);
+  ModelFeeder(const Context& context, sched::Model& model, DeviceClaims& devices, Hooks hooks);
 
   // Pods that name one of these schedulers are placed here. Before Watch.
   void Serve(const std::vector<std::string>& names) { names_ = {names.begin(), names.end()}; }
@@ -50,6 +51,7 @@ class ModelFeeder {
   void WatchNodes();
   void WatchQueues();
   void WatchGroups();
+  void OnNode(const json::Value& node);
   void OnGroup(const json::Value& pod_group);
   void RefreshGroups(std::string_view priority_class);
   void RefreshProjects();
@@ -59,6 +61,7 @@ class ModelFeeder {
 
   const Clock& clock_;
   sched::Model& model_;
+  DeviceClaims& devices_;
   const Hooks hooks_;
   client::Informer& pods_;
   client::Informer& nodes_;

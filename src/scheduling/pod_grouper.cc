@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/device_claim.h"
 #include "kube/api/objects/pod_group.h"
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/sched_convert.h"
@@ -132,7 +133,7 @@ bool PodGrouper::MayGroup(const GroupingRule& rule, const json::Value& pod) cons
   if (rule.only_with_gpus) {
     const json::Value* spec = json::Find(pod, {"spec"});
     const sched::PodInfo info = ToPodInfo(pod);
-    const bool part = info.gpu_fraction > 0 || info.gpu_memory_mib > 0;
+    const bool part = info.gpu_fraction > 0 || info.gpu_memory_mib > 0 || api::HasDeviceClaims(pod);
     if (!part && (spec == nullptr || !PodRequests(*spec).extended.contains(sched::kGpuResource))) {
       return false;
     }

@@ -8,9 +8,11 @@ SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
     : context_(std::move(context)),
       scheduler_(settings),
       metrics_(context_.metrics, context_.clock, model_, scheduler_, stats_),
+      devices_(context_),
       feeder_(
           context_,
           model_,
+          devices_,
           {.changed = [this] { Wake(); },
            .open_binding = [this](const std::string& key) { return executor_.OpenBindingUid(key); },
            .deleted = [this](const std::string& key) { return executor_.OnPodDeleted(key); }}),
@@ -20,6 +22,7 @@ SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
                 [this](const std::string& pod) { return executor_.FindWaiting(pod); }),
       executor_(context_,
                 model_,
+                devices_,
                 events_,
                 reporter_,
                 stats_,
@@ -34,6 +37,7 @@ void SchedulerLoop::Start() {
     started_ = true;
     feeder_.RecallPastUse(scheduler_.settings());
     feeder_.RefreshPlacedVolumes();
+    devices_.MakeOwnClass();
     Wake();
   }));
 }

@@ -17,6 +17,7 @@
 #include "sched/past_use.h"
 #include "sched/scheduler.h"
 #include "scheduling/decision_executor.h"
+#include "scheduling/device_claims.h"
 #include "scheduling/model_feeder.h"
 #include "scheduling/pending_reporter.h"
 #include "scheduling/scheduler_metrics.h"
@@ -63,6 +64,7 @@ class SchedulerLoop {
   sched::Scheduler scheduler_;
   SchedulerLoopStats stats_;
   SchedulerMetrics metrics_;
+  DeviceClaims devices_;
   ModelFeeder feeder_;
   SchedulingEvents events_;
   PendingReporter reporter_;

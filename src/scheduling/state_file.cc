@@ -10,6 +10,7 @@
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/selector.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/device_claim.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/project.h"
 #include "kube/api/schema/decode_problem.h"
@@ -17,6 +18,7 @@
 #include "kube/controllers/context.h"
 #include "kube/controllers/workloads/disruption.h"
 #include "sched/cycle/disruptions.h"
+#include "sched_inputs/device_catalog.h"
 #include "sched_inputs/sched_convert.h"
 
 namespace swell::controllers {
@@ -33,6 +35,9 @@ constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
     {"scheduling.k8s.io", "PriorityClass"},
     {"policy", "PodDisruptionBudget"},
     {"storage.k8s.io", "StorageClass"},
+    {"resource.k8s.io", "DeviceClass"},
+    {"resource.k8s.io", "ResourceClaim"},
+    {"resource.k8s.io", "ResourceSlice"},
     {"swell.dev", "NodePool"},
     {"swell.dev", "PodGroup"},
     {"swell.dev", "Project"},
@@ -105,7 +110,9 @@ class Reader {
     }
     ReadProjects(out);
     ReadGroups(out);
+    ReadDevices();
     ReadPods(out);
+    for (sched::NodeInfo& node : out.nodes) devices_.AddToNode(node);
     if (origin_ == Origin::kWritten) CheckForms();
     return out;
   }
@@ -251,6 +258,23 @@ class Reader {
     }
   }
 
+  void ReadDevices() {
+    // The objects are somebody else's, and outlive the reader.
+    const auto borrow = [](const json::Value* it) {
+      return json::SharedValue(it, [](const json::Value*) {});
+    };
+    for (const json::Value* it : by_kind_["DeviceClass"]) devices_.SetClass(borrow(it));
+    for (const json::Value* it : by_kind_["ResourceSlice"]) devices_.SetSlice(borrow(it));
+    for (const json::Value* it : by_kind_["Pod"]) {
+      for (const api::PodClaim& claim : api::DeviceClaimsOf(*it)) {
+        users_[StrCat(api::Namespace(*it), "/", claim.claim)].push_back(borrow(it));
+      }
+    }
+    claims_.claims = Index(by_kind_["ResourceClaim"]);
+    claims_.pods = Index(by_kind_["Pod"]);
+    claims_.users = [this](const std::string& claim) { return users_[claim]; };
+  }
+
   void ReadPods(StateInputs& out) {
     std::map<std::string_view, const sched::GroupInfo*> groups;
     for (const sched::GroupInfo& group : out.groups) groups[group.key] = &group;
@@ -280,8 +304,10 @@ class Reader {
       if (origin_ == Origin::kWritten) {
         if (group != groups.end()) CheckPodSet(*it, pod, *group->second);
         const auto node = nodes.find(pod.node);
-        if (node != nodes.end()) CheckDevices(*it, pod, *node->second);
+        const bool claims = api::HasDeviceClaims(*it);
+        if (node != nodes.end() && !claims) CheckDevices(*it, pod, *node->second);
       }
+      if (api::HasDeviceClaims(*it)) devices_.AddToPod(*it, claims_, pod);
       AddVolumeTerms(*it, storage, pod);
       out.pods.push_back(std::move(pod));
     }
@@ -387,6 +413,9 @@ class Reader {
   std::set<std::string> seen_;
   std::map<std::string, std::string, std::less<>> project_of_;
   FindObject priority_classes_;
+  DeviceCatalog devices_;
+  DeviceCatalog::View claims_;
+  std::map<std::string, std::vector<json::SharedValue>> users_;  // pods that name a claim
 };
 
 }  // namespace

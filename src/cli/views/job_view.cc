@@ -12,6 +12,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/device_claim.h"
 #include "kube/api/objects/job.h"
 #include "kube/api/objects/node.h"
 #include "kube/api/objects/pod.h"
@@ -409,7 +410,11 @@ int64_t MilliGpus(const json::Value& pod) {
   }
   const api::Amounts requests = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
   const auto gpus = requests.find("nvidia.com/gpu");
-  return gpus == requests.end() ? 0 : gpus->second.MilliValue();
+  const int64_t requested = gpus == requests.end() ? 0 : gpus->second.MilliValue();
+  if (!api::HasDeviceClaims(pod)) return requested;
+  // What its claims gave it is known by its devices alone.
+  const auto devices = Split(api::Annotation(pod, api::keys::kGpuDevices), ',').size();
+  return std::max<int64_t>(requested, static_cast<int64_t>(devices) * 1000);
 }
 
 std::string GpuText(int64_t milli) {

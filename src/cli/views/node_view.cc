@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string_view>
 
 #include "base/strings.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/device_claim.h"
 #include "kube/api/objects/node.h"
 #include "kube/api/objects/node_health.h"
 #include "kube/api/objects/pod.h"
@@ -74,6 +78,19 @@ Result<std::vector<NodeView>> Choose(std::vector<NodeView> all,
   return all;
 }
 
+// Devices that pods share by a claim, of each pod but one.
+int64_t RepeatedDevices(const std::vector<json::SharedValue>& pods) {
+  std::set<std::string_view> seen;
+  int64_t repeated = 0;
+  for (const json::SharedValue& pod : pods) {
+    if (!api::HasDeviceClaims(*pod)) continue;
+    for (std::string_view device : Split(api::Annotation(*pod, api::keys::kGpuDevices), ',')) {
+      repeated += seen.insert(device).second ? 0 : 1;
+    }
+  }
+  return repeated;
+}
+
 }  // namespace
 
 void Amounts::AddPod(const json::Value& pod) {
@@ -112,7 +129,10 @@ std::vector<NodeView> ViewNodes(std::vector<json::SharedValue> nodes,
     node->second.pods.push_back(pod);
   }
   std::vector<NodeView> views;
-  for (auto& [name, view] : by_name) views.push_back(std::move(view));
+  for (auto& [name, view] : by_name) {
+    view.used.milli_gpus -= 1000 * RepeatedDevices(view.pods);
+    views.push_back(std::move(view));
+  }
   return views;
 }
 

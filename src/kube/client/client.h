@@ -70,6 +70,11 @@ inline const Resource kRuntimeClasses{"node.k8s.io", "v1", "runtimeclasses", fal
 inline const Resource kEndpointSlices{"discovery.k8s.io", "v1", "endpointslices", true};
 inline const Resource kNetworkPolicies{"networking.k8s.io", "v1", "networkpolicies", true};
 inline const Resource kClusterRoles{"rbac.authorization.k8s.io", "v1", "clusterroles", false};
+inline const Resource kResourceClaims{"resource.k8s.io", "v1", "resourceclaims", true};
+inline const Resource kResourceClaimTemplates{"resource.k8s.io", "v1", "resourceclaimtemplates",
+                                              true};
+inline const Resource kResourceSlices{"resource.k8s.io", "v1", "resourceslices", false};
+inline const Resource kDeviceClasses{"resource.k8s.io", "v1", "deviceclasses", false};
 inline const Resource kPodGroups{"swell.dev", "v1", "podgroups", true};
 inline const Resource kProjects{"swell.dev", "v1", "projects", false};
 inline const Resource kNodePools{"swell.dev", "v1", "nodepools", false};

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -37,6 +38,9 @@ class Informers {
   // Before Of: the group is served in another version than the one that resources name, as
   // policy/v1beta1 was before Kubernetes 1.21.
   void UseVersion(const std::string& group, const std::string& version);
+  // Before Of: the server does not know the resource; nobody asks for it.
+  void LeaveOut(const client::Resource& resource) { left_out_.insert(resource); }
+  bool Serves(const client::Resource& resource) const { return !left_out_.contains(resource); }
   // nullptr when nobody asked for it yet.
   client::Informer* Find(const client::Resource& resource) const;
   // Those asked for so far.
@@ -52,6 +56,7 @@ class Informers {
   api::UserInfo user_;
   uint64_t seed_;
   std::map<std::string, std::string> versions_;  // group → version
+  std::set<client::Resource> left_out_;
   std::map<client::Resource, std::unique_ptr<client::Informer>> informers_;
   std::vector<client::Informer*> unstarted_;
 };

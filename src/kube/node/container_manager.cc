@@ -274,9 +274,14 @@ void ContainerManager::Start(ContainerState& container) {
   if (!spec.ok()) return OnConfigError(container, spec.status());
   spec->init = container.init && !container.sidecar;
   spec->image_handle = image.handle;
-  std::vector<std::string> devices;
-  for (int gpu : record_.gpus) devices.push_back(host_.GpuDeviceId(gpu));
-  spec->gpus = AddGpuEnv(*record_.pod, container.name, devices, host_.GpuMemoryMib(), spec->env);
+  PodGpus gpus{.memory_mib = host_.GpuMemoryMib()};
+  for (int gpu : record_.gpus) {
+    if (!record_.claims.Has(gpu)) gpus.devices.push_back(host_.GpuDeviceId(gpu));
+  }
+  for (int gpu : record_.claims.OfContainer(record_.SpecOf(container))) {
+    gpus.claimed.push_back(host_.GpuDeviceId(gpu));
+  }
+  spec->gpus = AddGpuEnv(*record_.pod, container.name, gpus, spec->env);
   if (!spec->gpus.empty()) AddVirtualGpuEnv(host_.config(), host_.allocatable(), spec->env);
   spec->env.emplace_back("SWELL_GRACE_SECONDS", std::to_string(spec->grace_seconds));
   container.attempt = attempt;

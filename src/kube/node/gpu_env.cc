@@ -40,10 +40,10 @@ void AddGpuShareEnv(const json::Value& pod, int64_t device_mib, EnvList& env) {
 
 std::vector<std::string> AddGpuEnv(const json::Value& pod,
                                    std::string_view container,
-                                   const std::vector<std::string>& devices,
-                                   int64_t device_mib,
+                                   const PodGpus& gpus,
                                    EnvList& env) {
-  if (devices.empty()) return {};
+  const std::vector<std::string>& devices = gpus.devices;
+  if (devices.empty() && gpus.claimed.empty()) return {};
   size_t first = 0;
   size_t count = 0;
   size_t total = 0;
@@ -61,38 +61,50 @@ std::vector<std::string> AddGpuEnv(const json::Value& pod,
       at += n;
     }
   }
-  const bool shared = total == 0;  // no container requests a whole GPU
+  const bool shared = total == 0 && !devices.empty();  // no container requests a whole GPU
   if (shared) count = devices.size();
-  if (count == 0) return {};
+  if (count == 0 && gpus.claimed.empty()) return {};
   for (const auto& [name, value] : env) {
     // A manifest that hides the devices from the container means it.
     if (name == "NVIDIA_VISIBLE_DEVICES" && (value == "void" || value == "none")) return {};
   }
-  std::vector<std::string> visible;
+  std::vector<std::string> visible = gpus.claimed;
   for (size_t i = first; i < std::min(first + count, devices.size()); ++i) {
     visible.push_back(devices[i]);
   }
   env.emplace_back("CUDA_VISIBLE_DEVICES", Join(visible, ","));
   env.emplace_back("NVIDIA_VISIBLE_DEVICES", Join(visible, ","));
-  if (shared) AddGpuShareEnv(pod, device_mib, env);
+  if (shared) AddGpuShareEnv(pod, gpus.memory_mib, env);
   return visible;
+}
+
+GpuKind GpuKindOf(const NodeConfig& node, const Amounts& allocatable, int64_t gpus) {
+  auto label = [&node](const std::string& key) {
+    const auto found = node.labels.find(key);
+    return found == node.labels.end() ? std::string() : found->second;
+  };
+  GpuKind kind{label("nvidia.com/gpu.product"),
+               ParseInt(label("nvidia.com/gpu.memory")).value_or(0)};
+  const auto memory = allocatable.find("memory");
+  if (kind.memory_mib <= 0 && memory != allocatable.end() && gpus > 0) {
+    kind.memory_mib = (memory->second >> 20) / gpus;
+  }
+  const bool is_virtual = node.gpu_device_ids.empty();
+  if (kind.model.empty()) {
+    kind.model = is_virtual ? "Swell virtual GPU" : "GPU";
+  } else if (is_virtual) {
+    kind.model += " (virtual)";
+  }
+  return kind;
 }
 
 void AddVirtualGpuEnv(const NodeConfig& node, const Amounts& allocatable, EnvList& env) {
   if (!node.gpu_device_ids.empty()) return;
   const auto gpus = allocatable.find(kGpuResource);
   if (gpus == allocatable.end() || gpus->second <= 0) return;
-  auto label = [&node](const std::string& key) {
-    const auto found = node.labels.find(key);
-    return found == node.labels.end() ? std::string() : found->second;
-  };
-  int64_t mib = ParseInt(label("nvidia.com/gpu.memory")).value_or(0);
-  const auto memory = allocatable.find("memory");
-  if (mib <= 0 && memory != allocatable.end()) mib = (memory->second >> 20) / gpus->second;
-  const std::string product = label("nvidia.com/gpu.product");
-  env.emplace_back("SWELL_GPU_NAME",
-                   product.empty() ? "Swell virtual GPU" : product + " (virtual)");
-  env.emplace_back("SWELL_GPU_TOTAL_MIB", std::to_string(mib));
+  const GpuKind kind = GpuKindOf(node, allocatable, gpus->second);
+  env.emplace_back("SWELL_GPU_NAME", kind.model);
+  env.emplace_back("SWELL_GPU_TOTAL_MIB", std::to_string(kind.memory_mib));
 }
 
 }  // namespace swell::node

@@ -13,17 +13,29 @@
 
 namespace swell::node {
 
-// `devices` are the ids of the pod's devices; `device_mib` is the memory of each, 0 if unknown.
-// Containers get their part of the devices in the order of the spec. In a pod that shares a GPU
-// every container sees it, and is told how much of it to use. Returns the devices that it sees.
+struct PodGpus {
+  std::vector<std::string> devices;  // ids of those that the pod requests
+  std::vector<std::string> claimed;  // of those that the container has by claims
+  int64_t memory_mib = 0;            // of each; 0: unknown
+};
+
+// Containers get their part of the devices in the order of the spec, and all of their claims. In a
+// pod that shares a GPU every container sees it, and is told how much of it to use. Returns the
+// devices that the container sees.
 std::vector<std::string> AddGpuEnv(const json::Value& pod,
                                    std::string_view container,
-                                   const std::vector<std::string>& devices,
-                                   int64_t device_mib,
+                                   const PodGpus& gpus,
                                    EnvList& env);
 
+// What the GPUs of a node are. Without the label that says it, GPUs divide the node's memory.
+struct GpuKind {
+  std::string model;
+  int64_t memory_mib = 0;  // of each
+};
+GpuKind GpuKindOf(const NodeConfig& node, const Amounts& allocatable, int64_t gpus);
+
 // What a container is told of its GPUs where the node has virtual ones: a name, and the memory of
-// each. Without the label that says it, the GPUs divide the memory of the node.
+// each.
 void AddVirtualGpuEnv(const NodeConfig& node, const Amounts& allocatable, EnvList& env);
 
 }  // namespace swell::node

@@ -239,6 +239,8 @@ void NodeAgent::SendNodeStatus() {
           if (!registered_) {
             registered_ = true;
             SWELL_LOG_INFO("agent", "node registered", {"node", config_.name});
+            node_uid_ = api::Uid(**result);
+            PublishGpus();
             RenewLease();
           }
           register_failures_ = 0;
@@ -272,7 +274,10 @@ void NodeAgent::OnHealthRound(const std::vector<NodeHealth::Change>& changes, bo
     const auto bad = static_cast<int64_t>(health_->bad_gpus().size());
     allocatable_[std::string(kGpuResource)] = std::max<int64_t>(0, gpus->second - bad);
   }
-  if (unhealthy_written_ != health_->bad_gpus()) WriteUnhealthyGpus();
+  if (unhealthy_written_ != health_->bad_gpus()) {
+    WriteUnhealthyGpus();
+    PublishGpus();
+  }
   health_unsent_ = health_unsent_ || first || !changes.empty();
   // Otherwise with the answer to the first status.
   if (registered_ && health_unsent_) SendNodeStatus();
@@ -292,6 +297,10 @@ void NodeAgent::WriteUnhealthyGpus() {
                      [this, bad = health_->bad_gpus()](const Result<json::SharedValue>& result) {
                        if (result.ok()) unhealthy_written_ = bad;
                      });
+}
+
+void NodeAgent::PublishGpus() {
+  slice_.Publish(node_uid_, allocatable_, health_ ? health_->bad_gpus() : std::set<int>());
 }
 
 // Conditions of checks that an earlier agent had and this one does not would hold for ever.
@@ -546,75 +555,107 @@ PodHost::AdmitResult NodeAgent::Admit(const PodWorker& pod) {
   if (wait) return {AdmitResult::Kind::kWait, "", "", {}};
   auto gpu = wanted.find(kGpuResource);
   const bool devices = gpu != wanted.end() && gpu->second > 0;
-  if (orphans_ > 0 && (devices || !api::Annotation(pod.pod(), api::keys::kGpuDevices).empty())) {
+  const bool has_devices = devices || !pod.claims().empty() ||
+                           !api::Annotation(pod.pod(), api::keys::kGpuDevices).empty();
+  if (orphans_ > 0 && has_devices) {
     return {AdmitResult::Kind::kWait, "", "", {}};
   }
   return PickGpus(pod, gpu == wanted.end() ? 0 : gpu->second);
 }
 
-// The pod that uses the device, if it or the new pod requests whole devices: a scheduler that is
-// no longer the leader may have assigned it a second time.
+// The pod that uses the device, if it or the new pod has whole devices: a scheduler that is no
+// longer the leader may have assigned it a second time. Pods that share a claim share its devices.
 const PodWorker* NodeAgent::FindGpuConflict(int device, const PodWorker& pod, bool whole) const {
   for (const auto& [uid, worker] : workers_) {
     if (worker.get() == &pod || !worker->holds_resources()) continue;
     const std::vector<int>& gpus = worker->gpus();
     if (std::find(gpus.begin(), gpus.end(), device) == gpus.end()) continue;
-    if (whole || worker->requests().contains(kGpuResource)) return worker.get();
+    if (pod.claims().MayShare(device, worker->claims())) continue;
+    if (whole || worker->claims().Has(device) || worker->requests().contains(kGpuResource)) {
+      return worker.get();
+    }
   }
   return nullptr;
+}
+
+// Whether the pod gets the device that `who` says is its own; adds it to the verdict or makes the
+// verdict another one.
+bool NodeAgent::GiveGpu(const PodWorker& pod,
+                        int device,
+                        bool whole,
+                        const std::string& who,
+                        AdmitResult& verdict) const {
+  auto reject = [&verdict, &who](const std::string& why) {
+    verdict = {AdmitResult::Kind::kRejected, "UnexpectedAdmissionError", StrCat(who, why), {}};
+    return false;
+  };
+  if (health_ && health_->bad_gpus().contains(device)) {
+    return reject(StrCat(": device ", device, " became unhealthy before the pod started"));
+  }
+  if (const PodWorker* other = FindGpuConflict(device, pod, whole)) {
+    if (other->terminating()) {
+      verdict = {AdmitResult::Kind::kWait, "", "", {}};
+      return false;
+    }
+    return reject(StrCat(": device ", device, " is used by pod ", api::KeyOf(other->pod())));
+  }
+  verdict.gpus.push_back(device);
+  return true;
 }
 
 PodHost::AdmitResult NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) const {
   AdmitResult verdict;
   const auto total = capacity_.find(kGpuResource);
   const int64_t gpus = total == capacity_.end() ? 0 : total->second;
-  std::string_view assigned = api::Annotation(pod.pod(), api::keys::kGpuDevices);
-  if (!assigned.empty()) {
-    const int64_t devices = std::max(gpus, static_cast<int64_t>(config_.gpu_device_ids.size()));
-    for (std::string_view part : Split(assigned, ',')) {
-      auto index = ParseInt(Trim(part));
-      if (!index || *index < 0 || *index >= devices) {
-        return {AdmitResult::Kind::kRejected,
-                "UnexpectedAdmissionError",
-                StrCat("annotation ", api::keys::kGpuDevices, ": ", Quote(assigned),
-                       " names a device that this node with ", devices, " GPUs does not have"),
-                {}};
-      }
-      const int device = static_cast<int>(*index);
-      if (health_ && health_->bad_gpus().contains(device)) {
-        return {AdmitResult::Kind::kRejected,
-                "UnexpectedAdmissionError",
-                StrCat("annotation ", api::keys::kGpuDevices, ": ", Quote(assigned), ": device ",
-                       device, " became unhealthy before the pod started"),
-                {}};
-      }
-      if (const PodWorker* other = FindGpuConflict(device, pod, wanted > 0)) {
-        if (other->terminating()) return {AdmitResult::Kind::kWait, "", "", {}};
-        return {AdmitResult::Kind::kRejected,
-                "UnexpectedAdmissionError",
-                StrCat("annotation ", api::keys::kGpuDevices, ": ", Quote(assigned), ": device ",
-                       device, " is used by pod ", api::KeyOf(other->pod())),
-                {}};
-      }
-      verdict.gpus.push_back(device);
+  const int64_t devices = std::max(gpus, static_cast<int64_t>(config_.gpu_device_ids.size()));
+  const std::string_view assigned = api::Annotation(pod.pod(), api::keys::kGpuDevices);
+  const std::string who = StrCat("annotation ", api::keys::kGpuDevices, ": ", Quote(assigned));
+  for (std::string_view part : Split(assigned, ',')) {
+    auto index = ParseInt(Trim(part));
+    if (!index || *index < 0 || *index >= devices) {
+      return {AdmitResult::Kind::kRejected,
+              "UnexpectedAdmissionError",
+              StrCat(who, " names a device that this node with ", devices, " GPUs does not have"),
+              {}};
     }
-    return verdict;
+    const int device = static_cast<int>(*index);
+    const bool whole = wanted > 0 || pod.claims().Has(device);
+    if (!GiveGpu(pod, device, whole, who, verdict)) return verdict;
   }
-  if (wanted <= 0) return verdict;
-  std::set<int> taken;
-  if (health_) taken = health_->bad_gpus();
+  for (const int device : pod.claims().Gpus()) {
+    const auto& given = verdict.gpus;
+    if (std::find(given.begin(), given.end(), device) != given.end()) continue;
+    if (device >= devices) {
+      return {AdmitResult::Kind::kRejected,
+              "UnexpectedAdmissionError",
+              StrCat("its claims name device ", device, ", which this node with ", devices,
+                     " GPUs does not have"),
+              {}};
+    }
+    if (!GiveGpu(pod, device, true, "its claims", verdict)) return verdict;
+  }
+  if (wanted <= 0 || !assigned.empty()) return verdict;
+  PickFreeGpus(pod, wanted, gpus, verdict);
+  return verdict;
+}
+
+// Picks devices for a pod whose scheduler said nothing of them.
+void NodeAgent::PickFreeGpus(const PodWorker& pod,
+                             int64_t wanted,
+                             int64_t gpus,
+                             AdmitResult& verdict) const {
+  std::set<int> taken(verdict.gpus.begin(), verdict.gpus.end());
+  if (health_) taken.insert(health_->bad_gpus().begin(), health_->bad_gpus().end());
   for (const auto& [uid, worker] : workers_) {
     if (worker.get() == &pod || !worker->holds_resources()) continue;
     taken.insert(worker->gpus().begin(), worker->gpus().end());
   }
-  for (int index = 0; index < gpus; ++index) {
-    if (static_cast<int64_t>(verdict.gpus.size()) == wanted) break;
-    if (!taken.contains(index)) verdict.gpus.push_back(index);
+  for (int index = 0; index < gpus && wanted > 0; ++index) {
+    if (taken.contains(index)) continue;
+    verdict.gpus.push_back(index);
+    --wanted;
   }
-  if (static_cast<int64_t>(verdict.gpus.size()) < wanted) {
-    return {AdmitResult::Kind::kWait, "", "", {}};
-  }
-  return verdict;
+  if (wanted > 0) verdict = {AdmitResult::Kind::kWait, "", "", {}};
 }
 
 int64_t NodeAgent::GpuMemoryMib() const {

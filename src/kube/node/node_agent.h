@@ -25,6 +25,7 @@
 #include "kube/client/client.h"
 #include "kube/client/event_recorder.h"
 #include "kube/client/informer.h"
+#include "kube/node/device_slice.h"
 #include "kube/node/names.h"
 #include "kube/node/node_config.h"
 #include "kube/node/node_health.h"
@@ -100,6 +101,7 @@ class NodeAgent final : public PodHost {
   void CreateLease();
   void OnHealthRound(const std::vector<NodeHealth::Change>& changes, bool first);
   void WriteUnhealthyGpus();
+  void PublishGpus();
   void ForgetStaleConditions(const json::Value& node);
   void OnPodsFound(Result<std::vector<FoundPod>> found);
   void StartWorkers();
@@ -107,7 +109,13 @@ class NodeAgent final : public PodHost {
   void UpdateExtendedResources(const json::Value& node);
   bool NodeReadSince(const std::string& uid);
   const PodWorker* FindGpuConflict(int device, const PodWorker& pod, bool whole) const;
+  bool GiveGpu(const PodWorker& pod,
+               int device,
+               bool whole,
+               const std::string& who,
+               AdmitResult& verdict) const;
   AdmitResult PickGpus(const PodWorker& pod, int64_t wanted) const;
+  void PickFreeGpus(const PodWorker& pod, int64_t wanted, int64_t gpus, AdmitResult& verdict) const;
   void RetryAdmissions();
   void CheckPodsStopped();
 
@@ -145,6 +153,8 @@ class NodeAgent final : public PodHost {
   // client of its own: it must not wait for the writes of pods.
   client::Client node_client_;
   client::Client client_;
+  std::string node_uid_;  // empty: not registered yet
+  DeviceSlice slice_{plugs_.executor, client_, config_};
 };
 
 class NodeFleet {

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "json/value.h"
+#include "kube/node/claim_devices.h"
 #include "kube/node/container_state.h"
 #include "kube/node/pod_sources.h"
 #include "kube/node/pod_spec.h"
@@ -42,7 +43,8 @@ struct PodRecord {
   const std::string uid;
   const Amounts requests;
   PodStateMachine state;
-  std::vector<int> gpus;  // indices of the node's devices
+  std::vector<int> gpus;  // indices of the node's devices, those of claims included
+  ClaimDevices claims;
   std::shared_ptr<const PodSources> sources;
   std::optional<SandboxInfo> sandbox;
   bool mains_started = false;  // in this sandbox: the pod was initialized

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/device_claim.h"
 #include "kube/api/objects/pod.h"
 #include "kube/node/disk_limits.h"
 #include "kube/node/names.h"
@@ -139,7 +140,7 @@ void PodWorker::Start() {
     return Sync();
   }
   record_.state.Handle(PodEvent::kQueued);
-  TryAdmit();
+  FetchClaims();
 }
 
 void PodWorker::StartAdopted(const FoundPod& found) {
@@ -151,7 +152,7 @@ void PodWorker::StartAdopted(const FoundPod& found) {
   SWELL_LOG_INFO("agent", "pod adopted", {"pod", record_.Key()}, {"uid", record_.uid});
   if (api::IsDeleting(*record_.pod)) return Update(record_.pod);
   if (cut_off && EndsWithItsNode(*record_.pod)) return FailWithNode();
-  FetchSources();
+  FetchClaims();
 }
 
 void PodWorker::FailWithNode() {
@@ -219,8 +220,31 @@ void PodWorker::OnProgress(const ProgressRecords& records) {
 
 // ---- from admission to a sandbox ----
 
+// A pod is admitted, and an adopted one continues, when it is known which devices its claims are.
+void PodWorker::FetchClaims() {
+  if (!api::HasDeviceClaims(*record_.pod)) return OnClaims(ClaimDevices());
+  FetchClaimDevices(
+      host_.client(), *record_.pod, host_.config().name,
+      scope_.Wrap([this](Result<ClaimDevices> claims) { OnClaims(std::move(claims)); }));
+}
+
+void PodWorker::OnClaims(Result<ClaimDevices> claims) {
+  if (record_.state.ending()) return;
+  if (!claims.ok()) {
+    host_.Event(*record_.pod, "Warning", "FailedPrepareDynamicResources",
+                StrCat("Failed to prepare dynamic resources: ", claims.status().message()));
+    retry_timer_.Start(BackOff(200, 30'000, retries_++), [this] { FetchClaims(); });
+    return Sync();
+  }
+  retries_ = 0;
+  claims_known_ = true;
+  record_.claims = std::move(*claims);
+  if (record_.state.Is(PodState::kAdmitting)) return TryAdmit();
+  FetchSources();
+}
+
 void PodWorker::RetryAdmission() {
-  if (record_.state.Is(PodState::kAdmitting) && !detached_) TryAdmit();
+  if (record_.state.Is(PodState::kAdmitting) && claims_known_ && !detached_) TryAdmit();
 }
 
 void PodWorker::TryAdmit() {

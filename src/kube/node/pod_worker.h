@@ -52,6 +52,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   json::Value PodWithStatus() const;
   const Amounts& requests() const { return record_.requests; }
   const std::vector<int>& gpus() const { return record_.gpus; }
+  const ClaimDevices& claims() const { return record_.claims; }
   bool holds_resources() const { return record_.state.holds_resources(); }
   bool terminating() const { return record_.state.terminating(); }
   bool stopped() const { return record_.state.stopped(); }
@@ -64,6 +65,8 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   void OnProgress(const ProgressRecords& records) override;
 
  private:
+  void FetchClaims();
+  void OnClaims(Result<ClaimDevices> claims);
   void TryAdmit();
   void FetchSources();
   void Refuse(std::string_view reason, const std::string& message);
@@ -100,7 +103,8 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   enum class Syncing { kNo, kYes, kOnceMore } syncing_ = Syncing::kNo;
   bool detached_ = false;
   bool stops_with_node_ = false;
-  int retries_ = 0;  // of fetching sources, then of deleting the object
+  bool claims_known_ = false;  // or it has none
+  int retries_ = 0;            // of fetching claims and sources, then of deleting the object
   std::shared_ptr<void> names_subscription_;
   std::string volumes_digest_;
   Timer kill_timer_, retry_timer_, deadline_timer_, refresh_timer_, disk_timer_;

@@ -169,6 +169,11 @@ Status CheckNodeWrite(const Admission& admission,
   if (core_group && admission.kind.plural == "pods" && old == nullptr) {
     return CheckMirrorPod(node, object);
   }
+  if (admission.kind.gvk.group == "resource.k8s.io" && admission.kind.plural == "resourceslices") {
+    const bool own = json::GetString(object, {"spec", "nodeName"}) == node &&
+                     (old == nullptr || json::GetString(*old, {"spec", "nodeName"}) == node);
+    if (!own) return Refuse(node, "can only write ResourceSlices whose spec.nodeName is its own");
+  }
   if (admission.kind.gvk.group == "coordination.k8s.io" &&
       (admission.ns != "kube-node-lease" || admission.name != node)) {
     return Refuse(node, "can only modify the Lease of its own name in kube-node-lease");

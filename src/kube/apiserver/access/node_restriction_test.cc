@@ -66,6 +66,22 @@ TEST_F(NodeRestrictionTest, ANodeChangesItselfAndItsPods) {
   EXPECT_EQ(Node("DELETE", lease + "/n2"), 403);
 }
 
+TEST_F(NodeRestrictionTest, ANodeOffersItsOwnDevices) {
+  const std::string slices = "/apis/resource.k8s.io/v1/resourceslices";
+  const auto slice = [](const char* name, const char* node) {
+    return StrCat(R"({"metadata":{"name":")", name,
+                  R"("},"spec":{"driver":"gpu.swell.dev","nodeName":")", node,
+                  R"(","pool":{"name":")", node, R"(","generation":1,"resourceSliceCount":1}}})");
+  };
+  EXPECT_EQ(Node("POST", slices, slice("mine", "n1")), 201);
+  EXPECT_EQ(Node("POST", slices, slice("others", "n2")), 403);
+  Must("POST", slices, slice("others", "n2"));
+  const std::string devices = R"({"spec":{"devices":[{"name":"gpu-0"}]}})";
+  EXPECT_EQ(Node("PATCH", slices + "/mine", devices), 200);
+  EXPECT_EQ(Node("PATCH", slices + "/others", devices), 403);
+  EXPECT_EQ(Node("GET", slices + "/mine"), 200);
+}
+
 TEST_F(NodeRestrictionTest, ANodeReadsWhatItsPodsNeed) {
   const std::string secrets = "/api/v1/namespaces/default/secrets";
   EXPECT_EQ(Node("GET", secrets + "/of-n1"), 200);

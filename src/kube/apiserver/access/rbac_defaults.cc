@@ -103,6 +103,7 @@ const std::vector<RoleRow>& UserRoles() {
        "",
        {"READ|core|namespaces,nodes", "READ|swell.dev|nodepools,projects,topologies",
         "READ|scheduling.k8s.io|priorityclasses", "READ|storage.k8s.io|storageclasses",
+        "READ|resource.k8s.io|deviceclasses,resourceslices",
         "READ|apiextensions.k8s.io|customresourcedefinitions"}},
       // Everybody may open the pages: there they see what they may see.
       {"swell:pages", "", "", {"post|/swell/v1/pages/codes"}},
@@ -133,7 +134,7 @@ const std::vector<RoleRow>& SystemRoles() {
         "create|core|serviceaccounts/token",
         "READ|node.k8s.io|runtimeclasses",
         "get|resource.k8s.io|resourceclaims",
-        "deletecollection|resource.k8s.io|resourceslices",
+        "create,deletecollection,get,patch|resource.k8s.io|resourceslices",
         "create,get,list,watch|certificates.k8s.io|podcertificaterequests"}},
       {"system:node-problem-detector",
        "",

@@ -1,0 +1,141 @@
+#include "kube/api/objects/device_claim.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+
+namespace swell::api {
+namespace {
+
+std::vector<std::string_view> Expressions(const json::Value& holder) {
+  std::vector<std::string_view> out;
+  for (const json::Value& selector : json::GetArray(holder, {"selectors"})) {
+    out.push_back(json::GetString(selector, {"cel", "expression"}));
+  }
+  return out;
+}
+
+DeviceWish ReadWish(const json::Value& wanted, std::string request) {
+  DeviceWish wish;
+  wish.request = std::move(request);
+  wish.device_class = json::GetString(wanted, {"deviceClassName"});
+  wish.selectors = Expressions(wanted);
+  wish.all = json::GetString(wanted, {"allocationMode"}) == "All";
+  wish.count = std::max<int64_t>(1, json::GetInt(wanted, {"count"}, 1));
+  wish.admin = json::GetBool(wanted, {"adminAccess"});
+  return wish;
+}
+
+std::vector<std::string_view> Texts(const json::Array& array) {
+  std::vector<std::string_view> out;
+  for (const json::Value& item : array) {
+    if (item.is_string()) out.push_back(json::View(item.get_string()));
+  }
+  return out;
+}
+
+}  // namespace
+
+bool HasDeviceClaims(const json::Value& pod) {
+  return !json::GetArray(pod, {"spec", "resourceClaims"}).empty();
+}
+
+std::vector<PodClaim> DeviceClaimsOf(const json::Value& pod) {
+  std::vector<PodClaim> out;
+  const json::Array& made = json::GetArray(pod, {"status", "resourceClaimStatuses"});
+  for (const json::Value& entry : json::GetArray(pod, {"spec", "resourceClaims"})) {
+    PodClaim claim{.name = json::GetString(entry, {"name"}),
+                   .claim = json::GetString(entry, {"resourceClaimName"}),
+                   .template_name = json::GetString(entry, {"resourceClaimTemplateName"})};
+    for (const json::Value& status : made) {
+      if (claim.template_name.empty() || json::GetString(status, {"name"}) != claim.name) continue;
+      claim.claim = json::GetString(status, {"resourceClaimName"});
+      claim.needless = claim.claim.empty();
+    }
+    out.push_back(claim);
+  }
+  return out;
+}
+
+ClaimAsks::ClaimAsks(const json::Value& claim) {
+  for (const json::Value& request : json::GetArray(claim, {"spec", "devices", "requests"})) {
+    ClaimRequest read{.name = json::GetString(request, {"name"}), .ways = {}};
+    if (const json::Value* exactly = json::Find(request, {"exactly"})) {
+      read.ways.push_back(ReadWish(*exactly, std::string(read.name)));
+    }
+    for (const json::Value& way : json::GetArray(request, {"firstAvailable"})) {
+      read.ways.push_back(ReadWish(way, StrCat(read.name, "/", json::GetString(way, {"name"}))));
+    }
+    requests.push_back(std::move(read));
+  }
+  for (const json::Value& constraint : json::GetArray(claim, {"spec", "devices", "constraints"})) {
+    DeviceMatch match{.attribute = json::GetString(constraint, {"matchAttribute"}),
+                      .requests = Texts(json::GetArray(constraint, {"requests"}))};
+    if (match.attribute.empty()) {
+      match.attribute = json::GetString(constraint, {"distinctAttribute"});
+      match.distinct = true;
+    }
+    matches.push_back(std::move(match));
+  }
+}
+
+std::vector<std::string_view> ClassSelectors(const json::Value& device_class) {
+  const json::Value* spec = json::Find(device_class, {"spec"});
+  return spec == nullptr ? std::vector<std::string_view>() : Expressions(*spec);
+}
+
+bool IsAllocated(const json::Value& claim) {
+  const json::Value* allocation = json::Find(claim, {"status", "allocation"});
+  return allocation != nullptr && allocation->is_object();
+}
+
+std::vector<AllocatedDevice> AllocatedDevices(const json::Value& claim) {
+  std::vector<AllocatedDevice> out;
+  for (const json::Value& result :
+       json::GetArray(claim, {"status", "allocation", "devices", "results"})) {
+    out.push_back({.request = json::GetString(result, {"request"}),
+                   .driver = json::GetString(result, {"driver"}),
+                   .pool = json::GetString(result, {"pool"}),
+                   .device = json::GetString(result, {"device"}),
+                   .admin = json::GetBool(result, {"adminAccess"})});
+  }
+  return out;
+}
+
+std::vector<ClaimConsumer> ConsumersOf(const json::Value& claim) {
+  std::vector<ClaimConsumer> out;
+  for (const json::Value& user : json::GetArray(claim, {"status", "reservedFor"})) {
+    out.push_back({json::GetString(user, {"resource"}), json::GetString(user, {"name"}),
+                   json::GetString(user, {"uid"})});
+  }
+  return out;
+}
+
+bool IsReservedFor(const json::Value& claim, std::string_view uid) {
+  const std::vector<ClaimConsumer> users = ConsumersOf(claim);
+  return std::any_of(users.begin(), users.end(),
+                     [uid](const ClaimConsumer& user) { return user.uid == uid; });
+}
+
+std::string PodOfClaim(const json::Value& claim) {
+  if (Annotation(claim, kPodClaimName).empty()) return {};
+  const auto owner = ControllerOf(claim);
+  return owner && owner->kind == "Pod" ? owner->uid : std::string();
+}
+
+std::vector<ContainerClaim> ContainerClaims(const json::Value& container) {
+  std::vector<ContainerClaim> out;
+  for (const json::Value& claim : json::GetArray(container, {"resources", "claims"})) {
+    out.push_back({json::GetString(claim, {"name"}), json::GetString(claim, {"request"})});
+  }
+  return out;
+}
+
+bool IsOfRequest(std::string_view request, std::string_view asked) {
+  if (asked.empty() || request == asked) return true;
+  return request.size() > asked.size() && request.starts_with(asked) &&
+         request[asked.size()] == '/';
+}
+
+}  // namespace swell::api

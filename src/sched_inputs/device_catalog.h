@@ -1,0 +1,154 @@
+// DeviceCatalog: the devices that drivers offer on nodes (ResourceSlices), the classes of devices,
+// and what pods ask of them by claims, as the scheduler's inputs.
+//
+// What a request asks for becomes a kind of devices (sched/state/device_kinds.h): a class with its
+// conditions and the request's own. Which devices of a node are of a kind is found out once for
+// each change of the node's slices.
+//
+// The first of the pods that use a claim and are on its node is charged with its devices; the
+// others go to that node and are charged nothing. Devices of drivers of GPUs count as GPUs.
+//
+// - Threads: core executor only.
+// - Ownership: keeps the slices and classes that it was told. Bounded: so many kinds at once.
+// - Invariants: a device that the catalog does not understand (shared amounts, taints, conditions
+// of
+//   binding) is of no kind, so that nobody gets it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "json/value.h"
+#include "kube/api/cel/cel.h"
+#include "kube/api/objects/device_claim.h"
+#include "sched/state/device_set.h"
+#include "sched/state/types.h"
+#include "sched_inputs/sched_convert.h"
+
+namespace swell::controllers {
+
+class DeviceCatalog {
+ public:
+  // What pods' claims lead to. `users`: the pods that name a claim, by its key.
+  struct View {
+    FindObject claims;
+    FindObject pods;
+    std::function<std::vector<json::SharedValue>(const std::string& claim)> users;
+  };
+
+  void SetSlice(const json::SharedValue& slice);
+  void RemoveSlice(std::string_view name);
+  void SetClass(const json::SharedValue& device_class);
+  void RemoveClass(std::string_view name);
+  // Nodes of which AddToNode says something else than before.
+  std::set<std::string> TakeChangedNodes() { return std::exchange(changed_, {}); }
+
+  // Forgets which kinds of devices there are, if they were too many at once: all pods with claims,
+  // then all nodes are to be read again. False: they were not.
+  bool ForgetKinds();
+
+  void AddToNode(sched::NodeInfo& node);
+  // What the pod's claims ask for, or already gave it. Why they cannot be had is its obstacle.
+  void AddToPod(const json::Value& pod, const View& view, sched::PodInfo& out);
+
+  // What a claim is to be given.
+  struct Grant {
+    std::string claim;       // its key
+    json::Value allocation;  // as status.allocation; null: it has one, which the pod shares
+  };
+  struct Grants {
+    std::vector<Grant> claims;
+    std::vector<int> gpus;  // all of the pod's GPUs: those it requests, then those it claims
+  };
+  // For a pod that was given `devices` of the node. The error says what changed meanwhile.
+  Result<Grants> GrantsFor(const json::Value& pod,
+                           const View& view,
+                           const std::string& node,
+                           const std::vector<int>& devices);
+
+ private:
+  struct Device {
+    int index = 0;
+    bool gpu = false;
+    std::string driver, pool, name;
+    const json::Value* document = nullptr;
+  };
+  struct Node {
+    std::vector<std::string> slices;
+    std::vector<Device> devices;
+    std::map<std::string, sched::DeviceSet, std::less<>> kinds;  // that were found out
+    bool read = false;
+  };
+  using Programs = std::vector<std::shared_ptr<const api::CelProgram>>;
+  struct Class {
+    json::SharedValue object;
+    Programs conditions;
+    std::string problem;  // with them
+  };
+  struct Kind {
+    std::string device_class;
+    Programs conditions;
+    std::string problem;
+    bool gpus = false;  // its devices are GPUs
+    // All devices have one value of the attribute, of these kinds together, by number.
+    std::string alike;
+    std::vector<std::pair<std::string, int64_t>> together;
+    int64_t all = 0;  // nodes that have another number of them have none
+  };
+  // Devices of a kind for a request of a claim that has none yet.
+  struct Want {
+    std::string claim, request, kind;
+    int64_t count = 0;
+  };
+  struct Needs {
+    std::vector<Want> wants;
+    std::vector<std::string> fresh;   // claims that are given devices with the pod
+    std::vector<std::string> shared;  // claims that others have, which it joins
+    std::vector<int> held;            // devices that it is charged with already
+    std::vector<int> lent;            // devices on its node that others are charged with
+    std::string obstacle;
+    bool unmade = false;  // a claim is not made yet: that is soon, and not worth a word
+  };
+
+  Node& Read(Node& node);
+  void ReadDevices(Node& node);
+  sched::DeviceSet DevicesOf(const std::string& kind, Node& node);
+  sched::DeviceSet Matching(const Kind& kind, const Node& node) const;
+  sched::DeviceSet Alike(const Kind& kind, const sched::DeviceSet& own, Node& node);
+  bool Matches(const Kind& kind, const Device& device) const;
+  bool OnSomeNode(const std::string& kind, int64_t count);
+  int64_t UsualCount(const std::string& kind);
+  std::string KindFor(const api::DeviceWish& wish);
+  std::string DeriveKind(const std::string& base,
+                         const std::string& name,
+                         const std::function<void(Kind&)>& change);
+  void FindOutAnew(const std::string& kind);
+  std::string Resource(const std::string& kind) const;
+  const Device* Find(std::string_view node, const api::AllocatedDevice& allocated);
+  bool AddWants(const json::Value& claim, const std::string& key, Needs& needs);
+  bool AddMatches(const api::ClaimAsks& asks, size_t first, const std::string& key, Needs& needs);
+  void AddWaiting(const json::Value& pod, const std::string& key, const View& view, Needs& needs);
+  void AddPlaced(const json::Value& pod, const std::string& key, const View& view, Needs& needs);
+  Needs NeedsOf(const json::Value& pod, const View& view);
+  bool IsGpu(std::string_view node, int device);
+  void Changed();
+  json::Value Allocation(const json::Value& claim,
+                         const std::string& node,
+                         json::Array results) const;
+
+  std::map<std::string, json::SharedValue, std::less<>> slices_;
+  std::map<std::string, Node, std::less<>> nodes_;
+  std::map<std::string, Class, std::less<>> classes_;
+  std::map<std::string, Kind, std::less<>> kinds_;
+  std::set<std::string> changed_;
+  bool starved_ = false;  // a kind was not made
+};
+
+}  // namespace swell::controllers
