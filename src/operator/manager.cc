@@ -36,6 +36,7 @@
 #include "projects/projects.h"
 #include "projects/usage_ledger.h"
 #include "scheduling/capacity_guard.h"
+#include "scheduling/gang_conditions.h"
 #include "scheduling/node_health.h"
 #include "scheduling/pod_group.h"
 #include "scheduling/pod_grouper.h"
@@ -142,6 +143,7 @@ struct Manager::Parts {
         scheduler(context, options.scheduler),
         projects(context, scheduler.model(), [this] { return scheduler.past_use(); }),
         pod_groups(context),
+        gang_conditions(context),
         grouper(context,
                 {.scheduler_names = options.scheduler_names,
                  .ns = options.grouping_namespace,
@@ -215,6 +217,7 @@ struct Manager::Parts {
   ProjectController projects;
   std::optional<ProjectMembers> members;
   PodGroupController pod_groups;
+  GangConditions gang_conditions;
   PodGrouper grouper;
   std::list<JobController> jobs;
   std::list<ProgressReader> progress_readers;

@@ -80,6 +80,8 @@ Value ControllerRole() {
        {"", "events", "get,list,watch"},
        {"authentication.k8s.io", "tokenreviews", "create"},
        {"scheduling.k8s.io", "priorityclasses", "get,list,watch"},
+       {"scheduling.k8s.io", "podgroups", "get,list,watch"},
+       {"scheduling.k8s.io", "podgroups/status", "patch"},
        {"policy", "poddisruptionbudgets", "get,list,watch"},
        {"storage.k8s.io", "storageclasses", "get,list,watch"},
        // Devices by claims, where the cluster has them: who offers them, and whose they become.

@@ -23,6 +23,12 @@ rules:
 - {name: job, owner: {group: batch, kind: Job}, via: true}
 - {name: replica-set, owner: {group: apps, kind: ReplicaSet}, via: true}
 - {name: pod, owner: {group: "", kind: Pod}, via: true}
+- name: kubernetes
+  podField: spec.schedulingGroup.podGroupName
+  owner: {group: scheduling.k8s.io, version: v1beta1, kind: PodGroup}
+  minMember: "spec.schedulingPolicy.gang.minCount | 1"
+  priorityClassFrom: [spec.priorityClassName]
+  wholeWhen: {spec.disruptionMode.all: "*"}
 - name: volcano
   podAnnotation: scheduling.k8s.io/group-name
   owner: {group: scheduling.volcano.sh, version: v1beta1, kind: PodGroup}
@@ -161,6 +167,13 @@ std::string TextAt(const json::Value& root, std::string_view path) {
   return json::Print(*found);
 }
 
+// Empty: there is no text.
+std::string_view ViewAt(const json::Value& root, std::string_view path) {
+  const json::Value* found = At(root, path);
+  return found != nullptr && found->is_string() ? json::View(found->get_string())
+                                                : std::string_view();
+}
+
 // One rule's fields as they are read; the first fault counts.
 class RuleReader {
  public:
@@ -172,9 +185,9 @@ class RuleReader {
   std::optional<GroupingRule> Read() {
     if (!rule_.is_object()) Fault("", "must be an object");
     Only(rule_, "",
-         {"name", "owner", "podLabel", "podAnnotation", "when", "via", "perLabel", "perPod",
-          "minMember", "podSets", "priorityClassFrom", "priorityClassName", "projectFrom",
-          "onlyWithGpus", "onlyInProjects", "disabled"});
+         {"name", "owner", "podLabel", "podAnnotation", "podField", "when", "via", "perLabel",
+          "perPod", "minMember", "podSets", "priorityClassFrom", "priorityClassName", "projectFrom",
+          "wholeWhen", "onlyWithGpus", "onlyInProjects", "disabled"});
     GroupingRule out;
     out.name = Text(rule_, "", "name", true);
     out.disabled = Switch("disabled");
@@ -182,7 +195,9 @@ class RuleReader {
     ReadOwner(out);
     out.pod_label = Text(rule_, "", "podLabel", false);
     out.pod_annotation = Text(rule_, "", "podAnnotation", false);
-    const bool named = !out.pod_label.empty() || !out.pod_annotation.empty();
+    out.pod_field = Text(rule_, "", "podField", false);
+    out.whole_when = Pairs(rule_, "", "wholeWhen");
+    const bool named = out.NamedByPods();
     if (named && out.version.empty())
       Fault("owner.version", "Required value: pods name the object");
     out.when = Pairs(rule_, "", "when");
@@ -419,12 +434,14 @@ std::vector<SetOf> SetsOfGroup(const GroupingRule& rule,
   return {*own};
 }
 
-bool Applies(const GroupingRule& rule, const json::Value& owner) {
-  return std::all_of(rule.when.begin(), rule.when.end(), [&](const auto& wanted) {
+bool Holds(const std::vector<std::pair<std::string, std::string>>& when, const json::Value& owner) {
+  return std::all_of(when.begin(), when.end(), [&](const auto& wanted) {
     const std::string text = TextAt(owner, wanted.first);
     return wanted.second == "*" ? !text.empty() : text == wanted.second;
   });
 }
+
+bool Applies(const GroupingRule& rule, const json::Value& owner) { return Holds(rule.when, owner); }
 
 // By what others' queues are named: it counts where a project is called the same.
 constexpr std::string_view kQueueLabels[] = {"kai.scheduler/queue", "runai/queue",
@@ -524,8 +541,7 @@ const GroupingRule* GroupingRules::For(std::string_view api_version,
                                        const json::Value& owner) const {
   const std::string_view group = GroupOfVersion(api_version);
   for (const GroupingRule& rule : rules_) {
-    const bool named = !rule.pod_label.empty() || !rule.pod_annotation.empty();
-    if (rule.via || named || rule.group != group) continue;
+    if (rule.via || rule.NamedByPods() || rule.group != group) continue;
     if (rule.kind == kind && Applies(rule, owner)) return &rule;
   }
   return nullptr;
@@ -536,6 +552,7 @@ const GroupingRule* GroupingRules::Named(const json::Value& pod, std::string_vie
     named = {};
     if (!rule.pod_label.empty()) named = api::Label(pod, rule.pod_label);
     if (!rule.pod_annotation.empty()) named = api::Annotation(pod, rule.pod_annotation);
+    if (!rule.pod_field.empty()) named = ViewAt(pod, rule.pod_field);
     if (!named.empty()) return &rule;
   }
   return nullptr;
@@ -581,6 +598,9 @@ json::Object GroupSpecOf(const GroupingRule& rule,
   if (priority.empty()) priority = api::PriorityClassName(pod);
   if (priority.empty()) priority = rule.priority_class;
   if (!priority.empty()) spec["priorityClassName"] = priority;
+  if (!rule.whole_when.empty()) {
+    spec["preemptUnit"] = Holds(rule.whole_when, owner) ? "Gang" : "Pod";
+  }
   const std::string project = ProjectOf(rule, owner, pod, is_project);
   if (!project.empty()) spec["project"] = project;
   return spec;

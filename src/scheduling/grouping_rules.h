@@ -3,8 +3,8 @@
 // own, or replace one by its name, without code (docs/scheduling.md has the fields).
 //
 // A rule is about the pods below an owner of some kind, however many owners are between them; the
-// topmost owner that has a rule counts. Or about pods that name their object in a label or an
-// annotation.
+// topmost owner that has a rule counts. Or about pods that name their object in a label, an
+// annotation or a field.
 //
 // - Threads: values; pure functions.
 #pragma once
@@ -38,7 +38,7 @@ struct GroupingRule {
   std::string name;
   std::string group, kind, resource;  // of the owner
   std::string version;                // of the object that pods name
-  std::string pod_label, pod_annotation;
+  std::string pod_label, pod_annotation, pod_field;
   std::vector<std::pair<std::string, std::string>> when;  // path in the owner and its value
   bool via = false;                                       // only leads on to the owner's owner
   std::string per_label;                                  // a group for each value of the label
@@ -47,8 +47,15 @@ struct GroupingRule {
   std::vector<PodSetRule> pod_sets;
   std::vector<std::string> priority_paths, project_paths;
   std::string priority_class;  // where the pods have none
+  // Not empty: the group is stopped whole only where the owner says so, else pod by pod.
+  std::vector<std::pair<std::string, std::string>> whole_when;
   bool only_with_gpus = false, only_in_projects = false;
   bool disabled = false;
+
+  // Rather than found as the owner of its pods.
+  bool NamedByPods() const {
+    return !pod_label.empty() || !pod_annotation.empty() || !pod_field.empty();
+  }
 };
 
 class GroupingRules {
@@ -71,7 +78,8 @@ class GroupingRules {
   const GroupingRule* For(std::string_view api_version,
                           std::string_view kind,
                           const json::Value& owner) const;
-  // The first rule by whose label or annotation the pod names its object; the name goes to `named`.
+  // The first rule by whose label, annotation or field the pod names its object; the name goes to
+  // `named`.
   const GroupingRule* Named(const json::Value& pod, std::string_view& named) const;
 
  private:

@@ -163,6 +163,28 @@ TEST(GroupingRules, PodsMayNameTheirObject) {
   EXPECT_EQ(rules.Named(Y("{metadata: {name: p}}"), named), nullptr);
 }
 
+TEST(GroupingRules, KubernetesOwnGroupsSayHowTheyAreStopped) {
+  const GroupingRules rules;
+  std::string_view named;
+  const json::Value pod =
+      Y("{metadata: {name: p}, spec: {schedulingGroup: {podGroupName: trainers}}}");
+  const GroupingRule* rule = rules.Named(pod, named);
+  ASSERT_NE(rule, nullptr);
+  EXPECT_EQ(rule->name, "kubernetes");
+  EXPECT_EQ(named, "trainers");
+  const auto spec = [&](const std::string& text) {
+    const json::Value group = Y(StrCat("{metadata: {name: trainers}, spec: {", text, "}}"));
+    return json::Print(GroupSpecOf(*rule, group, pod, [](std::string_view) { return false; }));
+  };
+  EXPECT_EQ(spec("schedulingPolicy: {gang: {minCount: 3}}, priorityClassName: train"),
+            R"({"podSets":[{"name":"default","minMember":3}],"priorityClassName":"train",)"
+            R"("preemptUnit":"Pod"})");
+  EXPECT_EQ(spec("schedulingPolicy: {gang: {minCount: 3}}, disruptionMode: {all: {}}"),
+            R"({"podSets":[{"name":"default","minMember":3}],"preemptUnit":"Gang"})");
+  EXPECT_EQ(spec("schedulingPolicy: {basic: {}}, disruptionMode: {single: {}}"),
+            R"({"podSets":[{"name":"default","minMember":1}],"preemptUnit":"Pod"})");
+}
+
 TEST(GroupingRules, PeoplesRulesComeFirstAndReplaceByName) {
   GroupingRules rules;
   GroupingRules::Read read = GroupingRules::Parse(

@@ -178,8 +178,10 @@ void PodGrouper::ReportMissing(const Walk& walk) {
   rules_.Named(pod, name);
   const std::string message = StrCat("waits for its ", rule.kind, ".", rule.group, " ", Quote(name),
                                      ", which is not there; it is named by the pod's ",
-                                     rule.pod_label.empty() ? "annotation " : "label ",
-                                     rule.pod_label, rule.pod_annotation);
+                                     !rule.pod_field.empty()  ? ""
+                                     : rule.pod_label.empty() ? "annotation "
+                                                              : "label ",
+                                     rule.pod_label, rule.pod_annotation, rule.pod_field);
   const std::optional<api::Condition> known = api::FindCondition(pod, "PodScheduled");
   if (known && known->message == message) return;
   events_.Record(pod, "Warning", "FailedScheduling", message);

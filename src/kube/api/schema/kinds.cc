@@ -167,6 +167,10 @@ constexpr KindRow kRows[] = {
      "io.k8s.api.scheduling.v1"},
     {"scheduling.k8s.io", "v1beta1", "PriorityClass", "priorityclasses", "pc", "",
      kCluster | kOlder, "io.k8s.api.scheduling.v1beta1"},
+    {"scheduling.k8s.io", "v1beta1", "PodGroup", "podgroups", "", "", kStatus,
+     "io.k8s.api.scheduling.v1beta1"},
+    {"scheduling.k8s.io", "v1beta1", "Workload", "workloads", "", "", kNone,
+     "io.k8s.api.scheduling.v1beta1"},
     {"coordination.k8s.io", "v1", "Lease", "leases", "", "", kNone, "io.k8s.api.coordination.v1"},
     {"node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", "", "", kCluster, "io.k8s.api.node.v1"},
     {"discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", "", "", kNone,
@@ -240,6 +244,8 @@ std::string Deprecation(const GroupVersionKind& gvk) {
       {"policy/v1beta1", "1.21", "1.25", "policy/v1"},
       {"scheduling.k8s.io/v1beta1", "1.14", "1.22", "scheduling.k8s.io/v1"},
   };
+  // The version is back with kinds of its own.
+  if (gvk.group == "scheduling.k8s.io" && gvk.kind != "PriorityClass") return {};
   for (const Row& row : kRows) {
     if (gvk.ApiVersion() != row.version) continue;
     return StrCat(row.version, " ", gvk.kind, " is deprecated in v", row.since,

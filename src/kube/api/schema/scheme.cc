@@ -8,7 +8,8 @@
 namespace swell::api {
 namespace {
 
-// Kubernetes' order of its own groups; the others follow by name.
+// Kubernetes' order of its own groups; the others follow by name. Swell's own comes before the one
+// that has kinds of the same names, so that `kubectl get podgroups` means Swell's.
 constexpr std::string_view kGroupOrder[] = {
     "",
     "apiregistration.k8s.io",
@@ -25,6 +26,7 @@ constexpr std::string_view kGroupOrder[] = {
     "storage.k8s.io",
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
+    "swell.dev",
     "scheduling.k8s.io",
     "coordination.k8s.io",
     "node.k8s.io",

@@ -204,6 +204,7 @@ bool CheckKind(const KindInfo& kind, const Value& object, const Value* old, Fiel
     return true;
   }
   CheckDeviceKinds(kind, object, old, errors);
+  CheckGroupKinds(kind, object, old, errors);
   return CheckWorkload(kind, object, old, errors) || CheckNetwork(kind, object, old, errors) ||
          CheckStorage(kind, object, old, errors) || CheckConfig(kind, object, old, errors) ||
          CheckPolicy(kind, object, old, errors) || CheckAdmission(kind, object, errors) ||

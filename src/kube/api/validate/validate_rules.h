@@ -103,5 +103,10 @@ void CheckDeviceKinds(const KindInfo& kind,
                       const json::Value& object,
                       const json::Value* old,
                       FieldErrors& errors);
+// The same of Kubernetes' own gangs.
+void CheckGroupKinds(const KindInfo& kind,
+                     const json::Value& object,
+                     const json::Value* old,
+                     FieldErrors& errors);
 
 }  // namespace swell::api

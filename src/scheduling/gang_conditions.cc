@@ -1,0 +1,84 @@
+#include "scheduling/gang_conditions.h"
+
+#include <utility>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod_group.h"
+#include "kube/controllers/workload.h"
+#include "kube/controllers/write_batch.h"
+#include "scheduling/pod_grouper.h"
+
+namespace swell::controllers {
+namespace {
+
+const client::Resource& Gangs() { return client::resources::kGangs; }
+
+// The gang that Swell's group was made of; empty: it was made of something else.
+std::string GangOf(const json::Value& group) {
+  if (api::Annotation(group, kGroupedBy) != kGangRule) return "";
+  for (const api::OwnerReference& owner : api::Owners(group)) {
+    if (owner.kind == "PodGroup") return StrCat(api::Namespace(group), "/", owner.name);
+  }
+  return "";
+}
+
+}  // namespace
+
+GangConditions::GangConditions(Context context)
+    : context_(std::move(context)),
+      queue_(context_.executor,
+             context_.metrics,
+             "gang-conditions",
+             16,
+             [this](const std::string& key, const client::WorkQueue::Done& done) {
+               Reconcile(key, done);
+             }),
+      client_(context_.executor, context_.server, context_.user, "gang-conditions") {
+  if (!context_.informers.Serves(Gangs())) return;
+  gangs_ = &context_.informers.Of(Gangs());
+  groups_ = &context_.informers.Of(client::resources::kPodGroups);
+  Follow(*gangs_, Queued(queue_));
+  Follow(*groups_, [this](const json::SharedValue& group) {
+    if (std::string gang = GangOf(*group); !gang.empty()) queue_.Add(gang);
+  });
+}
+
+void GangConditions::Reconcile(const std::string& key, const client::WorkQueue::Done& done) {
+  if (!context_.informers.synced()) return done(kNotSynced);
+  const json::SharedValue gang = gangs_->Get(key);
+  if (!gang || api::IsDeleting(*gang)) return done(Duration::zero());
+  const json::SharedValue group =
+      groups_->Get(StrCat(api::Namespace(*gang), "/podgroup.", api::Name(*gang)));
+  if (!group || GangOf(*group) != key) return done(Duration::zero());
+  json::Array conditions = json::GetArray(*gang, {"status", "conditions"});
+  const WallTime now = context_.clock.Now();
+  const bool preempted = api::StatusPhase(*group) == "Preempted";
+  const std::string_view message = api::StatusMessage(*group);
+  bool changed = false;
+  const auto set = [&](std::string_view type, bool yes, std::string_view reason,
+                       std::string_view why) {
+    changed =
+        api::SetCondition(conditions, type, yes ? "True" : "False", reason, why, now) || changed;
+  };
+  constexpr std::string_view kPlaced = "PodGroupInitiallyScheduled";
+  const bool was_placed = api::ConditionIsTrue(*gang, kPlaced);
+  if (!was_placed && api::ScheduledCount(*group) >= api::MinMembers(*group)) {
+    set(kPlaced, true, "Scheduled", "");
+  } else if (!was_placed && !message.empty() && !preempted) {
+    set(kPlaced, false, "Unschedulable", message);
+  }
+  if (preempted) {
+    set("DisruptionTarget", true, "PreemptionByScheduler", message);
+  } else if (api::ConditionIsTrue(*gang, "DisruptionTarget")) {
+    set("DisruptionTarget", false, "Scheduled", "");
+  }
+  if (!changed) return done(Duration::zero());
+  const json::Value patch =
+      json::Object{{"metadata", json::Object{{"resourceVersion", api::ResourceVersionText(*gang)}}},
+                   {"status", json::Object{{"conditions", std::move(conditions)}}}};
+  client_.Patch(Gangs(), api::Namespace(*gang), api::Name(*gang), client::PatchType::kMerge, patch,
+                Ends(done), "status");
+}
+
+}  // namespace swell::controllers

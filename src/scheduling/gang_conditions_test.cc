@@ -1,0 +1,150 @@
+// Kubernetes' own gangs (scheduling.k8s.io) in a whole cluster: placed whole or not at all, stopped
+// as they say, and told so.
+#include "scheduling/gang_conditions.h"
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "json/yaml.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
+#include "operator/testing/cluster_test_util.h"
+
+namespace swell::controllers {
+namespace {
+
+using client::resources::kGangs;
+using client::resources::kPods;
+
+class GangsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.AddNode("node-0", 4);
+    cluster_.StartManager();
+    cluster_.Create(
+        "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\n"
+        "value: 90\n");
+  }
+  void Gang(const std::string& name, int least, const std::string& more = "") {
+    cluster_.Create(
+        StrCat("apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: ", name,
+               ", namespace: default}\nspec: {schedulingPolicy: {gang: {minCount: ", least, "}}",
+               more, "}\n"));
+  }
+  void Pods(const std::string& gang, int count, int gpus, const std::string& more = "") {
+    for (int i = 0; i < count; ++i) {
+      cluster_.Create(StrCat("apiVersion: v1\nkind: Pod\nmetadata: {name: ", gang, "-", i,
+                             ", namespace: default}\nspec: {schedulerName: swell, restartPolicy: ",
+                             "Never, schedulingGroup: {podGroupName: ", gang, "}, ", more,
+                             "containers: [{name: c, image: x, resources: {limits: ",
+                             "{nvidia.com/gpu: ", gpus, "}}}]}\n"));
+    }
+  }
+  int Running(const std::string& gang) {
+    int running = 0;
+    for (const json::SharedValue& pod : cluster_.List(kPods, "default")) {
+      running += json::GetString(*pod, {"spec", "schedulingGroup", "podGroupName"}) == gang &&
+                 api::Phase(*pod) == "Running";
+    }
+    return running;
+  }
+  TestCluster cluster_;
+};
+
+TEST_F(GangsTest, AGangStartsWholeOrNotAtAll) {
+  Gang("big", 3);
+  Pods("big", 3, 2);
+  ASSERT_TRUE(cluster_.Until([&] {
+    return cluster_.Reason(kGangs, "default/big", "PodGroupInitiallyScheduled") == "Unschedulable";
+  }));
+  EXPECT_EQ(Running("big"), 0);
+  Gang("small", 2);
+  Pods("small", 2, 2);
+  ASSERT_TRUE(cluster_.Until([&] { return Running("small") == 2; }));
+  EXPECT_TRUE(cluster_.Until(
+      [&] { return cluster_.Condition(kGangs, "default/small", "PodGroupInitiallyScheduled"); }));
+  EXPECT_EQ(Running("big"), 0);
+  EXPECT_FALSE(cluster_.Condition(kGangs, "default/big", "PodGroupInitiallyScheduled"));
+}
+
+TEST_F(GangsTest, PodsWaitForTheirGroupToBeMade) {
+  Pods("late", 2, 1);
+  cluster_.Run(5 * kSecond);
+  EXPECT_EQ(Running("late"), 0);
+  Gang("late", 2);
+  EXPECT_TRUE(cluster_.Until([&] { return Running("late") == 2; }));
+}
+
+TEST_F(GangsTest, AGroupThatIsDisruptedTogetherIsStoppedWhole) {
+  Gang("whole", 1, ", disruptionMode: {all: {}}");
+  Pods("whole", 2, 2);
+  ASSERT_TRUE(cluster_.Until([&] { return Running("whole") == 2; }));
+  Gang("urgent", 1, ", priorityClassName: high");
+  Pods("urgent", 1, 2, "priorityClassName: high, ");
+  ASSERT_TRUE(cluster_.Until([&] { return Running("urgent") == 1; }));
+  // Its minimum is one pod: the other is surplus, which goes first.
+  EXPECT_EQ(Running("whole"), 1);
+  Gang("more", 1, ", priorityClassName: high");
+  Pods("more", 1, 2, "priorityClassName: high, ");
+  ASSERT_TRUE(cluster_.Until([&] { return Running("more") == 1; }));
+  EXPECT_EQ(Running("whole"), 0);
+}
+
+TEST_F(GangsTest, APreemptedGangIsTold) {
+  Gang("rigid", 2, ", disruptionMode: {all: {}}");
+  Pods("rigid", 2, 2);
+  ASSERT_TRUE(cluster_.Until([&] { return Running("rigid") == 2; }));
+  Gang("urgent", 1, ", priorityClassName: high");
+  Pods("urgent", 1, 1, "priorityClassName: high, ");
+  ASSERT_TRUE(cluster_.Until([&] { return Running("urgent") == 1; }));
+  EXPECT_EQ(Running("rigid"), 0);
+  ASSERT_TRUE(cluster_.Until(
+      [&] { return cluster_.Condition(kGangs, "default/rigid", "DisruptionTarget"); }));
+  EXPECT_EQ(cluster_.Reason(kGangs, "default/rigid", "DisruptionTarget"), "PreemptionByScheduler");
+  EXPECT_TRUE(cluster_.Condition(kGangs, "default/rigid", "PodGroupInitiallyScheduled"));
+}
+
+TEST_F(GangsTest, APodOfAGroupThatIsDisruptedOneByOneGoesAlone) {
+  Gang("loose", 2);
+  Pods("loose", 2, 2);
+  ASSERT_TRUE(cluster_.Until([&] { return Running("loose") == 2; }));
+  Gang("urgent", 1, ", priorityClassName: high");
+  Pods("urgent", 1, 2, "priorityClassName: high, ");
+  ASSERT_TRUE(cluster_.Until([&] { return Running("urgent") == 1; }));
+  EXPECT_EQ(Running("loose"), 1);
+}
+
+TEST_F(GangsTest, WhatIsNoGroupIsRefused) {
+  const struct {
+    const char* spec;
+    const char* field;
+  } kCases[] = {
+      {"{}", "spec.schedulingPolicy"},
+      {"{schedulingPolicy: {}}", "spec.schedulingPolicy"},
+      {"{schedulingPolicy: {basic: {}, gang: {minCount: 1}}}", "spec.schedulingPolicy"},
+      {"{schedulingPolicy: {gang: {minCount: 0}}}", "spec.schedulingPolicy.gang.minCount"},
+      {"{schedulingPolicy: {basic: {}}, disruptionMode: {}}", "spec.disruptionMode"},
+      {"{schedulingPolicy: {basic: {}}, workloadRef: {workloadName: w}}",
+       "spec.workloadRef.templateName"},
+  };
+  for (const auto& c : kCases) {
+    auto documents = json::ParseYaml(
+        StrCat("apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: g, "
+               "namespace: default}\nspec: ",
+               c.spec, "\n"));
+    ASSERT_TRUE(documents.ok());
+    const Status status = cluster_.TryCreate(documents->front());
+    EXPECT_FALSE(status.ok()) << c.spec;
+    EXPECT_NE(status.message().find(c.field), std::string::npos) << status.message();
+  }
+  Gang("g", 2, ", disruptionMode: {all: {}}");
+  EXPECT_TRUE(
+      cluster_.Patch(kGangs, "default/g", "spec: {schedulingPolicy: {gang: {minCount: 3}}}").ok());
+  EXPECT_FALSE(cluster_.Patch(kGangs, "default/g", "spec: {disruptionMode: null}").ok());
+  EXPECT_FALSE(
+      cluster_.Patch(kGangs, "default/g", "spec: {schedulingPolicy: {gang: null, basic: {}}}")
+          .ok());
+}
+
+}  // namespace
+}  // namespace swell::controllers
