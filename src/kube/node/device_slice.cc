@@ -64,7 +64,7 @@ void DeviceSlice::Publish(const std::string& node_uid,
   const auto capacity = config_.capacity.find(std::string(kGpuResource));
   const int64_t gpus =
       capacity == config_.capacity.end() ? 0 : ParseInt(capacity->second).value_or(0);
-  if (gpus <= 0 || node_uid.empty()) return;
+  if (!config_.publish_gpus || gpus <= 0 || node_uid.empty()) return;
   json::Value owner = json::Object{
       {"apiVersion", "v1"}, {"kind", "Node"}, {"name", config_.name}, {"uid", node_uid}};
   slice_ = json::Object{

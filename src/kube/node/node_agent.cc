@@ -719,8 +719,10 @@ void NodeAgent::OnWorkerDone(const std::string& uid) {
 // ---- the fleet ----
 
 NodeFleet::NodeFleet(AgentPlugs plugs, std::vector<NodeConfig> nodes) : plugs_(std::move(plugs)) {
+  const bool publish = nodes.size() <= kPublishingNodes;
   for (NodeConfig& config : nodes) {
     std::string name = config.name;
+    config.publish_gpus = config.publish_gpus && publish;
     agents_.emplace(name, std::make_unique<NodeAgent>(plugs_, std::move(config)));
   }
 }

@@ -36,6 +36,8 @@ namespace swell::node {
 
 // What pods are given to save when their node shuts down: the usual grace period of a pod.
 inline constexpr Duration kShutdownGrace = std::chrono::seconds(30);
+// A fleet of more nodes publishes no ResourceSlices: a slice takes 30 KB of the cluster's memory.
+inline constexpr size_t kPublishingNodes = 500;
 
 struct AgentPlugs {
   Executor& executor;

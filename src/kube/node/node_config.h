@@ -44,6 +44,7 @@ struct NodeConfig {
   // Variables that every container gets first (KUBERNETES_SERVICE_HOST, …).
   std::vector<std::pair<std::string, std::string>> base_env;
   bool record_events = true;
+  bool publish_gpus = true;  // as a ResourceSlice
 };
 
 }  // namespace swell::node
