@@ -143,7 +143,7 @@ struct Manager::Parts {
         scheduler(context, options.scheduler),
         projects(context, scheduler.model(), [this] { return scheduler.past_use(); }),
         pod_groups(context),
-        gang_conditions(context),
+        gang_conditions(context, [this](const std::string& group) { grouper.Reread(group); }),
         grouper(context,
                 {.scheduler_names = options.scheduler_names,
                  .ns = options.grouping_namespace,

@@ -14,6 +14,10 @@ namespace {
 
 const client::Resource& Gangs() { return client::resources::kGangs; }
 
+std::string GroupOf(const json::Value& gang) {
+  return StrCat(api::Namespace(gang), "/podgroup.", api::Name(gang));
+}
+
 // The gang that Swell's group was made of; empty: it was made of something else.
 std::string GangOf(const json::Value& group) {
   if (api::Annotation(group, kGroupedBy) != kGangRule) return "";
@@ -25,8 +29,10 @@ std::string GangOf(const json::Value& group) {
 
 }  // namespace
 
-GangConditions::GangConditions(Context context)
+GangConditions::GangConditions(Context context,
+                               std::function<void(const std::string& group)> reread)
     : context_(std::move(context)),
+      reread_(std::move(reread)),
       queue_(context_.executor,
              context_.metrics,
              "gang-conditions",
@@ -38,18 +44,28 @@ GangConditions::GangConditions(Context context)
   if (!context_.informers.Serves(Gangs())) return;
   gangs_ = &context_.informers.Of(Gangs());
   groups_ = &context_.informers.Of(client::resources::kPodGroups);
-  Follow(*gangs_, Queued(queue_));
+  gangs_->AddHandlers(
+      {.on_add = Queued(queue_),
+       .on_update = [this](const json::SharedValue& before,
+                           const json::SharedValue& gang) { OnUpdate(*before, *gang); },
+       .on_delete = {}});
   Follow(*groups_, [this](const json::SharedValue& group) {
     if (std::string gang = GangOf(*group); !gang.empty()) queue_.Add(gang);
   });
+}
+
+void GangConditions::OnUpdate(const json::Value& before, const json::Value& gang) {
+  queue_.Add(api::KeyOf(gang));
+  const json::Value* was = json::Find(before, {"spec"});
+  const json::Value* is = json::Find(gang, {"spec"});
+  if (was != nullptr && is != nullptr && !json::Equal(*was, *is)) reread_(GroupOf(gang));
 }
 
 void GangConditions::Reconcile(const std::string& key, const client::WorkQueue::Done& done) {
   if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue gang = gangs_->Get(key);
   if (!gang || api::IsDeleting(*gang)) return done(Duration::zero());
-  const json::SharedValue group =
-      groups_->Get(StrCat(api::Namespace(*gang), "/podgroup.", api::Name(*gang)));
+  const json::SharedValue group = groups_->Get(GroupOf(*gang));
   if (!group || GangOf(*group) != key) return done(Duration::zero());
   json::Array conditions = json::GetArray(*gang, {"status", "conditions"});
   const WallTime now = context_.clock.Now();

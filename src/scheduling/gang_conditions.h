@@ -7,6 +7,7 @@
 // - Threads: core executor only.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "kube/client/work_queue.h"
@@ -19,13 +20,16 @@ inline constexpr std::string_view kGangRule = "kubernetes";
 
 class GangConditions {
  public:
-  // Does nothing on a cluster that does not serve them.
-  explicit GangConditions(Context context);
+  // `reread` is called with the key of Swell's PodGroup of a gang whose spec has changed. Does
+  // nothing on a cluster that does not serve them.
+  GangConditions(Context context, std::function<void(const std::string& group)> reread);
 
  private:
+  void OnUpdate(const json::Value& before, const json::Value& gang);
   void Reconcile(const std::string& key, const client::WorkQueue::Done& done);
 
   Context context_;
+  std::function<void(const std::string& group)> reread_;
   client::Informer* gangs_ = nullptr;
   client::Informer* groups_ = nullptr;
   client::WorkQueue queue_;

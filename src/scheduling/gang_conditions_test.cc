@@ -75,6 +75,17 @@ TEST_F(GangsTest, PodsWaitForTheirGroupToBeMade) {
   EXPECT_TRUE(cluster_.Until([&] { return Running("late") == 2; }));
 }
 
+TEST_F(GangsTest, AGangThatNeedsFewerStarts) {
+  Gang("big", 3);
+  Pods("big", 3, 2);
+  cluster_.Run(5 * kSecond);
+  EXPECT_EQ(Running("big"), 0);
+  ASSERT_TRUE(
+      cluster_.Patch(kGangs, "default/big", "spec: {schedulingPolicy: {gang: {minCount: 2}}}")
+          .ok());
+  EXPECT_TRUE(cluster_.Until([&] { return Running("big") == 2; }));
+}
+
 TEST_F(GangsTest, AGroupThatIsDisruptedTogetherIsStoppedWhole) {
   Gang("whole", 1, ", disruptionMode: {all: {}}");
   Pods("whole", 2, 2);

@@ -94,6 +94,10 @@ bool PodGrouper::Holds(const json::Value& pod) const {
   return !api::IsBound(pod) && Concerns(pod) && !ungrouped_.contains(std::string(api::Uid(pod)));
 }
 
+void PodGrouper::Reread(const std::string& group) {
+  if (groups_.Get(group)) queue_.Add(StrCat(kGroupKey, group));
+}
+
 void PodGrouper::OnPod(const json::Value& pod) {
   if (map_read_ && Holds(pod)) queue_.Add(api::KeyOf(pod));
 }

@@ -49,6 +49,8 @@ class PodGrouper {
  public:
   PodGrouper(Context context, PodGrouperOptions options);
 
+  // What the group is about has changed: its owner is read again.
+  void Reread(const std::string& group);
   // Whether it is not known yet what group the pod is in.
   bool Holds(const json::Value& pod) const;
 
