@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
 #include "sched/state/device_kinds.h"
 #include "sched_inputs/device_facts.h"
@@ -55,6 +56,12 @@ const json::Value* LiveUser(const api::ClaimConsumer& user,
 bool Before(const json::Value& a, const json::Value& b) {
   return std::tuple(api::CreationTimestamp(a), api::KeyOf(a)) <
          std::tuple(api::CreationTimestamp(b), api::KeyOf(b));
+}
+
+// They are placed in one cycle, or not at all.
+bool InOneGang(const json::Value& a, const json::Value& b) {
+  const std::string_view group = api::Label(a, api::keys::kPodGroup);
+  return !group.empty() && group == api::Label(b, api::keys::kPodGroup);
 }
 
 std::string ClaimText(std::string_view key) {
@@ -452,7 +459,7 @@ void DeviceCatalog::AddWaiting(const json::Value& pod,
   for (const api::ClaimConsumer& user : consumers) {
     if (user.uid == api::Uid(pod) || !api::IsAllocated(*claim)) continue;
     const json::Value* other = LiveUser(user, ns, view);
-    if (other != nullptr && api::IsBound(*other)) {
+    if (other != nullptr && (api::IsBound(*other) || InOneGang(*other, pod))) {
       if (consumers.size() >= kUsersMax && why.empty()) {
         why = StrCat(text, " has ", consumers.size(), " pods already, which is the most");
       }
@@ -463,14 +470,26 @@ void DeviceCatalog::AddWaiting(const json::Value& pod,
     why = StrCat(text, " is reserved for ", user.resource, "/", user.name);
   }
   // The oldest pod gets it for all.
+  bool together = false;
+  bool follows = false;
   for (const json::SharedValue& other :
        owner.empty() ? view.users(key) : std::vector<json::SharedValue>()) {
-    const bool first = api::Uid(*other) != api::Uid(pod) && api::IsActive(*other) &&
-                       !api::IsBound(*other) && Before(*other, pod);
-    if (first && why.empty()) why = StrCat(text, " goes to pod ", api::Name(*other), " first");
+    const bool waits =
+        api::Uid(*other) != api::Uid(pod) && api::IsActive(*other) && !api::IsBound(*other);
+    const bool first = waits && Before(*other, pod);
+    if (waits && InOneGang(*other, pod)) {
+      together = true;
+      follows = follows || first;
+    } else if (first && why.empty())
+      why = StrCat(text, " goes to pod ", api::Name(*other), " first");
   }
   if (!why.empty()) {
     if (needs.obstacle.empty()) needs.obstacle = why;
+    return;
+  }
+  if (together) needs.together.push_back(key);
+  if (follows) {
+    needs.follows.push_back(key);
     return;
   }
   needs.fresh.push_back(key);
@@ -578,6 +597,12 @@ void DeviceCatalog::AddToPod(const json::Value& pod, const View& view, sched::Po
     std::vector<sched::NodeSelectorTerm> there = ToNodeTerms(json::GetArray(
         *view.claims(key), {"status", "allocation", "nodeSelector", "nodeSelectorTerms"}));
     if (!there.empty()) out.volume_affinity.push_back(std::move(there));
+  }
+  for (const std::string& key : needs.together) {
+    const std::string label = StrCat("claim ", key);
+    out.labels[label] = "";
+    out.required_affinity.push_back({.selector = {{label, sched::SelectorOp::kExists, {}}},
+                                     .topology_key = "kubernetes.io/hostname"});
   }
   if (!api::IsBound(pod)) return;
   auto has = [](const std::vector<int>& devices, int device) {
@@ -700,7 +725,19 @@ Result<DeviceCatalog::Grants> DeviceCatalog::GrantsFor(const json::Value& pod,
       if (device != nullptr) add_gpu(*device);
     }
   }
+  for (const std::string& claim : needs.follows) out.claims.push_back({claim, nullptr, true});
   return out;
+}
+
+std::optional<std::vector<int>> DeviceCatalog::GpusOf(const json::Value& claim,
+                                                      const std::string& node) {
+  std::vector<int> gpus;
+  for (const api::AllocatedDevice& allocated : api::AllocatedDevices(claim)) {
+    const Device* device = Find(node, allocated);
+    if (device == nullptr) return std::nullopt;
+    if (device->gpu) gpus.push_back(device->index);
+  }
+  return gpus;
 }
 
 }  // namespace swell::controllers

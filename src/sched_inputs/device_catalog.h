@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -62,6 +63,7 @@ class DeviceCatalog {
   struct Grant {
     std::string claim;       // its key
     json::Value allocation;  // as status.allocation; null: it has one, which the pod shares
+    bool follows = false;    // it will have one when another pod of the gang has got it
   };
   struct Grants {
     std::vector<Grant> claims;
@@ -72,6 +74,8 @@ class DeviceCatalog {
                            const View& view,
                            const std::string& node,
                            const std::vector<int>& devices);
+  // The GPUs of the node that a claim has. nullopt: it has devices elsewhere.
+  std::optional<std::vector<int>> GpusOf(const json::Value& claim, const std::string& node);
 
  private:
   struct Device {
@@ -111,6 +115,8 @@ class DeviceCatalog {
     std::vector<Want> wants;
     std::vector<std::string> fresh;   // claims that are given devices with the pod
     std::vector<std::string> shared;  // claims that others have, which it joins
+    std::vector<std::string> follows;   // claims that another pod of its gang is given
+    std::vector<std::string> together;  // claims whose users in the gang go to one node
     std::vector<int> held;            // devices that it is charged with already
     std::vector<int> lent;            // devices on its node that others are charged with
     std::string obstacle;

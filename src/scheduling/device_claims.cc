@@ -12,6 +12,9 @@
 namespace swell::controllers {
 namespace {
 
+// The pod that is given the claim first may not be bound at all.
+constexpr Duration kFollowLimit = std::chrono::seconds(10);
+
 client::Informer* OfServed(const Context& context, const client::Resource& resource) {
   return context.informers.Serves(resource) ? &context.informers.Of(resource) : nullptr;
 }
@@ -30,6 +33,7 @@ json::Value Consumer(const json::Value& pod) {
 // The claims of one pod, one after the other.
 struct DeviceClaims::Giving {
   json::SharedValue pod;
+  std::string node;
   DeviceCatalog::Grants grants;
   size_t at = 0;
   Done done;
@@ -143,7 +147,9 @@ void DeviceClaims::OnPodDeleted(const json::Value& pod) {
 }
 
 void DeviceClaims::OnClaim(const json::Value& claim) {
-  const auto users = users_.find(api::KeyOf(claim));
+  const std::string key = api::KeyOf(claim);
+  if (api::IsAllocated(claim)) Resume(key, claim);
+  const auto users = users_.find(key);
   if (users != users_.end()) Refresh(users->second);
 }
 
@@ -189,6 +195,7 @@ void DeviceClaims::Give(const json::SharedValue& pod,
   auto grants = catalog_.GrantsFor(*pod, View(), node, devices);
   auto giving = std::make_shared<Giving>();
   giving->pod = pod;
+  giving->node = node;
   giving->done = std::move(done);
   const Status status = grants.ok() ? Status::Ok() : grants.status();
   if (grants.ok()) giving->grants = std::move(*grants);
@@ -220,6 +227,9 @@ void DeviceClaims::GiveClaim(const GivingPtr& giving, json::Value claim) {
     json::Remove(claim, {"status", "devices"});
     return Write(giving, claim, "status", again);
   }
+  if (!given && giving->grants.claims[giving->at].follows) {
+    return AwaitClaim(giving->grants.claims[giving->at].claim, giving);
+  }
   if (!given && wanted.is_null()) {
     return giving->done(Status(Code::kConflict, StrCat("resourceclaim ", api::KeyOf(claim),
                                                        " has lost its devices meanwhile")));
@@ -237,8 +247,37 @@ void DeviceClaims::GiveClaim(const GivingPtr& giving, json::Value claim) {
     json::Set(claim, {"status", "reservedFor"}, std::move(users));
     return Write(giving, claim, "status", again);
   }
+  OnGiven(giving, claim);
+}
+
+void DeviceClaims::OnGiven(const GivingPtr& giving, const json::Value& claim) {
+  if (giving->grants.claims[giving->at].follows) {
+    const auto gpus = catalog_.GpusOf(claim, giving->node);
+    if (!gpus) {
+      return giving->done(Status(Code::kConflict, StrCat("resourceclaim ", api::KeyOf(claim),
+                                                         " has its devices on another node")));
+    }
+    std::vector<int>& all = giving->grants.gpus;
+    all.insert(all.end(), gpus->begin(), gpus->end());
+  }
   ++giving->at;
   GiveNext(giving);
+}
+
+void DeviceClaims::AwaitClaim(const std::string& key, const GivingPtr& giving) {
+  followers_[key].push_back(giving);
+  context_.executor.After(kFollowLimit, scope_.Wrap([this, key, giving] {
+    const auto waiting = followers_.find(key);
+    if (waiting == followers_.end() || std::erase(waiting->second, giving) == 0) return;
+    if (waiting->second.empty()) followers_.erase(waiting);
+    giving->done(Status(Code::kTimeout, StrCat("resourceclaim ", key, " got no devices")));
+  }));
+}
+
+void DeviceClaims::Resume(const std::string& key, const json::Value& claim) {
+  const auto waiting = followers_.extract(key);
+  if (waiting.empty()) return;
+  for (const GivingPtr& giving : waiting.mapped()) GiveClaim(giving, claim);
 }
 
 void DeviceClaims::Write(const GivingPtr& giving,

@@ -64,6 +64,10 @@ class DeviceClaims {
   void RefreshWaiting();
   void Refresh(const std::set<std::string>& pods);
   void GiveNext(const GivingPtr& giving);
+  void AwaitClaim(const std::string& key, const GivingPtr& giving);
+  void Resume(const std::string& key, const json::Value& claim);
+  // The pod has the claim.
+  void OnGiven(const GivingPtr& giving, const json::Value& claim);
   void GiveClaim(const GivingPtr& giving, json::Value claim);
   void Write(const GivingPtr& giving,
              const json::Value& claim,
@@ -89,6 +93,8 @@ class DeviceClaims {
   std::set<std::string> changed_nodes_;
   bool offers_changed_ = false;  // pods with claims are to be looked at, too
   bool refresh_posted_ = false;
+  // Pods that follow another of their gang to a claim, by the claim.
+  std::map<std::string, std::vector<GivingPtr>, std::less<>> followers_;
   client::Client client_;
   CallbackScope scope_;
 };

@@ -1,6 +1,8 @@
 // Claims from the pod to its binding, in a whole cluster of virtual time.
 #include "scheduling/device_claims.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
@@ -163,6 +165,41 @@ TEST_F(DeviceClaimsTest, PodsShareAClaimOnItsNode) {
       [&] { return !api::IsAllocated(*cluster_.Get(kResourceClaims, "default/shared")); }));
   Pod("d", "resourceClaimName: shared");
   EXPECT_TRUE(UntilRunning("d"));
+}
+
+TEST_F(DeviceClaimsTest, AGangSharesAClaimThatNobodyHas) {
+  AddNode("node-b", 4);
+  for (const char* node : {"node-a", "node-b"}) {
+    ASSERT_TRUE(cluster_
+                    .Patch(client::resources::kNodes, node,
+                           StrCat("metadata: {labels: {kubernetes.io/hostname: ", node, "}}"))
+                    .ok());
+  }
+  cluster_.Create(
+      "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\n"
+      "metadata: {name: shared, namespace: default}\nspec: {devices: {requests: [{name: gpu, "
+      "exactly: {deviceClassName: gpu.swell.dev, count: 2}}]}}\n"
+      "---\napiVersion: swell.dev/v1\nkind: PodGroup\nmetadata: {name: gang, namespace: default}\n"
+      "spec: {podSets: [{name: all, minMember: 3}]}\n");
+  for (const char* name : {"a", "b", "c"}) {
+    cluster_.Create(
+        StrCat("apiVersion: v1\nkind: Pod\nmetadata: {name: ", name,
+               ", namespace: default, labels: {swell.dev/pod-group: gang}}\nspec: ",
+               "{restartPolicy: Never, schedulerName: swell, resourceClaims: [{name: g, ",
+               "resourceClaimName: shared}], containers: [{name: c, image: x}]}\n"));
+  }
+  std::set<std::string> nodes;
+  for (const char* name : {"a", "b", "c"}) {
+    ASSERT_TRUE(UntilRunning(name)) << WaitsFor(name);
+    EXPECT_EQ(Annotation(name), "0,1");
+    nodes.insert(std::string(api::NodeName(*cluster_.Get(kPods, StrCat("default/", name)))));
+  }
+  EXPECT_EQ(nodes.size(), 1u);
+  EXPECT_EQ(api::ConsumersOf(*ClaimOf("a")).size(), 3u);
+  EXPECT_EQ(cluster_.manager->scheduler().stats().binds, 3);
+  double held = 0;
+  for (const auto& pod : cluster_.manager->scheduler().model().Pods()) held += pod.gpus;
+  EXPECT_EQ(held, 2);
 }
 
 TEST_F(DeviceClaimsTest, PreemptionFreesWhatWasClaimed) {

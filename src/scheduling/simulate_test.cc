@@ -107,6 +107,50 @@ TEST(Simulate, PlaysAPreemptionThroughItsCycles) {
   EXPECT_TRUE(json::GetString(evict, {"reason"}).starts_with("Preempted by default/urgent"));
 }
 
+// A project over its quota has two GPUs by a claim; another is due one of them, by a claim, too.
+TEST(Simulate, ReclaimsWhatIsHeldByClaims) {
+  auto project = [](const std::string& name) {
+    return StrCat("---\napiVersion: swell.dev/v1\nkind: Project\nmetadata: {name: ", name,
+                  "}\nspec: {namespace: ", name, ", resources: {gpu: {quota: 1}}}\n");
+  };
+  auto claim = [](const std::string& ns, int count, const std::string& status) {
+    return StrCat("---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c, ",
+                  "namespace: ", ns, ", uid: c-", ns,
+                  "}\nspec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: any, ",
+                  "allocationMode: ExactCount, count: ", count, "}}]}}\n", status);
+  };
+  auto pod = [](const std::string& ns, const std::string& spec, const std::string& phase) {
+    return StrCat("---\napiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: ", ns,
+                  ", uid: p-", ns, "}\nspec: {schedulerName: swell, ", spec,
+                  "resourceClaims: [{name: g, resourceClaimName: c}], containers: [{name: main, ",
+                  "image: x, resources: {requests: {cpu: 1}, claims: [{name: g}]}}]}\nstatus: ",
+                  "{phase: ", phase, "}\n");
+  };
+  const std::string state = StrCat(
+      "apiVersion: v1\nkind: Node\nmetadata: {name: n0}\nstatus:\n  allocatable: {cpu: '8', "
+      "memory: "
+      "32Gi, pods: '110'}\n  conditions: [{type: Ready, status: 'True'}]\n",
+      "---\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: any}\n",
+      "spec: {selectors: [{cel: {expression: 'device.driver == \"gpu.nvidia.com\"'}}]}\n",
+      "---\napiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\n",
+      "spec: {driver: gpu.nvidia.com, nodeName: n0, pool: {name: n0, generation: 1, ",
+      "resourceSliceCount: 1}, devices: [{name: a}, {name: b}]}\n", project("has"), project("due"),
+      claim("has", 2,
+            "status: {allocation: {devices: {results: [{request: gpu, driver: gpu.nvidia.com, "
+            "pool: n0, device: a}, {request: gpu, driver: gpu.nvidia.com, pool: n0, device: b}]}}, "
+            "reservedFor: [{resource: pods, name: p, uid: p-has}]}\n"),
+      claim("due", 1, ""), pod("has", "nodeName: n0, ", "Running"), pod("due", "", "Pending"));
+  std::vector<std::string> problems;
+  const json::Value out = Simulate(ReadState(state, problems), AtNoon(2));
+  ASSERT_TRUE(problems.empty()) << problems.front();
+  const json::Array& cycles = json::GetArray(out, {"cycles"});
+  ASSERT_EQ(cycles.size(), 2u);
+  EXPECT_EQ(StatusOf(cycles[0], "has/p"), "Releasing") << json::Print(cycles[0]);
+  EXPECT_EQ(StatusOf(cycles[0], "due/p"), "Nominated");
+  EXPECT_EQ(StatusOf(cycles[1], "due/p"), "Bound");
+  EXPECT_EQ(StatusOf(cycles[1], "has/p"), "Pending");
+}
+
 std::string Plain(const std::string& name, const std::string& rest, const std::string& phase) {
   return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + name +
          ", namespace: default, uid: " + name + ", labels: {app: web}}\nspec:\n" +
