@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "jobs/job_gates.h"
 #include "jobs/job_pass.h"
 #include "kube/api/meta/failure_keys.h"
+#include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_facts.h"
@@ -137,7 +139,13 @@ void JobController::Observe(Pass& pass) {
 }
 
 void JobController::Decide(Pass& pass) {
-  if (pass.IsTrue("Succeeded") || pass.IsTrue("Failed")) return DecideFinished(pass);
+  const bool goes = !api::Annotation(*pass.job, api::keys::kDeleteWhenStopped).empty();
+  const bool over = pass.IsTrue("Succeeded") || pass.IsTrue("Failed");
+  if (goes && (over || (pass.spec.suspend && pass.pods.empty()))) {
+    pass.delete_job = true;
+    return;
+  }
+  if (over) return DecideFinished(pass);
   const bool is_new = json::GetArray(pass.status, {"conditions"}).empty();
   if (is_new) {
     SetCondition(pass, "Created", true, kind_->Reason("Created"),
@@ -166,6 +174,13 @@ void JobController::Decide(Pass& pass) {
   NoteProgress(pass);
   if (!pass.spec.suspend && pass.IsTrue("SuspensionWaits")) {
     SetFirst(pass, "SuspensionWaits", false, "Resumed", "The job is not to be suspended any more.");
+  }
+  if (const std::string_view never = pass.spec.suspend ? NeverOpens(*pass.job) : "";
+      !never.empty()) {
+    return Finish(
+        pass, "Failed", api::keys::kNeverSatisfied,
+        StrCat(kind_->kind(), " ", pass.name,
+               " has failed because what it waits for can never come true: ", never, "."));
   }
   if (pass.spec.suspend && !SuspensionWaits(pass)) return DecideSuspended(pass);
   if (pass.IsTrue("Suspended")) {

@@ -12,6 +12,7 @@ namespace swell::controllers {
 namespace {
 
 constexpr std::string_view kClosed = "closed";
+constexpr std::string_view kNever = "DependencyNeverSatisfied: ";
 
 bool IsClosed(const json::Value& job) { return api::Annotation(job, keys::kGate) == kClosed; }
 
@@ -28,6 +29,14 @@ bool HasStarted(const json::Value& job) {
 }
 
 }  // namespace
+
+std::string_view NeverOpens(const json::Value& job) {
+  if (!IsClosed(job) || api::Annotation(job, keys::kIfNever) != "Fail") return "";
+  std::string_view reason = api::Annotation(job, keys::kGateReason);
+  if (!reason.starts_with(kNever)) return "";
+  reason.remove_prefix(kNever.size());
+  return reason;
+}
 
 JobGates::JobGates(Context context)
     : context_(std::move(context)),
@@ -57,7 +66,7 @@ void JobGates::Start() {
 
 void JobGates::OnJob(size_t kind, const json::SharedValue& job) {
   const JobKey key{kind, api::KeyOf(*job)};
-  if (IsClosed(*job) && !api::IsDeleting(*job)) {
+  if (IsClosed(*job) && !api::IsDeleting(*job) && !HasFailed(*job)) {
     closed_.insert(key);
   } else {
     closed_.erase(key);
@@ -69,7 +78,21 @@ void JobGates::OnJob(size_t kind, const json::SharedValue& job) {
 void JobGates::OnGone(size_t kind, const json::SharedValue& job) {
   closed_.erase({kind, api::KeyOf(*job)});
   opening_.erase(std::string(api::Uid(*job)));
+  NoteGone(api::KeyOf(*job));
   Ask();
+}
+
+void JobGates::NoteGone(const std::string& key) {
+  const WallTime now = context_.clock.Now();
+  std::erase_if(gone_, [now](const auto& one) { return one.second + kUnknownGrace < now; });
+  if (gone_.size() < kGoneMax) gone_[key] = now;
+}
+
+// Times of creation are whole seconds: one that has gone within the same second may have been an
+// earlier job of that name.
+bool JobGates::HasGoneSince(const json::Value& other, std::string_view name) const {
+  const auto gone = gone_.find(StrCat(api::Namespace(other), "/", name));
+  return gone != gone_.end() && gone->second >= api::CreationTime(other) + std::chrono::seconds(1);
 }
 
 void JobGates::Ask() {
@@ -160,8 +183,8 @@ JobGates::Verdict JobGates::JudgeTerm(const json::Value& job, std::string_view t
   Verdict worst;
   std::vector<std::string_view> parts = Split(term, ':');
   if (parts.size() < 2) {
-    return {Answer::kNever, StrCat("DependencyNeverSatisfied: its annotation ", keys::kStartAfter,
-                                   " has ", Quote(term), ", where TYPE:JOB is expected")};
+    return {Answer::kNever, StrCat(kNever, "its annotation ", keys::kStartAfter, " has ",
+                                   Quote(term), ", where TYPE:JOB is expected")};
   }
   for (size_t i = 1; i < parts.size(); ++i) {
     Verdict verdict = JudgeOther(job, parts[0], parts[i]);
@@ -177,12 +200,12 @@ JobGates::Verdict JobGates::JudgeOther(const json::Value& job,
     return Verdict{Answer::kNotYet, StrCat("Dependency: waits for job ", name, " to ", what)};
   };
   const auto never = [](const auto&... why) {
-    return Verdict{Answer::kNever, StrCat("DependencyNeverSatisfied: ", why...)};
+    return Verdict{Answer::kNever, StrCat(kNever, why...)};
   };
   const json::SharedValue other = FindJob(api::Namespace(job), name);
   if (!other) {
     const WallTime known = api::CreationTime(job) + kUnknownGrace;
-    if (context_.clock.Now() < known) {
+    if (context_.clock.Now() < known && !HasGoneSince(job, name)) {
       WakeAt(known);
       return not_yet("be known");
     }

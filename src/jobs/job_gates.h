@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,9 @@
 #include "kube/controllers/context.h"
 
 namespace swell::controllers {
+
+// Why the job, which shall fail then, can never be let run; empty: it is no such job.
+std::string_view NeverOpens(const json::Value& job);
 
 class JobGates {
  public:
@@ -36,6 +40,9 @@ class JobGates {
   // A job that is named and not known counts as deleted when its dependent is this old: watches of
   // different kinds are not in step.
   static constexpr Duration kUnknownGrace = std::chrono::seconds(20);
+  // How many jobs that have gone within that time are remembered; of others the grace is waited
+  // for.
+  static constexpr size_t kGoneMax = 10'000;
 
  private:
   struct Kind {
@@ -58,6 +65,9 @@ class JobGates {
   Verdict JudgeTerm(const json::Value& job, std::string_view term);
   Verdict JudgeOther(const json::Value& job, std::string_view type, std::string_view name);
   json::SharedValue FindJob(std::string_view ns, std::string_view name) const;
+  // A job of that name has gone since the other was created.
+  bool HasGoneSince(const json::Value& other, std::string_view name) const;
+  void NoteGone(const std::string& key);
   bool TakesTurn(const json::Value& job, std::map<std::string, int64_t>& running);
   int64_t RunningOf(std::string_view ns, std::string_view array) const;
   void Open(const JobKey& key, const json::Value& job);
@@ -68,7 +78,8 @@ class JobGates {
   Context context_;
   std::vector<Kind> kinds_;
   std::set<JobKey> closed_;
-  std::set<std::string> opening_;  // uids of jobs whose gates the watch still shows closed
+  std::set<std::string> opening_;         // uids of jobs whose gates the watch still shows closed
+  std::map<std::string, WallTime> gone_;  // "ns/name" of jobs that were there until then
   std::optional<WallTime> wake_;
   bool started_ = false;
   client::Client client_;

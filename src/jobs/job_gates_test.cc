@@ -69,10 +69,17 @@ TEST_F(GatesTest, AJobWhoseDependencyFailedWaitsAndSaysSo) {
   Submit("notok", "swell.dev/start-after: 'afternotok:first'");
   Submit("any", "swell.dev/start-after: 'afterok:first?afterany:first'");
   Submit("removed", "swell.dev/start-after: 'afterok:first', swell.dev/if-never: Delete");
+  Submit("failed", "swell.dev/start-after: 'afterok:first', swell.dev/if-never: Fail");
   End("first", 1);
   EXPECT_TRUE(Says("ok", "DependencyNeverSatisfied: job first failed")) << Said("ok");
   EXPECT_TRUE(cluster_.Until([&] { return Runs("notok") && Runs("any"); }));
   EXPECT_TRUE(Says("removed", "gone"));
+  const auto failed = [&] { return cluster_.Get(kTrainingJobs, "default/failed"); };
+  ASSERT_TRUE(cluster_.Until([&] { return api::ConditionIsTrue(*failed(), "Failed"); }));
+  const json::SharedValue job = failed();
+  const auto why = api::FindCondition(*job, "Failed");
+  EXPECT_EQ(why->reason, "DependencyNeverSatisfied");
+  EXPECT_TRUE(why->message.ends_with("can never come true: job first failed.")) << why->message;
   EXPECT_FALSE(Runs("ok"));
 }
 
@@ -81,8 +88,12 @@ TEST_F(GatesTest, AJobThatWasDeletedHasEndedWithoutSuccess) {
   Submit("ok", "swell.dev/start-after: 'afterok:first'");
   Submit("any", "swell.dev/start-after: 'afterany:first'");
   ASSERT_TRUE(Says("any", "Dependency: waits for job first to end")) << Said("any");
+  cluster_.Run(seconds(2));
   ASSERT_TRUE(cluster_.Delete(kTrainingJobs, "default/first", {}).ok());
+  const WallTime deleted = cluster_.sim.Now();
   EXPECT_TRUE(cluster_.Until([&] { return Runs("any"); }));
+  // It is not taken for one that is still to be seen.
+  EXPECT_LT(cluster_.sim.Now() - deleted, seconds(5));
   EXPECT_TRUE(Says("ok", "DependencyNeverSatisfied: job first was deleted before it had succeeded"))
       << Said("ok");
 }
@@ -124,6 +135,20 @@ TEST_F(GatesTest, AHeldJobWaitsUntilItIsReleased) {
           .Patch(kTrainingJobs, "default/held", "metadata: {annotations: {swell.dev/held: null}}")
           .ok());
   EXPECT_TRUE(cluster_.Until([&] { return Runs("held"); }));
+}
+
+TEST_F(GatesTest, AJobThatShallGoWaitsForItsPods) {
+  Submit("going");
+  ASSERT_TRUE(cluster_.Until([&] { return Runs("going"); }));
+  ASSERT_TRUE(cluster_
+                  .Patch(kTrainingJobs, "default/going",
+                         "metadata: {annotations: {swell.dev/delete-when-stopped: scancel}}")
+                  .ok());
+  cluster_.Run(minutes(1));
+  EXPECT_TRUE(Runs("going"));
+  ASSERT_TRUE(cluster_.Patch(kTrainingJobs, "default/going", "spec: {suspend: true}").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return Said("going") == "gone"; }));
+  EXPECT_EQ(cluster_.Pods("Running"), 0);
 }
 
 TEST_F(GatesTest, NonsenseIsSaidAndOpensNothing) {

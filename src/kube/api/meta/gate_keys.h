@@ -19,10 +19,19 @@ inline constexpr std::string_view kStartNotBefore = "swell.dev/start-not-before"
 // A label: jobs with the same value are an array. And how many of them may be let run at once.
 inline constexpr std::string_view kArray = "swell.dev/array";
 inline constexpr std::string_view kArrayAtOnce = "swell.dev/array-at-once";
+// A label: the number that a job of `swell slurm sbatch` has.
+inline constexpr std::string_view kSlurmJobId = "swell.dev/slurm-job-id";
 // A person's name, or any text: nothing lets the job run before it is removed.
 inline constexpr std::string_view kHeld = "swell.dev/held";
-// "Delete": a job that waits for something that cannot come true any more is deleted.
+// "Fail": a job that waits for something that cannot come true any more fails; "Delete": it is
+// deleted.
 inline constexpr std::string_view kIfNever = "swell.dev/if-never";
+// The reason of the condition Failed then.
+inline constexpr std::string_view kNeverSatisfied = "DependencyNeverSatisfied";
+
+// Any text: when the suspended job has no pods left, it is deleted. What its pods need while they
+// save themselves is there for that long.
+inline constexpr std::string_view kDeleteWhenStopped = "swell.dev/delete-when-stopped";
 
 // On jobs, written by their controller: a word and a sentence.
 // "Dependency: waits for train to succeed".
