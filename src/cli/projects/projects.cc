@@ -222,6 +222,54 @@ struct UserFlags {
   }
 };
 
+// The flags of directories of nodes, as spec.allowedHostPaths: who is there already stays.
+struct HostPathFlags {
+  std::vector<std::string> add, remove;
+
+  void Declare(Flags& flags) {
+    flags.Group("Directories of the nodes");
+    flags.List("--allow-host-path", &add, "PATH[:ro]",
+               "members' pods may mount this directory of their node, such as /home; repeatable");
+    flags.List("--remove-host-path", &remove, "PATH", "not any more, repeatable");
+  }
+
+  Status SetIn(const json::Value* known, json::Value& spec) const {
+    if (add.empty() && remove.empty()) return Status::Ok();
+    json::Array paths =
+        known ? json::GetArray(*known, {"spec", "allowedHostPaths"}) : json::Array{};
+    for (const std::string& path : remove) {
+      if (Take(paths, path)) continue;
+      return Misuse(StrCat("--remove-host-path ", Quote(path), ": the project does not allow it"));
+    }
+    for (const std::string& text : add) {
+      const bool read_only = text.ends_with(":ro");
+      const std::string path = read_only ? text.substr(0, text.size() - 3) : text;
+      if (path.empty() || path[0] != '/' || path.find(':') != std::string::npos) {
+        return Misuse(StrCat("--allow-host-path ", Quote(text),
+                             ": an absolute path expected, like /home or /data/sets:ro"));
+      }
+      Take(paths, path);
+      json::Value one = json::Object{{"path", path}};
+      if (read_only) json::Set(one, {"readOnly"}, true);
+      paths.push_back(std::move(one));
+    }
+    json::Set(spec, {"allowedHostPaths"}, std::move(paths));
+    return Status::Ok();
+  }
+
+ private:
+  // Whether it was there.
+  static bool Take(json::Array& paths, const std::string& path) {
+    const size_t before = paths.size();
+    paths.erase(std::remove_if(paths.begin(), paths.end(),
+                               [&path](const json::Value& one) {
+                                 return json::GetString(one, {"path"}) == path;
+                               }),
+                paths.end());
+    return paths.size() < before;
+  }
+};
+
 // What create and edit share.
 class ProjectWrite : public Action {
  public:
@@ -244,6 +292,7 @@ class ProjectWrite : public Action {
                "node pool of these quotas and limits (default: all nodes together)");
     users_.Declare(flags);
     members_.Declare(flags);
+    host_paths_.Declare(flags);
     flags.Group("Output");
     flags.Text("--dry-run", &dry_run_, "none|client|server", "show what would change").implied =
         "client";
@@ -286,6 +335,7 @@ class ProjectWrite : public Action {
     SWELL_RETURN_IF_ERROR(SetShares(api, tree, name, spec));
     const ProjectView* known = tree.Find(name);
     SWELL_RETURN_IF_ERROR(members_.SetIn(known ? known->object.get() : nullptr, spec));
+    SWELL_RETURN_IF_ERROR(host_paths_.SetIn(known ? known->object.get() : nullptr, spec));
     return spec;
   }
 
@@ -397,6 +447,7 @@ class ProjectWrite : public Action {
   ShareFlags shares_;
   UserFlags users_;
   MemberFlags members_;
+  HostPathFlags host_paths_;
   std::string description_, parent_, priority_, work_ns_, pool_, min_runtime_, reclaim_min_runtime_,
       dry_run_, output_;
   bool isolated_ = false, open_ = false;
