@@ -1,5 +1,6 @@
 // swell submit: a PyTorch training job from flags.
 #include <cstdint>
+#include <optional>
 
 #include "base/strings.h"
 #include "cli/commands.h"
@@ -63,7 +64,7 @@ class SubmitAction final : public Action {
     flags.List("--after", &after_, "JOB[,JOB]",
                "start when these jobs have succeeded; afterany:JOB: when they have ended, "
                "afternotok:JOB: when they have failed, after:JOB: when they have started");
-    flags.Text(
+    flags.Maybe(
         "--array", &array_, "INDICES",
         "one job for each index, which it finds in $SWELL_ARRAY_INDEX: 0-99%8 runs 8 of them "
         "at once");
@@ -106,7 +107,7 @@ class SubmitAction final : public Action {
     } else {
       return Misuse("--after needs the cluster, where the other jobs are: --dry-run=server");
     }
-    if (!array_.empty()) return SubmitArray(session, api, form);
+    if (array_) return SubmitArray(session, api, form);
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakePyTorchJob(spec_));
     SetGate(job, *KindOfJob(job), gate_);
     if (client_only) {
@@ -155,7 +156,9 @@ class SubmitAction final : public Action {
         const std::string name(colon == std::string_view::npos ? word : word.substr(colon + 1));
         std::string term = type;
         for (const JobView& job : jobs) {
-          const bool named = job.name == name || api::Label(*job.object, api::keys::kArray) == name;
+          const bool named = job.name == name ||
+                             api::Label(*job.object, api::keys::kArray) == name ||
+                             api::Label(*job.object, api::keys::kSlurmJobId) == name;
           if (named) term += StrCat(":", job.name);
         }
         if (term == type) {
@@ -171,7 +174,7 @@ class SubmitAction final : public Action {
   }
 
   Result<int> SubmitArray(Session& session, Api* api, OutputForm& form) {
-    SWELL_ASSIGN_OR_RETURN(const ArrayRange range, ParseArrayRange("--array", array_));
+    SWELL_ASSIGN_OR_RETURN(const ArrayRange range, ParseArrayRange("--array", *array_));
     if (wait_ || logs_ || force_ || dry_run_ == "plan") {
       return Misuse(
           StrCat("--array excludes --wait, --logs, --force and --dry-run=plan; swell wait "
@@ -349,7 +352,11 @@ class SubmitAction final : public Action {
       if (job.over()) {
         Tell(session, StrCat(job.ResourceName(), " ", ToLower(job.status),
                              job.message.empty() ? "" : ": ", job.message));
-        return job.status == "Succeeded" ? 0 : 1;
+        if (job.status == "Succeeded") return 0;
+        // The script's own, where it ended by itself.
+        return job.failure && job.failure->exit_code && *job.failure->exit_code > 0
+                   ? static_cast<int>(*job.failure->exit_code)
+                   : 1;
       }
       const std::string why = job.Hindrance();
       if (job.CanNeverStart()) {
@@ -373,7 +380,7 @@ class SubmitAction final : public Action {
   size_t words_before_dashes_ = 0;
   bool wait_ = false, logs_ = false, force_ = false, interactive_ = false;
   std::vector<std::string> after_;
-  std::string array_;
+  std::optional<std::string> array_;
   GateRequest gate_;
 };
 

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "cli/views/job_report.h"
 #include "kube/api/crd/definitions.h"
+#include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/amounts.h"
@@ -702,6 +703,13 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
   if (found.empty() && !of_other_kinds.empty()) {
     return Status(Code::kNotFound, StrCat(kind, " ", Quote(name), " not found in namespace ",
                                           Quote(ns), "; there is ", Join(of_other_kinds, ", ")));
+  }
+  // Slurm's commands print numbers; every command takes them.
+  if (found.empty() && kind.empty() && ParseUint(name)) {
+    SWELL_ASSIGN_OR_RETURN(std::vector<JobView> all, Collect(api, ns, ""));
+    for (JobView& job : all) {
+      if (api::Label(*job.object, api::keys::kSlurmJobId) == name) return std::move(job);
+    }
   }
   if (found.empty()) {
     if (const std::string hint = OthersHint(api, ns, name); !hint.empty()) {
