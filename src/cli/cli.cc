@@ -95,7 +95,8 @@ bool OwnFlagTakesValue(const Command& command, const Command& root, const std::s
 Route FindRoute(const Command& root, const std::vector<std::string>& words) {
   Route route;
   route.command = &root;
-  route.path = root.name;
+  // No program has the name alone.
+  route.path = root.name == "slurm" ? "swell slurm" : root.name;
   GlobalFlags ignored;
   Flags global;
   ignored.Declare(global, FrontEndOf(root.name));

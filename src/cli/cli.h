@@ -35,6 +35,10 @@ class EventLoop {
   // False when `limit` passed first, or on Ctrl-C.
   virtual bool RunUntil(const std::function<bool()>& done, Duration limit) = 0;
   virtual bool interrupted() const { return false; }
+  // From now on SIGTERM and the end of the terminal count as Ctrl-C.
+  virtual void WatchTermination() {}
+  // An interruption has been dealt with: waits work again.
+  virtual void Resume() {}
 };
 
 // What the flags say about where the cluster is.

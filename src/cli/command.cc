@@ -42,6 +42,13 @@ std::string FlagHead(const Flag& flag) {
   return head;
 }
 
+// In columns, of which letters beyond ASCII have more bytes than columns.
+size_t ColumnsOf(std::string_view line) {
+  return static_cast<size_t>(std::count_if(line.begin(), line.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
 std::string FlagsHelp(const Flags& flags, size_t width) {
   std::vector<std::string> groups;
   size_t column = 0;
@@ -50,7 +57,7 @@ std::string FlagsHelp(const Flags& flags, size_t width) {
     if (std::find(groups.begin(), groups.end(), flag.group) == groups.end()) {
       groups.push_back(flag.group);
     }
-    column = std::max(column, FlagHead(flag).size());
+    column = std::max(column, ColumnsOf(FlagHead(flag)));
   }
   column = std::min(column, kTextColumnMax) + 4;
   std::string out;
@@ -59,11 +66,11 @@ std::string FlagsHelp(const Flags& flags, size_t width) {
     for (const Flag& flag : flags.all()) {
       if (flag.hidden || flag.group != group) continue;
       std::string line = StrCat("  ", FlagHead(flag));
-      if (line.size() + 1 > column) {
+      if (ColumnsOf(line) + 1 > column) {
         out += line + "\n";
         line.clear();
       }
-      line.resize(column, ' ');
+      line.append(column - ColumnsOf(line), ' ');
       out += StrCat(line, Wrap(flag.help, column, width - std::min(width - 20, column)), "\n");
     }
   }

@@ -19,13 +19,22 @@
 namespace swell::cli {
 namespace {
 
+// As by nohup.
+bool IsIgnored(int signal) {
+  struct sigaction now {};
+  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 class ReactorLoop final : public EventLoop {
  public:
   Executor& executor() override { return reactor_; }
   bool RunUntil(const std::function<bool()>& done, Duration limit) override {
     // Ctrl-C ends the program at once until somebody waits; from then on it ends the wait.
     if (!signals_) {
-      auto watch = reactor_.WatchSignals({SIGINT}, [this](int) { interrupted_ = true; });
+      std::vector<int> which{SIGINT};
+      if (termination_) which.push_back(SIGTERM);
+      if (termination_ && !IsIgnored(SIGHUP)) which.push_back(SIGHUP);
+      auto watch = reactor_.WatchSignals(which, [this](int) { interrupted_ = true; });
       if (watch.ok()) signals_ = std::move(*watch);
     }
     bool reached = false;
@@ -33,12 +42,17 @@ class ReactorLoop final : public EventLoop {
     return reached;
   }
   bool interrupted() const override { return interrupted_; }
+  void WatchTermination() override {
+    termination_ = true;
+    signals_.reset();
+  }
+  void Resume() override { interrupted_ = false; }
   net::Reactor& reactor() { return reactor_; }
 
  private:
   net::Reactor reactor_;
   std::unique_ptr<net::SignalWatch> signals_;
-  bool interrupted_ = false;
+  bool interrupted_ = false, termination_ = false;
 };
 
 bool WriteAll(int fd, std::string_view bytes) {

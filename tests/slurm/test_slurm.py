@@ -38,11 +38,14 @@ class Day(unittest.TestCase):
                        timeout=LIMIT_S, check=False)
         shutil.rmtree(cls.scratch, ignore_errors=True)
 
-    def run_(self, *words):
-        env = dict(os.environ, KUBECONFIG=str(self.scratch / "cluster" / "kubeconfig"), HOME=str(self.home),
-                   USER="ada", PWD=str(self.work))
-        return subprocess.run([str(self.scratch / "bin" / words[0]), *map(str, words[1:])], env=env, cwd=self.work,
-                              capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    def environment(self):
+        return dict(os.environ, KUBECONFIG=str(self.scratch / "cluster" / "kubeconfig"), HOME=str(self.home),
+                    USER="ada", PWD=str(self.work))
+
+    def run_(self, *words, text=None):
+        given = {"stdin": subprocess.DEVNULL} if text is None else {"input": text}
+        return subprocess.run([str(self.scratch / "bin" / words[0]), *map(str, words[1:])], env=self.environment(),
+                              cwd=self.work, capture_output=True, text=True, timeout=LIMIT_S, check=False, **given)
 
     def done(self, *words):
         process = self.run_(*words)
@@ -82,7 +85,8 @@ class Day(unittest.TestCase):
     def test_tasks_run_on_all_nodes_of_a_job(self):
         script = self.script("two.sh", "#!/bin/bash\n#SBATCH -N2 --ntasks-per-node=2 --gpus-per-node=2 -o two.out\n"
                              "export GREETING='hello there'\n"
-                             "master=$(scontrol show hostnames | head -n1)\n"
+                             "scontrol show hostnames >two.names\n"
+                             "master=$(head -n1 two.names)\n"
                              "srun sh -c 'echo $GREETING $SLURM_PROCID $SLURM_NODEID $SLURM_LOCALID $(hostname)'\n"
                              "srun -w \"$master\" -N1 -n1 hostname\n"
                              "srun -n4 sh -c 'exit $SLURM_PROCID'\n"
@@ -96,6 +100,7 @@ class Day(unittest.TestCase):
                          [["0", "0", "0"], ["1", "0", "1"], ["2", "1", "0"], ["3", "1", "1"]], lines)
         self.assertEqual(len({line.split()[5] for line in tasks}), 2, lines)
         self.assertEqual(f"two-sh-{job}-launcher", lines[-2])
+        self.assertEqual(self.output("two.names").split(), [f"two-sh-{job}-launcher", f"two-sh-{job}-worker-0"])
         self.assertEqual(lines[-1], "code 3")
 
     def test_srun_prints_and_exits_as_its_command(self):
@@ -142,6 +147,90 @@ class Day(unittest.TestCase):
         self.assertTrue(until(lambda: "SIGUSR1" in self.output("signals.out")))
         self.ends(job, "TIMEOUT")
         self.assertIn("SIGUSR2", self.output("signals.out"))
+
+    # Says that it was told to stop, takes its time, and says that it is done.
+    SAVES = ("#!/bin/bash\ntrap 'echo term $SLURM_PROCID; sleep 1; echo saved $SLURM_PROCID; exit 0' TERM\n"
+             "echo ready $SLURM_PROCID\nwhile :; do sleep 0.1; done\n")
+
+    def two_savers(self, name, *flags):
+        (self.work / "saves").write_text(self.SAVES)
+        (self.work / "saves").chmod(0o755)
+        script = self.script(name + ".sh", f"#!/bin/bash\n#SBATCH -N2 -o {name}.out\nsrun ./saves\n")
+        job = self.submit(*flags, script)
+        self.assertTrue(until(lambda: (self.work / (name + ".out")).exists()
+                              and self.output(name + ".out").count("ready") == 2))
+        return job
+
+    def all_saved(self, name):
+        return sorted(line for line in self.output(name + ".out").splitlines() if line.startswith(("term", "saved")))
+
+    def test_a_cancelled_job_saves_on_all_nodes(self):
+        job = self.two_savers("cancelled")
+        self.done("scancel", job)
+        self.assertTrue(until(lambda: self.all_saved("cancelled") == ["saved 0", "saved 1", "term 0", "term 1"]),
+                        self.output("cancelled.out"))
+
+    def test_a_job_saves_on_all_nodes_at_its_limit(self):
+        job = self.two_savers("limited", "--time=0:05")
+        self.ends(job, "TIMEOUT")
+        self.assertTrue(until(lambda: self.all_saved("limited") == ["saved 0", "saved 1", "term 0", "term 1"]),
+                        self.output("limited.out"))
+
+    def test_a_requeued_job_continues_its_file(self):
+        script = self.script("again.sh", "#!/bin/bash\n#SBATCH -o again.out\necho run ${SLURM_RESTART_COUNT:-first}\n"
+                             "[ -n \"$SLURM_RESTART_COUNT\" ] || sleep 600\n")
+        job = self.submit(script)
+        self.assertTrue(until(lambda: (self.work / "again.out").exists() and "run first" in self.output("again.out")))
+        self.done("scontrol", "requeue", job)
+        self.ends(job, "COMPLETED")
+        self.assertEqual(self.output("again.out").splitlines(), ["run first", "run 1"])
+
+    def test_srun_takes_its_job_along(self):
+        words = [str(self.scratch / "bin" / "srun"), "-J", "along", "sh", "-c", "echo ready; sleep 600"]
+        with subprocess.Popen(words, env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as srun:
+            self.assertEqual(srun.stdout.readline(), "ready\n")
+            job = self.done("squeue", "-h", "-n", "along", "-o", "%i").strip()
+            srun.terminate()
+            said = srun.communicate(timeout=LIMIT_S)[1]
+        self.assertEqual(said, f"srun: interrupted: job {job} is cancelled\n")
+        self.assertEqual(srun.returncode, 130)
+        self.assertEqual(self.state(job), "CANCELLED by ada")
+
+    def test_srun_passes_its_input_to_the_first_task(self):
+        done = self.run_("srun", "-n2", "cat", text="hello\nthere\n")
+        self.assertEqual((done.returncode, done.stdout), (0, "hello\nthere\n"), done.stderr)
+        script = self.script("input.sh", "#!/bin/bash\n#SBATCH -o input.out\nsrun cat <input.sh\n")
+        self.ends(self.submit(script), "COMPLETED")
+        self.assertEqual(self.output("input.out"), self.output("input.sh"))
+
+    def test_login_shells_find_the_commands_and_tasks_have_files(self):
+        script = self.script("login.sh", "#!/bin/bash -l\n#SBATCH -n2 -o login.out\nsrun -o step-%t.out sh -c "
+                             "'echo task $SLURM_PROCID'\nbash -lc 'type -t srun'\n")
+        self.ends(self.submit(script), "COMPLETED")
+        self.assertEqual([self.output("step-0.out"), self.output("step-1.out")], ["task 0\n", "task 1\n"])
+
+    def test_a_step_runs_in_a_job_from_outside(self):
+        job = self.submit("-J", "outside", "--wrap", "echo ready; sleep 600")
+        self.assertTrue(until(lambda: self.state(job) == "RUNNING"))
+        done = self.run_("srun", "--overlap", "--jobid", job, "sh", "-c", "echo $SLURM_JOB_ID $SLURM_PROCID")
+        self.assertEqual((done.returncode, done.stdout), (0, f"{job} 0\n"), done.stderr)
+        self.done("scancel", job)
+
+    def test_what_cannot_be_is_refused(self):
+        for words, says in ((("--gres=gpu:3",), "Requested node configuration is not available"),
+                            (("-c", "100000"), "the largest node has"),
+                            (("-D", "/nonexistent"), "the directory /nonexistent does not exist"),
+                            (("-o", "/nonexistent/x.out"), "the directory /nonexistent does not exist")):
+            done = self.run_("sbatch", *words, "--wrap", "true")
+            self.assertNotEqual(done.returncode, 0, words)
+            self.assertIn(says, done.stderr)
+        self.assertFalse(Path("/nonexistent").exists())
+
+    def test_a_job_whose_dependency_fails_ends_with_it(self):
+        first = self.submit("--wrap", "exit 3")
+        then = self.submit("-d", f"afterok:{first}", "--kill-on-invalid-dep=yes", "--wrap", "true")
+        self.assertTrue(until(lambda: self.state(then) == "CANCELLED"))
 
     def test_nodes_are_shown_as_slurm_shows_them(self):
         lines = self.done("sinfo", "-h", "-N", "-o", "%N %G").splitlines()

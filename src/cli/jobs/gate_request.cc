@@ -47,7 +47,7 @@ void SetGate(json::Value& job, const JobKindInfo& kind, const GateRequest& gate)
   if (gate.at_once > 0) annotate(api::keys::kArrayAtOnce, std::to_string(gate.at_once));
   if (!gate.start_after.empty()) annotate(api::keys::kStartAfter, gate.start_after);
   if (gate.not_before) annotate(api::keys::kStartNotBefore, api::FormatTime(*gate.not_before));
-  if (gate.delete_if_never) annotate(api::keys::kIfNever, "Delete");
+  if (gate.fail_if_never) annotate(api::keys::kIfNever, "Fail");
   if (gate.held) annotate(api::keys::kHeld, "user");
   if (gate.closed()) annotate(api::keys::kGate, "closed");
   if (!gate.closed() && !gate.held) return;

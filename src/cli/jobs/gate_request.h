@@ -19,7 +19,7 @@ struct GateRequest {
   std::optional<WallTime> not_before;
   std::string array;    // its name; empty: none
   int64_t at_once = 0;  // of the array; 0: all
-  bool delete_if_never = false;
+  bool fail_if_never = false;
   bool held = false;
 
   bool closed() const { return !start_after.empty() || not_before || at_once > 0; }

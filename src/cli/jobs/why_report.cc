@@ -23,8 +23,10 @@ std::string GateText(const JobView& job) {
   if (!job.object || api::Annotation(*job.object, api::keys::kGate) != "closed") return "";
   const std::string_view reason = api::Annotation(*job.object, api::keys::kGateReason);
   const size_t colon = reason.find(": ");
-  return colon == std::string_view::npos ? "waits to be looked at"
-                                         : std::string(reason.substr(colon + 2));
+  if (colon == std::string_view::npos) return "waits to be looked at";
+  const std::string_view sentence = reason.substr(colon + 2);
+  if (!reason.starts_with(api::keys::kNeverSatisfied)) return std::string(sentence);
+  return StrCat("waits for ever: ", sentence, "; swell delete ", job.ResourceName(), " removes it");
 }
 
 class WhyReport {

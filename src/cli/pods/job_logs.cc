@@ -194,6 +194,9 @@ class JobLogs {
         SWELL_RETURN_IF_ERROR(PrintEarlier(part));
       }
     }
+    if (options_.on_live) {
+      for (const json::SharedValue& pod : live) options_.on_live(*pod);
+    }
     return live.empty() ? Status::Ok() : PrintLogs(session_, api_, live, options_.logs);
   }
 

@@ -3,6 +3,7 @@
 // - Threads: one thread.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,8 @@ struct JobLogOptions {
   bool all = false;     // all members
   std::string member;   // a pod's name; empty: the member that leads
   int64_t attempt = 0;  // of the member, counted from 1; 0: all of them
+  // With `follow`: a pod whose log is followed from now on.
+  std::function<void(const json::Value& pod)> on_live;
 
   // Those of `logs`, --attempt and --previous. runai has another meaning for -p.
   void Declare(Flags& flags, std::string_view previous = "-p,--previous");

@@ -15,7 +15,6 @@
 namespace swell::cli::slurm {
 namespace {
 
-constexpr std::string_view kContainer = "node";
 constexpr size_t kNameMax = 36;  // of a name that a number and a pod's role follow
 constexpr int64_t kNodesMax = 1000;
 constexpr int64_t kTasksMax = 100'000;
@@ -73,16 +72,27 @@ Result<GpuFlags> ReadGpus(const BatchFlags& flags) {
   return gpus;
 }
 
-// As few nodes as hold `gpus`, of which a node has at most `most`, in equal parts.
-int64_t NodesFor(int64_t gpus, int64_t most) {
-  if (gpus <= 0 || most <= 0 || gpus <= most) return 1;
-  for (int64_t nodes = CeilDiv(gpus, most); nodes <= std::min(gpus, kNodesMax); ++nodes) {
-    if (gpus % nodes == 0) return nodes;
-  }
-  return 1;
+// As few nodes as hold `count` pieces, of which a node has room for `most` (0: unknown).
+int64_t NodesFor(int64_t count, int64_t most) {
+  return count <= 0 || most <= 0 ? 1 : CeilDiv(count, most);
 }
 
-Status FillNodes(const BatchFlags& flags, const GpuFlags& gpus, int64_t most, Layout& layout) {
+// As few nodes as hold the GPUs and the tasks.
+int64_t FewestNodes(const GpuFlags& gpus,
+                    int64_t tasks,
+                    const Layout& layout,
+                    const Capacity& capacity) {
+  const int64_t most = capacity.gpus_most();
+  int64_t nodes = gpus.task > 0 ? NodesFor(tasks, most / gpus.task) : NodesFor(gpus.total, most);
+  if (gpus.task > 0 && tasks == 0) nodes = NodesFor(gpus.total, most / gpus.task * gpus.task);
+  return std::max(
+      nodes, NodesFor(tasks, capacity.cpus_most() / std::max<int64_t>(1, layout.cpus_per_task)));
+}
+
+Status FillNodes(const BatchFlags& flags,
+                 const GpuFlags& gpus,
+                 const Capacity& capacity,
+                 Layout& layout) {
   SWELL_ASSIGN_OR_RETURN(const int64_t nodes, NodesOf(flags));
   SWELL_ASSIGN_OR_RETURN(const int64_t tasks, CountOf(flags, "ntasks"));
   SWELL_ASSIGN_OR_RETURN(const int64_t per_node, CountOf(flags, "ntasks-per-node"));
@@ -93,12 +103,13 @@ Status FillNodes(const BatchFlags& flags, const GpuFlags& gpus, int64_t most, La
   } else if (gpus.total > 0 && gpus.node > 0) {
     layout.nodes = CeilDiv(gpus.total, gpus.node);
   } else {
-    layout.nodes = NodesFor(gpus.total > 0 ? gpus.total : gpus.task * tasks, most);
+    layout.nodes = FewestNodes(gpus, tasks, layout, capacity);
   }
   if (layout.nodes > kNodesMax) {
     return Misuse(
         StrCat("the job needs ", layout.nodes, " nodes; at most ", kNodesMax, " are possible"));
   }
+  layout.counts_tasks = tasks > 0 || per_node > 0;
   layout.tasks = tasks > 0 ? tasks : per_node > 0 ? per_node * layout.nodes : layout.nodes;
   // One task for each GPU, where only their number is said.
   if (tasks == 0 && per_node == 0 && gpus.task > 0 && gpus.total > 0) {
@@ -119,23 +130,45 @@ Status FillNodes(const BatchFlags& flags, const GpuFlags& gpus, int64_t most, La
   return Status::Ok();
 }
 
+// Parts as equal as they can be, where all nodes but the first are alike.
+Status DivideGpus(int64_t total, Layout& layout) {
+  if (total < layout.nodes) {
+    return Misuse(StrCat("--gpus ", total, ": each of the ", layout.nodes,
+                         " nodes needs one; ask for fewer --nodes"));
+  }
+  const int64_t others = layout.nodes - 1;
+  layout.gpus_per_node = CeilDiv(total, layout.nodes);
+  if (total <= others * layout.gpus_per_node) --layout.gpus_per_node;
+  layout.gpus_first = total - others * layout.gpus_per_node;
+  if (layout.gpus_first == layout.gpus_per_node) layout.gpus_first = 0;
+  return Status::Ok();
+}
+
+// Each node has what its tasks need; the first has one task more than the others, where one is
+// left.
+void GpusOfTasks(int64_t each, Layout& layout) {
+  const int64_t base = layout.tasks / layout.nodes, rest = layout.tasks % layout.nodes;
+  layout.gpus_per_node = each * (rest > 1 ? base + 1 : base);
+  if (rest == 1) layout.gpus_first = each * (base + 1);
+}
+
 Status FillGpus(const GpuFlags& gpus, Layout& layout) {
   layout.gpu_type = gpus.type;
   layout.gpus_per_task = gpus.task;
+  if (gpus.task > 0 && gpus.node == 0 &&
+      (gpus.total == 0 || gpus.total == gpus.task * layout.tasks)) {
+    GpusOfTasks(gpus.task, layout);
+    return Status::Ok();
+  }
   if (gpus.node > 0) {
     layout.gpus_per_node = gpus.node;
   } else if (gpus.total > 0) {
-    if (gpus.total % layout.nodes != 0) {
-      return Misuse(StrCat("--gpus ", gpus.total, ": ", layout.nodes,
-                           " nodes cannot have equal parts of them; use --gpus-per-node"));
-    }
-    layout.gpus_per_node = gpus.total / layout.nodes;
-  } else {
-    layout.gpus_per_node = gpus.task * layout.tasks_per_node;
+    SWELL_RETURN_IF_ERROR(DivideGpus(gpus.total, layout));
   }
-  if (gpus.task > 0 && gpus.task * layout.tasks_per_node > layout.gpus_per_node) {
+  const int64_t least = std::min(layout.gpus_per_node, layout.gpus_of_first());
+  if (gpus.task > 0 && gpus.task * layout.tasks_per_node > least) {
     return Misuse(StrCat("--gpus-per-task ", gpus.task, " for ", layout.tasks_per_node,
-                         " tasks on a node is above its ", layout.gpus_per_node, " GPUs"));
+                         " tasks on a node is above its ", least, " GPUs"));
   }
   return Status::Ok();
 }
@@ -146,9 +179,8 @@ Status FillMemory(const BatchFlags& flags, Layout& layout) {
     if (!flags.Has(name)) return Status::Ok();
     const std::string flag = StrCat("--", name);
     SWELL_ASSIGN_OR_RETURN(const int64_t mib, ParseMemoryMib(flag, flags.Text(name)));
-    if (mib == 0) {
-      return Misuse(StrCat(flag, " 0: leave it out, and the job has what its node has left"));
-    }
+    // What its node has left, as without the flag.
+    if (mib == 0) return Status::Ok();
     if (times == 0) {
       return Misuse(StrCat(flag, " ", flags.Text(name), ": the job asks for no GPUs"));
     }
@@ -229,19 +261,27 @@ Status ReadFiles(const BatchFlags& flags, const Submitter& submitter, BatchJob& 
   }
   job.append = mode == "append";
   SWELL_RETURN_IF_ERROR(ReadMounts(flags, submitter, job));
+  if (submitter.here && flags.Has("chdir") && !FileExists(job.work_dir)) {
+    return Misuse(StrCat("--chdir ", Quote(flags.Text("chdir")), ": the directory ", job.work_dir,
+                         " does not exist; make it first"));
+  }
   const auto read = [&](std::string_view name, std::string usual, std::string& to) {
     const std::string file = flags.Has(name) ? flags.Text(name) : std::move(usual);
     if (file.empty() || file == "/dev/null") return Status::Ok();
     to = Absolute(file, job.work_dir.empty() ? "." : job.work_dir);
     const std::string folder = FolderOf(to);
     if (!submitter.here || folder.find('%') != std::string::npos) return Status::Ok();
-    if (file[0] == '/' && !FileExists(folder)) {
-      return Misuse(StrCat("--", name, " ", Quote(file), ": the folder ", folder,
+    if (!FileExists(folder)) {
+      return Misuse(StrCat("--", name, " ", Quote(file), ": the directory ", folder,
                            " does not exist; make it first"));
     }
     if (file[0] == '/') MountHere(job, folder);
     return Status::Ok();
   };
+  const std::string& pattern = flags.Text("output");
+  const bool own = pattern.empty() || pattern.find("%j") != std::string::npos ||
+                   pattern.find("%J") != std::string::npos;
+  if (own && mode != "truncate") job.own_file_since = submitter.now;
   const bool writes = submitter.here && submitter.writes_file && job.work_dir != "/";
   SWELL_RETURN_IF_ERROR(read("output", writes ? "slurm-%j.out" : "", job.output));
   return read("error", "", job.error);
@@ -309,7 +349,11 @@ std::string TasksPerNode(const Layout& layout) {
   return StrCat(part(base + 1, more), ",", part(base, layout.nodes - more));
 }
 
-KeyValues SlurmEnv(const BatchJob& job, const JobNumber& number, const std::string& nodes) {
+// `gpus`: of the node whose environment it is.
+KeyValues SlurmEnv(const BatchJob& job,
+                   const JobNumber& number,
+                   const std::string& nodes,
+                   int64_t gpus) {
   const Layout& l = job.layout;
   KeyValues env;
   for (std::string_view name : {"SLURM_JOB_ID", "SLURM_JOBID"}) Set(env, name, number.id);
@@ -317,7 +361,8 @@ KeyValues SlurmEnv(const BatchJob& job, const JobNumber& number, const std::stri
   Set(env, "SLURM_JOB_NAME", job.name);
   Set(env, "SLURM_JOB_USER", job.user);
   if (!job.project.empty()) Set(env, "SLURM_JOB_ACCOUNT", job.project);
-  if (!job.partition.empty()) Set(env, "SLURM_JOB_PARTITION", job.partition);
+  Set(env, "SLURM_JOB_PARTITION",
+      job.partition.empty() ? std::string(kAllPartition) : job.partition);
   if (!job.qos.empty()) Set(env, "SLURM_JOB_QOS", job.qos);
   if (!job.work_dir.empty()) Set(env, "SLURM_SUBMIT_DIR", job.work_dir);
   for (std::string_view name : {"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) Set(env, name, nodes);
@@ -332,15 +377,15 @@ KeyValues SlurmEnv(const BatchJob& job, const JobNumber& number, const std::stri
   }
   Set(env, "SLURM_NTASKS_PER_NODE", std::to_string(l.tasks_per_node));
   Set(env, "SLURM_TASKS_PER_NODE", TasksPerNode(l));
-  if (l.cpus_per_task > 0) {
-    Set(env, "SLURM_CPUS_PER_TASK", std::to_string(l.cpus_per_task));
-    Set(env, "SLURM_CPUS_ON_NODE", std::to_string(l.cpus_per_node()));
-    Set(env, "SLURM_JOB_CPUS_PER_NODE", std::to_string(l.cpus_per_node()));
+  if (l.cpus_per_task > 0) Set(env, "SLURM_CPUS_PER_TASK", std::to_string(l.cpus_per_task));
+  if (l.cpus_requested() > 0) {
+    Set(env, "SLURM_CPUS_ON_NODE", std::to_string(l.cpus_requested()));
+    Set(env, "SLURM_JOB_CPUS_PER_NODE", std::to_string(l.cpus_requested()));
   }
-  if (l.gpus_per_node > 0) {
-    Set(env, "SLURM_GPUS", std::to_string(l.gpus_per_node * l.nodes));
-    Set(env, "SLURM_GPUS_ON_NODE", std::to_string(l.gpus_per_node));
-    Set(env, "SLURM_GPUS_PER_NODE", std::to_string(l.gpus_per_node));
+  if (gpus > 0) {
+    Set(env, "SLURM_GPUS", std::to_string(l.gpus()));
+    Set(env, "SLURM_GPUS_ON_NODE", std::to_string(gpus));
+    if (l.gpus_first == 0) Set(env, "SLURM_GPUS_PER_NODE", std::to_string(gpus));
   }
   if (l.gpus_per_task > 0) Set(env, "SLURM_GPUS_PER_TASK", std::to_string(l.gpus_per_task));
   if (l.memory_mib > 0) Set(env, "SLURM_MEM_PER_NODE", std::to_string(l.memory_mib));
@@ -364,6 +409,10 @@ void AddBatchEnv(const BatchJob& job, const JobNumber& number, KeyValues& env) {
     Set(env, "SWELL_SLURM_ERROR", FillPattern(job.error, job, number));
   }
   if (job.append) Set(env, "SWELL_SLURM_OPEN_MODE", "append");
+  if (job.reads_input) Set(env, "SWELL_SLURM_STDIN", "1");
+  if (job.own_file_since && !job.output.empty()) {
+    Set(env, "SWELL_SLURM_OWN_SINCE", std::to_string(job.own_file_since->unix_ns / 1'000'000'000));
+  }
   if (!job.signal) return;
   Set(env, "SWELL_SLURM_SIGNAL", job.signal->name);
   const int64_t after = std::max<int64_t>(0, job.time_limit_s - job.signal->seconds_before);
@@ -395,7 +444,18 @@ void FinishPod(const BatchJob& job, json::Value& pod) {
   env.push_back(FromField("SLURMD_NODENAME", "spec.nodeName"));
   env.push_back(FromField("SLURM_RESTART_COUNT",
                           StrCat("metadata.annotations['", api::keys::kPreemptionsBefore, "']")));
+  env.push_back(
+      FromField("SWELL_SLURM_REQUEUES", StrCat("metadata.annotations['", kRequeues, "']")));
   json::Set(container, {"env"}, std::move(env));
+  // Tasks that are counted have a CPU each, and may use what others leave idle.
+  if (job.layout.cpus_per_task == 0 && job.layout.counts_tasks) {
+    json::Set(container, {"resources", "requests", "cpu"},
+              std::to_string(job.layout.cpus_requested()));
+  }
+  if (job.reads_input) {
+    json::Set(container, {"stdin"}, true);
+    json::Set(container, {"stdinOnce"}, true);
+  }
 }
 
 json::Object RequestOf(const BatchJob& job, const JobNumber& number) {
@@ -419,27 +479,32 @@ json::Object RequestOf(const BatchJob& job, const JobNumber& number) {
   return request;
 }
 
-// The pod of one node, as the first one runs it.
+// What all nodes of a job know.
+struct JobNames {
+  std::string job, nodes;  // the object's name; those of its pods
+  std::string map;         // with the script
+};
+
+// The pod of one node with so many GPUs, as the first one runs it.
 PyTorchSpec PodOf(const BatchJob& job,
                   const JobNumber& number,
-                  const std::string& name,
-                  const std::string& nodes,
-                  const std::string& map) {
+                  const JobNames& names,
+                  int64_t gpus) {
   PyTorchSpec pod;
-  pod.name = name;
+  pod.name = names.job;
   pod.ns = job.ns;
   pod.image = job.image;
   pod.container = kContainer;
   pod.command = {"/bin/sh", StrCat(kPodFolder, "/", kBatchScript.name)};
   pod.args = job.arguments;
-  pod.gpus = job.layout.gpus_per_node;
+  pod.gpus = gpus;
   if (job.layout.cpus_per_task > 0) pod.cpu = std::to_string(job.layout.cpus_per_node());
   if (job.layout.memory_mib > 0) pod.memory = StrCat(job.layout.memory_mib, "Mi");
   pod.priority = job.qos;
   pod.project = job.project;
   pod.on_preemption = job.requeue ? "Requeue" : "Fail";
   pod.env = job.env;
-  KeyValues own = SlurmEnv(job, number, nodes);
+  KeyValues own = SlurmEnv(job, number, names.nodes, gpus);
   AddBatchEnv(job, number, own);
   pod.env.insert(pod.env.end(), own.begin(), own.end());
   pod.env = Escaped(std::move(pod.env));
@@ -461,7 +526,7 @@ PyTorchSpec PodOf(const BatchJob& job,
   }
   pod.volume_flag = pod.host_path_flag = "--container-mounts";
   pod.mounts.push_back(
-      {.source = {{"configMap", json::Object{{"name", map}, {"defaultMode", kExecutable}}}},
+      {.source = {{"configMap", json::Object{{"name", names.map}, {"defaultMode", kExecutable}}}},
        .path = std::string(kPodFolder),
        .read_only = true});
   pod.working_dir = job.work_dir;
@@ -471,12 +536,12 @@ PyTorchSpec PodOf(const BatchJob& job,
 
 }  // namespace
 
-Result<Layout> ReadLayout(const BatchFlags& flags, int64_t gpus_most) {
+Result<Layout> ReadLayout(const BatchFlags& flags, const Capacity& capacity) {
   Layout layout;
   SWELL_ASSIGN_OR_RETURN(const GpuFlags gpus, ReadGpus(flags));
-  SWELL_RETURN_IF_ERROR(FillNodes(flags, gpus, gpus_most, layout));
-  SWELL_RETURN_IF_ERROR(FillGpus(gpus, layout));
   SWELL_ASSIGN_OR_RETURN(layout.cpus_per_task, CountOf(flags, "cpus-per-task"));
+  SWELL_RETURN_IF_ERROR(FillNodes(flags, gpus, capacity, layout));
+  SWELL_RETURN_IF_ERROR(FillGpus(gpus, layout));
   SWELL_RETURN_IF_ERROR(FillMemory(flags, layout));
   return layout;
 }
@@ -531,7 +596,8 @@ std::string JobNumber::Text() const {
 
 json::Value MakeScriptMap(const BatchJob& job) {
   json::Object data{{kScriptKey, job.script}};
-  for (const PodScript* one : {&kBatchScript, &kNodeScript, &kSrunScript, &kScontrolScript}) {
+  for (const PodScript* one :
+       {&kBatchScript, &kNodeScript, &kSrunScript, &kBashEnv, &kScontrolScript}) {
     data[one->name] = one->text;
   }
   return json::Object{
@@ -543,9 +609,11 @@ json::Value MakeScriptMap(const BatchJob& job) {
 
 Result<json::Value> MakeJob(const BatchJob& job, const JobNumber& number, const std::string& map) {
   const std::string name = StrCat(ObjectName(job.name), "-", number.id);
-  std::string nodes = StrCat(name, "-launcher-0");
+  // An MPIJob has one launcher, without a number.
+  std::string nodes = StrCat(name, job.layout.nodes == 1 ? "-launcher-0" : "-launcher");
   for (int64_t i = 0; i + 1 < job.layout.nodes; ++i) nodes += StrCat(",", name, "-worker-", i);
-  PyTorchSpec pod = PodOf(job, number, name, nodes, map);
+  const JobNames names{name, nodes, map};
+  PyTorchSpec pod = PodOf(job, number, names, job.layout.gpus_of_first());
   json::Value made;
   if (job.layout.nodes == 1) {
     TrainingSpec spec;
@@ -556,8 +624,9 @@ Result<json::Value> MakeJob(const BatchJob& job, const JobNumber& number, const 
     FinishPod(job, *json::FindMutable(made, {"spec", "roles", "launcher", "template", "spec"}));
     json::Set(made, {"spec", "cleanPodPolicy"}, "None");
   } else {
-    SWELL_ASSIGN_OR_RETURN(made,
-                           MakeMpiJob(pod, pod, job.layout.nodes - 1, job.layout.tasks_per_node));
+    const PyTorchSpec worker = PodOf(job, number, names, job.layout.gpus_per_node);
+    SWELL_ASSIGN_OR_RETURN(
+        made, MakeMpiJob(pod, worker, job.layout.nodes - 1, job.layout.tasks_per_node));
     for (std::string_view role : {"Launcher", "Worker"}) {
       json::Value& spec =
           *json::FindMutable(made, {"spec", "mpiReplicaSpecs", role, "template", "spec"});

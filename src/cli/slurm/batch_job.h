@@ -11,6 +11,7 @@
 #include "cli/jobs/gate_request.h"
 #include "cli/key_values.h"
 #include "cli/slurm/batch_flags.h"
+#include "cli/slurm/capacity.h"
 #include "cli/slurm/values.h"
 #include "json/value.h"
 
@@ -20,14 +21,23 @@ namespace swell::cli::slurm {
 struct Layout {
   int64_t nodes = 1, tasks = 1, tasks_per_node = 1;  // the last: on the fullest node
   int64_t gpus_per_node = 0, gpus_per_task = 0;
+  int64_t gpus_first = 0;     // of the first node, where equal parts are not possible; 0: as others
   int64_t cpus_per_task = 0;  // 0: not asked for
+  bool counts_tasks = false;  // their number was said: each has a CPU
   int64_t memory_mib = 0;     // of each node; 0: not asked for
   std::string gpu_type;       // empty: any
 
+  // A limit of each node; 0: none.
   int64_t cpus_per_node() const { return cpus_per_task * tasks_per_node; }
+  // What each node is asked to have.
+  int64_t cpus_requested() const {
+    return cpus_per_task > 0 ? cpus_per_node() : counts_tasks ? tasks_per_node : 0;
+  }
+  int64_t gpus_of_first() const { return gpus_first > 0 ? gpus_first : gpus_per_node; }
+  int64_t gpus() const { return gpus_of_first() + gpus_per_node * (nodes - 1); }
 };
-// `gpus_most`: what the largest node of the partition has; 0: unknown. Misuse naming the flag.
-Result<Layout> ReadLayout(const BatchFlags& flags, int64_t gpus_most);
+// Misuse naming the flag.
+Result<Layout> ReadLayout(const BatchFlags& flags, const Capacity& capacity);
 
 // Where the job is submitted from and to, as far as flags do not say it.
 struct Submitter {
@@ -37,6 +47,7 @@ struct Submitter {
   bool writes_file = true;     // the output goes to slurm-%j.out where nothing else is said
   KeyValues environment;
   std::string command_line;
+  WallTime now;
 };
 
 struct BatchJob {
@@ -51,6 +62,9 @@ struct BatchJob {
   std::string work_dir;       // empty: the image's
   std::string output, error;  // patterns, absolute; empty: the pod's log alone
   bool append = false;
+  // The file's name has the job's number: what is in it since then is the job's own.
+  std::optional<WallTime> own_file_since;
+  bool reads_input = false;  // srun has something to read
   std::vector<std::string> host_paths, claims;
   int64_t uid = -1, gid = -1;  // who owns the processes; -1: as the image says
   KeyValues env;

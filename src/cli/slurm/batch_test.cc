@@ -56,7 +56,7 @@ TEST_F(SlurmTest, SeveralNodesAreALauncherAndWorkers) {
   EXPECT_EQ(EnvOf(worker, "SLURM_NTASKS"), "12");
   EXPECT_EQ(EnvOf(worker, "SLURM_TASKS_PER_NODE"), "4(x3)");
   EXPECT_EQ(EnvOf(worker, "SLURM_JOB_NODELIST"),
-            StrCat(name, "-launcher-0,", name, "-worker-0,", name, "-worker-1"));
+            StrCat(name, "-launcher,", name, "-worker-0,", name, "-worker-1"));
 }
 
 TEST_F(SlurmTest, GpusAloneTakeAsFewNodesAsHoldThem) {
@@ -98,12 +98,12 @@ TEST_F(SlurmTest, WhatIsNotFollowedIsRefusedByName) {
            {"--nice=5", "--nice is not supported: --qos CLASS"},
            {"--gpu 2", "unknown flag --gpu"},
            {"--gres=fpga:1", "only GPUs are resources of this kind here"},
-           {"--gpus=3 -N 2", "2 nodes cannot have equal parts of them"},
+           {"--gpus=1 -N 2", "each of the 2 nodes needs one"},
            {"-N 4 -n 2", "--nodes 4 is above --ntasks 2"},
            {"--signal=USR1@60", "which the job lacks; give --time"},
            {"--mem=4G --mem-per-cpu=1G", "exclude each other"},
            {"--time=soon", "--time \"soon\": minutes"},
-           {"--dependency=singleton", "--dependency singleton is not supported"},
+           {"--dependency=aftercorr:1", "--dependency aftercorr is not supported"},
            {"--dependency=afterok:999", "there is no job 999"},
            {"--array=5-1", "indices like 0-99"}}) {
     EXPECT_NE(Sbatch(one.header), 0) << one.header;
@@ -172,8 +172,104 @@ TEST_F(SlurmTest, ADependencyNamesTheOtherJobsObjects) {
   const std::string_view after =
       json::GetString(job, {"metadata", "annotations", "swell.dev/start-after"});
   EXPECT_TRUE(after.starts_with(StrCat("afterok:first-", id, ":first-"))) << after;
-  EXPECT_EQ(json::GetString(job, {"metadata", "annotations", "swell.dev/if-never"}), "Delete");
+  EXPECT_EQ(json::GetString(job, {"metadata", "annotations", "swell.dev/if-never"}), "Fail");
   EXPECT_TRUE(json::GetBool(job, {"spec", "suspend"}));
+}
+
+TEST_F(SlurmTest, FewNodesHoldTheGpusAndTheTasks) {
+  const auto launcher_and_worker = [this](std::string_view amount) {
+    const json::Value job =
+        Get("/apis/kubeflow.org/v1/namespaces/default/mpijobs/train-sh-" + Number());
+    std::string text;
+    for (std::string_view role : {"Launcher", "Worker"}) {
+      const json::Value& pod =
+          *json::Find(job, {"spec", "mpiReplicaSpecs", role, "template", "spec"});
+      text +=
+          StrCat(text.empty() ? "" : " ", json::GetString(json::GetArray(pod, {"containers"})[0],
+                                                          {"resources", "requests", amount}));
+    }
+    return text;
+  };
+  // Nine GPUs on nodes of eight.
+  ASSERT_EQ(Sbatch("--gpus=9"), 0) << err_;
+  EXPECT_EQ(launcher_and_worker("nvidia.com/gpu"), "4 5");
+  ASSERT_EQ(Sbatch("-n 9 --gpus-per-task=1"), 0) << err_;
+  EXPECT_EQ(launcher_and_worker("nvidia.com/gpu"), "5 4");
+  // A hundred tasks on nodes of 64 CPUs.
+  ASSERT_EQ(Sbatch("-n 100"), 0) << err_;
+  EXPECT_EQ(launcher_and_worker("cpu"), "50 50");
+  ASSERT_EQ(Sbatch("-n 4 -c 32"), 0) << err_;
+  EXPECT_EQ(launcher_and_worker("cpu"), "64 64");
+  ASSERT_EQ(Sbatch("--gpus=4"), 0) << err_;
+  EXPECT_EQ(json::Find(json::GetArray(PodSpec(JobOf("train-sh-" + Number())), {"containers"})[0],
+                       {"resources", "requests", "cpu"}),
+            nullptr);
+}
+
+TEST_F(SlurmTest, WhatNoNodeHasIsSaid) {
+  struct Case {
+    std::string header, says;
+  };
+  for (const Case& one : std::vector<Case>{
+           {"--gres=gpu:9",
+            "a node of the job needs 9 GPUs, and the largest node has 8 GPUs, 64 CPUs"},
+           {"-c 65", "needs 65 CPUs, and the largest"},
+           {"--gpus=99", "the job needs 13 nodes with 8 GPUs each, and there is room for 2"},
+           {"-p big -N 2 --gpus-per-node=8", "there is room for 1"}}) {
+    // Elsewhere than on this machine, nodes may yet come.
+    EXPECT_EQ(Sbatch(one.header), 0) << one.header << ": " << err_;
+    EXPECT_NE(err_.find("warning: Requested node configuration is not available: "),
+              std::string::npos)
+        << one.header << ": " << err_;
+    EXPECT_NE(err_.find(one.says), std::string::npos) << one.header << ": " << err_;
+  }
+  EXPECT_EQ(Sbatch("-p big -w node-2"), 1);
+  EXPECT_NE(err_.find("--nodelist node-2 is not in the partition big, which has node-1"),
+            std::string::npos)
+      << err_;
+  EXPECT_EQ(Sbatch("-p big -w node-1"), 0) << err_;
+  EXPECT_EQ(Sbatch("-p all -w node-2"), 0) << err_;
+}
+
+TEST_F(SlurmTest, ACancelledJobHasEnded) {
+  ASSERT_EQ(Sbatch("-J first"), 0) << err_;
+  const std::string id = Number();
+  ASSERT_EQ(Run({"scancel", id}), 0) << err_;
+  ASSERT_EQ(Sbatch("-J any -d afterany:" + id), 0) << err_;
+  EXPECT_FALSE(json::GetBool(JobOf("any-" + Number()), {"spec", "suspend"}));
+  ASSERT_EQ(Sbatch("-J ok -d afterok:" + id), 0) << err_;
+  EXPECT_EQ(json::GetString(JobOf("ok-" + Number()),
+                            {"metadata", "annotations", "swell.dev/start-after"}),
+            "afterok:first-" + id);
+  // Those of the same name that have not ended.
+  ASSERT_EQ(Sbatch("-J ok -d singleton"), 0) << err_;
+  EXPECT_TRUE(
+      json::GetString(JobOf("ok-" + Number()), {"metadata", "annotations", "swell.dev/start-after"})
+          .starts_with("afterany:ok-"));
+  ASSERT_EQ(Sbatch("-J alone -d singleton"), 0) << err_;
+  EXPECT_FALSE(json::GetBool(JobOf("alone-" + Number()), {"spec", "suspend"}));
+}
+
+TEST_F(SlurmTest, DirectoriesThatAProjectAllowsAreAdministrators) {
+  ASSERT_EQ(Run({"swell", "project", "edit", "vision", "--allow-host-path", "/home",
+                 "--allow-host-path", "/data/sets:ro"}),
+            0)
+      << err_;
+  ASSERT_EQ(Run({"swell", "project", "edit", "vision", "--remove-host-path", "/data/sets",
+                 "--allow-host-path", "/scratch"}),
+            0)
+      << err_;
+  EXPECT_EQ(json::Print(*json::Find(Get("/apis/swell.dev/v1/projects/vision"),
+                                    {"spec", "allowedHostPaths"})),
+            R"([{"path":"/home"},{"path":"/scratch"}])");
+  EXPECT_EQ(Run({"swell", "project", "edit", "vision", "--allow-host-path", "home"}), 2);
+  EXPECT_EQ(Run({"swell", "project", "edit", "vision", "--remove-host-path", "/x"}), 2);
+  // What is above a directory is mounted in its place, if that one is allowed.
+  ASSERT_EQ(Sbatch("-A vision --container-mounts=/scratch/ada:/scratch/ada"), 0) << err_;
+  ASSERT_EQ(Sbatch("-A vision --container-mounts=/scratch/ada"), 0) << err_;
+  const json::Value job = JobOf("train-sh-" + Number(), "vision");
+  EXPECT_NE(json::Print(PodSpec(job)).find(R"("hostPath":{"path":"/scratch"})"), std::string::npos)
+      << json::Print(PodSpec(job));
 }
 
 TEST_F(SlurmTest, SrunNeedsACommandAndRefusesATerminal) {
@@ -203,6 +299,17 @@ TEST_F(SlurmTest, SwellSubmitWaitsInTheSameWay) {
   EXPECT_EQ(Run({"swell", "submit", "x", "--image", "img", "--after", "nobody", "--", "a"}), 1);
   EXPECT_NE(err_.find("there is no job \"nobody\""), std::string::npos) << err_;
   EXPECT_EQ(Run({"swell", "submit", "x", "--image", "img", "--array", "b", "--", "a"}), 2);
+  EXPECT_EQ(Run({"swell", "submit", "x", "--image", "img", "--array", "", "--", "a"}), 2);
+  EXPECT_EQ(Sbatch("--array=0-99999", {"--test-only"}), 2);
+  // The numbers of Slurm's jobs are names, too.
+  ASSERT_EQ(Sbatch("-J numbered", {"--parsable"}), 0) << err_;
+  const std::string id = Number();
+  ASSERT_EQ(Run({"swell", "submit", "late", "--image", "img", "--after", id, "--", "a"}), 0)
+      << err_;
+  EXPECT_EQ(json::GetString(job("late"), {"metadata", "annotations", "swell.dev/start-after"}),
+            "afterok:numbered-" + id);
+  ASSERT_EQ(Run({"swell", "why", id}), 0) << err_;
+  EXPECT_TRUE(out_.starts_with("numbered-" + id)) << out_;
   ASSERT_EQ(Run({"swell", "why", "then"}), 0) << err_;
   EXPECT_EQ(out_, "then waits to be looked at.\n");
 }

@@ -1,6 +1,7 @@
 #include "cli/slurm/fields.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/strings.h"
 #include "cli/flags.h"
@@ -15,7 +16,8 @@ constexpr size_t kWidthMax = 1000;
 
 Result<std::vector<FormatPart>> ParseFormat(std::string_view flag,
                                             std::string_view format,
-                                            std::string_view letters) {
+                                            std::string_view letters,
+                                            std::string* unknown) {
   std::vector<FormatPart> parts(1);
   for (size_t i = 0; i < format.size(); ++i) {
     if (format[i] != '%') {
@@ -36,14 +38,19 @@ Result<std::vector<FormatPart>> ParseFormat(std::string_view flag,
     }
     part.letter = i + 1 < format.size() ? format[++i] : '%';
     if (letters.find(part.letter) == std::string_view::npos) {
-      std::string known;
-      for (const char c : letters) known += StrCat(known.empty() ? "%" : " %", c);
-      return Misuse(
-          StrCat(flag, " ", Quote(format), ": %", part.letter, " is not known; there are ", known));
+      if (std::isalpha(static_cast<unsigned char>(part.letter)) == 0) {
+        return Misuse(StrCat(flag, " ", Quote(format), ": a letter is expected behind %"));
+      }
+      *unknown += StrCat(unknown->empty() ? "%" : " %", part.letter);
+      part.known = false;
     }
     parts.emplace_back();
   }
   return parts;
+}
+
+std::string UnknownColumns(std::string_view unknown) {
+  return StrCat("warning: nothing is known here for ", unknown, "; N/A stands in its place");
 }
 
 std::string Fit(const std::string& text, size_t width, bool right) {
@@ -60,7 +67,8 @@ std::string FormatRow(const std::vector<FormatPart>& format,
   std::string line;
   for (const FormatPart& part : format) {
     line += part.text;
-    if (part.letter != 0) line += Fit(value(part.letter), part.width, part.right);
+    if (part.letter == 0) continue;
+    line += Fit(part.known ? value(part.letter) : "N/A", part.width, part.right);
   }
   return line + "\n";
 }

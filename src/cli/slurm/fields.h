@@ -17,11 +17,16 @@ struct FormatPart {
   char letter = 0;   // 0: text alone
   size_t width = 0;  // 0: as wide as the value
   bool right = false;
+  bool known = true;  // else its value is N/A
 };
-// Misuse naming `flag` where a letter is not among `letters`.
+// Misuse naming `flag` where no letter stands behind a %. `unknown`: the columns that are not among
+// `letters`.
 Result<std::vector<FormatPart>> ParseFormat(std::string_view flag,
                                             std::string_view format,
-                                            std::string_view letters);
+                                            std::string_view letters,
+                                            std::string* unknown);
+// What is said of them.
+std::string UnknownColumns(std::string_view unknown);
 std::string FormatRow(const std::vector<FormatPart>& format,
                       const std::function<std::string(char)>& value);
 // The text in so many columns, cut or filled; on the left where it is to stand right.

@@ -1,5 +1,8 @@
 #include "cli/slurm/job_info.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 
@@ -33,12 +36,14 @@ JobState EndState(const JobView& job) {
   const std::string_view of_pod = job.failure ? std::string_view(job.failure->reason) : "";
   if (reason == "DeadlineExceeded" || of_pod == "DeadlineExceeded") return kTimeout;
   if (reason == "Preempted") return kPreempted;
+  if (reason == api::keys::kNeverSatisfied) return kCancelled;
   return of_pod == "OOMKilled" ? kOutOfMemory : kFailed;
 }
 
 JobState StateOf(const JobView& job) {
   if (job.over()) return EndState(job);
-  if (api::IsDeleting(*job.object)) return kCompleting;
+  const bool goes = !api::Annotation(*job.object, api::keys::kDeleteWhenStopped).empty();
+  if (goes || api::IsDeleting(*job.object)) return kCompleting;
   if (job.status == "Running") return kRunning;
   const bool placed =
       std::any_of(job.pods.begin(), job.pods.end(), [](const json::SharedValue& pod) {
@@ -61,6 +66,7 @@ std::string WaitReason(const JobView& job) {
 }
 
 std::string EndReason(const JobState& state) {
+  if (state.code == kCancelled.code) return std::string(api::keys::kNeverSatisfied);
   if (state.code == kFailed.code) return "NonZeroExitCode";
   if (state.code == kTimeout.code) return "TimeLimit";
   if (state.code == kOutOfMemory.code) return "OutOfMemory";
@@ -88,7 +94,25 @@ void FillRequest(JobInfo& info) {
   info.time_limit_s = json::GetInt(request, {"timeLimitSeconds"});
 }
 
+// What keeps it waiting besides the scheduler, and in whose words.
+void FillWait(JobInfo& info) {
+  const json::Value& job = *info.view.object;
+  const std::string_view after = api::Annotation(job, api::keys::kStartAfter);
+  if (api::Annotation(job, api::keys::kGate) != "closed") {
+    info.waits = info.view.Hindrance();
+    return;
+  }
+  info.dependency = after;
+  info.not_before = api::ParseTime(api::Annotation(job, api::keys::kStartNotBefore));
+  const std::string_view said = api::Annotation(job, api::keys::kGateReason);
+  const size_t colon = said.find(": ");
+  if (colon != std::string_view::npos) info.waits = said.substr(colon + 2);
+}
+
 void FillNodes(JobInfo& info) {
+  if (!info.view.pods.empty()) {
+    info.priority = json::GetInt(*info.view.pods.front(), {"spec", "priority"});
+  }
   for (const json::SharedValue& pod : info.view.pods) {
     const std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
     if (!node.empty()) info.node_list.emplace_back(node);
@@ -172,6 +196,7 @@ JobInfo InfoOf(JobView view) {
   info.qos = job.priority;
   info.milli_gpus = job.milli_gpus;
   FillRequest(info);
+  if (info.partition.empty()) info.partition = kAllPartition;
   FillNodes(info);
   FillExit(info);
   info.state = StateOf(job);
@@ -185,6 +210,14 @@ JobInfo InfoOf(JobView view) {
   const bool waits = info.state.code == kPending.code;
   info.reason = waits ? WaitReason(job) : info.state.active ? "None" : EndReason(info.state);
   if (waits) info.started.reset();
+  if (waits) FillWait(info);
+  // Only the node knows its name.
+  for (std::string* file : {&info.std_out, &info.std_err}) {
+    const size_t at = file->find("%N");
+    if (at != std::string::npos && !info.node_list.empty()) {
+      file->replace(at, 2, info.node_list.front());
+    }
+  }
   return info;
 }
 
@@ -201,7 +234,9 @@ Result<std::vector<JobInfo>> ListShownJobs(Session& session, Api& api) {
   if (!session.global().ns.empty()) return ListJobInfos(api, session.Namespace());
   auto all = ListJobInfos(api, "");
   if (all.ok() || all.status().code() != Code::kForbidden) return all;
-  return ListJobInfos(api, session.Namespace());
+  auto own = ListJobInfos(api, session.Namespace());
+  if (!own.ok()) return ExplainInJob(session, own.status());
+  return own;
 }
 
 std::string JobInfo::JobId() const {
@@ -240,6 +275,7 @@ bool JobChoice::Takes(const JobInfo& job) const {
 
 json::Value RecordOf(const JobInfo& job, std::string_view cancelled_by, WallTime now) {
   return json::Object{{"id", job.id},
+                      {"object", job.view.name},
                       {"arrayId", job.array_id},
                       {"taskId", job.task_id},
                       {"name", job.name},
@@ -295,7 +331,47 @@ std::optional<JobInfo> InfoOfRecord(const json::Value& config_map) {
   info.state = kCancelled;
   info.reason = StrCat("by ", text("cancelledBy"));
   info.view.ns = api::Namespace(config_map);
+  info.view.name = text("object").empty() ? info.id : text("object");
   return info;
+}
+
+Result<std::vector<JobInfo>> ListRecords(Api& api, std::string_view ns) {
+  SWELL_ASSIGN_OR_RETURN(const auto maps,
+                         api.List(client::resources::kConfigMaps, ns,
+                                  {.label_selector = StrCat(kRecordLabel, "=cancelled")}));
+  std::vector<JobInfo> records;
+  for (const json::SharedValue& map : maps) {
+    if (auto record = InfoOfRecord(*map)) records.push_back(std::move(*record));
+  }
+  return records;
+}
+
+std::string LocalUser(Session& session) {
+  std::string user = session.env().getenv("USER");
+  if (!user.empty()) return user;
+  const passwd* entry = ::getpwuid(::geteuid());
+  return entry == nullptr ? std::to_string(::geteuid()) : entry->pw_name;
+}
+
+Result<std::string> Me(Session& session, Api& api) {
+  const json::Value review =
+      json::Object{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "SelfSubjectReview"}};
+  auto answer =
+      api.Create({"authentication.k8s.io", "v1", "selfsubjectreviews", false}, "", review);
+  if (!answer.ok()) return LocalUser(session);
+  const json::Array& groups = json::GetArray(**answer, {"status", "userInfo", "groups"});
+  const std::string name(json::GetString(**answer, {"status", "userInfo", "username"}));
+  const bool master =
+      std::find(groups.begin(), groups.end(), json::Value("system:masters")) != groups.end();
+  return name.empty() || master || name.starts_with("system:") ? LocalUser(session) : name;
+}
+
+Status ExplainInJob(Session& session, Status status) {
+  const bool in_job = !session.env().getenv("SLURM_JOB_ID").empty();
+  if (!in_job || status.code() != Code::kForbidden) return status;
+  return Status(status.code(),
+                "a job's own account may neither see nor submit jobs; run this outside of the job "
+                "(sbatch --dependency=afterok:JOB starts the next one when this one has ended)");
 }
 
 }  // namespace swell::cli::slurm

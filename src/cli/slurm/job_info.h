@@ -37,11 +37,14 @@ struct JobInfo {
   std::string id;     // "1532"; a job's name where it has no number
   std::string array_id, task_id;
   JobState state;
-  std::string reason;  // "Resources", "None"
+  std::string reason;      // "Resources", "None"
+  std::string dependency;  // "afterok:a:b", of what it still waits for
+  std::string waits;       // the whole sentence why it waits
   std::string name, user, account, partition, qos, command, work_dir, std_out, std_err, comment;
   int64_t nodes = 1, tasks = 1, cpus = 0, milli_gpus = 0, memory_mib = 0, priority = 0;
   int64_t time_limit_s = 0;  // 0: unlimited
   std::optional<WallTime> submitted, started, ended;
+  std::optional<WallTime> not_before;  // of one that waits
   std::vector<std::string> node_list;  // of the machines, in the order of the job's nodes
   int64_t exit_code = 0, exit_signal = 0;
 
@@ -71,5 +74,17 @@ Result<JobChoice> ParseJobChoice(const std::string& text);
 // The record that is kept of a job that was cancelled, in the ConfigMap that had its script.
 json::Value RecordOf(const JobInfo& job, std::string_view cancelled_by, WallTime now);
 std::optional<JobInfo> InfoOfRecord(const json::Value& config_map);
+// Those of a namespace, "" everywhere.
+Result<std::vector<JobInfo>> ListRecords(Api& api, std::string_view ns);
+// Ends the job, and keeps its record.
+Status CancelJob(Session& session, Api& api, const JobInfo& job, const std::string& user);
+
+// The user whose jobs are one's own: the cluster's, or for administrators that of this machine,
+// since they act for others.
+Result<std::string> Me(Session& session, Api& api);
+// $USER, or what this machine calls the user.
+std::string LocalUser(Session& session);
+// What a job's own account may not do, in words for the script's author; others as they are.
+Status ExplainInJob(Session& session, Status status);
 
 }  // namespace swell::cli::slurm

@@ -1,8 +1,13 @@
 #include "cli/slurm/partitions.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/strings.h"
+#include "cli/slurm/job_info.h"
+#include "cli/slurm/slurm_keys.h"
+#include "cli/slurm/values.h"
+#include "cli/views/project_view.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli::slurm {
@@ -18,6 +23,34 @@ bool Selects(const json::Value& pool, const json::Value& node) {
 }
 
 }  // namespace
+
+Result<std::vector<NodeView>> ReadShownNodes(Session& session,
+                                             Api& api,
+                                             const std::vector<std::string>& names) {
+  auto all = ReadNodes(api, names);
+  if (all.ok() || all.status().code() != Code::kForbidden) return all;
+  std::set<std::string> namespaces{session.Namespace()};
+  if (const auto tree = ReadProjects(api); tree.ok()) {
+    for (const ProjectView& project : tree->projects) namespaces.insert(project.ns);
+  }
+  auto own = ReadNodesWithPodsOf(api, names, namespaces);
+  if (!own.ok()) return ExplainInJob(session, own.status());
+  session.ErrLine("Only jobs in namespaces that you can read are counted.");
+  return own;
+}
+
+Status CheckPartitions(std::string_view flag,
+                       const std::string& list,
+                       const std::vector<Partition>& partitions) {
+  std::vector<std::string> names;
+  for (const Partition& one : partitions) names.push_back(one.name);
+  for (const std::string& name : CommaList(list)) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    return Status(Code::kNotFound, StrCat(flag, " ", Quote(name), ": Invalid partition; there are ",
+                                          Join(names, ", ")));
+  }
+  return Status::Ok();
+}
 
 Result<std::vector<Partition>> ReadPartitions(Api& api, const std::vector<NodeView>& nodes) {
   std::vector<Partition> all;
@@ -37,7 +70,10 @@ Result<std::vector<Partition>> ReadPartitions(Api& api, const std::vector<NodeVi
   }
   std::sort(all.begin(), all.end(),
             [](const Partition& a, const Partition& b) { return a.name < b.name; });
-  Partition usual{.name = "all", .usual = true};
+  const bool taken = std::any_of(all.begin(), all.end(),
+                                 [](const Partition& one) { return one.name == kAllPartition; });
+  if (taken) return all;
+  Partition usual{.name = std::string(kAllPartition), .usual = true};
   for (const NodeView& node : nodes) {
     // Where pods go only if they tolerate it is nobody's partition.
     if (node.role != "master") usual.nodes.push_back(&node);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/session.h"
 #include "cli/views/node_view.h"
 
 namespace swell::cli::slurm {
@@ -16,6 +17,14 @@ struct Partition {
   bool usual = false;  // where jobs go that name no partition
   std::vector<const NodeView*> nodes;
 };
+// Nodes with the pods that the user may see; a line on standard error where these are not all.
+Result<std::vector<NodeView>> ReadShownNodes(Session& session,
+                                             Api& api,
+                                             const std::vector<std::string>& names = {});
+// kNotFound naming what is no partition.
+Status CheckPartitions(std::string_view flag,
+                       const std::string& list,
+                       const std::vector<Partition>& partitions);
 // The node pools by name, then "all", which stands for leaving --partition out.
 Result<std::vector<Partition>> ReadPartitions(Api& api, const std::vector<NodeView>& nodes);
 

@@ -12,25 +12,34 @@ const PodScript kBatchScript{"slurm_batch", R"sh(#!/bin/sh
 # slurm_batch [ARGUMENT...]: runs the job's script as the first node of a job does.
 die() { echo "slurm_batch: $*" >&2; exit 1; }
 folder=/var/spool/slurm
-[ -n "${SLURM_RESTART_COUNT-}" ] || unset SLURM_RESTART_COUNT
+restarts=$((${SLURM_RESTART_COUNT:-0} + ${SWELL_SLURM_REQUEUES:-0}))
+SLURM_RESTART_COUNT=$restarts
+[ "$restarts" != 0 ] || unset SLURM_RESTART_COUNT
 PATH=$folder:${SWELL_SLURM_PATH:+$SWELL_SLURM_PATH:}$PATH
 SWELL_SLURM_WORK=${TMPDIR:-/tmp}/slurm-$SLURM_JOB_ID
-export PATH SWELL_SLURM_WORK
+SWELL_SLURM_BASH_ENV=${BASH_ENV-}
+BASH_ENV=$folder/bash_env
+export PATH SWELL_SLURM_WORK SWELL_SLURM_BASH_ENV BASH_ENV
 rm -rf "$SWELL_SLURM_WORK"
 mkdir -p "$SWELL_SLURM_WORK/tasks" || die "cannot make $SWELL_SLURM_WORK"
 
 append=
 [ "${SWELL_SLURM_OPEN_MODE-}" = append ] && append=-a
-# Work that starts again after preemption continues its file.
-[ "${SLURM_RESTART_COUNT:-0}" = 0 ] || append=-a
+# Work that starts again continues its file.
+[ "$restarts" = 0 ] || append=-a
 # copy NAME FILE: what is written to the FIFO of that name goes to the file and to the pod's log.
 copy() {
   file=$(printf %s "$2" | sed "s|%N|${SLURMD_NODENAME-}|g")
   mkdir -p "$(dirname "$file")" || die "cannot make the folder of the output file $file"
+  more=$append
+  # After a node's failure or a pause, too, a file of this job's own is continued.
+  if [ -n "${SWELL_SLURM_OWN_SINCE-}" ] && [ -e "$file" ]; then
+    [ "$(stat -c %Y "$file" || echo 0)" -lt "$SWELL_SLURM_OWN_SINCE" ] || more=-a
+  fi
   : >>"$file" || die "cannot write the output file $file"
   mkfifo "$SWELL_SLURM_WORK/$1" || die "cannot make a FIFO in $SWELL_SLURM_WORK"
   # shellcheck disable=SC2086
-  tee $append "$file" <"$SWELL_SLURM_WORK/$1" &
+  tee $more "$file" <"$SWELL_SLURM_WORK/$1" &
   copies="$copies $!"
 }
 copies=
@@ -53,10 +62,12 @@ fi
 export -p >"$SWELL_SLURM_WORK/environment"
 session=
 command -v setsid >/dev/null && session=setsid
-$session "$folder/slurm_script" "$@" >&3 2>&4 3>&- 4>&- &
+# What runs in the background has no input, unless it is given one.
+if [ -n "${SWELL_SLURM_STDIN-}" ]; then exec 5<&0; else exec 5</dev/null; fi
+$session "$folder/slurm_script" "$@" <&5 >&3 2>&4 3>&- 4>&- 5<&- &
 script=$!
 echo "$script" >"$SWELL_SLURM_WORK/script"
-exec 3>&- 4>&-
+exec 3>&- 4>&- 5<&-
 
 # all SIGNAL: to the script and everything that it has started. Shells differ in how they read a group.
 all() {
@@ -111,7 +122,8 @@ folder=/var/spool/slurm
 SWELL_SLURM_WORK=${TMPDIR:-/tmp}/slurm-$SLURM_JOB_ID
 export SWELL_SLURM_WORK
 tasks=$SWELL_SLURM_WORK/tasks
-mkdir -p "$tasks"
+steps=$SWELL_SLURM_WORK/steps
+mkdir -p "$tasks" "$steps"
 
 # shellcheck disable=SC2317
 tell() {
@@ -122,7 +134,7 @@ tell() {
 }
 # shellcheck disable=SC2317
 any() {
-  for file in "$tasks"/*; do
+  for file in "$tasks"/* "$steps"/*; do
     [ -e "$file" ] || continue
     read -r pid <"$file" && kill -0 "$pid" 2>/dev/null && return 0
   done
@@ -131,8 +143,8 @@ any() {
 
 case ${1-} in
   wait)
-    # Tasks that were told to stop may still be saving themselves.
-    trap 'tell TERM; while any; do sleep 1; done; exit 143' TERM
+    # Tasks that were told to stop may still be saving themselves. What they say last is on its way when they end.
+    trap 'tell TERM; while any; do sleep 1; done; sleep 1; exit 143' TERM
     while :; do
       sleep 3600 &
       wait $!
@@ -144,9 +156,10 @@ case ${1-} in
     ;;
   signal-script)
     # Only the first node has a script.
-    [ -e "$SWELL_SLURM_WORK/script" ] || exit 0
-    read -r pid <"$SWELL_SLURM_WORK/script"
-    kill -s "$2" "$pid"
+    if [ -e "$SWELL_SLURM_WORK/script" ]; then
+      read -r pid <"$SWELL_SLURM_WORK/script"
+      kill -s "$2" "$pid"
+    fi
     [ "${3-}" != all ] || tell "$2"
     exit 0
     ;;
@@ -166,6 +179,25 @@ gpus_of() {
 
 case :$PATH: in *:$folder:*) ;; *) PATH=$folder:${SWELL_SLURM_PATH:+$SWELL_SLURM_PATH:}$PATH ;; esac
 export PATH
+if [ "${BASH_ENV-}" != "$folder/bash_env" ]; then
+  # Not a child of this node's slurm_batch.
+  SWELL_SLURM_BASH_ENV=${BASH_ENV-}
+  BASH_ENV=$folder/bash_env
+  SLURM_RESTART_COUNT=$((${SLURM_RESTART_COUNT:-0} + ${SWELL_SLURM_REQUEUES:-0}))
+  export SWELL_SLURM_BASH_ENV BASH_ENV
+  [ "$SLURM_RESTART_COUNT" != 0 ] || unset SLURM_RESTART_COUNT
+fi
+# The file of the task's output, where tasks have files of their own.
+file_of() {
+  printf %s "$SWELL_STEP_OUTPUT" | sed "s|%t|$SLURM_PROCID|g; s|%n|$SLURM_NODEID|g; s|%N|${SLURMD_NODENAME-}|g"
+}
+# start COMMAND...: a task, with the input of srun if it is the first of all.
+start() {
+  if [ "$SLURM_PROCID" = 0 ]; then exec "$@" <&5 5<&-; fi
+  exec "$@" </dev/null 5<&-
+}
+exec 5<&0
+echo $$ >"$steps/$SLURM_STEP_ID"
 ids=
 local_id=0
 mark=$tasks/$SLURM_STEP_ID
@@ -177,13 +209,18 @@ while [ "$local_id" -lt "$count" ]; do
     CUDA_VISIBLE_DEVICES=$(gpus_of "$local_id")
     export CUDA_VISIBLE_DEVICES
   fi
-  if [ -n "${SWELL_STEP_LABEL-}" ]; then
+  if [ -n "${SWELL_STEP_OUTPUT-}" ]; then
+    file=$(file_of)
+    # Tasks of a node may share one.
+    case $SWELL_STEP_OUTPUT in *%t*) : >"$file" ;; *) [ "$local_id" != 0 ] || : >"$file" ;; esac
+    start "$@" >>"$file" 2>&1 &
+  elif [ -n "${SWELL_STEP_LABEL-}" ]; then
     mkfifo "$mark.$local_id.fifo"
     sed "s/^/$SLURM_PROCID: /" <"$mark.$local_id.fifo" &
     labels="${labels-} $!"
-    "$@" >"$mark.$local_id.fifo" 2>&1 &
+    start "$@" >"$mark.$local_id.fifo" 2>&1 &
   else
-    "$@" &
+    start "$@" &
   fi
   task=$!
   ids="$ids $task"
@@ -208,7 +245,7 @@ for one in $ids; do
   local_id=$((local_id + 1))
 done
 for one in ${labels-}; do wait "$one"; done
-rm -f "$mark".*.fifo
+rm -f "$mark".*.fifo "$steps/$SLURM_STEP_ID"
 exit "$worst"
 )sh"};
 
@@ -217,7 +254,9 @@ const PodScript kSrunScript{"srun", R"sh(#!/bin/sh
 die() { echo "srun: $*" >&2; exit 1; }
 [ -n "${SLURM_JOB_ID-}" ] || die "this one works within a job's script"
 folder=/var/spool/slurm
-nodes='' tasks='' per_node='' label='' where='' output='' gpus='' folder_to=''
+SWELL_SLURM_WORK=${SWELL_SLURM_WORK:-${TMPDIR:-/tmp}/slurm-$SLURM_JOB_ID}
+export SWELL_SLURM_WORK
+nodes='' tasks='' per_node='' label='' where='' output='' errors='' input='' gpus='' folder_to=''
 all_nodes=${SLURM_JOB_NUM_NODES:-1}
 
 # node NUMBER: its name.
@@ -253,6 +292,9 @@ while [ $# -gt 0 ]; do
     --ntasks-per-node) number "$flag" "$value"; per_node=$value ;;
     -w | --nodelist) where=$value ;;
     -o | --output) output=$value ;;
+    -e | --error) errors=$value ;;
+    -i | --input) input=$value ;;
+    --jobid) [ "$value" = "$SLURM_JOB_ID" ] || die "--jobid $value: within a job, steps are those of its own" ;;
     -D | --chdir) folder_to=$value ;;
     --gpus-per-task) gpus=${value##*:}; number "$flag" "$gpus" ;;
     -c | --cpus-per-task | -t | --time | -J | --job-name | -p | --partition | -A | --account | --cpu-bind | \
@@ -263,23 +305,24 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-# send NODE COMMAND...: runs it there.
+# send NODE COMMAND...: becomes what runs it there. A signal to this session leaves the way to another node as it is:
+# the tasks there hear it from their own node, and what they say while they save themselves still comes back.
 send() {
   there=$1
   shift
-  if [ "$there" = 0 ]; then
-    "$@"
-    return
-  fi
+  [ "$there" != 0 ] || exec "$@"
   line=
   for word in "$@"; do line="$line$(quoted "$word")"; done
-  /etc/mpi/kubexec.sh "$(node "$there")" "$settings$line"
+  trap '' TERM INT HUP
+  # shellcheck disable=SC2086
+  exec $apart /etc/mpi/kubexec.sh "$(node "$there")" "$settings$line"
 }
-settings=
+settings='' apart=''
+command -v setsid >/dev/null && apart=setsid
 if [ -n "${signal-}" ]; then
   i=0
   while [ "$i" -lt "$all_nodes" ]; do
-    send "$i" "$folder/slurm_node" signal "$signal"
+    (send "$i" "$folder/slurm_node" signal "$signal")
     i=$((i + 1))
   done
   exit 0
@@ -316,10 +359,6 @@ if [ -z "$chosen" ]; then
 fi
 
 [ -n "$folder_to" ] && { cd "$folder_to" || die "cannot change to $folder_to"; }
-if [ -n "$output" ]; then
-  file=$(printf %s "$output" | sed "s|%j|$SLURM_JOB_ID|g; s|%J|$SLURM_JOB_ID|g; s|%x|$SLURM_JOB_NAME|g")
-  exec >"$file" 2>&1 || die "cannot write $file"
-fi
 # Each step of the job has a number of its own.
 SLURM_STEP_ID=0
 until mkdir "$SWELL_SLURM_WORK/step-$SLURM_STEP_ID" 2>/dev/null; do
@@ -327,6 +366,24 @@ until mkdir "$SWELL_SLURM_WORK/step-$SLURM_STEP_ID" 2>/dev/null; do
   [ "$SLURM_STEP_ID" -lt 100000 ] || die "cannot count steps in $SWELL_SLURM_WORK"
 done
 SLURM_STEPID=$SLURM_STEP_ID
+unset SWELL_STEP_OUTPUT
+[ "$input" != none ] || input=/dev/null
+if [ -n "$input" ]; then exec <"$input" || die "cannot read $input"; fi
+if [ -n "$output" ]; then
+  file=$(printf %s "$output" | sed "s|%j|$SLURM_JOB_ID|g; s|%J|$SLURM_JOB_ID.$SLURM_STEP_ID|g; s|%s|$SLURM_STEP_ID|g
+    s|%x|$SLURM_JOB_NAME|g; s|%u|${SLURM_JOB_USER-}|g; s|%A|${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}|g
+    s|%a|${SLURM_ARRAY_TASK_ID:-4294967294}|g")
+  case $file in
+    *%[tnN]*)
+      # Each task, or each node, has a file of its own.
+      case $file in /*) ;; *) file=$PWD/$file ;; esac
+      SWELL_STEP_OUTPUT=$file
+      export SWELL_STEP_OUTPUT
+      ;;
+    *) exec >"$file" 2>&1 || die "cannot write $file" ;;
+  esac
+fi
+if [ -n "$errors" ]; then exec 2>"$(printf %s "$errors" | sed "s|%[jJ]|$SLURM_JOB_ID|g; s|%x|$SLURM_JOB_NAME|g")"; fi
 SLURM_STEP_NUM_TASKS=$tasks SLURM_STEP_NUM_NODES=$nodes SLURM_NTASKS=$tasks SLURM_NPROCS=$tasks SLURM_NNODES=$nodes
 SLURM_LAUNCH_NODE_IPADDR=$(node 0)
 SWELL_STEP_LABEL=$label
@@ -344,6 +401,8 @@ settings_of() {
     tr '\n' ';'
 }
 step=$SWELL_SLURM_WORK/step-$SLURM_STEP_ID
+# The first task has this input, if it runs on the first node; others have none.
+exec 5<&0
 base=$((tasks / nodes))
 rest=$((tasks % nodes))
 first=0
@@ -354,7 +413,11 @@ for one in $chosen; do
   SLURM_NODEID=$i SWELL_STEP_FIRST=$first
   export SLURM_NODEID SWELL_STEP_FIRST
   if [ "$one" != 0 ]; then settings="$(settings_of) cd $(quoted "$PWD") 2>/dev/null; "; fi
-  send "$one" "$folder/slurm_node" run "$count" "$@" &
+  if [ "$first" = 0 ]; then
+    send "$one" "$folder/slurm_node" run "$count" "$@" <&5 5<&- &
+  else
+    send "$one" "$folder/slurm_node" run "$count" "$@" </dev/null 5<&- &
+  fi
   waited="$waited $!"
   first=$((first + count))
   i=$((i + 1))
@@ -372,6 +435,14 @@ for one in $waited; do
 done
 : >"$step/done"
 exit "$worst"
+)sh"};
+
+const PodScript kBashEnv{
+    "bash_env",
+    R"sh(# Read by every bash that runs a script: /etc/profile of a login shell has made PATH anew.
+case :$PATH: in *:/var/spool/slurm:*) ;; *) PATH=/var/spool/slurm:$PATH ;; esac
+# shellcheck disable=SC1090
+[ ! -r "${SWELL_SLURM_BASH_ENV-}" ] || . "$SWELL_SLURM_BASH_ENV"
 )sh"};
 
 const PodScript kScontrolScript{"scontrol", R"sh(#!/bin/sh

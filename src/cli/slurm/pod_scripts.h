@@ -13,6 +13,7 @@ namespace swell::cli::slurm {
 
 // Where a pod finds them, and by which names.
 inline constexpr std::string_view kPodFolder = "/var/spool/slurm";
+inline constexpr std::string_view kContainer = "node";
 inline constexpr std::string_view kScriptKey = "slurm_script";  // the user's own
 
 struct PodScript {
@@ -24,6 +25,8 @@ extern const PodScript kBatchScript;
 // slurm_node wait|run|signal: what other nodes do, and what starts tasks on any node.
 extern const PodScript kNodeScript;
 extern const PodScript kSrunScript;
+// bash_env: what bash reads before a script, so that the commands are found in login shells, too.
+extern const PodScript kBashEnv;
 extern const PodScript kScontrolScript;
 
 }  // namespace swell::cli::slurm

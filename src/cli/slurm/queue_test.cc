@@ -5,6 +5,25 @@
 namespace swell::cli {
 namespace {
 
+// Refuses what is about all namespaces.
+class OwnOnly final : public api::RestHandler {
+ public:
+  explicit OwnOnly(api::RestHandler& server) : server_(server) {}
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    if (request.path != "/api/v1/pods") return server_.Handle(std::move(request), std::move(sink));
+    api::RestResponse response;
+    response.status = 403;
+    response.body.push_back(api::MakeChunk(
+        R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403})"));
+    sink->OnResponse(std::move(response));
+    return nullptr;
+  }
+
+ private:
+  api::RestHandler& server_;
+};
+
 class SlurmQueueTest : public SlurmTest {
  protected:
   void SetUp() override {
@@ -35,7 +54,7 @@ TEST_F(SlurmQueueTest, SqueueHasSlurmsColumns) {
   EXPECT_EQ(out_,
             StrCat("             JOBID PARTITION     NAME     USER ST       TIME  NODES "
                    "NODELIST(REASON)\n",
-                   number, id_, "    (null)    train      ada  R       1:05      1 node-1\n"));
+                   number, id_, "       all    train      ada  R       1:05      1 node-1\n"));
 }
 
 TEST_F(SlurmQueueTest, StatesAreThoseOfTheJob) {
@@ -77,9 +96,16 @@ TEST_F(SlurmQueueTest, FiltersChooseJobs) {
   EXPECT_EQ(Queue({"-o", "%i", "--me"}), StrCat(id_, "\n", other, "\n"));
   EXPECT_EQ(Run({"squeue", "-j", "999"}), 1);
   EXPECT_EQ(Run({"squeue", "-t", "XX"}), 2);
-  EXPECT_EQ(Run({"squeue", "-o", "%z"}), 2);
-  EXPECT_EQ(Run({"squeue", "--start"}), 2);
-  EXPECT_NE(err_.find("swell why JOB"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"squeue", "-p", "nosuch"}), 1);
+  EXPECT_NE(err_.find("Invalid partition; there are big, all"), std::string::npos) << err_;
+  EXPECT_EQ(Queue({"-o", "%i", "-p", "all"}), StrCat(id_, "\n", other, "\n"));
+  EXPECT_EQ(Queue({"-o", "%z %E", "-j", id_}), "N/A (null)\n");
+  EXPECT_EQ(err_, "squeue: warning: nothing is known here for %z; N/A stands in its place\n");
+  EXPECT_EQ(Run({"squeue", "-o", "%"}), 2);
+  EXPECT_EQ(Queue({"--start", "-o", "%i %S", "-j", id_}), id_ + " N/A\n");
+  // What is over has left the queue, and is known.
+  ASSERT_EQ(Run({"scancel", other}), 0) << err_;
+  EXPECT_EQ(Queue({"-j", other}), "");
 }
 
 TEST_F(SlurmQueueTest, JobsOfOthersHaveTheirNameForANumber) {
@@ -90,6 +116,11 @@ TEST_F(SlurmQueueTest, JobsOfOthersHaveTheirNameForANumber) {
   const auto document = json::Parse(out_);
   ASSERT_TRUE(document.ok());
   EXPECT_EQ(json::GetString(json::GetArray(*document, {"jobs"})[0], {"job_state"}), "PENDING");
+  const json::Value& first = json::GetArray(*document, {"jobs"})[0];
+  EXPECT_EQ(std::to_string(json::GetInt(first, {"job_id"})), id_);
+  EXPECT_EQ(json::GetInt(first, {"nodes"}), 1);
+  EXPECT_EQ(json::GetInt(first, {"time_limit"}), 30);
+  EXPECT_EQ(json::GetInt(first, {"submit_time"}), server_.executor.Now().unix_ns / 1'000'000'000);
 }
 
 TEST_F(SlurmQueueTest, ScancelEndsAJobAndSacctRemembersIt) {
@@ -123,9 +154,17 @@ TEST_F(SlurmQueueTest, SacctTellsHowJobsEnded) {
   EXPECT_EQ(out_, StrCat("JobID           JobName  Partition    Account  AllocCPUS      State "
                          "ExitCode \n------------ ---------- ---------- ---------- ---------- "
                          "---------- -------- \n",
-                         id_, std::string(12 - id_.size() + 6, ' '), "train", std::string(32, ' '),
-                         "1     FAILED      3:0 \n"));
-  EXPECT_EQ(Run({"sacct", "-o", "Nonsense"}), 2);
+                         id_, std::string(12 - id_.size() + 6, ' '), "train", std::string(8, ' '),
+                         "all", std::string(21, ' '), "1     FAILED      3:0 \n"));
+  EXPECT_EQ(Run({"sacct", "-n", "-P", "-o", "JobID,Nonsense"}), 0);
+  EXPECT_EQ(out_, id_ + "|N/A\n");
+  EXPECT_NE(err_.find("nothing is known here for Nonsense"), std::string::npos) << err_;
+  ASSERT_EQ(Run({"sacct", "-n", "-b", "-S", "now-1hours", "-N", "node-1"}), 0) << err_;
+  EXPECT_EQ(out_, StrCat(id_, std::string(12 - id_.size(), ' '), "     FAILED      3:0 \n"));
+  ASSERT_EQ(Run({"sacct", "--json", "-j", id_}), 0) << err_;
+  const auto document = json::Parse(out_);
+  ASSERT_TRUE(document.ok()) << out_;
+  EXPECT_EQ(std::to_string(json::GetInt(json::GetArray(*document, {"jobs"})[0], {"JobID"})), id_);
   ASSERT_EQ(Run({"sacct", "-n", "-X", "-s", "CD"}), 0);
   EXPECT_EQ(out_, "");
 }
@@ -164,6 +203,54 @@ TEST_F(SlurmQueueTest, ScontrolShowsHoldsAndReleases) {
   EXPECT_NE(out_.find("State=IDLE"), std::string::npos) << out_;
   ASSERT_EQ(Run({"scontrol", "show", "partition", "big"}), 0) << err_;
   EXPECT_NE(out_.find("Nodes=node-1\n"), std::string::npos) << out_;
+}
+
+TEST_F(SlurmQueueTest, OfAnArrayTheTasksThatWaitAreHeld) {
+  ASSERT_EQ(Sbatch("-J sweep --array=0-1", {"--parsable"}), 0) << err_;
+  const std::string array = Number();
+  JobPod("sweep-" + array, "Running");
+  JobBecomes("sweep-" + array, "Running");
+  ASSERT_EQ(Run({"scontrol", "hold", array}), 0) << err_;
+  EXPECT_EQ(Queue({"-o", "%i %t %r", "-n", "sweep"}),
+            StrCat(array, "_0 R None\n", array, "_1 PD JobHeldUser\n"));
+}
+
+TEST_F(SlurmQueueTest, AGateIsShownWithItsSentence) {
+  ASSERT_EQ(Sbatch("-J then -d afterok:" + id_), 0) << err_;
+  const std::string then = "then-" + Number();
+  auto said = server_.Send(server_.Request(
+      "PATCH", "/apis/swell.dev/v1/namespaces/default/trainingjobs/" + then,
+      R"({"metadata":{"annotations":{"swell.dev/gate-reason":"DependencyNeverSatisfied: job x failed"}}})",
+      "application/merge-patch+json"));
+  ASSERT_EQ(said.status, 200) << said.text;
+  ASSERT_EQ(Run({"scontrol", "show", "job", then.substr(5)}), 0) << err_;
+  for (const std::string& part :
+       {StrCat("Reason=DependencyNeverSatisfied Dependency=afterok:", name_, "\n"),
+        std::string("Why=job x failed\n")}) {
+    EXPECT_NE(out_.find(part), std::string::npos) << part << out_;
+  }
+  ASSERT_EQ(Run({"swell", "why", then}), 0) << err_;
+  EXPECT_EQ(out_, StrCat(then, " waits for ever: job x failed; swell delete trainingjob.swell.dev/",
+                         then, " removes it.\n"));
+}
+
+TEST_F(SlurmQueueTest, AUserWhoSeesAPartIsShownThat) {
+  Runs();
+  env_.connect = [this](const ClusterFlags&) {
+    Connection connection;
+    connection.server = std::make_shared<OwnOnly>(*server_.server);
+    connection.url = "https://test:6443";
+    connection.user = {.name = "bob", .groups = {"system:authenticated"}};
+    return Result<Connection>(std::move(connection));
+  };
+  ASSERT_EQ(Run({"sinfo", "-h", "-p", "all"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "all*         up   infinite      1    mix node-1\n"
+            "all*         up   infinite      1   idle node-2\n");
+  EXPECT_EQ(err_, "Only jobs in namespaces that you can read are counted.\n");
+  // His jobs are those of the cluster's user, whatever this machine calls him.
+  ASSERT_EQ(Sbatch("-J own", {"--parsable"}), 0) << err_;
+  EXPECT_EQ(Queue({"--me", "-o", "%j %u"}), "own bob\n");
 }
 
 TEST_F(SlurmQueueTest, ATimeLimitBecomesShorterOnly) {

@@ -31,8 +31,8 @@ std::string Tres(const JobInfo& job) {
   return text;
 }
 std::string StateText(const JobInfo& job) {
-  return job.state.code == kCancelled.code ? StrCat(job.state.word, " ", job.reason)
-                                           : std::string(job.state.word);
+  const bool by = job.state.code == kCancelled.code && job.reason.starts_with("by ");
+  return by ? StrCat(job.state.word, " ", job.reason) : std::string(job.state.word);
 }
 int64_t Seconds(const JobInfo& job, WallTime now) {
   return std::chrono::duration_cast<std::chrono::seconds>(job.Elapsed(now).value_or(Duration(0)))
@@ -44,6 +44,11 @@ std::string LimitText(const JobInfo& job) {
 std::string EndText(const JobInfo& job) {
   return job.state.active ? "Unknown" : WhenText(job.ended);
 }
+
+// What Slurm measures and Swell does not for a job as a whole, or does not have: a column for
+// scripts that name it.
+constexpr Column kNotKnown{"N/A", 10, true,
+                           [](const JobInfo&, WallTime) { return std::string("N/A"); }};
 
 constexpr Column kColumns[] = {
     {"JobID", 12, false, [](const JobInfo& j, WallTime) { return j.JobId(); }},
@@ -75,8 +80,16 @@ constexpr Column kColumns[] = {
      }},
     {"ElapsedRaw", 10, true,
      [](const JobInfo& j, WallTime now) { return std::to_string(Seconds(j, now)); }},
+    {"CPUTime", 10, true,
+     [](const JobInfo& j, WallTime now) {
+       return LongTimeText(std::chrono::seconds(j.cpus * Seconds(j, now)));
+     }},
     {"CPUTimeRAW", 10, true,
      [](const JobInfo& j, WallTime now) { return std::to_string(j.cpus * Seconds(j, now)); }},
+    {"TimelimitRaw", 12, true,
+     [](const JobInfo& j, WallTime) {
+       return j.time_limit_s > 0 ? std::to_string(j.time_limit_s / 60) : std::string("UNLIMITED");
+     }},
     {"Timelimit", 10, true, [](const JobInfo& j, WallTime) { return LimitText(j); }},
     {"Submit", 19, true, [](const JobInfo& j, WallTime) { return WhenText(j.submitted); }},
     {"Start", 19, true, [](const JobInfo& j, WallTime) { return WhenText(j.started); }},
@@ -87,6 +100,9 @@ constexpr Column kColumns[] = {
      }},
     {"WorkDir", 20, true, [](const JobInfo& j, WallTime) { return j.work_dir; }},
     {"SubmitLine", 20, true, [](const JobInfo& j, WallTime) { return j.view.command_line; }},
+    {"Priority", 10, true, [](const JobInfo& j, WallTime) { return std::to_string(j.priority); }},
+    {"StdOut", 20, true, [](const JobInfo& j, WallTime) { return j.std_out; }},
+    {"StdErr", 20, true, [](const JobInfo& j, WallTime) { return j.std_err; }},
     {"Comment", 14, true, [](const JobInfo& j, WallTime) { return j.comment; }},
 };
 
@@ -98,10 +114,12 @@ class SacctAction final : public Action {
     flags.Text("-u,--user", &user_, "NAME[,NAME]", "only jobs of these users");
     flags.Text("-A,--accounts", &accounts_, "PROJECT[,PROJECT]", "only of these projects");
     flags.Text("-r,--partition", &partition_, "POOL[,POOL]", "only in these node pools");
+    flags.Text("-N,--nodelist", &nodes_, "NODES", "only jobs that ran on these nodes");
     flags.Text("--name", &name_, "NAME[,NAME]", "only jobs with these names");
     flags.Text("-s,--state", &states_, "STATE[,STATE]", "only in these states, by code or word");
     flags.Text("-S,--starttime", &since_, "WHEN",
-               "only jobs that did not end before: 2026-11-21, 2026-11-21T10:00 (default: today)");
+               "only jobs that did not end before: 2026-11-21, 2026-11-21T10:00, now-2hours "
+               "(default: today)");
     flags.Text("-E,--endtime", &until_, "WHEN", "only jobs that were submitted before");
     flags.Switch("-X,--allocations", &ignored_, "accepted; steps have no lines").hidden = true;
     flags.Switch("-a,--allusers", &ignored_, "accepted; everybody's jobs are shown").hidden = true;
@@ -112,6 +130,8 @@ class SacctAction final : public Action {
     flags.Switch("-p,--parsable", &parsable_, "the same, with a | at the end");
     flags.Switch("-n,--noheader", &no_header_, "omit the header");
     flags.Switch("-l,--long", &long_, "more columns");
+    flags.Switch("-b,--brief", &brief_, "number, state and exit code");
+    flags.Switch("--json", &json_, "print a JSON document");
     flags.Switch("-e,--helpformat", &help_format_, "list the columns");
   }
 
@@ -121,11 +141,19 @@ class SacctAction final : public Action {
       for (const Column& one : kColumns) session.OutLine(one.name);
       return 0;
     }
-    SWELL_RETURN_IF_ERROR(ReadColumns());
+    SWELL_RETURN_IF_ERROR(ReadColumns(session));
     SWELL_RETURN_IF_ERROR(ReadFilters(session.Now()));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(std::vector<JobInfo> all, ListShownJobs(session, *api));
     SWELL_RETURN_IF_ERROR(AddCancelled(session, *api, all));
+    if (json_) {
+      json::Array jobs;
+      for (const JobInfo& job : all) {
+        if (Takes(job)) jobs.push_back(ToJson(job, session.Now()));
+      }
+      session.Out(json::PrintPretty(json::Object{{"jobs", std::move(jobs)}}) + "\n");
+      return 0;
+    }
     PrintHeader(session);
     for (const JobInfo& job : all) {
       if (Takes(job)) PrintJob(session, job);
@@ -138,26 +166,45 @@ class SacctAction final : public Action {
     const Column* column;
     size_t width;
     bool right;
+    std::string title;
   };
 
-  Status ReadColumns() {
+  // Every column by its name; what is a number is one.
+  static json::Value ToJson(const JobInfo& job, WallTime now) {
+    json::Object out;
+    for (const Column& one : kColumns) {
+      const std::string text = one.value(job, now);
+      const auto number = ParseUint(text);
+      const bool words = one.name == "JobName" || one.name == "Comment" || one.name == "User";
+      if (number && !words) {
+        out[std::string(one.name)] = static_cast<int64_t>(*number);
+      } else {
+        out[std::string(one.name)] = text;
+      }
+    }
+    return out;
+  }
+
+  Status ReadColumns(Session& session) {
+    std::string unknown;
     std::string list = format_.empty() ? std::string(kUsual) : Join(format_, ",");
     if (format_.empty() && long_) {
       list =
           "JobID,JobName,User,Account,Partition,QOS,NNodes,AllocTRES,Submit,Start,End,Elapsed,"
           "Timelimit,State,ExitCode,NodeList";
     }
+    if (format_.empty() && brief_) list = "JobID,State,ExitCode";
     for (const std::string& word : CommaList(list)) {
       const size_t percent = word.find('%');
       const std::string name = ToLower(word.substr(0, percent));
       const auto column =
           std::find_if(std::begin(kColumns), std::end(kColumns),
                        [&name](const Column& one) { return ToLower(one.name) == name; });
-      if (column == std::end(kColumns)) {
-        return Misuse(
-            StrCat("--format ", Quote(word), ": no such column; sacct --helpformat lists them"));
-      }
-      Chosen chosen{column, column->width, column->right};
+      const bool known = column != std::end(kColumns);
+      const std::string title = known ? std::string(column->name) : word.substr(0, percent);
+      Chosen chosen{known ? column : &kNotKnown, known ? column->width : kNotKnown.width,
+                    known ? column->right : kNotKnown.right, title};
+      if (!known) unknown += StrCat(unknown.empty() ? "" : " ", title);
       if (percent != std::string::npos) {
         const auto width = ParseInt(word.substr(percent + 1));
         if (!width || *width == 0 || *width > 1000 || *width < -1000) {
@@ -167,6 +214,10 @@ class SacctAction final : public Action {
         chosen.right = *width > 0;
       }
       columns_.push_back(chosen);
+    }
+    if (!unknown.empty()) {
+      session.ErrLine(
+          StrCat("sacct: ", UnknownColumns(unknown), "; sacct --helpformat lists the others"));
     }
     return Status::Ok();
   }
@@ -187,41 +238,43 @@ class SacctAction final : public Action {
       wanted_.insert(state->code);
     }
     if (!since_.empty()) {
-      SWELL_ASSIGN_OR_RETURN(since_time_, ReadTime("--starttime", since_));
+      SWELL_ASSIGN_OR_RETURN(since_time_, ReadTime("--starttime", since_, now));
     } else if (choices_.empty()) {
       SWELL_ASSIGN_OR_RETURN(since_time_,
-                             ReadTime("--starttime", api::FormatTime(now).substr(0, 10)));
+                             ReadTime("--starttime", api::FormatTime(now).substr(0, 10), now));
     }
     if (!until_.empty()) {
-      SWELL_ASSIGN_OR_RETURN(until_time_, ReadTime("--endtime", until_));
+      SWELL_ASSIGN_OR_RETURN(until_time_, ReadTime("--endtime", until_, now));
     }
+    SWELL_ASSIGN_OR_RETURN(const std::vector<std::string> nodes, ExpandNames("--nodelist", nodes_));
+    on_.insert(nodes.begin(), nodes.end());
     return Status::Ok();
   }
 
-  static Result<std::optional<WallTime>> ReadTime(std::string_view flag, const std::string& text) {
+  static Result<std::optional<WallTime>> ReadTime(std::string_view flag,
+                                                  const std::string& text,
+                                                  WallTime now) {
+    if (auto time = ParseWord(text, now)) return time;
     for (std::string_view rest : {"", "Z", ":00Z", "T00:00:00Z"}) {
       if (auto time = api::ParseTime(StrCat(text, rest))) return time;
     }
     return Misuse(StrCat(flag, " ", Quote(text),
-                         ": a day (2026-11-21) or a time (2026-11-21T10:00) of UTC expected"));
+                         ": a day (2026-11-21) or a time (2026-11-21T10:00) of UTC, or now-2hours "
+                         "expected"));
   }
 
   // Those whose records scancel has kept; the others are there as objects.
   static Status AddCancelled(Session& session, Api& api, std::vector<JobInfo>& all) {
-    const client::ListOptions with_number{.label_selector = std::string(kJobId)};
-    const std::string ns = session.global().ns;
-    auto maps = api.List(client::resources::kConfigMaps, ns, with_number);
-    if (maps.status().code() == Code::kForbidden) {
-      maps = api.List(client::resources::kConfigMaps, session.Namespace(), with_number);
+    auto records = ListRecords(api, session.global().ns);
+    if (records.status().code() == Code::kForbidden) {
+      records = ListRecords(api, session.Namespace());
     }
-    if (!maps.ok()) return maps.status();
-    for (const json::SharedValue& map : *maps) {
-      auto record = InfoOfRecord(*map);
-      if (!record) continue;
+    if (!records.ok()) return records.status();
+    for (JobInfo& record : *records) {
       const bool there = std::any_of(all.begin(), all.end(), [&record](const JobInfo& job) {
-        return job.ours && job.id == record->id;
+        return job.ours && job.id == record.id;
       });
-      if (!there) all.push_back(std::move(*record));
+      if (!there) all.push_back(std::move(record));
     }
     std::stable_sort(all.begin(), all.end(), [](const JobInfo& a, const JobInfo& b) {
       const auto number = [](const JobInfo& job) {
@@ -244,7 +297,10 @@ class SacctAction final : public Action {
                                         [&job](const JobChoice& one) { return one.Takes(job); });
     const bool late = !since_time_ || job.state.active || !job.ended || *job.ended >= *since_time_;
     const bool early = !until_time_ || !job.submitted || *job.submitted <= *until_time_;
-    return chosen && late && early && (wanted_.empty() || wanted_.contains(job.state.code)) &&
+    const bool on =
+        on_.empty() || std::any_of(job.node_list.begin(), job.node_list.end(),
+                                   [this](const std::string& node) { return on_.contains(node); });
+    return chosen && on && late && early && (wanted_.empty() || wanted_.contains(job.state.code)) &&
            is_one_of(user_, job.user) && is_one_of(accounts_, job.account) &&
            is_one_of(name_, job.name) && is_one_of(partition_, job.partition);
   }
@@ -270,7 +326,7 @@ class SacctAction final : public Action {
 
   void PrintHeader(Session& session) const {
     if (no_header_) return;
-    PrintRow(session, [](const Chosen& one) { return std::string(one.column->name); });
+    PrintRow(session, [](const Chosen& one) { return one.title; });
     if (parsable_ || parsable2_) return;
     PrintRow(session, [](const Chosen& one) { return std::string(one.width, '-'); });
   }
@@ -280,13 +336,14 @@ class SacctAction final : public Action {
   }
 
   std::vector<std::string> jobs_, format_;
-  std::string user_, accounts_, partition_, name_, states_, since_, until_;
+  std::string user_, accounts_, partition_, name_, states_, since_, until_, nodes_;
   bool parsable_ = false, parsable2_ = false, no_header_ = false, long_ = false;
-  bool help_format_ = false, ignored_ = false;
+  bool help_format_ = false, ignored_ = false, brief_ = false, json_ = false;
   std::vector<Chosen> columns_;
   std::vector<JobChoice> choices_;
   std::set<std::string_view> wanted_;
   std::optional<WallTime> since_time_, until_time_;
+  std::set<std::string> on_;
 };
 
 }  // namespace

@@ -32,15 +32,6 @@ Status CheckScript(const std::string& name, std::string_view script) {
   return Status::Ok();
 }
 
-// Where it would run, if it waited for nothing but room.
-Result<int> ShowPlan(Session& session, Submission& submission) {
-  submission.job.gate = {};
-  SWELL_ASSIGN_OR_RETURN(const json::Value job,
-                         MakeJob(submission.job, {.id = "0"}, "slurm-job-0"));
-  SWELL_RETURN_IF_ERROR(PrintPlan(session, *submission.api, job));
-  return 0;
-}
-
 class SbatchAction final : public Action {
  public:
   void Declare(Flags& flags) override {
@@ -62,12 +53,16 @@ class SbatchAction final : public Action {
     environment.TakeEnvironment(session.env().getenv);
     flags.Override(environment);
     flags.Override(typed_);
+    std::optional<ArrayRange> array;
+    if (flags.Has("array")) {
+      SWELL_ASSIGN_OR_RETURN(array, ParseArrayRange("--array", flags.Text("array")));
+    }
     SWELL_ASSIGN_OR_RETURN(Submission submission, PrepareSubmission(session, flags, command, true));
     submission.job.script = std::move(script);
     if (!words.empty()) submission.job.arguments.assign(words.begin() + 1, words.end());
     if (flags.Has("test-only")) return ShowPlan(session, submission);
     std::vector<SubmittedJob> jobs;
-    SWELL_RETURN_IF_ERROR(SubmitAll(flags.Text("array"), submission, jobs));
+    SWELL_RETURN_IF_ERROR(SubmitAll(array, submission, jobs));
     Tell(session, flags, submission, jobs.front());
     if (!flags.Has("wait")) return 0;
     int worst = 0;
@@ -103,15 +98,15 @@ class SbatchAction final : public Action {
   }
 
   // One job, or one for each index of the array.
-  static Status SubmitAll(const std::string& array,
+  static Status SubmitAll(const std::optional<ArrayRange>& array,
                           Submission& submission,
                           std::vector<SubmittedJob>& jobs) {
-    if (array.empty()) {
+    if (!array) {
       SWELL_ASSIGN_OR_RETURN(SubmittedJob job, SubmitOne(submission, {}));
       jobs.push_back(std::move(job));
       return Status::Ok();
     }
-    SWELL_ASSIGN_OR_RETURN(const ArrayRange range, ParseArrayRange("--array", array));
+    const ArrayRange& range = *array;
     submission.job.gate.at_once = range.at_once;
     JobNumber number;
     number.array_count = std::to_string(range.ids.size());
@@ -152,47 +147,6 @@ class SbatchAction final : public Action {
   BatchFlags typed_{BatchCommand::kSbatch};
 };
 
-class SrunAction final : public Action {
- public:
-  void Declare(Flags& flags) override {
-    flags.StopAtFirstWord();
-    typed_.Declare(flags);
-    flags.Group("Tasks");
-    flags.Switch("-l,--label", &label_, "begin each line with the number of its task");
-    flags.Switch("-u,--unbuffered", &ignored_, "accepted; output is never held back").hidden = true;
-    flags.Group("");
-  }
-
-  Result<int> Run(Session& session, std::vector<std::string> words) override {
-    typed_.Take();
-    if (words.empty()) return Misuse("no command: srun [flags] COMMAND [ARGUMENT...]");
-    SWELL_ASSIGN_OR_RETURN(Submission submission,
-                           PrepareSubmission(session, typed_, words[0], false));
-    submission.job.script =
-        StrCat("#!/bin/sh\nexec ", kPodFolder, "/srun ", label_ ? "-l " : "", "-- \"$@\"\n");
-    submission.job.arguments = std::move(words);
-    if (typed_.Has("test-only")) return ShowPlan(session, submission);
-    Api& api = *submission.api;
-    SWELL_ASSIGN_OR_RETURN(const SubmittedJob job, SubmitOne(submission, {}));
-    if (!typed_.Has("quiet") && session.env().err_is_terminal) {
-      session.ErrLine(StrCat("srun: job ", job.id, " queued and waiting for resources"));
-    }
-    SWELL_ASSIGN_OR_RETURN(JobView view, FindJob(api, job.ns, job.name));
-    JobLogOptions logs;
-    logs.logs.follow = true;
-    SWELL_RETURN_IF_ERROR(PrintJobLogs(session, api, std::move(view), logs));
-    if (api.interrupted()) {
-      session.ErrLine(StrCat("srun: job ", job.id, " continues; scancel ", job.id, " ends it"));
-      return 130;
-    }
-    return WaitForEnd(session, api, job);
-  }
-
- private:
-  BatchFlags typed_{BatchCommand::kSrun};
-  bool label_ = false, ignored_ = false;
-};
-
 }  // namespace
 
 Command SbatchSpec() {
@@ -207,18 +161,6 @@ Command SbatchSpec() {
   command.notes =
       "Flags count more than SBATCH_* variables, and these more than the script's #SBATCH lines.";
   command.make = Makes<SbatchAction>();
-  return command;
-}
-
-Command SrunSpec() {
-  Command command;
-  command.name = "srun";
-  command.summary = "Run a command as a job, print its output, and exit as it does.";
-  command.usage = "[flags] COMMAND [ARGUMENT...]";
-  command.examples = {{"On one GPU", "srun --gpus=1 nvidia-smi"},
-                      {"Two tasks on each of two nodes", "srun -N2 -n4 -l hostname"}};
-  command.notes = "Within a batch script, srun starts tasks on the nodes of that job.";
-  command.make = Makes<SrunAction>();
   return command;
 }
 

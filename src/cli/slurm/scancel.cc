@@ -1,23 +1,17 @@
 // scancel: ends jobs, or sends them a signal.
 #include <algorithm>
-#include <tuple>
 
 #include "base/strings.h"
 #include "cli/pods/exec_in.h"
 #include "cli/slurm/job_info.h"
 #include "cli/slurm/pod_scripts.h"
 #include "cli/slurm/slurm.h"
-#include "cli/slurm/slurm_keys.h"
 #include "cli/slurm/values.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli::slurm {
 namespace {
-
-// How long sacct shows a job that was cancelled.
-constexpr Duration kKept = std::chrono::hours(24 * 7);
-constexpr std::string_view kRecordLabel = "swell.dev/slurm-record";
 
 class ScancelAction final : public Action {
  public:
@@ -37,8 +31,10 @@ class ScancelAction final : public Action {
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    SWELL_RETURN_IF_ERROR(ReadFilters(session, words));
+    SWELL_RETURN_IF_ERROR(ReadFilters(words));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(const std::string user, Me(session, *api));
+    if (me_) user_ = user;
     SWELL_ASSIGN_OR_RETURN(const std::vector<JobInfo> all, ListShownJobs(session, *api));
     int status = 0;
     for (const JobChoice& choice : choices_) {
@@ -61,7 +57,8 @@ class ScancelAction final : public Action {
         }
         continue;
       }
-      const Status done = signal_.empty() ? Cancel(session, *api, job) : Send(session, job);
+      const Status done =
+          signal_.empty() ? CancelJob(session, *api, job, user) : Send(session, job);
       if (!done.ok()) {
         session.ErrLine(StrCat("scancel: error: job ", job.JobId(), ": ", done.message()));
         status = 1;
@@ -74,19 +71,15 @@ class ScancelAction final : public Action {
   }
 
  private:
-  Status ReadFilters(Session& session, const std::vector<std::string>& words) {
+  Status ReadFilters(const std::vector<std::string>& words) {
     for (const std::string& word : words) {
       for (const std::string& one : CommaList(word)) {
         SWELL_ASSIGN_OR_RETURN(JobChoice choice, ParseJobChoice(one));
         choices_.push_back(std::move(choice));
       }
     }
-    if (me_) {
-      user_ = session.env().getenv("USER");
-      if (user_.empty()) return Misuse("--me: $USER is not set; use --user NAME");
-    }
-    const bool filtered = !(name_.empty() && user_.empty() && state_.empty() &&
-                            partition_.empty() && account_.empty());
+    const bool filtered = me_ || !(name_.empty() && user_.empty() && state_.empty() &&
+                                   partition_.empty() && account_.empty());
     if (choices_.empty() && !filtered) {
       return Misuse(
           "no job named: scancel JOB, or --name, --user, --state, --partition, --account");
@@ -113,45 +106,6 @@ class ScancelAction final : public Action {
     };
     return chosen && is(name_, job.name) && is(user_, job.user) && is(account_, job.account) &&
            is(partition_, job.partition) && (wanted_ == nullptr || wanted_->code == job.state.code);
-  }
-
-  // What sacct knows of the job afterwards is in the ConfigMap that had its script, which the job
-  // then owns no more.
-  Status Cancel(Session& session, Api& api, const JobInfo& job) {
-    if (job.ours) SWELL_RETURN_IF_ERROR(KeepRecord(session, api, job));
-    auto gone = api.Delete(job.view.kind->resource, job.view.ns, job.view.name);
-    return gone.ok() || gone.status().code() == Code::kNotFound ? Status::Ok() : gone.status();
-  }
-
-  static Status KeepRecord(Session& session, Api& api, const JobInfo& job) {
-    auto maps = api.List(client::resources::kConfigMaps, job.view.ns,
-                         {.label_selector = StrCat(kJobId, "=", job.id)});
-    if (!maps.ok()) return maps.status();
-    const std::string user = session.env().getenv("USER");
-    for (const json::SharedValue& map : *maps) {
-      json::Value patch = json::Object{};
-      json::Set(patch, {"metadata", "labels", kRecordLabel}, "cancelled");
-      json::Set(patch, {"metadata", "ownerReferences"}, nullptr);
-      json::Set(patch, {"data", kRecordKey},
-                json::Print(RecordOf(job, user.empty() ? "unknown" : user, session.Now())));
-      auto patched = api.Patch(client::resources::kConfigMaps, job.view.ns, api::Name(*map),
-                               client::PatchType::kMerge, patch);
-      if (!patched.ok()) return patched.status();
-    }
-    return RemoveOldRecords(session, api, job.view.ns);
-  }
-
-  static Status RemoveOldRecords(Session& session, Api& api, const std::string& ns) {
-    auto maps = api.List(client::resources::kConfigMaps, ns,
-                         {.label_selector = StrCat(kRecordLabel, "=cancelled")});
-    if (!maps.ok()) return maps.status();
-    for (const json::SharedValue& map : *maps) {
-      const auto record = InfoOfRecord(*map);
-      if (record && record->ended && session.Now() - *record->ended < kKept) continue;
-      // Another scancel may have been faster.
-      std::ignore = api.Delete(client::resources::kConfigMaps, ns, api::Name(*map));
-    }
-    return Status::Ok();
   }
 
   Status Send(Session& session, const JobInfo& job) const {

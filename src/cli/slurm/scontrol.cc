@@ -35,11 +35,12 @@ std::string JobText(const JobInfo& job, WallTime now) {
   std::string text = StrCat(
       "JobId=", job.id, array, " JobName=", job.name, "\n   UserId=", job.user,
       " Account=", OrNull(job.account), " QOS=", OrNull(job.qos), "\n   JobState=", job.state.word,
-      " Reason=", job.reason, "\n   Requeue=", YesNo(job.view.on_preemption != "Fail"),
-      " ExitCode=", job.exit_code, ":", job.exit_signal,
-      "\n   RunTime=", LongTimeText(job.Elapsed(now).value_or(Duration(0))), " TimeLimit=", limit,
-      "\n   SubmitTime=", WhenText(job.submitted), "\n   StartTime=", WhenText(job.started),
-      " EndTime=", WhenText(end), "\n   Partition=", OrNull(job.partition),
+      " Reason=", job.reason, " Dependency=", OrNull(job.dependency),
+      "\n   Requeue=", YesNo(job.view.on_preemption != "Fail"), " ExitCode=", job.exit_code, ":",
+      job.exit_signal, "\n   RunTime=", LongTimeText(job.Elapsed(now).value_or(Duration(0))),
+      " TimeLimit=", limit, "\n   SubmitTime=", WhenText(job.submitted),
+      "\n   StartTime=", WhenText(job.started), " EndTime=", WhenText(end),
+      "\n   Partition=", OrNull(job.partition),
       "\n   NodeList=", OrNull(CompressNames(job.node_list)), "\n   NumNodes=", job.nodes,
       " NumCPUs=", job.cpus, " NumTasks=", job.tasks, "\n   ReqTRES=", tres,
       "\n   Command=", OrNull(job.command), "\n   WorkDir=", OrNull(job.work_dir),
@@ -47,8 +48,7 @@ std::string JobText(const JobInfo& job, WallTime now) {
   if (!job.comment.empty()) text += StrCat("   Comment=", job.comment, "\n");
   // Slurm has a word for it; the scheduler has a sentence.
   text += StrCat("   Object=", job.view.ResourceName(), " Namespace=", job.view.ns, "\n");
-  const std::string why = job.view.Hindrance();
-  if (!why.empty() && job.state.active) text += StrCat("   Why=", why, "\n");
+  if (!job.waits.empty()) text += StrCat("   Why=", job.waits, "\n");
   return text;
 }
 
@@ -156,7 +156,7 @@ class ShowAction final : public Action {
 
   Result<int> ShowNodes(Session& session, Api& api, const std::vector<std::string>& words) const {
     SWELL_ASSIGN_OR_RETURN(const auto names, ExpandNames("node", Join(words, ",")));
-    SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ReadNodes(api, names));
+    SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ReadShownNodes(session, api, names));
     for (const NodeView& node : nodes) Print(session, NodeText(node));
     return 0;
   }
@@ -164,7 +164,7 @@ class ShowAction final : public Action {
   Result<int> ShowPartitions(Session& session,
                              Api& api,
                              const std::vector<std::string>& words) const {
-    SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ReadNodes(api));
+    SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ReadShownNodes(session, api));
     SWELL_ASSIGN_OR_RETURN(const auto partitions, ReadPartitions(api, nodes));
     bool any = false;
     for (const Partition& one : partitions) {
@@ -197,12 +197,18 @@ class HoldAction final : public Action {
     if (words.empty()) return Misuse(StrCat("no job named: scontrol ", Verb(), " JOB"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const std::vector<JobInfo> jobs, Named(session, *api, words));
+    const bool some = std::any_of(jobs.begin(), jobs.end(), [](const JobInfo& job) {
+      return job.state.code == kPending.code;
+    });
     for (const JobInfo& job : jobs) {
+      // Those of an array that wait.
+      if (hold_ && some && job.state.code != kPending.code) continue;
       if (hold_ && job.state.code != kPending.code) {
         return Status(Code::kConflict, StrCat("job ", job.JobId(), " is ", job.state.word,
                                               ", and only jobs that wait are held; swell suspend ",
                                               job.view.name, " stops one that runs"));
       }
+      if (!job.state.active) continue;
       SWELL_RETURN_IF_ERROR(Annotate(*api, job, api::keys::kHeld,
                                      hold_ ? json::Value("user") : json::Value(nullptr)));
       // What waits for others, too, is let run when these have ended.
@@ -234,12 +240,30 @@ class RequeueAction final : public Action {
       SWELL_ASSIGN_OR_RETURN(const bool stopped, AwaitStopped(*api, job));
       if (!stopped) return 130;
       SWELL_ASSIGN_OR_RETURN(const JobView now, FindJob(*api, job.view.ns, job.view.name));
+      if (now.over()) continue;
+      SWELL_RETURN_IF_ERROR(CountRequeue(*api, now));
       SWELL_RETURN_IF_ERROR(SetSuspended(*api, now, false).status());
     }
     return 0;
   }
 
  private:
+  // The pods to come are told, so that they continue the output file, and the script knows.
+  static Status CountRequeue(Api& api, const JobView& job) {
+    if (api::Label(*job.object, kJobId).empty()) return Status::Ok();
+    json::Value patch = json::Object{};
+    for (const RoleEntry& role : RolesOf(*job.object, *job.kind)) {
+      const std::string_view before =
+          json::GetString(*role.spec, {"template", "metadata", "annotations", kRequeues});
+      json::Set(
+          patch,
+          {"spec", job.kind->roles, role.name, "template", "metadata", "annotations", kRequeues},
+          std::to_string(ParseInt(before).value_or(0) + 1));
+    }
+    return api.Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch)
+        .status();
+  }
+
   // Its pods have their grace period; Ctrl-C ends the wait.
   static Result<bool> AwaitStopped(Api& api, const JobInfo& job) {
     for (;;) {

@@ -147,13 +147,19 @@ class SinfoAction final : public Action {
                                    : summary_        ? kSummary
                                    : long_           ? kLong
                                                      : kUsual;
-    SWELL_ASSIGN_OR_RETURN(const auto format,
-                           ParseFormat("--format", format_.empty() ? usual : format_, kLetters));
+    std::string unknown;
+    SWELL_ASSIGN_OR_RETURN(
+        const auto format,
+        ParseFormat("--format", format_.empty() ? usual : format_, kLetters, &unknown));
+    if (!unknown.empty()) session.ErrLine(StrCat("sinfo: ", UnknownColumns(unknown)));
+    SWELL_RETURN_IF_ERROR(CheckStates());
     SWELL_ASSIGN_OR_RETURN(const auto names, ExpandNames("--nodes", nodes_));
     named_.insert(names.begin(), names.end());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ReadNodes(*api));
+    SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes,
+                           ReadShownNodes(session, *api, {names.begin(), names.end()}));
     SWELL_ASSIGN_OR_RETURN(const std::vector<Partition> partitions, ReadPartitions(*api, nodes));
+    SWELL_RETURN_IF_ERROR(CheckPartitions("--partition", partitions_, partitions));
     if (!no_header_) session.Out(FormatRow(format, Title));
     for (const Group& group : Groups(partitions)) {
       session.Out(FormatRow(format, [&group](char letter) { return Value(group, letter); }));
@@ -162,6 +168,18 @@ class SinfoAction final : public Action {
   }
 
  private:
+  Status CheckStates() const {
+    static constexpr std::string_view kStates[] = {"all",   "idle",      "mix",   "mixed",
+                                                   "alloc", "allocated", "drain", "drained",
+                                                   "drng",  "draining",  "down"};
+    for (const std::string& one : CommaList(ToLower(states_))) {
+      if (std::find(std::begin(kStates), std::end(kStates), one) != std::end(kStates)) continue;
+      return Misuse(
+          StrCat("--states ", Quote(one), ": idle, mix, alloc, drain, drng, down or all expected"));
+    }
+    return Status::Ok();
+  }
+
   bool Takes(const NodeView& node) const {
     const NodeState state = StateOf(node);
     const std::vector<std::string> wanted = CommaList(ToLower(states_));

@@ -37,6 +37,8 @@ struct SubmittedJob {
 };
 // Creates the ConfigMap, whose version is the job's number, and the job that owns it.
 Result<SubmittedJob> SubmitOne(const Submission& submission, JobNumber number);
+// Where it would run, if it waited for nothing but room.
+Result<int> ShowPlan(Session& session, Submission& submission);
 // The exit status of the job when it has ended: its script's.
 Result<int> WaitForEnd(Session& session, Api& api, const SubmittedJob& job);
 

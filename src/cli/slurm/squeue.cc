@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "cli/slurm/fields.h"
 #include "cli/slurm/job_info.h"
+#include "cli/slurm/partitions.h"
 #include "cli/slurm/slurm.h"
 #include "cli/slurm/values.h"
 #include "kube/api/meta/meta.h"
@@ -13,6 +14,7 @@ namespace swell::cli::slurm {
 namespace {
 
 constexpr std::string_view kUsual = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
+constexpr std::string_view kStart = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %R";
 constexpr std::string_view kLong = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
 
 struct Column {
@@ -68,7 +70,10 @@ constexpr Column kColumns[] = {
        return j.memory_mib > 0 ? StrCat(j.memory_mib, "M") : std::string("0");
      }},
     {'S', "START_TIME",
-     [](const JobInfo& j, WallTime) { return j.started ? WhenText(j.started) : "N/A"; }},
+     [](const JobInfo& j, WallTime) {
+       const auto& start = j.started ? j.started : j.not_before;
+       return start ? WhenText(start) : "N/A";
+     }},
     {'e', "END_TIME",
      [](const JobInfo& j, WallTime) {
        if (j.ended) return WhenText(j.ended);
@@ -78,6 +83,17 @@ constexpr Column kColumns[] = {
     {'V', "SUBMIT_TIME", [](const JobInfo& j, WallTime) { return WhenText(j.submitted); }},
     {'Z', "WORK_DIR", [](const JobInfo& j, WallTime) { return OrNull(j.work_dir); }},
     {'o', "COMMAND", [](const JobInfo& j, WallTime) { return OrNull(j.command); }},
+    {'E', "DEPENDENCY", [](const JobInfo& j, WallTime) { return OrNull(j.dependency); }},
+    {'Q', "PRIORITY", [](const JobInfo& j, WallTime) { return std::to_string(j.priority); }},
+    {'p', "PRIORITY", [](const JobInfo& j, WallTime) { return std::to_string(j.priority); }},
+    {'B', "EXEC_HOST",
+     [](const JobInfo& j, WallTime) { return j.node_list.empty() ? "n/a" : j.node_list.front(); }},
+    {'c', "MIN_CPUS",
+     [](const JobInfo& j, WallTime) {
+       return std::to_string(std::max<int64_t>(1, j.cpus / j.nodes));
+     }},
+    {'f', "FEATURES", [](const JobInfo&, WallTime) { return std::string("(null)"); }},
+    {'v', "RESERVATION", [](const JobInfo&, WallTime) { return std::string("(null)"); }},
     {'k', "COMMENT", [](const JobInfo& j, WallTime) { return OrNull(j.comment); }},
 };
 
@@ -92,20 +108,52 @@ std::string Letters() {
   return all;
 }
 
+// Numbers as numbers, and times as seconds since 1970, as Slurm's documents have them.
+json::Value JsonOf(const JobInfo& job, char letter, const std::string& text) {
+  const auto seconds = [](const std::optional<WallTime>& time) {
+    return json::Value(time ? time->unix_ns / 1'000'000'000 : int64_t{0});
+  };
+  switch (letter) {
+    case 'D':
+      return job.nodes;
+    case 'C':
+      return job.cpus;
+    case 'Q':
+      return job.priority;
+    case 'm':
+      return job.memory_mib;
+    case 'l':
+      return job.time_limit_s / 60;
+    case 'S':
+      return seconds(job.started);
+    case 'e':
+      return seconds(job.ended);
+    case 'V':
+      return seconds(job.submitted);
+    case 'i':
+    case 'F':
+    case 'K':
+      if (const auto number = ParseInt(letter == 'i' ? job.id : text)) return *number;
+      return letter == 'K' ? json::Value(nullptr) : json::Value(text);
+    default:
+      return json::Value(text);
+  }
+}
+
 json::Value ToJson(const JobInfo& job, WallTime now) {
   json::Object out;
   for (const Column& one : kColumns) {
-    if (one.letter == 'R' || one.letter == 'A') continue;
+    if (one.letter == 'R' || one.letter == 'A' || one.letter == 'p') continue;
     std::string name = ToLower(one.title);
     if (one.letter == 'i') name = "job_id";
     if (one.letter == 'T') name = "job_state";
     if (one.letter == 't') name = "state_code";
     if (one.letter == 'r') name = "state_reason";
-    out[name] = one.value(job, now);
+    out[name] = JsonOf(job, one.letter, one.value(job, now));
   }
   out["namespace"] = job.view.ns;
   out["job_object"] = job.view.ResourceName();
-  if (!job.view.waits.empty()) out["state_description"] = job.view.waits;
+  if (!job.waits.empty()) out["state_description"] = job.waits;
   return out;
 }
 
@@ -146,7 +194,7 @@ class SqueueAction final : public Action {
     flags.Switch("-r,--array", &ignored_, "accepted; each task has a line").hidden = true;
     flags.Switch("-a,--all", &ignored_, "accepted; nothing is hidden").hidden = true;
     flags.Switch("--json", &json_, "print a JSON document");
-    flags.Refuse("--start", "swell why JOB says what would let a job start");
+    flags.Switch("--start", &start_, "when jobs that wait start at the earliest, if that is known");
     flags.Refuse("-i,--iterate", "watch -n5 squeue repeats it; swell list -w prints changes");
     flags.Refuse("-S,--sort", "jobs are in the order of their numbers; sort(1) orders lines");
     flags.Refuse("-O,--Format", "--format chooses columns by letters: '%i %j %T'");
@@ -154,21 +202,30 @@ class SqueueAction final : public Action {
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
-    const std::string text = !format_.empty() ? format_ : std::string(long_ ? kLong : kUsual);
-    SWELL_ASSIGN_OR_RETURN(const auto format, ParseFormat("--format", text, Letters()));
-    SWELL_RETURN_IF_ERROR(ReadFilters(session));
+    const std::string text = !format_.empty() ? format_
+                                              : std::string(start_  ? kStart
+                                                            : long_ ? kLong
+                                                                    : kUsual);
+    std::string unknown;
+    SWELL_ASSIGN_OR_RETURN(const auto format, ParseFormat("--format", text, Letters(), &unknown));
+    if (!unknown.empty()) session.ErrLine(StrCat("squeue: ", UnknownColumns(unknown)));
+    SWELL_RETURN_IF_ERROR(ReadFilters());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    if (me_) {
+      SWELL_ASSIGN_OR_RETURN(users_.text, Me(session, *api));
+    }
+    if (!partitions_.text.empty()) {
+      SWELL_ASSIGN_OR_RETURN(const auto partitions, ReadPartitions(*api, {}));
+      SWELL_RETURN_IF_ERROR(CheckPartitions("--partition", partitions_.text, partitions));
+    }
     SWELL_ASSIGN_OR_RETURN(std::vector<JobInfo> all, ListShownJobs(session, *api));
+    SWELL_RETURN_IF_ERROR(CheckChoices(session, *api, all));
     std::erase_if(all, [this](const JobInfo& job) { return !Takes(job); });
     if (json_) {
       json::Array jobs;
       for (const JobInfo& job : all) jobs.push_back(ToJson(job, session.Now()));
       session.Out(json::PrintPretty(json::Object{{"jobs", std::move(jobs)}}) + "\n");
       return 0;
-    }
-    if (!choices_.empty() && all.empty()) {
-      session.ErrLine("squeue: no such job waits or runs; sacct -j JOB shows those that are over");
-      return 1;
     }
     if (!no_header_) {
       session.Out(FormatRow(format, [](char c) { return std::string(ColumnOf(c).title); }));
@@ -180,14 +237,24 @@ class SqueueAction final : public Action {
   }
 
  private:
-  Status ReadFilters(Session& session) {
+  // Jobs that are over are known, and have left the queue.
+  Status CheckChoices(Session& session, Api& api, const std::vector<JobInfo>& all) const {
+    for (const JobChoice& choice : choices_) {
+      const auto takes = [&choice](const JobInfo& job) { return choice.Takes(job); };
+      if (std::any_of(all.begin(), all.end(), takes)) continue;
+      auto records = ListRecords(api, session.global().ns);
+      if (!records.ok()) records = ListRecords(api, session.Namespace());
+      if (records.ok() && std::any_of(records->begin(), records->end(), takes)) continue;
+      return Status(Code::kNotFound, StrCat("Invalid job id ", choice.text,
+                                            "; sacct lists jobs that are over, too"));
+    }
+    return Status::Ok();
+  }
+
+  Status ReadFilters() {
     for (const std::string& one : CommaList(jobs_)) {
       SWELL_ASSIGN_OR_RETURN(JobChoice choice, ParseJobChoice(one));
       choices_.push_back(std::move(choice));
-    }
-    if (me_) {
-      users_.text = session.env().getenv("USER");
-      if (users_.text.empty()) return Misuse("--me: $USER is not set; use --user NAME");
     }
     for (const std::string& one : CommaList(states_)) {
       if (ToLower(one) == "all") {
@@ -207,8 +274,9 @@ class SqueueAction final : public Action {
   }
 
   bool Takes(const JobInfo& job) const {
-    const bool state =
-        every_state_ || (wanted_.empty() ? job.state.active : wanted_.contains(job.state.code));
+    const bool state = every_state_ || (start_            ? job.state.code == kPending.code
+                                        : wanted_.empty() ? job.state.active
+                                                          : wanted_.contains(job.state.code));
     const bool chosen =
         choices_.empty() || std::any_of(choices_.begin(), choices_.end(),
                                         [&job](const JobChoice& one) { return one.Takes(job); });
@@ -222,7 +290,8 @@ class SqueueAction final : public Action {
 
   std::string jobs_, nodes_, states_, format_;
   Filter users_, names_, partitions_, accounts_, qos_;
-  bool me_ = false, long_ = false, no_header_ = false, json_ = false, ignored_ = false;
+  bool me_ = false, long_ = false, start_ = false, no_header_ = false, json_ = false,
+       ignored_ = false;
   std::vector<JobChoice> choices_;
   std::set<std::string_view> wanted_;
   std::set<std::string> on_;

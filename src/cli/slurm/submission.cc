@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <tuple>
 
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/jobs/priorities.h"
+#include "cli/jobs/pytorch_spec.h"
 #include "cli/jobs/what_if.h"
 #include "cli/slurm/job_info.h"
 #include "cli/slurm/slurm.h"
@@ -27,7 +29,19 @@ constexpr std::string_view kGpuProduct = "nvidia.com/gpu.product";
 constexpr size_t kChoicesMax = 1000;
 constexpr auto kLookInterval = std::chrono::milliseconds(500);
 
-// Every one of `choices` together with every one of `more`.
+// The labels of both; null if they contradict each other.
+std::optional<KeyValues> Both(const KeyValues& one, const KeyValues& other) {
+  KeyValues all = one;
+  for (const auto& label : other) {
+    const auto same = std::find_if(one.begin(), one.end(),
+                                   [&label](const auto& has) { return has.first == label.first; });
+    if (same == one.end()) all.push_back(label);
+    if (same != one.end() && same->second != label.second) return std::nullopt;
+  }
+  return all;
+}
+
+// Every one of `choices` together with every one of `more`, as far as there can be such nodes.
 Status Narrow(std::vector<KeyValues>& choices, const std::vector<KeyValues>& more) {
   if (more.empty()) return Status::Ok();
   if (choices.empty()) choices.emplace_back();
@@ -37,9 +51,14 @@ Status Narrow(std::vector<KeyValues>& choices, const std::vector<KeyValues>& mor
   std::vector<KeyValues> all;
   for (const KeyValues& one : choices) {
     for (const KeyValues& other : more) {
-      all.push_back(one);
-      all.back().insert(all.back().end(), other.begin(), other.end());
+      auto both = Both(one, other);
+      if (both && std::find(all.begin(), all.end(), *both) == all.end()) all.push_back(*both);
     }
+  }
+  if (all.empty()) {
+    return Status(Code::kConflict,
+                  "Requested node configuration is not available: no node is all of what "
+                  "--partition, --nodelist, --constraint and --gres say");
   }
   choices = std::move(all);
   return Status::Ok();
@@ -59,17 +78,18 @@ Result<std::vector<KeyValues>> PoolChoices(Api& api, const std::string& partitio
   std::vector<KeyValues> choices;
   if (partitions.empty()) return choices;
   auto pools = api.List(client::resources::kNodePools, "");
+  if (!pools.ok() && partitions == kAllPartition) return choices;
   if (!pools.ok()) return pools.status().WithContext("--partition");
   std::vector<std::string> names;
   for (const json::SharedValue& pool : *pools) names.emplace_back(api::Name(*pool));
   for (const std::string& name : CommaList(partitions)) {
     const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end() && name == kAllPartition) return std::vector<KeyValues>{};
     if (at == names.end()) {
+      names.emplace_back(kAllPartition);
       return Status(Code::kNotFound,
-                    StrCat("--partition ", Quote(name), ": there is no such node pool; there are: ",
-                           names.empty() ? "none (leave --partition out, or make one with swell "
-                                           "nodepool create)"
-                                         : Join(names, ", ")));
+                    StrCat("--partition ", Quote(name),
+                           ": there is no such node pool; there are: ", Join(names, ", ")));
     }
     KeyValues labels;
     const json::Value& pool = *(*pools)[static_cast<size_t>(at - names.begin())];
@@ -85,8 +105,11 @@ Result<std::vector<KeyValues>> PoolChoices(Api& api, const std::string& partitio
   return choices;
 }
 
+// Nodes by name, all of them in the partition.
 Result<std::vector<KeyValues>> NodeChoices(const std::vector<json::SharedValue>& nodes,
-                                           const std::string& list) {
+                                           const std::vector<KeyValues>& pools,
+                                           const BatchFlags& flags) {
+  const std::string& list = flags.Text("nodelist");
   std::vector<KeyValues> choices;
   if (list.empty()) return choices;
   SWELL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ExpandNames("--nodelist", list));
@@ -97,6 +120,16 @@ Result<std::vector<KeyValues>> NodeChoices(const std::vector<json::SharedValue>&
       return Status(Code::kNotFound, StrCat("--nodelist ", Quote(name),
                                             ": there is no such node; sinfo -N lists "
                                             "them"));
+    }
+    if (node != nodes.end() && !Suits(**node, pools)) {
+      std::vector<std::string> inside;
+      for (const json::SharedValue& one : nodes) {
+        if (Suits(*one, pools)) inside.emplace_back(api::Name(*one));
+      }
+      return Status(Code::kConflict,
+                    StrCat("Requested node configuration is not available: --nodelist ", name,
+                           " is not in the partition ", flags.Text("partition"), ", which has ",
+                           inside.empty() ? "no nodes" : CompressNames(std::move(inside))));
     }
     const std::string_view host = node == nodes.end() ? name : api::Label(**node, kHostname);
     choices.push_back({{std::string(kHostname), std::string(host.empty() ? name : host)}});
@@ -146,10 +179,13 @@ KeyValues Environment() {
   return all;
 }
 
-Submitter SubmitterOf(Session& session, const std::vector<json::SharedValue>& nodes) {
+Submitter SubmitterOf(Session& session,
+                      const std::vector<json::SharedValue>& nodes,
+                      const std::string& user) {
   const auto& getenv = session.env().getenv;
   Submitter submitter;
-  submitter.user = getenv("USER");
+  submitter.now = session.Now();
+  submitter.user = user;
   submitter.home = getenv("HOME");
   submitter.directory = getenv("PWD");
   if (submitter.directory.empty() || submitter.directory[0] != '/') {
@@ -166,6 +202,25 @@ Submitter SubmitterOf(Session& session, const std::vector<json::SharedValue>& no
   return submitter;
 }
 
+// Where the project lets its members mount a directory above one that the job needs, that one is
+// mounted: paths count as they are written.
+void MountAllowed(const json::Value& project, BatchJob& job) {
+  std::vector<std::string> paths;
+  for (const std::string& path : job.host_paths) {
+    std::string mounted = path;
+    for (const json::Value& one : json::GetArray(project, {"spec", "allowedHostPaths"})) {
+      const std::string allowed(json::GetString(one, {"path"}));
+      const bool above = allowed.size() > 1 && IsBelow(path, allowed);
+      if (above && path.find(':') == std::string::npos && !json::GetBool(one, {"readOnly"})) {
+        mounted = allowed;
+        break;
+      }
+    }
+    if (std::find(paths.begin(), paths.end(), mounted) == paths.end()) paths.push_back(mounted);
+  }
+  job.host_paths = std::move(paths);
+}
+
 // The project whose quota it uses, and the namespace.
 Status FillProject(Session& session, Api& api, const std::string& account, BatchJob& job) {
   job.ns = session.Namespace();
@@ -175,6 +230,7 @@ Status FillProject(Session& session, Api& api, const std::string& account, Batch
   if (account.empty()) {
     const ProjectView* own = tree->OfNamespace(job.ns);
     if (own != nullptr) job.project = own->name;
+    if (own != nullptr) MountAllowed(*own->object, job);
     return Status::Ok();
   }
   auto project = FindProject(*tree, account);
@@ -185,8 +241,29 @@ Status FillProject(Session& session, Api& api, const std::string& account, Batch
                          "its projects (swell project list)"));
   }
   job.project = project->name;
+  MountAllowed(*project->object, job);
   if (session.global().ns.empty() && !project->ns.empty()) job.ns = project->ns;
   return Status::Ok();
+}
+
+// A refusal of the directories that the job mounts says who can allow them, and how to do without.
+Status ExplainRefusal(const BatchJob& job, Status status) {
+  const bool of_paths = status.message().find("PodSecurity") != std::string::npos &&
+                        status.message().find("hostPath") != std::string::npos;
+  if (!of_paths || job.host_paths.empty()) return status;
+  const std::string project = job.project.empty() ? job.ns : job.project;
+  const bool root = status.message().find("hostUsers") != std::string::npos;
+  return Status(
+      status.code(),
+      StrCat("the job uses directories of this machine, ", Join(job.host_paths, " and "),
+             ", which the project ", project,
+             " does not allow its members. An administrator allows them: swell project edit ",
+             project, " --allow-host-path ", job.host_paths.front(), " (or a directory above it)",
+             ". A job does without them with --no-container-mount-home --chdir=/; its output is "
+             "in swell logs",
+             root ? ". And you are root here: only administrators run jobs of the machine's root; "
+                    "submit as another user of this machine"
+                  : ""));
 }
 
 // "normal" is the class that every cluster of Slurm has.
@@ -198,13 +275,26 @@ Status FillQos(Api& api, BatchJob& job) {
   return CheckPriorityClass(api, job.qos, "--qos");
 }
 
-// "afterok:12:13_4" as the names of these jobs' objects; of an array, all of its tasks.
-Result<std::string> DependencyTerm(const std::vector<JobInfo>& jobs,
+// Jobs that may be waited for: those that are there, and those that were cancelled.
+struct KnownJobs {
+  std::vector<JobInfo> there, cancelled;
+};
+
+Result<KnownJobs> ReadKnownJobs(Api& api, const std::string& ns) {
+  KnownJobs known;
+  SWELL_ASSIGN_OR_RETURN(known.there, ListJobInfos(api, ns));
+  SWELL_ASSIGN_OR_RETURN(known.cancelled, ListRecords(api, ns));
+  return known;
+}
+
+// "afterok:12:13_4" as the names of these jobs' objects; of an array, all of its tasks. What a
+// cancelled job fulfils already is left out; empty: nothing is left.
+Result<std::string> DependencyTerm(const KnownJobs& jobs,
                                    const std::string& ns,
                                    const std::string& term) {
   const std::vector<std::string_view> parts = Split(term, ':');
   const std::string type = ToLower(parts.empty() ? "" : parts[0]);
-  if (type == "singleton" || type == "aftercorr" || type == "afterburstbuffer") {
+  if (type == "aftercorr" || type == "afterburstbuffer") {
     return Misuse(StrCat("--dependency ", type,
                          " is not supported; name the jobs: afterok:JOB, or afterany:JOB"));
   }
@@ -212,10 +302,10 @@ Result<std::string> DependencyTerm(const std::vector<JobInfo>& jobs,
       type == "after" || type == "afterok" || type == "afterany" || type == "afternotok";
   if (!known || parts.size() < 2) {
     return Misuse(StrCat("--dependency ", Quote(term),
-                         ": after, afterok, afterany or afternotok with numbers of jobs expected, "
-                         "like afterok:12:13"));
+                         ": singleton, or after, afterok, afterany or afternotok with numbers of "
+                         "jobs expected, like afterok:12:13"));
   }
-  std::string out = type;
+  std::string names;
   for (size_t i = 1; i < parts.size(); ++i) {
     const std::string word(parts[i]);
     if (word.find('+') != std::string::npos) {
@@ -225,22 +315,39 @@ Result<std::string> DependencyTerm(const std::vector<JobInfo>& jobs,
     }
     SWELL_ASSIGN_OR_RETURN(const JobChoice choice, ParseJobChoice(word));
     bool any = false;
-    for (const JobInfo& job : jobs) {
+    for (const JobInfo& job : jobs.there) {
       if (!choice.Takes(job)) continue;
       if (job.view.ns != ns) {
         return Misuse(StrCat("--dependency ", Quote(term), ": job ", word, " is in the namespace ",
                              job.view.ns, ", and this one in ", ns,
                              "; jobs wait for others of their own project"));
       }
-      out += StrCat(":", job.view.name);
+      names += StrCat(":", job.view.name);
       any = true;
+    }
+    for (const JobInfo& job : jobs.cancelled) {
+      if (!choice.Takes(job)) continue;
+      any = true;
+      // It has ended, and has not succeeded.
+      if (type == "afterok") names += StrCat(":", job.view.name);
     }
     if (!any) {
       return Status(Code::kNotFound, StrCat("--dependency ", Quote(term), ": there is no job ",
                                             word, "; sacct lists jobs that are over, too"));
     }
   }
-  return out;
+  return names.empty() ? names : type + names;
+}
+
+// After all jobs of the same name and user that have not ended.
+std::string SingletonTerm(const KnownJobs& jobs, const BatchJob& job) {
+  std::string names;
+  for (const JobInfo& other : jobs.there) {
+    if (other.state.active && other.name == job.name && other.user == job.user) {
+      names += StrCat(":", other.view.name);
+    }
+  }
+  return names.empty() ? names : "afterany" + names;
 }
 
 Status FillGate(Session& session, Api& api, const BatchFlags& flags, BatchJob& job) {
@@ -252,7 +359,7 @@ Status FillGate(Session& session, Api& api, const BatchFlags& flags, BatchJob& j
   if (!kill.empty() && kill != "yes" && kill != "no") {
     return Misuse(StrCat("--kill-on-invalid-dep ", Quote(kill), ": yes or no expected"));
   }
-  job.gate.delete_if_never = kill == "yes";
+  job.gate.fail_if_never = kill == "yes";
   const std::string& text = flags.Text("dependency");
   if (text.empty()) return Status::Ok();
   const bool any = text.find('?') != std::string::npos;
@@ -260,14 +367,29 @@ Status FillGate(Session& session, Api& api, const BatchFlags& flags, BatchJob& j
     return Misuse(StrCat("--dependency ", Quote(text),
                          ": all terms are between commas, or all between question marks"));
   }
-  SWELL_ASSIGN_OR_RETURN(const std::vector<JobInfo> jobs, ListJobInfos(api, job.ns));
+  SWELL_ASSIGN_OR_RETURN(const KnownJobs jobs, ReadKnownJobs(api, job.ns));
   std::vector<std::string> terms;
   for (std::string_view term : Split(text, any ? '?' : ',')) {
-    SWELL_ASSIGN_OR_RETURN(std::string one, DependencyTerm(jobs, job.ns, std::string(term)));
-    terms.push_back(std::move(one));
+    std::string one;
+    if (ToLower(term) == "singleton") {
+      one = SingletonTerm(jobs, job);
+    } else {
+      SWELL_ASSIGN_OR_RETURN(one, DependencyTerm(jobs, job.ns, std::string(term)));
+    }
+    // One that is fulfilled is enough, where any will do.
+    if (one.empty() && any) return Status::Ok();
+    if (!one.empty()) terms.push_back(std::move(one));
   }
   job.gate.start_after = Join(terms, any ? "?" : ",");
   return Status::Ok();
+}
+
+// Empty where the user may not see them. Within a job that is the end: its account may do no more.
+Result<std::vector<json::SharedValue>> SeenNodes(Session& session, Api& api) {
+  auto nodes = api.List(client::resources::kNodes, "");
+  if (nodes.ok() || nodes.status().code() != Code::kForbidden) return nodes;
+  if (session.env().getenv("SLURM_JOB_ID").empty()) return std::vector<json::SharedValue>{};
+  return ExplainInJob(session, nodes.status());
 }
 
 }  // namespace
@@ -279,19 +401,22 @@ Result<Submission> PrepareSubmission(Session& session,
   Submission submission;
   SWELL_ASSIGN_OR_RETURN(submission.api, session.Server());
   Api& api = *submission.api;
-  std::vector<json::SharedValue> nodes;
-  if (auto listed = api.List(client::resources::kNodes, ""); listed.ok()) {
-    nodes = std::move(*listed);
-  } else if (listed.status().code() != Code::kForbidden) {
-    return listed.status();
-  }
+  SWELL_ASSIGN_OR_RETURN(const std::vector<json::SharedValue> nodes, SeenNodes(session, api));
   SWELL_ASSIGN_OR_RETURN(std::vector<KeyValues> pools, PoolChoices(api, flags.Text("partition")));
-  int64_t gpus_most = 0;
-  for (const NodeView& node : ViewNodes(nodes, {})) {
-    if (Suits(*node.object, pools)) gpus_most = std::max(gpus_most, node.gpus());
+  SWELL_ASSIGN_OR_RETURN(const std::vector<KeyValues> named, NodeChoices(nodes, pools, flags));
+  std::vector<NodeView> suited = ViewNodes(nodes, {});
+  std::erase_if(suited, [&](const NodeView& node) {
+    return !Suits(*node.object, pools) || !Suits(*node.object, named);
+  });
+  const Capacity capacity = CapacityOf(suited);
+  SWELL_ASSIGN_OR_RETURN(Layout layout, ReadLayout(flags, capacity));
+  SWELL_ASSIGN_OR_RETURN(const std::string me, Me(session, api));
+  Submitter submitter = SubmitterOf(session, nodes, me);
+  if (const Status fits = CheckFits(layout, capacity); !fits.ok()) {
+    // Elsewhere nodes may yet come.
+    if (submitter.here) return fits;
+    session.ErrLine(StrCat("sbatch: warning: ", fits.message()));
   }
-  SWELL_ASSIGN_OR_RETURN(Layout layout, ReadLayout(flags, gpus_most));
-  Submitter submitter = SubmitterOf(session, nodes);
   submitter.writes_file = writes_file;
   SWELL_ASSIGN_OR_RETURN(submission.job,
                          ReadBatchJob(flags, submitter, std::move(layout), command));
@@ -299,8 +424,6 @@ Result<Submission> PrepareSubmission(Session& session,
   SWELL_RETURN_IF_ERROR(FillProject(session, api, flags.Text("account"), job));
   SWELL_RETURN_IF_ERROR(FillQos(api, job));
   SWELL_RETURN_IF_ERROR(Narrow(job.node_choices, pools));
-  SWELL_ASSIGN_OR_RETURN(const std::vector<KeyValues> named,
-                         NodeChoices(nodes, flags.Text("nodelist")));
   SWELL_RETURN_IF_ERROR(Narrow(job.node_choices, named));
   SWELL_ASSIGN_OR_RETURN(const std::vector<KeyValues> gpus, GpuChoices(nodes, job.layout.gpu_type));
   SWELL_RETURN_IF_ERROR(Narrow(job.node_choices, gpus));
@@ -336,7 +459,7 @@ Result<SubmittedJob> SubmitOne(const Submission& submission, JobNumber number) {
   if (!made.ok()) {
     // What the server says of the job matters more than what it says of the clean-up.
     std::ignore = api.Delete(client::resources::kConfigMaps, job.ns, map_name);
-    return made.status();
+    return ExplainRefusal(job, made.status());
   }
   submitted.name = api::Name(**made);
   json::Value owned;
@@ -346,6 +469,14 @@ Result<SubmittedJob> SubmitOne(const Submission& submission, JobNumber number) {
       api.Patch(client::resources::kConfigMaps, job.ns, map_name, client::PatchType::kMerge, owned);
   if (!patched.ok()) return patched.status();
   return submitted;
+}
+
+Result<int> ShowPlan(Session& session, Submission& submission) {
+  submission.job.gate = {};
+  SWELL_ASSIGN_OR_RETURN(const json::Value job,
+                         MakeJob(submission.job, {.id = "0"}, "slurm-job-0"));
+  SWELL_RETURN_IF_ERROR(ExplainRefusal(submission.job, PrintPlan(session, *submission.api, job)));
+  return 0;
 }
 
 Result<int> WaitForEnd(Session& session, Api& api, const SubmittedJob& job) {
@@ -359,8 +490,11 @@ Result<int> WaitForEnd(Session& session, Api& api, const SubmittedJob& job) {
     if (found->over()) {
       if (found->status == "Succeeded") return 0;
       const JobInfo info = InfoOf(std::move(*found));
-      session.ErrLine(StrCat("job ", job.id, " ", info.state.word,
-                             info.view.message.empty() ? "" : StrCat(": ", info.view.message)));
+      // The exit status says what the script said.
+      if (info.state.code != kFailed.code || info.exit_code == 0) {
+        session.ErrLine(StrCat("job ", job.id, " ", info.state.word,
+                               info.view.message.empty() ? "" : StrCat(": ", info.view.message)));
+      }
       const int64_t signal = info.exit_signal > 0 ? 128 + info.exit_signal : 0;
       return static_cast<int>(info.exit_code > 0 ? info.exit_code : signal > 0 ? signal : 1);
     }

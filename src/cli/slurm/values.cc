@@ -199,28 +199,37 @@ Result<SignalRequest> ParseSignal(std::string_view text) {
   return request;
 }
 
-Result<WallTime> ParseBegin(std::string_view text, WallTime now) {
-  constexpr std::string_view kForms = "now+2hours, 2026-12-24T18:00:00 or 18:30 (UTC)";
+std::optional<WallTime> ParseWord(std::string_view text, WallTime now) {
   const std::string word = ToLower(text);
   if (word == "now") return now;
-  if (word.starts_with("now+")) {
-    const std::string_view span = std::string_view(word).substr(4);
-    const size_t letters = span.find_first_not_of("0123456789");
-    const auto count = Number(span.substr(0, letters));
-    std::string_view unit = letters == std::string_view::npos ? "" : span.substr(letters);
-    if (unit.ends_with('s') && unit.size() > 1) unit.remove_suffix(1);
-    const int64_t seconds = unit.empty() || unit == "second" || unit == "s" ? 1
-                            : unit == "minute"                              ? kMinute
-                            : unit == "hour"                                ? kHour
-                            : unit == "day"                                 ? kDay
-                            : unit == "week"                                ? 7 * kDay
-                                                                            : 0;
-    // As far as a clock of nanoseconds reaches.
-    if (!count || seconds == 0 || *count * seconds > 3650 * kDay) {
-      return Wrong("--begin", text, kForms);
-    }
-    return now + std::chrono::seconds(*count * seconds);
-  }
+  const auto today = api::ParseTime(api::FormatTime(now).substr(0, 11) + "00:00:00Z");
+  if (!today) return std::nullopt;
+  const WallTime tomorrow = *today + std::chrono::seconds(kDay);
+  if (word == "today") return today;
+  // The next one.
+  if (word == "tomorrow" || word == "midnight") return tomorrow;
+  const WallTime noon = *today + std::chrono::seconds(kDay / 2);
+  if (word == "noon") return noon < now ? noon + std::chrono::seconds(kDay) : noon;
+  if (!word.starts_with("now+") && !word.starts_with("now-")) return std::nullopt;
+  const std::string_view span = std::string_view(word).substr(4);
+  const size_t letters = span.find_first_not_of("0123456789");
+  const auto count = Number(span.substr(0, letters));
+  std::string_view unit = letters == std::string_view::npos ? "" : span.substr(letters);
+  if (unit.ends_with('s') && unit.size() > 1) unit.remove_suffix(1);
+  const int64_t seconds = unit.empty() || unit == "second" || unit == "s" ? 1
+                          : unit == "minute" || unit == "min"             ? kMinute
+                          : unit == "hour"                                ? kHour
+                          : unit == "day"                                 ? kDay
+                          : unit == "week"                                ? 7 * kDay
+                                                                          : 0;
+  // As far as a clock of nanoseconds reaches.
+  if (!count || seconds == 0 || *count * seconds > 3650 * kDay) return std::nullopt;
+  return now + std::chrono::seconds(word[3] == '-' ? -*count * seconds : *count * seconds);
+}
+
+Result<WallTime> ParseBegin(std::string_view text, WallTime now) {
+  constexpr std::string_view kForms = "now+2hours, tomorrow, 2026-12-24T18:00:00 or 18:30 (UTC)";
+  if (const auto time = ParseWord(text, now)) return *time;
   for (std::string_view rest : {"", "Z", ":00Z", "T00:00:00Z"}) {
     if (auto time = api::ParseTime(StrCat(text, rest))) return *time;
   }

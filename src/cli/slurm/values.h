@@ -39,6 +39,9 @@ Result<SignalRequest> ParseSignal(std::string_view text);
 std::string SignalName(std::string_view text);
 
 // "now+2hours", "2026-12-24T18:00:00", "18:30"; times of day are those of UTC.
+// "now", "now+2hours", "now-1day", "today", "midnight", "noon", "tomorrow" (of UTC); null: it is
+// none of them.
+std::optional<WallTime> ParseWord(std::string_view text, WallTime now);
 Result<WallTime> ParseBegin(std::string_view text, WallTime now);
 
 // "1:05", "2:00:05", "1-00:00:00": as squeue has them.

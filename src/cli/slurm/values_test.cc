@@ -101,13 +101,30 @@ TEST(SlurmValues, NamesOfNodesAreExpandedAndCompressed) {
   EXPECT_EQ(CompressNames({"n08", "n09", "n10"}), "n10,n[08-09]");
 }
 
+TEST(SlurmValues, WordsAreTimesOfUtc) {
+  const WallTime now = *api::ParseTime("2026-11-26T13:30:00Z");
+  const auto at = [now](std::string_view text) {
+    const auto time = ParseWord(text, now);
+    return time ? api::FormatTime(*time) : std::string("none");
+  };
+  EXPECT_EQ(at("now-1hours"), "2026-11-26T12:30:00Z");
+  EXPECT_EQ(at("now+2min"), "2026-11-26T13:32:00Z");
+  EXPECT_EQ(at("today"), "2026-11-26T00:00:00Z");
+  EXPECT_EQ(at("tomorrow"), "2026-11-27T00:00:00Z");
+  EXPECT_EQ(at("noon"), "2026-11-27T12:00:00Z");
+  EXPECT_EQ(at("now+"), "none");
+  EXPECT_EQ(at("soon"), "none");
+}
+
 TEST(SlurmValues, AFormatHasColumnsOfFixedWidth) {
-  const auto format = ParseFormat("-o", "%.6i|%4j|%t%%", "ijt");
+  std::string unknown;
+  const auto format = ParseFormat("-o", "%.6i|%4j|%t%%%z", "ijt", &unknown);
   ASSERT_TRUE(format.ok());
   EXPECT_EQ(FormatRow(*format, [](char c) { return c == 'j' ? "training" : std::string(1, c); }),
-            "     i|trai|t%\n");
-  EXPECT_EQ(ParseFormat("-o", "%z", "ij").status().message(),
-            "-o \"%z\": %z is not known; there are %i %j");
+            "     i|trai|t%N/A\n");
+  EXPECT_EQ(unknown, "%z");
+  EXPECT_EQ(ParseFormat("-o", "%", "ij", &unknown).status().message(),
+            "-o \"%\": a letter is expected behind %");
 }
 
 TEST(SlurmHeader, EndsWhereTheCommandsBegin) {

@@ -1,0 +1,180 @@
+// srun: a command as a job, with this terminal's input and output.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "cli/pods/exec_in.h"
+#include "cli/pods/job_logs.h"
+#include "cli/slurm/job_info.h"
+#include "cli/slurm/pod_scripts.h"
+#include "cli/slurm/slurm.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
+#include "kube/edge/streams/command_client.h"
+
+namespace swell::cli::slurm {
+namespace {
+
+// What is written to srun, for the job's first task. A terminal is left to the shell, from which
+// srun may run in the background.
+class Input {
+ public:
+  explicit Input(Session& session) : session_(session) {}
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  bool wanted() const {
+    struct stat input {};
+    return session_.env().console && ::fstat(STDIN_FILENO, &input) == 0 &&
+           (S_ISFIFO(input.st_mode) || S_ISREG(input.st_mode) || S_ISSOCK(input.st_mode));
+  }
+  // The pod's container runs. One that starts again has an empty input.
+  void Attach(Api& api, const json::Value& pod) {
+    if (!wanted()) return;
+    edge::CommandOptions options{.ns = std::string(api::Namespace(pod)),
+                                 .pod = std::string(api::Name(pod)),
+                                 .container = std::string(kContainer),
+                                 .command = {},
+                                 .input = true,
+                                 .output = false,
+                                 .error = false};
+    edge::CommandEvents events;
+    events.on_exit = [this](const Result<int>&) {
+      if (console_) console_->SetReading(false);
+    };
+    const Connection& connection = api.connection();
+    command_ = edge::StartCommand(session_.env().loop->executor(), connection.server,
+                                  connection.user, options, std::move(events));
+    if (console_) return command_->CloseInput();
+    console_ = session_.env().console();
+    console_->Start({.on_data = [this](api::Chunk bytes) { Pass(std::move(bytes)); },
+                     .on_end = [this](const Status&) { command_->CloseInput(); }});
+  }
+
+ private:
+  void Pass(api::Chunk bytes) {
+    if (!command_->Write(std::move(bytes))) return console_->SetReading(false);
+    if (command_->queued_bytes() <= api::kDuplexHighWater) return;
+    console_->SetReading(false);
+    command_->OnDrained([this] { console_->SetReading(true); });
+  }
+
+  Session& session_;
+  std::unique_ptr<edge::CommandClient> command_;
+  std::unique_ptr<Console> console_;
+};
+
+class SrunAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.StopAtFirstWord();
+    typed_.Declare(flags);
+    flags.Group("Tasks");
+    flags.Switch("-l,--label", &label_, "begin each line with the number of its task");
+    flags.Text("--jobid", &job_id_, "JOB", "run a step of this job, which runs already");
+    flags.Switch("--overlap", &ignored_, "accepted; steps share their job's nodes").hidden = true;
+    flags.Switch("-u,--unbuffered", &ignored_, "accepted; output is never held back").hidden = true;
+    flags.Group("");
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    typed_.Take();
+    if (words.empty()) return Misuse("no command: srun [flags] COMMAND [ARGUMENT...]");
+    if (!job_id_.empty()) return RunStep(session, std::move(words));
+    session.env().loop->WatchTermination();
+    SWELL_ASSIGN_OR_RETURN(Submission submission,
+                           PrepareSubmission(session, typed_, words[0], false));
+    Input input(session);
+    submission.job.reads_input = input.wanted();
+    submission.job.script =
+        StrCat("#!/bin/sh\nexec ", kPodFolder, "/srun ", label_ ? "-l " : "", "-- \"$@\"\n");
+    submission.job.arguments = std::move(words);
+    if (typed_.Has("test-only")) return ShowPlan(session, submission);
+    Api& api = *submission.api;
+    SWELL_ASSIGN_OR_RETURN(const SubmittedJob job, SubmitOne(submission, {}));
+    if (!typed_.Has("quiet") && session.env().err_is_terminal) {
+      session.ErrLine(StrCat("srun: job ", job.id, " queued and waiting for resources"));
+    }
+    auto status = Follow(session, api, job, input);
+    if (!api.interrupted()) return status;
+    return Interrupted(session, api, job, submission.job.user);
+  }
+
+ private:
+  static Result<int> Follow(Session& session, Api& api, const SubmittedJob& job, Input& input) {
+    SWELL_ASSIGN_OR_RETURN(JobView view, FindJob(api, job.ns, job.name));
+    JobLogOptions logs;
+    logs.logs.follow = true;
+    logs.on_live = [&](const json::Value& pod) { input.Attach(api, pod); };
+    SWELL_RETURN_IF_ERROR(PrintJobLogs(session, api, std::move(view), logs));
+    return WaitForEnd(session, api, job);
+  }
+
+  // The job goes with its srun.
+  static Result<int> Interrupted(Session& session,
+                                 Api& api,
+                                 const SubmittedJob& job,
+                                 const std::string& user) {
+    session.env().loop->Resume();
+    SWELL_ASSIGN_OR_RETURN(JobView view, FindJob(api, job.ns, job.name));
+    if (!view.over()) {
+      SWELL_RETURN_IF_ERROR(CancelJob(session, api, InfoOf(std::move(view)), user));
+    }
+    session.ErrLine(StrCat("srun: interrupted: job ", job.id, " is cancelled"));
+    return 130;
+  }
+
+  // By the srun that is in the job's first pod.
+  Result<int> RunStep(Session& session, std::vector<std::string> words) {
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(const std::vector<JobInfo> all, ListShownJobs(session, *api));
+    const auto job = std::find_if(all.begin(), all.end(), [this](const JobInfo& one) {
+      return one.id == job_id_ || one.JobId() == job_id_;
+    });
+    if (job == all.end()) {
+      return Status(Code::kNotFound,
+                    StrCat("--jobid: Invalid job id ", job_id_, "; squeue lists the jobs"));
+    }
+    if (!job->ours || job->state.code != kRunning.code || job->view.pods.empty()) {
+      return Status(Code::kConflict, StrCat("--jobid ", job_id_, ": the job is ", job->state.word,
+                                            "; a step needs one of sbatch or srun that runs"));
+    }
+    ExecIn step{.ns = job->view.ns,
+                .pod = std::string(api::Name(*job->view.pods.front())),
+                .container = std::string(kContainer)};
+    step.command = {"/bin/sh", StrCat(kPodFolder, "/", kSrunScript.name)};
+    if (label_) step.command.emplace_back("--label");
+    for (const char* flag : {"nodes", "ntasks", "ntasks-per-node", "nodelist", "chdir"}) {
+      if (typed_.Has(flag)) step.command.push_back(StrCat("--", flag, "=", typed_.Text(flag)));
+    }
+    step.command.emplace_back("--");
+    step.command.insert(step.command.end(), words.begin(), words.end());
+    step.interactive = Input(session).wanted();
+    return Exec(session, step);
+  }
+
+  BatchFlags typed_{BatchCommand::kSrun};
+  std::string job_id_;
+  bool label_ = false, ignored_ = false;
+};
+
+}  // namespace
+
+Command SrunSpec() {
+  Command command;
+  command.name = "srun";
+  command.summary = "Run a command as a job, print its output, and exit as it does.";
+  command.usage = "[flags] COMMAND [ARGUMENT...]";
+  command.examples = {{"On one GPU", "srun --gpus=1 nvidia-smi"},
+                      {"Two tasks on each of two nodes", "srun -N2 -n4 -l hostname"},
+                      {"In a job that runs", "srun --jobid 1532 nvidia-smi"}};
+  command.notes =
+      "The first task reads what is piped to srun. When srun is interrupted, its job is cancelled. "
+      "Within a batch script, srun starts tasks on the nodes of that job.";
+  command.make = Makes<SrunAction>();
+  return command;
+}
+
+}  // namespace swell::cli::slurm
