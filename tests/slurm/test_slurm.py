@@ -171,7 +171,7 @@ class Day(unittest.TestCase):
                         self.output("cancelled.out"))
 
     def test_a_job_saves_on_all_nodes_at_its_limit(self):
-        job = self.two_savers("limited", "--time=0:05")
+        job = self.two_savers("limited", "--time=0:40")
         self.ends(job, "TIMEOUT")
         self.assertTrue(until(lambda: self.all_saved("limited") == ["saved 0", "saved 1", "term 0", "term 1"]),
                         self.output("limited.out"))
@@ -196,6 +196,17 @@ class Day(unittest.TestCase):
         self.assertEqual(said, f"srun: interrupted: job {job} is cancelled\n")
         self.assertEqual(srun.returncode, 130)
         self.assertEqual(self.state(job), "CANCELLED by ada")
+
+    def test_srun_waits_for_the_time_of_its_job(self):
+        words = [str(self.scratch / "bin" / "srun"), "--begin=now+1hour", "true"]
+        with subprocess.Popen(words, env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as srun:
+            said = srun.stderr.readline()
+            self.assertIn(": starts at ", said)
+            srun.terminate()
+            said = srun.communicate(timeout=LIMIT_S)[1]
+        self.assertIn("is cancelled", said)
+        self.assertEqual(srun.returncode, 130)
 
     def test_srun_passes_its_input_to_the_first_task(self):
         done = self.run_("srun", "-n2", "cat", text="hello\nthere\n")

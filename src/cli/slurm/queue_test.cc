@@ -5,13 +5,15 @@
 namespace swell::cli {
 namespace {
 
-// Refuses what is about all namespaces.
+// Refuses to list all pods, or any object.
 class OwnOnly final : public api::RestHandler {
  public:
-  explicit OwnOnly(api::RestHandler& server) : server_(server) {}
+  OwnOnly(api::RestHandler& server, bool nothing) : server_(server), nothing_(nothing) {}
   std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
                                         std::shared_ptr<api::RestSink> sink) override {
-    if (request.path != "/api/v1/pods") return server_.Handle(std::move(request), std::move(sink));
+    if (request.path != "/api/v1/pods" && !(nothing_ && request.method == "GET")) {
+      return server_.Handle(std::move(request), std::move(sink));
+    }
     api::RestResponse response;
     response.status = 403;
     response.body.push_back(api::MakeChunk(
@@ -22,6 +24,7 @@ class OwnOnly final : public api::RestHandler {
 
  private:
   api::RestHandler& server_;
+  const bool nothing_;
 };
 
 class SlurmQueueTest : public SlurmTest {
@@ -35,6 +38,15 @@ class SlurmQueueTest : public SlurmTest {
   void Runs() {
     JobPod(name_, "Running");
     JobBecomes(name_, "Running");
+  }
+  void AsBob(bool sees_nothing) {
+    env_.connect = [this, sees_nothing](const ClusterFlags&) {
+      Connection connection;
+      connection.server = std::make_shared<OwnOnly>(*server_.server, sees_nothing);
+      connection.url = "https://test:6443";
+      connection.user = {.name = "bob", .groups = {"system:authenticated"}};
+      return Result<Connection>(std::move(connection));
+    };
   }
   std::string Queue(std::vector<std::string> flags) {
     std::vector<std::string> words{"squeue", "-h"};
@@ -236,13 +248,7 @@ TEST_F(SlurmQueueTest, AGateIsShownWithItsSentence) {
 
 TEST_F(SlurmQueueTest, AUserWhoSeesAPartIsShownThat) {
   Runs();
-  env_.connect = [this](const ClusterFlags&) {
-    Connection connection;
-    connection.server = std::make_shared<OwnOnly>(*server_.server);
-    connection.url = "https://test:6443";
-    connection.user = {.name = "bob", .groups = {"system:authenticated"}};
-    return Result<Connection>(std::move(connection));
-  };
+  AsBob(false);
   ASSERT_EQ(Run({"sinfo", "-h", "-p", "all"}), 0) << err_;
   EXPECT_EQ(out_,
             "all*         up   infinite      1    mix node-1\n"
@@ -251,6 +257,18 @@ TEST_F(SlurmQueueTest, AUserWhoSeesAPartIsShownThat) {
   // His jobs are those of the cluster's user, whatever this machine calls him.
   ASSERT_EQ(Sbatch("-J own", {"--parsable"}), 0) << err_;
   EXPECT_EQ(Queue({"--me", "-o", "%j %u"}), "own bob\n");
+}
+
+TEST_F(SlurmQueueTest, WithinAJobItIsSaidThatItsAccountSeesNothing) {
+  AsBob(true);
+  variables_["SLURM_JOB_ID"] = id_;
+  for (const char* command : {"squeue", "sinfo", "sacct"}) {
+    EXPECT_EQ(Run({command}), 1) << command;
+    EXPECT_NE(err_.find("a job's own account may neither see nor submit jobs"), std::string::npos)
+        << command << ": " << err_;
+  }
+  EXPECT_EQ(Sbatch("-J next"), 1);
+  EXPECT_NE(err_.find("run this outside of the job"), std::string::npos) << err_;
 }
 
 TEST_F(SlurmQueueTest, ATimeLimitBecomesShorterOnly) {

@@ -17,6 +17,8 @@
 namespace swell::cli::slurm {
 namespace {
 
+constexpr auto kPodsInterval = std::chrono::milliseconds(200);
+
 // What is written to srun, for the job's first task. A terminal is left to the shell, from which
 // srun may run in the background.
 class Input {
@@ -104,12 +106,29 @@ class SrunAction final : public Action {
 
  private:
   static Result<int> Follow(Session& session, Api& api, const SubmittedJob& job, Input& input) {
-    SWELL_ASSIGN_OR_RETURN(JobView view, FindJob(api, job.ns, job.name));
+    auto found = AwaitPods(session, api, job);
+    if (found.status().code() == Code::kNotFound) return WaitForEnd(session, api, job);
+    SWELL_ASSIGN_OR_RETURN(JobView view, std::move(found));
     JobLogOptions logs;
     logs.logs.follow = true;
     logs.on_live = [&](const json::Value& pod) { input.Attach(api, pod); };
-    SWELL_RETURN_IF_ERROR(PrintJobLogs(session, api, std::move(view), logs));
+    if (!view.pods.empty()) {
+      SWELL_RETURN_IF_ERROR(PrintJobLogs(session, api, std::move(view), logs));
+    }
     return WaitForEnd(session, api, job);
+  }
+
+  // A job that waits for others or for a time has none, and one that is new has none yet.
+  static Result<JobView> AwaitPods(Session& session, Api& api, const SubmittedJob& job) {
+    std::string said;
+    for (;;) {
+      SWELL_ASSIGN_OR_RETURN(JobView view, FindJob(api, job.ns, job.name));
+      if (!view.pods.empty() || view.over()) return view;
+      const std::string why = InfoOf(view).waits;
+      if (!why.empty() && why != said) session.ErrLine(StrCat("srun: job ", job.id, ": ", why));
+      said = why;
+      if (!api.Pause(kPodsInterval)) return view;
+    }
   }
 
   // The job goes with its srun.

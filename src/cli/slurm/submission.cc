@@ -412,10 +412,11 @@ Result<Submission> PrepareSubmission(Session& session,
   SWELL_ASSIGN_OR_RETURN(Layout layout, ReadLayout(flags, capacity));
   SWELL_ASSIGN_OR_RETURN(const std::string me, Me(session, api));
   Submitter submitter = SubmitterOf(session, nodes, me);
+  const std::string_view program = writes_file ? "sbatch" : "srun";
   if (const Status fits = CheckFits(layout, capacity); !fits.ok()) {
     // Elsewhere nodes may yet come.
     if (submitter.here) return fits;
-    session.ErrLine(StrCat("sbatch: warning: ", fits.message()));
+    session.ErrLine(StrCat(program, ": warning: ", fits.message()));
   }
   submitter.writes_file = writes_file;
   SWELL_ASSIGN_OR_RETURN(submission.job,
@@ -430,7 +431,7 @@ Result<Submission> PrepareSubmission(Session& session,
   SWELL_RETURN_IF_ERROR(FillGate(session, api, flags, job));
   if (!flags.Has("quiet")) {
     for (const std::string& text : flags.Warnings()) {
-      session.ErrLine(StrCat("sbatch: warning: ", text));
+      session.ErrLine(StrCat(program, ": warning: ", text));
     }
   }
   return submission;
