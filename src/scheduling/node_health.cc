@@ -189,9 +189,7 @@ bool NodeHealthController::TakeNews(const std::string& name,
 bool NodeHealthController::WantUnhealthy(const std::string& name,
                                          const json::Value& node,
                                          Duration& requeue_after) {
-  const std::vector<api::NodeFault> faults = api::FaultsOf(node);
-  const bool bad = std::any_of(faults.begin(), faults.end(),
-                               [](const api::NodeFault& fault) { return fault.taints; });
+  const bool bad = !api::TaintingFaultsOf(node).empty();
   const SteadyTime now = context_.clock.Steady();
   if (bad || !HasTaint(json::GetArray(node, {"spec", "taints"}), api::keys::kUnhealthyTaint)) {
     calm_since_.erase(name);
@@ -253,9 +251,10 @@ void NodeHealthController::Report(const json::Value& node,
   };
   if (changed(api::keys::kUnhealthyTaint)) {
     if (HasTaint(after, api::keys::kUnhealthyTaint)) {
-      events_.Record(node, "Warning", "NodeUnhealthy",
-                     StrCat("Node ", name, " gets no new pods: ",
-                            api::FaultsText(api::FaultsOf(node)), ". What runs there runs on."));
+      events_.Record(
+          node, "Warning", "NodeUnhealthy",
+          StrCat("Node ", name, " gets no new pods: ", api::FaultsText(api::TaintingFaultsOf(node)),
+                 ". What runs there runs on."));
     } else {
       events_.Record(node, "Normal", "NodeRecovered",
                      StrCat("Node ", name, " is healthy again and gets new pods."));

@@ -82,7 +82,10 @@ NodeAgent::~NodeAgent() {
 
 void NodeAgent::Start(bool own_pods) {
   Register();
-  if (health_) health_->Start(config_.name);
+  if (health_) {
+    const auto gpus = capacity_.find(kGpuResource);
+    health_->Start(config_.name, gpus == capacity_.end() ? 0 : gpus->second);
+  }
   plugs_.runtime.List(config_.name, scope_.Wrap([this](Result<std::vector<FoundPod>> found) {
     OnPodsFound(std::move(found));
   }));
@@ -261,7 +264,12 @@ void NodeAgent::SendNodeStatus() {
 
 void NodeAgent::OnHealthRound(const std::vector<NodeHealth::Change>& changes, bool first) {
   for (const NodeHealth::Change& change : changes) {
-    if (change.reason.empty() || !events_) continue;
+    if (change.reason.empty()) continue;
+    if (change.warning) {
+      SWELL_LOG_WARNING("agent", "health check", {"node", config_.name}, {"reason", change.reason},
+                        {"says", change.message});
+    }
+    if (!events_) continue;
     // Events about nodes name them, not their uid: `kubectl describe node` finds them so.
     const json::Value about =
         json::Object{{"apiVersion", "v1"},
@@ -286,15 +294,16 @@ void NodeAgent::OnHealthRound(const std::vector<NodeHealth::Change>& changes, bo
 
 // Tried again with the next round until it is written.
 void NodeAgent::WriteUnhealthyGpus() {
+  const std::set<int> bad = health_ ? health_->bad_gpus() : std::set<int>();
   std::vector<std::string> indices;
-  for (const int index : health_->bad_gpus()) indices.push_back(std::to_string(index));
+  for (const int index : bad) indices.push_back(std::to_string(index));
   json::Value text;
   if (!indices.empty()) text = Join(indices, ",");
   const json::Value patch = json::Object{
       {"metadata",
        json::Object{{"annotations", json::Object{{api::keys::kUnhealthyGpus, std::move(text)}}}}}};
   node_client_.Patch(client::resources::kNodes, "", config_.name, client::PatchType::kMerge, patch,
-                     [this, bad = health_->bad_gpus()](const Result<json::SharedValue>& result) {
+                     [this, bad](const Result<json::SharedValue>& result) {
                        if (result.ok()) unhealthy_written_ = bad;
                      });
 }
@@ -305,9 +314,16 @@ void NodeAgent::PublishGpus() {
 
 // Conditions of checks that an earlier agent had and this one does not would hold for ever.
 void NodeAgent::ForgetStaleConditions(const json::Value& node) {
-  if (!health_) return;
+  std::vector<std::string> stale;
+  if (health_) stale = health_->Stale(node);
+  if (!health_) {
+    for (const api::Condition& one : api::Conditions(node)) {
+      if (NodeHealth::IsOfAgent(one)) stale.emplace_back(one.type);
+    }
+    if (!api::Annotation(node, api::keys::kUnhealthyGpus).empty()) WriteUnhealthyGpus();
+  }
   json::Array gone;
-  for (const std::string& type : health_->Stale(node)) {
+  for (const std::string& type : stale) {
     gone.push_back(json::Object{{"type", type}, {"$patch", "delete"}});
   }
   if (gone.empty()) return;

@@ -15,6 +15,7 @@ constexpr std::string_view kReasonPrefix = "Check";
 constexpr std::string_view kTimedOut = "CheckTimedOut";
 constexpr std::string_view kFailedEvent = "HealthCheckFailed";
 constexpr std::string_view kPassedEvent = "HealthCheckPassed";
+constexpr std::string_view kBrokenEvent = "HealthCheckBroken";
 
 std::string_view StatusOf(Verdict verdict) {
   if (verdict == Verdict::kUnknown) return "Unknown";
@@ -30,8 +31,9 @@ NodeHealth::NodeHealth(Executor& executor, Clock& clock, HealthSource& source, O
       timer_(executor),
       limit_(executor) {}
 
-void NodeHealth::Start(const std::string& node) {
+void NodeHealth::Start(const std::string& node, int64_t gpus) {
   node_ = node;
+  gpu_count_ = gpus;
   Round();
 }
 
@@ -81,10 +83,11 @@ bool NodeHealth::Streak::Add(bool is_bad, bool certain) {
   return true;
 }
 
-void NodeHealth::OnReports(const std::vector<HealthReport>& reports) {
+void NodeHealth::OnReports(std::vector<HealthReport> reports) {
   std::vector<Change> changes;
   std::set<std::string_view> seen;
-  for (const HealthReport& report : reports) {
+  for (HealthReport& report : reports) {
+    RefuseUnknownGpus(report);
     if (!conditions_.contains(report.type) && conditions_.size() == kConditionsMax) continue;
     seen.insert(report.type);
     Take(report, changes);
@@ -93,6 +96,22 @@ void NodeHealth::OnReports(const std::vector<HealthReport>& reports) {
   seen.insert(api::kGpuHealthy);
   std::erase_if(conditions_, [&seen](const auto& one) { return !seen.contains(one.first); });
   on_round_(changes, rounds_++ == 0);
+}
+
+// A mistake of the check costs no GPU.
+void NodeHealth::RefuseUnknownGpus(HealthReport& report) const {
+  const auto wrong = std::find_if(report.gpus.begin(), report.gpus.end(), [this](const auto& one) {
+    return one.index < 0 || one.index >= gpu_count_;
+  });
+  if (report.verdict != Verdict::kBad || wrong == report.gpus.end()) return;
+  const std::string has = gpu_count_ == 0   ? "has none"
+                          : gpu_count_ == 1 ? "has GPU 0 only"
+                                            : StrCat("has GPUs 0 to ", gpu_count_ - 1);
+  report.message = StrCat("the check blames GPU ", wrong->index, " (", wrong->message,
+                          "), but the node ", has, "; correct the check");
+  report.verdict = Verdict::kUnknown;
+  report.reason = api::kCheckNoSuchGpu;
+  report.gpus.clear();
 }
 
 void NodeHealth::Take(const HealthReport& report, std::vector<Change>& changes) {
@@ -114,6 +133,7 @@ void NodeHealth::Tell(const std::string& type,
   const bool flips = first || condition.verdict != verdict;
   const bool was_bad = !first && condition.verdict == Verdict::kBad;
   if (!flips && condition.reason == report.reason && condition.message == report.message) return;
+  const bool breaks = api::IsBrokenCheck(report.reason) && !api::IsBrokenCheck(condition.reason);
   if (flips) condition.since = clock_.Now();
   condition.verdict = verdict;
   condition.reason = report.reason;
@@ -127,6 +147,10 @@ void NodeHealth::Tell(const std::string& type,
   } else if (flips || bad) {
     changes.push_back({});
   }
+  if (breaks) {
+    changes.push_back({true, std::string(kBrokenEvent),
+                       StrCat(type, " is Unknown (", report.reason, "): ", report.message)});
+  }
 }
 
 // Each GPU has a streak of its own, whichever check blames it.
@@ -134,12 +158,13 @@ void NodeHealth::TakeGpus(const std::vector<HealthReport>& reports, std::vector<
   HealthReport told{.type = std::string(api::kGpuHealthy),
                     .reason = "CheckPassed",
                     .message = "no check finds fault with a GPU"};
-  bool checked = conditions_.contains(told.type), unknown = false;
-  std::map<int, bool> certain;  // GPUs with a fault
+  bool checked = conditions_.contains(told.type);
+  std::set<std::string_view> unknown;  // checks that could not look
+  std::map<int, bool> certain;         // GPUs with a fault
   for (const HealthReport& report : reports) {
     const bool of_gpus = report.type == told.type;
     checked |= of_gpus;
-    unknown |= report.verdict == Verdict::kUnknown;
+    if (report.verdict == Verdict::kUnknown) unknown.insert(report.type);
     if (of_gpus && report.verdict != Verdict::kGood) told = report;
     if (report.verdict != Verdict::kBad) continue;
     for (const GpuFault& fault : report.gpus) {
@@ -149,14 +174,18 @@ void NodeHealth::TakeGpus(const std::vector<HealthReport>& reports, std::vector<
       const auto [gpu, fresh] = gpus_.try_emplace(fault.index);
       if (fresh && rounds_ > 0) gpu->second.streak.known = true;
       gpu->second.message = fault.message;
+      gpu->second.blamed_by.insert(report.type);
     }
   }
   bad_gpus_.clear();
   for (auto& [index, gpu] : gpus_) {
     const auto fault = certain.find(index);
     const bool bad = fault != certain.end();
-    // A check that could not look says nothing of a GPU that was bad.
-    if (bad || !unknown) gpu.streak.Add(bad, bad && fault->second);
+    // A check that could not look says nothing of a GPU that it blamed.
+    const bool in_doubt =
+        std::any_of(gpu.blamed_by.begin(), gpu.blamed_by.end(),
+                    [&unknown](const std::string& type) { return unknown.contains(type); });
+    if (bad || !in_doubt) gpu.streak.Add(bad, bad && fault->second);
     if (gpu.streak.bad) bad_gpus_.insert(index);
   }
   std::erase_if(gpus_, [&certain](const auto& one) {
@@ -204,10 +233,15 @@ std::vector<std::string> NodeHealth::Stale(const json::Value& node) const {
   std::vector<std::string> stale;
   if (rounds_ == 0) return stale;
   for (const api::Condition& one : api::Conditions(node)) {
-    const bool ours = one.type.ends_with("Healthy") && one.reason.starts_with(kReasonPrefix);
-    if (ours && !conditions_.contains(one.type)) stale.emplace_back(one.type);
+    if (IsOfAgent(one) && !conditions_.contains(one.type)) stale.emplace_back(one.type);
   }
   return stale;
+}
+
+bool NodeHealth::IsOfAgent(const api::Condition& condition) {
+  return condition.type.ends_with("Healthy") &&
+         (condition.type == api::kGpuHealthy || condition.reason == api::kGpuUnhealthyReason ||
+          condition.reason.starts_with(kReasonPrefix));
 }
 
 }  // namespace swell::node

@@ -1,6 +1,7 @@
 // NodeHealth: the conditions of one node and the GPUs that get no new work, from the reports of its
 // checks. A check that fails now and then changes nothing: a condition turns bad at the second bad
-// result in a row, unless the check is certain, and good again at the third good one.
+// result in a row, unless the check is certain, and good again at the third good one. A GPU stays
+// bad while a check that blamed it does not know.
 //
 // - Threads: core executor only.
 // - Ownership: executor, clock and source outlive it.
@@ -18,6 +19,7 @@
 #include "base/clock.h"
 #include "base/timer.h"
 #include "json/value.h"
+#include "kube/api/meta/meta.h"
 #include "kube/node/health_source.h"
 
 namespace swell::node {
@@ -43,12 +45,15 @@ class NodeHealth {
 
   NodeHealth(Executor& executor, Clock& clock, HealthSource& source, OnRound on_round);
 
-  void Start(const std::string& node);
+  // `gpus`: how many the node has; a check that blames another one is told so.
+  void Start(const std::string& node, int64_t gpus);
 
   // As status.conditions has them; empty before the first round.
   std::vector<json::Value> Conditions() const;
   // Those that an earlier agent reported and that no check reports any more.
   std::vector<std::string> Stale(const json::Value& node) const;
+  // Whether an agent with checks of its own wrote the condition.
+  static bool IsOfAgent(const api::Condition& condition);
   bool IsBad(std::string_view type) const;
   const std::set<int>& bad_gpus() const { return bad_gpus_; }
   bool known() const { return rounds_ > 0; }
@@ -70,7 +75,8 @@ class NodeHealth {
 
   void Round();
   bool InDoubt() const;
-  void OnReports(const std::vector<HealthReport>& reports);
+  void OnReports(std::vector<HealthReport> reports);
+  void RefuseUnknownGpus(HealthReport& report) const;
   void OnTimeout();
   void Take(const HealthReport& report, std::vector<Change>& changes);
   void TakeGpus(const std::vector<HealthReport>& reports, std::vector<Change>& changes);
@@ -85,10 +91,12 @@ class NodeHealth {
   HealthSource& source_;
   OnRound on_round_;
   std::string node_;
+  int64_t gpu_count_ = 0;
   std::map<std::string, Condition, std::less<>> conditions_;  // by type
   struct Gpu {
     Streak streak;
     std::string message;
+    std::set<std::string> blamed_by;  // types of the checks that did
   };
   std::map<int, Gpu> gpus_;
   std::set<int> bad_gpus_;

@@ -159,6 +159,89 @@ TEST_F(NodeHealthTest, ABadGpuStaysBadAcrossARestartAndWhileItsCheckKnowsNothing
   EXPECT_EQ(api::UnhealthyGpus(Node()), std::vector<int>{2});
 }
 
+// What a script says of a GPU.
+HealthReport HeatOf(int index, Verdict verdict) {
+  HealthReport heat{.type = "GpuHeatHealthy", .verdict = verdict, .reason = "CheckPassed"};
+  if (verdict == Verdict::kUnknown) heat.reason = "CheckUnknown";
+  if (verdict != Verdict::kBad) return heat;
+  heat.reason = api::kGpuUnhealthyReason;
+  heat.message = StrCat("gpu ", index, ": too hot");
+  heat.gpus = {{index, "too hot"}};
+  return heat;
+}
+
+TEST_F(NodeHealthTest, AGpuHealsWhileChecksThatDidNotBlameItKnowNothing) {
+  const HealthReport broken{.type = "OtherHealthy",
+                            .verdict = Verdict::kUnknown,
+                            .reason = std::string(api::kCheckNotRun),
+                            .message = "other is not run"};
+  source_.reports = {HeatOf(1, Verdict::kBad), broken};
+  Rounds(2);
+  EXPECT_EQ(Gpus(), "3");
+  EXPECT_EQ(Condition("GpuHealthy"), "False GpuUnhealthy");
+  // The check that blamed it must know.
+  source_.reports[0] = HeatOf(1, Verdict::kUnknown);
+  Rounds(4);
+  EXPECT_EQ(Gpus(), "3");
+  source_.reports[0] = HeatOf(1, Verdict::kGood);
+  Rounds(3);
+  EXPECT_EQ(Condition("GpuHeatHealthy"), "True CheckPassed");
+  EXPECT_EQ(Condition("GpuHealthy"), "True CheckPassed");
+  EXPECT_EQ(Gpus(), "4");
+  EXPECT_TRUE(api::Annotation(Node(), api::keys::kUnhealthyGpus).empty());
+}
+
+TEST_F(NodeHealthTest, BlameOfAGpuThatTheNodeDoesNotHaveIsTheChecksMistake) {
+  source_.reports.push_back(HeatOf(9, Verdict::kBad));
+  Rounds(3);
+  EXPECT_EQ(Gpus(), "4");
+  EXPECT_EQ(Condition("GpuHeatHealthy"), "Unknown CheckNoSuchGpu");
+  EXPECT_EQ(Condition("GpuHealthy"), "True CheckPassed");
+  EXPECT_NE(json::Print(Node()).find("the check blames GPU 9 (too hot), but the node has GPUs 0 "
+                                     "to 3; correct the check"),
+            std::string::npos);
+  EXPECT_TRUE(api::Annotation(Node(), api::keys::kUnhealthyGpus).empty());
+  EXPECT_TRUE(Saw("HealthCheckBroken"));
+}
+
+TEST_F(NodeHealthTest, ACheckThatCannotRunIsToldOnce) {
+  source_.reports.push_back({.type = "OddHealthy",
+                             .verdict = Verdict::kUnknown,
+                             .reason = std::string(api::kCheckNotRun),
+                             .message = "odd.sh is not run"});
+  Rounds(3);
+  const std::vector<std::string> reasons = EventReasons();
+  EXPECT_EQ(std::count(reasons.begin(), reasons.end(), "HealthCheckBroken"), 1);
+  EXPECT_EQ(api::BrokenChecksOf(Node()), std::vector<std::string>{"OddHealthy"});
+  EXPECT_TRUE(api::FaultsOf(Node()).empty());
+}
+
+TEST_F(NodeHealthTest, WhatAScriptSaidOfGpusGoesWithTheScript) {
+  source_.reports = {Disk(Verdict::kGood, "fine"), HeatOf(0, Verdict::kBad)};
+  Rounds(2);
+  EXPECT_EQ(Condition("GpuHealthy"), "False GpuUnhealthy");
+  source_.reports.pop_back();
+  agent_.reset();
+  Boot();
+  sim_.Advance(minutes(6));
+  EXPECT_EQ(Condition("GpuHealthy"), "(none)");
+  EXPECT_EQ(Condition("GpuHeatHealthy"), "(none)");
+  EXPECT_EQ(Gpus(), "4");
+  // An agent without any check forgets it, too.
+  source_.reports.push_back(HeatOf(0, Verdict::kBad));
+  agent_.reset();
+  Boot();
+  sim_.Advance(minutes(1));
+  EXPECT_EQ(Condition("GpuHealthy"), "False GpuUnhealthy");
+  health_source_ = nullptr;
+  agent_.reset();
+  Boot();
+  sim_.Advance(minutes(6));
+  EXPECT_EQ(Condition("GpuHealthy"), "(none)");
+  EXPECT_TRUE(api::Annotation(Node(), api::keys::kUnhealthyGpus).empty());
+  EXPECT_EQ(Gpus(), "4");
+}
+
 TEST_F(NodeHealthTest, ChecksThatDoNotEndAreUnknownAndAreNotAskedAgain) {
   source_.silent = true;
   Rounds(1);

@@ -44,6 +44,22 @@ bool Taints(const json::Value& node, const Condition& condition) {
   return capacity > 0 && static_cast<int64_t>(UnhealthyGpus(node).size()) >= capacity;
 }
 
+template <class Said>
+std::string TextOf(const std::vector<NodeFault>& faults, const Said& said) {
+  // GpuHealthy repeats what a script says of a GPU.
+  const bool sums_up = std::any_of(faults.begin(), faults.end(),
+                                   [](const auto& one) { return one.type == kGpuHealthy; });
+  std::vector<std::string> parts;
+  for (const NodeFault& one : faults) {
+    if (sums_up && one.type != kGpuHealthy && one.reason == kGpuUnhealthyReason) continue;
+    parts.push_back(said(one));
+  }
+  if (parts.size() <= kFaultsNamed) return Join(parts, "; ");
+  const size_t more = parts.size() - kFaultsNamed;
+  parts.resize(kFaultsNamed);
+  return StrCat(Join(parts, "; "), "; and ", more, " more");
+}
+
 }  // namespace
 
 std::vector<NodeFault> FaultsOf(const json::Value& node) {
@@ -62,14 +78,34 @@ std::vector<NodeFault> FaultsOf(const json::Value& node) {
   return faults;
 }
 
-std::string FaultsText(const std::vector<NodeFault>& faults) {
-  std::string text;
-  for (size_t i = 0; i < faults.size() && i < kFaultsNamed; ++i) {
-    const NodeFault& one = faults[i];
-    text += StrCat(i == 0 ? "" : "; ", one.type, " (", one.reason, "): ", one.message);
+bool IsBrokenCheck(std::string_view reason) {
+  return reason == kCheckNotRun || reason == kCheckUnsafe || reason == kCheckNoSuchGpu;
+}
+
+std::vector<NodeFault> TaintingFaultsOf(const json::Value& node) {
+  std::vector<NodeFault> faults = FaultsOf(node);
+  std::erase_if(faults, [](const NodeFault& fault) { return !fault.taints; });
+  return faults;
+}
+
+std::vector<std::string> BrokenChecksOf(const json::Value& node) {
+  std::vector<std::string> types;
+  for (const Condition& one : Conditions(node)) {
+    if (one.status == "Unknown" && IsBrokenCheck(one.reason)) types.emplace_back(one.type);
   }
-  if (faults.size() > kFaultsNamed) text += StrCat("; and ", faults.size() - kFaultsNamed, " more");
-  return text;
+  return types;
+}
+
+std::string FaultsText(const std::vector<NodeFault>& faults) {
+  return TextOf(faults, [](const NodeFault& one) {
+    return StrCat(one.type, " (", one.reason, "): ", one.message);
+  });
+}
+
+std::string FaultsSaid(const std::vector<NodeFault>& faults) {
+  return TextOf(faults, [](const NodeFault& one) {
+    return one.message.empty() ? StrCat(one.type, " (", one.reason, ")") : one.message;
+  });
 }
 
 std::vector<int> UnhealthyGpus(const json::Value& node) {

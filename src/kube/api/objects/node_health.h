@@ -31,6 +31,12 @@ inline constexpr std::string_view kIgnoredConditions = "swell.dev/ignored-condit
 // The condition that speaks of single GPUs, and the reason of other conditions that do.
 inline constexpr std::string_view kGpuHealthy = "GpuHealthy";
 inline constexpr std::string_view kGpuUnhealthyReason = "GpuUnhealthy";
+// Reasons of checks that say nothing until somebody mends them: the program cannot be run, is not
+// run because anybody may write to it, or blames a GPU that the node does not have.
+inline constexpr std::string_view kCheckNotRun = "CheckNotRun";
+inline constexpr std::string_view kCheckUnsafe = "CheckUnsafe";
+inline constexpr std::string_view kCheckNoSuchGpu = "CheckNoSuchGpu";
+bool IsBrokenCheck(std::string_view reason);
 
 // A condition that says that something of the node is unhealthy.
 struct NodeFault {
@@ -40,8 +46,14 @@ struct NodeFault {
 // Swell's own conditions (…Healthy) count when they are False, those of node-problem-detector when
 // they are True. The kubelet's, which have taints of their own, do not count.
 std::vector<NodeFault> FaultsOf(const json::Value& node);
-// "DiskHealthy is False (ReadOnly): …; …".
+// "DiskHealthy (ReadOnly): …; …". What several conditions say of single GPUs is told once.
 std::string FaultsText(const std::vector<NodeFault>& faults);
+// The messages alone: "GPU 1: too hot; …".
+std::string FaultsSaid(const std::vector<NodeFault>& faults);
+// Those that keep new work off the whole node.
+std::vector<NodeFault> TaintingFaultsOf(const json::Value& node);
+// Types of conditions whose checks do not work.
+std::vector<std::string> BrokenChecksOf(const json::Value& node);
 
 // Indices of GPUs, below the node's capacity, in ascending order.
 std::vector<int> UnhealthyGpus(const json::Value& node);

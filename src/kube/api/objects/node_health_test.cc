@@ -37,6 +37,25 @@ status:
   EXPECT_FALSE(faults[2].taints);
 }
 
+TEST(NodeHealth, AGpuIsToldOnceWhicheverChecksBlameItAndOneGpuDoesNotTaint) {
+  const json::Value node = Document(R"(
+metadata: {annotations: {swell.dev/unhealthy-gpus: '0'}}
+status:
+  capacity: {nvidia.com/gpu: '2'}
+  conditions:
+  - {type: DiskHealthy, status: 'False', reason: ReadOnly, message: cannot write}
+  - {type: GpuHealthy, status: 'False', reason: GpuUnhealthy, message: 'GPU 0: too hot'}
+  - {type: GpuHeatHealthy, status: 'False', reason: GpuUnhealthy, message: 'gpu 0: too hot'}
+  - {type: OddHealthy, status: Unknown, reason: CheckNotRun, message: 'odd.sh is not run'}
+  - {type: LateHealthy, status: Unknown, reason: CheckUnknown, message: 'no tool'}
+)");
+  EXPECT_EQ(FaultsText(FaultsOf(node)),
+            "DiskHealthy (ReadOnly): cannot write; GpuHealthy (GpuUnhealthy): GPU 0: too hot");
+  EXPECT_EQ(FaultsSaid(FaultsOf(node)), "cannot write; GPU 0: too hot");
+  EXPECT_EQ(FaultsText(TaintingFaultsOf(node)), "DiskHealthy (ReadOnly): cannot write");
+  EXPECT_EQ(BrokenChecksOf(node), std::vector<std::string>{"OddHealthy"});
+}
+
 TEST(NodeHealth, GpusAreReadWithinTheNodesCapacity) {
   const json::Value node = Document(R"(
 metadata: {annotations: {swell.dev/unhealthy-gpus: '3,1,x,-1,9,1'}}

@@ -134,6 +134,24 @@ TEST_F(ScriptsTest, ExitCodesAreVerdictsAndTheFirstLineIsTheMessage) {
                        "machine may write to it; take that away: chmod o-w open.sh"}));
 }
 
+TEST_F(ScriptsTest, ProgramsThatCannotRunSayWhatToDo) {
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("a-bare.sh"), "exit 0\n").ok());
+  ASSERT_EQ(::chmod(dir_.File("a-bare.sh").c_str(), 0755), 0);
+  ASSERT_TRUE(WriteFileAtomically(dir_.File("b-lost.sh"), "#!/no/such/shell\nexit 0\n").ok());
+  ASSERT_EQ(::chmod(dir_.File("b-lost.sh").c_str(), 0755), 0);
+  Script("good.py", "exit 0");
+  Script("good.sh", "exit 1");
+  EXPECT_EQ(Run(),
+            (std::vector<std::string>{
+                "ABareHealthy Unknown CheckNotRun: a-bare.sh is not run: it does not begin with "
+                "the line of an interpreter, such as #!/bin/sh",
+                "BLostHealthy Unknown CheckNotRun: b-lost.sh is not run: the interpreter that its "
+                "first line names does not exist",
+                "GoodHealthy True CheckPassed: good.py finds no fault",
+                "GoodShHealthy Unknown CheckNotRun: good.sh is not run: another file has the "
+                "condition GoodHealthy already; give one of them another name"}));
+}
+
 TEST_F(ScriptsTest, TimeAndOutputAreBounded) {
   Script("long.sh", "exec cat /dev/zero");
   EXPECT_EQ(Run(std::chrono::milliseconds(100)),

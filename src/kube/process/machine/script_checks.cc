@@ -51,6 +51,32 @@ std::optional<node::GpuFault> GpuOf(std::string_view line) {
   return node::GpuFault{static_cast<int>(*index), std::string(Trim(line.substr(colon + 1)))};
 }
 
+std::string Replaced(std::string text, char from, char to) {
+  std::replace(text.begin(), text.end(), from, to);
+  return text;
+}
+
+HealthReport SharesType(const std::string& file, const std::string& type, const std::string& own) {
+  return {.type = own,
+          .verdict = Verdict::kUnknown,
+          .reason = std::string(api::kCheckNotRun),
+          .message = StrCat(file, " is not run: another file has the condition ", type,
+                            " already; give one of them another name")};
+}
+
+// What a person does about a program that does not start.
+std::string NoStart(const std::string& path, int error) {
+  const std::string file = path.substr(path.rfind('/') + 1);
+  if (error == ENOEXEC) {
+    return StrCat(file, " is not run: it does not begin with the line of an interpreter, such as ",
+                  "#!/bin/sh");
+  }
+  if (error == ENOENT) {
+    return StrCat(file, " is not run: the interpreter that its first line names does not exist");
+  }
+  return StrCat(file, " is not run: ", ErrnoStatus(error, "start " + path).message());
+}
+
 struct Actions {
   Actions() { ::posix_spawn_file_actions_init(&value); }
   ~Actions() { ::posix_spawn_file_actions_destroy(&value); }
@@ -118,15 +144,20 @@ std::vector<HealthReport> ScriptChecks::Run(const std::string& node) {
     const bool program = ::stat(StrCat(dir_, "/", name).c_str(), &info) == 0 &&
                          S_ISREG(info.st_mode) && (info.st_mode & S_IXUSR) != 0;
     if (type.empty() || name.ends_with("~") || !program) continue;
-    // Two files of one name are one check: the first.
-    if (std::any_of(reports.begin(), reports.end(),
-                    [&type](const HealthReport& one) { return one.type == type; })) {
+    const auto is_taken = [&reports](const std::string& wanted) {
+      return std::any_of(reports.begin(), reports.end(),
+                         [&wanted](const HealthReport& one) { return one.type == wanted; });
+    };
+    // Two files of one name would share a condition: the first has it, the second is told so.
+    if (is_taken(type)) {
+      const std::string own = TypeOf(Replaced(name, '.', '-'));
+      if (!is_taken(own)) reports.push_back(SharesType(name, type, own));
       continue;
     }
     if ((info.st_mode & S_IWOTH) != 0) {
       reports.push_back({.type = type,
                          .verdict = Verdict::kUnknown,
-                         .reason = "CheckUnsafe",
+                         .reason = std::string(api::kCheckUnsafe),
                          .message = StrCat(name,
                                            " is not run: every user of the machine may write "
                                            "to it; take that away: chmod o-w ",
@@ -154,7 +185,7 @@ HealthReport ScriptChecks::RunOne(const std::string& file, const std::string& no
     if (report.message.empty()) report.message = StrCat(file, " exited with 1");
   } else {
     report.verdict = Verdict::kUnknown;
-    report.reason = "CheckUnknown";
+    report.reason = end.started ? "CheckUnknown" : api::kCheckNotRun;
     const std::string why =
         end.exit_code >= 0 ? StrCat(file, " exited with ", end.exit_code) : end.problem;
     report.message = report.message.empty() ? why : StrCat(why, ": ", report.message);
@@ -182,7 +213,7 @@ ScriptChecks::End ScriptChecks::Execute(const std::string& path, const std::stri
   pid_t pid = -1;
   const int error =
       ::posix_spawn(&pid, program.c_str(), &actions.value, &attributes.value, argv, env.data());
-  if (error != 0) return {.problem = ErrnoStatus(error, "start " + path).message()};
+  if (error != 0) return {.problem = NoStart(path, error), .started = false};
   pipe->write.Reset();
   return Await(pid, pipe->read.get());
 }

@@ -37,6 +37,7 @@ class ScriptChecks {
   struct End {
     int exit_code = -1;   // -1: it did not end by itself
     std::string problem;  // why it did not
+    bool started = true;
     std::string output;
   };
   node::HealthReport RunOne(const std::string& file, const std::string& node);
