@@ -427,6 +427,8 @@ bool JobController::DecideFailures(Pass& pass) {
     }
   }
   if (ExceedsBackoff(pass, InPlaceRestarts(pass))) {
+    // What lacked memory gets more before its last start counts.
+    if (!ExceedsBackoff(pass, 0) && RaiseMemoryInPlace(pass, /*running_too=*/true)) return false;
     pass.delete_pods.clear();
     Finish(pass, "Failed", "BackoffLimitExceeded",
            StrCat(kind_->kind(), " ", pass.name,
@@ -450,7 +452,7 @@ bool JobController::DecideFailures(Pass& pass) {
     pass.AddEvent("Warning", kind_->Reason("Restarting"), message);
   }
   if (!restart_all) {
-    RaiseMemoryInPlace(pass);
+    RaiseMemoryInPlace(pass, /*running_too=*/false);
     LeaveHardwareInPlace(pass);
     return false;
   }

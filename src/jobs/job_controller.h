@@ -71,7 +71,7 @@ class JobController {
   void ChargeFailure(Pass& pass, const ReplicaSpec& replica, const json::Value& pod);
   void NoteCrash(Pass& pass, const json::Value& pod, const api::Failure& failure);
   bool RaiseMemory(Pass& pass, const ReplicaSpec& replica, const json::Value& pod);
-  void RaiseMemoryInPlace(Pass& pass);
+  bool RaiseMemoryInPlace(Pass& pass, bool running_too);
   static int64_t SparedFailures(const Pass& pass);
   static bool IsSpared(const Pass& pass, const api::Failure& failure);
   bool SpareHardware(Pass& pass, const json::Value& pod, const api::Failure& failure);

@@ -19,9 +19,10 @@ constexpr int64_t kSparedMax = 10;
 // A pod that fails within this after its start has done little.
 constexpr Duration kSoon = std::chrono::minutes(5);
 
-// It failed in the same words before, in place or as an earlier pod.
+// It failed in the same words before, in place or as an earlier pod. A container that runs again
+// after its first failure has failed once.
 bool FailedSoBefore(const json::Value& status, const api::Failure& failure) {
-  if (failure.restarts > 0) return true;
+  if (failure.restarts > (failure.settles ? 1 : 0)) return true;
   const json::Array& attempts = json::GetArray(status, {"attempts"});
   return !failure.said.empty() &&
          std::any_of(attempts.begin(), attempts.end(), [&failure](const json::Value& one) {
@@ -57,7 +58,8 @@ bool JobController::DecideHopeless(Pass& pass) {
 int64_t JobController::InPlaceRestarts(const Pass& pass) {
   int64_t own = 0, of_peers = 0;
   for (const auto& [name, pod] : pass.pods) {
-    if (!pass.Wants(name)) continue;
+    // One that is being removed is made anew, and begins with none.
+    if (!pass.Wants(name) || api::IsDeleting(*pod)) continue;
     const int64_t restarts = RestartCount(*pod);
     const auto failure = restarts > 0 ? api::FailureOf(*pod, pass.now) : std::nullopt;
     if (failure && failure->which == api::FailureClass::kPeerLost) {
@@ -204,18 +206,22 @@ bool JobController::RaiseMemory(Pass& pass, const ReplicaSpec& replica, const js
   return true;
 }
 
-// A container that starts again in its pod keeps its limit, so the pod is made anew.
-void JobController::RaiseMemoryInPlace(Pass& pass) {
+// A container that starts again in its pod keeps its limit, so the pod is made anew. True where one
+// is. With `running_too` also those that run again, which else may do with what they have.
+bool JobController::RaiseMemoryInPlace(Pass& pass, bool running_too) {
+  bool raised = false;
   for (const ReplicaSpec& replica : pass.spec.replicas) {
     for (int64_t k = 0; k < replica.replicas; ++k) {
       const auto it = pass.pods.find(replica.PodName(pass.name, k));
       if (it == pass.pods.end() || HasEnded(*it->second) || api::IsDeleting(*it->second)) continue;
       const auto failure = api::FailureOf(*it->second, pass.now);
-      // One that runs again may do with what it has.
-      if (!failure || !failure->repeats() || failure->settles) continue;
-      if (RaiseMemory(pass, replica, *it->second)) pass.delete_pods.push_back(it->second);
+      if (!failure || !failure->repeats() || (failure->settles && !running_too)) continue;
+      if (!RaiseMemory(pass, replica, *it->second)) continue;
+      pass.delete_pods.push_back(it->second);
+      raised = true;
     }
   }
+  return raised;
 }
 
 // A limit of the namespace, or its quota, refuses the memory: the pods get what the job says.

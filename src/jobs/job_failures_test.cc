@@ -53,6 +53,26 @@ class FailureTest : public ::testing::Test {
              cluster_.PodUid("default/" + pod) != uid;
     });
   }
+  // The pod's container ended, and `state` follows in its place.
+  void EndInPlace(const std::string& pod,
+                  int restarts,
+                  int code,
+                  std::string_view reason,
+                  std::string_view said,
+                  bool runs_again) {
+    const std::string now = api::FormatTime(cluster_.sim.Now());
+    const std::string state = runs_again ? StrCat("{running: {startedAt: '", now, "'}}")
+                                         : "{waiting: {reason: CrashLoopBackOff}}";
+    const Status patched = cluster_.Patch(
+        kPods, "default/" + pod,
+        StrCat("{status: {containerStatuses: [{name: pytorch, image: x, imageID: x, ready: false, "
+               "restartCount: ",
+               restarts, ", state: ", state, ", lastState: {terminated: {exitCode: ", code,
+               ", reason: ", reason, ", message: '", said, "', startedAt: '", now,
+               "', finishedAt: '", now, "'}}}]}}"),
+        "status");
+    ASSERT_TRUE(patched.ok()) << patched.ToString();
+  }
   void FailAndRunAgain(const std::string& pod, int code, std::string_view said = "") {
     const std::string uid = cluster_.PodUid("default/" + pod);
     End(pod, code, "Error", said);
@@ -73,6 +93,30 @@ TEST_F(FailureTest, AnErrorThatEveryStartRepeatsEndsTheJobAtItsSecondTime) {
                   .starts_with("PyTorchJob job failed because starting it again cannot help. "
                                "job-worker-0 failed: container pytorch exited with 255"))
       << cluster_.EventMessage("UserError");
+}
+
+TEST_F(FailureTest, AStartAfterTheFirstErrorIsNoSecondError) {
+  SubmitAndRun({.workers = 1, .restart = "OnFailure"});
+  const std::string said = "ModuleNotFoundError: No module named trainer";
+  EndInPlace("job-worker-0", 0, 1, "Error", said, /*runs_again=*/false);
+  cluster_.Run(2 * kSecond);
+  EndInPlace("job-worker-0", 1, 1, "Error", said, /*runs_again=*/true);
+  cluster_.Run(5 * kSecond);
+  EXPECT_FALSE(Is("Failed"));
+  EndInPlace("job-worker-0", 1, 1, "Error", said, /*runs_again=*/false);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
+  EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/job", "Failed"), "UserError");
+}
+
+TEST_F(FailureTest, AContainerKilledInPlaceGetsMoreMemoryBeforeItsLastStartCounts) {
+  SubmitAndRun({.workers = 1, .restart = "OnFailure", .run_policy = "backoffLimit: 1"});
+  const std::string uid = cluster_.PodUid("default/job-worker-0");
+  // The node started it again at once.
+  EndInPlace("job-worker-0", 1, 137, "OOMKilled", "", /*runs_again=*/true);
+  ASSERT_TRUE(RunsAgain("job-worker-0", uid));
+  EXPECT_EQ(JobAnnotation(keys::kMemoryRaised), "worker/pytorch=1536Mi");
+  EXPECT_TRUE(Is("MemoryRaised"));
+  EXPECT_FALSE(Is("Failed"));
 }
 
 TEST_F(FailureTest, AUserMayWantUserErrorsRestarted) {

@@ -118,7 +118,7 @@ TEST(WhyReport, AJobWhoseMembersKeepFailingDoesNotRun) {
   }
   EXPECT_EQ(WhyText(facts, {}),
             "mnist keeps failing: CrashLoopBackOff, 4 GPUs held.\n"
-            "Failure:  mnist-worker-0 fails again and again: container c exited with 3: "
+            "Failure:  mnist-worker-0 failed and starts again: container c exited with 3: "
             "\"broken\"\n");
   EXPECT_EQ(json::GetString(WhyJson(facts, {}), {"failure", "member"}), "mnist-worker-0");
 }

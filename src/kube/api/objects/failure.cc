@@ -203,11 +203,14 @@ std::string Failure::Sentence() const {
   if (which == FailureClass::kPreempted) {
     return StrCat(member, " lost its place", said.empty() ? "" : ": ", said);
   }
-  std::string text =
-      StrCat(member, exit_code && repeats() && restarts != 1 ? " fails again and again"
-                     : exit_code && repeats()                ? " failed and starts again"
-                     : repeats()                             ? " cannot start"
-                                                             : " failed");
+  std::string text = member;
+  if (!repeats()) {
+    text += " failed";
+  } else if (!exit_code) {
+    text += " cannot start";
+  } else {
+    text += restarts > 1 ? " fails again and again" : " failed and starts again";
+  }
   if (restarts > 0 && repeats()) text += StrCat(" (", RestartsText(restarts), ")");
   if (restarts > 0 && !repeats()) text += StrCat(" after ", RestartsText(restarts));
   text += ": ";
