@@ -118,9 +118,10 @@ std::string Explainer::LeastChange(const std::vector<PodId>& pods,
   if (d.nearest == kNone) return "";
   const NodeState& node = state_.nodes[d.nearest];
   if (d.nearest_by_gpu) {
+    const int64_t unhealthy = std::max<int64_t>(0, node.gpu_count - node.allocatable[kGpu]);
     return StrCat(d.nearest_lacks, " more free ", d.nearest_lacks == 1 ? "GPU" : "GPUs", " on ",
-                  node.info.name, ", which has ", node.idle_now, " of ", node.allocatable[kGpu],
-                  " free");
+                  node.info.name, ", which has ", node.idle_now, " of ", node.gpu_count, " free",
+                  unhealthy > 0 ? StrCat(", ", unhealthy, " unhealthy") : "");
   }
   return StrCat(d.nearest_lacks, "m more free CPU on ", node.info.name);
 }

@@ -67,6 +67,27 @@ TEST(Explain, WhatNoNodeCouldGiveIsToldBesideTheLargest) {
             "a suitable node with at least 600 GiB of memory; the largest has 512 GiB of memory");
 }
 
+TEST(Explain, AnUnhealthyGpuIsOneOfThoseThatTheNodeHas) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Pod("on-both", {.gpus = 2, .on = "n0", .devices = {0, 1}, .preemptible = false});
+  s.Node("n0", {.gpus = 1, .labels = {{"swell.dev/unhealthy-gpus", "1"}}});
+  s.Pod("p", {.gpus = 1});
+  s.Cycle();
+  EXPECT_EQ(LeastChange(s, "p"), "1 more free GPU on n0, which has 0 of 2 free, 1 unhealthy");
+}
+
+TEST(Explain, ANodeThatIsUnhealthyIsSaidToBe) {
+  Scenario s;
+  s.Node("n0", {.gpus = 1, .taints = {{"swell.dev/unhealthy", "", TaintEffect::kNoSchedule}}});
+  s.Pod("p", {.gpus = 1});
+  s.Cycle();
+  ASSERT_NE(s.WaitingOf("p"), nullptr);
+  EXPECT_EQ(s.WaitingOf("p")->reason,
+            "0/1 nodes are available: 1 node(s) were unhealthy (swell health lists them). Needs 1 "
+            "GPU; 0 free.");
+}
+
 // What is free in other pools helps nobody whose project has no share of them.
 TEST(Explain, NodesOfPoolsThatAreClosedToTheProjectDoNotCount) {
   Scenario s;

@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "sched/placement/topology.h"
+#include "sched/state/unhealthy.h"
 
 namespace swell::sched {
 namespace {
@@ -42,6 +43,10 @@ void NodeDiagnoser::CountLacks(PodId pod,
       return;
     case Unfit::kTaint: {
       const Taint* taint = UntoleratedTaint(node.info, state_.shapes[shape_id]);
+      if (taint->key == kUnhealthyTaint) {
+        ++reasons["node(s) were unhealthy (swell health lists them)"];
+        return;
+      }
       ++reasons[StrCat("node(s) had taint {", taint->key, ": ", taint->value,
                        "}, that the pod didn't tolerate")];
       return;

@@ -14,6 +14,9 @@ namespace swell::sched {
 // A label of NodeInfo alone, which lists their indices: "1,3". Allocatable is without them.
 inline constexpr std::string_view kUnhealthyGpus = "swell.dev/unhealthy-gpus";
 
+// The taint of nodes that are unhealthy as a whole.
+inline constexpr std::string_view kUnhealthyTaint = "swell.dev/unhealthy";
+
 inline DeviceSet UnhealthyDevices(const NodeInfo& node) {
   DeviceSet set;
   const auto label = node.labels.find(std::string(kUnhealthyGpus));
