@@ -122,6 +122,10 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   view.created = api::ParseTime(api::CreationTimestamp(job));
   view.started = api::StartTime(job);
   view.ended = api::ParseTime(json::GetString(job, {"status", "completionTime"}));
+  // A batch Job that has failed has no completionTime.
+  if (!view.ended && view.status == "Failed") {
+    if (const auto failed = api::FindCondition(job, "Failed")) view.ended = failed->Since();
+  }
   if (kind.kind == "Job" && view.status == "Pending" && view.started &&
       json::GetInt(job, {"status", "active"}) > 0) {
     view.status = "Running";
@@ -650,6 +654,11 @@ std::vector<JobView> ViewJobs(const JobObjects& objects) {
     ReadTimes(view);
     ReadFailure(view);
     if (view.failure && view.failure->repeats()) view.message = view.failure->Sentence();
+    // Kubernetes' own controller says that it gave up, and not why.
+    if (view.kind->kind == "Job" && view.status == "Failed" && view.failure &&
+        view.message.find(view.failure->member) == std::string::npos) {
+      view.message += StrCat(view.message.empty() ? "" : ". ", view.failure->Sentence());
+    }
   }
   return views;
 }

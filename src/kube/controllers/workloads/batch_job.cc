@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "json/patch.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/failure.h"
 #include "kube/controllers/pod_env.h"
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/workloads/batch_rules.h"
@@ -340,7 +341,9 @@ bool BatchJobController::DecideEnd(Pass& pass) {
   }
   if (pass.Failed() > pass.backoff_limit ||
       (restarts > 0 && restarts >= std::max<int64_t>(1, pass.backoff_limit))) {
-    return fail("BackoffLimitExceeded", "Job has reached the specified backoff limit");
+    const auto failure = api::FirstFailure(pods_.ByIndex("owner", pass.uid), pass.now);
+    return fail("BackoffLimitExceeded", StrCat("Job has reached the specified backoff limit",
+                                               failure ? ". " + failure->Sentence() : ""));
   }
   if (json::Find(*pass.job, {"spec", "activeDeadlineSeconds"})) {
     WallTime start = api::ParseTime(json::GetString(pass.status, {"startTime"})).value_or(pass.now);

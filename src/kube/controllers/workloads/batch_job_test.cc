@@ -165,6 +165,9 @@ TEST_F(BatchJobTest, FailuresWaitLongerAndLongerUntilTheLimit) {
   }
   ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
   EXPECT_EQ(cluster_.Reason(kJobs, "default/job", "Failed"), "BackoffLimitExceeded");
+  const std::string said = cluster_.EventMessage("BackoffLimitExceeded");
+  EXPECT_TRUE(said.starts_with("Job has reached the specified backoff limit. job-")) << said;
+  EXPECT_NE(said.find(" failed: container "), std::string::npos) << said;
   EXPECT_EQ(Status("failed"), 3);
 }
 
