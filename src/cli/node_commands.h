@@ -11,4 +11,12 @@ Command NodeCommandSpec();
 // `swell health NODE`: conditions, GPUs, failures there and their score.
 Result<int> PrintNodeHealth(Session& session, Api& api, const json::Value& node);
 
+// Nodes with something to tell of their health: as a table, and as a list.
+struct NodeFaultTable {
+  size_t nodes = 0;  // all; 0 where the user may not read them
+  std::string text;
+  json::Array list;
+};
+Result<NodeFaultTable> ReadNodeFaults(Session& session, Api& api);
+
 }  // namespace swell::cli

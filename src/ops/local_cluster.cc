@@ -9,6 +9,7 @@
 #include "base/descriptors.h"
 #include "base/file.h"
 #include "base/strings.h"
+#include "cli/node_commands.h"
 #include "cli/session.h"
 #include "json/value.h"
 #include "kube/client/kubeconfig.h"
@@ -98,6 +99,7 @@ class StatusAction final : public cli::Action {
       session.Out(StrCat("Running     process ", running->pid, "\nAPI         ", url,
                          "\nData        ", dir.path, "\nKubeconfig  ", dir.Kubeconfig(), "\n"));
       if (!limits.empty()) session.Out("\n" + FormatMachineLimits(limits));
+      TellFaults(session, dir);
     } else {
       session.Out(StrCat("No cluster runs in ", dir.path, "\nStart one with: swell up --detach\n"));
     }
@@ -105,6 +107,18 @@ class StatusAction final : public cli::Action {
   }
 
  private:
+  // Last, since a server that does not answer is no reason to be silent about the rest.
+  static void TellFaults(cli::Session& session, const DataDir& dir) {
+    session.UseKubeconfig(dir.Kubeconfig());
+    const auto api = session.Server();
+    if (!api.ok()) return;
+    const auto faults = cli::ReadNodeFaults(session, **api);
+    if (!faults.ok() || faults->list.empty()) return;
+    session.OutLine(StrCat("Nodes       ", faults->list.size(), " of ", faults->nodes,
+                           faults->list.size() == 1 ? " has faults" : " have faults",
+                           "; which: swell health"));
+  }
+
   std::string data_dir_;
   std::string output_;
 };

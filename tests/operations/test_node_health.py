@@ -23,6 +23,10 @@ class NodeHealth(ClusterTest):
         script = checks / "cable.sh"
         script.write_text(SCRIPT.format(folder=checks))
         script.chmod(0o755)
+        # It cannot run, and is always Unknown.
+        odd = checks / "odd.sh"
+        odd.write_text("exit 0\n")
+        odd.chmod(0o755)
         (checks / "node-1.bad").write_text("the cable is out\n")
         (checks / "node-2.bad").write_text("gpu 0: too hot\n")
         cls.cluster = Cluster(cls.scratch / "cluster", "--nodes", "3", "--gpus-per-node", "2", "--runtime", "process",
@@ -65,7 +69,18 @@ class NodeHealth(ClusterTest):
         said = self.done(self.cluster.swell("health", "node-2"))
         self.assertIn("GPU 0: too hot", said)
         self.assertIn("unhealthy: no new pods", said)
-        self.assertIn("gets no new pods", self.done(self.cluster.swell("health", "node-1")))
+        self.assertIn("1 check does not work: OddHealthy", said)
+        self.assertIn("gets no new pods", self.done(self.cluster.swell("health", "node/node-1")))
+        overview = self.done(self.cluster.swell("health"))
+        self.assertIn("the cable is out", overview)
+        self.assertIn("1/2 healthy", overview)
+        self.assertEqual([(one["name"], one["healthyGpus"])
+                          for one in json.loads(self.done(self.cluster.swell("health", "-o", "json")))["nodes"]],
+                         [("node-1", 2), ("node-2", 1)])
+        self.assertIn("2 of 3 have faults", self.done(self.cluster.swell("status")))
+        self.assertIn("Ready,Unhealthy", self.done(self.cluster.swell("get", "nodes")))
+        why = self.done(self.cluster.swell("why", "one-3"))
+        self.assertIn("node-2 is unhealthy: GPU 0: too hot; more: swell health node-2", why)
         for number in range(4):
             self.done(self.cluster.swell("delete", f"one-{number}"))
         self.until(lambda: self.cluster.get("pods")["items"] == [])
@@ -76,3 +91,14 @@ class NodeHealth(ClusterTest):
         self.assertEqual(nodes["node-2"]["verdict"], "Good", done.stdout)
         self.assertEqual(nodes["node-2"]["gpu"], "1")
         self.assertEqual(self.cluster.get("pods")["items"], [])
+
+        # The GPU is back when the check that blamed it finds no fault, whatever others do not know.
+        (self.scratch / "checks" / "node-2.bad").unlink()
+        self.until(lambda: self.cluster.get("node", "node-2")["status"]["allocatable"]["nvidia.com/gpu"] == "2")
+        self.assertEqual(self.conditions("node-2")["OddHealthy"]["status"], "Unknown")
+
+        # An image that cannot be pulled is no verdict on the node.
+        done = self.cluster.swell("node", "check", "node-2", "--image", "pythn:3", "--no-gpu", "--timeout", "15s")
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertIn("Unknown", done.stdout)
+        self.assertIn("Image", done.stdout)

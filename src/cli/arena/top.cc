@@ -13,9 +13,6 @@ namespace {
 constexpr size_t kDashes = 89;
 // Whole GPUs, as v0.5.0 counted them.
 int64_t Held(const NodeView& node) { return (node.used.milli_gpus + 999) / 1000; }
-int64_t Unhealthy(const NodeView& node) {
-  return std::max<int64_t>(0, node.gpu_capacity - node.gpus());
-}
 
 // Masters first, as in Arena's listing; each part by name.
 Result<std::vector<NodeView>> ArenaNodes(Api& api, const std::vector<std::string>& names) {
@@ -38,7 +35,7 @@ struct Sums {
     for (const NodeView& node : nodes) {
       used += node.used.milli_gpus;
       total += node.gpus();
-      unhealthy += Unhealthy(node);
+      unhealthy += node.unhealthy_gpus;
       if (node.ready) {
         active_used += node.used.milli_gpus;
         active_total += node.gpus();
@@ -57,8 +54,7 @@ struct Sums {
                     "\n");
     }
     if (unhealthy > 0) {
-      out +=
-          StrCat("Unhealthy/Total GPUs In Cluster:\n", Share(unhealthy, total + unhealthy), "\n");
+      out += StrCat("Unhealthy/Total GPUs In Cluster:\n", Share(unhealthy, total), "\n");
     }
     return out;
   }
@@ -102,7 +98,7 @@ class TopNodeAction final : public Action {
                                  {"role", node.role},
                                  {"totalGPUs", node.gpus()},
                                  {"allocatedGPUs", Held(node)},
-                                 {"unhealthyGPUs", Unhealthy(node)},
+                                 {"unhealthyGPUs", node.unhealthy_gpus},
                                  {"instances", std::move(pods)}});
     }
     const Sums sums(nodes);
@@ -124,7 +120,7 @@ class TopNodeAction final : public Action {
                                    node.ready ? "ready" : "notReady",
                                    std::to_string(node.gpus()),
                                    std::to_string(Held(node))};
-      if (sums.unhealthy > 0) row.push_back(std::to_string(Unhealthy(node)));
+      if (sums.unhealthy > 0) row.push_back(std::to_string(node.unhealthy_gpus));
       table.Add(std::move(row));
     }
     session.Out(StrCat(table.ToString(), std::string(kDashes, '-'), "\n", sums.Footer()));
@@ -147,9 +143,13 @@ class TopNodeAction final : public Action {
         }
         out += StrCat(table.ToString(), "\n");
       }
+      const std::string unhealthy =
+          node.unhealthy_gpus == 0
+              ? ""
+              : StrCat("Unhealthy GPUs In Node ", node.name, ":  ", node.unhealthy_gpus, "\n");
       out += StrCat("Total GPUs In Node ", node.name, ":      ", node.gpus(), "\n",
                     "Allocated GPUs In Node ", node.name, ":  ", Held(node), " (",
-                    node.gpus() > 0 ? Held(node) * 100 / node.gpus() : 0, "%)\n",
+                    node.gpus() > 0 ? Held(node) * 100 / node.gpus() : 0, "%)\n", unhealthy,
                     std::string(kDashes, '-'), "\n");
     }
     session.Out(StrCat(out, "\n", Sums(nodes).Footer()));

@@ -12,6 +12,7 @@
 #include "cli/print/text_table.h"
 #include "cli/views/job_table.h"
 #include "cli/views/job_view.h"
+#include "cli/views/node_faults.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/progress.h"
@@ -69,13 +70,22 @@ class HealthAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     flags.Switch("-A,--all-namespaces", &all_namespaces_, "all namespaces");
+    flags.Choice("-o,--output", &output_, "FORMAT", {"json"},
+                 "output format of the overview: json");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() > 1) return Misuse("one job or node expected: swell health [JOB | NODE]");
+    if (!words.empty() && !output_.empty()) {
+      return Misuse("--output is of the overview: swell health -o json; a node or job: swell get");
+    }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    if (words.empty()) return Jobs(session, *api);
+    if (words.empty()) return Overview(session, *api);
+    if (const std::string_view name = NodeNamed(words[0]); !name.empty()) {
+      SWELL_ASSIGN_OR_RETURN(const auto node, api->Get(client::resources::kNodes, "", name));
+      return PrintNodeHealth(session, *api, *node);
+    }
     auto job = FindJob(*api, session.Namespace(), words[0]);
-    if (job.ok()) return Job(session, *job);
+    if (job.ok()) return Job(session, *api, *job);
     if (job.status().code() != Code::kNotFound) return job.status();
     auto node = api->Get(client::resources::kNodes, "", words[0]);
     if (!node.ok()) return job.status();
@@ -83,9 +93,51 @@ class HealthAction final : public Action {
   }
 
  private:
-  Result<int> Jobs(Session& session, Api& api) const {
+  // "node/node-1" → "node-1"; empty: a job may be meant.
+  static std::string_view NodeNamed(std::string_view word) {
+    for (std::string_view kind : {"node/", "nodes/", "no/"}) {
+      if (word.starts_with(kind)) return word.substr(kind.size());
+    }
+    return {};
+  }
+
+  Result<int> Overview(Session& session, Api& api) const {
+    SWELL_ASSIGN_OR_RETURN(const NodeFaultTable faults, ReadNodeFaults(session, api));
     SWELL_ASSIGN_OR_RETURN(const std::vector<JobView> jobs,
                            ListJobs(api, all_namespaces_ ? "" : session.Namespace()));
+    if (!output_.empty()) {
+      session.OutLine(
+          json::PrintPretty(json::Object{{"nodes", faults.list}, {"jobs", JobsJson(jobs)}}));
+      return 0;
+    }
+    if (!faults.text.empty()) {
+      session.OutLine(StrCat(faults.list.size(), " of ", faults.nodes,
+                             faults.nodes == 1 ? " node needs" : " nodes need",
+                             " attention; more: swell health NODE"));
+      session.Out(faults.text + "\n");
+    } else if (faults.nodes > 0) {
+      session.OutLine(faults.nodes == 1 ? "The node is healthy"
+                                        : StrCat("All ", faults.nodes, " nodes are healthy"));
+    }
+    return Jobs(session, jobs);
+  }
+
+  static json::Array JobsJson(const std::vector<JobView>& jobs) {
+    json::Array list;
+    for (const JobView& job : jobs) {
+      if (!job.progress || job.over()) continue;
+      list.push_back(json::Object{{"namespace", job.ns},
+                                  {"name", job.ResourceName()},
+                                  {"status", job.StatusText()},
+                                  {"phase", job.progress->phase},
+                                  {"step", job.progress->step},
+                                  {"totalSteps", job.progress->total},
+                                  {"lastUpdatedTime", api::FormatTime(job.progress->updated)}});
+    }
+    return list;
+  }
+
+  static Result<int> Jobs(Session& session, const std::vector<JobView>& jobs) {
     TextTable table({"NAMESPACE", "NAME", "STATUS", "PHASE", "STEP", "PROGRESS", "ETA", "CHANGED"});
     for (const JobView& job : jobs) {
       if (!job.progress || job.over()) continue;
@@ -102,10 +154,16 @@ class HealthAction final : public Action {
     return 0;
   }
 
-  static Result<int> Job(Session& session, const JobView& job) {
+  static Result<int> Job(Session& session, Api& api, const JobView& job) {
     const std::string status = job.StatusText();
     session.OutLine(StrCat(job.name, ": ", session.Paint(StatusColour(status), status)));
     PrintConditions(session, *job.object);
+    if (!job.over()) {
+      SWELL_ASSIGN_OR_RETURN(const auto places, FindUnhealthyPlaces(api, job.pods));
+      for (const std::string& place : places) {
+        session.OutLine(session.Paint(Colour::kRed, OneLine(place)));
+      }
+    }
     const std::vector<RankOfPod> ranks = RanksOfJob(job);
     if (ranks.empty()) {
       session.ErrLine(NoRanks(job));
@@ -129,6 +187,7 @@ class HealthAction final : public Action {
   }
 
   bool all_namespaces_ = false;
+  std::string output_;
 };
 
 class StacksAction final : public Action {
@@ -185,10 +244,10 @@ Command HealthCommandSpec() {
       .name = "health",
       .group = "Jobs",
       .summary =
-          "Show which ranks of a job move, how jobs that report progress fare, or a node's "
-          "health.",
+          "Show which nodes have faults and how jobs fare, which ranks of a job move, or a "
+          "node's health.",
       .usage = "[JOB | NODE]",
-      .examples = {{"All jobs that report their progress", "swell health"},
+      .examples = {{"Nodes with faults, and all jobs that report their progress", "swell health"},
                    {"The ranks of a job: phase, step, last change", "swell health mnist"},
                    {"A node: conditions, GPUs, what failed there", "swell health node-0"}},
       .completes = Completes::kJob,

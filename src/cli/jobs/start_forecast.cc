@@ -219,7 +219,10 @@ class ChangeFinder {
   void TryNode(const WhatIf& what_if, const std::string& group, int64_t need) {
     const NodeView* largest = nullptr;
     for (const NodeView& node : facts_.nodes) {
-      if (node.ready && (largest == nullptr || node.gpus() > largest->gpus())) largest = &node;
+      const bool usable = node.ready && !node.unhealthy;
+      if (usable && (largest == nullptr || node.healthy_gpus() > largest->healthy_gpus())) {
+        largest = &node;
+      }
     }
     if (largest == nullptr) return;
     json::Array state = what_if.state();

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/jobs/what_if.h"
 #include "cli/jobs/why_report.h"
+#include "cli/pods/job_logs.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/views/events_view.h"
@@ -160,6 +161,7 @@ Result<WhyAnswer> ExplainJob(Session& session,
   WhyAnswer answer;
   WhyFacts& facts = answer.facts;
   SWELL_ASSIGN_OR_RETURN(facts.job, FindWaiting(api, ns, name));
+  QuoteLastLine(api, facts.job);
   SWELL_ASSIGN_OR_RETURN(facts.tree, ReadProjects(api));
   const Status read = ReadCluster(session, api, answer);
   facts.hidden = read.code() == Code::kForbidden;

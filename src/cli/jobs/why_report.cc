@@ -6,17 +6,20 @@
 #include "base/strings.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
+#include "cli/views/node_faults.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/node.h"
+#include "kube/api/objects/node_health.h"
 #include "kube/api/objects/pod_group.h"
 
 namespace swell::cli {
 namespace {
 
 constexpr size_t kNodesShown = 20;
+constexpr size_t kFaultsShown = 4;
 
 // What the controller says about a job that waits for others, for a time or for its turn.
 std::string GateText(const JobView& job) {
@@ -47,6 +50,7 @@ class WhyReport {
     add("Hung:     ", facts_.job.hung);
     add("Minimum:  ", MinimumText());
     add("Stopped:  ", StoppedText());
+    for (const std::string& place : Places()) add("Node:     ", place);
     add("Quota:    ", QuotaText());
     if (facts_.goodput && !facts_.job.over()) {
       add("Goodput:  ", GoodputSentence(*facts_.goodput));
@@ -73,10 +77,10 @@ class WhyReport {
     for (const std::string& change : forecast_.changes) changes.emplace_back(change);
     json::Array nodes;
     for (const NodeView& node : facts_.nodes) {
-      nodes.push_back(json::Object{
-          {"name", node.name},
-          {"gpus", node.gpus()},
-          {"free", static_cast<double>(node.total.milli_gpus - node.used.milli_gpus) / 1000.0}});
+      nodes.push_back(json::Object{{"name", node.name},
+                                   {"gpus", node.gpus()},
+                                   {"free", static_cast<double>(node.FreeMilliGpus()) / 1000.0},
+                                   {"unhealthy", node.unhealthy_gpus}});
     }
     json::Value out = json::Object{{"job", facts_.job.ResourceName()},
                                    {"namespace", facts_.job.ns},
@@ -97,6 +101,9 @@ class WhyReport {
     const json::Value* goodput = json::Find(*facts_.job.object, {"status", "goodput"});
     if (facts_.goodput && goodput != nullptr) json::Set(out, {"goodput"}, *goodput);
     if (!facts_.job.hung.empty()) json::Set(out, {"hung"}, facts_.job.hung);
+    if (const auto places = Places(); !places.empty()) {
+      json::Set(out, {"unhealthy"}, json::Array(places.begin(), places.end()));
+    }
     if (facts_.job.failure) json::Set(out, {"failure"}, facts_.job.failure->ToJson());
     if (const ProjectView* project = facts_.Project()) {
       const Share& gpu = project->gpu();
@@ -235,12 +242,47 @@ class WhyReport {
                   ", of ", HoursText(all), " at its level");
   }
 
+  // Pods of it that run on nodes with faults.
+  std::vector<std::string> Places() const {
+    if (facts_.job.over()) return {};
+    std::vector<json::SharedValue> nodes;
+    for (const NodeView& node : facts_.nodes) nodes.push_back(node.object);
+    return UnhealthyPlaces(facts_.job.pods, nodes);
+  }
+
+  // Whether the waiting pod's node selector takes the node; the scheduler tells of the rest.
+  bool Selects(const NodeView& node) const {
+    const json::Value* pod = facts_.WaitingPod();
+    if (pod == nullptr) return true;
+    const json::Object& wanted = json::GetObject(*pod, {"spec", "nodeSelector"});
+    return std::all_of(wanted.begin(), wanted.end(), [&node](const auto& label) {
+      const std::string_view key(label.key().data(), label.key().size());
+      return label.value().is_string() &&
+             api::Label(*node.object, key) == json::View(label.value().get_string());
+    });
+  }
+
   // Nodes with the most free GPUs first, if there are many.
   std::string NodesText() const {
     std::vector<const NodeView*> nodes;
+    size_t excluded = 0;
     for (const NodeView& node : facts_.nodes) {
-      if (node.gpus() > 0) nodes.push_back(&node);
+      if (node.gpus() == 0) continue;
+      if (Selects(node)) {
+        nodes.push_back(&node);
+      } else {
+        ++excluded;
+      }
     }
+    std::string text = TableOf(std::move(nodes));
+    if (excluded > 0) {
+      text += StrCat("  its node selector excludes ", excluded, text.empty() ? "" : " more",
+                     excluded == 1 ? " node" : " nodes", "\n");
+    }
+    return text;
+  }
+
+  static std::string TableOf(std::vector<const NodeView*> nodes) {
     if (nodes.size() > kNodesShown) {
       std::stable_sort(nodes.begin(), nodes.end(), [](const NodeView* a, const NodeView* b) {
         return FreeOf(*a) > FreeOf(*b);
@@ -255,21 +297,38 @@ class WhyReport {
     }
     if (nodes.empty()) return "";
     std::string text = table.ToString("  ");
-    if (nodes.size() <= kNodesShown) return text;
-    return StrCat(text, "  and ", nodes.size() - kNodesShown, " more nodes with at most ",
-                  GpuText(FreeOf(*nodes[kNodesShown])), " free\n");
+    if (nodes.size() > kNodesShown) {
+      text += StrCat("  and ", nodes.size() - kNodesShown, " more nodes with at most ",
+                     GpuText(FreeOf(*nodes[kNodesShown])), " free\n");
+    }
+    return text + FaultsText(nodes);
   }
 
-  static int64_t FreeOf(const NodeView& node) {
-    return node.total.milli_gpus - node.used.milli_gpus;
+  // What is wrong with the nodes of the table.
+  static std::string FaultsText(const std::vector<const NodeView*>& nodes) {
+    std::string text;
+    size_t told = 0;
+    for (const NodeView* node : nodes) {
+      if (!node->unhealthy && node->unhealthy_gpus == 0) continue;
+      if (++told > kFaultsShown) return text + "  more unhealthy nodes: swell health\n";
+      const std::string faults = HealthOfNode(*node->object).faults;
+      text += StrCat("  ", node->name, " is unhealthy", faults.empty() ? "" : ": ", OneLine(faults),
+                     "; more: swell health ", node->name, "\n");
+    }
+    return text;
   }
+
+  static int64_t FreeOf(const NodeView& node) { return node.FreeMilliGpus(); }
 
   // Why pods may not be placed there: ", not ready", ", cordoned", ", tainted dedicated=x".
   static std::string KeptFreeText(const NodeView& node) {
     std::string text = node.ready ? "" : ", not ready";
+    if (node.unhealthy_gpus > 0) text += StrCat(", ", node.unhealthy_gpus, " unhealthy");
     if (node.unschedulable) text += ", cordoned";
+    if (node.unhealthy) text += ", the node is unhealthy";
     for (const api::Taint& taint : api::TaintsOf(*node.object)) {
       if (taint.key.starts_with("node.kubernetes.io/") || !taint.Repels()) continue;
+      if (taint.key == api::keys::kUnhealthyTaint) continue;
       text += StrCat(", tainted ", taint.key, taint.value.empty() ? "" : "=", taint.value);
     }
     return text;

@@ -68,6 +68,65 @@ TEST(WhyReport, NamesTheReasonTheNodesAndWhatWouldStartTheJob) {
   EXPECT_EQ(json::GetArray(document, {"wouldStartWith"}).size(), 2U);
 }
 
+// A node with two GPUs of which these are unhealthy, as its object says.
+NodeView UnhealthyNode(const char* name, const char* gpus, const char* said) {
+  json::Value object = json::Object{};
+  json::Set(object, {"metadata"}, json::Object{{"name", name}, {"labels", json::Object{}}});
+  json::Set(object, {"metadata", "labels", "host"}, name);
+  json::Set(object, {"metadata", "annotations", "swell.dev/unhealthy-gpus"}, gpus);
+  json::Set(object, {"status", "capacity", "nvidia.com/gpu"}, "2");
+  json::Set(object, {"status", "conditions"},
+            json::Array{json::Object{{"type", "Ready"}, {"status", "True"}},
+                        json::Object{{"type", "GpuHealthy"},
+                                     {"status", "False"},
+                                     {"reason", "GpuUnhealthy"},
+                                     {"message", said}}});
+  NodeView node;
+  node.object = std::make_shared<const json::Value>(std::move(object));
+  node.name = name;
+  node.ready = true;
+  node.total.milli_gpus = 2000;
+  node.unhealthy_gpus = static_cast<int64_t>(Split(gpus, ',').size());
+  return node;
+}
+
+TEST(WhyReport, NamesTheFaultOfTheNodesThatTheSelectorChooses) {
+  WhyFacts facts = WaitingJob();
+  facts.nodes = {UnhealthyNode("node-1", "1", "GPU 1: noisy"),
+                 UnhealthyNode("node-2", "0,1", "GPU 0: too hot; GPU 1: lost")};
+  for (json::SharedValue& pod : facts.job.pods) {
+    json::Value chosen = *pod;
+    json::Set(chosen, {"spec", "nodeSelector", "host"}, "node-2");
+    pod = std::make_shared<const json::Value>(std::move(chosen));
+  }
+  facts.nodes[1].unhealthy = true;
+  EXPECT_EQ(WhyText(facts, {}),
+            "mnist waits for 4 GPUs in 2 pods of 2, submitted 30m ago.\n"
+            "Why:      no node has 2 free GPUs\n"
+            "Nodes:\n"
+            "  NODE    FREE GPUS                                   HELD BY\n"
+            "  node-2  0 of 2, 2 unhealthy, the node is unhealthy  -\n"
+            "  node-2 is unhealthy: GPU 0: too hot; GPU 1: lost; more: swell health node-2\n"
+            "  its node selector excludes 1 more node\n");
+}
+
+TEST(WhyReport, NamesTheNodeOnWhichAPodHoldsAnUnhealthyGpu) {
+  WhyFacts facts = WaitingJob();
+  facts.job.status = "Running";
+  facts.job.waits.clear();
+  facts.nodes = {UnhealthyNode("node-1", "1", "GPU 1: too hot; GPU 3: noisy")};
+  for (size_t i = 0; i < facts.job.pods.size(); ++i) {
+    json::Value placed = *facts.job.pods[i];
+    json::Set(placed, {"spec", "nodeName"}, "node-1");
+    json::Set(placed, {"status", "phase"}, "Running");
+    json::Set(placed, {"metadata", "annotations", "swell.dev/gpu-devices"}, StrCat(i));
+    facts.job.pods[i] = std::make_shared<const json::Value>(std::move(placed));
+  }
+  EXPECT_EQ(WhyText(facts, {}),
+            "mnist runs: 2 of 2 pods, 4 GPUs.\n"
+            "Node:     node-1, on which mnist-worker-0 runs, is unhealthy: GPU 1: too hot\n");
+}
+
 TEST(WhyReport, SaysUntilWhenAJobPreemptsNobody) {
   WhyFacts facts = WaitingJob();
   json::Value pod = *facts.job.pods[0];

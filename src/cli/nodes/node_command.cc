@@ -10,6 +10,7 @@
 #include "cli/print/text_table.h"
 #include "cli/views/node_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/failure.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli {
@@ -20,6 +21,7 @@ using client::resources::kPods;
 constexpr Duration kPollEvery = std::chrono::milliseconds(500);
 constexpr size_t kNodesMax = 1000;
 constexpr size_t kTogether = 64;  // pods at once
+constexpr int kExitUnknown = 3;   // a test had no result
 
 NodeCheck Skipped(const std::string& node, std::string why) {
   NodeCheck check{.node = node, .verdict = NodeCheck::Verdict::kSkipped};
@@ -70,10 +72,12 @@ class CheckAction final : public Action {
     }
     CompareChecks(checks);
     Print(session, form, checks);
-    const bool bad = std::any_of(checks.begin(), checks.end(), [](const NodeCheck& one) {
-      return one.verdict == NodeCheck::Verdict::kBad;
-    });
-    return bad ? 1 : 0;
+    const auto any = [&checks](NodeCheck::Verdict verdict) {
+      return std::any_of(checks.begin(), checks.end(),
+                         [verdict](const NodeCheck& one) { return one.verdict == verdict; });
+    };
+    if (any(NodeCheck::Verdict::kBad)) return 1;
+    return any(NodeCheck::Verdict::kUnknown) ? kExitUnknown : 0;
   }
 
  private:
@@ -89,14 +93,14 @@ class CheckAction final : public Action {
     std::map<std::string, NodeCheck> found;
     Status failed;
     for (const NodeView& node : nodes) {
-      const bool gpu = gpus_ && node.gpu_capacity > 0;
+      const bool gpu = gpus_ && node.gpus() > 0;
       if (!node.ready) {
         found[node.name] = Skipped(node.name, "the node is not ready");
         continue;
       }
-      if (gpu && node.total.milli_gpus - node.used.milli_gpus < 1000) {
-        found[node.name] =
-            Skipped(node.name, "all its GPUs are in use; test the rest of it with --no-gpu");
+      if (gpu && node.FreeMilliGpus() < 1000) {
+        found[node.name] = Skipped(
+            node.name, "none of its GPUs is idle and healthy; test the rest of it with --no-gpu");
         continue;
       }
       const std::string pod = StrCat("node-check-", random.NameSuffix(8));
@@ -135,7 +139,7 @@ class CheckAction final : public Action {
         } else if (auto check = object.ok() ? CheckOf(node, **object) : std::nullopt) {
           found[node] = std::move(*check);
         } else if (over) {
-          found[node] = Late(node, object.ok() ? **object : json::Value());
+          found[node] = Late(node, object.ok() ? **object : json::Value(), session.Now());
         } else {
           ++left;
         }
@@ -147,11 +151,17 @@ class CheckAction final : public Action {
     }
   }
 
-  // A pod that waits has found no room; one that runs for so long tells of its node.
-  static NodeCheck Late(const std::string& node, const json::Value& pod) {
-    if (api::Phase(pod) == "Running") {
+  // A pod without a place has found no room; of one that has a place nothing is known.
+  static NodeCheck Late(const std::string& node, const json::Value& pod, WallTime now) {
+    if (api::IsBound(pod)) {
       NodeCheck check{.node = node};
       check.message = "the test did not end in time";
+      if (api::Phase(pod) != "Running") check.message = "the test did not start in time";
+      const auto failure = api::FailureOf(pod, now);
+      if (failure && !failure->exit_code) {
+        check.message = StrCat("the test did not start: ", failure->reason,
+                               failure->said.empty() ? "" : ": ", failure->said);
+      }
       return check;
     }
     const auto scheduled = api::FindCondition(pod, "PodScheduled");
@@ -203,8 +213,8 @@ Command NodeCommandSpec() {
                     {"Two nodes, for a script", "swell node check node-1 node-2 -o json"},
                     {"Let the GPUs compute",
                      "swell node check --image pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime"}},
-       .notes = "The exit code is 1 if a node is bad. The test can be preempted, and preempts "
-                "nobody. Nodes without an idle GPU are skipped.",
+       .notes = "The exit code is 1 if a node is bad, 3 if a test had no result. The test can be "
+                "preempted, and preempts nobody. Nodes without an idle GPU are skipped.",
        .completes = Completes::kNode,
        .make = Makes<CheckAction>()}};
   return command;

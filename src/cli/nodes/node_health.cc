@@ -1,4 +1,4 @@
-// swell health NODE: what is known of a node's health.
+// swell health: which nodes have faults, and what is known of one node's health.
 #include "kube/api/objects/node_health.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "cli/node_commands.h"
 #include "cli/print/text_table.h"
+#include "cli/views/node_faults.h"
 #include "cli/views/node_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
@@ -20,15 +21,6 @@ std::string Number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f", value);
   return text;
-}
-
-std::string HealthWord(Session& session, const json::Value& node) {
-  const NodeWellness wellness = WellnessOf(node);
-  using enum NodeWellness::Word;
-  const Colour colour = wellness.word == kHealthy     ? Colour::kGreen
-                        : wellness.word == kUnhealthy ? Colour::kRed
-                                                      : Colour::kYellow;
-  return session.Paint(colour, std::string(wellness.text));
 }
 
 void PrintConditions(Session& session, const json::Value& node) {
@@ -49,10 +41,10 @@ void PrintConditions(Session& session, const json::Value& node) {
 
 // Which pod has which GPU, as far as the pods say it.
 void PrintGpus(Session& session, const NodeView& view) {
-  if (view.gpu_capacity <= 0) return;
+  if (view.gpus() <= 0) return;
   const std::vector<int> bad = api::UnhealthyGpus(*view.object);
   std::vector<std::vector<std::string>> users(
-      static_cast<size_t>(std::min<int64_t>(view.gpu_capacity, 1024)));
+      static_cast<size_t>(std::min<int64_t>(view.gpus(), 1024)));
   for (const json::SharedValue& pod : view.pods) {
     for (std::string_view part : Split(api::Annotation(*pod, api::keys::kGpuDevices), ',')) {
       const auto index = ParseInt(Trim(part));
@@ -93,11 +85,49 @@ Result<int> PrintNodeHealth(Session& session, Api& api, const json::Value& node)
   const std::string name(api::Name(node));
   SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> views, ReadNodes(api, {name}));
   const NodeView& view = views.front();
-  session.OutLine(StrCat("node ", name, ": ", HealthWord(session, *view.object)));
+  const NodeHealthState state = HealthOfNode(*view.object);
+  session.OutLine(StrCat("node ", name, ": ", session.Paint(state.colour, state.sentence)));
   PrintConditions(session, *view.object);
   PrintGpus(session, view);
   PrintFailures(session, *view.object);
   return 0;
+}
+
+Result<NodeFaultTable> ReadNodeFaults(Session& session, Api& api) {
+  NodeFaultTable out;
+  auto nodes = api.List(client::resources::kNodes, "");
+  if (nodes.status().code() == Code::kForbidden) return out;
+  if (!nodes.ok()) return nodes.status();
+  out.nodes = nodes->size();
+  TextTable table({"NODE", "STATE", "GPUS", "REASON"});
+  for (const NodeView& view : ViewNodes(std::move(*nodes), {})) {
+    NodeHealthState state = HealthOfNode(*view.object);
+    if (state.sound && view.unhealthy_gpus > 0) {
+      // Device plugins count them and do not say which.
+      state = {.word = "Degraded",
+               .faults = StrCat(view.unhealthy_gpus, " of its GPUs cannot be given to pods"),
+               .colour = Colour::kYellow,
+               .sound = false};
+    }
+    if (state.sound) continue;
+    const std::string reason = OneLine(state.faults.empty() ? state.sentence : state.faults);
+    const std::string gpus =
+        view.gpus() == 0 ? "-" : StrCat(view.healthy_gpus(), "/", view.gpus(), " healthy");
+    table.Add({view.name, session.Paint(state.colour, state.word), gpus, reason});
+    json::Array faults;
+    for (const api::NodeFault& fault : api::FaultsOf(*view.object)) {
+      faults.push_back(
+          json::Object{{"type", fault.type}, {"reason", fault.reason}, {"message", fault.message}});
+    }
+    out.list.push_back(json::Object{{"name", view.name},
+                                    {"state", state.word},
+                                    {"healthyGpus", view.healthy_gpus()},
+                                    {"totalGpus", view.gpus()},
+                                    {"reason", reason},
+                                    {"faults", std::move(faults)}});
+  }
+  if (!out.list.empty()) out.text = table.ToString();
+  return out;
 }
 
 }  // namespace swell::cli

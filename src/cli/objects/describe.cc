@@ -3,6 +3,8 @@
 
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "cli/pods/job_logs.h"
+#include "cli/views/node_faults.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli {
@@ -64,7 +66,7 @@ class DescribeAction final : public Action {
       if (job_kind.resource.group != kind.resource.group || job_kind.kind != kind.kind) continue;
       SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api_, session_->Namespace(),
                                                   StrCat(kind.SingularName(), "/", name)));
-      return Job(job);
+      return Job(std::move(job));
     }
     std::string ns = kind.resource.namespaced ? session_->Namespace() : "";
     SWELL_ASSIGN_OR_RETURN(json::SharedValue object, api_->Get(kind.resource, ns, name));
@@ -85,13 +87,18 @@ class DescribeAction final : public Action {
   }
 
   // The job's own events and those of its pods, of which some may be gone already.
-  Status Job(const JobView& job) {
+  Status Job(JobView job) {
+    QuoteLastLine(*api_, job);
     SWELL_ASSIGN_OR_RETURN(std::vector<EventView> all, ListEvents(*api_, job.ns, ""));
     std::vector<EventView> events;
     for (EventView& event : all) {
       if (ConcernsJob(job, event)) events.push_back(std::move(event));
     }
-    Print(DescribeJob(*session_, job, events));
+    std::vector<std::string> places;
+    if (!job.over()) {
+      SWELL_ASSIGN_OR_RETURN(places, FindUnhealthyPlaces(*api_, job.pods));
+    }
+    Print(DescribeJob(*session_, job, places, events));
     return Status::Ok();
   }
 

@@ -12,7 +12,11 @@
 
 namespace swell::cli {
 
-std::string DescribeJob(Session& session, const JobView& job, const std::vector<EventView>& events);
+// `unhealthy_places`: its pods' nodes that have faults, in sentences.
+std::string DescribeJob(Session& session,
+                        const JobView& job,
+                        const std::vector<std::string>& unhealthy_places,
+                        const std::vector<EventView>& events);
 std::string DescribePod(Session& session,
                         const json::Value& pod,
                         const std::vector<EventView>& events);

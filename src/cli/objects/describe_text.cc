@@ -6,6 +6,7 @@
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/views/goodput_view.h"
+#include "cli/views/node_faults.h"
 #include "cli/views/size_chart.h"
 #include "json/json_path.h"
 #include "kube/api/meta/meta.h"
@@ -383,6 +384,7 @@ std::string GradientsText(const json::Value& job) {
 
 std::string DescribeJob(Session& session,
                         const JobView& job,
+                        const std::vector<std::string>& unhealthy_places,
                         const std::vector<EventView>& events) {
   WallTime now = session.Now();
   Fields fields;
@@ -396,6 +398,9 @@ std::string DescribeJob(Session& session,
   const bool explained = !job.hung.empty() || (job.failure && job.failure->repeats());
   if (!explained) fields.Add("Says", WrapText(WithoutFailure(job.message, job.failure)));
   fields.Add("Hung", WrapText(job.hung));
+  std::vector<std::string> places;
+  for (const std::string& place : unhealthy_places) places.push_back(WrapText(place));
+  fields.Add("Unhealthy", Join(places, "\n"));
   fields.Add("Progress", StepsText(job));
   fields.Add("Gradients", GradientsText(*job.object));
   fields.Add("Priority", job.priority.empty() ? "none" : job.priority);
@@ -472,6 +477,9 @@ std::string DescribeNode(Session& session,
   bool ready = api::ConditionIsTrue(node, "Ready");
   std::string word = ready ? "Ready" : "NotReady";
   fields.Add("Status", session.Paint(StatusColour(word), word));
+  if (const NodeHealthState state = HealthOfNode(node); ready && !state.faults.empty()) {
+    fields.Add("Health", WrapText(StrCat(state.sentence, ". ", state.faults)));
+  }
   if (api::IsUnschedulable(node)) fields.Add("Scheduling", "disabled (cordoned)");
   std::vector<std::string> lines;
   for (const api::NodeAddress& one : api::Addresses(node)) {

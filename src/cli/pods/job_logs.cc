@@ -14,6 +14,10 @@ namespace swell::cli {
 namespace {
 
 constexpr Duration kLookInterval = std::chrono::milliseconds(300);
+// To quote the line that says most.
+constexpr int64_t kLinesRead = 40;
+constexpr size_t kLogBytesMax = 64 << 10;
+constexpr Duration kLogWait = std::chrono::seconds(5);
 
 class JobLogs {
  public:
@@ -253,6 +257,25 @@ Status JobLogOptions::Check() const {
     return Misuse("--previous and --follow cannot be used together: what ran before has ended");
   }
   return Status::Ok();
+}
+
+void QuoteLastLine(Api& api, JobView& job) {
+  if (!job.failure || !job.failure->said.empty() || !job.failure->exit_code) return;
+  if (job.failure->reason == "OOMKilled" || job.failure->container.empty()) return;
+  const LogSource source{job.ns, job.failure->member, job.failure->container};
+  const LogOptions options{.previous = job.failure->settles.has_value(), .tail = kLinesRead};
+  std::string log;
+  const auto on_data = [&log](std::string_view bytes) {
+    log.append(bytes.substr(0, kLogBytesMax - log.size()));
+    return log.size() < kLogBytesMax;
+  };
+  if (!api.Follow({{LogRequest(source, options), on_data, [](const Status&) {}}}, kLogWait).ok()) {
+    return;
+  }
+  const std::string before = job.failure->Sentence();
+  job.failure->said = api::LastWords(log);
+  const size_t at = job.message.find(before);
+  if (at != std::string::npos) job.message.replace(at, before.size(), job.failure->Sentence());
 }
 
 Status PrintJobLogs(Session& session, Api& api, JobView job, const JobLogOptions& options) {

@@ -25,6 +25,10 @@ struct JobLogOptions {
   Status Check() const;
 };
 
+// Pods of Kubernetes' own kinds do not report the end of their log: the job's failure gets it from
+// the log itself, if that is to be had.
+void QuoteLastLine(Api& api, JobView& job);
+
 // With `follow`, until the job ends.
 Status PrintJobLogs(Session& session, Api& api, JobView job, const JobLogOptions& options);
 

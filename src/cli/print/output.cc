@@ -168,6 +168,7 @@ Colour StatusColour(std::string_view word) {
   for (std::string_view good : {"Running", "Ready", "Active", "Bound", "RUNNING", "ready"}) {
     if (word == good) return Colour::kGreen;
   }
+  if (word.ends_with(",Unhealthy")) return Colour::kRed;
   for (std::string_view over : {"Completed", "Succeeded", "SUCCEEDED", "Complete"}) {
     if (word == over) return Colour::kBlue;
   }

@@ -22,17 +22,19 @@ class ClusterInfoAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(*api));
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
-    int64_t gpus = 0, held = 0;
+    int64_t gpus = 0, held = 0, free = 0, unhealthy = 0;
     int64_t ready = 0;
     for (const NodeView& node : nodes) {
       gpus += node.gpus();
       held += node.used.milli_gpus;
+      free += node.FreeMilliGpus();
+      unhealthy += node.unhealthy_gpus;
       ready += node.ready;
     }
     session.OutLine(StrCat("CLUSTER: ", api->connection().url));
     session.OutLine(StrCat("NODES: ", ready, " ready of ", nodes.size()));
-    session.OutLine(StrCat("GPUS: ", GpuText(held), " allocated of ", gpus, ", ",
-                           GpuText(std::max<int64_t>(0, gpus * 1000 - held)), " free"));
+    session.OutLine(StrCat("GPUS: ", GpuText(held), " allocated of ", gpus, ", ", GpuText(free),
+                           " free", unhealthy > 0 ? StrCat(", ", unhealthy, " unhealthy") : ""));
     session.Out(StrCat("\nNodes:\n", NodesTable(session, nodes)));
     if (tree.projects.empty()) return 0;
     session.Out("\nProjects:\n");

@@ -138,11 +138,13 @@ std::string NodesTable(Session& session, const std::vector<NodeView>& nodes) {
                   2);
   for (const NodeView& node : nodes) {
     std::string status = node.StatusWord();
-    table.Add({node.name, session.Paint(StatusColour(status), status), OrDash(node.address),
-               node.role, StrCat(GpuText(node.used.milli_gpus), " (", node.gpus(), ")"),
-               StrCat(CpuText(node.used.milli_cpu), " (", CpuText(node.total.milli_cpu), ")"),
-               StrCat(MemoryText(node.used.memory), " (", MemoryText(node.total.memory), ")"),
-               std::to_string(node.pods.size()), OrDash(node.gpu_type)});
+    table.Add(
+        {node.name, session.Paint(StatusColour(status), status), OrDash(node.address), node.role,
+         StrCat(GpuText(node.used.milli_gpus), " (", node.gpus(), ")",
+                node.unhealthy_gpus > 0 ? StrCat(", ", node.unhealthy_gpus, " unhealthy") : ""),
+         StrCat(CpuText(node.used.milli_cpu), " (", CpuText(node.total.milli_cpu), ")"),
+         StrCat(MemoryText(node.used.memory), " (", MemoryText(node.total.memory), ")"),
+         std::to_string(node.pods.size()), OrDash(node.gpu_type)});
   }
   return table.ToString();
 }

@@ -163,15 +163,17 @@ TopTable NodeRows(const TopData& data) {
     table.rows.push_back(
         {.key = "node/" + node.name,
          .target = {TargetKind::kNode, "node", "", node.name},
-         .cells = {{node.name},
-                   {status, StatusInk(status)},
-                   {GpuSquares(node), Ink::kBar},
-                   {StrCat(GpuText(node.used.milli_gpus), "/", GpuText(node.total.milli_gpus))},
-                   {bar(node.used.milli_cpu, node.total.milli_cpu), Ink::kBar},
-                   {StrCat(CpuText(node.used.milli_cpu), "/", CpuText(node.total.milli_cpu))},
-                   {bar(node.used.memory, node.total.memory), Ink::kBar},
-                   {StrCat(MemoryText(node.used.memory), "/", MemoryText(node.total.memory))},
-                   {std::to_string(node.pods.size())}}});
+         .cells = {
+             {node.name},
+             {status, StatusInk(status)},
+             {GpuSquares(node), Ink::kBar},
+             {StrCat(GpuText(node.used.milli_gpus), "/", GpuText(node.total.milli_gpus),
+                     node.unhealthy_gpus > 0 ? StrCat(", ", node.unhealthy_gpus, " bad") : "")},
+             {bar(node.used.milli_cpu, node.total.milli_cpu), Ink::kBar},
+             {StrCat(CpuText(node.used.milli_cpu), "/", CpuText(node.total.milli_cpu))},
+             {bar(node.used.memory, node.total.memory), Ink::kBar},
+             {StrCat(MemoryText(node.used.memory), "/", MemoryText(node.total.memory))},
+             {std::to_string(node.pods.size())}}});
   }
   return table;
 }

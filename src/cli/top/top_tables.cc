@@ -32,13 +32,15 @@ class TopNodeAction final : public Action {
     if (nodes.empty()) return Status(Code::kNotFound, "the cluster has no nodes");
     TextTable table({"NAME", "STATUS", "GPUS", "CPU", "MEMORY", "PODS"});
     Amounts all, all_used;
+    int64_t unhealthy = 0;
     for (const NodeView& node : nodes) {
       table.Add(Row(session, node.name, node.StatusWord(), node.used, node.total,
-                    static_cast<int64_t>(node.pods.size())));
+                    node.unhealthy_gpus, static_cast<int64_t>(node.pods.size())));
+      unhealthy += node.unhealthy_gpus;
       all.Add(node.total);
       all_used.Add(node.used);
     }
-    if (nodes.size() > 1) table.Add(Row(session, "all", "", all_used, all, -1));
+    if (nodes.size() > 1) table.Add(Row(session, "all", "", all_used, all, unhealthy, -1));
     session.Out(table.ToString());
     return 0;
   }
@@ -59,12 +61,14 @@ class TopNodeAction final : public Action {
                                       const std::string& status,
                                       const Amounts& used,
                                       const Amounts& total,
+                                      int64_t unhealthy,
                                       int64_t pods) {
     return {
         std::move(name),
         session.Paint(StatusColour(status), status),
-        OfTotal(GpuText(used.milli_gpus), GpuText(total.milli_gpus), used.milli_gpus,
-                total.milli_gpus),
+        StrCat(OfTotal(GpuText(used.milli_gpus), GpuText(total.milli_gpus), used.milli_gpus,
+                       total.milli_gpus),
+               unhealthy > 0 ? StrCat(", ", unhealthy, " unhealthy") : ""),
         OfTotal(CpuText(used.milli_cpu), CpuText(total.milli_cpu), used.milli_cpu, total.milli_cpu),
         OfTotal(MemoryText(used.memory), MemoryText(total.memory), used.memory, total.memory),
         pods < 0 ? "" : std::to_string(pods)};

@@ -51,11 +51,18 @@ NodeView ViewNode(json::SharedValue object) {
   view.role = RoleOf(node);
   view.ready = api::ConditionIsTrue(node, "Ready");
   view.unschedulable = api::IsUnschedulable(node);
-  view.gpu_capacity = QuantityAt(node, {"status", "capacity", "nvidia.com/gpu"}).Value();
+  for (const api::Taint& taint : api::TaintsOf(node)) {
+    view.unhealthy |= taint.key == api::keys::kUnhealthyTaint;
+  }
   view.total.milli_cpu = QuantityAt(node, {"status", "allocatable", "cpu"}).MilliValue();
   view.total.memory = QuantityAt(node, {"status", "allocatable", "memory"}).Value();
-  view.total.milli_gpus =
-      QuantityAt(node, {"status", "allocatable", "nvidia.com/gpu"}).Value() * 1000;
+  const int64_t healthy = QuantityAt(node, {"status", "allocatable", "nvidia.com/gpu"}).Value();
+  const int64_t gpus =
+      std::max(QuantityAt(node, {"status", "capacity", "nvidia.com/gpu"}).Value(), healthy);
+  view.total.milli_gpus = gpus * 1000;
+  // Its agent may have named one before it lowers what is allocatable.
+  view.unhealthy_gpus = std::min(
+      gpus, std::max(gpus - healthy, static_cast<int64_t>(api::UnhealthyGpus(node).size())));
   view.gpu_type = api::Label(node, "nvidia.com/gpu.product");
   view.address = api::InternalIp(node);
   view.object = std::move(object);
@@ -111,8 +118,29 @@ void Amounts::Add(const Amounts& more) {
 }
 
 std::string NodeView::StatusWord() const {
-  std::string word = ready ? "Ready" : "NotReady";
-  return unschedulable ? word + ",SchedulingDisabled" : word;
+  return StrCat(ready ? "Ready" : "NotReady", unschedulable ? ",SchedulingDisabled" : "",
+                unhealthy ? ",Unhealthy" : "");
+}
+
+int64_t NodeView::FreeMilliGpus() const {
+  int64_t held = used.milli_gpus;
+  int64_t taken_out = unhealthy_gpus * 1000;
+  if (unhealthy_gpus > 0) {
+    // What pods hold of unhealthy GPUs counts once.
+    const std::vector<int> bad = api::UnhealthyGpus(*object);
+    for (const json::SharedValue& pod : pods) {
+      const auto devices = api::Annotation(*pod, api::keys::kGpuDevices);
+      if (devices.empty()) continue;
+      const auto parts = Split(devices, ',');
+      const int64_t each = MilliGpus(*pod) / static_cast<int64_t>(parts.size());
+      for (std::string_view part : parts) {
+        const auto index = ParseInt(Trim(part));
+        const bool is_bad = index && std::find(bad.begin(), bad.end(), *index) != bad.end();
+        if (is_bad) held -= each;
+      }
+    }
+  }
+  return std::max<int64_t>(0, total.milli_gpus - taken_out - std::max<int64_t>(0, held));
 }
 
 std::vector<NodeView> ViewNodes(std::vector<json::SharedValue> nodes,
@@ -157,23 +185,6 @@ Result<std::vector<NodeView>> ReadNodesWithPodsOf(Api& api,
   }
   SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
   return Choose(ViewNodes(std::move(nodes), pods), names);
-}
-
-NodeWellness WellnessOf(const json::Value& node) {
-  const std::vector<api::NodeFault> faults = api::FaultsOf(node);
-  const bool bad = std::any_of(faults.begin(), faults.end(),
-                               [](const api::NodeFault& fault) { return fault.taints; });
-  bool unhealthy = bad, suspect = false;
-  for (const api::Taint& taint : api::TaintsOf(node)) {
-    unhealthy |= taint.key == api::keys::kUnhealthyTaint;
-    suspect |= taint.key == api::keys::kSuspectTaint;
-  }
-  using enum NodeWellness::Word;
-  if (bad) return {kUnhealthy, "unhealthy: it gets no new pods"};
-  if (unhealthy) return {kUnhealthy, "well again, but not for long: it gets no new pods"};
-  if (suspect) return {kSuspect, "suspect: pods failed there; it is used last"};
-  if (!faults.empty()) return {kFaulty, "has faults, and gets new pods"};
-  return {kHealthy, "healthy"};
 }
 
 std::string CpuText(int64_t milli) {

@@ -1,4 +1,9 @@
 // Nodes as people see them: what there is, what its pods have asked for. Read once per command.
+//
+// All commands count GPUs alike. The total is what a node has, unhealthy ones too, so no more can
+// be held. Free are those that are healthy and not held: an unhealthy GPU that a pod still holds
+// counts as held.
+//
 // - Threads: values; functions that ask the server block on its loop.
 #pragma once
 
@@ -27,14 +32,18 @@ struct NodeView {
   std::string role;  // "master", "<none>"
   bool ready = false;
   bool unschedulable = false;
-  Amounts total;             // that pods may use
-  int64_t gpu_capacity = 0;  // GPUs it has, broken ones too
-  std::string gpu_type;      // by its label; empty: unknown
+  bool unhealthy = false;      // as a whole: it gets no new pods
+  Amounts total;               // GPUs that it has; CPU and memory that pods may use
+  int64_t unhealthy_gpus = 0;  // of the GPUs that it has
+  std::string gpu_type;        // by its label; empty: unknown
   Amounts used;
   std::vector<json::SharedValue> pods;  // placed on it and not over
 
   int64_t gpus() const { return total.milli_gpus / 1000; }
-  // "Ready", "NotReady,SchedulingDisabled".
+  int64_t healthy_gpus() const { return gpus() - unhealthy_gpus; }
+  // The part of its healthy GPUs that no pod holds; never negative.
+  int64_t FreeMilliGpus() const;
+  // "Ready", "NotReady,SchedulingDisabled", "Ready,Unhealthy".
   std::string StatusWord() const;
 };
 
@@ -48,14 +57,6 @@ Result<std::vector<NodeView>> ReadNodes(Api& api, const std::vector<std::string>
 Result<std::vector<NodeView>> ReadNodesWithPodsOf(Api& api,
                                                   const std::vector<std::string>& names,
                                                   const std::set<std::string>& namespaces);
-
-// How well a node is, in a word, and what follows in some more.
-struct NodeWellness {
-  enum class Word { kHealthy, kFaulty, kSuspect, kUnhealthy };
-  Word word = Word::kHealthy;
-  std::string_view text;  // "suspect: pods failed there; it is used last"
-};
-NodeWellness WellnessOf(const json::Value& node);
 
 std::string CpuText(int64_t milli);     // "4", "500m"
 std::string MemoryText(int64_t bytes);  // "512Mi", "64Gi"

@@ -53,7 +53,7 @@ class Sampler {
     std::map<std::string, Sum> by_pool;
     const bool each = nodes.size() <= kNodesMost;
     for (const cli::NodeView& node : nodes) {
-      if (node.gpu_capacity == 0) continue;
+      if (node.gpus() == 0) continue;
       Sum one{static_cast<double>(node.total.milli_gpus) / 1000,
               static_cast<double>(node.used.milli_gpus) / 1000};
       for (const json::SharedValue& pod : node.pods) {

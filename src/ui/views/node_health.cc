@@ -3,16 +3,16 @@
 #include <cmath>
 
 #include "base/strings.h"
-#include "cli/views/node_view.h"
+#include "cli/views/node_faults.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/node_health.h"
 
 namespace swell::ui {
 namespace {
 
-std::string_view StateWord(cli::NodeWellness::Word word) {
-  using enum cli::NodeWellness::Word;
-  switch (word) {
+std::string_view StateWord(cli::NodeWellness wellness) {
+  using enum cli::NodeWellness;
+  switch (wellness) {
     case kHealthy:
       return "Healthy";
     case kFaulty:
@@ -63,7 +63,7 @@ std::vector<GpuHealth> HealthOfGpus(const json::Value& node, size_t count) {
 }
 
 json::Object HealthOfNode(const json::Value& node, const Look& look) {
-  const cli::NodeWellness wellness = cli::WellnessOf(node);
+  const cli::NodeHealthState state = cli::HealthOfNode(node);
   json::Array faults, rows;
   for (const api::NodeFault& fault : api::FaultsOf(node)) {
     faults.push_back(json::Object{{"type", fault.type},
@@ -74,8 +74,8 @@ json::Object HealthOfNode(const json::Value& node, const Look& look) {
   const std::vector<api::NodeFailure> failures = api::NodeFailuresOf(node);
   for (const api::NodeFailure& one : failures) rows.push_back(FailureRow(one, look));
   return json::Object{
-      {"state", boost::json::string_view(StateWord(wellness.word))},
-      {"text", boost::json::string_view(wellness.text)},
+      {"state", boost::json::string_view(StateWord(state.wellness))},
+      {"text", state.sentence},
       {"faults", std::move(faults)},
       // In hundredths: it sinks all the time, and is a change of the view only when it is seen.
       {"score", std::round(api::NodeScore(failures, look.now) * 100) / 100},

@@ -10,6 +10,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/node.h"
+#include "kube/api/objects/node_health.h"
 #include "kube/api/objects/node_pool.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/project.h"
@@ -77,7 +78,7 @@ NamespaceProjects ProjectsOfNamespaces(const Look& look) {
 }
 
 std::vector<GpuUse> GpusOf(const cli::NodeView& node, const NamespaceProjects& projects) {
-  std::vector<GpuUse> gpus(static_cast<size_t>(std::clamp<int64_t>(node.gpu_capacity, 0, 1024)));
+  std::vector<GpuUse> gpus(static_cast<size_t>(std::clamp<int64_t>(node.gpus(), 0, 1024)));
   for (const json::SharedValue& pod : node.pods) {
     const std::string_view devices = api::Annotation(*pod, api::keys::kGpuDevices);
     if (devices.empty()) continue;
@@ -111,15 +112,20 @@ json::Array Devices(const cli::NodeView& node,
   json::Array devices;
   const std::vector<GpuUse> gpus = GpusOf(node, projects);
   const std::vector<GpuHealth> health = HealthOfGpus(*node.object, gpus.size());
+  // Some device plugins only count them: then it is told of the last ones that nobody holds.
+  const size_t usable = api::UnhealthyGpus(*node.object).empty()
+                            ? static_cast<size_t>(std::max<int64_t>(0, node.healthy_gpus()))
+                            : gpus.size();
   for (size_t i = 0; i < gpus.size(); ++i) {
     const GpuUse& gpu = gpus[i];
+    const bool unhealthy = !health[i].healthy || (i >= usable && !gpu.pod);
     const auto part = gpu.pod ? usage.GpuPart(*gpu.pod) : std::nullopt;
     const auto idle = gpu.pod ? usage.IdleSince(*gpu.pod) : std::nullopt;
     devices.push_back(json::Object{
         {"index", static_cast<int64_t>(i)},
         {"uuid", nullptr},
         {"model", TextOrNull(node.gpu_type)},
-        {"health", health[i].healthy ? "Healthy" : "Unhealthy"},
+        {"health", unhealthy ? "Unhealthy" : "Healthy"},
         {"healthReason", TextOrNull(health[i].reason)},
         {"utilization", part ? json::Value(*part) : json::Value(nullptr)},
         {"memoryUsed", nullptr},
@@ -154,27 +160,25 @@ json::Object NodeRow(const cli::NodeView& node,
                         {"held", held},
                         {"used", usage.empty() ? json::Value(nullptr) : json::Value(use)}};
   };
-  return json::Object{
-      {"name", node.name},
-      {"status", node.StatusWord()},
-      {"reason", ReasonOf(*node.object, node.ready)},
-      {"role", node.role},
-      {"pool", TextOrNull(PoolOfNode(*node.object, pools))},
-      {"gpuType", TextOrNull(node.gpu_type)},
-      {"gpus", json::Object{{"total", node.gpus()},
-                            {"held", GpuNumber(node.used.milli_gpus)},
-                            {"free", GpuNumber(std::max<int64_t>(
-                                         0, node.total.milli_gpus - node.used.milli_gpus))}}},
-      {"gpuDevices", Devices(node, projects, usage)},
-      {"cpu", amounts(static_cast<double>(node.total.milli_cpu) / 1000,
-                      static_cast<double>(node.used.milli_cpu) / 1000, used.cores)},
-      {"memory", amounts(static_cast<double>(node.total.memory),
-                         static_cast<double>(node.used.memory), used.memory)},
-      {"pods", std::move(pods)},
-      {"conditions", ConditionRows(*node.object)},
-      {"health", HealthOfNode(*node.object, look)},
-      {"unschedulable", node.unschedulable},
-      {"created", TextOrNull(api::CreationTimestamp(*node.object))}};
+  return json::Object{{"name", node.name},
+                      {"status", node.StatusWord()},
+                      {"reason", ReasonOf(*node.object, node.ready)},
+                      {"role", node.role},
+                      {"pool", TextOrNull(PoolOfNode(*node.object, pools))},
+                      {"gpuType", TextOrNull(node.gpu_type)},
+                      {"gpus", json::Object{{"total", node.gpus()},
+                                            {"held", GpuNumber(node.used.milli_gpus)},
+                                            {"free", GpuNumber(node.FreeMilliGpus())}}},
+                      {"gpuDevices", Devices(node, projects, usage)},
+                      {"cpu", amounts(static_cast<double>(node.total.milli_cpu) / 1000,
+                                      static_cast<double>(node.used.milli_cpu) / 1000, used.cores)},
+                      {"memory", amounts(static_cast<double>(node.total.memory),
+                                         static_cast<double>(node.used.memory), used.memory)},
+                      {"pods", std::move(pods)},
+                      {"conditions", ConditionRows(*node.object)},
+                      {"health", HealthOfNode(*node.object, look)},
+                      {"unschedulable", node.unschedulable},
+                      {"created", TextOrNull(api::CreationTimestamp(*node.object))}};
 }
 
 // `nodes`: those that are counted in the pool.

@@ -48,18 +48,20 @@ void AddGpus(const std::vector<cli::NodeView>& nodes,
              bool partial,
              const Look& look,
              json::Object& out) {
-  int64_t total = 0, ready = 0, held = 0;
+  int64_t total = 0, ready = 0, held = 0, free = 0;
   for (const cli::NodeView& node : nodes) {
-    total += node.gpu_capacity * 1000;
-    if (node.ready && !node.unschedulable) ready += node.total.milli_gpus;
+    total += node.total.milli_gpus;
+    if (node.ready && !node.unschedulable) {
+      ready += node.healthy_gpus() * 1000;
+      free += node.FreeMilliGpus();
+    }
     held += node.used.milli_gpus;
   }
-  out["gpus"] = json::Object{
-      {"total", GpuNumber(total)},
-      {"ready", GpuNumber(ready)},
-      {"held", GpuNumber(held)},
-      {"free", partial ? json::Value(nullptr) : GpuNumber(std::max<int64_t>(0, ready - held))},
-      {"idleHeld", IdleHeld(nodes, look)}};
+  out["gpus"] = json::Object{{"total", GpuNumber(total)},
+                             {"ready", GpuNumber(ready)},
+                             {"held", GpuNumber(held)},
+                             {"free", partial ? json::Value(nullptr) : GpuNumber(free)},
+                             {"idleHeld", IdleHeld(nodes, look)}};
 }
 
 void AddJobs(const Look& look, bool& partial, json::Object& out) {
@@ -113,8 +115,8 @@ Result<json::Value> OverviewView(const Look& look) {
   json::Array rows;
   for (const cli::NodeView& node : nodes) {
     const std::string pool = PoolOfNode(*node.object, pools);
-    if (node.gpu_capacity > 0) {
-      by_pool[pool].first += node.gpu_capacity * 1000;
+    if (node.gpus() > 0) {
+      by_pool[pool].first += node.total.milli_gpus;
       by_pool[pool].second += node.used.milli_gpus;
     }
     rows.push_back(json::Object{{"name", node.name},

@@ -3,6 +3,8 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/node.h"
+#include "kube/api/objects/node_health.h"
 #include "kube/api/objects/pod.h"
 #include "kube/apiserver/print/table.h"
 
@@ -162,6 +164,9 @@ std::string NodeStatus(const json::Value& node) {
     text = ready->IsTrue() ? "Ready" : "NotReady";
   }
   if (json::GetBool(node, {"spec", "unschedulable"})) text += ",SchedulingDisabled";
+  for (const api::Taint& taint : api::TaintsOf(node)) {
+    if (taint.key == api::keys::kUnhealthyTaint) text += ",Unhealthy";
+  }
   return text;
 }
 
