@@ -7,6 +7,7 @@
 #include "cli/slurm/job_info.h"
 #include "cli/slurm/slurm_keys.h"
 #include "cli/slurm/values.h"
+#include "cli/views/node_faults.h"
 #include "cli/views/project_view.h"
 #include "kube/api/meta/meta.h"
 
@@ -85,13 +86,19 @@ Result<std::vector<Partition>> ReadPartitions(Api& api, const std::vector<NodeVi
 NodeState StateOf(const NodeView& node) {
   const bool used = node.used.milli_gpus > 0 || node.used.milli_cpu > 0 || !node.pods.empty();
   if (!node.ready) return {"down", "down", false};
-  if (node.unschedulable) {
+  if (node.unschedulable || node.unhealthy) {
     return used ? NodeState{"drng", "draining", false} : NodeState{"drain", "drained", false};
   }
   if (!used) return {"idle", "idle"};
   const bool gpus_gone = node.total.milli_gpus > 0 && node.used.milli_gpus >= node.total.milli_gpus;
   const bool cpus_gone = node.total.milli_cpu > 0 && node.used.milli_cpu >= node.total.milli_cpu;
   return gpus_gone || cpus_gone ? NodeState{"alloc", "allocated"} : NodeState{"mix", "mixed"};
+}
+
+std::string ReasonOf(const NodeView& node) {
+  const NodeHealthState health = HealthOfNode(*node.object);
+  if ((node.unhealthy || !node.ready) && !health.faults.empty()) return health.faults;
+  return StateOf(node).usable ? "none" : node.StatusWord();
 }
 
 std::string GresOf(const NodeView& node) {

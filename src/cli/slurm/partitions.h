@@ -34,6 +34,8 @@ struct NodeState {
   bool usable = true;
 };
 NodeState StateOf(const NodeView& node);
+// Why it is not usable: the fault's text; "none" for one that is.
+std::string ReasonOf(const NodeView& node);
 // "gpu:8", "gpu:NVIDIA-A100:8", "(null)".
 std::string GresOf(const NodeView& node);
 

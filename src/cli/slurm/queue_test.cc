@@ -195,6 +195,26 @@ TEST_F(SlurmQueueTest, SinfoShowsPoolsAndStates) {
             "64\n");
 }
 
+TEST_F(SlurmQueueTest, SinfoSaysWhyANodeIsDrained) {
+  Status("/api/v1/nodes/node-2",
+         R"({"status":{"conditions":[{"type":"Ready","status":"True"},
+             {"type":"CableHealthy","status":"False","reason":"CheckFailed",
+              "message":"the cable is out"}]}})");
+  const auto tainted = server_.Send(server_.Request(
+      "PATCH", "/api/v1/nodes/node-2",
+      R"({"spec":{"taints":[{"key":"swell.dev/unhealthy","effect":"NoSchedule"}]}})",
+      "application/merge-patch+json"));
+  ASSERT_EQ(tainted.status, 200) << tainted.text;
+  ASSERT_EQ(Run({"sinfo", "-N", "-h", "-p", "all", "-o", "%N %t %E"}), 0) << err_;
+  EXPECT_EQ(out_, "node-1 idle none\nnode-2 drain the cable is out\n");
+  ASSERT_EQ(Run({"sinfo", "-R"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "NODELIST              STATE REASON\nnode-2                drain the cable is out\n");
+  ASSERT_EQ(Run({"scontrol", "show", "node", "node-2"}), 0) << err_;
+  EXPECT_NE(out_.find("State=DRAINED"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("Reason=the cable is out"), std::string::npos) << out_;
+}
+
 TEST_F(SlurmQueueTest, ScontrolShowsHoldsAndReleases) {
   ASSERT_EQ(Run({"scontrol", "hold", id_}), 0) << err_;
   EXPECT_EQ(Queue({"-o", "%t %R"}), "PD (JobHeldUser)\n");

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "cli/print/text_table.h"
 #include "cli/slurm/job_info.h"
 #include "cli/slurm/partitions.h"
 #include "cli/slurm/slurm.h"
@@ -63,6 +64,7 @@ std::string NodeText(const NodeView& node) {
   text += StrCat("\n   AllocTRES=cpu=", (node.used.milli_cpu + 999) / 1000,
                  ",mem=", node.used.memory >> 20, "M");
   if (node.used.milli_gpus > 0) text += StrCat(",gres/gpu=", GpuText(node.used.milli_gpus));
+  if (!StateOf(node).usable) text += StrCat("\n   Reason=", OneLine(ReasonOf(node)));
   return text + "\n";
 }
 

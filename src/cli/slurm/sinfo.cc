@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "cli/print/text_table.h"
 #include "cli/slurm/fields.h"
 #include "cli/slurm/partitions.h"
 #include "cli/slurm/slurm.h"
@@ -17,6 +18,7 @@ constexpr std::string_view kUsual = "%9P %.5a %.10l %.6D %.6t %N";
 constexpr std::string_view kLong = "%9P %.5a %.10l %.6D %.11T %.10G %.6c %.8m %N";
 constexpr std::string_view kNodes = "%20N %.6D %9P %.6t ";
 constexpr std::string_view kNodesLong = "%20N %.6D %9P %.11T %.6c %.8m %.12G %E";
+constexpr std::string_view kReasons = "%20N %.6t %E";
 constexpr std::string_view kSummary = "%9P %.5a %.10l %.16F %N";
 
 // A line: nodes of one partition that are alike in what is shown.
@@ -117,7 +119,7 @@ std::string Value(const Group& group, char letter) {
     case 'm':
       return std::to_string(first.total.memory >> 20);
     default:
-      return StateOf(first).usable ? "none" : first.StatusWord();
+      return OneLine(ReasonOf(first));
   }
 }
 
@@ -135,18 +137,19 @@ class SinfoAction final : public Action {
     flags.Switch("-h,--noheader", &no_header_, "omit the header");
     flags.Switch("-a,--all", &ignored_, "accepted; nothing is hidden").hidden = true;
     flags.Switch("-r,--responding", &responding_, "only nodes that are ready");
-    flags.Refuse("-R,--list-reasons", "swell get nodes shows nodes that are not ready");
+    flags.Switch("-R,--list-reasons", &reasons_, "nodes that get no jobs, and why");
     flags.Refuse("-i,--iterate", "watch -n5 sinfo repeats it; swell top shows the nodes live");
     flags.Refuse("-O,--Format", "--format chooses columns by letters: '%P %D %t %N'");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
-    const std::string_view usual = by_node_ && long_ ? kNodesLong
-                                   : by_node_        ? kNodes
-                                   : summary_        ? kSummary
-                                   : long_           ? kLong
-                                                     : kUsual;
+    const std::string_view usual = reasons_            ? kReasons
+                                   : by_node_ && long_ ? kNodesLong
+                                   : by_node_          ? kNodes
+                                   : summary_          ? kSummary
+                                   : long_             ? kLong
+                                                       : kUsual;
     std::string unknown;
     SWELL_ASSIGN_OR_RETURN(
         const auto format,
@@ -158,8 +161,10 @@ class SinfoAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes,
                            ReadShownNodes(session, *api, {names.begin(), names.end()}));
-    SWELL_ASSIGN_OR_RETURN(const std::vector<Partition> partitions, ReadPartitions(*api, nodes));
+    SWELL_ASSIGN_OR_RETURN(std::vector<Partition> partitions, ReadPartitions(*api, nodes));
     SWELL_RETURN_IF_ERROR(CheckPartitions("--partition", partitions_, partitions));
+    // A node's reason is told once, whatever partitions it is in.
+    if (reasons_ && partitions_.empty()) partitions.erase(partitions.begin(), partitions.end() - 1);
     if (!no_header_) session.Out(FormatRow(format, Title));
     for (const Group& group : Groups(partitions)) {
       session.Out(FormatRow(format, [&group](char letter) { return Value(group, letter); }));
@@ -182,6 +187,7 @@ class SinfoAction final : public Action {
 
   bool Takes(const NodeView& node) const {
     const NodeState state = StateOf(node);
+    if (reasons_ && state.usable) return false;
     const std::vector<std::string> wanted = CommaList(ToLower(states_));
     const bool in_state =
         wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&state](const auto& one) {
@@ -204,6 +210,7 @@ class SinfoAction final : public Action {
       for (const NodeView* node : partition.nodes) {
         if (!Takes(*node)) continue;
         std::string key = by_node_ ? node->name : summary_ ? "" : std::string(StateOf(*node).code);
+        if (reasons_) key += StrCat("/", ReasonOf(*node));
         if (long_ && !summary_) {
           key += StrCat("/", GresOf(*node), "/", node->total.milli_cpu, "/", node->total.memory);
         }
@@ -216,7 +223,7 @@ class SinfoAction final : public Action {
   }
 
   bool by_node_ = false, long_ = false, summary_ = false, no_header_ = false, responding_ = false;
-  bool ignored_ = false;
+  bool ignored_ = false, reasons_ = false;
   std::string format_, partitions_, nodes_, states_;
   std::set<std::string> named_;
 };
