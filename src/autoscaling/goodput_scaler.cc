@@ -34,14 +34,17 @@ double NumberIn(const json::Value& object, std::string_view field) {
 }
 
 // The pod's report, if it is about a group of so many members: scripts without the SDK do not say.
-std::optional<Report> ReportOf(const json::Value& pod, int64_t members) {
+std::optional<Report> ReportOf(const json::Value& pod, int64_t members, int64_t ranks_per_member) {
   const std::string_view text = api::Annotation(pod, api::keys::kMetrics);
   if (text.empty()) return {};
   const auto metrics = json::Parse(text, {.depth = 8, .bytes = 64 << 10});
   if (!metrics.ok() || !metrics->is_object()) return {};
   if (json::Find(*metrics, {"world"}) != nullptr) {
     const int64_t world = json::GetInt(*metrics, {"world"});
-    if (world < members || world % members != 0) return {};
+    const bool unknown = ranks_per_member == 0;
+    if (unknown ? world < members || world % members != 0 : world != members * ranks_per_member) {
+      return {};
+    }
   }
   Report report;
   report.step = std::clamp<int64_t>(json::GetInt(*metrics, {"training_step"}, -1), -1, kStepMax);
@@ -160,7 +163,8 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
   if (members == 0) return;
   std::optional<Report> newest;
   for (const json::SharedValue& pod : round.members) {
-    const std::optional<Report> report = ReportOf(*pod, members + round.target.others);
+    const std::optional<Report> report =
+        ReportOf(*pod, members + round.target.others, round.target.ranks_per_member);
     if (report && (!newest || report->step > newest->step)) newest = report;
   }
   if (!newest || newest->step == known.step) return;

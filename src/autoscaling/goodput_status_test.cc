@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
+
 namespace swell::controllers {
 namespace {
 
@@ -88,8 +90,17 @@ TEST(GoodputTarget, ReadsTheJob) {
   ASSERT_TRUE(role.ok() && *role) << role.status().message();
   EXPECT_EQ((*role)->others, 1);
   EXPECT_EQ((*role)->bounds.most, 6);
+  EXPECT_EQ((*role)->ranks_per_member, 1);
   EXPECT_EQ((*role)->interval, std::chrono::seconds(5));
   EXPECT_EQ((*role)->batch, goodput::BatchRule::kPerMember);
+  for (const auto& [nproc, ranks] : {std::pair("4", 4), {R"("2")", 2}, {R"("gpu")", 0}}) {
+    const std::string text =
+        StrCat(R"({"spec":{"autoscaling":{"mode":"Goodput"},"rendezvous":{"nprocPerNode":)", nproc,
+               R"(},"roles":{"worker":{"elastic":{"maxReplicas":2}}}}})");
+    const auto with = read(text.c_str());
+    ASSERT_TRUE(with.ok() && *with) << text;
+    EXPECT_EQ((*with)->ranks_per_member, ranks) << text;
+  }
   EXPECT_EQ(read(R"({"spec":{"autoscaling":{"mode":"Goodput"},"roles":{"worker":{}}}})")
                 .status()
                 .message(),

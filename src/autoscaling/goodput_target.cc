@@ -12,6 +12,17 @@ namespace {
 constexpr int64_t kObservationsMax = 1000;
 constexpr int64_t kIntervalSecondsMax = 24 * 3600;
 
+// A number, or a word such as "gpu", of which it is not known what the launcher makes.
+int64_t RanksPerMember(const json::Value& job) {
+  const json::Value* said = json::Find(job, {"spec", "rendezvous", "nprocPerNode"});
+  if (said == nullptr) return 1;
+  const std::string_view text = json::GetString(job, {"spec", "rendezvous", "nprocPerNode"});
+  const int64_t ranks = said->is_string()
+                            ? ParseInt(text).value_or(0)
+                            : json::GetInt(job, {"spec", "rendezvous", "nprocPerNode"}, 1);
+  return std::clamp<int64_t>(ranks, 0, 1'000'000);
+}
+
 }  // namespace
 
 Result<std::optional<GoodputRole>> TrainingGoodputRole(const json::Value& job) {
@@ -41,6 +52,7 @@ Result<std::optional<GoodputRole>> TrainingGoodputRole(const json::Value& job) {
   target.bounds.least = static_cast<int>(std::clamp<int64_t>(bounds.least, 1, INT32_MAX));
   target.bounds.most = static_cast<int>(
       std::clamp<int64_t>(bounds.most.value_or(target.replicas), target.bounds.least, INT32_MAX));
+  target.ranks_per_member = RanksPerMember(job);
   if (json::GetString(job, {"spec", "batch", "effective"}) == "PerReplica") {
     target.batch = goodput::BatchRule::kPerMember;
   }

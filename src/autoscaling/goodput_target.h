@@ -12,7 +12,8 @@
 namespace swell::controllers {
 
 struct GoodputRole : ScaledRole {
-  int64_t others = 0;  // members of the training group besides the role's
+  int64_t others = 0;            // members of the training group besides the role's
+  int64_t ranks_per_member = 1;  // 0: the job does not say
   goodput::SizeBounds bounds;
   goodput::BatchRule batch = goodput::BatchRule::kConstant;
   Duration interval = std::chrono::seconds(10);
