@@ -18,7 +18,7 @@ namespace swell::ui {
 namespace {
 
 constexpr char kSchema[] =
-    "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+    "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
     "CREATE TABLE IF NOT EXISTS series(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
     "CREATE TABLE IF NOT EXISTS pieces(ring INTEGER NOT NULL, chunk INTEGER NOT NULL,"
     " series INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY(ring, chunk, series))"

@@ -2,6 +2,7 @@
 #include "ui/history/history.h"
 
 #include <cmath>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 
@@ -212,6 +213,24 @@ TEST_F(HistoryFileTest, ForgetsWhatGaveWayAndWhatIsOld) {
   Add(history, kStart + 500 * kDay, 1, "s0");
   Write(history, kStart + 500 * kDay);
   EXPECT_EQ(Read().Read("*", 0, kStart + 600 * kDay, 10, kAll).size(), 1U);
+}
+
+TEST_F(HistoryFileTest, TakesLittleMoreSpaceThanWhatItKeeps) {
+  History history;
+  std::vector<Sample> samples;
+  for (int i = 0; i < 50; ++i) samples.push_back({{StrCat("s", i)}, 1.0 / (i + 1)});
+  for (int64_t time = kStart; time < kStart + 100 * kDay; time += kHour) {
+    history.Add(time, samples);
+    if ((time - kStart) % kDay == 0) Write(history, time);
+  }
+  Write(history, kStart + 100 * kDay);
+  int64_t kept = 0;
+  const Status read = Open()->Load(
+      [&kept](const HistoryPiece& piece) { kept += static_cast<int64_t>(piece.bytes.size()); });
+  ASSERT_TRUE(read.ok()) << read.ToString();
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path_));
+  EXPECT_GT(kept, 5'000'000);
+  EXPECT_LT(size, kept * 3 / 2);
 }
 
 TEST_F(HistoryFileTest, AFileOfAnotherKindIsPutAside) {
