@@ -86,6 +86,7 @@ void Live::OnMessage(const std::string& text) {
   if (id < 0) return SendError(id, "id: a number from 0 on expected");
   Subscription subscription;
   subscription.view = json::GetString(*message, {"view"});
+  subscription.wants_delta = json::GetBool(*message, {"delta"});
   for (const auto& [name, value] : json::GetObject(*message, {"params"})) {
     const std::string key(name.data(), name.size());
     subscription.params[key] =
@@ -187,14 +188,25 @@ void Live::Flush() {
       return;
     }
     one.unsent = false;
-    if (one.latest.ok()) {
-      Send(Opcode::kText, StrCat("{\"id\":", id, ",\"revision\":\"", one.latest->revision,
-                                 "\",\"data\":", *one.latest->text, "}"));
-    } else {
-      SendError(id, one.latest.status().message());
-    }
+    SendLatest(id, one);
     if (!wire_) return;
   }
+}
+
+void Live::SendLatest(int64_t id, Subscription& one) {
+  if (!one.latest.ok()) {
+    one.sent.clear();
+    return SendError(id, one.latest.status().message());
+  }
+  const ViewBoard::Shown& shown = *one.latest;
+  const bool delta = one.wants_delta && shown.difference && shown.base == one.sent;
+  one.sent = shown.revision;
+  const std::string head = StrCat("{\"id\":", id, ",\"revision\":\"", shown.revision, "\"");
+  if (delta) {
+    return Send(Opcode::kText,
+                StrCat(head, ",\"base\":\"", shown.base, "\",\"delta\":", *shown.difference, "}"));
+  }
+  Send(Opcode::kText, StrCat(head, ",\"data\":", *shown.text, "}"));
 }
 
 void Live::SendError(int64_t id, std::string_view message) {

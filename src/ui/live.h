@@ -4,6 +4,10 @@
 //   client {"op":"subscribe","id":1,"view":"nodes","params":{}}   {"op":"unsubscribe","id":1}
 //   server {"id":1,"revision":"7","data":…}                       {"id":1,"error":"…"}
 //
+// A tab that says "delta":true as it subscribes gets what changed where it has what was before:
+//
+//   server {"id":1,"revision":"8","base":"7","delta":…}           see ViewText
+//
 // - Threads: the pages' executor.
 // - Ownership: the board outlives it. It keeps itself alive while its connection does.
 // - Invariants: at most kSubscriptionsMax views; while a slow tab has much to read, it gets nothing
@@ -58,7 +62,9 @@ class Live : public std::enable_shared_from_this<Live> {
     ViewBoard::ListenerId listener = 0;  // 0: the cluster was not read yet
     Result<ViewBoard::Shown> latest = ViewBoard::Shown{};
     bool unsent = false;
-    bool asked = false;  // the answer is under way
+    bool wants_delta = false;
+    std::string sent = {};  // the revision that the tab has
+    bool asked = false;     // the answer is under way
   };
 
   void OnBytes(std::string_view bytes);
@@ -69,6 +75,7 @@ class Live : public std::enable_shared_from_this<Live> {
   void AskAgain();
   void Unsubscribe(int64_t id);
   void Flush();
+  void SendLatest(int64_t id, Subscription& one);
   void SendError(int64_t id, std::string_view message);
   void Send(net::WebSocketCodec::Opcode opcode, std::string_view payload);
   void End();

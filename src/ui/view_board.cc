@@ -11,6 +11,7 @@ struct ViewBoard::Entry {
   const View* view;
   Params params;
   std::shared_ptr<const Rights> rights;
+  std::shared_ptr<const ViewText> last;
   Result<Shown> shown = Status(Code::kUnavailable, "the pages have not read the cluster yet");
   bool stale = true;
   SteadyTime made, used;
@@ -44,10 +45,12 @@ void ViewBoard::Schedule() {
     if (!next || entry->Due() < *next) next = entry->Due();
   }
   if (!next) return;
+  next = std::max(*next, rests_until_);
   timer_.Start(std::max(Duration::zero(), *next - clock_.Steady()), [this] { MakeDue(); });
 }
 
 void ViewBoard::MakeDue() {
+  const SteadyTime began = clock_.Steady();
   std::vector<Entry*> due;
   for (auto& [key, entry] : entries_) {
     const bool wanted = entry->stale && !entry->listeners.empty();
@@ -66,6 +69,8 @@ void ViewBoard::MakeDue() {
       if (listeners_.contains(id)) listener(entry->shown);
     }
   }
+  const SteadyTime ended = clock_.Steady();
+  rests_until_ = ended + (ended - began) * (kShare - 1);
   Schedule();
 }
 
@@ -77,13 +82,25 @@ void ViewBoard::Make(Entry& entry) {
   if (!data.ok()) {
     entry.shown = data.status();
   } else {
-    auto text = std::make_shared<const std::string>(json::Print(*data));
-    if (!entry.shown.ok() || *entry.shown->text != *text) {
-      entry.shown = Shown{std::move(text), std::to_string(next_revision_++)};
-    }
+    auto text = std::make_shared<const ViewText>(*data);
+    if (!entry.shown.ok() || *entry.shown->text != text->text()) Show(entry, std::move(text));
   }
   entry.made = clock_.Steady();
   entry.took = entry.made - began;
+}
+
+void ViewBoard::Show(Entry& entry, std::shared_ptr<const ViewText> text) {
+  Shown shown{std::shared_ptr<const std::string>(text, &text->text()),
+              std::to_string(next_revision_++)};
+  if (entry.shown.ok() && entry.last) {
+    std::string difference = text->DifferenceFrom(*entry.last);
+    if (!difference.empty()) {
+      shown.difference = std::make_shared<const std::string>(std::move(difference));
+      shown.base = entry.shown->revision;
+    }
+  }
+  entry.last = std::move(text);
+  entry.shown = std::move(shown);
 }
 
 Result<ViewBoard::Entry*> ViewBoard::EntryOf(const std::string& view,

@@ -1,8 +1,9 @@
 // ViewBoard: views that somebody looks at, each made once per change for all who may see the same.
 //
 // A change of the state marks the views that depend on it. They are made anew no sooner than
-// kQuiet after the last time, and later where making one took long: views take at most one part in
-// kShare of the thread's time. A listener hears of a view when its text has changed.
+// kQuiet after the last time, and later where making them took long: making and telling views takes
+// at most one part in kShare of the thread's time, however many there are. A listener hears of a
+// view when its text has changed.
 //
 // - Threads: the pages' executor.
 // - Ownership: state and clock outlive it. Listeners are removed before what they refer to.
@@ -15,6 +16,7 @@
 #include <string>
 
 #include "base/timer.h"
+#include "ui/view_text.h"
 #include "ui/views/views.h"
 
 namespace swell::ui {
@@ -28,6 +30,9 @@ class ViewBoard {
   struct Shown {
     std::shared_ptr<const std::string> text;  // the data as JSON
     std::string revision;
+    // What changed since `base`, as ViewText has it; null: nobody can tell, or it is the whole.
+    std::shared_ptr<const std::string> difference = nullptr;
+    std::string base = {};
   };
   using Listener = std::function<void(const Result<Shown>&)>;
   using ListenerId = uint64_t;
@@ -55,6 +60,7 @@ class ViewBoard {
                          const Params& params,
                          std::shared_ptr<const Rights> rights);
   void Make(Entry& entry);
+  void Show(Entry& entry, std::shared_ptr<const ViewText> text);
   void MakeDue();
   void Schedule();
   void DropIdle();
@@ -67,6 +73,7 @@ class ViewBoard {
   ListenerId next_listener_ = 1;
   uint64_t next_revision_ = 1;
   uint64_t made_ = 0;
+  SteadyTime rests_until_;
   JobsMemo memo_;
   Timer timer_{pages_};
 };

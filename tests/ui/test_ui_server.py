@@ -192,6 +192,36 @@ class Views(PagesTest):
         self.assertEqual(pages.view("overview")["gpus"]["total"], 8)
         self.assertEqual(pages.json("GET", "/ui/api/views/nothing")[0], 404)
 
+    def test_a_tab_that_wants_it_gets_what_changed(self):
+        pages = self.admin()
+        # Larger than the cluster, so that they wait and nothing else changes.
+        for index in range(10):
+            self.submit(f"many-{index}", 9)
+            self.addCleanup(self.cluster.kubectl, "delete", "pytorchjob", f"many-{index}")
+        waiting = lambda: [row for row in pages.view("workloads")["rows"] if row["reason"]]  # noqa: E731
+        self.until(lambda: len(waiting()) >= 10)
+        live = pages.live()
+        live.send({"op": "subscribe", "id": 1, "view": "workloads", "params": {}, "delta": True})
+        last = live.message()
+        rows, revision = last["data"]["rows"], last["revision"]
+        self.submit("one-more", 9)
+        self.addCleanup(self.cluster.kubectl, "delete", "pytorchjob", "one-more")
+        deltas = 0
+        while not any(row["name"] == "one-more" for row in rows):
+            message = live.message()
+            if "delta" in message:
+                self.assertEqual(message["base"], revision)
+                deltas += 1
+                steps = message["delta"]["lists"]["rows"]
+                rows = [row for step in steps
+                        for row in ([step] if isinstance(step, dict) else rows[step[0]:step[0] + step[1]])]
+            else:
+                rows = message["data"]["rows"]
+            revision = message["revision"]
+        self.assertGreater(deltas, 0)
+        names = sorted(row["name"] for row in pages.view("workloads")["rows"])
+        self.assertEqual(sorted(row["name"] for row in rows), names)
+
     def test_bad_messages_end_the_tab_or_are_answered(self):
         live = self.admin().live()
         live.send({"op": "subscribe", "id": 1, "view": "nothing"})

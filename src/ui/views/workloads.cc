@@ -71,9 +71,13 @@ json::Object WorkloadRow(const cli::JobView& job, const Look& look) {
   }
   const WallTime end = job.ended.value_or(look.now);
   const WallTime waited_until = job.started.value_or(end);
-  row["waitSeconds"] = job.created ? Seconds(waited_until - *job.created) : 0;
-  const bool ran = job.started && (runs || job.ended);
-  row["runSeconds"] = ran ? json::Value(Seconds(end - *job.started)) : json::Value(nullptr);
+  // A span that grows would change every row of every view: the page counts it from its start.
+  row["waitSeconds"] = nullptr;
+  row["runSeconds"] = nullptr;
+  if (job.created && (job.started || job.ended)) {
+    row["waitSeconds"] = Seconds(waited_until - *job.created);
+  }
+  if (job.started && job.ended) row["runSeconds"] = Seconds(end - *job.started);
   return row;
 }
 

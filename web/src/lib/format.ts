@@ -66,6 +66,16 @@ export function ago(time: string | null | undefined, now = Date.now()): string {
   return seconds < 5 ? 'just now' : `${span(seconds < 60 ? seconds : Math.floor(seconds / 60) * 60)} ago`;
 }
 
+// Spans of a workload: while they grow the server tells their start alone.
+interface Spans { status: string; created?: string | null; started?: string | null; waitSeconds?: number | null; runSeconds?: number | null }
+export function waitOf(row: Spans, now = Date.now()): number | null {
+  return row.waitSeconds ?? secondsSince(row.created, now);
+}
+export function runOf(row: Spans, now = Date.now()): number | null {
+  if (row.runSeconds !== null && row.runSeconds !== undefined) return row.runSeconds;
+  return /^(?:Running|Hung)$/.test(row.status) ? secondsSince(row.started, now) : null;
+}
+
 const two = (value: number) => String(value).padStart(2, '0');
 export function clock(time: string | number | Date | null | undefined): string {
   if (time === null || time === undefined || time === '') return NONE;

@@ -5,6 +5,7 @@
 import { signal, type Signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { ApiError, errorText, json, query } from './api.ts';
+import { applied, type Delta } from './delta.ts';
 import { forgetNotes } from './tail.ts';
 
 export type Params = Record<string, string | number>;
@@ -41,10 +42,10 @@ function tell(message: unknown): void {
 }
 
 function subscribe(subscription: Subscription): void {
-  tell({ op: 'subscribe', id: subscription.id, view: subscription.view, params: subscription.params });
+  tell({ op: 'subscribe', id: subscription.id, view: subscription.view, params: subscription.params, delta: true });
 }
 
-interface Frame { id: number; revision?: string; data?: unknown; error?: string }
+interface Frame { id: number; revision?: string; data?: unknown; base?: string; delta?: Delta; error?: string }
 
 function take(frame: Frame): void {
   for (const subscription of subscriptions.values()) {
@@ -52,8 +53,10 @@ function take(frame: Frame): void {
     if (frame.error !== undefined) {
       subscription.state.value = { ...subscription.state.peek(), error: frame.error };
     } else {
+      const data = frame.delta === undefined ? frame.data : frame.base === subscription.revision ? applied(subscription.state.peek().data, frame.delta) : undefined;
+      if (data === undefined) return void subscribe(subscription);  // it gets the whole again
       subscription.revision = frame.revision;
-      subscription.state.value = { data: frame.data, at: Date.now() };
+      subscription.state.value = { data, at: Date.now() };
     }
   }
 }

@@ -2,7 +2,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import { may } from '../lib/access.ts';
 import { errorText, kube } from '../lib/api.ts';
-import { dateTime, gpuHours, number, span } from '../lib/format.ts';
+import { now } from '../lib/clock.ts';
+import { dateTime, gpuHours, number, runOf, span, waitOf } from '../lib/format.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf, param } from '../lib/router.ts';
 import { asNew } from '../lib/job_form.ts';
@@ -151,7 +152,7 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
       <Facts facts={[
         ['Project', <ProjectName name={row.project} />], ['Workers', `${members.running} of ${members.requested}${elastic ? `, from ${members.min} to ${members.max}` : ''}`],
         ['GPUs held', `${number(row.gpus.held)} of ${number(row.gpus.requested)}`], ['Priority', `${row.priority ?? '–'}${row.preemptible === false ? ', not preemptible' : row.preemptible ? ', preemptible' : ''}`],
-        ['Waited', span(row.waitSeconds)], ['Running for', span(row.runSeconds)], ['Throughput', row.throughput ? `${number(row.throughput)} ${row.throughputUnit ?? ''}/s` : '–'],
+        ['Waited', span(waitOf(row, now.value))], ['Running for', span(runOf(row, now.value))], ['Throughput', row.throughput ? `${number(row.throughput)} ${row.throughputUnit ?? ''}/s` : '–'],
         ['Preemptions', number(row.preemptions ?? 0)], ['Lost GPU-hours', gpuHours(data?.lostGpuSeconds)], ['Created', <><Age time={row.created} />{row.createdBy ? ` by ${row.createdBy}` : ''}</>],
         ...(row.completed ? [['Completed', dateTime(row.completed)] as [string, string]] : []),
       ]} />

@@ -1,6 +1,7 @@
 // All workloads: filters, order, columns, CSV, and what can be done to many at once.
 import { may } from '../lib/access.ts';
-import { dateTime, number, span } from '../lib/format.ts';
+import { now } from '../lib/clock.ts';
+import { dateTime, number, runOf, span, waitOf } from '../lib/format.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf } from '../lib/router.ts';
 import type { Rows, WorkloadRow } from '../lib/types.ts';
@@ -15,6 +16,10 @@ function sizeText(row: WorkloadRow): string {
   const { running, requested, min, max } = row.members;
   const elastic = min !== null && min !== undefined && max !== null && max !== undefined && min !== max;
   return `${running}/${requested}${elastic ? ` (${min}–${max})` : ''}`;
+}
+
+function Grows({ row, of }: { row: WorkloadRow; of: (row: WorkloadRow, now: number) => number | null | undefined }) {
+  return <>{span(of(row, now.value))}</>;
 }
 
 const CLASSES: Record<string, string> = { train: 'Training', interactive: 'Interactive', build: 'Build', inference: 'Inference' };
@@ -32,8 +37,8 @@ export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
   { key: 'gpus', title: 'GPUs', value: (row) => row.gpus.held, cell: (row) => <span title="held/requested">{number(row.gpus.held)}/{number(row.gpus.requested)}</span>, width: 76, grow: 0.3, num: true },
   { key: 'progress', title: 'Progress', value: (row) => shareOf(row.progress), cell: (row) => <ProgressCell row={row} />, width: 132, grow: 0.6 },
   { key: 'eta', title: 'ETA', value: (row) => row.progress?.etaSeconds, cell: (row) => span(row.progress?.etaSeconds), width: 96, grow: 0.3, num: true },
-  { key: 'wait', title: 'Wait', value: (row) => row.waitSeconds, cell: (row) => span(row.waitSeconds), width: 96, grow: 0.3, num: true },
-  { key: 'run', title: 'Running for', value: (row) => row.runSeconds, cell: (row) => span(row.runSeconds), width: 104, grow: 0.3, num: true },
+  { key: 'wait', title: 'Wait', value: (row) => waitOf(row), cell: (row) => <Grows row={row} of={waitOf} />, width: 96, grow: 0.3, num: true },
+  { key: 'run', title: 'Running for', value: (row) => runOf(row), cell: (row) => <Grows row={row} of={runOf} />, width: 104, grow: 0.3, num: true },
   { key: 'type', title: 'Type', value: (row) => CLASSES[row.workload ?? ''] ?? row.kind, width: 112, grow: 0.5, filter: true },
   { key: 'kind', title: 'Kind', value: (row) => row.kind, width: 120, grow: 0.5, filter: true, hidden: true },
   { key: 'preemptions', title: 'Preemptions', value: (row) => row.preemptions, cell: (row) => number(row.preemptions ?? 0), width: 108, grow: 0.3, num: true },

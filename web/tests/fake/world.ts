@@ -34,7 +34,7 @@ function job(index: number, next: () => number, now: number): WorkloadRow {
     namespace: project, name: `${word}-${index}`, kind: next() < 0.2 ? 'PyTorchJob' : 'TrainingJob', apiVersion: 'swell.dev/v1', plural: 'trainingjobs', uid: `uid-${index}`,
     status: 'Pending', reason: null, project, pool: POOL, priority: word === 'notebook' ? 'interactive' : 'train', preemptible: true,
     members: { running: 0, requested: workers, min: elastic ? 1 : workers, max: workers }, gpus: { requested: workers, held: 0 },
-    waitSeconds: Math.floor((now - created) / 1000), runSeconds: null, preemptions: 0, createdBy: next() < 0.5 ? 'ada' : 'grace', created: new Date(created).toISOString(), started: null, completed: null,
+    waitSeconds: null, runSeconds: null, preemptions: 0, createdBy: next() < 0.5 ? 'ada' : 'grace', created: new Date(created).toISOString(), started: null, completed: null,
     progress: null, throughput: null,
   };
 }
@@ -59,7 +59,7 @@ function place(world: World, next: () => number): void {
     if (luck < 0.15) Object.assign(row, { status: 'Succeeded', runSeconds: ran, completed: new Date(world.now - 60e3).toISOString(), started: row.created });
     else if (luck < 0.2) Object.assign(row, { status: 'Failed', reason: 'exit code 1', runSeconds: ran, completed: new Date(world.now - 60e3).toISOString(), started: row.created });
     else if (free.length >= row.gpus.requested) {
-      Object.assign(row, { status: 'Running', runSeconds: ran, started: new Date(world.now - ran * 1000).toISOString(), throughput: 120 * row.gpus.requested, throughputUnit: 'records', waitSeconds: 12, preemptions: luck > 0.8 ? 1 : 0 });
+      Object.assign(row, { status: 'Running', started: new Date(world.now - ran * 1000).toISOString(), throughput: 120 * row.gpus.requested, throughputUnit: 'records', waitSeconds: 12, preemptions: luck > 0.8 ? 1 : 0 });
       row.members.running = row.members.requested;
       row.gpus.held = row.gpus.requested;
       row.progress = { phase: 'step', step: 400, total: 1000, epoch: 2, epochs: 5, percentage: 40, etaSeconds: 3600, updated: new Date(world.now - 2000).toISOString() };

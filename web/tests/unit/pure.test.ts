@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pieces, plainText } from '../../src/lib/ansi.ts';
-import { ago, bound, bytes, gpuHours, number, percent, ratio, span } from '../../src/lib/format.ts';
+import { runOf, waitOf, ago, bound, bytes, gpuHours, number, percent, ratio, span } from '../../src/lib/format.ts';
 import { align, fittedFrom, growth, grown, integral, sum } from '../../src/lib/history.ts';
+import { applied } from '../../src/lib/delta.ts';
 import { asNew, checkJob, claimedBy, curvesClaim, jobObject, newJob } from '../../src/lib/job_form.ts';
 import { attemptsOf, chooseParts, markOf, pathOfLog, titleOf } from '../../src/lib/log_parts.ts';
 import { merge, parseLine } from '../../src/lib/logs.ts';
@@ -188,6 +189,23 @@ test('a workload that keeps its curves has a claim of its own, as arena submit m
   const claim = curvesClaim('unet', 'vision');
   assert.equal(claim.metadata?.name, 'unet-tensorboard');
   assert.deepEqual([claimedBy(toYaml(object)), claimedBy('kind: TrainingJob')], ['unet', undefined]);
+});
+
+test('spans of a workload grow on the page', () => {
+  const at = Date.parse('2026-01-01T00:10:00Z');
+  const row = { status: 'Running', created: '2026-01-01T00:00:00Z', started: '2026-01-01T00:04:00Z', waitSeconds: 240, runSeconds: null };
+  assert.deepEqual([waitOf(row, at), runOf(row, at)], [240, 360]);
+  assert.deepEqual([waitOf({ ...row, status: 'Pending', waitSeconds: null }, at), runOf({ ...row, status: 'Preempted' }, at)], [600, null]);
+  assert.equal(runOf({ ...row, status: 'Failed', runSeconds: 12 }, at), 12);
+});
+
+test('a delta leads to the next view, and keeps what stayed', () => {
+  const rows = Array.from({ length: 5 }, (_, id) => ({ id }));
+  const next = applied({ rows, total: 5 }, { data: { total: 6 }, lists: { rows: [[0, 2], { id: 9 }, [3, 2], { id: 10 }] } }) as { rows: { id: number }[]; total: number };
+  assert.deepEqual(next, { total: 6, rows: [{ id: 0 }, { id: 1 }, { id: 9 }, { id: 3 }, { id: 4 }, { id: 10 }] });
+  assert.equal(next.rows[3], rows[3]);
+  for (const steps of [[[3, 3]], [[-1, 1]]] as [number, number][][]) assert.equal(applied({ rows }, { data: {}, lists: { rows: steps } }), undefined);
+  assert.equal(applied(undefined, { data: {}, lists: { rows: [] } }), undefined);
 });
 
 test('a workload form says what is wrong at the field', () => {
