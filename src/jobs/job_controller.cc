@@ -51,6 +51,7 @@ JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
     vanished_.erase(std::string(api::Uid(*job)));
     expected_.Forget(std::string(api::Uid(*job)));
     attempts_.Forget(std::string(api::Uid(*job)));
+    gpu_time_.Forget(std::string(api::Uid(*job)));
   });
   Follow(
       pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
@@ -172,6 +173,7 @@ void JobController::Decide(Pass& pass) {
   }
   DecideDegraded(pass);
   NoteProgress(pass);
+  NoteGpuTime(pass, /*over=*/false);
   if (!pass.spec.suspend && pass.IsTrue("SuspensionWaits")) {
     SetFirst(pass, "SuspensionWaits", false, "Resumed", "The job is not to be suspended any more.");
   }
@@ -227,6 +229,7 @@ void JobController::Finish(Pass& pass,
     SetCondition(pass, "Running", false, reason, message);
   }
   NoteEnd(pass, type == "Failed", reason);
+  NoteGpuTime(pass, /*over=*/true);
   SetCondition(pass, type, true, reason, message);
   json::Set(pass.status, {"completionTime"}, api::FormatTime(pass.now));
   pass.AddEvent(type == "Failed" ? "Warning" : "Normal", reason, std::move(message));

@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "jobs/gpu_time.h"
 #include "jobs/job_attempts.h"
 #include "jobs/job_kind.h"
 #include "jobs/job_members.h"
@@ -83,6 +84,8 @@ class JobController {
   void DecideRunning(Pass& pass);
   void DecideDegraded(Pass& pass);
   void NoteProgress(Pass& pass);
+  void NoteGpuTime(Pass& pass, bool over);
+  static bool GangRuns(const Pass& pass);
   static void NoteGradients(Pass& pass);
   void NoteSaves(Pass& pass);
   void NoteWorld(Pass& pass);
@@ -160,6 +163,7 @@ class JobController {
   // busy; without this each of them would be created once more.
   Expectations expected_;
   JobAttempts attempts_;
+  GpuTime gpu_time_;
   // Since when ranks are slow, by their job's uid; only of jobs that have such.
   struct SlowSince {
     WallTime time;

@@ -270,6 +270,22 @@ void JobController::NoteProgress(Pass& pass) {
   }
 }
 
+void JobController::NoteGpuTime(Pass& pass, bool over) {
+  const std::string uid(api::Uid(*pass.job));
+  gpu_time_.Note(uid, pass.pods, GangRuns(pass), pass.now, over, pass.status);
+  if (over) gpu_time_.Forget(uid);
+}
+
+// Every member that the gang needs runs, or has done its part.
+bool JobController::GangRuns(const Pass& pass) {
+  for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
+    const ReplicaSpec& replica = pass.spec.replicas[i];
+    const int64_t needed = std::min(replica.min_member.value_or(0), replica.replicas);
+    if (pass.counts[i].running + pass.counts[i].succeeded < needed) return false;
+  }
+  return true;
+}
+
 // True when the job is over, or starts again, because it hangs.
 bool JobController::DecideHang(Pass& pass) {
   const std::vector<Member> members = MembersOf(pass.pods, /*also_ended=*/true);

@@ -349,6 +349,30 @@ TEST_F(JobProgressTest, RanksThatTrainApartAreTold) {
   EXPECT_EQ(cluster_.Events("WorldMismatch"), 1);
 }
 
+TEST_F(JobProgressTest, AJobKnowsWhatItsGpusWereUsedFor) {
+  Submit("");
+  const auto number = [&](std::string_view field) {
+    return cluster_.Int(kTrainingJobs, "default/job", {"status", "gpuTime", field});
+  };
+  const auto report = [&](const char* phase) {
+    for (int64_t rank = 0; rank < 3; ++rank) Report({.rank = rank, .phase = phase, .step = 5});
+  };
+  report("load");
+  cluster_.Run(std::chrono::minutes(1));
+  report("step");
+  cluster_.Run(std::chrono::minutes(9));
+  report("save");
+  ASSERT_TRUE(cluster_.Until([&] { return number("heldSeconds") >= 1800; }));
+  EXPECT_NEAR(static_cast<double>(number("heldSeconds")), 1800, 30);
+  EXPECT_NEAR(static_cast<double>(number("productivePercentage")), 90, 2);
+  const auto of = [&](std::string_view use) {
+    return cluster_.Int(kTrainingJobs, "default/job", {"status", "gpuTime", "seconds", use});
+  };
+  EXPECT_NEAR(static_cast<double>(of("training")), 1620, 10);
+  EXPECT_NEAR(static_cast<double>(of("loading")), 180, 10);
+  EXPECT_NE(cluster_.metrics.Print().find("swell_job_productive_ratio{"), std::string::npos);
+}
+
 TEST_F(JobProgressTest, NonsenseChangesNothing) {
   Submit("onHang: Stop");
   for (const char* text : {"x", "{}", "[1]", R"({"ranks": [{"stalled": "yes"}]})"}) {

@@ -24,6 +24,9 @@ void ProgressMetrics::Collect(MetricPage& page) const {
                            "Steps of the job per second. Absent unless it runs.", labels};
   const MetricFamily remaining{"swell_job_remaining_seconds", MetricType::kGauge,
                                "Time that the rest of the job takes at its present speed.", labels};
+  const MetricFamily productive{
+      "swell_job_productive_ratio", MetricType::kGauge,
+      "Share of the time of the job's GPUs in which it trained and did not lose it again.", labels};
   size_t shown = 0;
   for (const auto& [key, job] : jobs_.objects()) {
     if (shown == kJobsMax) break;
@@ -34,6 +37,10 @@ void ProgressMetrics::Collect(MetricPage& page) const {
     ++shown;
     const LabelValues values{api::Namespace(*job), api::Name(*job), resource_};
     page.Add(step, values, static_cast<double>(progress->step));
+    if (json::Find(*job, {"status", "gpuTime", "productivePercentage"}) != nullptr) {
+      const int64_t percent = json::GetInt(*job, {"status", "gpuTime", "productivePercentage"});
+      page.Add(productive, values, static_cast<double>(std::clamp<int64_t>(percent, 0, 100)) / 100);
+    }
     if (progress->total > 0) {
       const auto done = static_cast<double>(std::min(progress->step, progress->total));
       page.Add(ratio, values, done / static_cast<double>(progress->total));

@@ -9,7 +9,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/config_map.h"
 #include "kube/controllers/pod_facts.h"
-#include "projects/gpu_use.h"
+#include "jobs/gpu_use.h"
 
 namespace swell::controllers {
 namespace {

@@ -1,4 +1,4 @@
-#include "projects/gpu_use.h"
+#include "jobs/gpu_use.h"
 
 #include <algorithm>
 #include <optional>

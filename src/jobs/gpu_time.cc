@@ -1,0 +1,161 @@
+#include "jobs/gpu_time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/strings.h"
+#include "jobs/gpu_use.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/amounts.h"
+#include "kube/api/objects/pod.h"
+#include "kube/controllers/pod_facts.h"
+#include "sched_inputs/gpu_request.h"
+
+namespace swell::controllers {
+namespace {
+
+using client::GpuUse;
+
+constexpr std::string_view kGpus = "nvidia.com/gpu";
+constexpr int64_t kSecondsMax = int64_t{1} << 53;
+
+double Seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
+
+// Whole GPUs, or a part of some.
+double GpusOf(const json::Value& pod) {
+  const auto part = ParseGpuFraction(api::Annotation(pod, api::keys::kGpuFraction));
+  if (part) {
+    const int64_t devices =
+        ParseInt(api::Annotation(pod, api::keys::kGpuFractionDevices)).value_or(1);
+    return *part * static_cast<double>(std::clamp<int64_t>(devices, 1, 1024));
+  }
+  const api::Amounts amounts = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
+  const auto gpus = amounts.find(kGpus);
+  return gpus == amounts.end() ? 0 : static_cast<double>(gpus->second.Value());
+}
+
+WallTime BoundAt(const json::Value& pod, WallTime now) {
+  const auto scheduled = api::FindCondition(pod, "PodScheduled");
+  return std::min(scheduled ? scheduled->Since().value_or(now) : now, now);
+}
+
+// When the last of its containers ended; `now` where one does not say so.
+WallTime EndedAt(const json::Value& pod, WallTime now) {
+  WallTime last;
+  for (const api::ContainerStatus& status : api::ContainerStatuses(pod)) {
+    if (!status.finished_at) return now;
+    last = std::max(last, *status.finished_at);
+  }
+  return last == WallTime() ? now : std::min(last, now);
+}
+
+// What a pod that failed by itself had done since its last checkpoint. Members of an elastic job
+// lose nothing, since the others have their state.
+double LostSeconds(const json::Value& pod, WallTime end) {
+  if (Phase(pod) != "Failed" || WasDisrupted(pod) || FailedByCluster(pod)) return 0;
+  if (api::IsDeleting(pod) || !api::Annotation(pod, api::keys::kMemberPriority).empty()) return 0;
+  if (!api::Annotation(pod, api::keys::kStopRequested).empty()) return 0;
+  const auto saved = api::ParseTime(api::Annotation(pod, api::keys::kCheckpointTime));
+  const WallTime from = std::max(saved.value_or(WallTime()), api::StartTime(pod).value_or(end));
+  return std::max(0.0, Seconds(end - from));
+}
+
+int64_t Whole(double seconds) {
+  return static_cast<int64_t>(std::llround(std::clamp(seconds, 0.0, 9e15)));
+}
+
+}  // namespace
+
+GpuTime::Job GpuTime::FromStatus(const json::Value& status) {
+  Job job;
+  const auto seconds = [&status](std::string_view field) {
+    return static_cast<double>(
+        std::clamp<int64_t>(json::GetInt(status, {"gpuTime", "seconds", field}), 0, kSecondsMax));
+  };
+  for (size_t i = 0; i < client::kGpuUses; ++i) {
+    job.seconds[i] = seconds(client::GpuUseName(static_cast<GpuUse>(i)));
+  }
+  job.lost = static_cast<double>(
+      std::clamp<int64_t>(json::GetInt(status, {"gpuTime", "lostSeconds"}), 0, kSecondsMax));
+  job.until =
+      api::ParseTime(json::GetString(status, {"gpuTime", "lastUpdateTime"})).value_or(WallTime());
+  return job;
+}
+
+void GpuTime::Charge(Job& job, Held& held, WallTime until) {
+  if (until <= held.since) return;
+  job.seconds[static_cast<size_t>(held.use)] += held.gpus * Seconds(until - held.since);
+  held.since = until;
+}
+
+void GpuTime::ChargePod(Job& job, const json::Value& pod, bool gang_runs, WallTime now) {
+  const double gpus = api::IsBound(pod) ? GpusOf(pod) : 0;
+  if (gpus <= 0) return;
+  auto found = job.held.find(api::Uid(pod));
+  const bool ended = HasEnded(pod);
+  if (found == job.held.end()) {
+    // One that ended before anybody looked was charged by the controller before this one.
+    if (ended) return;
+    const WallTime since = std::max(BoundAt(pod, now), job.until);
+    Held fresh{.use = GpuUseOf(pod, gang_runs), .gpus = gpus, .since = since};
+    found = job.held.emplace(api::Uid(pod), fresh).first;
+  }
+  Held& held = found->second;
+  const WallTime end = ended ? EndedAt(pod, now) : now;
+  Charge(job, held, end);
+  if (ended) {
+    job.lost += held.gpus * LostSeconds(pod, end);
+    job.held.erase(found);
+    return;
+  }
+  held.use = GpuUseOf(pod, gang_runs);
+  held.seen = true;
+}
+
+json::Value GpuTime::ToJson(const Job& job, WallTime now) {
+  json::Object seconds;
+  double all = 0;
+  for (size_t i = 0; i < client::kGpuUses; ++i) {
+    all += job.seconds[i];
+    const int64_t whole = Whole(job.seconds[i]);
+    if (whole > 0) seconds[client::GpuUseName(static_cast<GpuUse>(i))] = whole;
+  }
+  json::Object out{{"heldSeconds", Whole(all)},
+                   {"seconds", std::move(seconds)},
+                   {"lastUpdateTime", api::FormatTime(now)}};
+  if (const int64_t lost = Whole(job.lost); lost > 0) out["lostSeconds"] = lost;
+  const double training = job.seconds[static_cast<size_t>(GpuUse::kTraining)];
+  if (all >= 1) {
+    const double share = std::max(0.0, training - job.lost) / all;
+    out["productivePercentage"] = static_cast<int64_t>(share * 100);
+  }
+  return out;
+}
+
+void GpuTime::Note(const std::string& job_uid,
+                   const std::map<std::string, json::SharedValue>& pods,
+                   bool gang_runs,
+                   WallTime now,
+                   bool over,
+                   json::Value& status) {
+  auto known = jobs_.find(job_uid);
+  if (known == jobs_.end()) known = jobs_.emplace(job_uid, FromStatus(status)).first;
+  Job& job = known->second;
+  for (auto& [uid, held] : job.held) held.seen = false;
+  for (const auto& [name, pod] : pods) ChargePod(job, *pod, gang_runs, now);
+  for (auto& [uid, held] : job.held) {
+    if (!held.seen) Charge(job, held, now);
+  }
+  std::erase_if(job.held, [](const auto& one) { return !one.second.seen; });
+  const double all = std::accumulate(job.seconds.begin(), job.seconds.end(), 0.0);
+  const WallTime written =
+      api::ParseTime(json::GetString(status, {"gpuTime", "lastUpdateTime"})).value_or(WallTime());
+  if (all >= 1 && (over || now - written >= kWriteEvery)) {
+    json::Set(status, {"gpuTime"}, ToJson(job, now));
+  }
+}
+
+}  // namespace swell::controllers
