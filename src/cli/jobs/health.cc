@@ -111,9 +111,9 @@ class HealthAction final : public Action {
       return 0;
     }
     if (!faults.text.empty()) {
-      session.OutLine(StrCat(faults.list.size(), " of ", faults.nodes,
-                             faults.nodes == 1 ? " node needs" : " nodes need",
-                             " attention; more: swell health NODE"));
+      session.OutLine(StrCat(
+          faults.list.size(), " of ", faults.nodes, faults.nodes == 1 ? " node" : " nodes",
+          faults.list.size() == 1 ? " needs" : " need", " attention; more: swell health NODE"));
       session.Out(faults.text + "\n");
     } else if (faults.nodes > 0) {
       session.OutLine(faults.nodes == 1 ? "The node is healthy"

@@ -54,6 +54,41 @@ TEST_F(WhyTest, APodThatHasANodeIsTheNodesConcern) {
   EXPECT_EQ(out_, "p runs on node-9: 2 GPUs.\n");
 }
 
+TEST_F(WhyTest, ABatchJobThatFailedSaysWhichPodDidAndRunsNoLonger) {
+  Create(
+      "{apiVersion: batch/v1, kind: Job, metadata: {name: bj}, spec: {backoffLimit: 0, template: "
+      "{spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}");
+  const auto job =
+      server_.Send(server_.Request("GET", "/apis/batch/v1/namespaces/default/jobs/bj"));
+  Create(
+      StrCat("{apiVersion: v1, kind: Pod, metadata: {name: bj-1, ownerReferences: [{apiVersion: "
+             "batch/v1, kind: Job, name: bj, controller: true, uid: ",
+             job.Str({"metadata", "uid"}),
+             "}]}, spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}"));
+  const std::string began = api::FormatTime(server_.executor.Now());
+  server_.executor.Advance(std::chrono::seconds(5));
+  const std::string ended = api::FormatTime(server_.executor.Now());
+  Status("/api/v1/namespaces/default/pods/bj-1",
+         StrCat(R"({"status":{"phase":"Failed","containerStatuses":[{"name":"c","image":"i",
+             "imageID":"","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":1,
+             "reason":"Error","finishedAt":")",
+                ended, R"("}}}]}})"));
+  Status("/apis/batch/v1/namespaces/default/jobs/bj",
+         StrCat(R"({"status":{"failed":1,"startTime":")", began,
+                R"(","conditions":[{"type":"Failed","status":"True",
+                "reason":"BackoffLimitExceeded","lastTransitionTime":")",
+                ended, R"(","message":"Job has reached the specified backoff limit"}]}})"));
+  server_.executor.Advance(std::chrono::minutes(3));
+  ASSERT_EQ(Run({"swell", "why", "bj"}), 0) << err_;
+  EXPECT_TRUE(
+      out_.starts_with("bj is over: Failed: exit 1. Job has reached the specified backoff "
+                       "limit. bj-1 failed: container c exited with 1; "))
+      << out_;
+  ASSERT_EQ(Run({"swell", "list", "-o", "wide", "--no-headers"}), 0) << err_;
+  EXPECT_NE(out_.find(" 5s "), std::string::npos) << out_;
+  EXPECT_NE(out_.find("bj-1 failed: container c exited with 1"), std::string::npos) << out_;
+}
+
 // Jobs' pods that are in no group hold GPUs, too.
 TEST_F(WhyTest, WhoHoldsWithoutAGroupIsNamedByItsOwner) {
   int cycles = 0;

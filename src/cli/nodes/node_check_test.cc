@@ -237,6 +237,8 @@ TEST_F(NodeFaultsTest, ViewsCountGpusAlike) {
   Expect({"runai", "list", "nodes"}, {"2 (2), 1 unhealthy"});
   Expect({"swell", "get", "nodes"}, {"Ready,SchedulingDisabled,Unhealthy"});
   Expect({"swell", "describe", "node", "node-1"}, {"GPU 1: too hot"});
+  Change("node-3", R"({"metadata":{"annotations":{"swell.dev/unhealthy-gpus":"1"}}})");
+  Expect({"swell", "top", "--once", "--view", "nodes"}, {"■■", "2/2, 1 bad", "□×", "0/2, 1 bad"});
 }
 
 TEST_F(NodeFaultsTest, AnUnhealthyGpuThatIsHeldCountsOnce) {

@@ -137,7 +137,7 @@ TopTable JobRows(const TopData& data, const TopForm& form) {
   return table;
 }
 
-// A square for each GPU: full, part, free. Beyond 16 a bar.
+// A square for each GPU: full, part, free, unhealthy. Beyond 16 a bar.
 std::string GpuSquares(const NodeView& node) {
   const int64_t gpus = node.gpus();
   if (gpus == 0) return "-";
@@ -145,10 +145,14 @@ std::string GpuSquares(const NodeView& node) {
     return BarText(static_cast<double>(node.used.milli_gpus),
                    static_cast<double>(node.total.milli_gpus), 16);
   }
+  // Those that are neither held nor free.
+  const int64_t lost =
+      std::max<int64_t>(0, node.total.milli_gpus - node.used.milli_gpus - node.FreeMilliGpus()) /
+      1000;
   std::string out;
   for (int64_t gpu = 0; gpu < gpus; ++gpu) {
     const int64_t held = node.used.milli_gpus - gpu * 1000;
-    out += held >= 1000 ? "■" : held > 0 ? "◧" : "□";
+    out += held >= 1000 ? "■" : held > 0 ? "◧" : gpu >= gpus - lost ? "×" : "□";
   }
   return out;
 }

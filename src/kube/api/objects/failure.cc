@@ -74,7 +74,7 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
       return "another member ended or could not be reached; the log of each member may say why";
     case FailureClass::kHardware: {
       const std::string_view node = NodeName(pod);
-      return StrCat("have the GPU checked; until then: swell cordon ",
+      return StrCat("have the GPU checked; until then: kubectl cordon ",
                     node.empty() ? "NODE" : node);
     }
     case FailureClass::kPreempted:
