@@ -81,13 +81,19 @@ std::string GoodputSentence(const GoodputView& view) {
                : StrCat("it has ", view.members, " members and asks for ", view.wanted);
   }
   const int64_t least = view.sizes.front().members;
+  // A guess is not told as if it had been measured.
+  const bool measured = now->source == "measured";
   std::string text =
-      StrCat(view.members, view.members == 1 ? " member makes " : " members make ",
+      StrCat(view.members, view.members == 1 ? " member " : " members ",
+             !measured           ? "may make "
+             : view.members == 1 ? "makes "
+                                 : "make ",
              Decimal(now->per_second, now->per_second < 10 ? 2 : 0), " ", view.unit, " per second");
   if (view.members != least) {
     text += StrCat(", ", Decimal(now->relative, 2), " times what ", least,
                    least == 1 ? " makes" : " make");
   }
+  if (!measured) text += " (not measured yet)";
   return StrCat(text, view.wanted == view.members ? "; it asks for no more"
                                                   : StrCat("; it asks for ", view.wanted));
 }

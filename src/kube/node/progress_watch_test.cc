@@ -170,6 +170,19 @@ TEST_F(ProgressWatchTest, SpeedIsThatOfTheLastMinutes) {
   EXPECT_NEAR(Rank().steps_per_second, 1, 0.05);
 }
 
+// One that joins a running group begins with the group's step, and so do all after a resize.
+TEST_F(ProgressWatchTest, AStepThatARankBeginsWithIsNotItsSpeed) {
+  Pass(seconds(30));
+  record_.step = 465;
+  record_.world = 2;
+  Train(60, seconds(1));
+  EXPECT_NEAR(Rank().steps_per_second, 1, 0.05);
+  record_.world = 3;
+  record_.step += 1000;
+  Train(60, seconds(2));
+  EXPECT_NEAR(Rank().steps_per_second, 0.5, 0.05);
+}
+
 // Steps of which each takes half a second; the rank's own part is `own` milliseconds.
 class OwnPartTest : public ProgressWatchTest {
  protected:

@@ -98,9 +98,19 @@ Decision& Add(Context& context, const Action& action, PodId id, Decision::Type t
   return decision;
 }
 
+// Whether the pod is a member of an elastic job that goes on without it: the others have its work.
+bool LeavesItsWork(const State& state, const PodState& pod) {
+  if (pod.member_priority == INT64_MIN || pod.group == kNone) return false;
+  const std::vector<SetState>& sets = state.groups[pod.group].sets;
+  return std::all_of(sets.begin(), sets.end(), [](const SetState& set) {
+    return set.holding > 0 && set.holding >= set.Minimum();
+  });
+}
+
 // GPU-seconds since the last checkpoint or the start.
 double LostGpuSeconds(const State& state, PodId id, WallTime now) {
   const PodState& pod = state.pods[id];
+  if (LeavesItsWork(state, pod)) return 0;
   const WallTime since = std::max(pod.start, pod.checkpoint);
   if (pod.start.unix_ns == 0 || now <= since || pod.node == kNone) return 0;
   const double gpus =

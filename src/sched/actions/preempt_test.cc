@@ -198,6 +198,24 @@ TEST(Preempt, PreemptAloneAlsoTakesSurplusFirst) {
   EXPECT_EQ(s.Log(), "evict elastic-2 n0 [2] preempt\nnominate high n0 [2] preempt\n");
 }
 
+// The members that stay have the work of one that is given up.
+TEST(Preempt, AnElasticJobThatShrinksLosesNoWork) {
+  for (const int minimum : {1, 2}) {
+    Scenario s;
+    s.Node("n0", {.gpus = 2});
+    s.Group("elastic", {.min = minimum});
+    for (int i = 0; i < 2; ++i) {
+      s.Pod(StrCat("elastic-", i),
+            {.group = "elastic", .gpus = 1, .on = "n0", .devices = {i}, .member_priority = 2 - i});
+    }
+    s.Pod("high", {.gpus = 1, .priority = 80});
+    s.Cycle(Only({"preempt"}));
+    ASSERT_FALSE(s.last.decisions.empty());
+    const double lost = s.last.decisions[0].lost_gpu_seconds;
+    minimum == 1 ? EXPECT_EQ(lost, 0) : EXPECT_EQ(lost, 60) << "it stops as a whole";
+  }
+}
+
 TEST(Preempt, TheLeastWorkIsLost) {
   Scenario s;
   s.Node("n0", {.gpus = 1});
