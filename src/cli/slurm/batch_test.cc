@@ -228,6 +228,8 @@ TEST_F(SlurmTest, WhatNoNodeHasIsSaid) {
             std::string::npos)
       << err_;
   EXPECT_EQ(Sbatch("-p big -w node-1"), 0) << err_;
+  EXPECT_EQ(Sbatch("-p big -C kubernetes.io/hostname=node-2"), 1);
+  EXPECT_NE(err_.find("no node is all of what --partition"), std::string::npos) << err_;
   EXPECT_EQ(Sbatch("-p all -w node-2"), 0) << err_;
 }
 

@@ -385,8 +385,12 @@ Status FillGate(Session& session, Api& api, const BatchFlags& flags, BatchJob& j
 }
 
 // Empty where the user may not see them. Within a job that is the end: its account may do no more.
-Result<std::vector<json::SharedValue>> SeenNodes(Session& session, Api& api) {
+Result<std::vector<json::SharedValue>> SeenNodes(Session& session, Api& api, bool own_image) {
   auto nodes = api.List(client::resources::kNodes, "");
+  if (nodes.ok() && nodes->empty() && !own_image) {
+    return Status(Code::kUnavailable,
+                  "the cluster has no nodes yet; sinfo shows them when they are there");
+  }
   if (nodes.ok() || nodes.status().code() != Code::kForbidden) return nodes;
   if (session.env().getenv("SLURM_JOB_ID").empty()) return std::vector<json::SharedValue>{};
   return ExplainInJob(session, nodes.status());
@@ -401,7 +405,8 @@ Result<Submission> PrepareSubmission(Session& session,
   Submission submission;
   SWELL_ASSIGN_OR_RETURN(submission.api, session.Server());
   Api& api = *submission.api;
-  SWELL_ASSIGN_OR_RETURN(const std::vector<json::SharedValue> nodes, SeenNodes(session, api));
+  SWELL_ASSIGN_OR_RETURN(const std::vector<json::SharedValue> nodes,
+                         SeenNodes(session, api, flags.Has("container-image")));
   SWELL_ASSIGN_OR_RETURN(std::vector<KeyValues> pools, PoolChoices(api, flags.Text("partition")));
   SWELL_ASSIGN_OR_RETURN(const std::vector<KeyValues> named, NodeChoices(nodes, pools, flags));
   std::vector<NodeView> suited = ViewNodes(nodes, {});
