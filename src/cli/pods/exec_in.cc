@@ -12,6 +12,7 @@ Result<int> Exec(Session& session, const ExecIn& what) {
   std::vector<std::string> arguments, rest;
   if (what.interactive) arguments.emplace_back("--stdin");
   if (what.interactive && session.env().out_is_terminal) arguments.emplace_back("--tty");
+  if (what.quiet) arguments.emplace_back("--quiet");
   if (!what.container.empty()) arguments.push_back("--container=" + what.container);
   SWELL_RETURN_IF_ERROR(flags.Parse(arguments, &rest));
   std::vector<std::string> words{"pod/" + what.pod};

@@ -13,6 +13,7 @@ struct ExecIn {
   std::string ns, pod, container;  // container empty: the first
   std::vector<std::string> command;
   bool interactive = false;  // passes standard input, with a terminal if there is one
+  bool quiet = false;        // says nothing of its own
 };
 // The command's own exit status.
 Result<int> Exec(Session& session, const ExecIn& what);

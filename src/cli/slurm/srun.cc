@@ -171,6 +171,7 @@ class SrunAction final : public Action {
     step.command.emplace_back("--");
     step.command.insert(step.command.end(), words.begin(), words.end());
     step.interactive = Input(session).wanted();
+    step.quiet = true;
     return Exec(session, step);
   }
 
