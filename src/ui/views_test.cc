@@ -64,6 +64,30 @@ TEST_F(ViewsTest, ANodeTellsWhoHoldsEachGpu) {
   EXPECT_EQ(text, "see see - - ");
 }
 
+TEST_F(ViewsTest, AnUnhealthyGpuThatAPodHoldsCountsOnceAndIsNamed) {
+  Status("/api/v1/nodes/node-1",
+         R"({"status":{"allocatable":{"nvidia.com/gpu":"3"},"conditions":[
+             {"type":"Ready","status":"True"},{"type":"GpuHealthy","status":"False",
+              "reason":"GpuUnhealthy","message":"GPU 1: too hot"}]}})");
+  api::RestRequest patch =
+      server_.Request("PATCH", "/api/v1/nodes/node-1",
+                      R"({"metadata":{"annotations":{"swell.dev/unhealthy-gpus":"1"}}})",
+                      "application/merge-patch+json");
+  patch.user = {.name = "root", .groups = {"system:masters"}};
+  ASSERT_EQ(server_.Send(std::move(patch)).status, 200);
+  Settle();
+  const json::Value nodes = See("nodes", "admin-token");
+  const json::Value& node = json::GetArray(nodes, {"rows"})[0];
+  std::string text;
+  for (const json::Value& gpu : json::GetArray(node, {"gpuDevices"})) {
+    text += StrCat(json::GetString(gpu, {"health"}), " ");
+  }
+  EXPECT_EQ(text, "Healthy Unhealthy Healthy Healthy ");
+  EXPECT_EQ(json::Print(*json::Find(node, {"gpus"})), R"({"total":4,"held":2,"free":2})");
+  EXPECT_EQ(json::GetString(node, {"reason"}), "GPU 1: too hot");
+  EXPECT_EQ(json::GetInt(See("overview", "admin-token"), {"gpus", "free"}), 2);
+}
+
 TEST_F(ViewsTest, AWorkloadTellsItsSizeAndGpus) {
   const json::Value all = See("workloads", "admin-token");
   const json::Value& see = json::GetArray(all, {"rows"})[1];

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/strings.h"
+#include "cli/views/node_faults.h"
 #include "cli/views/node_view.h"
 #include "cli/views/project_view.h"
 #include "kube/api/meta/meta.h"
@@ -58,9 +59,13 @@ json::Array ConditionRows(const json::Value& object) {
   return rows;
 }
 
-// What a node says of the reason that it is not ready.
+// Why a node gets no pods, or fewer than it could: its fault, or why it is not ready.
 std::string ReasonOf(const json::Value& node, bool ready) {
-  if (ready) return api::IsUnschedulable(node) ? "cordoned" : "";
+  if (ready) {
+    const cli::NodeHealthState health = cli::HealthOfNode(node);
+    if (!health.faults.empty()) return health.faults;
+    return api::IsUnschedulable(node) ? "cordoned" : "";
+  }
   const auto condition = api::FindCondition(node, "Ready");
   if (!condition) return "its agent has not reported yet";
   return std::string(condition->message.empty() ? condition->reason : condition->message);
