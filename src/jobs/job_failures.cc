@@ -19,10 +19,16 @@ constexpr int64_t kSparedMax = 10;
 // A pod that fails within this after its start has done little.
 constexpr Duration kSoon = std::chrono::minutes(5);
 
-// It failed in the same words before, in place or as an earlier pod. A container that runs again
-// after its first failure has failed once.
+// How often the container has failed in its place. Its restarts are counted when the next start
+// begins: one that runs again, or is being made again, has not failed once more.
+int64_t FailuresInPlace(const api::Failure& failure) {
+  const bool starts = failure.settles || (failure.repeats() && failure.waits != "CrashLoopBackOff");
+  return failure.restarts + (starts ? 0 : 1);
+}
+
+// It failed in the same words before, in place or as an earlier pod.
 bool FailedSoBefore(const json::Value& status, const api::Failure& failure) {
-  if (failure.restarts > (failure.settles ? 1 : 0)) return true;
+  if (FailuresInPlace(failure) > 1) return true;
   const json::Array& attempts = json::GetArray(status, {"attempts"});
   return !failure.said.empty() &&
          std::any_of(attempts.begin(), attempts.end(), [&failure](const json::Value& one) {
@@ -41,7 +47,7 @@ int64_t MemoryOf(const json::Value& node) {
 
 // An error that every start repeats ends the job at its second time. True when it has.
 bool JobController::DecideHopeless(Pass& pass) {
-  const std::optional<api::Failure> failure = LastFailure(pass);
+  const std::optional<api::Failure>& failure = pass.failure;
   if (!failure || !NeverMends(*failure) || !FailedSoBefore(pass.status, *failure)) return false;
   if (api::Annotation(*pass.job, keys::kOnUserError) == "Restart") return false;
   for (const ReplicaSpec& replica : pass.spec.replicas) {

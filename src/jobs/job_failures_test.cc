@@ -53,16 +53,16 @@ class FailureTest : public ::testing::Test {
              cluster_.PodUid("default/" + pod) != uid;
     });
   }
-  // The pod's container ended, and `state` follows in its place.
+  // The pod's container ended, and `state` follows in its place: "running" or why it waits.
   void EndInPlace(const std::string& pod,
                   int restarts,
                   int code,
                   std::string_view reason,
                   std::string_view said,
-                  bool runs_again) {
+                  std::string_view follows) {
     const std::string now = api::FormatTime(cluster_.sim.Now());
-    const std::string state = runs_again ? StrCat("{running: {startedAt: '", now, "'}}")
-                                         : "{waiting: {reason: CrashLoopBackOff}}";
+    const std::string state = follows == "running" ? StrCat("{running: {startedAt: '", now, "'}}")
+                                                   : StrCat("{waiting: {reason: ", follows, "}}");
     const Status patched = cluster_.Patch(
         kPods, "default/" + pod,
         StrCat("{status: {containerStatuses: [{name: pytorch, image: x, imageID: x, ready: false, "
@@ -98,12 +98,14 @@ TEST_F(FailureTest, AnErrorThatEveryStartRepeatsEndsTheJobAtItsSecondTime) {
 TEST_F(FailureTest, AStartAfterTheFirstErrorIsNoSecondError) {
   SubmitAndRun({.workers = 1, .restart = "OnFailure"});
   const std::string said = "ModuleNotFoundError: No module named trainer";
-  EndInPlace("job-worker-0", 0, 1, "Error", said, /*runs_again=*/false);
+  EndInPlace("job-worker-0", 0, 1, "Error", said, "CrashLoopBackOff");
   cluster_.Run(2 * kSecond);
-  EndInPlace("job-worker-0", 1, 1, "Error", said, /*runs_again=*/true);
+  EndInPlace("job-worker-0", 1, 1, "Error", said, "ContainerCreating");
+  cluster_.Run(2 * kSecond);
+  EndInPlace("job-worker-0", 1, 1, "Error", said, "running");
   cluster_.Run(5 * kSecond);
   EXPECT_FALSE(Is("Failed"));
-  EndInPlace("job-worker-0", 1, 1, "Error", said, /*runs_again=*/false);
+  EndInPlace("job-worker-0", 1, 1, "Error", said, "CrashLoopBackOff");
   ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
   EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/job", "Failed"), "UserError");
 }
@@ -112,7 +114,7 @@ TEST_F(FailureTest, AContainerKilledInPlaceGetsMoreMemoryBeforeItsLastStartCount
   SubmitAndRun({.workers = 1, .restart = "OnFailure", .run_policy = "backoffLimit: 1"});
   const std::string uid = cluster_.PodUid("default/job-worker-0");
   // The node started it again at once.
-  EndInPlace("job-worker-0", 1, 137, "OOMKilled", "", /*runs_again=*/true);
+  EndInPlace("job-worker-0", 1, 137, "OOMKilled", "", "running");
   ASSERT_TRUE(RunsAgain("job-worker-0", uid));
   EXPECT_EQ(JobAnnotation(keys::kMemoryRaised), "worker/pytorch=1536Mi");
   EXPECT_TRUE(Is("MemoryRaised"));
