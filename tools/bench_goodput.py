@@ -9,7 +9,7 @@ measuring and resizing cost is in it.
 import math
 import time
 
-from bench_elastic import ElasticJob
+from bench_elastic import JOBS as TRAINING_JOBS, ElasticJob
 
 GPUS = 6
 # Seconds of a step that members do not share, and that they share.
@@ -33,7 +33,10 @@ def progress(cluster, way, seconds):
     for job in jobs.values():
         job.wait("a step", job.steps, 120)
     before = {name: len(job.steps()) for name, job in jobs.items()}
-    time.sleep(seconds)
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, 15))
+        cluster.get(f"{TRAINING_JOBS}/{jobs['flat'].name}")  # a connection on which nothing happens is closed
     done = {}
     for name, job in jobs.items():
         steps = job.steps()
@@ -56,7 +59,11 @@ def run(report, make_cluster, quick):
     seconds = 90 if quick else 240
     cluster = make_cluster("--nodes", "1", "--gpus-per-node", str(GPUS), "--cpus", "64")
     try:
-        done = {way: progress(cluster, way, seconds) for way in WAYS}
+        done = {}
+        for way in WAYS:
+            done[way] = progress(cluster, way, seconds)
+            print(f"  goodput: {way}: {total(done[way]):.0f} s of work in {seconds} s; "
+                  + ", ".join(f"{name} {done[way][name]:.0f} s" for name in JOBS), flush=True)
     finally:
         cluster.stop()
     ours = done["goodput"]
