@@ -160,6 +160,8 @@ class DiskTest(support.FolderTest):
                 # The gradients of step 20 were summed before the kill, so the other rank has finished it.
                 self.assert_continues(*self.launched("swell.launch", victim), 20)
 
+    @unittest.skipUnless(torch.__version__.startswith("1."), "torchrun 2.15 may restart with addresses of the attempt "
+                         "before and fail, with a script of torch alone, too")
     def test_torchrun_starts_again_from_the_memory_of_a_rank_that_is_left(self):
         # As in pods on Python images; see the SDK's README.
         self.assert_continues(*self.launched("torch.distributed.run", 1, PET_REDIRECTS="9:1", PET_TEE="9:1"), 20)
