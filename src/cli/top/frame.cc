@@ -79,9 +79,9 @@ Frame::Cell& Frame::At(int row, int column) {
   return const_cast<Cell&>(std::as_const(*this).At(row, column));
 }
 
-int Frame::Put(int row, int column, std::string_view text, Ink ink) {
+int Frame::Put(int row, int column, std::string_view text, Ink ink, int most) {
   if (row < 0 || row >= rows_) return column;
-  while (!text.empty()) {
+  for (; !text.empty() && most > 0; --most) {
     const size_t bytes = GlyphBytes(text);
     const std::string_view glyph = text.substr(0, bytes);
     text.remove_prefix(bytes);

@@ -4,6 +4,7 @@
 //   character.
 #pragma once
 
+#include <climits>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,9 +21,9 @@ class Frame {
   int columns() const { return columns_; }
   int rows() const { return rows_; }
 
-  // Writes text from a column on and returns the column after it. What leaves the frame is cut off.
-  // A character of UTF-8 takes one cell.
-  int Put(int row, int column, std::string_view text, Ink ink = Ink::kPlain);
+  // Writes text from a column on and returns the column after it. What leaves the frame is cut off,
+  // and what comes after `most` characters. A character of UTF-8 takes one cell.
+  int Put(int row, int column, std::string_view text, Ink ink = Ink::kPlain, int most = INT_MAX);
   // Gives cells of a row another ink.
   void Paint(int row, int from, int to, Ink ink);
 

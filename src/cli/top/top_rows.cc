@@ -170,12 +170,12 @@ TopTable NodeRows(const TopData& data) {
          .cells = {
              {node.name},
              {status, StatusInk(status)},
-             {GpuSquares(node), Ink::kBar},
+             {GpuSquares(node), Ink::kBar, true},
              {StrCat(GpuText(node.used.milli_gpus), "/", GpuText(node.total.milli_gpus),
                      node.unhealthy_gpus > 0 ? StrCat(", ", node.unhealthy_gpus, " bad") : "")},
-             {bar(node.used.milli_cpu, node.total.milli_cpu), Ink::kBar},
+             {bar(node.used.milli_cpu, node.total.milli_cpu), Ink::kBar, true},
              {StrCat(CpuText(node.used.milli_cpu), "/", CpuText(node.total.milli_cpu))},
-             {bar(node.used.memory, node.total.memory), Ink::kBar},
+             {bar(node.used.memory, node.total.memory), Ink::kBar, true},
              {StrCat(MemoryText(node.used.memory), "/", MemoryText(node.total.memory))},
              {std::to_string(node.pods.size())}}});
   }
@@ -221,7 +221,7 @@ TopTable ProjectRows(const TopData& data) {
         {.key = "project/" + project.name,
          .target = {TargetKind::kProject, "project", "", project.name},
          .cells = {{indent + project.name, project.department ? Ink::kBold : Ink::kPlain},
-                   {QuotaBar(gpu), gpu.over_quota() ? Ink::kWarn : Ink::kBar},
+                   {QuotaBar(gpu), gpu.over_quota() ? Ink::kWarn : Ink::kBar, true},
                    {HeldText(gpu, ShareOf::kGpu)},
                    {gpu.fair_share ? ShareText(*gpu.fair_share, ShareOf::kGpu) : "-"},
                    {ShareText(gpu.requested, ShareOf::kGpu)},
@@ -258,6 +258,32 @@ void Filter(TopTable& table, std::string_view filter) {
   });
 }
 
+bool IsWhole(const TopTable& table, size_t column) {
+  return std::any_of(table.rows.begin(), table.rows.end(), [column](const TopRow& row) {
+    return column < row.cells.size() && row.cells[column].whole;
+  });
+}
+
+// The widest columns give way until the last one, which says most, has a quarter of the frame.
+void FitWidths(std::vector<int>& widths, const TopTable& table, int columns) {
+  constexpr int kLeast = 12;
+  if (widths.size() < 2) return;
+  const size_t last = widths.size() - 1;
+  int room = columns;
+  for (size_t i = 0; i < last; ++i) room -= widths[i] + 2;
+  const int wanted = std::min(widths[last], columns / 4);
+  while (room < wanted) {
+    size_t widest = last;
+    for (size_t i = 0; i < last; ++i) {
+      if (widths[i] <= kLeast || (widest != last && widths[i] <= widths[widest])) continue;
+      if (!IsWhole(table, i)) widest = i;
+    }
+    if (widest == last) return;
+    --widths[widest];
+    ++room;
+  }
+}
+
 int Width(std::string_view text) { return static_cast<int>(DisplayWidth(text)); }
 
 }  // namespace
@@ -290,20 +316,13 @@ int DrawTable(Frame& frame, int at, int height, const TopTable& table, int first
       widths[i] = std::max(widths[i], Width(row.cells[i].text));
     }
   }
-  // The first column gives way where the others would leave the frame.
-  int others = 0;
-  for (size_t i = 1; i + 1 < widths.size(); ++i) others += widths[i] + 2;
-  if (!widths.empty()) widths[0] = std::min(widths[0], std::max(12, frame.columns() - others - 14));
+  FitWidths(widths, table, frame.columns());
 
   const auto draw = [&](int y, size_t column, std::string_view text, Ink ink, int x) {
-    frame.Put(y, x, text, ink);
-    // Nothing of a long text shows between its column and the next.
-    if (column + 1 < widths.size()) {
-      frame.Put(y, x + widths[column], "  ");
-      if (Width(text) > widths[column]) frame.Put(y, x + widths[column] - 1, "…", ink);
-    } else if (Width(text) > frame.columns() - x) {
-      frame.Put(y, frame.columns() - 1, "…", ink);
-    }
+    const bool last = column + 1 == widths.size();
+    const int room = last ? frame.columns() - x : widths[column];
+    frame.Put(y, x, text, ink, room);
+    if (Width(text) > room) frame.Put(y, x + room - 1, "…", ink);
   };
   const auto draw_row = [&](int y, const auto& text_of, size_t count) {
     int x = 0;

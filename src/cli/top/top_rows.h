@@ -25,6 +25,7 @@ struct TopTarget {
 struct TopCell {
   std::string text;
   Ink ink = Ink::kPlain;
+  bool whole = false;  // a part of it would tell something else
 };
 
 struct TopRow {

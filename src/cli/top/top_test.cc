@@ -158,6 +158,22 @@ TEST_F(ScreenTest, FitsATerminalOf80Columns) {
   EXPECT_THAT(text, HasSubstr("it needs 8 GPUs"));
 }
 
+TEST(TopTableTest, LongTextsStayInTheirColumns) {
+  TopTable table;
+  table.header = {"NAME", "STATUS", "", "REASON"};
+  const std::string bar(20, '#');
+  table.rows.push_back({.cells = {{std::string(60, 'n')}, {"-"}, {bar, Ink::kBar, true}, {"why"}}});
+  table.rows.push_back(
+      {.cells = {{"short"}, {"Running"}, {bar, Ink::kBar, true}, {std::string(90, 'r')}}});
+  Frame frame(80, 3);
+  DrawTable(frame, 0, 3, table, 0, -1);
+  const std::string name(26, 'n');
+  EXPECT_EQ(frame.Text(),
+            StrCat("NAME", std::string(25, ' '), "STATUS", std::string(25, ' '), "REASON\n", name,
+                   "…  -        ", bar, "  why\nshort", std::string(24, ' '), "Running  ", bar,
+                   "  ", std::string(19, 'r'), "…\n"));
+}
+
 TEST_F(ScreenTest, TheSelectionStaysOnItsJobWhenOthersCome) {
   Press("j");
   screen_.SetData(Data({"alpha", "large", "small"}));
