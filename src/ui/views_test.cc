@@ -324,6 +324,26 @@ TEST_F(ViewsTest, AJobsCurvesAreWhatItsScriptReports) {
   EXPECT_GT(wait[0].points.values.back(), 0);
 }
 
+TEST_F(ViewsTest, AProjectsUseIsSampledWhereAllOfItsPodsAreMeasured) {
+  const auto used = [this](const char* measured) {
+    const json::Value list = json::Parse(measured).value();
+    state_.SetUsage(&list);
+    for (const Sample& sample : SampleCluster(state_, server_.executor.Now())) {
+      const bool it = sample.series.name == "project_gpu_utilized";
+      if (it && sample.series.Label("project") == "vision") return sample.value;
+    }
+    return -1.0;
+  };
+  EXPECT_EQ(used(R"({"items":[{"metadata":{"namespace":"vision","name":"see-worker-0"},
+      "containers":[{"usage":{"cpu":"500m"}}]}]})"),
+            -1)
+      << "the other may be busy";
+  EXPECT_DOUBLE_EQ(used(R"({"items":[{"metadata":{"namespace":"vision","name":"see-worker-0"},
+      "containers":[{"usage":{"cpu":"500m"}}]},{"metadata":{"namespace":"vision",
+      "name":"see-worker-1"},"containers":[{"usage":{"cpu":"250m"}}]}]})"),
+                   0.75);
+}
+
 TEST_F(ViewsTest, PreemptionsByRuleContinueAfterARestart) {
   TempDir dir;
   const auto file = [&dir] {

@@ -51,7 +51,7 @@ inline constexpr int64_t kWholeSeries = -2;
 
 class History {
  public:
-  static constexpr size_t kLaddersMax = 500;
+  static constexpr size_t kLaddersMax = 900;
   static constexpr size_t kJobSeriesMax = 1000;
   static constexpr size_t kJobPoints = 2000;
   static constexpr size_t kPointsChunk = 100;

@@ -19,6 +19,7 @@ namespace {
 // Nodes beyond these have no curves of their own.
 constexpr size_t kNodesMost = 100;
 constexpr size_t kProjectsMost = 75;
+constexpr size_t kPoolsMost = 25;
 
 class Sampler {
  public:
@@ -51,15 +52,21 @@ class Sampler {
       bool measured = false;
     };
     std::map<std::string, Sum> by_pool;
+    const NamespaceProjects projects = ProjectsOfNamespaces(look_);
     const bool each = nodes.size() <= kNodesMost;
     for (const cli::NodeView& node : nodes) {
       if (node.gpus() == 0) continue;
       Sum one{static_cast<double>(node.total.milli_gpus) / 1000,
               static_cast<double>(node.used.milli_gpus) / 1000};
       for (const json::SharedValue& pod : node.pods) {
+        const double gpus = static_cast<double>(cli::MilliGpus(*pod)) / 1000;
+        if (gpus <= 0) continue;
+        Used& of_project = used_[ProjectOf(*pod, projects)];
         const auto part = look_.state.usage().GpuPart(*pod);
+        of_project.measured = of_project.measured && part.has_value();
         if (!part) continue;
-        one.utilized += *part * static_cast<double>(cli::MilliGpus(*pod)) / 1000;
+        one.utilized += *part * gpus;
+        of_project.gpus += *part * gpus;
         one.measured = true;
       }
       if (each) {
@@ -72,7 +79,9 @@ class Sampler {
       sum.utilized += one.utilized;
       sum.measured = sum.measured || one.measured;
     }
+    size_t told = 0;
     for (const auto& [pool, sum] : by_pool) {
+      if (++told > kPoolsMost) break;
       Add("gpu_total", sum.total, {{"pool", pool}});
       Add("gpu_held", sum.held, {{"pool", pool}});
       // Nothing that is held is used by nobody.
@@ -145,6 +154,12 @@ class Sampler {
       const cli::Share& gpu = project.gpu();
       Add("project_gpu_held", gpu.allocated, labels);
       Add("project_gpu_requested", gpu.requested, labels);
+      // A part that was not measured would look idle.
+      const auto used = used_.find(project.name);
+      if (used == used_.end()) Add("project_gpu_utilized", 0, labels);
+      if (used != used_.end() && used->second.measured) {
+        Add("project_gpu_utilized", used->second.gpus, labels);
+      }
       if (gpu.quota >= 0) Add("project_gpu_quota", gpu.quota, labels);
       if (gpu.fair_share) Add("project_gpu_fair_share", *gpu.fair_share, labels);
     }
@@ -179,6 +194,11 @@ class Sampler {
     }
   }
 
+  struct Used {
+    double gpus = 0;
+    bool measured = true;  // of each pod with GPUs
+  };
+  std::map<std::string, Used> used_;  // by project
   Rights everything_;
   const Params no_params_;
   const Look look_;

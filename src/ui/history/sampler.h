@@ -6,7 +6,7 @@
 //   preemptions lost_gpu_seconds               counters since the account of use began
 //   started_jobs started_wait_seconds {project}   likewise: their waits until they had places
 //   preemptions_by_rule {rule}                    counter since the history began
-//   project_gpu_held _quota _fair_share _requested {project}
+//   project_gpu_held _utilized _quota _fair_share _requested {project}
 //   node_gpu_held node_gpu_utilized {node}
 //   job_members job_throughput job_loss job_step job_progress {namespace, job}
 //

@@ -31,13 +31,6 @@ std::string JobOf(const json::Value& pod) {
   return owner ? owner->name : std::string(api::Name(pod));
 }
 
-std::string ProjectOf(const json::Value& pod, const NamespaceProjects& projects) {
-  const std::string_view named = api::Label(pod, api::keys::kProject);
-  if (!named.empty()) return std::string(named);
-  const auto found = projects.find(api::Namespace(pod));
-  return found == projects.end() ? "" : found->second;
-}
-
 json::Object PodRow(const json::Value& pod, const NamespaceProjects& projects) {
   return json::Object{{"namespace", boost::json::string_view(api::Namespace(pod))},
                       {"name", boost::json::string_view(api::Name(pod))},
@@ -72,6 +65,13 @@ std::string ReasonOf(const json::Value& node, bool ready) {
 }
 
 }  // namespace
+
+std::string ProjectOf(const json::Value& pod, const NamespaceProjects& projects) {
+  const std::string_view named = api::Label(pod, api::keys::kProject);
+  if (!named.empty()) return std::string(named);
+  const auto found = projects.find(api::Namespace(pod));
+  return found == projects.end() ? "" : found->second;
+}
 
 NamespaceProjects ProjectsOfNamespaces(const Look& look) {
   NamespaceProjects projects;

@@ -15,6 +15,9 @@ namespace swell::ui {
 using NamespaceProjects = std::map<std::string, std::string, std::less<>>;
 NamespaceProjects ProjectsOfNamespaces(const Look& look);
 
+// Empty: it belongs to none.
+std::string ProjectOf(const json::Value& pod, const NamespaceProjects& projects);
+
 struct GpuUse {
   int64_t milli = 0;      // of the GPU that is held
   json::SharedValue pod;  // one of those that hold it; null: it is free

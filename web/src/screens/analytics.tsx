@@ -14,7 +14,7 @@ const RANGES: [string, string][] = [['900', '15 min'], ['3600', '1 h'], ['21600'
 const SERIES = [
   'gpu_total', 'gpu_held', 'gpu_utilized', 'queue_length', 'queue_gpus', 'queue_wait_p50_seconds', 'queue_wait_p95_seconds', 'running_jobs',
   'preemptions', 'preemptions_by_rule', 'lost_gpu_seconds', 'started_jobs', 'started_wait_seconds',
-  'project_gpu_held', 'project_gpu_quota', 'project_gpu_fair_share', 'project_gpu_requested',
+  'project_gpu_held', 'project_gpu_utilized', 'project_gpu_quota', 'project_gpu_fair_share', 'project_gpu_requested',
 ];
 const MARKED = /^(?:Preempted|Reclaimed|Shrunk|Grown|Resumed)$/;
 const MARKS_MAX = 60;
@@ -93,7 +93,7 @@ function Waits({ history, marks }: { history: History; marks: Mark[] }) {
   );
 }
 
-interface Use { project: string; hours: number; over: number; quota: number; cost: number }
+interface Use { project: string; hours: number; over: number; idle: number | null; quota: number; cost: number }
 export function consumption(history: History, names: string[], price: number, pool: string): Use[] {
   return names.map((project) => {
     const held = ofProject(history.series, 'project_gpu_held', project, pool);
@@ -104,16 +104,23 @@ export function consumption(history: History, names: string[], price: number, po
       over = integral({ name: '', labels: {}, t: times, v: times.map((_, at) => Math.max(0, (values[0]?.[at] ?? 0) - (values[1]?.[at] ?? 0))) });
     }
     const hours = integral(held) / 3600;
-    return { project, hours, over: over / 3600, quota: integral(quota) / 3600, cost: hours * price };
+    // Where it was measured: what was held then, and not used.
+    const used = ofProject(history.series, 'project_gpu_utilized', project, pool);
+    let idle: number | null = null;
+    if (held && used && used.t.length > 1) {
+      const { times, values } = align([held, used]);
+      idle = integral({ name: '', labels: {}, t: times, v: times.map((_, at) => { const part = values[1]?.[at]; return part === null || part === undefined ? null : Math.max(0, (values[0]?.[at] ?? 0) - part); }) }) / 3600;
+    }
+    return { project, hours, idle, over: over / 3600, quota: integral(quota) / 3600, cost: hours * price };
   });
 }
 
 function Consumption({ history, names, pool }: { history: History; names: string[]; pool: string }) {
   const price = Number(param('price')) || 0;
   const uses = consumption(history, names, price, pool);
-  const total = uses.reduce((all, one) => ({ hours: all.hours + one.hours, over: all.over + one.over, cost: all.cost + one.cost }), { hours: 0, over: 0, cost: 0 });
+  const total = uses.reduce((all, one) => ({ hours: all.hours + one.hours, over: all.over + one.over, idle: all.idle + (one.idle ?? 0), cost: all.cost + one.cost }), { hours: 0, over: 0, idle: 0, cost: 0 });
   const round = (value: number) => Math.round(value * 100) / 100;
-  const save = () => download('consumption.csv', csv(['Project', 'GPU-hours', 'Over quota', 'Quota GPU-hours', 'Price per GPU-hour', 'Cost'], uses.map((one) => [one.project, round(one.hours), round(one.over), round(one.quota), price, round(one.cost)])), 'text/csv');
+  const save = () => download('consumption.csv', csv(['Project', 'GPU-hours', 'Held but not used', 'Over quota', 'Quota GPU-hours', 'Price per GPU-hour', 'Cost'], uses.map((one) => [one.project, round(one.hours), one.idle === null ? null : round(one.idle), round(one.over), round(one.quota), price, round(one.cost)])), 'text/csv');
   return (
     <Card title="Consumption" right={<>
       <label class="small muted" for="price">Price per GPU-hour</label>
@@ -121,10 +128,10 @@ function Consumption({ history, names, pool }: { history: History; names: string
       <Button icon="download" label="Download consumption as CSV" onClick={save} disabled={uses.length === 0} /></>}>
       {uses.length === 0 ? <p class="muted">No project has used GPUs in this time.</p> : (
         <div class="scroll-x" tabIndex={0} role="region" aria-label="Consumption"><table class="list-table">
-          <thead><tr><th>Project</th><th class="num">GPU-hours</th><th class="num">Over quota</th><th class="num">Quota used</th><th class="num">Cost</th></tr></thead>
+          <thead><tr><th>Project</th><th class="num">GPU-hours</th><th class="num">Held but not used</th><th class="num">Over quota</th><th class="num">Quota used</th><th class="num">Cost</th></tr></thead>
           <tbody>
-            {uses.map((one) => <tr key={one.project}><td><ProjectName name={one.project} /></td><td class="num">{number(one.hours)}</td><td class="num">{number(one.over)}</td><td class="num">{one.quota > 0 ? `${Math.round((100 * (one.hours - one.over)) / one.quota)} %` : '–'}</td><td class="num">{price ? number(one.cost) : '–'}</td></tr>)}
-            <tr><td><strong>All</strong></td><td class="num"><strong>{number(total.hours)}</strong></td><td class="num">{number(total.over)}</td><td /><td class="num">{price ? number(total.cost) : '–'}</td></tr>
+            {uses.map((one) => <tr key={one.project}><td><ProjectName name={one.project} /></td><td class="num">{number(one.hours)}</td><td class="num">{number(one.idle)}</td><td class="num">{number(one.over)}</td><td class="num">{one.quota > 0 ? `${Math.round((100 * (one.hours - one.over)) / one.quota)} %` : '–'}</td><td class="num">{price ? number(one.cost) : '–'}</td></tr>)}
+            <tr><td><strong>All</strong></td><td class="num"><strong>{number(total.hours)}</strong></td><td class="num">{number(total.idle)}</td><td class="num">{number(total.over)}</td><td /><td class="num">{price ? number(total.cost) : '–'}</td></tr>
           </tbody>
         </table></div>
       )}

@@ -265,6 +265,7 @@ export function history(world: World, names: string[], from: number, to: number,
       const labels = { project: one.name, pool: POOL };
       const quota = one.resources.gpu.quota ?? 0;
       if (name === 'project_gpu_held') out.push(line(name, labels, (time) => Math.max(0, Math.round(quota + 6 * wave(at * 2, 2000)(time)))));
+      if (name === 'project_gpu_utilized') out.push(line(name, { project: one.name }, (time) => 0.8 * Math.max(0, Math.round(quota + 6 * wave(at * 2, 2000)(time)))));
       if (name === 'started_jobs') out.push(line(name, { project: one.name }, (time) => Math.floor((time - from) / 300)));
       if (name === 'started_wait_seconds') out.push(line(name, { project: one.name }, (time) => 75 * (at + 1) * Math.floor((time - from) / 300)));
       if (name === 'project_gpu_quota') out.push(line(name, labels, () => quota));
