@@ -3,14 +3,19 @@
 A stand-in takes TensorBoard's place: it answers with the event files that it finds below its --logdir.
 """
 
+import json
 import re
 import shutil
+import sys
 import tempfile
 import unittest
 import urllib.request
 from pathlib import Path
 
-from support import BIN, SWELL, LIMIT_S, Cluster, run, until
+sys.path.append(str(Path(__file__).resolve().parents[1] / "ui"))
+
+from page_client import Pages  # noqa: E402
+from support import BIN, SWELL, LIMIT_S, Cluster, run, until  # noqa: E402
 
 STAND_IN = """\
 #!/usr/bin/python3
@@ -141,6 +146,54 @@ class TensorboardTest(unittest.TestCase):
         for resource in ("deployments", "services", "persistentvolumeclaims", "pods"):
             self.assertTrue(until(lambda: not [name for name in self.names(resource) if name.startswith("plain")]),
                             resource)
+
+    def pages(self):
+        done = run(SWELL, "ui", "--print", "--data-dir", self.cluster.directory)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        url, code = done.stdout.strip().split("#code=")
+        pages = Pages(url)
+        self.assertEqual(pages.login(code=code)[0], 200)
+        return pages
+
+    def test_a_jobs_page_starts_one_or_says_what_the_job_lacks(self):
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "logs"},
+                 "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}}
+
+        def job(name, **more):
+            container = {"name": "pytorch", "image": "with-board", "command": ["python3", str(self.train)], **more}
+            spec = {"containers": [container], "terminationGracePeriodSeconds": 1,
+                    "volumes": [{"name": "logs", "persistentVolumeClaim": {"claimName": "logs"}}]}
+            return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name},
+                    "spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 1, "template": {"spec": spec}}}}}
+
+        writes = job("writes", env=[{"name": "SWELL_LOG_DIR", "value": "/logs/writes"}],
+                     volumeMounts=[{"name": "logs", "mountPath": "/logs"}])
+        for one in (claim, writes, job("silent")):
+            done = self.cluster.kubectl("apply", "-f", "-", input=json.dumps(one))
+            self.assertEqual(done.returncode, 0, done.stderr)
+        pages = self.pages()
+        path = "/ui/api/tensorboard?namespace=default&kind=PyTorchJob&name="
+        self.assertEqual(pages.json("GET", path + "writes")[1]["state"], "None")
+        self.assertEqual(pages.json("POST", path + "writes", csrf=False)[0], 403)
+        self.assertTrue(until(lambda: pages.json("POST", path + "writes")[1]["state"] == "Ready"),
+                        str(pages.json("POST", path + "writes")))
+        found = pages.json("GET", path + "writes")[1]
+
+        def fetch():
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{found['port']}/", timeout=LIMIT_S) as answer:
+                    return answer.read().decode()
+            except OSError as error:
+                return str(error)
+
+        self.assertTrue(until(lambda: "events.out.tfevents" in fetch()), fetch())
+        status, refused = pages.json("POST", path + "silent")
+        self.assertEqual(status, 409, refused)
+        self.assertIn("silent writes no curves", refused["message"])
+        for name in ("writes", "silent"):
+            self.assertEqual(self.cluster.kubectl("delete", "pytorchjob", name).returncode, 0)
+        self.assertTrue(until(lambda: "writes-tensorboard" not in self.names("deployments")))
+        self.cluster.kubectl("delete", "pvc", "logs")
 
     def test_the_image_that_is_named_is_the_only_one_tried(self):
         told = " ".join(self.submit("named", "with-board", "--tensorboard-image=without-board").split())
