@@ -178,16 +178,6 @@ class Recovery:
         self.up()
         self.assertEqual(self.finish(), list(range(STEPS)))
 
-    def more_memory(self):
-        self.start()
-        (self.out / "eat").touch()
-        self.go_on(20)
-        self.wait("more memory", lambda: any(one["type"] == "MemoryRaised" and one["status"] == "True"
-                                             for one in self.job()["status"].get("conditions", [])))
-        self.assertRegex(self.run_command("swell", "why", "train") + self.run_command("swell", "events", "train"),
-                         "was killed at its limit of 900Mi")
-        self.finish()
-
     def test_suspensions_end_within_their_grace(self):
         """As many as SUSPEND_ROUNDS says. Each comes in the middle of a step, which is done and saved."""
         self.start()
@@ -203,7 +193,14 @@ class Recovery:
 
 class BatchesTest(Recovery, ClusterTest):
     def test_a_member_that_needs_too_much_memory_gets_more(self):
-        self.more_memory()
+        self.start()
+        (self.out / "eat").touch()
+        self.go_on(20)
+        self.wait("more memory", lambda: any(one["type"] == "MemoryRaised" and one["status"] == "True"
+                                             for one in self.job()["status"].get("conditions", [])))
+        self.assertRegex(self.run_command("swell", "why", "train") + self.run_command("swell", "events", "train"),
+                         "was killed at its limit of 900Mi")
+        self.finish()
 
     def test_a_process_that_is_stopped_is_left_behind(self):
         self.start()
@@ -217,10 +214,8 @@ class BatchesTest(Recovery, ClusterTest):
 
 
 class LauncherTest(Recovery, ClusterTest):
+    # A worker that is killed for lack of memory is a worker that is killed: the launcher lives, and starts it again.
     launcher = ("-m", "swell.launch")
-
-    def test_a_member_that_needs_too_much_memory_gets_more(self):
-        self.more_memory()
 
 
 class TorchrunTest(Recovery, ClusterTest):
