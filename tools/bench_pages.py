@@ -55,6 +55,7 @@ def running(cluster, name, members):
 
 def storm(cluster, name):
     """A gang of 1,000 takes the GPUs of ten gangs of 100."""
+    cluster.connection = None  # it was idle while the browser measured, and the server has closed it
     for i in range(10):
         running(cluster, f"low-{i}", GANG // 10)
 
