@@ -5,11 +5,11 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "jobs/gpu_use.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/config_map.h"
 #include "kube/controllers/pod_facts.h"
-#include "jobs/gpu_use.h"
 
 namespace swell::controllers {
 namespace {

@@ -113,12 +113,12 @@ class DeviceCatalog {
   };
   struct Needs {
     std::vector<Want> wants;
-    std::vector<std::string> fresh;   // claims that are given devices with the pod
-    std::vector<std::string> shared;  // claims that others have, which it joins
+    std::vector<std::string> fresh;     // claims that are given devices with the pod
+    std::vector<std::string> shared;    // claims that others have, which it joins
     std::vector<std::string> follows;   // claims that another pod of its gang is given
     std::vector<std::string> together;  // claims whose users in the gang go to one node
-    std::vector<int> held;            // devices that it is charged with already
-    std::vector<int> lent;            // devices on its node that others are charged with
+    std::vector<int> held;              // devices that it is charged with already
+    std::vector<int> lent;              // devices on its node that others are charged with
     std::string obstacle;
     bool unmade = false;  // a claim is not made yet: that is soon, and not worth a word
   };

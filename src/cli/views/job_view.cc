@@ -717,7 +717,9 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
   if (found.empty() && kind.empty() && ParseUint(name)) {
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> all, Collect(api, ns, ""));
     for (JobView& job : all) {
-      if (api::Label(*job.object, api::keys::kSlurmJobId) == name) return std::move(job);
+      if (api::Label(*job.object, api::keys::kSlurmJobId) != name) continue;
+      found.push_back(std::move(job));
+      break;
     }
   }
   if (found.empty()) {

@@ -391,16 +391,16 @@ TEST_F(ProcessRuntimeTest, ProbesAndCommandsRunForReal) {
   ASSERT_TRUE(AwaitLog(spec.ref, "up\n")) << Log(spec.ref);
   auto probe = [&](bool http, uint16_t port, const std::string& path) {
     std::optional<node::ProbeResult> result;
-    runtime_->Probe("pod-a",
-                    {.protocol = http ? node::ProbeSpec::Protocol::kHttp
-                                      : node::ProbeSpec::Protocol::kTcp,
-                     .host = "",
-                     .port = port,
-                     .path = path,
-                     .headers = {},
-                     .service = "",
-                     .timeout = kLimit},
-                    [&](const node::ProbeResult& r) { result = r; });
+    runtime_->Probe(
+        "pod-a",
+        {.protocol = http ? node::ProbeSpec::Protocol::kHttp : node::ProbeSpec::Protocol::kTcp,
+         .host = "",
+         .port = port,
+         .path = path,
+         .headers = {},
+         .service = "",
+         .timeout = kLimit},
+        [&](const node::ProbeResult& r) { result = r; });
     EXPECT_TRUE(Until([&] { return result.has_value(); }));
     return *result;
   };

@@ -66,9 +66,9 @@ struct Shape {
   std::vector<std::pair<int, int64_t>> extended;  // (interned resource, amount > 0), sorted
   bool by_kind = false;      // some of these are kinds of devices (device_kinds.h)
   int64_t gpus_by_kind = 0;  // of core[kGpu]
-  int64_t share_ppm = 0;                          // sharing: of each device
-  int64_t share_mib = 0;                          // or by memory
-  int share_devices = 0;                          // > 0: the pod shares GPUs
+  int64_t share_ppm = 0;     // sharing: of each device
+  int64_t share_mib = 0;     // or by memory
+  int share_devices = 0;     // > 0: the pod shares GPUs
   Labels node_selector;
   std::vector<NodeSelectorTerm> required;
   std::vector<PreferredNodeTerm> preferred;
