@@ -98,9 +98,9 @@ void ResourceClaimController::QueueWaiting(const json::Value& claim_template) {
 
 json::SharedValue ResourceClaimController::FindMade(const json::Value& pod,
                                                     std::string_view name) const {
-  for (json::SharedValue& claim : claims_.ByIndex("owner", api::Uid(pod))) {
+  for (const json::SharedValue& claim : claims_.ByIndex("owner", api::Uid(pod))) {
     if (api::Annotation(*claim, api::kPodClaimName) == name && !api::IsDeleting(*claim)) {
-      return std::move(claim);
+      return claim;
     }
   }
   return nullptr;
