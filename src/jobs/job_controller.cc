@@ -305,15 +305,15 @@ bool JobController::DecideDisrupted(Pass& pass) {
   const LastPreemption last = LastPreemption::Of(pass.status);
   int64_t staying = 0;
   std::string preempted, disrupted;
-  WallTime newest;          // of the preempted pods, by the server's clock
+  WallTime newest;          // of the pods that it stops, by the server's clock
   bool fresh = false;       // a pod that was made after the last preemption is preempted
   bool failed_old = false;  // a pod that the last preemption stopped has failed
   bool failed = false;
   bool lost_node = false;
   for (const auto& [name, pod] : pass.pods) {
+    newest = std::max(newest, api::CreationTime(*pod));
     if (WasPreempted(*pod)) {
       if (preempted.empty()) preempted = StrCat(name, ": ", PreemptionMessage(*pod));
-      newest = std::max(newest, api::CreationTime(*pod));
       fresh = fresh || !last.Stopped(PodAge::Of(*pod));
     } else if (WasDisrupted(*pod)) {
       if (disrupted.empty()) disrupted = StrCat(name, ": ", PreemptionMessage(*pod));

@@ -186,5 +186,47 @@ TEST_F(PreemptionTest, CountsAPreemptionBeforeTheJobRunsAgain) {
       "2");
 }
 
+// Its clock is ten minutes behind the server's.
+class SlowClock final : public Clock {
+ public:
+  explicit SlowClock(const SimExecutor& executor) : executor_(executor) {}
+  WallTime Now() const override { return executor_.Now() - std::chrono::minutes(10); }
+  SteadyTime Steady() const override { return executor_.Steady(); }
+
+ private:
+  const SimExecutor& executor_;
+};
+
+// The marks of one preemption come one after the other, and the second is in a younger pod.
+TEST_F(PreemptionTest, ASlowClockCountsAPreemptionOnce) {
+  SlowClock slow(cluster_.sim);
+  cluster_.StopManager();
+  cluster_.manager_clock = &slow;
+  cluster_.StartManager();
+  SubmitCritical();
+  ASSERT_TRUE(cluster_.Until([&] { return Is("critical", "Running"); }));
+  cluster_.Create(
+      PyTorchYaml{.name = "medium", .workers = 2, .gpus = 4, .priority = "medium"}.Text());
+  const std::string older = "default/medium-worker-0", younger = "default/medium-worker-1";
+  ASSERT_TRUE(cluster_.Until([&] { return !cluster_.PodUid(younger).empty(); }));
+  cluster_.Run(5 * kSecond);
+  ASSERT_TRUE(cluster_.Delete(kPods, younger, {.grace_seconds = 0}).ok());
+  cluster_.agents->Exit("default/critical-master-0", 0);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("medium", "Running"); }));
+  ASSERT_LT(api::CreationTime(*cluster_.Get(kPods, older)),
+            api::CreationTime(*cluster_.Get(kPods, younger)));
+
+  cluster_.agents->stop_after = 10 * kSecond;
+  const auto mark = [this](const std::string& pod) {
+    return cluster_.Patch(kPods, pod, "{metadata: {annotations: {swell.dev/preempted-by: x}}}");
+  };
+  ASSERT_TRUE(mark(older).ok());
+  ASSERT_TRUE(cluster_.Until([&] { return Is("medium", "Preempted"); }));
+  ASSERT_TRUE(mark(younger).ok());
+  cluster_.Run(kSecond);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("medium", "Running"); }));
+  EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/medium", {"status", "preemptions"}), 1);
+}
+
 }  // namespace
 }  // namespace swell::controllers

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/sim_executor.h"
 #include "base/strings.h"
 #include "kube/apiserver/api_server.h"
@@ -101,6 +102,8 @@ class TestCluster {
   std::shared_ptr<apiserver::ApiServer> server;
   // What stands between the manager and the server, for tests that break it; null: nothing.
   std::shared_ptr<api::RestHandler> between;
+  // The wall clock of the manager's machine; null: everybody's.
+  Clock* manager_clock = nullptr;
   std::unique_ptr<client::Client> client;
   std::unique_ptr<ScriptedAgents> agents;
   std::unique_ptr<Informers> informers;
