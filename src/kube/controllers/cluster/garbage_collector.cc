@@ -14,6 +14,7 @@ constexpr std::string_view kForegroundFinalizer = "foregroundDeletion";
 constexpr std::string_view kOrphanFinalizer = "orphan";
 constexpr std::string_view kComponent = "garbage-collector";
 constexpr Duration kLookWhetherSynced = std::chrono::milliseconds(5);
+constexpr Duration kLookForUnseenOwner = std::chrono::seconds(30);
 
 bool HasFinalizer(const json::Value& object, std::string_view wanted) {
   const json::Array& finalizers = json::GetArray(object, {"metadata", "finalizers"});
@@ -26,6 +27,7 @@ bool HasFinalizer(const json::Value& object, std::string_view wanted) {
 struct GarbageCollector::Verdict {
   Done done;
   bool solid = false;
+  bool unseen = false;             // an owner is there, and its watch has not told of it yet
   std::set<std::string> dangling;  // owners' uids
   std::set<std::string> waiting;   // owners that wait, in the foreground, for their dependents
 };
@@ -211,7 +213,7 @@ void GarbageCollector::CheckOwners(const std::string& uid,
             return verdict->done(found.status());
           }
           if (found.ok() && api::Uid(**found) == owner_uid) {
-            verdict->solid = true;
+            verdict->solid = verdict->unseen = true;
           } else {
             verdict->dangling.insert(owner_uid);
           }
@@ -227,7 +229,10 @@ void GarbageCollector::Carry(const std::string& uid, const Verdict& verdict) {
   if (verdict.solid) {
     std::set<std::string> drop = verdict.dangling;
     drop.insert(verdict.waiting.begin(), verdict.waiting.end());
-    if (drop.empty()) return verdict.done(Duration::zero());
+    // An owner that goes before its watch tells of it is never said to be gone.
+    if (drop.empty()) {
+      return verdict.done(verdict.unseen ? kLookForUnseenOwner : Duration::zero());
+    }
     return DropOwners(uid, drop, verdict.done);
   }
   // A dependent that itself has blocking dependents goes in the foreground too, so that the owner

@@ -1,4 +1,8 @@
 // Owners and dependents under the three deletion policies; namespaces that empty themselves.
+#include <memory>
+#include <string>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
@@ -117,6 +121,56 @@ TEST_F(GarbageTest, OwnerThatNeverWasTakesItsDependentAlong) {
       "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: child\n  namespace: default\n"
       "  ownerReferences:\n  - {apiVersion: v1, kind: ConfigMap, name: ghost, uid: nobody}\n");
   EXPECT_TRUE(UntilGone("child"));
+}
+
+// Passes on everything but what watches of config maps tell.
+class DeafToConfigMaps final : public api::RestHandler {
+ public:
+  explicit DeafToConfigMaps(std::shared_ptr<api::RestHandler> server)
+      : server_(std::move(server)) {}
+
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    if (request.path.ends_with("/configmaps") &&
+        request.query.find("watch=") != std::string::npos) {
+      sink = std::make_shared<DeafSink>(std::move(sink));
+    }
+    return server_->Handle(std::move(request), std::move(sink));
+  }
+
+ private:
+  class DeafSink final : public api::RestSink {
+   public:
+    explicit DeafSink(std::shared_ptr<api::RestSink> to) : to_(std::move(to)) {}
+    void OnResponse(api::RestResponse response) override { to_->OnResponse(std::move(response)); }
+    void OnStreamStart(int status, std::string type) override {
+      to_->OnStreamStart(status, std::move(type));
+    }
+    bool OnChunk(const api::Chunk&) override { return true; }
+    void OnStreamEnd(const Status& why) override { to_->OnStreamEnd(why); }
+
+   private:
+    std::shared_ptr<api::RestSink> to_;
+  };
+
+  std::shared_ptr<api::RestHandler> server_;
+};
+
+// Its watch is late: it comes and goes, and nobody hears of it.
+TEST_F(GarbageTest, OwnerThatWasNeverSeenTakesItsDependentAlong) {
+  cluster_.StopManager();
+  cluster_.between = std::make_shared<DeafToConfigMaps>(cluster_.server);
+  cluster_.StartManager();
+  Make("owner");
+  cluster_.Create(
+      StrCat("apiVersion: v1\nkind: Secret\nmetadata:\n  name: child\n  namespace: default\n"
+             "  ownerReferences:\n  - {apiVersion: v1, kind: ConfigMap, name: owner, uid: ",
+             Uid("owner"), "}\n"));
+  const auto child = [this] { return cluster_.Get(client::resources::kSecrets, "default/child"); };
+  cluster_.Run(60 * kSecond);
+  EXPECT_TRUE(child());
+  ASSERT_TRUE(cluster_.Delete(kConfigMaps, "default/owner").ok());
+  EXPECT_TRUE(cluster_.Until([&] { return !child(); }));
 }
 
 // A kind that is not served (now) is no reason to delete anything.
