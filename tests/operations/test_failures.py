@@ -46,7 +46,7 @@ class Failures(ClusterTest):
     def test_following_the_log_ends_with_the_result_of_the_job(self):
         fails = ("sh", "-c", "echo said; exit 3")
         done = self.cluster.swell("submit", "ends", "--image", "python", "--logs", "--", *fails)
-        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "said"), done.stderr)
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (3, "said"), done.stderr)
         self.assertIn("exited with 3", done.stderr)
         done = self.cluster.swell("submit", "ends", "--force", "--image", "python", "--logs", "--", "echo", "said")
         self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "said"), done.stderr)

@@ -18,10 +18,7 @@ struct Field {
   std::string_view why;
 };
 constexpr Field kOfPods[] = {
-    {"resources", "there are no limits of a whole pod here; give them to its containers"},
-    {"resourceClaims",
-     "nobody prepares the devices of claims on this node; ask for nvidia.com/gpu in a container's "
-     "resources.limits"}};
+    {"resources", "there are no limits of a whole pod here; give them to its containers"}};
 constexpr Field kOfContainers[] = {
     {"volumeDevices", "there are no block devices here; mount a volume instead"},
     {"restartPolicyRules", "containers restart by the pod's restartPolicy alone"}};
