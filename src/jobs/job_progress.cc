@@ -271,6 +271,8 @@ void JobController::NoteProgress(Pass& pass) {
 }
 
 void JobController::NoteGpuTime(Pass& pass, bool over) {
+  // Their statuses read as in KubeDL's documents.
+  if (kind_->kubedl_style_status()) return;
   const std::string uid(api::Uid(*pass.job));
   gpu_time_.Note(uid, pass.pods, GangRuns(pass), pass.now, over, pass.status);
   if (over) gpu_time_.Forget(uid);
