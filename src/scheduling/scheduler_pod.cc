@@ -2,6 +2,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/write_batch.h"
 
@@ -35,7 +36,13 @@ json::Value MakePod(const std::string& log_file, const json::Value& ns) {
   spec["containers"] = json::Array{std::move(container)};
   spec["volumes"] = json::Array{std::move(volume)};
   json::Object metadata{{"name", kName}, {"namespace", kNamespace}, {"labels", Labels()}};
-  metadata["ownerReferences"] = json::Array{api::MakeOwnerReference(ns)};
+  // It reads the machine's log, and has the system's priority.
+  metadata["annotations"] = json::Object{{keys::kPodSecurity, "privileged"}};
+  metadata["ownerReferences"] = json::Array{json::Object{{"apiVersion", "v1"},
+                                                         {"kind", "Namespace"},
+                                                         {"name", kNamespace},
+                                                         {"uid", api::Uid(ns)},
+                                                         {"controller", true}}};
   return json::Object{{"apiVersion", "v1"},
                       {"kind", "Pod"},
                       {"metadata", std::move(metadata)},
