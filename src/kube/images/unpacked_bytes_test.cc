@@ -30,7 +30,8 @@ std::string Gzip(const std::string& text) {
 // Larger than all pieces together, and not all alike.
 std::string Text() {
   std::string out;
-  for (int i = 0; out.size() < 6 << 20; ++i) out += StrCat("line ", i * 7919 % 10007, "\n");
+  for (int i = 0; out.size() < 6 << 20; ++i)
+    out += StrCat("line ", int64_t{i} * 7919 % 10007, "\n");
   return out;
 }
 

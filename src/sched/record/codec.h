@@ -40,10 +40,18 @@ struct SharedIn {
   std::vector<std::string> texts;
 };
 
+// What is read stays within these, so that a time and a duration can be added: until the year 2116,
+// and 73 years.
+inline constexpr int64_t kTimeMaxNs = int64_t{1} << 62;
+inline constexpr int64_t kDurationMaxNs = int64_t{1} << 61;
+
 // Times, sets of devices and pairs, as any struct.
 template <class C, Is<WallTime> T>
 void Fields(C& c, T& time) {
   c(time.unix_ns);
+  if constexpr (requires { c.Fail(); }) {
+    if (time.unix_ns > kTimeMaxNs || time.unix_ns < -kTimeMaxNs) c.Fail();
+  }
 }
 template <class C, Is<DeviceSet> T>
 void Fields(C& c, T& set) {
@@ -211,6 +219,7 @@ class Unpacker {
   void Get(Duration& duration) {
     int64_t count = 0;
     Get(count);
+    if (count > kDurationMaxNs || count < -kDurationMaxNs) return Fail();
     duration = Duration(count);
   }
   template <class T>
