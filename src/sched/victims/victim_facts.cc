@@ -1,6 +1,7 @@
 #include "sched/victims/victim_facts.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -126,18 +127,19 @@ bool VictimFacts::MayStop(GroupId id) {
     guarded_ |= facts.may_stop == 0;
     return facts.may_stop > 0;
   }
-  WallTime earliest{INT64_MAX};
+  std::optional<WallTime> earliest;  // nothing, where no member holds room any more
   for (PodId pod : group.members) {
     if (!state_.pods[pod].Holds()) continue;
     const WallTime start = state_.pods[pod].start;
-    earliest = std::min(earliest, start.unix_ns != 0 ? start : context_.now);
+    const WallTime since = start.unix_ns != 0 ? start : context_.now;
+    earliest = std::min(earliest.value_or(since), since);
   }
   facts.may_stop = 1;
   Duration min_runtime = group.min_runtime;
   if (policy_->min_runtime) min_runtime = std::max(min_runtime, policy_->min_runtime(group));
-  if (min_runtime > Duration::zero() && context_.now - earliest < min_runtime) {
+  if (earliest && min_runtime > Duration::zero() && context_.now - *earliest < min_runtime) {
     facts.may_stop = 0;
-    context_.WakeAt(earliest + min_runtime);
+    context_.WakeAt(*earliest + min_runtime);
   }
   guarded_ |= facts.may_stop == 0;
   return facts.may_stop > 0;
