@@ -579,13 +579,18 @@ void BatchJobController::Write(const std::shared_ptr<Pass>& pass, Done done) {
       "status");
 }
 
-void BatchJobController::Release(const json::Value& pod, client::ObjectCallback done) {
+void BatchJobController::Release(const json::Value& pod,
+                                 client::ObjectCallback done,
+                                 bool as_known) {
   json::Array kept;
   for (const json::Value& finalizer : json::GetArray(pod, {"metadata", "finalizers"})) {
     if (finalizer != json::Value(kTracking)) kept.push_back(finalizer);
   }
   json::Value patch = json::Object{
       {"metadata", json::Object{{"uid", api::Uid(pod)}, {"finalizers", std::move(kept)}}}};
+  if (as_known) {
+    json::Set(patch, {"metadata", "resourceVersion"}, api::ResourceVersionText(pod));
+  }
   client_.Patch(client::resources::kPods, api::Namespace(pod), api::Name(pod),
                 client::PatchType::kMerge, patch, std::move(done));
 }
@@ -598,15 +603,18 @@ void BatchJobController::WriteRest(const std::shared_ptr<Pass>& pass, Done done)
   }
   for (const json::SharedValue& pod : pass->release) Release(*pod, writes->Track());
   for (const json::SharedValue& pod : pass->stop) {
-    // Let go first: a pod that the job itself stops is nobody's failure.
-    Release(*pod,
-            [this, pass, pod, ended = writes->Track()](const Result<json::SharedValue>& released) {
-              if (!released.ok()) return ended(released);
-              client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
-                             {.precondition_uid = std::string(api::Uid(*pod))}, ended);
-              events_.Record(*pass->job, "Normal", "SuccessfulDelete",
-                             StrCat("Deleted pod: ", api::Name(*pod)));
-            });
+    // Let go first: a pod that the job itself stops is nobody's failure. It may have succeeded
+    // since it was looked at, and is to be counted then.
+    Release(
+        *pod,
+        [this, pass, pod, ended = writes->Track()](const Result<json::SharedValue>& released) {
+          if (!released.ok()) return ended(released);
+          client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
+                         {.precondition_uid = std::string(api::Uid(*pod))}, ended);
+          events_.Record(*pass->job, "Normal", "SuccessfulDelete",
+                         StrCat("Deleted pod: ", api::Name(*pod)));
+        },
+        true);
   }
   for (const json::Value& pod : pass->create) {
     client_.Create(client::resources::kPods, pass->ns, pod,

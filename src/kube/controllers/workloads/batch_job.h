@@ -51,7 +51,8 @@ class BatchJobController {
   json::Value MakePod(const Pass& pass, const std::string& name, int64_t index) const;
   void Write(const std::shared_ptr<Pass>& pass, Done done);
   void WriteRest(const std::shared_ptr<Pass>& pass, Done done);
-  void Release(const json::Value& pod, client::ObjectCallback done);
+  // `as_known`: refused when the pod has changed since.
+  void Release(const json::Value& pod, client::ObjectCallback done, bool as_known = false);
 
   Context context_;
   client::Informer& jobs_;

@@ -1,4 +1,9 @@
 // batch/v1 Jobs: the rules alone, and the controller against the in-process API server.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
@@ -233,6 +238,60 @@ TEST_F(BatchJobTest, ParallelismShrinks) {
   ASSERT_TRUE(cluster_.Patch(kJobs, "default/job", "{spec: {parallelism: 1}}").ok());
   EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 1; }));
   EXPECT_LE(Status("failed"), 0);
+}
+
+// Passes on what watches of pods tell after three seconds.
+class LatePods final : public api::RestHandler {
+ public:
+  LatePods(std::shared_ptr<api::RestHandler> server, Executor& executor)
+      : server_(std::move(server)), executor_(executor) {}
+
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    if (request.path.ends_with("/pods") && request.query.find("watch=") != std::string::npos) {
+      sink = std::make_shared<LateSink>(executor_, std::move(sink));
+    }
+    return server_->Handle(std::move(request), std::move(sink));
+  }
+
+ private:
+  class LateSink final : public api::RestSink {
+   public:
+    LateSink(Executor& executor, std::shared_ptr<api::RestSink> to)
+        : executor_(executor), to_(std::move(to)) {}
+    void OnResponse(api::RestResponse response) override { to_->OnResponse(std::move(response)); }
+    void OnStreamStart(int status, std::string type) override {
+      to_->OnStreamStart(status, std::move(type));
+    }
+    bool OnChunk(const api::Chunk& chunk) override {
+      executor_.After(3 * kSecond, [to = to_, chunk] { to->OnChunk(chunk); });
+      return true;
+    }
+    void OnStreamEnd(const Status& why) override { to_->OnStreamEnd(why); }
+
+   private:
+    Executor& executor_;
+    std::shared_ptr<api::RestSink> to_;
+  };
+
+  std::shared_ptr<api::RestHandler> server_;
+  Executor& executor_;
+};
+
+TEST_F(BatchJobTest, APodThatSucceedsBeforeItIsStoppedCounts) {
+  cluster_.StopManager();
+  cluster_.between = std::make_shared<LatePods>(cluster_.server, cluster_.sim);
+  cluster_.StartManager();
+  Submit("  parallelism: 2\n  completions: 2\n");
+  ASSERT_TRUE(UntilRunning(2));
+  cluster_.Run(10 * kSecond);
+  for (const std::string& key : Keys("Running")) cluster_.agents->Exit(key, 0);
+  ASSERT_TRUE(cluster_.Until([&] { return Keys("Succeeded").size() == 2; }, kSecond));
+  ASSERT_TRUE(cluster_.Patch(kJobs, "default/job", "{spec: {parallelism: 1}}").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Complete"); }));
+  EXPECT_EQ(Status("succeeded"), 2);
+  EXPECT_EQ(cluster_.Pods("Succeeded"), 2);
+  EXPECT_EQ(cluster_.Pods(""), 2);
 }
 
 TEST_F(BatchJobTest, FailJobRuleEndsItAtOnce) {
