@@ -203,9 +203,10 @@ void TestCluster::StartManager(ManagerOptions options) {
   std::shared_ptr<api::RestHandler> asked = server;
   if (between) asked = between;
   informers = std::make_unique<Informers>(sim, asked, kAdmin, random.Next());
-  Clock& clock = manager_clock != nullptr ? *manager_clock : sim;
+  Clock* clock = &sim;
+  if (manager_clock != nullptr) clock = manager_clock;
   manager = std::make_unique<Manager>(
-      Context{sim, clock, random, asked, kAdmin, *informers, &metrics}, options);
+      Context{sim, *clock, random, asked, kAdmin, *informers, &metrics}, options);
   manager->Start();
   sim.RunUntil([this] { return manager->synced(); }, std::chrono::seconds(10));
   EXPECT_TRUE(manager->synced());
