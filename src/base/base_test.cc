@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/sim_executor.h"
 #include "base/strings.h"
+#include "base/temp_dir.h"
 #include "base/timer.h"
 
 namespace swell {
@@ -74,7 +75,8 @@ TEST(Strings, Utf8RejectsOverlongAndSurrogates) {
 }
 
 TEST(File, WriteIsWholeAndReadBack) {
-  std::string dir = testing::TempDir() + "swell_file_test";
+  const TempDir temporary;
+  const std::string dir = temporary.File("new");
   ASSERT_TRUE(MakeDirs(dir + "/a/b").ok());
   ASSERT_TRUE(WriteFileAtomically(dir + "/a/b/f", "hello").ok());
   EXPECT_EQ(ReadFile(dir + "/a/b/f").value(), "hello");

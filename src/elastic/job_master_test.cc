@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "base/temp_dir.h"
 #include "elastic/master_journal.h"
 
 namespace swell::elastic {
@@ -177,13 +178,9 @@ TEST_F(JobMasterTest, SilentWorkersAreFoundAndTheirRecordsGoBack) {
 
 class MasterJournalTest : public JobMasterTest {
  protected:
-  void SetUp() override {
-    path_ = testing::TempDir() + "/master-journal-" +
-            testing::UnitTest::GetInstance()->current_test_info()->name();
-    ASSERT_TRUE(RemoveTree(path_).ok());
-  }
   void WriteRaw(std::string_view bytes) { ASSERT_TRUE(WriteFileAtomically(path_, bytes).ok()); }
-  std::string path_;
+  const TempDir directory_;
+  const std::string path_ = directory_.File("journal");
 };
 
 TEST_F(MasterJournalTest, ReplaysToTheSameStateAndCutsATornEnd) {

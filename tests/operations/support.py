@@ -35,7 +35,9 @@ class Cluster:
             raise RuntimeError(done.stderr)
 
     def down(self):
-        run(SWELL, "down", "--data-dir", self.directory)
+        done = run(SWELL, "down", "--data-dir", self.directory)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
 
     def kill(self):
         """As a power cut would."""

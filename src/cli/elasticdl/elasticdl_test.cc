@@ -1,6 +1,7 @@
 // `elasticdl` as people type it: the walkthrough's line, later versions' flags, and what is
 // refused.
 #include "base/file.h"
+#include "base/temp_dir.h"
 #include "cli/cli_test_util.h"
 
 namespace swell::cli {
@@ -9,7 +10,7 @@ namespace {
 class ElasticdlTest : public CliTest {
  protected:
   void SetUp() override {
-    model_ = testing::TempDir() + "/mnist_functional_api.py";
+    model_ = models_.File("mnist_functional_api.py");
     ASSERT_TRUE(WriteFileAtomically(model_, "def loss(o, l): ...\n").ok());
   }
   int Train(std::vector<std::string> more) {
@@ -39,6 +40,7 @@ class ElasticdlTest : public CliTest {
         job, {"spec", "elasticdlReplicaSpecs", role, "template", "spec", "containers"})[0];
   }
 
+  const TempDir models_;
   std::string model_;
 };
 

@@ -116,7 +116,7 @@ TEST_F(SlurmTest, WhatIsNotFollowedIsRefusedByName) {
 }
 
 TEST_F(SlurmTest, AScriptNeedsAnInterpreterAndAnImage) {
-  const std::string path = testing::TempDir() + "/plain.sh";
+  const std::string path = scripts_.File("plain.sh");
   ASSERT_TRUE(WriteFileAtomically(path, "echo\n").ok());
   EXPECT_EQ(Run({"sbatch", path}), 2);
   EXPECT_NE(err_.find("does not look like a batch script"), std::string::npos) << err_;

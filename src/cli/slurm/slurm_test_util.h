@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/temp_dir.h"
 #include "cli/cli_test_util.h"
 
 namespace swell::cli {
@@ -36,7 +37,7 @@ class SlurmTest : public CliTest {
   }
   // sbatch of a script with these #SBATCH lines, on an image.
   int Sbatch(const std::string& header, std::vector<std::string> flags = {}) {
-    const std::string path = testing::TempDir() + "/train.sh";
+    const std::string path = scripts_.File("train.sh");
     std::string text = "#!/bin/bash\n";
     for (std::string_view line : Split(header, '\n')) text += StrCat("#SBATCH ", line, "\n");
     EXPECT_TRUE(WriteFileAtomically(path, text + "srun python train.py\n").ok());
@@ -97,6 +98,7 @@ class SlurmTest : public CliTest {
   }
 
   std::map<std::string, std::string> variables_;
+  const TempDir scripts_;
   std::vector<std::string> arguments_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "base/temp_dir.h"
 #include "kube/client/client.h"
 #include "kube/net/http/server.h"
 #include "kube/net/net_testing.h"
@@ -46,15 +47,10 @@ class TokenServer final : public net::Handler {
 class ClusterTransportTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    directory = ::testing::TempDir() + "/cluster-transport-" +
-                ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    ASSERT_TRUE(RemoveTree(directory).ok());
-    ASSERT_TRUE(MakeDirs(directory).ok());
     auto port = server.Listen("127.0.0.1:0");
     ASSERT_TRUE(port.ok());
     access.server = StrCat("http://127.0.0.1:", *port);
   }
-  void TearDown() override { EXPECT_TRUE(RemoveTree(directory).ok()); }
 
   // A plugin that counts its runs and prints `credential` under ExecCredential's head.
   void UsePlugin(std::string_view credential) {
@@ -92,7 +88,8 @@ class ClusterTransportTest : public ::testing::Test {
   TokenServer handler;
   net::HttpServer server{reactor, real, handler, {}};
   client::ClusterAccess access;
-  std::string directory;
+  const TempDir temporary;
+  const std::string directory = temporary.path();
   std::unique_ptr<client::Client> client;
 };
 
