@@ -3,6 +3,7 @@
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/print/text_table.h"
+#include "cli/views/own_namespaces.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
@@ -170,7 +171,7 @@ Result<std::vector<JobView>> ListArenaJobs(Session& session,
                                            bool everywhere,
                                            const TypeFlag& type) {
   SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs,
-                         ListJobs(api, everywhere ? "" : session.Namespace()));
+                         ListShownJobs(session, api, everywhere ? "" : session.Namespace()));
   std::erase_if(jobs, [&type](const JobView& job) { return !type.Takes(job); });
   return jobs;
 }

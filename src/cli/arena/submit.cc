@@ -187,7 +187,7 @@ class SubmitAction : public Action {
   Status CheckQueue(Api& api) const {
     if (!queue_ || queue_->empty()) return Status::Ok();
     SWELL_ASSIGN_OR_RETURN(const ProjectTree tree, ReadProjects(api));
-    const auto project = FindProject(tree, *queue_);
+    const auto project = FindChargedProject(tree, *queue_, spec_.ns);
     return project.ok() ? Status::Ok() : project.status().WithContext("--queue");
   }
 

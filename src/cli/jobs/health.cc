@@ -13,6 +13,7 @@
 #include "cli/views/job_table.h"
 #include "cli/views/job_view.h"
 #include "cli/views/node_faults.h"
+#include "cli/views/own_namespaces.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/progress.h"
@@ -104,7 +105,7 @@ class HealthAction final : public Action {
   Result<int> Overview(Session& session, Api& api) const {
     SWELL_ASSIGN_OR_RETURN(const NodeFaultTable faults, ReadNodeFaults(session, api));
     SWELL_ASSIGN_OR_RETURN(const std::vector<JobView> jobs,
-                           ListJobs(api, all_namespaces_ ? "" : session.Namespace()));
+                           ListShownJobs(session, api, all_namespaces_ ? "" : session.Namespace()));
     if (!output_.empty()) {
       session.OutLine(
           json::PrintPretty(json::Object{{"nodes", faults.list}, {"jobs", JobsJson(jobs)}}));

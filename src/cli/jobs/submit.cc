@@ -282,7 +282,7 @@ class SubmitAction final : public Action {
   Status CheckProject(Api& api) const {
     if (spec_.project.empty()) return Status::Ok();
     SWELL_ASSIGN_OR_RETURN(const ProjectTree tree, ReadProjects(api));
-    auto project = FindProject(tree, spec_.project);
+    auto project = FindChargedProject(tree, spec_.project, spec_.ns);
     return project.ok() ? Status::Ok() : project.status().WithContext("--project");
   }
 

@@ -91,6 +91,12 @@ Result<json::Array> ReadState(Api& api) {
     if (!answers[i].ok()) {
       // A server without that kind has none of it.
       if (answers[i].status().code() == Code::kNotFound) continue;
+      if (answers[i].status().code() == Code::kForbidden) {
+        return Status(Code::kForbidden,
+                      StrCat("this reads the whole cluster's pods and pod groups, as the scheduler "
+                             "does, and your rights end before that: ",
+                             answers[i].status().message()));
+      }
       return answers[i].status().WithContext("the state that the scheduler decides on");
     }
     SWELL_ASSIGN_OR_RETURN(json::Value list,

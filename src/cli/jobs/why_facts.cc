@@ -51,9 +51,6 @@ std::string WhyFacts::Group() const {
   return pod != nullptr ? GroupOfPod(*pod) : StrCat(job.ns, "/", job.name);
 }
 
-const ProjectView* WhyFacts::Project() const {
-  const ProjectView* found = tree.Find(job.project);
-  return found != nullptr ? found : tree.OfNamespace(job.ns);
-}
+const ProjectView* WhyFacts::Project() const { return tree.Find(tree.ChargedProject(job)); }
 
 }  // namespace swell::cli

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/pods/job_logs.h"
 #include "cli/views/node_faults.h"
+#include "cli/views/project_view.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli {
@@ -89,6 +90,8 @@ class DescribeAction final : public Action {
   // The job's own events and those of its pods, of which some may be gone already.
   Status Job(JobView job) {
     QuoteLastLine(*api_, job);
+    // A user who may not read projects sees the one that the job names.
+    if (const auto tree = ReadProjects(*api_); tree.ok()) job.project = tree->ChargedProject(job);
     SWELL_ASSIGN_OR_RETURN(std::vector<EventView> all, ListEvents(*api_, job.ns, ""));
     std::vector<EventView> events;
     for (EventView& event : all) {

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/print/text_table.h"
 #include "cli/views/events_view.h"
+#include "cli/views/own_namespaces.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli {
@@ -35,13 +36,18 @@ class EventsAction final : public Action {
       // Events about things without a namespace are kept in "default".
       if (!kind.resource.namespaced) ns = "";
     }
-    SWELL_ASSIGN_OR_RETURN(
-        json::SharedValue list,
-        api->CallObject({.method = "GET", .path = client::resources::kEvents.Path(ns)}));
+    auto list = List(*api, ns);
     std::vector<EventView> events;
-    for (const json::Value& event : api::Items(*list)) {
-      EventView view = ViewEvent(event);
-      if (Wanted(view)) events.push_back(std::move(view));
+    if (list.status().code() == Code::kForbidden && ns.empty() && !watch_) {
+      session.ErrLine("You see events of your own namespaces only.");
+      SWELL_RETURN_IF_ERROR(ListEach(OwnNamespaces(session, *api), events,
+                                     [&](const std::string& in) -> Result<std::vector<EventView>> {
+                                       SWELL_ASSIGN_OR_RETURN(auto own, List(*api, in));
+                                       return WantedOf(*own);
+                                     }));
+    } else {
+      if (!list.ok()) return list.status();
+      events = WantedOf(**list);
     }
     std::stable_sort(events.begin(), events.end(),
                      [](const EventView& a, const EventView& b) { return a.Before(b); });
@@ -53,10 +59,21 @@ class EventsAction final : public Action {
     for (const EventView& event : events) table.Add(Row(session, event));
     session.Out(table.ToString());
     if (!watch_) return 0;
-    return Watch(session, *api, ns, std::string(api::ResourceVersionText(*list)));
+    return Watch(session, *api, ns, std::string(api::ResourceVersionText(**list)));
   }
 
  private:
+  static Result<json::SharedValue> List(Api& api, const std::string& ns) {
+    return api.CallObject({.method = "GET", .path = client::resources::kEvents.Path(ns)});
+  }
+  std::vector<EventView> WantedOf(const json::Value& list) const {
+    std::vector<EventView> events;
+    for (const json::Value& event : api::Items(list)) {
+      EventView view = ViewEvent(event);
+      if (Wanted(view)) events.push_back(std::move(view));
+    }
+    return events;
+  }
   bool Wanted(const EventView& event) const {
     if (!types_.empty() && ("," + types_ + ",").find("," + event.type + ",") == std::string::npos) {
       return false;

@@ -6,6 +6,7 @@
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/views/job_table.h"
+#include "cli/views/own_namespaces.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli {
@@ -128,10 +129,11 @@ class GetAction final : public Action {
     bool one = targets.size() == 1 && targets[0].names.size() == 1;
     for (const Target& target : targets) {
       if (target.names.empty()) {
-        SWELL_ASSIGN_OR_RETURN(
-            auto items, api_->List(target.kind.resource, ns_,
-                                   {.label_selector = selector_, .field_selector = fields_}));
-        objects.insert(objects.end(), items.begin(), items.end());
+        SWELL_RETURN_IF_ERROR(
+            ListShown(target.kind, objects, [this, &target](const std::string& ns) {
+              return api_->List(target.kind.resource, ns,
+                                {.label_selector = selector_, .field_selector = fields_});
+            }));
       }
       for (const std::string& name : target.names) {
         auto object = api_->Get(target.kind.resource, ns_, name);
@@ -152,6 +154,22 @@ class GetAction final : public Action {
     return 0;
   }
 
+  // Appends what `list` finds in the namespace, or in all: those of the user who may not list all
+  // are shown, and standard error says so.
+  template <class T, class List>
+  Status ListShown(const Kind& kind, std::vector<T>& out, const List& list) {
+    auto found = list(ns_);
+    const bool partial =
+        ns_.empty() && kind.resource.namespaced && found.status().code() == Code::kForbidden;
+    if (partial) {
+      session_->ErrLine(StrCat("You see ", kind.resource.plural, " of your own namespaces only."));
+      return ListEach(OwnNamespaces(*session_, *api_), out, list);
+    }
+    if (!found.ok()) return found.status();
+    std::move(found->begin(), found->end(), std::back_inserter(out));
+    return Status::Ok();
+  }
+
   void SortObjects(std::vector<json::SharedValue>& objects) const {
     if (!sort_path_) return;
     std::stable_sort(objects.begin(), objects.end(), [this](const auto& a, const auto& b) {
@@ -170,7 +188,9 @@ class GetAction final : public Action {
   }
 
   // A table of one target, rows sorted; nullptr when an absent name is to be ignored.
-  Result<json::SharedValue> FetchTable(const Kind& kind, const std::string& name) {
+  Result<json::SharedValue> FetchTable(const Kind& kind,
+                                       const std::string& ns,
+                                       const std::string& name) {
     std::string include =
         sort_path_ || !form_.table() ? "includeObject=Object" : "includeObject=Metadata";
     std::string token;
@@ -180,7 +200,7 @@ class GetAction final : public Action {
       if (!token.empty()) query += StrCat("&continue=", api::EscapeQuery(token));
       SWELL_ASSIGN_OR_RETURN(json::SharedValue page,
                              api_->CallObject({.method = "GET",
-                                               .path = kind.resource.Path(ns_, name),
+                                               .path = kind.resource.Path(ns, name),
                                                .query = query,
                                                .accept = std::string(kTable)}));
       token = api::ContinueToken(*page);
@@ -196,6 +216,17 @@ class GetAction final : public Action {
     return json::SharedValue(whole);
   }
 
+  // One table for a name or a namespace, several for all namespaces.
+  Status FetchTables(const Kind& kind,
+                     const std::string& name,
+                     std::vector<json::SharedValue>& tables) {
+    return ListShown(kind, tables,
+                     [&](const std::string& ns) -> Result<std::vector<json::SharedValue>> {
+                       SWELL_ASSIGN_OR_RETURN(json::SharedValue table, FetchTable(kind, ns, name));
+                       return std::vector<json::SharedValue>{std::move(table)};
+                     });
+  }
+
   Result<int> Tables(const std::vector<Target>& targets) {
     bool prefix = targets.size() > 1;
     bool printed = false;
@@ -206,16 +237,19 @@ class GetAction final : public Action {
       json::Array rows;
       json::Array columns;
       for (const std::string& name : names) {
-        auto table = FetchTable(target.kind, name);
-        if (!table.ok()) {
-          bool missing = table.status().code() == Code::kNotFound && !name.empty();
-          if (!missing) return table.status();
+        std::vector<json::SharedValue> tables;
+        const Status found = FetchTables(target.kind, name, tables);
+        if (!found.ok()) {
+          bool missing = found.code() == Code::kNotFound && !name.empty();
+          if (!missing) return found;
           // What is there is shown all the same.
-          if (!ignore_not_found_) absent.push_back(table.status());
+          if (!ignore_not_found_) absent.push_back(found);
           continue;
         }
-        columns = ColumnsOf(**table);
-        for (const json::Value& row : RowsOf(**table)) rows.push_back(row);
+        for (const json::SharedValue& table : tables) {
+          columns = ColumnsOf(*table);
+          for (const json::Value& row : RowsOf(*table)) rows.push_back(row);
+        }
       }
       if (rows.empty()) continue;
       if (sort_path_) {
@@ -353,7 +387,7 @@ class GetAction final : public Action {
 
   // What there is, at first or after a gap.
   Status ListToWatch(const Kind& kind, const std::string& name, bool first, std::string& version) {
-    SWELL_ASSIGN_OR_RETURN(json::SharedValue table, FetchTable(kind, name));
+    SWELL_ASSIGN_OR_RETURN(json::SharedValue table, FetchTable(kind, ns_, name));
     columns_ = ColumnsOf(*table);
     done_ = !(first && watch_only_) && !PrintWatched(RowsOf(*table), first && !no_headers_);
     version = api::ResourceVersionText(*table);

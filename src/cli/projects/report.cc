@@ -92,6 +92,12 @@ class ReportAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     auto found = api->List(client::resources::kConfigMaps, ns_,
                            {.label_selector = StrCat(client::kUsageLabel, "=day")});
+    if (found.status().code() == Code::kForbidden) {
+      return Status(Code::kForbidden,
+                    StrCat("the use of all projects is for administrators to read; of your own "
+                           "jobs: swell describe JOB, sacct (",
+                           found.status().message(), ")"));
+    }
     if (!found.ok()) return found.status().WithContext("usage records");
     for (const json::SharedValue& object : *found) {
       auto day = client::UsageDay::FromConfigMap(*object);

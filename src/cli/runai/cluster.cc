@@ -6,6 +6,7 @@
 #include "cli/print/text_table.h"
 #include "cli/runai/print.h"
 #include "cli/runai/runai.h"
+#include "cli/views/own_namespaces.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
@@ -166,7 +167,8 @@ class TopJobAction final : public Action {
   void Declare(Flags& flags) override { flags.Switch("-A,--all-projects", &all_, "all projects"); }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
-    SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(*scope.api, all_ ? "" : scope.ns()));
+    SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs,
+                           ListShownJobs(session, *scope.api, all_ ? "" : scope.ns()));
     TextTable table(
         {"PROJECT", "NAME", "STATUS", "GPUs Allocated (Requested)", "CPUs", "MEMORY", "PODs"}, 2);
     for (const JobView& job : jobs) {

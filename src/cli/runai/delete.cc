@@ -16,7 +16,7 @@ class DeleteAction final : public Action {
     std::vector<JobView> jobs;
     int failed = 0;
     if (all_) {
-      SWELL_ASSIGN_OR_RETURN(jobs, ListWorkloads(scope));
+      SWELL_ASSIGN_OR_RETURN(jobs, ListWorkloads(session, scope));
     }
     for (const std::string& word : words) {
       auto job = FindWorkload(session, scope, word);

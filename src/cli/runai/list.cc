@@ -70,7 +70,7 @@ class ListJobsAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, form_.Form());
     SWELL_RETURN_IF_ERROR(CheckState());
     SWELL_ASSIGN_OR_RETURN(Scope scope, all_ ? All(session) : FindScope(session));
-    SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListWorkloads(scope));
+    SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListWorkloads(session, scope));
     std::erase_if(jobs, [this](const JobView& job) {
       return !IsOf(job, workload_) || (!kind_.empty() && job.kind->kind != kind_) ||
              (!state_.empty() && !IsInState(job));

@@ -67,7 +67,7 @@ struct Scope {
 // that was deleted counts as one, so that its workloads can be reached.
 Result<Scope> FindScope(Session& session, bool all_if_unset = false);
 // The workloads of the scope: those in the project's namespace, and those elsewhere that name it.
-Result<std::vector<JobView>> ListWorkloads(const Scope& scope);
+Result<std::vector<JobView>> ListWorkloads(Session& session, const Scope& scope);
 // One workload by name; without a project set it is looked for in all of them.
 Result<JobView> FindWorkload(Session& session, Scope& scope, const std::string& name);
 // "project-a" of the namespace that the job is in; the namespace itself where no project has it.

@@ -3,6 +3,7 @@
 
 #include "base/strings.h"
 #include "cli/runai/runai.h"
+#include "cli/views/own_namespaces.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
@@ -102,8 +103,8 @@ Result<Scope> FindScope(Session& session, bool all_if_unset) {
   return scope;
 }
 
-Result<std::vector<JobView>> ListWorkloads(const Scope& scope) {
-  if (scope.all) return ListJobs(*scope.api, "");
+Result<std::vector<JobView>> ListWorkloads(Session& session, const Scope& scope) {
+  if (scope.all) return ListShownJobs(session, *scope.api, "");
   return ListJobsOfProject(*scope.api, scope.tree, scope.project);
 }
 
@@ -112,7 +113,8 @@ Result<JobView> FindWorkload(Session&, Scope& scope, const std::string& name) {
   if (job.ok() || job.status().code() != Code::kNotFound) return job;
   if (!scope.all) {
     auto anywhere = FindJob(*scope.api, "", name);
-    if (anywhere.ok() && IsOfProject(scope.tree, scope.project.name, *anywhere)) return anywhere;
+    if (anywhere.ok() && scope.tree.ChargedProject(*anywhere) == scope.project.name)
+      return anywhere;
   }
   return Status(Code::kNotFound,
                 StrCat("workload ", Quote(name), " not found",
@@ -123,9 +125,8 @@ Result<JobView> FindWorkload(Session&, Scope& scope, const std::string& name) {
 }
 
 std::string ProjectOf(const Scope& scope, const JobView& job) {
-  if (!job.project.empty()) return job.project;
-  const ProjectView* project = scope.tree.OfNamespace(job.ns);
-  return project != nullptr ? project->name : job.ns;
+  const std::string project = scope.tree.ChargedProject(job);
+  return project.empty() ? job.ns : project;
 }
 
 std::vector<std::string> ServiceUrls(const JobView& job) {

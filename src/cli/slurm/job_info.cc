@@ -10,6 +10,7 @@
 #include "cli/jobs/gate_request.h"
 #include "cli/slurm/slurm_keys.h"
 #include "cli/slurm/values.h"
+#include "cli/views/own_namespaces.h"
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
@@ -221,8 +222,9 @@ JobInfo InfoOf(JobView view) {
   return info;
 }
 
-Result<std::vector<JobInfo>> ListJobInfos(Api& api, std::string_view ns) {
-  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> views, ListJobs(api, ns));
+namespace {
+
+std::vector<JobInfo> InfosOf(std::vector<JobView> views) {
   std::vector<JobInfo> all;
   all.reserve(views.size());
   for (JobView& view : views) all.push_back(InfoOf(std::move(view)));
@@ -230,13 +232,24 @@ Result<std::vector<JobInfo>> ListJobInfos(Api& api, std::string_view ns) {
   return all;
 }
 
+}  // namespace
+
+Result<std::vector<JobInfo>> ListJobInfos(Api& api, std::string_view ns) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> views, ListJobs(api, ns));
+  return InfosOf(std::move(views));
+}
+
 Result<std::vector<JobInfo>> ListShownJobs(Session& session, Api& api) {
   if (!session.global().ns.empty()) return ListJobInfos(api, session.Namespace());
-  auto all = ListJobInfos(api, "");
-  if (all.ok() || all.status().code() != Code::kForbidden) return all;
-  auto own = ListJobInfos(api, session.Namespace());
-  if (!own.ok()) return ExplainInJob(session, own.status());
-  return own;
+  auto shown = FindShownJobs(session, api, "");
+  if (!shown.ok()) return shown.status();
+  // A job's own account may not even read its namespace.
+  if (shown->partial && shown->jobs.empty()) {
+    if (const auto own = ListJobs(api, session.Namespace()); !own.ok()) {
+      return ExplainInJob(session, own.status());
+    }
+  }
+  return InfosOf(std::move(shown->jobs));
 }
 
 std::string JobInfo::JobId() const {

@@ -8,6 +8,7 @@
 #include "cli/slurm/slurm_keys.h"
 #include "cli/slurm/values.h"
 #include "cli/views/node_faults.h"
+#include "cli/views/own_namespaces.h"
 #include "cli/views/project_view.h"
 #include "kube/api/meta/meta.h"
 
@@ -30,11 +31,7 @@ Result<std::vector<NodeView>> ReadShownNodes(Session& session,
                                              const std::vector<std::string>& names) {
   auto all = ReadNodes(api, names);
   if (all.ok() || all.status().code() != Code::kForbidden) return all;
-  std::set<std::string> namespaces{session.Namespace()};
-  if (const auto tree = ReadProjects(api); tree.ok()) {
-    for (const ProjectView& project : tree->projects) namespaces.insert(project.ns);
-  }
-  auto own = ReadNodesWithPodsOf(api, names, namespaces);
+  auto own = ReadNodesWithPodsOf(api, names, OwnNamespaces(session, api));
   if (!own.ok()) return ExplainInJob(session, own.status());
   session.ErrLine("Only jobs in namespaces that you can read are counted.");
   return own;

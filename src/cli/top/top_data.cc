@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "cli/views/own_namespaces.h"
 
 namespace swell::cli {
 namespace {
@@ -11,25 +12,6 @@ namespace {
 constexpr size_t kEventsMost = 500;
 
 bool IsForbidden(const Status& status) { return status.code() == Code::kForbidden; }
-
-// The namespaces of the user's projects, and the one that commands use.
-std::set<std::string> OwnNamespaces(Session& session, const ProjectTree& tree) {
-  std::set<std::string> namespaces{session.Namespace()};
-  for (const ProjectView& project : tree.projects) namespaces.insert(project.ns);
-  return namespaces;
-}
-
-// Appends what `list` finds in each namespace that may be read.
-template <class T, class List>
-Status ListEach(const std::set<std::string>& namespaces, std::vector<T>& out, const List& list) {
-  for (const std::string& ns : namespaces) {
-    auto found = list(ns);
-    if (IsForbidden(found.status())) continue;
-    if (!found.ok()) return found.status();
-    std::move(found->begin(), found->end(), std::back_inserter(out));
-  }
-  return Status::Ok();
-}
 
 // Lists one namespace, or all; without the right to all, each of the user's own.
 template <class T, class List>
@@ -76,12 +58,6 @@ int64_t TopData::HeldMilliGpus() const {
   int64_t sum = 0;
   for (const NodeView& node : nodes) sum += node.used.milli_gpus;
   return sum;
-}
-
-std::string TopData::ProjectOf(const JobView& job) const {
-  if (!job.project.empty()) return job.project;
-  const ProjectView* of_namespace = tree.OfNamespace(job.ns);
-  return of_namespace == nullptr ? "" : of_namespace->name;
 }
 
 Result<TopData> ReadTop(Session& session, Api& api, const std::string& ns) {

@@ -24,8 +24,6 @@ struct TopData {
 
   int64_t MilliGpus() const;      // of all nodes
   int64_t HeldMilliGpus() const;  // by pods on them
-  // The project that a job is charged to; empty for none.
-  std::string ProjectOf(const JobView& job) const;
 };
 
 // `ns` empty: all namespaces, or the user's own where he may not list all.

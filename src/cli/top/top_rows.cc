@@ -113,7 +113,7 @@ TopTable JobRows(const TopData& data, const TopForm& form) {
   for (const ProjectView& project : data.tree.projects) {
     if (!project.department) by_project[project.name];
   }
-  for (const JobView& job : data.jobs) by_project[data.ProjectOf(job)].push_back(&job);
+  for (const JobView& job : data.jobs) by_project[data.tree.ChargedProject(job)].push_back(&job);
   const bool grouped = !data.tree.projects.empty();
   for (auto& [name, jobs] : by_project) {
     std::sort(jobs.begin(), jobs.end(),
@@ -206,7 +206,7 @@ TopTable ProjectRows(const TopData& data) {
   TopTable table{{"NAME", "", "HELD/QUOTA", "FAIR SHARE", "REQUESTED", "RUNNING", "PENDING"}, {}};
   std::map<std::string, std::pair<int64_t, int64_t>> jobs;  // running, others that are not over
   for (const JobView& job : data.jobs) {
-    auto& [running, pending] = jobs[data.ProjectOf(job)];
+    auto& [running, pending] = jobs[data.tree.ChargedProject(job)];
     if (job.status == "Running") {
       ++running;
     } else if (!job.over()) {

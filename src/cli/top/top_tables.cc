@@ -9,6 +9,7 @@
 #include "cli/top/top_command.h"
 #include "cli/views/job_view.h"
 #include "cli/views/node_view.h"
+#include "cli/views/own_namespaces.h"
 #include "cli/views/project_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
@@ -50,11 +51,8 @@ class TopNodeAction final : public Action {
   static Result<std::vector<NodeView>> ReadOwn(Session& session,
                                                Api& api,
                                                const std::vector<std::string>& names) {
-    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(api));
-    std::set<std::string> namespaces{session.Namespace()};
-    for (const ProjectView& project : tree.projects) namespaces.insert(project.ns);
     session.ErrLine("Only pods in namespaces that you can read are counted.");
-    return ReadNodesWithPodsOf(api, names, namespaces);
+    return ReadNodesWithPodsOf(api, names, OwnNamespaces(session, api));
   }
   static std::vector<std::string> Row(Session& session,
                                       std::string name,
@@ -82,7 +80,8 @@ class TopJobAction final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(auto jobs, ListJobs(*api, all_ ? "" : session.Namespace()));
+    SWELL_ASSIGN_OR_RETURN(auto jobs,
+                           ListShownJobs(session, *api, all_ ? "" : session.Namespace()));
     std::vector<std::string> header{"NAME", "STATUS", "PRIORITY", "GPUS", "CPU", "MEMORY", "NODES"};
     if (all_) header.insert(header.begin(), "NAMESPACE");
     TextTable table(header);

@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "cli/print/text_table.h"
+#include "cli/views/own_namespaces.h"
 #include "cli/views/project_view.h"
 
 namespace swell::cli {
@@ -21,8 +22,9 @@ std::shared_ptr<json::Value> ObjectOf(const JobView& job) {
 
 }  // namespace
 
-Result<std::vector<JobView>> JobTable::Jobs(Api& api) const {
-  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(api, ns));
+Result<ShownJobs> JobTable::Jobs(Api& api) const {
+  SWELL_ASSIGN_OR_RETURN(ShownJobs shown, FindShownJobs(session, api, ns));
+  std::vector<JobView>& jobs = shown.jobs;
   if (!status.empty()) {
     std::erase_if(jobs, [&](const JobView& job) { return ToLower(job.status) != ToLower(status); });
   }
@@ -30,17 +32,17 @@ Result<std::vector<JobView>> JobTable::Jobs(Api& api) const {
     // Users who cannot read projects still see their jobs.
     auto tree = ReadProjects(api);
     for (JobView& job : jobs) {
-      if (!tree.ok() || !job.project.empty()) continue;
-      const ProjectView* owner = tree->OfNamespace(job.ns);
-      if (owner != nullptr) job.project = owner->name;
+      if (tree.ok()) job.project = tree->ChargedProject(job);
     }
   }
-  return jobs;
+  return shown;
 }
 
 Result<int> JobTable::Show() const {
   SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, Jobs(*api));
+  SWELL_ASSIGN_OR_RETURN(const ShownJobs shown, Jobs(*api));
+  const std::vector<JobView>& jobs = shown.jobs;
+  if (shown.partial) session.ErrLine(kPartialJobs);
   if (form.kind == OutputForm::Kind::kName) {
     for (const JobView& job : jobs) session.OutLine(job.ResourceName());
     return 0;
@@ -102,7 +104,8 @@ Result<int> JobTable::Watch(bool only_changes) const {
     // A server that restarts is waited for.
     bool away = !found.ok() && found.status().code() == Code::kUnavailable;
     if (!found.ok() && !away) return found.status();
-    std::vector<JobView> jobs = away ? std::vector<JobView>() : std::move(found).value();
+    if (first && found.ok() && found->partial) session.ErrLine(kPartialJobs);
+    const std::vector<JobView> jobs = away ? std::vector<JobView>() : std::move(found->jobs);
     std::vector<std::string> lines = Lines(jobs);
     bool tell = !first || !only_changes;
     if (first && !away && headers && form.table() && !session.OutLine(lines[0])) return 0;

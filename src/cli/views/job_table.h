@@ -9,6 +9,7 @@
 
 #include "cli/print/output.h"
 #include "cli/views/job_view.h"
+#include "cli/views/own_namespaces.h"
 
 namespace swell::cli {
 
@@ -29,7 +30,7 @@ struct JobTable {
 
  private:
   std::string NoJobs(Api& api) const;
-  Result<std::vector<JobView>> Jobs(Api& api) const;
+  Result<ShownJobs> Jobs(Api& api) const;
   // Lines without their newline, the header's first.
   std::vector<std::string> Lines(const std::vector<JobView>& jobs) const;
   bool IsTime(size_t column) const;

@@ -113,6 +113,11 @@ const ProjectView* ProjectTree::OfNamespace(std::string_view ns) const {
   return nullptr;
 }
 
+std::string ProjectTree::ChargedProject(const JobView& job) const {
+  const ProjectView* owner = OfNamespace(job.ns);
+  return owner != nullptr ? owner->name : job.project;
+}
+
 int ProjectTree::Depth(const ProjectView& project) const {
   constexpr int kDepthMax = 64;
   int depth = 0;
@@ -195,9 +200,17 @@ Result<ProjectView> FindProject(const ProjectTree& tree,
                                         "\n  There are: ", Join(names, ", ")));
 }
 
-bool IsOfProject(const ProjectTree& tree, std::string_view project, const JobView& job) {
-  const ProjectView* owner = tree.OfNamespace(job.ns);
-  return owner != nullptr ? owner->name == project : job.project == project;
+Result<ProjectView> FindChargedProject(const ProjectTree& tree,
+                                       const std::string& name,
+                                       std::string_view ns) {
+  SWELL_ASSIGN_OR_RETURN(ProjectView project, FindProject(tree, name));
+  const ProjectView* owner = tree.OfNamespace(ns);
+  if (owner == nullptr || owner->name == project.name) return project;
+  return Status(Code::kInvalid,
+                StrCat(Quote(name), ": namespace ", ns, " is project ", owner->name,
+                       "'s, and work there is charged to it; ",
+                       project.ns.empty() ? StrCat("project ", name, " has no namespace yet")
+                                          : StrCat("for project ", name, ": -n ", project.ns)));
 }
 
 Result<std::vector<JobView>> ListJobsOfProject(Api& api,
@@ -207,7 +220,7 @@ Result<std::vector<JobView>> ListJobsOfProject(Api& api,
   if (jobs.status().code() == Code::kForbidden) return ListJobs(api, project.ns);
   if (!jobs.ok()) return jobs.status();
   std::erase_if(*jobs, [&](const JobView& job) {
-    return job.ns != project.ns && !IsOfProject(tree, project.name, job);
+    return job.ns != project.ns && tree.ChargedProject(job) != project.name;
   });
   return jobs;
 }

@@ -67,6 +67,9 @@ struct ProjectTree {
 
   const ProjectView* Find(std::string_view name) const;
   const ProjectView* OfNamespace(std::string_view ns) const;
+  // The project that a job is charged to, as the scheduler decides it: that of its namespace,
+  // whatever the job names, else the one it names. Empty: none.
+  std::string ChargedProject(const JobView& job) const;
   int Depth(const ProjectView& project) const;
 };
 
@@ -78,9 +81,10 @@ ProjectTree ViewProjects(std::vector<json::SharedValue> objects);
 Result<ProjectView> FindProject(const ProjectTree& tree,
                                 const std::string& name,
                                 const std::string& program = "swell");
-// Whether the job is charged to the project: it is in its namespace, or in no project's and names
-// it.
-bool IsOfProject(const ProjectTree& tree, std::string_view project, const JobView& job);
+// A project that work in `ns` can be charged to. kInvalid where the namespace is another project's.
+Result<ProjectView> FindChargedProject(const ProjectTree& tree,
+                                       const std::string& name,
+                                       std::string_view ns);
 // Jobs in namespaces that the user may not read are left out.
 Result<std::vector<JobView>> ListJobsOfProject(Api& api,
                                                const ProjectTree& tree,

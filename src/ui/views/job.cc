@@ -278,10 +278,8 @@ Result<json::Value> JobPageView(const Look& look) {
                   StrCat("job ", Quote(name), " not found in namespace ", Quote(ns)));
   }
   cli::JobView& job = *found;
-  if (job.project.empty()) {
-    const NamespaceProjects projects = ProjectsOfNamespaces(look);
-    if (const auto of = projects.find(job.ns); of != projects.end()) job.project = of->second;
-  }
+  const NamespaceProjects projects = ProjectsOfNamespaces(look);
+  if (const auto of = projects.find(job.ns); of != projects.end()) job.project = of->second;
   json::Array members;
   const std::map<std::string, int64_t> attempts = AttemptsOf(job);
   for (const json::SharedValue& pod : job.pods) {

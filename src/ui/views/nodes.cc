@@ -67,17 +67,16 @@ std::string ReasonOf(const json::Value& node, bool ready) {
 }  // namespace
 
 std::string ProjectOf(const json::Value& pod, const NamespaceProjects& projects) {
-  const std::string_view named = api::Label(pod, api::keys::kProject);
-  if (!named.empty()) return std::string(named);
   const auto found = projects.find(api::Namespace(pod));
-  return found == projects.end() ? "" : found->second;
+  return found != projects.end() ? found->second
+                                 : std::string(api::Label(pod, api::keys::kProject));
 }
 
 NamespaceProjects ProjectsOfNamespaces(const Look& look) {
   NamespaceProjects projects;
   bool partial = false;
-  for (const json::SharedValue& project : look.Of(Kind::kProject, partial)) {
-    projects[std::string(api::NamespaceOfProject(*project))] = api::Name(*project);
+  for (const auto& project : cli::ViewProjects(look.Of(Kind::kProject, partial)).projects) {
+    if (!project.department && !project.ns.empty()) projects[project.ns] = project.name;
   }
   return projects;
 }

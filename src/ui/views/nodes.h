@@ -1,5 +1,5 @@
-// GpuUse: the holder of each GPU of a node. NamespaceProjects: the project of each namespace.
-// Several views use both.
+// GpuUse: the holder of each GPU of a node. NamespaceProjects: the project that the work of each
+// namespace is charged to. Several views use both.
 // - Threads: pure functions.
 #pragma once
 

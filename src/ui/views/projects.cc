@@ -71,12 +71,7 @@ std::map<std::string, Load> LoadOfProjects(const Look& look,
   std::map<std::string, Load> loads;
   const JobList jobs = look.Jobs(partial);
   for (const cli::JobView& job : *jobs) {
-    std::string project = job.project;
-    if (project.empty()) {
-      const cli::ProjectView* of = tree.OfNamespace(job.ns);
-      if (of != nullptr) project = of->name;
-    }
-    Load& load = loads[project];
+    Load& load = loads[tree.ChargedProject(job)];
     if (job.status == "Running" || job.RunningPods() > 0) {
       ++load.running;
     } else if (!job.over() && job.status != "Suspended") {

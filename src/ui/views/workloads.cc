@@ -94,9 +94,7 @@ Result<json::Value> WorkloadsView(const Look& look) {
   const JobList jobs = look.Jobs(partial);
   for (const cli::JobView& job : *jobs) {
     json::Object row = WorkloadRow(job, look);
-    if (const auto of = projects.find(job.ns); job.project.empty() && of != projects.end()) {
-      row["project"] = of->second;
-    }
+    if (const auto of = projects.find(job.ns); of != projects.end()) row["project"] = of->second;
     for (const json::SharedValue& pod : job.pods) {
       const auto found = pool_of.find(api::NodeName(*pod));
       if (found == pool_of.end()) continue;

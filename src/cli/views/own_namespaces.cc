@@ -1,0 +1,36 @@
+#include "cli/views/own_namespaces.h"
+
+#include "cli/session.h"
+
+namespace swell::cli {
+
+std::set<std::string> OwnNamespaces(Session& session, const ProjectTree& tree) {
+  std::set<std::string> namespaces{session.Namespace()};
+  for (const ProjectView& project : tree.projects) {
+    if (!project.ns.empty()) namespaces.insert(project.ns);
+  }
+  return namespaces;
+}
+
+std::set<std::string> OwnNamespaces(Session& session, Api& api) {
+  auto tree = ReadProjects(api);
+  return OwnNamespaces(session, tree.ok() ? *tree : ProjectTree());
+}
+
+Result<ShownJobs> FindShownJobs(Session& session, Api& api, std::string_view ns) {
+  auto all = ListJobs(api, ns);
+  if (all.ok()) return ShownJobs{.jobs = std::move(*all)};
+  if (!ns.empty() || all.status().code() != Code::kForbidden) return all.status();
+  ShownJobs own{.partial = true};
+  SWELL_RETURN_IF_ERROR(ListEach(OwnNamespaces(session, api), own.jobs,
+                                 [&api](const std::string& in) { return ListJobs(api, in); }));
+  return own;
+}
+
+Result<std::vector<JobView>> ListShownJobs(Session& session, Api& api, std::string_view ns) {
+  SWELL_ASSIGN_OR_RETURN(ShownJobs shown, FindShownJobs(session, api, ns));
+  if (shown.partial) session.ErrLine(kPartialJobs);
+  return std::move(shown.jobs);
+}
+
+}  // namespace swell::cli

@@ -1,0 +1,44 @@
+// What a user is shown who may not list all namespaces: what is in their own.
+// - Threads: one; each call blocks on the session's loop.
+#pragma once
+
+#include <iterator>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/views/job_view.h"
+#include "cli/views/project_view.h"
+
+namespace swell::cli {
+
+class Session;
+
+// Those of the projects that they may read, and the one that their commands use.
+std::set<std::string> OwnNamespaces(Session& session, const ProjectTree& tree);
+std::set<std::string> OwnNamespaces(Session& session, Api& api);
+
+// Appends what `list` finds in each namespace that may be read.
+template <class T, class List>
+Status ListEach(const std::set<std::string>& namespaces, std::vector<T>& out, const List& list) {
+  for (const std::string& ns : namespaces) {
+    auto found = list(ns);
+    if (found.status().code() == Code::kForbidden) continue;
+    if (!found.ok()) return found.status();
+    std::move(found->begin(), found->end(), std::back_inserter(out));
+  }
+  return Status::Ok();
+}
+
+struct ShownJobs {
+  std::vector<JobView> jobs;
+  bool partial = false;  // those of the user's own namespaces only
+};
+// The jobs of a namespace. `ns` empty: of all namespaces, or of the user's own.
+Result<ShownJobs> FindShownJobs(Session& session, Api& api, std::string_view ns);
+// The same; standard error says when it is a part.
+constexpr std::string_view kPartialJobs = "You see jobs of your own namespaces only.";
+Result<std::vector<JobView>> ListShownJobs(Session& session, Api& api, std::string_view ns);
+
+}  // namespace swell::cli

@@ -1,0 +1,112 @@
+// What those see who may not list all namespaces, and the project that work is charged to.
+#include "cli/views/own_namespaces.h"
+
+#include "cli/cli_test_util.h"
+
+namespace swell::cli {
+namespace {
+
+// Serves projects, single namespaces and discovery; refuses lists over all namespaces.
+class SingleNamespaces final : public api::RestHandler {
+ public:
+  explicit SingleNamespaces(api::RestHandler& server) : server_(server) {}
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    const bool whole = std::any_of(kWhole.begin(), kWhole.end(), [&](std::string_view kind) {
+      return request.path.ends_with(StrCat("/", kind)) &&
+             request.path.find("/namespaces/") == std::string::npos;
+    });
+    const bool hidden = request.path.find("/namespaces/team-b/") != std::string::npos;
+    if (!whole && !hidden) return server_.Handle(std::move(request), std::move(sink));
+    api::RestResponse response;
+    response.status = 403;
+    response.body.push_back(api::MakeChunk(
+        R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403})"));
+    sink->OnResponse(std::move(response));
+    return nullptr;
+  }
+
+ private:
+  static constexpr std::array<std::string_view, 5> kWhole{"pods", "events", "podgroups",
+                                                          "pytorchjobs", "trainingjobs"};
+  api::RestHandler& server_;
+};
+
+class OwnNamespacesTest : public CliTest {
+ protected:
+  void SetUp() override {
+    for (const char* team : {"team-a", "team-b"}) {
+      Create(StrCat("{apiVersion: v1, kind: Namespace, metadata: {name: ", team, "}}"));
+      ASSERT_EQ(Run({"swell", "project", "create", team, "--gpu-quota", "4"}), 0) << err_;
+      ASSERT_EQ(Run({"swell", "-n", team, "submit", StrCat("job-of-", team), "--image", "img", "--",
+                     "train"}),
+                0)
+          << err_;
+    }
+  }
+  void AsResearcher() {
+    env_.connect = [this](const ClusterFlags&) {
+      Connection connection;
+      connection.server = std::make_shared<SingleNamespaces>(*server_.server);
+      connection.url = "https://test:6443";
+      connection.user = {.name = "ada", .groups = {"system:masters"}};
+      connection.ns = "team-a";
+      return Result<Connection>(std::move(connection));
+    };
+  }
+};
+
+TEST_F(OwnNamespacesTest, ListsOverAllNamespacesShowTheUsersOwnAndSaySo) {
+  Create(
+      "{apiVersion: v1, kind: Event, metadata: {name: e, namespace: team-a}, reason: Mine, "
+      "involvedObject: {kind: Pod, name: p, namespace: team-a}}");
+  AsResearcher();
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"swell", "list", "-A"},
+                                                {"swell", "get", "pytorchjobs", "-A"},
+                                                {"swell", "get", "pytorchjobs", "-A", "-o", "json"},
+                                                {"swell", "top", "job", "-A"},
+                                                {"arena", "list", "-A"},
+                                                {"runai", "list", "-A"}}) {
+    EXPECT_EQ(Run(words), 0) << err_;
+    EXPECT_NE(out_.find("job-of-team-a"), std::string::npos) << Join(words, " ") << "\n" << out_;
+    EXPECT_EQ(out_.find("job-of-team-b"), std::string::npos) << Join(words, " ") << "\n" << out_;
+    EXPECT_NE(err_.find("of your own namespaces only."), std::string::npos) << err_;
+  }
+  EXPECT_EQ(Run({"swell", "events", "-A"}), 0) << err_;
+  EXPECT_NE(out_.find("Mine"), std::string::npos) << out_;
+  EXPECT_EQ(err_, "You see events of your own namespaces only.\n");
+  EXPECT_EQ(Run({"swell", "get", "pods", "-A"}), 0) << err_;
+  EXPECT_NE(err_.find("You see pods of your own namespaces only."), std::string::npos) << err_;
+  // One that is named and may not be read is an error.
+  EXPECT_NE(Run({"swell", "-n", "team-b", "list"}), 0);
+}
+
+TEST_F(OwnNamespacesTest, AJobIsShownUnderTheProjectThatItIsChargedTo) {
+  server_.Send(server_.Request(
+      "PATCH", "/apis/kubeflow.org/v1/namespaces/team-a/pytorchjobs/job-of-team-a",
+      R"({"metadata":{"labels":{"swell.dev/project":"team-b"}}})", "application/merge-patch+json"));
+  EXPECT_EQ(Run({"swell", "-n", "team-a", "list"}), 0) << err_;
+  EXPECT_NE(out_.find(" team-a "), std::string::npos) << out_;
+  EXPECT_EQ(out_.find(" team-b "), std::string::npos) << out_;
+  EXPECT_EQ(Run({"swell", "-n", "team-a", "describe", "job-of-team-a"}), 0) << err_;
+  EXPECT_NE(out_.find("Project:          team-a"), std::string::npos) << out_;
+}
+
+TEST_F(OwnNamespacesTest, AnotherProjectsNameIsRefusedInAProjectsNamespace) {
+  EXPECT_EQ(Run({"swell", "-n", "team-a", "submit", "x", "--project", "team-b", "--image", "img",
+                 "--", "train"}),
+            1);
+  EXPECT_EQ(err_,
+            "swell: --project: \"team-b\": namespace team-a is project team-a's, and work there is "
+            "charged to it; for project team-b: -n team-b\n");
+  EXPECT_EQ(Run({"arena", "-n", "team-a", "submit", "pytorch", "--name=x", "--queue", "team-b",
+                 "--image=img", "train"}),
+            1);
+  EXPECT_NE(err_.find("work there is charged to it"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"swell", "submit", "x", "--project", "team-b", "--image", "img", "--", "train"}),
+            0)
+      << err_;
+}
+
+}  // namespace
+}  // namespace swell::cli
