@@ -46,6 +46,8 @@ TEST_F(ProjectsTest, RulesBetweenUsersByCommand) {
             0)
       << err_;
   EXPECT_EQ(users(), R"({"fairShare":true,"gpuLimit":2.5})");
+  EXPECT_EQ(Run({"swell", "project", "list", "-o", "wide"}), 0) << err_;
+  EXPECT_NE(out_.find("2.5 GPUs at most, fair share\n"), std::string::npos) << out_;
   ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--user-gpu-limit", "unlimited"}), 0)
       << err_;
   EXPECT_EQ(users(), R"({"fairShare":true,"gpuLimit":-1})");

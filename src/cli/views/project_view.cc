@@ -316,6 +316,21 @@ std::string OverText(Session& session, const Share& gpu) {
 
 }  // namespace
 
+namespace {
+
+// "2 GPUs at most, fair share"; empty: a project without rules for its users.
+std::string UserRulesText(const json::Value& project) {
+  std::vector<std::string> rules;
+  const json::Value* limit = json::Find(project, {"spec", "users", "gpuLimit"});
+  if (limit != nullptr && limit->is_number() && limit->to_number<double>() >= 0) {
+    rules.push_back(StrCat(ShareText(limit->to_number<double>(), ShareOf::kGpu), " GPUs at most"));
+  }
+  if (json::GetBool(project, {"spec", "users", "fairShare"})) rules.emplace_back("fair share");
+  return Join(rules, ", ");
+}
+
+}  // namespace
+
 std::string ProjectTable(Session& session,
                          const ProjectTree& tree,
                          const std::vector<ProjectView>& shown,
@@ -330,6 +345,10 @@ std::string ProjectTable(Session& session,
                       return it.past_gpu_hours.has_value();
                     });
   if (past) header.push_back("PAST USE");
+  const bool users = form.wide && std::any_of(shown.begin(), shown.end(), [](const auto& it) {
+                       return !UserRulesText(*it.object).empty();
+                     });
+  if (users) header.push_back("EACH USER");
   TextTable table(form.headers ? header : std::vector<std::string>{});
   for (const ProjectView& project : shown) {
     const Share& gpu = project.gpu();
@@ -350,6 +369,7 @@ std::string ProjectTable(Session& session,
       row.push_back(project.department ? "-" : project.ns);
     }
     if (past) row.push_back(project.past_gpu_hours ? HoursText(*project.past_gpu_hours) : "-");
+    if (users) row.push_back(OrDash(UserRulesText(*project.object)));
     table.Add(std::move(row));
   }
   return table.ToString();

@@ -31,11 +31,15 @@ bool FitsUser(const State& state,
   int64_t used = use.used[kQueueGpu];
   if (tense == Tense::kNow) used += use.leaving[kQueueGpu];
   if (used + more[kQueueGpu] <= queue.user_gpu_limit) return true;
-  if (why != nullptr) {
-    *why = StrCat("user ", state.users[group.user], " would exceed the limit of ",
-                  AmountText(kQueueGpu, queue.user_gpu_limit), " for each user of project ",
-                  queue.name, ": ", AmountText(kQueueGpu, used), " used, ",
-                  AmountText(kQueueGpu, more[kQueueGpu]), " asked");
+  if (why == nullptr) return false;
+  const std::string limit =
+      StrCat(AmountText(kQueueGpu, queue.user_gpu_limit), " for each user of project ", queue.name);
+  const std::string asked = AmountText(kQueueGpu, more[kQueueGpu]);
+  if (more[kQueueGpu] > queue.user_gpu_limit) {
+    *why = StrCat(asked, " asked at once, above the limit of ", limit);
+  } else {
+    *why = StrCat("user ", state.users[group.user], " would exceed the limit of ", limit, ": ",
+                  AmountText(kQueueGpu, used), " used, ", asked, " asked");
   }
   return false;
 }

@@ -37,6 +37,18 @@ TEST(UserRules, NobodyHoldsMoreThanTheLimit) {
             "used, 2 GPUs asked");
 }
 
+TEST(UserRules, WorkAboveTheLimitSaysThatItAloneIs) {
+  Scenario s;
+  s.Node("n0", {.gpus = 8});
+  s.Queue(Team(3, false));
+  Job(s, "a", "alice", 4, 30);
+  s.Cycle();
+  const Waiting* waiting = s.WaitingOf("a");
+  ASSERT_NE(waiting, nullptr);
+  EXPECT_EQ(waiting->reason,
+            "4 GPUs asked at once, above the limit of 3 GPUs for each user of project team");
+}
+
 TEST(UserRules, TheLimitCountsWhatIsStillLeaving) {
   Scenario s;
   s.Node("n0", {.gpus = 8});
