@@ -99,6 +99,31 @@ int64_t NextMemory(int64_t first, int64_t current, int64_t most) {
   return bytes > current ? bytes : 0;
 }
 
+std::string AddAvoidedNode(std::string_view avoided, std::string_view node) {
+  std::vector<std::string> nodes{std::string(node)};
+  for (std::string_view one : Split(avoided, ',')) {
+    if (!one.empty() && one != node && nodes.size() < kAvoidedNodesMost) nodes.emplace_back(one);
+  }
+  return Join(nodes, ",");
+}
+
+void AvoidNodes(json::Value& pod, std::string_view avoided) {
+  json::Array fields;
+  for (std::string_view node : Split(avoided, ',')) {
+    // A person may have written it, and one bad name would have the server refuse the pod.
+    if (!api::CheckDnsSubdomain(node).empty() || fields.size() == kAvoidedNodesMost) continue;
+    fields.push_back(json::Object{{"key", "metadata.name"},
+                                  {"operator", "NotIn"},
+                                  {"values", json::Array{boost::json::string_view(node)}}});
+  }
+  if (fields.empty()) return;
+  constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
+  json::Array terms = json::GetArray(pod, {"spec", "affinity", "nodeAffinity", kPreferred});
+  terms.push_back(json::Object{{"weight", 100},
+                               {"preference", json::Object{{"matchFields", std::move(fields)}}}});
+  json::Set(pod, {"spec", "affinity", "nodeAffinity", kPreferred}, std::move(terms));
+}
+
 void RaiseMemoryOf(json::Value& pod, std::string_view role, const MemoryRaises& raises) {
   if (raises.empty()) return;
   for (std::string_view list : {"initContainers", "containers"}) {

@@ -32,6 +32,12 @@ struct ChargedFailure {
   bool Covers(api::FailureClass other, WallTime created, WallTime now) const;
 };
 
+// The value of kAvoidedNodes after hardware failed on `node`. It names kAvoidedNodesMost at most.
+constexpr size_t kAvoidedNodesMost = 4;
+std::string AddAvoidedNode(std::string_view avoided, std::string_view node);
+// The pod goes to other nodes where they have room. A preference: a repaired node is used again.
+void AvoidNodes(json::Value& pod, std::string_view avoided);
+
 // Memory limits by "role/container", in bytes.
 using MemoryRaises = std::map<std::string, int64_t, std::less<>>;
 MemoryRaises ParseMemoryRaises(std::string_view text);

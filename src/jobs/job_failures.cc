@@ -115,13 +115,18 @@ bool JobController::SpareHardware(Pass& pass, const json::Value& pod, const api:
   if (!IsSpared(pass, failure)) return false;
   const int64_t spared = SparedFailures(pass) + 1;
   pass.annotations[keys::kHardwareFailures] = std::to_string(spared);
+  const auto decided = pass.annotations.find(keys::kAvoidedNodes);
+  pass.annotations[keys::kAvoidedNodes] = AddAvoidedNode(
+      decided == pass.annotations.end() ? api::Annotation(*pass.job, keys::kAvoidedNodes)
+                                        : json::View(decided->value().get_string()),
+      api::NodeName(pod));
   // Peers that lose this member are explained by it.
   pass.annotations[keys::kLastFailure] =
       ChargedFailure{failure.time.value_or(pass.now), failure.which}.ToString();
   pass.AddEvent("Warning", "HardwareFailed",
                 StrCat(failure.Sentence(), " Node ", api::NodeName(pod),
-                       " is charged with it. The member is made anew, which is not counted as a "
-                       "restart (",
+                       " is charged with it, and new pods of the job go to other nodes where those "
+                       "have room. The member is made anew, which is not counted as a restart (",
                        spared, " of ", kSparedMax, " times)."));
   return true;
 }

@@ -156,12 +156,28 @@ TEST_F(FailureTest, AFailureOfHardwareIsNotCounted) {
   }
   EXPECT_FALSE(Is("Failed"));
   EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/job", {"status", "restarts"}), 0);
-  EXPECT_NE(cluster_.EventMessage("HardwareFailed").find("Node node-a is charged with it."),
+  EXPECT_NE(cluster_.EventMessage("HardwareFailed").find("Node node-a is charged with it, and"),
             std::string::npos)
       << cluster_.EventMessage("HardwareFailed");
   // A program that always says so is not restarted for ever.
   End("job-worker-0", 1, "Error", "CUDA error: uncorrectable ECC error encountered");
   ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
+}
+
+TEST_F(FailureTest, AfterAFailureOfHardwareTheMemberGoesToAnotherNode) {
+  SubmitAndRun({.workers = 1, .restart = "ExitCode"});
+  // Placement packs: but for the preference, the member would go back to node-a.
+  cluster_.AddNode("node-b", 4);
+  FailAndRunAgain("job-worker-0", 1, "CUDA error: uncorrectable ECC error encountered");
+  EXPECT_EQ(JobAnnotation(keys::kAvoidedNodes), "node-a");
+  EXPECT_EQ(api::NodeName(*cluster_.Get(kPods, "default/job-worker-0")), "node-b");
+  EXPECT_EQ(api::NodeName(*cluster_.Get(kPods, "default/job-master-0")), "node-a");
+  // Where no other node has room, it is used again.
+  ASSERT_TRUE(
+      cluster_.Patch(client::resources::kNodes, "node-b", "{spec: {unschedulable: true}}").ok());
+  FailAndRunAgain("job-worker-0", 1, "CUDA error: uncorrectable ECC error encountered");
+  EXPECT_EQ(JobAnnotation(keys::kAvoidedNodes), "node-b,node-a");
+  EXPECT_EQ(api::NodeName(*cluster_.Get(kPods, "default/job-worker-0")), "node-a");
 }
 
 TEST_F(FailureTest, APodThatIsNeverRestartedIsNotRestartedForHardwareEither) {

@@ -128,6 +128,7 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
     json::Set(pod, {"spec", "schedulerName"}, "swell");
   parts.kind.PreparePod(parts.job, spec, replica, index, pod);
   KeepLastWords(pod);
+  AvoidNodes(pod, api::Annotation(parts.job, keys::kAvoidedNodes));
   if (api::Annotation(parts.job, keys::kMemoryRefused).empty()) {
     RaiseMemoryOf(pod, ToLower(replica.type),
                   ParseMemoryRaises(api::Annotation(parts.job, keys::kMemoryRaised)));

@@ -27,6 +27,8 @@ inline constexpr std::string_view kLastFailure = "swell.dev/last-failure";
 inline constexpr std::string_view kCrashes = "swell.dev/crashes";
 // How many failures of hardware did not count as restarts.
 inline constexpr std::string_view kHardwareFailures = "swell.dev/hardware-failures";
+// The nodes on which hardware failed under the job, newest first: "node-2,node-7".
+inline constexpr std::string_view kAvoidedNodes = "swell.dev/avoided-nodes";
 // On jobs and their pods that wait: when they may preempt others again.
 inline constexpr std::string_view kPreemptsFrom = "swell.dev/preempts-from";
 
