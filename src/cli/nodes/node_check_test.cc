@@ -155,6 +155,31 @@ TEST_F(NodeCheckTest, HealthOfANodeShowsConditionsGpusAndFailures) {
   }
 }
 
+TEST_F(NodeCheckTest, FailuresAreForgivenAndStayKnown) {
+  std::vector<api::NodeFailure> failures;
+  for (const char* uid : {"a", "b", "c"}) {
+    api::AddNodeFailure(failures, {server_.executor.Now(), "default/train-1", uid,
+                                   api::FailureClass::kHardware, 1, "uncorrectable ECC"});
+  }
+  json::Value patch = json::Object{};
+  json::Set(patch, {"metadata", "annotations", api::keys::kNodeFailures},
+            api::NodeFailuresText(failures));
+  server_.Send(server_.Request("PATCH", "/api/v1/nodes/node-1", json::Print(patch),
+                               "application/merge-patch+json"));
+  ASSERT_EQ(Run({"swell", "node", "clear", "node-1", "node-2"}), 0) << err_;
+  EXPECT_EQ(out_, "node node-1: 3 failures forgiven\nnode node-2: no failure counts against it\n");
+  ASSERT_EQ(Run({"swell", "health", "node-1"}), 0) << err_;
+  EXPECT_NE(out_.find("score 0.00"), std::string::npos) << out_;
+  const auto node = server_.Send(server_.Request("GET", "/api/v1/nodes/node-1"));
+  std::vector<api::NodeFailure> kept = api::NodeFailuresOf(node.body);
+  // The controller that finds one again on its pod does not count it again.
+  EXPECT_EQ(kept.size(), 3u);
+  EXPECT_FALSE(api::AddNodeFailure(kept, failures[0]));
+  EXPECT_EQ(Run({"swell", "node", "clear", "node-9"}), 1);
+  EXPECT_NE(err_.find("node-9"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"swell", "node", "clear"}), 2);
+}
+
 // What nodes say of themselves in all views.
 class NodeFaultsTest : public NodeCheckTest {
  protected:

@@ -1,4 +1,4 @@
-// swell node check: tests nodes with a pod on each.
+// swell node check: tests nodes with a pod on each. swell node clear: forgives their failures.
 #include <algorithm>
 #include <map>
 
@@ -11,6 +11,7 @@
 #include "cli/views/node_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/failure.h"
+#include "kube/api/objects/node_health.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli {
@@ -199,11 +200,48 @@ class CheckAction final : public Action {
   Duration limit_{0};
 };
 
+// A failure that is only forgotten would be found again on its pod, so it stays and counts nothing.
+class ClearAction final : public Action {
+ public:
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.empty()) return Misuse("a node is missing");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    for (const std::string& name : words) SWELL_RETURN_IF_ERROR(Clear(session, *api, name));
+    return 0;
+  }
+
+ private:
+  static Status Clear(Session& session, Api& api, const std::string& name) {
+    SWELL_ASSIGN_OR_RETURN(const json::SharedValue node,
+                           api.Get(client::resources::kNodes, "", name));
+    std::vector<api::NodeFailure> failures = api::NodeFailuresOf(*node);
+    size_t counted = 0;
+    for (api::NodeFailure& one : failures) counted += std::exchange(one.weight, 0) > 0 ? 1 : 0;
+    if (counted == 0) {
+      session.OutLine(StrCat("node ", name, ": no failure counts against it"));
+      return Status::Ok();
+    }
+    json::Value patch = json::Object{};
+    // One that is added meanwhile is not lost: the server refuses the write.
+    json::Set(patch, {"metadata", "resourceVersion"}, api::ResourceVersionText(*node));
+    json::Set(patch, {"metadata", "annotations", api::keys::kNodeFailures},
+              api::NodeFailuresText(failures));
+    auto written = api.Patch(client::resources::kNodes, "", name, client::PatchType::kMerge, patch);
+    if (!written.ok()) return written.status();
+    session.OutLine(
+        StrCat("node ", name, ": ", counted, counted == 1 ? " failure" : " failures", " forgiven"));
+    return Status::Ok();
+  }
+};
+
 }  // namespace
 
 Command NodeCommandSpec() {
-  Command command{
-      .name = "node", .aliases = {"nodes"}, .group = "Cluster", .summary = "Test nodes."};
+  Command command{.name = "node",
+                  .aliases = {"nodes"},
+                  .group = "Cluster",
+                  .summary = "Test nodes, and forgive their failures."};
   command.children = {
       {.name = "check",
        .summary =
@@ -216,7 +254,16 @@ Command NodeCommandSpec() {
        .notes = "The exit code is 1 if a node is bad, 3 if a test had no result. The test can be "
                 "preempted, and preempts nobody. Nodes without an idle GPU are skipped.",
        .completes = Completes::kNode,
-       .make = Makes<CheckAction>()}};
+       .make = Makes<CheckAction>()},
+      {.name = "clear",
+       .summary = "Forgive the failures that make a node suspect, once it is repaired.",
+       .usage = "NODE...",
+       .examples = {{"A node that has a new GPU", "swell node clear node-1"}},
+       .notes = "The failures stay in swell health NODE and count nothing. Within seconds the node "
+                "gets work like any other. Conditions of its checks are not touched: the checks "
+                "clear them.",
+       .completes = Completes::kNode,
+       .make = Makes<ClearAction>()}};
   return command;
 }
 
