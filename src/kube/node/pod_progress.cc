@@ -54,7 +54,7 @@ void PodProgress::OnRecords(const ProgressRecords& records) {
   const bool first_step = watch_.Read(records, host_.clock().Steady(), host_.clock().Now());
   if (watch_.empty()) return;
   const bool stall_ended = watch_.Check(host_.clock().Steady());
-  PublishSoon(was_empty || first_step || stall_ended);
+  PublishSoon(was_empty || first_step || stall_ended || RankNumbers() != published_numbers_);
   if (!check_timer_.pending()) CheckLater();
 }
 
@@ -120,8 +120,15 @@ void PodProgress::PublishSoon(bool now) {
   publish_timer_.Start(first ? kFirstRankInterval : kOtherRanksInterval, [this] { Publish(); });
 }
 
+std::vector<int64_t> PodProgress::RankNumbers() const {
+  std::vector<int64_t> numbers;
+  for (const api::RankProgress& rank : watch_.Ranks()) numbers.push_back(rank.rank);
+  return numbers;
+}
+
 void PodProgress::Publish() {
   publish_timer_.Cancel();
+  published_numbers_ = RankNumbers();
   publish_(json::Print(api::RanksToJson(watch_.Ranks())));
 }
 

@@ -1,8 +1,9 @@
 // PodProgress: what the ranks of one pod report, published as an annotation; and the stacks of
 // those that are stalled.
 //
-// A stall that begins or ends is written at once, and so is a process's first step, from which on
-// its speed and deadline are known. Everything else waits: ten seconds for the job's
+// A stall that begins or ends is written at once. So is a process's first step, from which on its
+// speed and deadline are known, and a new number, since the first rank speaks for the job.
+// Everything else waits: ten seconds for the job's
 // first rank, a minute for others, so that a thousand jobs do not load the API server with it.
 //
 // - Threads: core executor only.
@@ -11,6 +12,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/callback_scope.h"
 #include "base/timer.h"
@@ -37,11 +39,13 @@ class PodProgress {
   void ReadStacks();
   void PublishSoon(bool now);
   void Publish();
+  std::vector<int64_t> RankNumbers() const;
 
   PodHost& host_;
   const PodRecord& record_;
   std::function<void(std::string text)> publish_;
   ProgressWatch watch_;
+  std::vector<int64_t> published_numbers_;
   Timer check_timer_, publish_timer_;
   CallbackScope scope_;
 };

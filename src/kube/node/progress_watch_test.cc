@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/sim_executor.h"
 #include "base/strings.h"
+#include "json/value.h"
+#include "kube/node/pod_progress.h"
 
 namespace swell::node {
 namespace {
@@ -265,6 +268,63 @@ TEST(ProgressRecordTest, OnlySoManyRanksOfAPodCount) {
   for (int64_t i = 0; i < 100; ++i) records[i] = Record{.rank = uint64_t(i)}.Bytes();
   watch.Read(records, {}, {});
   EXPECT_EQ(watch.Ranks().size(), api::kRanksPerPodMax);
+}
+
+// A host that has time and nothing else.
+class TimeOnly final : public PodHost {
+ public:
+  Executor& executor() override { return time; }
+  Clock& clock() override { return time; }
+  client::Client& client() override { return None<client::Client>(); }
+  Runtime& runtime() override { return None<Runtime>(); }
+  ServiceNames* names() override { return nullptr; }
+  const NodeConfig& config() const override { return None<const NodeConfig>(); }
+  const Amounts& allocatable() const override { return None<const Amounts>(); }
+  AdmitResult Admit(const PodWorker&) override { return {}; }
+  std::string GpuDeviceId(int) const override { return ""; }
+  int64_t GpuMemoryMib() const override { return 0; }
+  void Event(const json::Value&, std::string_view, std::string_view, std::string_view) override {}
+  void OnResourcesFreed() override {}
+  void OnWorkerDone(const std::string&) override {}
+
+  SimExecutor time;
+
+ private:
+  template <class T>
+  static T& None() {
+    SWELL_CHECK_MSG(false, "the progress of a pod does not ask for it");
+    std::abort();
+  }
+};
+
+TEST(PodProgress, ANewNumberIsToldAtOnce) {
+  TimeOnly host;
+  const PodRecord record(std::make_shared<json::Value>(
+      json::Object{{"metadata", json::Object{{"name", "p"}, {"uid", "u"}}}}));
+  std::vector<std::string> told;
+  PodProgress progress(host, record, [&told](std::string text) { told.push_back(text); });
+  Record rank{.phase = kStep, .step = 1, .rank = 2, .world = 3};
+  const auto pass = [&](int seconds_passed) {
+    for (int i = 0; i < seconds_passed; ++i) {
+      rank.sequence += 2;
+      ++rank.step;
+      progress.OnRecords({{0, rank.Bytes()}});
+      host.time.Advance(seconds(1));
+    }
+  };
+  pass(5);
+  const size_t before = told.size();
+  pass(5);
+  EXPECT_EQ(told.size(), before) << "steps alone wait";
+  // The others left, and it speaks for the job now.
+  rank.rank = 0;
+  rank.world = 1;
+  pass(1);
+  ASSERT_EQ(told.size(), before + 1);
+  EXPECT_NE(told.back().find("\"rank\":0"), std::string::npos) << told.back();
+  pass(5);
+  EXPECT_EQ(told.size(), before + 1);
+  progress.Close();
 }
 
 }  // namespace
