@@ -287,6 +287,10 @@ class ProjectWrite : public Action {
                "how long a pod runs before other projects may reclaim its resources");
     flags.Switch("--isolated", &isolated_, "only pods of the project reach its pods");
     flags.Switch("--no-isolated", &open_, "pods of other projects reach them, too (default)");
+    flags.Choice("--pod-security", &pod_security_, "LEVEL",
+                 {"privileged", "baseline", "restricted"},
+                 "what the project's pods may ask for, as Kubernetes' Pod Security standards have "
+                 "it (default baseline)");
     shares_.Declare(flags);
     flags.Text("--node-pool", &pool_, "POOL",
                "node pool of these quotas and limits (default: all nodes together)");
@@ -328,6 +332,7 @@ class ProjectWrite : public Action {
     }
     if (isolated_ && open_) return Misuse("--isolated and --no-isolated exclude each other");
     if (isolated_ || open_) json::Set(spec, {"isolated"}, json::Value(isolated_));
+    if (!pod_security_.empty()) json::Set(spec, {"podSecurity"}, pod_security_);
     SWELL_RETURN_IF_ERROR(SetSeconds("--min-runtime", min_runtime_, "minRuntimeSeconds", spec));
     SWELL_RETURN_IF_ERROR(SetSeconds("--reclaim-min-runtime", reclaim_min_runtime_,
                                      "reclaimMinRuntimeSeconds", spec));
@@ -450,6 +455,7 @@ class ProjectWrite : public Action {
   HostPathFlags host_paths_;
   std::string description_, parent_, priority_, work_ns_, pool_, min_runtime_, reclaim_min_runtime_,
       dry_run_, output_;
+  std::string pod_security_;
   bool isolated_ = false, open_ = false;
 };
 

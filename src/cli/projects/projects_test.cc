@@ -46,6 +46,11 @@ TEST_F(ProjectsTest, RulesBetweenUsersByCommand) {
             0)
       << err_;
   EXPECT_EQ(users(), R"({"fairShare":true,"gpuLimit":2.5})");
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--pod-security", "privileged"}), 0);
+  ASSERT_EQ(
+      Run({"swell", "project", "list", "project-a", "-o", "jsonpath={.items[0].spec.podSecurity}"}),
+      0);
+  EXPECT_EQ(out_, "privileged");
   EXPECT_EQ(Run({"swell", "project", "list", "-o", "wide"}), 0) << err_;
   EXPECT_NE(out_.find("2.5 GPUs at most, fair share\n"), std::string::npos) << out_;
   ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--user-gpu-limit", "unlimited"}), 0)
