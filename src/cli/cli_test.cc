@@ -170,6 +170,25 @@ TEST_F(CliTest, DescribeSaysAFailureOnce) {
   EXPECT_EQ(out_.find("broken"), out_.rfind("broken")) << out_;
 }
 
+TEST_F(CliTest, ASubmittedJobOutlivesASignalAndEndsWithAnErrorOfItsOwn) {
+  const auto policy = [this](std::vector<std::string> flags) {
+    std::vector<std::string> words{"swell", "submit",    "j",  "--image",
+                                   "img",   "--dry-run", "-o", "json"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    words.insert(words.end(), {"--", "train"});
+    EXPECT_EQ(Run(words), 0) << err_;
+    const auto job = json::Parse(out_);
+    EXPECT_TRUE(job.ok()) << out_;
+    return StrCat(json::GetString(*job, {"spec", "pytorchReplicaSpecs", "Master", "restartPolicy"}),
+                  " ", json::GetInt(*job, {"spec", "runPolicy", "backoffLimit"}));
+  };
+  EXPECT_EQ(policy({}), "ExitCode 6");
+  EXPECT_EQ(policy({"--retry", "2"}), "ExitCode 2");
+  EXPECT_EQ(policy({"--retry", "0"}), "Never 0");
+  EXPECT_EQ(Run({"swell", "submit", "j", "--image", "img", "--retry", "-1", "--", "train"}), 2);
+  EXPECT_NE(err_.find("--retry -1: 0 or more expected"), std::string::npos) << err_;
+}
+
 TEST_F(CliTest, ArenaTopNode) {
   MediumClass();
   for (const char* node : {"node-1", "node-2"}) {

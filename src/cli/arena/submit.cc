@@ -192,6 +192,7 @@ class SubmitAction : public Action {
   }
 
   Status FillEnd() {
+    if (spec_.retry > 0) spec_.restart_policy = "OnFailure";
     std::string word = ToLower(on_preemption_);
     if (word != "requeue" && word != "fail") {
       return Misuse(

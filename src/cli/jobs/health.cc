@@ -184,6 +184,11 @@ class HealthAction final : public Action {
                  : session.Paint(Colour::kGreen, one.rank.done() ? "done" : "moves")});
     }
     session.Out(table.ToString());
+    if (ranks.size() > 1 && !job.over()) {
+      session.OutLine(
+          "The first rank reports every 10 s, the others every minute; a rank that stalls reports "
+          "at once.");
+    }
     return 0;
   }
 

@@ -21,9 +21,12 @@ namespace swell::cli {
 namespace {
 
 constexpr int64_t kUnsaid = INT64_MIN;
+constexpr int64_t kRetries = 6;  // as of a batch Job
 
 class SubmitAction final : public Action {
  public:
+  SubmitAction() { spec_.retry = kRetries; }
+
   void Declare(Flags& flags) override {
     flags.CountWordsBeforeDashes(&words_before_dashes_);
     flags.Group("Job");
@@ -69,6 +72,10 @@ class SubmitAction final : public Action {
         "one job for each index, which it finds in $SWELL_ARRAY_INDEX: 0-99%8 runs 8 of them "
         "at once");
     flags.Group("Completion");
+    flags.Int("--retry", &spec_.retry, "N",
+              StrCat("how often an instance that a signal ended is started again before the job "
+                     "fails (default ",
+                     kRetries, "); an error of the script's own ends the job at once"));
     flags.Switch("--force", &force_, "delete an existing job of that name first");
     flags.Switch("--wait", &wait_, "wait until the job ends; the exit status is its result");
     flags.Switch("-f,--logs", &logs_,
@@ -224,6 +231,8 @@ class SubmitAction final : public Action {
       spec_.gpu_fraction = gpus - static_cast<double>(spec_.gpus);
     }
     SWELL_RETURN_IF_ERROR(FillSize());
+    if (spec_.retry < 0) return Misuse(StrCat("--retry ", spec_.retry, ": 0 or more expected"));
+    spec_.restart_policy = spec_.retry > 0 ? "ExitCode" : "Never";
     SWELL_ASSIGN_OR_RETURN(spec_.env, ParsePairs(env_, "--env"));
     for (const std::string& text : ports_) {
       const auto port = ParseInt(text);

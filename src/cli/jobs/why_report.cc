@@ -132,7 +132,12 @@ class WhyReport {
     WallTime now = facts_.now;
     if (facts_.job.over()) {
       std::string said = facts_.job.message;
-      if (said.empty() && facts_.job.failure) said = facts_.job.failure->Sentence();
+      if (facts_.job.failure) {
+        // How many of which role failed is less than who did, and why.
+        const std::string counts =
+            StrCat(facts_.job.kind->kind, " ", facts_.job.name, " failed because ");
+        if (said.empty() || said.starts_with(counts)) said = facts_.job.failure->Sentence();
+      }
       return StrCat("is over: ", facts_.job.StatusText(), said.empty() ? "" : ". ", said);
     }
     if (const std::string gate = GateText(facts_.job); !gate.empty()) return gate;

@@ -28,6 +28,8 @@ struct Framework {
   bool launches = false;  // the leader alone runs the command, and starts processes in the workers
 };
 
+constexpr int64_t kRetries = 6;  // as Run:ai has it
+
 constexpr std::array<Framework, 5> kFrameworks = {
     {{.word = "pytorch",
       .also = "PyTorch",
@@ -118,6 +120,7 @@ class SubmitDistAction final : public Action {
   SubmitDistAction(const Framework* framework, int version)
       : framework_(framework), pod_flags_(version) {
     spec_.clean_pod_policy.clear();
+    spec_.retry = kRetries;
   }
 
   void Declare(Flags& flags) override {
@@ -135,7 +138,8 @@ class SubmitDistAction final : public Action {
     pod_flags_.DeclarePlace(flags, spec_);
     flags.Group("Completion");
     flags.Text("--priority", &spec_.priority, "CLASS", "priority class (default train)");
-    flags.Int("--backoff-limit", &spec_.retry, "N", "number of restarts before the workload fails");
+    flags.Int("--backoff-limit", &spec_.retry, "N",
+              StrCat("number of restarts before the workload fails (default ", kRetries, ")"));
     flags.Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
                "delete the workload this long after its end");
     flags.Choice("--clean-pod-policy", &spec_.clean_pod_policy, "POLICY",
@@ -232,6 +236,7 @@ class SubmitDistAction final : public Action {
     if ((min_ > 0 || max_ > 0) && !framework_->elastic) {
       return Misuse(StrCat("--min-workers: jobs of ", framework_->word, " cannot change size"));
     }
+    spec_.restart_policy = spec_.retry > 0 ? "OnFailure" : "Never";
     if (!ttl_.empty()) {
       SWELL_ASSIGN_OR_RETURN(Duration span,
                              ParseDuration(ttl_, "--auto-deletion-time-after-completion"));
