@@ -4,6 +4,7 @@ import unittest
 
 import support  # noqa: F401  (puts the SDK on the path)
 from swell.env import Env
+from swell.train import Job
 
 
 class EnvTest(unittest.TestCase):
@@ -18,6 +19,10 @@ class EnvTest(unittest.TestCase):
         self.assertEqual((env.rank, env.world), (2, 3))
         self.assertEqual((env.master_addr, env.master_port), ("job-master-0", 23456))
         self.assertFalse(env.leader)
+
+    def test_a_job_has_its_place(self):
+        job = Job(env=Env(rank=2, world=3))
+        self.assertEqual((job.rank, job.world), (2, 3))
 
     def test_nonsense_is_refused(self):
         for environ in ({"RANK": "3", "WORLD_SIZE": "3"}, {"WORLD_SIZE": "two"}, {"RANK": "-1"}):

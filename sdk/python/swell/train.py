@@ -102,6 +102,16 @@ class Job:
         self._last_save_attempt = clock()
 
     @property
+    def rank(self):
+        """This process's number in the job, from 0. It may change when the job changes its size."""
+        return self.env.rank
+
+    @property
+    def world(self):
+        """How many ranks train."""
+        return self.env.world
+
+    @property
     def scale(self):
         """In the current step of `batches`: the factor for the sum of this rank's losses.
 

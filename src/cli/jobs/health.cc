@@ -181,7 +181,9 @@ class HealthAction final : public Action {
            OwnText(one.rank.own), Ago(one.rank.changed, session.Now()),
            StrCat(one.rank.deadline_seconds, "s"),
            stuck ? session.Paint(Colour::kRed, StrCat("stuck: ", OneLine(one.rank.Top())))
-                 : session.Paint(Colour::kGreen, one.rank.done() ? "done" : "moves")});
+                 : session.Paint(Colour::kGreen, one.rank.done() ? "done"
+                                                 : job.over()    ? "ended"
+                                                                 : "moves")});
     }
     session.Out(table.ToString());
     if (ranks.size() > 1 && !job.over()) {
