@@ -408,7 +408,10 @@ bool JobController::DecideFailures(Pass& pass) {
       const auto failure = api::FailureOf(pod, pass.now);
       const bool spared =
           replica.restart_policy != RestartPolicy::kNever && failure && IsSpared(pass, *failure);
-      bool retryable = spared ||
+      // Its exit code tells of another member's end.
+      const bool lost_peer = replica.restart_policy == RestartPolicy::kExitCode && failure &&
+                             failure->which == api::FailureClass::kPeerLost;
+      bool retryable = spared || lost_peer ||
                        (verdict != OnFailure::kAsUsual && verdict != OnFailure::kFailJob) ||
                        FailedByCluster(pod) || WasDisrupted(pod) || api::IsDeleting(pod) ||
                        (replica.restart_policy == RestartPolicy::kExitCode && code >= 128);

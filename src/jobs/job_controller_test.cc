@@ -52,6 +52,12 @@ TEST_F(JobTest, RunsAndSucceedsWithItsMaster) {
   EXPECT_EQ(env["WORLD_SIZE"], "3");
   EXPECT_EQ(env["MASTER_ADDR"], "job-master-0");
   EXPECT_EQ(env["MASTER_PORT"], "23456");
+  // A bare torchrun joins the job's other pods.
+  EXPECT_EQ(env["PET_NNODES"], "3");
+  EXPECT_EQ(env["PET_NODE_RANK"], "2");
+  EXPECT_EQ(env["PET_MASTER_ADDR"], "job-master-0");
+  EXPECT_EQ(env["PET_MASTER_PORT"], "23456");
+  EXPECT_FALSE(env.contains("PET_NPROC_PER_NODE"));
   json::SharedValue service = cluster_.Get(kServices, "default/job-master-0");
   ASSERT_TRUE(service);
   EXPECT_EQ(json::GetString(*service, {"spec", "clusterIP"}), "None");

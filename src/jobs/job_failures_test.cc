@@ -142,6 +142,19 @@ TEST_F(FailureTest, PeersThatLostAMemberAreNotCounted) {
   EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/job", {"status", "restarts"}), 1);
 }
 
+TEST_F(FailureTest, AnErrorThatTellsOfALostPeerIsNoErrorOfItsOwn) {
+  SubmitAndRun({.workers = 1, .restart = "ExitCode", .run_policy = "backoffLimit: 1"});
+  const std::string uid = cluster_.PodUid("default/job-master-0");
+  cluster_.Run(2 * kSecond);
+  End("job-worker-0", 137, "Error", "");
+  cluster_.Run(kSecond);
+  // torchrun exits with 1 when a rank of its own lost a peer.
+  End("job-master-0", 1, "Error", "RuntimeError: Connection closed by peer");
+  ASSERT_TRUE(RunsAgain("job-master-0", uid));
+  EXPECT_FALSE(Is("Failed"));
+  EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/job", {"status", "restarts"}), 1);
+}
+
 TEST_F(FailureTest, AFailureOfHardwareIsNotCounted) {
   SubmitAndRun({.workers = 2, .restart = "ExitCode", .run_policy = "backoffLimit: 0"});
   for (int i = 1; i <= 10; ++i) {

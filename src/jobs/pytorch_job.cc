@@ -120,9 +120,13 @@ void PyTorchJobKind::PreparePod(const json::Value& job,
     std::string count = per_node->is_string() ? std::string(json::View(per_node->get_string()))
                                               : json::Print(*per_node);
     SetEnv(pod, "PET_NPROC_PER_NODE", count);
+  }
+  // Without these, torchrun in each pod would train a model of its own.
+  if (per_node != nullptr || spec.TotalReplicas() > 1) {
     SetEnv(pod, "PET_NNODES", std::to_string(spec.TotalReplicas()));
     SetEnv(pod, "PET_NODE_RANK", std::to_string(rank));
-    SetEnv(pod, "PET_MASTER_ADDR", leads ? "localhost" : leader);
+    // The first agent tells the others this name.
+    SetEnv(pod, "PET_MASTER_ADDR", leader);
     SetEnv(pod, "PET_MASTER_PORT", std::to_string(port));
   }
 }
