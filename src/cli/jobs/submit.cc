@@ -359,8 +359,9 @@ class SubmitAction final : public Action {
     for (;;) {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(api, spec_.ns, "pytorchjob/" + spec_.name));
       if (job.over()) {
-        Tell(session, StrCat(job.ResourceName(), " ", ToLower(job.status),
-                             job.message.empty() ? "" : ": ", job.message));
+        const std::string end = job.EndText();
+        Tell(session,
+             StrCat(job.ResourceName(), " ", ToLower(job.status), end.empty() ? "" : ": ", end));
         if (job.status == "Succeeded") return 0;
         // The script's own, where it ended by itself.
         return job.failure && job.failure->exit_code && *job.failure->exit_code > 0

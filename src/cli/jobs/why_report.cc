@@ -131,13 +131,7 @@ class WhyReport {
   std::string StateText() const {
     WallTime now = facts_.now;
     if (facts_.job.over()) {
-      std::string said = facts_.job.message;
-      if (facts_.job.failure) {
-        // How many of which role failed is less than who did, and why.
-        const std::string counts =
-            StrCat(facts_.job.kind->kind, " ", facts_.job.name, " failed because ");
-        if (said.empty() || said.starts_with(counts)) said = facts_.job.failure->Sentence();
-      }
+      const std::string said = facts_.job.EndText();
       return StrCat("is over: ", facts_.job.StatusText(), said.empty() ? "" : ". ", said);
     }
     if (const std::string gate = GateText(facts_.job); !gate.empty()) return gate;

@@ -385,6 +385,12 @@ std::string JobView::HindranceReason() const {
   return StrCat(failure->member, ": ", pulls ? "ImagePullBackOff" : failure->Word());
 }
 
+std::string JobView::EndText() const {
+  // How many of which role failed is less than who did, and why.
+  const bool counts = message.starts_with(StrCat(kind->kind, " ", name, " failed because "));
+  return failure && (message.empty() || counts) ? failure->Sentence() : message;
+}
+
 bool JobView::CanNeverStart() const {
   return failure && (failure->waits == "InvalidImageName" || failure->waits == "ErrImageNeverPull");
 }

@@ -67,6 +67,8 @@ struct JobView {
   std::string Hindrance() const;
   // The same for as long as that is the same, also while a pull is tried again.
   std::string HindranceReason() const;
+  // How it ended, with who failed and why; empty: nothing is known.
+  std::string EndText() const;
   // No retry helps: the job itself must change.
   bool CanNeverStart() const;
   // How long its pods have run, without the wait before them; empty if none has started.
