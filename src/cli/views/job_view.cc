@@ -365,7 +365,9 @@ std::string JobView::StatusText() const {
   }
   if (status == "Running" && !hung.empty()) return "Hung";
   const bool waits_for_it = status == "Running" || status == "Pending" || status == "Restarting";
-  return failure && failure->repeats() && waits_for_it ? failure->Word() : status;
+  if (!failure || !failure->repeats() || !waits_for_it) return status;
+  // One failure is no loop.
+  return failure->settles && failure->restarts <= 1 ? "Restarting" : failure->Word();
 }
 
 std::string ProgressText(const JobView& job) {
