@@ -240,6 +240,35 @@ TEST_F(ViewsTest, AJobTellsItsStragglerAndWhatElseIsWrong) {
   EXPECT_TRUE(json::GetBool(members[1], {"straggler"}));
 }
 
+TEST_F(ViewsTest, AJobThatIsScaledByGoodputTellsItsCurve) {
+  const auto goodput = [this] {
+    const json::Value data = See("job", "admin-token", {{"namespace", "vision"}, {"name", "grow"}});
+    return json::Print(*json::Find(data, {"goodput"}));
+  };
+  Create("/apis/swell.dev/v1/namespaces/vision/trainingjobs",
+         R"({"apiVersion":"swell.dev/v1","kind":"TrainingJob","metadata":{"name":"grow"},)"
+         R"("spec":{"autoscaling":{"mode":"Goodput"},"roles":{"worker":{"replicas":1,)"
+         R"("elastic":{"minReplicas":1,"maxReplicas":4},"template":{"spec":{"containers":)"
+         R"([{"name":"main","image":"img"}]}}}}}})");
+  Settle();
+  EXPECT_EQ(goodput(), "null");
+  Status("/apis/swell.dev/v1/namespaces/vision/trainingjobs/grow",
+         R"({"status":{"goodput":{"unit":"records","members":2,"wanted":4,"nextPercent":31,)"
+         R"("decision":"Grew from 1 to 2","curve":[)"
+         R"({"members":1,"perSecond":40,"relative":1,"source":"Measured"},)"
+         R"({"members":2,"perSecond":78,"relative":1.95,"source":"Measured"},)"
+         R"({"members":4,"perSecond":130,"relative":3.25,"source":"Fitted"}]}}})");
+  Settle();
+  EXPECT_EQ(goodput(),
+            R"({"sentence":"2 members make 78 records per second, 1.95 times what 1 makes; it )"
+            R"(asks for 4","next":"worth +31 % here","unit":"records","members":2,"wanted":4,)"
+            R"("fit":null,"decision":"Grew from 1 to 2","sizes":[)"
+            R"({"members":1,"perSecond":40,"relative":1,"measured":true,"source":"measured"},)"
+            R"({"members":2,"perSecond":78,"relative":1.95,"measured":true,)"
+            R"("source":"measured"},{"members":4,"perSecond":130,"relative":3.25,)"
+            R"("measured":false,"source":"fitted"}]})");
+}
+
 TEST_F(ViewsTest, ANodeTellsWhichGpusAreBadAndWhy) {
   Annotate("/api/v1/nodes/node-1", "swell.dev/unhealthy-gpus", "1,3");
   Annotate("/api/v1/nodes/node-1", "swell.dev/failures",

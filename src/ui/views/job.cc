@@ -310,6 +310,7 @@ Result<json::Value> JobPageView(const Look& look) {
                                   {"logs", LogsOf(job)},
                                   {"hang", HangOf(job)},
                                   {"warnings", WarningsOf(job)},
+                                  {"goodput", GoodputDocument(job, *jobs)},
                                   {"actions", ActionsOf(job)}});
 }
 

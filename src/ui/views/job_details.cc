@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/pods/log_parts.h"
+#include "cli/views/goodput_view.h"
 #include "cli/views/job_report.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
@@ -83,6 +84,32 @@ json::Array WarningsOf(const cli::JobView& job) {
                                 {"since", TextOrNull(condition->last_transition_time)}});
   }
   return rows;
+}
+
+json::Value GoodputDocument(const cli::JobView& job, const std::vector<cli::JobView>& others) {
+  const auto view = cli::GoodputOf(*job.object);
+  if (!view || job.over()) return nullptr;
+  std::vector<cli::GoodputView> with;
+  for (const cli::JobView& other : others) {
+    if (other.ns != job.ns || other.kind != job.kind || other.over()) continue;
+    if (auto one = cli::GoodputOf(*other.object)) with.push_back(std::move(*one));
+  }
+  json::Array sizes;
+  for (const cli::GoodputView::Size& size : view->sizes) {
+    sizes.push_back(json::Object{{"members", size.members},
+                                 {"perSecond", size.per_second},
+                                 {"relative", size.relative},
+                                 {"measured", size.source == "measured"},
+                                 {"source", size.source}});
+  }
+  return json::Object{{"sentence", cli::GoodputSentence(*view)},
+                      {"next", TextOrNull(cli::NextGpuText(*view, std::move(with)))},
+                      {"unit", view->unit},
+                      {"members", view->members},
+                      {"wanted", view->wanted},
+                      {"fit", TextOrNull(view->fit)},
+                      {"decision", TextOrNull(view->decision)},
+                      {"sizes", std::move(sizes)}};
 }
 
 bool IsStraggler(const cli::JobView& job, std::string_view pod) {

@@ -2,6 +2,8 @@
 // - Threads: pure functions.
 #pragma once
 
+#include <vector>
+
 #include "cli/views/job_view.h"
 #include "json/value.h"
 
@@ -14,6 +16,8 @@ json::Value HangOf(const cli::JobView& job);
 // What is wrong with a job that runs, by its conditions: a straggler, a save that failed, ranks
 // that train apart, a suspension that waits.
 json::Array WarningsOf(const cli::JobView& job);
+// Null: it is not scaled by goodput. `others`: the jobs that may exchange members with it.
+json::Value GoodputDocument(const cli::JobView& job, const std::vector<cli::JobView>& others);
 // Whether the job's condition says that this pod's rank is much slower than its peers.
 bool IsStraggler(const cli::JobView& job, std::string_view pod);
 // A row for each start of a container that has a log, also of pods that are gone.

@@ -103,6 +103,11 @@ export interface JobData {
   attempts: { number: number; from: string; to?: string | null; reason?: string | null }[];
   logs?: LogPart[]; hang?: Hang | null; warnings?: { type: string; message: string; since?: string | null }[];
   actions?: { suspend?: boolean; resume?: boolean; scale?: boolean; delete?: boolean };
+  goodput?: Goodput | null;
+}
+export interface Goodput {
+  sentence: string; next?: string | null; unit: string; members: number; wanted: number; fit?: string | null; decision?: string | null;
+  sizes: { members: number; perSecond: number; relative: number; measured: boolean; source: string }[];
 }
 export interface TensorboardData { state: 'None' | 'Starting' | 'Ready' | 'Failed'; url?: string | null; port?: number | null; message?: string | null }
 export interface WhyData {

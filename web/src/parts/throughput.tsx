@@ -2,31 +2,25 @@
 import { useMemo } from 'preact/hooks';
 import { dateTime, gpuHours, number, secondsSince } from '../lib/format.ts';
 import { align, pick, useHistory } from '../lib/history.ts';
-import { bySize, type SizePace } from '../lib/pace.ts';
-import type { JobData, Series } from '../lib/types.ts';
+import { bySize } from '../lib/pace.ts';
+import type { Goodput, JobData, Series } from '../lib/types.ts';
 import { Card } from './basic.tsx';
 import { Chart, type Mark } from './chart.tsx';
+import { Curve } from './curve.tsx';
 
-function Scatter({ paces, now }: { paces: SizePace[]; now: number }) {
-  const W = 320;
-  const H = 190;
-  const PAD = 34;
-  const most = Math.max(1, ...paces.map((pace) => pace.size));
-  const top = Math.max(1e-9, ...paces.map((pace) => pace.throughput)) * 1.1;
-  const x = (size: number) => PAD + (size / most) * (W - PAD - 10);
-  const y = (value: number) => H - PAD - (value / top) * (H - PAD - 10);
-  const per = paces[0] ? paces[0].throughput / paces[0].size : 0;
+// What the scheduler knows of a job that grows while that pays, and what it makes of it.
+function GoodputCard({ goodput }: { goodput: Goodput }) {
+  const points = goodput.sizes.map((one) => ({ size: one.members, throughput: one.perSecond, expected: !one.measured }));
   return (
-    <svg viewBox={`0 0 ${W} ${H}`} style={{ width: '100%', maxWidth: '460px' }} role="img" aria-label={`Throughput by number of workers: ${paces.map((pace) => `${pace.size}: ${number(pace.throughput)}`).join(', ')}`}>
-      <g stroke="var(--line)"><path d={`M${PAD} 10V${H - PAD}H${W - 10}`} fill="none" /></g>
-      {per > 0 && <path d={`M${x(0)} ${y(0)}L${x(most)} ${y(Math.min(top, per * most))}`} stroke="var(--strong-line)" stroke-dasharray="4 4" />}
-      <path d={paces.map((pace, at) => `${at ? 'L' : 'M'}${x(pace.size)} ${y(pace.throughput)}`).join('')} fill="none" stroke="var(--accent)" stroke-width="1.75" />
-      {paces.map((pace) => <circle key={pace.size} cx={x(pace.size)} cy={y(pace.throughput)} r={pace.size === now ? 6 : 4} fill={pace.size === now ? 'var(--accent)' : 'var(--card)'} stroke="var(--accent)" stroke-width="2"><title>{pace.size} workers: {number(pace.throughput)} /s</title></circle>)}
-      <g fill="var(--muted)" font-size="11">
-        {paces.map((pace) => <text key={pace.size} x={x(pace.size)} y={H - PAD + 16} text-anchor="middle">{pace.size}</text>)}
-        <text x={W / 2} y={H - 4} text-anchor="middle">workers</text><text x={PAD + 4} y={16}>{number(top)} /s</text>
-      </g>
-    </svg>
+    <Card title="Goodput" right={<span class="muted small">dotted: not measured yet</span>}>
+      <p class="sentence">{goodput.sentence}.</p>
+      {goodput.next && <p>One GPU more is {goodput.next}.</p>}
+      {points.length > 0 && <Curve points={points} now={goodput.members} wanted={goodput.wanted} />}
+      {points.length > 0 && <table class="list-table"><thead><tr><th class="num">Workers</th><th class="num">{goodput.unit}/s</th><th class="num">Speed-up</th><th>Known as</th></tr></thead>
+        <tbody>{goodput.sizes.map((one) => <tr key={one.members}><td class="num">{one.members}{one.members === goodput.members ? ' (now)' : ''}</td><td class="num">{number(one.perSecond)}</td><td class="num">{number(one.relative)}</td><td>{one.source}</td></tr>)}</tbody></table>}
+      {goodput.decision && <p class="muted">{goodput.decision}</p>}
+      {goodput.fit && <p class="muted small">{goodput.fit}</p>}
+    </Card>
   );
 }
 
@@ -68,13 +62,13 @@ export function Throughput({ job }: { job: JobData }) {
       {loss && <Card title="Loss"><Chart label="Loss" times={below.times} range={range} sync={`job-${summary.uid}`} marks={marks} height={150} padRight={pace ? 52 : undefined} curves={[{ label: 'Loss', values: below.values[0] ?? [], colour: 'p3' }]} /></Card>}
       {steps && <Card title="Steps"><Chart label="Steps" times={done.times} range={range} sync={`job-${summary.uid}`} marks={marks} height={130} padRight={pace ? 52 : undefined} top={summary.progress?.total ?? undefined} curves={[{ label: summary.progress?.total ? `Steps of ${number(summary.progress.total)}` : 'Steps', values: done.values[0] ?? [], colour: 'ok', area: true }]} /></Card>}
       <div class="columns">
-        <Card title="What more workers bring">
+        {job.goodput ? <GoodputCard goodput={job.goodput} /> : <Card title="What more workers bring">
           {paces.length === 0 ? <p class="muted">This appears once the job has run at one size for a while.</p> : <>
-            <Scatter paces={paces} now={summary.members.running} />
+            <Curve points={paces} now={summary.members.running} />
             <table class="list-table"><thead><tr><th class="num">Workers</th><th class="num">Throughput /s</th><th class="num">Per worker</th><th class="num">Efficiency</th></tr></thead>
               <tbody>{paces.map((one) => <tr key={one.size}><td class="num">{one.size}</td><td class="num">{number(one.throughput)}</td><td class="num">{number(one.throughput / one.size)}</td><td class="num">{Math.round(one.efficiency * 100)} %</td></tr>)}</tbody></table>
           </>}
-        </Card>
+        </Card>}
         <Card title="Checkpoints and lost work">
           <p>{job.lostGpuSeconds ? <><strong>{gpuHours(job.lostGpuSeconds)} GPU-hours</strong> of work were lost when the job was stopped.</> : 'No work has been lost.'}</p>
           {job.checkpoints.length === 0 ? <p class="muted">No checkpoint has been reported.</p>

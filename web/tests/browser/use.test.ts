@@ -367,6 +367,18 @@ test('a node is drained', async () => {
   await page.context().close();
 });
 
+test('a workload that grows while that pays shows its curve', async () => {
+  const page = await one.page();
+  const row = one.fake.world.jobs.find((job) => job.status === 'Running' && job.members.running === 2);
+  assert.ok(row);
+  await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}&tab=throughput`, row.name);
+  await page.getByText('One GPU more is worth +31 % here; flat with 1: +4 %.').waitFor();
+  const curve = page.getByRole('img', { name: 'Throughput by number of workers' });
+  assert.match(await curve.getAttribute('aria-label') ?? '', /1: 39 \/s, 2: 77 \/s, 4: 132 \/s expected/);
+  await page.context().close();
+  noTroubles(one);
+});
+
 test('a slow rank is named on its workload, and marked among the workers', async () => {
   const page = await one.page();
   const row = one.fake.world.jobs.find((job) => job.status === 'Running' && job.members.running === 2);

@@ -226,6 +226,10 @@ export function jobData(world: World, namespace: string, name: string): JobData 
     sizes: [{ time: at(0.13), members: row.members.requested }, { time: at(0.5), members: 0 }, { time: at(0.6), members: row.members.requested }],
     checkpoints: [{ time: at(0.3), step: 200 }, { time: at(0.49), step: 380 }, { time: at(0.8), step: 600 }], lostGpuSeconds: 240,
     events: world.events.filter((event) => typeof event.object !== 'string' && event.object.name === name), attempts: [{ number: 1, from: at(0.1), to: at(0.5), reason: 'Reclaimed' }, { number: 2, from: at(0.6), to: null, reason: null }],
+    goodput: slow ? {
+      sentence: '2 members make 77 records per second, 1.96 times what 1 makes; it asks for 4', next: 'worth +31 % here; flat with 1: +4 %', unit: 'records', members: 2, wanted: 4, fit: null, decision: 'Grew from 1 to 2: +48 % goodput measured; the resize took 0.3 s',
+      sizes: [{ members: 1, perSecond: 39, relative: 1, measured: true, source: 'measured' }, { members: 2, perSecond: 77, relative: 1.96, measured: true, source: 'measured' }, { members: 4, perSecond: 132, relative: 3.38, measured: false, source: 'fitted' }],
+    } : null,
     logs: logParts(row, at), hang: hangOf(row, at), warnings: slow ? [{ type: 'Straggler', message: `Much slower than its peers: rank 1 (pod ${row.name}-worker-1 on node-1) makes 0.50 of the steps of its peers: 1.00 a second.`, since: at(0.9) }] : [],
   };
 }
