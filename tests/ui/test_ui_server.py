@@ -442,7 +442,8 @@ spec:
         self.until(lambda: logs(live=True))
         first = logs(live=True)[0]
         self.assertEqual((first["member"], first["attempt"], first["start"]), ("again-worker-0", 1, 1))
-        self.done(self.cluster.kubectl("delete", "pod", "again-worker-0"))
+        # kubectl itself may wait for ever: it does not notice that the next pod of the name is another one.
+        self.done(self.cluster.kubectl("delete", "pod", "again-worker-0", "--wait=false"))
         self.until(lambda: [log["attempt"] for log in logs(live=True)] == [2])
         gone = logs(live=False)[0]
         self.assertEqual((gone["uid"], gone["attempt"], gone["running"]), (first["uid"], 1, False))
