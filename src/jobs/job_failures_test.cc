@@ -5,6 +5,7 @@
 #include "jobs/failure_rules.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "operator/testing/cluster_test_util.h"
 #include "sched_inputs/sched_convert.h"
 
