@@ -134,6 +134,7 @@ struct ImageReady {
   int64_t size_bytes = 0;
 };
 
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order that people read
 struct ContainerSpec {
   ContainerRef ref;
   bool init = false;   // runs to its end before the main containers start
