@@ -9,6 +9,10 @@ import contextlib
 
 import torch
 import torch.distributed as dist
+
+# Before there is a group: its functions keep the group of that moment as a default, and DDP imports it too late. The
+# group's threads would then live until the interpreter's end, and abort the process there.
+import torch.distributed.nn
 from torch import nn
 
 from swell.broken import StepGuard
