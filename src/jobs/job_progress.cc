@@ -74,6 +74,36 @@ bool Hangs(const std::vector<Member>& members) {
   return stalled;
 }
 
+// The ranks whose calls are not those of most. The outermost call that differs decides: what lies
+// below a wait that they share differs from moment to moment. None if all are in the same calls, or
+// most are not.
+std::set<int64_t> RanksElsewhere(const std::vector<Member>& stalled) {
+  std::vector<std::vector<std::string>> calls;
+  size_t deepest = 0;
+  for (const Member& one : stalled) {
+    calls.push_back(one.rank.Calls());
+    if (calls.back().empty()) calls.back().push_back(one.rank.Top());
+    deepest = std::max(deepest, calls.back().size());
+  }
+  for (size_t depth = 0; depth < deepest; ++depth) {
+    std::map<std::string_view, std::vector<int64_t>> at;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const std::string_view call =
+          depth < calls[i].size() ? std::string_view(calls[i][depth]) : "";
+      at[call].push_back(stalled[i].rank.rank);
+    }
+    if (at.size() == 1) continue;
+    std::set<int64_t> elsewhere;
+    size_t most = 0;
+    for (const auto& [call, ranks] : at) {
+      most = std::max(most, ranks.size());
+      if (ranks.size() * 2 <= stalled.size()) elsewhere.insert(ranks.begin(), ranks.end());
+    }
+    return most * 2 > stalled.size() ? elsewhere : std::set<int64_t>();
+  }
+  return {};
+}
+
 // Those that the others wait for: the ranks with the fewest steps, or else those that are somewhere
 // else than most. All, if nothing tells them apart.
 std::vector<Member> Suspects(const std::vector<Member>& members) {
@@ -83,19 +113,16 @@ std::vector<Member> Suspects(const std::vector<Member>& members) {
   }
   if (stalled.empty()) return {};
   int64_t least = stalled.front().rank.step, most = least;
-  std::map<std::string, size_t> tops;
   for (const Member& one : stalled) {
     least = std::min(least, one.rank.step);
     most = std::max(most, one.rank.step);
-    ++tops[one.rank.Top()];
   }
+  const std::set<int64_t> elsewhere = RanksElsewhere(stalled);
   std::vector<Member> behind;
-  const auto common = std::max_element(
-      tops.begin(), tops.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  const bool majority = common->second * 2 > stalled.size();
   for (const Member& one : stalled) {
-    const bool elsewhere = majority && one.rank.Top() != common->first;
-    if (least < most ? one.rank.step == least : elsewhere) behind.push_back(one);
+    if (least < most ? one.rank.step == least : elsewhere.contains(one.rank.rank)) {
+      behind.push_back(one);
+    }
   }
   return behind.empty() ? stalled : behind;
 }

@@ -88,6 +88,28 @@ TEST_F(JobProgressTest, TheFirstRankTellsHowFarTheJobIs) {
   EXPECT_FALSE(Is("Hung"));
 }
 
+TEST_F(JobProgressTest, RanksThatWaitTogetherAreNotNamedForWhatTheyDoMeanwhile) {
+  Submit("");
+  // Each waits in all_reduce, where one sleeps and one reads a file.
+  const std::string stacks[] = {
+      "Current thread 0x1 (most recent call first):\n"
+      "  File \"train.py\", line 20 in all_reduce\n  File \"train.py\", line 32 in main\n",
+      "Thread 0x2 (most recent call first):\n  File \"threading.py\", line 320 in wait\n\n"
+      "Current thread 0x1 (most recent call first):\n"
+      "  File \"train.py\", line 25 in load\n  File \"train.py\", line 31 in main\n",
+      "Current thread 0x1 (most recent call first):\n  File \"pathlib.py\", line 1045 in open\n"
+      "  File \"train.py\", line 19 in all_reduce\n  File \"train.py\", line 32 in main\n"};
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    Report({.rank = rank, .phase = "step", .step = 12, .stalled = true, .stack = stacks[rank]});
+  }
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Hung"); }));
+  EXPECT_NE(Message("Hung").find("rank 1 (pod job-worker-1 on node-"), std::string::npos)
+      << Message("Hung");
+  EXPECT_NE(Message("Hung").find("train.py\", line 25 in load"), std::string::npos);
+  EXPECT_EQ(Message("Hung").find("rank 0"), std::string::npos) << Message("Hung");
+  EXPECT_EQ(Message("Hung").find("rank 2"), std::string::npos) << Message("Hung");
+}
+
 TEST_F(JobProgressTest, AJobThatHangsNamesTheRankThatIsElsewhere) {
   Submit("");
   Hang(12);

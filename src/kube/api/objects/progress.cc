@@ -63,17 +63,25 @@ RankProgress ReadRank(const json::Value& one) {
 
 }  // namespace
 
-std::string RankProgress::Top() const {
+std::vector<std::string> RankProgress::Calls() const {
   std::string_view text = stack;
-  // The thread that got the signal is the main one, which trains; it stands last.
+  // The thread that got the signal is the main one, which trains.
   if (const size_t main = text.find("Current thread"); main != std::string_view::npos) {
-    text.remove_prefix(main);
+    text = text.substr(main);
+    text = text.substr(0, text.find("\n\n"));
   }
+  std::vector<std::string> calls;
   for (std::string_view line : Split(text, '\n')) {
     const size_t file = line.find("File \"");
-    if (file != std::string_view::npos) return std::string(line.substr(file, kTopMax));
+    if (file != std::string_view::npos) calls.emplace_back(line.substr(file, kTopMax));
   }
-  std::string_view first = std::string_view(stack).substr(0, stack.find('\n'));
+  std::reverse(calls.begin(), calls.end());
+  return calls;
+}
+
+std::string RankProgress::Top() const {
+  if (std::vector<std::string> calls = Calls(); !calls.empty()) return std::move(calls.back());
+  const std::string_view first = std::string_view(stack).substr(0, stack.find('\n'));
   return std::string(first.substr(0, kTopMax));
 }
 
@@ -200,7 +208,11 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 done
 sleep 0.1
 if [ "$(wc -c 2>/dev/null <"$f" || echo 0)" -gt "$before" ]; then
-  tail -c +$((before + 1)) "$f" | head -c 4000
+  # The main thread first, since it is what trains.
+  {
+    tail -c +$((before + 1)) "$f" | sed -n '/^Current thread/,/^$/p'
+    tail -c +$((before + 1)) "$f" | sed '/^Current thread/,/^$/d'
+  } | head -c 4000
 else
   echo "the process $p did not print its stacks within 2s; its state is $state"
 fi

@@ -57,7 +57,10 @@ struct RankProgress {
   std::string stack;             // of a rank that is stalled
 
   bool done() const { return phase == "done"; }
-  // "File "train.py", line 12 in step", or why it is not known.
+  // The calls of its main thread, the outermost first, as "File "train.py", line 12 in step".
+  // Empty: its stack is not known.
+  std::vector<std::string> Calls() const;
+  // The innermost call, or why it is not known.
   std::string Top() const;
 };
 
