@@ -10,8 +10,8 @@ namespace swell::node {
 namespace {
 
 constexpr Duration kCheckInterval = std::chrono::seconds(1);
-constexpr Duration kFirstRankInterval = std::chrono::seconds(10);
-constexpr Duration kOtherRanksInterval = std::chrono::minutes(1);
+constexpr Duration kShortInterval = std::chrono::seconds(10);
+constexpr Duration kLongInterval = std::chrono::minutes(1);
 constexpr Duration kStacksTimeout = std::chrono::seconds(5);
 constexpr size_t kStackBytesMax = 1500;
 
@@ -62,6 +62,7 @@ void PodProgress::OnContainerExit() {
   if (watch_.empty()) return;
   Publish();
   watch_.Forget();
+  published_speed_ = false;
   check_timer_.Cancel();
   publish_timer_.Cancel();
 }
@@ -117,7 +118,8 @@ void PodProgress::PublishSoon(bool now) {
   if (now || finished) return Publish();
   if (publish_timer_.pending()) return;
   const bool first = !ranks.empty() && ranks.front().rank == 0;
-  publish_timer_.Start(first ? kFirstRankInterval : kOtherRanksInterval, [this] { Publish(); });
+  const Duration interval = first || !published_speed_ ? kShortInterval : kLongInterval;
+  publish_timer_.Start(interval, [this] { Publish(); });
 }
 
 std::vector<int64_t> PodProgress::RankNumbers() const {
@@ -129,7 +131,11 @@ std::vector<int64_t> PodProgress::RankNumbers() const {
 void PodProgress::Publish() {
   publish_timer_.Cancel();
   published_numbers_ = RankNumbers();
-  publish_(json::Print(api::RanksToJson(watch_.Ranks())));
+  const std::vector<api::RankProgress> ranks = watch_.Ranks();
+  published_speed_ = std::any_of(ranks.begin(), ranks.end(), [](const api::RankProgress& rank) {
+    return rank.steps_per_second > 0;
+  });
+  publish_(json::Print(api::RanksToJson(ranks)));
 }
 
 }  // namespace swell::node

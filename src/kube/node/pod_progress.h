@@ -3,8 +3,8 @@
 //
 // A stall that begins or ends is written at once. So is a process's first step, from which on its
 // speed and deadline are known, and a new number, since the first rank speaks for the job.
-// Everything else waits: ten seconds for the job's
-// first rank, a minute for others, so that a thousand jobs do not load the API server with it.
+// Everything else waits: ten seconds for the job's first rank and for the first speed, a minute for
+// others, so that a thousand jobs do not load the API server with it.
 //
 // - Threads: core executor only.
 // - Ownership: a member of its PodWorker. Host and record outlive it.
@@ -46,6 +46,7 @@ class PodProgress {
   std::function<void(std::string text)> publish_;
   ProgressWatch watch_;
   std::vector<int64_t> published_numbers_;
+  bool published_speed_ = false;
   Timer check_timer_, publish_timer_;
   CallbackScope scope_;
 };

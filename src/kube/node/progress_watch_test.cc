@@ -297,34 +297,49 @@ class TimeOnly final : public PodHost {
   }
 };
 
-TEST(PodProgress, ANewNumberIsToldAtOnce) {
-  TimeOnly host;
-  const PodRecord record(std::make_shared<json::Value>(
-      json::Object{{"metadata", json::Object{{"name", "p"}, {"uid", "u"}}}}));
-  std::vector<std::string> told;
-  PodProgress progress(host, record, [&told](std::string text) { told.push_back(text); });
-  Record rank{.phase = kStep, .step = 1, .rank = 2, .world = 3};
-  const auto pass = [&](int seconds_passed) {
-    for (int i = 0; i < seconds_passed; ++i) {
-      rank.sequence += 2;
-      ++rank.step;
-      progress.OnRecords({{0, rank.Bytes()}});
-      host.time.Advance(seconds(1));
+class PodProgressTest : public ::testing::Test {
+ protected:
+  ~PodProgressTest() override { progress_.Close(); }
+  // A step a second.
+  void Train(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      rank_.sequence += 2;
+      ++rank_.step;
+      progress_.OnRecords({{0, rank_.Bytes()}});
+      host_.time.Advance(seconds(1));
     }
-  };
-  pass(5);
-  const size_t before = told.size();
-  pass(5);
-  EXPECT_EQ(told.size(), before) << "steps alone wait";
+  }
+
+  TimeOnly host_;
+  const PodRecord record_{std::make_shared<json::Value>(
+      json::Object{{"metadata", json::Object{{"name", "p"}, {"uid", "u"}}}})};
+  std::vector<std::string> told_;
+  PodProgress progress_{host_, record_, [this](std::string text) { told_.push_back(text); }};
+  Record rank_{.phase = kStep, .step = 1, .rank = 2, .world = 3};
+};
+
+TEST_F(PodProgressTest, TheFirstSpeedIsToldSoon) {
+  Train(12);
+  ASSERT_FALSE(told_.empty());
+  EXPECT_NE(told_.back().find("\"stepsPerSecond\":1"), std::string::npos) << told_.back();
+  const size_t before = told_.size();
+  Train(45);
+  EXPECT_EQ(told_.size(), before) << "steps alone wait";
+  Train(20);
+  EXPECT_EQ(told_.size(), before + 1);
+}
+
+TEST_F(PodProgressTest, ANewNumberIsToldAtOnce) {
+  Train(12);
+  const size_t before = told_.size();
   // The others left, and it speaks for the job now.
-  rank.rank = 0;
-  rank.world = 1;
-  pass(1);
-  ASSERT_EQ(told.size(), before + 1);
-  EXPECT_NE(told.back().find("\"rank\":0"), std::string::npos) << told.back();
-  pass(5);
-  EXPECT_EQ(told.size(), before + 1);
-  progress.Close();
+  rank_.rank = 0;
+  rank_.world = 1;
+  Train(1);
+  ASSERT_EQ(told_.size(), before + 1);
+  EXPECT_NE(told_.back().find("\"rank\":0"), std::string::npos) << told_.back();
+  Train(5);
+  EXPECT_EQ(told_.size(), before + 1);
 }
 
 }  // namespace
