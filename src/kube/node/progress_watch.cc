@@ -122,6 +122,9 @@ void ProgressWatch::Change(Rank& rank, api::RankProgress read, SteadyTime now) {
   rank.stepped = rank.stepped || read.step > rank.now.step;
   read.steps_per_second = begins ? 0 : rank.now.steps_per_second;
   read.own = rank.now.own;
+  // `Check` ends a stall, so that its end is told.
+  read.stalled = rank.now.stalled;
+  read.stack = std::move(rank.now.stack);
   if (begins || read.step < rank.from_step) {
     rank.from_step = read.step;
     rank.from = now;

@@ -329,6 +329,18 @@ TEST_F(PodProgressTest, TheFirstSpeedIsToldSoon) {
   EXPECT_EQ(told_.size(), before + 1);
 }
 
+TEST_F(PodProgressTest, TheEndOfAStallIsToldAtOnce) {
+  // It falls between two of the reports that come each minute.
+  Train(90);
+  for (int i = 0; i < 3600 && told_.back().find("\"stalled\"") == std::string::npos; ++i) {
+    progress_.OnRecords({{0, rank_.Bytes()}});
+    host_.time.Advance(seconds(1));
+  }
+  ASSERT_NE(told_.back().find("\"stalled\""), std::string::npos) << told_.back();
+  Train(2);
+  EXPECT_EQ(told_.back().find("\"stalled\""), std::string::npos) << told_.back();
+}
+
 TEST_F(PodProgressTest, ANewNumberIsToldAtOnce) {
   Train(12);
   const size_t before = told_.size();
