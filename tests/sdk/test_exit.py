@@ -5,11 +5,15 @@ import unittest
 import support
 
 _SCRIPT = """
-import atexit, os
+import atexit, contextlib, os
 
 def tell():
-    tasks = [open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")]
-    print("at the end:", *sorted(task for task in tasks if "gloo" in task), flush=True)
+    names = []
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(FileNotFoundError):  # it has ended meanwhile
+            with open(f"/proc/self/task/{thread}/comm") as file:
+                names.append(file.read().strip())
+    print("at the end:", *sorted(name for name in names if "gloo" in name), flush=True)
 
 atexit.register(tell)  # first, so it runs last
 import torch, swell
