@@ -9,6 +9,7 @@
 #include "cli/arena/tensorboard.h"
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/pytorch_spec.h"
+#include "cli/jobs/too_large.h"
 #include "cli/views/project_view.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
@@ -51,6 +52,7 @@ class SubmitAction : public Action {
       return created;
     }
     if (std::string remark = Remark(); !remark.empty()) LogLine(session, "warn", remark);
+    if (std::string text = TooLargeText(*api, job); !text.empty()) LogLine(session, "warn", text);
     LogLine(session, "info", StrCat("The Job ", spec_.name, " has been submitted successfully"));
     LogLine(session, "info",
             StrCat("You can run `arena get ", spec_.name, " --type ", trainer_.form.word(),

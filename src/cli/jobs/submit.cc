@@ -7,6 +7,7 @@
 #include "cli/jobs/gate_request.h"
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/pytorch_spec.h"
+#include "cli/jobs/too_large.h"
 #include "cli/jobs/what_if.h"
 #include "cli/pods/job_logs.h"
 #include "cli/print/output.h"
@@ -137,6 +138,7 @@ class SubmitAction final : public Action {
           StrCat(ResourceNameOf(**made), on_server ? " created (server dry run)" : " created"));
     }
     if (on_server) return 0;
+    WarnOfSize(session, *api, job);
     if (form.table() && session.env().err_is_terminal && !wait_ && !logs_) {
       const std::string& ns = session.global().ns;
       session.ErrLine(
@@ -207,8 +209,15 @@ class SubmitAction final : public Action {
       if (!made.ok()) return made.status();
       session.Out(form.table() ? StrCat(ResourceNameOf(**made), " created\n")
                                : FormatObject(form, **made, ResourceNameOf(**made)));
+      if (index == range.ids.back()) WarnOfSize(session, *api, job);
     }
     return 0;
+  }
+
+  static void WarnOfSize(Session& session, Api& api, const json::Value& job) {
+    if (const std::string text = TooLargeText(api, job); !text.empty()) {
+      session.ErrLine(StrCat("swell: warning: ", text));
+    }
   }
 
   Status Fill(std::vector<std::string> words) {

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/service_address.h"
+#include "cli/jobs/too_large.h"
 #include "cli/jobs/training_spec.h"
 #include "cli/jobs/what_if.h"
 #include "cli/print/output.h"
@@ -334,6 +335,9 @@ class SubmitAction final : public Action {
       return 0;
     }
     session.OutLine(StrCat("The job '", name, "' has been submitted successfully"));
+    if (const std::string text = TooLargeText(*scope.api, job); !text.empty()) {
+      session.ErrLine(StrCat("runai: warning: ", text));
+    }
     session.OutLine(StrCat("You can run `runai describe job ", name, " -p ", scope.project.name,
                            "` to check the job status"));
     if (service_) TellAddresses(session, scope, *service_);

@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "cli/jobs/priorities.h"
+#include "cli/jobs/too_large.h"
 #include "cli/print/output.h"
 #include "cli/runai/flag_names.h"
 #include "cli/runai/pod_flags.h"
@@ -177,6 +178,9 @@ class SubmitDistAction final : public Action {
     SWELL_RETURN_IF_ERROR(pod_flags_.MakeOwnClaims(*scope.api, **made));
     const std::string_view name = api::Name(**made);
     session.OutLine(StrCat("The job '", name, "' has been submitted successfully"));
+    if (const std::string text = TooLargeText(*scope.api, **made); !text.empty()) {
+      session.ErrLine(StrCat("runai: warning: ", text));
+    }
     session.OutLine(StrCat("You can run `runai describe job ", name, " -p ", scope.project.name,
                            "` to check the job status"));
     return 0;

@@ -1,0 +1,80 @@
+#include "cli/jobs/too_large.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/strings.h"
+#include "cli/views/job_view.h"
+#include "cli/views/node_view.h"
+#include "kube/api/meta/meta.h"
+
+namespace swell::cli {
+namespace {
+
+constexpr int kDepthMax = 6;
+
+// What a pod of each template in the document needs.
+void AddTemplates(const json::Value& value, int depth, std::vector<Amounts>& needs) {
+  if (depth == kDepthMax || !value.is_object()) return;
+  for (const auto& [key, child] : value.as_object()) {
+    if (key == "template" && json::Find(child, {"spec", "containers"}) != nullptr) {
+      needs.emplace_back().AddPod(child);
+    } else {
+      AddTemplates(child, depth + 1, needs);
+    }
+  }
+}
+
+struct Measure {
+  int64_t Amounts::*field;
+  std::string (*text)(int64_t);
+};
+std::string CpusText(int64_t milli) {
+  return milli == 1000 ? "1 CPU" : StrCat(CpuText(milli), " CPUs");
+}
+std::string OfMemoryText(int64_t bytes) { return StrCat(MemoryText(bytes), " of memory"); }
+constexpr Measure kMeasures[] = {{&Amounts::milli_gpus, GpusText},
+                                 {&Amounts::milli_cpu, CpusText},
+                                 {&Amounts::memory, OfMemoryText}};
+
+std::string TooLarge(const Amounts& need, const std::vector<NodeView>& nodes) {
+  std::vector<std::string> asked;
+  for (const auto& [field, text] : kMeasures) {
+    int64_t most = 0;
+    for (const NodeView& node : nodes) most = std::max(most, node.total.*field);
+    if (need.*field > most) {
+      return StrCat("no node has ", text(need.*field), "; the largest has ", text(most));
+    }
+    if (need.*field > 0) asked.push_back(text(need.*field));
+  }
+  const bool held = std::any_of(nodes.begin(), nodes.end(), [&need](const NodeView& node) {
+    return std::all_of(std::begin(kMeasures), std::end(kMeasures), [&](const Measure& one) {
+      return need.*one.field <= node.total.*one.field;
+    });
+  });
+  return held ? "" : StrCat("no node has all that a pod needs: ", Join(asked, ", "));
+}
+
+}  // namespace
+
+std::string TooLargeText(Api& api, const json::Value& job) {
+  std::vector<Amounts> needs;
+  AddTemplates(job, 0, needs);
+  if (needs.empty()) return "";
+  auto list = api.CallObject({.method = "GET", .path = "/api/v1/nodes", .query = "limit=500"});
+  if (!list.ok() || !json::GetString(**list, {"metadata", "continue"}).empty()) return "";
+  std::vector<json::SharedValue> objects;
+  for (const json::Value& node : json::GetArray(**list, {"items"})) {
+    objects.push_back(std::make_shared<const json::Value>(node));
+  }
+  if (objects.empty()) return "";
+  const std::vector<NodeView> nodes = ViewNodes(std::move(objects), {});
+  for (const Amounts& need : needs) {
+    if (const std::string text = TooLarge(need, nodes); !text.empty()) {
+      return StrCat(text, ". The job waits until such a node is added");
+    }
+  }
+  return "";
+}
+
+}  // namespace swell::cli

@@ -1,0 +1,15 @@
+// Whether a job has a pod that no node can ever hold, for a word to whoever submits it.
+// - Threads: blocks on the Api's loop.
+#pragma once
+
+#include <string>
+
+#include "cli/api.h"
+
+namespace swell::cli {
+
+// "no node has 9 GPUs; the largest has 2. The job waits until such a node is added". Empty: a node
+// could hold each pod, or it is not known: the user may not list nodes, or there are more than 500.
+std::string TooLargeText(Api& api, const json::Value& job);
+
+}  // namespace swell::cli
