@@ -87,6 +87,36 @@ class PeersTest(unittest.TestCase):
         self.assertTrue(support.until(lambda: not self.host._members))
         self.assertEqual(self.lost, [])
 
+    def test_whoever_comes_when_the_host_has_left_is_told(self):
+        self.host.begin(2, 0, self.roster(), 1)
+        self.host.leave()
+        connection = self.connect({"member": {"job": "job", "generation": 2, "rank": 1}})
+        with connection.makefile("rb") as lines:
+            self.assertEqual(json.loads(lines.readline()), {"left": True})
+
+    def test_a_host_that_was_not_heard_yet_may_be_at_its_end(self):
+        # The job is done at the host, whose process ends before its thread has seen this member.
+        host = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(host.close)
+        host.settimeout(support.WAIT_SECONDS)
+        roster = [host.getsockname(), ("127.0.0.1", self.host.port)]
+        self.host.begin(1, 1, roster, 1)
+        for _ in range(2):
+            host.accept()[0].close()
+        connection = host.accept()[0]
+        self.addCleanup(connection.close)
+        connection.sendall(b'{"left": true}\n')
+        self.assertTrue(support.until(lambda: self.host._lost == {0: "left"}))
+        self.assertEqual(self.lost, [])
+
+    def test_a_host_that_is_never_heard_is_lost(self):
+        member = self.peers(self.lost.append, silent=0.5)
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            address = closed.getsockname()
+        member.begin(1, 1, [address, ("127.0.0.1", member.port)], 1)
+        self.assertTrue(support.until(lambda: self.lost))
+        self.assertEqual(self.lost[0], "rank 0 has ended")
+
     def test_fewer_than_the_job_needs_go_to_the_rendezvous(self):
         gone = self.peers(lambda text: None, silent=0.5)
         self.host = self.peers(self.lost.append, silent=0.5)

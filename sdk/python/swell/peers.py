@@ -38,6 +38,9 @@ BEAT_SECONDS = 1.0
 SILENT_SECONDS = 6.0
 _TICK_SECONDS = 0.25
 _CONNECT_SECONDS = 1.0
+# A host that cannot be reached counts as lost after this part of the silent seconds, if nothing was heard from it yet:
+# it may have left when the job was done, which others learn a moment later.
+_UNHEARD_PART = 1 / 3
 _STRANGERS_MAX = 1024
 
 
@@ -49,6 +52,7 @@ class Peers:
         self._silent = silent
         self._lock = threading.Condition()
         self._generation = 0
+        self._left = 0  # the generation that this member has left on purpose
         self._strangers = {}  # connections that do not belong to this generation yet: {line: since}
         self._reset(0, [], 1)
         self._listener = socket.create_server(("", 0), backlog=1024)
@@ -76,6 +80,7 @@ class Peers:
         """This member leaves its group on purpose; the others need not meet again."""
         with self._lock:
             self._part({"left": True})
+            self._left = self._generation or self._left
             self._generation = 0
             self._reset(0, [], 1)
 
@@ -177,6 +182,7 @@ class Peers:
             line = key.data
             line.heard = now
             messages = line.messages()
+            line.spoke = line.spoke or bool(messages)
             for message in messages or ():
                 if line.connection.fileno() >= 0:  # an earlier message may have ended it
                     self._handle(line, message)
@@ -195,7 +201,7 @@ class Peers:
 
     def _watch(self, connection, now):
         line = wire.Line(connection)
-        line.rank, line.generation, line.heard = None, None, now
+        line.rank, line.generation, line.heard, line.spoke = None, None, now, False
         self._selector.register(connection, selectors.EVENT_READ, line)
         return line
 
@@ -211,7 +217,10 @@ class Peers:
         self._drop(line)
         if line is self._to_host:
             self._to_host = None
-            self._lose(self._host(), "ended")
+            if line.spoke:
+                self._lose(self._host(), "ended")
+            else:
+                self._miss_host(time.monotonic())
         elif self._members.get(line.rank) is line:
             del self._members[line.rank]
             self._lose(line.rank, "ended")
@@ -360,9 +369,9 @@ class Peers:
         if self._to_host is None:
             try:
                 connection = socket.create_connection(tuple(self._roster[host]), timeout=_CONNECT_SECONDS)
-            except ConnectionRefusedError:
+            except (ConnectionRefusedError, ConnectionResetError):
                 # Its process listened before its address was in the plan.
-                self._lose(host, "ended")
+                self._miss_host(now)
                 return
             except OSError:
                 if now - self._host_since > self._silent:
@@ -379,9 +388,17 @@ class Peers:
             self._sent_ready = True
             self._to_host.send({"ready": self._ready[self._rank]})
 
+    def _miss_host(self, now):
+        if now - self._host_since > self._silent * _UNHEARD_PART:
+            self._lose(self._host(), "ended")
+
     def _sort_strangers(self, now):
         """Those of an earlier generation, those that are lost, and those that nobody made a member in time are out."""
         for line, since in list(self._strangers.items()):
+            if self._generation == 0 and line.generation is not None and line.generation == self._left:
+                line.send({"left": True})
+                self._drop(line)
+                continue
             past = line.generation is not None and line.generation < self._generation
             lost = line.generation == self._generation and line.rank in self._lost
             if past or lost or now - since > 2 * self._silent:
