@@ -12,6 +12,26 @@
 namespace swell::cli {
 namespace {
 
+TEST_F(CliTest, TheGpusOfATrainJobAreThoseThatItsPodsAskFor) {
+  Create(
+      "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: tj}, spec: "
+      "{runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}}}");
+  const auto job = server_.Send(server_.Request(
+      "GET", "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainjobs/tj"));
+  for (int i = 0; i < 2; ++i) {
+    Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: tj-", i,
+                  ", ownerReferences: [{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, "
+                  "name: tj, controller: true, uid: ",
+                  job.Str({"metadata", "uid"}),
+                  "}]}, spec: {containers: [{name: c, image: i, resources: {limits: "
+                  "{nvidia.com/gpu: 3}}}]}}"));
+  }
+  // One has done its part, and one has no node yet.
+  Status("/api/v1/namespaces/default/pods/tj-0", R"({"status":{"phase":"Succeeded"}})");
+  ASSERT_EQ(Run({"swell", "list"}), 0) << err_;
+  EXPECT_NE(out_.find(" 6      0/2 "), std::string::npos) << out_;
+}
+
 TEST_F(CliTest, WhoeverSubmitsWhatNoNodeHoldsIsTold) {
   Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
   Status("/api/v1/nodes/node-1",

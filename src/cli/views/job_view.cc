@@ -645,8 +645,11 @@ std::vector<JobView> ViewJobs(const JobObjects& objects) {
   for (JobView& view : views) {
     view.pods = pods_of[std::string(api::Uid(*view.object))];
     std::sort(view.pods.begin(), view.pods.end(), PodBefore);
-    // How many GPUs an amount of memory is, its pods know once they are placed.
-    if (view.milli_gpus == 0) view.milli_gpus = view.HeldMilliGpus();
+    // What a runtime adds to a TrainJob, its pods know; and, once they are placed, how many GPUs an
+    // amount of memory is.
+    if (view.milli_gpus == 0) {
+      for (const json::SharedValue& pod : view.pods) view.milli_gpus += MilliGpus(*pod);
+    }
     if (view.milli_gpus == 0 && AsksForMemory(view)) {
       if (!gpu_mib) gpu_mib = objects.smallest_gpu_mib ? objects.smallest_gpu_mib() : 0;
       if (*gpu_mib > 0) view.milli_gpus = MilliGpusByMemory(view, *gpu_mib);
