@@ -12,6 +12,15 @@
 namespace swell::cli {
 namespace {
 
+TEST_F(CliTest, AnObjectOfAKindWithSeveralVersionsIsListedOnce) {
+  Create(
+      "{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly}, spec: {schedule: \"0 0 * * "
+      "*\", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, "
+      "image: i}]}}}}}}");
+  ASSERT_EQ(Run({"swell", "get", "all", "-o", "name"}), 0) << err_;
+  EXPECT_EQ(out_, "cronjob.batch/nightly\n");
+}
+
 TEST_F(CliTest, TheGpusOfATrainJobAreThoseThatItsPodsAskFor) {
   Create(
       "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: tj}, spec: "

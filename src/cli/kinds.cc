@@ -1,6 +1,7 @@
 #include "cli/kinds.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/strings.h"
 #include "cli/flags.h"
@@ -175,9 +176,12 @@ Result<Kind> Kinds::FindGvk(std::string_view api_version, std::string_view kind)
 std::vector<Kind> Kinds::InCategory(std::string_view category) {
   if (!Discover().ok()) return {};
   std::vector<Kind> found;
+  // Of a kind with several versions the first one is preferred.
+  std::set<std::string> known;
   for (const Kind& kind : kinds_) {
     const auto& all = kind.categories;
-    if (CanList(kind) && std::find(all.begin(), all.end(), category) != all.end()) {
+    if (CanList(kind) && std::find(all.begin(), all.end(), category) != all.end() &&
+        known.insert(kind.GroupResource()).second) {
       found.push_back(kind);
     }
   }
