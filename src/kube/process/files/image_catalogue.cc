@@ -386,11 +386,44 @@ ImageEntry EtcdEntry() {
   return etcd;
 }
 
-ImageEntry ShellEntry() {
+// What people expect of these images, such as an init container that waits for a name with
+// nslookup, and a machine may lack.
+constexpr std::string_view kBusyboxPrograms[] = {
+    "arping",  "bc",         "dc",    "hostname", "ifconfig", "ip",    "killall", "less",   "nc",
+    "netstat", "nslookup",   "pgrep", "ping",     "pkill",    "ps",    "route",   "telnet", "time",
+    "top",     "traceroute", "tree",  "unzip",    "vi",       "watch", "wget",    "xxd"};
+
+std::string OnPath(std::string_view name) {
+  const char* path = ::getenv("PATH");
+  for (std::string_view dir : Split(path == nullptr ? "/usr/bin:/bin" : path, ':')) {
+    std::string program = StrCat(dir, "/", name);
+    if (dir.starts_with('/') && ::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return "";
+}
+
+// Links of those names to the machine's busybox, where it has one.
+Status WriteBusyboxLinks(const std::string& dir) {
+  const std::string busybox = OnPath("busybox");
+  if (busybox.empty()) return Status::Ok();
+  SWELL_RETURN_IF_ERROR(MakeDirs(dir));
+  for (std::string_view name : kBusyboxPrograms) {
+    const std::string link = StrCat(dir, "/", name);
+    ::unlink(link.c_str());
+    if (OnPath(name).empty()) SWELL_RETURN_IF_ERROR(WriteLink(link, busybox));
+  }
+  return Status::Ok();
+}
+
+ImageEntry ShellEntry(const std::string& busybox_dir) {
   ImageEntry shell;
   shell.match = {"busybox",  "*/busybox", "alpine",   "*/alpine", "debian",
                  "*/debian", "ubuntu",    "*/ubuntu", "bash"};
   shell.args = {"/bin/sh"};
+  if (FileExists(busybox_dir)) {
+    shell.path = {busybox_dir};
+    shell.files = {{busybox_dir, busybox_dir, true}};
+  }
   return shell;
 }
 
@@ -410,7 +443,11 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   const size_t configured = catalogue.entries_.size();
   const std::string bin = options.tools_dir + "/bin";
   const std::string program = options.program.empty() ? ThisProgram() : options.program;
-  if (options.writes_tools) SWELL_RETURN_IF_ERROR(WriteTools(bin, options, program));
+  const std::string busybox_dir = options.tools_dir + "/busybox";
+  if (options.writes_tools) {
+    SWELL_RETURN_IF_ERROR(WriteTools(bin, options, program));
+    SWELL_RETURN_IF_ERROR(WriteBusyboxLinks(busybox_dir));
+  }
   const ImageEntry python = PythonEntry(bin, options.sdk_dir, program);
   // The first that matches counts: what is special comes before what is general.
   catalogue.entries_.push_back(GitEntry(bin));
@@ -420,7 +457,7 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   AddTorchElastic(python, options.sdk_dir, catalogue.entries_);
   catalogue.entries_.push_back(python);
   catalogue.entries_.push_back(EtcdEntry());
-  catalogue.entries_.push_back(ShellEntry());
+  catalogue.entries_.push_back(ShellEntry(busybox_dir));
   SWELL_RETURN_IF_ERROR(catalogue.ResolveBases(configured));
   return catalogue;
 }

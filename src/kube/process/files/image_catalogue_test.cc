@@ -77,6 +77,26 @@ TEST_F(ImageCatalogueTest, KnowsTheImagesOfTheWalkthroughs) {
   EXPECT_TRUE(FileExists(notebook->entrypoint[0]));
 }
 
+TEST_F(ImageCatalogueTest, BusyboxAddsProgramsThatTheMachineLacks) {
+  const std::string programs = dir_ + "/programs";
+  ASSERT_TRUE(MakeDirs(programs).ok());
+  for (const char* name : {"/busybox", "/wget"}) {
+    ASSERT_TRUE(ReplaceFile(programs + name, "#!/bin/sh\n", 0755).ok());
+  }
+  const std::string before = ::getenv("PATH");
+  ::setenv("PATH", programs.c_str(), 1);
+  auto catalogue = Load();
+  ::setenv("PATH", before.c_str(), 1);
+  ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
+  const auto shell = catalogue->Find("busybox:1.36");
+  ASSERT_TRUE(shell.ok());
+  ASSERT_EQ(shell->path.size(), 1u);
+  EXPECT_TRUE(FileExists(shell->path[0] + "/nslookup"));
+  EXPECT_FALSE(FileExists(shell->path[0] + "/wget")) << "the machine's own comes first";
+  ASSERT_EQ(shell->files.size(), 1u);
+  EXPECT_EQ(shell->files[0].path, shell->path[0]);
+}
+
 TEST_F(ImageCatalogueTest, AnEntryStartsFromItsBase) {
   auto catalogue = Load("images:\n- match: [trainer]\n  base: python\n  env: {SAMPLES: '9'}\n");
   ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
