@@ -78,6 +78,23 @@ printf '<!doctype html><title>No Jupyter</title><p>%s.</p>\n' "$missing" >index.
 exec python3 -m http.server "$port"
 )sh";
 
+// Init containers wait for a service with nslookup. It would ask a DNS server, which there is none
+// of.
+constexpr std::string_view kNslookup = R"sh(#!/bin/sh
+# nslookup NAME: the addresses that the hosts file has, where the names of services are.
+for word; do
+  case $word in -*) ;; *) name=$word && break ;; esac
+done
+[ -n "${name:-}" ] || { echo "usage: nslookup NAME" >&2; exit 1; }
+printf 'Server:\t\t/etc/hosts\n\n'
+addresses=$(getent ahosts "${name%.}" | sed -n 's/ .*STREAM.*//p')
+if [ -z "$addresses" ]; then
+  echo "** server can't find $name: NXDOMAIN"
+  exit 1
+fi
+for address in $addresses; do printf 'Name:\t%s\nAddress: %s\n' "$name" "$address"; done
+)sh";
+
 // `*` is any run of characters.
 bool Glob(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
@@ -386,12 +403,11 @@ ImageEntry EtcdEntry() {
   return etcd;
 }
 
-// What people expect of these images, such as an init container that waits for a name with
-// nslookup, and a machine may lack.
+// What people expect of these images and a machine may lack.
 constexpr std::string_view kBusyboxPrograms[] = {
-    "arping",  "bc",         "dc",    "hostname", "ifconfig", "ip",    "killall", "less",   "nc",
-    "netstat", "nslookup",   "pgrep", "ping",     "pkill",    "ps",    "route",   "telnet", "time",
-    "top",     "traceroute", "tree",  "unzip",    "vi",       "watch", "wget",    "xxd"};
+    "arping",     "bc",    "dc",    "hostname", "ifconfig", "ip",    "killall", "less", "nc",
+    "netstat",    "pgrep", "ping",  "pkill",    "ps",       "route", "telnet",  "time", "top",
+    "traceroute", "tree",  "unzip", "vi",       "watch",    "wget",  "xxd"};
 
 std::string OnPath(std::string_view name) {
   const char* path = ::getenv("PATH");
@@ -402,11 +418,12 @@ std::string OnPath(std::string_view name) {
   return "";
 }
 
-// Links of those names to the machine's busybox, where it has one.
-Status WriteBusyboxLinks(const std::string& dir) {
+// Links of those names to the machine's busybox, where it has one; and nslookup.
+Status WriteShellPrograms(const std::string& dir) {
+  SWELL_RETURN_IF_ERROR(MakeDirs(dir));
+  SWELL_RETURN_IF_ERROR(WriteScript(dir + "/nslookup", kNslookup));
   const std::string busybox = OnPath("busybox");
   if (busybox.empty()) return Status::Ok();
-  SWELL_RETURN_IF_ERROR(MakeDirs(dir));
   for (std::string_view name : kBusyboxPrograms) {
     const std::string link = StrCat(dir, "/", name);
     ::unlink(link.c_str());
@@ -415,15 +432,13 @@ Status WriteBusyboxLinks(const std::string& dir) {
   return Status::Ok();
 }
 
-ImageEntry ShellEntry(const std::string& busybox_dir) {
+ImageEntry ShellEntry(const std::string& programs) {
   ImageEntry shell;
   shell.match = {"busybox",  "*/busybox", "alpine",   "*/alpine", "debian",
                  "*/debian", "ubuntu",    "*/ubuntu", "bash"};
   shell.args = {"/bin/sh"};
-  if (FileExists(busybox_dir)) {
-    shell.path = {busybox_dir};
-    shell.files = {{busybox_dir, busybox_dir, true}};
-  }
+  shell.path = {programs};
+  shell.files = {{programs, programs, true}};
   return shell;
 }
 
@@ -443,10 +458,10 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   const size_t configured = catalogue.entries_.size();
   const std::string bin = options.tools_dir + "/bin";
   const std::string program = options.program.empty() ? ThisProgram() : options.program;
-  const std::string busybox_dir = options.tools_dir + "/busybox";
+  const std::string shell_programs = options.tools_dir + "/shell";
   if (options.writes_tools) {
     SWELL_RETURN_IF_ERROR(WriteTools(bin, options, program));
-    SWELL_RETURN_IF_ERROR(WriteBusyboxLinks(busybox_dir));
+    SWELL_RETURN_IF_ERROR(WriteShellPrograms(shell_programs));
   }
   const ImageEntry python = PythonEntry(bin, options.sdk_dir, program);
   // The first that matches counts: what is special comes before what is general.
@@ -457,7 +472,7 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   AddTorchElastic(python, options.sdk_dir, catalogue.entries_);
   catalogue.entries_.push_back(python);
   catalogue.entries_.push_back(EtcdEntry());
-  catalogue.entries_.push_back(ShellEntry(busybox_dir));
+  catalogue.entries_.push_back(ShellEntry(shell_programs));
   SWELL_RETURN_IF_ERROR(catalogue.ResolveBases(configured));
   return catalogue;
 }

@@ -92,6 +92,7 @@ TEST_F(ImageCatalogueTest, BusyboxAddsProgramsThatTheMachineLacks) {
   ASSERT_TRUE(shell.ok());
   ASSERT_EQ(shell->path.size(), 1u);
   EXPECT_TRUE(FileExists(shell->path[0] + "/nslookup"));
+  EXPECT_TRUE(FileExists(shell->path[0] + "/vi"));
   EXPECT_FALSE(FileExists(shell->path[0] + "/wget")) << "the machine's own comes first";
   ASSERT_EQ(shell->files.size(), 1u);
   EXPECT_EQ(shell->files[0].path, shell->path[0]);
