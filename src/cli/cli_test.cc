@@ -12,66 +12,6 @@
 namespace swell::cli {
 namespace {
 
-TEST_F(CliTest, AnObjectOfAKindWithSeveralVersionsIsListedOnce) {
-  Create(
-      "{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly}, spec: {schedule: \"0 0 * * "
-      "*\", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, "
-      "image: i}]}}}}}}");
-  ASSERT_EQ(Run({"swell", "get", "all", "-o", "name"}), 0) << err_;
-  EXPECT_EQ(out_, "cronjob.batch/nightly\n");
-}
-
-TEST_F(CliTest, TheGpusOfATrainJobAreThoseThatItsPodsAskFor) {
-  Create(
-      "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: tj}, spec: "
-      "{runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}}}");
-  const auto job = server_.Send(server_.Request(
-      "GET", "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainjobs/tj"));
-  for (int i = 0; i < 2; ++i) {
-    Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: tj-", i,
-                  ", ownerReferences: [{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, "
-                  "name: tj, controller: true, uid: ",
-                  job.Str({"metadata", "uid"}),
-                  "}]}, spec: {containers: [{name: c, image: i, resources: {limits: "
-                  "{nvidia.com/gpu: 3}}}]}}"));
-  }
-  // One has done its part, and one has no node yet.
-  Status("/api/v1/namespaces/default/pods/tj-0", R"({"status":{"phase":"Succeeded"}})");
-  ASSERT_EQ(Run({"swell", "list"}), 0) << err_;
-  EXPECT_NE(out_.find(" 6      0/2 "), std::string::npos) << out_;
-}
-
-TEST_F(CliTest, WhoeverSubmitsWhatNoNodeHoldsIsTold) {
-  Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
-  Status("/api/v1/nodes/node-1",
-         R"({"status":{"allocatable":{"nvidia.com/gpu":"4","cpu":"16","memory":"64Gi"}}})");
-  const auto submit = [this](const char* name, std::vector<std::string> flags) {
-    std::vector<std::string> words{"swell", "submit", name, "--image", "img"};
-    words.insert(words.end(), flags.begin(), flags.end());
-    EXPECT_EQ(Run(words), 0) << err_;
-    return err_;
-  };
-  EXPECT_EQ(submit("fits", {"--gpus", "4", "--cpu", "16", "--memory", "64Gi"}), "");
-  EXPECT_EQ(
-      submit("many", {"--gpus", "5"}),
-      "swell: warning: no node has 5 GPUs; the largest has 4 GPUs. The job waits until such a "
-      "node is added\n");
-  EXPECT_EQ(submit("hog", {"--memory", "65Gi"}),
-            "swell: warning: no node has 65Gi of memory; the largest has 64Gi of memory. The job "
-            "waits until such a node is added\n");
-  // The large processor and the large memory are in two machines.
-  Create("{apiVersion: v1, kind: Node, metadata: {name: node-2}}");
-  Status("/api/v1/nodes/node-2", R"({"status":{"allocatable":{"cpu":"64","memory":"256Gi"}}})");
-  EXPECT_EQ(submit("split", {"--gpus", "1", "--cpu", "32"}),
-            "swell: warning: no node has all that a pod needs: 1 GPU, 32 CPUs. The job waits until "
-            "such a node is added\n");
-  EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name", "ar", "--gpus", "9", "--image", "i", "x"}),
-            0);
-  EXPECT_NE(StrCat(out_, err_).find("no node has 9 GPUs; the largest has 4 GPUs"),
-            std::string::npos)
-      << out_ << err_;
-}
-
 TEST_F(CliTest, ArenaSubmitPrintsWhatItAlwaysPrinted) {
   MediumClass();
   ASSERT_EQ(SubmitMedium(), 0) << err_;

@@ -176,7 +176,7 @@ Result<Kind> Kinds::FindGvk(std::string_view api_version, std::string_view kind)
 std::vector<Kind> Kinds::InCategory(std::string_view category) {
   if (!Discover().ok()) return {};
   std::vector<Kind> found;
-  // Of a kind with several versions the first one is preferred.
+  // The first version of a kind is the preferred one.
   std::set<std::string> known;
   for (const Kind& kind : kinds_) {
     const auto& all = kind.categories;

@@ -1,4 +1,4 @@
-// Whether a job has a pod that no node can ever hold, for a word to whoever submits it.
+// Whether a job has a pod that no node can ever hold, to warn the user who submits it.
 // - Threads: blocks on the Api's loop.
 #pragma once
 

@@ -78,8 +78,8 @@ printf '<!doctype html><title>No Jupyter</title><p>%s.</p>\n' "$missing" >index.
 exec python3 -m http.server "$port"
 )sh";
 
-// Init containers wait for a service with nslookup. It would ask a DNS server, which there is none
-// of.
+// Init containers wait for a service with nslookup. A real one asks a DNS server, which a cluster
+// on one machine lacks.
 constexpr std::string_view kNslookup = R"sh(#!/bin/sh
 # nslookup NAME: the addresses that the hosts file has, where the names of services are.
 for word; do

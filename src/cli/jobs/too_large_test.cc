@@ -1,0 +1,43 @@
+// What a user is told of a job that no node can hold.
+#include "cli/jobs/too_large.h"
+
+#include "cli/cli_test_util.h"
+
+namespace swell::cli {
+namespace {
+
+using TooLargeTest = CliTest;
+
+TEST_F(TooLargeTest, AUserWhoSubmitsWhatNoNodeHoldsIsTold) {
+  Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
+  Status("/api/v1/nodes/node-1",
+         R"({"status":{"allocatable":{"nvidia.com/gpu":"4","cpu":"16","memory":"64Gi"}}})");
+  const auto submit = [this](const char* name, std::vector<std::string> flags) {
+    std::vector<std::string> words{"swell", "submit", name, "--image", "img"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    EXPECT_EQ(Run(words), 0) << err_;
+    return err_;
+  };
+  EXPECT_EQ(submit("fits", {"--gpus", "4", "--cpu", "16", "--memory", "64Gi"}), "");
+  EXPECT_EQ(
+      submit("many", {"--gpus", "5"}),
+      "swell: warning: no node has 5 GPUs; the largest has 4 GPUs. The job waits until such a "
+      "node is added\n");
+  EXPECT_EQ(submit("hog", {"--memory", "65Gi"}),
+            "swell: warning: no node has 65Gi of memory; the largest has 64Gi of memory. The job "
+            "waits until such a node is added\n");
+  // The large processor and the large memory are in two machines.
+  Create("{apiVersion: v1, kind: Node, metadata: {name: node-2}}");
+  Status("/api/v1/nodes/node-2", R"({"status":{"allocatable":{"cpu":"64","memory":"256Gi"}}})");
+  EXPECT_EQ(submit("split", {"--gpus", "1", "--cpu", "32"}),
+            "swell: warning: no node has all that a pod needs: 1 GPU, 32 CPUs. The job waits until "
+            "such a node is added\n");
+  EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name", "ar", "--gpus", "9", "--image", "i", "x"}),
+            0);
+  EXPECT_NE(StrCat(out_, err_).find("no node has 9 GPUs; the largest has 4 GPUs"),
+            std::string::npos)
+      << out_ << err_;
+}
+
+}  // namespace
+}  // namespace swell::cli

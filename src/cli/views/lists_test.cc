@@ -1,0 +1,39 @@
+// Lists of jobs and of all kinds.
+#include "cli/cli_test_util.h"
+
+namespace swell::cli {
+namespace {
+
+using ListsTest = CliTest;
+
+TEST_F(ListsTest, TheGpusOfATrainJobAreThoseThatItsPodsAskFor) {
+  Create(
+      "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: tj}, spec: "
+      "{runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}}}");
+  const auto job = server_.Send(server_.Request(
+      "GET", "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainjobs/tj"));
+  for (int i = 0; i < 2; ++i) {
+    Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: tj-", i,
+                  ", ownerReferences: [{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, "
+                  "name: tj, controller: true, uid: ",
+                  job.Str({"metadata", "uid"}),
+                  "}]}, spec: {containers: [{name: c, image: i, resources: {limits: "
+                  "{nvidia.com/gpu: 3}}}]}}"));
+  }
+  // One has done its part, and one has no node yet.
+  Status("/api/v1/namespaces/default/pods/tj-0", R"({"status":{"phase":"Succeeded"}})");
+  ASSERT_EQ(Run({"swell", "list"}), 0) << err_;
+  EXPECT_NE(out_.find(" 6      0/2 "), std::string::npos) << out_;
+}
+
+TEST_F(ListsTest, AnObjectOfAKindWithSeveralVersionsIsListedOnce) {
+  Create(
+      "{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly}, spec: {schedule: \"0 0 * * "
+      "*\", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, "
+      "image: i}]}}}}}}");
+  ASSERT_EQ(Run({"swell", "get", "all", "-o", "name"}), 0) << err_;
+  EXPECT_EQ(out_, "cronjob.batch/nightly\n");
+}
+
+}  // namespace
+}  // namespace swell::cli
