@@ -154,8 +154,9 @@ TEST_F(SlurmTest, AnArrayIsAJobForEachIndexThatWaitsForItsTurn) {
   EXPECT_EQ(EnvOf(PodSpec(first), "SLURM_ARRAY_TASK_MAX"), "5");
   EXPECT_EQ(EnvOf(PodSpec(first), "SLURM_ARRAY_TASK_STEP"), "2");
   ASSERT_EQ(Run({"squeue", "-h", "-o", "%i %t %R"}), 0);
-  EXPECT_EQ(out_, StrCat(id, "_1 PD (Dependency)\n", id, "_3 PD (Dependency)\n", id,
-                         "_5 PD (Dependency)\n"));
+  EXPECT_EQ(out_, StrCat(id, "_[1,3,5%2] PD (JobArrayTaskLimit)\n"));
+  ASSERT_EQ(Run({"squeue", "-h", "-r", "-o", "%i %K"}), 0);
+  EXPECT_EQ(out_, StrCat(id, "_1 1\n", id, "_3 3\n", id, "_5 5\n"));
   // Without a limit they start as there is room.
   ASSERT_EQ(Sbatch("--array=0-1 -J free"), 0) << err_;
   EXPECT_FALSE(json::GetBool(JobOf("free-" + Number()), {"spec", "suspend"}));

@@ -59,7 +59,14 @@ std::string WaitReason(const JobView& job) {
   if (!api::Annotation(*job.object, api::keys::kHeld).empty()) return "JobHeldUser";
   if (api::Annotation(*job.object, api::keys::kGate) == "closed") {
     const std::string_view said = api::Annotation(*job.object, api::keys::kGateReason);
-    return said.empty() ? "Dependency" : std::string(said.substr(0, said.find(':')));
+    if (!said.empty()) return std::string(said.substr(0, said.find(':')));
+    // Its controller has not looked at it yet.
+    const auto has = [&job](std::string_view key) {
+      return !api::Annotation(*job.object, key).empty();
+    };
+    if (has(api::keys::kStartAfter)) return "Dependency";
+    if (has(api::keys::kStartNotBefore)) return "BeginTime";
+    return has(api::keys::kArrayAtOnce) ? "JobArrayTaskLimit" : "Dependency";
   }
   if (IsSuspended(job)) return "JobHeldUser";
   if (job.failure && job.failure->repeats()) return "BadConstraints";

@@ -150,7 +150,8 @@ TEST_F(SlurmQueueTest, ScancelTakesSomeTasksOfAnArray) {
   ASSERT_EQ(Sbatch("-J sweep --array=0-4", {"--parsable"}), 0) << err_;
   const std::string array = Number();
   ASSERT_EQ(Run({"scancel", array + "_[1-3]"}), 0) << err_;
-  EXPECT_EQ(Queue({"-o", "%i", "-n", "sweep"}), StrCat(array, "_0\n", array, "_4\n"));
+  EXPECT_EQ(Queue({"-o", "%i", "-n", "sweep"}), StrCat(array, "_[0,4]\n"));
+  EXPECT_EQ(Queue({"-r", "-o", "%i", "-n", "sweep"}), StrCat(array, "_0\n", array, "_4\n"));
   ASSERT_EQ(Run({"scancel", array}), 0) << err_;
   EXPECT_EQ(Queue({"-o", "%i", "-n", "sweep"}), "");
   ASSERT_EQ(Run({"scancel", "-t", "PENDING", "-u", "ada"}), 0) << err_;

@@ -1,6 +1,9 @@
 // squeue: jobs that run, wait or end.
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
+#include <vector>
 
 #include "base/strings.h"
 #include "cli/slurm/fields.h"
@@ -8,6 +11,7 @@
 #include "cli/slurm/partitions.h"
 #include "cli/slurm/slurm.h"
 #include "cli/slurm/values.h"
+#include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli::slurm {
@@ -173,6 +177,36 @@ class Filter {
   }
 };
 
+// The tasks of an array that wait for the same reason, as one: 1532_[3-99%8].
+void MergeWaitingTasks(std::vector<JobInfo>& jobs) {
+  struct Group {
+    size_t first = 0;  // where its line stands
+    std::set<int64_t> tasks;
+  };
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, Group> groups;
+  std::vector<bool> hidden(jobs.size());
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const JobInfo& job = jobs[i];
+    const auto task = ParseInt(job.task_id);
+    if (job.array_id.empty() || job.state.code != kPending.code || !task) continue;
+    const auto [found, is_new] =
+        groups.try_emplace({job.view.ns, job.array_id, job.reason}, Group{i, {}});
+    found->second.tasks.insert(*task);
+    hidden[i] = !is_new;
+  }
+  for (const auto& [key, group] : groups) {
+    if (group.tasks.size() == 1) continue;
+    JobInfo& job = jobs[group.first];
+    const std::string_view at_once = api::Annotation(*job.view.object, api::keys::kArrayAtOnce);
+    job.task_id = StrCat("[", RangesText(group.tasks), at_once.empty() ? "" : "%", at_once, "]");
+  }
+  std::vector<JobInfo> shown;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (!hidden[i]) shown.push_back(std::move(jobs[i]));
+  }
+  jobs = std::move(shown);
+}
+
 class SqueueAction final : public Action {
  public:
   void Declare(Flags& flags) override {
@@ -191,7 +225,8 @@ class SqueueAction final : public Action {
     flags.Text("-o,--format", &format_, "FORMAT", "columns, such as '%.18i %.9P %j %T %R'");
     flags.Switch("-l,--long", &long_, "more columns");
     flags.Switch("-h,--noheader", &no_header_, "omit the header");
-    flags.Switch("-r,--array", &ignored_, "accepted; each task has a line").hidden = true;
+    flags.Switch("-r,--array", &each_task_,
+                 "a line for each task of an array, also for those that wait");
     flags.Switch("-a,--all", &ignored_, "accepted; nothing is hidden").hidden = true;
     flags.Switch("--json", &json_, "print a JSON document");
     flags.Switch("--start", &start_, "when jobs that wait start at the earliest, if that is known");
@@ -230,6 +265,7 @@ class SqueueAction final : public Action {
     if (!no_header_) {
       session.Out(FormatRow(format, [](char c) { return std::string(ColumnOf(c).title); }));
     }
+    if (!each_task_) MergeWaitingTasks(all);
     for (const JobInfo& job : all) {
       session.Out(FormatRow(format, [&](char c) { return ColumnOf(c).value(job, session.Now()); }));
     }
@@ -291,7 +327,7 @@ class SqueueAction final : public Action {
   std::string jobs_, nodes_, states_, format_;
   Filter users_, names_, partitions_, accounts_, qos_;
   bool me_ = false, long_ = false, start_ = false, no_header_ = false, json_ = false,
-       ignored_ = false;
+       each_task_ = false, ignored_ = false;
   std::vector<JobChoice> choices_;
   std::set<std::string_view> wanted_;
   std::set<std::string> on_;

@@ -310,6 +310,21 @@ Result<std::vector<std::string>> ExpandNames(std::string_view flag, std::string_
   return all;
 }
 
+std::string RangesText(const std::set<int64_t>& numbers, size_t width) {
+  const auto digits = [width](int64_t number) {
+    std::string text = std::to_string(number);
+    return text.size() < width ? std::string(width - text.size(), '0') + text : text;
+  };
+  std::vector<std::string> ranges;
+  for (auto at = numbers.begin(); at != numbers.end();) {
+    const int64_t first = *at;
+    int64_t last = first;
+    while (++at != numbers.end() && *at == last + 1) last = *at;
+    ranges.push_back(first == last ? digits(first) : StrCat(digits(first), "-", digits(last)));
+  }
+  return Join(ranges, ",");
+}
+
 std::string CompressNames(std::vector<std::string> names) {
   // Numbers by what stands before them, and by how many digits they are written with if they begin
   // with a zero.
@@ -329,19 +344,9 @@ std::string CompressNames(std::vector<std::string> names) {
   }
   std::vector<std::string> parts(others.begin(), others.end());
   for (const auto& [key, ids] : numbered) {
-    const auto digits = [width = key.second](int64_t id) {
-      std::string text = std::to_string(id);
-      return text.size() < width ? std::string(width - text.size(), '0') + text : text;
-    };
-    std::vector<std::string> ranges;
-    for (auto at = ids.begin(); at != ids.end();) {
-      const int64_t first = *at;
-      int64_t last = first;
-      while (++at != ids.end() && *at == last + 1) last = *at;
-      ranges.push_back(first == last ? digits(first) : StrCat(digits(first), "-", digits(last)));
-    }
-    parts.push_back(ids.size() == 1 ? StrCat(key.first, ranges[0])
-                                    : StrCat(key.first, "[", Join(ranges, ","), "]"));
+    const std::string ranges = RangesText(ids, key.second);
+    parts.push_back(ids.size() == 1 ? StrCat(key.first, ranges)
+                                    : StrCat(key.first, "[", ranges, "]"));
   }
   return Join(parts, ",");
 }

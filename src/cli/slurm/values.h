@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,8 @@ std::vector<std::string> CommaList(std::string_view text);
 inline constexpr size_t kNamesMax = 10000;
 Result<std::vector<std::string>> ExpandNames(std::string_view flag, std::string_view text);
 
+// "1-3,7"; numbers have `width` digits at least.
+std::string RangesText(const std::set<int64_t>& numbers, size_t width = 0);
 // The same the other way: "node-[1-3],other" of names that need no order.
 std::string CompressNames(std::vector<std::string> names);
 

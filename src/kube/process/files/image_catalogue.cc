@@ -433,12 +433,14 @@ Status WriteShellPrograms(const std::string& dir) {
 }
 
 ImageEntry ShellEntry(const std::string& programs) {
+  // Not where the host has it: containers do not see the data directory's path.
+  constexpr std::string_view kInside = "/opt/swell/bin";
   ImageEntry shell;
   shell.match = {"busybox",  "*/busybox", "alpine",   "*/alpine", "debian",
                  "*/debian", "ubuntu",    "*/ubuntu", "bash"};
   shell.args = {"/bin/sh"};
-  shell.path = {programs};
-  shell.files = {{programs, programs, true}};
+  shell.path = {std::string(kInside)};
+  shell.files = {{programs, std::string(kInside), true}};
   return shell;
 }
 
