@@ -127,7 +127,7 @@ Result<int64_t> ParseMemoryMib(std::string_view flag, std::string_view text) {
     } else if (unit == "g") {
       factor = 1024;
     } else if (unit == "t") {
-      factor = 1024 * 1024;
+      factor = int64_t{1024} * 1024;
     } else if (unit != "m") {
       return Wrong(flag, text, "an amount like 4G or 512M");
     }
