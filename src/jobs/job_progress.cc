@@ -74,34 +74,39 @@ bool Hangs(const std::vector<Member>& members) {
   return stalled;
 }
 
-// The ranks whose calls are not those of most. The outermost call that differs decides: what lies
-// below a wait that they share differs from moment to moment. None if all are in the same calls, or
-// most are not.
+// The ranks that are not where most are. None if most are in no one place, or all are in it.
+std::set<int64_t> NotWithMost(const std::map<std::string, std::set<int64_t>>& ranks_at) {
+  size_t all = 0;
+  for (const auto& [place, ranks] : ranks_at) all += ranks.size();
+  std::set<int64_t> others;
+  for (const auto& [place, ranks] : ranks_at) {
+    if (ranks.size() * 2 <= all) others.insert(ranks.begin(), ranks.end());
+  }
+  return others.size() == all ? std::set<int64_t>() : others;
+}
+
+// The ranks that are in other calls than most. The outermost call that differs decides: what lies
+// below a wait that they share differs from moment to moment. If it leaves most in no one place,
+// as stacks may that were cut at different calls, the innermost one decides.
 std::set<int64_t> RanksElsewhere(const std::vector<Member>& stalled) {
   std::vector<std::vector<std::string>> calls;
+  std::map<std::string, std::set<int64_t>> at;
   size_t deepest = 0;
   for (const Member& one : stalled) {
     calls.push_back(one.rank.Calls());
-    if (calls.back().empty()) calls.back().push_back(one.rank.Top());
     deepest = std::max(deepest, calls.back().size());
   }
-  for (size_t depth = 0; depth < deepest; ++depth) {
-    std::map<std::string_view, std::vector<int64_t>> at;
+  for (size_t depth = 0; depth < deepest && at.size() < 2; ++depth) {
+    at.clear();
     for (size_t i = 0; i < calls.size(); ++i) {
-      const std::string_view call =
-          depth < calls[i].size() ? std::string_view(calls[i][depth]) : "";
-      at[call].push_back(stalled[i].rank.rank);
+      at[depth < calls[i].size() ? calls[i][depth] : ""].insert(stalled[i].rank.rank);
     }
-    if (at.size() == 1) continue;
-    std::set<int64_t> elsewhere;
-    size_t most = 0;
-    for (const auto& [call, ranks] : at) {
-      most = std::max(most, ranks.size());
-      if (ranks.size() * 2 <= stalled.size()) elsewhere.insert(ranks.begin(), ranks.end());
-    }
-    return most * 2 > stalled.size() ? elsewhere : std::set<int64_t>();
   }
-  return {};
+  std::set<int64_t> elsewhere = NotWithMost(at);
+  if (!elsewhere.empty()) return elsewhere;
+  at.clear();
+  for (const Member& one : stalled) at[one.rank.Top()].insert(one.rank.rank);
+  return NotWithMost(at);
 }
 
 // Those that the others wait for: the ranks with the fewest steps, or else those that are somewhere

@@ -110,6 +110,24 @@ TEST_F(JobProgressTest, RanksThatWaitTogetherAreNotNamedForWhatTheyDoMeanwhile) 
   EXPECT_EQ(Message("Hung").find("rank 2"), std::string::npos) << Message("Hung");
 }
 
+TEST_F(JobProgressTest, TheInnermostCallDecidesWhereNoOuterOneIsSharedByMost) {
+  Submit("");
+  // The same wait, called from two places.
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    Report({.rank = rank,
+            .phase = "step",
+            .step = 12,
+            .stalled = true,
+            .stack = StrCat(rank == 1 ? "File \"train.py\", line 9 in load"
+                                      : "File \"torch.py\", line 70 in all_reduce",
+                            "\nFile \"train.py\", line ", 30 + rank, " in main")});
+  }
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Hung"); }));
+  EXPECT_NE(Message("Hung").find("rank 1 (pod job-worker-1 on node-"), std::string::npos)
+      << Message("Hung");
+  EXPECT_EQ(Message("Hung").find("rank 0"), std::string::npos) << Message("Hung");
+}
+
 TEST_F(JobProgressTest, AJobThatHangsNamesTheRankThatIsElsewhere) {
   Submit("");
   Hang(12);
