@@ -138,7 +138,7 @@ class SubmitAction final : public Action {
           StrCat(ResourceNameOf(**made), on_server ? " created (server dry run)" : " created"));
     }
     if (on_server) return 0;
-    WarnOfSize(session, *api, job);
+    WarnIfTooLarge(session, "swell", *api, job);
     if (form.table() && session.env().err_is_terminal && !wait_ && !logs_) {
       const std::string& ns = session.global().ns;
       session.ErrLine(
@@ -209,15 +209,9 @@ class SubmitAction final : public Action {
       if (!made.ok()) return made.status();
       session.Out(form.table() ? StrCat(ResourceNameOf(**made), " created\n")
                                : FormatObject(form, **made, ResourceNameOf(**made)));
-      if (index == range.ids.back()) WarnOfSize(session, *api, job);
+      if (index == range.ids.back()) WarnIfTooLarge(session, "swell", *api, job);
     }
     return 0;
-  }
-
-  static void WarnOfSize(Session& session, Api& api, const json::Value& job) {
-    if (const std::string text = TooLargeText(api, job); !text.empty()) {
-      session.ErrLine(StrCat("swell: warning: ", text));
-    }
   }
 
   Status Fill(std::vector<std::string> words) {

@@ -4,26 +4,13 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "cli/jobs/what_if.h"
 #include "cli/views/job_view.h"
 #include "cli/views/node_view.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 namespace {
-
-constexpr int kDepthMax = 6;
-
-// What a pod of each template in the document needs.
-void AddTemplates(const json::Value& value, int depth, std::vector<Amounts>& needs) {
-  if (depth == kDepthMax || !value.is_object()) return;
-  for (const auto& [key, child] : value.as_object()) {
-    if (key == "template" && json::Find(child, {"spec", "containers"}) != nullptr) {
-      needs.emplace_back().AddPod(child);
-    } else {
-      AddTemplates(child, depth + 1, needs);
-    }
-  }
-}
 
 struct Measure {
   int64_t Amounts::*field;
@@ -58,9 +45,8 @@ std::string TooLarge(const Amounts& need, const std::vector<NodeView>& nodes) {
 }  // namespace
 
 std::string TooLargeText(Api& api, const json::Value& job) {
-  std::vector<Amounts> needs;
-  AddTemplates(job, 0, needs);
-  if (needs.empty()) return "";
+  const JobKindInfo* kind = KindOfJob(job);
+  if (kind == nullptr) return "";
   auto list = api.CallObject({.method = "GET", .path = "/api/v1/nodes", .query = "limit=500"});
   if (!list.ok() || !json::GetString(**list, {"metadata", "continue"}).empty()) return "";
   std::vector<json::SharedValue> objects;
@@ -69,12 +55,20 @@ std::string TooLargeText(Api& api, const json::Value& job) {
   }
   if (objects.empty()) return "";
   const std::vector<NodeView> nodes = ViewNodes(std::move(objects), {});
-  for (const Amounts& need : needs) {
+  for (const JobTemplate& one : TemplatesOf(job, *kind)) {
+    Amounts need;
+    need.AddPod(*one.pod);
     if (const std::string text = TooLarge(need, nodes); !text.empty()) {
       return StrCat(text, ". The job waits until such a node is added");
     }
   }
   return "";
+}
+
+void WarnIfTooLarge(Session& session, std::string_view program, Api& api, const json::Value& job) {
+  if (const std::string text = TooLargeText(api, job); !text.empty()) {
+    session.ErrLine(StrCat(program, ": warning: ", text));
+  }
 }
 
 }  // namespace swell::cli

@@ -3,13 +3,17 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
-#include "cli/api.h"
+#include "cli/session.h"
 
 namespace swell::cli {
 
-// "no node has 9 GPUs; the largest has 2. The job waits until such a node is added". Empty: a node
-// could hold each pod, or it is not known: the user may not list nodes, or there are more than 500.
+// "no node has 9 GPUs; the largest has 2 GPUs. The job waits until such a node is added". Empty: a
+// node could hold each pod, or it is not known: the user may not list nodes, or there are more than
+// 500.
 std::string TooLargeText(Api& api, const json::Value& job);
+// Says so on standard error, as a warning of that program.
+void WarnIfTooLarge(Session& session, std::string_view program, Api& api, const json::Value& job);
 
 }  // namespace swell::cli

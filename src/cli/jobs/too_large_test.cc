@@ -32,11 +32,15 @@ TEST_F(TooLargeTest, AUserWhoSubmitsWhatNoNodeHoldsIsTold) {
   EXPECT_EQ(submit("split", {"--gpus", "1", "--cpu", "32"}),
             "swell: warning: no node has all that a pod needs: 1 GPU, 32 CPUs. The job waits until "
             "such a node is added\n");
-  EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name", "ar", "--gpus", "9", "--image", "i", "x"}),
-            0);
-  EXPECT_NE(StrCat(out_, err_).find("no node has 9 GPUs; the largest has 4 GPUs"),
-            std::string::npos)
-      << out_ << err_;
+  for (const char* kind : {"pytorch", "mpi", "tf"}) {
+    EXPECT_EQ(Run({"arena", "submit", kind, "--name", StrCat("ar-", kind), "--gpus", "9", "--image",
+                   "i", "x"}),
+              0)
+        << err_;
+    EXPECT_NE(StrCat(out_, err_).find("no node has 9 GPUs; the largest has 4 GPUs"),
+              std::string::npos)
+        << kind << out_ << err_;
+  }
 }
 
 }  // namespace

@@ -335,9 +335,7 @@ class SubmitAction final : public Action {
       return 0;
     }
     session.OutLine(StrCat("The job '", name, "' has been submitted successfully"));
-    if (const std::string text = TooLargeText(*scope.api, job); !text.empty()) {
-      session.ErrLine(StrCat("runai: warning: ", text));
-    }
+    WarnIfTooLarge(session, "runai", *scope.api, job);
     session.OutLine(StrCat("You can run `runai describe job ", name, " -p ", scope.project.name,
                            "` to check the job status"));
     if (service_) TellAddresses(session, scope, *service_);

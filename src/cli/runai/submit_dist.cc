@@ -178,9 +178,7 @@ class SubmitDistAction final : public Action {
     SWELL_RETURN_IF_ERROR(pod_flags_.MakeOwnClaims(*scope.api, **made));
     const std::string_view name = api::Name(**made);
     session.OutLine(StrCat("The job '", name, "' has been submitted successfully"));
-    if (const std::string text = TooLargeText(*scope.api, **made); !text.empty()) {
-      session.ErrLine(StrCat("runai: warning: ", text));
-    }
+    WarnIfTooLarge(session, "runai", *scope.api, **made);
     session.OutLine(StrCat("You can run `runai describe job ", name, " -p ", scope.project.name,
                            "` to check the job status"));
     return 0;

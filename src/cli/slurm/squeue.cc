@@ -178,33 +178,30 @@ class Filter {
 };
 
 // The tasks of an array that wait for the same reason, as one: 1532_[3-99%8].
-void MergeWaitingTasks(std::vector<JobInfo>& jobs) {
+std::vector<JobInfo> MergeWaitingTasks(std::vector<JobInfo> jobs) {
   struct Group {
-    size_t first = 0;  // where its line stands
+    size_t line = 0;
     std::set<int64_t> tasks;
   };
-  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, Group> groups;
-  std::vector<bool> hidden(jobs.size());
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    const JobInfo& job = jobs[i];
+  std::map<std::tuple<std::string, std::string, std::string>, Group> groups;
+  std::vector<JobInfo> lines;
+  for (JobInfo& job : jobs) {
     const auto task = ParseInt(job.task_id);
-    if (job.array_id.empty() || job.state.code != kPending.code || !task) continue;
-    const auto [found, is_new] =
-        groups.try_emplace({job.view.ns, job.array_id, job.reason}, Group{i, {}});
-    found->second.tasks.insert(*task);
-    hidden[i] = !is_new;
+    if (!job.array_id.empty() && job.state.code == kPending.code && task) {
+      const auto [found, is_new] =
+          groups.try_emplace({job.view.ns, job.array_id, job.reason}, Group{lines.size(), {}});
+      found->second.tasks.insert(*task);
+      if (!is_new) continue;
+    }
+    lines.push_back(std::move(job));
   }
   for (const auto& [key, group] : groups) {
     if (group.tasks.size() == 1) continue;
-    JobInfo& job = jobs[group.first];
+    JobInfo& job = lines[group.line];
     const std::string_view at_once = api::Annotation(*job.view.object, api::keys::kArrayAtOnce);
     job.task_id = StrCat("[", RangesText(group.tasks), at_once.empty() ? "" : "%", at_once, "]");
   }
-  std::vector<JobInfo> shown;
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    if (!hidden[i]) shown.push_back(std::move(jobs[i]));
-  }
-  jobs = std::move(shown);
+  return lines;
 }
 
 class SqueueAction final : public Action {
@@ -265,7 +262,7 @@ class SqueueAction final : public Action {
     if (!no_header_) {
       session.Out(FormatRow(format, [](char c) { return std::string(ColumnOf(c).title); }));
     }
-    if (!each_task_) MergeWaitingTasks(all);
+    if (!each_task_) all = MergeWaitingTasks(std::move(all));
     for (const JobInfo& job : all) {
       session.Out(FormatRow(format, [&](char c) { return ColumnOf(c).value(job, session.Now()); }));
     }

@@ -44,27 +44,6 @@ std::string NewestMessage(const json::Value& job) {
   return message;
 }
 
-struct Template {
-  const json::Value* pod;
-  int64_t replicas;
-};
-
-std::vector<Template> TemplatesOf(const json::Value& job, const JobKindInfo& kind) {
-  std::vector<Template> templates;
-  if (kind.roles.empty()) {
-    if (const json::Value* pod = api::TemplateOf(api::Spec(job))) {
-      templates.push_back({pod, json::GetInt(job, {"spec", "parallelism"}, 1)});
-    }
-    return templates;
-  }
-  for (const RoleEntry& role : RolesOf(job, kind)) {
-    if (const json::Value* pod = api::TemplateOf(*role.spec)) {
-      templates.push_back({pod, api::ReplicasOf(*role.spec)});
-    }
-  }
-  return templates;
-}
-
 // The status says it best; without one the first pod that waits knows.
 std::string WhyNoMore(const JobView& job) {
   const auto size = api::SizeOfJob(*job.object);
@@ -100,7 +79,7 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
     view.least += needs_none ? 0 : bounds.least;
     view.most += bounds.most;
   }
-  for (const Template& one : TemplatesOf(job, kind)) {
+  for (const JobTemplate& one : TemplatesOf(job, kind)) {
     view.milli_gpus += one.replicas * MilliGpus(*one.pod);
     if (view.priority.empty()) view.priority = api::PriorityClassName(*one.pod);
   }
@@ -194,6 +173,22 @@ bool WaitsToStartAgain(const json::Value& pod) {
 }
 
 }  // namespace
+
+std::vector<JobTemplate> TemplatesOf(const json::Value& job, const JobKindInfo& kind) {
+  std::vector<JobTemplate> templates;
+  if (kind.roles.empty()) {
+    if (const json::Value* pod = api::TemplateOf(api::Spec(job))) {
+      templates.push_back({pod, json::GetInt(job, {"spec", "parallelism"}, 1)});
+    }
+    return templates;
+  }
+  for (const RoleEntry& role : RolesOf(job, kind)) {
+    if (const json::Value* pod = api::TemplateOf(*role.spec)) {
+      templates.push_back({pod, api::ReplicasOf(*role.spec)});
+    }
+  }
+  return templates;
+}
 
 const std::vector<JobKindInfo>& JobKinds() {
   static const std::vector<JobKindInfo> kinds = [] {
@@ -525,7 +520,7 @@ int64_t SmallestGpuOf(Api& api) {
 // What the job's templates ask for by memory, in GPUs of that size.
 int64_t MilliGpusByMemory(const JobView& job, int64_t gpu_mib) {
   int64_t total = 0;
-  for (const Template& one : TemplatesOf(*job.object, *job.kind)) {
+  for (const JobTemplate& one : TemplatesOf(*job.object, *job.kind)) {
     const int64_t mib = ParseInt(api::Annotation(*one.pod, api::keys::kGpuMemory)).value_or(0);
     const int64_t devices =
         ParseInt(api::Annotation(*one.pod, api::keys::kGpuFractionDevices)).value_or(1);
@@ -535,8 +530,8 @@ int64_t MilliGpusByMemory(const JobView& job, int64_t gpu_mib) {
 }
 
 bool AsksForMemory(const JobView& job) {
-  const std::vector<Template> templates = TemplatesOf(*job.object, *job.kind);
-  return std::any_of(templates.begin(), templates.end(), [](const Template& one) {
+  const std::vector<JobTemplate> templates = TemplatesOf(*job.object, *job.kind);
+  return std::any_of(templates.begin(), templates.end(), [](const JobTemplate& one) {
     return !api::Annotation(*one.pod, api::keys::kGpuMemory).empty();
   });
 }

@@ -33,6 +33,13 @@ struct RoleEntry {
 };
 std::vector<RoleEntry> RolesOf(const json::Value& job, const JobKindInfo& kind);
 
+struct JobTemplate {
+  const json::Value* pod;  // its metadata and spec, in the job
+  int64_t replicas;
+};
+// A TrainJob has none: its pods' shape is in its runtime.
+std::vector<JobTemplate> TemplatesOf(const json::Value& job, const JobKindInfo& kind);
+
 struct JobView {
   json::SharedValue object;
   const JobKindInfo* kind = nullptr;
