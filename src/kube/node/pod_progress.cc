@@ -22,13 +22,17 @@ std::optional<Duration> BoundOf(const json::Value& pod) {
   return std::chrono::seconds(*seconds);
 }
 
+std::vector<int64_t> NumbersOf(const std::vector<api::RankProgress>& ranks) {
+  std::vector<int64_t> numbers;
+  for (const api::RankProgress& rank : ranks) numbers.push_back(rank.rank);
+  return numbers;
+}
+
 // What a container wrote may be anything; an annotation is text.
 std::string PlainText(std::string text) {
   if (text.size() > kStackBytesMax) {
-    // The main thread stands last.
-    const size_t main = text.find("Current thread");
-    const size_t cut = text.size() - kStackBytesMax;
-    text = text.substr(std::min(main, cut), kStackBytesMax);
+    // The main thread stands first.
+    text.resize(kStackBytesMax);
   }
   for (char& c : text) {
     if (c != '\n' && (c < ' ' || c > '~')) c = '?';
@@ -54,7 +58,8 @@ void PodProgress::OnRecords(const ProgressRecords& records) {
   const bool first_step = watch_.Read(records, host_.clock().Steady(), host_.clock().Now());
   if (watch_.empty()) return;
   const bool stall_ended = watch_.Check(host_.clock().Steady());
-  PublishSoon(was_empty || first_step || stall_ended || RankNumbers() != published_numbers_);
+  PublishSoon(was_empty || first_step || stall_ended ||
+              NumbersOf(watch_.Ranks()) != published_numbers_);
   if (!check_timer_.pending()) CheckLater();
 }
 
@@ -122,16 +127,10 @@ void PodProgress::PublishSoon(bool now) {
   publish_timer_.Start(interval, [this] { Publish(); });
 }
 
-std::vector<int64_t> PodProgress::RankNumbers() const {
-  std::vector<int64_t> numbers;
-  for (const api::RankProgress& rank : watch_.Ranks()) numbers.push_back(rank.rank);
-  return numbers;
-}
-
 void PodProgress::Publish() {
   publish_timer_.Cancel();
-  published_numbers_ = RankNumbers();
   const std::vector<api::RankProgress> ranks = watch_.Ranks();
+  published_numbers_ = NumbersOf(ranks);
   published_speed_ = std::any_of(ranks.begin(), ranks.end(), [](const api::RankProgress& rank) {
     return rank.steps_per_second > 0;
   });

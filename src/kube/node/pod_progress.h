@@ -39,7 +39,6 @@ class PodProgress {
   void ReadStacks();
   void PublishSoon(bool now);
   void Publish();
-  std::vector<int64_t> RankNumbers() const;
 
   PodHost& host_;
   const PodRecord& record_;

@@ -377,6 +377,15 @@ void AddTensorboardFiles(const std::string& program, ImageEntry& entry) {
   }
 }
 
+// In the directories of `path`; empty: none has it.
+std::string FindProgram(std::string_view name, std::string_view path) {
+  for (std::string_view dir : Split(path, ':')) {
+    std::string program = StrCat(dir, "/", name);
+    if (dir.starts_with('/') && ::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return "";
+}
+
 ImageEntry TensorboardEntry(const ImageEntry& python, std::string programs) {
   ImageEntry entry = python;
   entry.match = {"tensorboard", "*/tensorboard"};
@@ -384,12 +393,8 @@ ImageEntry TensorboardEntry(const ImageEntry& python, std::string programs) {
     const char* path = ::getenv("PATH");
     programs = StrCat(path == nullptr ? "" : path, ":", HostHome(), "/.local/bin");
   }
-  for (std::string_view dir : Split(programs, ':')) {
-    const std::string program = Canonical(StrCat(dir, "/tensorboard"));
-    if (!dir.starts_with('/') || ::access(program.c_str(), X_OK) != 0) continue;
-    AddTensorboardFiles(program, entry);
-    break;
-  }
+  const std::string program = FindProgram("tensorboard", programs);
+  if (!program.empty()) AddTensorboardFiles(Canonical(program), entry);
   return entry;
 }
 
@@ -409,25 +414,18 @@ constexpr std::string_view kBusyboxPrograms[] = {
     "netstat",    "pgrep", "ping",  "pkill",    "ps",       "route", "telnet",  "time", "top",
     "traceroute", "tree",  "unzip", "vi",       "watch",    "wget",  "xxd"};
 
-std::string OnPath(std::string_view name) {
-  const char* path = ::getenv("PATH");
-  for (std::string_view dir : Split(path == nullptr ? "/usr/bin:/bin" : path, ':')) {
-    std::string program = StrCat(dir, "/", name);
-    if (dir.starts_with('/') && ::access(program.c_str(), X_OK) == 0) return program;
-  }
-  return "";
-}
-
 // Links of those names to the machine's busybox, where it has one; and nslookup.
 Status WriteShellPrograms(const std::string& dir) {
   SWELL_RETURN_IF_ERROR(MakeDirs(dir));
   SWELL_RETURN_IF_ERROR(WriteScript(dir + "/nslookup", kNslookup));
-  const std::string busybox = OnPath("busybox");
+  const char* variable = ::getenv("PATH");
+  const std::string path = variable == nullptr ? "/usr/bin:/bin" : variable;
+  const std::string busybox = FindProgram("busybox", path);
   if (busybox.empty()) return Status::Ok();
   for (std::string_view name : kBusyboxPrograms) {
     const std::string link = StrCat(dir, "/", name);
     ::unlink(link.c_str());
-    if (OnPath(name).empty()) SWELL_RETURN_IF_ERROR(WriteLink(link, busybox));
+    if (FindProgram(name, path).empty()) SWELL_RETURN_IF_ERROR(WriteLink(link, busybox));
   }
   return Status::Ok();
 }
