@@ -115,7 +115,7 @@ class Day(unittest.TestCase):
         then = self.submit("-d", f"afterok:{array}", "--wrap", "cat part-*.out")
         # It may have its node already, or be over, by the time that somebody looks.
         self.assertRegex(self.done("squeue", "-h", "-j", then, "-o", "%t %R").strip(),
-                         r"^(PD \((Dependency|Priority)\)|(CF|R|CG) .*|)$")
+                         r"^(PD \((Dependency|Priority)\)|(CF|R) .*|)$")
         self.ends(then, "COMPLETED")
         parts = self.output(f"slurm-{then}.out").splitlines()
         self.assertEqual(sorted(parts), [f"part {i}" for i in range(4)])
