@@ -65,6 +65,7 @@ struct ClusterPages::Impl {
                .files = ui::EmbeddedPages(),
                .history = &history.history(),
                .commands = &commands,
+               .address = sources.address,
                .reviewer = own_calls}),
         http(reactor, clock, pages, PagesServer()) {
     history.OnSamples([this](const std::vector<ui::Sample>& samples) { metrics.Hear(samples); });

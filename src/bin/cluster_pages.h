@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 #include "base/random.h"
 #include "base/result.h"
+#include "cli/access/users.h"
 #include "kube/api/rest/rest.h"
 #include "kube/controllers/context.h"
 
@@ -32,6 +33,7 @@ struct PagesSources {
   api::UserInfo user;                         // may read all
   std::shared_ptr<api::RestHandler> callers;  // acts with the credentials of each request
   bool registered_users = false;  // the cluster's users are swell's own (swell user create)
+  cli::ClusterAddress address = {};  // and where their kubeconfigs lead to
   Metrics* metrics = nullptr;     // also gets the history's last samples; outlives the pages
 };
 

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "bin/cluster_pages.h"
 #include "bin/commands.h"
+#include "cli/cluster.h"
 #include "cli/session.h"
 #include "kube/api/crd/definitions.h"
 #include "kube/api/meta/meta.h"
@@ -285,7 +286,7 @@ Status RunController(const ControllerFlags& flags) {
       .waiting_max = 200'000, .event_connections = 1, .lease_connections = 2};
   SWELL_ASSIGN_OR_RETURN(auto process, RemoteProcess::Connect(flags.remote, options));
   SWELL_RETURN_IF_ERROR(CheckInstalled(*process));
-  if (auto version = process->ServerVersion(); version.ok() && IsSwellsOwn(*version)) {
+  if (auto version = process->ServerVersion(); version.ok() && cli::IsEmbedded(*version)) {
     std::fprintf(stderr,
                  "swell: warning: %s is a cluster of swell up, which has a scheduler already; two "
                  "schedulers will conflict\n",

@@ -33,6 +33,7 @@
 #include "kube/store/backend.h"
 #include "operator/manager.h"
 #include "ops/audit_log.h"
+#include "ops/audit_search.h"
 #include "ops/cluster_metrics.h"
 #include "ops/last_port.h"
 #include "ops/online_backup.h"
@@ -97,6 +98,7 @@ struct EmbeddedCluster::Impl {
   net::Reactor core;
   net::Reactor io;
   OnlineBackup backup{core};
+  std::unique_ptr<AuditSearch> audit_search;
   Pki pki;
   std::shared_ptr<const SecretKeys> secret_keys;
   std::vector<node::NodeConfig> node_configs;
@@ -141,6 +143,10 @@ Status EmbeddedCluster::Impl::OpenAudit(apiserver::Options& server_options) {
       audit, AuditLog::Open(options.data_dir.AuditFile(), options.audit_limits, &metrics));
   server_options.audit_level = options.audit == "all" ? Level::kAll : Level::kWrites;
   server_options.audit = [this](std::string line) { audit->Tell(std::move(line)); };
+  audit_search = std::make_unique<AuditSearch>(core, options.data_dir.AuditFile());
+  server_options.search_audit = [this](apiserver::AuditQuery query, AuditSearch::Done done) {
+    audit_search->Find(std::move(query), std::move(done));
+  };
   return Status::Ok();
 }
 
@@ -241,6 +247,7 @@ Status EmbeddedCluster::Impl::Listen() {
                                                         .user = kSystem,
                                                         .callers = server,
                                                         .registered_users = true,
+                                                        .address = {url, pki.ca.cert_pem},
                                                         .metrics = &metrics},
                                            options.data_dir.HistoryFile());
     SWELL_RETURN_IF_ERROR(pages->Listen({.address = options.ui_address,

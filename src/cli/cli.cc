@@ -54,6 +54,7 @@ Command SwellRoot(const std::vector<Command>& extra) {
                                                DeleteCommandSpec(),
                                                ConfigCommandSpec(),
                                                UiCommandSpec(),
+                                               AuditCommandSpec(),
                                                VersionCommandSpec(),
                                                CompletionCommandSpec("swell"),
                                                CompleteCommandSpec()}) {

@@ -69,4 +69,8 @@ Result<client::ClusterAccess> FindCluster(
   return client::LoadKubeconfig(kubeconfig, flags.context);
 }
 
+bool IsEmbedded(std::string_view server_version) {
+  return server_version.find("+swell") != std::string_view::npos;
+}
+
 }  // namespace swell::cli

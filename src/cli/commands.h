@@ -32,6 +32,7 @@ Command ReportCommandSpec();
 Command ExportCommandSpec();
 Command ImportCommandSpec();
 Command UiCommandSpec();
+Command AuditCommandSpec();
 Command VersionCommandSpec();
 Command CompletionCommandSpec(const std::string& program);
 Command CompleteCommandSpec();  // hidden: what completion scripts ask

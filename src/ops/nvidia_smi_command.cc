@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/session.h"
+#include "kube/api/meta/meta.h"
 #include "kube/client/client.h"
 #include "kube/process/machine/virtual_smi.h"
 #include "ops/commands.h"

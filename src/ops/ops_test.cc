@@ -7,7 +7,6 @@
 #include "ops/flags.h"
 #include "ops/install_objects.h"
 #include "ops/plan_nodes.h"
-#include "ops/users.h"
 
 namespace swell {
 namespace {
@@ -57,23 +56,6 @@ TEST(OpsFlagsTest, SettingsAndWords) {
   EXPECT_TRUE(CheckWords({}).ok());
   EXPECT_TRUE(CheckWords({"a"}, 1).ok());
   EXPECT_EQ(CheckWords({"a", "b"}, 1).message(), "unexpected argument \"b\"");
-}
-
-TEST(UsersTest, NamesAndRolesAreChecked) {
-  EXPECT_TRUE(CheckUserName("alice@example.com").ok());
-  for (const char* wrong : {"", "system:admin", "-a", "a b"}) {
-    EXPECT_TRUE(cli::IsMisuse(CheckUserName(wrong))) << wrong;
-  }
-  UserFlags flags;
-  flags.role = "researcher";
-  EXPECT_NE(CheckCreate(flags).message().find("--project is required"), std::string::npos);
-  flags.projects = {"vision"};
-  EXPECT_TRUE(CheckCreate(flags).ok());
-  flags.role = "admin";
-  EXPECT_TRUE(cli::IsMisuse(CheckCreate(flags)));
-  flags.role = "king";
-  EXPECT_EQ(CheckCreate(flags).message(),
-            "--role \"king\": admin, project-admin, researcher or viewer expected");
 }
 
 TEST(InstallObjectsTest, EverythingIsMarkedAndInTheNamespace) {

@@ -81,10 +81,6 @@ Status RemoteProcess::Run(const std::function<void()>& stop) {
   return Status::Ok();
 }
 
-bool IsSwellsOwn(std::string_view server_version) {
-  return server_version.find("+swell") != std::string_view::npos;
-}
-
 Result<std::vector<std::string>> MissingCrds(RemoteProcess& process) {
   std::vector<std::string> missing;
   for (const json::Value& crd : api::SwellCrds()) {

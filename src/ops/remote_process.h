@@ -56,7 +56,6 @@ class RemoteProcess {
   std::unique_ptr<client::Client> client_;
 };
 
-bool IsSwellsOwn(std::string_view server_version);
 // The custom resources that Swell needs and the cluster does not serve: "podgroups.swell.dev".
 Result<std::vector<std::string>> MissingCrds(RemoteProcess& process);
 

@@ -181,6 +181,10 @@ void PageServer::Api(const ExchangePtr& exchange, std::string_view path) {
   if (path == "tensorboard" && (request.method == "GET" || request.method == "POST")) {
     return AnswerTensorboard(exchange, **session);
   }
+  if ((path == "users" && (request.method == "POST" || request.method == "DELETE")) ||
+      (path == "users/kubeconfig" && request.method == "POST")) {
+    return AnswerUsers(exchange, **session, path);
+  }
   if (path.starts_with("views/") && IsRead(request)) {
     return AnswerView(exchange, **session, path.substr(6));
   }
@@ -351,6 +355,33 @@ void PageServer::AnswerTensorboard(const ExchangePtr& exchange, const Session& s
         return AskTensorboard(command, api, ns, name, kind, start);
       },
       [](const json::Value& answer) { return json::Print(answer); });
+}
+
+void PageServer::AnswerUsers(const ExchangePtr& exchange,
+                             const Session& session,
+                             std::string_view path) {
+  if (plugs_.address.server.empty()) {
+    return Fail(exchange, Status(Code::kNotFound, "users of this cluster are managed elsewhere"));
+  }
+  const auto print = [](const json::Value& answer) { return json::Print(answer); };
+  if (exchange->request().method == "DELETE") {
+    auto params = ParamsOf(exchange->request());
+    if (!params.ok()) return Fail(exchange, params.status());
+    return Ask(
+        exchange, session,
+        [name = (*params)["name"]](cli::Session&, cli::Api& api) {
+          return AskDeleteUser(api, name);
+        },
+        print);
+  }
+  auto body = json::Parse(exchange->request().body, {.depth = 4, .bytes = 64 << 10});
+  if (!body.ok()) return Fail(exchange, body.status().WithContext(path));
+  auto question = path == "users" ? AskCreateUser : AskUserKubeconfig;
+  Ask(
+      exchange, session,
+      [question, address = plugs_.address, body = std::move(*body)](
+          cli::Session&, cli::Api& api) { return question(api, address, body); },
+      print);
 }
 
 void PageServer::Ask(const ExchangePtr& exchange,

@@ -8,6 +8,7 @@
 //   /ui/api/history       numbers over time
 //   /ui/api/plan, whatif  what would follow
 //   /ui/api/tensorboard   one beside a job
+//   /ui/api/users         makes and deletes users, and gives them credentials
 //
 // A session's requests to the API server carry the credentials its user came with, so the API
 // server decides what they may. A browser that is led here by another page gets nowhere: cookies
@@ -27,6 +28,7 @@
 
 #include "base/callback_scope.h"
 #include "base/timer.h"
+#include "cli/access/users.h"
 #include "kube/net/http/server.h"
 #include "ui/commands/command_runner.h"
 #include "ui/history/history.h"
@@ -50,6 +52,8 @@ struct PagePlugs {
   const StaticFiles& files;
   const History* history = nullptr;   // null: there is no history
   CommandRunner* commands = nullptr;  // null: nothing is explained
+  // Where kubeconfigs of users lead to; without a server: users are managed elsewhere.
+  cli::ClusterAddress address = {};
   // Asked on the pages' executor, with rights of its own, whose a token is; see RightsReader.
   std::shared_ptr<api::RestHandler> reviewer = nullptr;
 };
@@ -109,6 +113,8 @@ class PageServer final : public net::Handler {
   void AnswerQuestion(const ExchangePtr& exchange, const Session& session, std::string_view path);
   // GET looks for it, POST makes it.
   void AnswerTensorboard(const ExchangePtr& exchange, const Session& session);
+  // `path`: users or users/kubeconfig.
+  void AnswerUsers(const ExchangePtr& exchange, const Session& session, std::string_view path);
   void OpenLive(const ExchangePtr& exchange, const Session& session);
   void Answer(const ExchangePtr& exchange, net::HttpResponse response);
   void Fail(const ExchangePtr& exchange, const Status& status);

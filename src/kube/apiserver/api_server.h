@@ -22,6 +22,7 @@
 #include "kube/api/rest/binder.h"
 #include "kube/api/rest/rest.h"
 #include "kube/api/schema/scheme.h"
+#include "kube/apiserver/access/audit_query.h"
 #include "kube/store/store.h"
 
 namespace swell::apiserver {
@@ -131,6 +132,8 @@ struct Options {
   // Takes the lines of the audit log (audit.k8s.io/v1 events as JSON); empty: no audit log.
   std::function<void(std::string)> audit;
   AuditLevel audit_level = AuditLevel::kWrites;
+  // Answers GET /swell/v1/audit with events of the log. Empty: 404.
+  std::function<void(AuditQuery, std::function<void(Result<json::Value>)>)> search_audit;
 };
 
 class ApiServer : public api::RestHandler, public api::Binder {

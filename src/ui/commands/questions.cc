@@ -311,4 +311,74 @@ Result<json::Value> AskTensorboard(cli::Session& session,
                    {"message", failed ? json::Value(view->wrong) : json::Value(nullptr)}});
 }
 
+namespace {
+
+constexpr int64_t kDaysUsual = 365;
+
+std::vector<std::string> Texts(const json::Value& document, std::string_view field) {
+  std::vector<std::string> texts;
+  for (const json::Value& one : json::GetArray(document, {field})) {
+    if (one.is_string()) texts.emplace_back(one.get_string());
+  }
+  return texts;
+}
+
+// How long the credentials are to be valid; the server knows the most.
+Result<cli::CredentialsRequest> CredentialsOf(const json::Value& user) {
+  const json::Value* given = json::Find(user, {"days"});
+  if (given == nullptr) return cli::CredentialsRequest{.valid = std::chrono::hours(24 * kDaysUsual)};
+  const int64_t days = json::GetInt(user, {"days"});
+  if (days >= 1 && days <= kDaysUsual * 10) {
+    return cli::CredentialsRequest{.valid = std::chrono::hours(24 * days)};
+  }
+  const std::string message = "a whole number of days from 1 on expected";
+  return Status(Code::kInvalid, StrCat("days: ", message),
+                {.causes = {{"FieldValueInvalid", "days", message}}});
+}
+
+Result<json::Value> Kubeconfig(cli::Api& api,
+                               const cli::ClusterAddress& address,
+                               const api::RegisteredUser& user,
+                               const cli::CredentialsRequest& request) {
+  auto text = cli::MakeUserKubeconfig(api, address, user, request);
+  if (!text.ok() && text.status().code() == Code::kBadRequest) {
+    return Status(Code::kInvalid, text.status().message(),
+                  {.causes = {{"FieldValueInvalid", "days", text.status().message()}}});
+  }
+  if (!text.ok()) return text.status();
+  return json::Value(json::Object{{"name", user.name}, {"kubeconfig", *text}});
+}
+
+}  // namespace
+
+Result<json::Value> AskCreateUser(cli::Api& api,
+                                  const cli::ClusterAddress& address,
+                                  const json::Value& wanted) {
+  api::RegisteredUser user;
+  user.name = json::GetString(wanted, {"name"});
+  user.role = json::GetString(wanted, {"role"});
+  user.projects = Texts(wanted, "projects");
+  user.groups = Texts(wanted, "groups");
+  user.run_as = json::GetString(wanted, {"runAs"});
+  SWELL_ASSIGN_OR_RETURN(const cli::CredentialsRequest request, CredentialsOf(wanted));
+  SWELL_ASSIGN_OR_RETURN(const api::RegisteredUser made, cli::CreateUser(api, user));
+  auto answer = Kubeconfig(api, address, made, request);
+  if (!answer.ok()) (void)cli::DeleteUser(api, made.name);  // all or nothing
+  return answer;
+}
+
+Result<json::Value> AskUserKubeconfig(cli::Api& api,
+                                      const cli::ClusterAddress& address,
+                                      const json::Value& wanted) {
+  SWELL_ASSIGN_OR_RETURN(const cli::CredentialsRequest request, CredentialsOf(wanted));
+  SWELL_ASSIGN_OR_RETURN(const api::RegisteredUser user,
+                         cli::FindUser(api, std::string(json::GetString(wanted, {"name"}))));
+  return Kubeconfig(api, address, user, request);
+}
+
+Result<json::Value> AskDeleteUser(cli::Api& api, const std::string& name) {
+  SWELL_RETURN_IF_ERROR(cli::DeleteUser(api, name));
+  return json::Value(json::Object{{"name", name}});
+}
+
 }  // namespace swell::ui

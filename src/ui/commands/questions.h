@@ -1,6 +1,6 @@
 // What the pages ask of the commands' code: why a job waits (`swell why`), where one would go
 // (`swell submit --dry-run=plan`), what would follow from a change of the cluster, and for a
-// TensorBoard beside a job (`arena submit --tensorboard`). Each answer is a document for the pages;
+// TensorBoard beside a job (`arena submit --tensorboard`), and of users (`swell user`). Each answer is a document for the pages;
 // docs/ui.md describes them.
 // - Threads: block on the session's loop; see CommandRunner.
 #pragma once
@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "cli/access/users.h"
 #include "cli/session.h"
 
 namespace swell::ui {
@@ -30,5 +31,15 @@ Result<json::Value> AskTensorboard(cli::Session& session,
                                    const std::string& name,
                                    const std::string& kind,
                                    bool start);
+
+// {"name", "role", "projects", "groups", "runAs", "days"} → {"name", "kubeconfig"}: makes the user.
+Result<json::Value> AskCreateUser(cli::Api& api,
+                                  const cli::ClusterAddress& address,
+                                  const json::Value& user);
+// {"name", "days"} → {"name", "kubeconfig"}: new credentials of a user.
+Result<json::Value> AskUserKubeconfig(cli::Api& api,
+                                      const cli::ClusterAddress& address,
+                                      const json::Value& user);
+Result<json::Value> AskDeleteUser(cli::Api& api, const std::string& name);
 
 }  // namespace swell::ui

@@ -7,7 +7,7 @@
 #include "base/strings.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
-#include "kube/apiserver/access/registered_users.h"
+#include "kube/api/objects/user.h"
 #include "kube/client/usage_record.h"
 
 namespace swell::ui {
@@ -21,8 +21,8 @@ client::InformerOptions OptionsOf(size_t kind) {
             .label_selector = std::string(client::kUsageLabel)};
   }
   if (kind == IndexOf(Kind::kUser)) {
-    return {.ns = std::string(apiserver::kUserNamespace),
-            .label_selector = std::string(apiserver::kUserLabel)};
+    return {.ns = std::string(api::kUserNamespace),
+            .label_selector = std::string(api::kUserLabel)};
   }
   return {};
 }

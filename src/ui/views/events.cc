@@ -6,7 +6,7 @@
 #include "cli/views/events_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/project.h"
-#include "kube/apiserver/access/registered_users.h"
+#include "kube/api/objects/user.h"
 #include "ui/views/views.h"
 
 namespace swell::ui {
@@ -81,38 +81,25 @@ json::Array ProjectsOfUser(const Look& look,
 }  // namespace
 
 Result<json::Value> UsersView(const Look& look) {
-  if (!look.rights.May(Kind::kUser, apiserver::kUserNamespace)) {
+  if (!look.rights.May(Kind::kUser, api::kUserNamespace)) {
     return Status(Code::kForbidden, "only administrators may see the users of the cluster");
   }
   bool partial = false;
   json::Array rows;
   for (const json::SharedValue& secret : look.Of(Kind::kUser, partial)) {
-    if (json::GetString(*secret, {"type"}) != apiserver::kUserSecretType) continue;
-    auto data = [&secret](std::string_view field) {
-      return Base64Decode(json::GetString(*secret, {"data", field})).value_or("");
-    };
-    const std::string name = data("username");
-    std::set<std::string, std::less<>> groups;
-    json::Array group_names;
-    const std::string group_text = data("groups");
-    for (std::string_view group : Split(group_text, ',')) {
-      if (Trim(group).empty()) continue;
-      groups.emplace(Trim(group));
-      group_names.push_back(json::Value(boost::json::string_view(Trim(group))));
+    if (!api::IsUserSecret(*secret)) continue;
+    const api::RegisteredUser user(*secret);
+    json::Array groups;
+    for (const std::string& group : user.groups) groups.push_back(json::Value(group));
+    json::Array projects = ProjectsOfUser(look, user.name, {user.groups.begin(), user.groups.end()});
+    for (const std::string& project : user.projects) {
+      projects.push_back(json::Object{{"name", project}, {"role", user.role}});
     }
-    json::Array projects = ProjectsOfUser(look, name, groups);
-    const std::string role = data("role");
-    const std::string bound_text = data("projects");
-    for (std::string_view project : Split(bound_text, ',')) {
-      if (Trim(project).empty()) continue;
-      projects.push_back(
-          json::Object{{"name", boost::json::string_view(Trim(project))}, {"role", role}});
-    }
-    rows.push_back(json::Object{{"name", name},
-                                {"groups", std::move(group_names)},
-                                {"role", TextOrNull(role)},
-                                {"runAs", TextOrNull(data("runAs"))},
-                                {"created", TextOrNull(api::CreationTimestamp(*secret))},
+    rows.push_back(json::Object{{"name", user.name},
+                                {"groups", std::move(groups)},
+                                {"role", TextOrNull(user.role)},
+                                {"runAs", TextOrNull(user.run_as)},
+                                {"created", TextOrNull(user.created)},
                                 {"projects", std::move(projects)}});
   }
   return json::Value(json::Object{{"rows", std::move(rows)}});

@@ -52,6 +52,7 @@ export const hrefOf = {
     `/job?${new URLSearchParams({ namespace: row.namespace, name: row.name, kind: row.kind, ...(tab ? { tab } : {}) })}`,
   project: (name: string, tab?: string) => `/project?${new URLSearchParams({ name, ...(tab ? { tab } : {}) })}`,
   node: (name: string) => `/node?${new URLSearchParams({ name })}`,
+  audit: (user: string) => `/events?${new URLSearchParams({ tab: 'audit', user })}`,
   pool: (name: string) => `/nodepool?${new URLSearchParams({ name })}`,
   workloads: (filters: Record<string, string> = {}) => {
     const text = new URLSearchParams(filters).toString();

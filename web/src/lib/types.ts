@@ -120,6 +120,13 @@ export interface UserRow {
   name: string; groups?: string[]; role?: string | null; runAs?: string | number | null; created?: string;
   projects?: { name: string; role: string }[];
 }
+// audit.k8s.io/v1
+export interface AuditEvent {
+  auditID: string; stage: string; stageTimestamp: string; verb: string; requestURI: string; userAgent?: string; sourceIPs?: string[];
+  user?: { username: string }; impersonatedUser?: { username: string };
+  objectRef?: { resource: string; subresource?: string; namespace?: string; name?: string };
+  responseStatus?: { code?: number; reason?: string };
+}
 export interface PlanData {
   text: string[]; starts: boolean; displaces?: { namespace: string; name: string; members?: number }[];
   placement?: { node: string; members: number }[];

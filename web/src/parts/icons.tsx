@@ -25,6 +25,7 @@ const PATHS = {
   play: 'M8 5l11 7-11 7z',
   trash: 'M5 7h14M10 7V4h4v3m3 0-1 13H8L7 7',
   user: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 21c0-4 3.600-7 8-7s8 3 8 7',
+  key: 'M14 10a4 4 0 1 0-3.4 3.95L12 15.4h2v2h2v2h4v-3l-6.2-6.2z',
   edit: 'M4 20h4L19 9l-4-4L4 16z',
 } as const;
 

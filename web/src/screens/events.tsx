@@ -1,8 +1,11 @@
 // What happened in the cluster, newest first.
+import { may } from '../lib/access.ts';
 import { clock, dateTime } from '../lib/format.ts';
 import { useView } from '../lib/live.ts';
+import { param } from '../lib/router.ts';
 import type { EventRow, Rows } from '../lib/types.ts';
-import { Empty, Head, Notice } from '../parts/basic.tsx';
+import { AuditLog } from '../parts/audit_log.tsx';
+import { Empty, Head, Notice, TabPanel, Tabs } from '../parts/basic.tsx';
 import { ObjectLink, ReasonBadge } from '../parts/decisions.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
 
@@ -36,14 +39,25 @@ export function withKeys(rows: EventRow[] | undefined): (EventRow & { key: strin
   });
 }
 
-export function Events() {
+function Happened() {
   const view = useView<Rows<EventRow>>('events', { limit: LIMIT });
   return (
     <>
-      <Head title="Events" />
       {view.error && <Notice tone="bad">Events could not be read: {view.error}</Notice>}
       <Grid name="events" label="Events" columns={EVENT_COLUMNS} rows={withKeys(view.data?.rows)} rowKey={(row) => row.key} address sort="-time" what={['event', 'events']} partial={view.data?.partial}
         empty={<Empty title="Nothing has happened yet">Events appear here when workloads are scheduled, preempted or ended.</Empty>} />
+    </>
+  );
+}
+
+export function Events() {
+  const administers = may('*', '*', '*');
+  const audit = param('tab') === 'audit';
+  return (
+    <>
+      <Head title="Events" />
+      {administers && <Tabs first="events" tabs={[['events', 'Events'], ['audit', 'Audit log']]} />}
+      {administers ? <TabPanel first="events">{audit ? <AuditLog /> : <Happened />}</TabPanel> : <Happened />}
     </>
   );
 }

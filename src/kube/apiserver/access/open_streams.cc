@@ -117,7 +117,7 @@ void RegisterOpenStreams(Core& core) {
       [](Core& here, store::EventType type, const store::EntryPtr& entry, bool ok) {
         if (!ok || type != store::EventType::kDeleted) return;
         const store::Key& key = entry->key;
-        const bool user = key.resource == "secrets" && key.ns == kUserNamespace;
+        const bool user = key.resource == "secrets" && key.ns == api::kUserNamespace;
         if (user || key.resource == "serviceaccounts") {
           here.Get<OpenStreams>().End(entry->attributes.uid);
         }

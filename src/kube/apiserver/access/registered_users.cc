@@ -12,10 +12,6 @@ namespace {
 // An organization has 64 characters at most.
 constexpr std::string_view kOrganization = "user:";
 
-std::string Decoded(const json::Value& secret, std::string_view field) {
-  return Base64Decode(json::GetString(secret, {"data", field})).value_or("");
-}
-
 }  // namespace
 
 std::string UserReference::Organization() const { return StrCat(kOrganization, secret, ":", uid); }
@@ -29,30 +25,33 @@ std::optional<UserReference> UserReference::FromOrganization(std::string_view or
 
 Result<api::UserInfo> FindRegisteredUser(const Core& core, const UserReference& reference) {
   const Status unknown(Code::kUnauthorized, "the user has been deleted");
-  const auto entry = core.store.Get({"secrets", std::string(kUserNamespace), reference.secret});
+  const auto entry =
+      core.store.Get({"secrets", std::string(api::kUserNamespace), reference.secret});
   if (!entry || entry->attributes.uid != reference.uid) return unknown;
   const json::SharedValue secret = entry->Parsed();
-  if (json::GetString(*secret, {"type"}) != kUserSecretType) return unknown;
+  if (!api::IsUserSecret(*secret)) return unknown;
+  api::RegisteredUser registered(*secret);
+  if (registered.name.empty()) return unknown;
   api::UserInfo user;
-  user.name = Decoded(*secret, "username");
-  if (user.name.empty()) return unknown;
+  user.name = std::move(registered.name);
   user.uid = reference.uid;
-  const std::string groups = Decoded(*secret, "groups");
-  for (std::string_view group : Split(groups, ',')) user.groups.emplace_back(group);
+  user.groups = std::move(registered.groups);
   user.groups.emplace_back(kUsersGroup);
   return user;
 }
 
 std::string RunAsOfUser(const Core& core, std::string_view name) {
   // Few secrets of the namespace are users', and the label says which.
-  const auto users = core.store.List("secrets", std::string(kUserNamespace), [](const auto& entry) {
-    return entry.attributes.labels.Find(kUserLabel).has_value();
-  });
+  const auto users =
+      core.store.List("secrets", std::string(api::kUserNamespace), [](const auto& entry) {
+        return entry.attributes.labels.Find(api::kUserLabel).has_value();
+      });
   if (!users.ok()) return "";
   for (const store::EntryPtr& entry : users->entries) {
     const json::SharedValue secret = entry->Parsed();
-    if (json::GetString(*secret, {"type"}) != kUserSecretType) continue;
-    if (Decoded(*secret, "username") == name) return Decoded(*secret, "runAs");
+    if (!api::IsUserSecret(*secret)) continue;
+    api::RegisteredUser user(*secret);
+    if (user.name == name) return std::move(user.run_as);
   }
   return "";
 }

@@ -12,15 +12,12 @@
 #include <string>
 #include <string_view>
 
-#include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/user.h"
 #include "kube/apiserver/call.h"
 #include "kube/apiserver/core.h"
 
 namespace swell::apiserver {
 
-inline constexpr std::string_view kUserSecretType = "swell.dev/user";
-inline constexpr std::string_view kUserNamespace = "kube-system";
-inline constexpr std::string_view kUserLabel = api::keys::kUserSecret;
 // The group of all registered users.
 inline constexpr std::string_view kUsersGroup = "swell:users";
 // The claim of their tokens that names them.

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/user.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/registered_users.h"
 #include "kube/apiserver/access/work.h"
@@ -13,7 +14,6 @@
 namespace swell::apiserver {
 namespace {
 
-constexpr int64_t kIdMax = 2'147'483'647;
 constexpr std::string_view kAccountTokenType = "kubernetes.io/service-account-token";
 
 // Nullopt: this write says nothing of a person, or it is the system's own.
@@ -54,7 +54,7 @@ void StampJobs(Work work, json::Value& object) {
 
 struct Given {
   std::string whose;  // "user \"alice\"", "namespace \"vision\""
-  RunAs numbers;
+  api::RunAs numbers;
 };
 
 // An administrator writes the number; one that cannot be read lets nothing run.
@@ -68,7 +68,7 @@ Result<std::optional<Given>> GivenTo(const Admission& admission, const json::Val
     whose = StrCat("namespace ", Quote(admission.ns));
   }
   if (text.empty()) return std::optional<Given>();
-  auto numbers = ParseRunAs(text);
+  auto numbers = api::ParseRunAs(text);
   if (!numbers.ok()) {
     return ForbiddenError(admission.kind, admission.name,
                           StrCat(kRunAsUser, " of ", whose, ": ", numbers.status().message()));
@@ -121,32 +121,6 @@ Status CheckPod(const Admission& admission, const Given& given, const json::Valu
 }
 
 }  // namespace
-
-Result<RunAs> ParseRunAs(std::string_view text) {
-  auto number = [](std::string_view word) -> std::optional<int64_t> {
-    auto value = ParseInt(Trim(word));
-    return value && *value >= 0 && *value <= kIdMax ? value : std::nullopt;
-  };
-  const size_t colon = text.find(':');
-  const auto uid = number(text.substr(0, colon));
-  RunAs out{uid.value_or(0), {}};
-  bool good = uid.has_value();
-  if (colon != std::string_view::npos) {
-    for (std::string_view word : Split(text.substr(colon + 1), ',')) {
-      const auto gid = number(word);
-      good = good && gid;
-      out.gids.push_back(gid.value_or(0));
-    }
-    good = good && !out.gids.empty();
-  }
-  if (!good) {
-    return Status(Code::kInvalid, StrCat(Quote(text),
-                                         ": UID[:GID[,GID...]] expected, for example 1500 or "
-                                         "1500:100,44"));
-  }
-  if (out.gids.empty()) out.gids.push_back(out.uid);
-  return out;
-}
 
 std::optional<std::string> SubmitterOf(const Core& core, const Call& call) {
   const api::UserInfo& user = call.user;

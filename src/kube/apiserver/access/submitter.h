@@ -26,13 +26,6 @@ namespace swell::apiserver {
 // An annotation of namespaces, for this server alone.
 inline constexpr std::string_view kRunAsUser = "swell.dev/run-as-user";
 
-// "UID[:GID[,GID...]]": the first group is the main one; none: the one of the user's number.
-struct RunAs {
-  int64_t uid = 0;
-  std::vector<int64_t> gids;
-};
-Result<RunAs> ParseRunAs(std::string_view text);
-
 // The person for whom the call acts. Empty: nobody is known; nullopt: the system itself, which may
 // say for whom it acts.
 std::optional<std::string> SubmitterOf(const Core& core, const Call& call);

@@ -69,19 +69,6 @@ class SubmitterTest : public testing::Test {
   TestServer test_;
 };
 
-TEST(ParseRunAs, ReadsNumbers) {
-  auto one = ParseRunAs("1500");
-  ASSERT_TRUE(one.ok());
-  EXPECT_EQ(one->uid, 1500);
-  EXPECT_EQ(one->gids, (std::vector<int64_t>{1500}));
-  auto more = ParseRunAs("1500:100,44");
-  ASSERT_TRUE(more.ok());
-  EXPECT_EQ(more->gids, (std::vector<int64_t>{100, 44}));
-  for (const char* wrong : {"", "x", "-1", "1:", "1:x", "1:2,", "2147483648", "1:2:3"}) {
-    EXPECT_FALSE(ParseRunAs(wrong).ok()) << wrong;
-  }
-}
-
 TEST_F(SubmitterTest, PodsRunAsTheirUsersNumbers) {
   RunAliceAs("1500:100,44");
   EXPECT_EQ(Context(Must(kAlice, "POST", kPods, Pod("a", "{}"))),

@@ -390,6 +390,20 @@ bool HandleBackup(const Core& core, const CallPtr& call) {
   return true;
 }
 
+bool HandleAudit(const Core& core, const CallPtr& call) {
+  if (!core.options.search_audit || call->request.path != "/swell/v1/audit") return false;
+  auto query = AuditQuery::Parse(call->request.query);
+  if (!query.ok()) {
+    call->Fail(query.status());
+    return true;
+  }
+  core.options.search_audit(std::move(*query), [call](const Result<json::Value>& found) {
+    if (!found.ok()) return call->Fail(found.status());
+    RespondDocument(*call, 200, *found);
+  });
+  return true;
+}
+
 bool HandlePageCode(const Core& core, const CallPtr& call) {
   if (!core.options.page_code || call->request.path != "/swell/v1/pages/codes") return false;
   const api::Credentials& caller = call->request.credentials;
@@ -414,6 +428,7 @@ bool HandleNonResource(Core& core, const CallPtr& call) {
     return true;
   }
   if (method != "GET" && method != "HEAD") return false;
+  if (HandleAudit(core, call)) return true;
   const auto& path = call->info.segments;
   if (path.empty()) {
     RespondDocument(*call, 200, RootPaths(*core.scheme));
