@@ -76,6 +76,22 @@ class Confinement(unittest.TestCase):
         return self.say(script, {"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
                         volumes=[{"name": "v", "hostPath": {"path": str(path)}}], **spec)
 
+    def test_work_of_an_administrator_keeps_owners_where_it_names_a_directory(self):
+        """An administrator may name any path, so root in the pods of their jobs is root there: each attempt can read what
+        the one before wrote."""
+        folder = self.scratch / "kept"
+        folder.mkdir(mode=0o755)
+        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "keeps"}, "spec": {"completions": 2, "template": {"spec": {
+            "restartPolicy": "Never", "volumes": [{"name": "v", "hostPath": {"path": str(folder)}}], "containers": [{
+                "name": "main", "image": "python", "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+                "command": ["/bin/sh", "-c", "umask 077; cat /v/f 2>/dev/null; echo line >> /v/f; ls /data 2>/dev/null"]}]}}}}
+        made = self.kubectl("create", "-f", "-", input=json.dumps(job))
+        self.assertEqual(made.returncode, 0, made.stderr)
+        done = self.kubectl("wait", "--for=condition=complete", "job/keeps", "--timeout=60s")
+        self.assertEqual(done.returncode, 0, self.kubectl("describe", "job", "keeps").stdout)
+        self.assertEqual((folder / "f").read_text(), "line\nline\n")
+        self.assertEqual((folder / "f").stat().st_uid, 0)
+
     # --- 1: a plain pod of root ------------------------------------------------------------------
 
     def test_root_in_a_pod_is_nobody_outside(self):

@@ -74,7 +74,8 @@ class ListAction final : public Action {
                                  Age(job, session.Now()),
                                  ProgressText(job),
                                  EtaText(job)};
-    if (wide) row.push_back(OrDash(OneLine(job.waits.empty() ? job.message : job.waits)));
+    const std::string reason = job.Reason();
+    if (wide) row.push_back(OrDash(OneLine(reason.empty() ? job.message : reason)));
     return row;
   }
 
@@ -98,14 +99,23 @@ class SuspendAction final : public Action {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api, session.Namespace(), word));
       SWELL_RETURN_IF_ERROR(NoteForce(*api, job));
       SWELL_ASSIGN_OR_RETURN(const bool changed, SetSuspended(*api, job, suspend_));
-      session.OutLine(StrCat(job.ResourceName(), changed    ? suspend_ ? " suspended" : " resumed"
-                                                 : suspend_ ? " is already suspended"
-                                                            : " is not suspended"));
+      session.OutLine(StrCat(job.ResourceName(), " ", Outcome(job, changed)));
     }
     return 0;
   }
 
  private:
+  // `job`: as it was.
+  std::string Outcome(const JobView& job, bool changed) const {
+    if (!suspend_) return changed ? "resumed" : "is not suspended";
+    const bool unsaved = !job.unsaved.empty() && job.RunningPods() > 0;
+    if (unsaved && force_) return "suspended without a save";
+    if (!unsaved) return changed ? "suspended" : "is already suspended";
+    return StrCat("runs on until a save goes well, and is suspended then. Its last one failed; to ",
+                  "lose what was done since the last good one: swell suspend ", job.name,
+                  " --force");
+  }
+
   // A job that is resumed is not forced when it is suspended next.
   Status NoteForce(Api& api, const JobView& job) const {
     const bool is = !api::Annotation(*job.object, api::keys::kSuspendUnsaved).empty();
@@ -138,7 +148,7 @@ JobTable JobSizes(Session& session, const OutputForm& form, bool all_namespaces)
                                     StrCat(size ? size->desired.value_or(0) : job.replicas),
                                     StrCat(size ? size->most : job.most),
                                     Age(job, session.Now()),
-                                    OrDash(OneLine(job.why))};
+                                    OrDash(job.status == "Succeeded" ? "" : OneLine(job.Reason()))};
   };
   return table;
 }

@@ -70,6 +70,10 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   view.progress = api::ProgressOfJob(job);
   const auto hung = api::FindCondition(job, "Hung");
   if (hung && hung->IsTrue()) view.hung = hung->message;
+  for (const char* type : {"SuspensionWaits", "CheckpointFailed"}) {
+    const auto condition = api::FindCondition(job, type);
+    if (condition && condition->IsTrue() && view.unsaved.empty()) view.unsaved = condition->message;
+  }
   view.on_preemption = api::Annotation(job, api::keys::kOnPreemption);
   if (view.on_preemption.empty()) view.on_preemption = "Requeue";
   for (const RoleBounds& bounds : BoundsOf(job, kind)) {
@@ -375,6 +379,13 @@ std::string EtaText(const JobView& job) {
 }
 
 std::string JobView::Hindrance() const { return failure ? failure->Sentence() : waits; }
+
+std::string JobView::Reason() const {
+  if (failure) return failure->Sentence();
+  if (status != "Running") return waits.empty() ? message : waits;
+  if (!hung.empty()) return hung;
+  return unsaved.empty() ? why : unsaved;
+}
 
 std::string JobView::HindranceReason() const {
   if (!failure) return StrCat(status, ": ", waits);

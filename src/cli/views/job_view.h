@@ -62,6 +62,7 @@ struct JobView {
   std::optional<api::Failure> failure;       // the first of those that matter now
   std::optional<api::JobProgress> progress;  // if its script tells
   std::string hung;                          // no rank moves: which, and what they do
+  std::string unsaved;                       // its last save failed, and what waits for one
   std::optional<WallTime> last_pod_ended;    // of the pods that it had before
   std::vector<json::SharedValue> pods;       // chief first, then by role and index
 
@@ -74,6 +75,9 @@ struct JobView {
   std::string Hindrance() const;
   // The same for as long as that is the same, also while a pull is tried again.
   std::string HindranceReason() const;
+  // What people should know of it in a sentence: what fails, hangs, cannot be saved or is missing,
+  // why it waits, or how it ended. Empty: all is well.
+  std::string Reason() const;
   // How it ended, with who failed and why; empty: nothing is known.
   std::string EndText() const;
   // No retry helps: the job itself must change.

@@ -230,14 +230,18 @@ void PodStatusPublisher::NoteFailedSave(const json::Value& report) {
            json::Print(json::Object{{"step", json::GetInt(*error, {"step"})}, {"reason", reason}}));
 }
 
-// At most one write a second: a process that reports every step must not load the API with it.
+// At most one write a second: a process that reports every step must not load the API with it. The
+// last report of a pod that has ended waits for nothing, since nobody looks after its status.
 bool PodStatusPublisher::SendAnnotations() {
-  if (annotations_.empty() || annotate_timer_.pending()) return false;
+  const std::string_view phase = PodPhase(record_);
+  const bool last = !annotate_failed_ && (phase == "Succeeded" || phase == "Failed");
+  if (annotations_.empty() || (annotate_timer_.pending() && !last)) return false;
   json::Object values;
   for (const auto& [name, value] : annotations_) values[name] = value;
   json::Value patch = json::Object{{"metadata", json::Object{{"annotations", std::move(values)}}}};
   Write(std::move(patch), [this, sent = annotations_](const Status& status) {
     annotate_timer_.Start(kAnnotateInterval, [this] { Send(); });
+    annotate_failed_ = !status.ok();
     if (!status.ok()) {
       if (status.code() == Code::kUnavailable) return;
       SWELL_LOG_WARNING("agent", "report not published", {"pod", record_.Key()},

@@ -70,6 +70,7 @@ class PodStatusPublisher {
   bool ended_in_api_ = false;
   bool final_status_sent_ = false;
   bool save_failed_ = false;  // as last reported
+  bool annotate_failed_ = false;  // the last write of annotations
   Writing writing_ = Writing::kNothing;
   int send_failures_ = 0;
   std::string base_version_;  // of the object that the next write is made from

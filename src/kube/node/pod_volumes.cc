@@ -228,6 +228,7 @@ Status ResolveVolume(const json::Value& pod,
     out.kind = VolumeSpec::Kind::kHostPath;
     out.host_path = json::GetString(*path, {"path"});
     out.host_path_type = json::GetString(*path, {"type"});
+    out.of_administrator = api::Annotation(pod, api::keys::kPodSecurity) == "privileged";
     return Status::Ok();
   }
   if (const json::Value* claim = json::Find(in, {"persistentVolumeClaim"})) {

@@ -59,8 +59,10 @@ struct VolumeSpec {
   std::string host_path;
   std::string host_path_type;  // as in Kubernetes: "", Directory, DirectoryOrCreate, File, …
   // kHostPath: an administrator made a PersistentVolume of it. A path that the pod itself names is
-  // used with the rights of the pod's own user alone.
+  // used with the rights of the pod's own user alone, unless its author may name any path: then
+  // root in the pod is root there, as without a user namespace.
   bool declared = false;
+  bool of_administrator = false;
   std::string key;  // kDurable: "namespace/claim"
   std::vector<VolumeFile> files;
   int64_t size_limit_bytes = 0;  // kMemory: what the kernel holds it to; 0: half of the memory

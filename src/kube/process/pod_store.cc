@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "kube/api/objects/failure_class.h"
 #include "kube/process/files/volumes.h"
 #include "kube/process/shim/beneath.h"
 #include "kube/process/shim/mounts.h"
@@ -118,6 +119,16 @@ std::string CgroupNameOf(const ContainerRef& ref) {
   return StrCat(ref.pod_uid, ".", ref.name, ".", ref.attempt);
 }
 
+// As the kubelet takes it. Of torchrun's processes what they said themselves is kept, and not its
+// report about them.
+std::string EndOfLog(const std::string& path) {
+  std::string tail = LogTail(path, kLogTailLines, kLogTailBytes);
+  if (!api::HasLauncherReport(tail)) return tail;
+  constexpr int64_t kLinesMax = 400;
+  constexpr size_t kBytesMax = 64 << 10;
+  return api::BeforeLauncherReport(LogTail(path, kLinesMax, kBytesMax), kLogTailBytes);
+}
+
 ContainerExit ReadExit(const ProcessContainer& container, WallTime now) {
   ContainerExit exit;
   exit.started = container.started.started;
@@ -139,7 +150,7 @@ ContainerExit ReadExit(const ProcessContainer& container, WallTime now) {
     exit.finished = now;
   }
   exit.termination_message = ReadStart(container.dir + "/termination-log", kTerminationBytes);
-  if (exit.code != 0) exit.log_tail = LogTail(container.log_path, kLogTailLines, kLogTailBytes);
+  if (exit.code != 0) exit.log_tail = EndOfLog(container.log_path);
   return exit;
 }
 
@@ -312,7 +323,8 @@ Status PodStore::MakeFiles(ProcessPod& pod, const std::string& resolv_conf) {
     const bool named_file = pod.spec.security.host_users == true && volume.host_path_type == "File";
     const bool of_host =
         volume.kind == node::VolumeSpec::Kind::kHostPath && !volume.declared && !named_file;
-    pod.volumes[volume.name] = {path, of_host ? ShimMount::Owners::kUser : ShimMount::Owners::kPod,
+    const bool of_user = of_host && !volume.of_administrator;
+    pod.volumes[volume.name] = {path, of_user ? ShimMount::Owners::kUser : ShimMount::Owners::kPod,
                                 of_host};
   }
   // Without it, /dev/shm is a directory of the container's own /dev.

@@ -414,15 +414,22 @@ void ProcessHost::ReadProgressLater() {
   reactor_.After(kProgressInterval, scope_.Wrap([this] {
     std::map<std::string, node::ProgressRecords> now;
     for (const auto& [uid, pod] : store_.pods()) {
-      if (!pod->running()) continue;
-      node::ProgressRecords records = ReadProgressRecords(pod->dir + "/run/report");
-      if (records.empty()) continue;
-      if (progress_[uid] != records) events_.on_progress(uid, records);
-      now[uid] = std::move(records);
+      if (pod->running() && TellProgress(uid, *pod)) now[uid] = std::move(progress_[uid]);
     }
     progress_ = std::move(now);
     ReadProgressLater();
   }));
+}
+
+bool ProcessHost::TellProgress(const std::string& uid, const ProcessPod& pod) {
+  node::ProgressRecords records = ReadProgressRecords(pod.dir + "/run/report");
+  if (records.empty()) return false;
+  node::ProgressRecords& told = progress_[uid];
+  if (told != records) {
+    told = std::move(records);
+    events_.on_progress(uid, told);
+  }
+  return true;
 }
 
 PodNamespaces ProcessHost::NamespacesOf(const ProcessPod& pod) const {
@@ -578,6 +585,10 @@ void ProcessHost::OnShimExit(const ContainerRef& ref) {
   ::waitid(P_PIDFD, static_cast<id_t>(container->shim_fd.get()), &info, WEXITED | WNOHANG);
   container->running = false;
   container->exit = ReadExit(*container, clock_.Now());
+  // The last steps were made since the records were read last.
+  if (const ProcessPod* of = store_.Find(ref.pod_uid); of != nullptr) {
+    TellProgress(ref.pod_uid, *of);
+  }
   events_.on_exit(ref, *container->exit);
   std::vector<std::function<void()>> callbacks = std::move(container->when_ended);
   container->shim_watch.reset();  // the watch's own callback is running; it allows this

@@ -25,13 +25,6 @@ json::Value PreemptibleOf(const cli::JobView& job) {
   return word.empty() ? json::Value(true) : json::Value(word != "NonPreemptible");
 }
 
-std::string ReasonOf(const cli::JobView& job) {
-  if (job.failure) return job.failure->Sentence();
-  if (!job.hung.empty() && job.status == "Running") return job.hung;
-  if (job.status == "Running") return job.why;
-  return job.waits.empty() ? job.message : job.waits;
-}
-
 }  // namespace
 
 json::Object WorkloadRow(const cli::JobView& job, const Look& look) {
@@ -45,7 +38,7 @@ json::Object WorkloadRow(const cli::JobView& job, const Look& look) {
                    {"plural", job.kind->resource.plural},
                    {"uid", boost::json::string_view(api::Uid(object))},
                    {"status", runs && !job.hung.empty() ? "Hung" : job.status},
-                   {"reason", ReasonOf(job)},
+                   {"reason", job.Reason()},
                    {"project", TextOrNull(job.project)},
                    {"pool", nullptr},
                    {"priority", TextOrNull(job.priority)},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <vector>
 
 #include "base/strings.h"
 
@@ -114,6 +115,50 @@ std::string PlainText(std::string_view text) {
   return plain;
 }
 
+// torch prefixes what a process of a group says: "[rank1]: ValueError: …".
+std::string_view WithoutRank(std::string_view line) {
+  constexpr std::string_view kPrefix = "[rank";
+  if (!line.starts_with(kPrefix)) return line;
+  const size_t end = line.find("]: ");
+  const bool number = end != std::string_view::npos &&
+                      ParseUint(line.substr(kPrefix.size(), end - kPrefix.size())).has_value();
+  return number ? line.substr(end + 3) : line;
+}
+
+// The line by which torchrun begins its report of processes that failed.
+bool BeginsReport(std::string_view line) {
+  if (line.find("failed (exitcode:") == std::string_view::npos) return false;
+  return line.find("torch.distributed.elastic") != std::string_view::npos ||
+         line.find("torch/distributed/elastic") != std::string_view::npos;
+}
+
+bool TellsOfPeer(std::string_view line) {
+  const std::string lower = ToLower(line);
+  return std::any_of(std::begin(kTextRules), std::end(kTextRules), [&lower](const TextRule& rule) {
+    return rule.which == FailureClass::kPeerLost && lower.find(rule.text) != std::string::npos;
+  });
+}
+
+// What the program itself said, without prefixes of ranks and without torchrun's report. Where one
+// container had several processes, one of them lost the others because another failed: what the
+// other said counts.
+std::string OwnWords(std::string_view said) {
+  const std::string plain = PlainText(said);
+  std::vector<std::string_view> lines;
+  bool reported = false;
+  for (std::string_view line : Split(plain, '\n')) {
+    if ((reported = BeginsReport(line))) break;
+    lines.push_back(WithoutRank(line));
+  }
+  const bool cause = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+    return NamesAnError(line) && !TellsOfPeer(line);
+  });
+  if (reported && cause) std::erase_if(lines, TellsOfPeer);
+  std::string words;
+  for (std::string_view line : lines) words += StrCat(line, "\n");
+  return words;
+}
+
 bool HasLetter(std::string_view line) {
   return std::any_of(line.begin(), line.end(),
                      [](unsigned char c) { return std::isalnum(c) != 0 || c >= 0x80; });
@@ -141,7 +186,7 @@ FailureClass ClassifyEnd(const ContainerEnd& end) {
   if (end.reason == "StartError" || end.reason == "ContainerCannotRun") {
     return FailureClass::kUserError;
   }
-  const std::string said = ToLower(end.said);
+  const std::string said = ToLower(OwnWords(end.said));
   for (const TextRule& rule : kTextRules) {
     if (said.find(rule.text) != std::string::npos) return rule.which;
   }
@@ -164,19 +209,47 @@ std::string_view SignalName(int signal) {
 }
 
 std::string LastWords(std::string_view said) {
-  const std::string plain = PlainText(said);
-  std::string_view last, error;
+  const std::string plain = OwnWords(said);
+  std::string last, error;
+  bool continues = false;  // "Error(s) in loading state_dict for Net:": the next line says which
   for (std::string_view line : Split(plain, '\n')) {
     if (!HasLetter(line)) continue;
     last = Trim(line);
-    if (NamesAnError(line)) error = last;
+    if (NamesAnError(line)) {
+      error = last;
+    } else if (continues) {
+      error += StrCat(" ", last);
+    }
+    continues = !error.empty() && error.ends_with(':');
   }
-  std::string words(error.empty() ? last : error);
+  std::string words = error.empty() ? last : error;
   if (words.size() <= kLastWordsMax) return words;
   size_t end = kLastWordsMax;
   while (end > 0 && (static_cast<unsigned char>(words[end]) & 0xC0) == 0x80) --end;
   words.resize(end);
   return words + "…";
+}
+
+bool HasLauncherReport(std::string_view log) {
+  return log.find("ChildFailedError") != std::string_view::npos;
+}
+
+std::string BeforeLauncherReport(std::string_view log, size_t bytes_max) {
+  for (size_t begin = 0; begin < log.size();) {
+    const size_t end = std::min(log.find('\n', begin), log.size());
+    const std::string_view line = log.substr(begin, end - begin);
+    if (!BeginsReport(line)) {
+      begin = end + 1;
+      continue;
+    }
+    std::string_view before = log.substr(0, begin);
+    if (before.size() > bytes_max) {
+      before.remove_prefix(before.size() - bytes_max);
+      before.remove_prefix(std::min(before.find('\n') + 1, before.size()));
+    }
+    return StrCat(before, line, "\n");
+  }
+  return std::string(log.substr(log.size() - std::min(log.size(), bytes_max)));
 }
 
 }  // namespace swell::api

@@ -41,4 +41,10 @@ std::string_view SignalName(int signal);
 // 200 bytes.
 std::string LastWords(std::string_view said);
 
+// Whether the log ends with torchrun's report of processes that failed. It is longer than what is
+// kept of a log, and says nothing of the cause.
+bool HasLauncherReport(std::string_view log);
+// What the processes said before that report, at most bytes_max of it, and the report's first line.
+std::string BeforeLauncherReport(std::string_view log, size_t bytes_max);
+
 }  // namespace swell::api

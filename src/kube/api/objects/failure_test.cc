@@ -36,6 +36,54 @@ TEST(FailureClass, TheTableDecides) {
   }
 }
 
+constexpr char kTorchrun[] = R"(step 2
+Traceback (most recent call last):
+  File "/p/bad.py", line 5, in <module>
+KeyError: 'label 17 not in mapping'
+Traceback (most recent call last):
+  File "/p/bad.py", line 6, in <module>
+RuntimeError: [./gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.71.0.8]:37264
+ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 0 (pid: 5) of binary: python
+Traceback (most recent call last):
+  File "/usr/bin/torchrun", line 33, in <module>
+    raise ChildFailedError(
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+/p/bad.py FAILED
+)";
+
+TEST(FailureClass, TorchrunsReportIsNotTheCause) {
+  EXPECT_TRUE(HasLauncherReport(kTorchrun));
+  const std::string before = BeforeLauncherReport(kTorchrun, 4096);
+  EXPECT_EQ(before.find("/usr/bin/torchrun"), std::string::npos);
+  for (const std::string& said : {std::string(kTorchrun), before}) {
+    EXPECT_EQ(LastWords(said), "KeyError: 'label 17 not in mapping'");
+    EXPECT_EQ(ClassifyEnd({1, "Error", said}), FailureClass::kUserError);
+  }
+  // At most so many bytes, from the beginning of a line on.
+  EXPECT_TRUE(BeforeLauncherReport(kTorchrun, 100).starts_with("RuntimeError: "));
+  // One process alone that lost its peers is no user's error.
+  const std::string alone =
+      "RuntimeError: Connection closed by peer [10.71.0.8]:37264\n"
+      "E1127 01:02:03 7 torch/distributed/elastic/multiprocessing/api.py:882] "
+      "failed (exitcode: 1) local_rank: 0 (pid: 5) of binary: python\n";
+  EXPECT_EQ(ClassifyEnd({1, "Error", alone}), FailureClass::kPeerLost);
+  EXPECT_EQ(LastWords(alone), "RuntimeError: Connection closed by peer [10.71.0.8]:37264");
+}
+
+TEST(FailureClass, AnErrorThatEndsInAColonGoesOn) {
+  EXPECT_EQ(LastWords("RuntimeError: Error(s) in loading state_dict for Net:\n"
+                      "\tsize mismatch for a: 8 from checkpoint.\n\tsize mismatch for b: 9.\n"),
+            "RuntimeError: Error(s) in loading state_dict for Net: size mismatch for a: 8 from "
+            "checkpoint.");
+}
+
+TEST(FailureClass, PrefixesOfRanksAreLeftOut) {
+  EXPECT_EQ(LastWords("[rank1]: Traceback (most recent call last):\n[rank1]:   File \"x\"\n"
+                      "[rank1]: ValueError: bad\n[rank1]:[W1127 01:02:03 x.cpp:1] not destroyed\n"),
+            "ValueError: bad");
+}
+
 TEST(FailureClass, LastWordsAreTheErrorRatherThanTheLastLine) {
   EXPECT_EQ(LastWords(""), "");
   EXPECT_EQ(LastWords("step 1\nstep 2\n\n====\n"), "step 2");

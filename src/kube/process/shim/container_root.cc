@@ -379,9 +379,13 @@ Status MountOne(const ShimSpec& spec, const ShimMount& mount, int user_namespace
   SWELL_RETURN_IF_ERROR(CheckTarget(mount.target));
   SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, IsDirectory(source), spec.first_id));
   SWELL_ASSIGN_OR_RETURN(const UniqueFd owners, OwnersOf(spec, mount, user_namespace));
-  if (owners.valid()) {
-    auto mapped = CloneMapped(source.get(), owners.get(), mount.read_only);
-    if (!mapped.ok()) return mapped.status().WithContext("volume " + mount.source);
+  Result<UniqueFd> mapped = UniqueFd();
+  if (owners.valid()) mapped = CloneMapped(source.get(), owners.get(), mount.read_only);
+  // Below a directory of the machine there may be file systems that cannot translate, such as /proc
+  // below /: all files are nobody's then.
+  const bool plain = mount.of_host && mapped.status().code() == Code::kUnavailable;
+  if (!mapped.ok() && !plain) return mapped.status().WithContext("volume " + mount.source);
+  if (mapped.ok() && mapped->valid()) {
     SWELL_RETURN_IF_ERROR(AttachMount(*mapped, mount.target));
   } else {
     SWELL_RETURN_IF_ERROR(Mount(DescriptorPath(source), mount.target, nullptr, MS_BIND | MS_REC));
