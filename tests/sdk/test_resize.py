@@ -7,6 +7,7 @@ import io
 import os
 import re
 import signal
+import socket
 import unittest
 from types import SimpleNamespace
 from unittest import mock
@@ -15,7 +16,7 @@ import support
 import swell
 import torch
 from members import Members
-from swell import resize
+from swell import abort, resize
 from swell.rendezvous import JobEnded, RendezvousClient
 
 
@@ -140,6 +141,20 @@ class GroupTest(unittest.TestCase):
 
     def test_wrappers_are_released_first_when_peers_are_lost_too(self):
         self.group.rejoin([self.calls.wrapper], 3, {})
+        self.assertEqual(self.order(), ["wrapper.release", "destroy", "join"])
+
+    def test_a_peer_may_be_lost_while_the_group_is_formed(self):
+        """Which of torch's sockets are the group's is known only when it is complete."""
+        before, far = socket.socketpair()
+        with before, far:
+            self.group._sockets_before, self.group._sockets = abort.sockets(), None
+            self.group._client.sockets.return_value = []
+            ours, theirs = socket.socketpair()
+            with ours, theirs:
+                self.group.rejoin([self.calls.wrapper], 3, {})
+                self.assertEqual(theirs.recv(1), b"")
+            before.send(b"x")
+            self.assertEqual(far.recv(1), b"x")
         self.assertEqual(self.order(), ["wrapper.release", "destroy", "join"])
 
     def test_a_group_gives_up_when_a_waiting_member_trained_further(self):

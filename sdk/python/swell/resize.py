@@ -117,8 +117,9 @@ class Group:
         return self._form(plan, wrappers, state)
 
     def _rejoin(self, wrappers, step, state, look):
+        sockets = self._group_sockets()
         self._client.close()
-        abort.shut_down(self._sockets)
+        abort.shut_down(sockets)
         self._destroy(wrappers)
         self._client = self._new_client()
         met = self._peers.reunite(step, look)
@@ -159,11 +160,15 @@ class Group:
         """Called by the thread of `Peers`, again and again until there is a new group."""
         self.broken = text
         try:
-            abort.shut_down(self._sockets if self._sockets is not None else self._torch_sockets())
+            abort.shut_down(self._group_sockets())
             abort.abort_device_groups()
         except Exception as error:
             # The thread must live: it finds the next loss. It tries again in a moment.
             print(f"swell: the group could not be ended: {_first_line(error)}", file=sys.stderr, flush=True)
+
+    def _group_sockets(self):
+        """Those of the group, or of one that is being formed."""
+        return self._sockets if self._sockets is not None else self._torch_sockets()
 
     def _torch_sockets(self):
         """The sockets since the last group, without those of this package."""

@@ -42,6 +42,34 @@ std::string TooLarge(const Amounts& need, const std::vector<NodeView>& nodes) {
   return held ? "" : StrCat("no node has all that a pod needs: ", Join(asked, ", "));
 }
 
+// How many such pods the nodes hold when they are empty.
+int64_t HowMany(const Amounts& need, const std::vector<NodeView>& nodes) {
+  constexpr int64_t kMany = 1'000'000;
+  int64_t pods = 0;
+  for (const NodeView& node : nodes) {
+    int64_t here = kMany;
+    for (const Measure& one : kMeasures) {
+      if (need.*one.field > 0) here = std::min(here, node.total.*one.field / (need.*one.field));
+    }
+    pods += here;
+  }
+  return pods;
+}
+
+std::string TooMany(const Amounts& need, int64_t replicas, const std::vector<NodeView>& nodes) {
+  const int64_t pods = HowMany(need, nodes);
+  if (pods >= replicas) return "";
+  const std::string each = need.milli_gpus > 0 ? StrCat(" of ", GpusText(need.milli_gpus)) : "";
+  return StrCat("the job needs ", replicas, " pods", each, "; the nodes hold ", pods,
+                " of them when they are empty");
+}
+
+bool IsRigid(const json::Value& job, const JobKindInfo& kind) {
+  const std::vector<RoleBounds> roles = BoundsOf(job, kind);
+  return std::all_of(roles.begin(), roles.end(),
+                     [](const RoleBounds& role) { return role.least >= role.replicas; });
+}
+
 }  // namespace
 
 std::string TooLargeText(Api& api, const json::Value& job) {
@@ -61,6 +89,8 @@ std::string TooLargeText(Api& api, const json::Value& job) {
     if (const std::string text = TooLarge(need, nodes); !text.empty()) {
       return StrCat(text, ". The job waits until such a node is added");
     }
+    const std::string text = IsRigid(job, *kind) ? TooMany(need, one.replicas, nodes) : "";
+    if (!text.empty()) return StrCat(text, ". It waits until nodes are added");
   }
   return "";
 }

@@ -23,6 +23,10 @@ TEST_F(TooLargeTest, AUserWhoSubmitsWhatNoNodeHoldsIsTold) {
       submit("many", {"--gpus", "5"}),
       "swell: warning: no node has 5 GPUs; the largest has 4 GPUs. The job waits until such a "
       "node is added\n");
+  EXPECT_EQ(submit("gang", {"--gpus", "3", "--workers", "2"}),
+            "swell: warning: the job needs 2 pods of 3 GPUs; the nodes hold 1 of them when they "
+            "are empty. It waits until nodes are added\n");
+  EXPECT_EQ(submit("small", {"--gpus", "2", "--workers", "2"}), "");
   EXPECT_EQ(submit("hog", {"--memory", "65Gi"}),
             "swell: warning: no node has 65Gi of memory; the largest has 64Gi of memory. The job "
             "waits until such a node is added\n");

@@ -21,17 +21,6 @@ namespace {
 constexpr size_t kNodesShown = 20;
 constexpr size_t kFaultsShown = 4;
 
-// What the controller says about a job that waits for others, for a time or for its turn.
-std::string GateText(const JobView& job) {
-  if (!job.object || api::Annotation(*job.object, api::keys::kGate) != "closed") return "";
-  const std::string_view reason = api::Annotation(*job.object, api::keys::kGateReason);
-  const size_t colon = reason.find(": ");
-  if (colon == std::string_view::npos) return "waits to be looked at";
-  const std::string_view sentence = reason.substr(colon + 2);
-  if (!reason.starts_with(api::keys::kNeverSatisfied)) return std::string(sentence);
-  return StrCat("waits for ever: ", sentence, "; swell delete ", job.ResourceName(), " removes it");
-}
-
 class WhyReport {
  public:
   WhyReport(const WhyFacts& facts, const StartForecast& forecast)
@@ -43,7 +32,7 @@ class WhyReport {
     auto add = [&out](std::string_view title, const std::string& text) {
       if (!text.empty()) out += StrCat(title, OneLine(text), "\n");
     };
-    const bool gated = !GateText(facts_.job).empty();
+    const bool gated = !facts_.job.GateText().empty();
     if (facts_.Waits() || (facts_.Podless() && !gated)) add("Why:      ", Reason());
     if (facts_.Fails()) add("Failure:  ", facts_.job.failure->Sentence());
     add("Held:     ", HoldText());
@@ -143,7 +132,7 @@ class WhyReport {
       const std::string said = facts_.job.EndText();
       return StrCat("is over: ", facts_.job.StatusText(), said.empty() ? "" : ". ", said);
     }
-    if (const std::string gate = GateText(facts_.job); !gate.empty()) return gate;
+    if (const std::string gate = facts_.job.GateText(); !gate.empty()) return gate;
     if (facts_.job.status == "Suspended")
       return StrCat("is suspended; swell resume ", facts_.job.name);
     if (facts_.Podless()) return "has no pods yet";

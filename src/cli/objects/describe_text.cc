@@ -432,9 +432,12 @@ std::string DescribeJob(Session& session,
   fields.Add("Kind", StrCat(job.kind->kind, " (", job.kind->resource.ApiVersion(), ")"));
   const std::string status = job.StatusText();
   fields.Add("Status", session.Paint(StatusColour(status), status));
+  const std::string gate = job.GateText();
   if (!job.waits.empty()) fields.Add("Waits because", WrapText(job.waits));
+  if (!gate.empty()) fields.Add("Waits because", WrapText(gate));
   if (job.failure) fields.Add("Failure", WrapText(job.failure->Sentence()));
-  const bool explained = !job.hung.empty() || (job.failure && job.failure->repeats());
+  const bool explained =
+      !gate.empty() || !job.hung.empty() || (job.failure && job.failure->repeats());
   if (!explained) fields.Add("Says", WrapText(WithoutFailure(job.message, job.failure)));
   fields.Add("Hung", WrapText(job.hung));
   std::vector<std::string> places;

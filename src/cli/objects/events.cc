@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/print/text_table.h"
 #include "cli/views/events_view.h"
+#include "cli/views/job_view.h"
 #include "cli/views/own_namespaces.h"
 #include "kube/api/meta/meta.h"
 
@@ -36,6 +37,7 @@ class EventsAction final : public Action {
       // Events about things without a namespace are kept in "default".
       if (!kind.resource.namespaced) ns = "";
     }
+    SWELL_RETURN_IF_ERROR(FindJobOf(*api, ns));
     auto list = List(*api, ns);
     std::vector<EventView> events;
     if (list.status().code() == Code::kForbidden && ns.empty() && !watch_) {
@@ -74,11 +76,20 @@ class EventsAction final : public Action {
     }
     return events;
   }
+  // A name without a kind is a job's, if there is one: then an earlier job of that name is another.
+  Status FindJobOf(Api& api, const std::string& ns) {
+    if (for_.empty() || ns.empty() || !kind_.empty()) return Status::Ok();
+    auto job = FindJob(api, ns, for_);
+    if (job.status().code() == Code::kAlreadyExists) return job.status();
+    if (job.ok()) job_ = std::move(*job);
+    return Status::Ok();
+  }
   bool Wanted(const EventView& event) const {
     if (!types_.empty() && ("," + types_ + ",").find("," + event.type + ",") == std::string::npos) {
       return false;
     }
     if (for_.empty()) return true;
+    if (job_) return ConcernsJob(*job_, event);
     if (!kind_.empty() && event.object_kind != kind_) {
       return event.object_kind == "Pod" && kind_ != "Pod" && OfJob(event.object);
     }
@@ -137,6 +148,7 @@ class EventsAction final : public Action {
   }
 
   std::string for_, kind_, types_;
+  std::optional<JobView> job_;  // that of `for_`
   bool all_namespaces_ = false, watch_ = false;
 };
 

@@ -1,10 +1,13 @@
 // swell wait: until an object is in a given state.
+#include <algorithm>
+
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/print/output.h"
 #include "cli/views/job_view.h"
 #include "json/json_path.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/failure.h"
 
 namespace swell::cli {
 namespace {
@@ -15,6 +18,7 @@ struct WaitCondition {
   Kind kind = Kind::kDelete;
   std::string condition, value;
   std::optional<json::JsonPath> path;
+  bool of_phase = false;  // the path is that of the phase
 
   bool Holds(const json::Value& object) const {
     if (kind == Kind::kCondition) {
@@ -45,6 +49,7 @@ Result<WaitCondition> ParseWaitCondition(const std::string& text) {
   if (text.starts_with("phase=")) {
     path = "{.status.phase}";
     awaited.value = after("phase=");
+    awaited.of_phase = true;
   } else if (text.starts_with("jsonpath=")) {
     path = after("jsonpath=");
     if (size_t end = path.rfind("}="); end != std::string::npos) {
@@ -58,6 +63,28 @@ Result<WaitCondition> ParseWaitCondition(const std::string& text) {
   }
   SWELL_ASSIGN_OR_RETURN(awaited.path, ParseJsonPath(path));
   return awaited;
+}
+
+// How a job or a pod ended that changes no more; empty: it has not.
+std::string EndOf(const json::Value& object) {
+  const bool pod = json::GetString(object, {"kind"}) == "Pod";
+  const std::string_view phase = json::GetString(object, {"status", "phase"});
+  if (pod) return phase == "Failed" || phase == "Succeeded" ? std::string(phase) : "";
+  const std::string_view version = json::GetString(object, {"apiVersion"});
+  const auto& kinds = JobKinds();
+  const bool job = std::any_of(kinds.begin(), kinds.end(), [&](const JobKindInfo& kind) {
+    return kind.resource.ApiVersion() == version &&
+           kind.kind == json::GetString(object, {"kind"});
+  });
+  if (!job) return "";
+  for (const char* type : {"Failed", "Succeeded", "Complete"}) {
+    const std::optional<api::Condition> ended = api::FindCondition(object, type);
+    if (!ended || !ended->IsTrue()) continue;
+    const auto failure = api::FailureOfJob(object);
+    const std::string why = failure ? failure->Sentence() : std::string(ended->message);
+    return StrCat(type, why.empty() ? "" : ". ", why);
+  }
+  return "";
 }
 
 class WaitAction final : public Action {
@@ -144,7 +171,13 @@ class WaitAction final : public Action {
       if (object.status().code() == Code::kNotFound) return true;
     }
     if (!object.ok()) return object.status();
-    return awaited.Holds(**object);
+    if (awaited.Holds(**object)) return true;
+    // Nobody waits hours for what has become impossible.
+    const bool of_state = awaited.kind != WaitCondition::Kind::kPath || awaited.of_phase;
+    const std::string end = of_state ? EndOf(**object) : "";
+    if (end.empty()) return false;
+    return Status(Code::kConflict, StrCat(one.kind.SingularName(), "/", one.name,
+                                          " is over: ", end));
   }
 
   std::string for_, selector_, timeout_ = "30s";

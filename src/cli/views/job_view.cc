@@ -342,7 +342,9 @@ void ReadFailureOfLastTry(JobView& job) {
   if (!job.failure->repeats()) job.failure->waits = "BackOff";
 }
 
-void ReadFailure(JobView& job) {
+namespace {
+
+void ReadFirstFailure(JobView& job) {
   job.failure = api::FailureOfJob(*job.object);
   if (job.failure || job.status == "Succeeded") return;
   if (job.kind->kind == "Job" && !job.over()) return ReadFailureOfLastTry(job);
@@ -354,7 +356,28 @@ void ReadFailure(JobView& job) {
   if (taken || job.failure->settles || !(is_over || job.failure->repeats())) job.failure.reset();
 }
 
+}  // namespace
+
+void ReadFailure(JobView& job) {
+  ReadFirstFailure(job);
+  // A member that was started again and trains has recovered, as far as its steps can tell.
+  const bool moves = job.failure && job.failure->time && job.progress &&
+                     job.progress->updated > *job.failure->time;
+  if (moves && !job.over() && job.RunningPods() >= job.replicas) job.failure.reset();
+}
+
+std::string JobView::GateText() const {
+  if (status != "Suspended" || api::Annotation(*object, api::keys::kGate) != "closed") return "";
+  const std::string_view reason = api::Annotation(*object, api::keys::kGateReason);
+  const size_t colon = reason.find(": ");
+  if (colon == std::string_view::npos) return "waits to be looked at";
+  const std::string_view sentence = reason.substr(colon + 2);
+  if (!reason.starts_with(api::keys::kNeverSatisfied)) return std::string(sentence);
+  return StrCat("waits for ever: ", sentence, "; swell delete ", ResourceName(), " removes it");
+}
+
 std::string JobView::StatusText() const {
+  if (!GateText().empty()) return "Waiting";
   if (status == "Failed") {
     if (failure) return StrCat("Failed: ", failure->Word());
     const std::optional<api::Condition> failed = api::FindCondition(*object, "Failed");
@@ -382,6 +405,7 @@ std::string JobView::Hindrance() const { return failure ? failure->Sentence() : 
 
 std::string JobView::Reason() const {
   if (failure) return failure->Sentence();
+  if (const std::string gate = GateText(); !gate.empty()) return gate;
   if (status != "Running") return waits.empty() ? message : waits;
   if (!hung.empty()) return hung;
   return unsaved.empty() ? why : unsaved;

@@ -71,6 +71,9 @@ struct JobView {
   int64_t HeldMilliGpus() const;  // of pods that have a place
   // Its status with what failed: "Failed: OOMKilled", "CrashLoopBackOff".
   std::string StatusText() const;
+  // What it waits for before it may start (`--after`, `--begin`, a place in its array); empty:
+  // nothing of the kind.
+  std::string GateText() const;
   // What keeps it from running, in a sentence; empty: nothing that is known.
   std::string Hindrance() const;
   // The same for as long as that is the same, also while a pull is tried again.
