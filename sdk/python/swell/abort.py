@@ -10,6 +10,7 @@ because a socket is known by its inode.
 
 import os
 import socket
+import struct
 import sys
 
 
@@ -28,6 +29,25 @@ def shut_down(inodes):
     for inode, descriptor in _descriptors().items():
         if inode in inodes:
             _shut_down(inode, descriptor)
+
+
+def end_waits(inodes, world, own_ports):
+    """Ends what gloo waits for while a group is formed: a connection of a peer that died before it made it.
+
+    There is no socket yet that could be shut down. gloo's listener tells the connections of its pairs apart by a number
+    that a peer sends first (gloo/transport/tcp/listener.h), counted from 0 on. So this gives it, for each number, a
+    connection that ends at once. `own_ports`: listeners that are not gloo's.
+    """
+    for inode, descriptor in _descriptors().items():
+        address = _listener_address(descriptor) if inode in inodes else None
+        if address is None or address[1] in own_ports:
+            continue
+        for number in range(2 * world):
+            try:
+                with socket.create_connection(address[:2], timeout=1) as connection:
+                    connection.sendall(struct.pack("=q", number))
+            except OSError:
+                break
 
 
 def abort_device_groups():
@@ -49,6 +69,16 @@ def _descriptors():
         if target.startswith("socket:["):
             found[int(target[8:-1])] = int(name)
     return found
+
+
+def _listener_address(descriptor):
+    try:
+        with socket.socket(fileno=os.dup(descriptor)) as found:
+            if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) and found.family in (socket.AF_INET, socket.AF_INET6):
+                return found.getsockname()
+    except OSError:
+        pass  # closed meanwhile
+    return None
 
 
 def _shut_down(inode, descriptor):

@@ -160,7 +160,11 @@ class Group:
         """Called by the thread of `Peers`, again and again until there is a new group."""
         self.broken = text
         try:
-            abort.shut_down(self._group_sockets())
+            sockets = self._group_sockets()
+            if self._sockets is None and "gloo" in self._backend:
+                store = {self._store.port} if self._store is not None and self.env.rank == 0 else set()
+                abort.end_waits(sockets, self.env.world, store)
+            abort.shut_down(sockets)
             abort.abort_device_groups()
         except Exception as error:
             # The thread must live: it finds the next loss. It tries again in a moment.
@@ -346,6 +350,10 @@ def destroy_group(wrappers):
         wrapper.release()
     if dist.is_initialized():
         dist.destroy_process_group()
+    else:
+        # torch counts groups, also those that could not form, and their keys in the store begin with that count: a
+        # member that failed once would wait for others under names of its own.
+        dist.distributed_c10d._group_count = 0
 
 
 def is_lost_peer(error):
