@@ -28,6 +28,9 @@ from swell.weight import Weight
 
 def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader_options):
     """`keep`: {name: object}; the objects have state_dict and load_state_dict, and are part of every checkpoint."""
+    for name, thing in keep.items():
+        if not (hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict")):
+            raise TypeError(f"keep[{name!r}] is a {type(thing).__name__}: an object with state_dict and load_state_dict expected")
     sampler, shares, loader, generator = _sources(job, dataset, batch_size, seed, loader_options)
     step = 0
 
@@ -45,6 +48,8 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
     found = job.restore()
     if found is not None:
         load(found.state)
+        if job.env.leader:
+            print(f"swell: continues from step {step}", flush=True)
     prefetches = getattr(loader, "num_workers", 0) > 0
     job.hold_back(keep.values())
     job.show_rates(keep.values())

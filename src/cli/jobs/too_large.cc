@@ -1,6 +1,7 @@
 #include "cli/jobs/too_large.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/strings.h"
@@ -83,13 +84,24 @@ std::string TooLargeText(Api& api, const json::Value& job) {
   }
   if (objects.empty()) return "";
   const std::vector<NodeView> nodes = ViewNodes(std::move(objects), {});
+  std::vector<std::pair<Amounts, int64_t>> pods;  // alike, and how many
   for (const JobTemplate& one : TemplatesOf(job, *kind)) {
     Amounts need;
     need.AddPod(*one.pod);
     if (const std::string text = TooLarge(need, nodes); !text.empty()) {
       return StrCat(text, ". The job waits until such a node is added");
     }
-    const std::string text = IsRigid(job, *kind) ? TooMany(need, one.replicas, nodes) : "";
+    auto alike = std::find_if(pods.begin(), pods.end(), [&need](const auto& known) {
+      return std::all_of(std::begin(kMeasures), std::end(kMeasures), [&](const Measure& measure) {
+        return need.*measure.field == known.first.*measure.field;
+      });
+    });
+    if (alike == pods.end()) alike = pods.insert(pods.end(), {need, 0});
+    alike->second += one.replicas;
+  }
+  if (!IsRigid(job, *kind)) return "";
+  for (const auto& [need, replicas] : pods) {
+    const std::string text = TooMany(need, replicas, nodes);
     if (!text.empty()) return StrCat(text, ". It waits until nodes are added");
   }
   return "";

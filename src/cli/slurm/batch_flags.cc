@@ -46,7 +46,7 @@ constexpr Row kRows[] = {
     {"Placement", "-w,--nodelist", "NODES", "only these nodes", nullptr},
     {"Placement", "-C,--constraint", "LABEL=VALUE", "only nodes with this label",
      "SBATCH_CONSTRAINT"},
-    {"Files", "-o,--output", "FILE", "file of the output: slurm-%j.out", "SBATCH_OUTPUT"},
+    {"Files", "-o,--output", "FILE", "file of the output: slurm-%j.out; of an array slurm-%A_%a.out", "SBATCH_OUTPUT"},
     {"Files", "-e,--error", "FILE", "file of the errors (default: that of the output)",
      "SBATCH_ERROR"},
     {"Files", "--open-mode", "append|truncate", "what becomes of the file's old content",

@@ -280,10 +280,12 @@ Status ReadFiles(const BatchFlags& flags, const Submitter& submitter, BatchJob& 
   };
   const std::string& pattern = flags.Text("output");
   const bool own = pattern.empty() || pattern.find("%j") != std::string::npos ||
-                   pattern.find("%J") != std::string::npos;
+                   pattern.find("%J") != std::string::npos ||
+                   pattern.find("%a") != std::string::npos;
   if (own && mode != "truncate") job.own_file_since = submitter.now;
   const bool writes = submitter.here && submitter.writes_file && job.work_dir != "/";
-  SWELL_RETURN_IF_ERROR(read("output", writes ? "slurm-%j.out" : "", job.output));
+  const char* usual = flags.Has("array") ? "slurm-%A_%a.out" : "slurm-%j.out";
+  SWELL_RETURN_IF_ERROR(read("output", writes ? usual : "", job.output));
   return read("error", "", job.error);
 }
 

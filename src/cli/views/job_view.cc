@@ -367,7 +367,7 @@ void ReadFailure(JobView& job) {
 }
 
 std::string JobView::GateText() const {
-  if (status != "Suspended" || api::Annotation(*object, api::keys::kGate) != "closed") return "";
+  if (!object || over() || api::Annotation(*object, api::keys::kGate) != "closed") return "";
   const std::string_view reason = api::Annotation(*object, api::keys::kGateReason);
   const size_t colon = reason.find(": ");
   if (colon == std::string_view::npos) return "waits to be looked at";
@@ -761,6 +761,19 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
       if (api::Label(*job.object, api::keys::kSlurmJobId) != name) continue;
       found.push_back(std::move(job));
       break;
+    }
+  }
+  if (found.empty() && kind.empty()) {
+    const std::string label = StrCat(api::keys::kArray, "=", name);
+    size_t tasks = 0;
+    for (const JobKindInfo& one : JobKinds()) {
+      const auto of_array = api.List(one.resource, ns, {.label_selector = label});
+      if (of_array.ok()) tasks += of_array->size();
+    }
+    if (tasks > 0) {
+      return Status(Code::kNotFound, StrCat(Quote(name), " is an array of ", tasks,
+                                            " jobs; they have the label ", label,
+                                            ": swell get pytorchjobs -l ", label));
     }
   }
   if (found.empty()) {

@@ -32,7 +32,7 @@ TEST(Preempt, OnlyThePodNeededWhereTheJobSaysSo) {
   const Decision& evict = s.last.decisions[0];
   EXPECT_EQ(evict.Reason(),
             "Preempted by default/critical-0, which needs 1 GPU on worker-2: priority 1100000 is "
-            "above 1000000; 720 GPU-seconds of work lost since its last checkpoint");
+            "above 1000000; 720 GPU-seconds since its last checkpoint");
   EXPECT_EQ(evict.beneficiary->pod, "default/critical-0");
   EXPECT_EQ(evict.beneficiary->group, "default/critical");
   EXPECT_DOUBLE_EQ(evict.lost_gpu_seconds, 720);

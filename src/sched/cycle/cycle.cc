@@ -29,7 +29,7 @@ std::string Decision::Reason() const {
     case Type::kEvict:
       return StrCat(said, moves_to.empty() ? "" : "; moves to ", moves_to, "; ",
                     NumberText(lost_gpu_seconds),
-                    " GPU-seconds of work lost since its last checkpoint");
+                    " GPU-seconds since its last checkpoint");
   }
   return "";
 }

@@ -39,6 +39,23 @@ std::string MemoryLimit(const json::Value& pod, std::string_view container) {
   return std::string(json::GetString(*spec, {"resources", "limits", "memory"}));
 }
 
+std::string ImageOf(const json::Value& pod, std::string_view container) {
+  const json::Value* spec = SpecOf(pod, container);
+  return spec == nullptr ? "" : std::string(json::GetString(*spec, {"image"}));
+}
+
+// Whether the container's image is a name of the catalogue, which has no image of its own.
+bool IsServedByMachine(const json::Value& pod, std::string_view container) {
+  for (std::string_view list : {"initContainerStatuses", "containerStatuses"}) {
+    for (const json::Value& status : json::GetArray(pod, {"status", list})) {
+      if (json::GetString(status, {"name"}) != container) continue;
+      const bool ours = json::GetString(status, {"containerID"}).starts_with("process://");
+      return ours && json::GetString(status, {"imageID"}).empty();
+    }
+  }
+  return false;
+}
+
 // "swell logs m-worker-0 -n team-a": as people type it from anywhere.
 std::string LogsCommand(const Failure& failure, const json::Value& pod) {
   const std::string_view ns = Namespace(pod);
@@ -56,6 +73,11 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
       }
       if (failure.exit_code == kCommandNotFound || failure.reason == "StartError" ||
           failure.reason == "ContainerCannotRun") {
+        if (IsServedByMachine(pod, failure.container)) {
+          return StrCat("this machine's own programs serve the image: install the command on the "
+                        "machine, or swell images pull ",
+                        ImageOf(pod, failure.container));
+        }
         return StrCat("check the command of container ", failure.container,
                       ", and whether its image has it");
       }
