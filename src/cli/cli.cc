@@ -216,6 +216,11 @@ int RunCli(const std::vector<std::string>& argv, CliEnv& env, const std::vector<
                  : program == "elasticdl" ? ElasticdlRoot()
                  : program == "slurm"     ? slurm
                                           : SwellRoot(extra);
+  // Programs that call Slurm's commands ask for it first.
+  if (of_slurm != nullptr && words.size() == 1 && (words[0] == "--version" || words[0] == "-V")) {
+    env.out(StrCat("slurm 23.11 (Swell ", Version(), ")\n"));
+    return 0;
+  }
   std::string line = root.name;
   for (const std::string& word : words) line += " " + ShellWord(word);
   if (!words.empty() && words[0] == "help" && of_slurm == nullptr) {

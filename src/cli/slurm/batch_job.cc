@@ -415,6 +415,7 @@ void AddBatchEnv(const BatchJob& job, const JobNumber& number, KeyValues& env) {
   if (job.own_file_since && !job.output.empty()) {
     Set(env, "SWELL_SLURM_OWN_SINCE", std::to_string(job.own_file_since->unix_ns / 1'000'000'000));
   }
+  if (job.time_limit_s > 0) Set(env, "SWELL_SLURM_LIMIT", std::to_string(job.time_limit_s));
   if (!job.signal) return;
   Set(env, "SWELL_SLURM_SIGNAL", job.signal->name);
   const int64_t after = std::max<int64_t>(0, job.time_limit_s - job.signal->seconds_before);

@@ -12,6 +12,7 @@ const PodScript kBatchScript{"slurm_batch", R"sh(#!/bin/sh
 # slurm_batch [ARGUMENT...]: runs the job's script as the first node of a job does.
 die() { echo "slurm_batch: $*" >&2; exit 1; }
 folder=/var/spool/slurm
+begin=$(date +%s)
 restarts=$((${SLURM_RESTART_COUNT:-0} + ${SWELL_SLURM_REQUEUES:-0}))
 SLURM_RESTART_COUNT=$restarts
 [ "$restarts" != 0 ] || unset SLURM_RESTART_COUNT
@@ -76,6 +77,13 @@ all() {
 stopped=
 # shellcheck disable=SC2317
 stop() {
+  why=
+  if [ -n "${SWELL_SLURM_LIMIT-}" ] && [ $(($(date +%s) - begin + 1)) -ge "$SWELL_SLURM_LIMIT" ]; then
+    why=' DUE TO TIME LIMIT'
+  fi
+  errors=/dev/stderr
+  for file in "$SWELL_SLURM_WORK/out" "$SWELL_SLURM_WORK/err"; do [ ! -p "$file" ] || errors=$file; done
+  [ -n "$stopped" ] || echo "slurmstepd: error: *** JOB $SLURM_JOB_ID ON ${SLURMD_NODENAME-} CANCELLED AT $(date +%FT%T)$why ***" >"$errors"
   stopped=1
   all TERM || kill -s TERM "$script" 2>/dev/null
 }
@@ -173,6 +181,15 @@ if [ -z "$node_gpus" ]; then
   i=0
   while [ "$i" -lt "${SLURM_GPUS_ON_NODE:-0}" ]; do node_gpus=$node_gpus${node_gpus:+,}$i; i=$((i + 1)); done
 fi
+# A step may hold some of them for itself.
+if [ -n "${SWELL_STEP_DEVICES-}" ]; then
+  all=$node_gpus node_gpus=
+  for i in $(printf %s "$SWELL_STEP_DEVICES" | tr ',' ' '); do
+    node_gpus=$node_gpus${node_gpus:+,}$(printf %s "$all" | cut -d, -f$((i + 1)))
+  done
+  CUDA_VISIBLE_DEVICES=$node_gpus SLURM_STEP_GPUS=$node_gpus
+  export CUDA_VISIBLE_DEVICES SLURM_STEP_GPUS
+fi
 gpus_of() {
   printf %s "$node_gpus" | cut -d, -f"$(($1 * SWELL_STEP_GPUS + 1))-$((($1 + 1) * SWELL_STEP_GPUS))"
 }
@@ -257,6 +274,7 @@ folder=/var/spool/slurm
 SWELL_SLURM_WORK=${SWELL_SLURM_WORK:-${TMPDIR:-/tmp}/slurm-$SLURM_JOB_ID}
 export SWELL_SLURM_WORK
 nodes='' tasks='' per_node='' label='' where='' output='' errors='' input='' gpus='' folder_to=''
+step_gpus='' own='' overlap=''
 all_nodes=${SLURM_JOB_NUM_NODES:-1}
 
 # node NUMBER: its name.
@@ -276,8 +294,9 @@ while [ $# -gt 0 ]; do
   esac
   case $flag in
     # They change nothing here: a step shares its job's nodes, and nothing is buffered or bound.
-    -u | --unbuffered | -v | --verbose | -Q | --quiet | --overlap | --exact | --exclusive | --overcommit | -O | \
+    -u | --unbuffered | -v | --verbose | -Q | --quiet | --exact | --exclusive | --overcommit | -O | \
       -K | --kill-on-bad-exit | --no-container-mount-home) continue ;;
+    --overlap) overlap=1; continue ;;
     -l | --label) label=1; continue ;;
     --swell-signal) signal=$1; shift; continue ;;
   esac
@@ -297,9 +316,20 @@ while [ $# -gt 0 ]; do
     --jobid) [ "$value" = "$SLURM_JOB_ID" ] || die "--jobid $value: within a job, steps are those of its own" ;;
     -D | --chdir) folder_to=$value ;;
     --gpus-per-task) gpus=${value##*:}; number "$flag" "$gpus" ;;
-    -c | --cpus-per-task | -t | --time | -J | --job-name | -p | --partition | -A | --account | --cpu-bind | \
-      --mem-bind | --gpu-bind | --hint | -m | --distribution | --mem | --mem-per-cpu | --mem-per-gpu | -G | --gpus | \
-      --gres | --gpus-per-node | --wait | -W | --export) ;;
+    -G | --gpus) step_gpus=${value##*:}; number "$flag" "$step_gpus" ;;
+    --gpus-per-node) own=${value##*:}; number "$flag" "$own" ;;
+    --gres)
+      case $value in
+        none) ;;
+        gpu) own=1 ;;
+        gpu:*) own=${value##*:}; number "$flag" "$own" ;;
+        *) die "--gres $value: gpu:N expected" ;;
+      esac
+      ;;
+    -t | --time) echo "srun: warning: $flag $value: a step has no limit of its own; the job's counts" >&2 ;;
+    -c | --cpus-per-task | -J | --job-name | -p | --partition | -A | --account | --cpu-bind | \
+      --mem-bind | --gpu-bind | --hint | -m | --distribution | --mem | --mem-per-cpu | --mem-per-gpu | \
+      --wait | -W | --export) ;;
     --mpi) [ "$value" = none ] || die "--mpi=$value: plain tasks only; mpirun starts MPI's processes (an MPIJob)" ;;
     *) die "$flag is not supported within a job" ;;
   esac
@@ -353,7 +383,70 @@ fi
 per_node=${per_node:-$(( ${tasks:-0} > 0 ? 0 : ${SLURM_NTASKS_PER_NODE:-1} ))}
 tasks=${tasks:-$((per_node * nodes))}
 [ "$tasks" -ge "$nodes" ] || die "--ntasks $tasks: fewer than the $nodes nodes"
-if [ -z "$chosen" ]; then
+
+# A step that asks for GPUs holds them: no other step that asks gets them meanwhile, as in Slurm. DIR/gpus/NODE/GPU is
+# the GPU's holder; a directory is made by one process only.
+if [ -n "$step_gpus" ]; then
+  [ $((step_gpus % nodes)) = 0 ] || die "--gpus $step_gpus: not divisible by the step's $nodes nodes"
+  own=$((step_gpus / nodes))
+fi
+[ -z "$gpus" ] || own=$((gpus * ((tasks + nodes - 1) / nodes)))
+[ -z "$overlap" ] || own=
+holders=$SWELL_SLURM_WORK/gpus
+# hold NODE: the step's share of its free GPUs goes to $held; false if there are too few.
+hold() {
+  held='' number=0 gpu=0
+  mkdir -p "$holders/$1"
+  while [ "$gpu" -lt "${SLURM_GPUS_ON_NODE:-0}" ] && [ "$number" -lt "$own" ]; do
+    holder=$holders/$1/$gpu
+    # A holder that was killed holds nothing.
+    if read -r pid 2>/dev/null <"$holder/pid" && ! kill -0 "$pid" 2>/dev/null; then rm -rf "$holder"; fi
+    if mkdir "$holder" 2>/dev/null; then
+      echo $$ >"$holder/pid"
+      held=$held${held:+,}$gpu
+      number=$((number + 1))
+    fi
+    gpu=$((gpu + 1))
+  done
+  [ "$number" -ge "$own" ] && return 0
+  release "$1" "$held"
+  return 1
+}
+# release NODE GPUS
+release() {
+  for gpu in $(printf %s "$2" | tr ',' ' '); do rm -rf "$holders/$1/$gpu"; done
+}
+release_all() {
+  for share in $shares; do release "${share%%:*}" "${share#*:}"; done
+  shares=
+}
+# hold_all: the step's nodes, each with its share, go to $chosen and $shares.
+hold_all() {
+  candidates=$wanted
+  [ -n "$candidates" ] || candidates=$(i=0; while [ "$i" -lt "$all_nodes" ]; do echo "$i"; i=$((i + 1)); done)
+  chosen='' found=0
+  for one in $candidates; do
+    [ "$found" -lt "$nodes" ] || break
+    hold "$one" || continue
+    chosen="$chosen $one" shares="$shares $one:$held" found=$((found + 1))
+  done
+  [ "$found" -ge "$nodes" ] && return 0
+  release_all
+  return 1
+}
+shares=''
+if [ "${own:-0}" -gt 0 ]; then
+  [ "$own" -le "${SLURM_GPUS_ON_NODE:-0}" ] || die "the step needs $own GPUs on a node; each has ${SLURM_GPUS_ON_NODE:-0}"
+  wanted=$chosen
+  trap release_all EXIT
+  trap 'exit 143' TERM INT HUP
+  told=
+  until hold_all; do
+    [ -n "$told" ] || echo "srun: Job $SLURM_JOB_ID step creation temporarily disabled, retrying (Requested nodes are busy)" >&2
+    told=1
+    sleep 1
+  done
+elif [ -z "$chosen" ]; then
   i=0
   while [ "$i" -lt "$nodes" ]; do chosen="$chosen $i"; i=$((i + 1)); done
 fi
@@ -366,7 +459,7 @@ until mkdir "$SWELL_SLURM_WORK/step-$SLURM_STEP_ID" 2>/dev/null; do
   [ "$SLURM_STEP_ID" -lt 100000 ] || die "cannot count steps in $SWELL_SLURM_WORK"
 done
 SLURM_STEPID=$SLURM_STEP_ID
-unset SWELL_STEP_OUTPUT
+unset SWELL_STEP_OUTPUT SWELL_STEP_DEVICES
 [ "$input" != none ] || input=/dev/null
 if [ -n "$input" ]; then exec <"$input" || die "cannot read $input"; fi
 if [ -n "$output" ]; then
@@ -412,6 +505,10 @@ for one in $chosen; do
   count=$((base + (i < rest ? 1 : 0)))
   SLURM_NODEID=$i SWELL_STEP_FIRST=$first
   export SLURM_NODEID SWELL_STEP_FIRST
+  for share in $shares; do
+    [ "${share%%:*}" != "$one" ] || SWELL_STEP_DEVICES=${share#*:}
+  done
+  [ -z "$shares" ] || export SWELL_STEP_DEVICES
   if [ "$one" != 0 ]; then settings="$(settings_of) cd $(quoted "$PWD") 2>/dev/null; "; fi
   if [ "$first" = 0 ]; then
     send "$one" "$folder/slurm_node" run "$count" "$@" <&5 5<&- &

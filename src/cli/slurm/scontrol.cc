@@ -113,14 +113,21 @@ class ShowAction final : public Action {
     if (words.empty()) return Misuse("job, node, partition or hostnames expected");
     std::string what = ToLower(words[0]);
     words.erase(words.begin());
+    // "show jobid=12" and "show job=12", too.
+    if (const size_t equals = what.find('='); equals != std::string::npos) {
+      words.insert(words.begin(), what.substr(equals + 1));
+      what.resize(equals);
+    }
+    const std::string typed = what;
     if (what.ends_with('s') && what != "hostnames") what.pop_back();
-    // "show job=12", too.
+    if (what == "jobid") what = "job";
+    if (what == "nodename") what = "node";
     if (what == "hostnames" || what == "hostname") return ShowHostnames(session, words);
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     if (what == "job") return ShowJobs(session, *api, words);
     if (what == "node") return ShowNodes(session, *api, words);
     if (what == "partition") return ShowPartitions(session, *api, words);
-    return Misuse(StrCat("show ", Quote(what), ": job, node, partition or hostnames expected"));
+    return Misuse(StrCat("show ", Quote(typed), ": job, node, partition or hostnames expected"));
   }
 
  private:
