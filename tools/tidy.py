@@ -57,8 +57,8 @@ FOLDERS = {
     "kube/process": ["shim", "files", "background", "network", "streams", "machine"],
     "lab": ["trace", "model", ".", "policies"],
     "sched": ["state", "queues", "placement", "cycle", "record", "victims", "actions"],
-    "cli": [".", "print", "views", "setup", "access", "pods", "objects", "projects", "nodes", "jobs", "top", "arena", "runai",
-            "elasticdl", "slurm"],
+    "cli": [".", "print", "views", "setup", "access", "pods", "objects", "projects", "nodes", "jobs", "top", "arena",
+            "runai", "elasticdl", "slurm"],
     "ui": ["state", "views", "history", "commands"],
 }
 

@@ -15,6 +15,7 @@
 #include "base/sim_executor.h"
 #include "base/strings.h"
 #include "base/temp_dir.h"
+#include "base/time_zone.h"
 #include "base/timer.h"
 
 namespace swell {
@@ -213,6 +214,26 @@ TEST_F(Ring, FindsWhatACrashTore) {
   flipped[20] = static_cast<char>(flipped[20] ^ 1);
   ASSERT_TRUE(WriteFileAtomically(path, flipped).ok());
   EXPECT_EQ(RecordRing::Read(path).value().records, std::vector<std::string>{"first"});
+}
+
+TEST(TimeZoneTest, ReadsZoneFilesAndRefusesOthers) {
+  EXPECT_EQ(TimeZone::Load("UTC")->OffsetAt(0), 0);
+  for (const char* none : {"", "Mars/X", "../passwd", "/etc/passwd", "Europe", "posixrules x"}) {
+    EXPECT_EQ(TimeZone::Load(none).status().code(), Code::kNotFound) << none;
+  }
+  const auto file = ReadFile("/usr/share/zoneinfo/America/New_York");
+  if (!file.ok()) GTEST_SKIP() << "this machine has no zone files";
+  const auto zone = TimeZone::FromFile(*file);
+  ASSERT_TRUE(zone.ok());
+  EXPECT_EQ(zone->OffsetAt(1'767'225'600), -5 * 3600);  // January 2026
+  EXPECT_EQ(zone->OffsetAt(1'782'864'000), -4 * 3600);  // July 2026
+  for (size_t bytes = 0; bytes < file->size(); bytes += 7) {
+    (void)TimeZone::FromFile(file->substr(0, bytes));
+    std::string other = *file;
+    other[bytes] = '\xFF';
+    (void)TimeZone::FromFile(other);
+  }
+  EXPECT_FALSE(TimeZone::FromFile(file->substr(0, 60)).ok());
 }
 
 }  // namespace

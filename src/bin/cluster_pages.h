@@ -32,9 +32,9 @@ struct PagesSources {
   std::shared_ptr<api::RestHandler> server;   // what is shown and kept, asked as `user`
   api::UserInfo user;                         // may read all
   std::shared_ptr<api::RestHandler> callers;  // acts with the credentials of each request
-  bool registered_users = false;  // the cluster's users are swell's own (swell user create)
+  bool registered_users = false;     // the cluster's users are swell's own (swell user create)
   cli::ClusterAddress address = {};  // and where their kubeconfigs lead to
-  Metrics* metrics = nullptr;     // also gets the history's last samples; outlives the pages
+  Metrics* metrics = nullptr;        // also gets the history's last samples; outlives the pages
 };
 
 class ClusterPages {

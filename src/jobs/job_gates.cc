@@ -162,8 +162,9 @@ JobGates::Verdict JobGates::Judge(const json::Value& job) {
       opens = any ? opens || yes : opens && yes;
       hopeless = any ? hopeless && verdict.answer == Answer::kNever
                      : hopeless || verdict.answer == Answer::kNever;
-      // Of terms that must all hold, one that never will is in the way; of others, one that may yet.
-      const bool tells = first.answer != verdict.answer && (verdict.answer == Answer::kNever) != any;
+      // Where all terms must hold, one that never will is in the way; else one that yet may.
+      const bool tells =
+          first.answer != verdict.answer && (verdict.answer == Answer::kNever) != any;
       if (!yes && (first.reason.empty() || tells)) first = verdict;
     }
     if (!opens) {

@@ -57,7 +57,8 @@ class LinesFromEnd {
                                 static_cast<off_t>(unread_ - size + filled));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return ErrnoStatus(errno, "read the audit log");
-      if (got == 0) return Status(Code::kInternal, "the audit log became shorter while it was read");
+      if (got == 0)
+        return Status(Code::kInternal, "the audit log became shorter while it was read");
       filled += static_cast<size_t>(got);
     }
     unread_ -= size;

@@ -11,7 +11,7 @@
 #include "base/executor.h"
 #include "base/result.h"
 #include "json/value.h"
-#include "kube/apiserver/access/audit_query.h"
+#include "kube/apiserver/audit_query.h"
 
 namespace swell {
 

@@ -3,11 +3,11 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "cli/access/users.h"
 #include "cli/cluster.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/session.h"
-#include "cli/access/users.h"
 #include "ops/commands.h"
 #include "ops/data_dir.h"
 #include "ops/flags.h"
@@ -72,18 +72,15 @@ class CredentialsAction : public UserAction {
     flags.Text("-o,--output", &file_, "FILE",
                "where to write the kubeconfig (default NAME.kubeconfig; -: standard output)");
   }
-  Status CheckCredentials() const {
-    return cli::ParseDuration(duration_, "--duration").status();
-  }
+  Status CheckCredentials() const { return cli::ParseDuration(duration_, "--duration").status(); }
   // What was done; standard output may be the kubeconfig's.
   void Note(cli::Session& session, std::string_view line) const {
     file_ == "-" ? session.ErrLine(line) : static_cast<void>(session.OutLine(line));
   }
   Status WriteKubeconfig(cli::Session& session, cli::Api& api, const api::RegisteredUser& user) {
     std::string from;
-    SWELL_ASSIGN_OR_RETURN(
-        const client::ClusterAccess access,
-        cli::FindCluster(session.global().cluster, session.env().getenv, from));
+    SWELL_ASSIGN_OR_RETURN(const client::ClusterAccess access,
+                           cli::FindCluster(session.global().cluster, session.env().getenv, from));
     SWELL_ASSIGN_OR_RETURN(const Duration valid, cli::ParseDuration(duration_, "--duration"));
     SWELL_ASSIGN_OR_RETURN(
         const std::string text,
@@ -99,9 +96,9 @@ class CredentialsAction : public UserAction {
       file += ".kubeconfig";
     }
     SWELL_RETURN_IF_ERROR(WriteFileAtomically(file, text, 0600));
-    Note(session, StrCat("kubeconfig written to ", file, " (",
-                         certificate_ ? "client certificate" : "token", ", valid for ", duration_,
-                         ")"));
+    Note(session,
+         StrCat("kubeconfig written to ", file, " (", certificate_ ? "client certificate" : "token",
+                ", valid for ", duration_, ")"));
     return Status::Ok();
   }
 
@@ -143,9 +140,9 @@ class CreateAction final : public CredentialsAction {
  private:
   Status Explain(const Status& status) const {
     if (status.code() != Code::kAlreadyExists) return InWordsOfFlags(status);
-    return Status(status.code(), StrCat(status.message(),
-                                        "; for another kubeconfig: swell user kubeconfig ",
-                                        user_.name));
+    return Status(
+        status.code(),
+        StrCat(status.message(), "; for another kubeconfig: swell user kubeconfig ", user_.name));
   }
 
   api::RegisteredUser user_;
@@ -231,9 +228,8 @@ class KubeconfigAction final : public CredentialsAction {
 }  // namespace
 
 cli::Command UserCommand() {
-  cli::Command user{.name = "user",
-                    .group = "Cluster",
-                    .summary = "Manage users of the embedded cluster."};
+  cli::Command user{
+      .name = "user", .group = "Cluster", .summary = "Manage users of the embedded cluster."};
   user.notes = "The cluster is the one of the kubeconfig, or the one in --data-dir.";
   cli::Command create{
       .name = "create",

@@ -379,8 +379,9 @@ void PageServer::AnswerUsers(const ExchangePtr& exchange,
   auto question = path == "users" ? AskCreateUser : AskUserKubeconfig;
   Ask(
       exchange, session,
-      [question, address = plugs_.address, body = std::move(*body)](
-          cli::Session&, cli::Api& api) { return question(api, address, body); },
+      [question, address = plugs_.address, body = std::move(*body)](cli::Session&, cli::Api& api) {
+        return question(api, address, body);
+      },
       print);
 }
 

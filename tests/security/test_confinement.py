@@ -77,14 +77,17 @@ class Confinement(unittest.TestCase):
                         volumes=[{"name": "v", "hostPath": {"path": str(path)}}], **spec)
 
     def test_work_of_an_administrator_keeps_owners_where_it_names_a_directory(self):
-        """An administrator may name any path, so root in the pods of their jobs is root there: each attempt can read what
-        the one before wrote."""
+        """An administrator may name any path, so root in the pods of their jobs is root there: each attempt can read
+        what the one before wrote."""
         folder = self.scratch / "kept"
         folder.mkdir(mode=0o755)
-        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "keeps"}, "spec": {"completions": 2, "template": {"spec": {
-            "restartPolicy": "Never", "volumes": [{"name": "v", "hostPath": {"path": str(folder)}}], "containers": [{
-                "name": "main", "image": "python", "volumeMounts": [{"name": "v", "mountPath": "/v"}],
-                "command": ["/bin/sh", "-c", "umask 077; cat /v/f 2>/dev/null; echo line >> /v/f; ls /data 2>/dev/null"]}]}}}}
+        script = "umask 077; cat /v/f 2>/dev/null; echo line >> /v/f"
+        main = {"name": "main", "image": "python", "command": ["/bin/sh", "-c", script],
+                "volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+        pod = {"restartPolicy": "Never", "containers": [main],
+               "volumes": [{"name": "v", "hostPath": {"path": str(folder)}}]}
+        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "keeps"},
+               "spec": {"completions": 2, "template": {"spec": pod}}}
         made = self.kubectl("create", "-f", "-", input=json.dumps(job))
         self.assertEqual(made.returncode, 0, made.stderr)
         done = self.kubectl("wait", "--for=condition=complete", "job/keeps", "--timeout=60s")

@@ -74,7 +74,8 @@ def _descriptors():
 def _listener_address(descriptor):
     try:
         with socket.socket(fileno=os.dup(descriptor)) as found:
-            if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) and found.family in (socket.AF_INET, socket.AF_INET6):
+            listens = found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+            if listens and found.family in (socket.AF_INET, socket.AF_INET6):
                 return found.getsockname()
     except OSError:
         pass  # closed meanwhile

@@ -30,7 +30,8 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
     """`keep`: {name: object}; the objects have state_dict and load_state_dict, and are part of every checkpoint."""
     for name, thing in keep.items():
         if not (hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict")):
-            raise TypeError(f"keep[{name!r}] is a {type(thing).__name__}: an object with state_dict and load_state_dict expected")
+            what = type(thing).__name__
+            raise TypeError(f"keep[{name!r}] is a {what}: an object with state_dict and load_state_dict expected")
     sampler, shares, loader, generator = _sources(job, dataset, batch_size, seed, loader_options)
     step = 0
 

@@ -55,8 +55,7 @@ class AuditAction final : public Action {
     }
     SWELL_ASSIGN_OR_RETURN(const std::string query, Query(session));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    auto found =
-        api->CallObject({.method = "GET", .path = "/swell/v1/audit", .query = query});
+    auto found = api->CallObject({.method = "GET", .path = "/swell/v1/audit", .query = query});
     if (!found.ok()) return Explain(found.status(), api->connection().url);
     if (output_ == "json") {
       session.OutLine(json::PrintPretty(**found));
@@ -81,8 +80,9 @@ class AuditAction final : public Action {
     }
     std::string query = StrCat("limit=", limit_, refused_ ? "&refused=true" : "");
     const std::pair<const char*, const std::string&> texts[] = {
-        {"user", user_}, {"verb", verb_},  {"resource", resource}, {"namespace", session.global().ns},
-        {"name", name_}, {"since", since}};
+        {"user", user_},        {"verb", verb_},
+        {"resource", resource}, {"namespace", session.global().ns},
+        {"name", name_},        {"since", since}};
     for (const auto& [key, value] : texts) {
       if (!value.empty()) query += StrCat("&", key, "=", api::EscapeQuery(value));
     }
@@ -137,10 +137,12 @@ Command AuditCommandSpec() {
       .name = "audit",
       .group = "Cluster",
       .summary = "Show who changed what in the embedded cluster, and what was refused.",
-      .examples = {{"Who deleted the job", "swell audit --verb delete --name mnist"},
-                   {"What a user was refused today", "swell audit --user alice --refused --last 24h"}},
-      .notes = "Administrators only. All namespaces, unless --namespace names one. What is logged "
-               "is said by swell up --audit.",
+      .examples = {{"The deletion of a job", "swell audit --verb delete --name mnist"},
+                   {"What a user was refused today",
+                    "swell audit --user alice --refused --last 24h"}},
+      .notes =
+          "Administrators only. All namespaces, unless --namespace names one. What is logged "
+          "is said by swell up --audit.",
       .make = Makes<AuditAction>(),
   };
 }

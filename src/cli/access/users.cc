@@ -22,10 +22,10 @@ Status NoSuchProject(const std::string& name, const std::vector<json::SharedValu
   std::vector<std::string> names;
   names.reserve(projects.size());
   for (const json::SharedValue& project : projects) names.emplace_back(api::Name(*project));
-  const std::string message = StrCat(
-      Quote(name), ": this project does not exist; ",
-      names.empty() ? StrCat("create it with: swell project create ", name)
-                    : StrCat("there are: ", Join(names, ", ")));
+  const std::string message =
+      StrCat(Quote(name), ": this project does not exist; ",
+             names.empty() ? StrCat("create it with: swell project create ", name)
+                           : StrCat("there are: ", Join(names, ", ")));
   return Status(Code::kNotFound, StrCat("project ", message),
                 {.causes = {{"FieldValueNotFound", "projects", message}}});
 }
@@ -38,8 +38,8 @@ Status AwaitNamespace(Api& api, const std::string& ns) {
     if (there.status().code() != Code::kNotFound) return there.status();
     if (waited >= kNamespaceLimit || !api.Pause(kNamespacePause)) break;
   }
-  return Status(Code::kTimeout, StrCat("namespace ", Quote(ns),
-                                       " of the project does not exist yet; try again"));
+  return Status(Code::kTimeout,
+                StrCat("namespace ", Quote(ns), " of the project does not exist yet; try again"));
 }
 
 // The namespaces of the projects and of the projects below them.
@@ -154,9 +154,9 @@ Result<api::RegisteredUser> CreateUser(Api& api, const api::RegisteredUser& user
                   {.causes = {{"FieldValueDuplicate", "name", message}}});
   }
   SWELL_ASSIGN_OR_RETURN(const auto namespaces, NamespacesOf(api, user.projects));
-  SWELL_ASSIGN_OR_RETURN(const json::SharedValue secret,
-                         api.Create(client::resources::kSecrets, api::kUserNamespace,
-                                    user.ToSecret()));
+  SWELL_ASSIGN_OR_RETURN(
+      const json::SharedValue secret,
+      api.Create(client::resources::kSecrets, api::kUserNamespace, user.ToSecret()));
   api::RegisteredUser made(*secret);
   if (const Status bound = BindRole(api, made, namespaces); !bound.ok()) {
     (void)RemoveUser(api, made.secret);  // `swell user list` shows what is left
@@ -182,11 +182,11 @@ Result<std::string> MakeUserKubeconfig(Api& api,
     SWELL_ASSIGN_OR_RETURN(const auto namespaces, NamespacesOf(api, {user.projects.front()}));
     if (!namespaces.empty()) access.ns = namespaces.front();
   }
-  const json::Value wanted = json::Object{
-      {"uid", user.uid},
-      {"certificate", request.certificate},
-      {"expirationSeconds",
-       std::chrono::duration_cast<std::chrono::seconds>(request.valid).count()}};
+  const json::Value wanted =
+      json::Object{{"uid", user.uid},
+                   {"certificate", request.certificate},
+                   {"expirationSeconds",
+                    std::chrono::duration_cast<std::chrono::seconds>(request.valid).count()}};
   SWELL_ASSIGN_OR_RETURN(
       const json::SharedValue made,
       api.CallObject({.method = "POST",

@@ -424,7 +424,8 @@ Command SubmitCommandSpec() {
       {"One GPU, and follow its log",
        "swell submit mnist --image python:3.11 --gpus 1 --logs -- python mnist.py --epochs 3"},
       {"Three instances with four GPUs each, at high priority",
-       "swell submit bert --image pytorch:2 --workers 3 --gpus 4 --priority interactive -- torchrun "
+       "swell submit bert --image pytorch:2 --workers 3 --gpus 4 --priority interactive -- "
+       "torchrun "
        "train.py"},
       {"Code from git, data from a claim",
        "swell submit net --image pytorch:2 --sync-mode git --sync-source https://host/net.git "

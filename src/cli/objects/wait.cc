@@ -73,8 +73,7 @@ std::string EndOf(const json::Value& object) {
   const std::string_view version = json::GetString(object, {"apiVersion"});
   const auto& kinds = JobKinds();
   const bool job = std::any_of(kinds.begin(), kinds.end(), [&](const JobKindInfo& kind) {
-    return kind.resource.ApiVersion() == version &&
-           kind.kind == json::GetString(object, {"kind"});
+    return kind.resource.ApiVersion() == version && kind.kind == json::GetString(object, {"kind"});
   });
   if (!job) return "";
   for (const char* type : {"Failed", "Succeeded", "Complete"}) {
@@ -176,8 +175,8 @@ class WaitAction final : public Action {
     const bool of_state = awaited.kind != WaitCondition::Kind::kPath || awaited.of_phase;
     const std::string end = of_state ? EndOf(**object) : "";
     if (end.empty()) return false;
-    return Status(Code::kConflict, StrCat(one.kind.SingularName(), "/", one.name,
-                                          " is over: ", end));
+    return Status(Code::kConflict,
+                  StrCat(one.kind.SingularName(), "/", one.name, " is over: ", end));
   }
 
   std::string for_, selector_, timeout_ = "30s";

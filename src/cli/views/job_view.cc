@@ -771,9 +771,9 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
       if (of_array.ok()) tasks += of_array->size();
     }
     if (tasks > 0) {
-      return Status(Code::kNotFound, StrCat(Quote(name), " is an array of ", tasks,
-                                            " jobs; they have the label ", label,
-                                            ": swell get pytorchjobs -l ", label));
+      return Status(Code::kNotFound,
+                    StrCat(Quote(name), " is an array of ", tasks, " jobs; they have the label ",
+                           label, ": swell get pytorchjobs -l ", label));
     }
   }
   if (found.empty()) {

@@ -22,7 +22,7 @@
 #include "kube/api/rest/binder.h"
 #include "kube/api/rest/rest.h"
 #include "kube/api/schema/scheme.h"
-#include "kube/apiserver/access/audit_query.h"
+#include "kube/apiserver/audit_query.h"
 #include "kube/store/store.h"
 
 namespace swell::apiserver {

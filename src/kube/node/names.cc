@@ -389,6 +389,14 @@ EnvList ServiceNames::ServiceEnv(const json::Value& pod) const {
       env.emplace_back(StrCat(name, "_SERVICE_PORT_", EnvName(port_name)), number(port));
     }
     env.emplace_back(name + "_PORT", StrCat("tcp://", host, ":", number(ports.front())));
+    for (const json::Value& port : ports) {
+      const std::string protocol(json::GetString(port, {"protocol"}, "TCP"));
+      const std::string prefix = StrCat(name, "_PORT_", number(port), "_", protocol);
+      env.emplace_back(prefix, StrCat(ToLower(protocol), "://", host, ":", number(port)));
+      env.emplace_back(prefix + "_PROTO", ToLower(protocol));
+      env.emplace_back(prefix + "_PORT", number(port));
+      env.emplace_back(prefix + "_ADDR", host);
+    }
   }
   return env;
 }

@@ -69,7 +69,7 @@ class PodStatusPublisher {
   std::optional<uint64_t> sent_status_;  // a hash of what the API has
   bool ended_in_api_ = false;
   bool final_status_sent_ = false;
-  bool save_failed_ = false;  // as last reported
+  bool save_failed_ = false;      // as last reported
   bool annotate_failed_ = false;  // the last write of annotations
   Writing writing_ = Writing::kNothing;
   int send_failures_ = 0;

@@ -119,8 +119,8 @@ std::string CgroupNameOf(const ContainerRef& ref) {
   return StrCat(ref.pod_uid, ".", ref.name, ".", ref.attempt);
 }
 
-// As the kubelet takes it. Of torchrun's processes what they said themselves is kept, and not its
-// report about them.
+// As the kubelet takes it, but without torchrun's report about its processes, which would leave no
+// room for what they said themselves.
 std::string EndOfLog(const std::string& path) {
   std::string tail = LogTail(path, kLogTailLines, kLogTailBytes);
   if (!api::HasLauncherReport(tail)) return tail;

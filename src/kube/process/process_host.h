@@ -131,7 +131,7 @@ class ProcessHost {
   void FinishSandbox(ProcessPod& pod, const std::function<void(Result<node::SandboxInfo>)>& done);
   void WatchReports(ProcessPod& pod);
   void ReadProgressLater();
-  // Tells of the pod's records if they have changed. False: there are none.
+  // Tells of the pod's records if they have changed. False: it has written no records.
   bool TellProgress(const std::string& uid, const ProcessPod& pod);
   std::string LoopbackAddress(const std::string& uid) const;
   PodNamespaces NamespacesOf(const ProcessPod& pod) const;

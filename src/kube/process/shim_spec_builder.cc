@@ -357,6 +357,8 @@ Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
   Root root;
   if (spec.image_handle.empty()) {
     SWELL_ASSIGN_OR_RETURN(root.entry, defaults.catalogue.Find(spec.image));
+    // Root's home is closed to other users, and the machine's people have theirs outside.
+    if (spec.run_as_user.value_or(0) != 0) root.home = "/tmp";
   } else {
     SWELL_ASSIGN_OR_RETURN(root, UseImage(defaults, pod, spec, out));
   }

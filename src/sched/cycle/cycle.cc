@@ -28,8 +28,7 @@ std::string Decision::Reason() const {
                     " promised to it; it starts when terminating pods are gone");
     case Type::kEvict:
       return StrCat(said, moves_to.empty() ? "" : "; moves to ", moves_to, "; ",
-                    NumberText(lost_gpu_seconds),
-                    " GPU-seconds since its last checkpoint");
+                    NumberText(lost_gpu_seconds), " GPU-seconds since its last checkpoint");
   }
   return "";
 }

@@ -326,7 +326,8 @@ std::vector<std::string> Texts(const json::Value& document, std::string_view fie
 // How long the credentials are to be valid; the server knows the most.
 Result<cli::CredentialsRequest> CredentialsOf(const json::Value& user) {
   const json::Value* given = json::Find(user, {"days"});
-  if (given == nullptr) return cli::CredentialsRequest{.valid = std::chrono::hours(24 * kDaysUsual)};
+  if (given == nullptr)
+    return cli::CredentialsRequest{.valid = std::chrono::hours(24 * kDaysUsual)};
   const int64_t days = json::GetInt(user, {"days"});
   if (days >= 1 && days <= kDaysUsual * 10) {
     return cli::CredentialsRequest{.valid = std::chrono::hours(24 * days)};

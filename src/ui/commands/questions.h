@@ -1,7 +1,7 @@
 // What the pages ask of the commands' code: why a job waits (`swell why`), where one would go
 // (`swell submit --dry-run=plan`), what would follow from a change of the cluster, and for a
-// TensorBoard beside a job (`arena submit --tensorboard`), and of users (`swell user`). Each answer is a document for the pages;
-// docs/ui.md describes them.
+// TensorBoard beside a job (`arena submit --tensorboard`), and of users (`swell user`). Each answer
+// is a document for the pages; docs/ui.md describes them.
 // - Threads: block on the session's loop; see CommandRunner.
 #pragma once
 

@@ -21,8 +21,7 @@ client::InformerOptions OptionsOf(size_t kind) {
             .label_selector = std::string(client::kUsageLabel)};
   }
   if (kind == IndexOf(Kind::kUser)) {
-    return {.ns = std::string(api::kUserNamespace),
-            .label_selector = std::string(api::kUserLabel)};
+    return {.ns = std::string(api::kUserNamespace), .label_selector = std::string(api::kUserLabel)};
   }
   return {};
 }

@@ -91,7 +91,8 @@ Result<json::Value> UsersView(const Look& look) {
     const api::RegisteredUser user(*secret);
     json::Array groups;
     for (const std::string& group : user.groups) groups.push_back(json::Value(group));
-    json::Array projects = ProjectsOfUser(look, user.name, {user.groups.begin(), user.groups.end()});
+    json::Array projects =
+        ProjectsOfUser(look, user.name, {user.groups.begin(), user.groups.end()});
     for (const std::string& project : user.projects) {
       projects.push_back(json::Object{{"name", project}, {"role", user.role}});
     }

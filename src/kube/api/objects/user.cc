@@ -20,8 +20,7 @@ std::vector<std::string> ListOf(std::string_view text) {
 }
 
 Status Wrong(std::string_view field, std::string_view value, std::string_view why) {
-  const std::string message =
-      value.empty() ? std::string(why) : StrCat(Quote(value), ": ", why);
+  const std::string message = value.empty() ? std::string(why) : StrCat(Quote(value), ": ", why);
   return Status(Code::kInvalid, StrCat(field, ": ", message),
                 {.causes = {{"FieldValueInvalid", std::string(field), message}}});
 }
@@ -78,24 +77,24 @@ RegisteredUser::RegisteredUser(const json::Value& document)
 
 json::Value RegisteredUser::ToSecret() const {
   auto encoded = [](const std::string& text) { return json::Value(Base64Encode(text)); };
-  return json::Object{
-      {"apiVersion", "v1"},
-      {"kind", "Secret"},
-      {"type", kUserSecretType},
-      {"metadata", json::Object{{"generateName", "swell-user-"},
-                                {"labels", json::Object{{kUserLabel, "user"}}}}},
-      {"data", json::Object{{"username", encoded(name)},
-                            {"role", encoded(role)},
-                            {"projects", encoded(Join(projects, ","))},
-                            {"groups", encoded(Join(groups, ","))},
-                            {"runAs", encoded(run_as)}}}};
+  return json::Object{{"apiVersion", "v1"},
+                      {"kind", "Secret"},
+                      {"type", kUserSecretType},
+                      {"metadata", json::Object{{"generateName", "swell-user-"},
+                                                {"labels", json::Object{{kUserLabel, "user"}}}}},
+                      {"data", json::Object{{"username", encoded(name)},
+                                            {"role", encoded(role)},
+                                            {"projects", encoded(Join(projects, ","))},
+                                            {"groups", encoded(Join(groups, ","))},
+                                            {"runAs", encoded(run_as)}}}};
 }
 
 Status CheckNewUser(const RegisteredUser& user) {
   SWELL_RETURN_IF_ERROR(CheckName(user.name));
   SWELL_RETURN_IF_ERROR(CheckRole(user));
   if (!user.run_as.empty() && !ParseRunAs(user.run_as).ok()) {
-    return Wrong("runAs", user.run_as, "UID[:GID[,GID...]] expected, for example 1500 or 1500:100,44");
+    return Wrong("runAs", user.run_as,
+                 "UID[:GID[,GID...]] expected, for example 1500 or 1500:100,44");
   }
   for (const std::string& group : user.groups) {
     if (group.starts_with("system:") || group.starts_with("swell:") ||

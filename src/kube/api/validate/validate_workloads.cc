@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "base/time_zone.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/selector.h"
 #include "kube/api/validate/validate_rules.h"
@@ -229,6 +230,17 @@ std::string ScheduleProblem(std::string_view schedule) {
 void CheckCronJob(const Value& cron, const Value* old, FieldErrors& errors) {
   constexpr size_t kNameMax = 63 - 11;  // its jobs' names get a time behind it
   const Value& spec = SpecOf(cron);
+  const std::string_view zone = TextOf(spec, "timeZone");
+  const bool same = old != nullptr && TextOf(SpecOf(*old), "timeZone") == zone;
+  if (json::Find(spec, {"timeZone"}) != nullptr && !same) {
+    const Status known = TimeZone::Load(zone).status();
+    if (zone.empty()) {
+      errors.push_back(
+          InvalidText("spec.timeZone", zone, "timeZone must be nil or non-empty string"));
+    } else if (!known.ok()) {
+      errors.push_back(InvalidText("spec.timeZone", zone, std::string(known.message())));
+    }
+  }
   std::string_view schedule = TextOf(spec, "schedule");
   if (schedule.empty()) {
     errors.push_back(RequiredError("spec.schedule"));

@@ -42,10 +42,9 @@ Result<api::UserInfo> FindRegisteredUser(const Core& core, const UserReference& 
 
 std::string RunAsOfUser(const Core& core, std::string_view name) {
   // Few secrets of the namespace are users', and the label says which.
-  const auto users =
-      core.store.List("secrets", std::string(api::kUserNamespace), [](const auto& entry) {
-        return entry.attributes.labels.Find(api::kUserLabel).has_value();
-      });
+  const auto users = core.store.List(
+      "secrets", std::string(api::kUserNamespace),
+      [](const auto& entry) { return entry.attributes.labels.Find(api::kUserLabel).has_value(); });
   if (!users.ok()) return "";
   for (const store::EntryPtr& entry : users->entries) {
     const json::SharedValue secret = entry->Parsed();

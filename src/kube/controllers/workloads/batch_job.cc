@@ -341,7 +341,12 @@ bool BatchJobController::DecideEnd(Pass& pass) {
   }
   if (pass.Failed() > pass.backoff_limit ||
       (restarts > 0 && restarts >= std::max<int64_t>(1, pass.backoff_limit))) {
-    const auto failure = api::FirstFailure(pods_.ByIndex("owner", pass.uid), pass.now);
+    auto failure = api::FirstFailure(pods_.ByIndex("owner", pass.uid), pass.now);
+    // It does not start again any more, and its log goes with the pod.
+    if (failure && failure->repeats()) {
+      failure->waits.clear();
+      failure->advice.clear();
+    }
     return fail("BackoffLimitExceeded", StrCat("Job has reached the specified backoff limit",
                                                failure ? ". " + failure->Sentence() : ""));
   }

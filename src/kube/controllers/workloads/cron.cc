@@ -139,17 +139,37 @@ bool CronSchedule::MatchesDay(int64_t day) const {
   return any_day_ || any_weekday_ ? of_month && of_week : of_month || of_week;
 }
 
-std::optional<WallTime> CronSchedule::Next(WallTime time) const {
+std::optional<int64_t> CronSchedule::NextOnClock(int64_t time) const {
   // From the next whole minute on.
-  const int64_t start = (time.unix_ns / kSecond / 60 + 1) * 60;
+  const int64_t start = (time / 60 + 1) * 60;
   const int64_t first_day = start / kDaySeconds;
   for (int64_t day = first_day; day <= first_day + kHorizonDays; ++day) {
     if (!MatchesDay(day)) continue;
     const int64_t from = day == first_day ? start % kDaySeconds / 60 : 0;
     for (int64_t minute = from; minute < 24 * 60; ++minute) {
       if (!Has(hours_, minute / 60) || !Has(minutes_, minute % 60)) continue;
+      return day * kDaySeconds + minute * 60;
+    }
+  }
+  return std::nullopt;
+}
+
+// When clocks are put back, a time is there twice: the first one counts, if it is yet to come. When
+// they are put forward, the times that are left out are no times.
+std::optional<WallTime> CronSchedule::Next(WallTime time, const TimeZone& zone) const {
+  const int64_t now = time.unix_ns / kSecond;
+  std::optional<int64_t> clock = now + zone.OffsetAt(now);
+  constexpr int kTriesMax = 200;  // more minutes than clocks are put forward at once
+  for (int i = 0; i < kTriesMax; ++i) {
+    clock = NextOnClock(*clock);
+    if (!clock) return std::nullopt;
+    // Offsets of a day before and after: clocks change once in between, if at all.
+    for (int64_t around : {*clock - kDaySeconds, *clock + kDaySeconds}) {
+      const int64_t offset = zone.OffsetAt(around);
+      const int64_t at = *clock - offset;
+      if (at <= now || zone.OffsetAt(at) != offset) continue;
       WallTime next;
-      next.unix_ns = (day * kDaySeconds + minute * 60) * kSecond;
+      next.unix_ns = at * kSecond;
       return next;
     }
   }

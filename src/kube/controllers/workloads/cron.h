@@ -1,6 +1,6 @@
 // CronSchedule: five fields of cron (minute, hour, day of month, month, day of week) with lists,
 // ranges, steps and names, and the words @hourly, @daily, @weekly, @monthly, @yearly. Times are
-// UTC.
+// those of a zone's clocks; UTC if none is named.
 // - Threads: values.
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/time_zone.h"
 
 namespace swell::controllers {
 
@@ -20,10 +21,12 @@ class CronSchedule {
   static Result<CronSchedule> Parse(std::string_view text);
 
   // The first time after `time`; nullopt if no time matches within eight years (30 February).
-  std::optional<WallTime> Next(WallTime time) const;
+  std::optional<WallTime> Next(WallTime time, const TimeZone& zone = {}) const;
 
  private:
   bool MatchesDay(int64_t day) const;  // since 1970
+  // Both in seconds, as clocks without a zone show them.
+  std::optional<int64_t> NextOnClock(int64_t time) const;
 
   uint64_t minutes_ = 0, hours_ = 0, days_ = 0, months_ = 0, weekdays_ = 0;  // bit sets
   // Where both are given, either is enough; a star in one leaves the other alone.

@@ -71,10 +71,14 @@ void CronJobController::Reconcile(const std::string& key, Done done) {
   Observe(pass);
   RemoveHistory(pass);
   const auto schedule = CronSchedule::Parse(json::GetString(*cron, {"spec", "schedule"}));
+  const auto zone = TimeZone::Load(json::GetString(*cron, {"spec", "timeZone"}, "UTC"));
   if (!schedule.ok()) {
     events_.Record(*cron, "Warning", "UnparseableSchedule", schedule.status().message());
+  } else if (!zone.ok()) {
+    events_.Record(*cron, "Warning", "UnknownTimeZone",
+                   StrCat("invalid timeZone: ", zone.status().message()));
   } else if (!json::GetBool(*cron, {"spec", "suspend"})) {
-    StartDue(pass, *schedule);
+    StartDue(pass, {*schedule, *zone});
   }
   WriteStatus(pass);
   pass.writes->Close();
@@ -115,7 +119,7 @@ void CronJobController::RemoveHistory(Pass& pass) {
   trim(pass.failed, "failedJobsHistoryLimit", 1);
 }
 
-void CronJobController::StartDue(Pass& pass, const CronSchedule& schedule) {
+void CronJobController::StartDue(Pass& pass, const Times& times) {
   const json::Value& cron = *pass.cron;
   const auto last = api::ParseTime(json::GetString(cron, {"status", "lastScheduleTime"}));
   WallTime since = last.value_or(api::CreationTime(cron));
@@ -125,7 +129,7 @@ void CronJobController::StartDue(Pass& pass, const CronSchedule& schedule) {
     if (earliest.unix_ns > since.unix_ns) since = earliest;
   }
   std::optional<WallTime> due;
-  std::optional<WallTime> next = schedule.Next(since);
+  std::optional<WallTime> next = times.After(since);
   for (int missed = 0; next && next->unix_ns <= pass.now.unix_ns; ++missed) {
     due = next;
     if (missed == kMissedMax) {
@@ -135,10 +139,10 @@ void CronJobController::StartDue(Pass& pass, const CronSchedule& schedule) {
       // None of the missed runs is started; the schedule continues from now.
       due = std::nullopt;
       json::Set(pass.status, {"lastScheduleTime"}, api::FormatTime(pass.now));
-      next = schedule.Next(pass.now);
+      next = times.After(pass.now);
       break;
     }
-    next = schedule.Next(*next);
+    next = times.After(*next);
   }
   if (next) pass.writes->RequeueAfter(*next - pass.now + std::chrono::milliseconds(100));
   if (due) StartJob(pass, *due);

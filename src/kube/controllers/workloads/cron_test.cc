@@ -30,6 +30,22 @@ TEST(CronSchedule, FindsTheNextTime) {
   EXPECT_EQ(NextAfter("0 0 13 * 5", "2026-01-01T00:00:00Z"), "2026-01-02T00:00:00Z");
 }
 
+TEST(CronSchedule, TimesAreThoseOfAZonesClocks) {
+  const auto berlin = TimeZone::Load("Europe/Berlin");
+  if (!berlin.ok()) GTEST_SKIP() << "this machine has no zone files";
+  const auto next = [&](std::string_view schedule, std::string_view time) {
+    const auto at = CronSchedule::Parse(schedule)->Next(api::ParseTime(time).value(), *berlin);
+    return at ? api::FormatTime(*at) : "never";
+  };
+  EXPECT_EQ(next("30 4 * * *", "2026-01-01T00:00:00Z"), "2026-01-01T03:30:00Z");
+  EXPECT_EQ(next("30 4 * * *", "2026-07-01T00:00:00Z"), "2026-07-01T02:30:00Z");
+  EXPECT_EQ(next("0 0 * * MON", "2026-07-01T00:00:00Z"), "2026-07-05T22:00:00Z");
+  // On 29 March 2026, 02:30 is left out; on 25 October it is there twice.
+  EXPECT_EQ(next("30 2 * * *", "2026-03-28T23:00:00Z"), "2026-03-30T00:30:00Z");
+  EXPECT_EQ(next("30 2 * * *", "2026-10-24T23:00:00Z"), "2026-10-25T00:30:00Z");
+  EXPECT_EQ(next("30 2 * * *", "2026-10-25T00:30:00Z"), "2026-10-26T01:30:00Z");
+}
+
 TEST(CronSchedule, RefusesWhatIsNone) {
   for (const char* broken :
        {"", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *",

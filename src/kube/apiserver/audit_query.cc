@@ -1,4 +1,4 @@
-#include "kube/apiserver/access/audit_query.h"
+#include "kube/apiserver/audit_query.h"
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
