@@ -101,6 +101,19 @@ void JobController::Reconcile(const std::string& key, client::WorkQueue::Done do
   Write(pass, std::move(done));
 }
 
+namespace {
+
+// A script that saves itself when it is told to stop may well exit with 0. It has done its part only
+// if its ranks say so.
+bool EndedByPreemption(const json::Value& pod) {
+  if (!WasPreempted(pod)) return false;
+  const std::vector<api::RankProgress> ranks = api::RanksOf(pod);
+  return ranks.empty() || !std::all_of(ranks.begin(), ranks.end(),
+                                       [](const api::RankProgress& rank) { return rank.done(); });
+}
+
+}  // namespace
+
 void JobController::Observe(Pass& pass) {
   const json::Value* status = api::FindStatus(*pass.job);
   pass.status = status && status->is_object() ? *status : json::Value(json::Object{});
@@ -130,8 +143,9 @@ void JobController::Observe(Pass& pass) {
       if (it == pass.pods.end()) continue;
       std::string_view phase = Phase(*it->second);
       ReplicaCount& count = pass.counts[i];
-      if (phase == "Succeeded") ++count.succeeded;
-      if (phase == "Succeeded" && k == 0) count.first_succeeded = true;
+      const bool done = phase == "Succeeded" && !EndedByPreemption(*it->second);
+      if (done) ++count.succeeded;
+      if (done && k == 0) count.first_succeeded = true;
       if (phase == "Failed") ++count.failed;
       if (phase == "Running") ++count.running;
       if (phase == "Running" || phase == "Pending") ++count.active;

@@ -184,7 +184,43 @@ class Day(unittest.TestCase):
         self.assertTrue(until(lambda: (self.work / "again.out").exists() and "run first" in self.output("again.out")))
         self.done("scontrol", "requeue", job)
         self.ends(job, "COMPLETED")
-        self.assertEqual(self.output("again.out").splitlines(), ["run first", "run 1"])
+        lines = self.output("again.out").splitlines()
+        self.assertEqual([line for line in lines if line.startswith("run ")], ["run first", "run 1"])
+        self.assertIn(f"*** JOB {job} ON ", lines[1])
+
+    def test_steps_that_ask_for_gpus_have_them_to_themselves(self):
+        """Four steps at once on the four GPUs of two nodes; the fifth waits for one of them."""
+        script = self.script("farm.sh", "#!/bin/bash\n#SBATCH -N2 --gpus-per-node=2 -o farm.out\n"
+                             "mkdir farm\n"
+                             "for i in 1 2 3 4 5; do\n"
+                             "  srun -N1 -n1 --gpus=1 --exact sh -c '\n"
+                             "    mkdir farm/$SLURMD_NODENAME.$(hostname).$CUDA_VISIBLE_DEVICES || echo shared\n"
+                             "    until [ -e farm.go ]; do sleep 0.2; done\n"
+                             "    rmdir farm/$SLURMD_NODENAME.$(hostname).$CUDA_VISIBLE_DEVICES; echo done $0' $i &\n"
+                             "done\n"
+                             "wait\n"
+                             "srun -n1 --gpus=3 true || echo too many\n")
+        job = self.submit(script)
+        held = self.work / "farm"
+        self.assertTrue(until(lambda: held.exists() and len(list(held.iterdir())) == 4), job)
+        (self.work / "farm.go").touch()
+        self.ends(job, "COMPLETED")
+        lines = self.output("farm.out").splitlines()
+        self.assertEqual(sorted(line for line in lines if line.startswith("done")), [f"done {i}" for i in range(1, 6)])
+        self.assertNotIn("shared", lines)
+        self.assertEqual(lines[-1], "too many")
+
+    def test_a_preempted_script_that_exits_with_0_runs_again(self):
+        script = self.script("saves.sh", "#!/bin/bash\n#SBATCH -N2 --gpus-per-node=2 -q train -o saves.out\n"
+                             "trap 'echo saved; exit 0' TERM\n"
+                             "echo run ${SLURM_RESTART_COUNT:-first}\n"
+                             "[ -z \"$SLURM_RESTART_COUNT\" ] || exit 0\nsleep 600 & wait\n")
+        job = self.submit(script)
+        self.assertTrue(until(lambda: (self.work / "saves.out").exists() and "run first" in self.output("saves.out")))
+        self.submit("-N2", "--gpus-per-node=2", "-q", "interactive", "-o", "/dev/null", "--wrap", "sleep 1")
+        self.ends(job, "COMPLETED")
+        lines = self.output("saves.out").splitlines()
+        self.assertEqual([line for line in lines if not line.startswith("slurmstepd")], ["run first", "saved", "run 1"])
 
     def test_srun_takes_its_job_along(self):
         words = [str(self.scratch / "bin" / "srun"), "-J", "along", "sh", "-c", "echo ready; sleep 600"]
