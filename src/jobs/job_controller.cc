@@ -103,8 +103,8 @@ void JobController::Reconcile(const std::string& key, client::WorkQueue::Done do
 
 namespace {
 
-// A script that saves itself when it is told to stop may well exit with 0. It has done its part only
-// if its ranks say so.
+// A script that saves itself when it is told to stop may well exit with 0. It has done its part
+// only if its ranks say so.
 bool EndedByPreemption(const json::Value& pod) {
   if (!WasPreempted(pod)) return false;
   const std::vector<api::RankProgress> ranks = api::RanksOf(pod);

@@ -10,7 +10,7 @@ const SCREENS: [string, string, string][] = [
   ['/nodepools', 'Node Pools', '.grid-body .grid-row'], ['/nodepool?name=single-node-pool', 'single-node-pool', '.chart canvas'], ['/nodes', 'Nodes', '.gpu'], ['/node?name=node-1', 'node-1', '.list-table'], ['/node?name=node-2', 'node-2', '.gpu.bad'], ['/node?name=node-3', 'node-3', '[aria-label=Failures]'],
   [JOB, 'finetune-3', '.lane'], [`${JOB}&tab=throughput`, 'finetune-3', '.chart canvas'], [`${JOB}&tab=why`, 'finetune-3', '.sentence'], [`${JOB}&tab=workers`, 'finetune-3', '.grid-body .grid-row'],
   [`${JOB}&tab=logs`, 'finetune-3', '.log-line'], [`${JOB}&tab=events`, 'finetune-3', '.grid'], [`${JOB}&tab=yaml`, 'finetune-3', 'pre.text:has-text("kind:")'],
-  ['/analytics', 'Analytics', '#project-usage canvas'], ['/whatif', 'What-if', 'form'], ['/events', 'Events', '.grid-body .grid-row'], ['/users', 'Users', '.grid-body .grid-row'], ['/settings', 'Settings', '.facts'],
+  ['/analytics', 'Analytics', '#project-usage canvas'], ['/whatif', 'What-if', 'form'], ['/events', 'Events', '.grid-body .grid-row'], ['/events?tab=audit', 'Events', '.grid-body .grid-row'], ['/users', 'Users', '.grid-body .grid-row'], ['/settings', 'Settings', '.facts'],
 ];
 
 for (const dark of [false, true]) {

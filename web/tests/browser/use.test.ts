@@ -129,6 +129,43 @@ test('a node pool is made, changed and deleted', async () => {
   await page.context().close();
 });
 
+test('a user is made, told by field what is wrong, given credentials and deleted', async () => {
+  const page = await one.page();
+  await go(page, '/users', 'Users');
+  await page.getByRole('button', { name: 'NEW USER' }).click();
+  await page.getByRole('button', { name: 'Create user' }).click();
+  assert.match(await wrongAt(page, 'Name'), /Enter a name/);
+  assert.equal(await page.locator('#projects-wrong').innerText(), 'Choose at least one project.');
+  await page.getByLabel('Name', { exact: true }).fill('eve lyn');
+  await page.getByLabel('vision', { exact: true }).check();
+  await page.getByRole('button', { name: 'Create user' }).click();
+  await page.waitForSelector('.wrong:has-text("letters and digits expected")');
+  await page.getByLabel('Name', { exact: true }).fill('eve');
+  await page.getByRole('button', { name: 'Create user' }).click();
+  await page.waitForSelector('h2:has-text("Credentials of eve")');
+  assert.match(await page.locator('dialog pre').innerText(), /name: eve/);
+  assert.deepEqual(await seriousFindings(page), []);
+  await page.locator('dialog footer').getByRole('button', { name: 'Close' }).click();
+  await page.waitForSelector('.grid-row:has-text("eve")');
+  await page.getByLabel('New credentials for eve').click();
+  await page.getByRole('button', { name: 'Make a kubeconfig' }).click();
+  await page.waitForSelector('h2:has-text("Credentials of eve")');
+  await page.locator('dialog footer').getByRole('button', { name: 'Close' }).click();
+  await page.getByLabel('Delete eve').click();
+  await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.waitForSelector('.grid-row:has-text("eve")', { state: 'detached' });
+  await page.context().close();
+});
+
+test('the audit log of one user opens from the list of users', async () => {
+  const page = await one.page();
+  await go(page, '/users', 'Users');
+  await page.getByRole('link', { name: 'ada' }).click();
+  await page.waitForSelector('.grid-row:has-text("bert-1")');
+  assert.equal(await page.locator('.grid-body .grid-row').count(), 1);
+  await page.context().close();
+});
+
 test('a workload is submitted after its plan was shown', async () => {
   const page = await one.page();
   await go(page, '/workloads', 'Workloads');

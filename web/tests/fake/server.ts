@@ -63,6 +63,22 @@ function createProject(fake: Fake, response: ServerResponse, object: KubeObject)
   answer(response, 201, object);
 }
 
+function users(fake: Fake, request: IncomingMessage, response: ServerResponse, url: URL, body: string): void {
+  const { world } = fake;
+  if (request.method === 'DELETE') {
+    world.users = world.users.filter((row) => row.name !== url.searchParams.get('name'));
+    fake.changed();
+    return answer(response, 200, {});
+  }
+  const { name, role, projects } = JSON.parse(body) as { name: string; role: string; projects?: string[] };
+  if (url.pathname.endsWith('/users')) {
+    if (name.includes(' ')) return refuse(response, 422, 'Invalid', 'name: letters and digits expected', [{ field: 'name', message: `"${name}": letters and digits expected` }]);
+    world.users.push({ name, role, created: new Date().toISOString(), projects: (projects ?? []).map((project) => ({ name: project, role })) });
+    fake.changed();
+  }
+  answer(response, 200, { name, kubeconfig: `users:\n- name: ${name}\n` });
+}
+
 function submit(fake: Fake, response: ServerResponse, yaml: string, namespace: string, dryRun: boolean): void {
   const name = /^ {2}name: (\S+)/m.exec(yaml)?.[1] ?? 'job-x7k2p';
   if (/image: refuse/.test(yaml)) return refuse(response, 422, 'Invalid', `TrainingJob.swell.dev "${name}" is invalid`, [{ field: 'spec.roles.worker.template.spec.containers[0].image', message: 'Invalid value: "refuse": no image is called so' }]);
@@ -102,6 +118,7 @@ function kube(fake: Fake, request: IncomingMessage, response: ServerResponse, ur
     return answer(response, 201, { status: { allowed: !fake.denied.has(`${wanted.verb} ${wanted.resource}`) } });
   }
   if (place === '/version') return answer(response, 200, { gitVersion: 'v1.30.0+swell.0.1.0', platform: 'linux/amd64' });
+  if (place === '/swell/v1/audit') return answer(response, 200, { items: world.audit.filter((one) => !url.searchParams.get('user') || one.user?.username === url.searchParams.get('user')), more: false });
   if (place === '/readyz') return void response.end('ok');
   if (place.endsWith('/leases')) return answer(response, 200, { items: [{ metadata: { name: 'swell-controller', namespace: 'kube-system' }, spec: { holderIdentity: 'this-machine' } }] });
   if (place.endsWith('/priorityclasses')) return answer(response, 200, { items: ['train', 'interactive', 'build', 'inference', 'nosuch'].map((name) => ({ metadata: { name } })) });
@@ -229,6 +246,7 @@ export async function startFake(root: string, jobs = 60, port = 0): Promise<Fake
       fake.boards.set(name, state);
       return answer(response, 200, state);
     }
+    if (url.pathname.startsWith('/ui/api/users')) return users(fake, request, response, url, body);
     if (url.pathname === '/ui/api/plan') return answer(response, 200, { text: ['It needs 1 GPU.', 'It would run on node-7.'], starts: true, displaces: [{ namespace: 'vision', name: 'unet-4', members: 1 }], placement: [{ node: 'node-7', members: 1 }] });
     if (url.pathname === '/ui/api/whatif') {
       const before = overview(fake.world);

@@ -1,10 +1,10 @@
 // A small cluster for the tests of the pages: nodes, projects and jobs made from a seed.
-import type {
+import type { AuditEvent,
   EventRow, GpuDevice, JobData, LogPart, NodeRow, OverviewData, PoolRow, ProjectRow, Series, UserRow, WhyData, WorkloadRow,
 } from '../../src/lib/types.ts';
 
 export interface World {
-  now: number; nodes: NodeRow[]; pools: PoolRow[]; projects: ProjectRow[]; jobs: WorkloadRow[]; events: EventRow[]; users: UserRow[];
+  now: number; nodes: NodeRow[]; pools: PoolRow[]; projects: ProjectRow[]; jobs: WorkloadRow[]; events: EventRow[]; users: UserRow[]; audit: AuditEvent[];
 }
 
 // Mulberry32: the same seed makes the same cluster.
@@ -146,6 +146,10 @@ export function makeWorld(jobs: number, seed = 7, now = Date.now()): World {
       { name: 'ada', groups: ['leads'], runAs: 'ada', created: new Date(now - 86400e3).toISOString(), projects: [{ name: 'vision', role: 'researcher' }] },
       { name: 'grace', groups: [], runAs: 1001, created: new Date(now - 86400e3).toISOString(), projects: [] },
     ],
+    audit: [['ada', 'delete', 'trainingjobs', 'bert-1', 200], ['grace', 'list', 'secrets', '', 403]].map(([user, verb, resource, name, code], at) => ({
+      auditID: `request-${at}`, stage: 'ResponseComplete', stageTimestamp: new Date(now - at * 60e3).toISOString(), verb: String(verb), requestURI: '/', user: { username: String(user) },
+      objectRef: { resource: String(resource), namespace: 'vision', name: String(name) }, responseStatus: { code: Number(code), reason: code === 403 ? 'Forbidden' : undefined },
+    })),
   };
   place(world, next);
   const last = world.nodes[7];

@@ -15,6 +15,7 @@ class RequestLogTest : public testing::Test {
     options.rbac = true;
     options.anonymous = true;
     options.audit_level = level;
+    options.search_audit = search_;
     options.audit = [this](const std::string& line) {
       EXPECT_TRUE(line.ends_with("}\n"));
       EXPECT_EQ(line.find('\n'), line.size() - 1);
@@ -55,6 +56,7 @@ class RequestLogTest : public testing::Test {
     return std::string(json::GetString(event, path));
   }
 
+  std::function<void(AuditQuery, std::function<void(Result<json::Value>)>)> search_;
   Metrics metrics_;
   std::vector<json::Value> events_;
   std::string text_;
@@ -179,6 +181,18 @@ TEST_F(RequestLogTest, TellsWhoAskedForCredentialsAndBackups) {
   EXPECT_EQ(Str(events_[1], {"user", "username"}), "root");
   EXPECT_EQ(Str(events_[2], {"annotations", "authorization.k8s.io/decision"}), "forbid");
   EXPECT_EQ(Str(events_[3], {"requestURI"}), "/metrics");
+}
+
+TEST_F(RequestLogTest, AdministratorsSearchTheLog) {
+  search_ = [](const AuditQuery& query, const auto& done) {
+    done(json::Value(json::Object{{"kind", "EventList"}, {"user", query.user}}));
+  };
+  Start();
+  const auto found = test_->Send(Admin("GET", "/swell/v1/audit?user=eve"));
+  EXPECT_EQ(found.status, 200);
+  EXPECT_EQ(found.Str({"user"}), "eve");
+  EXPECT_EQ(test_->Send(Admin("GET", "/swell/v1/audit?limit=x")).status, 400);
+  EXPECT_EQ(test_->Send(From("eve", "", "GET", "/swell/v1/audit")).status, 403);
 }
 
 TEST_F(RequestLogTest, HasNoSecrets) {
