@@ -138,7 +138,10 @@ Result<api::RegisteredUser> FindUser(Api& api, const std::string& name) {
   SWELL_ASSIGN_OR_RETURN(std::vector<api::RegisteredUser> users, ListUsers(api));
   std::vector<std::string> names;
   for (api::RegisteredUser& user : users) {
-    if (user.name == name) return std::move(user);
+    if (user.name == name) {
+      api::RegisteredUser found = std::move(user);
+      return found;
+    }
     names.push_back(user.name);
   }
   const std::string near = NearestWord(name, names);
