@@ -9,6 +9,7 @@
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/progress.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {

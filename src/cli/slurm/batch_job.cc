@@ -265,8 +265,8 @@ Status ReadFiles(const BatchFlags& flags, const Submitter& submitter, BatchJob& 
     return Misuse(StrCat("--chdir ", Quote(flags.Text("chdir")), ": the directory ", job.work_dir,
                          " does not exist; make it first"));
   }
-  const auto read = [&](std::string_view name, std::string usual, std::string& to) {
-    const std::string file = flags.Has(name) ? flags.Text(name) : std::move(usual);
+  const auto read = [&](std::string_view name, const std::string& usual, std::string& to) {
+    const std::string file = flags.Has(name) ? flags.Text(name) : usual;
     if (file.empty() || file == "/dev/null") return Status::Ok();
     to = Absolute(file, job.work_dir.empty() ? "." : job.work_dir);
     const std::string folder = FolderOf(to);
@@ -639,8 +639,8 @@ Result<json::Value> MakeJob(const BatchJob& job, const JobNumber& number, const 
                 json::Array{"/bin/sh", StrCat(kPodFolder, "/", kNodeScript.name), "wait"});
     }
   }
-  const auto annotate = [&made](std::string_view key, std::string value) {
-    if (!value.empty()) json::Set(made, {"metadata", "annotations", key}, std::move(value));
+  const auto annotate = [&made](std::string_view key, const std::string& value) {
+    if (!value.empty()) json::Set(made, {"metadata", "annotations", key}, value);
   };
   annotate(kRequest, json::Print(RequestOf(job, number)));
   annotate(api::keys::kUser, job.user);
