@@ -230,13 +230,21 @@ std::map<std::string, int64_t> AttemptsOf(const cli::JobView& job) {
 
 std::string Sentence(const cli::JobView& job) {
   if (!job.hung.empty() && job.status == "Running") return StrCat("The job hangs. ", job.hung);
-  if (job.over()) return StrCat("The job is over: ", job.status, ".");
+  if (job.over()) {
+    const std::string why = job.status == "Failed" ? job.EndText() : "";
+    return StrCat("The job is over: ", job.StatusText(), ".", why.empty() ? "" : " ", why);
+  }
+  if (job.failure && job.failure->repeats()) {
+    return StrCat("The job fails. ", job.failure->Sentence());
+  }
+  if (const std::string gate = job.GateText(); !gate.empty()) return StrCat("The job ", gate);
   if (job.status == "Suspended") return "The job is suspended and holds no GPUs.";
   const std::string held = cli::GpusText(job.HeldMilliGpus());
   if (job.RunningPods() > 0) {
     std::string text =
         StrCat("The job runs with ", job.RunningPods(), " of ", job.replicas, " members on ", held);
-    return job.why.empty() ? text + "." : StrCat(text, ": ", job.why);
+    text += job.why.empty() ? "." : StrCat(": ", job.why);
+    return job.unsaved.empty() ? text : StrCat(text, " ", job.unsaved);
   }
   return job.waits.empty() ? "The job waits." : StrCat("The job waits: ", job.waits);
 }

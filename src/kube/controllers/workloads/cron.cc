@@ -9,7 +9,8 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kDaySeconds = 86'400;
-constexpr int64_t kHorizonDays = 8 * 366;
+constexpr int64_t kDayMinutes = 1440;
+constexpr int64_t kHorizonDays = int64_t{8} * 366;
 
 struct Field {
   const char* name;
@@ -146,7 +147,7 @@ std::optional<int64_t> CronSchedule::NextOnClock(int64_t time) const {
   for (int64_t day = first_day; day <= first_day + kHorizonDays; ++day) {
     if (!MatchesDay(day)) continue;
     const int64_t from = day == first_day ? start % kDaySeconds / 60 : 0;
-    for (int64_t minute = from; minute < 24 * 60; ++minute) {
+    for (int64_t minute = from; minute < kDayMinutes; ++minute) {
       if (!Has(hours_, minute / 60) || !Has(minutes_, minute % 60)) continue;
       return day * kDaySeconds + minute * 60;
     }
