@@ -558,7 +558,8 @@ void PageServer::Revalidate() {
 }
 
 void PageServer::EndSession(const std::string& id, std::string_view why) {
-  const std::string ended = id;  // it may be the session's own
+  // It may be the session's own. NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  const std::string ended = id;
   sessions_.End(ended);
   const auto tabs = tabs_;
   for (const auto& tab : tabs) {

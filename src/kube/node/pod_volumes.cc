@@ -6,6 +6,7 @@
 #include "kube/api/meta/local_storage.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
 #include "kube/node/pod_spec.h"
 
