@@ -558,7 +558,7 @@ void PageServer::Revalidate() {
 }
 
 void PageServer::EndSession(const std::string& id, std::string_view why) {
-  // It may be the session's own. NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): `id` may be the session's own
   const std::string ended = id;
   sessions_.End(ended);
   const auto tabs = tabs_;

@@ -9,8 +9,8 @@ namespace {
 
 enum class Use { kFollowed, kWarned, kRefused };
 
-// One flag: how it is written, and what is done about it. The order is that of the rows below.
-// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)
+// One flag: how it is written, and what is done about it.
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order of the rows below
 struct Row {
   const char* group;
   const char* names;

@@ -74,10 +74,10 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
       if (failure.exit_code == kCommandNotFound || failure.reason == "StartError" ||
           failure.reason == "ContainerCannotRun") {
         if (IsServedByMachine(pod, failure.container)) {
-          return StrCat(
-              "this machine's own programs serve the image: install the command on the "
-              "machine, or swell images pull ",
-              ImageOf(pod, failure.container));
+          return StrCat("check the command of container ", failure.container,
+                        "; this machine's own programs serve its image, so install what is missing "
+                        "here, or swell images pull ",
+                        ImageOf(pod, failure.container));
         }
         return StrCat("check the command of container ", failure.container,
                       ", and whether its image has it");
