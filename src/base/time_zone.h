@@ -1,8 +1,6 @@
-// TimeZone: how far a place's clocks are from UTC at a time, by the machine's zone files (RFC
-// 8536).
+// TimeZone: how far a place's clocks are from UTC at a time, by the machine's zone files: RFC 8536.
 // - Threads: values; Load reads a file.
-// - Invariants: after the last change that a file tells, its offset stays. Debian's files go to
-// 2037.
+// - Invariants: the offset stays after the last change that a file has, in 2037 for Debian's files.
 #pragma once
 
 #include <cstdint>

@@ -57,11 +57,8 @@ std::string Ago(WallTime then, WallTime now) {
 
 // Conditions that say how a job fares, of those that hold.
 void PrintConditions(Session& session, const json::Value& object) {
-  const auto holds = [&object](const char* type) {
-    const auto condition = api::FindCondition(object, type);
-    return condition && condition->IsTrue();
-  };
-  const bool over = holds("Succeeded") || holds("Failed");
+  const bool over =
+      api::ConditionIsTrue(object, "Succeeded") || api::ConditionIsTrue(object, "Failed");
   for (const api::Condition& condition : api::Conditions(object)) {
     if (over && condition.type == "Running") continue;
     const bool good = condition.type == "Ready" || condition.type == "Running" ||

@@ -108,9 +108,8 @@ class SuspendAction final : public Action {
   // `job`: as it was.
   std::string Outcome(const JobView& job, bool changed) const {
     if (!suspend_) return changed ? "resumed" : "is not suspended";
-    const bool unsaved = !job.unsaved.empty() && job.RunningPods() > 0;
-    if (unsaved && force_) return "suspended without a save";
-    if (!unsaved) return changed ? "suspended" : "is already suspended";
+    if (job.RunsUnsaved() && force_) return "suspended without a save";
+    if (!job.RunsUnsaved()) return changed ? "suspended" : "is already suspended";
     return StrCat("runs on until a save goes well, and is suspended then. Its last one failed; to ",
                   "lose what was done since the last good one: swell suspend ", job.name,
                   " --force");

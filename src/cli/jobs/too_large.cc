@@ -91,11 +91,8 @@ std::string TooLargeText(Api& api, const json::Value& job) {
     if (const std::string text = TooLarge(need, nodes); !text.empty()) {
       return StrCat(text, ". The job waits until such a node is added");
     }
-    auto alike = std::find_if(pods.begin(), pods.end(), [&need](const auto& known) {
-      return std::all_of(std::begin(kMeasures), std::end(kMeasures), [&](const Measure& measure) {
-        return need.*measure.field == known.first.*measure.field;
-      });
-    });
+    auto alike = std::find_if(pods.begin(), pods.end(),
+                              [&need](const auto& known) { return known.first == need; });
     if (alike == pods.end()) alike = pods.insert(pods.end(), {need, 0});
     alike->second += one.replicas;
   }

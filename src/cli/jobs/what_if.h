@@ -80,8 +80,6 @@ Result<Plan> MakePlan(Session& session, Api& api, const json::Value& job);
 std::string PlanText(const Plan& plan);
 Status PrintPlan(Session& session, Api& api, const json::Value& job);
 
-// The kind of a manifest; null: it is not a job's.
-const JobKindInfo* KindOfJob(const json::Value& job);
 // What the server would make of the job; the job itself where one of that name exists.
 Result<json::Value> TryJob(Api& api, const json::Value& job);
 

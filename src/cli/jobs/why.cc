@@ -197,15 +197,6 @@ std::string PlanText(const Plan& plan) {
   return StrCat(out, "It would preempt:\n", victims.ToString("  "));
 }
 
-const JobKindInfo* KindOfJob(const json::Value& job) {
-  for (const JobKindInfo& one : JobKinds()) {
-    if (one.resource.ApiVersion() == api::ApiVersionOf(job) && one.kind == api::KindOf(job)) {
-      return &one;
-    }
-  }
-  return nullptr;
-}
-
 Result<json::Value> TryJob(Api& api, const json::Value& job) {
   const JobKindInfo* kind = KindOfJob(job);
   if (kind == nullptr) return Status(Code::kNotAcceptable, "no plan for this kind of job");

@@ -37,7 +37,7 @@ class WhyReport {
     if (facts_.Fails()) add("Failure:  ", facts_.job.failure->Sentence());
     add("Held:     ", HoldText());
     add("Hung:     ", facts_.job.hung);
-    add("Unsaved:  ", Unsaved());
+    if (facts_.job.RunsUnsaved()) add("Unsaved:  ", facts_.job.unsaved);
     add("Minimum:  ", MinimumText());
     add("Stopped:  ", StoppedText());
     for (const std::string& place : Places()) add("Node:     ", place);
@@ -91,9 +91,7 @@ class WhyReport {
     const json::Value* goodput = json::Find(*facts_.job.object, {"status", "goodput"});
     if (facts_.goodput && goodput != nullptr) json::Set(out, {"goodput"}, *goodput);
     if (!facts_.job.hung.empty()) json::Set(out, {"hung"}, facts_.job.hung);
-    if (const std::string unsaved = Unsaved(); !unsaved.empty()) {
-      json::Set(out, {"unsaved"}, unsaved);
-    }
+    if (facts_.job.RunsUnsaved()) json::Set(out, {"unsaved"}, facts_.job.unsaved);
     if (const auto places = Places(); !places.empty()) {
       json::Set(out, {"unhealthy"}, json::Array(places.begin(), places.end()));
     }
@@ -119,11 +117,6 @@ class WhyReport {
                ? StrCat(GpusText(facts_.job.milli_gpus), " in one pod")
                : StrCat(GpusText(facts_.job.milli_gpus), " in ", facts_.job.replicas, " pods",
                         each.empty() ? "" : StrCat(" of ", each));
-  }
-
-  // What a job that runs would lose.
-  std::string Unsaved() const {
-    return facts_.job.over() || facts_.job.RunningPods() == 0 ? "" : facts_.job.unsaved;
   }
 
   std::string StateText() const {

@@ -433,8 +433,7 @@ std::string DescribeJob(Session& session,
   const std::string status = job.StatusText();
   fields.Add("Status", session.Paint(StatusColour(status), status));
   const std::string gate = job.GateText();
-  if (!job.waits.empty()) fields.Add("Waits because", WrapText(job.waits));
-  if (!gate.empty()) fields.Add("Waits because", WrapText(gate));
+  fields.Add("Waits because", WrapText(gate.empty() ? job.waits : gate));
   if (job.failure) fields.Add("Failure", WrapText(job.failure->Sentence()));
   const bool explained =
       !gate.empty() || !job.hung.empty() || (job.failure && job.failure->repeats());

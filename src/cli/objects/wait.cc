@@ -1,6 +1,4 @@
 // swell wait: until an object is in a given state.
-#include <algorithm>
-
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/print/output.h"
@@ -70,12 +68,7 @@ std::string EndOf(const json::Value& object) {
   const bool pod = json::GetString(object, {"kind"}) == "Pod";
   const std::string_view phase = json::GetString(object, {"status", "phase"});
   if (pod) return phase == "Failed" || phase == "Succeeded" ? std::string(phase) : "";
-  const std::string_view version = json::GetString(object, {"apiVersion"});
-  const auto& kinds = JobKinds();
-  const bool job = std::any_of(kinds.begin(), kinds.end(), [&](const JobKindInfo& kind) {
-    return kind.resource.ApiVersion() == version && kind.kind == json::GetString(object, {"kind"});
-  });
-  if (!job) return "";
+  if (KindOfJob(object) == nullptr) return "";
   for (const char* type : {"Failed", "Succeeded", "Complete"}) {
     const std::optional<api::Condition> ended = api::FindCondition(object, type);
     if (!ended || !ended->IsTrue()) continue;

@@ -56,7 +56,7 @@ class SuspendAction final : public Action {
         session.OutLine(StrCat(name, suspend_ ? "is already suspended" : "is not suspended"));
         continue;
       }
-      if (suspend_ && !job.unsaved.empty() && job.RunningPods() > 0) {
+      if (suspend_ && job.RunsUnsaved()) {
         session.OutLine(StrCat(name, "runs on until a save goes well, and is suspended then. ",
                                "Without waiting: swell suspend ", job.name, " --force"));
         continue;

@@ -209,6 +209,15 @@ const std::vector<JobKindInfo>& JobKinds() {
   return kinds;
 }
 
+const JobKindInfo* KindOfJob(const json::Value& job) {
+  for (const JobKindInfo& one : JobKinds()) {
+    if (one.resource.ApiVersion() == api::ApiVersionOf(job) && one.kind == api::KindOf(job)) {
+      return &one;
+    }
+  }
+  return nullptr;
+}
+
 std::vector<RoleEntry> RolesOf(const json::Value& job, const JobKindInfo& kind) {
   std::vector<RoleEntry> roles;
   if (kind.roles.empty()) return roles;
@@ -342,8 +351,6 @@ void ReadFailureOfLastTry(JobView& job) {
   if (!job.failure->repeats()) job.failure->waits = "BackOff";
 }
 
-namespace {
-
 void ReadFirstFailure(JobView& job) {
   job.failure = api::FailureOfJob(*job.object);
   if (job.failure || job.status == "Succeeded") return;
@@ -355,8 +362,6 @@ void ReadFirstFailure(JobView& job) {
   const bool is_over = job.over() || job.kind->kind == "Pod";
   if (taken || job.failure->settles || !(is_over || job.failure->repeats())) job.failure.reset();
 }
-
-}  // namespace
 
 void ReadFailure(JobView& job) {
   ReadFirstFailure(job);
@@ -754,23 +759,18 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
     return Status(Code::kNotFound, StrCat(kind, " ", Quote(name), " not found in namespace ",
                                           Quote(ns), "; there is ", Join(of_other_kinds, ", ")));
   }
-  // Slurm's commands print numbers; every command takes them.
-  if (found.empty() && kind.empty() && ParseUint(name)) {
-    SWELL_ASSIGN_OR_RETURN(std::vector<JobView> all, Collect(api, ns, ""));
-    for (JobView& job : all) {
-      if (api::Label(*job.object, api::keys::kSlurmJobId) != name) continue;
-      found.push_back(std::move(job));
-      break;
-    }
-  }
   if (found.empty() && kind.empty()) {
-    const std::string label = StrCat(api::keys::kArray, "=", name);
+    SWELL_ASSIGN_OR_RETURN(std::vector<JobView> all, Collect(api, ns, ""));
     size_t tasks = 0;
-    for (const JobKindInfo& one : JobKinds()) {
-      const auto of_array = api.List(one.resource, ns, {.label_selector = label});
-      if (of_array.ok()) tasks += of_array->size();
+    for (JobView& job : all) {
+      if (api::Label(*job.object, api::keys::kArray) == name) ++tasks;
+      // Slurm's commands print numbers; every command takes them.
+      if (api::Label(*job.object, api::keys::kSlurmJobId) == name && found.empty()) {
+        found.push_back(std::move(job));
+      }
     }
-    if (tasks > 0) {
+    if (found.empty() && tasks > 0) {
+      const std::string label = StrCat(api::keys::kArray, "=", name);
       return Status(Code::kNotFound,
                     StrCat(Quote(name), " is an array of ", tasks, " jobs; they have the label ",
                            label, ": swell get pytorchjobs -l ", label));

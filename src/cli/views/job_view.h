@@ -26,6 +26,8 @@ struct JobKindInfo {
   std::string suspend;  // path below spec
 };
 const std::vector<JobKindInfo>& JobKinds();
+// The kind of a manifest; null: it is not a job's.
+const JobKindInfo* KindOfJob(const json::Value& job);
 
 struct RoleEntry {
   std::string name;
@@ -78,6 +80,8 @@ struct JobView {
   std::string Hindrance() const;
   // The same for as long as that is the same, also while a pull is tried again.
   std::string HindranceReason() const;
+  // Its pods would lose what they did since the last good save: `unsaved` says more.
+  bool RunsUnsaved() const { return !unsaved.empty() && !over() && RunningPods() > 0; }
   // What people should know of it in a sentence: what fails, hangs, cannot be saved or is missing,
   // why it waits, or how it ended. Empty: all is well.
   std::string Reason() const;

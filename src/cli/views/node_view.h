@@ -22,6 +22,7 @@ struct Amounts {
   int64_t memory = 0;
   int64_t milli_gpus = 0;
 
+  bool operator==(const Amounts&) const = default;
   void AddPod(const json::Value& pod);
   void Add(const Amounts& more);
 };

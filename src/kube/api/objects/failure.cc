@@ -311,11 +311,11 @@ std::optional<Failure> FailureOf(const json::Value& pod, WallTime now) {
       // Also by its node, which says why: a deadline, a shutdown, an eviction.
       const bool was_to_stop =
           WasStopped(pod) || IsDeleting(pod) || (HasEnded(pod) && !StatusReason(pod).empty());
-      if (was_to_stop && by_signal && failure->which == FailureClass::kUnknown) continue;
       // torchrun makes an exception of the signal.
       const bool of_launcher = failure->said.find("SignalException: ") != std::string::npos &&
                                failure->said.ends_with("got signal: 15");
-      if (of_launcher && was_to_stop) continue;
+      const bool told = of_launcher || (by_signal && failure->which == FailureClass::kUnknown);
+      if (was_to_stop && told) continue;
       // A pod that ends stops its sidecars: how they end is no failure of the pod.
       if (role == "sidecar" && HasEnded(pod)) continue;
       if (!first ||

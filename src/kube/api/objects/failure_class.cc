@@ -150,10 +150,12 @@ std::string OwnWords(std::string_view said) {
     if ((reported = BeginsReport(line))) break;
     lines.push_back(WithoutRank(line));
   }
-  const bool cause = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+  const auto is_cause = [](std::string_view line) {
     return NamesAnError(line) && !TellsOfPeer(line);
-  });
-  if (reported && cause) std::erase_if(lines, TellsOfPeer);
+  };
+  if (reported && std::any_of(lines.begin(), lines.end(), is_cause)) {
+    std::erase_if(lines, TellsOfPeer);
+  }
   std::string words;
   for (std::string_view line : lines) words += StrCat(line, "\n");
   return words;

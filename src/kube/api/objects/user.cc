@@ -10,6 +10,8 @@ namespace {
 
 constexpr size_t kNameBytesMax = 253;
 constexpr int64_t kIdMax = 2'147'483'647;
+constexpr std::string_view kRunAsForm =
+    "UID[:GID[,GID...]] expected, for example 1500 or 1500:100,44";
 
 std::vector<std::string> ListOf(std::string_view text) {
   std::vector<std::string> list;
@@ -93,8 +95,7 @@ Status CheckNewUser(const RegisteredUser& user) {
   SWELL_RETURN_IF_ERROR(CheckName(user.name));
   SWELL_RETURN_IF_ERROR(CheckRole(user));
   if (!user.run_as.empty() && !ParseRunAs(user.run_as).ok()) {
-    return Wrong("runAs", user.run_as,
-                 "UID[:GID[,GID...]] expected, for example 1500 or 1500:100,44");
+    return Wrong("runAs", user.run_as, kRunAsForm);
   }
   for (const std::string& group : user.groups) {
     if (group.starts_with("system:") || group.starts_with("swell:") ||
@@ -124,9 +125,7 @@ Result<RunAs> ParseRunAs(std::string_view text) {
     good = good && !out.gids.empty();
   }
   if (!good) {
-    return Status(Code::kInvalid, StrCat(Quote(text),
-                                         ": UID[:GID[,GID...]] expected, for example 1500 or "
-                                         "1500:100,44"));
+    return Status(Code::kInvalid, StrCat(Quote(text), ": ", kRunAsForm));
   }
   if (out.gids.empty()) out.gids.push_back(out.uid);
   return out;
