@@ -5,6 +5,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <thread>
 
 #include "base/file.h"
@@ -126,6 +128,17 @@ node::NodeConfig Numbered(node::NodeConfig node, std::string name, int number) {
   return node;
 }
 
+// A model's name as NVIDIA's feature discovery writes it: NVIDIA-H100-80GB-HBM3.
+std::string ProductLabel(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(),
+      [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_';
+      },
+      '-');
+  return api::CheckLabelValue(name).empty() ? name : "";
+}
+
 node::NodeConfig ThisMachine(const NodePlan& plan, node::NodeConfig common) {
   node::NodeConfig node =
       Numbered(std::move(common), plan.name.empty() ? HostName() : plan.name, 0);
@@ -135,6 +148,9 @@ node::NodeConfig ThisMachine(const NodePlan& plan, node::NodeConfig common) {
     node.labels["nvidia.com/gpu.present"] = "true";
     node.labels["nvidia.com/gpu.count"] = std::to_string(gpus.gpus.size());
     node.labels["nvidia.com/gpu.memory"] = std::to_string(gpus.gpus[0].memory_bytes >> 20);
+    if (const std::string product = ProductLabel(gpus.gpus[0].name); !product.empty()) {
+      node.labels["nvidia.com/gpu.product"] = product;
+    }
     for (const auto& gpu : gpus.gpus) node.gpu_device_ids.push_back(gpu.uuid);
   }
   return node;

@@ -18,6 +18,8 @@ constexpr int64_t kHourNs = 3'600'000'000'000;
 constexpr Duration kRetry = std::chrono::seconds(10);
 // Pods that were bound before are charged from here on, at most.
 constexpr Duration kCatchUpMax = std::chrono::hours(24);
+// Times in annotations are whole seconds.
+constexpr Duration kTimeResolution = std::chrono::seconds(1);
 constexpr Duration kLastFlushMax = std::chrono::seconds(2);
 
 double Seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
@@ -147,17 +149,19 @@ void UsageLedger::ChargeEnded(const Holding& holding, const json::Value& pod) {
 
 // A pod that failed has lost its work since its last checkpoint. A member of an elastic job has
 // not: the others have its state in memory.
-void UsageLedger::ChargeLost(const Holding& holding, const json::Value& pod) {
-  if (Phase(pod) != "Failed" || WasDisrupted(pod) || FailedByCluster(pod)) return;
-  if (api::IsDeleting(pod) || !api::Annotation(pod, keys::kStopRequested).empty()) return;
-  if (!api::Annotation(pod, keys::kMemberPriority).empty()) return;
+double UsageLedger::LostByFailure(const json::Value& pod) const {
+  if (Phase(pod) != "Failed" || WasDisrupted(pod) || FailedByCluster(pod)) return 0;
+  if (api::IsDeleting(pod) || !api::Annotation(pod, keys::kStopRequested).empty()) return 0;
+  if (!api::Annotation(pod, keys::kMemberPriority).empty()) return 0;
   const WallTime end = EndedAt(pod, context_.clock.Now());
   const auto saved = api::ParseTime(api::Annotation(pod, keys::kCheckpointTime));
   const WallTime from = std::max(saved.value_or(WallTime()), api::StartTime(pod).value_or(end));
-  if (end - from <= Duration::zero()) return;
-  for (client::UsageRow* row : {&RowNow(holding), &JobNow(holding)}) {
-    row->lost_gpu_s += holding.gpus * Seconds(end - from);
-  }
+  return std::max(0.0, Seconds(end - from));
+}
+
+void UsageLedger::AddLost(const Holding& who, double gpu_s) {
+  if (gpu_s <= 0) return;
+  for (client::UsageRow* row : {&RowNow(who), &JobNow(who)}) row->lost_gpu_s += gpu_s;
 }
 
 void UsageLedger::OnPod(const json::Value& pod) {
@@ -198,11 +202,22 @@ void UsageLedger::OnGroup(const json::Value& group) {
   }
 }
 
+// What a victim saved between the notice and its end is not lost.
+double UsageLedger::LostByPreemption(const Preemption& preemption, const json::Value& pod) {
+  const auto saved = api::ParseTime(api::Annotation(pod, keys::kCheckpointTime));
+  return saved && *saved + kTimeResolution > preemption.time ? 0 : preemption.lost_gpu_s;
+}
+
 void UsageLedger::OnGone(const json::Value& pod) {
   const auto found = holdings_.find(api::Uid(pod));
   if (found == holdings_.end()) return;
-  ChargeEnded(found->second, pod);
-  ChargeLost(found->second, pod);
+  const Holding& holding = found->second;
+  ChargeEnded(holding, pod);
+  if (holding.preemption) {
+    AddLost(holding, LostByPreemption(*holding.preemption, pod));
+  } else {
+    AddLost(holding, holding.gpus * LostByFailure(pod));
+  }
   holdings_.erase(found);
   FlushSoon();
 }
@@ -293,9 +308,12 @@ void UsageLedger::OnStarted(const json::Value& pod, Duration waited) {
 void UsageLedger::OnPreempted(const json::Value& pod, double lost_gpu_s) {
   if (!loaded_) return;
   const Holding who = HoldingOf(pod);
-  for (client::UsageRow* row : {&RowNow(who), &JobNow(who)}) {
-    ++row->preempted;
-    row->lost_gpu_s += lost_gpu_s;
+  for (client::UsageRow* row : {&RowNow(who), &JobNow(who)}) ++row->preempted;
+  const auto holding = holdings_.find(api::Uid(pod));
+  if (holding == holdings_.end()) {
+    AddLost(who, lost_gpu_s);
+  } else {
+    holding->second.preemption = Preemption{context_.clock.Now(), lost_gpu_s};
   }
   FlushSoon();
 }
