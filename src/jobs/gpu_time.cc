@@ -37,32 +37,6 @@ double GpusOf(const json::Value& pod) {
   return gpus == amounts.end() ? 0 : static_cast<double>(gpus->second.Value());
 }
 
-WallTime BoundAt(const json::Value& pod, WallTime now) {
-  const auto scheduled = api::FindCondition(pod, "PodScheduled");
-  return std::min(scheduled ? scheduled->Since().value_or(now) : now, now);
-}
-
-// When the last of its containers ended; `now` where one does not say so.
-WallTime EndedAt(const json::Value& pod, WallTime now) {
-  WallTime last;
-  for (const api::ContainerStatus& status : api::ContainerStatuses(pod)) {
-    if (!status.finished_at) return now;
-    last = std::max(last, *status.finished_at);
-  }
-  return last == WallTime() ? now : std::min(last, now);
-}
-
-// What a pod that failed by itself had done since its last checkpoint. Members of an elastic job
-// lose nothing, since the others have their state.
-double LostSeconds(const json::Value& pod, WallTime end) {
-  if (Phase(pod) != "Failed" || WasDisrupted(pod) || FailedByCluster(pod)) return 0;
-  if (api::IsDeleting(pod) || !api::Annotation(pod, api::keys::kMemberPriority).empty()) return 0;
-  if (!api::Annotation(pod, api::keys::kStopRequested).empty()) return 0;
-  const auto saved = api::ParseTime(api::Annotation(pod, api::keys::kCheckpointTime));
-  const WallTime from = std::max(saved.value_or(WallTime()), api::StartTime(pod).value_or(end));
-  return std::max(0.0, Seconds(end - from));
-}
-
 int64_t Whole(double seconds) {
   return static_cast<int64_t>(std::llround(std::clamp(seconds, 0.0, 9e15)));
 }

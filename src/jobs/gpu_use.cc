@@ -1,11 +1,13 @@
 #include "jobs/gpu_use.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <vector>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/progress.h"
 #include "kube/controllers/pod_facts.h"
@@ -51,6 +53,29 @@ client::GpuUse GpuUseOf(const json::Value& pod, bool gang_runs) {
 std::string JobOfPod(const json::Value& pod) {
   const auto owner = api::ControllerOf(pod);
   return StrCat(api::Namespace(pod), "/", owner ? owner->name : api::Name(pod));
+}
+
+WallTime BoundAt(const json::Value& pod, WallTime now) {
+  const auto scheduled = api::FindCondition(pod, "PodScheduled");
+  return std::min(scheduled ? scheduled->Since().value_or(now) : now, now);
+}
+
+WallTime EndedAt(const json::Value& pod, WallTime now) {
+  WallTime last;
+  for (const api::ContainerStatus& status : api::ContainerStatuses(pod)) {
+    if (!status.finished_at) return now;
+    last = std::max(last, *status.finished_at);
+  }
+  return last == WallTime() ? now : std::min(last, now);
+}
+
+double LostSeconds(const json::Value& pod, WallTime end) {
+  if (Phase(pod) != "Failed" || WasDisrupted(pod) || FailedByCluster(pod)) return 0;
+  if (api::IsDeleting(pod) || !api::Annotation(pod, api::keys::kMemberPriority).empty()) return 0;
+  if (!api::Annotation(pod, api::keys::kStopRequested).empty()) return 0;
+  const auto saved = api::ParseTime(api::Annotation(pod, api::keys::kCheckpointTime));
+  const WallTime from = std::max(saved.value_or(WallTime()), api::StartTime(pod).value_or(end));
+  return std::max(0.0, std::chrono::duration<double>(end - from).count());
 }
 
 }  // namespace swell::controllers

@@ -1,8 +1,11 @@
 // GpuUse of a pod: what the GPUs that it holds are used for, from its status and from what it
-// reports of its training.
+// reports of its training; since when it holds them, until when, and what a failure lost.
 // - Threads: pure functions.
 #pragma once
 
+#include <string>
+
+#include "base/clock.h"
 #include "json/value.h"
 #include "kube/client/usage_record.h"
 
@@ -12,5 +15,12 @@ namespace swell::controllers {
 client::GpuUse GpuUseOf(const json::Value& pod, bool gang_runs);
 // "namespace/job": what owns the pod, or the pod itself.
 std::string JobOfPod(const json::Value& pod);
+// `now` where the pod does not say since when.
+WallTime BoundAt(const json::Value& pod, WallTime now);
+// When the last of its containers ended; `now` where one does not say so.
+WallTime EndedAt(const json::Value& pod, WallTime now);
+// Seconds since its last checkpoint of a pod that failed by itself. Members of an elastic job lose
+// nothing, since the others have their state in memory.
+double LostSeconds(const json::Value& pod, WallTime end);
 
 }  // namespace swell::controllers

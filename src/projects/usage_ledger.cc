@@ -24,23 +24,6 @@ constexpr Duration kLastFlushMax = std::chrono::seconds(2);
 
 double Seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
 
-WallTime BoundAt(const json::Value& pod, WallTime now) {
-  const std::optional<api::Condition> scheduled = api::FindCondition(pod, "PodScheduled");
-  if (!scheduled) return now;
-  const auto at = scheduled->Since();
-  return std::min(at.value_or(now), now);
-}
-
-// When the last of its containers ended; `now` where one does not say so.
-WallTime EndedAt(const json::Value& pod, WallTime now) {
-  WallTime last;
-  for (const api::ContainerStatus& status : api::ContainerStatuses(pod)) {
-    if (!status.finished_at) return now;
-    last = std::max(last, *status.finished_at);
-  }
-  return last.unix_ns == 0 ? now : std::min(last, now);
-}
-
 // Its node found it gone, and says when it found that.
 bool NobodySawItsEnd(const json::Value& pod) {
   const std::vector<api::ContainerStatus> statuses = api::ContainerStatuses(pod);
@@ -147,18 +130,6 @@ void UsageLedger::ChargeEnded(const Holding& holding, const json::Value& pod) {
   Charge(holding, EndedAt(pod, context_.clock.Now()));
 }
 
-// A pod that failed has lost its work since its last checkpoint. A member of an elastic job has
-// not: the others have its state in memory.
-double UsageLedger::LostByFailure(const json::Value& pod) const {
-  if (Phase(pod) != "Failed" || WasDisrupted(pod) || FailedByCluster(pod)) return 0;
-  if (api::IsDeleting(pod) || !api::Annotation(pod, keys::kStopRequested).empty()) return 0;
-  if (!api::Annotation(pod, keys::kMemberPriority).empty()) return 0;
-  const WallTime end = EndedAt(pod, context_.clock.Now());
-  const auto saved = api::ParseTime(api::Annotation(pod, keys::kCheckpointTime));
-  const WallTime from = std::max(saved.value_or(WallTime()), api::StartTime(pod).value_or(end));
-  return std::max(0.0, Seconds(end - from));
-}
-
 void UsageLedger::AddLost(const Holding& who, double gpu_s) {
   if (gpu_s <= 0) return;
   for (client::UsageRow* row : {&RowNow(who), &JobNow(who)}) row->lost_gpu_s += gpu_s;
@@ -216,7 +187,7 @@ void UsageLedger::OnGone(const json::Value& pod) {
   if (holding.preemption) {
     AddLost(holding, LostByPreemption(*holding.preemption, pod));
   } else {
-    AddLost(holding, holding.gpus * LostByFailure(pod));
+    AddLost(holding, holding.gpus * LostSeconds(pod, EndedAt(pod, context_.clock.Now())));
   }
   holdings_.erase(found);
   FlushSoon();

@@ -69,8 +69,6 @@ class UsageLedger {
   void SetUse(Holding& holding, const json::Value& pod);
   Holding HoldingOf(const json::Value& pod) const;
   void ChargeEnded(const Holding& holding, const json::Value& pod);
-  // Seconds.
-  double LostByFailure(const json::Value& pod) const;
   static double LostByPreemption(const Preemption& preemption, const json::Value& pod);
   void AddLost(const Holding& who, double gpu_s);
   void Charge(const Holding& holding, WallTime until);

@@ -19,7 +19,7 @@ metadata: {name: red}
 spec: {resources: {gpu: {quota: 8}}}
 )";
 
-std::string Job(std::string_view name, int gpus) {
+std::string Job(std::string_view name, int gpus, std::string_view priority = "train") {
   return StrCat(R"(
 apiVersion: swell.dev/v1
 kind: TrainingJob
@@ -27,6 +27,8 @@ metadata: {name: )",
                 name, R"(, namespace: red, annotations: {swell.dev/user: alice}}
 spec:
   project: red
+  priorityClassName: )",
+                priority, R"(
   roles:
     worker:
       replicas: 1
@@ -265,6 +267,35 @@ TEST_F(UsageLedgerTest, WhatAFailedPodDidSinceItsCheckpointIsLost) {
           .ok());
   RunFlush();
   EXPECT_NEAR(Stored("alice").lost_gpu_s, 4 * 50, 4 * 2);
+}
+
+TEST_F(UsageLedgerTest, WhatAVictimDoesNotSaveOnItsNoticeIsLost) {
+  cluster_.agents->stop_after = 20 * kSecond;
+  for (const bool saves : {true, false}) {
+    cluster_.Create(Job("victim", 4));
+    ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+    cluster_.Run(300 * kSecond);
+    cluster_.Create(Job("urgent", 8, "inference"));
+    ASSERT_TRUE(cluster_.Until([&] {
+      const auto pod = cluster_.Get(client::resources::kPods, "red/victim-worker-0");
+      return pod && api::IsDeleting(*pod);
+    }));
+    cluster_.Run(5 * kSecond);
+    if (saves) {
+      ASSERT_TRUE(cluster_
+                      .Patch(client::resources::kPods, "red/victim-worker-0",
+                             StrCat("metadata: {annotations: {swell.dev/checkpoint-time: '",
+                                    api::FormatTime(cluster_.sim.Now()), "'}}"))
+                      .ok());
+    }
+    for (const char* job : {"red/victim", "red/urgent"}) {
+      ASSERT_TRUE(cluster_.Delete(client::resources::kTrainingJobs, job).ok());
+    }
+    ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }));
+    RunFlush();
+    EXPECT_EQ(Stored("alice").preempted, saves ? 1 : 2);
+    EXPECT_NEAR(Stored("alice").lost_gpu_s, saves ? 0 : 4 * 300, 4 * 4);
+  }
 }
 
 TEST_F(UsageLedgerTest, EveryHourHasItsOwn) {
