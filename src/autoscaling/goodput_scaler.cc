@@ -80,21 +80,25 @@ struct GoodputScaler::Round : JobScaler::Round {
   GoodputOutlook outlook;
 };
 
-GoodputScaler::GoodputScaler(Context context, client::Resource resource, ReadGoodputRole read)
+GoodputScaler::GoodputScaler(Context context,
+                             client::Resource resource,
+                             ReadGoodputRole read,
+                             std::string default_mode)
     : JobScaler(std::move(context), std::move(resource), "goodput"),
       read_(read),
-      groups_(context_.informers.Of(client::resources::kPodGroups)) {}
+      groups_(context_.informers.Of(client::resources::kPodGroups)),
+      defaults_(context_, std::move(default_mode), [this] { LookAtAll(); }) {}
 
 void GoodputScaler::Look(const std::string& key,
                          const json::SharedValue& job,
                          client::WorkQueue::Done done) {
-  auto target = read_(*job);
+  auto target = read_(*job, defaults_.Of(*job));
   if (!target.ok()) {
     Complain(*job, known_[key], target.status().message());
     return done(Duration::zero());
   }
   if (!*target) {
-    DropNote(*job);
+    Drop(*job);
     Forget(key);
     return done(Duration::zero());
   }
@@ -289,20 +293,29 @@ void GoodputScaler::WriteNote(const RoundPtr& round) {
                 });
 }
 
-void GoodputScaler::DropNote(const json::Value& job) {
+void GoodputScaler::Drop(const json::Value& job) {
+  const std::string ns(api::Namespace(job));
   const json::SharedValue group = groups_.Get(api::KeyOf(job));
-  if (!group || api::Annotation(*group, kGoodputNote).empty()) return;
+  if (group && !api::Annotation(*group, kGoodputNote).empty()) {
+    json::Value patch;
+    json::Set(patch, {"metadata", "annotations", kGoodputNote}, json::Value(nullptr));
+    client_.Patch(client::resources::kPodGroups, ns, api::Name(job), client::PatchType::kMerge,
+                  patch, {});
+  }
+  // What was measured stays, for when the default is back.
+  if (json::Find(job, {"status", "goodput", "defaultOf"}) == nullptr) return;
   json::Value patch;
-  json::Set(patch, {"metadata", "annotations", kGoodputNote}, json::Value(nullptr));
-  client_.Patch(client::resources::kPodGroups, std::string(api::Namespace(job)), api::Name(job),
-                client::PatchType::kMerge, patch, {});
+  json::Set(patch, {"metadata", "uid"}, api::Uid(job));
+  json::Set(patch, {"status", "goodput", "defaultOf"}, json::Value(nullptr));
+  client_.Patch(resource_, ns, api::Name(job), client::PatchType::kMerge, patch, {}, "status");
 }
 
 void GoodputScaler::WriteStatus(const RoundPtr& round) {
   json::Value wanted = ToStatus(known_.at(round->key).state, round->target, round->outlook);
   const json::Value* shown = json::Find(*round->job, {"status", "goodput"});
   if (shown != nullptr && json::Equal(*shown, wanted)) return Finish(round, Status::Ok());
-  for (std::string_view optional : {"nextPercent", "resizeSeconds", "decision", "decidedAt"}) {
+  for (std::string_view optional :
+       {"defaultOf", "nextPercent", "resizeSeconds", "decision", "decidedAt"}) {
     if (json::Find(wanted, {optional}) == nullptr)
       json::Set(wanted, {optional}, json::Value(nullptr));
   }

@@ -7,6 +7,7 @@
 // minima (docs/scheduling.md). The job itself asks for as many members as pay (SizeToAskFor), and
 // never for more than twice what was measured.
 //
+// A job that names no mode is scaled so where its project or the cluster makes it the default.
 // A job whose number of members somebody else sets is still measured; its number stays.
 //
 // - Threads: core executor only.
@@ -20,12 +21,17 @@
 #include "autoscaling/goodput_status.h"
 #include "autoscaling/goodput_target.h"
 #include "autoscaling/job_scaler.h"
+#include "autoscaling/scaling_defaults.h"
 
 namespace swell::controllers {
 
 class GoodputScaler final : public JobScaler {
  public:
-  GoodputScaler(Context context, client::Resource resource, ReadGoodputRole read);
+  // `default_mode`: the cluster's, of jobs that name none and whose projects have no default.
+  GoodputScaler(Context context,
+                client::Resource resource,
+                ReadGoodputRole read,
+                std::string default_mode);
 
  private:
   struct Known : ScaleObservation {
@@ -54,11 +60,13 @@ class GoodputScaler final : public JobScaler {
   void Write(const RoundPtr& round);
   // Tells the scheduler, if the PodGroup does not say so yet.
   void WriteNote(const RoundPtr& round);
-  void DropNote(const json::Value& job);
+  // The job is not scaled by goodput any more: the scheduler and readers of the status are told.
+  void Drop(const json::Value& job);
   void WriteStatus(const RoundPtr& round);
 
   ReadGoodputRole read_;
   client::Informer& groups_;
+  ScalingDefaults defaults_;
   std::map<std::string, Known> known_;  // by the job's key
 };
 

@@ -22,11 +22,13 @@ class GoodputScalerTest : public ::testing::Test {
  protected:
   void SetUp() override { cluster_.StartManager(); }
 
+  // Without a mode, the default of its project or the cluster holds.
   void Create(const std::string& name, int least, int most, const std::string& mode = "Goodput") {
     cluster_.Create(
         StrCat("apiVersion: swell.dev/v1\nkind: TrainingJob\nmetadata: {name: ", name,
-               ", namespace: default}\nspec:\n  autoscaling: {mode: ", mode,
-               ", intervalSeconds: 2, observations: 2}\n  roles: {worker: {replicas: ", least,
+               ", namespace: default}\nspec:\n  autoscaling: {", mode.empty() ? "" : "mode: ", mode,
+               mode.empty() ? "" : ", ",
+               "intervalSeconds: 2, observations: 2}\n  roles: {worker: {replicas: ", least,
                ", elastic: {minReplicas: ", least, ", maxReplicas: ", most,
                "}, template: {spec: {containers: [{name: c, image: x, resources: {limits: "
                "{nvidia.com/gpu: 1}}}]}}}}\n"));
@@ -77,6 +79,10 @@ class GoodputScalerTest : public ::testing::Test {
   std::string Decision(const std::string& name) {
     const json::SharedValue job = cluster_.Get(kTrainingJobs, "default/" + name);
     return std::string(json::GetString(*job, {"status", "goodput", "decision"}));
+  }
+  std::string DefaultOf(const std::string& name) {
+    const json::SharedValue job = cluster_.Get(kTrainingJobs, "default/" + name);
+    return std::string(json::GetString(*job, {"status", "goodput", "defaultOf"}));
   }
   // Messages of events with this reason, about any object.
   std::string Told(std::string_view reason) {
@@ -206,6 +212,45 @@ TEST_F(GoodputScalerTest, WithoutTheModeTheSchedulerIsToldNothing) {
   ASSERT_TRUE(cluster_.Until(told, kLong));
   ASSERT_TRUE(cluster_.Patch(kTrainingJobs, "default/t", "spec: {autoscaling: {mode: None}}").ok());
   ASSERT_TRUE(cluster_.Until([&] { return !told(); }, kLong));
+}
+
+TEST_F(GoodputScalerTest, TheNearestProjectThatHasADefaultDecides) {
+  cluster_.AddNode("node-a", 8);
+  cluster_.Create(
+      "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: lab}}\n---\n"
+      "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: team}, spec: {parent: lab, "
+      "namespace: default}}\n");
+  Create("t", 1, 4, "");
+  Create("own", 1, 4, "None");
+  Create("rigid", 1, 1, "");
+  Train("t", 0.02);
+  cluster_.Run(std::chrono::minutes(2));
+  ASSERT_EQ(Running("t"), 1);
+  const json::SharedValue before = cluster_.Get(kTrainingJobs, "default/t");
+  EXPECT_EQ(json::Find(*before, {"status", "goodput"}), nullptr) << "nobody has said anything";
+  const std::string pod(api::Uid(*cluster_.Get(kPods, "default/t-worker-0")));
+  using client::resources::kProjects;
+  ASSERT_TRUE(cluster_.Patch(kProjects, "lab", "spec: {autoscaling: {default: Goodput}}").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 4; }, kLong)) << Decision("t");
+  EXPECT_EQ(DefaultOf("t"), "project lab");
+  EXPECT_EQ(api::Uid(*cluster_.Get(kPods, "default/t-worker-0")), pod) << "it was not restarted";
+  EXPECT_EQ(Replicas("own"), 1) << "a job that names a mode keeps it";
+  EXPECT_EQ(Told("InvalidAutoscaling"), "") << "jobs that cannot change are left alone";
+  ASSERT_TRUE(cluster_.Patch(kProjects, "team", "spec: {autoscaling: {default: None}}").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return DefaultOf("t").empty(); }, kLong));
+  ASSERT_TRUE(cluster_.Until(
+      [&] { return ToGoodput(*cluster_.Get(kPodGroups, "default/t")).curve.empty(); }, kLong));
+  EXPECT_EQ(Replicas("t"), 4) << "what it has stays";
+}
+
+TEST_F(GoodputScalerTest, TheClusterDecidesWhereNoProjectHasADefault) {
+  cluster_.StopManager();
+  cluster_.StartManager({.autoscaling_default = "Goodput"});
+  cluster_.AddNode("node-a", 8);
+  Create("t", 1, 2, "");
+  Train("t", 0.02);
+  ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 2; }, kLong)) << Decision("t");
+  EXPECT_EQ(DefaultOf("t"), "the cluster");
 }
 
 TEST_F(GoodputScalerTest, SaysWhatCannotBe) {

@@ -118,6 +118,7 @@ json::Value ToStatus(const GoodputState& state,
                       {"fit", json::Object{{"healthy", outlook.fit.healthy},
                                            {"errorPercent", std::llround(outlook.fit.error * 100)},
                                            {"message", outlook.fit.message}}}};
+  if (!role.default_of.empty()) status["defaultOf"] = role.default_of;
   if (!outlook.curve.empty() && state.members > 0) {
     const double here = static_cast<double>(outlook.curve.At(state.members));
     const double next = static_cast<double>(outlook.curve.At(state.members + 1));

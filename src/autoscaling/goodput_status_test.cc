@@ -79,7 +79,7 @@ TEST(GoodputTarget, ReadsTheJob) {
   auto read = [](const char* text) {
     const auto job = json::Parse(text);
     SWELL_CHECK(job.ok());
-    return TrainingGoodputRole(*job);
+    return TrainingGoodputRole(*job, {});
   };
   auto none = read(R"({"spec":{"autoscaling":{"mode":"Metric"}}})");
   ASSERT_TRUE(none.ok());
@@ -111,6 +111,33 @@ TEST(GoodputTarget, ReadsTheJob) {
                 .message()
                 .find("spec.autoscaling.metrics: Forbidden"),
             std::string::npos);
+}
+
+TEST(GoodputTarget, TakesTheDefaultWhereTheJobSaysNothing) {
+  const ScalingDefault lab{.mode = "Goodput", .said_by = "project lab"};
+  auto role = [&lab](const char* spec) -> std::string {
+    const auto job = json::Parse(StrCat(R"({"spec":)", spec, "}"));
+    SWELL_CHECK(job.ok());
+    const auto read = TrainingGoodputRole(*job, lab);
+    if (!read.ok() || !*read) return StrCat("none", read.status().message());
+    return StrCat((*read)->role, " of ", (*read)->default_of);
+  };
+  constexpr char kWorker[] = R"("roles":{"worker":{"elastic":{"minReplicas":1,"maxReplicas":2}}})";
+  EXPECT_EQ(role(StrCat("{", kWorker, "}").c_str()), "worker of project lab");
+  EXPECT_EQ(role(StrCat(R"({"autoscaling":{"observations":2},)", kWorker, "}").c_str()),
+            "worker of project lab");
+  EXPECT_EQ(role(StrCat(R"({"autoscaling":{"mode":"None"},)", kWorker, "}").c_str()), "none");
+  EXPECT_EQ(role(StrCat(R"({"autoscaling":{"metrics":[{}]},)", kWorker, "}").c_str()), "none");
+  EXPECT_EQ(role(StrCat(R"({"autoscaling":{"mode":"Goodput"},)", kWorker, "}").c_str()),
+            "worker of ");
+  EXPECT_EQ(role(R"({"roles":{"worker":{"elastic":{"minReplicas":2,"maxReplicas":2}}}})"), "none");
+  EXPECT_EQ(role(R"({"roles":{"worker":{"replicas":2}}})"), "none");
+  EXPECT_EQ(role(R"({"roles":{"trainer":{"elastic":{"maxReplicas":2}},"ps":{"replicas":1}}})"),
+            "trainer of project lab");
+  EXPECT_EQ(
+      role(R"({"roles":{"a":{"elastic":{"maxReplicas":2}},"b":{"elastic":{"maxReplicas":2}}}})"),
+      "none")
+      << "it is not clear which";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "autoscaling/goodput_target.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/strings.h"
 #include "kube/api/objects/job.h"
@@ -23,11 +24,45 @@ int64_t RanksPerMember(const json::Value& job) {
   return std::clamp<int64_t>(ranks, 0, 1'000'000);
 }
 
+bool CanChange(const json::Value& role) {
+  const json::Value* elastic = json::Find(role, {"elastic"});
+  if (elastic == nullptr) return false;
+  const api::ReplicaBounds bounds(*elastic);
+  return bounds.most && bounds.least < *bounds.most;
+}
+
+// The role that a default scales: the one that the job names, `worker`, or the only elastic one.
+// Empty: none, or it is not clear which.
+std::string RoleByDefault(const json::Value& job, const json::Value& scaling) {
+  std::string named(json::GetString(scaling, {"role"}));
+  std::vector<std::string> elastic;
+  for (const auto& role : json::GetObject(job, {"spec", "roles"})) {
+    if (CanChange(role.value())) elastic.emplace_back(role.key());
+  }
+  for (const std::string& role : elastic) {
+    if (role == (named.empty() ? "worker" : named)) return role;
+  }
+  return named.empty() && elastic.size() == 1 ? elastic.front() : "";
+}
+
 }  // namespace
 
-Result<std::optional<GoodputRole>> TrainingGoodputRole(const json::Value& job) {
-  const json::Value* scaling = json::Find(job, {"spec", "autoscaling"});
-  if (scaling == nullptr || json::GetString(*scaling, {"mode"}) != "Goodput") {
+Result<std::optional<GoodputRole>> TrainingGoodputRole(const json::Value& job,
+                                                       const ScalingDefault& by_default) {
+  static const json::Value kSaysNothing = json::Object{};
+  const json::Value* said = json::Find(job, {"spec", "autoscaling"});
+  const json::Value* scaling = said == nullptr ? &kSaysNothing : said;
+  const std::string_view mode = json::GetString(*scaling, {"mode"});
+  GoodputRole target;
+  if (mode.empty()) {
+    // Metrics without a mode are somebody's own plan for the job.
+    if (!by_default.goodput() || !json::GetArray(*scaling, {"metrics"}).empty()) {
+      return std::optional<GoodputRole>();
+    }
+    target.default_of = by_default.said_by;
+    target.role = RoleByDefault(job, *scaling);
+    if (target.role.empty()) return std::optional<GoodputRole>();
+  } else if (mode != "Goodput") {
     return std::optional<GoodputRole>();
   }
   if (!json::GetArray(*scaling, {"metrics"}).empty()) {
@@ -35,8 +70,7 @@ Result<std::optional<GoodputRole>> TrainingGoodputRole(const json::Value& job) {
                       "Forbidden: mode Goodput measures throughput itself; remove metrics, or use "
                       "mode Metric");
   }
-  GoodputRole target;
-  target.role = json::GetString(*scaling, {"role"}, "worker");
+  if (target.role.empty()) target.role = json::GetString(*scaling, {"role"}, "worker");
   const json::Value* role = json::Find(job, {"spec", "roles", target.role});
   const json::Value* elastic = role != nullptr ? json::Find(*role, {"elastic"}) : nullptr;
   if (elastic == nullptr) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "autoscaling/scale_target.h"
+#include "autoscaling/scaling_defaults.h"
 #include "base/result.h"
 #include "goodput/measurements.h"
 #include "json/value.h"
@@ -18,11 +19,15 @@ struct GoodputRole : ScaledRole {
   goodput::BatchRule batch = goodput::BatchRule::kConstant;
   Duration interval = std::chrono::seconds(10);
   int observations = 3;  // of a size, before it counts as measured
+  // The mode is the default of: "project team-a"; empty: the job names it.
+  std::string default_of;
 };
 
 // Nothing for a job that is not scaled by goodput; kInvalid with the field where it asks for what
-// cannot be.
-using ReadGoodputRole = Result<std::optional<GoodputRole>> (*)(const json::Value& job);
-Result<std::optional<GoodputRole>> TrainingGoodputRole(const json::Value& job);
+// cannot be. `by_default`: what holds for a job that names no mode.
+using ReadGoodputRole = Result<std::optional<GoodputRole>> (*)(const json::Value& job,
+                                                               const ScalingDefault& by_default);
+Result<std::optional<GoodputRole>> TrainingGoodputRole(const json::Value& job,
+                                                       const ScalingDefault& by_default);
 
 }  // namespace swell::controllers

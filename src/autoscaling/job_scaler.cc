@@ -60,6 +60,10 @@ void JobScaler::Reconcile(const std::string& key, client::WorkQueue::Done done) 
   Look(key, job, std::move(done));
 }
 
+void JobScaler::LookAtAll() {
+  for (const auto& [key, job] : jobs_.objects()) queue_.Add(key);
+}
+
 bool JobScaler::IsDue(ScaleObservation& look,
                       const json::Value& job,
                       Duration interval,

@@ -73,6 +73,8 @@ class JobScaler {
                         const std::vector<std::string>& path,
                         json::Value wanted);
   void Finish(const AnyRound& round, const Status& status);
+  // Something that decides about all jobs has changed: each is looked at when it is due.
+  void LookAtAll();
   // Records an event, unless the last one had the same message.
   void Complain(const json::Value& job, ScaleObservation& look, const std::string& message);
 
@@ -81,10 +83,11 @@ class JobScaler {
   client::EventRecorder events_;
   CallbackScope scope_;
 
+  const client::Resource resource_;
+
  private:
   void Reconcile(const std::string& key, client::WorkQueue::Done done);
 
-  const client::Resource resource_;
   client::Informer& jobs_;
   client::WorkQueue queue_;
 

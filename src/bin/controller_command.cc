@@ -41,6 +41,7 @@ struct ControllerFlags {
   int64_t record_mib = kRecordMibUsual;
   std::vector<std::string> settings;
   sched::Settings scheduler;
+  std::string autoscaling_default;
   bool elect = true;
   std::string lease_duration = "4s";
   std::string renew_deadline = "3s";
@@ -187,6 +188,7 @@ Result<controllers::ReplicaOptions> ReplicaFor(RemoteProcess& process,
                                                   .grouping_rules = std::move(grouping_rules),
                                                   .grouping_namespace = flags.election.ns,
                                                   .scheduler = flags.scheduler,
+                                                  .autoscaling_default = flags.autoscaling_default,
                                                   .own_namespace = flags.election.ns},
                                       .prepare = [=](controllers::Informers& informers) {
                                         if (!policy_v1) informers.UseVersion("policy", "v1beta1");
@@ -342,6 +344,7 @@ class ControllerAction final : public cli::Action {
                  "admit pods that fit on no node, with a warning");
     AddPagesFlags(flags, flags_);
     AddSettingsFlag(flags, flags_.settings);
+    AddAutoscalingDefaultFlag(flags, flags_.autoscaling_default);
     AddRecordFlag(flags, flags_.record_mib);
     AddLogLevel(flags, flags_.log_level);
     AddElectionFlags(flags, flags_);

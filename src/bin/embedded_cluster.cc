@@ -403,6 +403,7 @@ void EmbeddedCluster::Impl::StartComponents() {
   }
   if (options.default_scheduler) manager_options.scheduler_names.push_back("default-scheduler");
   manager_options.scheduler = options.scheduler;
+  manager_options.autoscaling_default = options.autoscaling_default;
   manager_options.own_namespace = client::kUsageNamespace;
   manager_options.grouping_namespace = client::kUsageNamespace;
   RecordCycles();

@@ -38,6 +38,7 @@ struct ClusterOptions {
   std::vector<std::string> controllers = {"*"};  // see controllers::ManagerOptions
   bool default_scheduler = true;                 // pods of `default-scheduler` are Swell's to place
   sched::Settings scheduler;
+  std::string autoscaling_default;       // see controllers::ManagerOptions
   int64_t record_mib = kRecordMibUsual;  // of the scheduler's last cycles; 0: none
   std::string ui_address;                // of the pages; "off": none; see PagesOptions
   std::string pod_cidr;                  // empty: the runtime's own choice

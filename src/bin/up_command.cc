@@ -96,6 +96,7 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
              Join(controllers::ControllerNames(), ", ")));
   flags.SwitchOff("--no-default-scheduler", &cluster.default_scheduler,
                   "do not place pods with schedulerName default-scheduler");
+  AddAutoscalingDefaultFlag(flags, cluster.autoscaling_default);
   flags.Group("");
 }
 

@@ -104,7 +104,7 @@ Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
     if (row.kind.get() != &kind) continue;
     SWELL_RETURN_IF_ERROR(CheckScaling(row.scale, job));
     SWELL_RETURN_IF_ERROR(CheckScaling(row.target, job));
-    if (row.goodput != nullptr) SWELL_RETURN_IF_ERROR(row.goodput(job).status());
+    if (row.goodput != nullptr) SWELL_RETURN_IF_ERROR(row.goodput(job, {}).status());
   }
   return Status::Ok();
 }

@@ -163,7 +163,9 @@ struct Manager::Parts {
       progress_readers.emplace_back(context, resource);
       progress_metrics.emplace_back(context, resource);
       if (entry.scale != nullptr) scalers.emplace_back(context, resource, entry.scale);
-      if (entry.goodput != nullptr) goodput_scalers.emplace_back(context, resource, entry.goodput);
+      if (entry.goodput != nullptr) {
+        goodput_scalers.emplace_back(context, resource, entry.goodput, options.autoscaling_default);
+      }
       if (entry.target != nullptr) target_scalers.emplace_back(context, resource, entry.target);
     }
     idle.emplace(context);

@@ -42,6 +42,9 @@ struct ManagerOptions {
   // Removes what a provisioned volume of that handle holds; empty: nothing is held.
   std::function<void(const std::string&)> remove_volume;
   sched::Settings scheduler;
+  // The autoscaling mode of elastic TrainingJobs that name none, where no project has a default:
+  // Goodput, None or empty.
+  std::string autoscaling_default;
   // So many evicted members of one gang are marked by one write to their group (evictions.h).
   size_t mark_together = 16;
   sched::Recorder* recorder = nullptr;  // of the scheduler's cycles; outlives the Manager

@@ -55,6 +55,12 @@ Status ReadSettings(const std::vector<std::string>& texts, sched::Settings& sett
   return Status::Ok();
 }
 
+void AddAutoscalingDefaultFlag(cli::Flags& flags, std::string& mode) {
+  flags.Choice("--autoscaling-default", &mode, "MODE", {"Goodput", "None"},
+               "autoscaling of elastic TrainingJobs that name no mode, where no project has a "
+               "default: Goodput or None (default None)");
+}
+
 void AddRecordFlag(cli::Flags& flags, int64_t& mib) {
   flags.Int(
       "--record-cycles", &mib, "MIB",

@@ -27,6 +27,8 @@ void AddDataDir(cli::Flags& flags, std::string& data_dir);
 // Settings of the scheduler, as `swell simulate --set` takes them.
 void AddSettingsFlag(cli::Flags& flags, std::vector<std::string>& settings);
 Status ReadSettings(const std::vector<std::string>& texts, sched::Settings& settings);
+// How elastic TrainingJobs are scaled that do not say it, where no project does.
+void AddAutoscalingDefaultFlag(cli::Flags& flags, std::string& mode);
 // How much of the scheduler's last cycles is kept for `swell replay`.
 void AddRecordFlag(cli::Flags& flags, int64_t& mib);
 

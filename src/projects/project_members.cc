@@ -7,7 +7,6 @@
 #include "kube/api/objects/project.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
-#include "scheduling/state_file.h"
 
 namespace swell::controllers {
 namespace {
@@ -70,7 +69,7 @@ ProjectMembers::Bindings ProjectMembers::Wanted() const {
   std::vector<const json::Value*> all;
   for (const auto& [name, project] : projects_.objects()) all.push_back(project.get());
   Bindings wanted;
-  for (const auto& [ns, name] : ProjectsByNamespace(all)) {
+  for (const auto& [ns, name] : api::ProjectsByNamespace(all)) {
     const json::SharedValue space = namespaces_.Get(ns);
     if (space && !api::IsDeleting(*space)) AddBindings(*projects_.Get(name), wanted);
   }

@@ -228,7 +228,7 @@ class Reader {
       out.queues.push_back(ToQueueInfo(*it));
       for (sched::PastUse& use : ToPastUse(*it)) out.past_uses.push_back(std::move(use));
     }
-    project_of_ = ProjectsByNamespace(projects);
+    project_of_ = api::ProjectsByNamespace(projects);
   }
 
   // `holder` is the project's spec, or one of its pools.
@@ -419,24 +419,6 @@ class Reader {
 };
 
 }  // namespace
-
-std::map<std::string, std::string, std::less<>> ProjectsByNamespace(
-    const std::vector<const json::Value*>& projects) {
-  std::set<std::string_view> parents;
-  for (const json::Value* it : projects) parents.insert(api::ParentOfProject(*it));
-  std::vector<const json::Value*> leaves;
-  for (const json::Value* it : projects) {
-    if (!parents.contains(api::Name(*it))) leaves.push_back(it);
-  }
-  std::sort(leaves.begin(), leaves.end(), [](const json::Value* a, const json::Value* b) {
-    return api::Name(*a) < api::Name(*b);
-  });
-  std::map<std::string, std::string, std::less<>> found;
-  for (const json::Value* it : leaves) {
-    found.try_emplace(std::string(NamespaceOfProject(*it)), api::Name(*it));
-  }
-  return found;
-}
 
 StateInputs ReadStateItems(const std::vector<const json::Value*>& items,
                            std::vector<std::string>& problems) {

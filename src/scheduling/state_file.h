@@ -34,8 +34,4 @@ StateInputs ReadStateItems(const std::vector<const json::Value*>& items,
                            std::vector<std::string>& problems);
 void FillModel(const StateInputs& inputs, sched::Model& model);
 
-// The project of each namespace: work belongs to the leaf whose namespace it is in.
-std::map<std::string, std::string, std::less<>> ProjectsByNamespace(
-    const std::vector<const json::Value*>& projects);
-
 }  // namespace swell::controllers

@@ -43,6 +43,7 @@ class WhyReport {
     for (const std::string& place : Places()) add("Node:     ", place);
     add("Quota:    ", QuotaText());
     if (facts_.goodput && !facts_.job.over()) {
+      if (!facts_.goodput->default_of.empty()) add("Mode:     ", GoodputModeText(*facts_.goodput));
       add("Goodput:  ", GoodputSentence(*facts_.goodput));
       add("Next GPU: ", NextGpuText(*facts_.goodput, facts_.others));
       add("Decided:  ", facts_.goodput->decision);

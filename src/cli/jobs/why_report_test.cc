@@ -234,7 +234,15 @@ TEST(WhyReport, ReadsGoodputFromTheStatusOfAJob) {
   ASSERT_TRUE(view);
   EXPECT_EQ(GoodputSentence(*view), "1 member makes 2.50 steps per second; it asks for 2");
   EXPECT_EQ(NextGpuText(*view, {}), "worth +80 % here");
+  EXPECT_EQ(GoodputModeText(*view), "Goodput");
   EXPECT_FALSE(GoodputOf(*json::Parse(R"({"status":{"goodput":{}}})")));
+  // A default that was given up, and a job that names another mode.
+  EXPECT_FALSE(GoodputOf(*json::Parse(R"({"spec":{"autoscaling":{"mode":"None"}},
+      "status":{"goodput":{"defaultOf":"the cluster"}}})")));
+  const auto by_default =
+      GoodputOf(*json::Parse(R"({"status":{"goodput":{"defaultOf":"project team-a"}}})"));
+  ASSERT_TRUE(by_default);
+  EXPECT_EQ(GoodputModeText(*by_default), "Goodput (default of project team-a)");
 }
 
 }  // namespace

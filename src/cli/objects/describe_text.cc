@@ -234,7 +234,8 @@ std::string SizeText(const JobView& job, WallTime now) {
 std::string GoodputText(const json::Value& job) {
   const std::optional<GoodputView> goodput = GoodputOf(job);
   if (!goodput) return "";
-  return Section("Goodput", StrCat("  ", GoodputSentence(*goodput), "\n", GoodputTable(*goodput)));
+  return Section("Goodput", StrCat("  ", GoodputModeText(*goodput), ": ", GoodputSentence(*goodput),
+                                   "\n", GoodputTable(*goodput)));
 }
 
 std::string RolesText(const JobView& job) {

@@ -285,6 +285,9 @@ class ProjectWrite : public Action {
                "how long a pod runs before higher-priority pods of the project may preempt it");
     flags.Text("--reclaim-min-runtime", &reclaim_min_runtime_, "DURATION",
                "how long a pod runs before other projects may reclaim its resources");
+    flags.Choice("--autoscaling", &autoscaling_, "MODE", {"Goodput", "None", "inherit"},
+                 "autoscaling of the project's elastic TrainingJobs that name no mode: Goodput, "
+                 "None, or inherit that of the project above it, else of the cluster (default)");
     flags.Switch("--isolated", &isolated_, "only pods of the project reach its pods");
     flags.Switch("--no-isolated", &open_, "pods of other projects reach them, too (default)");
     flags.Choice("--pod-security", &pod_security_, "LEVEL",
@@ -333,6 +336,12 @@ class ProjectWrite : public Action {
     if (isolated_ && open_) return Misuse("--isolated and --no-isolated exclude each other");
     if (isolated_ || open_) json::Set(spec, {"isolated"}, json::Value(isolated_));
     if (!pod_security_.empty()) json::Set(spec, {"podSecurity"}, pod_security_);
+    const bool fresh = tree.Find(name) == nullptr;
+    if (autoscaling_ == "inherit" && !fresh) {
+      json::Set(spec, {"autoscaling"}, json::Value(nullptr));
+    } else if (!autoscaling_.empty() && autoscaling_ != "inherit") {
+      json::Set(spec, {"autoscaling", "default"}, autoscaling_);
+    }
     SWELL_RETURN_IF_ERROR(SetSeconds("--min-runtime", min_runtime_, "minRuntimeSeconds", spec));
     SWELL_RETURN_IF_ERROR(SetSeconds("--reclaim-min-runtime", reclaim_min_runtime_,
                                      "reclaimMinRuntimeSeconds", spec));
@@ -455,7 +464,7 @@ class ProjectWrite : public Action {
   HostPathFlags host_paths_;
   std::string description_, parent_, priority_, work_ns_, pool_, min_runtime_, reclaim_min_runtime_,
       dry_run_, output_;
-  std::string pod_security_;
+  std::string pod_security_, autoscaling_;
   bool isolated_ = false, open_ = false;
 };
 

@@ -66,6 +66,24 @@ TEST_F(ProjectsTest, RulesBetweenUsersByCommand) {
   EXPECT_NE(err_.find("exclude each other"), std::string::npos) << err_;
 }
 
+TEST_F(ProjectsTest, DefaultOfAutoscalingByCommand) {
+  Cluster();
+  const auto said = [this] {
+    EXPECT_EQ(Run({"swell", "project", "list", "project-a", "-o",
+                   "jsonpath={.items[0].spec.autoscaling}"}),
+              0)
+        << err_;
+    return out_;
+  };
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--autoscaling", "Goodput"}), 0) << err_;
+  EXPECT_EQ(said(), R"({"default":"Goodput"})");
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--autoscaling", "inherit"}), 0) << err_;
+  EXPECT_EQ(said(), "");
+  EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--autoscaling", "Metric"}), 2);
+  ASSERT_EQ(Run({"swell", "project", "create", "new", "--autoscaling", "inherit"}), 0) << err_;
+  ASSERT_EQ(Run({"swell", "project", "create", "fixed", "--autoscaling", "None"}), 0) << err_;
+}
+
 TEST_F(ProjectsTest, ProjectsAndPoolsByCommand) {
   Cluster();
   auto project =

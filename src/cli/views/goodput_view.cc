@@ -37,9 +37,11 @@ const GoodputView::Size* SizeAt(const GoodputView& view, int64_t members) {
 
 std::optional<GoodputView> GoodputOf(const json::Value& job) {
   const json::Value* status = json::Find(job, {"status", "goodput"});
-  const bool on = json::GetString(job, {"spec", "autoscaling", "mode"}) == "Goodput";
-  if (status == nullptr || !status->is_object() || !on) return std::nullopt;
+  if (status == nullptr || !status->is_object()) return std::nullopt;
   GoodputView view;
+  const std::string_view mode = json::GetString(job, {"spec", "autoscaling", "mode"});
+  if (mode.empty()) view.default_of = json::GetString(*status, {"defaultOf"});
+  if (mode != "Goodput" && view.default_of.empty()) return std::nullopt;
   view.name = api::Name(job);
   view.unit = json::GetString(*status, {"unit"}, "steps");
   view.members = json::GetInt(*status, {"members"});
@@ -55,6 +57,11 @@ std::optional<GoodputView> GoodputOf(const json::Value& job) {
   view.fit = json::GetString(*status, {"fit", "message"});
   view.decision = json::GetString(*status, {"decision"});
   return view;
+}
+
+std::string GoodputModeText(const GoodputView& view) {
+  if (view.default_of.empty()) return "Goodput";
+  return StrCat("Goodput (default of ", OneLine(view.default_of), ")");
 }
 
 std::string GoodputTable(const GoodputView& view) {

@@ -16,7 +16,8 @@ struct GoodputView {
     double per_second = 0, relative = 0;
     std::string source;  // how it is known
   };
-  std::string name;  // of the job
+  std::string name;        // of the job
+  std::string default_of;  // the mode is the default of: "project a"; empty: the job names it
   std::string unit;
   int64_t members = 0, measured_at = 0, wanted = 0;
   std::optional<int64_t> next_percent;  // what one more member would add
@@ -27,6 +28,8 @@ struct GoodputView {
 // Nothing for a job that is not scaled by goodput.
 std::optional<GoodputView> GoodputOf(const json::Value& job);
 
+// "Goodput", "Goodput (default of project team-a)".
+std::string GoodputModeText(const GoodputView& view);
 // "MEMBERS  RECORDS/S  SPEEDUP  KNOWN AS" with the present size marked, then fit and decision.
 std::string GoodputTable(const GoodputView& view);
 // "4 members make 3.4 times what 1 makes; it asks for 6".

@@ -1,5 +1,8 @@
 #include "kube/api/objects/project.h"
 
+#include <algorithm>
+#include <set>
+
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 
@@ -57,6 +60,7 @@ ProjectSpec::ProjectSpec(const json::Value& project)
   reclaim_min_runtime_seconds = SecondsAt(spec, "reclaimMinRuntimeSeconds");
   user_gpu_limit = AmountAt(spec, {"users", "gpuLimit"});
   fair_to_users = json::GetBool(spec, {"users", "fairShare"});
+  autoscaling_default = json::GetString(spec, {"autoscaling", "default"});
   pod_security = json::GetString(spec, {"podSecurity"});
 }
 
@@ -134,6 +138,23 @@ std::string_view NamespaceOfProject(const json::Value& project) {
 
 std::string_view ParentOfProject(const json::Value& project) {
   return json::GetString(project, {"spec", "parent"});
+}
+
+std::map<std::string, std::string, std::less<>> ProjectsByNamespace(
+    const std::vector<const json::Value*>& projects) {
+  std::set<std::string_view> parents;
+  for (const json::Value* it : projects) parents.insert(ParentOfProject(*it));
+  std::vector<const json::Value*> leaves;
+  for (const json::Value* it : projects) {
+    if (!parents.contains(Name(*it))) leaves.push_back(it);
+  }
+  std::sort(leaves.begin(), leaves.end(),
+            [](const json::Value* a, const json::Value* b) { return Name(*a) < Name(*b); });
+  std::map<std::string, std::string, std::less<>> found;
+  for (const json::Value* it : leaves) {
+    found.try_emplace(std::string(NamespaceOfProject(*it)), Name(*it));
+  }
+  return found;
 }
 
 }  // namespace swell::api

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +47,8 @@ struct ProjectSpec {
   // goes first.
   std::optional<double> user_gpu_limit;
   bool fair_to_users = false;
+  // The mode of elastic jobs that name none (spec.autoscaling.default); empty: as the parent's.
+  std::string autoscaling_default;
   std::string pod_security;  // of its namespace; empty: the namespace's own, or the usual one
 
   // A project that lists pools has no quota in other pools unless it gives one for all.
@@ -102,5 +106,9 @@ const json::Array& MembersOf(const json::Value& project);
 // Two facts of the spec for code that needs no others.
 std::string_view NamespaceOfProject(const json::Value& project);
 std::string_view ParentOfProject(const json::Value& project);
+
+// The project of each namespace: work belongs to the leaf whose namespace it is in.
+std::map<std::string, std::string, std::less<>> ProjectsByNamespace(
+    const std::vector<const json::Value*>& projects);
 
 }  // namespace swell::api
