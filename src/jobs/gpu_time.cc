@@ -80,8 +80,9 @@ void GpuTime::ChargePod(Job& job, const json::Value& pod, bool gang_runs, WallTi
   Held& held = found->second;
   const WallTime end = ended ? EndedAt(pod, now) : now;
   Charge(job, held, end);
+  held.lost = LostGpuSeconds(pod, held.gpus, end);
   if (ended) {
-    job.lost += held.gpus * LostSeconds(pod, end);
+    job.lost += held.lost;
     job.held.erase(found);
     return;
   }
@@ -121,7 +122,9 @@ void GpuTime::Note(const std::string& job_uid,
   for (auto& [uid, held] : job.held) held.seen = false;
   for (const auto& [name, pod] : pods) ChargePod(job, *pod, gang_runs, now);
   for (auto& [uid, held] : job.held) {
-    if (!held.seen) Charge(job, held, now);
+    if (held.seen) continue;
+    Charge(job, held, now);
+    job.lost += held.lost;
   }
   std::erase_if(job.held, [](const auto& one) { return !one.second.seen; });
   const double all = std::accumulate(job.seconds.begin(), job.seconds.end(), 0.0);

@@ -38,7 +38,8 @@ class GpuTime {
   struct Held {
     client::GpuUse use = client::GpuUse::kStarting;
     double gpus = 0;
-    WallTime since;  // not charged yet from here on
+    WallTime since;   // not charged yet from here on
+    double lost = 0;  // GPU-seconds, if the pod ends as it was seen last
     bool seen = false;
   };
   struct Job {

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/progress.h"
 
 namespace swell::controllers {
@@ -99,6 +100,30 @@ TEST_F(GpuTimeTest, APodThatFailsLosesWhatItHadNotSaved) {
   EXPECT_EQ(Of("training"), 1200) << "until its end, not until it was seen";
   EXPECT_EQ(Get({"gpuTime", "lostSeconds"}), 1200);
   EXPECT_EQ(Get({"gpuTime", "productivePercentage"}), 0);
+}
+
+TEST_F(GpuTimeTest, AVictimThatDoesNotSaveItselfLosesWhatItHadDoneWhenItWasTold) {
+  for (const bool saves : {true, false}) {
+    Pod("victim", "Running", "step");
+    Pass(minutes(5));
+    json::Value pod = *pods_["victim"];
+    json::Set(pod, {"metadata", "annotations", api::keys::kPreemptedBy}, "default/urgent");
+    json::Set(pod, {"metadata", "annotations", api::keys::kPreemptedLost}, "600");
+    json::Set(pod, {"status", "conditions"},
+              json::Array{json::Object{{"type", "DisruptionTarget"},
+                                       {"status", "True"},
+                                       {"reason", "PreemptionByScheduler"},
+                                       {"lastTransitionTime", api::FormatTime(now_)}}});
+    if (saves) {
+      json::Set(pod, {"metadata", "annotations", api::keys::kCheckpointTime},
+                api::FormatTime(now_ + seconds(2)));
+    }
+    pods_["victim"] = std::make_shared<const json::Value>(std::move(pod));
+    Pass(seconds(3));
+    pods_.clear();  // it ends and is gone before anybody looks
+    Pass(seconds(1), true);
+    EXPECT_EQ(Get({"gpuTime", "lostSeconds"}), saves ? 0 : 600);
+  }
 }
 
 TEST_F(GpuTimeTest, MembersThatWaitForOthersAreNamed) {

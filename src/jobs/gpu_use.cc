@@ -17,6 +17,9 @@ namespace {
 
 using client::GpuUse;
 
+// Times in annotations and conditions are whole seconds.
+constexpr Duration kTimeResolution = std::chrono::seconds(1);
+
 GpuUse UseInPhase(std::string_view phase) {
   if (phase == "init" || phase == "load" || phase == "data") return GpuUse::kLoading;
   return phase == "save" ? GpuUse::kSaving : GpuUse::kTraining;
@@ -38,6 +41,25 @@ bool ContainerFails(const json::Value& pod) {
     }
   }
   return false;
+}
+
+WallTime SavedAt(const json::Value& pod) {
+  return api::ParseTime(api::Annotation(pod, api::keys::kCheckpointTime)).value_or(WallTime());
+}
+
+double LostByPreemption(const json::Value& pod) {
+  const auto lost = ParseInt(api::Annotation(pod, api::keys::kPreemptedLost));
+  const auto told = api::FindCondition(pod, "DisruptionTarget");
+  if (!lost || !told || !told->Since()) return 0;
+  return SavedAt(pod) + kTimeResolution > *told->Since() ? 0 : static_cast<double>(*lost);
+}
+
+double LostByFailure(const json::Value& pod, double gpus, WallTime end) {
+  if (Phase(pod) != "Failed" || WasDisrupted(pod) || FailedByCluster(pod)) return 0;
+  if (api::IsDeleting(pod) || !api::Annotation(pod, api::keys::kMemberPriority).empty()) return 0;
+  if (!api::Annotation(pod, api::keys::kStopRequested).empty()) return 0;
+  const WallTime from = std::max(SavedAt(pod), api::StartTime(pod).value_or(end));
+  return gpus * std::max(0.0, std::chrono::duration<double>(end - from).count());
 }
 
 }  // namespace
@@ -69,13 +91,8 @@ WallTime EndedAt(const json::Value& pod, WallTime now) {
   return last == WallTime() ? now : std::min(last, now);
 }
 
-double LostSeconds(const json::Value& pod, WallTime end) {
-  if (Phase(pod) != "Failed" || WasDisrupted(pod) || FailedByCluster(pod)) return 0;
-  if (api::IsDeleting(pod) || !api::Annotation(pod, api::keys::kMemberPriority).empty()) return 0;
-  if (!api::Annotation(pod, api::keys::kStopRequested).empty()) return 0;
-  const auto saved = api::ParseTime(api::Annotation(pod, api::keys::kCheckpointTime));
-  const WallTime from = std::max(saved.value_or(WallTime()), api::StartTime(pod).value_or(end));
-  return std::max(0.0, std::chrono::duration<double>(end - from).count());
+double LostGpuSeconds(const json::Value& pod, double gpus, WallTime end) {
+  return WasPreempted(pod) ? LostByPreemption(pod) : LostByFailure(pod, gpus, end);
 }
 
 }  // namespace swell::controllers

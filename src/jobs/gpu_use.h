@@ -1,5 +1,5 @@
 // GpuUse of a pod: what the GPUs that it holds are used for, from its status and from what it
-// reports of its training; since when it holds them, until when, and what a failure lost.
+// reports of its training; since when it holds them, until when, and what was lost with it.
 // - Threads: pure functions.
 #pragma once
 
@@ -19,8 +19,10 @@ std::string JobOfPod(const json::Value& pod);
 WallTime BoundAt(const json::Value& pod, WallTime now);
 // When the last of its containers ended; `now` where one does not say so.
 WallTime EndedAt(const json::Value& pod, WallTime now);
-// Seconds since its last checkpoint of a pod that failed by itself. Members of an elastic job lose
+// GPU-seconds of work that nobody has saved, of a pod that fails or is preempted; 0 of any other.
+// One that failed by itself loses what it did since its last checkpoint. A victim loses what it had
+// not saved when it was told, unless it has saved itself since. Members of an elastic job lose
 // nothing, since the others have their state in memory.
-double LostSeconds(const json::Value& pod, WallTime end);
+double LostGpuSeconds(const json::Value& pod, double gpus, WallTime end);
 
 }  // namespace swell::controllers

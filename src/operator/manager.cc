@@ -206,12 +206,11 @@ struct Manager::Parts {
                           {options.scheduler_names.begin(), options.scheduler_names.end()}},
         options.own_namespace);
     usage.emplace(context, scheduler.model(), options.own_namespace);
-    scheduler.Observe({.started = [this](const json::Value& pod,
-                                         Duration waited) { usage->OnStarted(pod, waited); },
-                       .preempted =
-                           [this](const json::Value& pod, const sched::Decision& eviction) {
-                             usage->OnPreempted(pod, eviction.lost_gpu_seconds);
-                           }});
+    scheduler.Observe(
+        {.started = [this](const json::Value& pod,
+                           Duration waited) { usage->OnStarted(pod, waited); },
+         .preempted = [this](const json::Value& pod,
+                             const sched::Decision& /*eviction*/) { usage->OnPreempted(pod); }});
   }
 
   CapacityGuard guard;

@@ -18,8 +18,6 @@ constexpr int64_t kHourNs = 3'600'000'000'000;
 constexpr Duration kRetry = std::chrono::seconds(10);
 // Pods that were bound before are charged from here on, at most.
 constexpr Duration kCatchUpMax = std::chrono::hours(24);
-// Times in annotations are whole seconds.
-constexpr Duration kTimeResolution = std::chrono::seconds(1);
 constexpr Duration kLastFlushMax = std::chrono::seconds(2);
 
 double Seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
@@ -173,22 +171,12 @@ void UsageLedger::OnGroup(const json::Value& group) {
   }
 }
 
-// What a victim saved between the notice and its end is not lost.
-double UsageLedger::LostByPreemption(const Preemption& preemption, const json::Value& pod) {
-  const auto saved = api::ParseTime(api::Annotation(pod, keys::kCheckpointTime));
-  return saved && *saved + kTimeResolution > preemption.time ? 0 : preemption.lost_gpu_s;
-}
-
 void UsageLedger::OnGone(const json::Value& pod) {
   const auto found = holdings_.find(api::Uid(pod));
   if (found == holdings_.end()) return;
   const Holding& holding = found->second;
   ChargeEnded(holding, pod);
-  if (holding.preemption) {
-    AddLost(holding, LostByPreemption(*holding.preemption, pod));
-  } else {
-    AddLost(holding, holding.gpus * LostSeconds(pod, EndedAt(pod, context_.clock.Now())));
-  }
+  AddLost(holding, LostGpuSeconds(pod, holding.gpus, EndedAt(pod, context_.clock.Now())));
   holdings_.erase(found);
   FlushSoon();
 }
@@ -276,16 +264,10 @@ void UsageLedger::OnStarted(const json::Value& pod, Duration waited) {
   FlushSoon();
 }
 
-void UsageLedger::OnPreempted(const json::Value& pod, double lost_gpu_s) {
+void UsageLedger::OnPreempted(const json::Value& pod) {
   if (!loaded_) return;
   const Holding who = HoldingOf(pod);
   for (client::UsageRow* row : {&RowNow(who), &JobNow(who)}) ++row->preempted;
-  const auto holding = holdings_.find(api::Uid(pod));
-  if (holding == holdings_.end()) {
-    AddLost(who, lost_gpu_s);
-  } else {
-    holding->second.preemption = Preemption{context_.clock.Now(), lost_gpu_s};
-  }
   FlushSoon();
 }
 

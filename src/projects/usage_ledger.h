@@ -18,7 +18,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/callback_scope.h"
@@ -36,9 +35,8 @@ class UsageLedger {
   // Once the informers are in sync.
   void Start();
   void OnStarted(const json::Value& pod, Duration waited);
-  // `lost_gpu_s` is what the pod did since its last checkpoint. It counts when the pod has ended,
-  // unless it saved itself meanwhile.
-  void OnPreempted(const json::Value& pod, double lost_gpu_s);
+  // What it lost counts when it has ended.
+  void OnPreempted(const json::Value& pod);
   // Before the end: writes what is not written. `done` runs when it is, or soon at least.
   void FlushThen(std::function<void()> done);
 
@@ -47,10 +45,6 @@ class UsageLedger {
   static constexpr int kDaysKept = 400;
 
  private:
-  struct Preemption {
-    WallTime time;
-    double lost_gpu_s = 0;
-  };
   struct Holding {
     std::string key;  // of the pod
     std::string project, user, job;
@@ -59,7 +53,6 @@ class UsageLedger {
     double gpus = 0;
     double cpus = 0;
     WallTime since;  // not charged yet from here on
-    std::optional<Preemption> preemption;
   };
 
   void OnPod(const json::Value& pod);
@@ -69,7 +62,6 @@ class UsageLedger {
   void SetUse(Holding& holding, const json::Value& pod);
   Holding HoldingOf(const json::Value& pod) const;
   void ChargeEnded(const Holding& holding, const json::Value& pod);
-  static double LostByPreemption(const Preemption& preemption, const json::Value& pod);
   void AddLost(const Holding& who, double gpu_s);
   void Charge(const Holding& holding, WallTime until);
   void ChargeAll(WallTime now);
