@@ -190,10 +190,25 @@ JobGates::Verdict JobGates::JudgeTerm(const json::Value& job, std::string_view t
                                    Quote(term), ", where TYPE:JOB is expected")};
   }
   for (size_t i = 1; i < parts.size(); ++i) {
-    Verdict verdict = JudgeOther(job, parts[0], parts[i]);
+    Verdict verdict = JudgeArray(job, parts[0], Split(parts[i], '+'));
     if (verdict.answer > worst.answer) worst = std::move(verdict);
   }
   return worst;
+}
+
+JobGates::Verdict JobGates::JudgeArray(const json::Value& job,
+                                       std::string_view type,
+                                       const std::vector<std::string_view>& names) {
+  const bool one_failure = type == "afternotok" && names.size() > 1;
+  Verdict worst;
+  bool failed = false;
+  for (const std::string_view name : names) {
+    Verdict verdict = JudgeOther(job, one_failure ? "afterany" : type, name);
+    if (one_failure) failed |= JudgeOther(job, type, name).answer == Answer::kYes;
+    if (verdict.answer > worst.answer) worst = std::move(verdict);
+  }
+  if (!one_failure || failed || worst.answer != Answer::kYes) return worst;
+  return {Answer::kNever, StrCat(kNever, "all ", names.size(), " tasks of the array succeeded")};
 }
 
 JobGates::Verdict JobGates::JudgeOther(const json::Value& job,

@@ -63,6 +63,10 @@ class JobGates {
   std::vector<std::pair<JobKey, json::SharedValue>> ClosedInOrder() const;
   Verdict Judge(const json::Value& job);
   Verdict JudgeTerm(const json::Value& job, std::string_view term);
+  // Jobs that count as one.
+  Verdict JudgeArray(const json::Value& job,
+                     std::string_view type,
+                     const std::vector<std::string_view>& names);
   Verdict JudgeOther(const json::Value& job, std::string_view type, std::string_view name);
   json::SharedValue FindJob(std::string_view ns, std::string_view name) const;
   // A job of that name has gone since the other was created.

@@ -83,6 +83,39 @@ TEST_F(GatesTest, AJobWhoseDependencyFailedWaitsAndSaysSo) {
   EXPECT_FALSE(Runs("ok"));
 }
 
+TEST_F(GatesTest, AnArrayHasFailedWhenItHasEndedAndOneOfItFailed) {
+  for (const char* task : {"a", "b", "c"}) Submit(task);
+  Submit("repair", "swell.dev/start-after: 'afternotok:a+b'");
+  Submit("never", "swell.dev/start-after: 'afternotok:b+c'");
+  End("a", 1);
+  EXPECT_TRUE(Says("repair", "Dependency: waits for job b to end")) << Said("repair");
+  cluster_.Run(minutes(1));
+  EXPECT_FALSE(Runs("repair"));
+  End("b", 0);
+  EXPECT_TRUE(cluster_.Until([&] { return Runs("repair"); }));
+  End("c", 0);
+  EXPECT_TRUE(Says("never", "DependencyNeverSatisfied: all 2 tasks of the array succeeded"))
+      << Said("never");
+}
+
+// One that can never come true ends nothing while another may.
+TEST_F(GatesTest, AJobThatWaitsForAnyOfTwoEndsWhenNeitherCanComeTrue) {
+  Submit("a");
+  Submit("b");
+  const std::string fail = ", swell.dev/if-never: Fail";
+  Submit("lucky", "swell.dev/start-after: 'afterok:a?afterok:b'" + fail);
+  Submit("unlucky", "swell.dev/start-after: 'afterok:a?afternotok:b'" + fail);
+  End("a", 1);
+  cluster_.Run(minutes(1));
+  EXPECT_EQ(Said("lucky"), "Dependency: waits for job b to succeed");
+  EXPECT_EQ(Said("unlucky"), "Dependency: waits for job b to fail");
+  End("b", 0);
+  EXPECT_TRUE(cluster_.Until([&] { return Runs("lucky"); }));
+  EXPECT_TRUE(cluster_.Until([&] {
+    return api::ConditionIsTrue(*cluster_.Get(kTrainingJobs, "default/unlucky"), "Failed");
+  }));
+}
+
 TEST_F(GatesTest, AJobThatWasDeletedHasEndedWithoutSuccess) {
   Submit("first");
   Submit("ok", "swell.dev/start-after: 'afterok:first'");

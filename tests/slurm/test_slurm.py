@@ -258,6 +258,19 @@ class Day(unittest.TestCase):
         self.ends(self.submit(script), "COMPLETED")
         self.assertEqual([self.output("step-0.out"), self.output("step-1.out")], ["task 0\n", "task 1\n"])
 
+    def test_tasks_have_files_for_errors_and_lists_of_nodes_are_read(self):
+        script = self.script("errors.sh", "#!/bin/bash\n#SBATCH -n2 -o errors.out\nsrun -e errors-%t.err sh -c "
+                             "'echo out; echo task $SLURM_PROCID >&2'\nscontrol show hostnames 'a[08-10,2]x,b'\n")
+        self.ends(self.submit(script), "COMPLETED")
+        self.assertEqual([self.output("errors-0.err"), self.output("errors-1.err")], ["task 0\n", "task 1\n"])
+        self.assertEqual(self.output("errors.out"), "out\nout\na08x\na09x\na10x\na2x\nb\n")
+
+    def test_a_job_repairs_what_an_array_left(self):
+        script = self.script("some.sh", "#!/bin/bash\n#SBATCH -o some-%a.out\nexit $SLURM_ARRAY_TASK_ID\n")
+        array = self.submit("--array=0-1", script)
+        repair = self.submit("-d", f"afternotok:{array}", "-o", "repair.out", "--wrap", "echo repaired")
+        self.ends(repair, "COMPLETED")
+
     def test_a_step_runs_in_a_job_from_outside(self):
         job = self.submit("-J", "outside", "--wrap", "echo ready; sleep 600")
         self.assertTrue(until(lambda: self.state(job) == "RUNNING"))

@@ -204,12 +204,14 @@ if [ "${BASH_ENV-}" != "$folder/bash_env" ]; then
   export SWELL_SLURM_BASH_ENV BASH_ENV
   [ "$SLURM_RESTART_COUNT" != 0 ] || unset SLURM_RESTART_COUNT
 fi
-# The file of the task's output, where tasks have files of their own.
+# file_of PATTERN: the task's own file. It is begun anew, but once for the tasks of a node that share one.
 file_of() {
-  printf %s "$SWELL_STEP_OUTPUT" | sed "s|%t|$SLURM_PROCID|g; s|%n|$SLURM_NODEID|g; s|%N|${SLURMD_NODENAME-}|g"
+  file=$(printf %s "$1" | sed "s|%t|$SLURM_PROCID|g; s|%n|$SLURM_NODEID|g; s|%N|${SLURMD_NODENAME-}|g")
+  case $1 in *%t*) : >"$file" ;; *) [ "$local_id" != 0 ] || : >"$file" ;; esac
 }
-# start COMMAND...: a task, with the input of srun if it is the first of all.
+# start COMMAND...: a task, with the input of srun if it is the first of all, and with its own file for errors.
 start() {
+  if [ -n "${errors-}" ]; then exec 2>>"$errors"; fi
   if [ "$SLURM_PROCID" = 0 ]; then exec "$@" <&5 5<&-; fi
   exec "$@" </dev/null 5<&-
 }
@@ -226,10 +228,13 @@ while [ "$local_id" -lt "$count" ]; do
     CUDA_VISIBLE_DEVICES=$(gpus_of "$local_id")
     export CUDA_VISIBLE_DEVICES
   fi
+  errors=
+  if [ -n "${SWELL_STEP_ERRORS-}" ]; then
+    file_of "$SWELL_STEP_ERRORS"
+    errors=$file
+  fi
   if [ -n "${SWELL_STEP_OUTPUT-}" ]; then
-    file=$(file_of)
-    # Tasks of a node may share one.
-    case $SWELL_STEP_OUTPUT in *%t*) : >"$file" ;; *) [ "$local_id" != 0 ] || : >"$file" ;; esac
+    file_of "$SWELL_STEP_OUTPUT"
     start "$@" >>"$file" 2>&1 &
   elif [ -n "${SWELL_STEP_LABEL-}" ]; then
     mkfifo "$mark.$local_id.fifo"
@@ -459,24 +464,32 @@ until mkdir "$SWELL_SLURM_WORK/step-$SLURM_STEP_ID" 2>/dev/null; do
   [ "$SLURM_STEP_ID" -lt 100000 ] || die "cannot count steps in $SWELL_SLURM_WORK"
 done
 SLURM_STEPID=$SLURM_STEP_ID
-unset SWELL_STEP_OUTPUT SWELL_STEP_DEVICES
+unset SWELL_STEP_OUTPUT SWELL_STEP_ERRORS SWELL_STEP_DEVICES
 [ "$input" != none ] || input=/dev/null
 if [ -n "$input" ]; then exec <"$input" || die "cannot read $input"; fi
-if [ -n "$output" ]; then
-  file=$(printf %s "$output" | sed "s|%j|$SLURM_JOB_ID|g; s|%J|$SLURM_JOB_ID.$SLURM_STEP_ID|g; s|%s|$SLURM_STEP_ID|g
+# file_of PATTERN: the file's name goes to $file. True if each task, or each node, has one of its own.
+file_of() {
+  file=$(printf %s "$1" | sed "s|%j|$SLURM_JOB_ID|g; s|%J|$SLURM_JOB_ID.$SLURM_STEP_ID|g; s|%s|$SLURM_STEP_ID|g
     s|%x|$SLURM_JOB_NAME|g; s|%u|${SLURM_JOB_USER-}|g; s|%A|${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}|g
     s|%a|${SLURM_ARRAY_TASK_ID:-4294967294}|g")
-  case $file in
-    *%[tnN]*)
-      # Each task, or each node, has a file of its own.
-      case $file in /*) ;; *) file=$PWD/$file ;; esac
-      SWELL_STEP_OUTPUT=$file
-      export SWELL_STEP_OUTPUT
-      ;;
-    *) exec >"$file" 2>&1 || die "cannot write $file" ;;
-  esac
+  case $file in /*) ;; *) file=$PWD/$file ;; esac
+  case $file in *%[tnN]*) return 0 ;; esac
+  return 1
+}
+if [ -n "$output" ]; then
+  if file_of "$output"; then
+    export SWELL_STEP_OUTPUT="$file"
+  else
+    exec >"$file" 2>&1 || die "cannot write $file"
+  fi
 fi
-if [ -n "$errors" ]; then exec 2>"$(printf %s "$errors" | sed "s|%[jJ]|$SLURM_JOB_ID|g; s|%x|$SLURM_JOB_NAME|g")"; fi
+if [ -n "$errors" ]; then
+  if file_of "$errors"; then
+    export SWELL_STEP_ERRORS="$file"
+  else
+    exec 2>"$file" || die "cannot write $file"
+  fi
+fi
 SLURM_STEP_NUM_TASKS=$tasks SLURM_STEP_NUM_NODES=$nodes SLURM_NTASKS=$tasks SLURM_NPROCS=$tasks SLURM_NNODES=$nodes
 SLURM_LAUNCH_NODE_IPADDR=$(node 0)
 SWELL_STEP_LABEL=$label
@@ -546,7 +559,28 @@ const PodScript kScontrolScript{"scontrol", R"sh(#!/bin/sh
 # scontrol show hostnames [LIST]: the names of the job's nodes, one a line.
 case "${1-} ${2-}" in
   "show hostnames" | "show hostname" | "show hostnamelist")
-    printf '%s\n' "${3:-$SLURM_JOB_NODELIST}" | tr ',' '\n'
+    printf '%s\n' "${3:-$SLURM_JOB_NODELIST}" | awk '
+      # Commas within brackets are numbers, others part names.
+      function expand(name,   open, close_, ranges, count, k, ends, i) {
+        open = index(name, "[")
+        close_ = index(name, "]")
+        if (!open || close_ < open) { print name; return }
+        count = split(substr(name, open + 1, close_ - open - 1), ranges, ",")
+        for (k = 1; k <= count; k++) {
+          if (split(ranges[k], ends, "-") < 2) ends[2] = ends[1]
+          for (i = ends[1] + 0; i <= ends[2] + 0 && i - ends[1] < 100000; i++)
+            expand(substr(name, 1, open - 1) sprintf("%0" length(ends[1]) "d", i) substr(name, close_ + 1))
+        }
+      }
+      {
+        name = ""; inside = 0
+        for (at = 1; at <= length($0); at++) {
+          letter = substr($0, at, 1)
+          inside += (letter == "[") - (letter == "]")
+          if (letter == "," && !inside) { expand(name); name = "" } else name = name letter
+        }
+        expand(name)
+      }'
     ;;
   *)
     echo "scontrol: within a job's script there is: scontrol show hostnames" >&2

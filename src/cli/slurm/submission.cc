@@ -315,6 +315,8 @@ Result<std::string> DependencyTerm(const KnownJobs& jobs,
     }
     SWELL_ASSIGN_OR_RETURN(const JobChoice choice, ParseJobChoice(word));
     bool any = false;
+    // An array fails as a whole: what waits for that waits for all of its tasks.
+    const std::string_view more = type == "afternotok" && choice.tasks.empty() ? "+" : ":";
     for (const JobInfo& job : jobs.there) {
       if (!choice.Takes(job)) continue;
       if (job.view.ns != ns) {
@@ -322,7 +324,7 @@ Result<std::string> DependencyTerm(const KnownJobs& jobs,
                              job.view.ns, ", and this one in ", ns,
                              "; jobs wait for others of their own project"));
       }
-      names += StrCat(":", job.view.name);
+      names += StrCat(any ? more : ":", job.view.name);
       any = true;
     }
     for (const JobInfo& job : jobs.cancelled) {

@@ -13,6 +13,7 @@ namespace swell::api::keys {
 // and removes this one.
 inline constexpr std::string_view kGate = "swell.dev/gate";
 // "afterok:a:b,afterany:c": jobs of the same namespace, by name; with ? for a comma, any term does.
+// "a+b" counts as one job, which has failed when all of its parts have ended and one has failed.
 inline constexpr std::string_view kStartAfter = "swell.dev/start-after";
 // A time, as in Kubernetes' documents.
 inline constexpr std::string_view kStartNotBefore = "swell.dev/start-not-before";
