@@ -163,7 +163,8 @@ TEST(Allocate, TaintsTolerationsAndSelectors) {
   EXPECT_EQ(s.WaitingOf("selects")->reason,
             "0/4 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, "
             "1 node(s) had taint {dedicated: x}, that the pod didn't tolerate, "
-            "1 node(s) were not ready, 1 node(s) were unschedulable. Needs 1 GPU; 0 free.");
+            "1 node(s) were not ready, 1 node(s) were unschedulable. Needs 1 GPU; 0 free on "
+            "suitable nodes.");
   s.Pod("tolerates", {.gpus = 1, .tolerations = {{.key = "dedicated", .value = "x"}}});
   s.Pod("plain", {.gpus = 1});
   s.Cycle();
@@ -432,11 +433,10 @@ TEST(Allocate, ALimitNamesItsNodePool) {
   s.Pod("b-0", {.group = "b", .gpus = 2});
   s.Cycle();
   EXPECT_EQ(s.WaitingOf("a")->reason,
-            "project team would exceed its limit of 2 GPUs in node pool a100: 0 GPUs used, 3 GPUs "
-            "asked");
+            "3 GPUs asked at once, above the limit of project team, 2 GPUs in node pool a100");
   EXPECT_EQ(s.WaitingOf("b")->reason,
             "non-preemptible work must fit the quota of project team, which is 1 GPU in node pool "
-            "a100: 0 GPUs used by such work, 2 GPUs asked");
+            "a100: 2 GPUs asked at once");
 }
 
 TEST(Allocate, WaitsWhileThereIsAnObstacle) {

@@ -187,6 +187,7 @@ void DecideEvictions(Context& context, const Action& action, const Evictions& ev
     Decision& decision = Add(context, action, id, Decision::Type::kEvict, pod.node);
     decision.gpu_devices = pod.devices.ToVector();
     decision.lost_gpu_seconds = LostGpuSeconds(state, id, context.now);
+    decision.has_saved = state.pods[id].checkpoint > state.pods[id].start;
     if (evictions.beneficiary == kNone) {
       decision.words = nobodys;
     } else {

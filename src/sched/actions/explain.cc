@@ -64,6 +64,8 @@ class Explainer {
   // Why pods that each fit somewhere do not fit together; empty if they do.
   std::string LackingTogether(GroupId id, const std::vector<PodId>& pods);
   std::string HeldText(GroupId id) const;
+  std::string TooLargeExtended(const Shape& shape) const;
+  std::string RoomFor(int64_t pods, const Shape& shape) const;
   PodId Hardest(const std::vector<PodId>& pods) const;
   const PodState* Blocked(const GroupState& group) const;
   std::string LeastChange(const std::vector<PodId>& pods,
@@ -89,12 +91,30 @@ std::string TooLarge(const Shape& shape, const CoreAmounts& largest) {
   return "";
 }
 
+// The same of a resource that is not one of Kubernetes' own.
+std::string Explainer::TooLargeExtended(const Shape& shape) const {
+  for (const auto& [resource, wanted] : shape.extended) {
+    int64_t largest = 0;
+    for (const NodeId id : state_.index.by_rank) {
+      largest = std::max(largest, ExtendedOf(state_.nodes[id], resource));
+    }
+    if (wanted <= largest) continue;
+    return StrCat("a suitable node with at least ", wanted, " ", state_.resource_names[resource],
+                  largest == 0 ? "" : StrCat("; the largest has ", largest));
+  }
+  return "";
+}
+
 // "room for 3 more pods, each with 4 GPUs on one node".
-std::string RoomFor(int64_t pods, const Shape& shape) {
+std::string Explainer::RoomFor(int64_t pods, const Shape& shape) const {
   const int main = shape.core[kGpu] > 0 ? kGpu : kCpu;
-  return StrCat("room for ", Plural(pods, "more pod"), pods > 1 ? ", each with " : " with ",
-                CoreText(main, shape.core[main]),
-                main == kGpu && shape.core[main] == 1 ? "" : " on one node");
+  std::string each = CoreText(main, shape.core[main]);
+  for (const auto& [resource, wanted] : shape.extended) {
+    if (!shape.by_kind) each += StrCat(" and ", wanted, " ", state_.resource_names[resource]);
+  }
+  const bool one_gpu = main == kGpu && shape.core[main] == 1 && shape.extended.empty();
+  return StrCat("room for ", Plural(pods, "more pod"), pods > 1 ? ", each with " : " with ", each,
+                one_gpu ? "" : " on one node");
 }
 
 std::string Explainer::LeastChange(const std::vector<PodId>& pods,
@@ -103,7 +123,9 @@ std::string Explainer::LeastChange(const std::vector<PodId>& pods,
                                    const DomainLack& domain) const {
   const Shape& shape = state_.ShapeOf(hardest);
   if (shape.by_kind) return "";  // numbers of devices alone would not help
+  if (!d.suits_any) return "";   // nor would room: the nodes say what is in the way
   std::string too_large = TooLarge(shape, d.largest);
+  if (too_large.empty()) too_large = TooLargeExtended(shape);
   if (!too_large.empty()) return too_large;
   if (!domain.change.empty()) return domain.change;
   int64_t alike = 0;
@@ -243,7 +265,7 @@ std::string Explainer::NeedText(const std::vector<PodId>& pods,
     const bool alike = equal && pods.size() > 1;
     return StrCat(" Needs ", Plural(gpus, "GPU"),
                   alike ? StrCat(" (", pods.size(), " pods x ", shape.core[kGpu], ")") : count,
-                  "; ", d.gpus_free, " free");
+                  "; ", d.gpus_free, d.suits_any ? " free" : " free on suitable nodes");
   }
   if (shape.Shares()) {
     const std::string most =

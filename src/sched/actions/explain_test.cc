@@ -35,6 +35,23 @@ TEST(Explain, AGangForWhichNoNodeIsFreeNeedsRoomForAllOfIt) {
   EXPECT_EQ(LeastChange(s, "g"), "room for 2 more pods, each with 2 GPUs on one node");
 }
 
+TEST(Explain, ADeviceThatNoNodeHasIsWhatIsMissingNotGpus) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4, .extended = {{"rdma/hca", 1}}});
+  s.Node("n1", {.gpus = 4});
+  s.Group("fast", {.min = 2});
+  s.Pods("fast", 2, {.group = "fast", .gpus = 1, .extended = {{"rdma/hca", 2}}});
+  s.Group("gone", {.min = 2});
+  s.Pods("gone", 2, {.group = "gone", .gpus = 1, .extended = {{"fpga", 1}}});
+  s.Group("pair", {.min = 2});
+  s.Pods("pair", 2, {.group = "pair", .gpus = 1, .extended = {{"rdma/hca", 1}}});
+  s.Cycle();
+  EXPECT_EQ(LeastChange(s, "fast"), "a suitable node with at least 2 rdma/hca; the largest has 1");
+  EXPECT_EQ(LeastChange(s, "gone"), "a suitable node with at least 1 fpga");
+  EXPECT_EQ(LeastChange(s, "pair"),
+            "more suitable nodes: even when empty, the nodes hold only 1 of its 2 pods");
+}
+
 TEST(Explain, RoomIsNotWhatHelpsAPodThatNoNodeSuitsOtherwise) {
   Scenario s;
   s.Node("n0", {.gpus = 1, .labels = {{"rack", "r0"}}});
@@ -85,7 +102,7 @@ TEST(Explain, ANodeThatIsUnhealthyIsSaidToBe) {
   ASSERT_NE(s.WaitingOf("p"), nullptr);
   EXPECT_EQ(s.WaitingOf("p")->reason,
             "0/1 nodes are available: 1 node(s) were unhealthy (swell health lists them). Needs 1 "
-            "GPU; 0 free.");
+            "GPU; 0 free on suitable nodes.");
 }
 
 // What is free in other pools helps nobody whose project has no share of them.

@@ -144,10 +144,19 @@ int64_t FreeOfKind(const NodeState& node, int resource) {
   return free;
 }
 
+int64_t ExtendedOf(const NodeState& node, int resource) {
+  const auto at = static_cast<size_t>(resource);
+  return at < node.ext_allocatable.size() ? node.ext_allocatable[at] : 0;
+}
+
 int64_t PlacesWhenEmpty(const Shape& shape, const NodeState& node) {
   int64_t places = INT32_MAX;
   for (int r = 0; r < kCoreCount; ++r) {
     if (shape.core[r] > 0) places = std::min(places, node.allocatable[r] / shape.core[r]);
+  }
+  if (shape.by_kind) return places;
+  for (const auto& [r, wanted] : shape.extended) {
+    places = std::min(places, ExtendedOf(node, r) / wanted);
   }
   return places;
 }
@@ -158,6 +167,12 @@ int64_t PlacesOn(const State& state, const Shape& shape, const NodeState& node) 
     if (shape.core[r] == 0) continue;
     const int64_t room = r == kGpu ? node.idle_now : node.allocatable[r] - node.used[r];
     places = std::min(places, std::max<int64_t>(0, room) / shape.core[r]);
+  }
+  for (const auto& [r, wanted] : shape.extended) {
+    if (shape.by_kind) break;  // devices, which FitsRoom shares out
+    const auto at = static_cast<size_t>(r);
+    const int64_t used = at < node.ext_used.size() ? node.ext_used[at] : 0;
+    places = std::min(places, std::max<int64_t>(0, ExtendedOf(node, r) - used) / wanted);
   }
   if (places > 0 && !FitsRoom(state, shape, node, Tense::kNow)) return 0;
   return places;
@@ -234,6 +249,7 @@ const Diagnosis& NodeDiagnoser::Diagnose(PodId pod) {
     }
     CountLacks(pod, id, minima, lacks);
     if (state_.VerdictOf(shape_id, id).unfit != Unfit::kNone) continue;
+    d.suits_any = true;
     const Shape& shape = state_.shapes[shape_id];
     const NodeState& node = state_.nodes[id];
     const int64_t places = PlacesOn(state_, shape, node);

@@ -26,9 +26,10 @@ struct OpenPools {
 // What keeps the nodes from taking one shape, counted. Shared by all pods of the shape to which the
 // same pools are open.
 struct Diagnosis {
-  uint64_t hash = 0;      // of everything below
-  std::string nodes;      // "0/6 nodes are available: 3 Insufficient nvidia.com/gpu, ..."
-  int64_t gpus_free = 0;  // idle on suitable nodes
+  uint64_t hash = 0;       // of everything below
+  std::string nodes;       // "0/6 nodes are available: 3 Insufficient nvidia.com/gpu, ..."
+  bool suits_any = false;  // a node would take it, but for room
+  int64_t gpus_free = 0;   // idle on suitable nodes
   int64_t cpu_free = 0;
   int64_t part_free = 0;      // of one GPU, in ppm: the most on any, for pods that share
   int64_t extended_free = 0;  // of the first extended resource it asks for
@@ -71,6 +72,8 @@ int64_t PlacesOn(const State& state, const Shape& shape, const NodeState& node);
 // The first kind of devices that the shape asks for, and how many of them nobody holds.
 int KindOf(const State& state, const Shape& shape);
 int64_t FreeOfKind(const NodeState& node, int resource);
+// What the node has in all of an extended resource.
+int64_t ExtendedOf(const NodeState& node, int resource);
 // Pods of the shape that the node takes when it holds nothing.
 int64_t PlacesWhenEmpty(const Shape& shape, const NodeState& node);
 

@@ -32,7 +32,7 @@ TEST(Preempt, OnlyThePodNeededWhereTheJobSaysSo) {
   const Decision& evict = s.last.decisions[0];
   EXPECT_EQ(evict.Reason(),
             "Preempted by default/critical-0, which needs 1 GPU on worker-2: priority 1100000 is "
-            "above 1000000; 720 GPU-seconds since its last checkpoint");
+            "above 1000000; 720 GPU-seconds since its start");
   EXPECT_EQ(evict.beneficiary->pod, "default/critical-0");
   EXPECT_EQ(evict.beneficiary->group, "default/critical");
   EXPECT_DOUBLE_EQ(evict.lost_gpu_seconds, 720);
@@ -213,6 +213,8 @@ TEST(Preempt, AnElasticJobThatShrinksLosesNoWork) {
     ASSERT_FALSE(s.last.decisions.empty());
     const double lost = s.last.decisions[0].lost_gpu_seconds;
     EXPECT_EQ(lost, minimum == 1 ? 0 : 60) << "with a minimum of 2 it stops as a whole";
+    const std::string reason = s.last.decisions[0].Reason();
+    EXPECT_EQ(reason.find("GPU-seconds") == std::string::npos, minimum == 1) << reason;
   }
 }
 
@@ -228,6 +230,7 @@ TEST(Preempt, TheLeastWorkIsLost) {
   s.Cycle();
   EXPECT_EQ(s.Log(), "evict long n0 [0] preempt\nnominate high n0 [0] preempt\n");
   EXPECT_DOUBLE_EQ(s.last.decisions[0].lost_gpu_seconds, 60);
+  EXPECT_TRUE(s.last.decisions[0].Reason().ends_with("; 60 GPU-seconds since its last checkpoint"));
 }
 
 TEST(Preempt, AmongEqualCostsTheLowestPriorityThenTheYoungest) {

@@ -32,7 +32,7 @@ TEST(Reclaim, ARigidJobOverQuotaIsStoppedWholeAndComesBack) {
       "Preempted by default/claim-0, which needs 4 GPUs on n0: project b has a fair share of 4 "
       "GPUs and would hold 4 GPUs; project a held 8 GPUs with a fair share of 4 GPUs and a quota "
       "of 4 "
-      "GPUs; 14400 GPU-seconds since its last checkpoint");
+      "GPUs; 14400 GPU-seconds since its start");
   s.Converge();
   EXPECT_EQ(s.Places(), "big-0:Pending\nclaim-0:Running@n0\n");
   s.RemovePod("claim-0");
@@ -108,9 +108,10 @@ TEST(Reclaim, NonPreemptibleWorkIsNoVictimAndNeedsQuota) {
   s.Cycle();
   EXPECT_EQ(s.Log(), "");
   ASSERT_NE(s.WaitingOf("build"), nullptr);
-  EXPECT_EQ(s.WaitingOf("build")->reason,
-            "non-preemptible work must fit the quota of project a, which is 4 GPUs: 0 GPUs used by "
-            "such work, 5 GPUs asked");
+  EXPECT_EQ(
+      s.WaitingOf("build")->reason,
+      "non-preemptible work must fit the quota of project a, which is 4 GPUs: 5 GPUs asked at "
+      "once");
 }
 
 TEST(Reclaim, DepartmentsCompareBeforeTheirProjects) {

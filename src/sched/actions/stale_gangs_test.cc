@@ -24,7 +24,7 @@ TEST(StaleGangs, StopWholeAfterTheGracePeriod) {
   EXPECT_EQ(s.Log(), "evict g-0 n0 [0,1] stale-gangs\n");
   EXPECT_EQ(s.last.decisions[0].Reason(),
             "Preempted: pod set default has 1 of 2 members for 60 s, longer than the grace period "
-            "of 60 s; 120 GPU-seconds since its last checkpoint");
+            "of 60 s; 120 GPU-seconds since its start");
 }
 
 TEST(StaleGangs, ARecreatedMemberRejoinsInTime) {

@@ -17,6 +17,13 @@ std::string_view DecisionTypeName(Decision::Type type) {
   return "";
 }
 
+std::string Decision::LostText() const {
+  if (lost_gpu_seconds == 0) return "";
+  return StrCat(
+      "; ", NumberText(lost_gpu_seconds),
+      has_saved ? " GPU-seconds since its last checkpoint" : " GPU-seconds since its start");
+}
+
 std::string Decision::Reason() const {
   const std::string_view said = words ? std::string_view(*words) : std::string_view();
   switch (type) {
@@ -27,8 +34,7 @@ std::string Decision::Reason() const {
       return StrCat(said, " on ", node,
                     " promised to it; it starts when terminating pods are gone");
     case Type::kEvict:
-      return StrCat(said, moves_to.empty() ? "" : "; moves to ", moves_to, "; ",
-                    NumberText(lost_gpu_seconds), " GPU-seconds since its last checkpoint");
+      return StrCat(said, moves_to.empty() ? "" : "; moves to ", moves_to, LostText());
   }
   return "";
 }

@@ -48,7 +48,7 @@ struct Decision {
   std::string node;              // where the pod goes, or was
   std::vector<int> gpu_devices;  // indices on `node`; empty for pods without GPUs
   std::string rule;              // Action::Name()
-  double lost_gpu_seconds = 0;   // evictions: work since the last checkpoint
+  double lost_gpu_seconds = 0;   // evictions: work since the last checkpoint, else the start
 
   // A sentence for people; starts with "Preempted" for evictions. It is put together when it is
   // read: the decisions of one plan share most of it, and there may be tens of thousands.
@@ -60,9 +60,13 @@ struct Decision {
     std::string group;  // empty for a pod without a group
   };
   std::shared_ptr<const Beneficiary> beneficiary;
-  std::string moves_to;   // evictions: a node that takes it
-  int32_t gpus_idle = 0;  // binds: that stay free of the node's
-  int32_t gpus = -1;      // binds: the node's; -1: it uses none
+  std::string moves_to;    // evictions: a node that takes it
+  int32_t gpus_idle = 0;   // binds: that stay free of the node's
+  int32_t gpus = -1;       // binds: the node's; -1: it uses none
+  bool has_saved = false;  // evictions: since its start
+
+ private:
+  std::string LostText() const;
 };
 std::string_view DecisionTypeName(Decision::Type type);  // "bind", "nominate", "evict"
 

@@ -134,7 +134,7 @@ TEST(DeviceKinds, NodesThatGiveGpusByKindTakeNoPlainRequests) {
   EXPECT_EQ(s.Log(), "bind b n0 [0] allocate\n");
   EXPECT_EQ(s.WaitingOf("a")->reason,
             "0/1 nodes are available: 1 node(s) gave their GPUs to resource claims only. Needs 1 "
-            "GPU; 0 free.");
+            "GPU; 0 free on suitable nodes.");
 }
 
 TEST(DeviceKinds, AGangGetsItsDevicesWholeOrNotAtAll) {

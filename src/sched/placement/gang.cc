@@ -129,11 +129,16 @@ bool FitsQueues(State& state,
       if (used + more[r] <= limit) continue;
       fits = false;
       if (why == nullptr) continue;
-      *why = queue.pools[p].closed
-                 ? SharesElsewhere(queue, state, p)
-                 : StrCat("project ", queue.name, " would exceed its limit of ",
-                          AmountText(r, limit), InPool(state, queue, p), ": ", AmountText(r, used),
-                          " used, ", AmountText(r, more[r]), " asked");
+      const std::string most = StrCat(AmountText(r, limit), InPool(state, queue, p));
+      const std::string asked = StrCat(AmountText(r, more[r]), " asked");
+      if (queue.pools[p].closed) {
+        *why = SharesElsewhere(queue, state, p);
+      } else if (more[r] > limit) {
+        *why = StrCat(asked, " at once, above the limit of project ", queue.name, ", ", most);
+      } else {
+        *why = StrCat("project ", queue.name, " would exceed its limit of ", most, ": ",
+                      AmountText(r, used), " used, ", asked);
+      }
     }
   });
   return fits && FitsUser(state, group, more, tense, why) &&
@@ -171,9 +176,11 @@ bool FitsQuotas(State& state,
       if (used + more[r] <= quota) continue;
       fits = false;
       if (why == nullptr) continue;
+      const std::string asked = StrCat(AmountText(r, more[r]), " asked");
       *why = StrCat("non-preemptible work must fit the quota of project ", queue.name,
                     ", which is ", AmountText(r, quota), InPool(state, queue, p), ": ",
-                    AmountText(r, used), " used by such work, ", AmountText(r, more[r]), " asked");
+                    more[r] > quota ? StrCat(asked, " at once")
+                                    : StrCat(AmountText(r, used), " used by such work, ", asked));
     }
   });
   return fits;

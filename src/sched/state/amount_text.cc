@@ -26,7 +26,12 @@ std::string CoreText(int resource, int64_t amount) {
     return amount % 1000 == 0 ? Plural(amount / 1000, "CPU") : StrCat(amount, "m CPU");
   }
   const double gib = static_cast<double>(amount) / (1LL << 30);
-  return StrCat(NumberText(gib), resource == kMemory ? " GiB of memory" : " GiB of storage");
+  // As exact as what people compare it with: 23.5 GiB are not 24.
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", gib);
+  const bool whole = gib >= 10 && std::abs(gib - std::round(gib)) < 0.05;
+  return StrCat(whole ? NumberText(gib) : text,
+                resource == kMemory ? " GiB of memory" : " GiB of storage");
 }
 
 std::string NumberText(double value) {
