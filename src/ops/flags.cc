@@ -75,7 +75,7 @@ std::string FindSdk() {
        dir = dir.parent_path()) {
     for (const char* sub : {"sdk/python", "share/swell/python"}) {
       if (std::filesystem::exists(dir / sub / "swell" / "__init__.py", error)) {
-        return (dir / sub).string();
+        return std::filesystem::canonical(dir / sub, error).string();
       }
     }
   }

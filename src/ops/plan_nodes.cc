@@ -194,6 +194,10 @@ Result<std::vector<node::NodeConfig>> PlanNodes(const NodePlan& plan) {
     if (plan.gpus_per_node > 0) {
       node.capacity["nvidia.com/gpu"] = std::to_string(plan.gpus_per_node);
       node.labels["nvidia.com/gpu.count"] = std::to_string(plan.gpus_per_node);
+      // Each has its part of the node's memory, so that parts of GPUs can be asked for by memory.
+      const auto memory = api::Quantity::Parse(node.capacity["memory"]);
+      const int64_t mib = memory.ok() ? (memory->Value() >> 20) / plan.gpus_per_node : 0;
+      if (mib > 0) node.labels["nvidia.com/gpu.memory"] = std::to_string(mib);
     }
     node.system_reserved = reserved;
     nodes.push_back(std::move(node));

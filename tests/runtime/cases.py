@@ -287,6 +287,8 @@ VOLUMES = [
     Case("a_volume_to_read", "touch /v/x 2>/dev/null || echo no", "no", **volume({"emptyDir": {}}, readOnly=True)),
     Case("a_path_of_the_machine", "cat /v", re.compile(r"root:x:0:0:.*", re.S),
          **volume({"hostPath": {"path": "/etc/passwd", "type": "File"}}, readOnly=True)),
+    Case("a_path_that_is_a_link_of_the_machine", "test -e /v/lock && echo there", "there",
+         **volume({"hostPath": {"path": "/var/run", "type": "Directory"}}, readOnly=True)),
     Case("a_path_of_another_type", "true", phase="Pending", event="FailedCreatePodSandBox|FailedMount",
          message="is not a directory", **volume({"hostPath": {"path": "/etc/passwd", "type": "Directory"}})),
     Case("a_device_of_the_machine", "test -c /v && echo there", "there",

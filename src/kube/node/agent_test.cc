@@ -463,6 +463,8 @@ TEST_F(AgentTest, ProbesGateReadinessAndRestartTheUnhealthy) {
   sim_.Advance(seconds(12));
   EXPECT_TRUE(Saw("Unhealthy"));
   EXPECT_GE(json::GetInt(Status("a"), {"restartCount"}), 1);
+  EXPECT_EQ(json::GetString(Status("a"), {"lastState", "terminated", "message"}),
+            "its liveness probe failed");
   runtime_.SetHealthForTest(uid, true);
   sim_.Advance(seconds(30));
   EXPECT_TRUE(api::ConditionIsTrue(Pod("a"), "Ready"));

@@ -494,6 +494,7 @@ void ContainerManager::OnProbeResult(const std::string& name,
         json::GetInt(record_.SpecOf(*container), {field, "terminationGracePeriodSeconds"},
                      GraceSeconds(*record_.pod));
     container->ready = false;
+    container->failed_probe = ToLower(ProbeName(kind));
     Stop(*container, std::chrono::seconds(std::max<int64_t>(grace, 0)),
          StrCat("Container ", name, " failed ", ToLower(ProbeName(kind)),
                 " probe, will be restarted"));
@@ -574,6 +575,11 @@ void ContainerManager::OnExit(const ContainerRef& ref, const ContainerExit& exit
   if (container == nullptr || container->stopped()) return;
   container->phase = Phase::kExited;
   container->exit = exit;
+  // Else it would look as if somebody had sent it a signal.
+  const std::string probe = std::exchange(container->failed_probe, {});
+  if (!probe.empty() && exit.termination_message.empty()) {
+    container->exit->termination_message = StrCat("its ", probe, " probe failed");
+  }
   container->ready = false;
   container->probes.clear();
   container->kill_timer.Cancel();

@@ -51,7 +51,8 @@ struct ContainerState {
   SteadyTime not_before;
   Timer start_timer;
   std::vector<std::unique_ptr<ProbeRunner>> probes;
-  bool stopping = false;  // its preStop hook runs, or SIGTERM was sent
+  bool stopping = false;     // its preStop hook runs, or SIGTERM was sent
+  std::string failed_probe;  // "liveness", "startup": why it is stopped; else empty
   Timer kill_timer;
 
   bool running() const { return phase == Phase::kRunning || phase == Phase::kStarting; }

@@ -602,7 +602,9 @@ TEST_F(ProcessRuntimeTest, GitSyncClonesWhereTheHostsConfigurationLeads) {
   observer_->exits.clear();
   exit = Run(sync);
   EXPECT_EQ(exit.code, 1);
-  EXPECT_NE(exit.log_tail.find("cannot sync /no/such/repository"), std::string::npos);
+  EXPECT_NE(exit.log_tail.find("cannot sync /no/such/repository to /code/other: fatal: "),
+            std::string::npos)
+      << exit.log_tail;
   EXPECT_TRUE(RemoveScratch(dir).ok());
 }
 

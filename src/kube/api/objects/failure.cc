@@ -57,10 +57,18 @@ bool IsServedByMachine(const json::Value& pod, std::string_view container) {
 }
 
 // "swell logs m-worker-0 -n team-a": as people type it from anywhere.
+constexpr std::string_view kMoreInLog = "more is in: ";
+
 std::string LogsCommand(const Failure& failure, const json::Value& pod) {
   const std::string_view ns = Namespace(pod);
   return StrCat("swell logs ", failure.member, failure.repeats() ? " --previous" : "",
                 ns.empty() || ns == "default" ? "" : StrCat(" -n ", ns));
+}
+
+// The runtime could not mount what the pod names; the command is not to blame.
+bool SpeaksOfVolumes(std::string_view said) {
+  return said.starts_with("volume") || said.starts_with("subPath") ||
+         said.starts_with("mount path");
 }
 
 // What to do, for the class and what is known beyond it.
@@ -73,6 +81,7 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
       }
       if (failure.exit_code == kCommandNotFound || failure.reason == "StartError" ||
           failure.reason == "ContainerCannotRun") {
+        if (SpeaksOfVolumes(failure.said)) return "check the pod's volumes and what they name";
         if (IsServedByMachine(pod, failure.container)) {
           return StrCat("check the command of container ", failure.container,
                         "; this machine's own programs serve its image, so install what is missing "
@@ -82,7 +91,7 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
         return StrCat("check the command of container ", failure.container,
                       ", and whether its image has it");
       }
-      return StrCat("correct the program or its arguments; more is in: ",
+      return StrCat("correct the program or its arguments; ", kMoreInLog,
                     LogsCommand(failure, pod));
     case FailureClass::kHostMemory: {
       const std::string limit = MemoryLimit(pod, failure.container);
@@ -107,7 +116,7 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
                  ? StrCat("check what container ", failure.container, " refers to")
                  : StrCat("check the image of container ", failure.container);
     case FailureClass::kUnknown:
-      return StrCat("more is in: ", LogsCommand(failure, pod));
+      return StrCat(kMoreInLog, LogsCommand(failure, pod));
   }
   return "";
 }
@@ -220,6 +229,11 @@ std::string Failure::Word() const {
   if (!exit_code) return reason;
   const std::string_view name = SignalName(SignalOf(*exit_code));
   return name.empty() ? StrCat("exit ", *exit_code) : std::string(name);
+}
+
+void Failure::HasNoLog() {
+  const size_t more = advice.find(kMoreInLog);
+  if (more != std::string::npos) advice.replace(more, std::string::npos, "it wrote nothing");
 }
 
 std::string Failure::Sentence() const {

@@ -34,6 +34,8 @@ struct Failure {
   std::string Word() const;
   // "train-worker-1 failed: container pytorch exited with 127: "sh: x: not found"; …".
   std::string Sentence() const;
+  // Its log was read and is empty: the advice does not send people there.
+  void HasNoLog();
   json::Value ToJson() const;
   static std::optional<Failure> FromJson(const json::Value& document);
 };

@@ -127,6 +127,28 @@ TEST(Failure, ASentenceNamesMemberContainerEndLastLineAndWhatToDo) {
             "w-0 failed: DeadlineExceeded: \"too long\"; more is in: swell logs w-0");
 }
 
+TEST(Failure, AnEmptyLogIsNotWhereToLook) {
+  Failure failure{.member = "w-0",
+                  .container = "main",
+                  .role = "container",
+                  .exit_code = 5,
+                  .advice = "correct the program; more is in: swell logs w-0"};
+  failure.HasNoLog();
+  EXPECT_EQ(failure.Sentence(),
+            "w-0 failed: container main exited with 5; correct the program; it wrote nothing");
+  failure.advice = "have the GPU checked";
+  failure.HasNoLog();
+  EXPECT_EQ(failure.advice, "have the GPU checked");
+}
+
+TEST(Failure, AVolumeThatCannotBeMountedIsNotTheCommandsFault) {
+  EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
+                       "{exitCode: 128, reason: StartError, message: 'volume: /data: No such file "
+                       "or directory'}}}]}"),
+            "w-0 failed: container main could not start: volume: /data: No such file or directory; "
+            "check the pod's volumes and what they name");
+}
+
 TEST(Failure, ContainersThatStartAgainSayHowOften) {
   EXPECT_EQ(
       SentenceOf("{phase: Pending, initContainerStatuses: [{name: fetch, restartCount: 2, "

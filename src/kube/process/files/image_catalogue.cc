@@ -54,9 +54,13 @@ sync_once() {
   say "$repo at $(git -C "$target" rev-parse --short HEAD) in $target"
 }
 case $once in true|1|yes) one=1 ;; *) one=0 ;; esac
+said=$(mktemp) || die "cannot make a file in ${TMPDIR:-/tmp}"
 while :; do
-  sync_once || die "cannot sync $repo to $target (see the message above; url.*.insteadOf in the" \
-    "host's git configuration can lead it elsewhere)"
+  if sync_once 2>"$said"; then done=1; else done=0; fi
+  cat "$said" >&2
+  # The last line is what commands show of a failure.
+  [ $done = 1 ] || die "cannot sync $repo to $target: $(grep -E '^(fatal|error):' "$said" | tail -n 1)" \
+    "(url.*.insteadOf in the host's git configuration can lead it elsewhere)"
   [ $one = 1 ] && exit 0
   sleep "$wait"
 done

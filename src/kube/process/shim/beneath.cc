@@ -16,12 +16,15 @@ namespace {
 
 constexpr mode_t kNewMode = 0755;
 
-int OpenIn(int dir, const std::string& relative) {
+int OpenAt(int dir, const std::string& path, uint64_t resolve) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  return static_cast<int>(
-      ::syscall(SYS_openat2, dir, relative.empty() ? "." : relative.c_str(), &how, sizeof how));
+  how.resolve = resolve;
+  return static_cast<int>(::syscall(SYS_openat2, dir, path.c_str(), &how, sizeof how));
+}
+
+int OpenIn(int dir, const std::string& relative) {
+  return OpenAt(dir, relative.empty() ? "." : relative, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
 }
 
 }  // namespace
@@ -29,8 +32,12 @@ int OpenIn(int dir, const std::string& relative) {
 std::string DescriptorPath(const UniqueFd& file) { return StrCat("/proc/self/fd/", file.get()); }
 
 Result<UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative, bool make) {
-  UniqueFd base(::open(dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd base(::open(dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (base.get() < 0) return ErrnoStatus(errno, "open " + dir);
+  return OpenBeneath(base, relative, make);
+}
+
+Result<UniqueFd> OpenBeneath(const UniqueFd& base, const std::string& relative, bool make) {
   auto failed = [&](int error) {
     // A link out of the directory is one filesystem away, so to speak; circles of links, too.
     if (error == EXDEV || error == ELOOP) {
@@ -54,6 +61,18 @@ Result<UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative
   const int fd = OpenIn(base.get(), so_far);
   if (fd < 0) return failed(errno);
   return UniqueFd(fd);
+}
+
+Result<UniqueFd> OpenInRoot(const std::string& root, const std::string& path) {
+  const UniqueFd base(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (base.get() < 0) return ErrnoStatus(errno, "open " + root);
+  UniqueFd opened(OpenAt(base.get(), path, RESOLVE_IN_ROOT));
+  // Some sandboxes have no openat2. There, absolute links lead nowhere.
+  if (opened.get() < 0 && errno == ENOSYS) {
+    opened = UniqueFd(::open((root + path).c_str(), O_PATH | O_CLOEXEC));
+  }
+  if (opened.get() < 0) return ErrnoStatus(errno, path);
+  return opened;
 }
 
 Result<std::string> ReadPlainFile(const std::string& dir, const std::string& name, size_t limit) {

@@ -17,6 +17,13 @@ std::string DescriptorPath(const UniqueFd& file);
 // what is missing becomes directories. kInvalid when the path leads out of it.
 Result<UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative, bool make = true);
 
+// The same below a directory that is open.
+Result<UniqueFd> OpenBeneath(const UniqueFd& dir, const std::string& relative, bool make = true);
+
+// Opens root/path (O_PATH) as if `root` were the root: absolute links lead to places in it. `path`
+// is absolute.
+Result<UniqueFd> OpenInRoot(const std::string& root, const std::string& path);
+
 // What stands in dir/name, a directory that others can write: kInvalid for anything but a plain
 // file. A link would show them files of others, and a pipe would keep its reader waiting.
 Result<std::string> ReadPlainFile(const std::string& dir, const std::string& name, size_t limit);

@@ -32,6 +32,19 @@ class BeneathTest : public testing::Test {
   std::string dir_, volume_;
 };
 
+TEST_F(BeneathTest, AbsoluteLinksLeadToPlacesInTheRoot) {
+  Link("/inside/deep", "absolute");
+  Link("/../../secret", "out");
+  auto opened = OpenInRoot(volume_, "/absolute");
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  struct stat led {
+  }, there{};
+  ASSERT_EQ(::fstat(opened->get(), &led), 0);
+  ASSERT_EQ(::stat((volume_ + "/inside/deep").c_str(), &there), 0);
+  EXPECT_EQ(led.st_ino, there.st_ino);
+  EXPECT_EQ(OpenInRoot(volume_, "/out").status().code(), Code::kNotFound);
+}
+
 TEST_F(BeneathTest, FollowsLinksThatStay) {
   Link("inside", "link");
   EXPECT_EQ(Error("link/deep"), "fine");

@@ -260,11 +260,10 @@ Status MakeTarget(const std::string& target, bool directory, int64_t owner) {
 
 // The very file that is mounted, whatever is done to its name meanwhile.
 Result<UniqueFd> OpenSource(const ShimMount& mount) {
-  const std::string source = StrCat(kOldRoot, mount.source);
-  if (!mount.sub_path.empty()) return OpenBeneath(source, mount.sub_path, !mount.of_host);
-  UniqueFd opened(::open(source.c_str(), O_PATH | O_CLOEXEC));
-  if (opened.get() < 0) return ErrnoStatus(errno, "volume " + mount.source);
-  return opened;
+  auto opened = OpenInRoot(std::string(kOldRoot), mount.source);
+  if (!opened.ok()) return opened.status().WithContext("volume");
+  if (mount.sub_path.empty()) return opened;
+  return OpenBeneath(*opened, mount.sub_path, !mount.of_host);
 }
 
 bool IsDirectory(const UniqueFd& file) {
