@@ -658,6 +658,14 @@ TEST_F(CliTest, SubmitPassesTheCommandOnUntouched) {
   EXPECT_EQ(out_, "pytorchjob.kubeflow.org/net suspended\n");
   ASSERT_EQ(Run({"swell", "describe", "net"}), 0) << err_;
   EXPECT_NE(out_.find("When preempted:   resumes by itself"), std::string::npos) << out_;
+  // "job" is Kubernetes' kind only where there is one of that name.
+  const std::string described = out_;
+  for (const char* word : {"job", "jobs"}) {
+    ASSERT_EQ(Run({"swell", "describe", word, "net"}), 0) << err_;
+    EXPECT_EQ(out_, described);
+  }
+  EXPECT_EQ(Run({"swell", "why", "job/net"}), 0) << err_;
+  EXPECT_EQ(Run({"swell", "describe", "job", "nobody"}), 1);
   ASSERT_EQ(Run({"swell", "delete", "net"}), 0) << err_;
   EXPECT_EQ(out_, "pytorchjob.kubeflow.org \"net\" deleted\n");
   EXPECT_EQ(Run({"swell", "wait", "pytorchjob/net", "--for=delete"}), 0) << err_;

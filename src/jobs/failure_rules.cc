@@ -96,7 +96,8 @@ int64_t NextMemory(int64_t first, int64_t current, int64_t most) {
   const double next = std::min(static_cast<double>(current) * kMemoryFactor, bound);
   // Whole MiB, downwards: the bound holds.
   const int64_t bytes = static_cast<int64_t>(next) / kMib * kMib;
-  return bytes > current ? bytes : 0;
+  // A rest of the bound is not worth another start.
+  return bytes - current > current / 20 ? bytes : 0;
 }
 
 std::string AddAvoidedNode(std::string_view avoided, std::string_view node) {

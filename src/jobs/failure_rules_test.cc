@@ -81,6 +81,7 @@ TEST(FailureRules, MemoryGrowsByHalfThreeTimesWithinItsBound) {
   EXPECT_EQ(limits, (std::vector<std::string>{"1536Mi", "2304Mi", "3456Mi"}));
   EXPECT_EQ(NextMemory(kGib, kGib, kGib + kGib / 4), kGib + kGib / 4);
   EXPECT_EQ(NextMemory(kGib, kGib, kGib), 0);
+  EXPECT_EQ(NextMemory(kGib, kGib, kGib + kGib / 64), 0);
   EXPECT_EQ(NextMemory(kGib, kGib, 0), 0);
   EXPECT_EQ(NextMemory(0, 0, kGib), 0);
 }

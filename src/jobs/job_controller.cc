@@ -378,7 +378,8 @@ bool JobController::DecideDisrupted(Pass& pass) {
 void JobController::DecidePreempted(Pass& pass, const std::string& message, bool again) {
   if (pass.spec.on_preemption == OnPreemption::kFail) {
     return Finish(pass, "Failed", "Preempted",
-                  StrCat(kind_->kind(), " ", pass.name, " failed because ", message));
+                  StrCat(kind_->kind(), " ", pass.name, " failed because ", message,
+                         "; with on-preemption Requeue it would wait and resume"));
   }
   if (again) SetCondition(pass, "Preempted", false, "Preempted", message);
   if (!pass.IsTrue("Preempted")) {

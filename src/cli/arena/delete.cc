@@ -76,6 +76,8 @@ class PruneAction final : public Action {
     for (const JobView& job : jobs) {
       bool old = job.created && session.Now() - *job.created > since;
       if (StatusWord(job) == "RUNNING" || !old) continue;
+      // Arena knows no jobs that wait to go on with what they have done.
+      if (!job.over() && job.started) continue;
       LogLine(session, "info",
               StrCat("Delete ", TrainerWord(job), " ", job.name, " with Age ",
                      Age(job, session.Now())));

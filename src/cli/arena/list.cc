@@ -61,8 +61,12 @@ class GetAction final : public Action {
                  std::string(api::Name(*pod)), HostOf(*pod)});
     }
     session.Out(table.ToString());
-    // Arena has no such line: only what failed by itself adds one, after what Arena prints.
-    if (job.failure) session.Out(StrCat("\nREASON: ", ReasonText(job), "\n"));
+    // Arena has no such line: what failed or waits adds one, after what Arena prints.
+    const std::string reason = ReasonText(job);
+    const bool fine = job.status == "Succeeded" || StatusWord(job) == "RUNNING";
+    if (!reason.empty() && (job.failure || !fine)) {
+      session.Out(StrCat("\nREASON: ", reason, "\n"));
+    }
   }
 
   static void PrintTensorboard(Session& session, const TensorboardView& view) {

@@ -5,6 +5,7 @@
 #include "cli/arena/arena.h"
 #include "cli/print/text_table.h"
 #include "cli/views/node_view.h"
+#include "cli/views/own_namespaces.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli::arena {
@@ -15,8 +16,10 @@ constexpr size_t kDashes = 89;
 int64_t Held(const NodeView& node) { return (node.used.milli_gpus + 999) / 1000; }
 
 // Masters first, as in Arena's listing; each part by name.
-Result<std::vector<NodeView>> ArenaNodes(Api& api, const std::vector<std::string>& names) {
-  SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(api, names));
+Result<std::vector<NodeView>> ArenaNodes(Session& session,
+                                         Api& api,
+                                         const std::vector<std::string>& names) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadShownNodes(session, api, names));
   std::stable_sort(nodes.begin(), nodes.end(), [](const NodeView& a, const NodeView& b) {
     return a.role != "<none>" && b.role == "<none>";
   });
@@ -72,7 +75,7 @@ class TopNodeAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(CheckOutput(output_));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ArenaNodes(*api, words));
+    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ArenaNodes(session, *api, words));
     if (IsData(output_)) {
       session.Out(Serialise(output_, Describe(nodes)));
     } else {

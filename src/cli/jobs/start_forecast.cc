@@ -8,6 +8,8 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_group.h"
 
 namespace swell::cli {
@@ -33,6 +35,7 @@ class ChangeFinder {
     forecast_.now = what_if.Run(group);
     if (forecast_.now.starts(need)) return std::move(forecast_);
     TryTime(what_if, group, need);
+    TrySmaller(what_if, group, need);
     TryEnds(what_if, group, need);
     TryQuota(what_if, group, need);
     TryNode(what_if, group, need);
@@ -71,6 +74,54 @@ class ChangeFinder {
     forecast_.changes.push_back(StrCat(api::HumanDuration(enough), " more",
                                        names.empty() ? "" : ", when it may preempt ",
                                        Join({names.begin(), names.end()}, ", ")));
+  }
+
+  // The pods that an elastic job could do without, the first to be given up at the end.
+  static std::vector<const json::Value*> Surplus(const json::Array& state,
+                                                 const json::Value& group) {
+    std::vector<const json::Value*> pods;
+    for (const json::Value& object : state) {
+      if (api::KindOf(object) != "Pod" || GroupOf(object) != api::KeyOf(group)) continue;
+      if (api::IsBound(object) && !api::IsDeleting(object)) pods.push_back(&object);
+    }
+    const auto order = [](const json::Value* pod) {
+      const std::string_view priority = api::Annotation(*pod, api::keys::kMemberPriority);
+      return std::tuple(-ParseInt(priority).value_or(0), api::Name(*pod).size(), api::Name(*pod));
+    };
+    std::sort(pods.begin(), pods.end(),
+              [&order](const auto* a, const auto* b) { return order(a) < order(b); });
+    const auto least = static_cast<size_t>(std::max<int64_t>(1, api::MinMembers(group)));
+    pods.erase(pods.begin(), pods.begin() + static_cast<ptrdiff_t>(std::min(least, pods.size())));
+    return pods;
+  }
+
+  // The first elastic job that is large enough to make room, by as few members as do.
+  void TrySmaller(const WhatIf& what_if, const std::string& group, int64_t need) {
+    size_t tried = 0;
+    for (const json::Value& other : what_if.state()) {
+      if (api::KindOf(other) != "PodGroup" || api::KeyOf(other) == group) continue;
+      const std::vector<const json::Value*> surplus = Surplus(what_if.state(), other);
+      if (surplus.empty() || ++tried > kJobsTriedLeast) continue;
+      const auto starts_without = [&](size_t count) {
+        const std::set<const json::Value*> leave(surplus.end() - static_cast<ptrdiff_t>(count),
+                                                 surplus.end());
+        StateView state = what_if.Without({});
+        std::erase_if(state, [&leave](const auto* object) { return leave.contains(object); });
+        const Outcome outcome = what_if.Run(group, state);
+        return outcome.starts(need) && outcome.victims.empty();
+      };
+      size_t enough = surplus.size();
+      if (!starts_without(enough)) continue;
+      for (size_t too_few = 0; enough - too_few > 1;) {
+        const size_t middle = too_few + (enough - too_few) / 2;
+        (starts_without(middle) ? enough : too_few) = middle;
+      }
+      const size_t members = surplus.size() + static_cast<size_t>(api::MinMembers(other));
+      forecast_.changes.push_back(StrCat("elastic job ", api::KeyOf(other), " shrinks from ",
+                                         members, " to ", members - enough,
+                                         " members (swell scale)"));
+      return;
+    }
   }
 
   // What ends together: a job, the pods that one owner made, or a pod.

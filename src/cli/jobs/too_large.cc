@@ -8,7 +8,9 @@
 #include "cli/jobs/what_if.h"
 #include "cli/views/job_view.h"
 #include "cli/views/node_view.h"
+#include "cli/views/project_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::cli {
 namespace {
@@ -71,6 +73,25 @@ bool IsRigid(const json::Value& job, const JobKindInfo& kind) {
                      [](const RoleBounds& role) { return role.least >= role.replicas; });
 }
 
+// The project that the job is charged to, or one above it, of which the limit is too small for it.
+std::string BeyondLimit(Api& api, const json::Value& job, int64_t milli_gpus) {
+  if (milli_gpus == 0) return "";
+  const auto tree = ReadProjects(api);
+  if (!tree.ok()) return "";
+  const ProjectView* at = tree->OfNamespace(api::Namespace(job));
+  if (at == nullptr) at = tree->Find(api::Label(job, api::keys::kProject));
+  for (size_t i = 0; at != nullptr && i < tree->projects.size(); ++i) {
+    const double limit = at->gpu().limit;
+    if (limit >= 0 && static_cast<double>(milli_gpus) / 1000.0 > limit) {
+      return StrCat("the job needs ", GpusText(milli_gpus), ", and the limit of project ", at->name,
+                    " is ", ShareText(limit, ShareOf::kGpu),
+                    ". It waits until the limit is raised");
+    }
+    at = tree->Find(at->parent);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string TooLargeText(Api& api, const json::Value& job) {
@@ -97,6 +118,9 @@ std::string TooLargeText(Api& api, const json::Value& job) {
     alike->second += one.replicas;
   }
   if (!IsRigid(job, *kind)) return "";
+  int64_t milli_gpus = 0;
+  for (const auto& [need, replicas] : pods) milli_gpus += need.milli_gpus * replicas;
+  if (std::string text = BeyondLimit(api, job, milli_gpus); !text.empty()) return text;
   for (const auto& [need, replicas] : pods) {
     const std::string text = TooMany(need, replicas, nodes);
     if (!text.empty()) return StrCat(text, ". It waits until nodes are added");

@@ -1,4 +1,5 @@
-// Whether a job has a pod that no node can ever hold, to warn the user who submits it.
+// Whether a job needs more than the nodes or its project's limit can ever give it, to warn the user
+// who submits it.
 // - Threads: blocks on the Api's loop.
 #pragma once
 
@@ -9,9 +10,9 @@
 
 namespace swell::cli {
 
-// "no node has 9 GPUs; the largest has 2 GPUs. The job waits until such a node is added". Empty: a
-// node could hold each pod, or it is not known: the user may not list nodes, or there are more than
-// 500.
+// "no node has 9 GPUs; the largest has 2 GPUs. The job waits until such a node is added". Empty:
+// the cluster could hold it, or that is not known: the user may not list nodes or projects, or
+// there are more than 500 nodes.
 std::string TooLargeText(Api& api, const json::Value& job);
 // Says so on standard error, as a warning of that program.
 void WarnIfTooLarge(Session& session, std::string_view program, Api& api, const json::Value& job);

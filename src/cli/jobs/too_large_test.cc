@@ -36,6 +36,16 @@ TEST_F(TooLargeTest, AUserWhoSubmitsWhatNoNodeHoldsIsTold) {
   EXPECT_EQ(submit("split", {"--gpus", "1", "--cpu", "32"}),
             "swell: warning: no node has all that a pod needs: 1 GPU, 32 CPUs. The job waits until "
             "such a node is added\n");
+  for (const char* manifest :
+       {"{metadata: {name: org}, spec: {resources: {gpu: {quota: 2, limit: 3}}}}",
+        "{metadata: {name: team}, spec: {parent: org, resources: {gpu: {quota: 1}}}}"}) {
+    Create(StrCat("{apiVersion: swell.dev/v1, kind: Project, ", manifest + 1));
+  }
+  Create("{apiVersion: v1, kind: Namespace, metadata: {name: team}}");
+  EXPECT_EQ(submit("greedy", {"-n", "team", "--gpus", "4"}),
+            "swell: warning: the job needs 4 GPUs, and the limit of project org is 3. It waits "
+            "until the limit is raised\n");
+  EXPECT_EQ(submit("modest", {"-n", "team", "--gpus", "3"}), "");
   for (const char* kind : {"pytorch", "mpi", "tf"}) {
     EXPECT_EQ(Run({"arena", "submit", kind, "--name", StrCat("ar-", kind), "--gpus", "9", "--image",
                    "i", "x"}),

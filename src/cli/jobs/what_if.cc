@@ -43,12 +43,6 @@ const std::vector<Listed>& StateKinds() {
   return *kinds;
 }
 
-std::string GroupOf(const json::Value& object) {
-  std::string_view kind = api::KindOf(object);
-  if (kind == "PodGroup") return api::KeyOf(object);
-  return kind == "Pod" ? GroupOfPod(object) : "";
-}
-
 std::string GpuList(const json::Value& decision) {
   std::vector<std::string> gpus;
   for (const json::Value& gpu : json::GetArray(decision, {"gpus"}))
@@ -75,6 +69,12 @@ Status NoScheduler() {
 std::string GroupOfPod(const json::Value& pod) {
   std::string_view group = api::Label(pod, api::keys::kPodGroup);
   return group.empty() ? StrCat("/", api::KeyOf(pod)) : StrCat(api::Namespace(pod), "/", group);
+}
+
+std::string GroupOf(const json::Value& object) {
+  std::string_view kind = api::KindOf(object);
+  if (kind == "PodGroup") return api::KeyOf(object);
+  return kind == "Pod" ? GroupOfPod(object) : "";
 }
 
 Result<json::Array> ReadState(Api& api) {

@@ -145,9 +145,25 @@ Status ReadGoodput(Api& api, WhyFacts& facts) {
 
 Status ReadTrouble(Api& api, WhyFacts& facts) {
   const JobView& job = facts.job;
-  SWELL_ASSIGN_OR_RETURN(auto events, ListEvents(api, job.ns, job.name, job.kind->kind));
-  for (const EventView& event : events) {
-    if (event.type == "Warning") facts.trouble = event.message;
+  if (facts.LacksPods()) {
+    SWELL_ASSIGN_OR_RETURN(auto events, ListEvents(api, job.ns, job.name, job.kind->kind));
+    for (const EventView& event : events) {
+      if (event.type == "Warning") facts.trouble = event.message;
+    }
+  } else if (const json::Value* pod = facts.StartingPod()) {
+    SWELL_ASSIGN_OR_RETURN(auto events,
+                           ListEvents(api, job.ns, api::Name(*pod), "Pod", api::Uid(*pod)));
+    std::string said;
+    // What came last is what the node is at: a failure, or a pull that takes its time.
+    if (!events.empty() && events.back().reason != "Scheduled") said = events.back().message;
+    for (const api::ContainerStatus& status : api::InitContainerStatuses(*pod)) {
+      if (status.Runs() && !api::HasSidecar(*pod, status.name)) {
+        said = StrCat("waits for its init container ", status.name, " to end");
+      }
+    }
+    if (!said.empty()) {
+      facts.trouble = StrCat(facts.IsPod() ? "" : StrCat(api::Name(*pod), ": "), said);
+    }
   }
   return Status::Ok();
 }
@@ -166,7 +182,7 @@ Result<WhyAnswer> ExplainJob(Session& session,
   const Status read = ReadCluster(session, api, answer);
   facts.hidden = read.code() == Code::kForbidden;
   if (!facts.hidden) SWELL_RETURN_IF_ERROR(read);
-  if (facts.Podless()) SWELL_RETURN_IF_ERROR(ReadTrouble(api, facts));
+  SWELL_RETURN_IF_ERROR(ReadTrouble(api, facts));
   facts.now = session.Now();
   SWELL_RETURN_IF_ERROR(ReadGoodput(api, facts));
   return answer;

@@ -15,6 +15,10 @@ bool WhyFacts::Podless() const {
   return job.pods.empty() && !job.over() && job.status != "Suspended";
 }
 
+bool WhyFacts::LacksPods() const {
+  return Podless() || (Waits() && !IsPod() && static_cast<int64_t>(job.pods.size()) < job.least);
+}
+
 bool WhyFacts::Fails() const { return !job.over() && job.failure && job.failure->repeats(); }
 
 bool WhyFacts::IsPod() const { return job.kind->kind == "Pod"; }
@@ -42,6 +46,14 @@ bool WhyFacts::LacksGroup() const {
 const json::Value* WhyFacts::WaitingPod() const {
   for (const json::SharedValue& pod : job.pods) {
     if (!api::IsBound(*pod) && !api::HasEnded(*pod)) return &*pod;
+  }
+  return nullptr;
+}
+
+const json::Value* WhyFacts::StartingPod() const {
+  if (!Waits() || WaitingPod() != nullptr) return nullptr;
+  for (const json::SharedValue& pod : job.pods) {
+    if (api::IsBound(*pod) && api::StatusPhase(*pod) == "Pending") return &*pod;
   }
   return nullptr;
 }

@@ -19,13 +19,17 @@ struct WhyFacts {
   ProjectTree tree;
   std::vector<NodeView> nodes;
   bool hidden = false;  // the user cannot read the whole cluster
-  std::string trouble;  // the last warning about a job without pods
+  // The last warning about a job that lacks pods; the last event of a pod that its node has not
+  // started.
+  std::string trouble;
   WallTime now;
   std::optional<GoodputView> goodput;  // of a job that is scaled by it
   std::vector<GoodputView> others;     // of other such jobs of its namespace
 
   bool Waits() const;
   bool Podless() const;
+  // Some that it needs to start could not be made.
+  bool LacksPods() const;
   // Its members start again and again, or cannot start.
   bool Fails() const;
   bool IsPod() const;
@@ -38,6 +42,9 @@ struct WhyFacts {
   bool LacksGroup() const;
   // The first pod without a node; null if there is no such pod.
   const json::Value* WaitingPod() const;
+  // The first pod that has a node and does not run yet; null if there is no such pod, or one waits
+  // for a node.
+  const json::Value* StartingPod() const;
   // The name that the scheduler uses. A batch Job has no group; then it is that of a pod.
   std::string Group() const;
   const ProjectView* Project() const;

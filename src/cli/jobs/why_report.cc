@@ -42,6 +42,7 @@ class WhyReport {
     add("Stopped:  ", StoppedText());
     for (const std::string& place : Places()) add("Node:     ", place);
     add("Quota:    ", QuotaText());
+    add("Reclaim:  ", ReclaimText());
     if (facts_.goodput && !facts_.job.over()) {
       if (!facts_.goodput->default_of.empty()) add("Mode:     ", GoodputModeText(*facts_.goodput));
       add("Goodput:  ", GoodputSentence(*facts_.goodput));
@@ -57,8 +58,8 @@ class WhyReport {
     if (std::string nodes = NodesText(); !nodes.empty()) out += StrCat("Nodes:\n", nodes);
     if (!forecast_.now.places.empty()) return out + PlacedText();
     if (forecast_.changes.empty()) return out;
-    out += forecast_.changes.size() == 1 ? "It would start with:\n"
-                                         : "It would start with any one of these:\n";
+    out += StrCat("It would ", facts_.job.RunningPods() > 0 ? "grow" : "start", " with",
+                  forecast_.changes.size() == 1 ? "" : " any one of these", ":\n");
     for (const std::string& change : forecast_.changes) out += StrCat("  ", change, "\n");
     return out;
   }
@@ -143,6 +144,10 @@ class WhyReport {
       return StrCat(facts_.job.hung.empty() ? "runs: " : "hangs: ", facts_.job.RunningPods(),
                     " of ", facts_.job.replicas, " pods, ", GpusText(facts_.job.HeldMilliGpus()));
     }
+    if (facts_.StartingPod() != nullptr) {
+      return StrCat("is starting: ", facts_.job.RunningPods(), " of ", facts_.job.replicas,
+                    " pods run, ", GpusText(facts_.job.HeldMilliGpus()), " held");
+    }
     std::string since =
         facts_.job.created
             ? StrCat(", submitted ", api::HumanDuration(now - *facts_.job.created), " ago")
@@ -173,7 +178,10 @@ class WhyReport {
       return StrCat("another scheduler is responsible for it: ", Quote(facts_.OtherScheduler()),
                     " (spec.schedulerName)");
     }
-    if (facts_.IsPod() && !facts_.PodNode().empty()) return NodeTrouble();
+    if (facts_.IsPod() && !facts_.PodNode().empty()) {
+      const std::string of_node = NodeTrouble();
+      return of_node.empty() ? facts_.trouble : of_node;
+    }
     std::vector<std::string> gates;
     for (const json::Value& gate :
          json::GetArray(*facts_.job.object, {"spec", "schedulingGates"})) {
@@ -182,8 +190,8 @@ class WhyReport {
     if (!gates.empty()) {
       return StrCat("it has scheduling gates, which must be removed first: ", Join(gates, ", "));
     }
-    if (!forecast_.now.reason.empty()) return forecast_.now.reason;
-    return facts_.Podless() ? facts_.trouble : facts_.job.waits;
+    if (!facts_.trouble.empty()) return facts_.trouble;
+    return forecast_.now.reason.empty() ? facts_.job.waits : forecast_.now.reason;
   }
 
   // Why the node does not start its pod; empty if unknown.
@@ -220,6 +228,25 @@ class WhyReport {
     return StrCat(project->name, " holds ", HeldText(gpu, ShareOf::kGpu), " GPUs",
                   gpu.fair_share ? ", fair share " + ShareText(*gpu.fair_share, ShareOf::kGpu) : "",
                   ", requested ", ShareText(gpu.requested, ShareOf::kGpu), PastUseText(*project));
+  }
+
+  // Why the job does not get back what others hold beyond their quotas.
+  std::string ReclaimText() const {
+    const ProjectView* project = facts_.Project();
+    if (project == nullptr || !project->gpu().fair_share || !facts_.WaitsForScheduler()) return "";
+    const bool others_exceed = std::any_of(
+        facts_.tree.projects.begin(), facts_.tree.projects.end(), [project](const auto& other) {
+          return other.name != project->name && !other.department && other.gpu().over > 0;
+        });
+    const double members = static_cast<double>(std::max<int64_t>(1, facts_.job.replicas));
+    const double least = static_cast<double>(std::max<int64_t>(1, facts_.job.least));
+    const double need = static_cast<double>(facts_.job.milli_gpus) / 1000.0 * least / members;
+    const double share = *project->gpu().fair_share;
+    if (!others_exceed || facts_.job.RunningPods() > 0) return "";
+    if (project->gpu().allocated + need <= share) return "";
+    return StrCat("others hold more than their quotas, of which ", project->name,
+                  " may take back what its fair share of ", ShareText(share, ShareOf::kGpu),
+                  " lacks; the job needs ", ShareText(need, ShareOf::kGpu), " at once");
   }
 
   // Past use lowers the share of a project if shares are fair over time.
@@ -267,10 +294,23 @@ class WhyReport {
     }
     std::string text = TableOf(std::move(nodes));
     if (excluded > 0) {
-      text += StrCat("  its node selector excludes ", excluded, text.empty() ? "" : " more",
-                     excluded == 1 ? " node" : " nodes", "\n");
+      text += StrCat("  its node selector", SelectorText(), " excludes ", excluded,
+                     text.empty() ? "" : " more", excluded == 1 ? " node" : " nodes", "\n");
     }
     return text;
+  }
+
+  // " (gpu=a100, disk=ssd)"; empty where the pod has none of its own.
+  std::string SelectorText() const {
+    std::vector<std::string> labels;
+    const json::Value* pod = facts_.WaitingPod();
+    if (pod == nullptr) return "";
+    for (const auto& label : json::GetObject(*pod, {"spec", "nodeSelector"})) {
+      if (!label.value().is_string()) continue;
+      labels.push_back(StrCat(std::string_view(label.key().data(), label.key().size()), "=",
+                              json::View(label.value().get_string())));
+    }
+    return labels.empty() ? "" : StrCat(" (", Join(labels, ", "), ")");
   }
 
   static std::string TableOf(std::vector<const NodeView*> nodes) {

@@ -37,6 +37,31 @@ WhyFacts WaitingJob() {
   return facts;
 }
 
+TEST(WhyReport, AGangAboveItsFairShareIsToldThatItCannotReclaim) {
+  WhyFacts facts = WaitingJob();
+  const auto project = [](const char* name, double quota, double allocated) {
+    ProjectView view;
+    view.object = std::make_shared<const json::Value>(json::Object{});
+    view.name = view.ns = name;
+    view.shares[0].quota = quota;
+    view.shares[0].allocated = allocated;
+    view.shares[0].over = std::max(0.0, allocated - quota);
+    view.shares[0].fair_share = quota;
+    return view;
+  };
+  facts.tree.projects = {project("team", 3, 0), project("beta", 4, 8)};
+  facts.job.project = "team";
+  const std::string line =
+      "Reclaim:  others hold more than their quotas, of which team may take back what its fair "
+      "share of 3 lacks; the job needs 4 at once\n";
+  EXPECT_NE(WhyText(facts, {}).find(line), std::string::npos) << WhyText(facts, {});
+  facts.job.least = 1;  // it may begin with two GPUs
+  EXPECT_EQ(WhyText(facts, {}).find("Reclaim:"), std::string::npos);
+  facts.job.least = 2;
+  facts.tree.projects[1] = project("beta", 8, 8);
+  EXPECT_EQ(WhyText(facts, {}).find("Reclaim:"), std::string::npos);
+}
+
 TEST(WhyReport, NamesTheReasonTheNodesAndWhatWouldStartTheJob) {
   WhyFacts facts = WaitingJob();
   NodeView node;
@@ -107,7 +132,7 @@ TEST(WhyReport, NamesTheFaultOfTheNodesThatTheSelectorChooses) {
             "  NODE    FREE GPUS                                   HELD BY\n"
             "  node-2  0 of 2, 2 unhealthy, the node is unhealthy  -\n"
             "  node-2 is unhealthy: GPU 0: too hot; GPU 1: lost; more: swell health node-2\n"
-            "  its node selector excludes 1 more node\n");
+            "  its node selector (host=node-2) excludes 1 more node\n");
 }
 
 TEST(WhyReport, NamesTheNodeOnWhichAPodHoldsAnUnhealthyGpu) {

@@ -44,6 +44,22 @@ TEST_F(WhyTest, TheGatesOfAPodAreNamed) {
             "example.com/quota\n");
 }
 
+TEST_F(WhyTest, WhatTheNodeLastSaidOfAPodThatDoesNotStartIsTold) {
+  Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
+  Status("/api/v1/nodes/node-1", R"({"status":{"conditions":[{"type":"Ready","status":"True"}]}})");
+  GpuPod("p", "schedulerName: swell, nodeName: node-1, ");
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_EQ(out_, "p starts on node-1: 2 GPUs.\n");
+  const auto pod = server_.Send(server_.Request("GET", "/api/v1/namespaces/default/pods/p"));
+  Create(
+      StrCat("{apiVersion: v1, kind: Event, metadata: {name: e}, involvedObject: {kind: Pod, "
+             "name: p, namespace: default, uid: ",
+             pod.Str({"metadata", "uid"}),
+             "}, type: Warning, reason: FailedMount, message: 'secret \"s\" not found'}"));
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_EQ(out_, "p starts on node-1: 2 GPUs.\nWhy:      secret \"s\" not found\n");
+}
+
 TEST_F(WhyTest, APodThatHasANodeIsTheNodesConcern) {
   GpuPod("p", "schedulerName: swell, nodeName: node-9, ");
   ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
@@ -122,6 +138,36 @@ TEST_F(WhyTest, WhoHoldsWithoutAGroupIsNamedByItsOwner) {
                           "stopped, so once each";
 }
 
+TEST_F(WhyTest, AnElasticJobThatCouldMakeRoomIsNamedWithItsSize) {
+  // Two of its four pods must go.
+  env_.what_if.simulate = [](const StateView& state, WallTime) {
+    json::Object pod{{"name", "default/p"}, {"status", "Pending"}, {"reason", "full."}};
+    json::Array decisions;
+    std::string left;
+    for (const json::Value* object : state) {
+      if (api::Name(*object).starts_with("net-")) left += api::Name(*object);
+    }
+    if (left.empty() || left == "net-1net-2") {
+      decisions = {json::Object{{"type", "bind"}, {"pod", "default/p"}, {"node", "node-1"}}};
+    }
+    return json::Value(
+        json::Object{{"cycles", json::Array{json::Object{{"decisions", std::move(decisions)},
+                                                         {"pods", json::Array{std::move(pod)}}}}}});
+  };
+  Create(
+      "{apiVersion: swell.dev/v1, kind: PodGroup, metadata: {name: net}, spec: {podSets: "
+      "[{name: worker, minMember: 1}]}}");
+  for (const char* name : {"net-1", "net-2", "net-9", "net-10"}) {
+    GpuPod(name, "nodeName: node-1, ", ", labels: {swell.dev/pod-group: net}");
+  }
+  GpuPod("p", "schedulerName: swell, ");
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_NE(out_.find("It would start with:\n"
+                      "  elastic job default/net shrinks from 4 to 2 members (swell scale)\n"),
+            std::string::npos)
+      << out_;
+}
+
 TEST_F(WhyTest, AKindAloneIsNoName) {
   EXPECT_EQ(Run({"swell", "why", "pod/"}), 2) << out_;
   EXPECT_NE(err_.find("the name of one job expected"), std::string::npos) << err_;
@@ -166,9 +212,9 @@ TEST_F(WhyTest, AJobOfAnotherNamespaceIsPointedTo) {
   EXPECT_EQ(Run({"swell", "why", "j"}), 1);
   EXPECT_EQ(err_,
             "swell: job \"j\" not found in namespace \"default\"; it exists in team (use -n)\n");
-  EXPECT_EQ(Run({"swell", "why", "job/j", "-n", "team"}), 1);
+  EXPECT_EQ(Run({"swell", "why", "tfjob/j", "-n", "team"}), 1);
   EXPECT_EQ(err_,
-            "swell: job \"j\" not found in namespace \"team\"; there is "
+            "swell: tfjob \"j\" not found in namespace \"team\"; there is "
             "pytorchjob.kubeflow.org/j\n");
   EXPECT_EQ(Run({"swell", "why", "k"}), 1);
   EXPECT_EQ(err_,

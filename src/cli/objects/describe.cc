@@ -65,8 +65,10 @@ class DescribeAction final : public Action {
   Status One(const Kind& kind, const std::string& name) {
     for (const JobKindInfo& job_kind : JobKinds()) {
       if (job_kind.resource.group != kind.resource.group || job_kind.kind != kind.kind) continue;
-      SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api_, session_->Namespace(),
-                                                  StrCat(kind.SingularName(), "/", name)));
+      // "job" is a job of any kind, where Kubernetes' own has none of that name.
+      const std::string word = kind.resource.group == "batch" ? "job" : kind.SingularName();
+      SWELL_ASSIGN_OR_RETURN(JobView job,
+                             FindJob(*api_, session_->Namespace(), StrCat(word, "/", name)));
       return Job(std::move(job));
     }
     std::string ns = kind.resource.namespaced ? session_->Namespace() : "";

@@ -274,6 +274,7 @@ void QuoteLastLine(Api& api, JobView& job) {
   }
   const std::string before = job.failure->Sentence();
   job.failure->said = api::LastWords(log);
+  if (log.empty()) job.failure->HasNoLog();
   const size_t at = job.message.find(before);
   if (at != std::string::npos) job.message.replace(at, before.size(), job.failure->Sentence());
 }

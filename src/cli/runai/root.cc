@@ -145,6 +145,10 @@ Command RunaiRoot() {
     root.children.push_back(*root.Find("training")->Find(name));
     root.children.back().hidden = true;
   }
+  // The name that it had at first.
+  root.children.push_back(*root.Find("submit-dist")->Find("mpi"));
+  root.children.back().name = "submit-mpi";
+  root.children.back().hidden = true;
   AddMissing(root);
   for (Command& child : root.children) child.group.clear();
   return root;

@@ -87,6 +87,10 @@ TEST_F(RunaiTest, WhatCannotBeHadSaysWhyAndWhatElse) {
   EXPECT_NE(err_.find("--template is not supported: Swell stores no templates"), std::string::npos);
   EXPECT_EQ(Run({"runai", "submit-dist", "mpi", "--name", "x", "-i", "img", "-p", "project-a"}), 2);
   EXPECT_NE(err_.find("a command is missing: what the launcher runs"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"runai", "submit-mpi", "old", "--processes", "3", "-g", "1", "-i", "img", "-p",
+                 "project-a", "--", "mpirun", "a.out"}),
+            0)
+      << err_;
   EXPECT_EQ(Run({"runai", "login", "user", "-u", "eve", "-p", "x"}), 0) << "scripts go on";
   EXPECT_NE(err_.find("login is not needed: the kubeconfig identifies you"), std::string::npos);
   EXPECT_EQ(Run({"runai", "list", "templates"}), 2);

@@ -193,6 +193,9 @@ class SubmitDistAction final : public Action {
               leads.empty() ? "number of workers (default 1)"
                             : StrCat("number of workers in addition to the ", ToLower(leads),
                                      " (default 1)"));
+    if (framework_ != nullptr && framework_->launches) {
+      flags.Int("--processes", &workers_, "N", "older name of --workers").hidden = true;
+    }
     if (framework_ == nullptr || (!leads.empty() && !framework_->needs_leader)) {
       flags.Switch("--no-master", &no_leader_,
                    StrCat("no ", ToLower(leads), ": the first worker takes its role"));

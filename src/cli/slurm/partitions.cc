@@ -26,15 +26,12 @@ bool Selects(const json::Value& pool, const json::Value& node) {
 
 }  // namespace
 
-Result<std::vector<NodeView>> ReadShownNodes(Session& session,
-                                             Api& api,
-                                             const std::vector<std::string>& names) {
-  auto all = ReadNodes(api, names);
-  if (all.ok() || all.status().code() != Code::kForbidden) return all;
-  auto own = ReadNodesWithPodsOf(api, names, OwnNamespaces(session, api));
-  if (!own.ok()) return ExplainInJob(session, own.status());
-  session.ErrLine("Only jobs in namespaces that you can read are counted.");
-  return own;
+Result<std::vector<NodeView>> ReadNodesToShow(Session& session,
+                                              Api& api,
+                                              const std::vector<std::string>& names) {
+  auto nodes = ReadShownNodes(session, api, names);
+  if (!nodes.ok()) return ExplainInJob(session, nodes.status());
+  return nodes;
 }
 
 Status CheckPartitions(std::string_view flag,

@@ -17,10 +17,10 @@ struct Partition {
   bool usual = false;  // where jobs go that name no partition
   std::vector<const NodeView*> nodes;
 };
-// Nodes with the pods that the user may see; a line on standard error where these are not all.
-Result<std::vector<NodeView>> ReadShownNodes(Session& session,
-                                             Api& api,
-                                             const std::vector<std::string>& names = {});
+// ReadShownNodes, with what a job's own account is told that may not read them.
+Result<std::vector<NodeView>> ReadNodesToShow(Session& session,
+                                              Api& api,
+                                              const std::vector<std::string>& names = {});
 // kNotFound naming what is no partition.
 Status CheckPartitions(std::string_view flag,
                        const std::string& list,

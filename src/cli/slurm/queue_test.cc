@@ -274,7 +274,7 @@ TEST_F(SlurmQueueTest, AUserWhoSeesAPartIsShownThat) {
   EXPECT_EQ(out_,
             "all*         up   infinite      1    mix node-1\n"
             "all*         up   infinite      1   idle node-2\n");
-  EXPECT_EQ(err_, "Only jobs in namespaces that you can read are counted.\n");
+  EXPECT_EQ(err_, "Only pods in namespaces that you can read are counted.\n");
   // His jobs are those of the cluster's user, whatever this machine calls him.
   ASSERT_EQ(Sbatch("-J own", {"--parsable"}), 0) << err_;
   EXPECT_EQ(Queue({"--me", "-o", "%j %u"}), "own bob\n");

@@ -165,7 +165,7 @@ class ShowAction final : public Action {
 
   Result<int> ShowNodes(Session& session, Api& api, const std::vector<std::string>& words) const {
     SWELL_ASSIGN_OR_RETURN(const auto names, ExpandNames("node", Join(words, ",")));
-    SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ReadShownNodes(session, api, names));
+    SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ReadNodesToShow(session, api, names));
     for (const NodeView& node : nodes) Print(session, NodeText(node));
     return 0;
   }
@@ -173,7 +173,7 @@ class ShowAction final : public Action {
   Result<int> ShowPartitions(Session& session,
                              Api& api,
                              const std::vector<std::string>& words) const {
-    SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ReadShownNodes(session, api));
+    SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ReadNodesToShow(session, api));
     SWELL_ASSIGN_OR_RETURN(const auto partitions, ReadPartitions(api, nodes));
     bool any = false;
     for (const Partition& one : partitions) {

@@ -160,7 +160,7 @@ class SinfoAction final : public Action {
     named_.insert(names.begin(), names.end());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes,
-                           ReadShownNodes(session, *api, {names.begin(), names.end()}));
+                           ReadNodesToShow(session, *api, {names.begin(), names.end()}));
     SWELL_ASSIGN_OR_RETURN(std::vector<Partition> partitions, ReadPartitions(*api, nodes));
     SWELL_RETURN_IF_ERROR(CheckPartitions("--partition", partitions_, partitions));
     // A node's reason is told once, whatever partitions it is in.

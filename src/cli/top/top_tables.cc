@@ -26,10 +26,7 @@ class TopNodeAction final : public Action {
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    auto read = ReadNodes(*api, words);
-    if (read.status().code() == Code::kForbidden) read = ReadOwn(session, *api, words);
-    if (!read.ok()) return read.status();
-    const std::vector<NodeView>& nodes = *read;
+    SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ReadShownNodes(session, *api, words));
     if (nodes.empty()) return Status(Code::kNotFound, "the cluster has no nodes");
     TextTable table({"NAME", "STATUS", "GPUS", "CPU", "MEMORY", "PODS"});
     Amounts all, all_used;
@@ -47,13 +44,6 @@ class TopNodeAction final : public Action {
   }
 
  private:
-  // Not everybody may see who holds what elsewhere.
-  static Result<std::vector<NodeView>> ReadOwn(Session& session,
-                                               Api& api,
-                                               const std::vector<std::string>& names) {
-    session.ErrLine("Only pods in namespaces that you can read are counted.");
-    return ReadNodesWithPodsOf(api, names, OwnNamespaces(session, api));
-  }
   static std::vector<std::string> Row(Session& session,
                                       std::string name,
                                       const std::string& status,

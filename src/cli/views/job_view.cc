@@ -745,19 +745,28 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
   }
   SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, Collect(api, ns, name));
   std::vector<JobView> found;
-  std::vector<std::string> of_other_kinds;
+  std::vector<JobView> of_other_kinds;
   for (JobView& job : jobs) {
     std::string singular = ToLower(job.kind->kind);
     if (!kind.empty() && kind != singular && kind != job.kind->resource.plural &&
         kind != StrCat(singular, ".", job.kind->resource.group)) {
-      of_other_kinds.push_back(job.ResourceName());
+      of_other_kinds.push_back(std::move(job));
       continue;
     }
     found.push_back(std::move(job));
   }
+  const auto names_of = [](const std::vector<JobView>& some) {
+    std::vector<std::string> names;
+    for (const JobView& job : some) names.push_back(job.ResourceName());
+    return Join(names, ", ");
+  };
+  // "job" is what people call a job of any kind.
+  if (found.empty() && (kind == "job" || kind == "jobs")) {
+    found = std::exchange(of_other_kinds, {});
+  }
   if (found.empty() && !of_other_kinds.empty()) {
     return Status(Code::kNotFound, StrCat(kind, " ", Quote(name), " not found in namespace ",
-                                          Quote(ns), "; there is ", Join(of_other_kinds, ", ")));
+                                          Quote(ns), "; there is ", names_of(of_other_kinds)));
   }
   if (found.empty() && kind.empty()) {
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> all, Collect(api, ns, ""));
@@ -788,9 +797,7 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
                                            : StrCat("it exists in ", elsewhere, " (use -n)")));
   }
   if (found.size() > 1) {
-    std::vector<std::string> names;
-    for (const JobView& job : found) names.push_back(job.ResourceName());
-    return Misuse(StrCat("there are several jobs named ", Quote(name), ": ", Join(names, ", "),
+    return Misuse(StrCat("there are several jobs named ", Quote(name), ": ", names_of(found),
                          "; say which one"));
   }
   return std::move(found[0]);

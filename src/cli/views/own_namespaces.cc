@@ -33,4 +33,14 @@ Result<std::vector<JobView>> ListShownJobs(Session& session, Api& api, std::stri
   return std::move(shown.jobs);
 }
 
+Result<std::vector<NodeView>> ReadShownNodes(Session& session,
+                                             Api& api,
+                                             const std::vector<std::string>& names) {
+  auto all = ReadNodes(api, names);
+  if (all.ok() || all.status().code() != Code::kForbidden) return all;
+  auto own = ReadNodesWithPodsOf(api, names, OwnNamespaces(session, api));
+  if (own.ok()) session.ErrLine("Only pods in namespaces that you can read are counted.");
+  return own;
+}
+
 }  // namespace swell::cli

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/views/job_view.h"
+#include "cli/views/node_view.h"
 #include "cli/views/project_view.h"
 
 namespace swell::cli {
@@ -40,5 +41,11 @@ Result<ShownJobs> FindShownJobs(Session& session, Api& api, std::string_view ns)
 // The same; standard error says when it is a part.
 constexpr std::string_view kPartialJobs = "You see jobs of your own namespaces only.";
 Result<std::vector<JobView>> ListShownJobs(Session& session, Api& api, std::string_view ns);
+
+// Nodes with the pods that the user may see, of these names or all; standard error says when the
+// pods are a part.
+Result<std::vector<NodeView>> ReadShownNodes(Session& session,
+                                             Api& api,
+                                             const std::vector<std::string>& names = {});
 
 }  // namespace swell::cli

@@ -104,15 +104,14 @@ json::Value GoodputDocument(const cli::JobView& job, const std::vector<cli::JobV
   }
   std::string sentence = cli::GoodputSentence(*view);
   if (!view->default_of.empty()) sentence = StrCat(cli::GoodputModeText(*view), ": ", sentence);
-  return json::Object{
-      {"sentence", std::move(sentence)},
-      {"next", TextOrNull(cli::NextGpuText(*view, std::move(with)))},
-      {"unit", view->unit},
-      {"members", view->members},
-      {"wanted", view->wanted},
-      {"fit", TextOrNull(view->fit)},
-      {"decision", TextOrNull(view->decision)},
-      {"sizes", std::move(sizes)}};
+  return json::Object{{"sentence", std::move(sentence)},
+                      {"next", TextOrNull(cli::NextGpuText(*view, std::move(with)))},
+                      {"unit", view->unit},
+                      {"members", view->members},
+                      {"wanted", view->wanted},
+                      {"fit", TextOrNull(view->fit)},
+                      {"decision", TextOrNull(view->decision)},
+                      {"sizes", std::move(sizes)}};
 }
 
 bool IsStraggler(const cli::JobView& job, std::string_view pod) {
