@@ -114,7 +114,7 @@ Status JobRules::CheckObject(const api::KindInfo& kind, const json::Value& objec
   if (kind.gvk.group == "swell.dev" && kind.plural == "podgroups") return CheckPodGroup(object);
   if (kind.gvk.group == "swell.dev" && kind.plural == "projects") {
     SWELL_RETURN_IF_ERROR(CheckIdleTimeout(object));
-    const auto fault = FindShareFault(object);
+    const auto fault = FindProjectFault(object);
     return fault ? WrongField(fault->field, fault->message) : Status::Ok();
   }
   const JobKind* job = Find(kind.gvk.group, kind.plural);

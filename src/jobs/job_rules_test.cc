@@ -266,6 +266,10 @@ TEST_F(JobRulesTest, ALimitOfAProjectIsNotBelowItsQuota) {
       wrong("nodePools: [{name: a}, {name: b, resources: {memory: {quota: 2Gi, limit: 1Gi}}}]"),
       "spec.nodePools[1].resources.memory.limit: Invalid value: 1073741824: is below the "
       "quota of 2147483648");
+  EXPECT_EQ(wrong("namespace: default"), "");
+  EXPECT_EQ(wrong("namespace: kube-system"),
+            "spec.namespace: Invalid value: \"kube-system\": namespaces that begin with \"kube-\" "
+            "are Kubernetes' own; choose another for the project's work");
 }
 
 }  // namespace

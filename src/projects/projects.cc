@@ -14,9 +14,9 @@
 namespace swell::controllers {
 namespace {
 
-// "spec.resources.gpu.limit: ...". Empty if all shares are right.
-std::string WrongShare(const json::Value& project) {
-  const auto fault = FindShareFault(project);
+// "spec.resources.gpu.limit: ...". Empty if nothing is wrong with the spec by itself.
+std::string WrongSpec(const json::Value& project) {
+  const auto fault = FindProjectFault(project);
   return fault ? StrCat(fault->field, ": ", fault->message) : "";
 }
 
@@ -324,7 +324,7 @@ std::string ProjectController::WrongNamespace(const json::Value& project) const 
 std::string ProjectController::WhatIsWrong(const json::Value& project, bool leaf) const {
   std::string wrong = WrongParent(project);
   if (wrong.empty()) wrong = WrongPool(project);
-  if (wrong.empty()) wrong = WrongShare(project);
+  if (wrong.empty()) wrong = WrongSpec(project);
   if (wrong.empty() && leaf) wrong = WrongNamespace(project);
   return wrong;
 }

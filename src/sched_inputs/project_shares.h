@@ -1,4 +1,5 @@
-// Finds the share of a project that cannot be meant.
+// Finds what the spec of a project says that cannot be meant: a limit below its quota, or a
+// namespace that is Kubernetes' own.
 // - Threads: pure functions.
 #pragma once
 
@@ -9,12 +10,11 @@
 
 namespace swell::controllers {
 
-struct ShareFault {
+struct ProjectFault {
   std::string field;    // spec.resources.gpu.limit
   std::string message;  // Invalid value: 2: is below the quota of 4
 };
 
-// The first limit that is below its quota.
-std::optional<ShareFault> FindShareFault(const json::Value& project);
+std::optional<ProjectFault> FindProjectFault(const json::Value& project);
 
 }  // namespace swell::controllers
