@@ -35,6 +35,7 @@ class WhyReport {
     const bool gated = !facts_.job.GateText().empty();
     if (facts_.Waits() || (facts_.Podless() && !gated)) add("Why:      ", Reason());
     if (facts_.Fails()) add("Failure:  ", facts_.job.failure->Sentence());
+    if (facts_.job.status == "Failed") add("Next:     ", NextText());
     add("Held:     ", HoldText());
     add("Hung:     ", facts_.job.hung);
     if (facts_.job.RunsUnsaved()) add("Unsaved:  ", facts_.job.unsaved);
@@ -82,6 +83,7 @@ class WhyReport {
                                    {"reason", Reason()},
                                    {"nodes", std::move(nodes)},
                                    {"wouldStartWith", std::move(changes)}};
+    if (const std::string next = NextText(); !next.empty()) json::Set(out, {"next"}, next);
     if (const std::string_view until = PreemptsFrom(); !until.empty()) {
       json::Set(out, {"preemptsFrom"}, until);
     }
@@ -156,6 +158,26 @@ class WhyReport {
                ? StrCat("runs with ", facts_.job.RunningPods(), " of ", facts_.job.replicas,
                         " pods; the others wait")
                : StrCat("waits", facts_.job.milli_gpus > 0 ? " for " + NeedText() : "", since);
+  }
+
+  // What a user does about a job that does not wait for GPUs; empty: there is nothing to do.
+  std::string NextText() const {
+    const JobView& job = facts_.job;
+    const std::string named = StrCat(job.name, " -n ", job.ns);
+    if (job.status == "Failed") {
+      return StrCat("swell logs ", named,
+                    " shows what it printed. It does not start again: submit a new job when the "
+                    "cause is removed");
+    }
+    if (job.over() || !job.GateText().empty()) return "";
+    if (job.status == "Suspended") return StrCat("swell resume ", named, " lets it run again");
+    if (facts_.Fails()) {
+      return job.failure->exit_code
+                 ? StrCat("swell logs ", named, " shows what it printed before it failed")
+                 : StrCat("swell describe ", named, " shows what its node tried");
+    }
+    if (!job.hung.empty()) return StrCat("swell logs ", named, " shows what it printed last");
+    return "";
   }
 
   // When its waiting pods may preempt others; empty: they may.

@@ -211,9 +211,19 @@ TEST(WhyReport, DescribesJobsThatDoNotWait) {
   WhyFacts facts = WaitingJob();
   facts.job.status = "Suspended";
   EXPECT_EQ(WhyText(facts, {}), "mnist is suspended; swell resume mnist.\n");
+  const auto next = [&facts] {
+    const json::Value why = WhyJson(facts, {});
+    return std::string(json::GetString(why, {"next"}));
+  };
+  EXPECT_EQ(next(), "swell resume mnist -n team lets it run again");
   facts.job.status = "Failed";
   facts.job.message = "The worker failed.";
-  EXPECT_EQ(WhyText(facts, {}), "mnist is over: Failed. The worker failed.\n");
+  EXPECT_EQ(WhyText(facts, {}),
+            "mnist is over: Failed. The worker failed.\n"
+            "Next:     swell logs mnist -n team shows what it printed. It does not start again: "
+            "submit a new job when the cause is removed\n");
+  facts.job.status = "Succeeded";
+  EXPECT_EQ(next(), "");
   facts.job.status = "Pending";
   facts.job.pods.clear();
   facts.trouble = "exceeded quota";
