@@ -15,7 +15,7 @@ struct Told {
 };
 
 const std::vector<Told>& AllTold() {
-  const std::vector<std::string_view> of_job{"namespace", "job"};
+  const std::vector<std::string_view> of_job{"namespace", "job"}, of_pool{"pool"}, of_node{"node"};
   static const std::vector<Told> all = {
       {"gpu_utilized",
        {"swell_pool_gpus_utilized",
@@ -27,6 +27,24 @@ const std::vector<Told>& AllTold() {
         kGauge,
         "GPUs of the node in use, as far as is measured.",
         {"node"}}},
+      {"cpu_total", {"swell_pool_cpus", kGauge, "CPUs that pods may use in the pool.", of_pool}},
+      {"cpu_held",
+       {"swell_pool_cpus_held", kGauge, "CPUs that pods in the pool request.", of_pool}},
+      {"cpu_used", {"swell_pool_cpus_used", kGauge, "CPUs that pods in the pool use.", of_pool}},
+      {"memory_total",
+       {"swell_pool_memory_bytes", kGauge, "Memory that pods may use in the pool.", of_pool}},
+      {"memory_held",
+       {"swell_pool_memory_held_bytes", kGauge, "Memory that pods in the pool request.", of_pool}},
+      {"memory_used",
+       {"swell_pool_memory_used_bytes", kGauge, "Memory that pods in the pool use.", of_pool}},
+      {"node_cpu_held",
+       {"swell_node_cpus_held", kGauge, "CPUs that pods on the node request.", of_node}},
+      {"node_cpu_used",
+       {"swell_node_cpus_used", kGauge, "CPUs that pods on the node use.", of_node}},
+      {"node_memory_held",
+       {"swell_node_memory_held_bytes", kGauge, "Memory that pods on the node request.", of_node}},
+      {"node_memory_used",
+       {"swell_node_memory_used_bytes", kGauge, "Memory that pods on the node use.", of_node}},
       {"queue_length", {"swell_queue_jobs", kGauge, "Jobs that wait."}},
       {"queue_gpus", {"swell_queue_gpus", kGauge, "GPUs that waiting jobs request."}},
       {"queue_wait_p50_seconds",

@@ -20,6 +20,10 @@ namespace {
 constexpr size_t kNodesMost = 100;
 constexpr size_t kProjectsMost = 75;
 constexpr size_t kPoolsMost = 25;
+// Curves of CPUs and memory are three times as many as those of GPUs, so there are fewer of them:
+// all series together stay below History::kLaddersMax.
+constexpr size_t kNodesWithAllMost = 32;
+constexpr size_t kPoolsWithAllMost = 10;
 
 class Sampler {
  public:
@@ -42,16 +46,62 @@ class Sampler {
     samples_.push_back({{std::move(name), std::move(labels)}, value});
   }
 
+  struct Sum {
+    double total = 0, held = 0, utilized = 0;
+    bool measured = false;
+  };
+
+  // CPUs in cores, memory in bytes.
+  struct Amounts {
+    cli::Amounts total, held;
+    double cores = 0, memory = 0;  // used
+  };
+
+  // "cpu_held" and so on; of nodes "node_cpu_held".
+  void AddAmounts(const std::string& prefix,
+                  const Amounts& sum,
+                  const decltype(SeriesName::labels)& labels) {
+    Add(prefix + "cpu_held", static_cast<double>(sum.held.milli_cpu) / 1000, labels);
+    Add(prefix + "memory_held", static_cast<double>(sum.held.memory), labels);
+    if (look_.state.usage().empty()) return;  // nothing was measured
+    Add(prefix + "cpu_used", sum.cores, labels);
+    Add(prefix + "memory_used", sum.memory, labels);
+  }
+
+  void CpuAndMemory(const std::vector<cli::NodeView>& nodes,
+                    const std::vector<json::SharedValue>& pools) {
+    const PodUsage& usage = look_.state.usage();
+    std::map<std::string, Amounts> by_pool;
+    for (const cli::NodeView& node : nodes) {
+      Amounts one{node.total, node.used};
+      for (const json::SharedValue& pod : node.pods) {
+        const PodUsage::Use* use = usage.Find(*pod);
+        one.cores += use == nullptr ? 0 : use->cores;
+        one.memory += use == nullptr ? 0 : use->memory;
+      }
+      if (nodes.size() <= kNodesWithAllMost) AddAmounts("node_", one, {{"node", node.name}});
+      Amounts& sum = by_pool[PoolOfNode(*node.object, pools)];
+      sum.total.Add(one.total);
+      sum.held.Add(one.held);
+      sum.cores += one.cores;
+      sum.memory += one.memory;
+    }
+    size_t told = 0;
+    for (const auto& [pool, sum] : by_pool) {
+      if (++told > kPoolsWithAllMost) break;
+      Add("cpu_total", static_cast<double>(sum.total.milli_cpu) / 1000, {{"pool", pool}});
+      Add("memory_total", static_cast<double>(sum.total.memory), {{"pool", pool}});
+      AddAmounts("", sum, {{"pool", pool}});
+    }
+  }
+
   void Nodes() {
     bool partial = false;
     const auto pools = look_.Of(Kind::kNodePool, partial);
     const auto nodes =
         cli::ViewNodes(look_.Of(Kind::kNode, partial), look_.Of(Kind::kPod, partial));
-    struct Sum {
-      double total = 0, held = 0, utilized = 0;
-      bool measured = false;
-    };
     std::map<std::string, Sum> by_pool;
+    CpuAndMemory(nodes, pools);
     const NamespaceProjects projects = ProjectsOfNamespaces(look_);
     const bool each = nodes.size() <= kNodesMost;
     for (const cli::NodeView& node : nodes) {
