@@ -52,9 +52,11 @@ class PagesTest : public ::testing::Test {
   }
   // `value` as it stands in JSON.
   void Annotate(const std::string& path, const std::string& key, const std::string& value) {
-    api::RestRequest request = server_.Request(
-        "PATCH", path, StrCat(R"({"metadata":{"annotations":{")", key, R"(":")", value, R"("}}})"),
-        "application/merge-patch+json");
+    Patch(path, StrCat(R"({"metadata":{"annotations":{")", key, R"(":")", value, R"("}}})"));
+  }
+  void Patch(const std::string& path, const std::string& change) {
+    api::RestRequest request =
+        server_.Request("PATCH", path, change, "application/merge-patch+json");
     request.user = {.name = "root", .groups = {"system:masters"}};
     const auto answer = server_.Send(std::move(request));
     ASSERT_EQ(answer.status, 200) << answer.text;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/temp_dir.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/user.h"
 #include "ui/history/history_keeper.h"
 #include "ui/ui_test_util.h"
 
@@ -52,6 +54,30 @@ TEST_F(ViewsTest, AResearcherSeesTheirProjectsWorkAndThatThereIsMore) {
 TEST_F(ViewsTest, OnlyAdministratorsSeeUsers) {
   EXPECT_EQ(board_.Read("users", {}, RightsOf("jane-token")).status().code(), Code::kForbidden);
   EXPECT_EQ(Names("users", "admin-token"), "");
+}
+
+TEST_F(ViewsTest, AProjectsMembersAreItsOwnAndThoseThatWereMadeWithUsers) {
+  Patch("/apis/swell.dev/v1/projects/vision",
+        R"({"spec":{"members":[{"kind":"Group","name":"leads","role":"viewer"}]}})");
+  api::RegisteredUser ada;
+  ada.name = "ada";
+  ada.role = "researcher";
+  ada.projects = {"vision"};
+  json::Value secret = ada.ToSecret();
+  json::Set(secret, {"metadata", "name"}, "user-ada");
+  Create("/api/v1/namespaces/kube-system/secrets", json::Print(secret));
+  Settle();
+  const auto members = [this](const std::string& token) {
+    const json::Value data = See("projects", token);
+    std::string text = json::GetBool(data, {"membersPartial"}) ? "partial " : "";
+    for (const json::Value& one : json::GetArray(json::GetArray(data, {"rows"})[1], {"members"})) {
+      text += StrCat(json::GetString(one, {"name"}), "/", json::GetString(one, {"role"}), " of ",
+                     json::GetString(one, {"source"}), " ");
+    }
+    return text;
+  };
+  EXPECT_EQ(members("admin-token"), "leads/viewer of Project ada/researcher of User ");
+  EXPECT_EQ(members("jane-token"), "partial leads/viewer of Project ");
 }
 
 TEST_F(ViewsTest, ANodeTellsWhoHoldsEachGpu) {
@@ -189,6 +215,41 @@ TEST_F(ViewsTest, AJobsTimelineIsWhatItsPodsDid) {
   ASSERT_FALSE(sizes.empty());
   EXPECT_EQ(json::GetInt(sizes.back(), {"members"}), 1);
   EXPECT_EQ(json::GetArray(data, {"members"}).size(), 2U);
+}
+
+TEST_F(ViewsTest, AJobThatFailedAtOnceTellsItsAttemptAndItsEnd) {
+  Job("vision", "crash", 1);
+  Settle();
+  const std::string began = api::FormatTime(server_.executor.Now());
+  server_.executor.Advance(std::chrono::seconds(2));
+  const std::string ended = api::FormatTime(server_.executor.Now());
+  Pod("vision", "crash", 0, "node-1");
+  // It is over before anybody sees that it ran.
+  Status("/api/v1/namespaces/vision/pods/crash-worker-0",
+         StrCat(R"({"status":{"phase":"Failed","containerStatuses":[{"name":"c","state":)",
+                R"({"terminated":{"exitCode":3,"reason":"Error","startedAt":")", began,
+                R"(","finishedAt":")", ended, R"("}}}]}})"));
+  Status("/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/crash",
+         StrCat(R"({"status":{"completionTime":")", ended,
+                R"(","conditions":[{"type":"Failed","status":"True","reason":"PyTorchJobFailed",)",
+                R"("lastTransitionTime":")", ended, R"("}]}})"));
+  Settle();
+  const json::Value data = See("job", "jane-token", {{"namespace", "vision"}, {"name", "crash"}});
+  std::string lanes;
+  for (const json::Value& lane : json::GetArray(data, {"timeline"})) {
+    lanes += StrCat(json::GetString(lane, {"member"}, "job"), " ", json::GetString(lane, {"state"}),
+                    json::GetString(lane, {"to"}).empty() ? "... " : " ");
+  }
+  EXPECT_EQ(lanes, "crash-worker-0 running job running ");
+  const json::Array& attempts = json::GetArray(data, {"attempts"});
+  ASSERT_EQ(attempts.size(), 1U);
+  EXPECT_EQ(json::GetString(attempts[0], {"from"}), began);
+  const json::Array& marks = json::GetArray(data, {"marks"});
+  ASSERT_EQ(marks.size(), 1U);
+  EXPECT_EQ(json::GetString(marks[0], {"kind"}), "Failed");
+  EXPECT_NE(json::GetString(marks[0], {"text"}).find("exited with 3"), std::string_view::npos)
+      << json::Print(marks[0]);
+  EXPECT_EQ(json::GetString(data, {"summary", "statusText"}), "Failed: exit 3");
 }
 
 TEST_F(ViewsTest, AJobTellsItsProgressAndItsHang) {
@@ -371,6 +432,42 @@ TEST_F(ViewsTest, AProjectsUseIsSampledWhereAllOfItsPodsAreMeasured) {
       "containers":[{"usage":{"cpu":"500m"}}]},{"metadata":{"namespace":"vision",
       "name":"see-worker-1"},"containers":[{"usage":{"cpu":"250m"}}]}]})"),
                    0.75);
+}
+
+TEST_F(ViewsTest, CpusAndMemoryOfNodesAndPoolsAreSampledAsFarAsTheyAreMeasured) {
+  Create("/apis/swell.dev/v1/nodepools",
+         R"({"apiVersion":"swell.dev/v1","kind":"NodePool","metadata":{"name":"small"},)"
+         R"("spec":{"nodeSelector":{"size":"small"}}})");
+  Create("/api/v1/nodes", R"({"metadata":{"name":"cpu-only","labels":{"size":"small"}}})");
+  Status("/api/v1/nodes/cpu-only", R"({"status":{"allocatable":{"cpu":"2","memory":"4Gi"}}})");
+  Create("/api/v1/namespaces/vision/pods",
+         R"({"metadata":{"name":"work"},"spec":{"nodeName":"cpu-only","containers":[{"name":"c",)"
+         R"("image":"i","resources":{"requests":{"cpu":"500m","memory":"1Gi"}}}]}})");
+  Settle();
+  const auto told = [this] {
+    std::string text;
+    for (const Sample& sample : SampleCluster(state_, server_.executor.Now())) {
+      const std::string& name = sample.series.name;
+      const bool of_pool = sample.series.Label("pool") == "small";
+      const bool of_node = sample.series.Label("node") == "cpu-only";
+      if (of_pool || of_node)
+        text += StrCat(name, "=", static_cast<int64_t>(sample.value * 10), " ");
+    }
+    return text;
+  };
+  EXPECT_EQ(told(),
+            "node_cpu_held=5 node_memory_held=10737418240 cpu_total=20 memory_total=42949672960 "
+            "cpu_held=5 memory_held=10737418240 ");
+  const json::Value usage =
+      json::Parse(
+          R"({"items":[{"metadata":{"namespace":"vision","name":"work"},"containers":[{"name":"c",)"
+          R"("usage":{"cpu":"300m","memory":"1Mi"}}]}]})")
+          .value();
+  state_.SetUsage(&usage);
+  EXPECT_EQ(told(),
+            "node_cpu_held=5 node_memory_held=10737418240 node_cpu_used=3 "
+            "node_memory_used=10485760 cpu_total=20 memory_total=42949672960 cpu_held=5 "
+            "memory_held=10737418240 cpu_used=3 memory_used=10485760 ");
 }
 
 TEST_F(ViewsTest, PreemptionsByRuleContinueAfterARestart) {

@@ -110,8 +110,39 @@ json::Object Lane(const json::Value& member,
                       {"to", TimeOrNull(to)}};
 }
 
+// What was recorded, and runs that were over before the pages saw them: a pod that fails at once,
+// or one that came and went while no server ran.
+std::vector<MemberSpan> SpansOf(const JobLog* log, const cli::JobView& job) {
+  std::vector<MemberSpan> spans;
+  if (log != nullptr) spans.assign(log->spans.begin(), log->spans.end());
+  std::set<std::string, std::less<>> ran;
+  for (const MemberSpan& span : spans) {
+    if (span.state == "running") ran.insert(span.uid);
+  }
+  const auto add = [&](std::string_view member, std::string_view uid, std::optional<WallTime> from,
+                       std::optional<WallTime> to) {
+    if (!from || !to || !ran.emplace(uid).second) return;
+    // Such times are whole seconds: a run of none lasted less than one.
+    const WallTime end = std::max(*to, *from + std::chrono::milliseconds(500));
+    spans.push_back({std::string(member), std::string(uid), "running", *from, end});
+  };
+  for (const json::Value& one : json::GetArray(*job.object, {"status", "attempts"})) {
+    add(json::GetString(one, {"member"}), json::GetString(one, {"uid"}),
+        api::ParseTime(json::GetString(one, {"started"})),
+        api::ParseTime(json::GetString(one, {"ended"})));
+  }
+  for (const json::SharedValue& pod : job.pods) {
+    for (const api::ContainerStatus& container : api::ContainerStatuses(*pod)) {
+      if (!api::HasEnded(*pod) || !container.Ended()) continue;
+      add(api::Name(*pod), api::Uid(*pod), api::ParseTime(container.started_at),
+          container.finished_at);
+    }
+  }
+  return spans;
+}
+
 // Walks through all beginnings and ends in their order.
-Timeline TimelineOf(const JobLog& log, const cli::JobView& job) {
+Timeline TimelineOf(const std::vector<MemberSpan>& spans, const cli::JobView& job) {
   Timeline out;
   struct Step {
     WallTime time;
@@ -119,7 +150,7 @@ Timeline TimelineOf(const JobLog& log, const cli::JobView& job) {
     int change;
   };
   std::vector<Step> steps;
-  for (const MemberSpan& span : log.spans) {
+  for (const MemberSpan& span : spans) {
     out.lanes.push_back(Lane(json::Value(span.member), span.state, span.from, span.to));
     steps.push_back({span.from, span.state, 1});
     if (span.to) steps.push_back({*span.to, span.state, -1});
@@ -296,14 +327,18 @@ Result<json::Value> JobPageView(const Look& look) {
     members.back().get_object()["straggler"] = IsStraggler(job, api::Name(*pod));
   }
   json::Array checkpoints;
-  Timeline timeline;
-  if (const JobLog* log = look.state.members().Find(api::Uid(*job.object))) {
-    timeline = TimelineOf(*log, job);
+  const JobLog* const log = look.state.members().Find(api::Uid(*job.object));
+  Timeline timeline = TimelineOf(SpansOf(log, job), job);
+  if (log != nullptr) {
     for (const auto& one : log->checkpoints) {
       checkpoints.push_back(json::Object{{"time", api::FormatTime(one.time)}, {"step", one.step}});
     }
   }
   JobEvents events = EventsOf(job, look);
+  if (job.over() && job.ended) {
+    events.marks.push_back(json::Object{
+        {"time", api::FormatTime(*job.ended)}, {"kind", job.status}, {"text", job.EndText()}});
+  }
   return json::Value(json::Object{{"summary", WorkloadRow(job, look)},
                                   {"sentence", Sentence(job)},
                                   {"conditions", Conditions(*job.object)},

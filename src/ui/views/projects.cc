@@ -7,6 +7,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/project.h"
+#include "kube/api/objects/user.h"
 #include "ui/views/views.h"
 
 namespace swell::ui {
@@ -49,14 +50,33 @@ json::Array Pools(const json::Value& project) {
   return pools;
 }
 
-json::Array Members(const json::Value& project) {
+// Users whom `swell user create --project` bound to each project, by project. Only users that may
+// see the cluster's users learn of them.
+std::map<std::string, json::Array, std::less<>> BoundUsers(const Look& look) {
+  std::map<std::string, json::Array, std::less<>> users;
+  bool partial = false;
+  for (const json::SharedValue& secret : look.Of(Kind::kUser, partial)) {
+    if (!api::IsUserSecret(*secret)) continue;
+    const api::RegisteredUser user(*secret);
+    for (const std::string& project : user.projects) {
+      users[project].push_back(json::Object{
+          {"kind", "User"}, {"name", user.name}, {"role", user.role}, {"source", "User"}});
+    }
+  }
+  return users;
+}
+
+// `source` says where the membership is written: in the Project or with the user.
+json::Array Members(const json::Value& project, json::Array users) {
   json::Array members;
   for (const json::Value& one : api::MembersOf(project)) {
     const api::ProjectMember member(one);
     members.push_back(json::Object{{"kind", boost::json::string_view(member.kind)},
                                    {"name", boost::json::string_view(member.name)},
-                                   {"role", boost::json::string_view(member.role)}});
+                                   {"role", boost::json::string_view(member.role)},
+                                   {"source", "Project"}});
   }
+  for (json::Value& user : users) members.push_back(std::move(user));
   return members;
 }
 
@@ -82,7 +102,7 @@ std::map<std::string, Load> LoadOfProjects(const Look& look,
   return loads;
 }
 
-json::Object Row(const cli::ProjectView& project, const Load& load) {
+json::Object Row(const cli::ProjectView& project, const Load& load, json::Array users) {
   const cli::Share& gpu = project.gpu();
   const bool terminating = api::IsDeleting(*project.object);
   json::Object resources;
@@ -102,7 +122,7 @@ json::Object Row(const cli::ProjectView& project, const Load& load) {
                    {"running", load.running},
                    {"pending", load.pending},
                    {"longestPendingSince", TimeOrNull(load.oldest)},
-                   {"members", Members(*project.object)},
+                   {"members", Members(*project.object, std::move(users))},
                    {"created", TextOrNull(api::CreationTimestamp(*project.object))}};
   row["borrows"] = gpu.over_quota() ? gpu.allocated - gpu.quota : 0.0;
   // Its own that it does not hold; whether others hold them, the cluster's free GPUs tell.
@@ -116,11 +136,13 @@ Result<json::Value> ProjectsView(const Look& look) {
   bool partial = false;
   const cli::ProjectTree tree = cli::ViewProjects(look.Of(Kind::kProject, partial));
   const std::map<std::string, Load> loads = LoadOfProjects(look, tree, partial);
+  std::map<std::string, json::Array, std::less<>> users = BoundUsers(look);
   double borrowed = 0;
   json::Array rows;
   for (const cli::ProjectView& project : tree.projects) {
     const auto load = loads.find(project.name);
-    rows.push_back(Row(project, load == loads.end() ? Load{} : load->second));
+    rows.push_back(
+        Row(project, load == loads.end() ? Load{} : load->second, std::move(users[project.name])));
     if (!project.department && project.gpu().over_quota()) {
       borrowed += project.gpu().allocated - project.gpu().quota;
     }
@@ -132,6 +154,7 @@ Result<json::Value> ProjectsView(const Look& look) {
   }
   json::Object out{{"rows", std::move(rows)}};
   if (partial) out["partial"] = true;
+  if (!look.rights.May(Kind::kUser, api::kUserNamespace)) out["membersPartial"] = true;
   return json::Value(std::move(out));
 }
 

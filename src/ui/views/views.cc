@@ -21,7 +21,7 @@ const std::vector<View>& AllViews() {
   const KindSet measured = nodes | kMeasured;
   static const std::vector<View> views = {
       {"overview", jobs | measured | Bit(Kind::kEvent) | Bit(Kind::kUsage), OverviewView},
-      {"projects", jobs | nodes, ProjectsView},
+      {"projects", jobs | nodes | Bit(Kind::kUser), ProjectsView},
       {"nodepools", nodes | Bit(Kind::kProject), NodePoolsView},
       {"nodes", measured, NodesView},
       {"workloads", jobs | nodes, WorkloadsView},

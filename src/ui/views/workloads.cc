@@ -38,6 +38,7 @@ json::Object WorkloadRow(const cli::JobView& job, const Look& look) {
                    {"plural", job.kind->resource.plural},
                    {"uid", boost::json::string_view(api::Uid(object))},
                    {"status", runs && !job.hung.empty() ? "Hung" : job.status},
+                   {"statusText", job.StatusText()},
                    {"reason", job.Reason()},
                    {"project", TextOrNull(job.project)},
                    {"pool", nullptr},

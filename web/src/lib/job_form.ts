@@ -1,4 +1,5 @@
 // The form of a workload, and the TrainingJob that it makes. Pure.
+import { wrongImage } from './image.ts';
 import type { KubeObject } from './types.ts';
 
 export interface EnvPair { name: string; value: string }
@@ -24,9 +25,24 @@ export function newJob(project = '', namespace = ''): JobForm {
 
 const QUANTITY = /^\d+(?:\.\d+)?(?:m|k|K|M|G|T|Ki|Mi|Gi|Ti)?$/;
 
+const LEAST_BYTES = 2 ** 20;
+
+// Without a unit an amount is of bytes, and m is a thousandth of one: nobody means so little.
+export function wrongMemory(text: string): string | undefined {
+  if (!text) return undefined;
+  if (!QUANTITY.test(text)) return 'Enter an amount such as 8Gi.';
+  const [, amount = '', unit = ''] = /^([\d.]+)(m?)$/.exec(text) ?? [];
+  if (!amount || (!unit && Number(amount) >= LEAST_BYTES)) return undefined;
+  return unit ? `${text} is ${Number(amount) / 1000} bytes: did you mean ${amount}Mi?` : `${amount} bytes: did you mean ${amount}Gi?`;
+}
+
 export function checkJob(form: JobForm, add: (field: string, message: string) => void): void {
   if (!form.project && !form.namespace) add('spec.project', 'Choose a project.');
   if (!form.image.trim()) add('image', 'Enter the image of the container.');
+  else {
+    const wrong = wrongImage(form.image.trim());
+    if (wrong) add('image', wrong);
+  }
   const workers = Number(form.workers);
   if (!/^\d+$/.test(form.workers.trim()) || workers < 1) add('workers', 'Enter a whole number of 1 or more.');
   if (!/^\d+(?:\.\d+)?$/.test(form.gpus.trim())) add('gpus', 'Enter a number: 0, a fraction such as 0.5, or whole GPUs.');
@@ -36,7 +52,8 @@ export function checkJob(form: JobForm, add: (field: string, message: string) =>
     else if (Number(form.least) > workers) add('least', `The job has ${form.workers} workers; the minimum cannot exceed that.`);
   }
   if (form.cpu.trim() && !QUANTITY.test(form.cpu.trim())) add('cpu', 'Enter an amount such as 2 or 500m.');
-  if (form.memory.trim() && !QUANTITY.test(form.memory.trim())) add('memory', 'Enter an amount such as 8Gi.');
+  const memory = wrongMemory(form.memory.trim());
+  if (memory) add('memory', memory);
   form.env.forEach((pair, index) => {
     if (!/^[A-Za-z_][\w.-]*$/.test(pair.name)) add(`env.${index}`, 'Enter a name of letters, digits and underscores, or remove this line.');
   });

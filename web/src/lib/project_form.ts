@@ -66,7 +66,7 @@ export function fieldsOf(form: ProjectForm): string[] {
 export function checkProject(form: ProjectForm, add: (field: string, message: string) => void): void {
   const seen = new Set<string>();
   form.quotas.forEach((quota, index) => {
-    if (seen.has(quota.pool)) add(poolPath(form, index), `${quota.pool || 'The default pool'} is listed twice. Keep one line for each node pool.`);
+    if (seen.has(quota.pool)) add(poolPath(form, index), `${quota.pool || 'The line for nodes without a pool'} is listed twice. Keep one line for each node pool.`);
     seen.add(quota.pool);
     const bad = 'Enter a number of 0 or more, or "unlimited".';
     for (const [field, value] of [['quota', quota.quota], ['limit', quota.limit]] as const) {

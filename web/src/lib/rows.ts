@@ -29,6 +29,18 @@ export function sortRows<T>(rows: T[], value: (row: T) => Cell, descending: bool
   return keyed.map((entry) => entry.row);
 }
 
+// Of columns that want so many pixels, those that fit: the most spare ones are left out first.
+export function fitting<T extends { width: number; spare?: number }>(columns: T[], pixels: number): T[] {
+  let left = columns.reduce((sum, one) => sum + one.width, 0) - pixels;
+  const out = new Set<T>();
+  for (const one of columns.filter((column) => column.spare).sort((a, b) => (b.spare ?? 0) - (a.spare ?? 0))) {
+    if (left <= 0) break;
+    out.add(one);
+    left -= one.width;
+  }
+  return columns.filter((one) => !out.has(one));
+}
+
 // Every word must occur in some cell; case does not matter.
 export function matchesSearch(cells: Cell[], search: string): boolean {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);

@@ -38,19 +38,60 @@ export function startTheme(): void {
   apply();
 }
 
-const PALETTE = 8;
-const colours = signal<Map<string, number>>(new Map());
+const PALETTE = 10;
+const NAMES_KEPT = 200;
+const COLOURS_KEY = 'swell.colours';
+// The place of each project in the palette; beyond its end colours come again, marked as such.
+const places = new Map<string, number>();
+const learned = signal(0);
+let read = false;
 
-// The same project has the same colour on every page: by age, so that a new one changes no other.
-export function learnProjects(rows: { name: string; created?: string }[]): void {
-  const names = [...rows].sort((a, b) => (a.created ?? '').localeCompare(b.created ?? '') || a.name.localeCompare(b.name)).map((row) => row.name);
-  if (names.every((name, index) => colours.peek().get(name) === index % PALETTE)) return;
-  colours.value = new Map(names.map((name, index) => [name, index % PALETTE]));
+function readPlaces(): void {
+  if (read) return;
+  read = true;
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem(COLOURS_KEY) ?? '[]');
+    for (const [name, at] of Array.isArray(kept) ? kept as [unknown, unknown][] : []) {
+      if (typeof name === 'string' && Number.isInteger(at) && places.size < NAMES_KEPT) places.set(name, at as number);
+    }
+  } catch { /* colours are chosen anew */ }
 }
-export function colourIndex(name: string): number {
-  const known = colours.value.get(name);
+function keepPlaces(): void {
+  try {
+    localStorage.setItem(COLOURS_KEY, JSON.stringify([...places].slice(-NAMES_KEPT)));
+  } catch { /* they last as long as the page */ }
+}
+
+// The first place that no other name has. A name that is gone gives its place up when the palette is full.
+export function placeOf(name: string, taken: Map<string, number>, now: Set<string>): number {
+  const known = taken.get(name);
   if (known !== undefined) return known;
-  let hash = 0;
-  for (const letter of name) hash = (hash * 31 + letter.charCodeAt(0)) >>> 0;
-  return hash % PALETTE;
+  const free = (used: Set<number>) => { let at = 0; while (used.has(at)) at += 1; return at; };
+  const unused = free(new Set(taken.values()));
+  if (unused < PALETTE || now.size === 0) return unused;
+  return free(new Set([...taken].filter(([other]) => now.has(other)).map(([, at]) => at)));
+}
+
+// A project keeps its colour on every page of this browser, whatever comes and goes beside it.
+export function learnProjects(rows: { name: string; created?: string }[]): void {
+  readPlaces();
+  const names = [...rows].sort((a, b) => (a.created ?? '').localeCompare(b.created ?? '') || a.name.localeCompare(b.name)).map((row) => row.name);
+  const now = new Set(names);
+  const fresh = names.filter((name) => !places.has(name));
+  for (const name of fresh) {
+    const at = placeOf(name, places, now);
+    for (const [other, place] of places) if (place === at && !now.has(other)) places.delete(other);
+    places.set(name, at);
+  }
+  if (fresh.length === 0) return;
+  keepPlaces();
+  learned.value += 1;
+}
+// `again`: another name has the colour, too.
+export function colourOf(name: string): { index: number; again: boolean } {
+  void learned.value;
+  readPlaces();
+  const at = placeOf(name, places, new Set());
+  places.set(name, at);
+  return { index: at % PALETTE, again: at >= PALETTE };
 }

@@ -19,7 +19,10 @@ export interface OverviewData {
 }
 export interface Decision { time: string; reason: string; object: ObjectRef; message: string }
 
-export interface Member { kind: string; name: string; role: string }
+export interface Member {
+  kind: string; name: string; role: string;
+  source?: 'Project' | 'User';  // where it is written: in the Project, or with the user
+}
 export interface ProjectRow {
   name: string; parent?: string | null; namespace?: string | null; status: string; message?: string;
   priority?: number | null; description?: string;
@@ -59,7 +62,8 @@ export interface NodeRow {
 
 export interface WorkloadRow {
   namespace: string; name: string; kind: string; apiVersion: string; plural: string; uid: string;
-  status: string; reason?: string | null; project?: string | null; pool?: string | null;
+  status: string; statusText?: string;  // the state, and what swell list says of it: Pending, ImagePullBackOff
+  reason?: string | null; project?: string | null; pool?: string | null;
   priority?: string | number | null; preemptible?: boolean | null;
   members: { running: number; requested: number; min?: number | null; max?: number | null };
   gpus: { requested: number; held: number };
@@ -111,7 +115,8 @@ export interface Goodput {
 }
 export interface TensorboardData { state: 'None' | 'Starting' | 'Ready' | 'Failed'; url?: string | null; port?: number | null; message?: string | null }
 export interface WhyData {
-  sentence: string; lines: string[]; needs?: Record<string, unknown>;
+  sentence: string; lines: string[]; needs?: Record<string, unknown>; status?: string; waits?: boolean;
+  next?: string;  // what a user does about it
   starts?: { change: string; text: string }[];
   ahead?: { namespace: string; name: string }[];
   displaces?: ({ namespace: string; name: string; members?: number } | string)[];

@@ -26,10 +26,10 @@ export const AUDIT_COLUMNS: Column<AuditEvent>[] = [
   { key: 'user', title: 'User', value: userOf, width: 160, filter: true },
   { key: 'verb', title: 'Verb', value: (row) => row.verb, width: 90, grow: 0.3, filter: true },
   { key: 'resource', title: 'Resource', value: resourceOf, width: 150, filter: true },
-  { key: 'namespace', title: 'Namespace', value: (row) => row.objectRef?.namespace, width: 120, grow: 0.6, filter: true },
+  { key: 'namespace', title: 'Namespace', value: (row) => row.objectRef?.namespace, width: 120, grow: 0.6, filter: true, spare: 8 },
   { key: 'object', title: 'Object', value: objectOf, width: 200, grow: 1.6 },
   { key: 'answer', title: 'Answer', value: (row) => row.responseStatus?.code, cell: (row) => <Answer row={row} />, width: 130, grow: 0.4, filter: true },
-  { key: 'from', title: 'From', value: (row) => row.sourceIPs?.join(', '), width: 120, grow: 0.4 },
+  { key: 'from', title: 'From', value: (row) => row.sourceIPs?.join(', '), width: 120, grow: 0.4, spare: 9 },
   { key: 'agent', title: 'Program', value: (row) => row.userAgent, width: 220, hidden: true },
 ];
 

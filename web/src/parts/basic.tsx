@@ -5,9 +5,12 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { now } from '../lib/clock.ts';
 import { ago, bound, dateTime, number, ratio } from '../lib/format.ts';
 import { hrefOf, param, place, setParams } from '../lib/router.ts';
-import { colourIndex } from '../lib/theme.ts';
+import { colourOf } from '../lib/theme.ts';
 import type { Share } from '../lib/types.ts';
 import { Icon, type IconName } from './icons.tsx';
+
+// Of nodes that no node pool selects; commands say the same.
+export const NO_POOL = '(no pool)';
 
 type Children = { children?: ComponentChildren };
 
@@ -39,7 +42,7 @@ export function Button({ icon, primary, danger, plain, children, label, ...rest 
 
 const TONES: Record<string, string> = {
   running: 'ok', ready: 'ok', succeeded: 'idle', completed: 'idle', healthy: 'ok', true: 'ok',
-  pending: 'wait', queued: 'wait', suspended: 'wait', preempted: 'wait', degraded: 'wait', notready: 'bad', empty: 'idle',
+  pending: 'wait', waiting: 'wait', queued: 'wait', suspended: 'wait', preempted: 'wait', degraded: 'wait', notready: 'bad', empty: 'idle',
   failed: 'bad', hung: 'bad', unknown: 'bad', error: 'bad', crashloopbackoff: 'bad', imagepullbackoff: 'bad', unhealthy: 'bad', warning: 'wait', faulty: 'wait', suspect: 'wait', slow: 'wait',
   starting: 'busy', creating: 'busy', initializing: 'busy', containercreating: 'busy', resuming: 'busy', restarting: 'busy', saving: 'busy', terminating: 'busy', deleting: 'busy',
 };
@@ -49,6 +52,13 @@ export function toneOf(status: string): string {
 }
 export function Status({ word, reason }: { word: string; reason?: string | null }) {
   return <span class={`badge ${toneOf(word)}`} title={reason ?? undefined}>{word}</span>;
+}
+
+// As swell list says it: what keeps the workload from running stands in the place of its state.
+export function JobStatus({ row }: { row: { status: string; statusText?: string; reason?: string | null } }) {
+  const word = row.statusText ?? row.status;
+  const tone = word === row.status || /^(?:Waiting|Restarting|Hung)$/.test(word) ? toneOf(word) : 'bad';
+  return <span class={`badge ${tone}`} title={[word, row.reason].filter(Boolean).join('\n')}><span class="cut">{word}</span></span>;
 }
 
 export function Age({ time }: { time?: string | null }) {
@@ -170,11 +180,11 @@ export function Menu({ text, icon, label, toLeft, children, plain }: Children & 
 }
 
 export function tint(name: string | null | undefined): CSSProperties {
-  return { '--tint': name ? `var(--p${colourIndex(name)})` : 'var(--strong-line)' } as CSSProperties;
+  return { '--tint': name ? `var(--p${colourOf(name).index})` : 'var(--strong-line)' } as CSSProperties;
 }
 export function ProjectName({ name, plain }: { name?: string | null; plain?: boolean }) {
   if (!name) return <span class="muted">–</span>;
-  const inside = <><span class="swatch" style={{ background: `var(--p${colourIndex(name)})` }} /><span class="cut">{name}</span></>;
+  const inside = <><span class={`swatch${colourOf(name).again ? ' again' : ''}`} style={{ color: `var(--p${colourOf(name).index})` }} /><span class="cut">{name}</span></>;
   return plain ? <span class="with-swatch">{inside}</span> : <a class="with-swatch" href={hrefOf.project(name)}>{inside}</a>;
 }
 

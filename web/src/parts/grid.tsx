@@ -2,7 +2,7 @@
 // the rows in sight on the page.
 import { Component, type ComponentChildren, type CSSProperties, type RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { csv, distinct, download, matchesSearch, readFilters, sortRows, textOf, writeFilter, type Cell } from '../lib/rows.ts';
+import { csv, distinct, download, fitting, matchesSearch, readFilters, sortRows, textOf, writeFilter, type Cell } from '../lib/rows.ts';
 import { dropView, saveView, viewsOf } from '../lib/saved_views.ts';
 import { go, place, setParams } from '../lib/router.ts';
 import { number, plural } from '../lib/format.ts';
@@ -18,6 +18,8 @@ export interface Column<T> {
   num?: boolean;
   hidden?: boolean;                     // until it is chosen
   filter?: boolean;                     // offered as a filter
+  state?: (row: T) => Cell;             // what filters compare; if absent, the value
+  spare?: number;                       // left out where the table is too narrow, the highest first
 }
 
 export interface GridProps<T> {
@@ -40,6 +42,8 @@ export interface GridProps<T> {
 const ROW = 40;
 const OVERSCAN = 8;
 const CHECK_WIDTH = 40;
+const BAR_WIDTH = 18;  // of scrolling, and borders
+const PHONE = 700;     // where tables scroll sideways instead
 
 // What the user chose: in the address of the page, or in this table only.
 function useChoices(inAddress: boolean | undefined): [URLSearchParams, (changes: Record<string, string | null>) => void] {
@@ -60,7 +64,7 @@ function FilterMenu<T>({ columns, rows, choices, choose }: {
 }) {
   const [key, setKey] = useState('');
   const column = columns.find((one) => one.key === key);
-  const values = column ? distinct(rows, column.value).slice(0, 200) : [];
+  const values = column ? distinct(rows, column.state ?? column.value).slice(0, 200) : [];
   const picked = new Set(column ? readFilters(choices, [key])[0]?.values ?? [] : []);
   const toggle = (value: string) => {
     const next = new Set(picked);
@@ -147,6 +151,20 @@ function useWindow(box: RefObject<HTMLDivElement | null>, count: number): [numbe
   return [Math.min(range[0], Math.max(0, count - 1)), Math.min(range[1], count)];
 }
 
+function useWidth(frame: RefObject<HTMLDivElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const element = frame.current;
+    if (!element) return undefined;
+    const measure = () => setWidth(element.clientWidth);
+    const sizes = new ResizeObserver(measure);
+    sizes.observe(element);
+    measure();
+    return () => sizes.disconnect();
+  }, []);
+  return width;
+}
+
 function useShownRows<T>(props: GridProps<T>, choices: URLSearchParams): T[] {
   const { rows, columns } = props;
   const search = props.plain ? '' : choices.get('q') ?? '';
@@ -157,7 +175,7 @@ function useShownRows<T>(props: GridProps<T>, choices: URLSearchParams): T[] {
     for (const filter of filters) {
       const column = columns.find((one) => one.key === filter.key);
       const wanted = new Set(filter.values);
-      if (column) found = found.filter((row) => wanted.has(textOf(column.value(row))));
+      if (column) found = found.filter((row) => wanted.has(textOf((column.state ?? column.value)(row))));
     }
     if (search) found = found.filter((row) => matchesSearch(columns.map((one) => one.value(row)), search));
     const column = columns.find((one) => one.key === sort.replace(/^-/, ''));
@@ -265,10 +283,15 @@ export function Grid<T>(props: GridProps<T>) {
   const [chosen, setChosen] = useState<Set<string>>(() => new Set());
   const box = useRef<HTMLDivElement>(null);
   const named = choices.get('cols');
+  const frame = useRef<HTMLDivElement>(null);
+  const width = useWidth(frame);
+  const usual = useMemo(() => columns.filter((one, index) => index === 0 || !one.hidden), [columns]);
   const visible = useMemo(() => {
     const keys = named?.split(',');
-    return columns.filter((one, index) => index === 0 || (keys ? keys.includes(one.key) : !one.hidden));
-  }, [columns, named]);
+    if (keys) return columns.filter((one, index) => index === 0 || keys.includes(one.key));
+    return width < PHONE ? usual : fitting(usual, width - BAR_WIDTH - (props.bulk ? CHECK_WIDTH : 0));
+  }, [columns, usual, named, width, Boolean(props.bulk)]);
+  const unfit = named ? 0 : usual.length - visible.length;
   const picked = props.bulk && rows && chosen.size > 0 ? rows.filter((row) => chosen.has(rowKey(row))) : [];
   const clear = () => setChosen(new Set());
   useEffect(() => { if (box.current) box.current.scrollTop = 0; }, [choices.get('q'), choices.get('sort')]);
@@ -322,7 +345,7 @@ export function Grid<T>(props: GridProps<T>) {
       {picked.length > 0 && props.bulk && (
         <div class="bulk"><strong>{plural(picked.length, one, many)} chosen</strong>{props.bulk(picked, clear)}<Button plain onClick={clear}>Clear</Button></div>
       )}
-      <div class="grid" style={style}>
+      <div class="grid" style={style} ref={frame}>
         {rows === undefined ? <div style={{ padding: '16px' }}><Skeleton lines={6} height={18} /></div> : rows.length === 0 ? props.empty : (
           <>
             <div class="grid-scroll" ref={box} onKeyDown={keys} tabIndex={props.href ? undefined : 0} role="table" aria-label={props.label} aria-rowcount={shown.length + 1} aria-colcount={visible.length}>
@@ -332,6 +355,7 @@ export function Grid<T>(props: GridProps<T>) {
             </div>
             <div class="grid-foot">
               <span>{shown.length === rows.length ? plural(rows.length, one, many) : `${number(shown.length)} of ${plural(rows.length, one, many)}`}</span>
+              {unfit > 0 && <span>{plural(unfit, 'column does', 'columns do')} not fit; the menu of columns has them.</span>}
               {props.partial && <span>There is more that you have no right to read.</span>}
             </div>
           </>

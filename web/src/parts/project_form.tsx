@@ -4,7 +4,7 @@ import { errorText, kube, objectPath } from '../lib/api.ts';
 import { useView } from '../lib/live.ts';
 import { DEFAULT_POOL, checkProject, fieldsOf, formOf, newProject, poolPath, projectObject, quotaPath, type PoolQuota, type ProjectForm as Form } from '../lib/project_form.ts';
 import type { KubeObject, Member, PoolRow, ProjectRow, Rows } from '../lib/types.ts';
-import { Button, Notice, Skeleton, toast } from './basic.tsx';
+import { Button, NO_POOL, Notice, Skeleton, toast } from './basic.tsx';
 import { Dialog, SelectField, TextField, Wrongs, checkName, focusWrong, wrongsOf } from './dialog.tsx';
 
 const API = 'swell.dev/v1';
@@ -14,7 +14,7 @@ type Set = (change: Partial<Form>) => void;
 function Quotas({ form, set, wrongs, pools }: { form: Form; set: Set; wrongs: Wrongs; pools: string[] }) {
   const change = (index: number, next: Partial<PoolQuota>) => set({ quotas: form.quotas.map((one, at) => (at === index ? { ...one, ...next } : one)) });
   const free = [...pools, DEFAULT_POOL].filter((pool) => !form.quotas.some((one) => one.pool === pool));
-  const options = (own: string): [string, string][] => [...new Set([own, ...free])].map((pool) => [pool, pool || 'default pool']);
+  const options = (own: string): [string, string][] => [...new Set([own, ...free])].map((pool) => [pool, pool || NO_POOL]);
   return (
     <fieldset>
       <legend>Quota per node pool</legend>
@@ -24,7 +24,7 @@ function Quotas({ form, set, wrongs, pools }: { form: Form; set: Set; wrongs: Wr
           <TextField number label="GPU quota" name={quotaPath(form, index, 'quota')} value={quota.quota} placeholder="0" onInput={(value) => change(index, { quota: value })} wrongs={wrongs} />
           <TextField number label="GPU limit" name={quotaPath(form, index, 'limit')} value={quota.limit} placeholder="no limit" onInput={(value) => change(index, { limit: value })} wrongs={wrongs} />
           <TextField number label="Weight" name={quotaPath(form, index, 'overQuotaWeight')} value={quota.weight} placeholder="as quota" onInput={(value) => change(index, { weight: value })} wrongs={wrongs} />
-          <Button plain icon="close" label={`Remove the quota in ${quota.pool || 'the default pool'}`} disabled={form.quotas.length === 1} onClick={() => set({ quotas: form.quotas.filter((_, at) => at !== index) })} />
+          <Button plain icon="close" label={`Remove the quota in ${quota.pool || 'nodes without a pool'}`} disabled={form.quotas.length === 1} onClick={() => set({ quotas: form.quotas.filter((_, at) => at !== index) })} />
         </div>
       ))}
       <p class="muted small">The project can always get its quota back. Beyond it, idle GPUs are shared by weight, up to the limit.</p>
@@ -84,6 +84,8 @@ export function ProjectForm({ name, done }: { name?: string; done: () => void })
     const owner = projects.find((row) => row.name !== form.name.trim() && row.namespace === namespace);
     if (owner) found.add(form.namespace.trim() ? 'spec.namespace' : 'metadata.name', `The namespace ${namespace} belongs to the project ${owner.name}. Choose another.`);
     if (form.namespace.trim() && checkName(form.namespace.trim())) found.add('spec.namespace', checkName(form.namespace.trim()) ?? '');
+    const reserved = form.namespace.trim() ? 'spec.namespace' : 'metadata.name';
+    if (namespace.startsWith('kube-')) found.add(reserved, `Namespaces that begin with "kube-" are Kubernetes’ own, so ${namespace} cannot hold the project’s work. Choose another.`);
     setWrongs(found);
     if (found.any) return focusWrong();
     setBusy(true);

@@ -42,7 +42,7 @@ function Fields({ form, set, wrongs, projects, classes, curves }: {
         <SelectField label="Project" name="spec.project" value={form.project} wrongs={wrongs} options={[['', 'choose a project'], ...leaves.map((row): [string, string] => [row.name, row.name])]}
           onChange={(project) => set({ project, namespace: leaves.find((row) => row.name === project)?.namespace ?? '' })} />
       </div>
-      <SelectField label="Type" name="type" value={form.type} onChange={(type) => set({ type })} options={TYPES.map((one): [string, string] => [one.name, one.title])} />
+      <SelectField label="Class" name="type" value={form.type} onChange={(type) => set({ type })} options={TYPES.map((one): [string, string] => [one.name, one.title])} />
       <TextField label="Image" name="image" value={form.image} onInput={(image) => set({ image })} wrongs={wrongs} placeholder="pytorch/pytorch:latest" />
       <TextField label="Command" name="command" value={form.command} onInput={(command) => set({ command })} wrongs={wrongs} placeholder="python train.py" help="A shell command line. If empty, the image’s own command runs." />
       <div class="fields four">
@@ -79,7 +79,7 @@ export function Plan({ plan, error }: { plan?: PlanData; error?: string }) {
   return (
     <Notice tone={plan.starts ? undefined : 'wait'}>
       <strong>{plan.starts ? 'It would start at once.' : 'It would wait.'}</strong>
-      {plan.text.map((line, index) => <div key={index}>{line}</div>)}
+      <pre tabIndex={0} aria-label="The plan, as swell submit prints it">{plan.text.join('\n')}</pre>
       {(plan.displaces?.length ?? 0) > 0 && <div>It would displace: {plan.displaces?.map((one) => `${one.namespace}/${one.name}${one.members ? ` (${one.members})` : ''}`).join(', ')}</div>}
       {(plan.placement?.length ?? 0) > 0 && <div class="muted">Placement: {plan.placement?.map((one) => `${one.members} on ${one.node}`).join(', ')}</div>}
     </Notice>

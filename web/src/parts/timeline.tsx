@@ -12,6 +12,7 @@ const tintOf = (state: string) => TINTS[state.toLowerCase()] ?? 'var(--idle)';
 const MARK_TINTS: Record<string, string> = { preempted: 'var(--bad)', reclaimed: 'var(--bad)', failed: 'var(--bad)', shrunk: 'var(--wait)', grown: 'var(--ok)', resumed: 'var(--ok)', started: 'var(--ok)' };
 const LANES_MAX = 64;
 const TICKS = 5;
+const ATTEMPTS_MAX = 20;
 
 export function Timeline({ job }: { job: JobData }) {
   const parts = job.timeline;
@@ -54,7 +55,11 @@ export function Timeline({ job }: { job: JobData }) {
         ))}</div>
       </div>
       {lanes.length > LANES_MAX && <p class="muted small">The first {LANES_MAX} of {lanes.length} lanes.</p>}
-      {parts.length === 0 && <p class="muted">No states have been recorded yet.</p>}
+      {parts.length === 0 && <p class="muted">{job.summary.completed ? 'Its pods had ended before their states were recorded.' : 'No states have been recorded yet.'}</p>}
+      {job.attempts.length > 0 && <div class="scroll-x" tabIndex={0} role="region" aria-label="Attempts"><table class="list-table">
+        <thead><tr><th class="num">Attempt</th><th>Began</th><th>Lasted</th><th>How it ended</th></tr></thead>
+        <tbody>{job.attempts.slice(-ATTEMPTS_MAX).map((one) => <tr key={one.number}><td class="num">{one.number}</td><td class="nowrap">{dateTime(one.from)}</td><td class="nowrap">{span(((one.to ? Date.parse(one.to) : end) - Date.parse(one.from)) / 1000)}</td><td>{one.to ? one.reason ?? '–' : 'it runs'}</td></tr>)}</tbody>
+      </table></div>}
       {job.marks.length > 0 && <ul class="feed">{[...job.marks].reverse().slice(0, 50).map((mark, index) => <li key={index}><time dateTime={mark.time}>{clock(mark.time)}</time><span><strong>{mark.kind}</strong> {mark.text}</span></li>)}</ul>}
     </div>
   );

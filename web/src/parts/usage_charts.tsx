@@ -1,8 +1,10 @@
 // The curves of GPUs in use, which several screens show: by project, and held against used.
 import { useMemo } from 'preact/hooks';
+import { withOthers } from '../lib/curves.ts';
+import { number } from '../lib/format.ts';
 import { align, fittedFrom, pick, sum, type History } from '../lib/history.ts';
 import { continued, noted, type Sample } from '../lib/tail.ts';
-import { colourIndex } from '../lib/theme.ts';
+import { colourOf } from '../lib/theme.ts';
 import type { OverviewData, ProjectRow, Series } from '../lib/types.ts';
 import { Chart, type Curve, type Mark } from './chart.tsx';
 
@@ -16,7 +18,9 @@ export function ofProject(series: Series[], name: string, project: string, pool 
 }
 export function projectNames(history: History, projects: ProjectRow[] | undefined): string[] {
   const parents = new Set((projects ?? []).map((row) => row.parent).filter(Boolean));
-  const names = new Set(pick(history.series, 'project_gpu_held').map((one) => one.labels.project ?? ''));
+  // One that was deleted has a curve for as long as the time shows something of it.
+  const held = pick(history.series, 'project_gpu_held').filter((one) => one.v.some((value) => value !== null));
+  const names = new Set(held.map((one) => one.labels.project ?? ''));
   for (const row of projects ?? []) names.add(row.name);
   return [...names].filter((name) => name && !parents.has(name)).sort();
 }
@@ -47,7 +51,7 @@ interface UsageProps {
 export function ProjectUsageChart({ history, projects, overview, sync, height, only, asShare, marks, live = true, pool, onZoom }: UsageProps) {
   const names = projectNames(history, projects).filter((name) => !only?.length || only.includes(name));
   const tail = live && !pool ? noteProjects(projects) : NO_TAIL;
-  const palette = names.map(colourIndex);
+  const palette = names.map(colourOf);
   const drawn = useMemo(() => {
     const series = names.map((name) => continued(ofProject(history.series, 'project_gpu_held', name, pool), tail, `${name} held`));
     const quotas = sum(names.map((name) => continued(ofProject(history.series, 'project_gpu_quota', name, pool), tail, `${name} quota`)));
@@ -57,10 +61,10 @@ export function ProjectUsageChart({ history, projects, overview, sync, height, o
       const total = values.reduce((all, other) => all + (other[at] ?? 0), 0);
       return total > 0 ? (100 * (value ?? 0)) / total : 0;
     })) : values;
-    const curves: Curve[] = names.map((name, at) => ({ label: name, values: shown[at] ?? [], colour: `p${palette[at]}`, step: true }));
+    const curves = withOthers(names.map((name, at): Curve => ({ label: name, values: shown[at] ?? [], colour: `p${palette[at]?.index}`, dash: palette[at]?.again, step: true })));
     if (!asShare && names.length > 0) curves.push({ label: 'Quotas', values: all.at(-1) ?? [], colour: 'text', step: true, dash: true, flat: true });
     return { times, curves };
-  }, [history, tail, names.join(), palette.join(), asShare, pool]);
+  }, [history, tail, names.join(), palette.map((one) => one.index).join(), asShare, pool]);
   return <Chart label={asShare ? 'Share of the held GPUs by project' : 'GPUs held by project'} times={drawn.times} curves={drawn.curves} stacked range={rangeOf(history, live)} sync={sync} height={height} marks={marks}
     top={asShare ? 100 / 1.08 : overview?.gpus.total ? overview.gpus.total / 1.08 : undefined} format={asShare ? (value) => (value === null || value === undefined ? '–' : `${Math.round(value)} %`) : undefined} onZoom={onZoom} />;
 }
@@ -83,7 +87,7 @@ export function UtilizationChart({ history, overview, sync, height, marks, live 
 
 export function QuotaChart({ history, projects, project, height, sync, marks, live = true, pool, onZoom }: UsageProps & { project: string }) {
   const tail = live && !pool ? noteProjects(projects) : NO_TAIL;
-  const palette = colourIndex(project);
+  const palette = colourOf(project).index;
   const drawn = useMemo(() => {
     const of = (name: string) => ofProject(history.series, name, project, pool);
     const parts = [
@@ -101,4 +105,25 @@ export function QuotaChart({ history, projects, project, height, sync, marks, li
     return { times: aligned.times, curves };
   }, [history, tail, project, palette, pool]);
   return <Chart label={`Quota, fair share and use of ${project}`} times={drawn.times} curves={drawn.curves} range={rangeOf(history, live)} sync={sync} height={height} marks={marks} onZoom={onZoom} />;
+}
+
+// CPUs or memory of a node pool or a node: what there is, what pods request, what they use.
+export function AmountChart({ history, what, labels, total = 0, height = 150 }: {
+  history: History; what: 'cpu' | 'memory'; labels: Record<string, string>; total?: number; height?: number;
+}) {
+  const unit = what === 'memory' ? 2 ** 30 : 1;
+  const prefix = labels.node ? `node_${what}` : what;
+  const drawn = useMemo(() => {
+    const of = (part: string) => sum(pick(history.series, `${prefix}_${part}`, labels)) ?? { name: '', labels: {}, t: [], v: [] };
+    const { times, values: amounts } = align([of('total'), of('held'), of('used')]);
+    const values = amounts.map((list) => list.map((value) => (value === null ? null : value / unit)));
+    const curves: Curve[] = [
+      ...(labels.node ? [] : [{ label: 'Total', values: values[0] ?? [], colour: 'muted', dash: true, step: true }]),
+      { label: 'Held', values: values[1] ?? [], colour: 'accent', area: true, step: true },
+      { label: 'Used', values: values[2] ?? [], colour: 'p2' },
+    ];
+    return { times, curves };
+  }, [history, prefix, JSON.stringify(labels)]);
+  return <Chart label={`${what === 'cpu' ? 'CPUs' : 'Memory'} held and used`} times={drawn.times} curves={drawn.curves} range={rangeOf(history)} top={total / unit / 1.08} height={height} format={unit === 1 ? undefined : (value) => (value === null || value === undefined ? '–' : `${number(value)} GiB`)}
+    empty="There are no samples in this time. Large clusters keep such curves of their first node pools only." />;
 }

@@ -20,7 +20,7 @@ export const EVENT_COLUMNS: Column<EventRow>[] = [
   { key: 'kind', title: 'Kind', value: (row) => objectOf(row).kind, width: 110, grow: 0.4, filter: true },
   { key: 'namespace', title: 'Namespace', value: (row) => objectOf(row).namespace, width: 110, grow: 0.5, filter: true, hidden: true },
   { key: 'object', title: 'Object', value: (row) => `${objectOf(row).namespace ? `${objectOf(row).namespace}/` : ''}${objectOf(row).name}`, cell: (row) => <ObjectLink object={row.object} />, width: 210, grow: 1 },
-  { key: 'message', title: 'Message', value: (row) => row.message, cell: (row) => <span class="cut" title={row.message}>{row.message}</span>, width: 320, grow: 3 },
+  { key: 'message', title: 'Message', value: (row) => row.message, cell: (row) => <span class="cut two" title={row.message}>{row.message}</span>, width: 320, grow: 3 },
   { key: 'count', title: 'Count', value: (row) => row.count ?? 1, width: 70, grow: 0.2, num: true },
   { key: 'type', title: 'Type', value: (row) => row.type, width: 90, grow: 0.3, filter: true, hidden: true },
 ];

@@ -9,7 +9,7 @@ import { hrefOf, param } from '../lib/router.ts';
 import { asNew } from '../lib/job_form.ts';
 import type { Hang, JobData, JobMember, KubeObject, Rows, WhyData, WorkloadRow } from '../lib/types.ts';
 import { toYaml } from '../lib/yaml.ts';
-import { Age, Button, Card, Empty, Facts, Head, Notice, ProjectName, Status, TabPanel, Tabs, Waiting, toast } from '../parts/basic.tsx';
+import { Age, Button, Card, Empty, Facts, Head, JobStatus, Notice, ProjectName, Status, TabPanel, Tabs, Waiting, toast } from '../parts/basic.tsx';
 import { open } from '../parts/dialog.tsx';
 import { Grid } from '../parts/grid.tsx';
 import { HangCard } from '../parts/hang.tsx';
@@ -44,6 +44,7 @@ function Actions({ row, data }: { row: WorkloadRow; data?: JobData }) {
   );
 }
 
+const DONE: Record<string, string> = { Succeeded: 'Nothing: the workload has done its work.', Running: 'Nothing: the workload runs.' };
 const NEEDS: Record<string, string> = { gpus: 'GPUs', members: 'Members', least: 'Members at least', pool: 'Node pool', cpu: 'CPUs', memory: 'Memory' };
 
 function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
@@ -57,10 +58,12 @@ function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
       {hang && !hang.now && <HangCard hang={hang} />}
       {needs.length > 0 && <Card title="It needs"><Facts facts={needs.map(([key, value]) => [NEEDS[key] ?? key, typeof value === 'number' ? number(value) : String(value)])} /></Card>}
       <div class="columns">
-        <Card title="What would start it">
-          {(why.starts?.length ?? 0) === 0 ? <p class="muted">It needs no change, or no small change would start it.</p>
+        {why.next && <Card title="What to do next"><p>{why.next}.</p></Card>}
+        {why.waits && <Card title="What would start it">
+          {(why.starts?.length ?? 0) === 0 ? <p class="muted">No small change is known that would start it.</p>
             : <ul class="stack" style={{ gap: '8px' }}>{why.starts?.map((one, index) => <li key={index}><strong>{one.change}</strong>{one.text !== one.change && <div class="muted">{one.text}</div>}</li>)}</ul>}
-        </Card>
+        </Card>}
+        {!why.waits && !why.next && DONE[row.status] && <Card title="What to do next"><p class="muted">{DONE[row.status]}</p></Card>}
         {(why.ahead?.length ?? 0) > 0 && <Card title="Ahead in the queue">
           <ol class="stack" style={{ gap: '4px' }}>{why.ahead?.map((one) => <li key={`${one.namespace}/${one.name}`}><a href={hrefOf.workloads({ q: one.name })}>{one.namespace}/{one.name}</a></li>)}</ol>
         </Card>}
@@ -90,19 +93,19 @@ function Workers({ data }: { data: JobData }) {
       empty={<Empty title="The workload has no pods now">While it waits, is suspended or is over, it holds no GPUs.</Empty>}
       columns={[
         { key: 'pod', title: 'Pod', value: (row) => row.pod, width: 190, grow: 1.4 },
-        { key: 'role', title: 'Role', value: (row) => row.role, width: 90, grow: 0.4, filter: true },
-        { key: 'index', title: 'Index', value: (row) => row.index, width: 70, grow: 0.2, num: true },
+        { key: 'role', title: 'Role', value: (row) => row.role, width: 90, grow: 0.4, filter: true, spare: 3 },
+        { key: 'index', title: 'Index', value: (row) => row.index, width: 70, grow: 0.2, num: true, spare: 6 },
         { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <><Status word={row.status} reason={row.reason ?? row.message} />{row.straggler && <> <Status word="slow" reason="Much slower than the other ranks" /></>}</>, width: 150, grow: 0.5, filter: true },
         { key: 'node', title: 'Node', value: (row) => row.node, cell: (row) => (row.node ? <a class="cut" href={hrefOf.node(row.node)}>{row.node}</a> : <span class="muted">–</span>), width: 150, filter: true },
         { key: 'gpus', title: 'GPUs', value: (row) => row.gpus?.join(', '), width: 100, grow: 0.5 },
         ...(exec ? [{ key: 'shell', title: 'Shell', value: () => '', cell: (row: JobMember) => (row.status === 'Running' ? <Button plain label={`Copy the command that opens a shell in ${row.pod}: ${shellOf(data.summary, row.pod)}`} onClick={() => copyShell(data.summary, row.pod)}>Shell …</Button> : <span class="muted">–</span>), width: 96, grow: 0.2 }] : []),
-        { key: 'restarts', title: 'Restarts', value: (row) => row.restarts ?? 0, width: 98, grow: 0.2, num: true },
-        { key: 'attempt', title: 'Attempt', value: (row) => row.attempt, width: 92, grow: 0.2, num: true },
-        { key: 'cpu', title: 'CPU used', value: (row) => row.cpu, cell: (row) => number(row.cpu), width: 104, grow: 0.3, num: true },
-        { key: 'memory', title: 'Memory used', value: (row) => row.memory, cell: (row) => (row.memory ? `${number(row.memory / 2 ** 30)} GiB` : '–'), width: 134, grow: 0.3, num: true },
-        { key: 'started', title: 'Started', value: (row) => row.started, cell: (row) => <Age time={row.started} />, width: 110, grow: 0.4 },
-        { key: 'exit', title: 'Exit code', value: (row) => row.exitCode, width: 84, grow: 0.2, num: true },
-        { key: 'message', title: 'Message', value: (row) => row.message ?? row.reason, cell: (row) => <span class="cut" title={row.message ?? undefined}>{row.message ?? row.reason ?? '–'}</span>, width: 180, grow: 1.2 },
+        { key: 'restarts', title: 'Restarts', value: (row) => row.restarts ?? 0, width: 98, grow: 0.2, num: true, spare: 2 },
+        { key: 'attempt', title: 'Attempt', value: (row) => row.attempt, width: 92, grow: 0.2, num: true, spare: 7 },
+        { key: 'cpu', title: 'CPU used', value: (row) => row.cpu, cell: (row) => number(row.cpu), width: 104, grow: 0.3, num: true, spare: 9 },
+        { key: 'memory', title: 'Memory used', value: (row) => row.memory, cell: (row) => (row.memory ? `${number(row.memory / 2 ** 30)} GiB` : '–'), width: 134, grow: 0.3, num: true, spare: 8 },
+        { key: 'started', title: 'Started', value: (row) => row.started, cell: (row) => <Age time={row.started} />, width: 110, grow: 0.4, spare: 4 },
+        { key: 'exit', title: 'Exit code', value: (row) => row.exitCode, width: 84, grow: 0.2, num: true, spare: 5 },
+        { key: 'message', title: 'Message', value: (row) => row.message ?? row.reason, cell: (row) => <span class="cut two" title={row.message ?? row.reason ?? undefined}>{row.message ?? row.reason ?? '–'}</span>, width: 180, grow: 1.2 },
       ]} />
   );
 }
@@ -175,7 +178,7 @@ export function JobPage() {
   const missing = <Card><Waiting state={view} /></Card>;
   return (
     <>
-      <Head title={row.name} crumbs={crumbs} badge={<><Status word={row.status} reason={row.reason} /><span class="muted">{row.kind}</span></>}><Actions row={row} data={data} /></Head>
+      <Head title={row.name} crumbs={crumbs} badge={<><JobStatus row={row} /><span class="muted">{row.kind}</span></>}><Actions row={row} data={data} /></Head>
       {row.reason && !isOver(row.status) && row.status !== 'Running' && row.status !== 'Hung' && !data?.sentence?.includes(row.reason) && <Notice tone="wait">{row.reason} <a href={hrefOf.job(row, 'why')}>Why</a></Notice>}
       <Summary row={row} data={data} />
       {data?.warnings?.map((one) => <Notice key={one.type} tone="wait"><strong>{WARNINGS[one.type] ?? one.type}.</strong> {one.message} {one.since && <span class="muted">Since {dateTime(one.since)}.</span>}</Notice>)}

@@ -3,16 +3,16 @@ import { errorText, kube } from '../lib/api.ts';
 import { may } from '../lib/access.ts';
 import { now } from '../lib/clock.ts';
 import { bytes, number, percent, plural, secondsSince, span } from '../lib/format.ts';
-import { align, pick, useHistory } from '../lib/history.ts';
+import { align, pick, useHistory, type History } from '../lib/history.ts';
 import { useView } from '../lib/live.ts';
-import { hrefOf, param } from '../lib/router.ts';
+import { hrefOf, param, setParams } from '../lib/router.ts';
 import type { Condition, GpuDevice, NodeHealth, NodeRow, Rows } from '../lib/types.ts';
-import { Age, Button, Card, Empty, Facts, Head, HeldBar, Notice, ProjectName, Status, Waiting, toast } from '../parts/basic.tsx';
+import { Age, Button, Card, Empty, Facts, Head, HeldBar, NO_POOL, Notice, ProjectName, Segments, Status, Waiting, toast } from '../parts/basic.tsx';
 import { Chart } from '../parts/chart.tsx';
 import { confirm } from '../parts/dialog.tsx';
 import { GpuSquares } from '../parts/gpus.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
-import { rangeOf } from '../parts/usage_charts.tsx';
+import { AmountChart, rangeOf } from '../parts/usage_charts.tsx';
 
 const IDLE_S = 300;
 const GPUS_SHOWN = 8;
@@ -42,15 +42,15 @@ const COLUMNS: Column<NodeRow>[] = [
   { key: 'name', title: 'Node', value: (row) => row.name, width: 160, grow: 1.4 },
   { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <Status word={row.unschedulable ? `${row.status}, cordoned` : row.status} reason={row.reason} />, width: 130, filter: true },
   { key: 'health', title: 'Health', value: (row) => row.health?.state, cell: (row) => <Health node={row} />, width: 112, grow: 0.3, filter: true },
-  { key: 'pool', title: 'Node pool', value: (row) => row.pool, cell: (row) => (row.pool ? <a class="cut" href={hrefOf.pool(row.pool)}>{row.pool}</a> : <span class="muted">default</span>), width: 150, filter: true },
+  { key: 'pool', title: 'Node pool', value: (row) => row.pool ?? NO_POOL, cell: (row) => (row.pool ? <a class="cut" href={hrefOf.pool(row.pool)}>{row.pool}</a> : <span class="muted">{NO_POOL}</span>), width: 150, filter: true },
   { key: 'gpus', title: 'GPUs', value: (row) => row.gpus.held, cell: (row) => (row.gpuDevices.length > 0 ? <Squares node={row} max={GPUS_SHOWN} /> : <HeldBar held={row.gpus.held} total={row.gpus.total} />), width: 190, grow: 0.6 },
   { key: 'held', title: 'Held', value: (row) => row.gpus.held, cell: (row) => <>{number(row.gpus.held)}/{number(row.gpus.total)}</>, width: 80, grow: 0.3, num: true },
   { key: 'free', title: 'Free', value: (row) => row.gpus.free, width: 70, grow: 0.3, num: true },
   { key: 'idle', title: 'Idle', value: (row) => row.gpuDevices.filter((gpu) => isIdle(gpu, Date.now())).length, width: 70, grow: 0.3, num: true },
-  { key: 'type', title: 'GPU type', value: (row) => row.gpuType, width: 140, filter: true },
-  { key: 'cpu', title: 'CPU held', value: (row) => row.cpu?.held, cell: (row) => <>{number(row.cpu?.held)}/{number(row.cpu?.total)}</>, width: 100, grow: 0.4, num: true },
-  { key: 'memory', title: 'Memory held', value: (row) => row.memory?.held, cell: (row) => <span class="cut">{bytes(row.memory?.held)} / {bytes(row.memory?.total)}</span>, width: 170, grow: 0.6, num: true },
-  { key: 'pods', title: 'Pods', value: (row) => row.pods.length, width: 70, grow: 0.3, num: true },
+  { key: 'type', title: 'GPU type', value: (row) => row.gpuType, width: 140, filter: true, spare: 6 },
+  { key: 'cpu', title: 'CPU held', value: (row) => row.cpu?.held, cell: (row) => <>{number(row.cpu?.held)}/{number(row.cpu?.total)}</>, width: 100, grow: 0.4, num: true, spare: 8 },
+  { key: 'memory', title: 'Memory held', value: (row) => row.memory?.held, cell: (row) => <span class="cut">{bytes(row.memory?.held)} / {bytes(row.memory?.total)}</span>, width: 170, grow: 0.6, num: true, spare: 9 },
+  { key: 'pods', title: 'Pods', value: (row) => row.pods.length, width: 70, grow: 0.3, num: true, spare: 7 },
   { key: 'created', title: 'Created', value: (row) => row.created, cell: (row) => <Age time={row.created} />, width: 120, hidden: true },
 ];
 
@@ -86,7 +86,7 @@ function Gpus({ node }: { node: NodeRow }) {
       <table class="list-table">
         <thead><tr><th>GPU</th><th>Model</th><th>Health</th><th class="num">Utilization</th><th class="num">Memory used</th><th>Job</th><th>Pod</th><th>Idle for</th></tr></thead>
         <tbody>{node.gpuDevices.map((gpu) => (
-          <tr key={gpu.index}><td title={gpu.uuid ?? undefined}>{gpu.index}</td><td>{gpu.model ?? node.gpuType ?? '–'}</td><td>{gpu.health ? <Status word={gpu.health} /> : '–'}{gpu.healthReason && <div class="small muted">{gpu.healthReason}</div>}</td>
+          <tr key={gpu.index}><td title={gpu.uuid ?? undefined}>{gpu.index}</td><td>{gpu.model ?? node.gpuType ?? '–'}</td><td>{gpu.health ? <Status word={gpu.health} /> : '–'}{gpu.healthReason && <div class="small muted" style={{ maxWidth: '220px' }}>{gpu.healthReason}</div>}</td>
             <td class="num">{percent(gpu.utilization, 1)}</td><td class="num nowrap">{bytes(gpu.memoryUsed)}</td>
             <td>{gpu.job ? <a href={`/workloads?q=${encodeURIComponent(gpu.job.split('/').at(-1) ?? '')}`}>{gpu.job}</a> : <span class="muted">{gpu.health === 'Unhealthy' ? '–' : 'free'}</span>}</td>
             <td>{gpu.pod ? <>{namespaceOf(gpu) ? `${namespaceOf(gpu)}/` : ''}{gpu.pod}{gpu.share && gpu.share < 1 ? `, ${number(gpu.share)} of it` : ''}</> : '–'}</td>
@@ -148,8 +148,24 @@ function drain(node: NodeRow): void {
   });
 }
 
-function NodeHistory({ name, total }: { name: string; total: number }) {
-  const history = useHistory(['node_gpu_held', 'node_gpu_utilized'], 3600);
+const RANGES: [string, string][] = [['3600', '1 h'], ['86400', '24 h'], ['604800', '7 d'], ['2592000', '30 d']];
+
+function Curves({ node }: { node: NodeRow }) {
+  const seconds = Number(param('range')) || 3600;
+  const history = useHistory(['node_gpu_held', 'node_gpu_utilized', 'node_cpu_held', 'node_cpu_used', 'node_memory_held', 'node_memory_used'], seconds);
+  const range = <Segments label="Time" value={String(seconds)} options={RANGES} onChange={(next) => setParams({ range: next === '3600' ? null : next })} />;
+  return (
+    <>
+      {node.gpus.total > 0 && <Card title="GPUs held and used" right={range}><NodeHistory name={node.name} total={node.gpus.total} history={history} /></Card>}
+      <div class="columns">
+        <Card title="CPUs held and used" right={node.gpus.total > 0 ? undefined : range}><AmountChart history={history} what="cpu" labels={{ node: node.name }} total={node.cpu?.total} /></Card>
+        <Card title="Memory held and used"><AmountChart history={history} what="memory" labels={{ node: node.name }} total={node.memory?.total} /></Card>
+      </div>
+    </>
+  );
+}
+
+function NodeHistory({ name, total, history }: { name: string; total: number; history: History }) {
   const { times, values } = align([...pick(history.series, 'node_gpu_held', { node: name }).slice(0, 1), ...pick(history.series, 'node_gpu_utilized', { node: name }).slice(0, 1)]);
   return <Chart label={`GPUs held and used on ${name}`} times={times} range={rangeOf(history)} top={total / 1.08} height={150} curves={[
     { label: 'Held', values: values[0] ?? [], colour: 'accent', area: true, step: true }, { label: 'Used', values: values[1] ?? [], colour: 'p2' }]} />;
@@ -179,14 +195,14 @@ export function NodePage() {
       {node.health && node.health.state !== 'Healthy' && <Notice tone={node.health.state === 'Unhealthy' ? 'bad' : 'wait'}>{sentenceOf(node.health)}</Notice>}
       <Card>
         <Facts facts={[
-          ['GPUs held', `${number(node.gpus.held)} of ${number(node.gpus.total)}`], ['GPU type', node.gpuType || '–'], ['Node pool', node.pool ? <a href={hrefOf.pool(node.pool)}>{node.pool}</a> : 'default'],
+          ['GPUs held', `${number(node.gpus.held)} of ${number(node.gpus.total)}`], ['GPU type', node.gpuType || '–'], ['Node pool', node.pool ? <a href={hrefOf.pool(node.pool)}>{node.pool}</a> : NO_POOL],
           ['CPU held', `${number(node.cpu?.held)} of ${number(node.cpu?.total)}`], ['CPU used', `${number(node.cpu?.used)} (${percent(node.cpu?.used, node.cpu?.total)})`],
           ['Memory held', `${bytes(node.memory?.held)} of ${bytes(node.memory?.total)}`], ['Memory used', bytes(node.memory?.used)], ['Created', <Age time={node.created} />],
         ]} />
       </Card>
       <Card title="GPUs" right={<Squares node={node} />}>{node.gpuDevices.length > 0 ? <Gpus node={node} /> : <p class="muted">The node has no GPUs.</p>}</Card>
       <HealthCard node={node} />
-      <Card title="GPUs held and used, last hour"><NodeHistory name={name} total={node.gpus.total} /></Card>
+      <Curves node={node} />
       <div class="columns">
         <Card title={`Pods (${node.pods.length})`}>
           {node.pods.length === 0 && <p class="muted">No pod runs here.</p>}

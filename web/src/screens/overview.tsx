@@ -5,7 +5,7 @@ import { useHistory } from '../lib/history.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf } from '../lib/router.ts';
 import type { OverviewData, ProjectRow, Rows } from '../lib/types.ts';
-import { Card, Empty, Head, HeldBar, Tile, Waiting, tint } from '../parts/basic.tsx';
+import { Card, Empty, Head, HeldBar, NO_POOL, Tile, Waiting, tint } from '../parts/basic.tsx';
 import { DecisionLine } from '../parts/decisions.tsx';
 import { GpuSquares } from '../parts/gpus.tsx';
 import { ProjectUsageChart, UtilizationChart } from '../parts/usage_charts.tsx';
@@ -69,9 +69,9 @@ export function Overview() {
         </div>
         <div class="stack">
           <Card title="Node pools" right={<a class="small" href="/nodepools">All pools</a>}>
-            {data.pools.length === 0 && <p class="muted">All nodes are in the default pool. <a href="/nodepools">Make a node pool</a></p>}
+            {data.pools.length === 0 && <p class="muted">There are no GPUs in node pools yet. <a href="/nodepools">Make a node pool</a></p>}
             <table class="list-table"><tbody>
-              {data.pools.map((pool) => <tr key={pool.name}><td><a href={hrefOf.pool(pool.name)}>{pool.name}</a></td><td style={{ width: '45%', verticalAlign: 'middle' }}><HeldBar held={pool.held} total={pool.total} /></td><td class="num nowrap">{number(pool.held)}/{number(pool.total)}</td></tr>)}
+              {data.pools.map((pool) => <tr key={pool.name}><td>{pool.name === NO_POOL ? <span class="muted">{NO_POOL}</span> : <a href={hrefOf.pool(pool.name)}>{pool.name}</a>}</td><td style={{ width: '45%', verticalAlign: 'middle' }}><HeldBar held={pool.held} total={pool.total} /></td><td class="num nowrap">{number(pool.held)}/{number(pool.total)}</td></tr>)}
             </tbody></table>
           </Card>
           <Card title="Decisions" right={<a class="small" href="/events">All events</a>}>

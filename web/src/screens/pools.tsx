@@ -11,7 +11,7 @@ import { Age, Button, Card, Empty, Facts, Head, HeldBar, Notice, ProjectName, Qu
 import { Dialog, SelectField, TextField, Wrongs, checkName, confirm, focusWrong, open, wrongsOf } from '../parts/dialog.tsx';
 import { GpuSquares } from '../parts/gpus.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
-import { UtilizationChart } from '../parts/usage_charts.tsx';
+import { AmountChart, UtilizationChart } from '../parts/usage_charts.tsx';
 import { squaresOf } from './nodes.tsx';
 
 const API = 'swell.dev/v1';
@@ -127,11 +127,11 @@ const COLUMNS: Column<PoolRow>[] = [
   { key: 'bar', title: 'GPUs', value: (row) => row.gpus.held, cell: (row) => <HeldBar held={row.gpus.held} total={row.gpus.total} />, width: 140 },
   { key: 'held', title: 'Held', value: (row) => row.gpus.held, cell: (row) => <>{number(row.gpus.held)}/{number(row.gpus.total)}</>, width: 80, grow: 0.3, num: true },
   { key: 'free', title: 'Free', value: (row) => row.gpus.free, width: 70, grow: 0.3, num: true },
-  { key: 'cpu', title: 'CPUs held', value: (row) => row.cpus?.held, cell: (row) => <>{number(row.cpus?.held)}/{number(row.cpus?.total)}</>, width: 110, grow: 0.4, num: true },
-  { key: 'memory', title: 'Memory held', value: (row) => row.memory?.held, cell: (row) => <span class="cut">{bytes(row.memory?.held)} / {bytes(row.memory?.total)}</span>, width: 180, grow: 0.6, num: true },
-  { key: 'gpuPlacement', title: 'GPU placement', value: (row) => row.strategy?.gpu, width: 120, grow: 0.5 },
+  { key: 'cpu', title: 'CPUs held', value: (row) => row.cpus?.held, cell: (row) => <>{number(row.cpus?.held)}/{number(row.cpus?.total)}</>, width: 110, grow: 0.4, num: true, spare: 6 },
+  { key: 'memory', title: 'Memory held', value: (row) => row.memory?.held, cell: (row) => <span class="cut">{bytes(row.memory?.held)} / {bytes(row.memory?.total)}</span>, width: 180, grow: 0.6, num: true, spare: 5 },
+  { key: 'gpuPlacement', title: 'GPU placement', value: (row) => row.strategy?.gpu, width: 120, grow: 0.5, spare: 9 },
   { key: 'cpuPlacement', title: 'CPU placement', value: (row) => row.strategy?.cpu, width: 120, grow: 0.5, hidden: true },
-  { key: 'projects', title: 'Projects', value: (row) => row.projects, width: 80, grow: 0.3, num: true },
+  { key: 'projects', title: 'Projects', value: (row) => row.projects, width: 80, grow: 0.3, num: true, spare: 8 },
   { key: 'created', title: 'Created', value: (row) => row.created, cell: (row) => <Age time={row.created} />, width: 120, hidden: true },
 ];
 
@@ -144,7 +144,7 @@ export function Pools() {
       <Head title="Node Pools">{create && <Button primary icon="plus" onClick={make}>NEW NODE POOL</Button>}</Head>
       {view.error && <Notice tone="bad">Node pools could not be read: {view.error}</Notice>}
       <Grid name="node-pools" label="Node pools" columns={COLUMNS} rows={view.data?.rows} rowKey={(row) => row.name} href={(row) => hrefOf.pool(row.name)} address what={['node pool', 'node pools']} partial={view.data?.partial}
-        empty={<Empty title="There are no node pools"><p>All nodes are in the default pool. Make a node pool to give projects quotas on some of the nodes.</p>{create && <Button primary icon="plus" onClick={make}>NEW NODE POOL</Button>}</Empty>} />
+        empty={<Empty title="There are no node pools"><p>No node is in a node pool. Make one to give projects quotas on some of the nodes.</p>{create && <Button primary icon="plus" onClick={make}>NEW NODE POOL</Button>}</Empty>} />
     </>
   );
 }
@@ -152,7 +152,7 @@ export function Pools() {
 function remove(row: PoolRow): void {
   confirm({
     title: `Delete the node pool ${row.name}?`, danger: true, action: 'Delete',
-    text: <>{row.projects ? `${row.projects} projects have quotas in it; they lose them. ` : ''}Its nodes stay, and belong to the default pool.</>,
+    text: <>{row.projects ? `${row.projects} projects have quotas in it; they lose them. ` : ''}Its nodes stay, without a node pool.</>,
     run: async () => {
       await kube.remove(objectPath(API, 'nodepools', null, row.name));
       toast(`Node pool ${row.name} is deleted.`);
@@ -169,7 +169,7 @@ export function PoolPage() {
   const view = useView<Rows<PoolRow>>('nodepools');
   const nodes = useView<Rows<NodeRow>>('nodes').data?.rows;
   const projects = useView<Rows<ProjectRow>>('projects').data?.rows;
-  const history = useHistory(['gpu_total', 'gpu_held', 'gpu_utilized'], seconds);
+  const history = useHistory(['gpu_total', 'gpu_held', 'gpu_utilized', 'cpu_total', 'cpu_held', 'cpu_used', 'memory_total', 'memory_held', 'memory_used'], seconds);
   const edit = may('patch', 'swell.dev', 'nodepools');
   const drop = may('delete', 'swell.dev', 'nodepools');
   const row = view.data?.rows.find((one) => one.name === name);
@@ -199,6 +199,10 @@ export function PoolPage() {
       <Card title="GPUs in total, held and used" right={<Segments label="Time" value={String(seconds)} options={RANGES} onChange={(range) => setParams({ range: range === '3600' ? null : range })} />}>
         <UtilizationChart history={history} pool={name} height={200} />
       </Card>
+      <div class="columns">
+        <Card title="CPUs in total, held and used"><AmountChart history={history} what="cpu" labels={{ pool: name }} /></Card>
+        <Card title="Memory in total, held and used"><AmountChart history={history} what="memory" labels={{ pool: name }} /></Card>
+      </div>
       <div class="columns">
         <Card title="Projects with a quota here">
           {sharing.length === 0 && <p class="muted">No project has a quota in this pool.</p>}

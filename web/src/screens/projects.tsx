@@ -22,17 +22,17 @@ const COLUMNS: Column<TreeRow>[] = [
   { key: 'name', title: 'Project', value: (row) => row.name, cell: (row) => <span style={{ paddingLeft: `${row.depth * 18}px` }}><ProjectName name={row.name} plain /></span>, width: 170, grow: 1.3 },
   { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <Status word={row.status} reason={row.message} />, width: 100, grow: 0.5, filter: true },
   { key: 'gpu', title: 'GPUs held / quota', value: (row) => row.resources.gpu.held, cell: (row) => <QuotaCell share={row.resources.gpu} name={row.name} />, width: 190, grow: 2 },
-  { key: 'ratio', title: 'Ratio', value: (row) => (row.resources.gpu.quota ? Math.round((100 * row.resources.gpu.held) / row.resources.gpu.quota) : null), cell: (row) => <span style={{ fontWeight: isOver(row.resources.gpu) ? 650 : undefined }}>{percent(row.resources.gpu.held, row.resources.gpu.quota)}</span>, width: 76, grow: 0.3, num: true },
+  { key: 'ratio', title: 'Ratio', value: (row) => (row.resources.gpu.quota ? Math.round((100 * row.resources.gpu.held) / row.resources.gpu.quota) : null), cell: (row) => <span style={{ fontWeight: isOver(row.resources.gpu) ? 650 : undefined }}>{percent(row.resources.gpu.held, row.resources.gpu.quota)}</span>, width: 76, grow: 0.3, num: true, spare: 6 },
   { key: 'requested', title: 'Requested', value: (row) => row.resources.gpu.requested, cell: (row) => number(row.resources.gpu.requested), width: 106, grow: 0.3, num: true },
   { key: 'fair', title: 'Fair share', value: (row) => row.resources.gpu.fairShare, cell: (row) => number(row.resources.gpu.fairShare), width: 100, grow: 0.3, num: true },
-  { key: 'limit', title: 'Limit', value: (row) => row.resources.gpu.limit, cell: (row) => bound(row.resources.gpu.limit), width: 84, grow: 0.3, num: true },
+  { key: 'limit', title: 'Limit', value: (row) => row.resources.gpu.limit, cell: (row) => bound(row.resources.gpu.limit), width: 84, grow: 0.3, num: true, spare: 8 },
   { key: 'weight', title: 'Weight', value: (row) => row.resources.gpu.weight, cell: (row) => number(row.resources.gpu.weight), width: 84, grow: 0.3, num: true, hidden: true },
   { key: 'priority', title: 'Priority', value: (row) => row.priority, width: 78, grow: 0.3, num: true, hidden: true },
   { key: 'running', title: 'Running', value: (row) => row.running, cell: (row) => <a href={hrefOf.workloads({ project: row.name, status: 'Running,Hung' })}>{row.running}</a>, width: 92, grow: 0.3, num: true },
   { key: 'pending', title: 'Pending', value: (row) => row.pending, cell: (row) => <a href={hrefOf.workloads({ project: row.name, status: 'Pending' })}>{row.pending}</a>, width: 92, grow: 0.3, num: true },
-  { key: 'wait', title: 'Longest wait', value: (row) => secondsSince(row.longestPendingSince), cell: (row) => span(secondsSince(row.longestPendingSince, now.value)), width: 126, grow: 0.4, num: true },
-  { key: 'pools', title: 'Node pools', value: (row) => row.pools.map((pool) => pool.name).join(', '), width: 140, grow: 0.8 },
-  { key: 'members', title: 'Members', value: (row) => row.members.length, width: 96, grow: 0.3, num: true },
+  { key: 'wait', title: 'Longest wait', value: (row) => secondsSince(row.longestPendingSince), cell: (row) => span(secondsSince(row.longestPendingSince, now.value)), width: 126, grow: 0.4, num: true, spare: 5 },
+  { key: 'pools', title: 'Node pools', value: (row) => row.pools.map((pool) => pool.name).join(', '), width: 140, grow: 0.8, spare: 9 },
+  { key: 'members', title: 'Members', value: (row) => row.members.length, width: 96, grow: 0.3, num: true, spare: 7 },
   { key: 'cpu', title: 'CPU held / quota', value: (row) => row.resources.cpu?.held, cell: (row) => shareText(row.resources.cpu), width: 130, grow: 0.5, num: true, hidden: true },
   { key: 'memory', title: 'Memory held / quota', value: (row) => row.resources.memory?.held, cell: (row) => <span class="cut">{shareText(row.resources.memory, bytes)}</span>, width: 170, grow: 0.5, num: true, hidden: true },
   { key: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 130, hidden: true },
@@ -95,13 +95,16 @@ function QuotaTab({ row }: { row: ProjectRow }) {
   );
 }
 
-function MembersTab({ row, edit }: { row: ProjectRow; edit: boolean }) {
+function MembersTab({ row, edit, partial }: { row: ProjectRow; edit: boolean; partial?: boolean }) {
   return (
     <Card title="Members" right={edit && <Button onClick={() => open((done) => <ProjectForm name={row.name} done={done} />)}>Change members</Button>}>
-      {row.members.length === 0 ? <p class="muted">The project has no members. Administrators can use it all the same.</p> : (
-        <table class="list-table"><thead><tr><th>Name</th><th>Kind</th><th>Role</th></tr></thead>
-          <tbody>{row.members.map((one) => <tr key={`${one.kind}${one.name}`}><td>{one.name}</td><td>{one.kind}</td><td>{one.role}</td></tr>)}</tbody></table>
+      {row.members.length === 0 ? <p class="muted">{partial ? 'The project itself names no members.' : 'The project has no members. Administrators can use it all the same.'}</p> : (
+        <table class="list-table"><thead><tr><th>Name</th><th>Kind</th><th>Role</th><th>From</th></tr></thead>
+          <tbody>{row.members.map((one) => <tr key={`${one.source}${one.kind}${one.name}`}><td>{one.name}</td><td>{one.kind}</td><td>{one.role}</td>
+            <td class="muted">{one.source === 'User' ? 'the user' : 'the project'}</td></tr>)}</tbody></table>
       )}
+      {partial && <p class="muted small" style={{ marginTop: '8px' }}>Users may have been given the project when they were made. You have no right to see those.</p>}
+      {row.members.some((one) => one.source === 'User') && <p class="small" style={{ marginTop: '8px' }}><a href="/users">See the users</a></p>}
     </Card>
   );
 }
@@ -152,7 +155,7 @@ function WorkloadsTab({ row }: { row: ProjectRow }) {
 
 export function ProjectPage() {
   const name = param('name');
-  const view = useView<Rows<ProjectRow>>('projects');
+  const view = useView<Rows<ProjectRow> & { membersPartial?: boolean }>('projects');
   const edit = may('update', 'swell.dev', 'projects') === true;
   const drop = may('delete', 'swell.dev', 'projects') === true;
   const row = view.data?.rows.find((one) => one.name === name);
@@ -179,7 +182,7 @@ export function ProjectPage() {
       <TabPanel first="quotas">
         {tab === 'quotas' && <QuotaTab row={row} />}
         {tab === 'workloads' && <WorkloadsTab row={row} />}
-        {tab === 'members' && <MembersTab row={row} edit={edit} />}
+        {tab === 'members' && <MembersTab row={row} edit={edit} partial={view.data.membersPartial} />}
         {tab === 'borrowing' && <BorrowingTab row={row} rows={view.data.rows} />}
         {tab === 'history' && <HistoryTab row={row} rows={view.data.rows} />}
       </TabPanel>

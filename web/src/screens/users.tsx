@@ -35,8 +35,8 @@ const COLUMNS: Column<UserRow>[] = [
   { key: 'groups', title: 'Groups', value: (row) => row.groups?.join(', '), width: 200 },
   { key: 'projects', title: 'Projects', value: (row) => row.projects?.map((one) => `${one.name} (${one.role})`).join(', '), width: 280, grow: 2,
     cell: (row) => <span class="cut">{row.projects?.length ? row.projects.map((one, at) => <>{at > 0 && ', '}<a href={hrefOf.project(one.name, 'members')}>{one.name}</a> <span class="muted">{one.role}</span></>) : '–'}</span> },
-  { key: 'runAs', title: 'Runs as', value: (row) => row.runAs, width: 110, grow: 0.5 },
-  { key: 'created', title: 'Created', value: (row) => row.created, cell: (row) => <Age time={row.created} />, width: 120, grow: 0.5 },
+  { key: 'runAs', title: 'Runs as', value: (row) => row.runAs, width: 110, grow: 0.5, spare: 9 },
+  { key: 'created', title: 'Created', value: (row) => row.created, cell: (row) => <Age time={row.created} />, width: 120, grow: 0.5, spare: 8 },
 ];
 
 export function Users() {

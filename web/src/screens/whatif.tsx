@@ -5,7 +5,7 @@ import { gpuHours, number } from '../lib/format.ts';
 import { checkJob, jobObject, newJob } from '../lib/job_form.ts';
 import { useView } from '../lib/live.ts';
 import type { NodeRow, PoolRow, ProjectRow, Rows, WhatIfData } from '../lib/types.ts';
-import { Button, Card, Empty, Head, Notice, Skeleton } from '../parts/basic.tsx';
+import { Button, Card, Empty, Head, NO_POOL, Notice, Skeleton } from '../parts/basic.tsx';
 import { SelectField, TextField, Wrongs, readNumber } from '../parts/dialog.tsx';
 import { ReasonBadge } from '../parts/decisions.tsx';
 
@@ -98,7 +98,7 @@ export function WhatIf() {
               return (
                 <div class="repeat three" key={at}>
                   <SelectField label="Project" name={`quota.${at}.project`} value={one.project} wrongs={wrongs} options={[['', 'choose'], ...leaves]} onChange={(project) => change({ project, pool: quotaOf(project)?.pools[0]?.name ?? '' })} />
-                  <SelectField label="Node pool" name={`quota.${at}.pool`} value={one.pool} options={[['', 'default pool'], ...pools.map((pool): [string, string] => [pool.name, pool.name])]} onChange={(pool) => change({ pool })} />
+                  <SelectField label="Node pool" name={`quota.${at}.pool`} value={one.pool} options={[['', NO_POOL], ...pools.map((pool): [string, string] => [pool.name, pool.name])]} onChange={(pool) => change({ pool })} />
                   <TextField number label="GPU quota" name={`quota.${at}.gpu`} value={one.gpu} wrongs={wrongs} placeholder={own ? number(own.resources.gpu.quota) : ''} onInput={(gpu) => change({ gpu })} />
                   <Button plain icon="close" label="Remove this quota" onClick={() => set({ quota: question.quota.filter((_, index) => index !== at) })} />
                 </div>
@@ -122,7 +122,7 @@ export function WhatIf() {
             {!question.job && <p class="muted">No workload is added.</p>}
             {question.job && <div class="fields">
               <SelectField label="Project" name="job.spec.project" value={question.job.project} wrongs={wrongs} options={leaves} onChange={(project) => set({ job: { ...question.job as Job, project } })} />
-              <SelectField label="Type" name="job.type" value={question.job.type} options={[['train', 'Training'], ['interactive', 'Interactive'], ['build', 'Build'], ['inference', 'Inference']]} onChange={(type) => set({ job: { ...question.job as Job, type } })} />
+              <SelectField label="Class" name="job.type" value={question.job.type} options={[['train', 'Training'], ['interactive', 'Interactive'], ['build', 'Build'], ['inference', 'Inference']]} onChange={(type) => set({ job: { ...question.job as Job, type } })} />
               <TextField number label="Workers" name="job.workers" value={question.job.workers} wrongs={wrongs} onInput={(workers) => set({ job: { ...question.job as Job, workers } })} />
               <TextField number label="GPUs per worker" name="job.gpus" value={question.job.gpus} wrongs={wrongs} onInput={(gpus) => set({ job: { ...question.job as Job, gpus } })} />
             </div>}

@@ -5,7 +5,7 @@ import { dateTime, number, runOf, span, waitOf } from '../lib/format.ts';
 import { useView } from '../lib/live.ts';
 import { hrefOf } from '../lib/router.ts';
 import type { Rows, WorkloadRow } from '../lib/types.ts';
-import { Age, Button, Empty, Head, Notice, ProjectName, Status } from '../parts/basic.tsx';
+import { Age, Button, Empty, Head, JobStatus, NO_POOL, Notice, ProjectName } from '../parts/basic.tsx';
 import { open } from '../parts/dialog.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
 import { deleteJobs, isOver, isSuspended, mayAll, resumeJobs, suspendJobs } from '../parts/job_actions.tsx';
@@ -22,28 +22,26 @@ function Grows({ row, of }: { row: WorkloadRow; of: (row: WorkloadRow, now: numb
   return <>{span(of(row, now.value))}</>;
 }
 
-const CLASSES: Record<string, string> = { train: 'Training', interactive: 'Interactive', build: 'Build', inference: 'Inference' };
-
 export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
-  { key: 'name', title: 'Workload', value: (row) => row.name, width: 190, grow: 1.6 },
-  { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <Status word={row.status} reason={row.reason} />, width: 120, grow: 0.6, filter: true },
-  { key: 'reason', title: 'Reason', value: (row) => row.reason, cell: (row) => <span class="cut muted" title={row.reason ?? undefined}>{row.reason || '–'}</span>, width: 170, grow: 1.4 },
-  { key: 'project', title: 'Project', value: (row) => row.project, cell: (row) => <ProjectName name={row.project} />, width: 130, grow: 0.8, filter: true },
+  { key: 'name', title: 'Workload', value: (row) => row.name, width: 170, grow: 1.6 },
+  { key: 'status', title: 'Status', value: (row) => row.statusText ?? row.status, state: (row) => row.status, cell: (row) => <JobStatus row={row} />, width: 140, grow: 0.6, filter: true },
+  { key: 'reason', title: 'Reason', value: (row) => row.reason, cell: (row) => <span class="cut two muted" title={row.reason ?? undefined}>{row.reason || '–'}</span>, width: 200, grow: 2.4 },
+  { key: 'project', title: 'Project', value: (row) => row.project, cell: (row) => <ProjectName name={row.project} />, width: 110, grow: 0.8, filter: true },
   { key: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 130, hidden: true, filter: true },
-  { key: 'pool', title: 'Node pool', value: (row) => row.pool, width: 130, hidden: true, filter: true },
-  { key: 'priority', title: 'Priority', value: (row) => row.priority, width: 100, grow: 0.4, filter: true },
+  { key: 'pool', title: 'Node pool', value: (row) => row.pool ?? NO_POOL, width: 130, hidden: true, filter: true },
+  { key: 'priority', title: 'Priority', value: (row) => row.priority, width: 100, grow: 0.4, filter: true, spare: 4 },
   { key: 'preemptible', title: 'Preemptible', value: (row) => row.preemptible, width: 104, grow: 0.3, filter: true, hidden: true },
-  { key: 'workers', title: 'Workers', value: (row) => row.members.running, cell: (row) => <span class="nowrap" title="running/requested (minimum–maximum)">{sizeText(row)}</span>, width: 116, grow: 0.4, num: true },
+  { key: 'workers', title: 'Workers', value: (row) => row.members.running, cell: (row) => <span class="nowrap" title="running/requested (minimum–maximum)">{sizeText(row)}</span>, width: 100, grow: 0.4, num: true },
   { key: 'gpus', title: 'GPUs', value: (row) => row.gpus.held, cell: (row) => <span title="held/requested">{number(row.gpus.held)}/{number(row.gpus.requested)}</span>, width: 76, grow: 0.3, num: true },
-  { key: 'progress', title: 'Progress', value: (row) => shareOf(row.progress), cell: (row) => <ProgressCell row={row} />, width: 132, grow: 0.6 },
-  { key: 'eta', title: 'ETA', value: (row) => row.progress?.etaSeconds, cell: (row) => span(row.progress?.etaSeconds), width: 96, grow: 0.3, num: true },
-  { key: 'wait', title: 'Wait', value: (row) => waitOf(row), cell: (row) => <Grows row={row} of={waitOf} />, width: 96, grow: 0.3, num: true },
-  { key: 'run', title: 'Running for', value: (row) => runOf(row), cell: (row) => <Grows row={row} of={runOf} />, width: 104, grow: 0.3, num: true },
-  { key: 'type', title: 'Type', value: (row) => CLASSES[row.workload ?? ''] ?? row.kind, width: 112, grow: 0.5, filter: true },
-  { key: 'kind', title: 'Kind', value: (row) => row.kind, width: 120, grow: 0.5, filter: true, hidden: true },
-  { key: 'preemptions', title: 'Preemptions', value: (row) => row.preemptions, cell: (row) => number(row.preemptions ?? 0), width: 108, grow: 0.3, num: true },
-  { key: 'by', title: 'Created by', value: (row) => row.createdBy, width: 120, grow: 0.5, filter: true },
-  { key: 'created', title: 'Created', value: (row) => row.created, cell: (row) => <Age time={row.created} />, width: 110, grow: 0.3 },
+  { key: 'progress', title: 'Progress', value: (row) => shareOf(row.progress), cell: (row) => <ProgressCell row={row} />, width: 120, grow: 0.6 },
+  { key: 'eta', title: 'ETA', value: (row) => row.progress?.etaSeconds, cell: (row) => span(row.progress?.etaSeconds), width: 96, grow: 0.3, num: true, spare: 10 },
+  { key: 'wait', title: 'Wait', value: (row) => waitOf(row), cell: (row) => <Grows row={row} of={waitOf} />, width: 96, grow: 0.3, num: true, spare: 5 },
+  { key: 'run', title: 'Running for', value: (row) => runOf(row), cell: (row) => <Grows row={row} of={runOf} />, width: 104, grow: 0.3, num: true, spare: 3 },
+  { key: 'kind', title: 'Kind', value: (row) => row.kind, width: 120, grow: 0.5, filter: true, spare: 7 },
+  { key: 'class', title: 'Class', value: (row) => row.workload, width: 112, grow: 0.5, filter: true, hidden: true },
+  { key: 'preemptions', title: 'Preemptions', value: (row) => row.preemptions, cell: (row) => number(row.preemptions ?? 0), width: 108, grow: 0.3, num: true, spare: 9 },
+  { key: 'by', title: 'Created by', value: (row) => row.createdBy, width: 120, grow: 0.5, filter: true, spare: 8 },
+  { key: 'created', title: 'Created', value: (row) => row.created, cell: (row) => <Age time={row.created} />, width: 110, grow: 0.3, spare: 6 },
   { key: 'completed', title: 'Completed', value: (row) => row.completed, cell: (row) => <span class="cut" title={dateTime(row.completed)}>{row.completed ? <Age time={row.completed} /> : '–'}</span>, width: 110, grow: 0.3, hidden: true },
 ];
 

@@ -44,6 +44,24 @@ test('nothing is wider than a phone', async () => {
   await page.context().close();
 });
 
+test('no table is wider than a screen of 1280', async () => {
+  const page = await one.page({ width: 1280 });
+  let tables = 0;
+  for (const [address, heading, part] of SCREENS) {
+    await go(page, address, heading);
+    await page.waitForSelector(part);
+    for (const box of await page.locator('.grid-scroll, .scroll-x').all()) {
+      if (!(await box.isVisible())) continue;
+      const [inside, wide] = await box.evaluate((element) => [element.clientWidth, element.scrollWidth]);
+      assert.ok((wide ?? 0) <= (inside ?? 0), `${address}: a table of ${wide} px in ${inside}`);
+      tables += 1;
+    }
+    await shot(page, `wide${address.replaceAll(/[^a-z0-9]+/gi, '-')}`);
+  }
+  assert.ok(tables > 10);
+  await page.context().close();
+});
+
 test('the rail has the words of Run:ai', async () => {
   const page = await one.page();
   assert.deepEqual(await texts(page, 'nav.rail li a'), ['Overview', 'Workloads', 'Projects', 'Node Pools', 'Nodes', 'Analytics', 'What-if', 'Events', 'Users', 'Settings']);

@@ -89,6 +89,10 @@ test('the project form refuses at the field, and makes a project', async () => {
   await page.getByRole('button', { name: 'Create project' }).click();
   assert.equal(await wrongAt(page, 'Project name'), 'Enter a name.');
   await page.waitForFunction(() => document.activeElement?.getAttribute('data-field') === 'metadata.name');
+  await page.getByLabel('Namespace').fill('kube-system');
+  await page.getByRole('button', { name: 'Create project' }).click();
+  assert.match(await wrongAt(page, 'Namespace'), /Kubernetes’ own/);
+  await page.getByLabel('Namespace').fill('');
   await page.getByLabel('Project name').fill('vision');
   await page.getByLabel('GPU quota').fill('400');
   await page.getByRole('button', { name: 'Create project' }).click();
@@ -157,6 +161,26 @@ test('a user is made, told by field what is wrong, given credentials and deleted
   await page.context().close();
 });
 
+test('a project lists its own members and those that were made with users', async () => {
+  const page = await one.page();
+  await go(page, '/project?name=vision&tab=members', 'vision');
+  assert.deepEqual(await texts(page, '.list-table tbody tr'), [
+    'ada User researcher the project', 'leads Group project-admin the project', 'eve User viewer the user']);
+  await page.context().close();
+});
+
+test('a failed workload has the status of swell list, and says what to do next', async () => {
+  const page = await one.page();
+  const row = one.fake.world.jobs.find((job) => job.status === 'Failed');
+  assert.ok(row);
+  await go(page, `/workloads?status=Failed&q=${row.name}`, 'Workloads');
+  assert.deepEqual(await texts(page, '.grid-body .badge'), ['Failed: exit 1']);
+  await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}&tab=why`, row.name);
+  await page.waitForSelector('section[aria-label="What to do next"]:has-text("swell logs")');
+  assert.equal(await page.locator('text=would start').count(), 0);
+  await page.context().close();
+});
+
 test('the audit log of one user opens from the list of users', async () => {
   const page = await one.page();
   await go(page, '/users', 'Users');
@@ -172,6 +196,12 @@ test('a workload is submitted after its plan was shown', async () => {
   await page.getByRole('button', { name: 'NEW WORKLOAD' }).click();
   await page.getByLabel('Workload name').fill('from-the-page');
   await page.getByLabel('Project', { exact: true }).selectOption('vision');
+  await page.getByLabel('Image').fill('Team/My Trainer:');
+  await page.getByLabel('Memory each').fill('4');
+  await page.getByRole('button', { name: 'Show the plan' }).click();
+  assert.match(await wrongAt(page, 'Image'), /^The tag after ":" is missing/);
+  assert.equal(await wrongAt(page, 'Memory each'), '4 bytes: did you mean 4Gi?');
+  await page.getByLabel('Memory each').fill('4Gi');
   await page.getByLabel('Image').fill('refuse');
   await page.getByRole('button', { name: 'Show the plan' }).click();
   await page.waitForSelector('.wrong:has-text("no image is called so")');
@@ -184,6 +214,7 @@ test('a workload is submitted after its plan was shown', async () => {
   await page.getByRole('button', { name: 'Show the plan' }).click();
   await page.waitForSelector('text=It would start at once.');
   await page.waitForSelector('text=vision/unet-4 (1)');
+  assert.equal(await page.locator('.notice pre').textContent(), 'It needs 1 GPU.\n  NODE    FREE\n  node-7  1 of 8');
   const yaml = page.getByRole('textbox', { name: 'Manifest' });
   assert.match(await yaml.inputValue(), /kind: TrainingJob/);
   await yaml.fill((await yaml.inputValue()).replace('replicas: 1', 'replicas: 2'));

@@ -154,7 +154,7 @@ function kube(fake: Fake, request: IncomingMessage, response: ServerResponse, ur
     fake.changed();
     return answer(response, 200, {
       apiVersion: 'swell.dev/v1', kind: 'Project', metadata: { name: project, resourceVersion: '7' },
-      spec: { description: row.description, nodePools: row.pools.map((pool) => ({ name: pool.name, resources: { gpu: { quota: pool.gpu.quota } } })), members: row.members },
+      spec: { description: row.description, nodePools: row.pools.map((pool) => ({ name: pool.name, resources: { gpu: { quota: pool.gpu.quota } } })), members: row.members.filter((one) => one.source !== 'User').map(({ source: _, ...one }) => one) },
     });
   }
   if (place === '/apis/swell.dev/v1/nodepools' && request.method === 'POST') {
@@ -247,7 +247,7 @@ export async function startFake(root: string, jobs = 60, port = 0): Promise<Fake
       return answer(response, 200, state);
     }
     if (url.pathname.startsWith('/ui/api/users')) return users(fake, request, response, url, body);
-    if (url.pathname === '/ui/api/plan') return answer(response, 200, { text: ['It needs 1 GPU.', 'It would run on node-7.'], starts: true, displaces: [{ namespace: 'vision', name: 'unet-4', members: 1 }], placement: [{ node: 'node-7', members: 1 }] });
+    if (url.pathname === '/ui/api/plan') return answer(response, 200, { text: ['It needs 1 GPU.', '  NODE    FREE', '  node-7  1 of 8'], starts: true, displaces: [{ namespace: 'vision', name: 'unet-4', members: 1 }], placement: [{ node: 'node-7', members: 1 }] });
     if (url.pathname === '/ui/api/whatif') {
       const before = overview(fake.world);
       return answer(response, 200, { decisions: [{ kind: 'Reclaimed', text: 'Stop vision/resnet-3 (2 GPUs): vision is over its quota.' }, { kind: 'Scheduled', text: 'Start robotics/policy-9 on node-2.' }], before, after: { ...before, jobs: { ...before.jobs, running: before.jobs.running + 1 } } });

@@ -57,7 +57,7 @@ function place(world: World, next: () => number): void {
     const luck = next();
     const ran = Math.floor(next() * 7200);
     if (luck < 0.15) Object.assign(row, { status: 'Succeeded', runSeconds: ran, completed: new Date(world.now - 60e3).toISOString(), started: row.created });
-    else if (luck < 0.2) Object.assign(row, { status: 'Failed', reason: 'exit code 1', runSeconds: ran, completed: new Date(world.now - 60e3).toISOString(), started: row.created });
+    else if (luck < 0.2) Object.assign(row, { status: 'Failed', statusText: 'Failed: exit 1', reason: 'exit code 1', runSeconds: ran, completed: new Date(world.now - 60e3).toISOString(), started: row.created });
     else if (free.length >= row.gpus.requested) {
       Object.assign(row, { status: 'Running', started: new Date(world.now - ran * 1000).toISOString(), throughput: 120 * row.gpus.requested, throughputUnit: 'records', waitSeconds: 12, preemptions: luck > 0.8 ? 1 : 0 });
       row.members.running = row.members.requested;
@@ -108,7 +108,7 @@ function project(name: string, parent: string | null, quota: number, now: number
     name, parent, namespace: name === 'research' ? null : name, status: 'Ready', message: '', priority: 100, description: name === 'research' ? 'All of research' : `The team ${name}`,
     resources: { gpu: { held: 0, quota, fairShare: 0, requested: 0, limit: null, weight: 1 }, cpu: { held: 12, quota: 96 }, memory: { held: 96 * GIB, quota: 512 * GIB } },
     pools: name === 'research' ? [] : [{ name: POOL, gpu: { held: 0, quota } }],
-    running: 0, pending: 0, longestPendingSince: null, members: name === 'vision' ? [{ kind: 'User', name: 'ada', role: 'researcher' }, { kind: 'Group', name: 'leads', role: 'project-admin' }] : [], created: new Date(now - 4 * 86400e3).toISOString(),
+    running: 0, pending: 0, longestPendingSince: null, members: name === 'vision' ? [{ kind: 'User', name: 'ada', role: 'researcher', source: 'Project' }, { kind: 'Group', name: 'leads', role: 'project-admin', source: 'Project' }, { kind: 'User', name: 'eve', role: 'viewer', source: 'User' }] : [], created: new Date(now - 4 * 86400e3).toISOString(),
   };
 }
 
@@ -240,9 +240,10 @@ export function jobData(world: World, namespace: string, name: string): JobData 
 
 export function why(row: WorkloadRow | undefined): WhyData {
   if (!row) return { sentence: 'There is no such workload.', lines: [] };
-  if (row.status !== 'Pending') return { sentence: `${row.name} is ${row.status}.`, lines: [] };
+  if (row.status === 'Failed') return { sentence: `${row.name} is over: ${row.statusText}.`, lines: [], status: row.status, waits: false, next: `swell logs ${row.name} -n ${row.namespace} shows what it printed` };
+  if (row.status !== 'Pending') return { sentence: `${row.name} is ${row.status}.`, lines: [], status: row.status, waits: false };
   return {
-    sentence: `${row.name} waits: it needs ${row.gpus.requested} GPUs at once, and none is free.`, lines: ['All 64 GPUs are held.', `${row.project} holds its quota, so it cannot take GPUs back from others.`],
+    status: row.status, waits: true, sentence: `${row.name} waits: it needs ${row.gpus.requested} GPUs at once, and none is free.`, lines: ['All 64 GPUs are held.', `${row.project} holds its quota, so it cannot take GPUs back from others.`],
     needs: { gpus: row.gpus.requested, pool: row.pool, members: row.members.requested },
     starts: [{ change: `Raise the quota of ${row.project} by ${row.gpus.requested}`, text: 'It would start at once, and take GPUs from vision.' }, { change: 'Add one node', text: 'It would start there.' }],
     ahead: [{ namespace: 'vision', name: 'resnet-3' }], displaces: [{ namespace: 'vision', name: 'unet-4', members: 2 }],
@@ -288,7 +289,16 @@ export function history(world: World, names: string[], from: number, to: number,
       if (name === 'job_step') out.push(line(name, labels, (time) => Math.floor((400 * (time - from)) / (to - from))));
       if (name === 'job_loss') out.push(line(name, labels, (time) => 0.2 + 2 * Math.exp((-4 * (time - from)) / (to - from))));
     }
+    const [resource, part] = name.split('_');
+    if ((resource === 'cpu' || resource === 'memory') && part) {
+      const unit = resource === 'cpu' ? 1 : 8 * GIB;
+      out.push(line(name, { pool: POOL }, part === 'total' ? () => 512 * unit : (time) => (part === 'held' ? 300 : 180) * unit + 40 * unit * wave(7, 2400)(time)));
+    }
     for (const one of world.nodes) {
+      if (name === 'node_cpu_held') out.push(line(name, { node: one.name }, () => one.cpu?.held ?? 0));
+      if (name === 'node_cpu_used') out.push(line(name, { node: one.name }, (time) => 3 + wave(6, 400)(time)));
+      if (name === 'node_memory_held') out.push(line(name, { node: one.name }, () => one.memory?.held ?? 0));
+      if (name === 'node_memory_used') out.push(line(name, { node: one.name }, (time) => GIB * (40 + 5 * wave(6, 400)(time))));
       if (name === 'node_gpu_held') out.push(line(name, { node: one.name }, () => one.gpus.held));
       if (name === 'node_gpu_utilized') out.push(line(name, { node: one.name }, (time) => one.gpus.held * (0.7 + 0.1 * wave(6, 400)(time))));
     }

@@ -3,14 +3,17 @@ import { test } from 'node:test';
 import { pieces, plainText } from '../../src/lib/ansi.ts';
 import { runOf, waitOf, ago, bound, bytes, gpuHours, number, percent, ratio, span } from '../../src/lib/format.ts';
 import { align, fittedFrom, growth, grown, integral, sum } from '../../src/lib/history.ts';
+import { withOthers } from '../../src/lib/curves.ts';
 import { applied } from '../../src/lib/delta.ts';
-import { asNew, checkJob, claimedBy, curvesClaim, jobObject, newJob } from '../../src/lib/job_form.ts';
+import { wrongImage } from '../../src/lib/image.ts';
+import { asNew, checkJob, claimedBy, curvesClaim, jobObject, newJob, wrongMemory } from '../../src/lib/job_form.ts';
 import { attemptsOf, chooseParts, markOf, pathOfLog, titleOf } from '../../src/lib/log_parts.ts';
 import { merge, parseLine } from '../../src/lib/logs.ts';
 import { bySize } from '../../src/lib/pace.ts';
 import { amount, checkProject, formOf, newProject, poolPath, projectObject, quotaPath } from '../../src/lib/project_form.ts';
-import { csv, distinct, matchesSearch, readFilters, sortRows, writeFilter } from '../../src/lib/rows.ts';
+import { csv, distinct, fitting, matchesSearch, readFilters, sortRows, writeFilter } from '../../src/lib/rows.ts';
 import { continued, noted } from '../../src/lib/tail.ts';
+import { placeOf } from '../../src/lib/theme.ts';
 import { treeOrder } from '../../src/lib/tree.ts';
 import type { LogPart, ProjectRow, Series } from '../../src/lib/types.ts';
 import { toYaml } from '../../src/lib/yaml.ts';
@@ -246,4 +249,45 @@ test('a counter that began within the time began at 0', () => {
   assert.equal(growth(late, 600), 2, 'it was there at the beginning');
   assert.deepEqual(grown(late, 0).v, [2, 3, 4]);
   assert.deepEqual(grown(series([0, 15], [null, 5]), 0).v, [null, 0]);
+});
+
+test('image names are refused as the nodes refuse them', () => {
+  const digest = `sha256:${'a'.repeat(64)}`;
+  for (const name of ['python', 'pytorch/pytorch:2.1.0-cuda12', 'localhost/a', 'registry.example.com:5000/team/a_b__c-d.e:v1', `python@${digest}`, `team/a:b@${digest}`, '[::1]:5000/a']) assert.equal(wrongImage(name), undefined, name);
+  const wrongs: [string, RegExp][] = [
+    ['my image', /space/], ['PyTorch:latest', /capital/], ['team/Trainer', /capital/], ['python:', /tag after ":" is missing/], ['python:-x', /is not a tag/], ['a//b', /two slashes/], ['a/', /two slashes/],
+    ['-a', /no part of a repository/], ['a..b', /no part/], ['python@sha256:12', /no digest/], ['reg.io:99999/a', /registry/], ['example.com/', /missing/], ['a'.repeat(64), /64 hexadecimal/], [`a/${'b'.repeat(300)}`, /255/],
+  ];
+  for (const [name, wanted] of wrongs) assert.match(wrongImage(name) ?? '', wanted, name);
+});
+
+test('an amount of memory without a unit is asked about', () => {
+  assert.equal(wrongMemory('4'), '4 bytes: did you mean 4Gi?');
+  assert.equal(wrongMemory('512m'), '512m is 0.512 bytes: did you mean 512Mi?');
+  assert.equal(wrongMemory('lots'), 'Enter an amount such as 8Gi.');
+  for (const text of ['', '4Gi', '512Mi', '2G', '4294967296']) assert.equal(wrongMemory(text), undefined, text);
+});
+
+test('a table leaves out its most spare columns until the others fit', () => {
+  const columns = [{ key: 'a', width: 100 }, { key: 'b', width: 50, spare: 1 }, { key: 'c', width: 60, spare: 2 }, { key: 'd', width: 40 }];
+  const keys = (pixels: number) => fitting(columns, pixels).map((one) => one.key).join('');
+  assert.deepEqual([250, 249, 190, 189, 1].map(keys), ['abcd', 'abd', 'abd', 'ad', 'ad']);
+});
+
+test('ten projects have ten colours, and keep them when others come and go', () => {
+  const taken = new Map<string, number>();
+  const names = Array.from({ length: 11 }, (_, at) => `project-${at}`);
+  for (const name of names) taken.set(name, placeOf(name, taken, new Set(names)));
+  assert.deepEqual(names.map((name) => taken.get(name)), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  const left = new Set(names.filter((name) => name !== 'project-3'));
+  assert.equal(placeOf('new', taken, left), 3);
+  assert.equal(placeOf('project-7', taken, left), 7);
+});
+
+test('of more curves than colours the smallest are one', () => {
+  const curves = Array.from({ length: 12 }, (_, at) => ({ label: `${at}`, values: [at, at === 1 ? null : 1], colour: 'p0' }));
+  assert.equal(withOthers(curves.slice(0, 10)).length, 10);
+  const shown = withOthers(curves);
+  assert.deepEqual(shown.map((one) => one.label), ['3', '4', '5', '6', '7', '8', '9', '10', '11', '3 others']);
+  assert.deepEqual(shown.at(-1)?.values, [3, 2]);
 });

@@ -23,6 +23,7 @@ ContainerStatus ReadStatus(const json::Value& document) {
   } else if ((state = json::Find(document, {"state", "terminated"}))) {
     status.state = ContainerStatus::State::kTerminated;
     status.exit_code = json::GetInt(*state, {"exitCode"});
+    status.started_at = json::GetString(*state, {"startedAt"});
     status.finished_at = ParseTime(json::GetString(*state, {"finishedAt"}));
   }
   if (state != nullptr) {

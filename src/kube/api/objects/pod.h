@@ -75,7 +75,7 @@ struct ContainerStatus {
   // Why it waits or how it ended.
   std::string_view reason, message;
   int64_t exit_code = 0;                // when terminated
-  std::string_view started_at;          // when running; as the node wrote it
+  std::string_view started_at;          // when it began; as the node wrote it
   std::optional<WallTime> finished_at;  // when terminated
 
   bool Waits() const { return state == State::kWaiting; }
