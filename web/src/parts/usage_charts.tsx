@@ -1,7 +1,6 @@
 // The curves of GPUs in use, which several screens show: by project, and held against used.
 import { useMemo } from 'preact/hooks';
 import { withOthers } from '../lib/curves.ts';
-import { number } from '../lib/format.ts';
 import { align, fittedFrom, pick, sum, type History } from '../lib/history.ts';
 import { continued, noted, type Sample } from '../lib/tail.ts';
 import { colourOf } from '../lib/theme.ts';
@@ -124,6 +123,6 @@ export function AmountChart({ history, what, labels, total = 0, height = 150 }: 
     ];
     return { times, curves };
   }, [history, prefix, JSON.stringify(labels)]);
-  return <Chart label={`${what === 'cpu' ? 'CPUs' : 'Memory'} held and used`} times={drawn.times} curves={drawn.curves} range={rangeOf(history)} top={total / unit / 1.08} height={height} format={unit === 1 ? undefined : (value) => (value === null || value === undefined ? '–' : `${number(value)} GiB`)}
+  return <Chart label={`${what === 'cpu' ? 'CPUs' : 'GiB of memory'} held and used`} times={drawn.times} curves={drawn.curves} range={rangeOf(history)} top={total / unit / 1.08} height={height}
     empty="There are no samples in this time. Large clusters keep such curves of their first node pools only." />;
 }

@@ -159,7 +159,7 @@ function Curves({ node }: { node: NodeRow }) {
       {node.gpus.total > 0 && <Card title="GPUs held and used" right={range}><NodeHistory name={node.name} total={node.gpus.total} history={history} /></Card>}
       <div class="columns">
         <Card title="CPUs held and used" right={node.gpus.total > 0 ? undefined : range}><AmountChart history={history} what="cpu" labels={{ node: node.name }} total={node.cpu?.total} /></Card>
-        <Card title="Memory held and used"><AmountChart history={history} what="memory" labels={{ node: node.name }} total={node.memory?.total} /></Card>
+        <Card title="Memory held and used, in GiB"><AmountChart history={history} what="memory" labels={{ node: node.name }} total={node.memory?.total} /></Card>
       </div>
     </>
   );

@@ -201,7 +201,7 @@ export function PoolPage() {
       </Card>
       <div class="columns">
         <Card title="CPUs in total, held and used"><AmountChart history={history} what="cpu" labels={{ pool: name }} /></Card>
-        <Card title="Memory in total, held and used"><AmountChart history={history} what="memory" labels={{ pool: name }} /></Card>
+        <Card title="Memory in total, held and used, in GiB"><AmountChart history={history} what="memory" labels={{ pool: name }} /></Card>
       </div>
       <div class="columns">
         <Card title="Projects with a quota here">
