@@ -9,13 +9,25 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/controllers/pod_facts.h"
+#include "sched/state/types.h"
 #include "sched_inputs/goodput_note.h"
 
 namespace swell::controllers {
 namespace {
 
 constexpr double kResizeSecondsMax = 600;
+constexpr double kMustLastSecondsMax = 24 * 3600;
+constexpr std::string_view kGpuProduct = "nvidia.com/gpu.product";
 constexpr int64_t kStepMax = int64_t{1} << 53;
+// Sizes that did not pay are tried again after so long, and as long as the job had run: so each
+// retry waits longer than the one before.
+constexpr Duration kRetryAfter = std::chrono::hours(6);
+// A step with so many times the records, or so many times fewer, has another batch.
+constexpr double kOtherBatch = 1.25;
+
+std::string MembersText(int64_t members) {
+  return StrCat(members, members == 1 ? " member" : " members");
+}
 
 // What the first rank reports.
 struct Report {
@@ -87,6 +99,7 @@ GoodputScaler::GoodputScaler(Context context,
     : JobScaler(std::move(context), std::move(resource), "goodput"),
       read_(read),
       groups_(context_.informers.Of(client::resources::kPodGroups)),
+      nodes_(context_.informers.Of(client::resources::kNodes)),
       defaults_(context_, std::move(default_mode), [this] { LookAtAll(); }) {}
 
 void GoodputScaler::Look(const std::string& key,
@@ -160,9 +173,12 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
   if (members != state.members) {
     known.resized.reset();
     if (members > 0 && state.members > 0) known.resized = now;
+    state.LeaveSize();
     state.members = members;
     known.fresh = 0;
     known.warm = false;
+    known.batch = 0;
+    known.other_batch = 0;
   }
   if (members == 0) return;
   std::optional<Report> newest;
@@ -182,6 +198,8 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
         std::min(kResizeSecondsMax, std::chrono::duration<double>(now - *resized).count());
   }
   if (!std::exchange(known.warm, true)) return;
+  FollowGpuType(round, known);
+  FollowBatch(round, known, newest->records_per_second / newest->steps_per_second);
   const std::string_view unit = newest->records_per_second > 0 ? "records" : "steps";
   if (state.unit != unit) {
     state.measured = {};
@@ -191,7 +209,8 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
   goodput::Observation seen{.nodes = round.nodes,
                             .speed = newest->records_per_second,
                             .step_s = 1 / newest->steps_per_second,
-                            .sync_s = newest->sync_s};
+                            .sync_s = newest->sync_s,
+                            .at_s = context_.clock.Now().unix_ns / 1'000'000'000};
   if (seen.speed == 0) {
     // Steps of members with batches of their own do more the more members there are.
     const bool each = round.target.batch == goodput::BatchRule::kPerMember;
@@ -200,6 +219,37 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
   state.Add(members, seen);
   ++known.fresh;
   if (known.fresh >= round.target.observations) NoteMeasured(round, known);
+}
+
+void GoodputScaler::FollowGpuType(const Round& round, Known& known) const {
+  const auto first =
+      std::min_element(round.members.begin(), round.members.end(),
+                       [](const auto& a, const auto& b) { return api::Name(*a) < api::Name(*b); });
+  const json::SharedValue node = nodes_.Get(api::NodeName(**first));
+  const std::string_view type = node ? api::Label(*node, kGpuProduct) : std::string_view();
+  std::string& before = known.state.gpu_type;
+  if (type.empty() || type == before) return;
+  if (!before.empty()) {
+    known.state.Forget();
+    known.fresh = 0;
+    Say(known, StrCat("Measures anew: its GPUs are ", type, " now, and were ", before));
+  }
+  before = type;
+}
+
+void GoodputScaler::FollowBatch(const Round& round, Known& known, double records) const {
+  if (records <= 0) return;
+  if (known.batch == 0) known.batch = records;
+  const double ratio = records / known.batch;
+  const bool other = ratio > kOtherBatch || ratio < 1 / kOtherBatch;
+  known.other_batch = other ? known.other_batch + 1 : 0;
+  if (known.other_batch < round.target.observations) return;
+  known.state.Forget();
+  known.fresh = 0;
+  Say(known, StrCat("Measures anew: a step has ", std::llround(records), " records now, and had ",
+                    std::llround(known.batch)));
+  known.batch = records;
+  known.other_batch = 0;
 }
 
 // The present size is measured. What came of the last change is told.
@@ -216,6 +266,8 @@ void GoodputScaler::NoteMeasured(const Round& round, Known& known) {
              ": ", PercentText(is->second.speed / was->second.speed), " goodput measured");
   if (state.resize_s > 0) text += StrCat("; the resize took ", SecondsText(state.resize_s));
   events_.Record(*round.job, "Normal", "GoodputMeasured", text);
+  // Why it went back says more.
+  if (std::exchange(known.went_back, false) && state.members < before) return;
   Say(known, std::move(text));
 }
 
@@ -225,9 +277,42 @@ void GoodputScaler::Say(Known& known, std::string decision) const {
   known.state.decided_at = context_.clock.Now();
 }
 
+Duration GoodputScaler::RunOf(const Round& round) const {
+  const auto start = api::ParseTime(json::GetString(*round.job, {"status", "startTime"}));
+  if (!start) return Duration::zero();
+  return std::max<Duration>(Duration::zero(), context_.clock.Now() - *start);
+}
+
+std::string GoodputScaler::TooDear(const Round& round,
+                                   const GoodputState& state,
+                                   int wanted) const {
+  const goodput::Curve& curve = round.outlook.curve;
+  const double here = static_cast<double>(curve.At(round.replicas));
+  const double gain = static_cast<double>(curve.At(wanted)) / here - 1;
+  const double usual = std::chrono::duration<double>(sched::kResizeCostUnknown).count();
+  // A size that is only tried may have to be left again.
+  const double resizes = round.outlook.Tried(wanted) ? 1 : 2;
+  const double cost_s = resizes * (state.resize_s > 0 ? state.resize_s : usual);
+  const double must_last_s = std::min(cost_s / gain, kMustLastSecondsMax);
+  const Duration must_last = std::chrono::seconds(std::llround(must_last_s));
+  if (gain > 0 && goodput::LastsFor(RunOf(round)) >= must_last) return "";
+  return StrCat("Stays at ", MembersText(round.replicas), ": to try ", wanted,
+                " it would stand still for ", SecondsText(cost_s),
+                "; it tries when it has run for ",
+                api::HumanDuration(goodput::RunUntilLasts(must_last)));
+}
+
 void GoodputScaler::Decide(const RoundPtr& round) {
   Known& known = known_.at(round->key);
   GoodputState& state = known.state;
+  const bool measured = state.members > 0 && state.measured_at == state.members;
+  if (measured && !known.held) {
+    // What was seen at s after a run of r is old at s + kRetryAfter + r.
+    const WallTime old = context_.clock.Now() - (kRetryAfter + RunOf(*round)) / 2;
+    for (goodput::Measurements* all : {&state.measured, &state.told}) {
+      all->ForgetLarger(static_cast<int>(state.members), old.unix_ns / 1'000'000'000);
+    }
+  }
   round->outlook = OutlookOf(state, round->target);
   const std::vector<goodput::SizeSpeed>& speeds = round->outlook.speeds;
   const int64_t now = round->replicas;
@@ -240,19 +325,38 @@ void GoodputScaler::Decide(const RoundPtr& round) {
     return Write(round);
   }
   if (speeds.empty()) {
-    Say(known, "Waits for the first reports of its speed");
+    if (state.decision.empty()) Say(known, "Waits for the first reports of its speed");
     return Write(round);
   }
   // A size that is new is measured before the next decision.
-  if (state.members == 0 || state.measured_at != state.members) return Write(round);
+  if (!measured) return Write(round);
   const int wanted =
       goodput::SizeToAskFor(speeds, static_cast<int>(std::min<int64_t>(now, INT32_MAX)));
-  if (wanted != now) {
-    state.wanted = wanted;
-    Say(known, StrCat("Asks for ", wanted, " members instead of ", now, ": ",
-                      ChangeText(round->outlook.curve, now, wanted), " goodput expected"));
-  }
+  if (wanted != now) SayWanted(*round, known, wanted);
   Write(round);
+}
+
+void GoodputScaler::SayWanted(const Round& round, Known& known, int wanted) const {
+  const int64_t now = round.replicas;
+  const std::string change = ChangeText(round.outlook.curve, now, wanted);
+  if (wanted < now) {
+    known.went_back = true;
+    Say(known, StrCat("Goes back from ", MembersText(now), " to ", wanted, ", because ", now,
+                      round.members.size() == static_cast<size_t>(now) ? " made " : " would make ",
+                      ChangeText(round.outlook.curve, wanted, now),
+                      " goodput; it tries more again when its batch or the type of its GPUs "
+                      "changes, or after ",
+                      api::HumanDuration(kRetryAfter + RunOf(round))));
+  } else if (std::string dear = TooDear(round, known.state, wanted); !dear.empty()) {
+    return Say(known, std::move(dear));
+  } else if (round.outlook.Tried(wanted)) {
+    Say(known, StrCat("Asks for ", MembersText(wanted), " instead of ", now, ": ", change,
+                      " goodput expected"));
+  } else {
+    Say(known, StrCat("Tries ", MembersText(wanted), " instead of ", now,
+                      ": not measured yet, at best ", change, " goodput"));
+  }
+  known.state.wanted = wanted;
 }
 
 void GoodputScaler::Write(const RoundPtr& round) {
@@ -315,7 +419,7 @@ void GoodputScaler::WriteStatus(const RoundPtr& round) {
   const json::Value* shown = json::Find(*round->job, {"status", "goodput"});
   if (shown != nullptr && json::Equal(*shown, wanted)) return Finish(round, Status::Ok());
   for (std::string_view optional :
-       {"defaultOf", "nextPercent", "resizeSeconds", "decision", "decidedAt"}) {
+       {"gpuType", "defaultOf", "nextPercent", "resizeSeconds", "decision", "decidedAt"}) {
     if (json::Find(wanted, {optional}) == nullptr)
       json::Set(wanted, {optional}, json::Value(nullptr));
   }

@@ -5,7 +5,9 @@
 // status.goodput, and works out the curve (src/goodput). The curve goes to the scheduler as an
 // annotation of the job's PodGroup, from which the scheduler decides who gets members beyond the
 // minima (docs/scheduling.md). The job itself asks for as many members as pay (SizeToAskFor), and
-// never for more than twice what was measured.
+// never for more than twice what was measured. A size that was never measured is taken to pay at
+// best, so it is tried where that is worth the resizes. One that did not pay is tried again when
+// the batch or the type of GPU has changed, or after a long time.
 //
 // A job that names no mode is scaled so where its project or the cluster makes it the default.
 // A job whose number of members somebody else sets is still measured; its number stays.
@@ -36,11 +38,14 @@ class GoodputScaler final : public JobScaler {
  private:
   struct Known : ScaleObservation {
     GoodputState state;
-    std::string memory;  // the annotation, as written
-    bool held = false;   // somebody else set the number of members
-    int64_t step = -1;   // of the observation before
-    int64_t fresh = 0;   // observations of the present size
-    bool warm = false;   // one more was passed over: what a new size does first says little
+    std::string memory;      // the annotation, as written
+    bool held = false;       // somebody else set the number of members
+    int64_t step = -1;       // of the observation before
+    int64_t fresh = 0;       // observations of the present size
+    bool warm = false;       // one more was passed over: what a new size does first says little
+    double batch = 0;        // records of a step at this size; 0: not known yet
+    int other_batch = 0;     // observations in a row whose steps had clearly more or fewer
+    bool went_back = false;  // it shrinks, because what it tried did not pay
     std::optional<SteadyTime> resized;  // when the size changed, until its first report
   };
   struct Round;
@@ -54,8 +59,16 @@ class GoodputScaler final : public JobScaler {
   Known& Remember(const std::string& key, const json::Value& job, const GoodputRole& role);
   void FindMembers(Round& round) const;
   void Observe(const Round& round, Known& known);
+  // Other GPUs or another batch: what was measured counts no more.
+  void FollowGpuType(const Round& round, Known& known) const;
+  void FollowBatch(const Round& round, Known& known, double records) const;
   void NoteMeasured(const Round& round, Known& known);
   void Decide(const RoundPtr& round);
+  Duration RunOf(const Round& round) const;
+  // Another size is better: asks for it, unless that costs too much yet.
+  void SayWanted(const Round& round, Known& known, int wanted) const;
+  // Why the job does not ask for a size that may pay yet. Empty: it does.
+  std::string TooDear(const Round& round, const GoodputState& state, int wanted) const;
   void Say(Known& known, std::string decision) const;
   void Write(const RoundPtr& round);
   // Tells the scheduler, if the PodGroup does not say so yet.
@@ -66,6 +79,7 @@ class GoodputScaler final : public JobScaler {
 
   ReadGoodputRole read_;
   client::Informer& groups_;
+  client::Informer& nodes_;
   ScalingDefaults defaults_;
   std::map<std::string, Known> known_;  // by the job's key
 };

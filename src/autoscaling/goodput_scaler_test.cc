@@ -37,7 +37,7 @@ class GoodputScalerTest : public ::testing::Test {
   // From now on the job's first running member reports every two seconds; so much of a step is not
   // shared by the members.
   void Train(const std::string& name, double serial) {
-    cluster_.sim.After(2 * kSecond, [this, name, serial] {
+    cluster_.sim.After(every_, [this, name, serial] {
       cluster_.client->List(kPods, "default", {.label_selector = "swell.dev/job-name=" + name},
                             [this, name, serial](const Result<client::ObjectList>& list) {
                               if (list.ok()) Report(list->items, serial);
@@ -60,9 +60,9 @@ class GoodputScalerTest : public ::testing::Test {
     json::Set(patch, {"metadata", "annotations", keys::kMetrics},
               json::Print(json::Object{{"world", static_cast<int64_t>(running.size())},
                                        {"training_step", ++step_},
-                                       {"steps_per_second", speed / 10},
+                                       {"steps_per_second", speed / batch_},
                                        {"records_per_second", speed},
-                                       {"last_resize_seconds", 0.3}}));
+                                       {"last_resize_seconds", resize_s_}}));
     cluster_.client->Patch(kPods, "default", *std::min_element(running.begin(), running.end()),
                            client::PatchType::kMerge, patch, {});
   }
@@ -95,11 +95,25 @@ class GoodputScalerTest : public ::testing::Test {
     return told;
   }
 
+  // A job that has tried a second member, which does nothing, and has gone back to one.
+  void TryInVain() {
+    cluster_.AddNode("node-a", 8);
+    Create("t", 1, 6);
+    Train("t", 0.99);
+    ASSERT_TRUE(Tries()) << Decision("t");
+    ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 1 && Replicas("t") == 1; }, kLong));
+  }
+  bool Tries(Duration within = kLong) {
+    return cluster_.Until([&] { return Decision("t").starts_with("Tries 2 members"); }, within);
+  }
+
+  static constexpr Duration kLong = std::chrono::minutes(10);
   TestCluster cluster_;
+  Duration every_ = std::chrono::seconds(2);  // between two reports
+  double batch_ = 10;                         // records of a step
+  double resize_s_ = 0.3;
   int64_t step_ = 0;
 };
-
-constexpr Duration kLong = std::chrono::minutes(10);
 
 TEST_F(GoodputScalerTest, AJobThatScalesGrowsToItsMaximum) {
   cluster_.AddNode("node-a", 8);
@@ -146,6 +160,67 @@ TEST_F(GoodputScalerTest, AJobThatDoesNotScaleGivesBackWhatItDoesNotNeed) {
   EXPECT_EQ(
       json::Print(*json::Find(*before, {"status", "goodput"})),
       json::Print(*json::Find(*cluster_.Get(kTrainingJobs, "default/t"), {"status", "goodput"})));
+}
+
+TEST_F(GoodputScalerTest, AJobWithOneMemberTriesASecondAndSaysSo) {
+  TryInVain();
+  EXPECT_EQ(Decision("t"),
+            "Goes back from 2 members to 1, because 2 made +1 % goodput; it tries more again when "
+            "its batch or the type of its GPUs changes, or after 6h");
+  EXPECT_NE(Told("GoodputMeasured").find("t: Grew from 1 to 2: +1 % goodput measured"),
+            std::string::npos)
+      << Told("GoodputMeasured");
+}
+
+TEST_F(GoodputScalerTest, WhatDidNotPayIsTriedAgainAfterALongTime) {
+  TryInVain();
+  every_ = std::chrono::minutes(1);
+  cluster_.Run(std::chrono::minutes(5 * 60 + 50));
+  EXPECT_EQ(Replicas("t"), 1);
+  EXPECT_TRUE(Tries(std::chrono::minutes(20))) << Decision("t");
+  every_ = std::chrono::seconds(2);
+  ASSERT_TRUE(cluster_.Until([&] { return Decision("t").starts_with("Goes back"); }, kLong));
+  EXPECT_NE(Decision("t").find("after 12h"), std::string::npos) << Decision("t");
+}
+
+TEST_F(GoodputScalerTest, WhatDidNotPayIsTriedAgainWithAnotherBatch) {
+  TryInVain();
+  batch_ = 11;
+  EXPECT_FALSE(Tries()) << "a little more is noise";
+  batch_ = 40;
+  ASSERT_TRUE(cluster_.Until([&] { return Decision("t").starts_with("Measures anew"); }, kLong));
+  EXPECT_EQ(Decision("t"), "Measures anew: a step has 40 records now, and had 10");
+  EXPECT_TRUE(Tries()) << Decision("t");
+}
+
+TEST_F(GoodputScalerTest, WhatDidNotPayIsTriedAgainOnOtherGpus) {
+  TryInVain();
+  const auto label = [this](const std::string& type) {
+    return cluster_.Patch(client::resources::kNodes, "node-a",
+                          StrCat("metadata: {labels: {nvidia.com/gpu.product: ", type, "}}"));
+  };
+  ASSERT_TRUE(label("T4").ok());
+  EXPECT_FALSE(Tries()) << "it was not known before";
+  ASSERT_TRUE(label("A100").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return Decision("t").starts_with("Measures anew"); }, kLong));
+  EXPECT_EQ(Decision("t"), "Measures anew: its GPUs are A100 now, and were T4");
+  EXPECT_TRUE(Tries()) << Decision("t");
+}
+
+TEST_F(GoodputScalerTest, ATryWaitsUntilItsResizesAreWorthIt) {
+  resize_s_ = 150;
+  cluster_.AddNode("node-a", 8);
+  Create("t", 1, 2);
+  Train("t", 0.02);
+  ASSERT_TRUE(cluster_.Until([&] { return Decision("t").starts_with("Stays"); }, kLong));
+  EXPECT_EQ(Decision("t"),
+            "Stays at 1 member: to try 2 it would stand still for 300 s; it tries when it has run "
+            "for 60m");
+  every_ = std::chrono::minutes(1);
+  cluster_.Run(std::chrono::minutes(50));
+  EXPECT_EQ(Replicas("t"), 1);
+  ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 2; }, std::chrono::minutes(30)))
+      << Decision("t");
 }
 
 TEST_F(GoodputScalerTest, GpusGoToTheJobThatMakesMostOfThem) {

@@ -34,6 +34,9 @@ json::Array PointsOf(const goodput::Measurements& measurements) {
     if (size.sync_s) point["syncSeconds"] = Rounded(*size.sync_s);
     point["nodes"] = size.nodes;
     point["observations"] = size.observations;
+    if (size.at_s > 0) {
+      point["lastSeen"] = api::FormatTime(WallTime{size.at_s * 1'000'000'000});
+    }
     points.push_back(std::move(point));
   }
   return points;
@@ -72,9 +75,23 @@ void GoodputState::Add(int64_t at, const goodput::Observation& seen) {
   }
 }
 
+void GoodputState::LeaveSize() {
+  const auto left = measured.sizes().find(static_cast<int>(members));
+  if (left != measured.sizes().end() && told.sizes().contains(left->first)) {
+    told.Restore(left->first, left->second);
+  }
+}
+
+void GoodputState::Forget() {
+  measured = {};
+  told = {};
+  measured_at = 0;
+}
+
 GoodputState GoodputState::FromStatus(const json::Value& status) {
   GoodputState state;
   state.unit = json::GetString(status, {"unit"});
+  state.gpu_type = json::GetString(status, {"gpuType"});
   for (const json::Value& point : json::GetArray(status, {"points"})) {
     goodput::Measured size;
     size.speed = NumberIn(point, "perSecond");
@@ -83,6 +100,8 @@ GoodputState GoodputState::FromStatus(const json::Value& status) {
     size.nodes =
         static_cast<int>(std::clamp<int64_t>(json::GetInt(point, {"nodes"}), 1, INT32_MAX));
     size.observations = json::GetInt(point, {"observations"});
+    const auto seen = api::ParseTime(json::GetString(point, {"lastSeen"}));
+    if (seen) size.at_s = std::max<int64_t>(0, seen->unix_ns / 1'000'000'000);
     const int64_t members = json::GetInt(point, {"members"});
     if (members < 1 || members > INT32_MAX) continue;
     state.measured.Restore(static_cast<int>(members), size);
@@ -105,6 +124,13 @@ GoodputOutlook OutlookOf(const GoodputState& state, const GoodputRole& role) {
   return outlook;
 }
 
+bool GoodputOutlook::Tried(int64_t members) const {
+  for (const goodput::SizeSpeed& at : speeds) {
+    if (at.members == members) return at.source != goodput::Source::kOptimistic;
+  }
+  return false;
+}
+
 json::Value ToStatus(const GoodputState& state,
                      const GoodputRole& role,
                      const GoodputOutlook& outlook) {
@@ -118,8 +144,10 @@ json::Value ToStatus(const GoodputState& state,
                       {"fit", json::Object{{"healthy", outlook.fit.healthy},
                                            {"errorPercent", std::llround(outlook.fit.error * 100)},
                                            {"message", outlook.fit.message}}}};
+  if (!state.gpu_type.empty()) status["gpuType"] = state.gpu_type;
   if (!role.default_of.empty()) status["defaultOf"] = role.default_of;
-  if (!outlook.curve.empty() && state.members > 0) {
+  // Beyond its last size the curve says nothing.
+  if (state.members > 0 && state.members < outlook.curve.members_max()) {
     const double here = static_cast<double>(outlook.curve.At(state.members));
     const double next = static_cast<double>(outlook.curve.At(state.members + 1));
     status["nextPercent"] = here > 0 ? std::llround((next / here - 1) * 100) : 0;

@@ -20,7 +20,8 @@
 namespace swell::controllers {
 
 struct GoodputState {
-  std::string unit;  // records or steps
+  std::string unit;      // records or steps
+  std::string gpu_type;  // that was measured: of the first member's node; empty: not known
   goodput::Measurements measured;
   goodput::Measurements told;
   int64_t members = 0;      // at the last look
@@ -32,6 +33,10 @@ struct GoodputState {
 
   // Adds to what is measured, and to what is told where it is news.
   void Add(int64_t at, const goodput::Observation& seen);
+  // The size changes: what is told of the one that was, is what is known now.
+  void LeaveSize();
+  // What was measured says nothing any more.
+  void Forget();
 
   static GoodputState FromStatus(const json::Value& status);
 };
@@ -41,6 +46,9 @@ struct GoodputOutlook {
   goodput::Fit fit;
   std::vector<goodput::SizeSpeed> speeds;  // empty: nothing is measured yet
   goodput::Curve curve;
+
+  // Whether the speed of a size follows from what was measured; else it is an assumption.
+  bool Tried(int64_t members) const;
 };
 GoodputOutlook OutlookOf(const GoodputState& state, const GoodputRole& role);
 

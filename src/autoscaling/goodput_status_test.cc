@@ -19,11 +19,13 @@ GoodputState TwoSizes() {
   GoodputState state;
   state.unit = "records";
   for (int i = 0; i < 3; ++i) {
-    state.Add(1, {.nodes = 1, .speed = 100, .step_s = 0.5, .sync_s = 0});
-    state.Add(2, {.nodes = 1, .speed = 180, .step_s = 0.2777, .sync_s = 0.02});
+    state.Add(1, {.nodes = 1, .speed = 100, .step_s = 0.5, .sync_s = 0, .at_s = 1'799'999'000});
+    state.Add(2,
+              {.nodes = 1, .speed = 180, .step_s = 0.2777, .sync_s = 0.02, .at_s = 1'800'000'000});
   }
   state.members = state.measured_at = 2;
   state.resize_s = 0.31;
+  state.gpu_type = "T4";
   state.decision = "Asks for 4 members instead of 2: +70 % goodput expected";
   state.decided_at = WallTime{1'800'000'000'000'000'000};
   return state;

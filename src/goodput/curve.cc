@@ -8,6 +8,9 @@
 namespace swell::goodput {
 namespace {
 
+constexpr Duration kLastsAtLeast = std::chrono::seconds(120);
+constexpr int kLastsOfRun = 20;
+
 // Bounds what comes from outside, so that no product below overflows.
 constexpr int64_t kGoodputMax = kOne * 1'000'000;
 constexpr int32_t kMembersMax = 1'000'000;
@@ -74,6 +77,14 @@ int64_t Curve::Gain(int64_t members) const {
 
 int64_t Curve::Loss(int64_t members, int64_t count) const {
   return Utility(members) - Utility(members - count);
+}
+
+Duration LastsFor(Duration run) {
+  return kLastsAtLeast + std::max(Duration::zero(), run) / kLastsOfRun;
+}
+
+Duration RunUntilLasts(Duration lasts) {
+  return std::max(Duration::zero(), lasts - kLastsAtLeast) * kLastsOfRun;
 }
 
 std::string ChangeText(const Curve& curve, int64_t from, int64_t to) {

@@ -13,11 +13,19 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+
 namespace swell::goodput {
 
 inline constexpr int64_t kOne = 1'000'000;                // of relative goodput
 inline constexpr int64_t kUtilityOne = int64_t{1} << 20;  // twice the goodput is worth so much
 inline constexpr size_t kCurvePointsMax = 32;
+
+// For how long a size can be expected to last: two minutes, and a twentieth of the time that the
+// job has run. What a resize costs is weighed against this.
+Duration LastsFor(Duration run);
+// How long a job has run when a size can be expected to last so long: the inverse.
+Duration RunUntilLasts(Duration lasts);
 
 struct CurvePoint {
   int32_t members = 1;

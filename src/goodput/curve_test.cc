@@ -123,5 +123,14 @@ TEST(Curve, NoiseOfOneFifthCostsLessThanOneTwentieth) {
   EXPECT_LT(sum / kRounds, 0.05);
 }
 
+TEST(LastsFor, GrowsWithTheRun) {
+  using std::chrono::hours;
+  using std::chrono::seconds;
+  EXPECT_EQ(LastsFor(seconds(-5)), seconds(120));
+  EXPECT_EQ(LastsFor(hours(1)), seconds(300));
+  EXPECT_EQ(RunUntilLasts(seconds(300)), hours(1));
+  EXPECT_EQ(RunUntilLasts(seconds(60)), seconds(0));
+}
+
 }  // namespace
 }  // namespace swell::goodput

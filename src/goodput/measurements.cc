@@ -115,6 +115,7 @@ void Measurements::Add(int members, const Observation& seen) {
   Blend(size.speed, seen.speed, part);
   Blend(size.step_s, seen.step_s, part);
   size.nodes = std::max(1, seen.nodes);
+  size.at_s = std::max(size.at_s, seen.at_s);
   if (seen.sync_s && std::isfinite(*seen.sync_s) && *seen.sync_s >= 0) {
     double sync = size.sync_s.value_or(*seen.sync_s);
     Blend(sync, std::min(*seen.sync_s, seen.step_s), part);
@@ -140,6 +141,11 @@ void Measurements::Restore(int members, const Measured& measured) {
   if (size.sync_s && !(std::isfinite(*size.sync_s) && *size.sync_s >= 0)) size.sync_s.reset();
 }
 
+void Measurements::ForgetLarger(int than, int64_t before_s) {
+  std::erase_if(sizes_,
+                [&](const auto& size) { return size.first > than && size.second.at_s < before_s; });
+}
+
 Fit FitOf(const Measurements& measurements, BatchRule rule) {
   Fit fit;
   StepMeasurements rows;
@@ -151,9 +157,9 @@ Fit FitOf(const Measurements& measurements, BatchRule rule) {
                                                            std::min(*sync, 0.99 * size.step_s)};
   }
   if (rows.size() < 2) {
-    fit.message = StrCat(
-        "step and synchronisation times of ", rows.size(),
-        rows.size() == 1 ? " size are known; a fit takes 2" : " sizes are known; a fit takes 2");
+    fit.message =
+        StrCat("none: it takes 2 sizes whose time for gradients is known, and ", rows.size(),
+               rows.size() == 1 ? " is" : " are", "; other sizes follow from the measured ones");
     return fit;
   }
   fit.parameters = FitSteps(rows, nullptr);
@@ -167,9 +173,10 @@ Fit FitOf(const Measurements& measurements, BatchRule rule) {
   fit.healthy = std::isfinite(fit.error) && fit.error <= kFitErrorMax;
   if (!std::isfinite(fit.error)) fit.error = 1;
   const auto percent = std::llround(fit.error * 100);
-  fit.message = fit.healthy ? StrCat("within ", percent, " % of ", rows.size(), " measured sizes")
-                            : StrCat("off by ", percent, " % at ", rows.size(),
-                                     " measured sizes, so these alone are used");
+  fit.message = fit.healthy
+                    ? StrCat("within ", percent, " % of ", rows.size(), " measured sizes")
+                    : StrCat("off by ", percent, " % at ", rows.size(),
+                             " measured sizes, so it is not used; other sizes follow from these");
   return fit;
 }
 

@@ -30,6 +30,7 @@ struct Observation {
   double speed = 0;              // work per second: records, or steps that are worth the same
   double step_s = 0;             // of one step
   std::optional<double> sync_s;  // of it: exchanging gradients; none: not known
+  int64_t at_s = 0;              // when it was seen, in seconds since 1970
 };
 
 struct Measured : Observation {  // means of the newest ones
@@ -41,6 +42,8 @@ class Measurements {
   // Numbers that are not finite and positive are left out.
   void Add(int members, const Observation& seen);
   void Restore(int members, const Measured& measured);
+  // Sizes larger than that which were seen last before that second: they are tried again.
+  void ForgetLarger(int than, int64_t before_s);
   const std::map<int, Measured>& sizes() const { return sizes_; }
   int largest() const { return sizes_.empty() ? 0 : sizes_.rbegin()->first; }
 

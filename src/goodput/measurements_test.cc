@@ -107,15 +107,29 @@ TEST(FitOf, IsNotUsedWhereItDoesNotFit) {
   const Fit fit = FitOf(measurements, BatchRule::kConstant);
   EXPECT_FALSE(fit.healthy);
   EXPECT_GT(fit.error, kFitErrorMax);
-  EXPECT_NE(fit.message.find("these alone are used"), std::string::npos) << fit.message;
+  EXPECT_NE(fit.message.find("so it is not used"), std::string::npos) << fit.message;
   const auto speeds = SpeedsOf(measurements, {1, 6}, fit, BatchRule::kConstant);
   EXPECT_EQ(speeds.back().source, Source::kOptimistic);
+}
+
+TEST(Measurements, ForgetsLargerSizesThatWereSeenLongAgo) {
+  Measurements measurements;
+  for (const auto& [members, at_s] : std::map<int, int64_t>{{1, 10}, {2, 50}, {4, 20}, {8, 60}}) {
+    measurements.Add(members, {.speed = 10, .step_s = 0.1, .sync_s = {}, .at_s = at_s});
+  }
+  measurements.ForgetLarger(2, 55);
+  EXPECT_EQ(measurements.sizes().size(), 3u) << "smaller ones are kept";
+  EXPECT_FALSE(measurements.sizes().contains(4));
+  EXPECT_EQ(measurements.largest(), 8);
 }
 
 TEST(FitOf, NeedsTwoSizesWithSynchronisation) {
   const Fit fit = FitOf(Of({{2, 100}, {4, 150}}), BatchRule::kConstant);
   EXPECT_FALSE(fit.healthy);
-  EXPECT_EQ(fit.message, "step and synchronisation times of 0 sizes are known; a fit takes 2");
+  EXPECT_EQ(
+      fit.message,
+      "none: it takes 2 sizes whose time for gradients is known, and 0 are; other sizes follow "
+      "from the measured ones");
 }
 
 int Ask(const std::map<int, double>& measured, int least, int most, int now) {

@@ -29,10 +29,7 @@ constexpr int kMovesMax = 64;    // of one cycle
 constexpr int kTriesMax = 256;   // of one cycle
 constexpr int kVictimsMax = 16;  // of one move
 constexpr int64_t kMargin = kUtilityOne / 32;
-// For how long a size is expected to last: so long, and a part of the time that the job has run.
-constexpr Duration kLastsAtLeast = std::chrono::seconds(120);
-constexpr int kLastsOfRun = 20;
-// No wait for a move to pay is longer than 20 times this.
+// No move is waited for until sizes last longer than now by more than this.
 constexpr std::chrono::milliseconds kWaitMax = std::chrono::hours(1);
 // Standing still costs all of the goodput: 1 / ln 2 of a job's utility for each unit of time.
 constexpr int64_t kStandstill = kUtilityOne * 14427 / 10000;
@@ -163,9 +160,8 @@ class Rebalancing {
   }
 
   Duration Lasts(const Party& party) const {
-    if (party.oldest.unix_ns == 0) return kLastsAtLeast;
-    const Duration run = std::max<Duration>(Duration::zero(), context_.now - party.oldest);
-    return kLastsAtLeast + run / kLastsOfRun;
+    if (party.oldest.unix_ns == 0) return goodput::LastsFor(Duration::zero());
+    return goodput::LastsFor(context_.now - party.oldest);
   }
 
   bool Pays(const Party& taker, const Party& giver, int64_t gain, int64_t loss) {
@@ -180,8 +176,9 @@ class Rebalancing {
         kStandstill / over * Milliseconds(cost) + kStandstill % over * Milliseconds(cost) / over;
     if (lasts >= must_last) return true;
     // Sizes last longer the longer the jobs have run.
-    const int64_t wait = std::min(must_last - lasts, kWaitMax.count()) * kLastsOfRun + 1;
-    context_.WakeAt(context_.now + std::chrono::milliseconds(wait));
+    const std::chrono::milliseconds longer{std::min(must_last - lasts, kWaitMax.count()) + 1};
+    const Duration wait = goodput::RunUntilLasts(goodput::LastsFor(Duration::zero()) + longer);
+    context_.WakeAt(context_.now + wait);
     return false;
   }
 
