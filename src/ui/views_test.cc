@@ -327,7 +327,7 @@ TEST_F(ViewsTest, AJobThatIsScaledByGoodputTellsItsCurve) {
             R"({"members":1,"perSecond":40,"relative":1,"measured":true,"source":"measured"},)"
             R"({"members":2,"perSecond":78,"relative":1.95,"measured":true,)"
             R"("source":"measured"},{"members":4,"perSecond":130,"relative":3.25,)"
-            R"("measured":false,"source":"fitted"}]})");
+            R"("measured":false,"source":"model"}]})");
 }
 
 TEST_F(ViewsTest, ANodeTellsWhichGpusAreBadAndWhy) {

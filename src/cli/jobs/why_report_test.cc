@@ -245,18 +245,64 @@ TEST(WhyReport, TellsWhatAJobMakesOfItsGpus) {
   facts.others = {Goodput("mnist", 2, 45), Goodput("flat", 1, 4), Goodput("scales", 3, 30)};
   const std::string text = WhyText(facts, StartForecast{});
   EXPECT_NE(text.find("Goodput:  2 members make 190 records per second, 1.90 times what 1 makes; "
-                      "it asks for 4\n"
+                      "it tries 4: not measured yet\n"
+                      "Curve:    100 records per second with 1, 190 with 2 (now), 340 with 4 "
+                      "(assumed, not tried)\n"
+                      "Model:    within 3 % of 2 measured sizes\n"
                       "Next GPU: worth +45 % here; scales with 3: +30 %, flat with 1: +4 %\n"
                       "Decided:  Asks for 4 members instead of 2: +79 % goodput expected\n"),
             std::string::npos)
       << text;
   EXPECT_EQ(GoodputTable(*facts.goodput),
-            "  MEMBERS  RECORDS/S  SPEEDUP  KNOWN AS\n"
+            "  MEMBERS  RECORDS/S  SPEEDUP  SOURCE\n"
             "  1        100        1.00     measured\n"
             "  2 (now)  190        1.90     measured\n"
-            "  4        340        3.40     optimistic\n"
-            "  Fit:   within 3 % of 2 measured sizes\n"
-            "  Last:  Asks for 4 members instead of 2: +79 % goodput expected\n");
+            "  4        340        3.40     assumed, not tried\n"
+            "  Next GPU: worth +45 % here\n"
+            "  Model:    within 3 % of 2 measured sizes\n"
+            "  Decided:  Asks for 4 members instead of 2: +79 % goodput expected\n");
+}
+
+TEST(WhyReport, TellsWhereAJobIsOnItsCurve) {
+  GoodputView view = Goodput("t", 2, 45);
+  view.wanted = view.measured_at = 2;
+  view.sizes = {{1, 100, 1, "measured"}, {2, 190, 1.9, "measured"}, {3, 192, 1.92, "measured"}};
+  constexpr std::string_view kHere =
+      "2 members make 190 records per second, 1.90 times what 1 makes; ";
+  EXPECT_EQ(GoodputSentence(view), StrCat(kHere, "it asks for no more: 3 make 1 % more"));
+  view.sizes[2] = {3, 180, 1.8, "fitted"};
+  EXPECT_EQ(GoodputSentence(view), StrCat(kHere, "it asks for no more: 3 would make 5 % less"));
+  view.most = 2;
+  EXPECT_EQ(GoodputSentence(view), StrCat(kHere, "that is its maximum"));
+  EXPECT_EQ(NextGpuText(view, {}), "nothing: the job has its maximum");
+  view.most = 8;
+  view.measured_at = 1;
+  view.sizes = {{1, 100, 1, "measured"}, {2, 200, 2, "optimistic"}};
+  view.next_percent.reset();
+  EXPECT_EQ(GoodputSentence(view),
+            "2 members may make 200 records per second, 2.00 times what 1 "
+            "makes; this size is being measured");
+  EXPECT_EQ(NextGpuText(view, {}), "not known before this size is measured");
+  view.members = view.measured_at = 1;
+  view.next_percent = 100;
+  EXPECT_EQ(GoodputSentence(view),
+            "1 member makes 100 records per second; it tries 2: not measured yet");
+  EXPECT_EQ(NextGpuText(view, {}), "worth at best +100 % here (not tried)");
+}
+
+TEST(WhyReport, NamesAFewSizesOfALongCurve) {
+  GoodputView view = Goodput("t", 10, 5);
+  view.wanted = 12;
+  view.sizes.clear();
+  for (int64_t members = 1; members <= 20; ++members) {
+    view.sizes.push_back({members, 10.0 * static_cast<double>(members), 1, "measured"});
+  }
+  const std::string text = GoodputCurveText(view);
+  for (const char* part :
+       {"10 records per second with 1,", "100 with 10 (now)", "120 with 12", "200 with 20"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+  }
+  EXPECT_EQ(std::count(text.begin(), text.end(), ','), 7) << text;
 }
 
 TEST(WhyReport, ReadsGoodputFromTheStatusOfAJob) {

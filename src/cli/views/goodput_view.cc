@@ -1,7 +1,9 @@
 #include "cli/views/goodput_view.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/strings.h"
 #include "cli/print/output.h"
@@ -12,6 +14,7 @@ namespace swell::cli {
 namespace {
 
 constexpr size_t kOthersNamed = 6;
+constexpr size_t kSizesNamed = 8;
 
 double NumberIn(const json::Value& object, std::string_view field) {
   const json::Value* value = json::Find(object, {field});
@@ -33,6 +36,32 @@ const GoodputView::Size* SizeAt(const GoodputView& view, int64_t members) {
   return nullptr;
 }
 
+std::string SpeedText(const GoodputView::Size& size) {
+  return Decimal(size.per_second, size.per_second < 10 ? 2 : 0);
+}
+
+// What the job does about its size.
+std::string AskText(const GoodputView& view, const GoodputView::Size& now) {
+  if (view.wanted > view.members) {
+    const GoodputView::Size* wanted = SizeAt(view, view.wanted);
+    const bool assumed = wanted != nullptr && wanted->source == "optimistic";
+    return assumed ? StrCat("it tries ", view.wanted, ": not measured yet")
+                   : StrCat("it asks for ", view.wanted);
+  }
+  if (view.wanted < view.members) return StrCat("it goes back to ", view.wanted);
+  if (view.measured_at != view.members) return "this size is being measured";
+  if (view.most > 0 && view.members >= view.most) return "that is its maximum";
+  for (const GoodputView::Size& next : view.sizes) {
+    if (next.members <= view.members || now.per_second <= 0) continue;
+    const auto percent =
+        static_cast<int64_t>(std::llround((next.per_second / now.per_second - 1) * 100));
+    return StrCat("it asks for no more: ", next.members,
+                  next.source == "measured" ? " make " : " would make ", std::abs(percent), " % ",
+                  percent < 0 ? "less" : "more");
+  }
+  return "it asks for no more";
+}
+
 }  // namespace
 
 std::optional<GoodputView> GoodputOf(const json::Value& job) {
@@ -47,6 +76,8 @@ std::optional<GoodputView> GoodputOf(const json::Value& job) {
   view.members = json::GetInt(*status, {"members"});
   view.measured_at = json::GetInt(*status, {"measuredAt"});
   view.wanted = json::GetInt(*status, {"wanted"});
+  const std::string_view role = json::GetString(*status, {"role"});
+  view.most = json::GetInt(job, {"spec", "roles", role, "elastic", "maxReplicas"});
   if (json::Find(*status, {"nextPercent"}) != nullptr) {
     view.next_percent = json::GetInt(*status, {"nextPercent"});
   }
@@ -64,50 +95,91 @@ std::string GoodputModeText(const GoodputView& view) {
   return StrCat("Goodput (default of ", OneLine(view.default_of), ")");
 }
 
+std::string SourceText(std::string_view source) {
+  if (source == "between") return "between measured sizes";
+  if (source == "fitted") return "model";
+  if (source == "optimistic") return "assumed, not tried";
+  if (source == "proportional") return "assumed, in proportion";
+  return std::string(source);
+}
+
 std::string GoodputTable(const GoodputView& view) {
   std::string text;
   if (!view.sizes.empty()) {
-    TextTable table({"MEMBERS", StrCat(ToUpper(view.unit), "/S"), "SPEEDUP", "KNOWN AS"}, 2);
+    TextTable table({"MEMBERS", StrCat(ToUpper(view.unit), "/S"), "SPEEDUP", "SOURCE"}, 2);
     for (const GoodputView::Size& size : view.sizes) {
       table.Add({StrCat(size.members, size.members == view.members ? " (now)" : ""),
-                 Decimal(size.per_second, size.per_second < 10 ? 2 : 0), Decimal(size.relative, 2),
-                 size.source});
+                 SpeedText(size), Decimal(size.relative, 2), SourceText(size.source)});
     }
     text = table.ToString("  ");
   }
-  if (!view.fit.empty()) text += StrCat("  Fit:   ", OneLine(view.fit), "\n");
-  if (!view.decision.empty()) text += StrCat("  Last:  ", OneLine(view.decision), "\n");
+  auto add = [&text](std::string_view title, const std::string& what) {
+    if (!what.empty()) text += StrCat("  ", title, OneLine(what), "\n");
+  };
+  add("Next GPU: ", NextGpuText(view, {}));
+  add("Model:    ", view.fit);
+  add("Decided:  ", view.decision);
+  return text;
+}
+
+std::string GoodputCurveText(const GoodputView& view) {
+  std::vector<const GoodputView::Size*> named;
+  for (const GoodputView::Size& size : view.sizes) named.push_back(&size);
+  // The sizes in the middle say least.
+  const auto matters = [&](size_t at) {
+    const int64_t members = named[at]->members;
+    return at == 0 || at + 1 == named.size() || members == view.members || members == view.wanted;
+  };
+  for (size_t at = named.size(); at-- > 0 && named.size() > kSizesNamed;) {
+    if (!matters(at)) named.erase(named.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  std::string text;
+  for (const GoodputView::Size* size : named) {
+    const std::string unit = text.empty() ? StrCat(" ", view.unit, " per second") : "";
+    text += StrCat(text.empty() ? "" : ", ", SpeedText(*size), unit, " with ", size->members);
+    if (size->source != "measured") {
+      text += StrCat(" (", SourceText(size->source), ")");
+    } else if (size->members == view.members) {
+      text += " (now)";
+    }
+  }
   return text;
 }
 
 std::string GoodputSentence(const GoodputView& view) {
   const GoodputView::Size* now = SizeAt(view, view.members);
-  if (view.sizes.empty() || now == nullptr) {
-    return view.sizes.empty()
-               ? "its speed is not measured yet"
-               : StrCat("it has ", view.members, " members and asks for ", view.wanted);
+  if (view.sizes.empty()) return "its speed is not measured yet";
+  if (now == nullptr) {
+    return StrCat("it has ", view.members, " members and asks for ", view.wanted);
   }
   const int64_t least = view.sizes.front().members;
   // A guess is not told as if it had been measured.
   const bool measured = now->source == "measured";
-  std::string text =
-      StrCat(view.members, view.members == 1 ? " member " : " members ",
-             !measured           ? "may make "
-             : view.members == 1 ? "makes "
-                                 : "make ",
-             Decimal(now->per_second, now->per_second < 10 ? 2 : 0), " ", view.unit, " per second");
+  std::string text = StrCat(view.members, view.members == 1 ? " member " : " members ",
+                            !measured           ? "may make "
+                            : view.members == 1 ? "makes "
+                                                : "make ",
+                            SpeedText(*now), " ", view.unit, " per second");
   if (view.members != least) {
     text += StrCat(", ", Decimal(now->relative, 2), " times what ", least,
                    least == 1 ? " makes" : " make");
   }
-  if (!measured) text += " (not measured yet)";
-  return StrCat(text, view.wanted == view.members ? "; it asks for no more"
-                                                  : StrCat("; it asks for ", view.wanted));
+  return StrCat(text, "; ", AskText(view, *now));
 }
 
 std::string NextGpuText(const GoodputView& view, std::vector<GoodputView> others) {
-  if (!view.next_percent) return "";
-  std::string text = StrCat("worth ", PercentText(*view.next_percent), " here");
+  if (view.sizes.empty()) return "";
+  std::string text;
+  const GoodputView::Size* next = SizeAt(view, view.members + 1);
+  if (view.most > 0 && view.members >= view.most) {
+    text = "nothing: the job has its maximum";
+  } else if (!view.next_percent) {
+    text = "not known before this size is measured";
+  } else if (next != nullptr && next->source == "optimistic") {
+    text = StrCat("worth at best ", PercentText(*view.next_percent), " here (not tried)");
+  } else {
+    text = StrCat("worth ", PercentText(*view.next_percent), " here");
+  }
   std::erase_if(others, [&view](const GoodputView& other) {
     return other.name == view.name || !other.next_percent || other.members == 0;
   });

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "json/value.h"
@@ -20,7 +21,8 @@ struct GoodputView {
   std::string default_of;  // the mode is the default of: "project a"; empty: the job names it
   std::string unit;
   int64_t members = 0, measured_at = 0, wanted = 0;
-  std::optional<int64_t> next_percent;  // what one more member would add
+  int64_t most = 0;                     // that the job may have; 0: not known
+  std::optional<int64_t> next_percent;  // what one more member would add; none: not known
   std::vector<Size> sizes;
   std::string fit, decision;
 };
@@ -30,8 +32,13 @@ std::optional<GoodputView> GoodputOf(const json::Value& job);
 
 // "Goodput", "Goodput (default of project team-a)".
 std::string GoodputModeText(const GoodputView& view);
-// "MEMBERS  RECORDS/S  SPEEDUP  KNOWN AS" with the present size marked, then fit and decision.
+// "MEMBERS  RECORDS/S  SPEEDUP  SOURCE" with the present size marked, then what a member more is
+// worth, the model and the last decision.
 std::string GoodputTable(const GoodputView& view);
+// How a size is known, for people: "measured", "model", "assumed, not tried".
+std::string SourceText(std::string_view source);
+// "57 records per second with 1, 106 with 2 (now), 181 with 4 (assumed, not tried)".
+std::string GoodputCurveText(const GoodputView& view);
 // "4 members make 3.4 times what 1 makes; it asks for 6".
 std::string GoodputSentence(const GoodputView& view);
 // "worth +18 % here; scales with 3: +30 %, flat with 1: +4 %": the most first.

@@ -100,7 +100,7 @@ json::Value GoodputDocument(const cli::JobView& job, const std::vector<cli::JobV
                                  {"perSecond", size.per_second},
                                  {"relative", size.relative},
                                  {"measured", size.source == "measured"},
-                                 {"source", size.source}});
+                                 {"source", cli::SourceText(size.source)}});
   }
   std::string sentence = cli::GoodputSentence(*view);
   if (!view->default_of.empty()) sentence = StrCat(cli::GoodputModeText(*view), ": ", sentence);
