@@ -11,7 +11,7 @@ namespace swell::controllers {
 namespace {
 
 constexpr int64_t kObservationsMax = 1000;
-constexpr int64_t kIntervalSecondsMax = 24 * 3600;
+constexpr int64_t kIntervalSecondsMax = int64_t{24} * 3600;
 
 // A number, or a word such as "gpu", of which it is not known what the launcher makes.
 int64_t RanksPerMember(const json::Value& job) {

@@ -274,7 +274,7 @@ TEST(WhyReport, TellsWhereAJobIsOnItsCurve) {
   EXPECT_EQ(GoodputSentence(view), StrCat(kHere, "it asks for no more: 3 would make 5 % less"));
   view.most = 2;
   EXPECT_EQ(GoodputSentence(view), StrCat(kHere, "that is its maximum"));
-  EXPECT_EQ(NextGpuText(view, {}), "nothing: the job has its maximum");
+  EXPECT_EQ(NextGpuText(view, {}), "worth nothing here");
   view.most = 8;
   view.measured_at = 1;
   view.sizes = {{1, 100, 1, "measured"}, {2, 200, 2, "optimistic"}};
@@ -287,7 +287,7 @@ TEST(WhyReport, TellsWhereAJobIsOnItsCurve) {
   view.next_percent = 100;
   EXPECT_EQ(GoodputSentence(view),
             "1 member makes 100 records per second; it tries 2: not measured yet");
-  EXPECT_EQ(NextGpuText(view, {}), "worth at best +100 % here (not tried)");
+  EXPECT_EQ(NextGpuText(view, {}), "not tried; worth at best +100 % here");
 }
 
 TEST(WhyReport, NamesAFewSizesOfALongCurve) {

@@ -172,11 +172,11 @@ std::string NextGpuText(const GoodputView& view, std::vector<GoodputView> others
   std::string text;
   const GoodputView::Size* next = SizeAt(view, view.members + 1);
   if (view.most > 0 && view.members >= view.most) {
-    text = "nothing: the job has its maximum";
+    text = "worth nothing here";
   } else if (!view.next_percent) {
     text = "not known before this size is measured";
   } else if (next != nullptr && next->source == "optimistic") {
-    text = StrCat("worth at best ", PercentText(*view.next_percent), " here (not tried)");
+    text = StrCat("not tried; worth at best ", PercentText(*view.next_percent), " here");
   } else {
     text = StrCat("worth ", PercentText(*view.next_percent), " here");
   }
