@@ -17,9 +17,16 @@
 
 namespace swell::lab {
 
+// What a tenant's project has of the cluster, for policies that have projects.
+struct TenantShare {
+  double quota = 0;   // GPUs that it can always get back
+  double weight = 1;  // of what no quota covers
+};
+
 struct ClusterShape {
   int nodes = 16;
   int gpus_per_node = 4;
+  std::map<std::string, TenantShare> tenants;  // others have no quota, and a weight of 1
 
   int gpus() const { return nodes * gpus_per_node; }
 };

@@ -41,6 +41,7 @@ PolicySummary SummaryOf(const PolicyRuns& policy) {
   PolicySummary sum;
   sum.policy = policy.policy;
   sum.looks_ahead = policy.looks_ahead;
+  sum.observed = policy.observed;
   std::vector<int64_t> completions, decide_ns;
   for (const RunOutcome& run : policy.runs) {
     int64_t last = 0;
@@ -122,8 +123,8 @@ json::Value ToJson(const std::vector<PolicySummary>& summaries) {
                        {"p99Seconds", sum.p99_s},
                        {"makespanSeconds", sum.makespan_s},
                        {"restartsPerJob", sum.restarts},
-                       {"gpuHoursPerJob", sum.gpu_hours},
-                       {"decisionsHash", HashText(sum.hash)}};
+                       {"gpuHoursPerJob", sum.gpu_hours}};
+    if (!sum.observed) entry["decisionsHash"] = HashText(sum.hash);
     if (sum.average_range) entry["averageSeconds95"] = RangeJson(*sum.average_range, 1);
     if (sum.change) entry["changePercent"] = *sum.change * 100;
     if (sum.change_range) entry["changePercent95"] = RangeJson(*sum.change_range, 100);

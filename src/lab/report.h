@@ -22,6 +22,7 @@ struct Interval {
 struct PolicySummary {
   std::string policy;
   bool looks_ahead = false;
+  bool observed = false;  // it happened: nobody played it, there is no hash
   int64_t jobs = 0;
   double average_s = 0;                   // mean over traces of the average completion time
   std::optional<Interval> average_range;  // with two traces or more
@@ -41,6 +42,7 @@ struct PolicyRuns {
   std::string policy;
   bool looks_ahead = false;
   std::vector<RunOutcome> runs;  // one for each trace
+  bool observed = false;
 };
 
 // `all` has at least one policy, every policy the same traces, every trace a job. The intervals

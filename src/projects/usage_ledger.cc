@@ -30,6 +30,11 @@ bool NobodySawItsEnd(const json::Value& pod) {
   });
 }
 
+// Replicas of a service come and go; no job begins or ends with them.
+bool Serves(const api::OwnerReference& owner) {
+  return owner.kind == "ReplicaSet" || owner.kind == "StatefulSet" || owner.kind == "DaemonSet";
+}
+
 bool Holds(const json::Value& pod) { return api::IsBound(pod) && !HasEnded(pod); }
 
 }  // namespace
@@ -112,6 +117,12 @@ UsageLedger::Holding UsageLedger::HoldingOf(const json::Value& pod) const {
   if (const std::string_view group = api::Label(pod, keys::kPodGroup); !group.empty()) {
     holding.group = StrCat(api::Namespace(pod), "/", group);
   }
+  // Pods are made anew after a preemption, the group stays.
+  holding.submitted = api::CreationTime(pod);
+  const auto group = holding.group.empty() ? nullptr : groups_.Get(holding.group);
+  if (group != nullptr) holding.submitted = api::CreationTime(*group);
+  const auto owner = api::ControllerOf(pod);
+  if (!owner || !Serves(*owner)) holding.job_uid = owner ? owner->uid : api::Uid(pod);
   holding.use = GpuUseOf(pod, GangRuns(holding.group));
   holding.since = std::max(BoundAt(pod, context_.clock.Now()), charged_until_);
   if (const auto view = model_.Pod(holding.key)) {
@@ -137,7 +148,8 @@ void UsageLedger::OnPod(const json::Value& pod) {
   if (!Holds(pod)) return OnGone(pod);
   const auto found = holdings_.find(api::Uid(pod));
   if (found != holdings_.end()) return SetUse(found->second, pod);
-  holdings_.emplace(api::Uid(pod), HoldingOf(pod));
+  const Holding& holding = holdings_.emplace(api::Uid(pod), HoldingOf(pod)).first->second;
+  held_[holding.job_uid] += holding.gpus;
 }
 
 // What came before is charged to the use that it had.
@@ -177,6 +189,7 @@ void UsageLedger::OnGone(const json::Value& pod) {
   const Holding& holding = found->second;
   ChargeEnded(holding, pod);
   AddLost(holding, LostGpuSeconds(pod, holding.gpus, EndedAt(pod, context_.clock.Now())));
+  Release(holding);
   holdings_.erase(found);
   FlushSoon();
 }
@@ -205,6 +218,7 @@ void UsageLedger::Charge(const Holding& holding, WallTime until) {
         one->cpu_s += holding.cpus * Seconds(to - from);
         one->Of(holding.use) += holding.gpus * Seconds(to - from);
       }
+      NoteJob(*day, holding, from, to);
       gpu_seconds_.At({holding.project, client::GpuUseName(holding.use)}) +=
           holding.gpus * Seconds(to - from);
       const Duration asleep = std::min(to, awake_since_) - from;
@@ -217,6 +231,29 @@ void UsageLedger::Charge(const Holding& holding, WallTime until) {
   }
 }
 
+void UsageLedger::NoteJob(client::UsageDay& day,
+                          const Holding& holding,
+                          WallTime from,
+                          WallTime to) const {
+  if (holding.job_uid.empty() || holding.gpus <= 0) return;
+  const auto held = held_.find(holding.job_uid);
+  const double at_once = std::max(holding.gpus, held == held_.end() ? 0 : held->second);
+  day.NoteJob({holding.project, holding.user, holding.job},
+              {holding.job_uid, holding.submitted, at_once, from, to});
+}
+
+void UsageLedger::CountHeld() {
+  held_.clear();
+  for (const auto& [uid, holding] : holdings_) held_[holding.job_uid] += holding.gpus;
+}
+
+void UsageLedger::Release(const Holding& holding) {
+  const auto held = held_.find(holding.job_uid);
+  if (held == held_.end()) return;
+  held->second -= holding.gpus;
+  if (held->second < 1e-6) held_.erase(held);
+}
+
 void UsageLedger::ChargeAll(WallTime now) {
   for (auto& [uid, holding] : holdings_) {
     Charge(holding, now);
@@ -226,6 +263,7 @@ void UsageLedger::ChargeAll(WallTime now) {
       holding.cpus = view->cpus;
     }
   }
+  CountHeld();
   double gpus = 0;
   for (const sched::Model::NodeView& node : model_.Nodes()) gpus += node.gpus;
   for (WallTime from = std::max(charged_until_, awake_since_); now - from > Duration::zero();) {

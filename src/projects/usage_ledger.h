@@ -48,7 +48,9 @@ class UsageLedger {
   struct Holding {
     std::string key;  // of the pod
     std::string project, user, job;
-    std::string group;  // "namespace/group"; empty: in none
+    std::string group;    // "namespace/group"; empty: in none
+    std::string job_uid;  // empty: it serves, and belongs to no job
+    WallTime submitted;   // the job
     client::GpuUse use = client::GpuUse::kStarting;
     double gpus = 0;
     double cpus = 0;
@@ -64,6 +66,9 @@ class UsageLedger {
   void ChargeEnded(const Holding& holding, const json::Value& pod);
   void AddLost(const Holding& who, double gpu_s);
   void Charge(const Holding& holding, WallTime until);
+  void NoteJob(client::UsageDay& day, const Holding& holding, WallTime from, WallTime to) const;
+  void CountHeld();
+  void Release(const Holding& holding);
   void ChargeAll(WallTime now);
   client::UsageDay* DayOf(WallTime time);
   client::UsageRow& RowNow(const Holding& who);
@@ -84,6 +89,7 @@ class UsageLedger {
   client::Informer& pods_;
   client::Informer& groups_;
   std::map<std::string, Holding, std::less<>> holdings_;  // by uid
+  std::map<std::string, double, std::less<>> held_;       // GPUs by the job's uid
   std::map<std::string, client::UsageDay> days_;          // by date
   std::set<std::string, std::less<>> waiting_gangs_;      // of which too few members run
   CounterVec gpu_seconds_;                                // by project and use, since the start

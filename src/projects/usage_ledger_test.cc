@@ -346,6 +346,60 @@ TEST_F(UsageLedgerTest, CapacityIsNotCountedWhileNobodySchedules) {
   EXPECT_NEAR(capacity, 2 * 3 * 3600.0, 8 * 300);
 }
 
+TEST_F(UsageLedgerTest, ADayKnowsWhenAJobCameAndHowMuchItHeldAtOnce) {
+  cluster_.Create(Job("j", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  const auto job = cluster_.Get(client::resources::kTrainingJobs, "red/j");
+  const std::string uid(api::Uid(*job));
+  const WallTime created = api::CreationTime(*job);
+  cluster_.Run(300 * kSecond);
+  ASSERT_TRUE(cluster_.Delete(client::resources::kTrainingJobs, "red/j").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }));
+  const WallTime ended = cluster_.sim.Now();
+  RunFlush();
+  std::vector<client::UsageJobFacts> known;
+  for (const auto& object : cluster_.List(client::resources::kConfigMaps, "swell-system")) {
+    if (api::Label(*object, client::kUsageLabel).empty()) continue;
+    const auto day = client::UsageDay::FromConfigMap(*object);
+    ASSERT_TRUE(day.ok());
+    for (const auto& [key, facts] : day->facts) known.push_back(facts);
+  }
+  ASSERT_EQ(known.size(), 1u);
+  EXPECT_EQ(known[0].uid, uid);
+  EXPECT_EQ(known[0].gpus, 4);
+  EXPECT_FALSE(known[0].several);
+  auto seconds = [](Duration span) { return std::chrono::duration<double>(span).count(); };
+  EXPECT_NEAR(seconds(known[0].submitted - created), 0, 2);
+  EXPECT_NEAR(seconds(known[0].first - created), 0, 5);
+  EXPECT_NEAR(seconds(known[0].last - ended), 0, 5);
+}
+
+TEST(UsageDay, JobsOfOneNameOnOneDayAreTold) {
+  const WallTime noon{1'795'000'000'000'000'000};
+  const client::UsageDay::JobKey key("p", "u", "p/j");
+  client::UsageDay day;
+  day.date = "2026-11-21";
+  day.until = noon;
+  day.NoteJob(key, {"no-row", noon, 1, noon, noon});
+  EXPECT_TRUE(day.facts.empty());
+  day.Job("p", "u", "p/j").gpu_s = 60;
+  day.NoteJob(key, {"", noon, 1, noon, noon});
+  EXPECT_TRUE(day.facts.empty());
+  day.NoteJob(key, {"first", noon, 2, noon + 10 * kSecond, noon + 20 * kSecond});
+  day.NoteJob(key, {"first", noon - kSecond, 1, noon + 20 * kSecond, noon + 30 * kSecond});
+  const auto back = client::UsageDay::FromConfigMap(day.ToConfigMap("swell-system"));
+  ASSERT_TRUE(back.ok());
+  const client::UsageJobFacts& facts = back->facts.at(key);
+  EXPECT_EQ(facts.uid, "first");
+  EXPECT_EQ(facts.gpus, 2);
+  EXPECT_EQ(facts.submitted, noon - kSecond);
+  EXPECT_EQ(facts.first, noon + 10 * kSecond);
+  EXPECT_EQ(facts.last, noon + 30 * kSecond);
+  EXPECT_FALSE(facts.several);
+  day.NoteJob(key, {"second", noon, 1, noon, noon});
+  EXPECT_TRUE(client::UsageDay::FromConfigMap(day.ToConfigMap("ns"))->facts.at(key).several);
+}
+
 TEST(UsageDay, KeepsItsBoundAndItsWords) {
   client::UsageDay day;
   day.date = "2026-11-21";
@@ -355,7 +409,10 @@ TEST(UsageDay, KeepsItsBoundAndItsWords) {
     row.gpu_s = 1.5;
     for (double& seconds : row.use_gpu_s) seconds = 12345.6;
     day.Row("p", StrCat("user-", i), i % 24).Add(row);
-    day.Job("p", "user", StrCat("team/job-", i)).Add(row);
+    const std::string job = StrCat("team/job-", i);
+    day.Job("p", "user", job).Add(row);
+    day.NoteJob({"p", "user", job}, {"6a7bf4a0-56c5-4b5c-9b2f-3f1f0e9d8c7b", day.until, 4.5,
+                                     day.until, day.until, true});
   }
   EXPECT_LE(day.rows.size(), client::UsageDay::kRowsMax + 24);
   EXPECT_LE(day.jobs.size(), client::UsageDay::kJobsMax + 1);

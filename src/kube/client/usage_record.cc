@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
@@ -62,7 +63,44 @@ UsageRow ReadFigures(const json::Value& one) {
   return row;
 }
 
+void PutFacts(const UsageJobFacts& facts, json::Object& out) {
+  out["uid"] = facts.uid;
+  out["submitted"] = api::FormatTime(facts.submitted);
+  out["gpus"] = Rounded(facts.gpus);
+  out["firstHeld"] = api::FormatTime(facts.first);
+  out["lastHeld"] = api::FormatTime(facts.last);
+  if (facts.several) out["severalJobs"] = true;
+}
+
+// Nullopt: the record is older than these fields, or they cannot be read.
+std::optional<UsageJobFacts> ReadFacts(const json::Value& one) {
+  const auto submitted = api::ParseTime(json::GetString(one, {"submitted"}));
+  const auto first = api::ParseTime(json::GetString(one, {"firstHeld"}));
+  const auto last = api::ParseTime(json::GetString(one, {"lastHeld"}));
+  UsageJobFacts facts;
+  facts.uid = json::GetString(one, {"uid"});
+  if (facts.uid.empty() || !submitted || !first || !last) return std::nullopt;
+  facts.submitted = *submitted;
+  facts.first = *first;
+  facts.last = *last;
+  facts.gpus = Number(one, "gpus");
+  facts.several = json::GetBool(one, {"severalJobs"});
+  return facts;
+}
+
 }  // namespace
+
+void UsageJobFacts::Add(const UsageJobFacts& other) {
+  if (uid.empty()) {
+    *this = other;
+    return;
+  }
+  several |= other.several || uid != other.uid;
+  submitted = std::min(submitted, other.submitted);
+  gpus = std::max(gpus, other.gpus);
+  first = std::min(first, other.first);
+  last = std::max(last, other.last);
+}
 
 void UsageRow::Add(const UsageRow& other) {
   gpu_s += other.gpu_s;
@@ -91,13 +129,17 @@ UsageRow& UsageDay::Row(std::string_view project, std::string_view user, int hou
 }
 
 UsageRow& UsageDay::Job(std::string_view project, std::string_view user, std::string_view job) {
-  const std::tuple<std::string, std::string, std::string> key(project, user, job);
+  const JobKey key(project, user, job);
   const auto found = jobs.find(key);
   if (found != jobs.end()) return found->second;
   const std::string name(kUsageOthers);
-  const std::tuple<std::string, std::string, std::string> others(name, name, name);
+  const JobKey others(name, name, name);
   if (jobs.size() - jobs.count(others) >= kJobsMax) return jobs[others];
   return jobs[key];
+}
+
+void UsageDay::NoteJob(const JobKey& key, const UsageJobFacts& noted) {
+  if (!noted.uid.empty() && jobs.contains(key)) facts[key].Add(noted);
 }
 
 json::Value UsageDay::ToConfigMap(std::string_view ns) const {
@@ -113,6 +155,7 @@ json::Value UsageDay::ToConfigMap(std::string_view ns) const {
     json::Object one{
         {"project", std::get<0>(key)}, {"user", std::get<1>(key)}, {"job", std::get<2>(key)}};
     PutFigures(row, one);
+    if (const auto known = facts.find(key); known != facts.end()) PutFacts(known->second, one);
     of_jobs.push_back(std::move(one));
   }
   json::Array capacity;
@@ -155,9 +198,10 @@ Result<UsageDay> UsageDay::FromConfigMap(const json::Value& object) {
         .Add(ReadFigures(one));
   }
   for (const json::Value& one : json::GetArray(*usage, {"jobs"})) {
-    day.Job(json::GetString(one, {"project"}), json::GetString(one, {"user"}),
-            json::GetString(one, {"job"}))
-        .Add(ReadFigures(one));
+    const JobKey key(json::GetString(one, {"project"}), json::GetString(one, {"user"}),
+                     json::GetString(one, {"job"}));
+    day.Job(std::get<0>(key), std::get<1>(key), std::get<2>(key)).Add(ReadFigures(one));
+    if (const auto known = ReadFacts(one)) day.NoteJob(key, *known);
   }
   return day;
 }

@@ -56,20 +56,37 @@ struct UsageRow {
   void Add(const UsageRow& other);
 };
 
+// What a job's row does not add up to: which job it was, when it came, how much it held at once.
+// `swell lab run --from-cluster` makes a trace of it when the job's object is gone.
+struct UsageJobFacts {
+  std::string uid;       // of the job; empty: not known, as in records before this one was kept
+  WallTime submitted;    // the first one that was seen
+  double gpus = 0;       // the most that it held at once
+  WallTime first, last;  // it held GPUs between these, not always
+  bool several = false;  // jobs of one name followed each other on this day: they share the row
+
+  // What is known of the same name, on this day or another.
+  void Add(const UsageJobFacts& other);
+};
+
 struct UsageDay {
   static constexpr size_t kRowsMax = 2500;
   static constexpr size_t kJobsMax = 300;
-  using Key = std::tuple<std::string, std::string, int>;  // project, user, hour
+  using Key = std::tuple<std::string, std::string, int>;             // project, user, hour
+  using JobKey = std::tuple<std::string, std::string, std::string>;  // project, user, job
 
   std::string date;  // "2026-11-21"
   std::map<Key, UsageRow> rows;
   // By project, user and "namespace/job", of the whole day.
-  std::map<std::tuple<std::string, std::string, std::string>, UsageRow> jobs;
+  std::map<JobKey, UsageRow> jobs;
+  std::map<JobKey, UsageJobFacts> facts;    // of `jobs`, as far as they are known
   std::array<double, 24> capacity_gpu_s{};  // of all nodes
   WallTime until;                           // up to when it is complete
 
   UsageRow& Row(std::string_view project, std::string_view user, int hour);
   UsageRow& Job(std::string_view project, std::string_view user, std::string_view job);
+  // Nothing is kept of a job that has no row of its own.
+  void NoteJob(const JobKey& key, const UsageJobFacts& facts);
 
   json::Value ToConfigMap(std::string_view ns) const;
   // An error names the ConfigMap and what is wrong with it.

@@ -118,7 +118,7 @@ void SimJob::Train(int64_t now_s, int64_t seconds) {
 double SimJob::WorkSpeed(int gpus) const {
   if (gpus <= 0) return 0;
   auto time = [](int on) { return kSerialPart + (1 - kSerialPart) / on; };
-  return time(trace_.gpus) / time(std::min(gpus, trace_.gpus));
+  return time(trace_.gpus) / time(std::min(gpus, trace_.most_gpus()));
 }
 
 void SimJob::Work(int64_t now_s, int64_t seconds) {
@@ -181,7 +181,7 @@ double SimJob::EstimatedGoodput(int nodes, int gpus) const {
 }
 
 int SimJob::GpusMax(int cluster_gpus) const {
-  if (profile_ == nullptr) return std::min(trace_.gpus, cluster_gpus);
+  if (profile_ == nullptr) return std::min(trace_.most_gpus(), cluster_gpus);
   if (trace_.application == kOneGpuApplication) return 1;
   const int64_t by_batch = profile_->limits().max / profile_->limits().local_min;
   const int tried = std::max(2 * gpus_measured_, options_.first_gpus);

@@ -4,7 +4,7 @@
 // allocation costs `resize_s` without progress, then progress grows by the true goodput until the
 // epoch ends; the end of an epoch falls on a whole second. A job of which only the duration is
 // known runs at speed 1 on the GPUs it requested and slower on fewer, by Amdahl's law with 5 % of
-// the work serial; it never uses more than it requested.
+// the work serial; it never uses more than it requested or, where it is elastic, than its maximum.
 //
 // - Threads: none.
 // - Ownership: refers to the trace's job and the profile, which outlive it.

@@ -2,8 +2,9 @@
 // gangs of pods with one GPU each, as many as they requested.
 //
 // `fifo` has one project: jobs start in the order of their submission, and smaller ones behind a
-// job that waits where they fit. `fair` has a project of equal weight for each tenant of the
-// trace: idle GPUs are lent, and reclaimed from projects beyond their fair share.
+// job that waits where they fit. `fair` has a project for each tenant of the trace, with the
+// quota and weight that the shape has for it, else with no quota and equal weight: idle GPUs are
+// lent, and reclaimed from projects beyond their fair share.
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -24,7 +25,7 @@ constexpr int kCyclesMax = 64;  // until nothing more is decided at one instant
 class Scheduled final : public Policy {
  public:
   Scheduled(const ClusterShape& shape, bool by_tenant)
-      : by_tenant_(by_tenant), scheduler_(sched::Settings{}) {
+      : by_tenant_(by_tenant), shares_(shape.tenants), scheduler_(sched::Settings{}) {
     for (int i = 0; i < shape.nodes; ++i) {
       sched::NodeInfo node;
       node.name = StrCat("node-", i);
@@ -105,7 +106,9 @@ class Scheduled final : public Policy {
     if (!tenants_.insert(tenant).second) return tenant;
     sched::QueueInfo queue;
     queue.name = tenant;
-    queue.gpu = {0, sched::kUnlimited, 1};  // no quota: all is shared out by weight
+    const auto known = shares_.find(tenant);
+    const TenantShare share = known == shares_.end() ? TenantShare{} : known->second;
+    queue.gpu = {share.quota, sched::kUnlimited, share.weight};
     model_.UpsertQueue(queue);
     return tenant;
   }
@@ -148,6 +151,7 @@ class Scheduled final : public Policy {
   }
 
   const bool by_tenant_;
+  const std::map<std::string, TenantShare> shares_;
   sched::Model model_;
   sched::Scheduler scheduler_;
   std::map<std::string, int> nodes_;

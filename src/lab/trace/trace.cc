@@ -126,6 +126,40 @@ Result<Trace> ReadSacct(const CsvTable& table, Trace trace) {
   return trace;
 }
 
+Result<Trace> ReadOwn(const CsvTable& table, Trace trace) {
+  trace.format = "swell";
+  SWELL_ASSIGN_OR_RETURN(const size_t name, table.Column("job"));
+  SWELL_ASSIGN_OR_RETURN(const size_t tenant, table.Column("tenant"));
+  SWELL_ASSIGN_OR_RETURN(const size_t time, table.Column("submit_s"));
+  SWELL_ASSIGN_OR_RETURN(const size_t gpus, table.Column("gpus"));
+  SWELL_ASSIGN_OR_RETURN(const size_t gpus_max, table.Column("gpus_max"));
+  SWELL_ASSIGN_OR_RETURN(const size_t duration, table.Column("duration_s"));
+  for (size_t row = 0; row < table.rows(); ++row) {
+    TraceJob& job = trace.jobs.emplace_back();
+    job.name = table.Text(row, name);
+    job.tenant = table.Text(row, tenant);
+    SWELL_ASSIGN_OR_RETURN(job.submitted_s, table.Integer(row, time));
+    SWELL_ASSIGN_OR_RETURN(const int64_t requested, table.Integer(row, gpus));
+    SWELL_ASSIGN_OR_RETURN(const int64_t most, table.Integer(row, gpus_max));
+    SWELL_ASSIGN_OR_RETURN(job.duration_s, table.Integer(row, duration));
+    if (job.submitted_s < 0 || job.submitted_s > static_cast<int64_t>(kSecondsMax)) {
+      return table.Wrong(row, time, "seconds since the beginning expected");
+    }
+    if (requested < 1 || requested > kGpusMax) {
+      return table.Wrong(row, gpus, StrCat("1 to ", kGpusMax, " expected"));
+    }
+    if (most < requested || most > kGpusMax) {
+      return table.Wrong(row, gpus_max, StrCat("gpus to ", kGpusMax, " expected"));
+    }
+    if (job.duration_s < 1 || job.duration_s > static_cast<int64_t>(kSecondsMax)) {
+      return table.Wrong(row, duration, "seconds expected, at least 1");
+    }
+    job.gpus = static_cast<int>(requested);
+    job.gpus_max = static_cast<int>(most);
+  }
+  return trace;
+}
+
 // Instants of a calendar become seconds since the first submission.
 void CountFromFirst(std::vector<TraceJob>& jobs) {
   int64_t first = jobs.front().submitted_s;
@@ -178,18 +212,21 @@ Result<Trace> ParseTrace(const std::string& path, std::string text) {
   SWELL_ASSIGN_OR_RETURN(const CsvTable table, CsvTable::Parse(path, std::move(text), separator));
   Trace trace;
   trace.name = path.substr(path.rfind('/') + 1);
-  Result<Trace> read =
-      Status(Code::kInvalid,
-             StrCat(path,
-                    ": unknown format; the header is one of name,time,application,num_replicas,"
-                    "batch_size (Pollux, Sia), timestamp,duration,num_gpus,gpu_time,cluster "
-                    "(Philly), JobID|Submit|Start|End|AllocTRES (sacct -P)"));
+  Result<Trace> read = Status(
+      Code::kInvalid,
+      StrCat(path,
+             ": unknown format; the header is one of name,time,application,num_replicas,"
+             "batch_size (Pollux, Sia), timestamp,duration,num_gpus,gpu_time,cluster "
+             "(Philly), JobID|Submit|Start|End|AllocTRES (sacct -P), job,tenant,submit_s,gpus,"
+             "gpus_max,duration_s (Swell)"));
   if (table.Has("application")) {
     read = ReadPollux(table, std::move(trace));
   } else if (table.Has("timestamp")) {
     read = ReadPhilly(table, std::move(trace));
   } else if (table.Has("JobID")) {
     read = ReadSacct(table, std::move(trace));
+  } else if (table.Has("submit_s")) {
+    read = ReadOwn(table, std::move(trace));
   }
   if (!read.ok()) return read;
   if (read->jobs.empty()) {
@@ -198,6 +235,15 @@ Result<Trace> ParseTrace(const std::string& path, std::string text) {
   if (read->format != "pollux") CountFromFirst(read->jobs);
   SWELL_RETURN_IF_ERROR(CheckNames(path, read->jobs));
   return read;
+}
+
+std::string TraceAsCsv(const Trace& trace) {
+  std::string out = "job,tenant,submit_s,gpus,gpus_max,duration_s\n";
+  for (const TraceJob& job : trace.jobs) {
+    out += StrCat(job.name, ",", job.tenant, ",", job.submitted_s, ",", job.gpus, ",",
+                  job.most_gpus(), ",", job.duration_s, "\n");
+  }
+  return out;
 }
 
 Result<Trace> ReadTrace(const std::string& path) {

@@ -21,20 +21,26 @@ struct TraceJob {
   std::string application;  // of a profile; empty: only its duration is known
   int64_t batch = 0;        // requested, with an application
   int64_t duration_s = 0;   // on the requested GPUs, without an application
+  int gpus_max = 0;         // an elastic job may use so many; 0: as many as it requested
+
+  int most_gpus() const { return gpus_max > gpus ? gpus_max : gpus; }
 };
 
 struct Trace {
   std::string name;    // the file's, without its folder
-  std::string format;  // pollux, philly, sacct
+  std::string format;  // pollux, philly, sacct, swell
   std::vector<TraceJob> jobs;
   int64_t left_out = 0;  // jobs of the file that used no GPU, never began or still run
 };
 
 // Reads a file in one of the formats by its header: Pollux and Sia (name,time,application,
 // num_replicas,batch_size), Philly as the authors of Pollux reduced it (timestamp,duration,
-// num_gpus,gpu_time,cluster), and what `sacct -P` prints (JobID|Submit|Start|End|...).
+// num_gpus,gpu_time,cluster), what `sacct -P` prints (JobID|Submit|Start|End|...), and Swell's own
+// (job,tenant,submit_s,gpus,gpus_max,duration_s).
 Result<Trace> ReadTrace(const std::string& path);
 Result<Trace> ParseTrace(const std::string& path, std::string text);
+// In Swell's own format. Jobs without applications only.
+std::string TraceAsCsv(const Trace& trace);
 
 // Seconds since 1970 of "2017-10-09 07:01:55" or "2017-10-09T07:01:55", as UTC.
 Result<int64_t> ParseInstant(std::string_view text);

@@ -1,0 +1,51 @@
+#include "lab/history.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace swell::lab {
+namespace {
+
+constexpr double kGpusMax = 1'000'000;
+constexpr double kSecondsMax = 1e10;
+
+// A part of a GPU keeps a whole one busy here: GPUs are not divided in the laboratory.
+int WholeGpus(double gpus) {
+  return static_cast<int>(std::ceil(std::clamp(gpus, 1.0, kGpusMax) - 1e-6));
+}
+
+bool DidWork(const PastJob& job) {
+  return job.gpus > 0 && job.work_gpu_s > 0 && job.ended_s >= job.submitted_s;
+}
+
+}  // namespace
+
+Result<History> HistoryOf(const std::string& name, std::vector<PastJob> jobs) {
+  History history;
+  history.trace.name = name;
+  history.trace.format = "swell";
+  history.trace.left_out =
+      static_cast<int64_t>(std::erase_if(jobs, [](const PastJob& job) { return !DidWork(job); }));
+  if (jobs.empty()) return Status(Code::kNotFound, "no job that used GPUs and ended");
+  std::sort(jobs.begin(), jobs.end(), [](const PastJob& a, const PastJob& b) {
+    return std::tie(a.submitted_s, a.name) < std::tie(b.submitted_s, b.name);
+  });
+  const int64_t first_s = jobs.front().submitted_s;
+  for (const PastJob& past : jobs) {
+    TraceJob& job = history.trace.jobs.emplace_back();
+    job.name = past.name;
+    job.tenant = past.tenant;
+    job.submitted_s = past.submitted_s - first_s;
+    job.gpus = WholeGpus(past.gpus);
+    job.gpus_max = std::max(job.gpus, WholeGpus(past.gpus_max));
+    const double seconds = std::clamp(past.work_gpu_s / past.gpus, 1.0, kSecondsMax);
+    job.duration_s = std::llround(seconds);
+    const int64_t started_s = std::clamp(past.started_s, past.submitted_s, past.ended_s);
+    history.as_it_was.jobs.push_back({past.name, job.submitted_s, started_s - first_s,
+                                      past.ended_s - first_s, past.restarts, past.held_gpu_s});
+  }
+  return history;
+}
+
+}  // namespace swell::lab

@@ -1,0 +1,13 @@
+// The actions of swell lab.
+// - Threads: each runs on the session's thread.
+#pragma once
+
+#include <memory>
+
+#include "cli/command.h"
+
+namespace swell {
+
+std::unique_ptr<cli::Action> MakeLabRun();
+
+}  // namespace swell

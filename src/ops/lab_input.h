@@ -1,0 +1,62 @@
+// LabInput: the traces that a command of the laboratory plays, and the cluster it plays them on,
+// from files or from a live cluster.
+//
+// - Threads: one; Read() blocks where it asks a cluster.
+// - Ownership: belongs to one command.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/session.h"
+#include "lab/simulator.h"
+
+namespace swell {
+
+class LabInput {
+ public:
+  void Declare(cli::Flags& flags);
+  // Everything that the flags say; a misuse names the flag.
+  Status Read(cli::Session& session, const std::vector<std::string>& files);
+
+  const std::vector<lab::Trace>& traces() const { return traces_; }
+  // Files of one name are told apart by their paths.
+  std::vector<std::string> TraceNames() const;
+  const lab::ProfileLibrary& profiles() const { return profiles_; }
+  const lab::RunOptions& options() const { return options_; }
+  // What really happened, of a live cluster's trace.
+  const std::optional<lab::RunOutcome>& as_it_was() const { return as_it_was_; }
+  // "160 jobs of 1 trace on 16x4 GPUs, 30 s a resize.", and what people should know of the input.
+  std::vector<std::string> Notes() const;
+  // An error if the file is one of the traces that are read.
+  Status CheckOutput(std::string_view flag, const std::string& file) const;
+
+ private:
+  Status CheckFlags();
+  Status ReadShape();
+  Status ReadQuotas();
+  Status ReadFiles();
+  Status ReadCluster(cli::Session& session);
+  Status ReadProfiles();
+
+  std::string cluster_;
+  bool from_cluster_ = false;
+  std::string last_;
+  std::string save_trace_;
+  std::string usage_namespace_;
+  std::vector<std::string> quotas_;
+  std::string profiles_dir_;
+  std::string gpu_type_ = "aws";
+  int64_t resize_s_ = 30;
+  int64_t round_s_ = 0;
+
+  std::vector<std::string> files_;
+  std::vector<lab::Trace> traces_;
+  std::optional<lab::RunOutcome> as_it_was_;
+  lab::ProfileLibrary profiles_;
+  lab::RunOptions options_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace swell
