@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <tuple>
 
 namespace swell::lab {
@@ -13,6 +14,25 @@ constexpr double kSecondsMax = 1e10;
 // A part of a GPU keeps a whole one busy here: GPUs are not divided in the laboratory.
 int WholeGpus(double gpus) {
   return static_cast<int>(std::ceil(std::clamp(gpus, 1.0, kGpusMax) - 1e-6));
+}
+
+// As if each job had held its mean from its start to its end: when it held how much is not kept.
+std::vector<GpusInUse> InUseOf(const std::vector<JobOutcome>& jobs) {
+  std::map<int64_t, double> changes;
+  for (const JobOutcome& job : jobs) {
+    const int64_t seconds = job.ended_s - job.started_s;
+    if (seconds <= 0) continue;
+    const double mean = job.gpu_s / static_cast<double>(seconds);
+    changes[job.started_s] += mean;
+    changes[job.ended_s] -= mean;
+  }
+  std::vector<GpusInUse> in_use;
+  double held = 0;
+  for (const auto& [at_s, change] : changes) {
+    held = std::max(0.0, held + change);
+    in_use.push_back({at_s, held});
+  }
+  return in_use;
 }
 
 bool DidWork(const PastJob& job) {
@@ -45,6 +65,7 @@ Result<History> HistoryOf(const std::string& name, std::vector<PastJob> jobs) {
     history.as_it_was.jobs.push_back({past.name, job.submitted_s, started_s - first_s,
                                       past.ended_s - first_s, past.restarts, past.held_gpu_s});
   }
+  history.as_it_was.in_use = InUseOf(history.as_it_was.jobs);
   return history;
 }
 

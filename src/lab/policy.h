@@ -49,6 +49,9 @@ class Policy {
   virtual ~Policy() = default;
   // `now` holds the allocations of active jobs only.
   virtual Allocations Decide(int64_t now_s, const ActiveJobs& jobs, const Allocations& now) = 0;
+  // What the job's turn in the last decision depended on: the key by which the policy orders jobs,
+  // and the job's value of it. The job is as it was when the policy decided.
+  virtual std::string Reason(const ActiveJob& job) const = 0;
 };
 
 struct PolicyKind {

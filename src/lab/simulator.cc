@@ -103,7 +103,9 @@ class Run {
       allocations_.erase(active.number);
       return true;
     });
-    return active_.size() < before;
+    if (active_.size() == before) return false;
+    NoteInUse();
+    return true;
   }
 
   bool AddArrived() {
@@ -128,6 +130,9 @@ class Run {
     }
     ++outcome_.decisions;
     FreeGpus(options_.shape, next);  // checks that no node is overfull
+    if (options_.on_decision) {
+      options_.on_decision({now_s_, active_, allocations_, next, *policy_});
+    }
     static const Allocation kNone;
     for (const ActiveJob& active : active_) {
       const auto had = allocations_.find(active.number);
@@ -139,6 +144,17 @@ class Run {
       Note(active.number, after);
     }
     allocations_ = std::move(next);
+    NoteInUse();
+  }
+
+  void NoteInUse() {
+    size_t gpus = 0;
+    for (const auto& [number, allocation] : allocations_) gpus += allocation.size();
+    std::vector<GpusInUse>& in_use = outcome_.in_use;
+    const auto held = static_cast<double>(gpus);
+    // What was decided twice at one instant counts once.
+    if (!in_use.empty() && in_use.back().at_s == now_s_) in_use.pop_back();
+    if (in_use.empty() || in_use.back().gpus != held) in_use.push_back({now_s_, held});
   }
 
   void Note(int number, const Allocation& allocation) {

@@ -20,11 +20,21 @@
 
 namespace swell::lab {
 
+// A decision as it is carried out. Everything is valid during the call only.
+struct DecisionSeen {
+  int64_t now_s = 0;
+  const ActiveJobs& jobs;  // as the policy saw them
+  const Allocations& before;
+  const Allocations& after;
+  const Policy& policy;
+};
+
 struct RunOptions {
   ClusterShape shape;
   int64_t resize_s = 30;  // what a start, resize or move costs
   int64_t round_s = 0;    // 0: the policy's own rhythm; else rounds of this length, without events
   std::function<int64_t()> clock_ns;  // to time decisions; null: they are not timed
+  std::function<void(const DecisionSeen&)> on_decision;  // may be null
 };
 
 struct JobOutcome {
@@ -38,11 +48,18 @@ struct JobOutcome {
   int64_t completion_s() const { return ended_s - submitted_s; }
 };
 
+// From `at_s` on, so many are held.
+struct GpusInUse {
+  int64_t at_s = 0;
+  double gpus = 0;
+};
+
 struct RunOutcome {
   std::vector<JobOutcome> jobs;  // in the order of the trace
   uint64_t hash = 0;             // of all decisions
   int64_t decisions = 0;         // calls of the policy
   std::vector<int64_t> decide_ns;
+  std::vector<GpusInUse> in_use;  // by time; an entry for each change
 };
 
 // Errors: an application without a profile, a job larger than the cluster, a job that never ends.

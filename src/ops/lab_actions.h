@@ -9,5 +9,6 @@
 namespace swell {
 
 std::unique_ptr<cli::Action> MakeLabRun();
+std::unique_ptr<cli::Action> MakeLabExplain();
 
 }  // namespace swell

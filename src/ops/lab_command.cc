@@ -42,7 +42,15 @@ cli::Command LabCommand() {
                   "\nTraces are workloads of Pollux and Sia, Philly as Pollux' authors reduced "
                   "it, what sacct -P prints, and what --save-trace writes. Only "
                   "--from-cluster contacts a cluster. See docs/lab.md."),
-       .make = MakeLabRun}};
+       .make = MakeLabRun},
+      {.name = "explain",
+       .summary = "Explain one job's life in a run of a policy: each decision, and why.",
+       .usage = "[TRACE]",
+       .examples = {{"Why a job waited and when it changed its size",
+                     "swell lab explain sacct.txt --cluster 32x8 --policy fair --job 1742"},
+                    {"What would have been decided for a job of this cluster",
+                     "swell lab explain --from-cluster --policy goodput --job vision/train"}},
+       .make = MakeLabExplain}};
   return lab;
 }
 

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/print/text_table.h"
+#include "lab/plot.h"
 #include "lab/report.h"
 #include "ops/lab_actions.h"
 #include "ops/lab_input.h"
@@ -35,6 +36,8 @@ class RunAction final : public cli::Action {
                "(default goodput)");
     flags.Int("--seed", &seed_, "N", "seed of the bootstrap (default 1)");
     flags.Text("--csv", &csv_, "FILE", "write a line for each job and policy");
+    flags.Text("--plot", &plot_, "FILE.svg",
+               "draw how completion times are distributed, and the GPUs in use over time");
     flags.Choice("-o,--output", &output_, "FORMAT", {"json", "table"},
                  "output format: json or table (default table)");
   }
@@ -43,10 +46,15 @@ class RunAction final : public cli::Action {
     SWELL_RETURN_IF_ERROR(ReadPolicies());
     SWELL_RETURN_IF_ERROR(input_.Read(session, words));
     SWELL_RETURN_IF_ERROR(input_.CheckOutput("--csv", csv_));
+    SWELL_RETURN_IF_ERROR(input_.CheckOutput("--plot", plot_));
     SWELL_ASSIGN_OR_RETURN(const std::vector<lab::PolicyRuns> all, PlayAll());
     if (!csv_.empty()) {
       SWELL_RETURN_IF_ERROR(
           WriteForPeople(session, csv_, lab::JobsAsCsv(all, input_.TraceNames())));
+    }
+    if (!plot_.empty()) {
+      SWELL_RETURN_IF_ERROR(WriteForPeople(
+          session, plot_, lab::PlotAsSvg(all, input_.TraceNames(), input_.options().shape.gpus())));
     }
     const auto summaries = lab::Summarize(all, static_cast<uint64_t>(seed_));
     if (output_ == "json") {
@@ -127,6 +135,7 @@ class RunAction final : public cli::Action {
   std::vector<std::string> policies_;
   int64_t seed_ = 1;
   std::string csv_;
+  std::string plot_;
   std::string output_ = "table";
   std::vector<const lab::PolicyKind*> kinds_;
 };

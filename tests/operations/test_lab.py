@@ -55,7 +55,12 @@ class LabFromCluster(ClusterTest):
         again = json.loads(self.done(run(SWELL, "lab", "run", trace, "--cluster", "2x4", *words)))
         for policy in ("fifo", "fair"):
             self.assertEqual(self.row(again, policy)["decisionsHash"], self.row(rows, policy)["decisionsHash"])
-        shown = self.done(self.lab("--from-cluster", "--policy", "fifo"))
+        picture = self.scratch / "week.svg"
+        shown = self.done(self.lab("--from-cluster", "--policy", "fifo", "--plot", picture))
+        self.assertIn("as it was</text>", picture.read_text())
+        name = next(line.split(",")[0] for line in lines if line.split(",")[0].endswith("/gone"))
+        life = self.done(self.cluster.swell("lab", "explain", "--from-cluster", "--policy", "fifo", "--job", name))
+        self.assertIn("started on 2 GPUs\n    why: in the order of submission", life)
         self.assertIn("4 jobs of the cluster on 2x4 GPUs", shown)
         self.refused(self.lab("--from-cluster", "--quota", "nobody=4"), "no job belongs to \"nobody\"")
 

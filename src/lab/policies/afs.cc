@@ -3,7 +3,9 @@
 // The service that a job has received so far stands for its length. Jobs train with the batch they
 // requested, and their true speeds are known.
 #include <algorithm>
+#include <cmath>
 
+#include "base/strings.h"
 #include "lab/free_gpus.h"
 #include "lab/policies/policies.h"
 
@@ -29,6 +31,11 @@ class Afs final : public Policy {
       ++winner->gpus;
     }
     return Placed(plans, now);
+  }
+
+  std::string Reason(const ActiveJob& active) const override {
+    return StrCat("the shorter job goes first, it has received ",
+                  std::llround(active.job->service()), " GPU-seconds");
   }
 
  private:

@@ -9,8 +9,10 @@
 // size, so a job changes when that pays. The policy does not look ahead.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <queue>
 
+#include "base/strings.h"
 #include "lab/free_gpus.h"
 #include "lab/policies/policies.h"
 
@@ -35,6 +37,13 @@ class Goodput final : public Policy {
     for (const ActiveJob& active : jobs) plans.push_back(PlanOf(active, now, fair));
     Give(plans);
     return Placed(plans, now);
+  }
+
+  std::string Reason(const ActiveJob& active) const override {
+    char weight[32];
+    std::snprintf(weight, sizeof weight, "%.2f", WeightOf(*active.job));
+    return StrCat("a GPU goes where it adds most utility, its weight is ", weight, " after ",
+                  std::llround(active.job->service()), " GPU-seconds");
   }
 
  private:
@@ -73,6 +82,10 @@ class Goodput final : public Policy {
     return sizes;
   }
 
+  static double WeightOf(const SimJob& job) {
+    return std::pow(1 + job.service() / kServiceUnit, -kServicePower);
+  }
+
   int NodesFor(int gpus) const { return (gpus + shape_.gpus_per_node - 1) / shape_.gpus_per_node; }
 
   void KeepActive(const ActiveJobs& jobs) {
@@ -109,7 +122,7 @@ class Goodput final : public Policy {
     plan.job = active.job;
     const auto held = now.find(active.number);
     plan.held = held == now.end() ? 0 : static_cast<int>(held->second.size());
-    const double weight = std::pow(1 + active.job->service() / kServiceUnit, -kServicePower);
+    const double weight = WeightOf(*active.job);
     const double keeps_s =
         kKeepsAtLeast_s + kKeepsOfRunning * static_cast<double>(active.job->running_s());
     const double cost_s = static_cast<double>(active.job->options().resize_s);

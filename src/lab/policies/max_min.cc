@@ -2,7 +2,9 @@
 // equal part of the time on the GPUs it requested, what a job cannot use goes to the others, and
 // the job that lags most behind its part goes first in each round.
 #include <algorithm>
+#include <cmath>
 
+#include "base/strings.h"
 #include "lab/free_gpus.h"
 #include "lab/policies/policies.h"
 
@@ -47,6 +49,12 @@ class MaxMin final : public Policy {
       if (!next.contains(turn.number)) next[turn.number] = free.TakeTightly(turn.gpus);
     }
     return next;
+  }
+
+  std::string Reason(const ActiveJob& active) const override {
+    const auto due = due_s_.find(active.number);
+    return StrCat("the job that lags most goes first, it has run ", active.job->running_s(),
+                  " s of ", due == due_s_.end() ? 0 : std::llround(due->second), " s due");
   }
 
  private:

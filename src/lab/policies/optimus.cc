@@ -1,7 +1,9 @@
 // Optimus (EuroSys'18) as the authors of Pollux simulate it, with an oracle: it knows the steps a
 // job has left and the true time of a step on any number of GPUs.
 #include <algorithm>
+#include <cmath>
 
+#include "base/strings.h"
 #include "lab/free_gpus.h"
 #include "lab/policies/policies.h"
 
@@ -31,6 +33,12 @@ class Optimus final : public Policy {
       }
     }
     return next;
+  }
+
+  std::string Reason(const ActiveJob& active) const override {
+    const char* unit = active.job->profile() == nullptr ? " s of work" : " steps";
+    return StrCat("a GPU goes where it saves most seconds, it has ",
+                  std::llround(StepsLeft(*active.job)), unit, " left");
   }
 
  private:

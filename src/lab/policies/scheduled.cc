@@ -7,6 +7,7 @@
 // lent, and reclaimed from projects beyond their fair share.
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <set>
 
 #include "base/check.h"
@@ -51,6 +52,17 @@ class Scheduled final : public Policy {
       if (result.decisions.empty() && !result.more) break;
     }
     return Placed();
+  }
+
+  std::string Reason(const ActiveJob& active) const override {
+    const TraceJob& job = active.job->trace();
+    const std::string order = StrCat("submitted at ", job.submitted_s, " s");
+    if (!by_tenant_ || job.tenant.empty()) return StrCat("in the order of submission, ", order);
+    const auto known = shares_.find(job.tenant);
+    const TenantShare share = known == shares_.end() ? TenantShare{} : known->second;
+    char text[64];
+    std::snprintf(text, sizeof text, " (quota %g, weight %g), ", share.quota, share.weight);
+    return StrCat("fair shares of projects, it is of ", job.tenant, text, order);
   }
 
  private:

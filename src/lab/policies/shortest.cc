@@ -1,7 +1,9 @@
 // Shortest first: jobs hold the GPUs they requested, those with least left to train first. It
 // looks ahead: it knows how long each job still trains on those GPUs.
 #include <algorithm>
+#include <cmath>
 
+#include "base/strings.h"
 #include "lab/free_gpus.h"
 #include "lab/policies/policies.h"
 
@@ -43,6 +45,12 @@ class Shortest final : public Policy {
       if (!next.contains(waiting.number)) next[waiting.number] = free.TakeTightly(waiting.gpus);
     }
     return next;
+  }
+
+  std::string Reason(const ActiveJob& active) const override {
+    const Placement placement = TightPlacement(active.job->trace().gpus, shape_.gpus_per_node);
+    return StrCat("least left to train goes first, it has ",
+                  std::llround(active.job->RemainingSeconds(placement)), " s left");
   }
 
  private:

@@ -1,7 +1,9 @@
 // Tiresias (NSDI'19) as the authors of Pollux simulate it: two queues by attained service, first
 // come first served inside a queue, preemption, no promotion.
 #include <algorithm>
+#include <cmath>
 
+#include "base/strings.h"
 #include "lab/free_gpus.h"
 #include "lab/policies/policies.h"
 
@@ -38,6 +40,14 @@ class Tiresias final : public Policy {
       }
     }
     return next;
+  }
+
+  std::string Reason(const ActiveJob& active) const override {
+    const auto& first = queues_[0];
+    const bool is_first = std::find(first.begin(), first.end(), active.number) != first.end();
+    const State& state = states_.at(active.number);
+    return StrCat("queue ", is_first ? 1 : 2, " of 2, it has received ",
+                  state.executed_s * state.gpus, " GPU-seconds (queue 1: below ", kThreshold, ")");
   }
 
  private:

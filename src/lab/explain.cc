@@ -1,0 +1,139 @@
+#include "lab/explain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "base/strings.h"
+#include "lab/free_gpus.h"
+
+namespace swell::lab {
+namespace {
+
+constexpr size_t kOthersMax = 4;  // of a decision, named
+constexpr size_t kNamesMax = 8;   // of an error
+
+std::string Gpus(size_t count) { return StrCat(count, count == 1 ? " GPU" : " GPUs"); }
+
+size_t SizeOf(const Allocations& all, int number) {
+  const auto found = all.find(number);
+  return found == all.end() ? 0 : found->second.size();
+}
+
+double GoodputOf(const SimJob& job, const Allocation& allocation) {
+  const auto nodes = static_cast<int>(PlacementOf(allocation).size());
+  return job.EstimatedGoodput(nodes, static_cast<int>(allocation.size()));
+}
+
+// "+61 % goodput"; empty where it begins or ends with nothing.
+std::string ChangeOfGoodput(const ActiveJob& active, const DecisionSeen& seen) {
+  const auto before = seen.before.find(active.number), after = seen.after.find(active.number);
+  if (before == seen.before.end() || after == seen.after.end()) return "";
+  const double was = GoodputOf(*active.job, before->second);
+  const double is = GoodputOf(*active.job, after->second);
+  if (!(was > 0)) return "";
+  char text[48];
+  std::snprintf(text, sizeof text, "%+.0f %% goodput", (is / was - 1) * 100);
+  return text;
+}
+
+// "started on 4 GPUs", "grew from 2 to 4 GPUs (+61 % goodput)". Empty: nothing changed.
+std::string ChangeOf(const ActiveJob& active, const DecisionSeen& seen) {
+  const size_t was = SizeOf(seen.before, active.number), is = SizeOf(seen.after, active.number);
+  if (was == 0 && is == 0) return "";
+  if (was == 0) {
+    return StrCat(active.job->started_s() ? "resumed on " : "started on ", Gpus(is));
+  }
+  if (is == 0) return StrCat("gave up all of its ", Gpus(was));
+  if (seen.before.at(active.number) == seen.after.at(active.number)) return "";
+  const std::string goodput = ChangeOfGoodput(active, seen);
+  const std::string suffix = goodput.empty() ? "" : StrCat(" (", goodput, ")");
+  if (was == is) return StrCat("moved with its ", Gpus(was), suffix);
+  return StrCat(is > was ? "grew" : "shrank", " from ", was, " to ", Gpus(is), suffix);
+}
+
+// "job-b shrank from 4 to 2 GPUs (-4 % goodput)", of all that changed but one.
+std::string OthersOf(int number, const DecisionSeen& seen) {
+  std::string text;
+  size_t count = 0;
+  for (const ActiveJob& active : seen.jobs) {
+    if (active.number == number) continue;
+    const std::string change = ChangeOf(active, seen);
+    if (change.empty() || ++count > kOthersMax) continue;
+    text += StrCat("    ", active.job->trace().name, " ", change, "\n");
+  }
+  if (count > kOthersMax) text += StrCat("    and ", count - kOthersMax, " more jobs changed\n");
+  return text;
+}
+
+class Life {
+ public:
+  explicit Life(int number) : number_(number) {}
+
+  void OnDecision(const DecisionSeen& seen) {
+    const auto active =
+        std::find_if(seen.jobs.begin(), seen.jobs.end(),
+                     [this](const ActiveJob& one) { return one.number == number_; });
+    if (active == seen.jobs.end()) return;
+    std::string change = ChangeOf(*active, seen);
+    const bool holds = SizeOf(seen.after, number_) > 0;
+    if (change.empty() && !holds && !waits_) {
+      size_t held = 0;
+      for (const auto& [number, allocation] : seen.after) held += allocation.size();
+      change = StrCat("waited: ", Gpus(held), " of ", seen.after.size(),
+                      seen.after.size() == 1 ? " job" : " jobs", " in use");
+    }
+    waits_ = !holds;
+    if (change.empty()) return;
+    if (++lines_ > kLinesMax) return;
+    text_ += StrCat("at ", seen.now_s, " s: ", change, "\n    why: ", seen.policy.Reason(*active),
+                    "\n", OthersOf(number_, seen));
+  }
+
+  std::string Text() const {
+    if (lines_ <= kLinesMax) return text_;
+    return StrCat(text_, "and ", lines_ - kLinesMax, " more decisions\n");
+  }
+
+ private:
+  const int number_;
+  bool waits_ = false;  // and it was said
+  int lines_ = 0;
+  std::string text_;
+};
+
+Result<int> NumberOf(const Trace& trace, const std::string& job) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < trace.jobs.size(); ++i) {
+    if (trace.jobs[i].name == job) return static_cast<int>(i);
+    if (names.size() < kNamesMax) names.push_back(trace.jobs[i].name);
+  }
+  const bool more = trace.jobs.size() > kNamesMax;
+  return Status(Code::kNotFound, StrCat(trace.name, " has no job ", Quote(job), "; there are ",
+                                        Join(names, ", "), more ? ", …" : ""));
+}
+
+}  // namespace
+
+Result<std::string> ExplainJob(const Trace& trace,
+                               const ProfileLibrary& profiles,
+                               const PolicyKind& policy,
+                               RunOptions options,
+                               const std::string& job) {
+  SWELL_ASSIGN_OR_RETURN(const int number, NumberOf(trace, job));
+  Life life(number);
+  options.on_decision = [&life](const DecisionSeen& seen) { life.OnDecision(seen); };
+  SWELL_ASSIGN_OR_RETURN(const RunOutcome run, Play(trace, profiles, policy, options));
+  const JobOutcome& outcome = run.jobs[static_cast<size_t>(number)];
+  char held[32];
+  std::snprintf(held, sizeof held, "%.2f", outcome.gpu_s / 3600);
+  const TraceJob& traced = trace.jobs[static_cast<size_t>(number)];
+  return StrCat(job, traced.tenant.empty() ? "" : StrCat(" of ", traced.tenant), " requests ",
+                Gpus(static_cast<size_t>(traced.gpus)), ", submitted at ", traced.submitted_s,
+                " s, policy ", policy.name, "\n", life.Text(), "at ", outcome.ended_s,
+                " s: ended, ", outcome.completion_s(), " s after its submission, of which ",
+                outcome.started_s - outcome.submitted_s,
+                " s before its start; restarts: ", outcome.restarts, ", GPU-hours: ", held, "\n");
+}
+
+}  // namespace swell::lab

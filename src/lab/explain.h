@@ -1,0 +1,25 @@
+// Explain: the life of one job in a run, decision by decision, in words.
+//
+// - Threads: pure functions.
+// - Invariants: equal input, equal text; at most kLinesMax decisions are printed.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "lab/simulator.h"
+
+namespace swell::lab {
+
+inline constexpr int kLinesMax = 1000;
+
+// Each decision that changed what the job holds, or first left it waiting: what it held before and
+// after, what of its goodput changes by the estimate that the policy has, which other jobs changed
+// at the same instant, and the policy's reason. kNotFound names jobs that there are.
+Result<std::string> ExplainJob(const Trace& trace,
+                               const ProfileLibrary& profiles,
+                               const PolicyKind& policy,
+                               RunOptions options,
+                               const std::string& job);
+
+}  // namespace swell::lab
