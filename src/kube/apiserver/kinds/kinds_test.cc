@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/schema/scheme.h"
 #include "kube/apiserver/test_server.h"
 
 namespace swell::apiserver {
@@ -292,6 +294,40 @@ TEST_F(KindsTest, ANameThatOnlyTheOtherGroupHasMeansTheOther) {
   EXPECT_EQ(server.Get(kubedl + "/resnet").status, 200) << "each is deleted by itself";
   EXPECT_EQ(server.Send(server.Request("DELETE", kubeflow + "/resnet")).status, 200);
   EXPECT_EQ(server.Get(kubedl + "/resnet").status, 404);
+}
+
+// A program of before made the definitions that a new one finds.
+TEST(Bootstrap, DefinitionsOfAnEarlierVersionAreRenewedUnlessSomebodyChangedThem) {
+  const std::string path = StrCat(kCrds, "/projects.swell.dev");
+  json::Value old;
+  for (json::Value& crd : api::SwellCrds()) {
+    if (api::Name(crd) == "projects.swell.dev") old = std::move(crd);
+  }
+  const auto spec_of = [](const json::Value& crd) {
+    return json::Find(json::GetArray(crd, {"spec", "versions"})[0],
+                      {"schema", "openAPIV3Schema", "properties", "spec", "properties"});
+  };
+  json::Value& version = json::FindMutable(old, {"spec", "versions"})->get_array()[0];
+  json::Remove(version,
+               {"schema", "openAPIV3Schema", "properties", "spec", "properties", "parent"});
+  ASSERT_EQ(json::Find(*spec_of(old), {"parent"}), nullptr);
+  for (const bool changed : {false, true}) {
+    TestServer server;
+    ASSERT_EQ(server.Post(kCrds, json::Print(old)).status, 201);
+    if (changed) {
+      const Answer patched = server.Merge(path, R"({"spec":{"names":{"shortNames":["pj"]}}})");
+      ASSERT_EQ(patched.status, 200) << patched.text;
+    }
+    server.Boot();
+    ASSERT_TRUE(server.boot.ok()) << server.boot.ToString();
+    const Answer now = server.Get(path);
+    EXPECT_EQ(json::Find(*spec_of(now.body), {"parent"}) != nullptr, !changed);
+    EXPECT_EQ(json::GetInt(now.body, {"metadata", "generation"}), changed ? 2 : 1);
+    const std::string version_then = now.Str({"metadata", "resourceVersion"});
+    server.Boot();
+    EXPECT_EQ(server.Get(path).Str({"metadata", "resourceVersion"}), version_then)
+        << "the next start writes nothing";
+  }
 }
 
 }  // namespace

@@ -33,10 +33,16 @@ json::Value PriorityClass(std::string_view name, int64_t value, std::string_view
 }
 
 struct Step {
+  // What becomes of an object that an earlier start has stored.
+  enum class Stored {
+    kKept,
+    kRenewed,   // made like this, unless somebody has changed its spec
+    kReplaced,  // made like this
+  };
   std::string group;
   std::string plural;
   json::Value object;
-  bool replace = false;  // what is stored from an earlier start is made like this
+  Stored stored = Stored::kKept;
 };
 
 void AddServices(const Options& options, const std::string& ip, std::vector<Step>& steps) {
@@ -60,7 +66,7 @@ void AddServices(const Options& options, const std::string& ip, std::vector<Step
   json::Set(endpoints, {"subsets"}, json::Array{std::move(subset)});
   json::Set(endpoints, {"metadata", "labels"},
             json::Object{{"endpointslice.kubernetes.io/skip-mirror", "true"}});
-  steps.push_back({"", "endpoints", std::move(endpoints), true});
+  steps.push_back({"", "endpoints", std::move(endpoints), Step::Stored::kReplaced});
   json::Value slice = Named("discovery.k8s.io/v1", "EndpointSlice", "kubernetes", "default");
   json::Set(slice, {"metadata", "labels"},
             json::Object{{"kubernetes.io/service-name", "kubernetes"}});
@@ -71,14 +77,15 @@ void AddServices(const Options& options, const std::string& ip, std::vector<Step
   json::Set(slice, {"ports"},
             json::Array{json::Object{
                 {"name", "https"}, {"protocol", "TCP"}, {"port", options.advertise_port}}});
-  steps.push_back({"discovery.k8s.io", "endpointslices", std::move(slice), true});
+  steps.push_back(
+      {"discovery.k8s.io", "endpointslices", std::move(slice), Step::Stored::kReplaced});
 }
 
 // The range of services' addresses, as it is.
 void AddServiceRange(const Core& core, std::vector<Step>& steps) {
   json::Value range = Named("networking.k8s.io/v1", "ServiceCIDR", "kubernetes");
   json::Set(range, {"spec", "cidrs"}, json::Array{core.Get<ServiceIps>().Cidr()});
-  steps.push_back({"networking.k8s.io", "servicecidrs", std::move(range), true});
+  steps.push_back({"networking.k8s.io", "servicecidrs", std::move(range), Step::Stored::kReplaced});
 }
 
 void AddRbac(std::vector<Step>& steps) {
@@ -124,7 +131,9 @@ std::vector<Step> Steps(const Core& core) {
   json::Set(storage, {"volumeBindingMode"}, "WaitForFirstConsumer");
   steps.push_back({"storage.k8s.io", "storageclasses", std::move(storage)});
   for (json::Value& crd : api::SwellCrds()) {
-    steps.push_back({"apiextensions.k8s.io", "customresourcedefinitions", std::move(crd)});
+    // An earlier version of this program may have made it.
+    steps.push_back({"apiextensions.k8s.io", "customresourcedefinitions", std::move(crd),
+                     Step::Stored::kRenewed});
   }
   AddRbac(steps);
   AddServiceRange(core, steps);
@@ -160,6 +169,31 @@ bool Replace(Core& core, const Step& step, const std::shared_ptr<Progress>& prog
   return true;
 }
 
+// A change of the spec by somebody else moves the generation, which stays 1 here. False when there
+// is nothing to renew.
+bool Renew(Core& core, const Step& step, const std::shared_ptr<Progress>& progress) {
+  const api::KindPtr kind = core.scheme->StorageKind(step.group, step.plural);
+  if (!kind) return false;
+  const std::string name(api::Name(step.object));
+  const auto stored = LatestObject(core, *kind, "", name);
+  if (!stored || json::GetInt(*stored, {"metadata", "generation"}) != 1) return false;
+  json::Value renewed = *stored;
+  renewed.get_object()["spec"] = *json::Find(step.object, {"spec"});
+  Admission admission{core, nullptr, *kind, "", name, "", false};
+  const Status prepared = PrepareUpdate(admission, renewed, *stored);
+  json::Set(renewed, {"metadata", "generation"}, 1);
+  if (prepared.ok() && json::Equal(renewed, *stored)) return false;
+  if (!prepared.ok()) {
+    core.executor.Post(
+        [progress, status = prepared.WithContext(name)] { progress->Finish(status); });
+    return true;
+  }
+  WriteObject(
+      core, *kind, store::EventType::kModified, std::move(renewed),
+      [progress](const Status& status, const store::EntryPtr&) { progress->Finish(status); });
+  return true;
+}
+
 }  // namespace
 
 void RunBootstrap(Core& core, std::function<void(const Status&)> ready) {
@@ -167,7 +201,8 @@ void RunBootstrap(Core& core, std::function<void(const Status&)> ready) {
   progress->ready = std::move(ready);
   for (Step& step : Steps(core)) {
     ++progress->pending;
-    if (step.replace && Replace(core, step, progress)) continue;
+    if (step.stored == Step::Stored::kReplaced && Replace(core, step, progress)) continue;
+    if (step.stored == Step::Stored::kRenewed && Renew(core, step, progress)) continue;
     CreateInternally(core, step.group, step.plural, std::move(step.object),
                      [progress](const Status& status) { progress->Finish(status); });
   }
