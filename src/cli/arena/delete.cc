@@ -76,7 +76,7 @@ class PruneAction final : public Action {
     for (const JobView& job : jobs) {
       bool old = job.created && session.Now() - *job.created > since;
       if (StatusWord(job) == "RUNNING" || !old) continue;
-      // Arena knows no jobs that wait to go on with what they have done.
+      // Arena knows no jobs that wait to resume.
       if (!job.over() && job.started) continue;
       LogLine(session, "info",
               StrCat("Delete ", TrainerWord(job), " ", job.name, " with Age ",

@@ -18,7 +18,7 @@ Result<json::Array> ReadState(Api& api);
 
 // The pod's group, "namespace/name"; of a pod without one "/namespace/name".
 std::string GroupOfPod(const json::Value& pod);
-// Of a PodGroup itself, too; empty for objects of other kinds.
+// The same of a PodGroup; empty for objects of other kinds.
 std::string GroupOf(const json::Value& object);
 
 // A view of a state in memory.

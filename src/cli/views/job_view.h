@@ -109,8 +109,9 @@ std::vector<JobView> ViewJobs(const JobObjects& objects);
 // unknown.
 int64_t SmallestGpuMib(const std::vector<json::SharedValue>& nodes);
 
-// `ns` empty: everywhere. Kinds that the server does not have are left out.
-Result<std::vector<JobView>> ListJobs(Api& api, std::string_view ns);
+// By namespace and name. `ns` empty: everywhere; `name` empty: all. Kinds that the server does not
+// have are left out.
+Result<std::vector<JobView>> ListJobs(Api& api, std::string_view ns, std::string_view name = {});
 // One job by name, of any kind; kAlreadyExists when the name is ambiguous, with the kinds.
 Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name);
 
