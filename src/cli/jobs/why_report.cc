@@ -125,6 +125,12 @@ class WhyReport {
                         each.empty() ? "" : StrCat(" of ", each));
   }
 
+  // ", 2 GPUs held"; nothing of a job that asks for none.
+  std::string HeldGpusText() const {
+    return facts_.job.milli_gpus == 0 ? ""
+                                      : StrCat(", ", GpusText(facts_.job.HeldMilliGpus()), " held");
+  }
+
   std::string StateText() const {
     WallTime now = facts_.now;
     if (facts_.job.over()) {
@@ -137,8 +143,7 @@ class WhyReport {
     if (facts_.Podless()) return "has no pods yet";
     if (facts_.Fails()) {
       return StrCat(facts_.job.failure->exit_code ? "keeps failing: " : "cannot start: ",
-                    facts_.job.failure->Word(), ", ", GpusText(facts_.job.HeldMilliGpus()),
-                    " held");
+                    facts_.job.failure->Word(), HeldGpusText());
     }
     if (facts_.IsPod() && !facts_.PodNode().empty()) {
       return StrCat(facts_.Waits() ? "starts on " : "runs on ", facts_.PodNode(),
@@ -150,7 +155,7 @@ class WhyReport {
     }
     if (facts_.StartingPod() != nullptr) {
       return StrCat("is starting: ", facts_.job.RunningPods(), " of ", facts_.job.replicas,
-                    " pods run, ", GpusText(facts_.job.HeldMilliGpus()), " held");
+                    " pods run", HeldGpusText());
     }
     std::string since =
         facts_.job.created

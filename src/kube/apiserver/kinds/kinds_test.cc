@@ -296,6 +296,27 @@ TEST_F(KindsTest, ANameThatOnlyTheOtherGroupHasMeansTheOther) {
   EXPECT_EQ(server.Get(kubedl + "/resnet").status, 404);
 }
 
+TEST(Bootstrap, RolesOfAnEarlierVersionGetTheRulesThatTheyLack) {
+  const std::string path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-viewer";
+  TestServer server;
+  server.Boot();
+  const json::Value whole = server.Get(path).body;
+  const size_t rules = json::GetArray(whole, {"rules"}).size();
+  ASSERT_GT(rules, 1u);
+  const auto own = R"({"apiGroups":["example.com"],"resources":["toys"],"verbs":["get"]})";
+  ASSERT_EQ(server.Merge(path, StrCat(R"({"rules":[)", own, "]}")).status, 200);
+  server.Boot();
+  ASSERT_TRUE(server.boot.ok()) << server.boot.ToString();
+  const json::Value merged = server.Get(path).body;
+  EXPECT_EQ(json::GetArray(merged, {"rules"}).size(), rules + 1);
+  EXPECT_TRUE(json::Equal(json::GetArray(merged, {"rules"})[0], *json::Parse(own)));
+  const char* stay = R"({"metadata":{"annotations":)"
+                     R"({"rbac.authorization.kubernetes.io/autoupdate":"false"}},"rules":[]})";
+  ASSERT_EQ(server.Merge(path, stay).status, 200);
+  server.Boot();
+  EXPECT_TRUE(json::GetArray(server.Get(path).body, {"rules"}).empty());
+}
+
 // A program of before made the definitions that a new one finds.
 TEST(Bootstrap, DefinitionsOfAnEarlierVersionAreRenewedUnlessSomebodyChangedThem) {
   const std::string path = StrCat(kCrds, "/projects.swell.dev");

@@ -1,5 +1,7 @@
 #include "kube/apiserver/server/bootstrap.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "kube/api/crd/crds.h"
 #include "kube/api/meta/local_storage.h"
@@ -36,7 +38,7 @@ struct Step {
   // What becomes of an object that an earlier start has stored.
   enum class Stored {
     kKept,
-    kRenewed,   // made like this, unless somebody has changed its spec
+    kRenewed,   // made like this, as far as nobody has said otherwise
     kReplaced,  // made like this
   };
   std::string group;
@@ -92,7 +94,8 @@ void AddRbac(std::vector<Step>& steps) {
   DefaultRbac defaults = MakeDefaultRbac();
   auto add = [&steps](const char* plural, std::vector<json::Value>& objects) {
     for (json::Value& object : objects) {
-      steps.push_back({"rbac.authorization.k8s.io", plural, std::move(object)});
+      steps.push_back(
+          {"rbac.authorization.k8s.io", plural, std::move(object), Step::Stored::kRenewed});
     }
   };
   add("clusterroles", defaults.cluster_roles);
@@ -169,25 +172,47 @@ bool Replace(Core& core, const Step& step, const std::shared_ptr<Progress>& prog
   return true;
 }
 
-// A change of the spec by somebody else moves the generation, which stays 1 here. False when there
-// is nothing to renew.
+// A change of the spec by somebody else moves the generation, which stays 1 here.
+void RenewDefinition(const Step& step, json::Value& crd) {
+  if (json::GetInt(crd, {"metadata", "generation"}) != 1) return;
+  crd.get_object()["spec"] = *json::Find(step.object, {"spec"});
+}
+
+// As Kubernetes does with its default roles: rules that are missing are added, none is taken away,
+// unless the role's annotation says that it shall stay as it is.
+void RenewRole(const Step& step, json::Value& role) {
+  if (api::Annotation(role, "rbac.authorization.kubernetes.io/autoupdate") != "true") return;
+  json::Array rules = json::GetArray(role, {"rules"});
+  for (const json::Value& rule : json::GetArray(step.object, {"rules"})) {
+    const bool there = std::any_of(rules.begin(), rules.end(), [&rule](const json::Value& one) {
+      return json::Equal(one, rule);
+    });
+    if (!there) rules.push_back(rule);
+  }
+  if (!rules.empty()) json::Set(role, {"rules"}, std::move(rules));
+}
+
+// False when there is nothing to renew.
 bool Renew(Core& core, const Step& step, const std::shared_ptr<Progress>& progress) {
   const api::KindPtr kind = core.scheme->StorageKind(step.group, step.plural);
   if (!kind) return false;
-  const std::string name(api::Name(step.object));
-  const auto stored = LatestObject(core, *kind, "", name);
-  if (!stored || json::GetInt(*stored, {"metadata", "generation"}) != 1) return false;
+  const std::string ns(api::Namespace(step.object)), name(api::Name(step.object));
+  const auto stored = LatestObject(core, *kind, ns, name);
+  if (!stored) return false;
   json::Value renewed = *stored;
-  renewed.get_object()["spec"] = *json::Find(step.object, {"spec"});
-  Admission admission{core, nullptr, *kind, "", name, "", false};
+  const bool role = step.plural == "clusterroles" || step.plural == "roles";
+  if (step.plural == "customresourcedefinitions") RenewDefinition(step, renewed);
+  if (role) RenewRole(step, renewed);
+  if (json::Equal(renewed, *stored)) return false;
+  Admission admission{core, nullptr, *kind, ns, name, "", false};
   const Status prepared = PrepareUpdate(admission, renewed, *stored);
-  json::Set(renewed, {"metadata", "generation"}, 1);
-  if (prepared.ok() && json::Equal(renewed, *stored)) return false;
   if (!prepared.ok()) {
     core.executor.Post(
         [progress, status = prepared.WithContext(name)] { progress->Finish(status); });
     return true;
   }
+  if (!role) json::Set(renewed, {"metadata", "generation"}, 1);
+  if (json::Equal(renewed, *stored)) return false;
   WriteObject(
       core, *kind, store::EventType::kModified, std::move(renewed),
       [progress](const Status& status, const store::EntryPtr&) { progress->Finish(status); });
