@@ -24,7 +24,7 @@ function Grows({ row, of }: { row: WorkloadRow; of: (row: WorkloadRow, now: numb
 
 export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
   { key: 'name', title: 'Workload', value: (row) => row.name, width: 170, grow: 1.6 },
-  { key: 'status', title: 'Status', value: (row) => row.statusText ?? row.status, state: (row) => row.status, cell: (row) => <JobStatus row={row} />, width: 140, grow: 0.6, filter: true },
+  { key: 'status', title: 'Status', value: (row) => row.statusText ?? row.status, state: (row) => row.status, cell: (row) => <JobStatus row={row} />, width: 176, grow: 0.6, filter: true },
   { key: 'reason', title: 'Reason', value: (row) => row.reason, cell: (row) => <span class="cut two muted" title={row.reason ?? undefined}>{row.reason || '–'}</span>, width: 200, grow: 2.4 },
   { key: 'project', title: 'Project', value: (row) => row.project, cell: (row) => <ProjectName name={row.project} />, width: 110, grow: 0.8, filter: true },
   { key: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 130, hidden: true, filter: true },
