@@ -129,7 +129,7 @@ class Run {
       outcome_.decide_ns.push_back(options_.clock_ns() - began);
     }
     ++outcome_.decisions;
-    FreeGpus(options_.shape, next);  // checks that no node is overfull
+    const FreeGpus free(options_.shape, next);  // checks that no node is overfull
     if (options_.on_decision) {
       options_.on_decision({now_s_, active_, allocations_, next, *policy_});
     }

@@ -23,7 +23,7 @@ namespace {
 // figures of all.
 constexpr double kServiceUnit = 10'000;   // GPU-seconds after which the weight falls noticeably
 constexpr double kServicePower = 0.75;    // how fast it falls then
-constexpr double kKeepsAtLeast_s = 120;   // for which a size is expected to last
+constexpr double kKeepsAtLeast = 120;     // seconds for which a size is expected to last
 constexpr double kKeepsOfRunning = 0.05;  // and longer by this part of the time the job has run
 
 class Goodput final : public Policy {
@@ -124,7 +124,7 @@ class Goodput final : public Policy {
     plan.held = held == now.end() ? 0 : static_cast<int>(held->second.size());
     const double weight = WeightOf(*active.job);
     const double keeps_s =
-        kKeepsAtLeast_s + kKeepsOfRunning * static_cast<double>(active.job->running_s());
+        kKeepsAtLeast + kKeepsOfRunning * static_cast<double>(active.job->running_s());
     const double cost_s = static_cast<double>(active.job->options().resize_s);
     const double fair_goodput = active.job->EstimatedGoodput(NodesFor(fair), fair);
     const Curve& curve = CurveOf(active);

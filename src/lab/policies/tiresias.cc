@@ -10,7 +10,8 @@
 namespace swell::lab {
 namespace {
 
-constexpr int64_t kThreshold = 16 * 3600;  // GPU-seconds until a job moves to the second queue
+constexpr int64_t kThreshold =
+    int64_t{16} * 3600;  // GPU-seconds until a job moves to the second queue
 
 class Tiresias final : public Policy {
  public:
