@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "base/strings.h"
 #include "cli/pods/log_parts.h"
 #include "cli/views/goodput_view.h"
 #include "cli/views/job_report.h"
