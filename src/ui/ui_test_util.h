@@ -96,10 +96,11 @@ class PagesTest : public ::testing::Test {
   // A pod of the job on a node, with a GPU.
   void Pod(const std::string& ns, const std::string& job, int index, const std::string& node) {
     const std::string name = StrCat(job, "-worker-", index);
-    api::RestRequest get = server_.Request(
+    api::RestRequest owner = server_.Request(
         "GET", StrCat("/apis/kubeflow.org/v1/namespaces/", ns, "/pytorchjobs/", job));
-    get.user = {.name = "root", .groups = {"system:masters"}};
-    const std::string uid = server_.Send(std::move(get)).Str({"metadata", "uid"});
+    owner.user = {.name = "root", .groups = {"system:masters"}};
+    const apiserver::Answer made = server_.Send(std::move(owner));
+    const std::string uid = made.Str({"metadata", "uid"});
     Create(StrCat("/api/v1/namespaces/", ns, "/pods"),
            StrCat(R"({"metadata":{"name":")", name, R"(","labels":{"swell.dev/job-name":")", job,
                   R"("},"annotations":{"swell.dev/gpu-devices":")", index,
