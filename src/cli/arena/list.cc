@@ -61,10 +61,9 @@ class GetAction final : public Action {
                  std::string(api::Name(*pod)), HostOf(*pod)});
     }
     session.Out(table.ToString());
-    // Arena has no such line: what failed or waits adds one, after what Arena prints.
+    // Arena has no such line: what failed by itself or waits adds one, after what Arena prints.
     const std::string reason = ReasonText(job);
-    const bool fine = job.status == "Succeeded" || StatusWord(job) == "RUNNING";
-    if (!reason.empty() && (job.failure || !fine)) {
+    if (!reason.empty() && (job.failure || StatusWord(job) == "PENDING")) {
       session.Out(StrCat("\nREASON: ", reason, "\n"));
     }
   }

@@ -172,10 +172,13 @@ bool Replace(Core& core, const Step& step, const std::shared_ptr<Progress>& prog
   return true;
 }
 
-// A change of the spec by somebody else moves the generation, which stays 1 here.
-void RenewDefinition(const Step& step, json::Value& crd) {
-  if (json::GetInt(crd, {"metadata", "generation"}) != 1) return;
-  crd.get_object()["spec"] = *json::Find(step.object, {"spec"});
+// A change of the spec by somebody else moves the generation, which stays 1 here. Nearly every
+// start finds the versions that it would write, and does nothing of what a write takes.
+bool IsOutdated(const Step& step, const json::Value& crd) {
+  if (json::GetInt(crd, {"metadata", "generation"}) != 1) return false;
+  const json::Value* stored = json::Find(crd, {"spec", "versions"});
+  const json::Value* wanted = json::Find(step.object, {"spec", "versions"});
+  return stored == nullptr || !json::Equal(*stored, *wanted);
 }
 
 // As Kubernetes does with its default roles: rules that are missing are added, none is taken away,
@@ -194,16 +197,20 @@ void RenewRole(const Step& step, json::Value& role) {
 
 // False when there is nothing to renew.
 bool Renew(Core& core, const Step& step, const std::shared_ptr<Progress>& progress) {
+  // Only definitions and roles of RBAC, of which bindings stay as they are.
+  const bool definition = step.plural == "customresourcedefinitions";
   const api::KindPtr kind = core.scheme->StorageKind(step.group, step.plural);
-  if (!kind) return false;
+  if (!kind || step.plural.ends_with("bindings")) return false;
   const std::string ns(api::Namespace(step.object)), name(api::Name(step.object));
   const auto stored = LatestObject(core, *kind, ns, name);
-  if (!stored) return false;
+  if (!stored || (definition && !IsOutdated(step, *stored))) return false;
   json::Value renewed = *stored;
-  const bool role = step.plural == "clusterroles" || step.plural == "roles";
-  if (step.plural == "customresourcedefinitions") RenewDefinition(step, renewed);
-  if (role) RenewRole(step, renewed);
-  if (json::Equal(renewed, *stored)) return false;
+  if (definition) {
+    renewed.get_object()["spec"] = *json::Find(step.object, {"spec"});
+  } else {
+    RenewRole(step, renewed);
+    if (json::Equal(renewed, *stored)) return false;
+  }
   Admission admission{core, nullptr, *kind, ns, name, "", false};
   const Status prepared = PrepareUpdate(admission, renewed, *stored);
   if (!prepared.ok()) {
@@ -211,7 +218,7 @@ bool Renew(Core& core, const Step& step, const std::shared_ptr<Progress>& progre
         [progress, status = prepared.WithContext(name)] { progress->Finish(status); });
     return true;
   }
-  if (!role) json::Set(renewed, {"metadata", "generation"}, 1);
+  if (definition) json::Set(renewed, {"metadata", "generation"}, 1);
   if (json::Equal(renewed, *stored)) return false;
   WriteObject(
       core, *kind, store::EventType::kModified, std::move(renewed),
