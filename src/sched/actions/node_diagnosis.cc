@@ -10,6 +10,12 @@
 namespace swell::sched {
 namespace {
 
+// Amounts by interned resource; those that the node has never heard of are 0.
+int64_t At(const std::vector<int64_t>& amounts, int resource) {
+  const auto at = static_cast<size_t>(resource);
+  return at < amounts.size() ? amounts[at] : 0;
+}
+
 std::string_view CoreName(int resource) {
   constexpr std::string_view kNames[] = {"Insufficient cpu", "Insufficient memory", "Too many pods",
                                          "Insufficient ephemeral-storage",
@@ -106,12 +112,10 @@ void NodeDiagnoser::CountRoomLacks(const Shape& shape, const NodeState& node, No
     told = true;
   }
   for (const auto& [r, wanted] : shape.extended) {
-    auto at = [r = r](const std::vector<int64_t>& v) {
-      return static_cast<size_t>(r) < v.size() ? v[r] : 0;
-    };
     if (state_.resource_kinds[r] != 0) continue;
-    const int64_t room = at(node.ext_allocatable) - at(node.ext_used);
-    if (wanted <= std::min(room, room + at(node.ext_releasing) - at(node.ext_promised))) continue;
+    const int64_t room = At(node.ext_allocatable, r) - At(node.ext_used, r);
+    const int64_t later = room + At(node.ext_releasing, r) - At(node.ext_promised, r);
+    if (wanted <= std::min(room, later)) continue;
     ++lacks.others[StrCat("Insufficient ", state_.resource_names[r])];
     told = true;
   }
@@ -145,8 +149,7 @@ int64_t FreeOfKind(const NodeState& node, int resource) {
 }
 
 int64_t ExtendedOf(const NodeState& node, int resource) {
-  const auto at = static_cast<size_t>(resource);
-  return at < node.ext_allocatable.size() ? node.ext_allocatable[at] : 0;
+  return At(node.ext_allocatable, resource);
 }
 
 int64_t PlacesWhenEmpty(const Shape& shape, const NodeState& node) {
@@ -170,9 +173,8 @@ int64_t PlacesOn(const State& state, const Shape& shape, const NodeState& node) 
   }
   for (const auto& [r, wanted] : shape.extended) {
     if (shape.by_kind) break;  // devices, which FitsRoom shares out
-    const auto at = static_cast<size_t>(r);
-    const int64_t used = at < node.ext_used.size() ? node.ext_used[at] : 0;
-    places = std::min(places, std::max<int64_t>(0, ExtendedOf(node, r) - used) / wanted);
+    const int64_t room = ExtendedOf(node, r) - At(node.ext_used, r);
+    places = std::min(places, std::max<int64_t>(0, room) / wanted);
   }
   if (places > 0 && !FitsRoom(state, shape, node, Tense::kNow)) return 0;
   return places;
@@ -190,11 +192,9 @@ void NodeDiagnoser::CountFree(const Shape& shape, const NodeState& node, Diagnos
     d.kind_free += FreeOfKind(node, KindOf(state_, shape));
     return;
   }
-  const auto resource = static_cast<size_t>(shape.extended.front().first);
-  auto at = [resource](const std::vector<int64_t>& v) {
-    return resource < v.size() ? v[resource] : 0;
-  };
-  d.extended_free += std::max<int64_t>(0, at(node.ext_allocatable) - at(node.ext_used));
+  const int resource = shape.extended.front().first;
+  const int64_t room = ExtendedOf(node, resource) - At(node.ext_used, resource);
+  d.extended_free += std::max<int64_t>(0, room);
 }
 
 int KindOf(const State& state, const Shape& shape) {
