@@ -59,7 +59,7 @@ FOLDERS = {
     "sched": ["state", "queues", "placement", "cycle", "record", "victims", "actions"],
     "cli": [".", "print", "views", "setup", "access", "pods", "objects", "projects", "nodes", "jobs", "top", "arena",
             "runai", "elasticdl", "slurm"],
-    "ui": ["state", "views", "history", "commands"],
+    "ui": ["requests", "state", "views", "history", "commands", "programs"],
 }
 
 # Where the real clock, real randomness and blocking are allowed: the plugs and their wiring.

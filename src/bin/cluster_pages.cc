@@ -2,12 +2,16 @@
 
 #include <pthread.h>
 
+#include <cerrno>
+#include <cstring>
+#include <optional>
 #include <thread>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/strings.h"
+#include "cli/flags.h"
 #include "kube/edge/http/http_front.h"
 #include "kube/net/http/server.h"
 #include "kube/net/reactor/reactor.h"
@@ -17,6 +21,7 @@
 #include "ui/history/history_keeper.h"
 #include "ui/history/history_metrics.h"
 #include "ui/page_server.h"
+#include "ui/programs/pod_relay.h"
 #include "ui/state/cluster_state.h"
 #include "ui/state/core_calls.h"
 #include "ui/static_files.h"
@@ -25,6 +30,7 @@ namespace swell {
 namespace {
 
 constexpr Duration kGrace = std::chrono::milliseconds(200);
+constexpr int kPortFileMode = 0644;
 
 net::ServerConfig PagesServer() {
   net::ServerConfig config;
@@ -33,9 +39,39 @@ net::ServerConfig PagesServer() {
   return config;
 }
 
+// What pods serve is passed on as it comes, so that little waits here.
+net::ServerConfig ProgramsServer() {
+  net::ServerConfig config;
+  config.max_connections = 1024;
+  config.header_bytes = 32 << 10;
+  config.stream_buffer_bytes = 1 << 20;
+  return config;
+}
+
 std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
+// Browsers may take localhost for either loopback address, so that nobody else may be at the other.
+Result<uint16_t> ListenAtLoopback(net::HttpServer& http, uint16_t wanted) {
+  auto port = http.Listen(StrCat("127.0.0.1:", wanted));
+  if (!port.ok()) return port;
+  const auto six = http.Listen(StrCat("[::1]:", *port));
+  if (!six.ok() && six.status().message().ends_with(std::strerror(EADDRINUSE))) return six.status();
+  return port;  // else this machine has no IPv6
+}
+
 }  // namespace
+
+Status CheckProgramsAddress(const std::string& programs, const std::string& pages) {
+  if (programs.empty() || programs == "off") return Status::Ok();
+  if (programs.find(':') == std::string::npos) {
+    return cli::Misuse(StrCat("--ui-programs-address ", Quote(programs),
+                              ": HOST:PORT or off expected, such as 127.0.0.1:8081"));
+  }
+  if (IsLoopback(programs) == (pages.empty() || IsLoopback(pages))) return Status::Ok();
+  return cli::Misuse(StrCat("--ui-programs-address ", Quote(programs),
+                            ": browsers must reach it as they reach --ui-address, which is ",
+                            pages.empty() ? "127.0.0.1" : pages));
+}
 
 bool IsLoopback(const std::string& address) {
   const std::string host = HostOf(address);
@@ -56,6 +92,7 @@ struct ClusterPages::Impl {
         metrics(sources.metrics, clock),
         commands(reactor, core, sources.callers, clock, MakeWhatIfEngine()),
         front(core, *sources.callers, edge::HttpFrontConfig{}),
+        relay(core, sources.callers),
         pages({.pages = reactor,
                .clock = clock,
                .server = ui::MakeCoreCalls(reactor, core, sources.callers),
@@ -66,8 +103,10 @@ struct ClusterPages::Impl {
                .history = &history.history(),
                .commands = &commands,
                .address = sources.address,
-               .reviewer = own_calls}),
-        http(reactor, clock, pages, PagesServer()) {
+               .reviewer = own_calls,
+               .relay = &relay}),
+        http(reactor, clock, pages, PagesServer()),
+        programs(reactor, clock, pages.programs(), ProgramsServer()) {
     history.OnSamples([this](const std::vector<ui::Sample>& samples) { metrics.Hear(samples); });
   }
 
@@ -81,8 +120,10 @@ struct ClusterPages::Impl {
   ui::HistoryMetrics metrics;
   ui::CommandRunner commands;
   edge::HttpFront front;
+  ui::PodRelay relay;
   ui::PageServer pages;
   net::HttpServer http;
+  net::HttpServer programs;
   std::string url;
   std::unique_ptr<ui::ClusterFeed> feed;
   std::thread thread;
@@ -119,12 +160,35 @@ Status ClusterPages::Listen(const PagesOptions& options, Random& random) {
                                       })
                    : impl_->http.Listen(options.address, tls);
   if (!port.ok()) return port.status().WithContext(StrCat("--ui-address ", options.address));
-  impl_->pages.SetPort(loopback, tls.has_value());
+  const ui::PortKind kind{.loopback = loopback, .secure = tls.has_value()};
+  impl_->pages.SetPort(kind);
   std::string host = kept ? "127.0.0.1" : HostOf(options.address);
   if (host.empty() || host == "0.0.0.0" || host == "[::]") host = "127.0.0.1";
   impl_->url = StrCat(tls ? "https://" : "http://", host, ":", *port, "/");
-  if (options.port_file.empty()) return Status::Ok();
-  return WriteFileAtomically(options.port_file, std::to_string(*port), 0644);
+  if (!options.port_file.empty()) {
+    SWELL_RETURN_IF_ERROR(
+        WriteFileAtomically(options.port_file, std::to_string(*port), kPortFileMode));
+  }
+  return ListenPrograms(options, kind, tls, random);
+}
+
+Status ClusterPages::ListenPrograms(const PagesOptions& options,
+                                    ui::PortKind kind,
+                                    const std::optional<net::TlsServerConfig>& tls,
+                                    Random& random) {
+  const std::string& address = options.programs_address;
+  if (address == "off") return Status::Ok();
+  net::HttpServer& http = impl_->programs;
+  const std::string host = HostOf(options.address);
+  const auto listen = [&http, &kind, &tls, &host](uint16_t one) {
+    return kind.loopback ? ListenAtLoopback(http, one) : http.Listen(StrCat(host, ":", one), tls);
+  };
+  auto port = address.empty() ? ListenAtLastPort(options.programs_port_file, random, listen)
+                              : http.Listen(address, tls);
+  if (!port.ok()) return port.status().WithContext(StrCat("--ui-programs-address ", address));
+  impl_->pages.programs().SetPort(kind, *port);
+  if (options.programs_port_file.empty()) return Status::Ok();
+  return WriteFileAtomically(options.programs_port_file, std::to_string(*port), kPortFileMode);
 }
 
 void ClusterPages::Start(controllers::Informers& informers, uint64_t seed) {
@@ -143,7 +207,11 @@ void ClusterPages::Start(controllers::Informers& informers, uint64_t seed) {
 void ClusterPages::Stop() {
   if (!impl_->thread.joinable()) return;
   impl_->feed.reset();
-  impl_->reactor.Post([this] { impl_->http.Shutdown(kGrace, [this] { impl_->reactor.Stop(); }); });
+  impl_->reactor.Post([this] {
+    impl_->programs.Shutdown(Duration::zero(), [this] {
+      impl_->http.Shutdown(kGrace, [this] { impl_->reactor.Stop(); });
+    });
+  });
   impl_->thread.join();
 }
 

@@ -1,5 +1,5 @@
-// ClusterPages: the pages of a cluster, embedded or not: their thread, port, server, and what feeds
-// them.
+// ClusterPages: the pages of a cluster, embedded or not: their thread, ports, server, and what
+// feeds them.
 //
 //   pages thread   sockets and sessions of the pages, and their views, away from the core thread
 //
@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -17,6 +18,8 @@
 #include "cli/access/users.h"
 #include "kube/api/rest/rest.h"
 #include "kube/controllers/context.h"
+#include "kube/net/tls/tls.h"
+#include "ui/requests/request_checks.h"
 
 namespace swell {
 
@@ -25,6 +28,10 @@ struct PagesOptions {
   std::string port_file;  // keeps the port for the next run; empty: nothing does
   std::string cert_pem;   // used on addresses that are not loopback
   std::string key_pem;
+  // The port for what pods serve: HOST:PORT; empty: beside `address`, and the port of the last run;
+  // "off": programs of pods are not shown.
+  std::string programs_address = "off";
+  std::string programs_port_file;
 };
 
 // Whom the pages ask, on the core's thread.
@@ -46,7 +53,7 @@ class ClusterPages {
                const std::string& history_file);
   ~ClusterPages();
 
-  // Opens the port; requests wait until Start.
+  // Opens the ports; requests wait until Start.
   Status Listen(const PagesOptions& options, Random& random);
   // After the controllers have asked for their informers.
   void Start(controllers::Informers& informers, uint64_t seed);
@@ -59,11 +66,18 @@ class ClusterPages {
 
  private:
   struct Impl;
+  Status ListenPrograms(const PagesOptions& options,
+                        ui::PortKind kind,
+                        const std::optional<net::TlsServerConfig>& tls,
+                        Random& random);
   const PagesSources sources_;
   std::unique_ptr<Impl> impl_;
 };
 
 // Whether a HOST:PORT is of this machine only.
 bool IsLoopback(const std::string& address);
+// What is wrong with the value of --ui-programs-address beside that of --ui-address, which is not
+// "off". Misuse.
+Status CheckProgramsAddress(const std::string& programs, const std::string& pages);
 
 }  // namespace swell

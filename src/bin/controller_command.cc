@@ -31,6 +31,7 @@ struct ControllerFlags {
   bool host_network = false;
   std::string metrics_address;
   std::string ui_address;
+  std::string ui_programs = "off";
   std::string ui_cert_file;
   std::string ui_key_file;
   std::string ui_history;
@@ -69,6 +70,9 @@ void AddPagesFlags(cli::Flags& declared, ControllerFlags& flags) {
   declared.Text("--ui-address", &flags.ui_address, "HOST:PORT",
                 "also serve the pages there (default: not); on addresses that are not loopback "
                 "they speak TLS");
+  declared.Text("--ui-programs-address", &flags.ui_programs, "HOST:PORT|off",
+                "also serve the programs of pods that the pages open there, such as TensorBoard "
+                "(default off)");
   declared.Text("--ui-cert-file", &flags.ui_cert_file, "FILE",
                 "certificate of the pages, with --ui-key-file (default: one made at each start)");
   declared.Text("--ui-key-file", &flags.ui_key_file, "FILE", "private key of the pages");
@@ -84,11 +88,13 @@ Status CheckPages(const ControllerFlags& flags) {
   if (flags.ui_cert_file.empty() != flags.ui_key_file.empty()) {
     return cli::Misuse("--ui-cert-file and --ui-key-file belong together: give both");
   }
-  const bool more = !flags.ui_cert_file.empty() || !flags.ui_history.empty();
+  const bool more =
+      !flags.ui_cert_file.empty() || !flags.ui_history.empty() || flags.ui_programs != "off";
   if (flags.ui_address.empty() && more) {
-    return cli::Misuse("--ui-cert-file and --ui-history-file need --ui-address");
+    return cli::Misuse(
+        "--ui-programs-address, --ui-cert-file and --ui-history-file need --ui-address");
   }
-  return Status::Ok();
+  return CheckProgramsAddress(flags.ui_programs, flags.ui_address);
 }
 
 Status ReadElection(ControllerFlags& flags) {
@@ -253,7 +259,7 @@ class ControllerPages {
         edge::HttpTransport::Make(process.core(), edge::CallersConfig(process.access())));
     auto pages =
         std::make_unique<ControllerPages>(process, std::move(callers), flags.ui_history, metrics);
-    PagesOptions options{.address = flags.ui_address};
+    PagesOptions options{.address = flags.ui_address, .programs_address = flags.ui_programs};
     if (!IsLoopback(flags.ui_address)) {
       SWELL_ASSIGN_OR_RETURN(const net::CertificatePair pair, PagesCertificate(process, flags));
       options.cert_pem = pair.cert_pem;

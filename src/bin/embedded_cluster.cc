@@ -253,7 +253,9 @@ Status EmbeddedCluster::Impl::Listen() {
     SWELL_RETURN_IF_ERROR(pages->Listen({.address = options.ui_address,
                                          .port_file = options.data_dir.PagesPortFile(),
                                          .cert_pem = pki.server.cert_pem,
-                                         .key_pem = pki.server.key_pem},
+                                         .key_pem = pki.server.key_pem,
+                                         .programs_address = options.programs_address,
+                                         .programs_port_file = options.data_dir.ProgramsPortFile()},
                                         random));
   }
   SWELL_RETURN_IF_ERROR(

@@ -41,6 +41,7 @@ struct ClusterOptions {
   std::string autoscaling_default;       // see controllers::ManagerOptions
   int64_t record_mib = kRecordMibUsual;  // of the scheduler's last cycles; 0: none
   std::string ui_address;                // of the pages; "off": none; see PagesOptions
+  std::string programs_address;          // of what pods serve; "off": none; see PagesOptions
   std::string pod_cidr;                  // empty: the runtime's own choice
   std::string external_address;          // of load balancers; empty: as `listen`
   std::string image_store;               // empty: as the last start, or in the data directory

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "bin/cluster_pages.h"
 #include "bin/commands.h"
 #include "bin/embedded_cluster.h"
 #include "cli/session.h"
@@ -73,6 +74,9 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
   flags.Text("--ui-address", &cluster.ui_address, "HOST:PORT|off",
              "address of the pages (default 127.0.0.1 and a free port, the same after a restart); "
              "on other addresses they speak TLS; off: no pages");
+  flags.Text("--ui-programs-address", &cluster.programs_address, "HOST:PORT|off",
+             "address of the programs of pods that the pages open, such as TensorBoard (default: "
+             "the host of the pages and a free port, the same after a restart); off: none");
   flags.Text("--token-auth-file", &cluster.token_auth_file, "FILE",
              "static bearer tokens, one per line: token,user,uid,\"group1,group2\"");
   flags.Text("--token-max-life", &to.token_life, "DURATION",
@@ -251,6 +255,9 @@ class UpAction final : public cli::Action {
         cluster.ui_address.find(':') == std::string::npos) {
       return cli::Misuse(StrCat("--ui-address ", Quote(cluster.ui_address),
                                 ": HOST:PORT or off expected, such as 127.0.0.1:8080"));
+    }
+    if (cluster.ui_address != "off") {
+      SWELL_RETURN_IF_ERROR(CheckProgramsAddress(cluster.programs_address, cluster.ui_address));
     }
     in_addr address;
     if (!cluster.external_address.empty() &&

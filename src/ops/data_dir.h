@@ -4,7 +4,8 @@
 //   DIR/kubeconfig          for kubectl (0600)   DIR/swell.pid who runs the cluster
 //   DIR/audit.log           who did what when    DIR/port      the API's
 //   DIR/swell.log           the log              DIR/pages-port the pages'
-//   DIR/history.db          the pages' history   DIR/pods/, DIR/volumes/, DIR/checkpoints/
+//   DIR/history.db          the pages' history   DIR/programs-port  that of what pods serve
+//   DIR/pods/, DIR/volumes/, DIR/checkpoints/
 //   DIR/cycles/             the scheduler's last cycles
 //   DIR/images.yaml         the image catalogue's additions, if any
 //   DIR/cluster.json        the cluster's shape and keys as of its last start
@@ -35,6 +36,7 @@ struct DataDir {
   std::string AuditFile() const { return path + "/audit.log"; }
   std::string PortFile() const { return path + "/port"; }
   std::string PagesPortFile() const { return path + "/pages-port"; }
+  std::string ProgramsPortFile() const { return path + "/programs-port"; }
   std::string HistoryFile() const { return path + "/history.db"; }
   std::string CyclesDir() const { return path + "/cycles"; }
   std::string ImageCatalogue() const { return path + "/images.yaml"; }

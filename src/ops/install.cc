@@ -318,6 +318,9 @@ class InstallAction final : public cli::Action {
               "number of replicas, one of which leads (default 2)");
     flags.Switch("--ui", &deployment_.pages,
                  "let the controller of --image serve the pages, at the Service swell-pages");
+    flags.Switch("--ui-programs", &deployment_.programs,
+                 StrCat("with --ui: let the pages open TensorBoard, at port ", kProgramsPort,
+                        " of that Service"));
     flags.Group("Admission webhook");
     flags.Switch("--webhook", &deployment_.webhook,
                  "let swell controller --webhook-port validate pods and jobs");
@@ -364,6 +367,9 @@ class InstallAction final : public cli::Action {
     }
     if (print_ == "controller" && deployment_.image.empty()) {
       return cli::Misuse("--print-part controller needs --image");
+    }
+    if (deployment_.programs && !deployment_.pages) {
+      return cli::Misuse("--ui-programs needs --ui");
     }
     if (deployment_.pages && deployment_.image.empty()) {
       return cli::Misuse(

@@ -283,6 +283,14 @@ std::vector<Value> ControllerObjects(const ControllerDeployment& deployment) {
   if (deployment.pages) {
     auto service = json::ParseYaml(kPagesYaml);
     SWELL_CHECK_MSG(service.ok(), service.status().message());
+    if (deployment.programs) {
+      json::FindMutable(service->front(), {"spec", "ports"})
+          ->get_array()
+          .push_back(Object{{"name", "programs"},
+                            {"port", kProgramsPort},
+                            {"targetPort", "programs"},
+                            {"protocol", "TCP"}});
+    }
     out.push_back(std::move(service->front()));
   }
   for (Value& object : out) {
@@ -294,6 +302,7 @@ std::vector<Value> ControllerObjects(const ControllerDeployment& deployment) {
       // The API server and browsers may be anywhere.
       if (deployment.webhook) ingress.push_back(PortFromAnywhere(kWebhookPort));
       if (deployment.pages) ingress.push_back(PortFromAnywhere(kPagesPort));
+      if (deployment.programs) ingress.push_back(PortFromAnywhere(kProgramsPort));
     }
     if (kind == "PodDisruptionBudget" && !deployment.policy_v1) {
       json::Set(object, {"apiVersion"}, "policy/v1beta1");
@@ -308,6 +317,10 @@ std::vector<Value> ControllerObjects(const ControllerDeployment& deployment) {
     }
     if (deployment.pages) {
       OpenPort(container, "pages", kPagesPort, StrCat("--ui-address=0.0.0.0:", kPagesPort));
+    }
+    if (deployment.programs) {
+      OpenPort(container, "programs", kProgramsPort,
+               StrCat("--ui-programs-address=0.0.0.0:", kProgramsPort));
     }
   }
   return out;

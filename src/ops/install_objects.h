@@ -24,6 +24,9 @@ inline constexpr int kWebhookPort = 9443;
 // The Service of the pages, and the controller's port for them.
 inline constexpr char kPagesName[] = "swell-pages";
 inline constexpr int kPagesPort = 10443;
+// The port for what pods serve. The Service has the same number, since the pages name it to
+// browsers.
+inline constexpr int kProgramsPort = 10444;
 
 // `swell controller` as a Deployment, with what belongs to it: a Service for its metrics, a
 // PodDisruptionBudget, a NetworkPolicy.
@@ -33,6 +36,7 @@ struct ControllerDeployment {
   int64_t replicas = 2;
   bool webhook = false;   // it answers the API server
   bool pages = false;     // it serves the pages
+  bool programs = false;  // and what pods serve, for the pages
   bool policy_v1 = true;  // else policy/v1beta1: before Kubernetes 1.21
 };
 std::vector<json::Value> ControllerObjects(const ControllerDeployment& deployment);

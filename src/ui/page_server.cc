@@ -18,34 +18,6 @@ namespace {
 constexpr std::string_view kApi = "/ui/api/";
 constexpr uint16_t kPolicyViolation = 1008;
 
-std::string HeaderOf(const net::HttpRequest& request, std::string_view name) {
-  const std::string* value = net::FindHeader(request.headers, name);
-  return value != nullptr ? *value : std::string();
-}
-
-bool IsRead(const net::HttpRequest& request) {
-  return request.method == "GET" || request.method == "HEAD";
-}
-
-bool IsUpgrade(const net::HttpRequest& request) {
-  return net::HeaderHasToken(request.headers, "Connection", "upgrade");
-}
-
-// "[::1]:80" → "[::1]", "localhost:80" → "localhost".
-std::string_view WithoutPort(std::string_view host) {
-  const size_t colon = host.rfind(':');
-  const size_t bracket = host.rfind(']');
-  if (colon == std::string_view::npos) return host;
-  return bracket != std::string_view::npos && bracket > colon ? host : host.substr(0, colon);
-}
-
-bool SameSecret(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned char difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned char>(a[i] ^ b[i]);
-  return difference == 0;
-}
-
 net::HttpResponse JsonResponse(int status, std::string text) {
   net::HttpResponse response;
   response.status = status;
@@ -80,6 +52,14 @@ bool IsCredential(std::string_view header) {
 PageServer::PageServer(PagePlugs plugs)
     : plugs_(std::move(plugs)),
       sessions_(plugs_.clock, plugs_.secret),
+      programs_({.clock = plugs_.clock,
+                 .secret = plugs_.secret,
+                 .use_session =
+                     [this](std::string_view id) {
+                       const Session* session = sessions_.Use(id);
+                       return session != nullptr ? &session->credentials : nullptr;
+                     },
+                 .relay = plugs_.relay}),
       board_(plugs_.pages, plugs_.clock, plugs_.state),
       reader_(plugs_.pages, plugs_.server, plugs_.reviewer),
       timer_(plugs_.pages) {
@@ -91,51 +71,20 @@ PageServer::~PageServer() {
   for (const auto& tab : tabs) tab->Close(kPolicyViolation, "the cluster is stopping");
 }
 
-Status PageServer::CheckHost(const net::HttpRequest& request) const {
-  if (!loopback_) return Status::Ok();
-  const std::string host = HeaderOf(request, "Host");
-  const std::string_view name = WithoutPort(host);
-  if (name == "127.0.0.1" || name == "localhost" || name == "[::1]") return Status::Ok();
-  return Status(Code::kForbidden,
-                StrCat("Host ", Quote(host), ": the pages answer to 127.0.0.1 and localhost only"));
-}
-
-// A browser says where a write or a WebSocket comes from. What says nothing of the kind and has no
-// cookie is no browser that somebody led here.
-Status PageServer::CheckOrigin(const net::HttpRequest& request) const {
-  const std::string* origin = net::FindHeader(request.headers, "Origin");
-  if (origin == nullptr && !IsUpgrade(request)) {
-    const std::string* site = net::FindHeader(request.headers, "Sec-Fetch-Site");
-    if (site != nullptr && *site == "same-origin") return Status::Ok();
-    if (site == nullptr && net::FindHeader(request.headers, "Cookie") == nullptr) {
-      return Status::Ok();
-    }
-  }
-  const std::string own = StrCat(secure_ ? "https://" : "http://", HeaderOf(request, "Host"));
-  if (origin != nullptr && net::EqualsIgnoreCase(*origin, own)) return Status::Ok();
-  return Status(Code::kForbidden, StrCat("Origin ", Quote(origin ? *origin : ""),
-                                         ": requests must come from the pages at ", own));
-}
-
-// Cookies do not tell ports apart, so that clusters of one machine have names of their own.
+// Cookies do not tell ports apart, so that clusters of one machine have names of their own. With
+// TLS the prefix keeps scripts of other ports from setting it: browsers that do not know
+// __Host-Http- take it for __Host-.
 std::string PageServer::CookieName(const net::HttpRequest& request) const {
   const std::string host = HeaderOf(request, "Host");
   const std::string_view name = WithoutPort(host);
   const std::string_view port =
       name.size() < host.size() ? std::string_view(host).substr(name.size() + 1) : "";
-  return port.empty() ? "swell_session" : StrCat("swell_session_", port);
+  return StrCat(kind_.secure ? "__Host-Http-" : "", "swell_session", port.empty() ? "" : "_", port);
 }
 
 Result<const Session*> PageServer::SessionOf(const net::HttpRequest& request) {
-  const std::string name = CookieName(request);
-  for (const net::Header& header : request.headers) {
-    if (!net::EqualsIgnoreCase(header.name, "Cookie")) continue;
-    for (std::string_view cookie : Split(header.value, ';')) {
-      cookie = Trim(cookie);
-      const size_t equals = cookie.find('=');
-      if (equals == std::string_view::npos || cookie.substr(0, equals) != name) continue;
-      if (const Session* session = sessions_.Use(cookie.substr(equals + 1))) return session;
-    }
+  for (const std::string& id : CookiesOf(request, CookieName(request))) {
+    if (const Session* session = sessions_.Use(id)) return session;
   }
   return Status(Code::kUnauthorized, "nobody is logged in; run swell ui, or log in with a token");
 }
@@ -151,12 +100,13 @@ void PageServer::Fail(const ExchangePtr& exchange, const Status& status) {
 
 void PageServer::OnRequest(ExchangePtr exchange) {
   const net::HttpRequest& request = exchange->request();
-  if (const Status host = CheckHost(request); !host.ok()) return Fail(exchange, host);
+  if (const Status host = CheckHost(request, kind_); !host.ok()) return Fail(exchange, host);
   if (!request.path.starts_with(kApi)) {
     return Answer(exchange, ServeFile(plugs_.files, request));
   }
   if (!IsRead(request) || IsUpgrade(request)) {
-    if (const Status origin = CheckOrigin(request); !origin.ok()) return Fail(exchange, origin);
+    if (const Status origin = CheckOrigin(request, kind_); !origin.ok())
+      return Fail(exchange, origin);
   }
   Api(exchange, std::string_view(request.path).substr(kApi.size()));
 }
@@ -180,6 +130,9 @@ void PageServer::Api(const ExchangePtr& exchange, std::string_view path) {
   }
   if (path == "tensorboard" && (request.method == "GET" || request.method == "POST")) {
     return AnswerTensorboard(exchange, **session);
+  }
+  if (path == "tensorboard/open" && request.method == "POST") {
+    return OpenTensorboard(exchange, **session);
   }
   if ((path == "users" && (request.method == "POST" || request.method == "DELETE")) ||
       (path == "users/kubeconfig" && request.method == "POST")) {
@@ -245,8 +198,9 @@ void PageServer::AnswerSession(const ExchangePtr& exchange, const Session& sessi
   net::HttpResponse response = JsonResponse(200, json::Print(body));
   if (cookie) {
     response.headers.push_back(
-        {"Set-Cookie", StrCat(CookieName(exchange->request()), "=", session.id,
-                              "; Path=/; HttpOnly; SameSite=Strict", secure_ ? "; Secure" : "")});
+        {"Set-Cookie",
+         StrCat(CookieName(exchange->request()), "=", session.id,
+                "; Path=/; HttpOnly; SameSite=Strict", kind_.secure ? "; Secure" : "")});
   }
   Answer(exchange, std::move(response));
 }
@@ -256,7 +210,8 @@ void PageServer::Logout(const ExchangePtr& exchange, const Session& session) {
   net::HttpResponse response = JsonResponse(200, "{}");
   response.headers.push_back({"Set-Cookie", StrCat(CookieName(exchange->request()),
                                                    "=; Path=/; Max-Age=0; HttpOnly; "
-                                                   "SameSite=Strict")});
+                                                   "SameSite=Strict",
+                                                   kind_.secure ? "; Secure" : "")});
   Answer(exchange, std::move(response));
 }
 
@@ -348,13 +303,38 @@ void PageServer::AnswerTensorboard(const ExchangePtr& exchange, const Session& s
   auto params = ParamsOf(exchange->request());
   if (!params.ok()) return Fail(exchange, params.status());
   const bool start = exchange->request().method == "POST";
+  const bool opens = programs_.listens();
   Ask(
       exchange, session,
-      [ns = (*params)["namespace"], name = (*params)["name"], kind = (*params)["kind"], start](
-          cli::Session& command, cli::Api& api) {
-        return AskTensorboard(command, api, ns, name, kind, start);
+      [ns = (*params)["namespace"], name = (*params)["name"], kind = (*params)["kind"], start,
+       opens](cli::Session& command, cli::Api& api) {
+        return AskTensorboard(command, api, ns, name, kind, {.start = start, .opens = opens});
       },
       [](const json::Value& answer) { return json::Print(answer); });
+}
+
+// The ticket is made when the user's rights are known, for the session that asked.
+void PageServer::OpenTensorboard(const ExchangePtr& exchange, const Session& session) {
+  auto params = ParamsOf(exchange->request());
+  if (!params.ok()) return Fail(exchange, params.status());
+  if (plugs_.commands == nullptr || !programs_.listens()) {
+    return Fail(exchange, Status(Code::kNotFound, std::string(kNoPrograms)));
+  }
+  plugs_.commands->Run(
+      session.credentials,
+      [ns = (*params)["namespace"], name = (*params)["name"]](
+          cli::Session& command, cli::Api& api) { return AskOpening(command, api, ns, name); },
+      scope_.Wrap([this, exchange, id = session.id](const Result<json::Value>& answer) {
+        if (!answer.ok()) return FailWhole(exchange, answer.status());
+        if (sessions_.Find(id) == nullptr) {
+          return Fail(exchange, Status(Code::kUnauthorized, "the session is over"));
+        }
+        const std::string url =
+            programs_.Open(id, std::string(json::GetString(*answer, {"namespace"})),
+                           std::string(json::GetString(*answer, {"service"})),
+                           HeaderOf(exchange->request(), "Host"));
+        Answer(exchange, JsonResponse(200, json::Print(json::Object{{"url", url}})));
+      }));
 }
 
 void PageServer::AnswerUsers(const ExchangePtr& exchange,
@@ -551,6 +531,9 @@ void PageServer::Revalidate() {
     if (sessions_.Find(tab->session()) == nullptr)
       EndSession(tab->session(), "the session is over");
   }
+  for (const std::string& id : programs_.Sessions()) {
+    if (sessions_.Find(id) == nullptr) programs_.EndSession(id);
+  }
   std::erase_if(rights_, [this](const auto& one) {
     return sessions_.Find(one.first) == nullptr && one.second.waiting.empty();
   });
@@ -561,6 +544,7 @@ void PageServer::EndSession(const std::string& id, std::string_view why) {
   // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): `id` may be the session's own
   const std::string ended = id;
   sessions_.End(ended);
+  programs_.EndSession(ended);
   const auto tabs = tabs_;
   for (const auto& tab : tabs) {
     if (tab->session() == ended) tab->Close(kPolicyViolation, why);

@@ -7,13 +7,15 @@
 //   /ui/api/live          the same over a WebSocket, whenever it changes
 //   /ui/api/history       numbers over time
 //   /ui/api/plan, whatif  what would follow
-//   /ui/api/tensorboard   one beside a job
+//   /ui/api/tensorboard   one beside a job; …/open: where this browser may see it
 //   /ui/api/users         makes and deletes users, and gives them credentials
 //
 // A session's requests to the API server carry the credentials its user came with, so the API
 // server decides what they may. A browser that is led here by another page gets nowhere: cookies
 // are SameSite=Strict, writes repeat a secret of the session, Origin must be this server, and on
 // the loopback address so must Host (against names that are pointed here).
+//
+// What pods serve is not shown on this port: programs() is the handler of another.
 //
 // - Threads: the pages' executor, which its HttpServer's reactor is. MakeCode on any thread.
 // - Ownership: what PagePlugs refer to outlives it.
@@ -33,6 +35,8 @@
 #include "ui/commands/command_runner.h"
 #include "ui/history/history.h"
 #include "ui/live.h"
+#include "ui/programs/program_server.h"
+#include "ui/requests/request_checks.h"
 #include "ui/sessions.h"
 #include "ui/state/rights.h"
 #include "ui/static_files.h"
@@ -56,6 +60,7 @@ struct PagePlugs {
   cli::ClusterAddress address = {};
   // Asked on the pages' executor, with rights of its own, whose a token is; see RightsReader.
   std::shared_ptr<api::RestHandler> reviewer = nullptr;
+  PodRelay* relay = nullptr;  // null: what pods serve is not shown
 };
 
 class PageServer final : public net::Handler {
@@ -67,12 +72,10 @@ class PageServer final : public net::Handler {
   explicit PageServer(PagePlugs plugs);
   ~PageServer() override;
 
-  // `loopback`: only requests that name a loopback address as their host are answered. `secure`:
-  // the port speaks TLS. Before the first request.
-  void SetPort(bool loopback, bool secure) {
-    loopback_ = loopback;
-    secure_ = secure;
-  }
+  // Before the first request.
+  void SetPort(PortKind kind) { kind_ = kind; }
+  // The handler of the port for what pods serve; its SetPort opens it.
+  ProgramServer& programs() { return programs_; }
 
   void OnRequest(std::shared_ptr<net::Exchange> exchange) override;
 
@@ -87,8 +90,6 @@ class PageServer final : public net::Handler {
   using ExchangePtr = std::shared_ptr<net::Exchange>;
   using RightsDone = std::function<void(Result<std::shared_ptr<const Rights>>)>;
 
-  Status CheckHost(const net::HttpRequest& request) const;
-  Status CheckOrigin(const net::HttpRequest& request) const;
   // The session of the request's cookie; kUnauthorized: nobody is logged in.
   Result<const Session*> SessionOf(const net::HttpRequest& request);
   std::string CookieName(const net::HttpRequest& request) const;
@@ -113,6 +114,7 @@ class PageServer final : public net::Handler {
   void AnswerQuestion(const ExchangePtr& exchange, const Session& session, std::string_view path);
   // GET looks for it, POST makes it.
   void AnswerTensorboard(const ExchangePtr& exchange, const Session& session);
+  void OpenTensorboard(const ExchangePtr& exchange, const Session& session);
   // `path`: users or users/kubeconfig.
   void AnswerUsers(const ExchangePtr& exchange, const Session& session, std::string_view path);
   void OpenLive(const ExchangePtr& exchange, const Session& session);
@@ -127,8 +129,9 @@ class PageServer final : public net::Handler {
   std::vector<std::string> Namespaces() const;
 
   PagePlugs plugs_;
-  bool loopback_ = true, secure_ = false;
+  PortKind kind_;
   Sessions sessions_;
+  ProgramServer programs_;
   ViewBoard board_;
   struct Known {
     std::shared_ptr<const Rights> rights;

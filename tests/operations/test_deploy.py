@@ -112,7 +112,7 @@ class Generated(unittest.TestCase):
         values = yaml.safe_load((DEPLOY / "helm" / "swell" / "values.yaml").read_text())
 
         def controller(enabled, secret):
-            values["ui"] = {"enabled": enabled, "tls": {"secretName": secret}}
+            values["ui"] = {"enabled": enabled, "tls": {"secretName": secret}, "programs": False}
             found = render(DEPLOY / "helm" / "swell", values, namespace="x")
             pod = next(d for d in found if d["kind"] == "Deployment")["spec"]["template"]["spec"]
             return pod, [word for word in pod["containers"][0]["args"] if word.startswith("--ui-")]
@@ -128,6 +128,20 @@ class Generated(unittest.TestCase):
             self.assertEqual(flags, expected)
             self.assertNotIn("volumes", pod)
             self.assertNotIn("volumeMounts", pod["containers"][0])
+
+    def test_programs_of_pods_have_a_port_where_the_value_asks_for_it(self):
+        values = yaml.safe_load((DEPLOY / "helm" / "swell" / "values.yaml").read_text())
+        for wanted in (False, True):
+            values["ui"].update(enabled=True, programs=wanted)
+            found = render(DEPLOY / "helm" / "swell", values, namespace="x")
+            container = next(d for d in found if d["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"][0]
+            self.assertEqual("--ui-programs-address=0.0.0.0:10444" in container["args"], wanted)
+            self.assertEqual("programs" in [port["name"] for port in container["ports"]], wanted)
+            service = next(d for d in found if d["metadata"]["name"] == "swell-pages")
+            self.assertEqual(10444 in [port["port"] for port in service["spec"]["ports"]], wanted)
+            policy = next(d for d in found if d["kind"] == "NetworkPolicy")
+            opened = [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]]
+            self.assertEqual(10444 in opened, wanted)
 
     def test_before_kubernetes_1_21_the_budget_is_v1beta1(self):
         values = yaml.safe_load((DEPLOY / "helm" / "swell" / "values.yaml").read_text())

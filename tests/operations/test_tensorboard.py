@@ -34,8 +34,9 @@ class Files(http.server.BaseHTTPRequestHandler):
             for name in names:
                 path = os.path.join(folder, name)
                 found.append(f"{os.path.relpath(path, options.logdir)} {os.path.getsize(path)}")
-        body = "\\n".join(["stand-in", *found]).encode()
+        body = "\\n".join(["stand-in", *found, *map(str, self.headers.items())]).encode()
         self.send_response(200)
+        self.send_header("Set-Cookie", "of=the-pod")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -147,10 +148,14 @@ class TensorboardTest(unittest.TestCase):
             self.assertTrue(until(lambda: not [name for name in self.names(resource) if name.startswith("plain")]),
                             resource)
 
-    def pages(self):
+    def pages_url(self):
+        """(address, one-time code)"""
         done = run(SWELL, "ui", "--print", "--data-dir", self.cluster.directory)
         self.assertEqual(done.returncode, 0, done.stderr)
-        url, code = done.stdout.strip().split("#code=")
+        return done.stdout.strip().split("#code=")
+
+    def pages(self):
+        url, code = self.pages_url()
         pages = Pages(url)
         self.assertEqual(pages.login(code=code)[0], 200)
         return pages
@@ -178,22 +183,54 @@ class TensorboardTest(unittest.TestCase):
         self.assertTrue(until(lambda: pages.json("POST", path + "writes")[1]["state"] == "Ready"),
                         str(pages.json("POST", path + "writes")))
         found = pages.json("GET", path + "writes")[1]
-
-        def fetch():
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{found['port']}/", timeout=LIMIT_S) as answer:
-                    return answer.read().decode()
-            except OSError as error:
-                return str(error)
-
-        self.assertTrue(until(lambda: "events.out.tfevents" in fetch()), fetch())
-        status, refused = pages.json("POST", path + "silent")
+        # The pages open it, so nobody else needs to reach it.
+        self.assertEqual((found["opens"], found["url"], found["port"], found["closed"]), (True, None, None, None))
+        self.assertEqual(self.cluster.get("services", "writes-tensorboard")["spec"]["type"], "ClusterIP")
+        self.open_with_the_users_rights(pages, path.replace("tensorboard?", "tensorboard/open?") + "writes")
+        status, refused = self.pages().json("POST", path + "silent")
         self.assertEqual(status, 409, refused)
         self.assertIn("silent writes no curves", refused["message"])
         for name in ("writes", "silent"):
             self.assertEqual(self.cluster.kubectl("delete", "pytorchjob", name).returncode, 0)
         self.assertTrue(until(lambda: "writes-tensorboard" not in self.names("deployments")))
         self.cluster.kubectl("delete", "pvc", "logs")
+
+    def open_with_the_users_rights(self, pages, path):
+        self.assertEqual(pages.json("POST", path, csrf=False)[0], 403)
+        status, opened = pages.json("POST", path)
+        self.assertEqual(status, 200, opened)
+        programs, ticket = opened["url"].removeprefix("http://").split("/", 1)
+        self.assertEqual(programs.split(":")[0], "localhost")
+        self.assertNotEqual(programs, pages.host)
+        board = Pages(f"http://{programs}")
+        status, headers, page = board.ask("GET", f"/{ticket}")
+        self.assertEqual(status, 200, page)
+        board.cookie = headers["Set-Cookie"].split(";")[0]
+        place = re.search(rb"url=(/p/[0-9a-f]{64}/)", page)[1].decode()
+        self.assertEqual(board.ask("GET", f"/{ticket}")[0], 401)
+        self.assertTrue(until(lambda: b"events.out.tfevents" in board.ask("GET", place)[2]), board.ask("GET", place))
+        status, headers, text = board.ask("GET", place, headers={"Authorization": "Bearer x", "X-Swell-CSRF": "y"})
+        self.assertEqual((status, headers["Set-Cookie"]), (200, None))
+        for word in (b"swell_", b"Bearer", b"CSRF", board.cookie.encode()):
+            self.assertNotIn(word, text)
+        self.assertEqual(Pages(f"http://{programs}").ask("GET", place)[0], 401)
+        self.assertEqual(board.ask("GET", place, headers={"Host": "rebind.example"})[0], 403)
+        self.refused_without_the_right(path)
+        self.assertEqual(pages.json("POST", "/ui/api/logout")[0], 200)
+        self.assertEqual(board.ask("GET", place)[0], 401)
+
+    def refused_without_the_right(self, path):
+        """Who may look at the namespace does not reach its pods."""
+        account = self.cluster.kubectl("create", "serviceaccount", "looker")
+        self.assertEqual(account.returncode, 0, account.stderr)
+        self.cluster.kubectl("create", "rolebinding", "looker", "--clusterrole=view", "--serviceaccount=default:looker")
+        token = self.cluster.kubectl("create", "token", "looker")
+        self.assertEqual(token.returncode, 0, token.stderr)
+        looker = Pages(self.pages_url()[0])
+        self.assertEqual(looker.login(token=token.stdout.strip())[0], 200)
+        status, refused = looker.json("POST", path)
+        self.assertEqual(status, 403, refused)
+        self.assertIn("you may not create pods/portforward", refused["message"])
 
     def test_the_image_that_is_named_is_the_only_one_tried(self):
         told = " ".join(self.submit("named", "with-board", "--tensorboard-image=without-board").split())

@@ -134,12 +134,13 @@ Result<json::Object> MakePod(const TensorboardSpec& tensorboard,
   return spec;
 }
 
-Status CreateService(Session& session, Api& api, const PyTorchSpec& job, const json::Value& owner) {
+Status CreateService(
+    Session& session, Api& api, const PyTorchSpec& job, const json::Value& owner, Reach reach) {
   json::Value service = json::Object{
       {"apiVersion", "v1"},
       {"kind", "Service"},
       {"metadata", MetadataOf(job, owner)},
-      {"spec", json::Object{{"type", "NodePort"},
+      {"spec", json::Object{{"type", reach == Reach::kNodePort ? "NodePort" : "ClusterIP"},
                             {"selector", LabelsOf(job.name)},
                             {"ports", json::Array{json::Object{{"name", "tensorboard"},
                                                                {"port", kPort},
@@ -251,7 +252,7 @@ Status Start(Session& session,
   if (local) SWELL_RETURN_IF_ERROR(GiveClaimTo(api, job, made));
   std::string image = tensorboard.image.empty() ? job.image : tensorboard.image;
   SWELL_ASSIGN_OR_RETURN(json::Object pod, MakePod(tensorboard, job, image));
-  SWELL_RETURN_IF_ERROR(CreateService(session, api, job, made));
+  SWELL_RETURN_IF_ERROR(CreateService(session, api, job, made, Reach::kNodePort));
   SWELL_RETURN_IF_ERROR(CreateDeployment(session, api, job, std::move(pod), made));
   Look look = Await(session, api, job, image);
   // Only an embedded cluster has a catalogue, and only its machine a TensorBoard to lend.
@@ -341,6 +342,7 @@ std::optional<TensorboardView> ViewTensorboard(Session& session,
   auto deployment = api.Get(resources::kDeployments, ns, NameOf(job));
   if (!service.ok() || !deployment.ok()) return std::nullopt;
   TensorboardView view;
+  view.service = NameOf(job);
   for (const std::string& address : AddressesOf(api, **service)) view.url = "http://" + address;
   for (const json::Value& port : json::GetArray(**service, {"spec", "ports"})) {
     view.port = json::GetInt(port, {"nodePort"});
@@ -360,14 +362,15 @@ Result<TensorboardView> EnsureTensorboard(Session& session,
                                           Api& api,
                                           const PyTorchSpec& job,
                                           const std::string& log_dir,
-                                          const json::Value& owner) {
+                                          const json::Value& owner,
+                                          Reach reach) {
   const auto made = [](const Status& status) {
     return status.ok() || status.code() == Code::kAlreadyExists ? Status::Ok() : status;
   };
   auto view = ViewTensorboard(session, api, job.ns, job.name);
   if (!view) {
     SWELL_ASSIGN_OR_RETURN(json::Object pod, MakePod({.log_dir = log_dir}, job, job.image));
-    SWELL_RETURN_IF_ERROR(made(CreateService(session, api, job, owner)));
+    SWELL_RETURN_IF_ERROR(made(CreateService(session, api, job, owner, reach)));
     SWELL_RETURN_IF_ERROR(made(CreateDeployment(session, api, job, std::move(pod), owner)));
     view = ViewTensorboard(session, api, job.ns, job.name);
     if (!view) return Status(Code::kConflict, "TensorBoard was removed meanwhile; try again");

@@ -1,5 +1,5 @@
-// TensorBoard beside a job: a Deployment and a NodePort Service, as Arena makes them, and the
-// folder of logs that they share. All of it belongs to the job and ends with it.
+// TensorBoard beside a job: a Deployment and a Service, as Arena makes them, and the folder of logs
+// that they share. All of it belongs to the job and ends with it.
 // - Threads: as Api.
 #pragma once
 
@@ -35,6 +35,7 @@ void StartTensorboard(Session& session,
                       const json::Value& made);
 
 struct TensorboardView {
+  std::string service;
   std::string url;   // http://192.0.2.7:30670; empty: it has no address
   int64_t port = 0;  // of every node; 0: none
   std::string image;
@@ -48,6 +49,12 @@ std::optional<TensorboardView> ViewTensorboard(Session& session,
                                                const std::string& ns,
                                                const std::string& job);
 
+// The peers that reach a TensorBoard.
+enum class Reach {
+  kNodePort,  // everybody on the nodes' network, as Arena's
+  kCluster,   // pods, and people with the right to forward ports
+};
+
 // Makes what is not there of it, and does not wait: who wants to know how it fares asks again.
 // Where the job's image turns out to have no TensorBoard, this machine's takes its place, if it
 // lends one.
@@ -55,7 +62,8 @@ Result<TensorboardView> EnsureTensorboard(Session& session,
                                           Api& api,
                                           const PyTorchSpec& job,
                                           const std::string& log_dir,
-                                          const json::Value& owner);
+                                          const json::Value& owner,
+                                          Reach reach);
 
 // Removes what StartTensorboard made; missing is fine. True when there was one.
 Result<bool> DeleteTensorboard(Session& session,

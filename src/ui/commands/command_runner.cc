@@ -2,30 +2,10 @@
 
 #include <utility>
 
+#include "ui/state/as_user.h"
 #include "ui/state/core_calls.h"
 
 namespace swell::ui {
-namespace {
-
-// Asks as the session's user.
-class AsUser final : public api::RestHandler {
- public:
-  AsUser(std::shared_ptr<api::RestHandler> calls, api::Credentials credentials)
-      : calls_(std::move(calls)), credentials_(std::move(credentials)) {}
-
-  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
-                                        std::shared_ptr<api::RestSink> sink) override {
-    request.credentials = credentials_;
-    request.user = {};
-    return calls_->Handle(std::move(request), std::move(sink));
-  }
-
- private:
-  std::shared_ptr<api::RestHandler> calls_;
-  const api::Credentials credentials_;
-};
-
-}  // namespace
 
 class CommandRunner::Loop final : public cli::EventLoop {
  public:
@@ -101,7 +81,7 @@ Result<json::Value> CommandRunner::RunOne(const Task& task) {
   env.what_if = engine_;
   env.connect = [this, &task](const cli::ClusterFlags&) -> Result<cli::Connection> {
     cli::Connection connection;
-    connection.server = std::make_shared<AsUser>(calls_, task.credentials);
+    connection.server = MakeAsUser(calls_, task.credentials);
     return connection;
   };
   const cli::Command root{.name = "swell"};

@@ -276,39 +276,78 @@ Result<json::Value> AskWhatIf(cli::Session& session, cli::Api& api, const json::
       {"decisions", Decisions(after)}, {"before", Numbers(before)}, {"after", Numbers(after)}});
 }
 
+namespace {
+
+json::Value TextOrNull(const std::string& text) {
+  return text.empty() ? json::Value(nullptr) : json::Value(text);
+}
+
+json::Value TensorboardDocument(const std::optional<cli::arena::TensorboardView>& view,
+                                bool opens) {
+  json::Object out{{"state", "None"}, {"url", nullptr}, {"port", nullptr}, {"message", nullptr}};
+  out["opens"] = opens;
+  out["closed"] = opens ? json::Value(nullptr) : json::Value(kNoPrograms);
+  if (!view) return out;
+  const bool failed = !view->ready && !view->wrong.empty();
+  out["state"] = view->ready ? "Ready" : failed ? "Failed" : "Starting";
+  out["url"] = TextOrNull(view->url);
+  if (view->port > 0) out["port"] = view->port;
+  if (failed) out["message"] = view->wrong;
+  return out;
+}
+
+// Asked of the API server as the user, so that a refusal comes before a window opens.
+Status CheckMayForward(cli::Api& api, const std::string& ns) {
+  static const client::Resource kReviews{"authorization.k8s.io", "v1", "selfsubjectaccessreviews",
+                                         false};
+  json::Object attributes{
+      {"verb", "create"}, {"resource", "pods"}, {"subresource", "portforward"}, {"namespace", ns}};
+  const json::Value review =
+      json::Object{{"apiVersion", "authorization.k8s.io/v1"},
+                   {"kind", "SelfSubjectAccessReview"},
+                   {"spec", json::Object{{"resourceAttributes", std::move(attributes)}}}};
+  SWELL_ASSIGN_OR_RETURN(const json::SharedValue answer, api.Create(kReviews, "", review));
+  if (json::GetBool(*answer, {"status", "allowed"})) return Status::Ok();
+  return Status(Code::kForbidden, StrCat("you may not create pods/portforward in namespace ",
+                                         Quote(ns), ", which it takes to reach what pods serve"));
+}
+
+}  // namespace
+
 Result<json::Value> AskTensorboard(cli::Session& session,
                                    cli::Api& api,
                                    const std::string& ns,
                                    const std::string& name,
                                    const std::string& kind,
-                                   bool start) {
-  std::optional<cli::arena::TensorboardView> view;
-  if (start) {
-    const std::string word = kind.empty() ? name : StrCat(ToLower(kind), "/", name);
-    SWELL_ASSIGN_OR_RETURN(const cli::JobView job, cli::FindJob(api, ns, word));
-    view = cli::arena::ViewTensorboard(session, api, ns, name);
-    // One that was made at submit knows its folder; it needs a look only.
-    const auto curves = cli::arena::CurvesOf(job);
-    if (!view && !curves.ok()) return curves.status();
-    if (curves.ok()) {
-      SWELL_ASSIGN_OR_RETURN(view, cli::arena::EnsureTensorboard(session, api, curves->spec,
-                                                                 curves->log_dir, *job.object));
-    }
-  } else {
-    view = cli::arena::ViewTensorboard(session, api, ns, name);
+                                   TensorboardQuestion question) {
+  auto view = cli::arena::ViewTensorboard(session, api, ns, name);
+  if (!question.start) return TensorboardDocument(view, question.opens);
+  const std::string word = kind.empty() ? name : StrCat(ToLower(kind), "/", name);
+  SWELL_ASSIGN_OR_RETURN(const cli::JobView job, cli::FindJob(api, ns, word));
+  // One that was made at submit knows its folder; it needs a look only.
+  const auto curves = cli::arena::CurvesOf(job);
+  if (!view && !curves.ok()) return curves.status();
+  if (curves.ok()) {
+    const auto reach = question.opens ? cli::arena::Reach::kCluster : cli::arena::Reach::kNodePort;
+    SWELL_ASSIGN_OR_RETURN(
+        view, cli::arena::EnsureTensorboard(session, api, curves->spec, curves->log_dir,
+                                            *job.object, reach));
   }
-  if (!view) {
-    return json::Value(
-        json::Object{{"state", "None"}, {"url", nullptr}, {"port", nullptr}, {"message", nullptr}});
+  return TensorboardDocument(view, question.opens);
+}
+
+Result<json::Value> AskOpening(cli::Session& session,
+                               cli::Api& api,
+                               const std::string& ns,
+                               const std::string& name) {
+  SWELL_RETURN_IF_ERROR(CheckMayForward(api, ns));
+  const auto view = cli::arena::ViewTensorboard(session, api, ns, name);
+  if (!view) return Status(Code::kNotFound, StrCat("job ", ns, "/", name, " has no TensorBoard"));
+  if (!view->ready) {
+    return Status(Code::kConflict, StrCat("the TensorBoard of ", ns, "/", name, " is not ready",
+                                          view->wrong.empty() ? "" : ": ", view->wrong));
   }
-  const bool failed = !view->ready && !view->wrong.empty();
-  return json::Value(
-      json::Object{{"state", view->ready ? "Ready"
-                             : failed    ? "Failed"
-                                         : "Starting"},
-                   {"url", view->url.empty() ? json::Value(nullptr) : json::Value(view->url)},
-                   {"port", view->port > 0 ? json::Value(view->port) : json::Value(nullptr)},
-                   {"message", failed ? json::Value(view->wrong) : json::Value(nullptr)}});
+  return json::Value(json::Object{{"namespace", ns}, {"service", view->service}});
 }
 
 namespace {

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "cli/access/users.h"
 #include "cli/session.h"
@@ -23,14 +24,29 @@ Result<json::Value> AskPlan(cli::Session& session, cli::Api& api, const json::Va
 // {"quota": [{"project", "pool", "gpu"}], "addNodes": [{"like", "count"}], "addJob": manifest}
 Result<json::Value> AskWhatIf(cli::Session& session, cli::Api& api, const json::Value& change);
 
-// {"state": "None" | "Starting" | "Ready" | "Failed", "url", "port", "message"} of the TensorBoard
-// beside the job. `start`: makes a missing one. Asked again until it is ready or failed.
+struct TensorboardQuestion {
+  bool start = false;  // makes a missing one
+  bool opens = false;  // the pages open it, so it needs no node port
+};
+// {"state": "None" | "Starting" | "Ready" | "Failed", "url", "port", "message", "opens", "closed"}
+// of the TensorBoard beside the job; "closed" says why the pages do not open it. Asked again until
+// it is ready or failed.
 Result<json::Value> AskTensorboard(cli::Session& session,
                                    cli::Api& api,
                                    const std::string& ns,
                                    const std::string& name,
                                    const std::string& kind,
-                                   bool start);
+                                   TensorboardQuestion question);
+// {"namespace", "service"} of a job's TensorBoard that is ready and that the user may reach.
+// kForbidden names the right that is missing, kConflict says that it is not ready.
+Result<json::Value> AskOpening(cli::Session& session,
+                               cli::Api& api,
+                               const std::string& ns,
+                               const std::string& name);
+// Why the pages open no programs of pods.
+inline constexpr std::string_view kNoPrograms =
+    "this server of the pages has no port for programs that pods serve: give it "
+    "--ui-programs-address HOST:PORT";
 
 // {"name", "role", "projects", "groups", "runAs", "days"} → {"name", "kubeconfig"}: makes the user.
 Result<json::Value> AskCreateUser(cli::Api& api,

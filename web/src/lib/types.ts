@@ -113,7 +113,7 @@ export interface Goodput {
   sentence: string; next?: string | null; unit: string; members: number; wanted: number; fit?: string | null; decision?: string | null;
   sizes: { members: number; perSecond: number; relative: number; measured: boolean; source: string }[];
 }
-export interface TensorboardData { state: 'None' | 'Starting' | 'Ready' | 'Failed'; url?: string | null; port?: number | null; message?: string | null }
+export interface TensorboardData { state: 'None' | 'Starting' | 'Ready' | 'Failed'; url?: string | null; port?: number | null; message?: string | null; opens?: boolean; closed?: string | null }
 export interface WhyData {
   sentence: string; lines: string[]; needs?: Record<string, unknown>; status?: string; waits?: boolean;
   next?: string;  // what a user does about it

@@ -3,22 +3,41 @@ import { useEffect, useState } from 'preact/hooks';
 import { may } from '../lib/access.ts';
 import { errorText, json, query } from '../lib/api.ts';
 import type { TensorboardData, WorkloadRow } from '../lib/types.ts';
-import { Button, Notice, Skeleton } from './basic.tsx';
+import { Button, Notice, Skeleton, toast } from './basic.tsx';
 import { Dialog, open } from './dialog.tsx';
 
 const AGAIN_MS = 1500;
 
-const pathOf = (row: WorkloadRow) => `/ui/api/tensorboard${query({ namespace: row.namespace, name: row.name, kind: row.kind })}`;
+const queryOf = (row: WorkloadRow) => query({ namespace: row.namespace, name: row.name, kind: row.kind });
+const pathOf = (row: WorkloadRow) => `/ui/api/tensorboard${queryOf(row)}`;
 
-// Nodes without addresses of their own are this machine.
+// Where it answers without the pages. Nodes without addresses of their own are this machine.
 export function addressOf(data: TensorboardData): string {
   if (data.url) return data.url;
   return data.port ? `http://${location.hostname}:${data.port}` : '';
 }
 
-function OpenLink({ data, primary }: { data: TensorboardData; primary?: boolean }) {
-  return <a class={`button${primary ? ' primary' : ''}`} href={addressOf(data)} target="_blank" rel="noopener noreferrer">{primary ? 'Open TensorBoard' : 'TensorBoard'}</a>;
+// The window comes first, while the browser still takes it for the click's.
+async function openBoard(row: WorkloadRow): Promise<void> {
+  const tab = window.open('about:blank', '_blank');
+  if (!tab) return toast('The browser has blocked the window. Allow pop-ups of this page.', true);
+  tab.opener = null;
+  try {
+    const { url } = await json<{ url: string }>('POST', `/ui/api/tensorboard/open${queryOf(row)}`);
+    tab.location.replace(url);
+  } catch (error) {
+    tab.close();
+    toast(errorText(error), true);
+  }
 }
+
+function OpenLink({ row, data, primary }: { row: WorkloadRow; data: TensorboardData; primary?: boolean }) {
+  const text = primary ? 'Open TensorBoard' : 'TensorBoard';
+  if (data.opens) return <Button primary={primary} onClick={() => void openBoard(row)}>{text}</Button>;
+  return <a class={`button${primary ? ' primary' : ''}`} href={addressOf(data)} target="_blank" rel="noopener noreferrer" title={data.closed ?? undefined}>{text}</a>;
+}
+
+const canOpen = (data: TensorboardData | undefined) => data?.state === 'Ready' && Boolean(data.opens || addressOf(data));
 
 function StartDialog({ row, done }: { row: WorkloadRow; done: () => void }) {
   const [data, setData] = useState<TensorboardData>();
@@ -43,16 +62,19 @@ function StartDialog({ row, done }: { row: WorkloadRow; done: () => void }) {
     };
   }, []);
   const failed = wrong || (data?.state === 'Failed' ? data.message ?? 'It does not start.' : '');
-  const ready = data?.state === 'Ready' && addressOf(data);
+  const ready = canOpen(data);
   return (
-    <Dialog small title={`TensorBoard of ${row.name}`} onClose={done} onSubmit={done} foot={<><Button onClick={done}>Close</Button>{data && ready && <OpenLink data={data} primary />}</>}>
+    <Dialog small title={`TensorBoard of ${row.name}`} onClose={done} onSubmit={done} foot={<><Button onClick={done}>Close</Button>{data && ready && <OpenLink row={row} data={data} primary />}</>}>
       <div class="stack" aria-live="polite" style={{ gap: '12px' }}>
         {failed && <Notice tone="bad">{failed}</Notice>}
         {!failed && !ready && <><p>TensorBoard is starting. It runs in a pod of your own beside the workload.</p><Skeleton lines={2} /></>}
-        {!failed && data && ready && <>
-          <p>TensorBoard answers at <code>{addressOf(data)}</code>.</p>
-          <p class="muted small">TensorBoard knows no passwords: the curves are open to everybody on that network. If the address cannot be reached from here, run <code>swell port-forward -n {row.namespace} svc/{row.name}-tensorboard 6006</code>.</p>
-        </>}
+        {!failed && data && ready && (data.opens
+          ? <p>TensorBoard is ready. The pages open it with your rights: who may not forward ports to pods of {row.namespace} does not reach it here.</p>
+          : <>
+            <p>TensorBoard answers at <code>{addressOf(data)}</code>.</p>
+            <p class="muted small">TensorBoard knows no passwords: the curves are open to everybody on that network. If the address cannot be reached from here, run <code>swell port-forward -n {row.namespace} svc/{row.name}-tensorboard 6006</code>.</p>
+            {data.closed && <p class="muted small">The pages do not open it: {data.closed}.</p>}
+          </>)}
         <p class="muted small">It ends when the workload is deleted.</p>
       </div>
     </Dialog>
@@ -64,7 +86,7 @@ export function TensorboardButton({ row }: { row: WorkloadRow }) {
   const create = may('create', 'apps', 'deployments', row.namespace);
   const look = () => { json<TensorboardData>('GET', pathOf(row)).then(setData, () => setData(undefined)); };
   useEffect(look, [row.uid]);
-  if (data?.state === 'Ready' && addressOf(data)) return <OpenLink data={data} />;
+  if (data && canOpen(data)) return <OpenLink row={row} data={data} />;
   if (!create) return null;
   return <Button onClick={() => open((done) => <StartDialog row={row} done={() => { done(); look(); }} />)}>TensorBoard</Button>;
 }

@@ -474,12 +474,22 @@ test('a TensorBoard is started, opened, or told to be missing', async () => {
   };
   await start(plain);
   await page.waitForSelector('dialog:has-text("TensorBoard is starting")');
-  const link = page.locator('dialog').getByRole('link', { name: 'Open TensorBoard' });
-  assert.equal(await link.getAttribute('href'), 'http://127.0.0.1:30606');
-  assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
+  // The window has no way back to the pages.
+  const opened = page.context().waitForEvent('page');
+  await page.locator('dialog').getByRole('button', { name: 'Open TensorBoard' }).click();
+  const board = await opened;
+  await board.waitForURL(/^http:\/\/localhost:\d+\/program$/);
+  assert.equal(await board.evaluate(() => window.opener), null);
+  await board.close();
   assert.deepEqual(await seriousFindings(page), []);
   await page.locator('dialog footer').getByRole('button', { name: 'Close' }).click();
-  await page.locator('.head').getByRole('link', { name: 'TensorBoard' }).waitFor();
+  await page.locator('.head').getByRole('button', { name: 'TensorBoard' }).waitFor();
+  // Without the right the user is told so, and no window stays.
+  one.fake.denied = new Set(['create pods/portforward']);
+  await page.locator('.head').getByRole('button', { name: 'TensorBoard' }).click();
+  await page.waitForSelector('.toast.bad:has-text("you may not create pods/portforward")');
+  assert.equal(page.context().pages().length, 1);
+  one.fake.denied.clear();
   for (const [word, text] of [['sweep', 'has no TensorBoard'], ['eval', 'writes no curves']] as const) {
     const row = running.find((job) => job.name.startsWith(word));
     if (!row) continue;
@@ -494,6 +504,15 @@ test('a TensorBoard is started, opened, or told to be missing', async () => {
   assert.equal(await other.getByText('TensorBoard').count(), 0);
   one.fake.denied.clear();
   await other.context().close();
+  // Without a port for what pods serve it answers at a node port, and the dialog says why.
+  one.fake.boards.clear();
+  one.fake.opens = false;
+  await start(plain);
+  const link = page.locator('dialog').getByRole('link', { name: 'Open TensorBoard' });
+  assert.equal(await link.getAttribute('href'), 'http://127.0.0.1:30606');
+  assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
+  await page.waitForSelector('dialog:has-text("--ui-programs-address")');
+  one.fake.opens = true;
   await page.context().close();
   noTroubles(one);
 });

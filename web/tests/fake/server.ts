@@ -13,6 +13,7 @@ export interface Fake {
   changed: () => void;            // sends all views anew
   lost: Set<string>;              // uids of pods whose logs nobody keeps
   boards: Map<string, unknown>;   // TensorBoards, by job
+  opens: boolean;                 // whether there is a port for what pods serve
   denied: Set<string>;            // "delete trainingjobs": what the user may not do
   sockets: boolean;               // whether WebSockets are accepted
   close: () => Promise<void>;
@@ -237,12 +238,17 @@ export async function startFake(root: string, jobs = 60, port = 0): Promise<Fake
       return answer(response, 200, { series: history(fake.world, names, Number(url.searchParams.get('from')), Number(url.searchParams.get('to')), Number(url.searchParams.get('points'))) });
     }
     if (url.pathname === '/ui/api/tensorboard') {
+    if (url.pathname === '/ui/api/tensorboard/open') {
+      if (fake.denied.has('create pods/portforward')) return refuse(response, 403, 'Forbidden', 'you may not create pods/portforward in namespace vision');
+      return answer(response, 200, { url: `${fake.url.replace('127.0.0.1', 'localhost')}/program` });
+    }
       const name = url.searchParams.get('name') ?? '';
       const known = fake.boards.get(name);
       if (request.method === 'GET') return answer(response, 200, known ?? { state: 'None' });
       if (!fake.world.jobs.some((row) => row.name === name && row.kind === url.searchParams.get('kind'))) return refuse(response, 404, 'NotFound', `job ${name} not found`);
       if (name.startsWith('eval')) return refuse(response, 409, 'Conflict', `${name} writes no curves: none of its containers has SWELL_LOG_DIR.`);
-      const state = name.startsWith('sweep') ? { state: 'Failed', message: 'image img has no TensorBoard' } : known ? { state: 'Ready', port: 30606 } : { state: 'Starting', port: 30606 };
+      const how = fake.opens ? { opens: true } : { opens: false, port: 30606, closed: 'this server of the pages has no port for programs that pods serve: give it --ui-programs-address HOST:PORT' };
+      const state = name.startsWith('sweep') ? { state: 'Failed', message: 'image img has no TensorBoard' } : known ? { state: 'Ready', ...how } : { state: 'Starting', ...how };
       fake.boards.set(name, state);
       return answer(response, 200, state);
     }
@@ -269,7 +275,7 @@ export async function startFake(root: string, jobs = 60, port = 0): Promise<Fake
     };
   });
   const fake: Fake = {
-    server, url: '', world: makeWorld(jobs), requests: [], lost: new Set(), boards: new Map(), denied: new Set(), sockets: true,
+    server, url: '', world: makeWorld(jobs), requests: [], lost: new Set(), boards: new Map(), opens: true, denied: new Set(), sockets: true,
     changed: () => {
       revision += 1;
       for (const client of live) for (const [id, one] of client.views) client.socket.send(JSON.stringify({ id, revision: String(revision), data: viewOf(fake.world, one.view, one.params) }));
