@@ -3,14 +3,14 @@ import type { KubeObject, Member } from './types.ts';
 
 export interface PoolQuota { pool: string; quota: string; limit: string; weight: string }
 export interface ProjectForm {
-  name: string; description: string; parent: string; namespace: string; priority: string; quotas: PoolQuota[]; members: Member[];
+  name: string; description: string; parent: string; namespace: string; priority: string; autoscaling: string; quotas: PoolQuota[]; members: Member[];
 }
 
 export const DEFAULT_POOL = '';  // nodes outside all pools; its share is spec.resources
 
 export function newProject(pools: string[]): ProjectForm {
   return {
-    name: '', description: '', parent: '', namespace: '', priority: '', members: [],
+    name: '', description: '', parent: '', namespace: '', priority: '', autoscaling: '', members: [],
     quotas: (pools.length > 0 ? pools.slice(0, 1) : [DEFAULT_POOL]).map((pool) => ({ pool, quota: '', limit: '', weight: '' })),
   };
 }
@@ -18,7 +18,7 @@ export function newProject(pools: string[]): ProjectForm {
 interface Shares { gpu?: { quota?: number; limit?: number; overQuotaWeight?: number }; [resource: string]: unknown }
 interface Spec {
   description?: string; parent?: string; namespace?: string; priority?: number; resources?: Shares;
-  nodePools?: { name: string; resources?: Shares }[]; members?: Member[];
+  nodePools?: { name: string; resources?: Shares }[]; members?: Member[]; autoscaling?: { default?: string; [field: string]: unknown };
 }
 
 const text = (value: number | undefined) => (value === undefined ? '' : value < 0 ? 'unlimited' : String(value));
@@ -32,7 +32,7 @@ export function formOf(object: KubeObject): ProjectForm {
   if (spec.resources?.gpu || quotas.length === 0) quotas.unshift(quotaOf(DEFAULT_POOL, spec.resources));
   return {
     name: object.metadata?.name ?? '', description: spec.description ?? '', parent: spec.parent ?? '', namespace: spec.namespace ?? '',
-    priority: spec.priority === undefined ? '' : String(spec.priority), quotas, members: (spec.members ?? []).map((one) => ({ ...one, kind: one.kind ?? 'User', role: one.role ?? 'viewer' })),
+    priority: spec.priority === undefined ? '' : String(spec.priority), autoscaling: spec.autoscaling?.default ?? '', quotas, members: (spec.members ?? []).map((one) => ({ ...one, kind: one.kind ?? 'User', role: one.role ?? 'viewer' })),
   };
 }
 
@@ -57,7 +57,7 @@ export function poolPath(form: ProjectForm, index: number): string {
 
 export function fieldsOf(form: ProjectForm): string[] {
   return [
-    'metadata.name', 'spec.description', 'spec.parent', 'spec.namespace', 'spec.priority', 'spec.members',
+    'metadata.name', 'spec.description', 'spec.parent', 'spec.namespace', 'spec.priority', 'spec.autoscaling.default', 'spec.members',
     ...form.quotas.flatMap((_, index) => [poolPath(form, index), ...['quota', 'limit', 'overQuotaWeight'].map((field) => quotaPath(form, index, field))]),
     ...form.members.map((_, index) => `spec.members.${index}.name`),
   ];
@@ -109,6 +109,9 @@ export function projectObject(form: ProjectForm, before?: KubeObject): KubeObjec
   put('parent', form.parent);
   put('namespace', form.namespace.trim());
   put('priority', form.priority.trim() ? Number(form.priority) : undefined);
+  const { default: _, ...rest } = old.autoscaling ?? {};
+  const scaling = form.autoscaling ? { ...rest, default: form.autoscaling } : rest;
+  put('autoscaling', Object.keys(scaling).length > 0 ? scaling : undefined);
   const own = form.quotas.find((quota) => quota.pool === DEFAULT_POOL);
   const resources = own ? withGpu(old.resources, own) : { ...old.resources, gpu: undefined };
   put('resources', Object.values(resources).some((one) => one !== undefined) ? resources : undefined);

@@ -33,6 +33,10 @@ function Quotas({ form, set, wrongs, pools }: { form: Form; set: Set; wrongs: Wr
   );
 }
 
+// A mode that a later version has stays what it is.
+const MODES: [string, string][] = [['', 'as the department or the cluster'], ['Goodput', 'Goodput: GPUs go to the jobs that make most of them'], ['None', 'None: as many members as a job asks for']];
+const modesFor = (own: string): [string, string][] => (MODES.some(([mode]) => mode === own) ? MODES : [...MODES, [own, own]]);
+
 const ROLES: [string, string][] = [['viewer', 'Viewer'], ['researcher', 'Researcher'], ['project-admin', 'Project admin']];
 const KINDS: [string, string][] = [['User', 'User'], ['Group', 'Group'], ['ServiceAccount', 'Service account']];
 
@@ -119,6 +123,7 @@ export function ProjectForm({ name, done }: { name?: string; done: () => void })
             <TextField label="Namespace" name="spec.namespace" value={form.namespace} onInput={(namespace) => set({ namespace })} wrongs={wrongs} placeholder={form.name || 'the project’s name'} help="Its workloads run here. If empty, it has the project’s name." />
             <TextField number label="Priority" name="spec.priority" value={form.priority} onInput={(priority) => set({ priority })} wrongs={wrongs} placeholder="100" help="Projects with a higher priority are served first." />
           </div>
+          <SelectField label="Autoscaling of elastic jobs" name="spec.autoscaling.default" value={form.autoscaling} onChange={(autoscaling) => set({ autoscaling })} options={modesFor(form.autoscaling)} wrongs={wrongs} help="Holds for elastic TrainingJobs of this project, and of those below it, that name no mode. A change applies to running jobs." />
           <Members form={form} set={set} wrongs={wrongs} />
         </>
       )}

@@ -102,7 +102,15 @@ test('the project form refuses at the field, and makes a project', async () => {
   await page.waitForSelector('.wrong:has-text("has 64 GPUs")');
   assert.match(await wrongAt(page, 'GPU quota'), /Invalid value: 400/);
   await page.getByLabel('GPU quota').fill('4');
+  await page.getByLabel('Autoscaling of elastic jobs').selectOption('Goodput');
+  await page.getByLabel('Description').fill('no autoscaling here');
   await page.getByRole('button', { name: 'Create project' }).click();
+  await page.waitForSelector('.wrong:has-text("Unsupported value")');
+  assert.equal(await wrongAt(page, 'Autoscaling of elastic jobs'), 'Unsupported value: "Goodput"');
+  await page.getByLabel('Description').fill('');
+  const made = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/projects'));
+  await page.getByRole('button', { name: 'Create project' }).click();
+  assert.deepEqual((await made).postDataJSON().spec.autoscaling, { default: 'Goodput' });
   await page.waitForSelector('dialog', { state: 'detached' });
   await page.waitForSelector('.name-link:has-text("project-a")');
   await page.context().close();
@@ -496,14 +504,6 @@ test('a TensorBoard is started, opened, or told to be missing', async () => {
     await start(row);
     await page.waitForSelector(`dialog .notice.bad:has-text("${text}")`);
   }
-  one.fake.denied = new Set(['create deployments']);
-  one.fake.boards.clear();
-  const other = await one.page();
-  await go(other, `/job?namespace=${plain.namespace}&name=${plain.name}&kind=${plain.kind}`, plain.name);
-  await other.getByRole('button', { name: 'Suspend' }).waitFor();
-  assert.equal(await other.getByText('TensorBoard').count(), 0);
-  one.fake.denied.clear();
-  await other.context().close();
   // Without a port for what pods serve it answers at a node port, and the dialog says why.
   one.fake.boards.clear();
   one.fake.opens = false;
@@ -513,6 +513,14 @@ test('a TensorBoard is started, opened, or told to be missing', async () => {
   assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
   await page.waitForSelector('dialog:has-text("--ui-programs-address")');
   one.fake.opens = true;
+  one.fake.denied = new Set(['create deployments']);
+  one.fake.boards.clear();
+  const other = await one.page();
+  await go(other, `/job?namespace=${plain.namespace}&name=${plain.name}&kind=${plain.kind}`, plain.name);
+  await other.getByRole('button', { name: 'Suspend' }).waitFor();
+  assert.equal(await other.getByText('TensorBoard').count(), 0);
+  one.fake.denied.clear();
+  await other.context().close();
   await page.context().close();
   noTroubles(one);
 });

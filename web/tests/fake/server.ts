@@ -51,9 +51,10 @@ function viewOf(world: World, name: string, params: Record<string, unknown>): un
 // As much of the API server's checks as the forms are tested with.
 function createProject(fake: Fake, response: ServerResponse, object: KubeObject): void {
   const name = object.metadata?.name ?? '';
-  const spec = (object.spec ?? {}) as { parent?: string; description?: string; nodePools?: { name: string; resources?: { gpu?: { quota?: number } } }[]; resources?: { gpu?: { quota?: number } } };
+  const spec = (object.spec ?? {}) as { parent?: string; description?: string; nodePools?: { name: string; resources?: { gpu?: { quota?: number } } }[]; resources?: { gpu?: { quota?: number } }; autoscaling?: { default?: string } };
   if (fake.world.projects.some((row) => row.name === name)) return refuse(response, 409, 'AlreadyExists', `projects.swell.dev "${name}" already exists`);
   const causes = (spec.nodePools ?? []).flatMap((pool, at) => ((pool.resources?.gpu?.quota ?? 0) > 64 ? [{ field: `spec.nodePools[${at}].resources.gpu.quota`, message: `Invalid value: ${pool.resources?.gpu?.quota}: the node pool ${pool.name} has 64 GPUs` }] : []));
+  if (spec.autoscaling && spec.description === 'no autoscaling here') causes.push({ field: 'spec.autoscaling.default', message: `Unsupported value: "${spec.autoscaling.default}"` });
   if (causes.length > 0) return refuse(response, 422, 'Invalid', `Project.swell.dev "${name}" is invalid`, causes);
   const quota = spec.nodePools?.[0]?.resources?.gpu?.quota ?? spec.resources?.gpu?.quota ?? 0;
   fake.world.projects.push({
@@ -237,11 +238,11 @@ export async function startFake(root: string, jobs = 60, port = 0): Promise<Fake
       const names = (url.searchParams.get('series') ?? '').split(',');
       return answer(response, 200, { series: history(fake.world, names, Number(url.searchParams.get('from')), Number(url.searchParams.get('to')), Number(url.searchParams.get('points'))) });
     }
-    if (url.pathname === '/ui/api/tensorboard') {
     if (url.pathname === '/ui/api/tensorboard/open') {
       if (fake.denied.has('create pods/portforward')) return refuse(response, 403, 'Forbidden', 'you may not create pods/portforward in namespace vision');
       return answer(response, 200, { url: `${fake.url.replace('127.0.0.1', 'localhost')}/program` });
     }
+    if (url.pathname === '/ui/api/tensorboard') {
       const name = url.searchParams.get('name') ?? '';
       const known = fake.boards.get(name);
       if (request.method === 'GET') return answer(response, 200, known ?? { state: 'None' });

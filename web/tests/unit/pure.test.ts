@@ -10,7 +10,7 @@ import { asNew, checkJob, claimedBy, curvesClaim, jobObject, newJob, wrongMemory
 import { attemptsOf, chooseParts, markOf, pathOfLog, titleOf } from '../../src/lib/log_parts.ts';
 import { merge, parseLine } from '../../src/lib/logs.ts';
 import { bySize } from '../../src/lib/pace.ts';
-import { amount, checkProject, formOf, newProject, poolPath, projectObject, quotaPath } from '../../src/lib/project_form.ts';
+import { amount, checkProject, fieldsOf, formOf, newProject, poolPath, projectObject, quotaPath } from '../../src/lib/project_form.ts';
 import { csv, distinct, fitting, matchesSearch, readFilters, sortRows, writeFilter } from '../../src/lib/rows.ts';
 import { continued, noted } from '../../src/lib/tail.ts';
 import { placeOf } from '../../src/lib/theme.ts';
@@ -148,6 +148,20 @@ test('an edited project keeps what the form does not show', () => {
   const after = projectObject(form, before);
   assert.deepEqual(after.spec, { minRuntimeSeconds: 60, nodePools: [{ name: 'p', resources: { gpu: { quota: 6, overQuotaWeight: 2 }, cpu: { quota: 8 } } }], resources: { memory: { quota: 100 }, gpu: undefined } });
   assert.equal(after.metadata?.resourceVersion, '5');
+});
+
+test('a project form sets, changes and removes the default of autoscaling', () => {
+  const form = { ...newProject(['p']), name: 'a', autoscaling: 'Goodput' };
+  assert.deepEqual(projectObject(form).spec?.autoscaling, { default: 'Goodput' });
+  // A mode and a field of a later version stay.
+  const before = { metadata: { name: 'a' }, spec: { autoscaling: { default: 'Later', other: 1 } } };
+  const read = formOf(before);
+  assert.equal(read.autoscaling, 'Later');
+  assert.deepEqual(projectObject(read, before).spec?.autoscaling, { default: 'Later', other: 1 });
+  assert.deepEqual(projectObject({ ...read, autoscaling: 'None' }, before).spec?.autoscaling, { default: 'None', other: 1 });
+  assert.deepEqual(projectObject({ ...read, autoscaling: '' }, before).spec?.autoscaling, { other: 1 });
+  assert.equal(projectObject({ ...read, autoscaling: '' }, { metadata: { name: 'a' }, spec: { autoscaling: { default: 'None' } } }).spec?.autoscaling, undefined);
+  assert.ok(fieldsOf(form).includes('spec.autoscaling.default'));
 });
 
 test('a project form says what is wrong at the field', () => {
