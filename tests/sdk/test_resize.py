@@ -157,6 +157,14 @@ class GroupTest(unittest.TestCase):
             self.assertEqual(far.recv(1), b"x")
         self.assertEqual(self.order(), ["wrapper.release", "destroy", "join"])
 
+    def test_a_rank_that_leaves_does_not_look_for_a_leader_that_has_ended(self):
+        """All got a notice, and the leader a moment later than this rank. It ends within its grace all the same."""
+        self.group._on_first_member = False
+        with mock.patch("torch.distributed.TCPStore") as store, contextlib.redirect_stderr(io.StringIO()) as errors:
+            self.group._wait_until_formed({"host": "127.0.0.1", "port": support.free_port()})
+        store.assert_not_called()
+        self.assertIn("may not have formed their group yet", errors.getvalue())
+
     def test_a_group_gives_up_when_a_waiting_member_trained_further(self):
         self.group.env = SimpleNamespace(world=1, rank=0, elastic=True)
         self.group._flags = torch.zeros(4, dtype=torch.uint8)

@@ -18,6 +18,7 @@ What always holds:
 
 import socket
 import sys
+import time
 import traceback
 from dataclasses import replace
 from datetime import timedelta
@@ -315,11 +316,11 @@ class Group:
             except OSError:
                 return socket.gethostbyname(socket.gethostname())
 
-    def _connect_store(self, plan):
+    def _connect_store(self, plan, timeout=_STORE_TIMEOUT):
         import torch.distributed as dist
 
         host = plan["host"] or self._first_member_host()
-        return dist.TCPStore(host, plan["port"], None, False, _STORE_TIMEOUT, False)
+        return dist.TCPStore(host, plan["port"], None, False, timeout, False)
 
     def _first_member_host(self):
         return "127.0.0.1" if self._on_first_member else self.env.master_addr
@@ -334,10 +335,17 @@ class Group:
         return box[0]
 
     def _wait_until_formed(self, plan):
-        """Waits on a rank that leaves: until the new group is formed, gloo may route messages through this process."""
+        """Waits on a rank that leaves: until the new group is formed, gloo may route messages through this process.
+
+        Not for a leader that has ended meanwhile, since it got the notice a moment later: its store would be looked for
+        until the grace is over.
+        """
+        end = time.monotonic() + _DEPARTURE_SECONDS
+        address = (plan["host"] or self._first_member_host(), plan["port"])
         try:
-            store = self._connect_store(plan)
-            store.wait([_FORMED_KEY], timedelta(seconds=_DEPARTURE_SECONDS))
+            socket.create_connection(address, timeout=_DEPARTURE_SECONDS).close()
+            store = self._connect_store(plan, timedelta(seconds=_DEPARTURE_SECONDS))
+            store.wait([_FORMED_KEY], timedelta(seconds=max(0.1, end - time.monotonic())))
         except Exception as error:
             print(f"swell: the other members may not have formed their group yet: {error}", file=sys.stderr, flush=True)
 
