@@ -3,6 +3,7 @@
 import os
 import random
 import unittest
+from unittest import mock
 
 import support  # noqa: F401  (puts the SDK on the path)
 from swell.sampler import ResumableDistributedSampler
@@ -69,6 +70,25 @@ class SamplerTest(unittest.TestCase):
         other = ResumableDistributedSampler(10, 4)
         other.load_state_dict(sampler.state_dict())
         self.assertEqual(next(iter(other)), lost)
+
+    def test_a_loop_that_begins_anew_in_an_epoch_draws_no_second_order(self):
+        sampler = ResumableDistributedSampler(10, 4)
+        with mock.patch("swell.sampler.random.Random", wraps=random.Random) as drawn:
+            whole = [record for batch in sampler for record in batch]
+            state = {**sampler.state_dict(), "position": 4}
+            for _ in range(2):
+                sampler.load_state_dict(state)
+                self.assertEqual([record for batch in sampler for record in batch], whole[4:])
+            self.assertEqual(drawn.call_count, 1)
+            # The order of another epoch and of another seed is another.
+            for changed in ({"epoch": 1}, {"seed": 5}):
+                sampler.load_state_dict({**state, **changed})
+                other = ResumableDistributedSampler(10, 4)
+                other.load_state_dict({**state, **changed})
+                self.assertEqual(list(sampler), list(other))
+
+    def test_without_shuffling_records_come_in_their_order(self):
+        self.assertEqual(list(ResumableDistributedSampler(5, 2, shuffle=False)), [[0, 1], [2, 3], [4]])
 
     def test_mistakes_are_refused(self):
         sampler = ResumableDistributedSampler(10, 4)

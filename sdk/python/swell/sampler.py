@@ -42,6 +42,7 @@ class ResumableDistributedSampler:
         self.epoch = 0
         self.position = 0
         self._outstanding = deque()
+        self._drawn = (None, None)  # (what decides an order, that order)
 
     @property
     def rank(self):
@@ -79,7 +80,7 @@ class ResumableDistributedSampler:
             self._outstanding.append(count)
             low = start + count * self.rank // world
             high = start + count * (self.rank + 1) // world
-            yield order[low:high]
+            yield list(order[low:high])
 
     @property
     def step_records(self):
@@ -129,8 +130,14 @@ class ResumableDistributedSampler:
         return self.batch_size * (self.world if self._batch_of == "rank" else 1)
 
     def _order(self):
-        order = list(range(self.length))
-        if self.shuffle:
-            # A string seed is hashed by content, so the order is the same on every machine and every rank.
-            random.Random(f"{self.seed}/{self.epoch}").shuffle(order)
-        return order
+        if not self.shuffle:
+            return range(self.length)
+        # A loop that begins anew within an epoch, as after a loss, does not draw again: of a million records that takes
+        # a second, for which all ranks wait. A string seed is hashed by content, so the order is the same on every
+        # machine and every rank.
+        place = f"{self.seed}/{self.epoch}"
+        if self._drawn[0] != place:
+            order = list(range(self.length))
+            random.Random(place).shuffle(order)
+            self._drawn = (place, order)
+        return self._drawn[1]
