@@ -1,161 +1,41 @@
-"""What happens to a job must not change what it learns: {batches, launcher, torchrun} x {a kill, a stopped process,
-lack of memory, a restart of Swell, suspensions}. Each step begins with the weights of an undisturbed run.
+"""What happens to a job must not change what it learns: each step begins with the weights of an undisturbed run.
 
-The rest of the matrix is in tests/sdk: disks, damaged checkpoints and kills while saving in test_disk, a machine that
-falls silent in test_silence, members of guarded loops in test_crash. test_chaos has guarded loops and Swell's end.
+The matrix is {batches, guard, launcher, torchrun}, a class each, x {a kill, a stopped process, a machine that falls
+silent, lack of memory, a full disk, a damaged checkpoint, a kill while saving, a restart of Swell}, a test each. Many
+suspensions are in test_suspensions.
 
 What always holds: the job waits at a step until the test has done what it does, so nothing depends on how fast the
 machine is.
 """
 
+import ctypes
 import os
+import re
 import signal
 import subprocess
-import sys
 import unittest
 
-from cluster import BIN, LIMIT_S, ROOT, ClusterTest
+from cluster import LIMIT_S
+from recovery import RecoveryTest
 
-ROUNDS = int(os.environ.get("SUSPEND_ROUNDS", "4"))
-STEPS = 60 + ROUNDS
-GRACE_S = 60
-SCRIPT = f'''
-import os, time
-from pathlib import Path
-import swell
-job = swell.Job(backend="gloo", checkpoint_seconds=0)
-import torch
-
-torch.manual_seed(1)
-torch.set_num_threads(1)
-out = Path(os.environ["OUT"])
-model = job.parallel(torch.nn.Sequential(torch.nn.Linear(20, 32), torch.nn.Tanh(), torch.nn.Linear(32, 5)))
-optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-generator = torch.Generator().manual_seed(3)
-data = torch.utils.data.TensorDataset(torch.randn(24 * {STEPS}, 20, generator=generator),
-                                      torch.randn(24 * {STEPS}, 5, generator=generator))
-
-def somebody_joins():
-    return job._group is not None and job.env.leader and bool(job._group._client.waiting)
-
-for batch, target in job.batches(data, 24, 1, {{"model": model, "optimizer": optimizer}}):
-    weights = sum(parameter.double().sum().item() for parameter in model.parameters())
-    if job.env.leader:
-        with open(out / "lines", "a") as lines:
-            lines.write(f"{{job.step}} {{weights:.9f}} {{job.env.world}}\\n")
-    while job.step >= int((out / "until").read_text()) and not job.notice.requested and not somebody_joins():
-        time.sleep(0.02)
-    if job.env.rank == 1 and (out / "eat").exists():
-        (out / "eat").unlink()
-        bytes_ = bytearray(1 << 30)
-        bytes_[::4096] = b"x" * len(bytes_[::4096])
-    optimizer.zero_grad()
-    ((model(batch) - target) ** 2).mean().backward()
-    optimizer.step()
-'''
-JOB = """
-apiVersion: swell.dev/v1
-kind: TrainingJob
-metadata: {{name: train}}
-spec:
-  roles:
-    worker:
-      replicas: 2
-      restartPolicy: OnFailure
-      elastic: {{minReplicas: 1, maxReplicas: 2}}
-      template:
-        spec:
-          terminationGracePeriodSeconds: {grace}
-          containers:
-          - name: main
-            image: python
-            command: [{command}{out}/train.py]
-            env:
-            - {{name: PYTHONPATH, value: {root}/sdk/python}}
-            - {{name: OMP_NUM_THREADS, value: '1'}}
-            - {{name: OUT, value: {out}}}
-            resources: {{limits: {{nvidia.com/gpu: 1, memory: 900Mi}}}}
-            volumeMounts: [{{name: out, mountPath: {out}}}]
-          volumes: [{{name: out, hostPath: {{path: {out}}}}}]
-"""
+_CLONE_NEWNS, _MS_PRIVATE, _MS_REC = 0x20000, 1 << 18, 1 << 14
+_EVERY = 5  # steps between two saves, where the job saves
+_HANG = "onHang: Restart, hangSeconds: 3"
 
 
-class Recovery:
-    """The tests of all kinds; each kind is a class below."""
+def setUpModule():
+    """What this process mounts from now on is seen by its children alone, and ends with them."""
+    libc = ctypes.CDLL(None)
+    if libc.unshare(_CLONE_NEWNS) == 0:
+        libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None)
 
-    launcher = ()
 
-    def setUp(self):
-        super().setUp()
-        self.out = self.steps_file.parent
-        (self.out / "train.py").write_text(SCRIPT)
-        (self.out / "lines").touch()
-        (self.out / "lines").chmod(0o666)  # pods are different users here
+def run(*words):
+    return subprocess.run(words, check=False, capture_output=True, text=True)
 
-    def go_on(self, until):
-        (self.out / "next").write_text(str(until))
-        (self.out / "next").rename(self.out / "until")
 
-    def start(self):
-        self.go_on(0)
-        command = ", ".join(("python3", *self.launcher, ""))
-        self.run_command("kubectl", "apply", "-f", "-",
-                         stdin=JOB.format(command=command, out=self.out, root=ROOT, grace=GRACE_S))
-        self.wait("two processes", lambda: len(self.processes()) == 2)
-        self.go_on(10)
-        self.wait_step(10)
-        self.wait_both()
-
-    def lines(self):
-        rows = [line.split() for line in (self.out / "lines").read_text().splitlines()]
-        return [(int(row[0]), float(row[1])) for row in rows if len(row) == 3]
-
-    def wait_both(self):
-        """Until both train together. A member that comes is let in with a step."""
-        self.wait("both in the group", lambda: (self.out / "lines").read_text().endswith(" 2\n"))
-
-    def wait_step(self, step):
-        self.wait(f"step {step}", lambda: self.lines() and self.lines()[-1][0] >= step)
-
-    def processes(self):
-        """{rank: process} of the scripts, without the launchers."""
-        found = {}
-        for entry in os.listdir("/proc"):
-            try:
-                with open(f"/proc/{entry}/cmdline", "rb") as file:
-                    words = file.read().split(b"\0")
-                with open(f"/proc/{entry}/environ", "rb") as file:
-                    values = dict(one.split(b"=", 1) for one in file.read().split(b"\0") if b"=" in one)
-            except (OSError, ValueError):
-                continue
-            script = str(self.out / "train.py").encode()
-            if b"python" in words[0] and script in words[1:3] and b"-m" not in words and b"RANK" in values:
-                found[int(values[b"RANK"])] = int(entry)
-        return found
-
-    def finish(self):
-        """To the end; each step of it as in a run that nothing happened to."""
-        self.go_on(STEPS + 1)
-        self.wait("its end", lambda: not self.processes() and self.phase() == "Succeeded")
-        calm = self.folder / "calm"
-        calm.mkdir()
-        (calm / "until").write_text(str(STEPS + 1))
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("SWELL_", "PET_"))}
-        environment.update(OUT=str(calm), PYTHONPATH=str(ROOT / "sdk" / "python"), SWELL_MEMORY_DIR=str(calm),
-                           SWELL_CHECKPOINT_DIR=str(calm / "checkpoints"))
-        subprocess.run([sys.executable, self.out / "train.py"], env=environment, check=True, timeout=LIMIT_S)
-        expected = dict((int(step), float(weights)) for step, weights, _ in
-                        (line.split() for line in (calm / "lines").read_text().splitlines()))
-        done = self.lines()
-        self.assertEqual(sorted(expected), list(range(STEPS)))
-        # A leader may end between a step and its line.
-        self.assertLessEqual(len(set(expected) - {step for step, _ in done}), 1)
-        for step, weights in done:
-            self.assertAlmostEqual(weights, expected[step], places=4, msg=f"step {step}")
-        return [step for step, _ in done]
-
-    def phase(self):
-        return self.job().get("status", {}).get("phase")
+class Recoveries:
+    """The tests of all four."""
 
     def test_a_process_is_killed(self):
         self.start()
@@ -164,9 +44,9 @@ class Recovery:
             os.kill(self.processes()[victim], signal.SIGKILL)
             self.go_on(until)
             self.wait_step(until)
-            self.wait_both()
-        steps = self.finish()
-        self.assertLessEqual(len(steps) - len(set(steps)), 2)
+            self.wait_all()
+        self.finish()
+        self.assertLessEqual(self.repeated(), 2)
 
     def test_swell_is_killed_and_started_again(self):
         self.start()
@@ -176,28 +56,96 @@ class Recovery:
         self.go_on(20)
         self.wait_step(20)
         self.up()
-        self.assertEqual(self.finish(), list(range(STEPS)))
+        self.assertRegex(self.run_command("swell", "list"), r"\n *train +TrainingJob +Running ")
+        self.assertEqual(self.finish(), list(range(self.total)))
 
-    def test_suspensions_end_within_their_grace(self):
-        """As many as SUSPEND_ROUNDS says. Each comes in the middle of a step, which is done and saved."""
+    def test_a_process_is_killed_while_it_saves(self):
+        self.start(every=_EVERY)
+        (self.out / "die").touch()
+        self.go_on(17)
+        self.wait("the kill", lambda: not (self.out / "die").exists())
+        self.wait_step(17)
+        self.wait_all()
+        # The copy in memory was whole.
+        self.finish()
+        self.assertLessEqual(self.repeated(), 3)
+        self.assertEqual([one.name for one in (self.disk / "checkpoints").iterdir() if "tmp" in one.name], [])
+
+    def test_a_checkpoint_is_damaged(self):
         self.start()
-        for step in range(11, 11 + ROUNDS):
-            self.run_command("swell", "suspend", "train")
-            self.wait("no process within the grace", lambda: not self.processes() and not self.pods(), GRACE_S - 10)
+        for until in (20, 30):
+            self.suspend()
+            older = self.saved()
             self.run_command("swell", "resume", "train")
-            self.wait_step(step)
-        # Each step was done once; the line of one that a suspension came into is written once more.
-        steps = self.finish()
-        self.assertLessEqual(len(steps) - len(set(steps)), ROUNDS)
+            self.go_on(until)
+            self.wait_step(until)
+            self.wait_all()
+        self.suspend()
+        newest = self.saved()
+        (state,) = (self.disk / "checkpoints").glob(f"step-{newest:012d}-*.state")
+        os.truncate(state, 1000)
+        self.run_command("swell", "resume", "train")
+        self.wait("the steps since the older one", lambda: self.repeated() == newest - older)
+        self.assertIn(f"skipping checkpoint of step {newest}: 1000 bytes instead of", self.logs())
+        self.finish()
+        self.assertEqual(self.repeated(), newest - older)
+
+    def test_the_disk_is_full(self):
+        if run("mount", "-t", "tmpfs", "-o", "size=40k,mode=777", "none", self.disk).returncode != 0:
+            self.skipTest("only root can mount a disk")
+        self.addCleanup(run, "umount", "--lazy", self.disk)
+        self.start(every=_EVERY)
+        self.wait("it is told", lambda: self.condition("CheckpointFailed")[0])
+        told = self.condition("CheckpointFailed")[1]
+        self.assertRegex(told, "could not save step .*: No space left on device. Training continues")
+        self.assertIn(told, self.run_command("swell", "why", "train"))
+        self.assertRegex(self.run_command("swell", "list"), r"\n *train +TrainingJob +Running ")
+        # What is in memory outlives a process.
+        os.kill(self.processes()[1], signal.SIGKILL)
+        self.go_on(18)
+        self.wait_step(18)
+        self.wait_all()
+        self.assertEqual(run("mount", "-o", "remount,size=10m", self.disk).returncode, 0)
+        self.go_on(30)
+        self.wait_step(30)
+        self.wait("a save went well", lambda: not self.condition("CheckpointFailed")[0])
+        self.finish()
+        self.assertLessEqual(self.repeated(), 1)
+
+    def suspend(self):
+        self.run_command("swell", "suspend", "train")
+        self.wait("it is suspended", lambda: self.condition("Suspended")[0] and not self.pods())
+
+    def logs(self):
+        return "".join(self.run_command("kubectl", "logs", pod["metadata"]["name"], code=None) for pod in self.pods())
+
+    def cut_off(self, process):
+        """The pod of that process reaches no other pod from now on: frames go to a card that does not exist.
+
+        Returns what mends it.
+        """
+        addresses = [pod["status"].get("podIP") for pod in self.pods()]
+        inside = ("nsenter", "-t", str(process), "-n", "ip")
+        found = re.search(r"^\d+: (?!lo)(\S+) +inet (\S+)/", run(*inside, "-o", "-4", "addr").stdout, re.M)
+        if found is None or None in addresses or os.geteuid() != 0:
+            self.skipTest("pods share this machine's network here, so none can vanish")
+        link, own = found.groups()
+        for address in addresses:
+            if address != own:
+                done = run(*inside, "neigh", "replace", address, "lladdr", "02:00:00:00:00:99", "dev", link, "nud",
+                           "permanent")
+                self.assertEqual(done.returncode, 0, done.stderr)
+        return lambda: [run(*inside, "neigh", "del", one, "dev", link) for one in addresses if one != own]
 
 
-class BatchesTest(Recovery, ClusterTest):
+class InMemory(Recoveries):
+    """The members that are left continue without the one that was lost."""
+
     def test_a_member_that_needs_too_much_memory_gets_more(self):
         self.start()
         (self.out / "eat").touch()
         self.go_on(20)
-        self.wait("more memory", lambda: any(one["type"] == "MemoryRaised" and one["status"] == "True"
-                                             for one in self.job()["status"].get("conditions", [])))
+        self.wait("more memory", lambda: self.condition("MemoryRaised")[0])
         self.assertRegex(self.run_command("swell", "why", "train") + self.run_command("swell", "events", "train"),
                          "was killed at its limit of 900Mi")
         self.finish()
@@ -209,16 +157,91 @@ class BatchesTest(Recovery, ClusterTest):
         self.go_on(20)
         self.wait_step(20)
         os.kill(victim, signal.SIGCONT)
-        steps = self.finish()
-        self.assertLessEqual(len(steps) - len(set(steps)), 2)
+        self.finish()
+        self.assertLessEqual(self.repeated(), 2)
+
+    def test_a_machine_falls_silent(self):
+        # Of three: of two that do not hear each other, both would go on until they do.
+        self.members = 3
+        self.start()
+        mend = self.cut_off(self.processes()[2])
+        self.go_on(20)
+        self.wait_step(20)
+        self.assertIn("lost a peer (rank 2 does not answer)", self.logs())
+        mend()
+        self.go_on(30)
+        self.wait_step(30)
+        self.wait_all()
+        self.finish()
+        self.assertLessEqual(self.repeated(), 2)
 
 
-class LauncherTest(Recovery, ClusterTest):
-    # A worker that is killed for lack of memory is a worker that is killed: the launcher lives, and starts it again.
+class Together(Recoveries):
+    """torch's agent starts all processes again. Of what does not end, Swell's watch over hangs starts the job again."""
+
+    def test_a_process_needs_too_much_memory(self):
+        self.start()
+        before = self.processes()[1]
+        (self.out / "eat").touch()
+        self.go_on(20)
+        self.wait("another process", lambda: self.processes().get(1, before) != before)
+        self.wait_step(20)
+        self.wait_all()
+        self.finish()
+        self.assertLessEqual(self.repeated(), 2)
+
+    def test_a_process_is_stopped(self):
+        self.start_that_restarts()
+        victim = self.processes()[1]
+        os.kill(victim, signal.SIGSTOP)
+        self.go_on(17)
+        self.restarted("is stopped by a signal")
+
+    def test_a_machine_falls_silent(self):
+        self.start_that_restarts()
+        self.cut_off(self.processes()[1])
+        self.go_on(17)
+        self.restarted("in backward")
+
+    def start_that_restarts(self):
+        """It waits in step 16, with a checkpoint of step 15 on disk."""
+        self.start(every=_EVERY, grace=2, health=_HANG)
+        self.go_on(16)
+        self.wait_step(16)
+        self.wait("a checkpoint", lambda: self.saved() == 15)
+        self.before = self.processes()
+
+    def restarted(self, evidence):
+        """By Swell, from the checkpoint, because all ranks hang."""
+        self.wait("a rank that is in the step", lambda: (self.out / "passed").read_text() == "16")
+        self.go_on(16)
+        self.wait("a restart", lambda: self.job()["status"].get("hang", {}).get("restarts") == 1)
+        stacks = [one.get("stack", "") for one in self.job()["status"]["hang"]["ranks"]]
+        self.assertTrue(any(evidence in stack for stack in stacks), stacks)
+        self.assertIn("is restarting because it hangs, 1 of 3 times", self.run_command("swell", "events", "train"))
+        self.wait("other processes", lambda: len(self.processes()) == 2 and
+                  not set(self.processes().values()) & set(self.before.values()))
+        self.wait("two pods", lambda: "train runs: 2 of 2 pods" in self.run_command("swell", "why", "train"))
+        self.assertRegex(self.run_command("swell", "list"), r"\n *train +TrainingJob +Running ")
+        self.go_on(30)
+        self.wait_step(30)
+        self.finish()
+        self.assertLessEqual(self.repeated(), _EVERY)
+
+
+class BatchesTest(InMemory, RecoveryTest):
+    pass
+
+
+class GuardTest(InMemory, RecoveryTest):
+    loop = "guard"
+
+
+class LauncherTest(Together, RecoveryTest):
     launcher = ("-m", "swell.launch")
 
 
-class TorchrunTest(Recovery, ClusterTest):
+class TorchrunTest(Together, RecoveryTest):
     launcher = ("-m", "torch.distributed.run")
 
 
