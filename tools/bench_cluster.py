@@ -16,6 +16,7 @@ BIN = Path(os.environ.get("SWELL_BIN_DIR") or ROOT / "build" / "bin")
 LOAD = next((at for at in (BIN / "swell_load", ROOT / "build" / "release" / "bin" / "swell_load") if at.exists()),
             BIN / "swell_load")
 MASTER_LOAD = LOAD.with_name("swell_master_load")
+_IDLE_SECONDS = 60
 
 
 def run_load(kubeconfig, *words):
@@ -43,6 +44,7 @@ class Cluster:
         self.context = ssl.create_default_context(cafile=f"{self.data}/pki/ca.crt")
         self.context.load_cert_chain(f"{self.data}/pki/admin.crt", f"{self.data}/pki/admin.key")
         self.connection = None
+        self.used = time.monotonic()
         self.get("/version")
         self.start_ms = (time.monotonic() - begin) * 1e3
 
@@ -56,7 +58,14 @@ class Cluster:
         return folder
 
     def request(self, method, path, body=None, content_type="application/json"):
-        """One connection is kept, as clients of the API do: a new TLS handshake would count as the cluster's work."""
+        """One connection is kept, as clients of the API do: a new TLS handshake would count as the cluster's work.
+
+        Not one that was idle for a minute, since the server ends those after three.
+        """
+        if self.connection is not None and time.monotonic() - self.used > _IDLE_SECONDS:
+            self.connection.close()
+            self.connection = None
+        self.used = time.monotonic()
         if self.connection is None:
             self.connection = http.client.HTTPSConnection(self.url.split("//", 1)[1], context=self.context, timeout=30)
         data = json.dumps(body).encode() if body is not None else None
