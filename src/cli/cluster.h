@@ -22,7 +22,7 @@ Result<client::ClusterAccess> FindCluster(
     const std::function<std::string(const std::string&)>& getenv,
     std::string& kubeconfig);
 
-// Whether a server of this version ("v1.32.0+swell") is an embedded one.
+// Whether a server of this version ("v1.37.2+swell") is an embedded one.
 bool IsEmbedded(std::string_view server_version);
 
 }  // namespace swell::cli

@@ -37,7 +37,7 @@ class RemoteProcess {
   Result<bool> Serves(const std::string& group, const std::string& version);
   // Whether it has the resource, which gates and settings may leave out of a version.
   Result<bool> Serves(const client::Resource& resource);
-  // What it says it is: "v1.32.4", of a cluster of swell up "v1.32.0+swell".
+  // What it says it is: "v1.32.4", of a cluster of swell up "v1.37.2+swell".
   Result<std::string> ServerVersion();
   // Lets the loop run for a while.
   void Pause(Duration span) { core_.RunFor(span); }

@@ -19,6 +19,7 @@
 #include "base/metrics.h"
 #include "base/random.h"
 #include "json/value.h"
+#include "kube/api/meta/kubernetes_version.h"
 #include "kube/api/rest/binder.h"
 #include "kube/api/rest/rest.h"
 #include "kube/api/schema/scheme.h"
@@ -87,7 +88,7 @@ enum class AuditLevel {
 struct Options {
   std::vector<StaticToken> tokens;
   bool anonymous = false;  // else 401 without credentials
-  std::string git_version = "v1.32.0+swell";
+  std::string git_version = api::kKubernetesVersion;
   size_t body_limit_bytes = 3 << 20;
   Duration bookmark_interval = std::chrono::seconds(60);
   Duration event_ttl = std::chrono::hours(1);

@@ -57,7 +57,7 @@ TEST_F(ApiTest, DiscoveryInBothForms) {
   const Answer aggregated_core = server.Get("/api", kAggregated);
   EXPECT_EQ(json::GetArray(aggregated_core.body, {"items"}).size(), 1U);
   EXPECT_EQ(server.Get("/version").Str({"major"}), "1");
-  EXPECT_EQ(server.Get("/version").Str({"minor"}), "32");
+  EXPECT_EQ(server.Get("/version").Str({"minor"}), "37");
   EXPECT_EQ(server.Get("/readyz").text, "ok");
   EXPECT_EQ(server.Get("/nope").status, 404);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "kube/api/meta/kubernetes_version.h"
 
 namespace swell::node {
 
@@ -29,7 +30,7 @@ struct NodeConfig {
   std::string internal_ip = "127.0.0.1";
   // Adds the labels node-role.kubernetes.io/master and …/control-plane.
   bool control_plane = false;
-  std::string kubelet_version = "v1.32.0+swell";
+  std::string kubelet_version = api::kKubernetesVersion;
   // What Kubernetes tells of a machine; virtual nodes have their host's.
   std::string os_image;
   std::string kernel_version;

@@ -17,6 +17,13 @@ bool Cidr::Contains(const Cidr& other) const {
   return true;
 }
 
+bool Cidr::IsNetwork() const {
+  for (int i = bits; i < (v6 ? 128 : 32); ++i) {
+    if ((bytes[i / 8] & (0x80 >> (i % 8))) != 0) return false;
+  }
+  return true;
+}
+
 std::optional<Cidr> ParseCidr(std::string_view text) {
   const size_t slash = text.find('/');
   if (slash == std::string_view::npos) return std::nullopt;

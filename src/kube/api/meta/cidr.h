@@ -14,6 +14,8 @@ struct Cidr {
   bool v6 = false;
 
   bool Contains(const Cidr& other) const;
+  // Whether no bit of the address stands beyond the prefix: not in "10.0.0.1/8".
+  bool IsNetwork() const;
 };
 
 std::optional<Cidr> ParseCidr(std::string_view text);

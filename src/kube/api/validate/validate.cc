@@ -17,8 +17,7 @@ namespace {
 std::string CheckObjectName(const KindInfo& kind, std::string_view name) {
   const std::string& k = kind.gvk.kind;
   if (!kind.custom) {
-    if (k == "Namespace") return CheckDnsLabel(name);
-    if (k == "Service") return CheckDns1035Label(name);
+    if (k == "Namespace" || k == "Service" || k == "StatefulSet") return CheckDnsLabel(name);
     if (k == "IPAddress") return CheckIp(name);
     if (kind.gvk.group == "rbac.authorization.k8s.io") {
       return CheckPathSegmentName(name);

@@ -12,25 +12,31 @@ namespace {
 
 using json::Value;
 
+// A range of addresses; nullopt where the text names no range.
+std::optional<Cidr> CheckRange(std::string_view text, const std::string& at, FieldErrors& errors) {
+  std::optional<Cidr> range = ParseCidr(text);
+  if (!range) {
+    errors.push_back(
+        InvalidText(at, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"));
+  } else if (!range->IsNetwork()) {
+    errors.push_back(InvalidText(at, text, "must not have bits set beyond the prefix length"));
+  }
+  return range;
+}
+
 void CheckIpBlock(const Value& block, const std::string& at, FieldErrors& errors) {
   const std::string_view text = TextOf(block, "cidr");
   if (text.empty()) {
     errors.push_back(RequiredError(PathField(at, "cidr")));
     return;
   }
-  const std::optional<Cidr> range = ParseCidr(text);
-  if (!range) {
-    errors.push_back(InvalidText(PathField(at, "cidr"), text, "not a valid CIDR"));
-    return;
-  }
+  const std::optional<Cidr> range = CheckRange(text, PathField(at, "cidr"), errors);
+  if (!range) return;
   const json::Array& except = json::GetArray(block, {"except"});
   for (size_t i = 0; i < except.size(); ++i) {
     const std::string where = PathIndex(PathField(at, "except"), i);
-    const std::optional<Cidr> part = ParseCidr(TextIn(except[i]));
-    if (!part) {
-      errors.push_back(InvalidText(where, TextIn(except[i]), "not a valid CIDR"));
-      return;
-    }
+    const std::optional<Cidr> part = CheckRange(TextIn(except[i]), where, errors);
+    if (!part) continue;
     if (!range->Contains(*part) || range->bits >= part->bits) {
       errors.push_back(InvalidText(where, TextIn(except[i]), "must be a strict subset of `cidr`"));
     }
@@ -43,11 +49,11 @@ void CheckOrdinaryIp(std::string_view ip, const std::string& at, FieldErrors& er
   if (ip == "0.0.0.0" || ip == "::") {
     invalid(StrCat("may not be unspecified (", ip, ")"));
   } else if (ip.starts_with("127.") || ip == "::1") {
-    invalid("may not be in the loopback range (127.0.0.0/8)");
+    invalid("may not be in the loopback range (127.0.0.0/8, ::1/128)");
   } else if (ip.starts_with("169.254.")) {
-    invalid("may not be in the link-local range (169.254.0.0/16)");
+    invalid("may not be in the link-local range (169.254.0.0/16, fe80::/10)");
   } else if (ip.starts_with("224.0.0.")) {
-    invalid("may not be in the link-local multicast range (224.0.0.0/24)");
+    invalid("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
   }
 }
 
@@ -168,38 +174,28 @@ void CheckOutsideTraffic(const Value& spec, FieldErrors& errors) {
     if (type != "LoadBalancer") {
       errors.push_back(ForbiddenError(at, "may only be used when `type` is 'LoadBalancer'"));
     }
-    bool fine = true;
-    std::vector<std::string> shown;
-    for (const Value& range : ranges) {
-      fine = fine && ParseCidr(Trim(TextIn(range))).has_value();
-      shown.emplace_back(TextIn(range));
-    }
-    if (!fine) {
-      errors.push_back(InvalidText(at, StrCat("[", Join(shown, " "), "]"),
-                                   "must be a list of IP ranges. For example, "
-                                   "10.240.0.0/24,10.250.0.0/24 "));
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      CheckRange(Trim(TextIn(ranges[i])), PathIndex(at, i), errors);
     }
   }
   const std::string_view policy = TextOf(spec, "externalTrafficPolicy");
-  if (!policy.empty() && policy != "Cluster" && policy != "Local") {
+  const bool reachable = type == "NodePort" || type == "LoadBalancer" ||
+                         (type == "ClusterIP" && !json::GetArray(spec, {"externalIPs"}).empty());
+  if (!reachable && !policy.empty()) {
     errors.push_back(InvalidText("spec.externalTrafficPolicy", policy,
-                                 "ExternalTrafficPolicy must be empty, Cluster or Local"));
+                                 "may only be set for externally-accessible services"));
+  } else {
+    CheckOneOf(spec, "externalTrafficPolicy", "spec", {"Cluster", "Local"}, errors);
   }
   const Value* health = MemberOf(spec, "healthCheckNodePort");
   const int64_t port = health ? json::GetInt(*health, {}) : 0;
-  if (port < 0) {
+  if (port == 0) return;
+  if (type != "LoadBalancer" || policy != "Local") {
     errors.push_back(InvalidError("spec.healthCheckNodePort", *health,
-                                  "HealthCheckNodePort must be not less than 0"));
-  }
-  if (!policy.empty() && type != "NodePort" && type != "LoadBalancer") {
-    errors.push_back(
-        InvalidText("spec.externalTrafficPolicy", policy,
-                    "ExternalTrafficPolicy can only be set on NodePort and LoadBalancer service"));
-  }
-  if (port > 0 && (type != "LoadBalancer" || policy != "Local")) {
-    errors.push_back(InvalidError("spec.healthCheckNodePort", *health,
-                                  "HealthCheckNodePort can only be set on LoadBalancer service "
-                                  "with ExternalTrafficPolicy=Local"));
+                                  "may only be set when `type` is 'LoadBalancer' and "
+                                  "`externalTrafficPolicy` is 'Local'"));
+  } else if (std::string why = CheckPort(port); !why.empty()) {
+    errors.push_back(InvalidError("spec.healthCheckNodePort", *health, why));
   }
 }
 
@@ -376,7 +372,7 @@ void CheckIngressBackend(const Value* backend, const std::string& at, FieldError
   const std::string_view name = TextOf(*service, "name");
   if (name.empty()) {
     errors.push_back(RequiredError(PathField(at, "service.name")));
-  } else if (std::string why = CheckDns1035Label(name); !why.empty()) {
+  } else if (std::string why = CheckDnsLabel(name); !why.empty()) {
     errors.push_back(InvalidText(PathField(at, "service.name"), name, why));
   }
   const std::string_view port_name = json::GetString(*service, {"port", "name"});

@@ -265,11 +265,8 @@ void CheckContainer(const Value& container,
   CheckLifecycle(container, path, errors);
   CheckProbe(container, "livenessProbe", path, errors);
   CheckProbe(container, "startupProbe", path, errors);
-  const std::string_view message = TextOf(container, "terminationMessagePolicy");
-  if (!message.empty() && message != "File" && message != "FallbackToLogsOnError") {
-    errors.push_back(InvalidText(PathField(path, "terminationMessagePolicy"), message,
-                                 "must be 'File' or 'FallbackToLogsOnError'"));
-  }
+  CheckOneOf(container, "terminationMessagePolicy", path, {"File", "FallbackToLogsOnError"},
+             errors);
   CheckProbe(container, "readinessProbe", path, errors);
   CheckContainerPorts(container, path, errors);
   CheckEnv(container, path, errors);
@@ -368,6 +365,21 @@ void CheckTolerations(const Value& spec, const std::string& path, FieldErrors& e
 
 namespace {
 
+// A subdomain whose labels may begin with an underscore and have others inside.
+std::string CheckSearchDomain(std::string_view domain) {
+  std::string plain;
+  for (size_t i = 0; i < domain.size(); ++i) {
+    if (domain[i] == '_' && (i == 0 || domain[i - 1] == '.')) continue;
+    plain += domain[i] == '_' ? '-' : domain[i];
+  }
+  return CheckDnsSubdomain(plain).empty()
+             ? std::string()
+             : "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
+               "'_', '-' or '.', and must start and end with an alphanumeric character (e.g. "
+               "'example.com', regex used for validation is "
+               "'_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
+}
+
 void CheckSpread(const Value& spec, const std::string& path, FieldErrors& errors) {
   const json::Array& list = json::GetArray(spec, {"topologySpreadConstraints"});
   for (size_t i = 0; i < list.size(); ++i) {
@@ -425,15 +437,16 @@ void CheckDns(const Value& spec, const std::string& path, FieldErrors& errors) {
                                   StrCat("must not have more than ", kServersMax, " nameservers")));
   }
   for (size_t i = 0; i < servers.size(); ++i) {
-    if (CheckIp(TextIn(servers[i])).empty()) continue;
-    errors.push_back(
-        InvalidText(PathIndex(servers_at, i), TextIn(servers[i]), "must be valid IP address"));
+    if (std::string why = CheckIp(TextIn(servers[i])); !why.empty()) {
+      errors.push_back(InvalidText(PathIndex(servers_at, i), TextIn(servers[i]), why));
+    }
   }
   const json::Array& searches = json::GetArray(*config, {"searches"});
   for (size_t i = 0; i < searches.size(); ++i) {
     std::string_view search = TextIn(searches[i]);
+    if (search == ".") continue;
     if (search.ends_with('.')) search.remove_suffix(1);
-    if (std::string why = CheckDnsSubdomain(search); !why.empty()) {
+    if (std::string why = CheckSearchDomain(search); !why.empty()) {
       errors.push_back(InvalidText(PathIndex(PathField(at, "searches"), i), search, why));
     }
   }
@@ -449,12 +462,15 @@ void CheckHostAliases(const Value& spec, const std::string& path, FieldErrors& e
   const std::string list_at = PathField(path, "hostAliases");
   for (size_t i = 0; i < aliases.size(); ++i) {
     const std::string_view ip = TextOf(aliases[i], "ip");
-    if (!CheckIp(ip).empty()) {
-      errors.push_back(InvalidText(PathField(list_at, "ip"), ip, "must be valid IP address"));
+    const std::string at = PathIndex(list_at, i);
+    if (std::string why = CheckIp(ip); !why.empty()) {
+      errors.push_back(InvalidText(PathField(at, "ip"), ip, why));
     }
-    for (const Value& name : json::GetArray(aliases[i], {"hostnames"})) {
-      if (std::string why = CheckDnsSubdomain(TextIn(name)); !why.empty()) {
-        errors.push_back(InvalidText(PathField(list_at, "hostnames"), TextIn(name), why));
+    const json::Array& names = json::GetArray(aliases[i], {"hostnames"});
+    for (size_t j = 0; j < names.size(); ++j) {
+      const std::string_view name = TextIn(names[j]);
+      if (std::string why = CheckDnsSubdomain(name); !why.empty()) {
+        errors.push_back(InvalidText(PathIndex(PathField(at, "hostnames"), j), name, why));
       }
     }
   }

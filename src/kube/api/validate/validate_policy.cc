@@ -337,12 +337,15 @@ void CheckScaler(const Value& scaler, FieldErrors& errors) {
   const Value& spec = SpecOf(scaler);
   const int64_t max = json::GetInt(spec, {"maxReplicas"});
   const int64_t min = json::GetInt(spec, {"minReplicas"}, 1);
-  if (min < 1) {
+  if (min < 0) {
     errors.push_back(
-        InvalidError("spec.minReplicas", Value(min), "must be greater than or equal to 1"));
+        InvalidError("spec.minReplicas", Value(min), "must be greater than or equal to 0"));
   }
-  if (max < 1) {
-    errors.push_back(InvalidError("spec.maxReplicas", Value(max), "must be greater than 0"));
+  if (max == 0) {
+    errors.push_back(RequiredError("spec.maxReplicas", "must be set and greater than 0"));
+  } else if (max < 0) {
+    errors.push_back(
+        InvalidError("spec.maxReplicas", Value(max), "must be greater than or equal to 1"));
   }
   if (max < min) {
     errors.push_back(InvalidError("spec.maxReplicas", Value(max),

@@ -118,6 +118,10 @@ bool IsSeccompAnnotation(std::string_view profile) {
 }  // namespace
 
 void CheckPodSecurity(const Value& spec, const std::string& path, FieldErrors& errors) {
+  if (json::GetBool(spec, {"hostPID"}) && json::GetBool(spec, {"shareProcessNamespace"})) {
+    errors.push_back(InvalidError(PathField(path, "shareProcessNamespace"), Value(true),
+                                  "ShareProcessNamespace and HostPID cannot both be enabled"));
+  }
   const Value* context = MemberOf(spec, "securityContext");
   if (context == nullptr) return;
   const std::string at = PathField(path, "securityContext");
@@ -131,10 +135,6 @@ void CheckPodSecurity(const Value& spec, const std::string& path, FieldErrors& e
     if (id >= 0 && id <= kMaxId) continue;
     errors.push_back(InvalidError(PathIndex(PathField(at, "supplementalGroups"), i), groups[i],
                                   "must be between 0 and 2147483647, inclusive"));
-  }
-  if (json::GetBool(spec, {"hostPID"}) && json::GetBool(spec, {"shareProcessNamespace"})) {
-    errors.push_back(InvalidError(PathField(at, "shareProcessNamespace"), Value(true),
-                                  "ShareProcessNamespace and HostPID cannot both be enabled"));
   }
   CheckSysctls(*context, at, errors);
   CheckOneOf(*context, "fsGroupChangePolicy", at, {"Always", "OnRootMismatch"}, errors);

@@ -164,8 +164,9 @@ TEST_F(ValidateTest, PodEnvironmentAndResources) {
   const Case kCases[] = {
       {R"({"spec":{"containers":[{"name":"a","image":"b","env":[{"name":""}]}]}})",
        "spec.containers[0].env[0].name: Required value"},
+      {R"({"spec":{"containers":[{"name":"a","image":"b","env":[{"name":"1 a"}]}]}})", ""},
       {R"({"spec":{"containers":[{"name":"a","image":"b","env":[{"name":"A=B"}]}]}})",
-       "a valid environment variable name must consist of alphabetic characters"},
+       "a valid environment variable name must consist only of printable ASCII characters"},
       {R"({"spec":{"containers":[{"name":"a","image":"b","env":[{"name":"X","value":"1",
           "valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}]}]}})",
        "may not be specified when `value` is not empty"},
@@ -397,7 +398,9 @@ TEST_F(ValidateTest, Services) {
   const char* const kService = R"({"metadata":{"name":"s"},"spec":{"type":"ClusterIP",
       "clusterIP":"10.0.0.1","ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]}})";
   const Case kCases[] = {
-      {R"({"metadata":{"name":"1s"}})", "metadata.name: Invalid value: \"1s\": a DNS-1035 label"},
+      {R"({"metadata":{"name":"1s"}})", ""},
+      {R"({"metadata":{"name":"s_"}})",
+       "metadata.name: Invalid value: \"s_\": a lowercase RFC 1123 label"},
       {R"({"spec":{"ports":[]}})", "spec.ports: Required value"},
       {R"({"spec":{"ports":[],"clusterIP":"None"}})", ""},
       {R"({"spec":{"ports":[{"port":0}]}})", "must be between 1 and 65535, inclusive"},
@@ -411,6 +414,20 @@ TEST_F(ValidateTest, Services) {
        "may not be used when `type` is 'ClusterIP'"},
       {R"({"spec":{"type":"ExternalName"}})", "spec.externalName: Required value"},
       {R"({"spec":{"type":"NodePort","clusterIP":"None"}})", "may not be set to 'None'"},
+      {R"({"spec":{"type":"LoadBalancer","loadBalancerSourceRanges":["10.0.0.0/8"," fd00::/8 "]}})",
+       ""},
+      {R"({"spec":{"type":"LoadBalancer","loadBalancerSourceRanges":["10.0.0.0/8","10.0.0.1/8"]}})",
+       "spec.LoadBalancerSourceRanges[1]: Invalid value: \"10.0.0.1/8\": must not have bits set"},
+      {R"({"spec":{"externalTrafficPolicy":"Local"}})",
+       "spec.externalTrafficPolicy: Invalid value: \"Local\": may only be set for externally"},
+      {R"({"spec":{"externalIPs":["1.2.3.4"],"externalTrafficPolicy":"Local"}})", ""},
+      {R"({"spec":{"type":"NodePort","externalTrafficPolicy":"X"}})",
+       "spec.externalTrafficPolicy: Unsupported value: \"X\""},
+      {R"({"spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local",
+          "healthCheckNodePort":30100}})",
+       ""},
+      {R"({"spec":{"type":"LoadBalancer","healthCheckNodePort":30100}})",
+       "spec.healthCheckNodePort: Invalid value: 30100: may only be set when"},
   };
   CheckAll({"", "v1", "Service"}, kService, kCases);
   const Case kUpdates[] = {
@@ -610,6 +627,11 @@ TEST_F(ValidateTest, PodVolumeSources) {
           {"configMap":{"name":"x","items":[{"key":"k","path":"p"}]}},
           {"secret":{"name":"y","items":[{"key":"k","path":"p"}]}}]}}]}})",
        "spec.volumes[0].projected: Invalid value: \"y\": conflicting duplicate paths"},
+      {R"({"spec":{"hostAliases":[{"ip":"10.0.0.1","hostnames":["a","b_"]}]}})",
+       "spec.hostAliases[0].hostnames[1]: Invalid value: \"b_\""},
+      {R"({"spec":{"dnsConfig":{"searches":["_a.b_c","."]}}})", ""},
+      {R"({"spec":{"dnsConfig":{"searches":["a_.b"]}}})",
+       "spec.dnsConfig.searches[0]: Invalid value: \"a_.b\""},
       {R"({"spec":{"containers":[{"name":"a","image":"b","volumeDevices":[
           {"name":"none","devicePath":"/a/../b"}]}]}})",
        "spec.containers[0].volumeDevices[0].name: Not found: \"none\"\n"
@@ -628,7 +650,8 @@ TEST_F(ValidateTest, SecurityContexts) {
       {R"({"spec":{"securityContext":{"seccompProfile":{"type":"Localhost"}}}})",
        "seccompProfile.localhostProfile: Required value: must be set when seccomp type is"},
       {R"({"spec":{"hostPID":true,"shareProcessNamespace":true,"securityContext":{}}})",
-       "ShareProcessNamespace and HostPID cannot both be enabled"},
+       "spec.shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot "
+       "both be enabled"},
       {R"({"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/x":"y"}}})",
        "\"x\": container not found"},
       {R"({"spec":{"containers":[{"name":"a","image":"b","securityContext":{
@@ -720,6 +743,8 @@ TEST_F(ValidateTest, WhatIsRegisteredWithACluster) {
   CheckAll({"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"},
            R"({"metadata":{"name":"h"}})", kHooks);
   const Case kScalers[] = {
+      {R"({"spec":{"minReplicas":-1}})", "must be greater than or equal to 0"},
+      {R"({"spec":{"maxReplicas":0}})", "spec.maxReplicas: Required value"},
       {R"({"spec":{"metrics":[{"type":"X"}]}})", "spec.metrics[0].type: Unsupported value: \"X\""},
       {R"({"spec":{"behavior":{"scaleDown":{"policies":[]}}}})",
        "spec.behavior.scaleDown.policies: Required value: must specify at least one Policy"},

@@ -462,7 +462,14 @@ void CheckReplicated(std::string_view kind,
                      const Value* old,
                      FieldErrors& errors) {
   const Value& spec = SpecOf(object);
-  if (kind == "StatefulSet") CheckStatefulUpdates(spec, errors);
+  if (kind == "StatefulSet") {
+    CheckStatefulUpdates(spec, errors);
+    const std::string_view service = TextOf(spec, "serviceName");
+    if (std::string why = CheckDnsLabel(service);
+        old == nullptr && !service.empty() && !why.empty()) {
+      errors.push_back(InvalidText("spec.serviceName", service, why));
+    }
+  }
   if (kind == "Deployment" || kind == "ReplicaSet") {
     CheckNonNegative(spec, "replicas", "spec", errors);
   }

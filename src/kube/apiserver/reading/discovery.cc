@@ -339,12 +339,12 @@ bool HandleOpenApi(Core& core, Call& call) {
 }
 
 json::Value VersionDocument(const Core& core) {
-  // "v1.32.0+swell" → 1 and 32.
+  // "v1.37.2+swell" → 1 and 32.
   const std::string& text = core.options.git_version;
   const auto parts = Split(std::string_view(text).substr(text.empty() ? 0 : 1), '.');
   json::Object object;
   object["major"] = parts.empty() ? "1" : parts[0];
-  object["minor"] = parts.size() > 1 ? parts[1] : "32";
+  object["minor"] = parts.size() > 1 ? parts[1] : "37";
   object["gitVersion"] = text;
   object["gitCommit"] = "0000000000000000000000000000000000000000";
   object["gitTreeState"] = "clean";

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "kube/api/meta/kubernetes_version.h"
 
 namespace swell::edge {
 namespace {
@@ -76,7 +77,7 @@ std::string GrpcHealthRequest(std::string_view authority, std::string_view servi
       StrCat(Header(":method", "POST"), Header(":scheme", "http"),
              Header(":path", "/grpc.health.v1.Health/Check"), Header(":authority", authority),
              Header("content-type", "application/grpc"), Header("te", "trailers"),
-             Header("user-agent", "kube-probe/1.32"));
+             Header("user-agent", StrCat("kube-probe/", api::kKubernetesMinorVersion)));
   std::string message;
   if (!service.empty()) message = StrCat("\x0a", Varint(service.size()), service);
   std::string sized(1, '\0');  // not packed

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "kube/api/meta/kubernetes_version.h"
 
 namespace swell::edge {
 namespace {
@@ -51,7 +52,7 @@ std::string HttpProbeRequest(const node::ProbeSpec& spec, const std::string& add
     const bool left_out = value.empty() && (small == "user-agent" || small == "accept");
     if (!left_out) request += StrCat(name, ": ", value, "\r\n");
   }
-  if (!agent) request += "User-Agent: kube-probe/1.32\r\n";
+  if (!agent) request += StrCat("User-Agent: kube-probe/", api::kKubernetesMinorVersion, "\r\n");
   if (!accept) request += "Accept: */*\r\n";
   return request + "Connection: close\r\n\r\n";
 }

@@ -66,7 +66,7 @@ TEST_F(NetProbeTest, HeadersAreTheProbesThenTheKubelets) {
   ProbeSpec spec = Spec(Protocol::kHttp);
   EXPECT_TRUE(Ask(spec).ok);
   EXPECT_EQ(*net::FindHeader(seen_.headers, "Host"), StrCat("127.0.0.1:", port));
-  EXPECT_EQ(*net::FindHeader(seen_.headers, "User-Agent"), "kube-probe/1.32");
+  EXPECT_EQ(*net::FindHeader(seen_.headers, "User-Agent"), "kube-probe/1.37");
   spec.headers = {
       {"Host", "train.example.com"}, {"user-agent", "me"}, {"Accept", ""}, {"X-A", "1"}};
   EXPECT_TRUE(Ask(spec).ok);
