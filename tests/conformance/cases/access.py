@@ -1,7 +1,7 @@
 """Who may do what: roles, reviews, impersonation, tokens, evictions and the ends of namespaces."""
 
 from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, delete, eventually, failure,
-                              get, patch, post)
+                              get, invalid, patch, post)
 
 RBAC = '/apis/rbac.authorization.k8s.io/v1/'
 ROLES = RBAC + 'namespaces/$ns/roles'
@@ -30,6 +30,29 @@ def pod(name='p', labels=None, **spec):
 def as_user(step, **headers):
     step.headers = {**step.headers, **(headers or JANE)}
     return step
+
+
+def eviction(name, version, **bounds):
+    return Case(name, post('pods', pod(), 201),
+                post('pods/p/eviction', {'apiVersion': f'policy/{version}', 'kind': 'Eviction',
+                                         'metadata': {'name': 'p', 'namespace': '$ns'}}, 201,
+                     {'status': 'Success'}), get('pods/p', 404), accounts=True, **bounds)
+
+
+def within_a_budget(name, version, **bounds):
+    budgets = f'/apis/policy/{version}/namespaces/$ns/poddisruptionbudgets'
+    return Case(name, post('pods', pod(), 201),
+                post(budgets, {'metadata': {'name': 'b'}, 'spec': {'minAvailable': 1, 'selector': {
+                    'matchLabels': {'app': 'x'}}}}, 201),
+                patch('merge', 'pods/p/status', {'status': {'phase': 'Running', 'conditions': [
+                    {'type': 'Ready', 'status': 'True'}]}}, 200),
+                eventually(get(f'{budgets}/b', 200, {
+                    'status': {'currentHealthy': 1, 'desiredHealthy': 1, 'expectedPods': 1,
+                               'disruptionsAllowed': 0, 'observedGeneration': 1}})),
+                post('pods/p/eviction', {'metadata': {'name': 'p', 'namespace': '$ns'}}, 429, failure(
+                    'TooManyRequests', "Cannot evict pod as it would violate the pod's disruption budget.",
+                    429, causes=[{'reason': 'DisruptionBudget', 'message': 'The disruption budget b needs '
+                                  '1 healthy pods and has 1 currently'}])), accounts=True, **bounds)
 
 
 CASES = [
@@ -92,9 +115,8 @@ CASES = [
          eventually(get('configmaps', 401, anonymous=True,
                         headers={'Authorization': 'Bearer $token'}))),
     Case('token-lifetimes', post('serviceaccounts', {'metadata': {'name': 'bot'}}, 201),
-         post('serviceaccounts/bot/token', {'spec': {'expirationSeconds': 5}}, 422, failure(
-             'Invalid', Pattern(r'spec\.expirationSeconds: Invalid value: 5: may not specify a '
-                                'duration less than 10 minutes'))),
+         post('serviceaccounts/bot/token', {'spec': {'expirationSeconds': 5}}, 422,
+              invalid('spec.expirationSeconds: Invalid value')),
          post('serviceaccounts/none/token', {'spec': {}}, 404, failure(
              'NotFound', 'serviceaccounts "none" not found'))),
     Case('token-that-is-none',
@@ -120,12 +142,9 @@ CASES = [
          as_user(post(BINDINGS, binding('c', 'ClusterRole', 'cluster-admin'), 403, failure(
              'Forbidden', Pattern('is attempting to grant RBAC permissions not currently held'))))),
     Case('role-reference-is-immutable', post(BINDINGS, binding(), 201),
-         patch('merge', BINDINGS + '/b', {'roleRef': {'name': 'other'}}, 422, failure(
-             'Invalid', Pattern('roleRef: Invalid value: .*: cannot change roleRef')))),
+         patch('merge', BINDINGS + '/b', {'roleRef': {'name': 'other'}}, 422, invalid('roleRef: Invalid value'))),
     Case('role-needs-verbs', post(ROLES, role('r', {'apiGroups': [''], 'resources': ['pods'],
-                                                    'verbs': []}), 422, failure(
-        'Invalid', Pattern(r'rules\[0\]\.verbs: Required value: verbs must contain at least one '
-                           'value')))),
+                                                    'verbs': []}), 422, invalid('rules[0].verbs: Required value'))),
     Case('aggregated-roles',
          post(RBAC + 'clusterroles', {'metadata': {
              'name': 'more-$run', 'labels': {'rbac.example.com/to-$run': 'true'}}, 'rules': [
@@ -166,23 +185,9 @@ CASES = [
              'users "jane-$run" is forbidden: User "system:serviceaccount:$ns:default" cannot '
              'impersonate resource "users" in API group "" at the cluster scope')), anonymous=True,
              headers={'Authorization': 'Bearer $token', **JANE}), accounts=True),
-    Case('eviction', post('pods', pod(), 201),
-         post('pods/p/eviction', {'apiVersion': 'policy/v1beta1', 'kind': 'Eviction',
-                                  'metadata': {'name': 'p', 'namespace': '$ns'}}, 201,
-              {'status': 'Success'}), get('pods/p', 404), accounts=True),
-    Case('eviction-within-a-budget', post('pods', pod(), 201),
-         post('/apis/policy/v1beta1/namespaces/$ns/poddisruptionbudgets', {
-             'metadata': {'name': 'b'}, 'spec': {'minAvailable': 1, 'selector': {
-                 'matchLabels': {'app': 'x'}}}}, 201),
-         patch('merge', 'pods/p/status', {'status': {'phase': 'Running', 'conditions': [
-             {'type': 'Ready', 'status': 'True'}]}}, 200),
-         eventually(get('/apis/policy/v1beta1/namespaces/$ns/poddisruptionbudgets/b', 200, {
-             'status': {'currentHealthy': 1, 'desiredHealthy': 1, 'expectedPods': 1,
-                        'disruptionsAllowed': 0, 'observedGeneration': 1}})),
-         post('pods/p/eviction', {'metadata': {'name': 'p', 'namespace': '$ns'}}, 429, failure(
-             'TooManyRequests', "Cannot evict pod as it would violate the pod's disruption budget.",
-             429, causes=[{'reason': 'DisruptionBudget', 'message': 'The disruption budget b needs '
-                           '1 healthy pods and has 1 currently'}])), accounts=True),
+    eviction('eviction', 'v1', since=22), eviction('eviction-of-old', 'v1beta1', until=24),
+    within_a_budget('eviction-within-a-budget', 'v1', since=21),
+    within_a_budget('eviction-within-a-budget-of-old', 'v1beta1', until=24),
     Case('eviction-of-nothing', post('pods/none/eviction', {'metadata': {
         'name': 'none', 'namespace': '$ns'}}, 404, failure('NotFound'))),
     Case('namespace-ends', post('/api/v1/namespaces', {'metadata': {'name': 'gone-$run'}}, 201),

@@ -1,9 +1,7 @@
 """CustomResourceDefinitions and the objects they make possible."""
 
-import re
-
-from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, delete, eventually, failure,
-                              get, patch, post, put)
+from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, Worded, delete, eventually, failure,
+                              get, invalid, patch, post, put)
 
 CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 HERE = '/apis/$run.example.com/v1/namespaces/$ns/jobs'
@@ -95,8 +93,10 @@ def with_spec(spec):
             'spec': spec}
 
 
-def invalid(message):
-    return failure('Invalid', Pattern(message), 422)
+def of_another_type(field):
+    """Its kind reads as that of any value, and its reason says more."""
+    return failure('Invalid', None, 422, causes=[{
+        'field': field, 'reason': 'FieldValueTypeInvalid', 'message': Worded('Invalid value')}])
 
 
 CASES = [
@@ -111,21 +111,18 @@ CASES = [
          eventually(get(CRDS + '/jobs.$run.example.com', 404))),
     Case('definition-needs-a-schema',
          post(CRDS, definition([{'name': 'v1', 'served': True, 'storage': True}]), 422, invalid(
-             r'spec\.versions\[0\]\.schema\.openAPIV3Schema: Required value: schemas are '
-             'required'))),
+             'spec.versions[0].schema.openAPIV3Schema: Required value'))),
     Case('definition-name-must-match',
          post(CRDS, {**definition(), 'metadata': {'name': 'x.$run.example.com'}}, 422, invalid(
-             r'metadata\.name: Invalid value: "x\.$run\.example\.com": must be '
-             r'spec\.names\.plural\+"\."\+spec\.group'))),
+             'metadata.name: Invalid value'))),
     Case('definition-needs-one-stored-version',
          post(CRDS, definition([{'name': 'v1', 'served': True, 'storage': False,
                                  'schema': {'openAPIV3Schema': SCHEMA}}]), 422, invalid(
-             'must have exactly one version marked as storage version'))),
+             'spec.versions: Invalid value', 'status.storedVersions: Invalid value'))),
     Case('definition-schema-must-be-structural',
          post(CRDS, definition([{'name': 'v1', 'served': True, 'storage': True, 'schema': {
              'openAPIV3Schema': {'type': 'object', 'properties': {'spec': {}}}}}]), 422, invalid(
-             r'properties\[spec\]\.type: Required value: must not be empty for specified object '
-             'fields'))),
+             'spec.validation.openAPIV3Schema.properties[spec].type: Required value'))),
     defined('discovery', eventually(get('/apis/$run.example.com/v1', 200, {'resources': Having(
         {'name': 'jobs', 'singularName': 'job', 'namespaced': True, 'kind': 'Job',
          'shortNames': ['j$run'], 'categories': ['all-$run']},
@@ -143,21 +140,18 @@ CASES = [
         group='$run.example.com', kind='Job', causes=[{
             'reason': 'FieldValueRequired', 'message': 'Required value', 'field': 'spec.size'}]))),
     defined('bounds', post(HERE, job(size=10), 422, invalid(
-        r'spec\.size: Invalid value: 10: spec\.size in body should be less than or equal to 9')),
+        'spec.size: Invalid value')),
         post(HERE, job(size=0), 422, invalid(
-            r'spec\.size: Invalid value: 0: spec\.size in body should be greater than or equal to '
-            '1'))),
-    defined('types', post(HERE, job(size='x'), 422, invalid(
-        r'spec\.size: Invalid value: "string": spec\.size in body must be of type integer: '
-        '"string"'))),
+            'spec.size: Invalid value'))),
+    defined('types', post(HERE, job(size='x'), 422, of_another_type('spec.size'))),
     defined('enums', post(HERE, job(mode='odd'), 422, invalid(
-        r'spec\.mode: Unsupported value: "odd": supported values: "fast", "slow"'))),
+        'spec.mode: Unsupported value'))),
     defined('patterns-and-lengths', post(HERE, job(word='ABC'), 422, invalid(
-        r"spec\.word: Invalid value: \"ABC\": spec\.word in body should match '\^\[a-z\]\+\$'")),
+        'spec.word: Invalid value')),
         post(HERE, job(word='abcde'), 422, invalid(
-            r'spec\.word: (Invalid value|Too long).*4'))),
+            'spec.word: Too long'))),
     defined('patterns-see-one-line', *[
-        post(HERE, job(word=word), 422, invalid(r'spec\.word: Invalid value'))
+        post(HERE, job(word=word), 422, invalid('spec.word: Invalid value'))
         for word in ('ab\n', 'ab\nC')]),
     Case('formats',
          post(CRDS, definition([{'name': 'v1', 'served': True, 'storage': True, 'schema': {
@@ -166,8 +160,8 @@ CASES = [
                      name: {'type': 'string', 'format': name} for name in FORMATS}}}}}}]), 201),
          eventually(post(HERE, with_spec({k: fine for k, (fine, _) in FORMATS.items()}), 201)),
          *[patch('merge', HERE + '/a', {'spec': {name: wrong}}, 422, invalid(
-             re.escape(f'spec.{name}: Invalid value: "{wrong}": spec.{name} in body must be of type '
-                       f'{name}: "{wrong}"'))) for name, (_, wrong) in FORMATS.items()
+             f'spec.{name}: Invalid value: "{wrong}": spec.{name} in body must be of type '
+             f'{name}: "{wrong}"')) for name, (_, wrong) in FORMATS.items()
            if wrong is not None],
          delete(CRDS + '/jobs.$run.example.com', 200)),
     Case('metadata-of-embedded-objects',
@@ -179,17 +173,14 @@ CASES = [
              'apiVersion': 'v1', 'kind': 'Pod', 'other': 1, 'metadata': {'labels': {'a': 'b'}}}),
              201, {'spec': {'other': 1}})),
          patch('merge', HERE + '/a', {'spec': {'metadata': {'labels': {'a': 'b c'}}}}, 422, invalid(
-             r'spec\.metadata\.labels: Invalid value: "b c": a valid label must be')),
+             'spec.metadata.labels: Invalid value')),
          delete(CRDS + '/jobs.$run.example.com', 200)),
     defined('int-or-string', post(HERE, job(port=80), 201), post(HERE, job('b', port='http'), 201),
-            post(HERE, job('c', port=True), 422, invalid(
-                r'spec\.port: Invalid value: "boolean": spec\.port in body must be of type '
-                r'(integer,string|integer or string): "boolean"'))),
+            post(HERE, job('c', port=True), 422, of_another_type('spec.port'))),
     defined('list-maps', post(HERE, job(list=[{'k': 'x'}, {'k': 'x'}]), 422, invalid(
-        r'spec\.list\[1\]: Duplicate value: (map\[string\]interface \{\})?\{"k":"x"\}')),
+        'spec.list[1]: Duplicate value')),
         post(HERE, job(list=[{'k': 'x'}, {'k': 'y'}, {'k': 'z'}]), 422, invalid(
-            r'spec\.list: (Invalid value: 3|Too many: 3): (spec\.list in body should|must) have at '
-            'most 2 items'))),
+            'spec.list: Too many'))),
     defined('status-is-its-own', post(HERE, {**job(), 'status': {'phase': 'Done'}}, 201,
                                       {'status': ABSENT}),
             patch('merge', HERE + '/a/status', {'status': {'phase': 'Done'}, 'spec': {'size': 5}},
@@ -214,8 +205,7 @@ CASES = [
             patch('strategic', HERE + '/a', {'spec': {'size': 2}}, 415,
                   failure('UnsupportedMediaType'))),
     defined('update-needs-a-version', post(HERE, job(), 201), put(HERE + '/a', job(size=2), 422,
-            invalid(r'metadata\.resourceVersion: Invalid value: (0x0|0|""): must be specified for '
-                    'an update'))),
+            invalid('metadata.resourceVersion: Invalid value'))),
     defined('server-side-apply', patch('apply', HERE + '/a?fieldManager=one',
                                        job(size=2, list=[{'k': 'x', 'v': 1}]), 201),
             patch('apply', HERE + '/a?fieldManager=two', job(size=3), 409, failure(

@@ -1,7 +1,7 @@
 """What is filled in, and what is refused, kind by kind."""
 
 from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, delete, eventually, failure, get,
-                              patch, post, put)
+                              invalid, patch, post, put)
 
 APPS = '/apis/apps/v1/namespaces/$ns/'
 BATCH = '/apis/batch/v1/namespaces/$ns/'
@@ -19,8 +19,10 @@ def workload(kind, name='w', **spec):
                                   'spec': {'containers': [{'name': 'c', 'image': 'i'}]}}, **spec}}
 
 
-def invalid(message):
-    return failure('Invalid', Pattern(message), 422)
+def two_limits(version):
+    return post(f'/apis/policy/{version}/namespaces/$ns/poddisruptionbudgets', {
+        'metadata': {'name': 'b'}, 'spec': {'minAvailable': 1, 'maxUnavailable': 1}}, 422,
+        invalid('spec: Invalid value'))
 
 
 CASES = [
@@ -77,16 +79,13 @@ CASES = [
                              'field': 'spec.containers'}])), accounts=True),
     Case('pod-container-names', post('pods', pod(containers=[
         {'name': 'Bad_Name', 'image': 'i'}]), 422, invalid(
-            r'spec\.containers\[0\]\.name: Invalid value: "Bad_Name": a (lowercase RFC 1123|DNS-1123)'
-            r' label must consist of')),
+            'spec.containers[0].name: Invalid value')),
         post('pods', pod(containers=[{'name': 'a', 'image': 'i'}, {'name': 'a', 'image': 'i'}]),
-             422, invalid(r'spec\.containers\[1\]\.name: Duplicate value: "a"')), accounts=True),
+             422, invalid('spec.containers[1].name: Duplicate value')), accounts=True),
     Case('pod-without-image', post('pods', pod(containers=[{'name': 'a'}]), 422, invalid(
-        r'spec\.containers\[0\]\.image: Required value')), accounts=True),
+        'spec.containers[0].image: Required value')), accounts=True),
     Case('pod-with-unknown-policy', post('pods', pod(restartPolicy='Sometimes'), 422, invalid(
-        r'spec\.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", '
-        r'"Never", "OnFailure"|spec\.restartPolicy: Unsupported value: "Sometimes": supported '
-        r'values: "Always", "OnFailure", "Never"')), accounts=True),
+        'spec.restartPolicy: Unsupported value')), accounts=True),
     Case('pod-with-bad-quantity', post('pods', pod(containers=[
         {'name': 'a', 'image': 'i', 'resources': {'requests': {'cpu': 'lots'}}}]), 400, failure(
             'BadRequest', Pattern('quantities must match the regular expression'))),
@@ -94,11 +93,10 @@ CASES = [
     Case('pod-request-above-limit', post('pods', pod(containers=[
         {'name': 'a', 'image': 'i', 'resources': {'requests': {'cpu': '2'},
                                                   'limits': {'cpu': '1'}}}]), 422, invalid(
-        r'spec\.containers\[0\]\.resources\.requests: Invalid value: "2": must be less than or '
-        r'equal to cpu limit')), accounts=True),
+        'spec.containers[0].resources.requests: Invalid value')), accounts=True),
     Case('pod-mount-of-unknown-volume', post('pods', pod(containers=[
         {'name': 'a', 'image': 'i', 'volumeMounts': [{'name': 'v', 'mountPath': '/v'}]}]), 422,
-        invalid(r'spec\.containers\[0\]\.volumeMounts\[0\]\.name: Not found: "v"')),
+        invalid('spec.containers[0].volumeMounts[0].name: Not found')),
         accounts=True),
     Case('pod-with-unknown-priority-class', post('pods', pod(priorityClassName='none'), 403, failure(
         'Forbidden', Pattern('no PriorityClass with name none was found'))), accounts=True),
@@ -107,7 +105,7 @@ CASES = [
                              'found'))), accounts=True),
     Case('pod-spec-is-mostly-immutable', post('pods', pod(), 201),
          patch('merge', 'pods/p', {'spec': {'nodeSelector': {'a': 'b'}}}, 422, invalid(
-             r'spec: Forbidden: pod updates may not change fields other than')),
+             'spec: Forbidden')),
          patch('strategic', 'pods/p', {'spec': {'containers': [{'name': 'c', 'image': 'j'}]}}, 200,
                {'spec': {'containers': [{'image': 'j'}]}}), accounts=True),
     Case('pod-status-is-its-own', post('pods', pod(schedulerName='none'), 201),
@@ -143,17 +141,17 @@ CASES = [
         'clusterIP': 'None', 'selector': {'a': 'b'}}}, 201, {'spec': {'clusterIP': 'None'}})),
     Case('service-ports', post('services', {'metadata': {'name': 's'}, 'spec': {
         'ports': [{'port': 80}, {'port': 81}]}}, 422, invalid(
-            r'spec\.ports\[0\]\.name: Required value')),
+            'spec.ports[0].name: Required value', 'spec.ports[1].name: Required value')),
         post('services', {'metadata': {'name': 's'}, 'spec': {'ports': [{'port': 0}]}}, 422, invalid(
-            r'spec\.ports\[0\]\.port: Invalid value: 0: must be between 1 and 65535, inclusive'))),
-    Case('service-name', post('services', {'metadata': {'name': '1s'}, 'spec': {
-        'ports': [{'port': 80}]}}, 422, invalid(
-            r'metadata\.name: Invalid value: "1s": a DNS-1035 label must consist of'))),
+            'spec.ports[0].port: Invalid value', 'spec.ports[0].targetPort: Invalid value'))),
+    Case('service-name', post('services', {'metadata': {'name': '-s'}, 'spec': {
+        'ports': [{'port': 80}]}}, 422, invalid('metadata.name: Invalid value'))),
+    Case('service-name-with-a-digit', post('services', {'metadata': {'name': '1s'}, 'spec': {
+        'ports': [{'port': 80}]}}, 201), since=36),
     Case('service-address-is-immutable', post('services', {'metadata': {'name': 's'}, 'spec': {
         'ports': [{'port': 80}]}}, 201),
         patch('merge', 'services/s', {'spec': {'clusterIP': 'None'}}, 422, invalid(
-            r'spec\.clusterIPs?(\[0\])?: Invalid value: .*(field is immutable|may not change once '
-            r'set)'))),
+            'spec.clusterIPs[0]: Invalid value'))),
     Case('deployment', post(APPS + 'deployments', workload('Deployment', replicas=0), 201, {
         'metadata': {'generation': 1},
         'spec': {'replicas': 0, 'revisionHistoryLimit': 10, 'progressDeadlineSeconds': 600,
@@ -169,22 +167,19 @@ CASES = [
                {'metadata': {'generation': 2}})),
     Case('deployment-selector-must-match', post(APPS + 'deployments', workload(
         'Deployment', selector={'matchLabels': {'app': 'other'}}), 422, invalid(
-            r'spec\.template\.metadata\.labels: Invalid value: .*: `selector` does not match '
-            r'template `labels`'))),
+            'spec.template.metadata.labels: Invalid value'))),
     Case('deployment-selector-is-immutable', post(APPS + 'deployments', workload(
         'Deployment', replicas=0), 201),
         patch('merge', APPS + 'deployments/w', {'spec': {
             'selector': {'matchLabels': {'app': 'w', 'x': 'y'}},
             'template': {'metadata': {'labels': {'x': 'y'}}}}}, 422, invalid(
-                r'spec\.selector: Invalid value: .*: field is immutable'))),
+                'spec.selector: Invalid value'))),
     Case('deployment-restarts-always', post(APPS + 'deployments', workload('Deployment', template={
         'metadata': {'labels': {'app': 'w'}}, 'spec': {
             'restartPolicy': 'Never', 'containers': [{'name': 'c', 'image': 'i'}]}}), 422, invalid(
-                r'spec\.template\.spec\.restartPolicy: Unsupported value: "Never": supported '
-                r'values: "Always"'))),
+                'spec.template.spec.restartPolicy: Unsupported value'))),
     Case('deployment-replicas', post(APPS + 'deployments', workload('Deployment', replicas=-1), 422,
-                                     invalid(r'spec\.replicas: Invalid value: -1: must be greater '
-                                             'than or equal to 0'))),
+                                     invalid('spec.replicas: Invalid value'))),
     Case('scale', post(APPS + 'deployments', workload('Deployment', replicas=0), 201),
          get(APPS + 'deployments/w/scale', 200, {
              'kind': 'Scale', 'apiVersion': 'autoscaling/v1', 'metadata': {'name': 'w'},
@@ -201,7 +196,7 @@ CASES = [
     Case('stateful-set-is-mostly-immutable', post(APPS + 'statefulsets', workload(
         'StatefulSet', serviceName='s', replicas=0), 201),
         patch('merge', APPS + 'statefulsets/w', {'spec': {'serviceName': 't'}}, 422, invalid(
-            'spec: Forbidden: updates to statefulset spec for fields other than'))),
+            'spec: Forbidden'))),
     Case('daemon-set', post(APPS + 'daemonsets', workload('DaemonSet', template={
         'metadata': {'labels': {'app': 'w'}}, 'spec': {
             'nodeSelector': {'no': 'node'}, 'containers': [{'name': 'c', 'image': 'i'}]}}), 201, {
@@ -215,23 +210,24 @@ CASES = [
                          'template': {'metadata': {'labels': {'job-name': 'j'}}}}})),
     Case('job-must-not-restart-always', post(BATCH + 'jobs', {'metadata': {'name': 'j'}, 'spec': {
         'template': {'spec': {'containers': [{'name': 'c', 'image': 'i'}]}}}}, 422, invalid(
-            r'spec\.template\.spec\.restartPolicy: (Required value: valid values:|Unsupported '
-            r'value: "Always": supported values:) "OnFailure", "Never"'))),
+            'spec.template.spec.restartPolicy: Required value'))),
     Case('job-template-is-immutable', post(BATCH + 'jobs', {'metadata': {'name': 'j'}, 'spec': {
         'parallelism': 0, 'template': {'spec': {'restartPolicy': 'Never', 'containers': [
             {'name': 'c', 'image': 'i'}]}}}}, 201),
         patch('strategic', BATCH + 'jobs/j', {'spec': {'template': {'spec': {'containers': [
             {'name': 'c', 'image': 'k'}]}}}}, 422, invalid(
-                r'spec\.template: Invalid value: .*: field is immutable'))),
+                'spec.template: Invalid value'))),
     Case('priority-class', post('/apis/scheduling.k8s.io/v1/priorityclasses', {
         'metadata': {'name': 'p-$run'}, 'value': 7}, 201, {
             'value': 7, 'preemptionPolicy': 'PreemptLowerPriority', 'globalDefault': ABSENT}),
         eventually(post('pods', pod(priorityClassName='p-$run', schedulerName='none'), 201,
                         {'spec': {'priority': 7}})),
         patch('merge', '/apis/scheduling.k8s.io/v1/priorityclasses/p-$run', {'value': 8}, 422,
-              invalid(r'[vV]alue: Forbidden: may not be changed in an update')),
+              invalid('value: Forbidden')), accounts=True),
+    Case('priority-class-of-old', post('/apis/scheduling.k8s.io/v1/priorityclasses', {
+        'metadata': {'name': 'p-$run'}, 'value': 7}, 201),
         get('/apis/scheduling.k8s.io/v1beta1/priorityclasses/p-$run', 200,
-            {'apiVersion': 'scheduling.k8s.io/v1beta1', 'value': 7}), accounts=True),
+            {'apiVersion': 'scheduling.k8s.io/v1beta1', 'value': 7}), until=21),
     Case('system-priority-classes',
          get('/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical', 200,
              {'value': 2000001000})),
@@ -242,18 +238,16 @@ CASES = [
         patch('merge', 'persistentvolumeclaims/c', {'metadata': {'finalizers': None}}, 200)),
     Case('claim-needs-a-size', post('persistentvolumeclaims', {'metadata': {'name': 'c'}, 'spec': {
         'accessModes': ['ReadWriteOnce']}}, 422, invalid(
-            r'spec\.resources\[storage\]: Required value|spec\.resources\.requests\.storage|'
-            r'spec\.resources\[storage\]'))),
+            'spec.resources[storage]: Required value'))),
     Case('lease', post('/apis/coordination.k8s.io/v1/namespaces/$ns/leases', {
         'metadata': {'name': 'l'}, 'spec': {'holderIdentity': 'me', 'leaseDurationSeconds': 15,
                                             'renewTime': '2026-01-01T00:00:00.000000Z'}}, 201, {
             'spec': {'renewTime': '2026-01-01T00:00:00.000000Z'}}),
         post('/apis/coordination.k8s.io/v1/namespaces/$ns/leases', {
             'metadata': {'name': 'm'}, 'spec': {'leaseDurationSeconds': 0}}, 422, invalid(
-                r'spec\.leaseDurationSeconds: Invalid value: 0: must be greater than 0'))),
-    Case('disruption-budget', post('/apis/policy/v1beta1/namespaces/$ns/poddisruptionbudgets', {
-        'metadata': {'name': 'b'}, 'spec': {'minAvailable': 1, 'maxUnavailable': 1}}, 422, invalid(
-            'minAvailable and maxUnavailable cannot be both set'))),
+                'spec.leaseDurationSeconds: Invalid value'))),
+    Case('disruption-budget', two_limits('v1'), since=21),
+    Case('disruption-budget-of-old', two_limits('v1beta1'), until=24),
     Case('events-of-both-groups', post('events', {'metadata': {'name': 'e'}, 'reason': 'R',
                                                   'message': 'words', 'type': 'Normal',
                                                   'involvedObject': {'kind': 'Pod', 'name': 'p',

@@ -1,7 +1,7 @@
 """Creating, reading, changing and deleting single objects."""
 
 from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, delete, eventually, failure,
-                              get, patch, post, put)
+                              get, invalid, patch, post, put)
 
 
 def config_map(name='a', **more):
@@ -58,9 +58,7 @@ CASES = [
               {'metadata': {'name': Pattern(r'^a-[a-z0-9]{5}$'), 'generateName': 'a-'}})),
     Case('create-with-bad-name',
          post('configmaps', config_map('A_b'), 422,
-              failure('Invalid', Pattern(r'^ConfigMap "A_b" is invalid: metadata\.name: Invalid '
-                                         r'value: "A_b": a (lowercase RFC 1123|DNS-1123) subdomain '
-                                         r'must consist of lower case'), 422, name='A_b'))),
+              invalid('metadata.name: Invalid value', name='A_b'))),
     Case('create-in-missing-namespace',
          post('/api/v1/namespaces/$run-none/configmaps', config_map(), 404,
               failure('NotFound', 'namespaces "$run-none" not found', 404,
@@ -146,23 +144,19 @@ CASES = [
          post('configmaps', {'metadata': {'name': 'a', 'finalizers': ['example.com/a']}}, 201),
          delete('configmaps/a', 200),
          patch('merge', 'configmaps/a', {'metadata': {'finalizers': ['example.com/b']}}, 422,
-               failure('Invalid', Pattern(r'metadata\.finalizers: Forbidden: no new finalizers can '
-                                          r'be added if the object is being deleted, found new '
-                                          r'finalizers \[\]string\{"example\.com/b"\}'))),
+               invalid('metadata.finalizers: Forbidden')),
          patch('merge', 'configmaps/a', {'metadata': {'finalizers': None}}, 200)),
     Case('finalizers-must-be-qualified',
          post('configmaps', {'metadata': {'name': 'a', 'finalizers': ['plain']}}, 422,
               failure('Invalid', Pattern('metadata.finalizers.* "plain"')))),
     Case('labels-are-checked',
          post('configmaps', {'metadata': {'name': 'a', 'labels': {'-bad': 'x'}}}, 422,
-              failure('Invalid', Pattern('metadata.labels: Invalid value: "-bad": name part must '
-                                         'consist of alphanumeric characters'))),
+              invalid('metadata.labels: Invalid value')),
          post('configmaps', {'metadata': {'name': 'a', 'labels': {'ok': 'not ok'}}}, 422,
-              failure('Invalid', Pattern('metadata.labels: Invalid value: "not ok": a valid label '
-                                         'must be an empty string or consist of')))),
+              invalid('metadata.labels: Invalid value'))),
     Case('annotations-are-checked',
          post('configmaps', {'metadata': {'name': 'a', 'annotations': {'a b': ''}}}, 422,
-              failure('Invalid', Pattern('metadata.annotations: Invalid value: "a b"')))),
+              invalid('metadata.annotations: Invalid value'))),
     Case('dry-run-stores-nothing',
          post('configmaps?dryRun=All', config_map(), 201, {'metadata': {'uid': PRESENT}}),
          get('configmaps/a', 404),
@@ -172,7 +166,7 @@ CASES = [
                {'data': {'k': 'v'}}),
          get('configmaps/a', 200, {'data': ABSENT}),
          post('configmaps?dryRun=Some', config_map('b'), 422,
-              failure('Invalid', Pattern('dryRun: Unsupported value.*supported values: (\\[)?"All"')))
+              invalid('dryRun: Unsupported value'))
          ),
     Case('collection-is-deleted-by-selector',
          post('configmaps', {'metadata': {'name': 'a', 'labels': {'x': '1'}}}, 201),
@@ -182,15 +176,14 @@ CASES = [
     Case('immutable-config-map',
          post('configmaps', config_map(data={'k': 'v'}, immutable=True), 201),
          patch('merge', 'configmaps/a', {'data': {'k': 'w'}}, 422,
-               failure('Invalid', Pattern('data: Forbidden: field is immutable when `immutable` is '
-                                          'set')))),
+               invalid('data: Forbidden'))),
     Case('secret-string-data',
          post('secrets', {'metadata': {'name': 'a'}, 'stringData': {'k': 'v'}}, 201,
               {'data': {'k': 'dg=='}, 'stringData': ABSENT, 'type': 'Opaque'})),
     Case('secret-type-is-immutable',
          post('secrets', {'metadata': {'name': 'a'}}, 201),
          patch('merge', 'secrets/a', {'type': 'other'}, 422,
-               failure('Invalid', Pattern('type: Invalid value: "other": field is immutable')))),
+               invalid('type: Invalid value'))),
     Case('secret-data-must-be-base64',
          post('secrets', {'metadata': {'name': 'a'}, 'data': {'k': '%%'}}, 400,
               failure('BadRequest', Pattern('illegal base64 data')))),
@@ -265,10 +258,7 @@ CASES = [
          delete('/api/v1/nodes/n-$run', 200)),
     Case('a-service-asks-for-an-address-that-is-none-of-the-clusters',
          post('services', {'metadata': {'name': 's'}, 'spec': {
-             'clusterIP': '1.2.3.4', 'ports': [{'port': 80}]}}, 422, failure('Invalid', Pattern(
-                 r'spec.clusterIPs: Invalid value: \[\]string\{"1.2.3.4"\}: failed to allocated '
-                 r'ip:1.2.3.4 with error:provided IP is not in the valid range. The range of valid '
-                 r'IPs is 10\.[0-9.]+/[0-9]+$')))),
+             'clusterIP': '1.2.3.4', 'ports': [{'port': 80}]}}, 422, invalid('spec.clusterIPs: Invalid value'))),
     Case('null-in-a-map-of-texts-is-an-empty-one',
          post('configmaps', {'metadata': {'name': 'a', 'labels': {'x': None},
                                           'annotations': {'y': None}}, 'data': {'z': None}}, 201,

@@ -24,6 +24,7 @@ class Runner:
         self.threads = threads
         self.numbers = itertools.count(1)
         self.run = secrets.token_hex(3)
+        self.words = []  # what is worded otherwise, a line each
         minor = server.send('GET', '/version').json()['minor']
         # Before 1.24 pods are refused until their account has a token.
         self.wait_for_tokens = int(minor.rstrip('+')) < 24
@@ -44,6 +45,7 @@ class Runner:
             else:
                 for number, step in enumerate(case.steps, 1):
                     self.run_step(step, words, number)
+                self.words += [f'{case.name}: {line}' for line in words.pop('otherwise', [])]
         except Failed as problem:
             return str(problem)
         except (OSError, ValueError) as problem:
@@ -126,7 +128,10 @@ class Runner:
         if step.text and not re.search(substitute(step.text, words), answer.text()):
             out.append(f'{answer.text()[:300]!r} does not match {step.text!r}')
         if step.expect is not None:
-            out += differences(substitute(step.expect, words), answer.json())
+            otherwise = []
+            out += differences(substitute(step.expect, words), answer.json(), words=otherwise)
+            if not out:
+                words['otherwise'] = words.get('otherwise', []) + otherwise
         for name, where in step.save.items():
             value = answer.json()
             for key in where.split('.'):

@@ -10,7 +10,9 @@
 A case has a namespace and a directory of its own. `> ` continues a command, `$~ ` repeats it until it
 says what it should, `[1]` is the exit status when it is not 0. `@1.32` starts what kubectl from that
 version on says where versions say different things. In outputs, what varies between runs is a word
-in angle brackets (`<age>`), runs of spaces are three, and a line `...` stands for any lines.
+in angle brackets (`<age>`), runs of spaces are three, and a line `...` stands for any lines. Of faults
+their field and kind count, and not their words. After a case's name, `pods` says that it makes pods, and
+`since-1.22` or `until-1.24` which Kubernetes it holds for.
 """
 
 import json
@@ -20,6 +22,8 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass, field
+
+from .case import LAST, counted
 
 DEADLINE_S = 120
 PAUSE_S = 0.2
@@ -52,7 +56,8 @@ class Transcript:
     commands: list
     accounts: bool = False
     kubectl: object = None
-    since: int = 0  # Kubernetes' minor version
+    since: int = 0  # Kubernetes' minor version, and the last one that it holds for
+    until: int = LAST
 
 
 class Kubectl:
@@ -80,13 +85,25 @@ def _version(line):
     return (int(found[1]), int(found[2])) if found else None
 
 
+def _header(words):
+    out = Transcript(words[0], [])
+    for word in words[1:]:
+        bound = re.fullmatch(r'(since|until)-1\.(\d+)', word)
+        if bound:
+            setattr(out, bound[1], int(bound[2]))
+        elif word == 'pods':
+            out.accounts = True
+        else:
+            raise ValueError(f'{words[0]}: no case is {word!r}')
+    return out
+
+
 def parse(text):
     """The transcripts of a file's text."""
     out, lines = [], None
     for line in text.splitlines():
         if line.startswith('== '):
-            words = line.split()
-            out.append(Transcript(words[1], [], 'pods' in words[2:]))
+            out.append(_header(line.split()[1:]))
             lines = None
         elif line.startswith(('$ ', '$~ ')) and out:
             until, command = line.startswith('$~'), line.split(' ', 1)[1]
@@ -111,7 +128,9 @@ def parse(text):
 def render(transcripts):
     out = []
     for transcript in transcripts:
-        out.append(f'== {transcript.name}' + (' pods' if transcript.accounts else ''))
+        out.append(f'== {transcript.name}' + (' pods' if transcript.accounts else '') +
+                   (f' since-1.{transcript.since}' if transcript.since else '') +
+                   (f' until-1.{transcript.until}' if transcript.until != LAST else ''))
         for command in transcript.commands:
             first, *more = command.text.split('\n')
             out.append(f'{"$~" if command.until else "$"} {first}')
@@ -134,7 +153,7 @@ def lines_match(expected, got):
         return not got
     if expected[0] == '...':
         return any(lines_match(expected[1:], got[i:]) for i in range(len(got) + 1))
-    return bool(got) and expected[0] == got[0] and lines_match(expected[1:], got[1:])
+    return bool(got) and counted(expected[0]) == counted(got[0]) and lines_match(expected[1:], got[1:])
 
 
 class Terminal:
