@@ -7,6 +7,7 @@
 #include "json/patch.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
 #include "kube/api/objects/project.h"
 #include "sched_inputs/project_shares.h"
 #include "sched_inputs/sched_convert.h"
@@ -134,6 +135,7 @@ ProjectController::ProjectController(Context context, const sched::Model& model,
       pools_(context_.informers.Of(client::resources::kNodePools)),
       namespaces_(context_.informers.Of(client::resources::kNamespaces)),
       policies_(context_.informers.Of(client::resources::kNetworkPolicies)),
+      pods_(context_.informers.Of(client::resources::kPods)),
       queue_(
           context_.executor,
           context_.metrics,
@@ -321,11 +323,29 @@ std::string ProjectController::WrongNamespace(const json::Value& project) const 
   return "";
 }
 
+// Work belongs to leaves: nobody is charged for what a project had before others were put below it.
+std::string ProjectController::WrongWork(const json::Value& project) const {
+  const std::string_view ns = NamespaceOfProject(project);
+  std::string children;
+  for (const auto& [name, other] : projects_.objects()) {
+    if (api::ParentOfProject(*other) == api::Name(project)) {
+      children += StrCat(children.empty() ? "" : ", ", name);
+    }
+  }
+  for (const auto& [key, pod] : pods_.objects()) {
+    if (api::Namespace(*pod) != ns || api::HasEnded(*pod)) continue;
+    return StrCat("work in namespace ", ns, " (pod ", api::Name(*pod),
+                  ") counts for no quota or limit: projects are below this one (", children,
+                  "), and work belongs to one of those");
+  }
+  return "";
+}
+
 std::string ProjectController::WhatIsWrong(const json::Value& project, bool leaf) const {
   std::string wrong = WrongParent(project);
   if (wrong.empty()) wrong = WrongPool(project);
   if (wrong.empty()) wrong = WrongSpec(project);
-  if (wrong.empty() && leaf) wrong = WrongNamespace(project);
+  if (wrong.empty()) wrong = leaf ? WrongNamespace(project) : WrongWork(project);
   return wrong;
 }
 

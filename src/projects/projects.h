@@ -35,6 +35,8 @@ class ProjectController {
   // The first of its node pools that is not there, in words; empty: they all are.
   std::string WrongPool(const json::Value& project) const;
   std::string WrongNamespace(const json::Value& project) const;
+  // Pods of a project with others below it, which no quota counts.
+  std::string WrongWork(const json::Value& project) const;
   // Any of these; `leaf`: work hangs on it.
   std::string WhatIsWrong(const json::Value& project, bool leaf) const;
   bool IsParent(std::string_view name) const;
@@ -55,6 +57,7 @@ class ProjectController {
   client::Informer& pools_;
   client::Informer& namespaces_;
   client::Informer& policies_;
+  client::Informer& pods_;
   client::WorkQueue queue_;
   client::Client client_;
 };

@@ -151,6 +151,25 @@ TEST_F(ProjectsTest, AMissingParentIsSaid) {
             "spec.parent: Not found: \"nobody\"");
 }
 
+TEST_F(ProjectsTest, WorkOfAProjectThatGetsOthersBelowItIsSaid) {
+  cluster_.Create(JobYaml{.name = "work", .project = "project-a", .gpus = 4}.Text());
+  ASSERT_TRUE(cluster_.Until([&] { return Running("project-a") == 1; }));
+  cluster_.Create(
+      "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: part}, spec: {parent: "
+      "project-a}}");
+  ASSERT_TRUE(cluster_.Until([&] {
+    return json::GetString(*cluster_.Get(kProjects, "project-a"), {"status", "phase"}) == "Invalid";
+  }));
+  EXPECT_EQ(
+      json::GetString(*cluster_.Get(kProjects, "project-a"), {"status", "message"}),
+      "work in namespace project-a (pod work-worker-0) counts for no quota or limit: projects "
+      "are below this one (part), and work belongs to one of those");
+  ASSERT_TRUE(cluster_.Delete(kProjects, "part").ok());
+  EXPECT_TRUE(cluster_.Until([&] {
+    return json::GetString(*cluster_.Get(kProjects, "project-a"), {"status", "phase"}) == "Ready";
+  }));
+}
+
 TEST_F(ProjectsTest, AMissingNodePoolIsSaid) {
   cluster_.Create(
       "apiVersion: swell.dev/v1\nkind: Project\nmetadata: {name: p}\n"

@@ -37,6 +37,7 @@ QueueInfo RandomQueue(Random& random, const std::string& name, const std::string
   queue.gpu.quota = static_cast<double>(random.Below(7));
   queue.gpu.limit = random.OneIn(4) ? queue.gpu.quota + static_cast<double>(random.Below(4)) : -1;
   queue.gpu.weight = static_cast<double>(random.Below(4));
+  if (random.OneIn(4)) queue.gpu.lending_limit = static_cast<double>(random.Below(4));
   queue.creation = kNoon - std::chrono::hours(1 + random.Below(50));
   return queue;
 }
@@ -93,6 +94,9 @@ void AddPools(Random& random, World& world) {
       const double quota = static_cast<double>(random.Below(5));
       const double limit = random.OneIn(2) ? -1 : quota + static_cast<double>(random.Below(3));
       queue.pools.push_back({pool, {quota, limit, 1}, {}, {}});
+      if (random.OneIn(4)) {
+        queue.pools.back().gpu.lending_limit = static_cast<double>(random.Below(3));
+      }
     }
     if (!queue.pools.empty() && random.OneIn(2)) queue.gpu = queue.cpu = queue.memory = {0, 0, 1};
   }
@@ -134,6 +138,38 @@ std::string QueueViolations(const Scenario& s) {
           wrong += StrCat("queue ", queue.name, " counts below zero\n");
         }
       }
+    }
+  }
+  return wrong;
+}
+
+// GPUs that the queue, or those below it, keep and do not hold.
+int64_t KeptIdle(const State& state, const QueueState& queue, int pool) {
+  int64_t below = 0;
+  for (QueueId child : queue.children) below += KeptIdle(state, state.queues[child], pool);
+  const QueuePool& own = queue.pools[pool];
+  return std::max({int64_t{0}, own.kept[kQueueGpu] - own.used[kQueueGpu], below});
+}
+
+// Work that started beyond a quota left what the queues keep of theirs.
+std::string LendingViolations(const Scenario& s) {
+  const State& state = s.model.state();
+  if (state.pools.size() > 1) return "";
+  const int pool = state.live_pools.front();
+  int64_t left = state.pool_totals[pool][kQueueGpu];
+  for (const QueueState& queue : state.queues) {
+    if (queue.parent != kNone) continue;
+    left -= queue.pools[pool].used[kQueueGpu] + KeptIdle(state, queue, pool);
+  }
+  if (left >= 0) return "";
+  std::string wrong;
+  for (const Decision& d : s.last.decisions) {
+    if (d.type != Decision::Type::kBind) continue;
+    const GroupState& group = state.groups[state.FindGroup(d.group)];
+    for (QueueId id = group.queue; id != kNone; id = state.queues[id].parent) {
+      const QueuePool& own = state.queues[id].pools[pool];
+      if (own.quota[kQueueGpu] >= own.used[kQueueGpu]) continue;
+      wrong += StrCat(d.pod, " took what another queue keeps\n");
     }
   }
   return wrong;
@@ -202,8 +238,8 @@ std::string Play(const World& world) {
   s.KeepRecords(2000);
   SetUp(s, world);
   auto check = [&]() -> std::string {
-    std::string wrong =
-        StrCat(s.Violations(), QueueViolations(s), EvictionViolations(s), ReclaimViolations(s));
+    std::string wrong = StrCat(s.Violations(), QueueViolations(s), LendingViolations(s),
+                               EvictionViolations(s), ReclaimViolations(s));
     return wrong.empty() ? "" : StrCat(wrong, s.Places(), s.Log());
   };
   for (int round = 0; round < 4; ++round) {
@@ -233,8 +269,9 @@ std::string Describe(const World& world) {
                    spec.labels.empty() ? "" : StrCat(" ", spec.labels.begin()->second), "\n");
   }
   for (const QueueInfo& q : world.queues) {
-    text += StrCat("queue ", q.name, " in ", q.parent, " quota ", q.gpu.quota, " limit ",
-                   q.gpu.limit, " weight ", q.gpu.weight, " priority ", q.priority);
+    text +=
+        StrCat("queue ", q.name, " in ", q.parent, " quota ", q.gpu.quota, " limit ", q.gpu.limit,
+               " lends ", q.gpu.lending_limit, " weight ", q.gpu.weight, " priority ", q.priority);
     for (const QueuePoolInfo& pool : q.pools) {
       text += StrCat(", in ", pool.pool, " quota ", pool.gpu.quota, " limit ", pool.gpu.limit);
     }

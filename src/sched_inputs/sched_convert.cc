@@ -210,7 +210,8 @@ sched::TopologyConstraint ToTopology(const api::TopologyRequest& request) {
 sched::QueueLimits ToLimits(const api::ResourceShare& share, const sched::QueueLimits& usual) {
   return {.quota = share.quota.value_or(usual.quota),
           .limit = share.limit.value_or(usual.limit),
-          .weight = share.over_quota_weight.value_or(usual.weight)};
+          .weight = share.over_quota_weight.value_or(usual.weight),
+          .lending_limit = share.lending_limit.value_or(usual.lending_limit)};
 }
 
 sched::Placement ToPlacement(bool spreads) {

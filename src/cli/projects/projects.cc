@@ -44,6 +44,7 @@ struct ShareFlags {
   std::vector<One> all = {
       {"gpu-quota", "gpu", "quota", ""},
       {"gpu-limit", "gpu", "limit", ""},
+      {"gpu-lending-limit", "gpu", "lendingLimit", ""},
       {"over-quota-weight", "gpu", "overQuotaWeight", ""},
       {"cpu-quota", "cpu", "quota", ""},
       {"cpu-limit", "cpu", "limit", ""},
@@ -56,12 +57,14 @@ struct ShareFlags {
     flags.Text("--gpu-quota", &all[0].text, "N", "GPU quota: 4, 0.5 or unlimited");
     flags.Text("--gpu-limit", &all[1].text, "N", "GPU limit (default unlimited)");
     flags.Text("--limit", &all[1].text, "N", "the same").hidden = true;
-    flags.Text("--over-quota-weight", &all[2].text, "N",
+    flags.Text("--gpu-lending-limit", &all[2].text, "N",
+               "idle GPUs of the quota that others may use (default unlimited: all of them)");
+    flags.Text("--over-quota-weight", &all[3].text, "N",
                "weight for idle GPUs, relative to sibling projects (default 1)");
-    flags.Text("--cpu-quota", &all[3].text, "N", "CPU quota: 16, 500m");
-    flags.Text("--cpu-limit", &all[4].text, "N", "CPU limit");
-    flags.Text("--memory-quota", &all[5].text, "AMOUNT", "memory quota: 64Gi");
-    flags.Text("--memory-limit", &all[6].text, "AMOUNT", "memory limit");
+    flags.Text("--cpu-quota", &all[4].text, "N", "CPU quota: 16, 500m");
+    flags.Text("--cpu-limit", &all[5].text, "N", "CPU limit");
+    flags.Text("--memory-quota", &all[6].text, "AMOUNT", "memory quota: 64Gi");
+    flags.Text("--memory-limit", &all[7].text, "AMOUNT", "memory limit");
   }
 
   bool any() const {
@@ -153,11 +156,12 @@ bool SameMember(const json::Value& a, const json::Value& b) {
 struct MemberFlags {
   std::vector<std::string> add, remove;
 
-  void Declare(Flags& flags) {
+  void Declare(Flags& flags, bool may_remove) {
     flags.Group("Members");
     flags.List("--member", &add, "NAME=ROLE",
                "add USER, group:NAME or serviceaccount:NAMESPACE/NAME with the role project-admin, "
                "researcher or viewer; repeatable");
+    if (!may_remove) return;
     flags.List("--remove-member", &remove, "NAME", "remove a member, repeatable");
   }
 
@@ -226,11 +230,12 @@ struct UserFlags {
 struct HostPathFlags {
   std::vector<std::string> add, remove;
 
-  void Declare(Flags& flags) {
+  void Declare(Flags& flags, bool may_remove) {
     flags.Group("Directories of the nodes");
     flags.List("--allow-host-path", &add, "PATH[:ro]",
                "members' pods may mount this directory of their node, such as /home; repeatable");
-    flags.List("--remove-host-path", &remove, "PATH", "not any more, repeatable");
+    if (!may_remove) return;
+    flags.List("--remove-host-path", &remove, "PATH", "stop allowing this directory, repeatable");
   }
 
   Status SetIn(const json::Value* known, json::Value& spec) const {
@@ -270,9 +275,35 @@ struct HostPathFlags {
   }
 };
 
+// Jobs that still run or wait: "mnist", and "default/mnist" of those outside its namespace.
+Result<std::vector<std::string>> WorkOf(Api& api,
+                                        const ProjectTree& tree,
+                                        const ProjectView& project) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobsOfProject(api, tree, project));
+  std::vector<std::string> names;
+  for (const JobView& job : jobs) {
+    if (job.over()) continue;
+    names.push_back(job.ns == project.ns ? job.name : StrCat(job.ns, "/", job.name));
+  }
+  return names;
+}
+
+// " still has 2 jobs: a, b"; empty: it has none.
+Result<std::string> WorkText(Api& api, const ProjectTree& tree, const ProjectView& project) {
+  constexpr size_t kShown = 5;
+  SWELL_ASSIGN_OR_RETURN(std::vector<std::string> work, WorkOf(api, tree, project));
+  if (work.empty()) return std::string();
+  const size_t count = work.size();
+  if (count > kShown) work.resize(kShown);
+  return StrCat(" still has ", count, count == 1 ? " job: " : " jobs: ", Join(work, ", "),
+                count > kShown ? ", …" : "");
+}
+
 // What create and edit share.
 class ProjectWrite : public Action {
  public:
+  // Whether the command is about a project that exists already.
+  virtual bool Exists() const = 0;
   void Declare(Flags& flags) override {
     flags.Group("Project");
     flags.Text("--description", &description_, "TEXT", "description");
@@ -298,8 +329,8 @@ class ProjectWrite : public Action {
     flags.Text("--node-pool", &pool_, "POOL",
                "node pool of these quotas and limits (default: all nodes together)");
     users_.Declare(flags);
-    members_.Declare(flags);
-    host_paths_.Declare(flags);
+    members_.Declare(flags, Exists());
+    host_paths_.Declare(flags, Exists());
     flags.Group("Output");
     flags.Text("--dry-run", &dry_run_, "none|client|server", "show what would change").implied =
         "client";
@@ -312,7 +343,7 @@ class ProjectWrite : public Action {
     json::Value spec = json::Object{};
     if (!description_.empty()) json::Set(spec, {"description"}, description_);
     if (!parent_.empty()) {
-      SWELL_RETURN_IF_ERROR(CheckParent(tree, name));
+      SWELL_RETURN_IF_ERROR(CheckParent(api, tree, name));
       json::Set(spec, {"parent"}, parent_);
     }
     if (!priority_.empty()) {
@@ -381,7 +412,7 @@ class ProjectWrite : public Action {
   }
 
  private:
-  Status CheckParent(const ProjectTree& tree, const std::string& name) const {
+  Status CheckParent(Api& api, const ProjectTree& tree, const std::string& name) const {
     auto parent = FindProject(tree, parent_);
     if (!parent.ok()) return parent.status().WithContext("--parent");
     const ProjectView* at = tree.Find(parent_);
@@ -392,7 +423,14 @@ class ProjectWrite : public Action {
       }
       at = at->parent.empty() ? nullptr : tree.Find(at->parent);
     }
-    return Status::Ok();
+    if (parent->department) return Status::Ok();
+    // Nobody would be charged for it: work belongs to projects that have none below them.
+    SWELL_ASSIGN_OR_RETURN(const std::string work, WorkText(api, tree, *parent));
+    if (work.empty()) return Status::Ok();
+    return Status(Code::kConflict,
+                  StrCat("--parent: project ", Quote(parent_), work,
+                         "; delete or end them first, since no quota would count them: the work of "
+                         "a project with others below it belongs to one of those"));
   }
 
   static Status SetSeconds(std::string_view flag,
@@ -470,6 +508,7 @@ class ProjectWrite : public Action {
 
 class ProjectCreate final : public ProjectWrite {
  public:
+  bool Exists() const override { return false; }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ReadHow());
     program_ = session.root().name;
@@ -506,6 +545,7 @@ class ProjectCreate final : public ProjectWrite {
 
 class ProjectEdit final : public ProjectWrite {
  public:
+  bool Exists() const override { return true; }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ReadHow());
     program_ = session.root().name;
@@ -546,7 +586,8 @@ class ProjectEdit final : public ProjectWrite {
     SWELL_ASSIGN_OR_RETURN(json::Value spec, Spec(api, tree, project.name));
     if (spec.get_object().empty()) {
       return Misuse(StrCat("say what to change: ", program_, " project edit ", name,
-                           " --gpu-quota 8, or edit the whole object: swell edit project ", name));
+                           " --gpu-quota 8, or edit the whole object: kubectl edit project ",
+                           name));
     }
     SWELL_RETURN_IF_ERROR(CheckLimitsOf(json::Find(*project.object, {"spec"}), spec, name));
     json::Value patch = json::Object{{"spec", std::move(spec)}};
@@ -554,19 +595,6 @@ class ProjectEdit final : public ProjectWrite {
     return Seen{std::move(project), std::move(patch)};
   }
 };
-
-// Jobs that still run or wait: "mnist", and "default/mnist" of those outside its namespace.
-Result<std::vector<std::string>> WorkOf(Api& api,
-                                        const ProjectTree& tree,
-                                        const ProjectView& project) {
-  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobsOfProject(api, tree, project));
-  std::vector<std::string> names;
-  for (const JobView& job : jobs) {
-    if (job.over()) continue;
-    names.push_back(job.ns == project.ns ? job.name : StrCat(job.ns, "/", job.name));
-  }
-  return names;
-}
 
 class ProjectDelete final : public Action {
  public:
@@ -625,14 +653,10 @@ class ProjectDelete final : public Action {
                                             " still has projects in it: ", Join(children, ", "),
                                             "; delete or move them first, or use --force"));
     }
-    SWELL_ASSIGN_OR_RETURN(std::vector<std::string> work, WorkOf(api, tree, project));
+    SWELL_ASSIGN_OR_RETURN(const std::string work, WorkText(api, tree, project));
     if (work.empty()) return Status::Ok();
-    size_t count = work.size();
-    if (work.size() > 5) work.resize(5);
-    return Status(Code::kConflict,
-                  StrCat("project ", Quote(project.name), " still has ", count,
-                         count == 1 ? " job: " : " jobs: ", Join(work, ", "),
-                         count > 5 ? ", …" : "", "; delete what is left first, or use --force"));
+    return Status(Code::kConflict, StrCat("project ", Quote(project.name), work,
+                                          "; delete what is left first, or use --force"));
   }
 
   bool force_ = false, ignore_ = false;
@@ -738,7 +762,7 @@ Command ProjectCommandSpec(const std::string& program) {
                   " project create vision --parent research --gpu-quota 8 --over-quota-weight 2"}},
             Makes<ProjectCreate>()),
       std::move(list),
-      Child("edit", "Change the quotas, limits or parent of a project.", "NAME",
+      Child("edit", "Change the quotas, members and settings of a project.", "NAME",
             {{"Raise the GPU quota", program + " project edit project-a --gpu-quota 8"},
              {"Remove the GPU limit", program + " project edit project-a --gpu-limit unlimited"},
              {"Members", program + " project edit project-a --member alice=researcher "

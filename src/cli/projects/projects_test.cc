@@ -101,6 +101,10 @@ TEST_F(ProjectsTest, ProjectsAndPoolsByCommand) {
             0)
       << err_;
   EXPECT_EQ(out_, R"({"quota":4,"limit":6})") << "what was said before stays";
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--gpu-lending-limit", "1"}), 0) << err_;
+  ASSERT_EQ(Run({"swell", "project", "list", "project-a", "-o", "wide"}), 0) << err_;
+  EXPECT_NE(out_.find("LENDING LIMIT\n"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("   1 in single-node-pool\n"), std::string::npos) << out_;
   EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--gpu-limit", "2"}), 2);
   EXPECT_NE(err_.find("--gpu-limit: the gpu limit of project \"project-a\" in pool "
                       "\"single-node-pool\" would be 2, below its quota of 4"),

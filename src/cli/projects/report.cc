@@ -398,10 +398,9 @@ Command ReportCommandSpec() {
   command.notes =
       "Usage is recorded in the cluster, in one ConfigMap per day, for 400 days. The last minute "
       "may be missing. UTILISATION is the share of all GPUs in the period of the row. PRODUCTIVE "
-      "is "
-      "the share of the held time in which the GPUs trained, less the work that was lost and done "
-      "again. The rest has names, too: -o json and csv have each. Jobs are recorded by the day, "
-      "300 of each day.";
+      "is the share of the held time in which the GPUs trained, less the work that was lost and "
+      "done again. -o json and -o csv also list the other uses (starting, loading, saving, hung). "
+      "Jobs are recorded by the day, 300 of each day.";
   command.make = Makes<ReportAction>();
   return command;
 }

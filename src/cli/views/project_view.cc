@@ -329,6 +329,20 @@ std::string UserRulesText(const json::Value& project) {
   return Join(rules, ", ");
 }
 
+// "2", "2 in a100": what of its GPU quota a project lends; empty: all of it.
+std::string LendsText(const json::Value& project) {
+  const api::ProjectSpec spec(project);
+  std::vector<std::string> lends;
+  const auto add = [&lends](const api::ResourceShare& gpu, std::string_view pool) {
+    if (!gpu.lending_limit || *gpu.lending_limit < 0) return;
+    lends.push_back(StrCat(ShareText(*gpu.lending_limit, ShareOf::kGpu),
+                           pool.empty() ? "" : StrCat(" in ", pool)));
+  };
+  add(spec.shares.gpu, "");
+  for (const api::ProjectPool& pool : spec.pools) add(pool.shares.gpu, pool.name);
+  return Join(lends, ", ");
+}
+
 }  // namespace
 
 std::string ProjectTable(Session& session,
@@ -349,6 +363,10 @@ std::string ProjectTable(Session& session,
                        return !UserRulesText(*it.object).empty();
                      });
   if (users) header.push_back("EACH USER");
+  const bool lends = form.wide && std::any_of(shown.begin(), shown.end(), [](const auto& it) {
+                       return !LendsText(*it.object).empty();
+                     });
+  if (lends) header.push_back("LENDING LIMIT");
   TextTable table(form.headers ? header : std::vector<std::string>{});
   for (const ProjectView& project : shown) {
     const Share& gpu = project.gpu();
@@ -370,6 +388,7 @@ std::string ProjectTable(Session& session,
     }
     if (past) row.push_back(project.past_gpu_hours ? HoursText(*project.past_gpu_hours) : "-");
     if (users) row.push_back(OrDash(UserRulesText(*project.object)));
+    if (lends) row.push_back(OrDash(LendsText(*project.object)));
     table.Add(std::move(row));
   }
   return table.ToString();

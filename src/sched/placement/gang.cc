@@ -2,6 +2,7 @@
 
 #include "base/strings.h"
 #include "sched/placement/topology.h"
+#include "sched/queues/lending.h"
 #include "sched/queues/queue_order.h"
 #include "sched/state/amount_text.h"
 
@@ -142,7 +143,8 @@ bool FitsQueues(State& state,
     }
   });
   return fits && FitsUser(state, group, more, tense, why) &&
-         FitsQuotas(state, group, pods, pool, why);
+         FitsQuotas(state, group, pods, pool, why) &&
+         FitsLending(state, group.queue, more, p, tense == Tense::kNow, why);
 }
 
 bool WithinLimits(State& state, const GroupState& group, int pool) {

@@ -25,8 +25,8 @@ bool MayPreempt(const State& state, GroupId group, const std::vector<PodId>& pod
 // Whether the group may be looked at: known, in a known queue.
 bool Schedulable(const State& state, const GroupState& group);
 // Whether the pods stay within the limits (and, if not preemptible, quotas) of every queue above
-// them: at once, counting what terminates and still holds its room, or when that is gone. `why`
-// gets a sentence when they do not.
+// them, and leave what other queues keep of their quotas: at once, counting what terminates and
+// still holds its room, or when that is gone. `why` gets a sentence when they do not.
 bool FitsQueues(State& state,
                 const GroupState& group,
                 const std::vector<PodId>& pods,

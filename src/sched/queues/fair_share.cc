@@ -58,7 +58,7 @@ std::vector<int64_t> DivideShares(int64_t total,
   for (size_t i = 0; i < claims.size(); ++i) {
     const ShareClaim& claim = claims[i];
     given[i] = std::min(claim.quota < 0 ? total : claim.quota, claim.requestable);
-    left -= given[i];
+    left -= std::max(given[i], std::min(claim.kept, total));
   }
   // An order that does not depend on the caller's: rounding must not either.
   std::vector<size_t> order(claims.size());
@@ -91,9 +91,13 @@ std::vector<int64_t> DivideShares(int64_t total,
 }
 
 QueueShares::QueueShares(const State& state)
-    : state_(state), pools_(state.pools.size()), granted_(state.queues.size()) {
+    : state_(state),
+      pools_(state.pools.size()),
+      granted_(state.queues.size()),
+      kept_before_(state.queues.size()) {
   for (Pool& pool : pools_) {
     pool.requestable.resize(state.queues.size());
+    pool.kept.resize(state.queues.size());
     pool.fair.resize(state.queues.size());
   }
   for (size_t p = 0; p < pools_.size(); ++p) pools_[p].total = state.pool_totals[p];
@@ -121,11 +125,23 @@ QueueAmounts QueueShares::Requested(int pool, QueueId queue) const {
   return sum;
 }
 
+int64_t QueueShares::KeptIn(int pool, QueueId id, int r) {
+  const QueueState& queue = state_.queues[id];
+  const QueuePool& own = queue.pools[pool];
+  if (!queue.one_share) return own.kept[r];
+  int64_t idle = queue.whole_kept[r] - queue.Counted(&QueuePool::used, pool, r);
+  idle = std::min(idle - kept_before_[id][r], pools_[pool].total[r] - own.used[r]);
+  if (idle <= 0) return 0;
+  kept_before_[id][r] += idle;
+  return own.used[r] + idle;
+}
+
 // Sums up requests from the leaves; no queue asks for more than its limit.
 void QueueShares::Gather(int pool, QueueId id, int depth) {
   const QueueState& queue = state_.queues[id];
   QueueAmounts own = Requested(pool, id);
   QueueAmounts below{};
+  QueueAmounts kept_below{};
   if (depth < kQueueDepthMax) {
     for (QueueId child : queue.children) {
       Gather(pool, child, depth + 1);
@@ -133,6 +149,7 @@ void QueueShares::Gather(int pool, QueueId id, int depth) {
       for (int r = 0; r < kQueueResources; ++r) {
         own[r] -= requested[r];
         below[r] += pools_[pool].requestable[child][r];
+        kept_below[r] += pools_[pool].kept[child][r];
       }
     }
   }
@@ -140,6 +157,7 @@ void QueueShares::Gather(int pool, QueueId id, int depth) {
     const int64_t limit = Left(id, queue.pools[pool].limit[r], r);
     own[r] += below[r];
     if (limit >= 0) own[r] = std::min(own[r], limit);
+    pools_[pool].kept[id][r] = std::max(KeptIn(pool, id, r), kept_below[r]);
   }
   pools_[pool].requestable[id] = own;
 }
@@ -169,6 +187,7 @@ void QueueShares::Divide(int pool,
       }
       claims[i] = {Left(level[i], own.quota[r], r),
                    pools_[pool].requestable[level[i]][r],
+                   pools_[pool].kept[level[i]][r],
                    weight,
                    queue.info.priority,
                    queue.info.creation,

@@ -1,10 +1,10 @@
 // Fair shares: what each queue is due, per resource and per level of the tree, top down.
 //
 // (1) Each queue gets min(quota, requestable), requestable being what it runs and waits for, up to
-// its limit. (2) What is left goes by queue priority, high to low, in proportion to the over-quota
-// weights, in whole units, and no queue gets more than it still asks for. Rounds continue while a
-// round satisfies a queue. (3) What a priority's rounds leave goes one unit each: largest
-// remainder, oldest, name; only then come lower priorities.
+// its limit. (2) What is left, less what queues keep of their quotas, goes by queue priority, high
+// to low, in proportion to the over-quota weights, in whole units, and no queue gets more than it
+// still asks for. Rounds continue while a round satisfies a queue. (3) What a priority's rounds
+// leave goes one unit each: largest remainder, oldest, name; only then come lower priorities.
 //
 // - Threads: none needed; pure functions.
 #pragma once
@@ -20,6 +20,7 @@ namespace swell::sched {
 struct ShareClaim {
   int64_t quota = kUnlimited;  // kUnlimited: everything there is
   int64_t requestable = 0;
+  int64_t kept = 0;  // of the quota: not for others, even if it is not asked for
   double weight = 1;
   int32_t priority = 100;
   WallTime creation;
@@ -46,10 +47,14 @@ class QueueShares {
   struct Pool {
     QueueAmounts total{};
     std::vector<QueueAmounts> requestable;  // up to the limits of the subtree
+    std::vector<QueueAmounts> kept;         // by the queue, or by those below it together
     std::vector<QueueAmounts> fair;
   };
   void Gather(int pool, QueueId queue, int depth);
   void Divide(int pool, const QueueAmounts& total, const std::vector<QueueId>& level, int depth);
+  // What the queue keeps of its quota in the pool. Where one quota counts in all pools, what it
+  // does not hold of it is kept in the first pools that have so much.
+  int64_t KeptIn(int pool, QueueId id, int resource);
   // What is left of a quota or limit that counts in all pools, after the pools before.
   int64_t Left(QueueId queue, int64_t bound, int resource) const {
     return bound < 0 ? bound : std::max<int64_t>(0, bound - granted_[queue][resource]);
@@ -59,6 +64,8 @@ class QueueShares {
   std::vector<Pool> pools_;
   // By queue: what it is due beyond what it holds, in the pools before, where one share counts.
   std::vector<QueueAmounts> granted_;
+  // By queue: what it keeps idle in the pools before, where one share counts.
+  std::vector<QueueAmounts> kept_before_;
 };
 
 // The most that a queue may hold and nobody has a claim to: its quota or fair share, whichever is

@@ -120,7 +120,7 @@ void Fields(C& c, T& b) {
 }
 template <class C, Is<QueueLimits> T>
 void Fields(C& c, T& l) {
-  c(l.quota, l.limit, l.weight);
+  c(l.quota, l.limit, l.weight, l.lending_limit);
 }
 template <class C, Is<QueuePoolInfo> T>
 void Fields(C& c, T& p) {

@@ -17,6 +17,13 @@ int64_t Scaled(double amount, double unit) {
   return static_cast<int64_t>(std::min(amount * unit + 0.5, 9.0e18));
 }
 
+// What is not lent of a quota. One without bounds is whatever others leave, so nothing of it is
+// kept.
+int64_t KeptOf(const QueueLimits& limits, double unit) {
+  if (limits.quota < 0 || limits.lending_limit < 0) return 0;
+  return Scaled(std::max(0.0, limits.quota - limits.lending_limit), unit);
+}
+
 // Counts what is taken of each pool while waiting groups choose theirs.
 class HomeChooser {
  public:
@@ -220,12 +227,15 @@ void State::ReadQueueLimits(QueueId id) {
       queue.pools[p].quota[r] = Scaled(limits[r]->quota, kUnits[r]);
       queue.pools[p].limit[r] = Scaled(limits[r]->limit, kUnits[r]);
       queue.pools[p].weight[r] = std::max(0.0, limits[r]->weight);
+      queue.pools[p].kept[r] = KeptOf(*limits[r], kUnits[r]);
     }
     queue.pools[p].closed = queue.pools[p].limit == QueueAmounts{};
   }
   queue.user_gpu_limit = Scaled(info.user_gpu_limit, static_cast<double>(kPpm));
   queue.whole_quota = queue.pools.back().quota;
   queue.whole_limit = queue.pools.back().limit;
+  queue.whole_kept = queue.pools.back().kept;
+  queues_dirty = true;
 }
 
 void State::SpreadShare(QueueState& queue) {

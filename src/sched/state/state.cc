@@ -527,6 +527,10 @@ void State::RankQueues() {
   for (size_t rank = 0; rank < order.size(); ++rank) {
     queues[order[rank]].rank = static_cast<int32_t>(rank);
   }
+  some_keep = std::any_of(queues.begin(), queues.end(), [](const QueueState& queue) {
+    return std::any_of(queue.pools.begin(), queue.pools.end(),
+                       [](const QueuePool& pool) { return pool.kept != QueueAmounts{}; });
+  });
 }
 
 void State::Refresh() {

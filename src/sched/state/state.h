@@ -231,6 +231,7 @@ struct QueuePool {
   QueueAmounts quota{kUnlimited, kUnlimited, kUnlimited};
   QueueAmounts limit{kUnlimited, kUnlimited, kUnlimited};
   std::array<double, kQueueResources> weight{1, 1, 1};
+  QueueAmounts kept{};                         // of the quota: not lent while it is idle
   QueueAmounts used{};                         // held or promised
   QueueAmounts used_protected{};               // the part of it that is not preemptible
   QueueAmounts leaving{};                      // beside it: by pods that terminate
@@ -259,6 +260,7 @@ struct QueueState {
   bool one_share = false;
   QueueAmounts whole_quota{kUnlimited, kUnlimited, kUnlimited};
   QueueAmounts whole_limit{kUnlimited, kUnlimited, kUnlimited};
+  QueueAmounts whole_kept{};
   // Preemptible members holding room, by priority: is there anything to preempt at all?
   std::map<int32_t, int32_t> holders_by_priority;
   std::vector<GroupId> holders;  // preemptible groups holding room, in no order
@@ -333,6 +335,7 @@ struct State {
   int releasing_pods = 0;
   int soft_taints = 0;  // present nodes with PreferNoSchedule taints
   int known_queues = 0;
+  bool some_keep = false;          // some queue lends less than its quota
   double past_share = 0;           // how much past use counts against a queue's weight; 0: not
   std::vector<NodeId> held_nodes;  // with held_for
   GroupId served = kNone;  // victims are sought for it: those it moves may go where it holds

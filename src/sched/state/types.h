@@ -232,6 +232,7 @@ struct QueueLimits {
   double quota = kUnlimited;
   double limit = kUnlimited;
   double weight = 1;
+  double lending_limit = kUnlimited;  // of the quota, what others may use while it is idle
   bool operator==(const QueueLimits&) const = default;
 };
 

@@ -1,7 +1,7 @@
 // The form of a project: what it begins with, what is wrong with it, and the object it makes. Pure.
 import type { KubeObject, Member } from './types.ts';
 
-export interface PoolQuota { pool: string; quota: string; limit: string; weight: string }
+export interface PoolQuota { pool: string; quota: string; limit: string; lends: string; weight: string }
 export interface ProjectForm {
   name: string; description: string; parent: string; namespace: string; priority: string; autoscaling: string; quotas: PoolQuota[]; members: Member[];
 }
@@ -11,11 +11,11 @@ export const DEFAULT_POOL = '';  // nodes outside all pools; its share is spec.r
 export function newProject(pools: string[]): ProjectForm {
   return {
     name: '', description: '', parent: '', namespace: '', priority: '', autoscaling: '', members: [],
-    quotas: (pools.length > 0 ? pools.slice(0, 1) : [DEFAULT_POOL]).map((pool) => ({ pool, quota: '', limit: '', weight: '' })),
+    quotas: (pools.length > 0 ? pools.slice(0, 1) : [DEFAULT_POOL]).map((pool) => ({ pool, quota: '', limit: '', lends: '', weight: '' })),
   };
 }
 
-interface Shares { gpu?: { quota?: number; limit?: number; overQuotaWeight?: number }; [resource: string]: unknown }
+interface Shares { gpu?: { quota?: number; limit?: number; lendingLimit?: number; overQuotaWeight?: number }; [resource: string]: unknown }
 interface Spec {
   description?: string; parent?: string; namespace?: string; priority?: number; resources?: Shares;
   nodePools?: { name: string; resources?: Shares }[]; members?: Member[]; autoscaling?: { default?: string; [field: string]: unknown };
@@ -26,7 +26,7 @@ const text = (value: number | undefined) => (value === undefined ? '' : value < 
 export function formOf(object: KubeObject): ProjectForm {
   const spec = (object.spec ?? {}) as Spec;
   const quotaOf = (pool: string, shares: Shares | undefined): PoolQuota => ({
-    pool, quota: text(shares?.gpu?.quota), limit: text(shares?.gpu?.limit), weight: text(shares?.gpu?.overQuotaWeight),
+    pool, quota: text(shares?.gpu?.quota), limit: text(shares?.gpu?.limit), lends: text(shares?.gpu?.lendingLimit), weight: text(shares?.gpu?.overQuotaWeight),
   });
   const quotas = (spec.nodePools ?? []).map((pool) => quotaOf(pool.name, pool.resources));
   if (spec.resources?.gpu || quotas.length === 0) quotas.unshift(quotaOf(DEFAULT_POOL, spec.resources));
@@ -58,7 +58,7 @@ export function poolPath(form: ProjectForm, index: number): string {
 export function fieldsOf(form: ProjectForm): string[] {
   return [
     'metadata.name', 'spec.description', 'spec.parent', 'spec.namespace', 'spec.priority', 'spec.autoscaling.default', 'spec.members',
-    ...form.quotas.flatMap((_, index) => [poolPath(form, index), ...['quota', 'limit', 'overQuotaWeight'].map((field) => quotaPath(form, index, field))]),
+    ...form.quotas.flatMap((_, index) => [poolPath(form, index), ...['quota', 'limit', 'lendingLimit', 'overQuotaWeight'].map((field) => quotaPath(form, index, field))]),
     ...form.members.map((_, index) => `spec.members.${index}.name`),
   ];
 }
@@ -69,7 +69,7 @@ export function checkProject(form: ProjectForm, add: (field: string, message: st
     if (seen.has(quota.pool)) add(poolPath(form, index), `${quota.pool || 'The line for nodes without a pool'} is listed twice. Keep one line for each node pool.`);
     seen.add(quota.pool);
     const bad = 'Enter a number of 0 or more, or "unlimited".';
-    for (const [field, value] of [['quota', quota.quota], ['limit', quota.limit]] as const) {
+    for (const [field, value] of [['quota', quota.quota], ['limit', quota.limit], ['lendingLimit', quota.lends]] as const) {
       if (Number.isNaN(amount(value))) add(quotaPath(form, index, field), bad);
     }
     const weight = amount(quota.weight);
@@ -87,9 +87,10 @@ export function checkProject(form: ProjectForm, add: (field: string, message: st
 
 function withGpu(shares: Shares | undefined, quota: PoolQuota): Shares {
   const gpu: NonNullable<Shares['gpu']> = {};
-  const [least, most, weight] = [amount(quota.quota), amount(quota.limit), amount(quota.weight)];
+  const [least, most, lends, weight] = [amount(quota.quota), amount(quota.limit), amount(quota.lends), amount(quota.weight)];
   if (least !== undefined) gpu.quota = least;
   if (most !== undefined) gpu.limit = most;
+  if (lends !== undefined) gpu.lendingLimit = lends;
   if (weight !== undefined) gpu.overQuotaWeight = weight;
   const next: Shares = { ...shares };
   if (Object.keys(gpu).length > 0) next.gpu = gpu;

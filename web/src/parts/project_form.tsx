@@ -23,12 +23,13 @@ function Quotas({ form, set, wrongs, pools }: { form: Form; set: Set; wrongs: Wr
           <SelectField label="Node pool" name={poolPath(form, index)} value={quota.pool} options={options(quota.pool)} onChange={(pool) => change(index, { pool })} wrongs={wrongs} />
           <TextField number label="GPU quota" name={quotaPath(form, index, 'quota')} value={quota.quota} placeholder="0" onInput={(value) => change(index, { quota: value })} wrongs={wrongs} />
           <TextField number label="GPU limit" name={quotaPath(form, index, 'limit')} value={quota.limit} placeholder="no limit" onInput={(value) => change(index, { limit: value })} wrongs={wrongs} />
+          <TextField number label="Lending limit" name={quotaPath(form, index, 'lendingLimit')} value={quota.lends} placeholder="all" onInput={(value) => change(index, { lends: value })} wrongs={wrongs} />
           <TextField number label="Weight" name={quotaPath(form, index, 'overQuotaWeight')} value={quota.weight} placeholder="as quota" onInput={(value) => change(index, { weight: value })} wrongs={wrongs} />
           <Button plain icon="close" label={`Remove the quota in ${quota.pool || 'nodes without a pool'}`} disabled={form.quotas.length === 1} onClick={() => set({ quotas: form.quotas.filter((_, at) => at !== index) })} />
         </div>
       ))}
-      <p class="muted small">The project can always get its quota back. Beyond it, idle GPUs are shared by weight, up to the limit.</p>
-      {free.length > 0 && <div><Button icon="plus" onClick={() => set({ quotas: [...form.quotas, { pool: free[0] ?? '', quota: '', limit: '', weight: '' }] })}>Add a node pool</Button></div>}
+      <p class="muted small">The project can always get its quota back. Beyond it, idle GPUs are shared by weight, up to the limit. Others use at most the lending limit of what it leaves idle.</p>
+      {free.length > 0 && <div><Button icon="plus" onClick={() => set({ quotas: [...form.quotas, { pool: free[0] ?? '', quota: '', limit: '', lends: '', weight: '' }] })}>Add a node pool</Button></div>}
     </fieldset>
   );
 }

@@ -130,7 +130,7 @@ test('efficiency is measured against the smallest size', () => {
 
 test('a project form makes the object of the walkthrough', () => {
   const form = { ...newProject(['single-node-pool']), name: 'project-b', description: 'Second project for preemption demo' };
-  form.quotas = [{ pool: 'single-node-pool', quota: '4', limit: '', weight: '' }];
+  form.quotas = [{ pool: 'single-node-pool', quota: '4', limit: '', lends: '', weight: '' }];
   assert.deepEqual(projectObject(form), {
     apiVersion: 'swell.dev/v1', kind: 'Project', metadata: { name: 'project-b' },
     spec: { description: 'Second project for preemption demo', nodePools: [{ name: 'single-node-pool', resources: { gpu: { quota: 4 } } }] },
@@ -143,10 +143,10 @@ test('an edited project keeps what the form does not show', () => {
     spec: { minRuntimeSeconds: 60, nodePools: [{ name: 'p', resources: { gpu: { quota: 4, limit: -1 }, cpu: { quota: 8 } } }], resources: { memory: { quota: 100 } } },
   };
   const form = formOf(before);
-  assert.deepEqual(form.quotas, [{ pool: 'p', quota: '4', limit: 'unlimited', weight: '' }]);
-  form.quotas = [{ pool: 'p', quota: '6', limit: '', weight: '2' }];
+  assert.deepEqual(form.quotas, [{ pool: 'p', quota: '4', limit: 'unlimited', lends: '', weight: '' }]);
+  form.quotas = [{ pool: 'p', quota: '6', limit: '', lends: '2', weight: '2' }];
   const after = projectObject(form, before);
-  assert.deepEqual(after.spec, { minRuntimeSeconds: 60, nodePools: [{ name: 'p', resources: { gpu: { quota: 6, overQuotaWeight: 2 }, cpu: { quota: 8 } } }], resources: { memory: { quota: 100 }, gpu: undefined } });
+  assert.deepEqual(after.spec, { minRuntimeSeconds: 60, nodePools: [{ name: 'p', resources: { gpu: { quota: 6, lendingLimit: 2, overQuotaWeight: 2 }, cpu: { quota: 8 } } }], resources: { memory: { quota: 100 }, gpu: undefined } });
   assert.equal(after.metadata?.resourceVersion, '5');
 });
 
@@ -166,14 +166,14 @@ test('a project form sets, changes and removes the default of autoscaling', () =
 
 test('a project form says what is wrong at the field', () => {
   const form = newProject(['p']);
-  form.quotas = [{ pool: 'p', quota: '4', limit: '2', weight: '-1' }, { pool: 'p', quota: 'many', limit: '', weight: '' }];
+  form.quotas = [{ pool: 'p', quota: '4', limit: '2', lends: '', weight: '-1' }, { pool: 'p', quota: 'many', limit: '', lends: '', weight: '' }];
   form.priority = 'high';
   form.members = [{ kind: 'User', name: ' ', role: 'viewer' }];
   const wrongs: Record<string, string> = {};
   checkProject(form, (field, message) => { wrongs[field] = message; });
   assert.deepEqual(Object.keys(wrongs).sort(), ['spec.members.0.name', 'spec.nodePools.0.resources.gpu.limit', 'spec.nodePools.0.resources.gpu.overQuotaWeight', 'spec.nodePools.1.name', 'spec.nodePools.1.resources.gpu.quota', 'spec.priority']);
   assert.deepEqual([amount(''), amount('unlimited'), amount('2,5'), amount('x')], [undefined, -1, 2.5, NaN]);
-  form.quotas.unshift({ pool: '', quota: '1', limit: '', weight: '' });
+  form.quotas.unshift({ pool: '', quota: '1', limit: '', lends: '', weight: '' });
   assert.deepEqual([quotaPath(form, 0, 'quota'), quotaPath(form, 1, 'quota'), poolPath(form, 0), poolPath(form, 1)], ['spec.resources.gpu.quota', 'spec.nodePools.0.resources.gpu.quota', 'spec.resources', 'spec.nodePools.0.name']);
 });
 

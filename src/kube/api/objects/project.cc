@@ -28,6 +28,7 @@ std::optional<double> AmountAt(const json::Value& holder, json::Path path) {
 ResourceShare ReadShare(const json::Value& holder, std::string_view resource) {
   return {.quota = AmountAt(holder, {"resources", resource, "quota"}),
           .limit = AmountAt(holder, {"resources", resource, "limit"}),
+          .lending_limit = AmountAt(holder, {"resources", resource, "lendingLimit"}),
           .over_quota_weight = AmountAt(holder, {"resources", resource, "overQuotaWeight"})};
 }
 

@@ -19,7 +19,7 @@ namespace swell::api {
 // What a project may have of one resource, in GPUs, cores or bytes. Below zero: no bound. Absent:
 // the document does not say.
 struct ResourceShare {
-  std::optional<double> quota, limit, over_quota_weight;
+  std::optional<double> quota, limit, lending_limit, over_quota_weight;
 };
 
 struct ResourceShares {

@@ -46,7 +46,7 @@ spec:
   priority: 7
   minRuntimeSeconds: 60
   resources:
-    gpu: {quota: 4, limit: 8, overQuotaWeight: 2}
+    gpu: {quota: 4, limit: 8, lendingLimit: 1, overQuotaWeight: 2}
     memory: {quota: 2Ki}
     cpu: {quota: [], limit: many}
   nodePools:
@@ -60,6 +60,7 @@ spec:
   EXPECT_FALSE(spec.reclaim_min_runtime_seconds);
   EXPECT_EQ(spec.shares.gpu.quota, 4);
   EXPECT_EQ(spec.shares.gpu.limit, 8);
+  EXPECT_EQ(spec.shares.gpu.lending_limit, 1);
   EXPECT_EQ(spec.shares.gpu.over_quota_weight, 2);
   EXPECT_EQ(spec.shares.memory.quota, 2048);
   EXPECT_FALSE(spec.shares.cpu.quota);
