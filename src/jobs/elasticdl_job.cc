@@ -164,6 +164,7 @@ void ElasticdlJobKind::PreparePod(const json::Value& job,
   if (leads) AddContainerPort(pod, kPortName, port);
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
   SetEnv(pod, "JOB_NAME", api::Name(job));
+  SetEnv(pod, "SWELL_JOB_UID", api::Uid(job));
   SetEnv(pod, "MASTER_ADDR", StrCat(master, ":", port));
   SetEnv(pod, "ELASTICDL_PORT", std::to_string(port));
   SetEnv(pod, "POD_NAME", replica.PodName(api::Name(job), index));

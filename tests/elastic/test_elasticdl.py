@@ -78,13 +78,14 @@ class Job:
                           f"--minibatch_size={minibatch}", f"--records_per_task={per_task}", f"--num_epochs={epochs}",
                           f"--grads_to_wait={grads}", f"--output={self.folder}/out", "--log_loss_steps=50",
                           *more]
+        self.uid = "1"
         self.processes = []
         self.logs = {}
 
     def start(self, role, name):
         environment = dict(os.environ, PYTHONPATH=str(SDK), SWELL_PROGRAM=str(BIN / "swell"), POD_NAME=name,
                            MASTER_ADDR=f"127.0.0.1:{self.port}", ELASTICDL_PORT=str(self.port), OMP_NUM_THREADS="1",
-                           SWELL_CHECKPOINT_DIR=str(self.folder / "checkpoints"))
+                           SWELL_CHECKPOINT_DIR=str(self.folder / "checkpoints"), SWELL_JOB_UID=self.uid)
         log = open(self.folder / f"{name}-{len(self.processes)}.log", "w")
         process = subprocess.Popen([sys.executable, "-u", "-m", f"swell.elasticdl.{role}", *self.arguments],
                                    env=environment, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT)
@@ -158,6 +159,33 @@ class ElasticdlTest(unittest.TestCase):
         # Twice, and each time half of an update.
         self.assertEqual(job.counts(), [1.0])
         self.assertIn("800 records trained once each, 0 perhaps twice, 80 updates", job.log(master))
+
+    def test_a_folder_of_checkpoints_belongs_to_one_job(self):
+        first = self.job(records=100, more=["--job_name=first"])
+        master, worker = first.start("master", "master"), first.start("worker", "w0")
+        first.wait_end(master)
+        first.wait_end(worker)
+        folder = first.folder / "checkpoints"
+        for name, records, owner in (("second", 100, "job first"), ("first", 100, "an earlier job"),
+                                     ("first", 80, "an earlier job")):
+            with self.subTest(name=name, records=records):
+                other = self.job(records=records, more=[f"--job_name={name}", f"--checkpoint_dir={folder}"])
+                other.uid = "another"
+                master = other.start("master", "master")
+                other.wait_end(master, 1)
+                self.assertIn(f"--checkpoint_dir {folder} has the checkpoints of {owner}; name an empty directory.",
+                              other.log(master))
+                self.assertNotIn("Traceback", other.log(master))
+
+    def test_two_jobs_do_not_train_in_one_folder_at_once(self):
+        first = self.job(records=100)
+        master = first.start("master", "master")
+        first.wait("the master", first.state)
+        other = self.job(records=100, more=[f"--checkpoint_dir={first.folder}/checkpoints"])
+        late = other.start("master", "master")
+        other.wait_end(late, 1)
+        self.assertIn("is in use: another job trains there now", other.log(late))
+        self.assertIsNone(master.poll())
 
     def test_a_preempted_workers_records_are_done_by_others_and_it_comes_back(self):
         job = self.job(records=1500)

@@ -23,6 +23,7 @@ import time
 
 from swell import plain
 from swell.elasticdl import wire
+from swell.elasticdl.folder import Folder, Taken
 from swell.elasticdl.options import log, parse, reader_parameters
 from swell.notice import EXIT_NOTICED, Notice
 from swell.report import report_progress
@@ -211,7 +212,7 @@ class Master:
         self.options, self.notice = options, notice
         self.port = int(os.environ.get("ELASTICDL_PORT") or 50001)
         self.folder = options.checkpoint_dir or os.environ.get("SWELL_CHECKPOINT_DIR") or os.path.abspath("checkpoints")
-        os.makedirs(self.folder, exist_ok=True)
+        self.owned = Folder(self.folder, options.job_name, os.environ.get("SWELL_JOB_UID", ""))
         self.job_master_process = JobMasterProcess(self.port, self.folder)
         self.master = wire.JobMaster(f"127.0.0.1:{self.port}")
         self.last_saved = time.monotonic()
@@ -240,13 +241,13 @@ class Master:
     def begin_job(self):
         options = self.options
         training = options.mode == "train"
-        # In asynchronous training each gradient is an update of its own, however old it is.
-        self.master.post("/v1/job", records=self.records, recordsPerTask=options.records_per_task,
-                         epochs=options.num_epochs if training else 1, shuffle=options.shuffle and training,
-                         seed=options.seed, gradsToWait=1 if options.use_async else options.grads_to_wait,
-                         versionTolerance=(1 << 40) if options.use_async else options.sync_version_tolerance,
-                         exactProgress=training, triesMax=options.tries_max,
-                         hangFloorMs=options.task_timeout_s * 1000, workerTimeoutMs=options.worker_timeout_s * 1000)
+        try:
+            self.post_job(training)
+        except wire.Refused as error:
+            if not self.owned.of_another():
+                raise
+            # The folder's journal is of a job with other records, epochs or batches.
+            raise self.owned.taken() from error
         saved = self.checkpoints.load() if training else None
         if saved is not None:
             self.model.load_state(saved.state)
@@ -259,7 +260,19 @@ class Master:
         else:
             self.start_from(self.options.checkpoint_dir_for_init)
         if self.master.get("/v1/state")["phase"] == "Finished":
+            if training and self.owned.of_another():
+                raise self.owned.taken()
             self.model.finished.set()
+
+    def post_job(self, training):
+        options = self.options
+        # In asynchronous training each gradient is an update of its own, however old it is.
+        self.master.post("/v1/job", records=self.records, recordsPerTask=options.records_per_task,
+                         epochs=options.num_epochs if training else 1, shuffle=options.shuffle and training,
+                         seed=options.seed, gradsToWait=1 if options.use_async else options.grads_to_wait,
+                         versionTolerance=(1 << 40) if options.use_async else options.sync_version_tolerance,
+                         exactProgress=training, triesMax=options.tries_max,
+                         hangFloorMs=options.task_timeout_s * 1000, workerTimeoutMs=options.worker_timeout_s * 1000)
 
     def start_from(self, folder):
         """Loads weights of an earlier job, from a checkpoint folder or from a file that --output wrote."""
@@ -418,8 +431,12 @@ class Master:
 def main():
     notice = Notice()
     options = parse()
-    master = Master(options, notice)
-    master.load()
+    try:
+        master = Master(options, notice)
+        master.load()
+    except Taken as error:
+        log(f"master: {error}")
+        return 1
     return master.run()
 
 
