@@ -671,6 +671,24 @@ TEST_F(CliTest, SubmitPassesTheCommandOnUntouched) {
   EXPECT_EQ(Run({"swell", "wait", "pytorchjob/net", "--for=delete"}), 0) << err_;
 }
 
+TEST_F(CliTest, WordsBeforeTheDashesAreNoCommand) {
+  EXPECT_EQ(Run({"swell", "submit", "fl", "--name", "other", "--image", "i", "--", "echo", "hi"}),
+            2);
+  EXPECT_NE(err_.find("\"fl\": --name \"other\" names the job already; the command follows the "
+                      "dashes"),
+            std::string::npos)
+      << err_;
+  EXPECT_EQ(Run({"swell", "submit", "fl", "other2", "--image", "i", "--", "echo", "hi"}), 2);
+  EXPECT_NE(err_.find("\"other2\": one name of the job expected"), std::string::npos) << err_;
+}
+
+TEST_F(CliTest, DeleteTakesWhatThereIsAndNamesWhatIsMissing) {
+  ASSERT_EQ(Run({"swell", "submit", "there", "--image", "i", "--", "true"}), 0) << err_;
+  EXPECT_EQ(Run({"swell", "delete", "there", "missing", "--wait=false"}), 1);
+  EXPECT_NE(out_.find("\"there\" deleted"), std::string::npos) << out_;
+  EXPECT_NE(err_.find("missing"), std::string::npos) << err_;
+}
+
 TEST_F(CliTest, SubmitMakesElasticJobsPartsOfGpusAndWorkspaces) {
   const auto submit = [this](std::vector<std::string> flags) {
     std::vector<std::string> words = {"swell", "submit",    "net", "--image",

@@ -130,7 +130,10 @@ void GpuTime::Note(const std::string& job_uid,
   const double all = std::accumulate(job.seconds.begin(), job.seconds.end(), 0.0);
   const WallTime written =
       api::ParseTime(json::GetString(status, {"gpuTime", "lastUpdateTime"})).value_or(WallTime());
-  if (all >= 1 && (over || now - written >= kWriteEvery)) {
+  // What is written last stays for as long as the job holds nothing.
+  const bool let_go =
+      job.held.empty() && Whole(all) != json::GetInt(status, {"gpuTime", "heldSeconds"});
+  if (all >= 1 && (over || let_go || now - written >= kWriteEvery)) {
     json::Set(status, {"gpuTime"}, ToJson(job, now));
   }
 }

@@ -91,6 +91,22 @@ TEST_F(GpuTimeTest, ItIsWrittenOnceAMinuteAndAtTheEnd) {
   EXPECT_EQ(Of("training"), 184);
 }
 
+TEST_F(GpuTimeTest, WhatASuspendedJobHeldIsWrittenWhenItsPodsAreGone) {
+  Pod("a", "Pending");
+  Pass(seconds(0));
+  Pod("a", "Running", "step");
+  Pass(seconds(2));
+  EXPECT_EQ(Get({"gpuTime", "heldSeconds"}), 4);
+  Pass(seconds(10));
+  EXPECT_EQ(Get({"gpuTime", "heldSeconds"}), 4) << "once a minute";
+  pods_.clear();
+  Pass(seconds(1));
+  EXPECT_EQ(Get({"gpuTime", "heldSeconds"}), 26);
+  const json::Value before = status_;
+  Pass(seconds(10));
+  EXPECT_EQ(status_, before);
+}
+
 TEST_F(GpuTimeTest, APodThatFailsLosesWhatItHadNotSaved) {
   Pod("a", "Running", "step");
   Pass(seconds(0));

@@ -8,6 +8,7 @@
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/job.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/progress.h"
 #include "kube/controllers/pod_facts.h"
@@ -162,6 +163,7 @@ void JobController::Decide(Pass& pass) {
     return;
   }
   if (over) return DecideFinished(pass);
+  if (!api::OtherManager(*pass.job).empty()) return;
   const bool is_new = json::GetArray(pass.status, {"conditions"}).empty();
   if (is_new) {
     SetCondition(pass, "Created", true, kind_->Reason("Created"),

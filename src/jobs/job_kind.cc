@@ -20,7 +20,7 @@ void ReadOptional(const json::Value& policy, std::string_view field, std::option
   if (value != nullptr && value->is_number()) to = json::GetInt(policy, {field});
 }
 
-// Whether there is something at "runPolicy.managedBy".
+// Whether there is something at "runPolicy.backoffLimit".
 bool Says(const json::Value& spec, std::string_view path) {
   const json::Value* found = &spec;
   for (std::string_view step : Split(path, '.')) {
@@ -225,7 +225,8 @@ void ReadRunPolicy(const json::Value& policy, JobSpec& spec) {
   if (const json::Value* scheduling = json::Find(policy, {"schedulingPolicy"})) {
     ReadOptional(*scheduling, "minAvailable", spec.min_available);
     spec.priority_class = json::GetString(*scheduling, {"priorityClass"}, spec.priority_class);
-    spec.project = json::GetString(*scheduling, {"queue"}, spec.project);
+    const std::string_view project = api::ProjectOfQueue(*scheduling);
+    if (!project.empty()) spec.project = project;
   }
 }
 
@@ -254,10 +255,14 @@ std::vector<std::string> IgnoredFields(const json::Value& job) {
       }
     }
   }
-  for (std::string_view path :
-       {"runPolicy.managedBy", "runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
-        "sshAuthMountPath", "launcherCreationPolicy"}) {
+  for (std::string_view path : {"runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
+                                "sshAuthMountPath", "launcherCreationPolicy"}) {
     if (Says(api::Spec(job), path)) ignored.push_back(StrCat("spec.", path));
+  }
+  for (std::string_view key :
+       {"kubedl.io/git-sync-config", "kubedl.io/tensorboard-config", "kubedl.io/network-mode"}) {
+    if (api::Annotation(job, key).empty()) continue;
+    ignored.push_back(StrCat("metadata.annotations[", key, "]"));
   }
   return ignored;
 }

@@ -211,7 +211,7 @@ void ReadRunPolicy(const json::Value& policy, JobSpec& spec);
 // Reads what labels and annotations say: project, on-preemption.
 void ReadSwellHints(const json::Value& job, JobSpec& spec);
 
-// Fields that kinds of others have and nobody here follows: "spec.runPolicy.managedBy".
+// Fields that kinds of others have and nobody here follows: "spec.launcherCreationPolicy".
 std::vector<std::string> IgnoredFields(const json::Value& job);
 
 // "<job>-<type>-<index>".

@@ -78,6 +78,22 @@ Status CheckPodGroup(const json::Value& group) {
   return Status::Ok();
 }
 
+// Pods are reached by their names, which are labels of DNS then.
+Status CheckPodNames(const JobSpec& spec, const json::Value& job) {
+  constexpr size_t kNameMax = 63;
+  const std::string_view name = api::Name(job);
+  std::string longest;
+  for (const ReplicaSpec& replica : spec.replicas) {
+    std::string pod = replica.PodName(name, std::max<int64_t>(0, replica.replicas - 1));
+    if (pod.size() > longest.size()) longest = std::move(pod);
+  }
+  if (longest.size() <= kNameMax) return Status::Ok();
+  return WrongText("metadata.name", name,
+                   StrCat("the job's pods would have names of ", longest.size(), " characters (",
+                          longest, "), and ", kNameMax, " fit; take a name that is ",
+                          longest.size() - kNameMax, " shorter"));
+}
+
 }  // namespace
 
 JobRules::JobRules() : kinds_(MakeJobKinds({})) {}
@@ -91,7 +107,8 @@ const JobKind* JobRules::Find(std::string_view group, std::string_view plural) c
 }
 
 Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
-  SWELL_RETURN_IF_ERROR(kind.Parse(job).status());
+  SWELL_ASSIGN_OR_RETURN(const JobSpec spec, kind.Parse(job));
+  SWELL_RETURN_IF_ERROR(CheckPodNames(spec, job));
   SWELL_RETURN_IF_ERROR(CheckIdleTimeout(job));
   SWELL_RETURN_IF_ERROR(CheckProgress(job));
   // KubeDL's: a job that ran once without a word would pass for one that comes again.

@@ -84,6 +84,22 @@ TEST_F(JobRulesTest, WhatIsRightAndWhatIsNoJobIsLetThrough) {
   EXPECT_TRUE(rules_.CheckWrite(pods, json::Value("nonsense"), nullptr).empty());
 }
 
+TEST_F(JobRulesTest, ANameLeavesRoomForThoseOfThePods) {
+  const JobKind* kind = rules_.Find("kubeflow.org", "pytorchjobs");
+  ASSERT_NE(kind, nullptr);
+  const auto wrong = [&](size_t length) {
+    json::Value job =
+        Job(StrCat("pytorchReplicaSpecs: {Master: {replicas: 1, ", kTemplate, "}}"), "{}");
+    json::Set(job, {"metadata", "name"}, std::string(length, 'n'));
+    const auto errors = rules_.CheckWrite(KindOf(*kind), job, nullptr);
+    return errors.empty() ? std::string() : StrCat(errors[0].field, ": ", errors[0].message);
+  };
+  EXPECT_EQ(wrong(54), "");
+  EXPECT_NE(wrong(56).find("metadata.name: Invalid value: \"nnn"), std::string::npos) << wrong(56);
+  EXPECT_NE(wrong(56).find("65 characters"), std::string::npos) << wrong(56);
+  EXPECT_NE(wrong(56).find("take a name that is 2 shorter"), std::string::npos) << wrong(56);
+}
+
 TEST_F(JobRulesTest, BoundsOfElasticJobsAreOnesThatANumberFits) {
   EXPECT_EQ(PyTorch("minReplicas: 5, maxReplicas: 3"),
             "FieldValueInvalid spec.elasticPolicy.maxReplicas: Invalid value: 3: must be at least "

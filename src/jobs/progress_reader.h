@@ -1,5 +1,5 @@
-// ProgressReader: follows in its log how far a job is whose script reports nothing itself. A job
-// asks for that with a pattern (elastic/log_progress.h), in spec.progress.logPattern or the
+// ProgressReader: reads progress from the logs of jobs whose script does not use the SDK. A job
+// enables it with a pattern (elastic/log_progress.h), in spec.progress.logPattern or the
 // annotation swell.dev/progress-pattern.
 //
 // Every 15 s it reads the end of the leading pod's log through the API and writes what it found to

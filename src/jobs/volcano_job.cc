@@ -9,6 +9,7 @@
 #include "jobs/launch_env.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/job.h"
 #include "kube/controllers/pod_env.h"
 #include "kube/controllers/pod_facts.h"
 
@@ -269,8 +270,7 @@ Result<JobSpec> VolcanoJobKind::Parse(const json::Value& job) const {
   spec.clean_pod_policy = CleanPodPolicy::kRunning;
   spec.backoff_limit = json::GetInt(body, {"maxRetry"}, kRetriesUsual);
   spec.priority_class = json::GetString(body, {"priorityClassName"});
-  const std::string_view queue = json::GetString(body, {"queue"});
-  if (queue != kQueueUsual) spec.project = queue;
+  spec.project = api::ProjectOfQueue(body);
   if (policies.eviction_fails_job) spec.on_preemption = OnPreemption::kFail;
   ReadSwellHints(job, spec);
   return spec;

@@ -165,16 +165,16 @@ void IdleRules::Stop(const Work& work, Duration idle) {
   } else {
     json::Set(patch, {"spec", work.suspend.substr(0, dot), work.suspend.substr(dot + 1)}, true);
   }
-  client_.Patch(work.resource, api::Namespace(*work.job), api::Name(*work.job),
-                client::PatchType::kMerge, patch,
-                scope_.Wrap([this, job = work.job, idle](const Result<json::SharedValue>& done) {
-                  // A job that could not be stopped is found idle in the next round.
-                  if (!done.ok()) return;
-                  events_.Record(
-                      *job, "Warning", "IdleStopped",
-                      StrCat("suspended, because its GPUs were idle for ", api::HumanDuration(idle),
-                             ". Start it again with: swell resume ", api::Name(*job)));
-                }));
+  client_.Patch(
+      work.resource, api::Namespace(*work.job), api::Name(*work.job), client::PatchType::kMerge,
+      patch, scope_.Wrap([this, job = work.job, idle](const Result<json::SharedValue>& done) {
+        // A job that could not be stopped is found idle in the next round.
+        if (!done.ok()) return;
+        events_.Record(*job, "Warning", "IdleStopped",
+                       StrCat("suspended, because its GPUs were idle for ",
+                              api::HumanDuration(idle), ". Start it again with: swell resume ",
+                              api::Name(*job), " -n ", api::Namespace(*job)));
+      }));
 }
 
 }  // namespace swell::controllers

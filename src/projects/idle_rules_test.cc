@@ -60,7 +60,7 @@ TEST_F(IdleTest, AnIdleJobIsWarnedThenSuspended) {
   EXPECT_TRUE(Suspended());
   EXPECT_EQ(cluster_.Pods(""), 0);
   EXPECT_TRUE(cluster_.EventMessage("IdleStopped", "desk")
-                  .ends_with("Start it again with: swell resume desk"))
+                  .ends_with("Start it again with: swell resume desk -n default"))
       << cluster_.EventMessage("IdleStopped", "desk");
 }
 

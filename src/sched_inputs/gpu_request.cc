@@ -23,17 +23,30 @@ Status Wrong(std::string_view at,
   return WrongText(StrCat(at, "metadata.annotations[", key, "]"), value, message);
 }
 
-Status CheckNumber(const json::Value& pod,
+// An annotation as its author wrote it: with Swell's key, or with KAI's, from which the API server
+// copies it.
+struct Written {
+  std::string_view key, text;
+};
+
+Written ReadShare(const json::Value& pod, std::string_view key) {
+  const std::string_view text = api::Annotation(pod, key);
+  for (const auto& [theirs, ours] : api::SharesOfKai()) {
+    const std::string_view copied = ours == key ? api::Annotation(pod, theirs) : "";
+    if (!copied.empty() && (text.empty() || text == copied)) return {theirs, copied};
+  }
+  return {key, text};
+}
+
+Status CheckNumber(const Written& written,
                    std::string_view at,
-                   std::string_view key,
                    int64_t least,
                    int64_t most,
                    std::string_view message) {
-  const std::string_view text = api::Annotation(pod, key);
-  if (text.empty()) return Status::Ok();
-  const auto number = ParseInt(text);
+  if (written.text.empty()) return Status::Ok();
+  const auto number = ParseInt(written.text);
   if (number && *number >= least && *number <= most) return Status::Ok();
-  return Wrong(at, key, text, message);
+  return Wrong(at, written.key, written.text, message);
 }
 
 bool RequestsGpus(const json::Value& pod) {
@@ -75,32 +88,29 @@ std::optional<double> ParseGpuFraction(std::string_view text) {
 }
 
 Status ValidateGpuRequest(const json::Value& pod, std::string_view at) {
-  const std::string_view fraction = api::Annotation(pod, api::keys::kGpuFraction);
-  const std::string_view memory = api::Annotation(pod, api::keys::kGpuMemory);
-  const std::string_view devices = api::Annotation(pod, api::keys::kGpuFractionDevices);
-  if (!fraction.empty() && !ParseGpuFraction(fraction)) {
-    return Wrong(at, api::keys::kGpuFraction, fraction,
-                 "must be a part of a GPU, above 0 and at most 1");
+  const Written fraction = ReadShare(pod, api::keys::kGpuFraction);
+  const Written memory = ReadShare(pod, api::keys::kGpuMemory);
+  const Written devices = ReadShare(pod, api::keys::kGpuFractionDevices);
+  if (!fraction.text.empty() && !ParseGpuFraction(fraction.text)) {
+    return Wrong(at, fraction.key, fraction.text, "must be a part of a GPU, above 0 and at most 1");
   }
-  SWELL_RETURN_IF_ERROR(CheckNumber(pod, at, api::keys::kGpuMemory, 1, INT32_MAX,
-                                    "must be a number of MiB of a GPU's memory, above 0"));
-  SWELL_RETURN_IF_ERROR(CheckNumber(pod, at, api::keys::kGpuFractionDevices, 1, kDevicesMax,
-                                    "must be a number of GPUs, at least 1"));
-  SWELL_RETURN_IF_ERROR(CheckNumber(pod, at, api::keys::kMemberPriority, INT32_MIN, INT32_MAX,
-                                    "must be a whole number"));
-  if (!fraction.empty() && !memory.empty()) {
-    return Wrong(at, api::keys::kGpuMemory, memory,
-                 StrCat("there is ", api::keys::kGpuFraction, " already"));
+  SWELL_RETURN_IF_ERROR(
+      CheckNumber(memory, at, 1, INT32_MAX, "must be a number of MiB of a GPU's memory, above 0"));
+  SWELL_RETURN_IF_ERROR(
+      CheckNumber(devices, at, 1, kDevicesMax, "must be a number of GPUs, at least 1"));
+  SWELL_RETURN_IF_ERROR(
+      CheckNumber({api::keys::kMemberPriority, api::Annotation(pod, api::keys::kMemberPriority)},
+                  at, INT32_MIN, INT32_MAX, "must be a whole number"));
+  if (!fraction.text.empty() && !memory.text.empty()) {
+    return Wrong(at, memory.key, memory.text, StrCat("there is ", fraction.key, " already"));
   }
-  const bool shares = !fraction.empty() || !memory.empty();
-  if (!devices.empty() && !shares) {
-    return Wrong(
-        at, api::keys::kGpuFractionDevices, devices,
-        StrCat("says on how many GPUs a part is taken, and there is no ", api::keys::kGpuFraction));
+  const Written& share = fraction.text.empty() ? memory : fraction;
+  if (!devices.text.empty() && share.text.empty()) {
+    return Wrong(at, devices.key, devices.text,
+                 StrCat("says on how many GPUs a part is taken, and there is no ", fraction.key));
   }
-  if (shares && RequestsGpus(pod)) {
-    return Wrong(at, fraction.empty() ? api::keys::kGpuMemory : api::keys::kGpuFraction,
-                 fraction.empty() ? memory : fraction,
+  if (!share.text.empty() && RequestsGpus(pod)) {
+    return Wrong(at, share.key, share.text,
                  "a pod that shares a GPU requests no whole ones (nvidia.com/gpu)");
   }
   return Status::Ok();

@@ -150,9 +150,10 @@ TEST_F(ElasticdlTest, RefusesByName) {
   EXPECT_EQ(Train({"--training_data=/d", "--no_such_flag=1"}), 2);
   EXPECT_NE(err_.find("--no_such_flag"), std::string::npos) << err_;
   for (auto [flag, says] :
-       {std::pair("--num_workers=-3", "--num_workers -3: 0 or more expected"),
-        std::pair("--num_worker=-1", "--num_worker -1: 0 or more expected"),
+       {std::pair("--num_workers=-3", "--num_workers -3: 1 or more expected"),
+        std::pair("--num_worker=-1", "--num_worker -1: 1 or more expected"),
         std::pair("--worker_cpu_request=lots", "--worker_cpu_request \"lots\""),
+        std::pair("--num_workers=0", "--num_workers 0: 1 or more expected"),
         std::pair("--num_epoch=0", "--num_epochs 0: 1 or more expected"),
         std::pair("--minibatch_size=0", "--minibatch_size 0: 1 or more expected"),
         std::pair("--record_per_task=0", "--record_per_task 0: 1 or more expected"),

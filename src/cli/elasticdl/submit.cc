@@ -74,7 +74,7 @@ class SubmitAction final : public Action {
     flags.Group("Job");
     flags.Text("--job_name", &flags_.name, "NAME", "name of the job");
     flags.Text("--image_name", &flags_.image, "IMAGE", "image of the pods");
-    flags.Text("--image_base", &flags_.image, "IMAGE", "same as above, in the first version");
+    flags.Text("--image_base", &flags_.image, "IMAGE", "the old name of --image_name");
     flags.Text("--worker_image", &flags_.worker_image, "IMAGE",
                "image of the workers, if it differs");
     flags.Int("--num_workers", &flags_.workers, "N",
@@ -212,7 +212,7 @@ class SubmitAction final : public Action {
         {"--log_level", "kubectl logs prints all logs"},
         {"--log_file_path", "kubectl logs prints all logs"},
         {"--tensorboard_log_dir", "no TensorBoard is started"},
-        {"--relaunch_timeout_worker", "workers wait for resources without a limit"},
+        {"--relaunch_timeout_worker", "workers wait for resources without a time limit"},
         {"--evaluation_start_delay_secs", "--evaluation_steps sets how often"},
         {"--evaluation_throttle_secs", "--evaluation_steps sets how often"},
     };
@@ -228,6 +228,7 @@ class SubmitAction final : public Action {
   }
 
   Status CheckNumbers() const {
+    const int64_t workers_least = flags_.strategy == "Local" ? 0 : 1;
     auto wrong = [](std::string_view flag, auto number, int64_t least) {
       return Misuse(StrCat(flag, " ", number, ": ", least, " or more expected"));
     };
@@ -236,9 +237,9 @@ class SubmitAction final : public Action {
       int64_t value, least;
     };
     for (const auto& [flag, value, least] :
-         {Number{"--num_workers", flags_.workers, 0},
-          Number{"--num_worker", flags_.workers_seed, 0}, Number{"--minibatch_size", minibatch_, 1},
-          Number{"--num_epochs", epochs_, 1},
+         {Number{"--num_workers", flags_.workers, workers_least},
+          Number{"--num_worker", flags_.workers_seed, workers_least},
+          Number{"--minibatch_size", minibatch_, 1}, Number{"--num_epochs", epochs_, 1},
           Number{"--num_minibatches_per_task", minibatches_per_task_, 1},
           Number{"--record_per_task", records_per_task_, 1},
           Number{"--relaunch_on_worker_failure", flags_.relaunches, 0}}) {

@@ -160,8 +160,10 @@ Status AddVolumes(const PyTorchSpec& spec, PodParts& parts) {
   number = 0;
   for (const std::string& text : spec.host_paths) {
     SWELL_ASSIGN_OR_RETURN(ParsedMount mount, ParseMount(text, spec.host_path_flag, true));
-    add(StrCat("training-data-", number++), {{"hostPath", json::Object{{"path", mount.source}}}},
-        mount.path, mount.read_only);
+    json::Object path{{"path", mount.source}};
+    if (!spec.host_path_type.empty()) path["type"] = spec.host_path_type;
+    add(StrCat("training-data-", number++), {{"hostPath", std::move(path)}}, mount.path,
+        mount.read_only);
   }
   number = 0;
   for (const PodMount& mount : spec.mounts) {

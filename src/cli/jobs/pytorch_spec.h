@@ -67,6 +67,8 @@ struct PyTorchSpec {
   std::string config_map;  // that holds them
   // What the command calls the flags that messages name.
   std::string volume_flag = "--data", host_path_flag = "--data-dir";
+  // "Directory": host_paths must be there. Empty: the node makes what is missing, as with Arena.
+  std::string host_path_type;
   bool arena_env = false;  // the variables `workers` and `gpus`, as Arena sets them
 };
 

@@ -217,6 +217,13 @@ class SubmitAction final : public Action {
   Status Fill(std::vector<std::string> words) {
     // Without dashes, a word with spaces is a line for the shell.
     const bool dashes = words_before_dashes_ < words.size();
+    if (const size_t names = spec_.name.empty() ? 1 : 0; dashes && words_before_dashes_ > names) {
+      return Misuse(StrCat(Quote(words[names]), ": ",
+                           names == 0
+                               ? StrCat("--name ", Quote(spec_.name), " names the job already")
+                               : std::string("one name of the job expected"),
+                           "; the command follows the dashes: -- COMMAND"));
+    }
     if (spec_.name.empty() && words_before_dashes_ > 0 &&
         (dashes || words[0].find(' ') == std::string::npos)) {
       spec_.name = words[0];
@@ -248,6 +255,7 @@ class SubmitAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(spec_.annotations, ParsePairs(annotations_, "--annotation"));
     SWELL_ASSIGN_OR_RETURN(spec_.selectors, ParseLabels(selectors_, "--selector"));
     spec_.volume_flag = spec_.host_path_flag = "--volume";
+    spec_.host_path_type = "Directory";
     for (const std::string& volume : volumes_) {
       (volume.starts_with('/') ? spec_.host_paths : spec_.volumes).push_back(volume);
     }

@@ -26,9 +26,10 @@ bool WhyFacts::IsPod() const { return job.kind->kind == "Pod"; }
 std::string_view WhyFacts::PodNode() const { return api::NodeName(*job.object); }
 
 std::string_view WhyFacts::OtherScheduler() const {
-  // Once it has a node, its scheduler has done its part.
-  const bool waits = IsPod() && PodNode().empty();
-  const std::string_view name = waits ? api::SchedulerName(*job.object) : "";
+  // Once a pod has a node, its scheduler has done its part.
+  const json::Value* pod = WaitingPod();
+  if (IsPod()) pod = PodNode().empty() ? job.object.get() : nullptr;
+  const std::string_view name = pod == nullptr ? "" : api::SchedulerName(*pod);
   return name == "swell" || name == "default-scheduler" ? "" : name;
 }
 

@@ -139,7 +139,7 @@ class WhyReport {
     }
     if (const std::string gate = facts_.job.GateText(); !gate.empty()) return gate;
     if (facts_.job.status == "Suspended")
-      return StrCat("is suspended; swell resume ", facts_.job.name);
+      return StrCat("is suspended; swell resume ", facts_.job.name, " -n ", facts_.job.ns);
     if (facts_.Podless()) return "has no pods yet";
     if (facts_.Fails()) {
       return StrCat(facts_.job.failure->exit_code ? "keeps failing: " : "cannot start: ",
@@ -204,8 +204,12 @@ class WhyReport {
   std::string Reason() const {
     // A reported reason may come from Swell, which also serves some names of other schedulers.
     if (!facts_.OtherScheduler().empty() && facts_.job.waits.empty()) {
-      return StrCat("another scheduler is responsible for it: ", Quote(facts_.OtherScheduler()),
-                    " (spec.schedulerName)");
+      return StrCat("another scheduler is responsible for ", facts_.IsPod() ? "it" : "its pods",
+                    ": ", Quote(facts_.OtherScheduler()),
+                    facts_.IsPod()
+                        ? " (spec.schedulerName)"
+                        : " (schedulerName of its pod template); Swell places those that "
+                          "name swell or nobody");
     }
     if (facts_.IsPod() && !facts_.PodNode().empty()) {
       const std::string of_node = NodeTrouble();
@@ -309,12 +313,18 @@ class WhyReport {
     });
   }
 
-  // Nodes with the most free GPUs first, if there are many.
+  // Whether it waits for GPUs, and else for processors and memory.
+  bool ForGpus() const {
+    const json::Value* pod = facts_.WaitingPod();
+    return pod == nullptr || MilliGpus(*pod) > 0;
+  }
+
+  // Nodes with the most free GPUs, or CPUs, first, if there are many.
   std::string NodesText() const {
     std::vector<const NodeView*> nodes;
     size_t excluded = 0;
     for (const NodeView& node : facts_.nodes) {
-      if (node.gpus() == 0) continue;
+      if (node.gpus() == 0 && ForGpus()) continue;
       if (Selects(node)) {
         nodes.push_back(&node);
       } else {
@@ -342,24 +352,37 @@ class WhyReport {
     return labels.empty() ? "" : StrCat(" (", Join(labels, ", "), ")");
   }
 
-  static std::string TableOf(std::vector<const NodeView*> nodes) {
+  std::string TableOf(std::vector<const NodeView*> nodes) const {
+    if (nodes.empty()) return "";
     if (nodes.size() > kNodesShown) {
-      std::stable_sort(nodes.begin(), nodes.end(), [](const NodeView* a, const NodeView* b) {
+      std::stable_sort(nodes.begin(), nodes.end(), [this](const NodeView* a, const NodeView* b) {
         return FreeOf(*a) > FreeOf(*b);
       });
     }
-    TextTable table({"NODE", "FREE GPUS", "HELD BY"}, 2);
+    const bool gpus = ForGpus();
+    TextTable table(gpus ? std::vector<std::string>{"NODE", "FREE GPUS", "HELD BY"}
+                         : std::vector<std::string>{"NODE", "FREE CPUS", "FREE MEMORY", "HELD BY"},
+                    2);
     for (size_t i = 0; i < nodes.size() && i < kNodesShown; ++i) {
+      const NodeView& node = *nodes[i];
+      if (gpus) {
+        table.Add({node.name,
+                   StrCat(GpuText(FreeOf(node)), " of ", node.gpus(), KeptFreeText(node)),
+                   HoldersText(node)});
+        continue;
+      }
       table.Add(
-          {nodes[i]->name,
-           StrCat(GpuText(FreeOf(*nodes[i])), " of ", nodes[i]->gpus(), KeptFreeText(*nodes[i])),
-           HoldersText(*nodes[i])});
+          {node.name,
+           StrCat(CpuText(FreeOf(node)), " of ", CpuText(node.total.milli_cpu), KeptFreeText(node)),
+           StrCat(MemoryText(std::max<int64_t>(0, node.total.memory - node.used.memory)), " of ",
+                  MemoryText(node.total.memory)),
+           HoldersText(node)});
     }
-    if (nodes.empty()) return "";
     std::string text = table.ToString("  ");
     if (nodes.size() > kNodesShown) {
+      const int64_t most = FreeOf(*nodes[kNodesShown]);
       text += StrCat("  and ", nodes.size() - kNodesShown, " more nodes with at most ",
-                     GpuText(FreeOf(*nodes[kNodesShown])), " free\n");
+                     gpus ? GpuText(most) : CpuText(most), " free\n");
     }
     return text + FaultsText(nodes);
   }
@@ -378,7 +401,11 @@ class WhyReport {
     return text;
   }
 
-  static int64_t FreeOf(const NodeView& node) { return node.FreeMilliGpus(); }
+  // In thousandths, of GPUs or CPUs.
+  int64_t FreeOf(const NodeView& node) const {
+    return ForGpus() ? node.FreeMilliGpus()
+                     : std::max<int64_t>(0, node.total.milli_cpu - node.used.milli_cpu);
+  }
 
   // Why pods may not be placed there: ", not ready", ", cordoned", ", tainted dedicated=x".
   static std::string KeptFreeText(const NodeView& node) {
@@ -394,16 +421,21 @@ class WhyReport {
     return text;
   }
 
-  static std::string HoldersText(const NodeView& node) {
+  std::string HoldersText(const NodeView& node) const {
+    const bool gpus = ForGpus();
     std::map<std::string, int64_t> held;
     for (const json::SharedValue& pod : node.pods) {
-      int64_t gpus = MilliGpus(*pod);
-      if (gpus == 0) continue;
+      Amounts asked;
+      asked.AddPod(*pod);
+      const int64_t amount = gpus ? asked.milli_gpus : asked.milli_cpu;
+      if (amount == 0) continue;
       std::string_view name = api::Label(*pod, api::keys::kPodGroup);
-      held[StrCat(api::Namespace(*pod), "/", name.empty() ? api::Name(*pod) : name)] += gpus;
+      held[StrCat(api::Namespace(*pod), "/", name.empty() ? api::Name(*pod) : name)] += amount;
     }
     std::vector<std::string> holders;
-    for (const auto& [name, gpus] : held) holders.push_back(StrCat(name, " ", GpuText(gpus)));
+    for (const auto& [name, amount] : held) {
+      holders.push_back(StrCat(name, " ", gpus ? GpuText(amount) : CpuText(amount)));
+    }
     return holders.empty() ? "-" : Join(holders, ", ");
   }
 

@@ -62,6 +62,43 @@ TEST(WhyReport, AGangAboveItsFairShareIsToldThatItCannotReclaim) {
   EXPECT_EQ(WhyText(facts, {}).find("Reclaim:"), std::string::npos);
 }
 
+TEST(WhyReport, WorkWithoutGpusIsShownTheProcessorsAndWhoHoldsThem) {
+  WhyFacts facts = WaitingJob();
+  facts.job.milli_gpus = 0;
+  json::Value pod = json::Object{{"status", json::Object{{"phase", "Pending"}}}};
+  json::Set(pod, {"metadata"}, json::Object{{"name", "mnist-master-0"}, {"namespace", "team"}});
+  facts.job.pods = {std::make_shared<const json::Value>(pod)};
+  json::Set(pod, {"metadata", "name"}, "busy-0");
+  json::Set(pod, {"spec", "containers"},
+            json::Array{json::Object{
+                {"name", "c"},
+                {"resources", json::Object{{"requests", json::Object{{"cpu", "3500m"}}}}}}});
+  NodeView node;
+  node.object = std::make_shared<const json::Value>(json::Object{});
+  node.name = "node-1";
+  node.ready = true;
+  node.total = {.milli_cpu = 4000, .memory = int64_t{8} << 30, .milli_gpus = 4000};
+  node.used = {.milli_cpu = 3500, .memory = int64_t{2} << 30, .milli_gpus = 0};
+  node.pods = {std::make_shared<const json::Value>(pod)};
+  facts.nodes.push_back(node);
+  EXPECT_NE(WhyText(facts, {}).find("  NODE    FREE CPUS  FREE MEMORY       HELD BY\n"
+                                    "  node-1  500m of 4  6144Mi of 8192Mi  team/busy-0 3500m\n"),
+            std::string::npos)
+      << WhyText(facts, {});
+}
+
+TEST(WhyReport, PodsOfAnotherSchedulerAreNotSwells) {
+  WhyFacts facts = WaitingJob();
+  facts.job.waits.clear();
+  json::Value pod = *facts.job.pods[0];
+  json::Set(pod, {"spec", "schedulerName"}, "kube-batch");
+  facts.job.pods[0] = std::make_shared<const json::Value>(pod);
+  EXPECT_NE(WhyText(facts, {}).find("Why:      another scheduler is responsible for its pods: "
+                                    "\"kube-batch\" (schedulerName of its pod template)"),
+            std::string::npos)
+      << WhyText(facts, {});
+}
+
 TEST(WhyReport, NamesTheReasonTheNodesAndWhatWouldStartTheJob) {
   WhyFacts facts = WaitingJob();
   NodeView node;
@@ -210,7 +247,7 @@ TEST(WhyReport, AJobWhoseMembersKeepFailingDoesNotRun) {
 TEST(WhyReport, DescribesJobsThatDoNotWait) {
   WhyFacts facts = WaitingJob();
   facts.job.status = "Suspended";
-  EXPECT_EQ(WhyText(facts, {}), "mnist is suspended; swell resume mnist.\n");
+  EXPECT_EQ(WhyText(facts, {}), "mnist is suspended; swell resume mnist -n team.\n");
   const auto next = [&facts] {
     const json::Value why = WhyJson(facts, {});
     return std::string(json::GetString(why, {"next"}));

@@ -229,7 +229,7 @@ class DeleteAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(api_, session.Server());
     session_ = &session;
     SWELL_ASSIGN_OR_RETURN(std::vector<Doomed> doomed, Choose(session, words));
-    int failed = 0;
+    int failed = missing_;
     std::vector<Doomed> going;
     for (Doomed& one : doomed) {
       auto gone = dry_run_ == DryRun::kClient
@@ -252,7 +252,7 @@ class DeleteAction final : public Action {
       }
       going.push_back(std::move(one));
     }
-    if (doomed.empty()) session.ErrLine("No resources found");
+    if (doomed.empty() && missing_ == 0) session.ErrLine("No resources found");
     if (wait_ && dry_run_ == DryRun::kNone) SWELL_RETURN_IF_ERROR(WaitGone(going));
     return failed > 0 ? 1 : 0;
   }
@@ -318,6 +318,11 @@ class DeleteAction final : public Action {
     for (const std::string& name : names) {
       auto job = FindJob(*api_, session.Namespace(), name);
       if (!job.ok() && ignore_not_found_ && job.status().code() == Code::kNotFound) continue;
+      if (job.status().code() == Code::kNotFound && names.size() > 1) {
+        session_->ErrLine(StrCat("swell: ", ErrorText(job.status())));
+        ++missing_;
+        continue;
+      }
       if (!job.ok()) return job.status();
       Kind kind;
       kind.resource = job->kind->resource;
@@ -358,6 +363,7 @@ class DeleteAction final : public Action {
   int64_t grace_ = -1;
   DryRun dry_run_ = DryRun::kNone;
   std::optional<Duration> timeout_span_;
+  int missing_ = 0;  // names of jobs that do not exist
   Session* session_ = nullptr;
   Api* api_ = nullptr;
 };

@@ -383,8 +383,9 @@ std::string GradientsText(const json::Value& job) {
                 " stale (", json::GetInt(*found, {"stalePercentage"}), "%)");
 }
 
-// "1.4 GPU-hours, 93% productive; 4% starting, 2% saving, 1% lost".
-std::string GpuTimeText(const json::Value& job) {
+// "1.4 GPU-hours, 93% productive; 4% starting, 2% saving, 1% lost", and how old that is, if a job
+// that holds GPUs wrote it more than a minute ago.
+std::string GpuTimeText(const json::Value& job, bool holds, WallTime now) {
   const json::Value* found = json::Find(job, {"status", "gpuTime"});
   const double held =
       found == nullptr ? 0 : static_cast<double>(json::GetInt(*found, {"heldSeconds"}));
@@ -416,6 +417,10 @@ std::string GpuTimeText(const json::Value& job) {
   for (const auto& [share, words] : rest) {
     if (share == 0) continue;
     text += StrCat(std::exchange(separator, ", "), share, "% ", words);
+  }
+  const auto written = api::ParseTime(json::GetString(*found, {"lastUpdateTime"}));
+  if (holds && written && now - *written > std::chrono::minutes(1)) {
+    text += StrCat(" (as of ", api::HumanDuration(now - *written), " ago)");
   }
   return text;
 }
@@ -452,7 +457,7 @@ std::string DescribeJob(Session& session,
                                    : "resumes by itself");
   fields.Add("Replicas", RolesText(job));
   fields.Add("GPUs", GpuText(job.milli_gpus));
-  fields.Add("GPU time", GpuTimeText(*job.object));
+  fields.Add("GPU time", GpuTimeText(*job.object, job.HeldMilliGpus() > 0, now));
   AddMeta(fields, *job.object, now, true);
   fields.Add("Started", WhenText(job.started, now));
   fields.Add("Ended", WhenText(job.ended, now));

@@ -264,7 +264,7 @@ TEST_F(SlurmQueueTest, AGateIsShownWithItsSentence) {
   }
   ASSERT_EQ(Run({"swell", "why", then}), 0) << err_;
   EXPECT_EQ(out_, StrCat(then, " waits for ever: job x failed; swell delete trainingjob.swell.dev/",
-                         then, " removes it.\n"));
+                         then, " -n default removes it.\n"));
 }
 
 TEST_F(SlurmQueueTest, AUserWhoSeesAPartIsShownThat) {

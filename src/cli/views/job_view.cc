@@ -90,7 +90,7 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   const json::Value* policy = json::Find(job, {"spec", "runPolicy", "schedulingPolicy"});
   if (policy) {
     view.priority = json::GetString(*policy, {"priorityClass"}, view.priority);
-    view.project = json::GetString(*policy, {"queue"});
+    view.project = api::ProjectOfQueue(*policy);
   }
   view.priority = json::GetString(job, {"spec", "priorityClassName"}, view.priority);
   view.project = json::GetString(job, {"spec", "project"}, view.project);
@@ -372,13 +372,18 @@ void ReadFailure(JobView& job) {
 }
 
 std::string JobView::GateText() const {
-  if (!object || over() || api::Annotation(*object, api::keys::kGate) != "closed") return "";
+  if (!object || over()) return "";
+  if (const std::string_view manager = api::OtherManager(*object); !manager.empty()) {
+    return StrCat("is run by ", manager, ", and not by Swell (managedBy)");
+  }
+  if (api::Annotation(*object, api::keys::kGate) != "closed") return "";
   const std::string_view reason = api::Annotation(*object, api::keys::kGateReason);
   const size_t colon = reason.find(": ");
   if (colon == std::string_view::npos) return "waits to be looked at";
   const std::string_view sentence = reason.substr(colon + 2);
   if (!reason.starts_with(api::keys::kNeverSatisfied)) return std::string(sentence);
-  return StrCat("waits for ever: ", sentence, "; swell delete ", ResourceName(), " removes it");
+  return StrCat("waits for ever: ", sentence, "; swell delete ", ResourceName(), " -n ", ns,
+                " removes it");
 }
 
 std::string JobView::StatusText() const {

@@ -75,6 +75,11 @@ bool SpeaksOfVolumes(std::string_view said) {
 std::string AdviceFor(const Failure& failure, const json::Value& pod) {
   switch (failure.which) {
     case FailureClass::kUserError:
+      if (failure.exit_code == 0) {
+        return "its restartPolicy Always starts it again after each end; use OnFailure for work "
+               "that "
+               "ends";
+      }
       if (failure.exit_code == kCommandNotExecutable) {
         return StrCat("chmod +x the file that the command of container ", failure.container,
                       " names");
@@ -162,6 +167,13 @@ std::optional<Failure> OfContainer(const Place& place, WallTime now) {
     }
     if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") {
       return std::nullopt;
+    }
+    // A program that is done, and is started again and again.
+    if (before != nullptr && reason == kCrashLoop) {
+      Failure failure = FromEnd(place, *before);
+      failure.which = FailureClass::kUserError;
+      failure.waits = reason;
+      return failure;
     }
     Failure failure = AtPlace(place);
     failure.which = FailureClass::kCannotStart;

@@ -167,6 +167,15 @@ TEST(Failure, ContainersThatStartAgainSayHowOften) {
             "check the image of container main");
 }
 
+TEST(Failure, AProgramThatIsDoneAndStartedAgainIsNotOneThatCannotStart) {
+  EXPECT_EQ(
+      SentenceOf("{phase: Running, containerStatuses: [{name: main, restartCount: 3, state: "
+                 "{waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: "
+                 "{exitCode: 0, reason: Completed}}}]}"),
+      "w-0 fails again and again (3 restarts): container main exited with 0; its "
+      "restartPolicy Always starts it again after each end; use OnFailure for work that ends");
+}
+
 TEST(Failure, TheEndAfterRestartsSaysHowMany) {
   EXPECT_EQ(
       SentenceOf("{phase: Failed, containerStatuses: [{name: main, restartCount: 2, state: "

@@ -86,4 +86,19 @@ std::optional<JobSize> SizeOfJob(const json::Value& job) {
   return std::nullopt;
 }
 
+std::string_view ProjectOfQueue(const json::Value& policy) {
+  const std::string_view queue = json::GetString(policy, {"queue"});
+  return queue == "default" ? std::string_view() : queue;
+}
+
+std::string_view OtherManager(const json::Value& job) {
+  std::string_view manager = json::GetString(job, {"spec", "runPolicy", "managedBy"});
+  if (manager.empty()) manager = json::GetString(job, {"spec", "managedBy"});
+  constexpr std::string_view kOwn[] = {
+      "kubeflow.org/training-operator", "kubeflow.org/mpi-operator",
+      "trainer.kubeflow.org/trainjob-controller", "kubernetes.io/job-controller"};
+  const bool own = std::find(std::begin(kOwn), std::end(kOwn), manager) != std::end(kOwn);
+  return own ? std::string_view() : manager;
+}
+
 }  // namespace swell::api

@@ -73,4 +73,13 @@ struct JobSize {
 };
 std::optional<JobSize> SizeOfJob(const json::Value& job);
 
+// The project that a scheduling policy of Kubeflow or Volcano names by its queue. Both call the
+// queue of jobs that choose none "default", so that one names no project.
+std::string_view ProjectOfQueue(const json::Value& policy);
+
+// The controller that runs the job instead of Swell, such as "kueue.x-k8s.io/multikueue"
+// (spec.runPolicy.managedBy, spec.managedBy of TrainJobs); empty: Swell does. Swell stands in for
+// the operators of Kubeflow.
+std::string_view OtherManager(const json::Value& job);
+
 }  // namespace swell::api

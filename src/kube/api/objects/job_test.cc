@@ -90,5 +90,22 @@ TEST(Job, TheSizeIsInTheFieldOfItsKind) {
   EXPECT_FALSE(SizeOfJob(json::Object{}));
 }
 
+TEST(Job, AnotherManagerIsOneThatSwellDoesNotStandInFor) {
+  const auto manager = [](std::string_view spec) {
+    return std::string(OtherManager(json::Object{{"spec", Document(spec)}}));
+  };
+  EXPECT_EQ(manager("{}"), "");
+  EXPECT_EQ(manager("{runPolicy: {managedBy: kubeflow.org/training-operator}}"), "");
+  EXPECT_EQ(manager("{runPolicy: {managedBy: kueue.x-k8s.io/multikueue}}"),
+            "kueue.x-k8s.io/multikueue");
+  EXPECT_EQ(manager("{managedBy: kueue.x-k8s.io/multikueue}"), "kueue.x-k8s.io/multikueue");
+}
+
+TEST(Job, TheQueueThatEverybodyHasNamesNoProject) {
+  EXPECT_EQ(ProjectOfQueue(Document("{queue: vision}")), "vision");
+  EXPECT_EQ(ProjectOfQueue(Document("{queue: default}")), "");
+  EXPECT_EQ(ProjectOfQueue(Document("{}")), "");
+}
+
 }  // namespace
 }  // namespace swell::api
