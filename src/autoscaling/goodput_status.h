@@ -1,9 +1,9 @@
-// GoodputState: what is known of a job's goodput between two looks, and status.goodput, from which
-// a restarted controller reads it.
+// GoodputState: what is known of a job's goodput between two observations, and status.goodput, from
+// which a restarted controller reads it.
 //
-// Measured speeds vary with every look. What is told changes only when it is worth a write: while a
-// size is new, and when its speed has moved by a twentieth. Decisions follow what is told, so they
-// can be understood from the status alone.
+// Measured speeds vary with every observation. The status changes only when that is worth a write:
+// while a size is new, and when its speed has moved by 5 %. Decisions follow the status alone, so
+// they can be understood from it.
 //
 // - Threads: plain values and pure functions.
 #pragma once

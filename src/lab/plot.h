@@ -2,9 +2,8 @@
 // GPUs were in use over time.
 //
 // - Threads: pure functions.
-// - Invariants: equal runs, equal bytes; at most kPointsMax points a curve, all inside its frame;
-// no
-//   script, no font or other file from outside.
+// - Invariants: equal runs give equal bytes; a curve has at most kPointsMax points, all inside its
+//   frame; the picture has no script and needs no font or other file.
 #pragma once
 
 #include <cstddef>

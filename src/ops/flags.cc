@@ -64,7 +64,7 @@ void AddAutoscalingDefaultFlag(cli::Flags& flags, std::string& mode) {
 void AddRecordFlag(cli::Flags& flags, int64_t& mib) {
   flags.Int(
       "--record-cycles", &mib, "MIB",
-      "disk space for the last scheduling cycles, which swell replay reads (default 64; 0: off)");
+      "disk space for the last scheduling cycles, which swell replay reads (default 64; 0: none)");
 }
 
 std::string FindSdk() {

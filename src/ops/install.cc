@@ -442,7 +442,7 @@ cli::Command InstallCommand() {
 cli::Command UninstallCommand() {
   return {.name = "uninstall",
           .group = "Kubernetes",
-          .summary = "Remove what swell install created, and nothing else.",
+          .summary = "Remove what swell install created. With jobs or projects, only with --force.",
           .examples = {{"From the cluster of a kubeconfig",
                         "swell uninstall --kubeconfig ~/.kube/config"}},
           .standalone = true,

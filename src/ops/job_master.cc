@@ -45,7 +45,7 @@ class JobMasterAction final : public cli::Action {
     flags.Text("--listen", &flags_.listen, "ADDRESS",
                "address for HTTP; port 0 is any free port (default 127.0.0.1:0)");
     flags.Text("--journal", &flags_.journal, "FILE",
-               "file that keeps the state over restarts (default: none)");
+               "file that keeps the state across restarts (default: none)");
     flags.Text("--port-file", &flags_.port_file, "FILE", "write the port to this file");
     AddLogLevel(flags, flags_.log_level);
   }

@@ -260,7 +260,7 @@ Command HealthCommandSpec() {
       .usage = "[JOB | NODE]",
       .examples = {{"Nodes with faults, and all jobs that report their progress", "swell health"},
                    {"The ranks of a job: phase, step, last change", "swell health mnist"},
-                   {"A node: conditions, GPUs, what failed there", "swell health node-0"}},
+                   {"A node: conditions, GPUs, what failed there", "swell health node-1"}},
       .completes = Completes::kJob,
       .make = Makes<HealthAction>(),
   };

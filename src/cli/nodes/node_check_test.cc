@@ -226,7 +226,7 @@ class NodeFaultsTest : public NodeCheckTest {
 
 TEST_F(NodeFaultsTest, TheOverviewListsNodesWithFaults) {
   Expect({"swell", "health"},
-         {"2 of 3 nodes need attention", "node-1   Degraded", "1/2 healthy   GPU 1: too hot",
+         {"2 of 3 nodes need attention", "node-1   Faulty", "1/2 healthy   GPU 1: too hot",
           "Unhealthy,SchedulingDisabled", "the disk is read-only"});
   EXPECT_EQ(out_.find("node-3"), std::string::npos) << out_;
   Expect({"swell", "health", "-o", "json"}, {});

@@ -256,10 +256,11 @@ Command NodeCommandSpec() {
        .completes = Completes::kNode,
        .make = Makes<CheckAction>()},
       {.name = "clear",
-       .summary = "Forgive the failures that make a node suspect, once it is repaired.",
+       .summary = "Reset the failure score of nodes, once they are repaired.",
        .usage = "NODE...",
        .examples = {{"A node that has a new GPU", "swell node clear node-1"}},
-       .notes = "The failures stay in swell health NODE and count nothing. Within seconds the node "
+       .notes = "swell health NODE still lists the failures, but they no longer count. Within "
+                "seconds the node "
                 "gets work like any other. Conditions of its checks are not touched: the checks "
                 "clear them.",
        .completes = Completes::kNode,

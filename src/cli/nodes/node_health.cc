@@ -104,7 +104,7 @@ Result<NodeFaultTable> ReadNodeFaults(Session& session, Api& api) {
     NodeHealthState state = HealthOfNode(*view.object);
     if (state.sound && view.unhealthy_gpus > 0) {
       // Device plugins count them and do not say which.
-      state = {.word = "Degraded",
+      state = {.word = "Faulty",
                .faults = StrCat(view.unhealthy_gpus, " of its GPUs cannot be given to pods"),
                .colour = Colour::kYellow,
                .sound = false};

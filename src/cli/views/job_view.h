@@ -1,5 +1,5 @@
-// JobView: a training job of any kind as people see it: its status in a word, who it competes with,
-// what it asks for, its pods, and why it waits.
+// JobView: a training job of any kind as people see it: its status in a word, project, priority,
+// requests and pods, and why it waits.
 // - Threads: values; functions that ask the server block on its loop.
 #pragma once
 

@@ -107,7 +107,7 @@ NodeHealthState HealthOfNode(const json::Value& node) {
         ": it gets no new pods");
     state.colour = Colour::kRed;
   } else if (!gpus.empty()) {
-    say("Degraded", GpusText(gpus),
+    say("Faulty", GpusText(gpus),
         StrCat(" and ", gpus.size() == 1 ? "gets" : "get",
                " no new pods; the rest of the node gets them"));
     if (state.faults.empty()) state.faults = first;
@@ -115,7 +115,7 @@ NodeHealthState HealthOfNode(const json::Value& node) {
     say("Suspect", "suspect", ": pods failed there; it is used last");
     if (state.faults.empty()) state.faults = "pods failed there";
   } else if (!faults.empty()) {
-    say("Degraded", "has faults", ", and gets new pods");
+    say("Faulty", "has faults", ", and gets new pods");
   } else {
     say("Healthy", "healthy", "");
     state.colour = Colour::kGreen;

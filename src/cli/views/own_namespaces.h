@@ -1,4 +1,4 @@
-// What a user is shown who may not list all namespaces: what is in their own.
+// OwnNamespaces: lists of users who may not list all namespaces. They get what is in their own.
 // - Threads: one; each call blocks on the session's loop.
 #pragma once
 

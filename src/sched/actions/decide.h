@@ -1,4 +1,5 @@
-// Decisions written down: the only place where a cycle makes strings of what it did.
+// DecideBinds, DecideNominations, DecideEvictions: turn changes of the state into Decisions. Only
+// this part of a cycle makes strings.
 // - Threads: none; the scheduler's thread. What is decided is assumed in the state at once.
 #pragma once
 

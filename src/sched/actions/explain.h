@@ -1,4 +1,4 @@
-// The reasons of groups that wait.
+// ExplainWaiting: why each waiting group waits, and the smallest change that would start it.
 // - Threads: none; the scheduler's thread.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What the actions that stop or move other work share: the jobs that wait, and a victim search for
-// each.
+// ForWaiters: a victim search for each waiting job, shared by the actions that stop or move other
+// work.
 // - Threads: none; the scheduler's thread.
 #pragma once
 

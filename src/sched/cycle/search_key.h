@@ -1,5 +1,5 @@
-// SearchKey, PlacementKey: what two attempts must share for the failure of one to speak for the
-// other, within a cycle and, for victim searches, until the state changes.
+// SearchKey, PlacementKey: keys of failed attempts. Attempts with equal keys fail alike: within a
+// cycle, and for victim searches until the state changes.
 // - Threads: plain values.
 #pragma once
 
