@@ -339,7 +339,7 @@ bool HandleOpenApi(Core& core, Call& call) {
 }
 
 json::Value VersionDocument(const Core& core) {
-  // "v1.37.2+swell" → 1 and 32.
+  // "v1.37.2+swell" → 1 and 37.
   const std::string& text = core.options.git_version;
   const auto parts = Split(std::string_view(text).substr(text.empty() ? 0 : 1), '.');
   json::Object object;
