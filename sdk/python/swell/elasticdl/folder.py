@@ -17,7 +17,7 @@ class Taken(Exception):
 
 
 class Folder:
-    """Makes the folder and takes it for the job; Taken where it is another job's."""
+    """Makes the folder and locks it for the job; Taken where it is another job's."""
 
     def __init__(self, path, name, uid):
         self.path, self.name, self.uid = path, name, uid
@@ -33,7 +33,6 @@ class Folder:
         self.before = self._owner()
         if self.before and self.before["name"] != name:
             raise self.taken()
-        self._write()
 
     def __str__(self):
         return f"--checkpoint_dir {self.path}"
@@ -56,7 +55,8 @@ class Folder:
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
 
-    def _write(self):
+    def keep(self):
+        """Leaves the job's name there. Not before what is in the folder has proved to be the job's to continue."""
         path = os.path.join(self.path, OWNER)
         with open(path + ".part", "w", encoding="utf-8") as file:
             json.dump({"name": self.name, "uid": self.uid}, file)

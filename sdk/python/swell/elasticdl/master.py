@@ -263,6 +263,7 @@ class Master:
             if training and self.owned.of_another():
                 raise self.owned.taken()
             self.model.finished.set()
+        self.owned.keep()
 
     def post_job(self, training):
         options = self.options
