@@ -14,7 +14,6 @@ namespace {
 
 using node::ProbeSpec;
 using Protocol = ProbeSpec::Protocol;
-using std::string_literals::operator""s;
 
 class NetProbeTest : public net::ServerTest {
  protected:
@@ -109,7 +108,8 @@ class Speaker {
 };
 
 TEST_F(NetProbeTest, GrpcHealthDecides) {
-  const std::string settings = "\0\0\0\4\0\0\0\0\0"s, head = "\0\0\7\0\0\0\0\0\1\0\0\0\0\2\x08"s;
+  const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
+  const std::string head("\0\0\7\0\0\0\0\0\1\0\0\0\0\2\x08", 15);
   const auto ask = [this](const std::string& words) {
     const Speaker server(words);
     port = server.port;
