@@ -215,10 +215,7 @@ void ProjectController::WriteProject(const json::Value& project,
 
 std::string ProjectController::InUse(const json::Value& project,
                                      const sched::Model::QueueView* queue) const {
-  std::vector<std::string> children;
-  for (const auto& [name, other] : projects_.objects()) {
-    if (api::ParentOfProject(*other) == api::Name(project)) children.push_back(name);
-  }
+  const std::vector<std::string> children = ChildrenOf(api::Name(project));
   if (!children.empty()) {
     return StrCat("it is deleted once no projects are in it: ", Join(children, ", "));
   }
@@ -304,6 +301,14 @@ std::string ProjectController::WrongPool(const json::Value& project) const {
   return "";
 }
 
+std::vector<std::string> ProjectController::ChildrenOf(std::string_view name) const {
+  std::vector<std::string> children;
+  for (const auto& [child, other] : projects_.objects()) {
+    if (api::ParentOfProject(*other) == name) children.push_back(child);
+  }
+  return children;
+}
+
 bool ProjectController::IsParent(std::string_view name) const {
   const auto& all = projects_.objects();
   return std::any_of(all.begin(), all.end(),
@@ -326,16 +331,11 @@ std::string ProjectController::WrongNamespace(const json::Value& project) const 
 // Work belongs to leaves: nobody is charged for what a project had before others were put below it.
 std::string ProjectController::WrongWork(const json::Value& project) const {
   const std::string_view ns = NamespaceOfProject(project);
-  std::string children;
-  for (const auto& [name, other] : projects_.objects()) {
-    if (api::ParentOfProject(*other) == api::Name(project)) {
-      children += StrCat(children.empty() ? "" : ", ", name);
-    }
-  }
   for (const auto& [key, pod] : pods_.objects()) {
     if (api::Namespace(*pod) != ns || api::HasEnded(*pod)) continue;
     return StrCat("work in namespace ", ns, " (pod ", api::Name(*pod),
-                  ") counts for no quota or limit: projects are below this one (", children,
+                  ") counts for no quota or limit: projects are below this one (",
+                  Join(ChildrenOf(api::Name(project)), ", "),
                   "), and work belongs to one of those");
   }
   return "";

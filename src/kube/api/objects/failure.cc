@@ -77,8 +77,7 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
     case FailureClass::kUserError:
       if (failure.exit_code == 0) {
         return "its restartPolicy Always starts it again after each end; use OnFailure for work "
-               "that "
-               "ends";
+               "that ends";
       }
       if (failure.exit_code == kCommandNotExecutable) {
         return StrCat("chmod +x the file that the command of container ", failure.container,
