@@ -163,7 +163,8 @@ TEST_F(CliTest, DescribeSaysAFailureOnce) {
   json::Set(status, {"status", "failure"}, failure.ToJson());
   Status("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/net", json::Print(status));
   ASSERT_EQ(Run({"swell", "describe", "net"}), 0) << err_;
-  EXPECT_NE(out_.find("Failure:          net-master-0 failed: container pytorch exited with 3: "),
+  EXPECT_NE(out_.find("Failure:          net-master-0 failed: container pytorch exited with 3; its "
+                      "last line: "),
             std::string::npos)
       << out_;
   EXPECT_NE(out_.find("Says:             PyTorchJob net failed.\n"), std::string::npos) << out_;

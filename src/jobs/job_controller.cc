@@ -51,6 +51,7 @@ JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
               ToLower(kind_->kind()) + "-controller") {
   Follow(jobs_, Queued(queue_), [this](const json::SharedValue& job) {
     vanished_.erase(std::string(api::Uid(*job)));
+    refused_.erase(std::string(api::Uid(*job)));
     expected_.Forget(std::string(api::Uid(*job)));
     attempts_.Forget(std::string(api::Uid(*job)));
     gpu_time_.Forget(std::string(api::Uid(*job)));
@@ -216,6 +217,7 @@ void JobController::Decide(Pass& pass) {
   if (DecideFailures(pass)) return;
   DecideRunning(pass);
   WantPods(pass);
+  NoteRefusal(pass);
 }
 
 // Success and the deadline. True when the job is over.
@@ -292,6 +294,7 @@ void JobController::DecideSuspended(Pass& pass) {
     SetCondition(pass, "Suspended", true, kind_->Reason("Suspended"), message);
     pass.AddEvent("Normal", kind_->Reason("Suspended"), message);
   }
+  NoteRefusal(pass);
   json::Remove(pass.status, {"startTime"});
 }
 

@@ -83,6 +83,8 @@ class JobController {
   bool StoppedBySuspension(const Pass& pass) const;
   void DecideRunning(Pass& pass);
   void DecideDegraded(Pass& pass);
+  // Whether members are missing because the API server refuses them.
+  void NoteRefusal(Pass& pass);
   void NoteProgress(Pass& pass);
   void NoteGpuTime(Pass& pass, bool over);
   static bool GangRuns(const Pass& pass);
@@ -140,6 +142,7 @@ class JobController {
   void CreatePods(const std::shared_ptr<Pass>& pass,
                   const WritesPtr& writes,
                   const std::string& group);
+  void Refused(const Pass& pass, std::string_view reason, const std::string& message);
 
   // A preempted pod that was gone before a pass saw it, by its job's uid.
   struct Vanished {
@@ -159,6 +162,7 @@ class JobController {
   client::Informer& nodes_;
   client::EventRecorder events_;
   std::map<std::string, Vanished> vanished_;
+  std::map<std::string, std::string> refused_;  // why members cannot be created, by their job's uid
   // Pods created, "JOB_UID/NAME", until the watch shows them. The watch lags when the API server is
   // busy; without this each of them would be created once more.
   Expectations expected_;

@@ -357,6 +357,27 @@ TEST_F(JobTest, InvalidJobFailsInWords) {
   EXPECT_EQ(cluster_.Pods(""), 0);
 }
 
+TEST_F(JobTest, WhyItsMembersCannotBeCreatedIsACondition) {
+  cluster_.Create(
+      "{apiVersion: v1, kind: ResourceQuota, metadata: {name: few, namespace: default}, "
+      "spec: {hard: {pods: 1}}}");
+  cluster_.Create(PyTorchYaml{.workers = 1}.Text());
+  ASSERT_TRUE(cluster_.Until([&] { return Is("ReplicaFailure"); }));
+  const json::SharedValue job = cluster_.Get(kPyTorchJobs, "default/job");
+  const std::optional<api::Condition> refused = api::FindCondition(*job, "ReplicaFailure");
+  EXPECT_TRUE(refused->message.find("exceeded quota: few") != std::string_view::npos)
+      << refused->message;
+  EXPECT_EQ(refused->reason, "FailedCreate");
+  // Kubeflow's clients read the last condition as the state of the job.
+  EXPECT_NE(api::Conditions(*job).back().type, "ReplicaFailure");
+
+  ASSERT_TRUE(
+      cluster_.Patch(client::resources::kResourceQuotas, "default/few", "{spec: {hard: {pods: 2}}}")
+          .ok());
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Running") && !Is("ReplicaFailure"); },
+                             std::chrono::minutes(5)));
+}
+
 TEST_F(JobTest, DeletedPodComesBack) {
   SubmitAndRun({.workers = 1, .restart = "OnFailure"});
   std::string uid = cluster_.PodUid("default/job-worker-0");

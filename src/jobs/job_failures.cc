@@ -14,6 +14,7 @@ namespace swell::controllers {
 namespace {
 
 constexpr std::string_view kDegraded = "Degraded";
+constexpr std::string_view kReplicaFailure = "ReplicaFailure";  // as ReplicaSets have it
 constexpr std::string_view kMemoryCondition = "MemoryRaised";
 constexpr int64_t kSparedMax = 10;
 // A pod that fails within this after its start has done little.
@@ -320,6 +321,17 @@ void JobController::DecideDegraded(Pass& pass) {
   }
 }
 
+void JobController::NoteRefusal(Pass& pass) {
+  const std::string uid(api::Uid(*pass.job));
+  if (pass.create_pods.empty()) refused_.erase(uid);
+  const auto refused = refused_.find(uid);
+  if (refused != refused_.end()) {
+    SetFirst(pass, kReplicaFailure, true, "FailedCreate", refused->second);
+  } else if (pass.create_pods.empty() && pass.IsTrue(kReplicaFailure)) {
+    SetFirst(pass, kReplicaFailure, false, "Created", "No member waits to be created any more.");
+  }
+}
+
 // The pods that its members had before.
 void JobController::NoteAttempts(Pass& pass) {
   std::set<std::string> first;
@@ -336,7 +348,8 @@ void JobController::NoteEnd(Pass& pass, bool failed, std::string_view reason) {
   if (pass.IsTrue(kDegraded)) {
     SetDegraded(pass, false, reason, "The job is over.");
   }
-  for (std::string_view type : {"Hung", "Straggler"}) {
+  for (std::string_view type :
+       {std::string_view("Hung"), std::string_view("Straggler"), kReplicaFailure}) {
     if (pass.IsTrue(type)) SetFirst(pass, type, false, reason, "The job is over.");
   }
   slow_since_.erase(std::string(api::Uid(*pass.job)));

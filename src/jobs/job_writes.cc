@@ -116,8 +116,7 @@ void JobController::WriteMembers(const std::shared_ptr<Pass>& pass, const Writes
                   if (put.ok()) {
                     WriteGroups(pass, writes);
                   } else {
-                    events_.Record(*pass->job, "Warning", "FailedCreate",
-                                   StrCat("Error creating: ", put.message()));
+                    Refused(*pass, "FailedCreate", StrCat("Error creating: ", put.message()));
                     writes->Fail(put);
                   }
                   ended(json::SharedValue());
@@ -147,21 +146,25 @@ void JobController::CreatePods(const std::shared_ptr<Pass>& pass,
                                const std::string& group) {
   for (const json::Value& pod : pass->create_pods) {
     if (pass->spec.grouped && api::Label(pod, keys::kPodGroup) != group) continue;
-    client_.Create(client::resources::kPods, pass->ns, pod,
-                   writes->Track([this, pass](const Result<json::SharedValue>& result) {
-                     if (result.ok() && !pods_.Get(api::KeyOf(**result))) {
-                       const std::string uid(api::Uid(*pass->job));
-                       expected_.Add(uid, StrCat(uid, "/", api::Name(**result)),
-                                     context_.clock.Steady());
-                     }
-                     const Code code = result.ok() ? Code::kOk : result.status().code();
-                     if (result.ok() || code == Code::kAlreadyExists || code == Code::kNotFound)
-                       return;
-                     if (code == Code::kForbidden) GiveBackMemory(pass, result.status());
-                     events_.Record(*pass->job, "Warning", "FailedCreatePod",
-                                    StrCat("Error creating: ", result.status().message()));
-                   }));
+    client_.Create(
+        client::resources::kPods, pass->ns, pod,
+        writes->Track([this, pass](const Result<json::SharedValue>& result) {
+          if (result.ok() && !pods_.Get(api::KeyOf(**result))) {
+            const std::string uid(api::Uid(*pass->job));
+            expected_.Add(uid, StrCat(uid, "/", api::Name(**result)), context_.clock.Steady());
+          }
+          const Code code = result.ok() ? Code::kOk : result.status().code();
+          if (result.ok() || code == Code::kAlreadyExists || code == Code::kNotFound) return;
+          if (code == Code::kForbidden) GiveBackMemory(pass, result.status());
+          Refused(*pass, "FailedCreatePod", StrCat("Error creating: ", result.status().message()));
+        }));
   }
+}
+
+// An event now, and a condition in the next pass, which the failed write brings.
+void JobController::Refused(const Pass& pass, std::string_view reason, const std::string& message) {
+  events_.Record(*pass.job, "Warning", reason, message);
+  refused_[std::string(api::Uid(*pass.job))] = message;
 }
 
 void JobController::WriteGroups(const std::shared_ptr<Pass>& pass, const WritesPtr& writes) {
@@ -181,10 +184,9 @@ bool JobController::IsOfAnotherJob(const Pass& pass, const json::Value& group) {
   if (!owner || owner->uid == api::Uid(*pass.job)) return false;
   // The group of a deleted job of this name and kind is about to go.
   if (!Owns(*owner)) {
-    events_.Record(
-        *pass.job, "Warning", "FailedCreate",
-        StrCat("PodGroup ", api::Name(group), " belongs to ", owner->kind, " ", owner->name, " (",
-               owner->api_version, "). Delete that job, or give this one another name."));
+    Refused(pass, "FailedCreate",
+            StrCat("PodGroup ", api::Name(group), " belongs to ", owner->kind, " ", owner->name,
+                   " (", owner->api_version, "). Delete that job, or give this one another name."));
   }
   return true;
 }

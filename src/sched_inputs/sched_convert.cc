@@ -242,7 +242,9 @@ std::string WhyNotUsable(const json::Value* claim,
   const std::string class_name = ClassOf(*claim);
   const json::Value* storage_class = class_name.empty() ? nullptr : storage.classes(class_name);
   const bool waits = storage_class != nullptr && WaitsForConsumer(*storage_class);
-  if (!waits || !volume.empty()) return "pod has unbound immediate PersistentVolumeClaims";
+  if (!waits || !volume.empty()) {
+    return StrCat("pod has unbound immediate PersistentVolumeClaims (", name, ")");
+  }
   // Nobody makes its volume; the pod goes where one is, once it is bound.
   if (json::GetString(*storage_class, {"provisioner"}) == kNoProvisioner) {
     return "node(s) didn't find available persistent volumes to bind";

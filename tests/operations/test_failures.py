@@ -69,7 +69,7 @@ class Failures(ClusterTest):
     def test_a_command_that_is_not_there(self):
         self.apply(training_job("typo", "trian.py", replicas=2))
         self.waits_for("typo", "Failed: exit 127")
-        sentence = 'container main exited with 127: "sh: 1: trian.py: not found"; check the command'
+        sentence = 'container main exited with 127; its last line: "sh: 1: trian.py: not found"; check the command'
         for words in (("why", "typo"), ("describe", "typo"), ("events",), ("list", "-o", "wide")):
             self.assertIn(sentence, " ".join(self.said(*words).split()), words)
         self.assertIn(sentence, self.status("typo")["failure"]["message"])
@@ -79,7 +79,7 @@ class Failures(ClusterTest):
         self.apply(training_job("loop", "echo working; echo broken >&2; exit 3", restart="OnFailure"))
         self.waits_for("loop", "CrashLoopBackOff")
         self.assertIn("loop keeps failing: CrashLoopBackOff", self.said("why", "loop"))
-        self.assertIn('container main exited with 3: "broken"', self.said("why", "loop"))
+        self.assertIn('container main exited with 3; its last line: "broken"', self.said("why", "loop"))
         self.assertIn("broken", self.said("logs", "loop"))
         self.until(lambda: "==> loop-worker-0, attempt 1, start 2 <==" in self.said("logs", "loop"))
 
@@ -88,7 +88,7 @@ class Failures(ClusterTest):
                 "command: [sh, -c, 'echo no data >&2; exit 4']}]")
         self.apply(training_job("fetches", "sleep 60", restart="OnFailure", more=init))
         self.waits_for("fetches", "CrashLoopBackOff")
-        self.assertIn('init container fetch exited with 4: "no data"', self.said("why", "fetches"))
+        self.assertIn('init container fetch exited with 4; its last line: "no data"', self.said("why", "fetches"))
         self.assertIn("no data", self.said("logs", "fetches"))
 
     def test_a_sidecar_that_fails_takes_nothing_back(self):

@@ -28,6 +28,9 @@ from swell.weight import Weight
 
 def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader_options):
     """`keep`: {name: object}; the objects have state_dict and load_state_dict, and are part of every checkpoint."""
+    if not hasattr(keep, "items"):
+        what = type(keep).__name__
+        raise TypeError(f'keep is a {what}: a dict like {{"model": model, "optimizer": optimizer}} expected')
     for name, thing in keep.items():
         if not (hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict")):
             what = type(thing).__name__
@@ -44,6 +47,9 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
         step = state["step"]
         sampler.load_state_dict(state["sampler"])
         for name, thing in keep.items():
+            if name not in state["keep"]:
+                saved = ", ".join(sorted(state["keep"]))
+                raise ValueError(f"keep[{name!r}] is not in the checkpoint of step {step}, which has: {saved}")
             thing.load_state_dict(state["keep"][name])
 
     found = job.restore()

@@ -123,7 +123,12 @@ class HealthAction final : public Action {
       session.OutLine(faults.nodes == 1 ? "The node is healthy"
                                         : StrCat("All ", faults.nodes, " nodes are healthy"));
     }
-    return Jobs(session, jobs);
+    if (Jobs(session, jobs) > 0) return 0;
+    std::string where;
+    if (!all_namespaces_) where = StrCat(" in namespace ", session.Namespace());
+    session.ErrLine(StrCat("No job that runs", where, " reports its progress",
+                           all_namespaces_ ? "" : "; -A shows those of all namespaces"));
+    return 0;
   }
 
   static json::Array JobsJson(const std::vector<JobView>& jobs) {
@@ -141,7 +146,8 @@ class HealthAction final : public Action {
     return list;
   }
 
-  static Result<int> Jobs(Session& session, const std::vector<JobView>& jobs) {
+  // How many it has printed.
+  static size_t Jobs(Session& session, const std::vector<JobView>& jobs) {
     TextTable table({"NAMESPACE", "NAME", "STATUS", "PHASE", "STEP", "PROGRESS", "ETA", "CHANGED"});
     for (const JobView& job : jobs) {
       if (!job.progress || job.over()) continue;
@@ -150,12 +156,9 @@ class HealthAction final : public Action {
                  OrDash(OneLine(job.progress->phase)), StrCat(job.progress->step),
                  ProgressText(job), EtaText(job), Ago(job.progress->updated, session.Now())});
     }
-    if (table.size() == 1) {
-      session.ErrLine("No job that runs reports its progress");
-      return 0;
-    }
-    session.Out(table.ToString());
-    return 0;
+    const size_t count = table.size() - 1;
+    if (count > 0) session.Out(table.ToString());
+    return count;
   }
 
   static Result<int> Job(Session& session, Api& api, const JobView& job) {

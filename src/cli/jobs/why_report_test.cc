@@ -237,10 +237,11 @@ TEST(WhyReport, AJobWhoseMembersKeepFailingDoesNotRun) {
     json::Set(placed, {"status", "phase"}, "Running");
     pod = std::make_shared<const json::Value>(std::move(placed));
   }
-  EXPECT_EQ(WhyText(facts, {}),
-            "mnist keeps failing: CrashLoopBackOff, 4 GPUs held.\n"
-            "Failure:  mnist-worker-0 failed and starts again: container c exited with 3: "
-            "\"broken\"\n");
+  EXPECT_EQ(
+      WhyText(facts, {}),
+      "mnist keeps failing: CrashLoopBackOff, 4 GPUs held.\n"
+      "Failure:  mnist-worker-0 failed and starts again: container c exited with 3; its last line: "
+      "\"broken\"\n");
   EXPECT_EQ(json::GetString(WhyJson(facts, {}), {"failure", "member"}), "mnist-worker-0");
 }
 

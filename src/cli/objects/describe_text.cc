@@ -441,8 +441,8 @@ std::string DescribeJob(Session& session,
   const std::string gate = job.GateText();
   fields.Add("Waits because", WrapText(gate.empty() ? job.waits : gate));
   if (job.failure) fields.Add("Failure", WrapText(job.failure->Sentence()));
-  const bool explained =
-      !gate.empty() || !job.hung.empty() || (job.failure && job.failure->repeats());
+  const bool explained = job.message == job.waits || !gate.empty() || !job.hung.empty() ||
+                         (job.failure && job.failure->repeats());
   if (!explained) fields.Add("Says", WrapText(WithoutFailure(job.message, job.failure)));
   fields.Add("Hung", WrapText(job.hung));
   std::vector<std::string> places;

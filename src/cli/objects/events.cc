@@ -53,6 +53,10 @@ class EventsAction final : public Action {
     }
     std::stable_sort(events.begin(), events.end(),
                      [](const EventView& a, const EventView& b) { return a.Before(b); });
+    if (events.empty() && !missing_.ok()) {
+      auto pod = api->Get(client::resources::kPods, ns, for_);
+      if (pod.status().code() == Code::kNotFound) return missing_;
+    }
     if (events.empty() && !watch_) {
       session.ErrLine("No events");
       return 0;
@@ -81,7 +85,11 @@ class EventsAction final : public Action {
     if (for_.empty() || ns.empty() || !kind_.empty()) return Status::Ok();
     auto job = FindJob(api, ns, for_);
     if (job.status().code() == Code::kAlreadyExists) return job.status();
-    if (job.ok()) job_ = std::move(*job);
+    if (job.ok()) {
+      job_ = std::move(*job);
+    } else if (job.status().code() == Code::kNotFound) {
+      missing_ = job.status();
+    }
     return Status::Ok();
   }
   bool Wanted(const EventView& event) const {
@@ -149,6 +157,7 @@ class EventsAction final : public Action {
 
   std::string for_, kind_, types_;
   std::optional<JobView> job_;  // that of `for_`
+  Status missing_;              // why no job of that name was found
   bool all_namespaces_ = false, watch_ = false;
 };
 

@@ -90,6 +90,17 @@ class ScaleAction final : public Action {
     return client::UpdateWithRetry(look, write).status();
   }
 
+  static std::string HowToScale(const JobView& job, const std::string& role) {
+    const bool has_roles = job.kind->roles == "roles";
+    const bool has_policy = job.kind->roles == "pytorchReplicaSpecs" && role == "Worker";
+    if (!has_roles && !has_policy) {
+      return "roles of TrainingJobs and workers of PyTorchJobs can be scaled";
+    }
+    const std::string field =
+        has_roles ? StrCat("spec.roles.", role, ".elastic") : "spec.elasticPolicy";
+    return StrCat("set minReplicas and maxReplicas of ", field, " to scale it");
+  }
+
   // The role that is meant, where it may have so many replicas.
   Result<RoleBounds> ChooseRole(const JobView& job) const {
     if (job.over()) {
@@ -102,8 +113,8 @@ class ScaleAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(RoleBounds role, Choose(job, roles, role_));
     const std::string what = StrCat("job ", Quote(job.name), ": role ", Quote(role.role));
     if (role.least >= role.most) {
-      return Status(Code::kInvalid, StrCat(what, " has a fixed size of ", role.replicas,
-                                           "; set its minReplicas and maxReplicas to scale it"));
+      return Status(Code::kInvalid, StrCat(what, " has a fixed size of ", role.replicas, "; ",
+                                           HowToScale(job, role.role)));
     }
     const bool few = replicas_ < role.least;
     if (few || replicas_ > role.most) {

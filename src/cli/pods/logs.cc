@@ -71,8 +71,9 @@ class LogsAction final : public Action {
         return PrintJobLogs(session, api, std::move(one), options_);
       }
     }
-    return Status(Code::kNotFound, StrCat("no ", pod_wanted ? "" : "job and no ", "pod named ",
-                                          Quote(name), " in namespace ", Quote(ns)));
+    if (!pod_wanted) return job.status();
+    return Status(Code::kNotFound,
+                  StrCat("no pod named ", Quote(name), " in namespace ", Quote(ns)));
   }
 
   // What ran before belongs to the pod's job.

@@ -73,9 +73,9 @@ class ReportAction final : public Action {
                "start: a day, a time or an age, in whole hours of UTC (default 7d)");
     flags.Text("--last", &last_, "SPAN", "start, as an age: 7d, 36h (instead of --since)");
     flags.Text("--until", &until_, "WHEN", "end, in the same forms (default now)");
-    flags.Text("--by", &by_, "COLUMNS",
-               "columns to group by, comma-separated: project, user, job, day, hour (default "
-               "project,user)");
+    flags.List("--by", &by_, "COLUMNS",
+               "columns to group by, comma-separated or repeated: project, user, job, day, hour "
+               "(default project,user)");
     flags.List("--project", &projects_, "NAME", "only this one, repeatable");
     flags.List("--user", &users_, "NAME", "only this one, repeatable");
     flags.Choice("-o,--output", &output_, "FORMAT", {"table", "csv", "json"},
@@ -86,6 +86,10 @@ class ReportAction final : public Action {
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    if (!session.global().ns.empty()) {
+      return Misuse(StrCat("--namespace ", Quote(session.global().ns),
+                           ": use is recorded by project, not by namespace: --project NAME"));
+    }
     SWELL_RETURN_IF_ERROR(ParseColumns());
     Report report;
     SWELL_RETURN_IF_ERROR(ParsePeriod(session.Now(), report));
@@ -108,6 +112,7 @@ class ReportAction final : public Action {
       Count(*day, report);
     }
     ShareOut(report);
+    SWELL_RETURN_IF_ERROR(CheckProjects(*api, report));
     if (found->empty()) {
       session.ErrLine(StrCat("swell: warning: there are no usage records in the namespace ", ns_,
                              "; the scheduler writes the first one within a minute"));
@@ -123,20 +128,34 @@ class ReportAction final : public Action {
   }
 
  private:
+  // A project without use may have been misspelt; one that is gone may have had some.
+  Status CheckProjects(Api& api, const Report& report) const {
+    if (!report.lines.empty()) return Status::Ok();
+    for (const std::string& name : projects_) {
+      const auto project = api.Get(client::resources::kProjects, "", name);
+      if (project.status().code() != Code::kNotFound) continue;
+      return Status(Code::kNotFound, StrCat("--project ", Quote(name),
+                                            ": there is no such project, and no use of one; swell "
+                                            "project list shows the projects"));
+    }
+    return Status::Ok();
+  }
+
   Status ParseColumns() {
-    for (std::string_view column : Split(by_, ',')) {
+    const std::string by = by_.empty() ? "project,user" : Join(by_, ",");
+    for (std::string_view column : Split(by, ',')) {
       if (column != "project" && column != "user" && column != "job" && column != "day" &&
           column != "hour") {
-        return Misuse(StrCat("--by ", Quote(by_), ": ", Quote(column),
+        return Misuse(StrCat("--by ", Quote(by), ": ", Quote(column),
                              ": project, user, job, day or hour expected"));
       }
       if (std::find(columns_.begin(), columns_.end(), column) != columns_.end()) {
-        return Misuse(StrCat("--by ", Quote(by_), ": ", column, " is there twice"));
+        return Misuse(StrCat("--by ", Quote(by), ": ", column, " is there twice"));
       }
       columns_.emplace_back(column);
     }
     if (HasColumn("job") && HasColumn("hour")) {
-      return Misuse(StrCat("--by ", Quote(by_), ": jobs are recorded by the day, not by the hour"));
+      return Misuse(StrCat("--by ", Quote(by), ": jobs are recorded by the day, not by the hour"));
     }
     return Status::Ok();
   }
@@ -375,9 +394,9 @@ class ReportAction final : public Action {
                         {"rows", std::move(rows)}};
   }
 
-  std::string since_, last_, until_, by_ = "project,user", output_ = "table";
+  std::string since_, last_, until_, output_ = "table";
   std::string ns_{client::kUsageNamespace};
-  std::vector<std::string> projects_, users_, columns_;
+  std::vector<std::string> projects_, users_, by_, columns_;
 };
 
 }  // namespace

@@ -95,8 +95,9 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
   if (found.empty() && kind.empty()) {
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> all, ListJobs(api, ns));
     size_t tasks = 0;
+    std::string first_task;
     for (JobView& job : all) {
-      if (api::Label(*job.object, api::keys::kArray) == name) ++tasks;
+      if (api::Label(*job.object, api::keys::kArray) == name && ++tasks == 1) first_task = job.name;
       // Slurm's commands print numbers; every command takes them.
       if (api::Label(*job.object, api::keys::kSlurmJobId) == name && found.empty()) {
         found.push_back(std::move(job));
@@ -105,8 +106,9 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
     if (found.empty() && tasks > 0) {
       const std::string label = StrCat(api::keys::kArray, "=", name);
       return Status(Code::kNotFound,
-                    StrCat(Quote(name), " is an array of ", tasks, " jobs; they have the label ",
-                           label, ": swell get pytorchjobs -l ", label));
+                    StrCat(Quote(name), " is an array of ", tasks, " jobs: name one of them (",
+                           first_task, " is the first); all have the label ", label,
+                           ": swell get pytorchjobs -l ", label));
     }
   }
   if (found.empty()) {

@@ -70,6 +70,8 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   view.progress = api::ProgressOfJob(job);
   const auto hung = api::FindCondition(job, "Hung");
   if (hung && hung->IsTrue()) view.hung = hung->message;
+  const auto refused = api::FindCondition(job, "ReplicaFailure");
+  if (refused && refused->IsTrue()) view.waits = refused->message;
   for (const char* type : {"SuspensionWaits", "CheckpointFailed"}) {
     const auto condition = api::FindCondition(job, type);
     if (condition && condition->IsTrue() && view.unsaved.empty()) view.unsaved = condition->message;
@@ -155,7 +157,7 @@ bool PodBefore(const json::SharedValue& a, const json::SharedValue& b) {
 }
 
 void AddGroup(JobView& job, json::SharedValue group) {
-  if (!job.over() && job.status != "Running") {
+  if (job.waits.empty() && !job.over() && job.status != "Running") {
     job.waits = api::StatusMessage(*group);
   }
   job.group = std::move(group);

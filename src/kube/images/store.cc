@@ -275,8 +275,9 @@ Status ImageStore::Remove(std::string_view name, bool force) const {
     }
     if (!force && InUse(found->manifest)) {
       return Status(Code::kConflict, StrCat("image ", Quote(name),
-                                            " is used by running containers; --force removes its "
-                                            "name now and its files when they end"));
+                                            " is used by pods, some of which may have ended; "
+                                            "delete them, or use --force, which removes its name "
+                                            "now and its files when the pods are gone"));
     }
     const std::string manifest = found->manifest;
     all.erase(found);

@@ -263,6 +263,7 @@ std::string Failure::Sentence() const {
   if (restarts > 0 && !repeats()) text += StrCat(" after ", RestartsText(restarts));
   text += ": ";
   const std::string quoted = said.empty() ? "" : StrCat(": ", Quoted(said));
+  const std::string last_line = said.empty() ? "" : StrCat("; its last line: ", Quoted(said));
   if (container.empty()) {
     text += StrCat(reason, quoted);
   } else if (!exit_code) {
@@ -273,9 +274,9 @@ std::string Failure::Sentence() const {
     text += StrCat(role, " ", container, " was killed because it used more memory than allowed");
   } else if (const int signal = SignalOf(*exit_code); !SignalName(signal).empty()) {
     text += StrCat(role, " ", container, " was ended by signal ", signal, " (", SignalName(signal),
-                   ")", quoted);
+                   ")", last_line);
   } else {
-    text += StrCat(role, " ", container, " exited with ", *exit_code, quoted);
+    text += StrCat(role, " ", container, " exited with ", *exit_code, last_line);
   }
   return advice.empty() ? text : StrCat(text, "; ", advice);
 }

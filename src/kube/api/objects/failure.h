@@ -32,7 +32,8 @@ struct Failure {
   bool repeats() const { return !waits.empty(); }
   // Shorter than a sentence: "OOMKilled", "exit 1", "SIGSEGV", "CrashLoopBackOff".
   std::string Word() const;
-  // "train-worker-1 failed: container pytorch exited with 127: "sh: x: not found"; …".
+  // "train-worker-1 failed: container pytorch exited with 127; its last line: "sh: x: not found";
+  // …".
   std::string Sentence() const;
   // Its log was read and is empty: the advice does not send people there.
   void HasNoLog();

@@ -109,7 +109,8 @@ std::string SentenceOf(std::string_view status, std::string_view more = "") {
 TEST(Failure, ASentenceNamesMemberContainerEndLastLineAndWhatToDo) {
   EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
                        "{exitCode: 127, reason: Error, message: 'sh: trian.py: not found'}}}]}"),
-            "w-0 failed: container main exited with 127: \"sh: trian.py: not found\"; check the "
+            "w-0 failed: container main exited with 127; its last line: \"sh: trian.py: not "
+            "found\"; check the "
             "command of container main, and whether its image has it");
   EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
                        "{exitCode: 137, reason: OOMKilled}}}]}"),
@@ -150,12 +151,12 @@ TEST(Failure, AVolumeThatCannotBeMountedIsNotTheCommandsFault) {
 }
 
 TEST(Failure, ContainersThatStartAgainSayHowOften) {
-  EXPECT_EQ(
-      SentenceOf("{phase: Pending, initContainerStatuses: [{name: fetch, restartCount: 2, "
-                 "state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: "
-                 "{exitCode: 4, reason: Error, message: no data}}}]}"),
-      "w-0 fails again and again (2 restarts): init container fetch exited with 4: \"no data\"; "
-      "more is in: swell logs w-0 --previous");
+  EXPECT_EQ(SentenceOf("{phase: Pending, initContainerStatuses: [{name: fetch, restartCount: 2, "
+                       "state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: "
+                       "{exitCode: 4, reason: Error, message: no data}}}]}"),
+            "w-0 fails again and again (2 restarts): init container fetch exited with 4; its last "
+            "line: \"no data\"; "
+            "more is in: swell logs w-0 --previous");
   EXPECT_EQ(SentenceOf("{phase: Running, initContainerStatuses: [{name: sync, restartCount: 1, "
                        "state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: "
                        "{exitCode: 1, reason: Error}}}]}"),
