@@ -150,8 +150,10 @@ class WhyReport {
                     facts_.job.milli_gpus > 0 ? ": " + GpusText(facts_.job.milli_gpus) : "");
     }
     if (!facts_.Waits()) {
+      const std::string left = facts_.job.LeftText();
       return StrCat(facts_.job.hung.empty() ? "runs: " : "hangs: ", facts_.job.RunningPods(),
-                    " of ", facts_.job.replicas, " pods, ", GpusText(facts_.job.HeldMilliGpus()));
+                    " of ", facts_.job.replicas, " pods, ", GpusText(facts_.job.HeldMilliGpus()),
+                    left.empty() ? "" : "; ", left);
     }
     if (facts_.StartingPod() != nullptr) {
       return StrCat("is starting: ", facts_.job.RunningPods(), " of ", facts_.job.replicas,

@@ -87,6 +87,27 @@ TEST(WhyReport, WorkWithoutGpusIsShownTheProcessorsAndWhoHoldsThem) {
       << WhyText(facts, {});
 }
 
+TEST(WhyReport, AMemberThatHasEndedIsNamedWhileOthersRun) {
+  WhyFacts facts = WaitingJob();
+  facts.job.status = "Running";
+  facts.job.waits.clear();
+  const auto pod = [](std::string_view name, std::string_view phase) {
+    json::Value made = json::Object{{"status", json::Object{{"phase", phase}}}};
+    json::Set(made, {"metadata", "name"}, name);
+    json::Set(made, {"spec", "nodeName"}, "node-1");
+    return std::make_shared<const json::Value>(made);
+  };
+  facts.job.pods = {pod("mnist-worker-0", "Running"), pod("mnist-worker-1", "Running")};
+  EXPECT_EQ(WhyText(facts, {}).find("ended with 0"), std::string::npos) << WhyText(facts, {});
+  facts.job.pods[1] = pod("mnist-worker-1", "Succeeded");
+  EXPECT_NE(WhyText(facts, {}).find("mnist-worker-1 has ended with 0; the others run on, or wait "
+                                    "for it"),
+            std::string::npos)
+      << WhyText(facts, {});
+  EXPECT_EQ(facts.job.Reason(),
+            "mnist-worker-1 has ended with 0; the others run on, or wait for it");
+}
+
 TEST(WhyReport, PodsOfAnotherSchedulerAreNotSwells) {
   WhyFacts facts = WaitingJob();
   facts.job.waits.clear();

@@ -420,7 +420,20 @@ std::string JobView::Reason() const {
   if (const std::string gate = GateText(); !gate.empty()) return gate;
   if (status != "Running") return waits.empty() ? message : waits;
   if (!hung.empty()) return hung;
-  return unsaved.empty() ? why : unsaved;
+  if (!unsaved.empty()) return unsaved;
+  return why.empty() ? LeftText() : why;
+}
+
+std::string JobView::LeftText() const {
+  if (over() || kind->kind == "Job" || RunningPods() == 0) return "";
+  std::vector<std::string> left;
+  for (const json::SharedValue& pod : pods) {
+    if (api::Phase(*pod) == "Succeeded") left.emplace_back(api::Name(*pod));
+  }
+  if (left.empty()) return "";
+  return StrCat(left.front(), left.size() == 1 ? "" : StrCat(" and ", left.size() - 1, " more"),
+                left.size() == 1 ? " has" : " have",
+                " ended with 0; the others run on, or wait for ", left.size() == 1 ? "it" : "them");
 }
 
 std::string JobView::HindranceReason() const {

@@ -85,6 +85,9 @@ struct JobView {
   // What people should know of it in a sentence: what fails, hangs, cannot be saved or is missing,
   // why it waits, or how it ended. Empty: all is well.
   std::string Reason() const;
+  // Members that have ended with 0 while others run: those may wait for them for ever. Empty: none,
+  // or the kind's pods do not work together.
+  std::string LeftText() const;
   // How it ended, with who failed and why; empty: nothing is known.
   std::string EndText() const;
   // No retry helps: the job itself must change.

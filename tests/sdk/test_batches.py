@@ -1,0 +1,42 @@
+"""`job.batches` says what is wrong with its arguments, and with a checkpoint of another script."""
+
+import unittest
+from types import SimpleNamespace
+
+import support  # noqa: F401  (puts the SDK on the path)
+from swell.loop import batches
+
+
+class Kept:
+    def state_dict(self):
+        return {}
+
+    def load_state_dict(self, state):
+        self.loaded = state
+
+
+def job_with(checkpoint):
+    return SimpleNamespace(env=SimpleNamespace(rank=0, world=1, leader=False), restore=lambda: checkpoint)
+
+
+def first(job, keep):
+    return next(batches(job, [1.0, 2.0], 1, 1, keep, 0, 0, {}))
+
+
+class KeepTest(unittest.TestCase):
+    def test_it_is_a_dict_of_things_with_a_state(self):
+        with self.assertRaisesRegex(TypeError, 'keep is a list: a dict like {"model": model, '):
+            first(job_with(None), [Kept()])
+        with self.assertRaisesRegex(TypeError, r"keep\['lr'\] is a float: an object with state_dict"):
+            first(job_with(None), {"model": Kept(), "lr": 0.1})
+
+    def test_a_checkpoint_without_a_name_says_which_it_has(self):
+        sampler = {"epoch": 0, "position": 0, "seed": 0, "length": 2, "shuffle": True}
+        found = SimpleNamespace(state={"step": 7, "sampler": sampler, "keep": {"net": {}, "optimizer": {}}})
+        with self.assertRaisesRegex(ValueError, r"keep\['model'\] is not in the checkpoint of step 7, which has: "
+                                                "net, optimizer"):
+            first(job_with(found), {"model": Kept()})
+
+
+if __name__ == "__main__":
+    unittest.main()
