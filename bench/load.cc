@@ -11,6 +11,8 @@
 //   swell_load KUBECONFIG pods N CONNECTIONS GPUS SCHEDULER N pods for a scheduler to place
 //   swell_load KUBECONFIG bind N CONNECTIONS NODES          binds them to node-1, node-2, …: the
 //                                                           writes of a scheduler, nothing else
+//   swell_load KUBECONFIG send N CONNECTIONS FILE           creates the first N objects of FILE, on
+//                                                           each line a path and an object
 //   swell_load KUBECONFIG delete N CONNECTIONS              deletes N of the pods there, with grace
 //   swell_load KUBECONFIG bound N SECONDS                   waits until N are bound, by whomever
 //   swell_load KUBECONFIG ending N SECONDS                  until N are being deleted; also since
@@ -20,12 +22,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/strings.h"
@@ -333,6 +337,19 @@ std::vector<std::string> PodNames(net::Reactor& reactor, const Target& target) {
   return names;
 }
 
+// What a file says to create: on each line a path, a space, and the object.
+std::optional<std::vector<std::pair<std::string, std::string>>> ReadCreations(const char* file) {
+  std::ifstream in(file);
+  std::vector<std::pair<std::string, std::string>> all;
+  for (std::string line; std::getline(in, line);) {
+    const size_t space = line.find(' ');
+    if (space == std::string::npos) return std::nullopt;
+    all.emplace_back(line.substr(0, space), line.substr(space + 1));
+  }
+  if (all.empty()) return std::nullopt;
+  return all;
+}
+
 // The modes that write many pods: N requests of one kind.
 std::optional<net::LoadOptions> PodRequests(net::Reactor& reactor,
                                             const Target& target,
@@ -353,6 +370,13 @@ std::optional<net::LoadOptions> PodRequests(net::Reactor& reactor,
     options.make_request = [kPods, nodes = std::max(1, std::atoi(argv[5]))](uint64_t i) {
       return Post(StrCat(kPods, "/bench-", i, "/binding"), Binding(i, nodes));
     };
+  } else if (mode == "send" && argc > 5) {
+    auto all = ReadCreations(argv[5]);
+    if (!all) return std::nullopt;
+    options.requests = std::min<uint64_t>(options.requests, all->size());
+    options.make_request = [all = std::move(*all)](uint64_t i) {
+      return Post(all[i % all.size()].first, all[i % all.size()].second);
+    };
   } else if (mode == "delete") {
     options.expected_status = 200;
     auto names = PodNames(reactor, target);
@@ -372,7 +396,7 @@ int Main(int argc, char** argv) {
   if (argc < 4) {
     std::fprintf(stderr,
                  "usage: swell_load KUBECONFIG "
-                 "create|get|connect|list|patch|fill|watch|flood|pods|bind|delete|"
+                 "create|get|connect|list|patch|fill|watch|flood|pods|bind|send|delete|"
                  "bound|ending N [M]\n");
     return 2;
   }

@@ -104,17 +104,20 @@ class Cluster:
 class ControlPlane:
     """etcd, kube-apiserver and kube-controller-manager."""
 
-    def __init__(self):
+    def __init__(self, *flags, environment=()):
         self.run_dir = tempfile.mkdtemp(prefix="swell-bench-kubernetes-")
-        self.environment = {**os.environ, "KUBE_RUN_DIR": self.run_dir}
-        self.kubeconfig = self.cluster("up")
+        self.environment = {**os.environ, **dict(environment), "KUBE_RUN_DIR": self.run_dir}
+        self.kubeconfig = self.cluster("up", *flags)
         self.environment["KUBECONFIG"] = self.kubeconfig
 
     def namespace(self, name):
         """One that accepts pods."""
         if f"namespace/{name}\n" not in self.kubectl("get", "namespaces", "-o", "name"):
             self.kubectl("create", "namespace", name)
-        while "default-token" not in self.kubectl("get", "serviceaccounts", "-n", name, "-o", "yaml"):
+        # Before 1.24, pods also wait for the account's token.
+        minor = json.loads(self.kubectl("get", "--raw", "/version"))["minor"].rstrip("+")
+        wanted = "default-token" if int(minor) < 24 else "name: default"
+        while wanted not in self.kubectl("get", "serviceaccounts", "-n", name, "-o", "yaml"):
             time.sleep(0.2)
 
     def rss_mb(self):

@@ -226,6 +226,45 @@ class Parts(unittest.TestCase):
             bench_kubernetes.beside(self.report, quick=True)
         self.assertIn("start-up", self.names())
 
+    def peers_figures(self, seconds, partial=0, idle=0, pods=500):
+        peers = MODULES["bench_peers"]
+        loads = ["single pods", *(f"gangs of {gang}" for gang in peers.QUICK.gangs), "reclaim"]
+        return {load: peers.Figures(seconds, pods, 500, partial, idle, seconds / 10, seconds) for load in loads}
+
+    def test_peers(self):
+        peers = MODULES["bench_peers"]
+        results = {"Swell": ("0.1", self.peers_figures(4), 30), "kube-scheduler": ("1.37", self.peers_figures(24), 90),
+                   "quick but partial": ("1", self.peers_figures(1, partial=1), 200)}
+        peers.judge(self.report, peers.QUICK, (3.9, 4), results)
+        figures = {one["name"]: (one["value"], one["ok"]) for one in self.report.results}
+        self.assertEqual(figures["500 single pods: of a bare client's rate"], (97.5, True))
+        self.assertEqual(figures["gangs of 64: time beside single pods"], (1, True))
+        # A peer that placed gangs in part is no measure.
+        self.assertEqual(figures["  faster than the best peer"], (6, True))
+        self.assertEqual(figures["peak memory beside the best peer"], (0.333, False))
+        self.assertEqual(len(peers.table(results).split("\n")), 1 + 3 * 4)
+
+    def test_peers_that_placed_too_little_are_named_so(self):
+        peers = MODULES["bench_peers"]
+        results = {"Swell": ("0.1", self.peers_figures(4, partial=2, idle=3), 30),
+                   "slow": ("1", self.peers_figures(900, pods=17), 90)}
+        peers.judge(self.report, peers.QUICK, (4, 4), results)
+        figures = {one["name"]: (one["value"], one["ok"]) for one in self.report.results}
+        self.assertNotIn("  faster than the best peer", figures)
+        self.assertEqual(figures["gangs that were placed in part, by Swell"], (8, False))
+        self.assertEqual(figures["pods that Swell preempted in vain"], (3, False))
+        self.assertIn("17/500", peers.table(results))
+
+    def test_gangs_of_peers_are_whole(self):
+        peers = MODULES["bench_peers"]
+        for peer in peers.PEERS:
+            (path, group), *members = peer.gang("g", 3, "low")
+            self.assertTrue(path.endswith("/podgroups"), path)
+            self.assertIn(3, [group["spec"].get("minMember"),
+                              group["spec"].get("schedulingPolicy", {}).get("gang", {}).get("minCount")])
+            self.assertEqual([one["metadata"]["name"] for _, one in members], ["g-0", "g-1", "g-2"])
+            self.assertEqual({peers.gang_of(one["metadata"]["name"]) for _, one in members}, {"g"})
+
     def test_stalls_of_an_elastic_job(self):
         elastic = MODULES["bench_elastic"]
         steps = [(0.0, 1, 4), (1.0, 2, 4), (2.0, 3, 4), (5.5, 4, 2), (6.5, 4, 2)]
