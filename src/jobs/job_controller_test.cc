@@ -424,6 +424,19 @@ TEST_F(JobTest, QuietWhenNothingHappens) {
   EXPECT_EQ(cluster_.manager->scheduler().stats().refused, 0);
 }
 
+// Nobody is left to train with, so a member that is gone is not made anew, and nobody waits for it.
+TEST_F(JobTest, AnElasticJobIsOverWhenOneMemberHasFinishedAndTheOthersAreGone) {
+  SubmitAndRun({.workers = 2,
+                .more_spec = "  elasticPolicy: {minReplicas: 1, maxReplicas: 2}\n",
+                .master = false});
+  cluster_.agents->Exit("default/job-worker-0", 0);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Succeeded") == 1; }));
+  EXPECT_FALSE(Is("Succeeded"));
+  ASSERT_TRUE(cluster_.Delete(kPods, "default/job-worker-1").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Succeeded"); }));
+  EXPECT_EQ(cluster_.Pods("Running"), 0);
+}
+
 TEST_F(JobTest, ElasticJobGetsARendezvous) {
   SubmitAndRun({.workers = 2,
                 .more_spec = "  elasticPolicy: {minReplicas: 1, maxReplicas: 4, standalone: true, "

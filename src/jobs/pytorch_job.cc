@@ -142,6 +142,8 @@ std::vector<json::Value> PyTorchJobKind::Services(const json::Value& job,
 
 bool PyTorchJobKind::Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const {
   if (spec.replicas.front().type == kMaster) return counts.front().succeeded > 0;
+  // Members that were preempted or found no place have missed the end; nobody waits for them.
+  if (spec.elastic) return counts.front().succeeded > 0 && counts.front().running == 0;
   return counts.front().succeeded == spec.replicas.front().replicas;
 }
 

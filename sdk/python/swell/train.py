@@ -303,7 +303,12 @@ class Job:
 
     def log(self, **metrics):
         """Numbers to report with the next checkpoint of `batches`, and every two seconds: `job.log(loss=loss)`."""
-        self.metrics.update({name: float(value) for name, value in metrics.items()})
+        for name, value in metrics.items():
+            try:
+                self.metrics[name] = float(value)
+            except (TypeError, ValueError):
+                what = type(value).__name__
+                raise TypeError(f"job.log({name}=...) is a {what}, {value!r:.80}: a number expected") from None
 
     def scalar(self, name, value, step=None):
         """A point of a curve for TensorBoard, if the job has a `log_dir`. Ranks other than 0 may call it in vain.

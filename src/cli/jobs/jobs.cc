@@ -41,8 +41,10 @@ class ListAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
-    constexpr std::string_view kStatuses[] = {"pending",   "running",   "preempted", "restarting",
-                                              "suspended", "succeeded", "failed"};
+    constexpr std::string_view kStatuses[] = {
+        "pending",      "waiting",         "running",   "preempted", "restarting",
+        "hung",         "suspended",       "succeeded", "failed",    "crashloopbackoff",
+        "errimagepull", "imagepullbackoff"};
     if (!status_.empty() && std::find(std::begin(kStatuses), std::end(kStatuses),
                                       ToLower(status_)) == std::end(kStatuses)) {
       return Misuse(StrCat("--status ", Quote(status_), ": ",

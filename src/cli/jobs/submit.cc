@@ -257,6 +257,11 @@ class SubmitAction final : public Action {
     spec_.volume_flag = spec_.host_path_flag = "--volume";
     spec_.host_path_type = "Directory";
     for (const std::string& volume : volumes_) {
+      if (volume.starts_with('.') || volume.starts_with('~')) {
+        return Misuse(StrCat("--volume ", Quote(volume),
+                             ": a directory's whole path expected, as /srv/data:/data; a name "
+                             "without a slash is a volume claim's"));
+      }
       (volume.starts_with('/') ? spec_.host_paths : spec_.volumes).push_back(volume);
     }
     std::string word = ToLower(on_preemption_);

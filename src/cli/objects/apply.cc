@@ -1,4 +1,6 @@
 // swell apply, create, delete: objects from manifests, and objects by name.
+#include <algorithm>
+
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/manifests.h"
@@ -183,7 +185,25 @@ class ApplyAction final : public ManifestAction {
     bool same =
         dry_run_ == DryRun::kNone && api::ResourceVersion(**changed) == api::ResourceVersion(live);
     Say(placed, **changed, same ? "unchanged" : "configured");
+    if (!same) WarnOfJobThatIsOver(placed, **changed);
     return Status::Ok();
+  }
+
+  // A job that is over does not start again, whatever its manifest says now.
+  void WarnOfJobThatIsOver(const Placed& placed, const json::Value& object) const {
+    const Resource& resource = placed.kind.resource;
+    const bool is_job =
+        std::any_of(JobKinds().begin(), JobKinds().end(), [&resource](const JobKindInfo& kind) {
+          return kind.resource.group == resource.group && kind.resource.plural == resource.plural;
+        });
+    if (!is_job) return;
+    for (std::string_view end : {"Succeeded", "Failed", "Complete"}) {
+      if (!api::ConditionIsTrue(object, end)) continue;
+      session_->ErrLine(StrCat("swell: warning: ", ToLower(placed.kind.kind), " ", placed.name,
+                               " is over (", end, ") and does not start again: delete it (swell ",
+                               "delete ", placed.name, " -n ", placed.ns, ") and apply again"));
+      return;
+    }
   }
 
   std::unique_ptr<api::Scheme> scheme_ = api::Scheme::BuiltIn();

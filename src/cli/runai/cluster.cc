@@ -21,7 +21,7 @@ class ClusterInfoAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(*api));
+    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadShownNodes(session, *api, {}));
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
     int64_t gpus = 0, held = 0, free = 0, unhealthy = 0;
     int64_t ready = 0;
@@ -142,7 +142,7 @@ class TopNodeAction final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(*api, words));
+    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadShownNodes(session, *api, words));
     session.Out(NodesTable(session, nodes));
     if (!details_) return 0;
     TextTable table({"NODE", "POD", "NAMESPACE", "GPUs", "DEVICES"}, 2);

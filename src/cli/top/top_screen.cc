@@ -319,7 +319,7 @@ int TopScreen::DrawHead(Frame& frame) const {
   for (const JobView& job : data_.jobs) {
     if (job.status == "Running") {
       ++running;
-    } else if (!job.over()) {
+    } else if (!job.over() && (job.status != "Suspended" || !job.GateText().empty())) {
       ++pending;
     }
   }

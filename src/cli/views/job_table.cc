@@ -26,7 +26,12 @@ Result<ShownJobs> JobTable::Jobs(Api& api) const {
   SWELL_ASSIGN_OR_RETURN(ShownJobs shown, FindShownJobs(session, api, ns));
   std::vector<JobView>& jobs = shown.jobs;
   if (!status.empty()) {
-    std::erase_if(jobs, [&](const JobView& job) { return ToLower(job.status) != ToLower(status); });
+    // The word that the column shows, or the one behind it: "Failed: OOMKilled" is failed.
+    std::erase_if(jobs, [word = ToLower(status)](const JobView& job) {
+      const std::string shown = ToLower(job.StatusText());
+      if (word == "suspended" && shown == "waiting") return true;
+      return shown != word && ToLower(job.status) != word;
+    });
   }
   if (projects && !jobs.empty()) {
     // Users who cannot read projects still see their jobs.

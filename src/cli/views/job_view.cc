@@ -157,7 +157,8 @@ bool PodBefore(const json::SharedValue& a, const json::SharedValue& b) {
 }
 
 void AddGroup(JobView& job, json::SharedValue group) {
-  if (job.waits.empty() && !job.over() && job.status != "Running") {
+  const bool wants = !job.over() && job.status != "Running" && job.status != "Suspended";
+  if (job.waits.empty() && wants) {
     job.waits = api::StatusMessage(*group);
   }
   job.group = std::move(group);

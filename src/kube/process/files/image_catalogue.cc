@@ -33,8 +33,11 @@ once=${GIT_SYNC_ONE_TIME:-${GITSYNC_ONE_TIME:-false}}
 wait=${GIT_SYNC_WAIT:-60}
 case $dest in /*) target=$dest ;; *) target=$root/$dest ;; esac
 mkdir -p "$root" || die "cannot make $root"
-export GIT_TERMINAL_PROMPT=0 GIT_CONFIG_COUNT=1
-export GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+# A repository on this machine may belong to another user. The process that git starts to read it
+# knows of this by a file alone.
+config=$(mktemp) || die "cannot make a file in ${TMPDIR:-/tmp}"
+printf '[include]\n\tpath = "%s/.gitconfig"\n[safe]\n\tdirectory = *\n' "${HOME:-/root}" >"$config"
+export GIT_TERMINAL_PROMPT=0 GIT_CONFIG_GLOBAL=$config
 sync_once() {
   if [ -d "$target/.git" ]; then
     git -C "$target" fetch --quiet --tags origin || return 1
