@@ -59,8 +59,14 @@ Result<client::ClusterAccess> FindCluster(
     const ClusterFlags& flags,
     const std::function<std::string(const std::string&)>& getenv,
     std::string& kubeconfig) {
+  // As kubectl does: a file without a cluster means the one that this pod runs in.
+  const std::string listed = getenv("KUBECONFIG");
+  if (listed == "/dev/null" && flags.kubeconfig.empty()) {
+    auto of_pod = client::InClusterAccess(getenv, std::string(client::kServiceAccountDir));
+    if (of_pod) return std::move(*of_pod);
+  }
   auto found = FindKubeconfig(flags, getenv);
-  if (!found.ok() && flags.kubeconfig.empty() && getenv("KUBECONFIG").empty()) {
+  if (!found.ok() && flags.kubeconfig.empty() && listed.empty()) {
     auto of_pod = client::InClusterAccess(getenv, std::string(client::kServiceAccountDir));
     if (of_pod) return std::move(*of_pod);
   }

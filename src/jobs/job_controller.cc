@@ -211,6 +211,7 @@ void JobController::Decide(Pass& pass) {
   if (!json::Find(pass.status, {"startTime"})) {
     json::Set(pass.status, {"startTime"}, api::FormatTime(pass.now));
   }
+  if (DecideRequested(pass)) return;
   if (DecideEnd(pass)) return;
   if (DecideDisrupted(pass)) return;
   if (DecideHang(pass)) return;

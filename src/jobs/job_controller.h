@@ -62,6 +62,7 @@ class JobController {
   bool DecideEnd(Pass& pass);
   void DecideFinished(Pass& pass);
   void DecideSuspended(Pass& pass);
+  bool DecideRequested(Pass& pass);
   bool DecideDisrupted(Pass& pass);
   void DecidePreempted(Pass& pass, const std::string& message, bool again);
   bool OnLostNode(const json::Value& pod) const;

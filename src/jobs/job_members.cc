@@ -6,6 +6,7 @@
 #include "jobs/failure_rules.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/request_keys.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod_group.h"
 #include "kube/api/objects/progress.h"
@@ -112,6 +113,13 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
   }
   if (const int64_t before = api::PreemptionCount(parts.job); before > 0) {
     json::Set(pod, {"metadata", "annotations", keys::kPreemptionsBefore}, std::to_string(before));
+  }
+  // A template that requested something would do so for ever.
+  for (std::string_view key : {keys::kJobRequest, keys::kRequeues}) {
+    if (!api::Annotation(pod, key).empty()) json::Remove(pod, {"metadata", "annotations", key});
+  }
+  if (std::string_view requeues = api::Annotation(parts.job, keys::kRequeues); !requeues.empty()) {
+    json::Set(pod, {"metadata", "annotations", keys::kRequeues}, requeues);
   }
   json::Set(pod, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(parts.job)});
   std::string_view restart = "Never";

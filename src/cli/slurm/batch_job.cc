@@ -10,6 +10,7 @@
 #include "cli/slurm/pod_scripts.h"
 #include "cli/slurm/slurm_keys.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/request_keys.h"
 #include "kube/api/meta/swell_keys.h"
 
 namespace swell::cli::slurm {
@@ -411,6 +412,8 @@ void AddBatchEnv(const BatchJob& job, const JobNumber& number, KeyValues& env) {
     Set(env, "SWELL_SLURM_ERROR", FillPattern(job.error, job, number));
   }
   if (job.append) Set(env, "SWELL_SLURM_OPEN_MODE", "append");
+  if (!job.requeue) Set(env, "SWELL_SLURM_NO_REQUEUE", "1");
+  if (!job.program.empty()) Set(env, "SWELL_SLURM_PROGRAM", job.program);
   if (job.reads_input) Set(env, "SWELL_SLURM_STDIN", "1");
   if (job.own_file_since && !job.output.empty()) {
     Set(env, "SWELL_SLURM_OWN_SINCE", std::to_string(job.own_file_since->unix_ns / 1'000'000'000));
@@ -447,8 +450,8 @@ void FinishPod(const BatchJob& job, json::Value& pod) {
   env.push_back(FromField("SLURMD_NODENAME", "spec.nodeName"));
   env.push_back(FromField("SLURM_RESTART_COUNT",
                           StrCat("metadata.annotations['", api::keys::kPreemptionsBefore, "']")));
-  env.push_back(
-      FromField("SWELL_SLURM_REQUEUES", StrCat("metadata.annotations['", kRequeues, "']")));
+  env.push_back(FromField("SWELL_SLURM_REQUEUES",
+                          StrCat("metadata.annotations['", api::keys::kRequeues, "']")));
   json::Set(container, {"env"}, std::move(env));
   // Tasks that are counted have a CPU each, and may use what others leave idle.
   if (job.layout.cpus_per_task == 0 && job.layout.counts_tasks) {
@@ -558,6 +561,7 @@ Result<BatchJob> ReadBatchJob(const BatchFlags& flags,
   job.name = JobName(flags, command);
   job.layout = std::move(layout);
   job.user = submitter.user;
+  job.program = submitter.program;
   job.command_line = submitter.command_line;
   job.comment = flags.Text("comment");
   job.qos = flags.Text("qos");
@@ -600,9 +604,11 @@ std::string JobNumber::Text() const {
 json::Value MakeScriptMap(const BatchJob& job) {
   json::Object data{{kScriptKey, job.script}};
   for (const PodScript* one :
-       {&kBatchScript, &kNodeScript, &kSrunScript, &kBashEnv, &kScontrolScript}) {
+       {&kBatchScript, &kNodeScript, &kSrunScript, &kBashEnv, &kScontrolScript, &kScancelScript,
+        &kRequestScript, &kClientScript}) {
     data[one->name] = one->text;
   }
+  for (std::string_view command : kClientCommands) data[command] = kSbatchScript.text;
   return json::Object{
       {"apiVersion", "v1"},
       {"kind", "ConfigMap"},

@@ -45,6 +45,7 @@ struct Submitter {
   bool here = false;           // the cluster is this machine: its directories are the pods'
   int64_t uid = -1, gid = -1;  // who submits, where the cluster is this machine
   bool writes_file = true;     // the output goes to slurm-%j.out where nothing else is said
+  std::string program;         // this one's path, where the cluster is this machine
   KeyValues environment;
   std::string command_line;
   WallTime now;
@@ -68,7 +69,8 @@ struct BatchJob {
   std::vector<std::string> host_paths, claims;
   int64_t uid = -1, gid = -1;  // who owns the processes; -1: as the image says
   KeyValues env;
-  std::string path;  // what the user's PATH has, before the image's
+  std::string path;     // what the user's PATH has, before the image's
+  std::string program;  // that Slurm's commands in the job are; empty: swell of its PATH
   std::vector<KeyValues> node_choices;
   bool requeue = true;
   GateRequest gate;  // its array's name is a matter of numbers

@@ -13,6 +13,7 @@
 #include "cli/views/own_namespaces.h"
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/request_keys.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/api/objects/job.h"
 #include "kube/api/objects/pod.h"
@@ -37,7 +38,7 @@ JobState EndState(const JobView& job) {
   const std::string_view of_pod = job.failure ? std::string_view(job.failure->reason) : "";
   if (reason == "DeadlineExceeded" || of_pod == "DeadlineExceeded") return kTimeout;
   if (reason == "Preempted") return kPreempted;
-  if (reason == api::keys::kNeverSatisfied) return kCancelled;
+  if (reason == api::keys::kNeverSatisfied || reason == api::keys::kCancelled) return kCancelled;
   return of_pod == "OOMKilled" ? kOutOfMemory : kFailed;
 }
 
@@ -217,6 +218,10 @@ JobInfo InfoOf(JobView view) {
   }
   const bool waits = info.state.code == kPending.code;
   info.reason = waits ? WaitReason(job) : info.state.active ? "None" : EndReason(info.state);
+  // Its own script did it.
+  if (job.over() && FailedReason(*job.object) == api::keys::kCancelled) {
+    info.reason = StrCat("by ", info.user);
+  }
   if (waits) info.started.reset();
   if (waits) FillWait(info);
   // Only the node knows its name.

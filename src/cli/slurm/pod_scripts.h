@@ -1,5 +1,5 @@
 // The shell scripts that make a pod look like a node of Slurm to a batch script: what runs the
-// script, what waits on the other nodes, and the commands srun and scontrol that scripts call.
+// script, what waits on the other nodes, and Slurm's commands that scripts call.
 //
 // They travel in the job's ConfigMap and need a POSIX shell only. Steps reach other nodes as
 // mpirun does in an MPIJob: by its kubexec.sh.
@@ -28,5 +28,13 @@ extern const PodScript kSrunScript;
 // bash_env: what bash reads before a script, so that the commands are found in login shells, too.
 extern const PodScript kBashEnv;
 extern const PodScript kScontrolScript;
+extern const PodScript kScancelScript;
+// slurm_request requeue|cancel: what a job requests of its own controller, by way of its node.
+extern const PodScript kRequestScript;
+// slurm_client COMMAND...: a command that asks the cluster.
+extern const PodScript kClientScript;
+// sbatch; and under their names, the others that are the program's alone.
+extern const PodScript kSbatchScript;
+inline constexpr std::string_view kClientCommands[] = {"sbatch", "squeue", "sacct", "sinfo"};
 
 }  // namespace swell::cli::slurm

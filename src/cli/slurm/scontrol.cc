@@ -10,6 +10,7 @@
 #include "cli/slurm/values.h"
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/request_keys.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli::slurm {
@@ -245,32 +246,31 @@ class RequeueAction final : public Action {
         return Status(Code::kConflict, StrCat("job ", job.JobId(), " is over: ", job.state.word,
                                               "; submit it again with sbatch"));
       }
+      if (job.ours) {
+        SWELL_RETURN_IF_ERROR(Requeue(*api, job));
+        continue;
+      }
       SWELL_RETURN_IF_ERROR(SetSuspended(*api, job.view, true).status());
       SWELL_ASSIGN_OR_RETURN(const bool stopped, AwaitStopped(*api, job));
       if (!stopped) return 130;
       SWELL_ASSIGN_OR_RETURN(const JobView now, FindJob(*api, job.view.ns, job.view.name));
       if (now.over()) continue;
-      SWELL_RETURN_IF_ERROR(CountRequeue(*api, now));
       SWELL_RETURN_IF_ERROR(SetSuspended(*api, now, false).status());
     }
     return 0;
   }
 
  private:
-  // The pods to come are told, so that they continue the output file, and the script knows.
-  static Status CountRequeue(Api& api, const JobView& job) {
-    if (api::Label(*job.object, kJobId).empty()) return Status::Ok();
-    json::Value patch = json::Object{};
-    for (const RoleEntry& role : RolesOf(*job.object, *job.kind)) {
-      const std::string_view before =
-          json::GetString(*role.spec, {"template", "metadata", "annotations", kRequeues});
-      json::Set(
-          patch,
-          {"spec", job.kind->roles, role.name, "template", "metadata", "annotations", kRequeues},
-          std::to_string(ParseInt(before).value_or(0) + 1));
+  // Its controller stops the pods that have a lesser number, and makes them anew with this one: so
+  // they continue the output file, and the script knows.
+  static Status Requeue(Api& api, const JobInfo& job) {
+    if (job.view.on_preemption == "Fail") {
+      return Status(Code::kConflict, StrCat("Requested operation is presently disabled: job ",
+                                            job.JobId(), " was submitted with --no-requeue"));
     }
-    return api.Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch)
-        .status();
+    const std::string_view before = api::Annotation(*job.view.object, api::keys::kRequeues);
+    return Annotate(api, job, api::keys::kRequeues,
+                    json::Value(std::to_string(ParseInt(before).value_or(0) + 1)));
   }
 
   // Its pods have their grace period; Ctrl-C ends the wait.

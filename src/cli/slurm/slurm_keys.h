@@ -15,8 +15,6 @@ inline constexpr std::string_view kArrayJobId = "swell.dev/slurm-array-job-id";
 inline constexpr std::string_view kArrayTaskId = "swell.dev/slurm-array-task-id";
 // An annotation of the job: what sbatch was told, as a JSON object.
 inline constexpr std::string_view kRequest = "swell.dev/slurm-request";
-// An annotation of the job's pods: how often scontrol requeue has stopped those before them.
-inline constexpr std::string_view kRequeues = "swell.dev/slurm-requeues";
 // The partition of jobs that name none: every node.
 inline constexpr std::string_view kAllPartition = "all";
 // The key of a ConfigMap in which the record of a cancelled job is, and the label that it has.

@@ -196,6 +196,8 @@ Submitter SubmitterOf(Session& session,
   if (submitter.here) {
     submitter.uid = ::geteuid();
     submitter.gid = ::getegid();
+    std::error_code failed;
+    submitter.program = std::filesystem::read_symlink("/proc/self/exe", failed).string();
   }
   submitter.environment = Environment();
   submitter.command_line = session.global().command_line;

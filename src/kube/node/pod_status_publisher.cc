@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/request_keys.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/progress.h"
@@ -196,6 +197,15 @@ void PodStatusPublisher::OnReport(const std::string& report_json) {
   if (!report.ok() || !report->is_object()) {
     SWELL_LOG_WARNING("agent", "unreadable report", {"pod", record_.Key()},
                       {"error", report.ok() ? "not an object" : report.status().message()});
+    return;
+  }
+  // A document of its own, which says nothing of training.
+  if (const std::string_view word = json::GetString(*report, {api::keys::kRequestField});
+      !word.empty()) {
+    if (word == api::keys::kRequestRequeue || word == api::keys::kRequestCancel) {
+      Annotate(api::keys::kJobRequest, std::string(word));
+      Publish();
+    }
     return;
   }
   auto integer = [&](std::string_view field, std::string_view key) {

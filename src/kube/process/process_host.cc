@@ -33,6 +33,9 @@ using node::ContainerStarted;
 using node::SandboxInfo;
 
 constexpr size_t kReportBytesMax = 64 << 10;
+constexpr const char* kReportName = "report.json";
+// What a process requests of its job: apart, since each report replaces the one before.
+constexpr const char* kRequestName = "request.json";
 constexpr Duration kProgressInterval = std::chrono::seconds(1);
 // Nothing is made ahead of need while the cluster itself starts.
 constexpr Duration kRefillDelay = std::chrono::seconds(1);
@@ -402,7 +405,7 @@ void ProcessHost::WatchReports(ProcessPod& pod) {
   if (pod.stopped) return;
   std::string dir = pod.dir + "/run/report";
   auto watch = files_->Add(dir, [this, dir, uid = pod.spec.pod_uid](const std::string& file) {
-    if (file != "report.json") return;
+    if (file != kReportName && file != kRequestName) return;
     auto text = ReadPlainFile(dir, file, kReportBytesMax);
     if (text.ok() && !text->empty()) events_.on_report(uid, *text);
   });

@@ -1,5 +1,7 @@
 #!/bin/sh
 # scontrol show hostnames [LIST]: the names of the job's nodes, one a line.
+# scontrol requeue [JOB]: of the job that it runs in. Both need no rights; everything else is left to the program.
+folder=/var/spool/slurm
 case "${1-} ${2-}" in
   "show hostnames" | "show hostname" | "show hostnamelist")
     printf '%s\n' "${3:-$SLURM_JOB_NODELIST}" | awk '
@@ -25,8 +27,17 @@ case "${1-} ${2-}" in
         expand(name)
       }'
     ;;
-  *)
-    echo "scontrol: within a job's script there is: scontrol show hostnames" >&2
-    exit 1
+  "requeue "*)
+    # The number of an array's first task is the array's, too: a task requeues itself alone.
+    case ${2:-$SLURM_JOB_ID} in
+      "$SLURM_JOB_ID" | "${SLURM_ARRAY_JOB_ID:--}_${SLURM_ARRAY_TASK_ID-}") ;;
+      *) exec /bin/sh "$folder/slurm_client" scontrol "$@" ;;
+    esac
+    if [ -n "${SWELL_SLURM_NO_REQUEUE-}" ]; then
+      echo "scontrol: Requested operation is presently disabled: job $SLURM_JOB_ID was submitted with --no-requeue" >&2
+      exit 1
+    fi
+    exec /bin/sh "$folder/slurm_request" requeue
     ;;
+  *) exec /bin/sh "$folder/slurm_client" scontrol "$@" ;;
 esac

@@ -21,6 +21,9 @@ export PATH SWELL_SLURM_WORK SWELL_SLURM_BASH_ENV BASH_ENV
 rm -rf "$SWELL_SLURM_WORK"
 mkdir -p "$SWELL_SLURM_WORK/tasks" || die "cannot make $SWELL_SLURM_WORK"
 
+# Which process ends the pod: slurm_request reads it.
+echo $$ >"$SWELL_SLURM_WORK/main"
+
 append=
 [ "${SWELL_SLURM_OPEN_MODE-}" = append ] && append=-a
 # Work that starts again continues its file.

@@ -28,6 +28,7 @@ any() {
 
 case ${1-} in
   wait)
+    echo $$ >"$SWELL_SLURM_WORK/main"
     # Tasks that were told to stop may still be saving themselves. What they say last is on its way when they end.
     trap 'tell TERM; while any; do sleep 1; done; sleep 1; exit 143' TERM
     while :; do

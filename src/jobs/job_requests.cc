@@ -1,0 +1,73 @@
+// JobController: what processes of a job's own pods request of it, and requeues (request_keys.h).
+#include <algorithm>
+
+#include "base/strings.h"
+#include "jobs/job_controller.h"
+#include "jobs/job_pass.h"
+#include "kube/api/meta/gate_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/request_keys.h"
+#include "kube/api/objects/pod.h"
+
+namespace swell::controllers {
+namespace {
+
+int64_t RequeuesOf(const json::Value& object) {
+  return std::max<int64_t>(0, ParseInt(api::Annotation(object, api::keys::kRequeues)).value_or(0));
+}
+
+// The word; empty: the pod requests nothing.
+std::string RequestOf(const json::Value& pod) {
+  const std::string_view published = api::Annotation(pod, api::keys::kJobRequest);
+  if (!published.empty()) return std::string(published);
+  for (const api::ContainerStatus& container : api::ContainerStatuses(pod)) {
+    if (!container.Ended() || !container.message.starts_with("{")) continue;
+    const auto said = json::Parse(container.message, {.depth = 4, .bytes = 4096});
+    if (!said.ok()) continue;
+    const std::string_view word = json::GetString(*said, {api::keys::kRequestField});
+    if (!word.empty()) return std::string(word);
+  }
+  return "";
+}
+
+}  // namespace
+
+// A script may end as soon as it has asked, with any exit code: so this comes before the job's end
+// and its failures. True when the pass is decided.
+bool JobController::DecideRequested(Pass& pass) {
+  if (api::Label(*pass.job, api::keys::kSlurmJobId).empty()) return false;
+  const int64_t requeues = RequeuesOf(*pass.job);
+  bool stops = false;
+  std::string requester;
+  for (const auto& [name, pod] : pass.pods) {
+    if (RequeuesOf(*pod) < requeues) {
+      stops = true;
+      continue;
+    }
+    const std::string word = RequestOf(*pod);
+    if (word == api::keys::kRequestCancel) {
+      Finish(pass, "Failed", api::keys::kCancelled,
+             StrCat(kind_->kind(), " ", pass.name, " was cancelled by its own pod ", name, "."));
+      return true;
+    }
+    if (word == api::keys::kRequestRequeue && requester.empty()) requester = name;
+  }
+  if (!requester.empty() && !stops && pass.spec.on_preemption != OnPreemption::kFail) {
+    pass.annotations[api::keys::kRequeues] = std::to_string(requeues + 1);
+    stops = true;
+  }
+  if (!stops) return false;
+  if (!pass.IsTrue("Restarting")) {
+    const std::string message =
+        StrCat(kind_->kind(), " ", pass.name, " is requeued",
+               requester.empty() ? "" : StrCat(" at the request of its pod ", requester),
+               ": it stops, waits and starts again.");
+    SetCondition(pass, "Restarting", true, "Requeued", message);
+    if (pass.IsTrue("Running")) SetCondition(pass, "Running", false, "Requeued", message);
+    pass.AddEvent("Normal", "Requeued", message);
+  }
+  StopPods(pass, true);
+  return true;
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,136 @@
+"""Slurm's commands within a job: scripts that requeue and cancel themselves, as a user of a project."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("SWELL_BIN", ROOT / "build" / "dev" / "bin"))
+SWELL = str(BIN / "swell")
+sys.path.insert(0, str(ROOT / "tests"))
+
+from waiting import LIMIT_S, until  # noqa: E402
+
+# Root has a right to the machine's root that users lack.
+UID = os.getuid() or 1000
+AS_USER = {"user": UID, "group": UID, "extra_groups": []} if os.getuid() == 0 else {}
+
+
+class InJob(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = Path(tempfile.mkdtemp(prefix="swell-slurm-"))
+        cls.scratch.chmod(0o755)
+        cls.home = cls.scratch / "home"
+        cls.work = cls.home / "work"
+        cls.work.mkdir(parents=True)
+        if os.getuid() == 0:
+            for path in (cls.home, cls.work):
+                os.chown(path, UID, UID)
+        cls.admin("up", "--detach", "--data-dir", cls.scratch / "cluster", "--nodes", "2", "--gpus-per-node", "2")
+        cls.admin("slurm", "links", cls.scratch / "bin")
+        for user, project in (("ada", "vision"), ("bob", "nlp")):
+            cls.admin("project", "create", project, "--gpu-quota", "2", "--allow-host-path", cls.home)
+            cls.admin("user", "create", user, "--data-dir", cls.scratch / "cluster", "--role", "researcher",
+                      "--project", project, "--run-as", f"{UID}:{UID}", "-o", cls.scratch / user)
+            (cls.scratch / user).chmod(0o644)
+
+    @classmethod
+    def tearDownClass(cls):
+        subprocess.run([SWELL, "down", "--data-dir", str(cls.scratch / "cluster")], capture_output=True,
+                       timeout=LIMIT_S, check=False)
+        shutil.rmtree(cls.scratch, ignore_errors=True)
+
+    @classmethod
+    def admin(cls, *words):
+        environment = dict(os.environ, KUBECONFIG=str(cls.scratch / "cluster" / "kubeconfig"))
+        if words[0] == "up":
+            environment.pop("KUBECONFIG")
+        done = subprocess.run([SWELL, *map(str, words)], env=environment, capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        return done.stdout
+
+    def done(self, *words, user="ada"):
+        environment = {"KUBECONFIG": str(self.scratch / user), "HOME": str(self.home), "USER": user,
+                       "PWD": str(self.work), "PATH": os.environ["PATH"]}
+        process = subprocess.run([str(self.scratch / "bin" / words[0]), *map(str, words[1:])], env=environment,
+                                 cwd=self.work, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                                 stdin=subprocess.DEVNULL, **AS_USER)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        return process.stdout
+
+    def submit(self, name, *lines, flags=(), user="ada"):
+        """The number of the job of a script with these lines; its output is in NAME.out unless it says where."""
+        (self.work / (name + ".sh")).write_text("#!/bin/bash\n" + "\n".join(lines) + "\n")
+        return self.done("sbatch", "--parsable", "-o", name + ".out", *flags, name + ".sh", user=user).strip()
+
+    def field(self, job, name):
+        return self.done("sacct", "-n", "-P", "-j", job, "-o", name).split("\n")[0]
+
+    def ends(self, job, state):
+        until(lambda: self.field(job, "State") not in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING"))
+        self.assertEqual(self.field(job, "State"), state, self.done("scontrol", "show", "job", job))
+
+    def lines(self, name):
+        """What the script said, without what was said of it."""
+        text = (self.work / (name + ".out")).read_text()
+        return [line for line in text.splitlines() if not line.startswith("slurmstepd")]
+
+    def test_a_script_requeues_itself_before_its_limit(self):
+        job = self.submit("limit", "#SBATCH --time=0:50 --signal=B:USR1@45",
+                          "again() { echo saved; scontrol requeue $SLURM_JOB_ID; echo asked $?; exit 0; }",
+                          "trap again USR1",
+                          "echo run ${SLURM_RESTART_COUNT:-0}",
+                          '[ -z "$SLURM_RESTART_COUNT" ] || exit 0',
+                          "sleep 600 & wait")
+        self.ends(job, "COMPLETED")
+        self.assertEqual(self.lines("limit")[:2], ["run 0", "saved"])
+        self.assertEqual(self.lines("limit")[-1], "run 1")
+        self.assertEqual(self.field(job, "User"), "ada")
+
+    def test_a_task_on_another_node_requeues_the_job_from_python(self):
+        job = self.submit("python", "#SBATCH -N2", "echo run ${SLURM_RESTART_COUNT:-0}",
+                          '[ -z "$SLURM_RESTART_COUNT" ] || exit 0',
+                          "srun -w $(scontrol show hostnames | tail -n1) -N1 -n1 python3 -c '",
+                          "import os, subprocess",
+                          'subprocess.check_call(["scontrol", "requeue", os.environ["SLURM_JOB_ID"]])',
+                          "os._exit(1)'")
+        self.ends(job, "COMPLETED")
+        self.assertEqual([line for line in self.lines("python") if line.startswith("run")], ["run 0", "run 1"])
+
+    def test_a_task_of_an_array_requeues_itself_alone(self):
+        array = self.submit("part", 'echo run ${SLURM_RESTART_COUNT:-0} >>part-$SLURM_ARRAY_TASK_ID',
+                            '[ "$SLURM_ARRAY_TASK_ID" = 1 ] || [ -n "$SLURM_RESTART_COUNT" ] || {',
+                            "  scontrol requeue $SLURM_JOB_ID; sleep 600; }", flags=("--array=0-1",))
+        self.ends(array + "_0", "COMPLETED")
+        self.ends(array + "_1", "COMPLETED")
+        self.assertEqual((self.work / "part-0").read_text(), "run 0\nrun 1\n")
+        self.assertEqual((self.work / "part-1").read_text(), "run 0\n")
+
+    def test_a_job_that_may_not_be_requeued_says_so(self):
+        job = self.submit("once", "scontrol requeue", "echo code $?", flags=("--no-requeue",))
+        self.ends(job, "COMPLETED")
+        self.assertEqual(self.lines("once"), ["scontrol: Requested operation is presently disabled: job "
+                                              f"{job} was submitted with --no-requeue", "code 1"])
+
+    def test_a_script_cancels_itself(self):
+        job = self.submit("cancel", "trap 'echo stopped; exit 0' TERM", "echo runs", "scancel $SLURM_JOB_ID",
+                          "sleep 600 & wait")
+        self.ends(job, "CANCELLED by ada")
+        self.assertTrue(until(lambda: self.lines("cancel") == ["runs", "stopped"]), self.lines("cancel"))
+
+    def test_a_script_signals_its_tasks(self):
+        job = self.submit("signal", "srun bash -c 'trap \"echo heard; exit 0\" USR1; touch ready; sleep 600 & wait' &",
+                          "until [ -e ready ]; do sleep 0.1; done", "scancel -s USR1 $SLURM_JOB_ID", "wait")
+        self.ends(job, "COMPLETED")
+        self.assertEqual(self.lines("signal"), ["heard"])
+
+
+if __name__ == "__main__":
+    unittest.main()
