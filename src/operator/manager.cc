@@ -32,6 +32,7 @@
 #include "kube/controllers/workloads/replica_set.h"
 #include "kube/controllers/workloads/stateful_set.h"
 #include "projects/idle_rules.h"
+#include "projects/job_accounts.h"
 #include "projects/project_members.h"
 #include "projects/projects.h"
 #include "projects/usage_ledger.h"
@@ -177,6 +178,7 @@ struct Manager::Parts {
     scheduler.Record(options.recorder);
     if (options.scheme != nullptr) {
       members.emplace(context);
+      job_accounts.emplace(context);
       cluster.emplace(context, options);
     }
     // Last: it shares the informers of all kinds of jobs.
@@ -217,6 +219,7 @@ struct Manager::Parts {
   SchedulerLoop scheduler;
   ProjectController projects;
   std::optional<ProjectMembers> members;
+  std::optional<JobAccounts> job_accounts;
   PodGroupController pod_groups;
   GangConditions gang_conditions;
   PodGrouper grouper;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "kube/api/meta/account_keys.h"
 #include "kube/api/meta/meta.h"
 #include "operator/testing/cluster_test_util.h"
 
@@ -19,6 +20,7 @@ class ProjectMembersTest : public ::testing::Test {
   std::string Bound(const std::string& ns) {
     std::string text;
     for (const json::SharedValue& binding : cluster_.List(kRoleBindings, ns)) {
+      if (api::Name(*binding) == keys::kJobAccountRole) continue;
       text += StrCat(text.empty() ? "" : "; ", json::GetString(*binding, {"roleRef", "name"}), ":");
       for (const json::Value& one : json::GetArray(*binding, {"subjects"})) {
         text += StrCat(" ", json::GetString(one, {"kind"}), " ",

@@ -1,4 +1,4 @@
-"""Slurm's commands within a job: scripts that requeue and cancel themselves, as a user of a project."""
+"""Slurm's commands within a job: scripts that requeue, cancel and follow themselves, as a user of a project."""
 
 import os
 import shutil
@@ -130,6 +130,48 @@ class InJob(unittest.TestCase):
                           "until [ -e ready ]; do sleep 0.1; done", "scancel -s USR1 $SLURM_JOB_ID", "wait")
         self.ends(job, "COMPLETED")
         self.assertEqual(self.lines("signal"), ["heard"])
+
+    def test_a_script_asks_for_itself_and_submits_the_next(self):
+        (self.work / "next.sh").write_text("#!/bin/bash\n#SBATCH -o next.out\necho next of $1 as $(id -u) in $PWD\n"
+                                           "echo gpus ${CUDA_VISIBLE_DEVICES-none}\n")
+        job = self.submit("first", "#SBATCH --time=30:00 --gpus=1",
+                          "squeue -h -j $SLURM_JOB_ID -o '%t %u %j'",
+                          "squeue -h --me -o %i",
+                          "squeue -h -j $SLURM_JOB_ID -o %L",
+                          "scontrol show job $SLURM_JOB_ID | grep -o 'JobState=[A-Z]*'",
+                          "sacct -n -P -j $SLURM_JOB_ID -o State",
+                          "sinfo -h -o %D",
+                          "sbatch --parsable --dependency=afterok:$SLURM_JOB_ID next.sh $SLURM_JOB_ID >next.id")
+        self.ends(job, "COMPLETED")
+        lines = self.lines("first")
+        self.assertEqual([lines[0], lines[3], lines[4]], ["R ada first.sh", "JobState=RUNNING", "RUNNING"], lines)
+        self.assertIn(job, lines[1:-4])
+        self.assertRegex("\n".join(lines), r"(?m)^29:\d\d$")
+        then = (self.work / "next.id").read_text().strip()
+        self.ends(then, "COMPLETED")
+        self.assertEqual(self.field(then, "User"), "ada")
+        self.assertEqual(self.lines("next"), [f"next of {job} as {UID} in {self.work}", "gpus none"])
+
+    def test_a_job_of_two_nodes_submits_the_next_and_cancels_it(self):
+        job = self.submit("wide", "#SBATCH -N2", "srun true && next=$(sbatch --parsable --hold --wrap true)",
+                          "scancel $next && sacct -n -P -j $next -o State")
+        self.ends(job, "COMPLETED")
+        self.assertEqual(self.lines("wide"), ["CANCELLED by ada"])
+
+    def test_other_projects_are_out_of_reach(self):
+        of_bob = self.submit("bobs", "sleep 600", user="bob")
+        until(lambda: self.done("squeue", "-h", "-j", of_bob, "-o", "%t", user="bob").strip() == "R")
+        job = self.submit("reach", f"squeue -h -j {of_bob}; scancel {of_bob}; scontrol requeue {of_bob}",
+                          "export KUBECONFIG=/dev/null",
+                          '"$SWELL_SLURM_PROGRAM" list -n nlp; "$SWELL_SLURM_PROGRAM" get secrets',
+                          '"$SWELL_SLURM_PROGRAM" get configmaps -n nlp; echo end')
+        self.ends(job, "COMPLETED")
+        lines = self.lines("reach")
+        self.assertEqual(lines[-1], "end")
+        self.assertFalse([line for line in lines if "bobs" in line], lines)
+        self.assertGreaterEqual(sum("forbidden" in line or "Invalid job id" in line for line in lines), 4, lines)
+        self.assertEqual(self.done("squeue", "-h", "-j", of_bob, "-o", "%t", user="bob").strip(), "R")
+        self.done("scancel", of_bob, user="bob")
 
 
 if __name__ == "__main__":

@@ -445,6 +445,9 @@ json::Object FromField(std::string_view name, std::string_view field) {
 // What flags of other front ends have no place for.
 void FinishPod(const BatchJob& job, json::Value& pod) {
   if (job.time_limit_s > 0) json::Set(pod, {"activeDeadlineSeconds"}, job.time_limit_s);
+  if (!job.service_account.empty()) {
+    json::Set(pod, {"serviceAccountName"}, job.service_account);
+  }
   json::Value& container = json::FindMutable(pod, {"containers"})->get_array().front();
   json::Array env = json::GetArray(container, {"env"});
   env.push_back(FromField("SLURMD_NODENAME", "spec.nodeName"));

@@ -69,8 +69,9 @@ struct BatchJob {
   std::vector<std::string> host_paths, claims;
   int64_t uid = -1, gid = -1;  // who owns the processes; -1: as the image says
   KeyValues env;
-  std::string path;     // what the user's PATH has, before the image's
-  std::string program;  // that Slurm's commands in the job are; empty: swell of its PATH
+  std::string path;             // what the user's PATH has, before the image's
+  std::string service_account;  // of its pods; empty: the namespace's default
+  std::string program;          // that Slurm's commands in the job are; empty: swell of its PATH
   std::vector<KeyValues> node_choices;
   bool requeue = true;
   GateRequest gate;  // its array's name is a matter of numbers

@@ -11,6 +11,7 @@
 #include "cli/slurm/slurm_keys.h"
 #include "cli/slurm/values.h"
 #include "cli/views/own_namespaces.h"
+#include "kube/api/meta/account_keys.h"
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/request_keys.h"
@@ -388,6 +389,9 @@ Result<std::string> Me(Session& session, Api& api) {
   const std::string name(json::GetString(**answer, {"status", "userInfo", "username"}));
   const bool master =
       std::find(groups.begin(), groups.end(), json::Value("system:masters")) != groups.end();
+  // A job acts for the user whose it is.
+  const std::string of_job = session.env().getenv("SLURM_JOB_USER");
+  if (name.starts_with("system:serviceaccount:") && !of_job.empty()) return of_job;
   return name.empty() || master || name.starts_with("system:") ? LocalUser(session) : name;
 }
 
@@ -395,8 +399,10 @@ Status ExplainInJob(Session& session, Status status) {
   const bool in_job = !session.env().getenv("SLURM_JOB_ID").empty();
   if (!in_job || status.code() != Code::kForbidden) return status;
   return Status(status.code(),
-                "a job's own account may neither see nor submit jobs; run this outside of the job "
-                "(sbatch --dependency=afterok:JOB starts the next one when this one has ended)");
+                StrCat("this job's account may not do that: ", status.message(),
+                       "; run this outside of the job, or submit jobs where the namespace has the "
+                       "ServiceAccount ",
+                       api::keys::kJobAccount, " (docs/slurm.md)"));
 }
 
 }  // namespace swell::cli::slurm

@@ -285,7 +285,7 @@ TEST_F(SlurmQueueTest, WithinAJobItIsSaidThatItsAccountSeesNothing) {
   variables_["SLURM_JOB_ID"] = id_;
   for (const char* command : {"squeue", "sinfo", "sacct"}) {
     EXPECT_EQ(Run({command}), 1) << command;
-    EXPECT_NE(err_.find("a job's own account may neither see nor submit jobs"), std::string::npos)
+    EXPECT_NE(err_.find("this job's account may not do that"), std::string::npos)
         << command << ": " << err_;
   }
   EXPECT_EQ(Sbatch("-J next"), 1);

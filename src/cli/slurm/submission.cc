@@ -18,6 +18,7 @@
 #include "cli/slurm/slurm_keys.h"
 #include "cli/views/node_view.h"
 #include "cli/views/project_view.h"
+#include "kube/api/meta/account_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 
@@ -268,6 +269,13 @@ Status ExplainRefusal(const BatchJob& job, Status status) {
                   : ""));
 }
 
+// The account with which the job's script asks the cluster, where the namespace has one. A user who
+// may not look it up does without.
+void FillAccount(Api& api, BatchJob& job) {
+  const auto found = api.Get(client::resources::kServiceAccounts, job.ns, api::keys::kJobAccount);
+  if (found.ok()) job.service_account = api::keys::kJobAccount;
+}
+
 // "normal" is the class that every cluster of Slurm has.
 Status FillQos(Api& api, BatchJob& job) {
   if (job.qos == "normal") {
@@ -432,6 +440,7 @@ Result<Submission> PrepareSubmission(Session& session,
                          ReadBatchJob(flags, submitter, std::move(layout), command));
   BatchJob& job = submission.job;
   SWELL_RETURN_IF_ERROR(FillProject(session, api, flags.Text("account"), job));
+  FillAccount(api, job);
   SWELL_RETURN_IF_ERROR(FillQos(api, job));
   SWELL_RETURN_IF_ERROR(Narrow(job.node_choices, pools));
   SWELL_RETURN_IF_ERROR(Narrow(job.node_choices, named));

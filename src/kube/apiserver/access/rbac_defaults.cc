@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "kube/api/crd/definitions.h"
+#include "kube/api/meta/account_keys.h"
 
 namespace swell::apiserver {
 namespace {
@@ -105,6 +106,15 @@ const std::vector<RoleRow>& UserRoles() {
         "READ|scheduling.k8s.io|priorityclasses", "READ|storage.k8s.io|storageclasses",
         "READ|resource.k8s.io|deviceclasses,resourceslices",
         "READ|apiextensions.k8s.io|customresourcedefinitions"}},
+      // What a script of a Slurm job may do in its namespace: submit, show, change and end jobs. A
+      // part of a researcher's rights, without Secrets and commands in pods.
+      {api::keys::kJobAccountRole,
+       "",
+       "",
+       {"READ|core|events,pods", "get|core|pods/log,serviceaccounts",
+        "READ,create,delete,patch|core|configmaps", "READ|batch|jobs", "READ|swell.dev|podgroups",
+        "READ,create,delete,patch|swell.dev|trainingjobs",
+        "READ,create,delete,patch|kubeflow.org|mpijobs", StrCat("READ|", api::JobGroups(), "|*")}},
       // Everybody may open the pages: there they see what they may see.
       {"swell:pages", "", "", {"post|/swell/v1/pages/codes"}},
   };
