@@ -38,6 +38,8 @@ class InJob(unittest.TestCase):
             cls.admin("user", "create", user, "--data-dir", cls.scratch / "cluster", "--role", "researcher",
                       "--project", project, "--run-as", f"{UID}:{UID}", "-o", cls.scratch / user)
             (cls.scratch / user).chmod(0o644)
+            if not until(lambda ns=project: "slurm-job" in cls.admin("get", "serviceaccounts", "-n", ns)):
+                raise RuntimeError(f"{project} has no account for jobs")
 
     @classmethod
     def tearDownClass(cls):
@@ -104,6 +106,18 @@ class InJob(unittest.TestCase):
         self.ends(job, "COMPLETED")
         self.assertEqual([line for line in self.lines("python") if line.startswith("run")], ["run 0", "run 1"])
 
+    def test_without_an_agents_reports_the_pods_last_words_are_the_request(self):
+        """As on a node of a kubelet: of the second node, then of the first."""
+        job = self.submit("words", "#SBATCH -N2", "echo run ${SLURM_RESTART_COUNT:-0}",
+                          "export -n SWELL_REPORT_FILE",
+                          "case ${SLURM_RESTART_COUNT:-0} in",
+                          "  0) srun -w $(scontrol show hostnames | tail -n1) -N1 -n1 env -u SWELL_REPORT_FILE "
+                          "scontrol requeue; sleep 600 ;;",
+                          "  1) scontrol requeue; sleep 600 ;;",
+                          "esac")
+        self.ends(job, "COMPLETED")
+        self.assertEqual([line for line in self.lines("words") if line.startswith("run")], ["run 0", "run 1", "run 2"])
+
     def test_a_task_of_an_array_requeues_itself_alone(self):
         array = self.submit("part", 'echo run ${SLURM_RESTART_COUNT:-0} >>part-$SLURM_ARRAY_TASK_ID',
                             '[ "$SLURM_ARRAY_TASK_ID" = 1 ] || [ -n "$SLURM_RESTART_COUNT" ] || {',
@@ -124,6 +138,18 @@ class InJob(unittest.TestCase):
                           "sleep 600 & wait")
         self.ends(job, "CANCELLED by ada")
         self.assertTrue(until(lambda: self.lines("cancel") == ["runs", "stopped"]), self.lines("cancel"))
+
+    def test_a_task_cancels_its_job_whose_tasks_save_themselves_on_all_nodes(self):
+        (self.work / "saves").write_text(
+            "#!/bin/bash\ntrap 'echo term $SLURM_PROCID; sleep 1; echo saved $SLURM_PROCID; exit 0' TERM\n"
+            "touch ready-$SLURM_PROCID\nuntil [ -e ready-0 ] && [ -e ready-1 ]; do sleep 0.1; done\n"
+            "[ $SLURM_PROCID = 0 ] || scancel $SLURM_JOB_ID &\nwhile :; do sleep 0.1; done\n")
+        (self.work / "saves").chmod(0o755)
+        job = self.submit("two", "#SBATCH -N2", "srun ./saves")
+        self.ends(job, "CANCELLED by ada")
+        said = until(lambda: sorted(line for line in self.lines("two") if line.startswith(("term", "saved")))
+                     == ["saved 0", "saved 1", "term 0", "term 1"])
+        self.assertTrue(said, self.lines("two"))
 
     def test_a_script_signals_its_tasks(self):
         job = self.submit("signal", "srun bash -c 'trap \"echo heard; exit 0\" USR1; touch ready; sleep 600 & wait' &",

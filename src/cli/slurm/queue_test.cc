@@ -1,6 +1,8 @@
 // squeue, sinfo, scancel, sacct and scontrol: jobs and nodes in Slurm's words.
 #include "cli/slurm/job_info.h"
 #include "cli/slurm/slurm_test_util.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/request_keys.h"
 
 namespace swell::cli {
 namespace {
@@ -87,6 +89,42 @@ TEST_F(SlurmQueueTest, StatesAreThoseOfTheJob) {
   EXPECT_EQ(Queue({"-t", "PR", "-o", "%T"}), "PREEMPTED\n");
   JobBecomes(name_, "Succeeded");
   EXPECT_EQ(Queue({"-t", "completed", "-o", "%t"}), "CD\n");
+}
+
+// Its controller does the rest.
+TEST_F(SlurmQueueTest, ARequeueIsANumberOfTheJob) {
+  // One that waits has nothing to stop.
+  ASSERT_EQ(Run({"scontrol", "requeue", id_}), 0) << err_;
+  EXPECT_EQ(api::Annotation(JobOf(name_), api::keys::kRequeues), "");
+  Runs();
+  for (const char* times : {"1", "2"}) {
+    ASSERT_EQ(Run({"scontrol", "requeue", id_}), 0) << err_;
+    EXPECT_EQ(api::Annotation(JobOf(name_), api::keys::kRequeues), times);
+  }
+  ASSERT_EQ(Sbatch("-J once --no-requeue"), 0) << err_;
+  const std::string number = Number(), once = "once-" + number;
+  EXPECT_EQ(EnvOf(PodSpec(JobOf(once)), "SWELL_SLURM_NO_REQUEUE"), "1");
+  JobPod(once, "Running");
+  JobBecomes(once, "Running");
+  EXPECT_EQ(Run({"scontrol", "requeue", number}), 1);
+  EXPECT_NE(err_.find("was submitted with --no-requeue"), std::string::npos) << err_;
+}
+
+TEST_F(SlurmQueueTest, AJobThatCancelledItselfIsCancelledByItsUser) {
+  Runs();
+  JobBecomes(name_, "Failed", std::string(api::keys::kCancelled));
+  Status(StrCat("/api/v1/namespaces/default/pods/", name_, "-launcher-0"),
+         R"({"status":{"phase":"Failed"}})");
+  ASSERT_EQ(Run({"sacct", "-n", "-P", "-o", "State"}), 0) << err_;
+  EXPECT_EQ(out_, "CANCELLED by ada\n");
+}
+
+TEST_F(SlurmQueueTest, JobsHaveTheAccountOfTheirNamespace) {
+  EXPECT_EQ(json::GetString(PodSpec(JobOf(name_)), {"serviceAccountName"}), "");
+  Create("{apiVersion: v1, kind: ServiceAccount, metadata: {name: slurm-job}}");
+  ASSERT_EQ(Sbatch("-J next"), 0) << err_;
+  EXPECT_EQ(json::GetString(PodSpec(JobOf("next-" + Number())), {"serviceAccountName"}),
+            "slurm-job");
 }
 
 TEST_F(SlurmQueueTest, ReasonsAreSlurmsWordsForTheSchedulersSentences) {
