@@ -97,6 +97,10 @@ Status CheckBound(Core& core, const json::Value& claims, std::string_view ns, To
     const auto bound = FindLiving(core, {resource, std::string(ns), std::string(name)}, uid);
     if (Gone(core, bound)) return Invalid("service account token has been invalidated");
     if (std::string_view(field) == "secret") continue;
+    const std::string_view numbers_of = api::Annotation(*bound->Parsed(), kRunAsOf);
+    if (!numbers_of.empty() && RunAsOfUser(core, numbers_of).empty()) {
+      return Invalid("the user whose pod has the service account token is no user any more");
+    }
     AddSubmitter(answer, api::Annotation(*bound->Parsed(), api::keys::kUser));
     answer.user.extra.push_back({"authentication.kubernetes.io/pod-name", {std::string(name)}});
     answer.user.extra.push_back({"authentication.kubernetes.io/pod-uid", {std::string(uid)}});

@@ -55,6 +55,7 @@ void StampJobs(Work work, json::Value& object) {
 struct Given {
   std::string whose;  // "user \"alice\"", "namespace \"vision\""
   api::RunAs numbers;
+  bool of_user = false;
 };
 
 // An administrator writes the number; one that cannot be read lets nothing run.
@@ -62,7 +63,8 @@ Result<std::optional<Given>> GivenTo(const Admission& admission, const json::Val
   const std::string user(api::Annotation(pod, api::keys::kUser));
   std::string text = user.empty() ? "" : RunAsOfUser(admission.core, user);
   std::string whose = StrCat("user ", Quote(user));
-  if (text.empty()) {
+  const bool of_user = !text.empty();
+  if (!of_user) {
     const auto entry = admission.core.store.Latest({"namespaces", "", admission.ns});
     if (entry) text = api::Annotation(*entry->Parsed(), kRunAsUser);
     whose = StrCat("namespace ", Quote(admission.ns));
@@ -73,7 +75,7 @@ Result<std::optional<Given>> GivenTo(const Admission& admission, const json::Val
     return ForbiddenError(admission.kind, admission.name,
                           StrCat(kRunAsUser, " of ", whose, ": ", numbers.status().message()));
   }
-  return std::optional<Given>(Given{std::move(whose), std::move(*numbers)});
+  return std::optional<Given>(Given{std::move(whose), std::move(*numbers), of_user});
 }
 
 Status CheckContext(const Admission& admission,
@@ -174,6 +176,10 @@ Status AdmitRunAs(const Admission& admission, json::Value& pod) {
   if (!given) return Status::Ok();
   SWELL_RETURN_IF_ERROR(CheckPod(admission, *given, pod));
   json::Set(pod, {"spec", "securityContext", "runAsUser"}, given->numbers.uid);
+  if (given->of_user) {
+    const std::string user(api::Annotation(pod, api::keys::kUser));
+    json::Set(pod, {"metadata", "annotations", kRunAsOf}, json::Value(user));
+  }
   if (json::Find(pod, {"spec", "securityContext", "runAsGroup"}) == nullptr) {
     json::Set(pod, {"spec", "securityContext", "runAsGroup"}, given->numbers.gids.front());
   }

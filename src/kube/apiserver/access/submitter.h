@@ -25,6 +25,10 @@ namespace swell::apiserver {
 
 // An annotation of namespaces, for this server alone.
 inline constexpr std::string_view kRunAsUser = "swell.dev/run-as-user";
+// An annotation of pods that run as the numbers of a registered user: the user's name. The server
+// alone writes it. With the user, the numbers would be gone from what the pod's token makes, so the
+// token ends with the user.
+inline constexpr std::string_view kRunAsOf = "swell.dev/run-as-of";
 
 // The person for whom the call acts. Empty: nobody is known; nullopt: the system itself, which may
 // say for whom it acts.

@@ -260,6 +260,43 @@ TEST_F(SubmitterTest, ATokenRemembersForWhomItWasMade) {
   EXPECT_EQ(pod_by(*legacy, "d"), "alice");
 }
 
+// What the token would make could run as anybody.
+TEST_F(SubmitterTest, TheTokenOfAPodWithAUsersNumbersEndsWithTheUser) {
+  TestServer server(Options{.token_key = std::make_shared<const TestTokenKey>(), .rbac = true});
+  server.Boot();
+  auto make = [&server](const api::UserInfo& user, const char* method, const std::string& target,
+                        std::string body) {
+    auto request = server.Request(method, target, std::move(body));
+    request.user = user;
+    if (request.method == "PATCH") request.content_type = "application/merge-patch+json";
+    const Answer answer = server.Send(std::move(request));
+    EXPECT_LT(answer.status, 300) << answer.text;
+    return answer;
+  };
+  make(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+       R"({"metadata":{"name":"a"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+       R"("kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","name":)"
+       R"("alice","apiGroup":"rbac.authorization.k8s.io"},{"kind":"Group","name":)"
+       R"("system:serviceaccounts","apiGroup":"rbac.authorization.k8s.io"}]})");
+  const std::string secrets = "/api/v1/namespaces/kube-system/secrets";
+  make(kMaster, "POST", secrets,
+       R"({"metadata":{"name":"swell-user-a","labels":{"swell.dev/user-secret":"x"}},)"
+       R"("type":"swell.dev/user","stringData":{"username":"alice","runAs":"1500:100"}})");
+  make(kAlice, "POST", kPods, Pod("a", "{}"));
+  // The mark is the server's alone.
+  make(kAlice, "PATCH", StrCat(kPods, "/a"),
+       R"({"metadata":{"annotations":{"swell.dev/run-as-of":null}}})");
+  const std::string token = make(kMaster, "POST", StrCat(kAccounts, "/default/token"),
+                                 R"({"spec":{"boundObjectRef":{"kind":"Pod","name":"a"}}})")
+                                .Str({"status", "token"});
+  auto list = server.Request("GET", kPods);
+  list.user = {};
+  list.credentials.bearer_token = token;
+  EXPECT_EQ(server.Send(list).status, 200);
+  make(kMaster, "DELETE", StrCat(secrets, "/swell-user-a"), "");
+  EXPECT_EQ(server.Send(list).status, 401);
+}
+
 TEST_F(SubmitterTest, TheEditorOfAJobBecomesItsSubmitter) {
   constexpr const char* kJobs = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs";
   const json::Value made = Must(

@@ -7,6 +7,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/apiserver/access/access.h"
+#include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/access/work.h"
 #include "kube/apiserver/request/errors.h"
 
@@ -16,10 +17,11 @@ namespace {
 namespace keys = api::keys;
 
 // How many GPUs and why it stopped are what the scheduler, the node and the job controller say.
-constexpr std::string_view kMarks[] = {
-    keys::kGpuDevices,        keys::kGpuShare,         keys::kPreemptedBy,
-    keys::kPreemptedRule,     keys::kPreemptedMessage, keys::kPreemptedLost,
-    keys::kPreemptionsBefore, keys::kStopRequested,    keys::kRestarts};
+constexpr std::string_view kMarks[] = {keys::kGpuDevices,        keys::kGpuShare,
+                                       keys::kPreemptedBy,       keys::kPreemptedRule,
+                                       keys::kPreemptedMessage,  keys::kPreemptedLost,
+                                       keys::kPreemptionsBefore, keys::kStopRequested,
+                                       keys::kRestarts,          kRunAsOf};
 
 bool IsWrittenByPeople(const Admission& admission) {
   if (admission.call == nullptr || !admission.core.Get<AccessControl>().rbac) return false;
