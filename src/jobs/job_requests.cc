@@ -8,6 +8,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/request_keys.h"
 #include "kube/api/objects/pod.h"
+#include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
 namespace {
@@ -50,7 +51,10 @@ bool JobController::DecideRequested(Pass& pass) {
              StrCat(kind_->kind(), " ", pass.name, " was cancelled by its own pod ", name, "."));
       return true;
     }
-    if (word == api::keys::kRequestRequeue && requester.empty()) requester = name;
+    // A pod that is preempted starts again anyway, and that counts once.
+    if (word == api::keys::kRequestRequeue && !WasPreempted(*pod) && requester.empty()) {
+      requester = name;
+    }
   }
   if (!requester.empty() && !stops && pass.spec.on_preemption != OnPreemption::kFail) {
     pass.annotations[api::keys::kRequeues] = std::to_string(requeues + 1);

@@ -4,6 +4,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/request_keys.h"
+#include "kube/api/meta/swell_keys.h"
 #include "operator/testing/cluster_test_util.h"
 
 namespace swell::controllers {
@@ -110,6 +111,21 @@ TEST_F(JobRequestsTest, ARequeueFromOutsideIsACount) {
   EXPECT_EQ(cluster_.Events("Requeued", "job"), 1);
   cluster_.Run(std::chrono::seconds(30));
   EXPECT_EQ(cluster_.Events("Requeued", "job"), 1);
+}
+
+// Its script saved itself because of the preemption, and asked for what comes anyway.
+TEST_F(JobRequestsTest, APreemptedJobCountsOneRestart) {
+  SubmitAndRun();
+  const std::string master = Uid(kMaster), worker = Uid(kWorker);
+  ASSERT_TRUE(cluster_
+                  .Patch(kPods, kMaster,
+                         StrCat("metadata: {annotations: {", api::keys::kPreemptedBy,
+                                ": default/other, ", api::keys::kJobRequest, ": requeue}}"))
+                  .ok());
+  ASSERT_TRUE(cluster_.Delete(kPods, kMaster).ok());
+  ASSERT_TRUE(IsMadeAnew(master, worker));
+  EXPECT_EQ(Requeues(kMaster), "");
+  EXPECT_EQ(cluster_.Int(kPyTorchJobs, kJob, {"status", "preemptions"}), 1);
 }
 
 TEST_F(JobRequestsTest, ACancelledJobHasFailedAndRunsNoMore) {
