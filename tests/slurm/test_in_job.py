@@ -35,9 +35,7 @@ class InJob(unittest.TestCase):
         cls.admin("slurm", "links", cls.scratch / "bin")
         for user, project in (("ada", "vision"), ("bob", "nlp")):
             cls.admin("project", "create", project, "--gpu-quota", "2", "--allow-host-path", cls.home)
-            cls.admin("user", "create", user, "--data-dir", cls.scratch / "cluster", "--role", "researcher",
-                      "--project", project, "--run-as", f"{UID}:{UID}", "-o", cls.scratch / user)
-            (cls.scratch / user).chmod(0o644)
+            cls.create_user(user, project)
             if not until(lambda ns=project: "slurm-job" in cls.admin("get", "serviceaccounts", "-n", ns)):
                 raise RuntimeError(f"{project} has no account for jobs")
 
@@ -57,6 +55,12 @@ class InJob(unittest.TestCase):
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
         return done.stdout
+
+    @classmethod
+    def create_user(cls, user, project):
+        cls.admin("user", "create", user, "--data-dir", cls.scratch / "cluster", "--role", "researcher", "--project",
+                  project, "--run-as", f"{UID}:{UID}", "-o", cls.scratch / user)
+        (cls.scratch / user).chmod(0o644)
 
     def done(self, *words, user="ada"):
         environment = {"KUBECONFIG": str(self.scratch / user), "HOME": str(self.home), "USER": user,
@@ -198,6 +202,17 @@ class InJob(unittest.TestCase):
         self.assertGreaterEqual(sum("forbidden" in line or "Invalid job id" in line for line in lines), 4, lines)
         self.assertEqual(self.done("squeue", "-h", "-j", of_bob, "-o", "%t", user="bob").strip(), "R")
         self.done("scancel", of_bob, user="bob")
+
+    def test_a_job_of_a_deleted_user_has_no_rights_left(self):
+        self.create_user("eve", "vision")
+        job = self.submit("gone", "squeue -h -j $SLURM_JOB_ID -o %u", "touch seen",
+                          "until [ -e deleted ]; do sleep 0.1; done", "sbatch --wrap true; echo code $?", user="eve")
+        self.assertTrue(until((self.work / "seen").exists))
+        self.admin("user", "delete", "eve", "--data-dir", self.scratch / "cluster")
+        (self.work / "deleted").touch()
+        self.ends(job, "COMPLETED")
+        lines = self.lines("gone")
+        self.assertEqual([lines[0], lines[-1]], ["eve", "code 1"], lines)
 
 
 if __name__ == "__main__":
