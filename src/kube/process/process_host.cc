@@ -177,6 +177,8 @@ std::vector<node::FoundPod> ProcessHost::List(const std::string& node) const {
 
 void ProcessHost::Adopt(const node::FoundPod& found) {
   progress_.erase(found.pod_uid);
+  // What its processes requested while no agent ran comes before their ends.
+  if (const ProcessPod* pod = store_.Find(found.pod_uid)) ReadReport(*pod, kRequestName);
   for (const node::FoundContainer& known : found.containers) {
     ProcessContainer* container = store_.Find({found.pod_uid, known.name, known.attempt});
     if (container == nullptr || !container->exit || known.exit) continue;
@@ -404,12 +406,16 @@ bool ProcessHost::KeepsOwners(const std::string& path, const UniqueFd& users) {
 void ProcessHost::WatchReports(ProcessPod& pod) {
   if (pod.stopped) return;
   std::string dir = pod.dir + "/run/report";
-  auto watch = files_->Add(dir, [this, dir, uid = pod.spec.pod_uid](const std::string& file) {
+  auto watch = files_->Add(dir, [this, uid = pod.spec.pod_uid](const std::string& file) {
     if (file != kReportName && file != kRequestName) return;
-    auto text = ReadPlainFile(dir, file, kReportBytesMax);
-    if (text.ok() && !text->empty()) events_.on_report(uid, *text);
+    if (const ProcessPod* changed = store_.Find(uid)) ReadReport(*changed, file);
   });
   if (watch.ok()) pod.report_watch = std::move(*watch);
+}
+
+void ProcessHost::ReadReport(const ProcessPod& pod, const std::string& file) {
+  auto text = ReadPlainFile(pod.dir + "/run/report", file, kReportBytesMax);
+  if (text.ok() && !text->empty()) events_.on_report(pod.spec.pod_uid, *text);
 }
 
 // The records are shared memory, which no watch reports.

@@ -130,6 +130,7 @@ class ProcessHost {
   MachineGuardSpec MachineGuard() const;
   void FinishSandbox(ProcessPod& pod, const std::function<void(Result<node::SandboxInfo>)>& done);
   void WatchReports(ProcessPod& pod);
+  void ReadReport(const ProcessPod& pod, const std::string& file);
   void ReadProgressLater();
   // Tells of the pod's records if they have changed. False: it has written no records.
   bool TellProgress(const std::string& uid, const ProcessPod& pod);

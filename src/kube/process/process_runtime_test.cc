@@ -521,6 +521,8 @@ TEST_F(ProcessRuntimeTest, APodOutlivesTheRuntimeAndIsAdopted) {
     ASSERT_TRUE(watch.ok());
     ASSERT_TRUE(ReplaceFile(data_dir_ + "/checkpoints/default/job/go", "").ok());
     ASSERT_TRUE(Until([&] { return FileExists(dir + "/exit.json"); }));
+    // The other requests something of its job.
+    ASSERT_TRUE(ReplaceFile(PodDir("pod-a") + "/run/report/request.json", "{}").ok());
   }
   Open();
   std::optional<Result<std::vector<node::FoundPod>>> found;
@@ -538,6 +540,8 @@ TEST_F(ProcessRuntimeTest, APodOutlivesTheRuntimeAndIsAdopted) {
     EXPECT_EQ(b.containers[0].exit->code, 4);
   }
   runtime_->Adopt(a, observer_);
+  ASSERT_TRUE(Until([&] { return !observer_->reports.empty(); }));
+  EXPECT_EQ(observer_->reports.back(), "{}");
   runtime_->Signal(stays.ref, SIGTERM);
   EXPECT_EQ(Wait().code, 9);
   EXPECT_NE(Log(stays.ref).find("bye\n"), std::string::npos);
