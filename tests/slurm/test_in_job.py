@@ -203,6 +203,20 @@ class InJob(unittest.TestCase):
         self.assertEqual(self.done("squeue", "-h", "-j", of_bob, "-o", "%t", user="bob").strip(), "R")
         self.done("scancel", of_bob, user="bob")
 
+    def test_an_administrators_account_serves_where_the_cluster_makes_none(self):
+        manifest = (ROOT / "examples" / "slurm" / "account.yaml").read_text()
+        namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: hand}\n---\n"
+        (self.scratch / "account.yaml").write_text(namespace + manifest.replace("vision", "hand"))
+        self.admin("apply", "-f", self.scratch / "account.yaml")
+        shutil.copy(self.scratch / "cluster" / "kubeconfig", self.scratch / "root")
+        (self.scratch / "root").chmod(0o644)
+        self.submit("hand", "sbatch --parsable --hold -J then --wrap true >then.id", "squeue -h -n then -o %j",
+                    "sacct -n -P -j $SLURM_JOB_ID -o State", "sinfo -h -o %D",
+                    flags=("--namespace", "hand"), user="root")
+        self.assertTrue(until(lambda: (self.work / "hand.out").exists() and len(self.lines("hand")) > 2))
+        self.assertEqual(self.lines("hand")[:2], ["then", "RUNNING"])
+        self.assertNotEqual((self.work / "then.id").read_text(), "")
+
     def test_a_job_of_a_deleted_user_has_no_rights_left(self):
         self.create_user("eve", "vision")
         job = self.submit("gone", "squeue -h -j $SLURM_JOB_ID -o %u", "touch seen",
