@@ -8,6 +8,7 @@ import time
 import unittest
 
 import support
+from swell.launch import QuickFailures
 
 _HELLO = """
 import os
@@ -64,6 +65,29 @@ print("alone", flush=True)
 """
 
 
+class QuickFailuresTest(unittest.TestCase):
+    def setUp(self):
+        self.now = 0.0
+        self.failures = QuickFailures(lambda: self.now)
+
+    def fails(self, seconds=10, code=1, nodes=2):
+        self.failures.begin(nodes)
+        self.now += seconds
+        return self.failures.end({code})
+
+    def test_only_failures_in_a_row_count(self):
+        self.assertEqual([self.fails() for _ in range(5)], [False] * 4 + [True])
+        for other in ({"seconds": 61}, {"code": -9}):
+            with self.subTest(other):
+                self.setUp()
+                self.assertEqual([self.fails() for _ in range(4)] + [self.fails(**other)], [False] * 5)
+                self.assertEqual([self.fails() for _ in range(5)], [False] * 4 + [True])
+
+    def test_a_change_of_nodes_begins_anew(self):
+        self.assertEqual([self.fails() for _ in range(4)], [False] * 4)
+        self.assertEqual([self.fails(nodes=3) for _ in range(5)], [False] * 4 + [True])
+
+
 class LaunchTest(support.FolderTest):
     def launch(self, script, *arguments, options=("--standalone",), **extra):
         path = self.path("worker.py")
@@ -82,6 +106,12 @@ class LaunchTest(support.FolderTest):
     def test_a_failing_worker_is_a_failure(self):
         code, output = support.finish(self.launch(_HELLO, CODE=3))
         self.assertEqual(code, 1, output)
+
+    def test_a_script_that_fails_at_once_again_and_again_is_not_started_a_hundred_times(self):
+        options = ("--standalone", "--max_restarts", "100")
+        code, output = support.finish(self.launch(_HELLO, options=options, CODE=3))
+        self.assertEqual((code, output.count("hello 0 1")), (1, 5), output)
+        self.assertIn("the script failed 5 times in a row within 60 s of its start", output)
 
     def test_signals_reach_the_worker_and_the_launcher_waits_for_its_save(self):
         process = self.launch(_WAITING)

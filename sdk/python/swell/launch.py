@@ -13,6 +13,7 @@ Used instead of `torchrun` in elastic jobs: same options, same PET_* variables. 
   later.
 * After a change of size all nodes use a new store. torch 2.15 lets nodes keep the store of the first rank 0, which may
   have left.
+* A script that fails five times in a row within a minute of its start, with the same nodes, is not started again.
 * It prints `swell.launch: 2 nodes train` when a group starts, for programs that read the log.
 * It exits with 143 after a notice, and it checks its workers every second instead of every 5.
 
@@ -23,11 +24,13 @@ import os
 import re
 import signal
 import sys
+import time
 
 from swell.notice import EXIT_NOTICED, Notice
 
 _DEFAULT_GRACE_SECONDS = 30.0
 _LAST_CALL_SECONDS = 5
+_QUICK_FAILURES, _QUICK_SECONDS = 5, 60
 _RENDEZVOUS_WITH_LAST_CALL = ("c10d", "etcd", "etcd-v2")
 
 
@@ -122,11 +125,35 @@ def _adapt_torch(notice):
     launcher.LocalElasticAgent = _agent_class(launcher.LocalElasticAgent, notice, on_signal)
 
 
+class QuickFailures:
+    """Whether a script fails by itself again and again: torch would start it a hundred times, and nobody would notice.
+
+    Nodes that come or go, and processes that a signal ended, are no fault of the script.
+    """
+
+    def __init__(self, clock=time.monotonic):
+        self._clock = clock
+        self._began, self._nodes, self._count = 0.0, None, 0
+
+    def begin(self, nodes):
+        if nodes != self._nodes:
+            self._count = 0
+        self._began, self._nodes = self._clock(), nodes
+
+    def end(self, codes):
+        """`codes`: the exit codes of this node's failed processes. True if it was the last failure to bear."""
+        quick = self._clock() - self._began < _QUICK_SECONDS and all(code > 0 for code in codes)
+        self._count = self._count + 1 if quick else 0
+        return self._count >= _QUICK_FAILURES
+
+
 def _agent_class(base, notice, on_signal):
     from torch.distributed.elastic.agent.server.api import WorkerState
     from torch.distributed.elastic.rendezvous import RendezvousConnectionError
 
     class Agent(base):
+        quick_failures = QuickFailures()
+
         def _start_workers(self, worker_group):
             notice.hold()
             signal.signal(signal.SIGTERM, on_signal)
@@ -136,6 +163,7 @@ def _agent_class(base, notice, on_signal):
             nodes = worker_group.group_world_size
             print(f"swell.launch: {nodes} {'node trains' if nodes == 1 else 'nodes train'}", flush=True)
             self._tolerate_outages(worker_group.spec.rdzv_handler)
+            self.quick_failures.begin(nodes)
             return super()._start_workers(worker_group)
 
         def _tolerate_outages(self, handler):
@@ -167,6 +195,14 @@ def _agent_class(base, notice, on_signal):
                 if codes == {EXIT_NOTICED}:
                     # A preempted peer is no failure of the job: undo the retry that torch is about to count.
                     self._remaining_restarts += 1
+                elif self.quick_failures.end(codes):
+                    print(
+                        f"swell.launch: the script failed {_QUICK_FAILURES} times in a row within {_QUICK_SECONDS} s "
+                        "of its start, with the same nodes; it is not started again",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+                    self._remaining_restarts = 0
             return result
 
     return Agent
