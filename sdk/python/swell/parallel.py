@@ -23,11 +23,12 @@ from swell.resize import is_lost_peer
 
 
 class Parallel(nn.Module):
-    def __init__(self, network, example, options, weight, guard=None, own_time=None, exchange=None):
+    def __init__(self, network, example, options, weight, guard=None, own_time=None, exchange=None, noise=None):
         """`weight`: a function that returns the `swell.weight.Weight` of the current step. `guard`: a `StepGuard`.
 
         `own_time`: the `swell.own_time.OwnTime` that learns when this rank waits for others. `exchange`: a
-        `swell.exchange.Exchange` that measures how long steps wait for gradients.
+        `swell.exchange.Exchange` that measures how long steps wait for gradients. `noise`: a
+        `swell.noise.GradientNoise` that measures their noise; None for none.
         """
         super().__init__()
         self.module = network
@@ -37,6 +38,7 @@ class Parallel(nn.Module):
         self._guard = guard or StepGuard()
         self._own_time = own_time or OwnTime(ProgressRecord(0, 1, {}))
         self._exchange = exchange or Exchange()
+        self._noise = noise
         # In a list, because as an attribute it would be a submodule, and its parameters would be listed twice.
         self._wrapper = [None]
 
@@ -54,9 +56,11 @@ class Parallel(nn.Module):
     def rebuild(self, world):
         """Makes the wrapper for the current process group of `world` ranks."""
         self.release()
+        if self._noise is not None:
+            self._noise.begin_group()
         if world > 1:
             self._wrapper[0] = nn.parallel.DistributedDataParallel(self.module, **self._options)
-            state = (self._guard, self._own_time, self._exchange, world)
+            state = (self._guard, self._own_time, self._exchange, self._noise, self._weight, world)
             self._wrapper[0].register_comm_hook(state, _average)
             self._run_first_pass()
 
@@ -103,17 +107,22 @@ class Parallel(nn.Module):
 
 def _average(state, bucket):
     """DDP's own sum, except that a lost peer is noted by the guard while it is active, and not raised."""
-    guard, own_time, exchange, world = state
+    guard, own_time, exchange, noise, weight, world = state
     gradients = bucket.buffer().div_(world)
     measured = not gradients.is_cuda
     if guard.broken():
         return _finished(gradients)
+    noise_due = noise is not None and noise.due
+    if noise_due:
+        noise.before(gradients)
     if bucket.is_last():
         own_time.ask(gradients)
     if measured:
         exchange.sent()
     try:
         summed = dist.all_reduce(gradients, async_op=True).get_future()
+        if noise is not None and bucket.is_last():
+            noise.end_pass(weight().of_mean, lambda numbers: dist.all_reduce(numbers, async_op=True))
     except RuntimeError as error:
         if not guard.active:
             raise
@@ -125,12 +134,15 @@ def _average(state, bucket):
         if measured:
             exchange.came()
         try:
-            return future.value()[0]
+            total = future.value()[0]
         except RuntimeError as error:
             if not guard.active:
                 raise
             guard.note(error)
             return gradients
+        if noise_due:
+            noise.after(total)
+        return total
 
     return summed.then(take)
 

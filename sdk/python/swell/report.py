@@ -6,7 +6,8 @@ Used by `swell.checkpoint` and `swell.train`. The contract:
   {"step": N, "checkpointTime": "RFC 3339 UTC, microseconds", "epoch": E, "metrics": {...}}.
   The agent publishes it on the pod, and the scheduler computes from it how much work a preemption would lose.
 * Every two seconds rank 0 updates the metrics in it: "training_step", "world", "steps_per_second" and, if known,
-  "records_per_second", "sync_seconds" (how long a step waits for gradients) and, after a change of size,
+  "records_per_second", "batch_records" (records of a step), "gradient_noise_records" (the noise scale of the gradient,
+  swell.noise), "sync_seconds" (how long a step waits for gradients) and, after a change of size,
   "last_resize_seconds". From these the controller learns what more members are worth (docs/elastic.md). A member of an
   elastic job that waits for a group reports "world": 0.
 * A checkpoint that could not be written adds {"saveError": {"step", "reason", "time"}}. The next checkpoint removes it.
@@ -74,10 +75,11 @@ class Progress:
         self._waits = []  # seconds that the steps waited for gradients, where that is known
         self._last_resize = None
 
-    def step(self, step, world, records=None, more=None, waited=None):
+    def step(self, step, world, records=None, more=None, waited=None, noise=None):
         """Returns what it reported; None if no report was due.
 
-        `more`: the script's own numbers. `waited`: the seconds that the step waited for gradients, if known.
+        `more`: the script's own numbers. `waited`: the seconds that the step waited for gradients, if known. `noise`:
+        the noise scale of the gradient in records, if known.
         """
         now = self._clock()
         if self._since is None:
@@ -94,6 +96,9 @@ class Progress:
         metrics = {**(more or {}), "training_step": step, "world": world, "steps_per_second": speed}
         if self._records:
             metrics["records_per_second"] = round(self._records / seconds, 2)
+            metrics["batch_records"] = round(self._records / self._steps, 2)
+        if noise is not None:
+            metrics["gradient_noise_records"] = float(f"{noise:.4g}")
         if self._waits:
             metrics["sync_seconds"] = round(sum(self._waits) / len(self._waits), 6)
         if self._last_resize is not None:

@@ -28,6 +28,7 @@ from swell.checkpoint import Checkpoint, CheckpointManager, DamagedCheckpoint
 from swell.env import Env
 from swell.exchange import Exchange
 from swell.memory import MemoryCopies
+from swell.noise import GradientNoise
 from swell.notice import EXIT_NOT_SAVED, EXIT_NOTICED, Notice
 from swell.own_time import OwnTime, watch_collectives
 from swell.progress import ProgressRecord
@@ -91,6 +92,7 @@ class Job:
         self._received = None
         self._speed = report.Progress()
         self._exchange = Exchange()
+        self._noise = GradientNoise()
         self.progress = ProgressRecord(self.env.rank, self.env.world)
         self.own_time = OwnTime(self.progress)
         self._scalars = Scalars(log_dir or os.environ.get("SWELL_LOG_DIR") or None)
@@ -127,8 +129,10 @@ class Job:
         """
         from swell.parallel import Parallel
 
+        # One network is measured, the first: each has gradients of its own.
+        noise = None if self._wrappers else self._noise
         wrapper = Parallel(
-            network, example, options, lambda: self.weight, self._step_guard, self.own_time, self._exchange
+            network, example, options, lambda: self.weight, self._step_guard, self.own_time, self._exchange, noise
         )
         self._wrappers.append(wrapper)
         return wrapper
@@ -201,6 +205,8 @@ class Job:
         if isinstance(state, dict) and state.get("format") == _FORMAT:
             if len(state["random"]) == self.env.world:
                 _set_random_state(state["random"][self.env.rank])
+            if state.get("noise") is not None:
+                self._noise.load_state_dict(state["noise"])
             state = state["state"]
         return Checkpoint(found.step, state, found.time, found.epoch, found.metrics)
 
@@ -262,9 +268,11 @@ class Job:
             self._prepare_memory(state)
         if self.env.leader:
             waited = self._exchange.take()
-            self._draw(step, self._speed.step(step, self.env.world, records, self.metrics, waited))
+            noise = self._noise.scale if self.env.world > 1 else None
+            self._draw(step, self._speed.step(step, self.env.world, records, self.metrics, waited, noise))
         if self._group is None:
             agreed = self._agree()
+            self._noise.end_step(self.env.world, records)
             if agreed == _STOP:
                 self.stop(step, state, epoch=epoch, metrics=metrics)
             if agreed == _SAVE and self._saved_step != step:
@@ -272,6 +280,8 @@ class Job:
             return False
         leaving, joining, giving_up, save = self._meet(
             lambda: self._group.agree(self.notice.requested, step, self._save_is_due()))
+        # After the meeting, since what it waits for is there by then.
+        self._noise.end_step(self.env.world, records)
         if not leaving and not joining and not giving_up:
             if save and self._saved_step != step:
                 self.save(step, state, epoch=epoch, metrics=metrics, wait=False)
@@ -483,7 +493,8 @@ class Job:
         self._saver.flush()
 
     def _wrap(self, state, ranks):
-        return {"format": _FORMAT, "state": state() if callable(state) else state, "random": ranks}
+        content = state() if callable(state) else state
+        return {"format": _FORMAT, "state": content, "random": ranks, "noise": self._noise.state_dict()}
 
     def _prepare_memory(self, state):
         """After a step, since optimizers make their state in the first one."""
@@ -554,6 +565,8 @@ class Job:
 
     def _take(self, received):
         if received is not None:
+            if received.get("noise") is not None:
+                self._noise.load_state_dict(received["noise"])
             self._received = Checkpoint(received["step"], received["state"], report.now(), received["epoch"])
 
     def _bounded(self, look=lambda: None):
@@ -585,7 +598,7 @@ class Job:
         step = own["step"]
         reason = self._group.broken or str(error).splitlines()[0]
         print(f"swell: step {step}: lost a peer ({reason})", file=sys.stderr, flush=True)
-        content = {"step": step, "epoch": None, "state": own}
+        content = {"step": step, "epoch": None, "state": own, "noise": self._noise.state_dict()}
         look = self._bounded(lambda: self._leave_if_noticed(step, own))
         received = self._form(lambda: self._group.rejoin(self._wrappers, step, content, look))
         if received is None:
@@ -607,7 +620,7 @@ class Job:
 
         def full_state():
             content = state() if callable(state) else state
-            return {"step": step, "epoch": epoch, "state": content}
+            return {"step": step, "epoch": epoch, "state": content, "noise": self._noise.state_dict()}
 
         if not self._group.change(leaving, self._wrappers, full_state):
             # The ranks that stay have this rank's work in memory.

@@ -16,6 +16,11 @@ class Weight:
         self._of_sum = world / records
         self._script_weighs = False
 
+    @property
+    def of_mean(self):
+        """The weight of this rank's mean; 1 if all shares are equal, or if the shares are not known."""
+        return 0.0 if self._empty else self._of_mean
+
     def of_sum(self):
         """The weight of a sum of losses. From now on the script weighs its loss itself."""
         self._script_weighs = True
