@@ -167,7 +167,7 @@ class GroupTest(unittest.TestCase):
 
     def test_a_group_gives_up_when_a_waiting_member_trained_further(self):
         self.group.env = SimpleNamespace(world=1, rank=0, elastic=True)
-        self.group._flags = torch.zeros(4, dtype=torch.uint8)
+        self.group._flags = torch.zeros(6, dtype=torch.uint8)
         self.group._client = RendezvousClient("127.0.0.1", 1, "job", 0, 1, 2)
         self.group._client._waiting = [{"id": "1", "ordinal": 1, "step": 19}, {"id": "2", "ordinal": 2, "step": None}]
         self.assertEqual(self.group.agree(False, 18), ((), True, True, False))

@@ -88,8 +88,10 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
                 job.recover(error, state, load, drawn)
                 break
             job.progress.enter("data")
+            if changed and sampler.steps_per_epoch:
+                job.progress.total = step + len(sampler) + sampler.steps_per_epoch * (epochs - sampler.epoch - 1)
             if changed and prefetches:
-                # The loader's processes hold shares for the old number of ranks.
+                # The loader's processes hold shares of the old number of ranks, or of the old batch.
                 break
         if sampler.done:
             sampler.next_epoch()

@@ -120,12 +120,13 @@ class GradientNoise:
         most = _MOST_BATCHES * self._batch
         return most if self._var >= most * self._sqr else self._var / self._sqr
 
-    def state_dict(self):
-        return {"sqr": self._sqr, "var": self._var, "measured": self._measured, "batch": self._batch}
+    def numbers(self):
+        """What another process needs to continue."""
+        return [self._sqr, self._var, float(self._measured), self._batch]
 
-    def load_state_dict(self, state):
-        self._sqr, self._var = float(state["sqr"]), float(state["var"])
-        self._measured, self._batch = int(state["measured"]), float(state["batch"])
+    def load_numbers(self, numbers):
+        self._sqr, self._var, measured, self._batch = numbers
+        self._measured = int(measured)
 
 
 def _norm(gradients):

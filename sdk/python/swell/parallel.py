@@ -23,12 +23,14 @@ from swell.resize import is_lost_peer
 
 
 class Parallel(nn.Module):
-    def __init__(self, network, example, options, weight, guard=None, own_time=None, exchange=None, noise=None):
+    def __init__(self, network, example, options, weight, guard=None, own_time=None, exchange=None, noise=None,
+                 formed=lambda: None):
         """`weight`: a function that returns the `swell.weight.Weight` of the current step. `guard`: a `StepGuard`.
 
         `own_time`: the `swell.own_time.OwnTime` that learns when this rank waits for others. `exchange`: a
         `swell.exchange.Exchange` that measures how long steps wait for gradients. `noise`: a
-        `swell.noise.GradientNoise` that measures their noise; None for none.
+        `swell.noise.GradientNoise` that measures their noise; None for none. `formed`: called on all ranks of a group
+        when its wrapper is made.
         """
         super().__init__()
         self.module = network
@@ -39,6 +41,7 @@ class Parallel(nn.Module):
         self._own_time = own_time or OwnTime(ProgressRecord(0, 1, {}))
         self._exchange = exchange or Exchange()
         self._noise = noise
+        self._formed = formed
         # In a list, because as an attribute it would be a submodule, and its parameters would be listed twice.
         self._wrapper = [None]
 
@@ -62,6 +65,7 @@ class Parallel(nn.Module):
             self._wrapper[0] = nn.parallel.DistributedDataParallel(self.module, **self._options)
             state = (self._guard, self._own_time, self._exchange, self._noise, self._weight, world)
             self._wrapper[0].register_comm_hook(state, _average)
+            self._formed()
             self._run_first_pass()
 
     def _run_first_pass(self):

@@ -180,8 +180,11 @@ class Group:
         own = self._peers.sockets() + self._client.sockets() + (self._server.sockets() if self._server else [])
         return abort.sockets() - self._sockets_before - abort.inodes(own)
 
-    def agree(self, leaving, step, save=False):
-        """What all ranks agree on after a step: (ranks that leave, member waits, group must give up, save is due)."""
+    def agree(self, leaving, step, save=False, proposal=(0, 0)):
+        """What all ranks agree on after a step: (ranks that leave, member waits, group must give up, save is due).
+
+        `proposal`: two bytes, of which those of rank 0 count. All ranks find them in `self.proposal`.
+        """
         import torch
         import torch.distributed as dist
 
@@ -190,7 +193,7 @@ class Group:
         world = self.env.world
         if self._flags is None:
             device = "cuda" if dist.get_backend() == "nccl" else "cpu"
-            self._flags = torch.zeros(world + 3, dtype=torch.uint8, device=device)
+            self._flags = torch.zeros(world + 5, dtype=torch.uint8, device=device)
         flags = self._flags
         flags.zero_()
         flags[self.env.rank] = 1 if leaving else 0
@@ -199,12 +202,15 @@ class Group:
             flags[world] = 1 if self.env.elastic and self._client.waiting else 0
             flags[world + 1] = 1 if self._client.superseded or self._client.member_ahead(step) else 0
             flags[world + 2] = 1 if save else 0
+            flags[world + 3], flags[world + 4] = proposal
         if world > 1:
             dist.all_reduce(flags, op=dist.ReduceOp.MAX)
+        self.proposal = (0, 0)
         if not flags.any():
             return (), False, False, False
         values = flags.tolist()
-        joining, giving_up, save = map(bool, values[world:])
+        joining, giving_up, save = map(bool, values[world : world + 3])
+        self.proposal = tuple(values[world + 3 :])
         return tuple(i for i in range(world) if values[i]), joining, giving_up, save
 
     def change(self, leaving, wrappers, state):

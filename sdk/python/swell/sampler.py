@@ -17,6 +17,9 @@ import random
 from collections import deque
 
 
+_BATCHES = ("job", "rank", "goodput")
+
+
 class ResumableDistributedSampler:
     def __init__(
         self, length, batch_size, seed=0, rank=0, world=1, shuffle=True, job=None, batch_of=None
@@ -24,10 +27,11 @@ class ResumableDistributedSampler:
         """`job`: takes rank and world size from this Job, also when they change, instead of from `rank` and `world`.
 
         `batch_of`: "job" keeps the effective batch constant. With "rank" it is batch_size times the number of ranks,
-        so the learning rate may have to change too (`Job.learning_rate`). The default comes from the job's manifest.
+        and with "goodput" the job chooses it (`swell.batch`), so the learning rate may have to change too
+        (`Job.learning_rate`). The default comes from the job's manifest.
         """
         batch_of = batch_of or os.environ.get("SWELL_BATCH_OF") or "job"
-        if length < 1 or batch_size < 1 or not 0 <= rank < world or batch_of not in ("job", "rank"):
+        if length < 1 or batch_size < 1 or not 0 <= rank < world or batch_of not in _BATCHES:
             raise ValueError(
                 f"bad sampler: length={length} batch_size={batch_size} rank={rank} world={world} batch_of={batch_of}"
             )
@@ -43,6 +47,7 @@ class ResumableDistributedSampler:
         self.position = 0
         self._outstanding = deque()
         self._drawn = (None, None)  # (what decides an order, that order)
+        self._step_size()  # a job that chooses the batch learns the script's own, which rates refer to
 
     @property
     def rank(self):
@@ -69,14 +74,15 @@ class ResumableDistributedSampler:
     def __iter__(self):
         order = self._order()
         self._outstanding.clear()
-        world, epoch = self.world, self.epoch
+        world, size, epoch = self.world, self._step_size(), self.epoch
         while self.epoch == epoch:
             start = self.position + sum(self._outstanding)
-            # Prefetched shares are for the old number of ranks. The loader must start again.
-            if start >= self.length or (self._outstanding and self.world != world):
+            # Prefetched shares are of the old number of ranks, or of the old batch. The loader must start again.
+            moved = (self.world, self._step_size()) != (world, size)
+            if start >= self.length or (self._outstanding and moved):
                 return
-            world = self.world
-            count = min(self._step_size(), self.length - start)
+            world, size = self.world, self._step_size()
+            count = min(size, self.length - start)
             self._outstanding.append(count)
             low = start + count * self.rank // world
             high = start + count * (self.rank + 1) // world
@@ -127,6 +133,8 @@ class ResumableDistributedSampler:
         self._outstanding.clear()
 
     def _step_size(self):
+        if self._batch_of == "goodput" and self._job is not None:
+            return self._job.batch_size.of(self.batch_size)
         return self.batch_size * (self.world if self._batch_of == "rank" else 1)
 
     def _order(self):

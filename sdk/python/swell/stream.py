@@ -20,8 +20,9 @@ class Stream:
         self._batch_size = batch_size
         self._job = job
         self._collate = collate
-        self._of_rank = os.environ.get("SWELL_BATCH_OF") == "rank"
+        self._batch_of = os.environ.get("SWELL_BATCH_OF")
         self._share = 0
+        self._step_size()  # a job that chooses the batch learns the script's own, which rates refer to
         self.seed = 0
         self.epoch = 0
         self.position = 0
@@ -37,13 +38,18 @@ class Stream:
         if not hasattr(self._dataset, "skip"):
             for _ in islice(source, self.position):
                 pass
-        while records := list(islice(source, self._batch_size * (self._job.env.world if self._of_rank else 1))):
+        while records := list(islice(source, self._step_size())):
             rank, world = self._job.env.rank, self._job.env.world
             share = records[len(records) * rank // world : len(records) * (rank + 1) // world]
             self.step_records, self._share = len(records), len(share)
             # A rank without a record computes one with weight 0, because all ranks must take part.
             yield self._collate(share or records[:1])
         self.done = True
+
+    def _step_size(self):
+        if self._batch_of == "goodput":
+            return self._job.batch_size.of(self._batch_size)
+        return self._batch_size * (self._job.env.world if self._batch_of == "rank" else 1)
 
     def take(self):
         """The number of records in this rank's share of the current step."""

@@ -23,6 +23,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from swell import report, snapshot
+from swell.batch import BatchSize
 from swell.broken import StepGuard
 from swell.checkpoint import Checkpoint, CheckpointManager, DamagedCheckpoint
 from swell.env import Env
@@ -93,6 +94,9 @@ class Job:
         self._speed = report.Progress()
         self._exchange = Exchange()
         self._noise = GradientNoise()
+        self.batch_size = BatchSize()
+        self._proposal = (0, 0)  # of rank 0, of the batch
+        self._step_begin = None
         self.progress = ProgressRecord(self.env.rank, self.env.world)
         self.own_time = OwnTime(self.progress)
         self._scalars = Scalars(log_dir or os.environ.get("SWELL_LOG_DIR") or None)
@@ -130,18 +134,18 @@ class Job:
         from swell.parallel import Parallel
 
         # One network is measured, the first: each has gradients of its own.
-        noise = None if self._wrappers else self._noise
+        first = {} if self._wrappers else {"noise": self._noise, "formed": self._share}
         wrapper = Parallel(
-            network, example, options, lambda: self.weight, self._step_guard, self.own_time, self._exchange, noise
+            network, example, options, lambda: self.weight, self._step_guard, self.own_time, self._exchange, **first
         )
         self._wrappers.append(wrapper)
         return wrapper
 
     def learning_rate(self, optimizer, rule=None, world=None):
-        """Adapts the learning rates of `optimizer` when the number of ranks changes; see `swell.rates`.
+        """Adapts the learning rates of `optimizer` when the batch or the number of ranks changes; see `swell.rates`.
 
-        `rule`: "none", "linear" or "sqrt"; the default comes from the job's manifest. `world`: the number of ranks that
-        the rates were chosen for; the default is the number at the start.
+        `rule`: "none", "linear", "sqrt", "adascale" or "adamscale"; the default comes from the job's manifest.
+        `world`: the number of ranks that the rates were chosen for; the default is the number at the start.
         """
         from swell.rates import Rates
 
@@ -149,7 +153,25 @@ class Job:
         self.show_rates([optimizer])
         self._rates.append(Rates(optimizer, rule, world or self.env.world))
         if self._joined:
-            self._rates[-1].follow(self.env.world)
+            self._follow_rates()
+
+    def _follow_rates(self):
+        for rates in self._rates:
+            rates.follow(self.env.world, self.batch_size.noise, self.batch_size.scale)
+
+    def _share(self):
+        """Called when a group has formed: all ranks get what rank 0 knows of noise and batch."""
+        import torch
+        import torch.distributed as dist
+
+        device = "cuda" if dist.get_backend() == "nccl" else "cpu"
+        own = [*self._noise.numbers(), *self.batch_size.numbers()]
+        numbers = torch.tensor(own, dtype=torch.float64, device=device)
+        dist.broadcast(numbers, src=0)
+        *noise, level, noise_level = numbers.tolist()
+        self._noise.load_numbers(noise)
+        self.batch_size.load_numbers([level, noise_level])
+        self.batch_size.begin_group()
 
     def join(self):
         """Forms the process group, unless the script has done so. `restore` calls it."""
@@ -168,8 +190,7 @@ class Job:
             for wrapper in self._wrappers:
                 wrapper.rebuild(self.env.world)
         self._joined = True
-        for rates in self._rates:
-            rates.follow(self.env.world)
+        self._follow_rates()
 
     def restore(self):
         """The newest `Checkpoint`, or None if there is none.
@@ -205,8 +226,10 @@ class Job:
         if isinstance(state, dict) and state.get("format") == _FORMAT:
             if len(state["random"]) == self.env.world:
                 _set_random_state(state["random"][self.env.rank])
-            if state.get("noise") is not None:
-                self._noise.load_state_dict(state["noise"])
+            if "noise" in state:
+                self._noise.load_numbers(state["noise"])
+                self.batch_size.load_numbers(state["batch"])
+                self._follow_rates()
             state = state["state"]
         return Checkpoint(found.step, state, found.time, found.epoch, found.metrics)
 
@@ -256,7 +279,7 @@ class Job:
         return found
 
     def step_done(self, step, state, epoch=None, metrics=None, records=None):
-        """Call it after every step, on every rank. True if the number of ranks has changed since the last step.
+        """Call it after every step, on every rank. True if the number of ranks or the batch has changed.
 
         If the job must stop, it saves and exits with 143. An elastic job continues with the ranks that stay and those
         that join. `state`: what to save, or a function that returns it. `records`: how many records the whole job
@@ -268,30 +291,49 @@ class Job:
             self._prepare_memory(state)
         if self.env.leader:
             waited = self._exchange.take()
-            noise = self._noise.scale if self.env.world > 1 else None
-            self._draw(step, self._speed.step(step, self.env.world, records, self.metrics, waited, noise))
+            noise = self._noise.scale
+            # One rank alone measures no noise, so it reports none; the batch follows what was measured before.
+            reported = noise if self.env.world > 1 else None
+            self._draw(step, self._speed.step(step, self.env.world, records, self.metrics, waited, reported))
+            now = self._clock()
+            seconds = None if self._step_begin is None else now - self._step_begin
+            self._step_begin = now
+            self._proposal = self.batch_size.proposal(self.env.world, records, seconds, noise)
         if self._group is None:
             agreed = self._agree()
             self._noise.end_step(self.env.world, records)
+            changed = self._take_batch()
             if agreed == _STOP:
                 self.stop(step, state, epoch=epoch, metrics=metrics)
             if agreed == _SAVE and self._saved_step != step:
                 self.save(step, state, epoch=epoch, metrics=metrics, wait=False)
-            return False
+            return changed
         leaving, joining, giving_up, save = self._meet(
-            lambda: self._group.agree(self.notice.requested, step, self._save_is_due()))
+            lambda: self._group.agree(self.notice.requested, step, self._save_is_due(), self._proposal))
         # After the meeting, since what it waits for is there by then.
         self._noise.end_step(self.env.world, records)
+        self._proposal = self._group.proposal
+        changed = self._take_batch()
         if not leaving and not joining and not giving_up:
             if save and self._saved_step != step:
                 self.save(step, state, epoch=epoch, metrics=metrics, wait=False)
-            return False
+            return changed
         if giving_up:
             # Another group of this job has trained further. The work of this one is dropped, and nothing is lost.
             self._leave(step, saved=None)
         if len(leaving) == self.env.world or (leaving and not self.env.elastic):
             self.stop(step, state, epoch=epoch, metrics=metrics)
         return self._change_size(step, state, leaving, epoch)
+
+    def _take_batch(self):
+        """Takes the batch that the ranks agreed on, if it changes. True if it does."""
+        proposal, self._proposal = self._proposal, (0, 0)
+        if proposal == (0, 0):
+            return False
+        before = self.batch_size.level
+        self.batch_size.take(proposal)
+        self._follow_rates()
+        return self.batch_size.level != before
 
     @contextlib.contextmanager
     def guard(self, state, load):
@@ -439,17 +481,19 @@ class Job:
             return own
         import torch.distributed as dist
 
-        if self._flag is None:
-            import torch
+        import torch
 
-            # One byte, allocated once. A step costs one small all-reduce.
+        if self._flag is None:
+            # Three bytes, allocated once. A step costs one small all-reduce.
             device = "cuda" if dist.get_backend() == "nccl" else "cpu"
-            self._flag = torch.zeros(1, dtype=torch.uint8, device=device)
-        self._flag.fill_(own)
+            self._flag = torch.zeros(3, dtype=torch.uint8, device=device)
+        self._flag.copy_(torch.tensor((own, *self._proposal), dtype=torch.uint8))
 
         def agree():
             dist.all_reduce(self._flag, op=dist.ReduceOp.MAX)
-            return int(self._flag.item())
+            agreed, *self._proposal = self._flag.tolist()
+            self._proposal = tuple(self._proposal)
+            return agreed
 
         return self._meet(agree)
 
@@ -494,7 +538,13 @@ class Job:
 
     def _wrap(self, state, ranks):
         content = state() if callable(state) else state
-        return {"format": _FORMAT, "state": content, "random": ranks, "noise": self._noise.state_dict()}
+        return {
+            "format": _FORMAT,
+            "state": content,
+            "random": ranks,
+            "noise": self._noise.numbers(),
+            "batch": self.batch_size.numbers(),
+        }
 
     def _prepare_memory(self, state):
         """After a step, since optimizers make their state in the first one."""
@@ -565,8 +615,6 @@ class Job:
 
     def _take(self, received):
         if received is not None:
-            if received.get("noise") is not None:
-                self._noise.load_state_dict(received["noise"])
             self._received = Checkpoint(received["step"], received["state"], report.now(), received["epoch"])
 
     def _bounded(self, look=lambda: None):
@@ -598,7 +646,7 @@ class Job:
         step = own["step"]
         reason = self._group.broken or str(error).splitlines()[0]
         print(f"swell: step {step}: lost a peer ({reason})", file=sys.stderr, flush=True)
-        content = {"step": step, "epoch": None, "state": own, "noise": self._noise.state_dict()}
+        content = {"step": step, "epoch": None, "state": own}
         look = self._bounded(lambda: self._leave_if_noticed(step, own))
         received = self._form(lambda: self._group.rejoin(self._wrappers, step, content, look))
         if received is None:
@@ -620,7 +668,7 @@ class Job:
 
         def full_state():
             content = state() if callable(state) else state
-            return {"step": step, "epoch": epoch, "state": content, "noise": self._noise.state_dict()}
+            return {"step": step, "epoch": epoch, "state": content}
 
         if not self._group.change(leaving, self._wrappers, full_state):
             # The ranks that stay have this rank's work in memory.
@@ -630,8 +678,9 @@ class Job:
         return True
 
     def _resized(self, step, before, begin):
-        for rates in self._rates:
-            rates.follow(self.env.world)
+        self.batch_size.begin_group()
+        self._follow_rates()
+        self._step_begin = None
         self.resizes += 1
         if not self.env.leader:
             self._scalars.close()
