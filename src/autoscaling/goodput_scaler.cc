@@ -36,6 +36,8 @@ struct Report {
   double records_per_second = 0;
   std::optional<double> sync_s;
   double resize_s = 0;
+  double batch = 0;  // records of a step
+  double noise = 0;  // the noise scale of the gradient, in records
 };
 
 double NumberIn(const json::Value& object, std::string_view field) {
@@ -51,8 +53,8 @@ std::optional<Report> ReportOf(const json::Value& pod, int64_t members, int64_t 
   if (text.empty()) return {};
   const auto metrics = json::Parse(text, {.depth = 8, .bytes = 64 << 10});
   if (!metrics.ok() || !metrics->is_object()) return {};
+  const int64_t world = json::GetInt(*metrics, {"world"});
   if (json::Find(*metrics, {"world"}) != nullptr) {
-    const int64_t world = json::GetInt(*metrics, {"world"});
     const bool unknown = ranks_per_member == 0;
     if (unknown ? world < members || world % members != 0 : world != members * ranks_per_member) {
       return {};
@@ -67,6 +69,10 @@ std::optional<Report> ReportOf(const json::Value& pod, int64_t members, int64_t 
   }
   report.resize_s = NumberIn(*metrics, "last_resize_seconds");
   if (report.step < 0 || report.steps_per_second == 0) return {};
+  report.batch = NumberIn(*metrics, "batch_records");
+  if (report.batch == 0) report.batch = report.records_per_second / report.steps_per_second;
+  // A rank that is alone now reports what it measured when it was not.
+  if (world > 1) report.noise = NumberIn(*metrics, "gradient_noise_records");
   return report;
 }
 
@@ -178,6 +184,7 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
     known.fresh = 0;
     known.warm = false;
     known.batch = 0;
+    known.noise = false;
     known.other_batch = 0;
   }
   if (members == 0) return;
@@ -199,7 +206,12 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
   }
   if (!std::exchange(known.warm, true)) return;
   FollowGpuType(round, known);
-  FollowBatch(round, known, newest->records_per_second / newest->steps_per_second);
+  // A job that chooses its batch by goodput changes it without being another job.
+  if (round.target.batch != goodput::BatchRule::kChosen) FollowBatch(round, known, newest->batch);
+  if (newest->noise > 0) {
+    known.noise = true;
+    state.AddNoise(newest->noise);
+  }
   const std::string_view unit = newest->records_per_second > 0 ? "records" : "steps";
   if (state.unit != unit) {
     state.measured = {};
@@ -210,6 +222,7 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
                             .speed = newest->records_per_second,
                             .step_s = 1 / newest->steps_per_second,
                             .sync_s = newest->sync_s,
+                            .batch = newest->batch,
                             .at_s = context_.clock.Now().unix_ns / 1'000'000'000};
   if (seen.speed == 0) {
     // Steps of members with batches of their own do more the more members there are.
@@ -261,9 +274,13 @@ void GoodputScaler::NoteMeasured(const Round& round, Known& known) {
   const auto was = sizes.find(static_cast<int>(before));
   const auto is = sizes.find(static_cast<int>(state.members));
   if (was == sizes.end() || is == sizes.end()) return;
+  const goodput::BatchFacts batch = BatchOf(state, round.target);
+  const auto goodput_at = [&](const auto& size) {
+    return size.second.speed * goodput::EfficiencyAt(state.told, batch, size.first);
+  };
   std::string text =
       StrCat(state.members > before ? "Grew" : "Shrank", " from ", before, " to ", state.members,
-             ": ", PercentText(is->second.speed / was->second.speed), " goodput measured");
+             ": ", PercentText(goodput_at(*is) / goodput_at(*was)), " goodput measured");
   if (state.resize_s > 0) text += StrCat("; the resize took ", SecondsText(state.resize_s));
   events_.Record(*round.job, "Normal", "GoodputMeasured", text);
   // Why it went back says more.
@@ -302,17 +319,23 @@ std::string GoodputScaler::TooDear(const Round& round,
                 api::HumanDuration(goodput::RunUntilLasts(must_last)));
 }
 
+void GoodputScaler::ForgetOld(const Round& round, Known& known) const {
+  GoodputState& state = known.state;
+  // What was seen at s after a run of r is old at s + kRetryAfter + r.
+  const WallTime old = context_.clock.Now() - (kRetryAfter + RunOf(round)) / 2;
+  const size_t before = state.told.sizes().size();
+  for (goodput::Measurements* all : {&state.measured, &state.told}) {
+    all->ForgetLarger(static_cast<int>(state.members), old.unix_ns / 1'000'000'000);
+  }
+  // Noise grows while a model learns, so an old number would keep the job small for ever.
+  if (!known.noise && state.told.sizes().size() < before) state.noise = 0;
+}
+
 void GoodputScaler::Decide(const RoundPtr& round) {
   Known& known = known_.at(round->key);
   GoodputState& state = known.state;
   const bool measured = state.members > 0 && state.measured_at == state.members;
-  if (measured && !known.held) {
-    // What was seen at s after a run of r is old at s + kRetryAfter + r.
-    const WallTime old = context_.clock.Now() - (kRetryAfter + RunOf(*round)) / 2;
-    for (goodput::Measurements* all : {&state.measured, &state.told}) {
-      all->ForgetLarger(static_cast<int>(state.members), old.unix_ns / 1'000'000'000);
-    }
-  }
+  if (measured && !known.held) ForgetOld(*round, known);
   round->outlook = OutlookOf(state, round->target);
   const std::vector<goodput::SizeSpeed>& speeds = round->outlook.speeds;
   const int64_t now = round->replicas;
@@ -418,8 +441,8 @@ void GoodputScaler::WriteStatus(const RoundPtr& round) {
   json::Value wanted = ToStatus(known_.at(round->key).state, round->target, round->outlook);
   const json::Value* shown = json::Find(*round->job, {"status", "goodput"});
   if (shown != nullptr && json::Equal(*shown, wanted)) return Finish(round, Status::Ok());
-  for (std::string_view optional :
-       {"gpuType", "defaultOf", "nextPercent", "resizeSeconds", "decision", "decidedAt"}) {
+  for (std::string_view optional : {"gpuType", "defaultOf", "nextPercent", "resizeSeconds",
+                                    "noiseRecords", "decision", "decidedAt"}) {
     if (json::Find(wanted, {optional}) == nullptr)
       json::Set(wanted, {optional}, json::Value(nullptr));
   }

@@ -5,7 +5,8 @@
 // status.goodput, and works out the curve (src/goodput). The curve goes to the scheduler as an
 // annotation of the job's PodGroup, from which the scheduler decides who gets members beyond the
 // minima (docs/scheduling.md). The job itself asks for as many members as pay (SizeToAskFor), and
-// never for more than twice what was measured. A size that was never measured is taken to pay at
+// never for more than twice what was measured. Where the batch grows with the members, the noise of
+// the gradient says what that is worth. A size that was never measured is taken to pay at
 // best, so it is tried where that is worth the resizes. One that did not pay is tried again when
 // the batch or the type of GPU has changed, or after a long time.
 //
@@ -44,6 +45,7 @@ class GoodputScaler final : public JobScaler {
     int64_t fresh = 0;       // observations of the present size
     bool warm = false;       // one more was passed over: what a new size does first says little
     double batch = 0;        // records of a step at this size; 0: not known yet
+    bool noise = false;      // this size measures it, as one rank alone cannot
     int other_batch = 0;     // observations in a row whose steps had clearly more or fewer
     bool went_back = false;  // it shrinks, because what it tried did not pay
     std::optional<SteadyTime> resized;  // when the size changed, until its first report
@@ -62,6 +64,8 @@ class GoodputScaler final : public JobScaler {
   // Other GPUs or another batch: what was measured counts no more.
   void FollowGpuType(const Round& round, Known& known) const;
   void FollowBatch(const Round& round, Known& known, double records) const;
+  // Larger sizes that were seen long ago are tried again.
+  void ForgetOld(const Round& round, Known& known) const;
   void NoteMeasured(const Round& round, Known& known);
   void Decide(const RoundPtr& round);
   Duration RunOf(const Round& round) const;

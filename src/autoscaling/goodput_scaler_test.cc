@@ -23,11 +23,15 @@ class GoodputScalerTest : public ::testing::Test {
   void SetUp() override { cluster_.StartManager(); }
 
   // Without a mode, the default of its project or the cluster holds.
-  void Create(const std::string& name, int least, int most, const std::string& mode = "Goodput") {
+  void Create(const std::string& name,
+              int least,
+              int most,
+              const std::string& mode = "Goodput",
+              const std::string& batch = "Constant") {
     cluster_.Create(
         StrCat("apiVersion: swell.dev/v1\nkind: TrainingJob\nmetadata: {name: ", name,
-               ", namespace: default}\nspec:\n  autoscaling: {", mode.empty() ? "" : "mode: ", mode,
-               mode.empty() ? "" : ", ",
+               ", namespace: default}\nspec:\n  batch: {effective: ", batch, "}\n  autoscaling: {",
+               mode.empty() ? "" : "mode: ", mode, mode.empty() ? "" : ", ",
                "intervalSeconds: 2, observations: 2}\n  roles: {worker: {replicas: ", least,
                ", elastic: {minReplicas: ", least, ", maxReplicas: ", most,
                "}, template: {spec: {containers: [{name: c, image: x, resources: {limits: "
@@ -56,13 +60,16 @@ class GoodputScalerTest : public ::testing::Test {
     if (running.empty()) return;
     const auto members = static_cast<double>(running.size());
     const double speed = 10 / (serial + (1 - serial) / members);
+    const double batch = batch_ * (of_member_ ? members : 1);
+    json::Object metrics{{"world", static_cast<int64_t>(running.size())},
+                         {"training_step", ++step_},
+                         {"steps_per_second", speed / batch},
+                         {"records_per_second", speed},
+                         {"batch_records", batch},
+                         {"last_resize_seconds", resize_s_}};
+    if (noise_ > 0) metrics["gradient_noise_records"] = noise_;
     json::Value patch;
-    json::Set(patch, {"metadata", "annotations", keys::kMetrics},
-              json::Print(json::Object{{"world", static_cast<int64_t>(running.size())},
-                                       {"training_step", ++step_},
-                                       {"steps_per_second", speed / batch_},
-                                       {"records_per_second", speed},
-                                       {"last_resize_seconds", resize_s_}}));
+    json::Set(patch, {"metadata", "annotations", keys::kMetrics}, json::Print(metrics));
     cluster_.client->Patch(kPods, "default", *std::min_element(running.begin(), running.end()),
                            client::PatchType::kMerge, patch, {});
   }
@@ -111,6 +118,8 @@ class GoodputScalerTest : public ::testing::Test {
   TestCluster cluster_;
   Duration every_ = std::chrono::seconds(2);  // between two reports
   double batch_ = 10;                         // records of a step
+  bool of_member_ = false;                    // batch_ is that of each member
+  double noise_ = 0;                          // the noise scale; 0: it is not reported
   double resize_s_ = 0.3;
   int64_t step_ = 0;
 };
@@ -205,6 +214,52 @@ TEST_F(GoodputScalerTest, WhatDidNotPayIsTriedAgainOnOtherGpus) {
   ASSERT_TRUE(cluster_.Until([&] { return Decision("t").starts_with("Measures anew"); }, kLong));
   EXPECT_EQ(Decision("t"), "Measures anew: its GPUs are A100 now, and were T4");
   EXPECT_TRUE(Tries()) << Decision("t");
+}
+
+TEST_F(GoodputScalerTest, ALargerBatchCountsByTheNoiseOfItsGradients) {
+  of_member_ = true;
+  noise_ = 2;
+  cluster_.AddNode("node-a", 8);
+  Create("t", 1, 6, "Goodput", "PerReplica");
+  Train("t", 0.02);
+  ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 2; }, kLong)) << Decision("t");
+  // Twice the records in the same time, and each is worth (2 + 10) / (2 + 20).
+  EXPECT_EQ(Decision("t"), "Grew from 1 to 2: +7 % goodput measured; the resize took 0.3 s");
+  cluster_.Run(std::chrono::minutes(5));
+  EXPECT_EQ(Replicas("t"), 2) << "a batch of 40 is worth hardly more than one of 20";
+  const json::SharedValue job = cluster_.Get(kTrainingJobs, "default/t");
+  EXPECT_EQ(json::GetInt(*job, {"status", "goodput", "noiseRecords"}), 2);
+  const json::Array& curve = json::GetArray(*job, {"status", "goodput", "curve"});
+  ASSERT_EQ(curve.size(), 4u);
+  EXPECT_EQ(json::GetInt(curve[1], {"efficiencyPercent"}), 55);
+  EXPECT_EQ(json::GetInt(curve[3], {"efficiencyPercent"}), 29);
+  // While the model learns, the noise grows.
+  noise_ = 500;
+  ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 6; }, kLong)) << Decision("t");
+}
+
+TEST_F(GoodputScalerTest, WithoutNoiseALargerBatchIsWorthNothing) {
+  of_member_ = true;
+  noise_ = 0.5;
+  cluster_.AddNode("node-a", 8);
+  Create("t", 1, 6, "Goodput", "PerReplica");
+  Train("t", 0.02);
+  ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 2; }, kLong)) << Decision("t");
+  ASSERT_TRUE(cluster_.Until([&] { return Running("t") == 1; }, kLong)) << Decision("t");
+  EXPECT_TRUE(
+      Decision("t").starts_with("Goes back from 2 members to 1, because 2 made 0 % goodput;"))
+      << Decision("t");
+  // One member alone cannot measure it anew, so it is forgotten together with the size.
+  every_ = std::chrono::minutes(1);
+  EXPECT_TRUE(Tries(std::chrono::hours(8))) << Decision("t");
+}
+
+TEST_F(GoodputScalerTest, AConstantBatchCountsInFullWhateverTheNoise) {
+  noise_ = 0.5;
+  cluster_.AddNode("node-a", 8);
+  Create("t", 1, 6);
+  Train("t", 0.02);
+  ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 6; }, kLong)) << Decision("t");
 }
 
 TEST_F(GoodputScalerTest, ATryWaitsUntilItsResizesAreWorthIt) {

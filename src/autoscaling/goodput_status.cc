@@ -10,6 +10,8 @@ namespace swell::controllers {
 namespace {
 
 constexpr double kNewsworthy = 0.05;
+// The noise scale varies more than speeds do, and says less.
+constexpr double kNoiseNewsworthy = 0.10;
 
 // Four digits say enough.
 double Rounded(double value) {
@@ -32,6 +34,7 @@ json::Array PointsOf(const goodput::Measurements& measurements) {
                        {"perSecond", Rounded(size.speed)},
                        {"stepSeconds", Rounded(size.step_s)}};
     if (size.sync_s) point["syncSeconds"] = Rounded(*size.sync_s);
+    if (size.batch > 0) point["batchRecords"] = Rounded(size.batch);
     point["nodes"] = size.nodes;
     point["observations"] = size.observations;
     if (size.at_s > 0) {
@@ -44,11 +47,15 @@ json::Array PointsOf(const goodput::Measurements& measurements) {
 
 json::Array SizesOf(const std::vector<goodput::SizeSpeed>& speeds) {
   json::Array sizes;
+  const bool counted =
+      std::any_of(speeds.begin(), speeds.end(), [](const auto& at) { return at.efficiency != 1; });
   for (const goodput::SizeSpeed& at : speeds) {
-    sizes.push_back(json::Object{{"members", at.members},
-                                 {"perSecond", Rounded(at.speed)},
-                                 {"relative", Rounded(at.speed / speeds.front().speed)},
-                                 {"source", goodput::SourceName(at.source)}});
+    json::Object size{{"members", at.members},
+                      {"perSecond", Rounded(at.speed)},
+                      {"relative", Rounded(at.goodput() / speeds.front().goodput())},
+                      {"source", goodput::SourceName(at.source)}};
+    if (counted) size["efficiencyPercent"] = std::llround(at.efficiency * 100);
+    sizes.push_back(std::move(size));
   }
   return sizes;
 }
@@ -64,6 +71,7 @@ void GoodputState::Add(int64_t at, const goodput::Observation& seen) {
   const bool news = before == told.sizes().end() ||
                     before->second.observations != now->second.observations ||
                     before->second.nodes != now->second.nodes ||
+                    (before->second.batch == 0) != (now->second.batch == 0) ||
                     std::fabs(now->second.speed / before->second.speed - 1) > kNewsworthy;
   if (!news) return;
   // Sizes may have been forgotten meanwhile.
@@ -73,6 +81,10 @@ void GoodputState::Add(int64_t at, const goodput::Observation& seen) {
     const bool as_said = members != size && said != old.sizes().end();
     told.Restore(members, as_said ? said->second : size_now);
   }
+}
+
+void GoodputState::AddNoise(double records) {
+  if (noise == 0 || std::fabs(records / noise - 1) > kNoiseNewsworthy) noise = records;
 }
 
 void GoodputState::LeaveSize() {
@@ -97,6 +109,7 @@ GoodputState GoodputState::FromStatus(const json::Value& status) {
     size.speed = NumberIn(point, "perSecond");
     size.step_s = NumberIn(point, "stepSeconds");
     if (json::Find(point, {"syncSeconds"}) != nullptr) size.sync_s = NumberIn(point, "syncSeconds");
+    size.batch = NumberIn(point, "batchRecords");
     size.nodes =
         static_cast<int>(std::clamp<int64_t>(json::GetInt(point, {"nodes"}), 1, INT32_MAX));
     size.observations = json::GetInt(point, {"observations"});
@@ -111,6 +124,7 @@ GoodputState GoodputState::FromStatus(const json::Value& status) {
   state.measured_at = json::GetInt(status, {"measuredAt"});
   state.wanted = json::GetInt(status, {"wanted"});
   state.resize_s = std::max(0.0, NumberIn(status, "resizeSeconds"));
+  state.noise = std::max(0.0, NumberIn(status, "noiseRecords"));
   state.decision = json::GetString(status, {"decision"});
   state.decided_at = api::ParseTime(json::GetString(status, {"decidedAt"})).value_or(WallTime{});
   return state;
@@ -119,9 +133,16 @@ GoodputState GoodputState::FromStatus(const json::Value& status) {
 GoodputOutlook OutlookOf(const GoodputState& state, const GoodputRole& role) {
   GoodputOutlook outlook;
   outlook.fit = goodput::FitOf(state.told, role.batch);
-  outlook.speeds = goodput::SpeedsOf(state.told, role.bounds, outlook.fit, role.batch);
+  outlook.speeds = goodput::SpeedsOf(state.told, role.bounds, outlook.fit, BatchOf(state, role));
   outlook.curve = goodput::CurveOf(outlook.speeds);
   return outlook;
+}
+
+goodput::BatchFacts BatchOf(const GoodputState& state, const GoodputRole& role) {
+  return {.rule = role.batch,
+          .noise = state.noise,
+          .least = role.bounds.least,
+          .others = static_cast<int>(std::min<int64_t>(role.others, INT32_MAX / 2))};
 }
 
 bool GoodputOutlook::Tried(int64_t members) const {
@@ -153,6 +174,7 @@ json::Value ToStatus(const GoodputState& state,
     status["nextPercent"] = here > 0 ? std::llround((next / here - 1) * 100) : 0;
   }
   if (state.resize_s > 0) status["resizeSeconds"] = Rounded(state.resize_s);
+  if (state.noise > 0) status["noiseRecords"] = Rounded(state.noise);
   if (!state.decision.empty()) {
     status["decision"] = state.decision;
     status["decidedAt"] = api::FormatTime(state.decided_at);

@@ -28,14 +28,17 @@ struct GoodputState {
   int64_t measured_at = 0;  // the size that was measured last; 0: none
   int64_t wanted = 0;       // asked for; 0: nothing yet
   double resize_s = 0;      // 0: not known
+  double noise = 0;         // the noise scale of the gradient, in records; 0: not known
   std::string decision;
   WallTime decided_at;
 
   // Adds to what is measured, and to what is told where it is news.
   void Add(int64_t at, const goodput::Observation& seen);
+  // Keeps the noise scale where it is news.
+  void AddNoise(double records);
   // The size changes: what is told of the one that was, is what is known now.
   void LeaveSize();
-  // What was measured says nothing any more.
+  // The speeds that were measured say nothing any more. The noise is the model's and the data's.
   void Forget();
 
   static GoodputState FromStatus(const json::Value& status);
@@ -51,6 +54,7 @@ struct GoodputOutlook {
   bool Tried(int64_t members) const;
 };
 GoodputOutlook OutlookOf(const GoodputState& state, const GoodputRole& role);
+goodput::BatchFacts BatchOf(const GoodputState& state, const GoodputRole& role);
 
 json::Value ToStatus(const GoodputState& state,
                      const GoodputRole& role,

@@ -19,10 +19,17 @@ GoodputState TwoSizes() {
   GoodputState state;
   state.unit = "records";
   for (int i = 0; i < 3; ++i) {
-    state.Add(1, {.nodes = 1, .speed = 100, .step_s = 0.5, .sync_s = 0, .at_s = 1'799'999'000});
-    state.Add(2,
-              {.nodes = 1, .speed = 180, .step_s = 0.2777, .sync_s = 0.02, .at_s = 1'800'000'000});
+    state.Add(
+        1,
+        {.nodes = 1, .speed = 100, .step_s = 0.5, .sync_s = 0, .batch = 50, .at_s = 1'799'999'000});
+    state.Add(2, {.nodes = 1,
+                  .speed = 180,
+                  .step_s = 0.2777,
+                  .sync_s = 0.02,
+                  .batch = 50,
+                  .at_s = 1'800'000'000});
   }
+  state.noise = 350;
   state.members = state.measured_at = 2;
   state.resize_s = 0.31;
   state.gpu_type = "T4";
@@ -44,15 +51,43 @@ TEST(GoodputStatus, IsReadAsItWasWritten) {
   EXPECT_TRUE(json::GetBool(status, {"fit", "healthy"})) << json::Print(status);
 }
 
+TEST(GoodputStatus, EfficiencyIsOfABatchThatGrows) {
+  GoodputState state = TwoSizes();
+  GoodputRole role = Worker();
+  const auto curve = [&] {
+    const json::Value status = ToStatus(state, role, OutlookOf(state, role));
+    std::string text;
+    for (const json::Value& at : json::GetArray(status, {"curve"})) {
+      text += StrCat(json::GetInt(at, {"members"}), ":",
+                     json::GetInt(at, {"efficiencyPercent"}, -1), " ");
+    }
+    return text;
+  };
+  EXPECT_EQ(curve(), "1:-1 2:-1 3:-1 4:-1 ") << "the batch is constant";
+  role.batch = goodput::BatchRule::kPerMember;
+  // At two members, seen last, a step has 50 records: 25 of each.
+  EXPECT_EQ(curve(), "1:100 2:94 3:88 4:83 ");
+  role.others = 1;
+  EXPECT_EQ(curve(), "1:100 2:96 3:92 4:88 ") << "the chief has a batch, too";
+  state.AddNoise(355);
+  EXPECT_EQ(state.noise, 350) << "no news";
+  state.AddNoise(400);
+  EXPECT_EQ(state.noise, 400);
+  state.Forget();
+  EXPECT_EQ(state.noise, 400) << "it is the model's";
+}
+
 TEST(GoodputStatus, NonsenseIsLeftOut) {
   for (const char* text :
        {"{}", "[]", R"({"points":7,"measuredAt":"x"})", R"({"points":[1,{},{"members":-1}]})",
-        R"({"points":[{"members":1,"perSecond":-3}]})", R"({"resizeSeconds":-5})"}) {
+        R"({"points":[{"members":1,"perSecond":-3}]})", R"({"resizeSeconds":-5})",
+        R"({"noiseRecords":-5})"}) {
     const auto status = json::Parse(text);
     ASSERT_TRUE(status.ok());
     const GoodputState state = GoodputState::FromStatus(*status);
     EXPECT_TRUE(state.measured.sizes().empty()) << text;
     EXPECT_EQ(state.resize_s, 0) << text;
+    EXPECT_EQ(state.noise, 0) << text;
   }
 }
 

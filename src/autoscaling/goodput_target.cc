@@ -87,9 +87,9 @@ Result<std::optional<GoodputRole>> TrainingGoodputRole(const json::Value& job,
   target.bounds.most = static_cast<int>(
       std::clamp<int64_t>(bounds.most.value_or(target.replicas), target.bounds.least, INT32_MAX));
   target.ranks_per_member = RanksPerMember(job);
-  if (json::GetString(job, {"spec", "batch", "effective"}) == "PerReplica") {
-    target.batch = goodput::BatchRule::kPerMember;
-  }
+  const std::string_view batch = json::GetString(job, {"spec", "batch", "effective"});
+  if (batch == "PerReplica") target.batch = goodput::BatchRule::kPerMember;
+  if (batch == "Goodput") target.batch = goodput::BatchRule::kChosen;
   target.interval = std::chrono::seconds(
       std::clamp<int64_t>(json::GetInt(*scaling, {"intervalSeconds"}, 10), 1, kIntervalSecondsMax));
   target.observations = static_cast<int>(std::clamp<int64_t>(

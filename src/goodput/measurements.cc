@@ -30,7 +30,7 @@ int NodesFor(const Measurements& measurements, int members) {
 }
 
 int64_t BatchOf(BatchRule rule, int members) {
-  const double batch = rule == BatchRule::kConstant ? kBatch / members : kBatch;
+  const double batch = rule == BatchRule::kPerMember ? kBatch : kBatch / members;
   return std::max<int64_t>(1, std::llround(batch));
 }
 
@@ -38,7 +38,7 @@ int64_t BatchOf(BatchRule rule, int members) {
 double Predicted(const Fit& fit, const Measurements& measurements, BatchRule rule, int members) {
   const auto batch = static_cast<double>(BatchOf(rule, members));
   const double step = fit.parameters.LastPassTime(NodesFor(measurements, members), members, batch);
-  return (rule == BatchRule::kConstant ? 1.0 : members) / step;
+  return (rule == BatchRule::kPerMember ? members : 1.0) / step;
 }
 
 SizeSpeed Between(const std::pair<const int, Measured>& low,
@@ -79,6 +79,15 @@ SizeSpeed SpeedAt(const Measurements& measurements, const Fit& fit, BatchRule ru
   return {members, at->second.speed * members / at->first, Source::kProportional};
 }
 
+// What the job chose at the nearest size that is not larger; else at the least one. 0: not known.
+double ChosenBatch(const Measurements& measurements, int members) {
+  double batch = 0;
+  for (const auto& [size, measured] : measurements.sizes()) {
+    if (measured.batch > 0 && (batch == 0 || size <= members)) batch = measured.batch;
+  }
+  return batch;
+}
+
 // All sizes where they are few; else those that were measured, and others in growing steps.
 std::vector<int> SizesToShow(const Measurements& measurements, int least, int most) {
   std::vector<int> sizes;
@@ -116,6 +125,7 @@ void Measurements::Add(int members, const Observation& seen) {
   Blend(size.step_s, seen.step_s, part);
   size.nodes = std::max(1, seen.nodes);
   size.at_s = std::max(size.at_s, seen.at_s);
+  if (Sane(seen.batch)) size.batch = seen.batch;
   if (seen.sync_s && std::isfinite(*seen.sync_s) && *seen.sync_s >= 0) {
     double sync = size.sync_s.value_or(*seen.sync_s);
     Blend(sync, std::min(*seen.sync_s, seen.step_s), part);
@@ -139,11 +149,32 @@ void Measurements::Restore(int members, const Measured& measured) {
   size.nodes = std::max(1, measured.nodes);
   size.observations = std::clamp<int64_t>(measured.observations, 1, kMemory);
   if (size.sync_s && !(std::isfinite(*size.sync_s) && *size.sync_s >= 0)) size.sync_s.reset();
+  if (!Sane(size.batch)) size.batch = 0;
 }
 
 void Measurements::ForgetLarger(int than, int64_t before_s) {
   std::erase_if(sizes_,
                 [&](const auto& size) { return size.first > than && size.second.at_s < before_s; });
+}
+
+double EfficiencyAt(const Measurements& measurements, const BatchFacts& batch, int members) {
+  if (batch.rule == BatchRule::kConstant || !Sane(batch.noise)) return 1;
+  if (batch.rule == BatchRule::kChosen) {
+    const double initial = ChosenBatch(measurements, std::max(1, batch.least));
+    if (initial == 0) return 1;
+    return EfficiencyOf(batch.noise, initial, ChosenBatch(measurements, members));
+  }
+  double of_member = 0;
+  int64_t newest = -1;
+  for (const auto& [size, measured] : measurements.sizes()) {
+    if (measured.batch == 0 || measured.at_s < newest) continue;
+    newest = measured.at_s;
+    of_member = measured.batch / (size + batch.others);
+  }
+  if (of_member == 0) return 1;
+  const int least = std::max(1, batch.least);
+  return EfficiencyOf(batch.noise, of_member * (least + batch.others),
+                      of_member * (members + batch.others));
 }
 
 Fit FitOf(const Measurements& measurements, BatchRule rule) {
@@ -199,14 +230,15 @@ std::string_view SourceName(Source source) {
 std::vector<SizeSpeed> SpeedsOf(const Measurements& measurements,
                                 const SizeBounds& bounds,
                                 const Fit& fit,
-                                BatchRule rule) {
+                                const BatchFacts& batch) {
   std::vector<SizeSpeed> speeds;
   if (measurements.sizes().empty()) return speeds;
   const int least = std::max(1, bounds.least);
   const int64_t tried = std::max<int64_t>(int64_t{2} * measurements.largest(), least);
   const int most = static_cast<int>(std::min<int64_t>(bounds.most, tried));
   for (int members : SizesToShow(measurements, least, std::max(least, most))) {
-    speeds.push_back(SpeedAt(measurements, fit, rule, members));
+    speeds.push_back(SpeedAt(measurements, fit, batch.rule, members));
+    speeds.back().efficiency = EfficiencyAt(measurements, batch, members);
   }
   return speeds;
 }
@@ -215,7 +247,7 @@ Curve CurveOf(const std::vector<SizeSpeed>& speeds) {
   std::vector<CurvePoint> points;
   for (const SizeSpeed& at : speeds) {
     // Three digits: smaller changes are noise, and each would be a write.
-    const double relative = at.speed / speeds.front().speed * 1000;
+    const double relative = at.goodput() / speeds.front().goodput() * 1000;
     points.push_back({at.members, std::max<int64_t>(1, std::llround(relative)) * (kOne / 1000)});
   }
   return Curve(points);
@@ -228,7 +260,7 @@ int SizeToAskFor(const std::vector<SizeSpeed>& speeds, int now) {
     double best = 0;
     size_t best_at = at;
     for (size_t to = at + 1; to < speeds.size(); ++to) {
-      const double worth = std::log(speeds[to].speed / speeds[at].speed) /
+      const double worth = std::log(speeds[to].goodput() / speeds[at].goodput()) /
                            std::log(static_cast<double>(speeds[to].members) / speeds[at].members);
       if (worth < (speeds[to].members > now ? kWorthAsking : kWorthKeeping) || worth <= best)
         continue;

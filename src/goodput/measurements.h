@@ -1,11 +1,15 @@
-// Measurements: what a live job was seen to do at each size that it had, and the speeds that follow
-// for sizes that it has not had.
+// Measurements: what a live job was seen to do at each size that it had, and the speeds and the
+// goodput that follow for sizes that it has not had.
 //
 // A measured size has the mean of its newest observations. Sizes between two of these are on the
 // line between them. Larger ones, up to twice the largest measured, follow the fitted StepModel
 // where it is healthy; else they continue as the last measured members did, which is optimistic, so
 // that it is tried. Smaller ones are in proportion. No size beyond twice the largest is promised
 // anything.
+//
+// Goodput is speed times statistical efficiency. A constant batch has an efficiency of 1. Where the
+// batch grows with the members, or the job chooses it, that is (φ + M0) / (φ + M): φ the noise
+// scale of the gradient, M the batch, M0 the batch of the least size.
 //
 // - Threads: plain values and pure functions.
 // - Invariants: at most kSizesMax sizes; numbers are finite and positive.
@@ -30,6 +34,7 @@ struct Observation {
   double speed = 0;              // work per second: records, or steps that are worth the same
   double step_s = 0;             // of one step
   std::optional<double> sync_s;  // of it: exchanging gradients; none: not known
+  double batch = 0;              // records of a step; 0: not known
   int64_t at_s = 0;              // when it was seen, in seconds since 1970
 };
 
@@ -51,8 +56,19 @@ class Measurements {
   std::map<int, Measured> sizes_;
 };
 
-// How the work of a step is split: the whole job's batch is constant, or each member's is.
-enum class BatchRule { kConstant, kPerMember };
+// How the work of a step is split: the whole job's batch is constant, or each member's is, or the
+// job chooses a batch for each size.
+enum class BatchRule { kConstant, kPerMember, kChosen };
+
+struct BatchFacts {
+  BatchRule rule = BatchRule::kConstant;
+  double noise = 0;  // φ in records; 0: not known
+  int least = 1;     // members, whose batch is M0
+  int others = 0;    // members with a batch besides those that are counted
+};
+// What a record is worth at a size, as a part of what it is worth at the least size. 1 where the
+// batch is constant, or where noise or batch are not known.
+double EfficiencyAt(const Measurements& measurements, const BatchFacts& batch, int members);
 
 struct Fit {
   bool healthy = false;
@@ -70,6 +86,9 @@ struct SizeSpeed {
   int members = 1;
   double speed = 0;
   Source source = Source::kMeasured;
+  double efficiency = 1;  // of a record, against one of the batch of the least size
+
+  double goodput() const { return speed * efficiency; }
 };
 
 struct SizeBounds {
@@ -82,11 +101,11 @@ struct SizeBounds {
 std::vector<SizeSpeed> SpeedsOf(const Measurements& measurements,
                                 const SizeBounds& bounds,
                                 const Fit& fit,
-                                BatchRule rule);
+                                const BatchFacts& batch);
 Curve CurveOf(const std::vector<SizeSpeed>& speeds);
 
-// The number of members to ask for: as many as speed the job up by at least a tenth of what they
-// would at best. It stays what it is while nothing else is clearly better. `speeds` is not empty.
+// The number of members to ask for: as many as raise goodput by at least a tenth of what they would
+// at best. It stays what it is while nothing else is clearly better. `speeds` is not empty.
 int SizeToAskFor(const std::vector<SizeSpeed>& speeds, int now);
 
 }  // namespace swell::goodput

@@ -47,23 +47,23 @@ TEST(Measurements, KeepsABoundedNumberOfSizes) {
 }
 
 TEST(Speeds, OneMeasuredSizePromisesTwiceAsMuchForTwice) {
-  const auto speeds = SpeedsOf(Of({{2, 100}}), {1, 8}, {}, BatchRule::kConstant);
+  const auto speeds = SpeedsOf(Of({{2, 100}}), {1, 8}, {}, {});
   EXPECT_EQ(Text(speeds),
             "1:50 Proportional\n2:100 Measured\n3:150 Optimistic\n4:200 Optimistic\n");
 }
 
 TEST(Speeds, ContinueAsTheLastMembersDid) {
-  const auto speeds = SpeedsOf(Of({{1, 100}, {3, 120}}), {1, 8}, {}, BatchRule::kConstant);
+  const auto speeds = SpeedsOf(Of({{1, 100}, {3, 120}}), {1, 8}, {}, {});
   EXPECT_EQ(Text(speeds),
             "1:100 Measured\n2:110 Between\n3:120 Measured\n4:130 Optimistic\n5:140 Optimistic\n"
             "6:150 Optimistic\n");
 }
 
 TEST(Speeds, AreWithinTheBounds) {
-  EXPECT_TRUE(SpeedsOf({}, {1, 8}, {}, BatchRule::kConstant).empty());
-  EXPECT_EQ(SpeedsOf(Of({{2, 100}}), {2, 3}, {}, BatchRule::kConstant).size(), 2u);
-  EXPECT_EQ(SpeedsOf(Of({{1, 100}}), {4, 8}, {}, BatchRule::kConstant).front().members, 4);
-  const auto many = SpeedsOf(Of({{600, 100}}), {1, 1000}, {}, BatchRule::kConstant);
+  EXPECT_TRUE(SpeedsOf({}, {1, 8}, {}, {}).empty());
+  EXPECT_EQ(SpeedsOf(Of({{2, 100}}), {2, 3}, {}, {}).size(), 2u);
+  EXPECT_EQ(SpeedsOf(Of({{1, 100}}), {4, 8}, {}, {}).front().members, 4);
+  const auto many = SpeedsOf(Of({{600, 100}}), {1, 1000}, {}, {});
   EXPECT_LE(many.size(), kCurvePointsMax);
   EXPECT_EQ(many.back().members, 1000);
   EXPECT_FALSE(CurveOf(many).empty());
@@ -90,7 +90,7 @@ TEST(FitOf, PredictsSizesThatWereNotMeasured) {
   const Measurements measurements = OfModel(truth, {1, 2, 3}, 0);
   const Fit fit = FitOf(measurements, BatchRule::kConstant);
   EXPECT_TRUE(fit.healthy) << fit.message;
-  const auto speeds = SpeedsOf(measurements, {1, 6}, fit, BatchRule::kConstant);
+  const auto speeds = SpeedsOf(measurements, {1, 6}, fit, {});
   ASSERT_EQ(speeds.size(), 6u);
   for (const SizeSpeed& at : speeds) {
     const double expected = 1024 / truth.LastPassTime(1, at.members, 1024.0 / at.members);
@@ -108,7 +108,7 @@ TEST(FitOf, IsNotUsedWhereItDoesNotFit) {
   EXPECT_FALSE(fit.healthy);
   EXPECT_GT(fit.error, kFitErrorMax);
   EXPECT_NE(fit.message.find("so it is not used"), std::string::npos) << fit.message;
-  const auto speeds = SpeedsOf(measurements, {1, 6}, fit, BatchRule::kConstant);
+  const auto speeds = SpeedsOf(measurements, {1, 6}, fit, {});
   EXPECT_EQ(speeds.back().source, Source::kOptimistic);
 }
 
@@ -133,7 +133,7 @@ TEST(FitOf, NeedsTwoSizesWithSynchronisation) {
 }
 
 int Ask(const std::map<int, double>& measured, int least, int most, int now) {
-  return SizeToAskFor(SpeedsOf(Of(measured), {least, most}, {}, BatchRule::kConstant), now);
+  return SizeToAskFor(SpeedsOf(Of(measured), {least, most}, {}, {}), now);
 }
 
 TEST(SizeToAskFor, IsTheMostThatPays) {
@@ -142,6 +142,51 @@ TEST(SizeToAskFor, IsTheMostThatPays) {
   EXPECT_EQ(Ask({{1, 100}, {2, 101}}, 1, 8, 2), 1) << "the second member does nothing";
   EXPECT_EQ(Ask({{1, 100}, {2, 101}}, 2, 8, 2), 2) << "but the minimum stays";
   EXPECT_EQ(Ask({{1, 100}, {2, 190}}, 1, 2, 2), 2);
+}
+
+// Members with 64 records each, of which one is the least.
+int AskWithNoise(double noise, int now) {
+  Measurements measurements;
+  for (int members : {1, 2, 4}) {
+    measurements.Add(members, {.speed = 100.0 * members, .step_s = 1, .batch = 64.0 * members});
+  }
+  const BatchFacts batch{.rule = BatchRule::kPerMember, .noise = noise};
+  return SizeToAskFor(SpeedsOf(measurements, {1, 4}, {}, batch), now);
+}
+
+TEST(SizeToAskFor, FollowsTheNoise) {
+  EXPECT_EQ(AskWithNoise(0, 1), 4) << "not known";
+  EXPECT_EQ(AskWithNoise(5000, 1), 4);
+  EXPECT_EQ(AskWithNoise(15, 1), 2);
+  EXPECT_EQ(AskWithNoise(3, 1), 1);
+}
+
+TEST(EfficiencyAt, IsOfARecordAgainstTheLeastBatch) {
+  Measurements measurements;
+  measurements.Add(2, {.speed = 100, .step_s = 1, .batch = 20, .at_s = 5});
+  measurements.Add(4, {.speed = 100, .step_s = 1, .batch = 400, .at_s = 4});
+  BatchFacts batch{.rule = BatchRule::kPerMember, .noise = 20};
+  EXPECT_DOUBLE_EQ(EfficiencyAt(measurements, batch, 1), 1);
+  EXPECT_DOUBLE_EQ(EfficiencyAt(measurements, batch, 2), 30.0 / 40) << "the batch seen last";
+  batch.least = 2;
+  EXPECT_DOUBLE_EQ(EfficiencyAt(measurements, batch, 4), 40.0 / 60);
+  batch.others = 2;
+  EXPECT_DOUBLE_EQ(EfficiencyAt(measurements, batch, 4), 40.0 / 50) << "5 records each";
+  batch.rule = BatchRule::kConstant;
+  EXPECT_DOUBLE_EQ(EfficiencyAt(measurements, batch, 4), 1);
+  EXPECT_DOUBLE_EQ(EfficiencyAt({}, {.rule = BatchRule::kPerMember, .noise = 20}, 4), 1);
+}
+
+TEST(EfficiencyAt, IsOfTheBatchThatTheJobChose) {
+  Measurements measurements;
+  const BatchFacts batch{.rule = BatchRule::kChosen, .noise = 40};
+  measurements.Add(2, {.speed = 100, .step_s = 1, .batch = 20});
+  measurements.Add(4, {.speed = 100, .step_s = 1, .batch = 80});
+  for (const auto& [members, expected] :
+       std::map<int, double>{{1, 1}, {2, 1}, {3, 1}, {4, 60.0 / 120}, {8, 60.0 / 120}}) {
+    EXPECT_DOUBLE_EQ(EfficiencyAt(measurements, batch, members), expected) << members;
+  }
+  EXPECT_DOUBLE_EQ(EfficiencyAt({}, batch, 4), 1);
 }
 
 TEST(SizeToAskFor, StaysWhereNothingIsClearlyBetter) {

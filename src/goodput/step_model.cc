@@ -234,6 +234,10 @@ double GainOf(const GradientStats& gradient, double scale) {
   return below > 0 ? (gradient.var + gradient.sqr) / below : 1;
 }
 
+double EfficiencyOf(double noise, double initial, double batch) {
+  return (noise + initial) / (noise + batch);
+}
+
 BatchChoice ChooseBatch(const StepParameters& step,
                         const GradientStats& gradient,
                         const BatchLimits& limits,

@@ -79,4 +79,8 @@ BatchChoice SplitBatch(const BatchLimits& limits, int64_t batch, int gpus);
 // Progress of one step in initial batches.
 double GainOf(const GradientStats& gradient, double scale);
 
+// What a record of a batch is worth to the training, as a part of what one of the initial batch is:
+// (φ + M0) / (φ + M). All three are in records and positive.
+double EfficiencyOf(double noise, double initial, double batch);
+
 }  // namespace swell::goodput

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "jobs/training_job.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 #include "operator/testing/cluster_test_util.h"
@@ -206,6 +207,43 @@ TEST(ElasticPropertyTest, JobsKeepTheirBoundsSettleDownAndEnd) {
     EXPECT_GT(preemptions, static_cast<int>(last) / 2);
   }
   RecordProperty("preemptions", preemptions);
+}
+
+TEST(ElasticSizeTest, ABatchThatIsChosenHasAMaximum) {
+  TestCluster cluster;
+  cluster.AddNode("node-0", 8);
+  cluster.StartManager();
+  const auto create = [&](const std::string& name, const std::string& batch) {
+    cluster.Create(
+        StrCat("apiVersion: swell.dev/v1\nkind: TrainingJob\nmetadata: {name: ", name,
+               ", namespace: default}\nspec:\n  batch: ", batch,
+               "\n  roles: {worker: {replicas: 1, template: {spec: {containers: [{name: main, "
+               "image: i}]}}}}\n"));
+  };
+  create("t", "{effective: Goodput, max: 512, learningRate: AdaScale}");
+  ASSERT_TRUE(cluster.Until([&] { return cluster.Get(kPods, "default/t-worker-0") != nullptr; }));
+  const json::SharedValue pod = cluster.Get(kPods, "default/t-worker-0");
+  std::map<std::string, std::string> env;
+  for (const json::Value& entry :
+       json::GetArray(json::GetArray(*pod, {"spec", "containers"})[0], {"env"})) {
+    env[std::string(json::GetString(entry, {"name"}))] = json::GetString(entry, {"value"});
+  }
+  EXPECT_EQ(env["SWELL_BATCH_OF"], "goodput");
+  EXPECT_EQ(env["SWELL_BATCH_MAX"], "512");
+  EXPECT_EQ(env["SWELL_LEARNING_RATE"], "adascale");
+  const auto wrong = [](const char* batch) {
+    const auto job = json::Parse(StrCat(
+        R"({"spec":{"batch":)", batch,
+        R"(,"roles":{"worker":{"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}}}})"));
+    SWELL_CHECK(job.ok());
+    return std::string(MakeTrainingJobKind({})->Parse(*job).status().message());
+  };
+  EXPECT_EQ(wrong(R"({"effective":"Goodput"})"),
+            "spec.batch.max: Required value: effective Goodput chooses a batch of at most so many "
+            "records");
+  EXPECT_EQ(wrong(R"({"max":5})"),
+            "spec.batch.max: Forbidden: only effective Goodput chooses the batch");
+  EXPECT_EQ(wrong(R"({"effective":"Goodput","max":5})"), "");
 }
 
 TEST(ElasticSizeTest, ScalingIsClampedToldAndRemembered) {

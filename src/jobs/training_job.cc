@@ -91,6 +91,22 @@ void ReadPreemption(const json::Value& body, JobSpec& spec) {
   }
 }
 
+Status CheckBatch(const json::Value& body) {
+  const json::Value* batch = json::Find(body, {"batch"});
+  if (batch == nullptr) return Status::Ok();
+  const bool chosen = json::GetString(*batch, {"effective"}) == "Goodput";
+  const bool bounded = json::Find(*batch, {"max"}) != nullptr;
+  if (chosen && !bounded) {
+    return WrongField(
+        "spec.batch.max",
+        "Required value: effective Goodput chooses a batch of at most so many records");
+  }
+  if (bounded && !chosen) {
+    return WrongField("spec.batch.max", "Forbidden: only effective Goodput chooses the batch");
+  }
+  return Status::Ok();
+}
+
 Result<JobSpec> TrainingJobKind::Parse(const json::Value& job) const {
   const json::Value& body = api::Spec(job);
   JobSpec spec;
@@ -104,6 +120,7 @@ Result<JobSpec> TrainingJobKind::Parse(const json::Value& job) const {
   if (spec.replicas.empty()) {
     return WrongField("spec.roles", "Invalid value: must have a role with replicas");
   }
+  SWELL_RETURN_IF_ERROR(CheckBatch(body));
   std::sort(spec.replicas.begin(), spec.replicas.end(),
             [](const ReplicaSpec& a, const ReplicaSpec& b) {
               return std::tuple(!api::IsLeadingRole(a.type), a.type) <
@@ -137,7 +154,13 @@ void SetBatchEnv(const json::Value& job, json::Value& pod) {
   const json::Value* batch = json::Find(job, {"spec", "batch"});
   if (batch == nullptr) return;
   std::string_view effective = json::GetString(*batch, {"effective"}, "Constant");
-  SetEnv(pod, "SWELL_BATCH_OF", effective == "PerReplica" ? "rank" : "job");
+  SetEnv(pod, "SWELL_BATCH_OF",
+         effective == "PerReplica" ? "rank"
+         : effective == "Goodput"  ? "goodput"
+                                   : "job");
+  if (effective == "Goodput") {
+    SetEnv(pod, "SWELL_BATCH_MAX", std::to_string(json::GetInt(*batch, {"max"})));
+  }
   SetEnv(pod, "SWELL_LEARNING_RATE", ToLower(json::GetString(*batch, {"learningRate"}, "None")));
 }
 

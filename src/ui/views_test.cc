@@ -323,11 +323,26 @@ TEST_F(ViewsTest, AJobThatIsScaledByGoodputTellsItsCurve) {
   EXPECT_EQ(goodput(),
             R"({"sentence":"2 members make 78 records per second, 1.95 times what 1 makes; it )"
             R"(asks for 4","next":"worth +31 % here","unit":"records","members":2,"wanted":4,)"
-            R"("fit":null,"decision":"Grew from 1 to 2","sizes":[)"
+            R"("noise":null,"fit":null,"decision":"Grew from 1 to 2","sizes":[)"
             R"({"members":1,"perSecond":40,"relative":1,"measured":true,"source":"measured"},)"
             R"({"members":2,"perSecond":78,"relative":1.95,"measured":true,)"
             R"("source":"measured"},{"members":4,"perSecond":130,"relative":3.25,)"
             R"("measured":false,"source":"model"}]})");
+  // The records of a larger batch are worth less.
+  Status("/apis/swell.dev/v1/namespaces/vision/trainingjobs/grow",
+         R"({"status":{"goodput":{"noiseRecords":90,"curve":[)"
+         R"({"members":1,"perSecond":40,"relative":1,"efficiencyPercent":100,)"
+         R"("source":"Measured"},{"members":2,"perSecond":78,"relative":1.38,)"
+         R"("efficiencyPercent":71,"source":"Measured"}]}}})");
+  Settle();
+  const std::string counted = goodput();
+  EXPECT_NE(counted.find(R"("noise":"90 records: in the batch of 2 members a record is worth 71 % )"
+                         R"(of one in that of 1")"),
+            std::string::npos)
+      << counted;
+  EXPECT_NE(counted.find(R"("relative":1.38,"measured":true,"source":"measured","efficiency":71)"),
+            std::string::npos)
+      << counted;
 }
 
 TEST_F(ViewsTest, ANodeTellsWhichGpusAreBadAndWhy) {

@@ -48,6 +48,7 @@ class WhyReport {
       if (!facts_.goodput->default_of.empty()) add("Mode:     ", GoodputModeText(*facts_.goodput));
       add("Goodput:  ", GoodputSentence(*facts_.goodput));
       add("Curve:    ", GoodputCurveText(*facts_.goodput));
+      add("Noise:    ", NoiseText(*facts_.goodput));
       if (!facts_.goodput->sizes.empty()) add("Model:    ", facts_.goodput->fit);
       add("Next GPU: ", NextGpuText(*facts_.goodput, facts_.others));
       add("Decided:  ", facts_.goodput->decision);

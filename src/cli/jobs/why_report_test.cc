@@ -349,6 +349,35 @@ TEST(WhyReport, TellsWhereAJobIsOnItsCurve) {
   EXPECT_EQ(NextGpuText(view, {}), "not tried; worth at best +100 % here");
 }
 
+TEST(WhyReport, TellsWhatTheRecordsOfALargerBatchAreWorth) {
+  WhyFacts facts = WaitingJob();
+  GoodputView view = Goodput("t", 2, 12);
+  EXPECT_EQ(NoiseText(view), "") << "all count in full";
+  view.wanted = view.measured_at = 2;
+  view.noise = 90;
+  view.sizes = {{1, 100, 1, "measured", 100},
+                {2, 190, 1.35, "measured", 71},
+                {4, 340, 1.42, "optimistic", 42}};
+  facts.goodput = view;
+  EXPECT_NE(WhyText(facts, StartForecast{})
+                .find("Goodput:  2 members make 190 records per second, 1.35 times the goodput of "
+                      "1; it asks for no more: 4 would make 5 % more goodput\n"
+                      "Curve:    100 records per second with 1, 190 with 2 (now; efficiency 71 %), "
+                      "340 with 4 (assumed, not tried; efficiency 42 %)\n"
+                      "Noise:    90 records: in the batch of 2 members a record is worth 71 % of "
+                      "one in that of 1\n"),
+            std::string::npos)
+      << WhyText(facts, StartForecast{});
+  EXPECT_TRUE(GoodputTable(view).starts_with(
+      "  MEMBERS  RECORDS/S  EFFICIENCY  GOODPUT  SOURCE\n"
+      "  1        100        100 %       1.00     measured\n"
+      "  2 (now)  190        71 %        1.35     measured\n"
+      "  4        340        42 %        1.42     assumed, not tried\n"
+      "  Noise:    90 records: in the batch of 2 members a record is worth 71 % of one in that of "
+      "1\n"))
+      << GoodputTable(view);
+}
+
 TEST(WhyReport, NamesAFewSizesOfALongCurve) {
   GoodputView view = Goodput("t", 10, 5);
   view.wanted = 12;

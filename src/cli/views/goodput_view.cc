@@ -52,12 +52,12 @@ std::string AskText(const GoodputView& view, const GoodputView::Size& now) {
   if (view.measured_at != view.members) return "this size is being measured";
   if (view.most > 0 && view.members >= view.most) return "that is its maximum";
   for (const GoodputView::Size& next : view.sizes) {
-    if (next.members <= view.members || now.per_second <= 0) continue;
+    if (next.members <= view.members || now.relative <= 0) continue;
     const auto percent =
-        static_cast<int64_t>(std::llround((next.per_second / now.per_second - 1) * 100));
+        static_cast<int64_t>(std::llround((next.relative / now.relative - 1) * 100));
     return StrCat("it asks for no more: ", next.members,
                   next.source == "measured" ? " make " : " would make ", std::abs(percent), " % ",
-                  percent < 0 ? "less" : "more");
+                  percent < 0 ? "less" : "more", next.efficiency < 0 ? "" : " goodput");
   }
   return "it asks for no more";
 }
@@ -83,8 +83,10 @@ std::optional<GoodputView> GoodputOf(const json::Value& job) {
   }
   for (const json::Value& at : json::GetArray(*status, {"curve"})) {
     view.sizes.push_back({json::GetInt(at, {"members"}), NumberIn(at, "perSecond"),
-                          NumberIn(at, "relative"), ToLower(json::GetString(at, {"source"}))});
+                          NumberIn(at, "relative"), ToLower(json::GetString(at, {"source"})),
+                          json::GetInt(at, {"efficiencyPercent"}, -1)});
   }
+  view.noise = NumberIn(*status, "noiseRecords");
   view.fit = json::GetString(*status, {"fit", "message"});
   view.decision = json::GetString(*status, {"decision"});
   return view;
@@ -106,16 +108,24 @@ std::string SourceText(std::string_view source) {
 std::string GoodputTable(const GoodputView& view) {
   std::string text;
   if (!view.sizes.empty()) {
-    TextTable table({"MEMBERS", StrCat(ToUpper(view.unit), "/S"), "SPEEDUP", "SOURCE"}, 2);
+    const bool counted = view.sizes.front().efficiency >= 0;
+    std::vector<std::string> head{"MEMBERS", StrCat(ToUpper(view.unit), "/S")};
+    if (counted) head.emplace_back("EFFICIENCY");
+    head.insert(head.end(), {counted ? "GOODPUT" : "SPEEDUP", "SOURCE"});
+    TextTable table(head, 2);
     for (const GoodputView::Size& size : view.sizes) {
-      table.Add({StrCat(size.members, size.members == view.members ? " (now)" : ""),
-                 SpeedText(size), Decimal(size.relative, 2), SourceText(size.source)});
+      std::vector<std::string> row{
+          StrCat(size.members, size.members == view.members ? " (now)" : ""), SpeedText(size)};
+      if (counted) row.push_back(StrCat(size.efficiency, " %"));
+      row.insert(row.end(), {Decimal(size.relative, 2), SourceText(size.source)});
+      table.Add(row);
     }
     text = table.ToString("  ");
   }
   auto add = [&text](std::string_view title, const std::string& what) {
     if (!what.empty()) text += StrCat("  ", title, OneLine(what), "\n");
   };
+  add("Noise:    ", NoiseText(view));
   add("Next GPU: ", NextGpuText(view, {}));
   add("Model:    ", view.fit);
   add("Decided:  ", view.decision);
@@ -137,13 +147,30 @@ std::string GoodputCurveText(const GoodputView& view) {
   for (const GoodputView::Size* size : named) {
     const std::string unit = text.empty() ? StrCat(" ", view.unit, " per second") : "";
     text += StrCat(text.empty() ? "" : ", ", SpeedText(*size), unit, " with ", size->members);
+    std::string notes;
     if (size->source != "measured") {
-      text += StrCat(" (", SourceText(size->source), ")");
+      notes = SourceText(size->source);
     } else if (size->members == view.members) {
-      text += " (now)";
+      notes = "now";
     }
+    if (size->efficiency >= 0 && size->members != view.sizes.front().members) {
+      notes += StrCat(notes.empty() ? "" : "; ", "efficiency ", size->efficiency, " %");
+    }
+    if (!notes.empty()) text += StrCat(" (", notes, ")");
   }
   return text;
+}
+
+std::string NoiseText(const GoodputView& view) {
+  if (view.noise <= 0 || view.sizes.empty() || view.sizes.front().efficiency < 0) return "";
+  // At the least size all count in full, so the next one says more.
+  const GoodputView::Size& least = view.sizes.front();
+  const GoodputView::Size* at = SizeAt(view, view.members);
+  if (at == nullptr || at == &least) at = view.sizes.size() > 1 ? &view.sizes[1] : nullptr;
+  std::string text = StrCat(Decimal(view.noise, view.noise < 10 ? 1 : 0), " records");
+  if (at == nullptr) return text;
+  return StrCat(text, ": in the batch of ", at->members, " members a record is worth ",
+                at->efficiency, " % of one in that of ", least.members);
 }
 
 std::string GoodputSentence(const GoodputView& view) {
@@ -161,8 +188,9 @@ std::string GoodputSentence(const GoodputView& view) {
                                                 : "make ",
                             SpeedText(*now), " ", view.unit, " per second");
   if (view.members != least) {
-    text += StrCat(", ", Decimal(now->relative, 2), " times what ", least,
-                   least == 1 ? " makes" : " make");
+    text += StrCat(", ", Decimal(now->relative, 2),
+                   now->efficiency < 0 ? " times what " : " times the goodput of ", least);
+    if (now->efficiency < 0) text += least == 1 ? " makes" : " make";
   }
   return StrCat(text, "; ", AskText(view, *now));
 }

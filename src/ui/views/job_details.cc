@@ -97,11 +97,13 @@ json::Value GoodputDocument(const cli::JobView& job, const std::vector<cli::JobV
   }
   json::Array sizes;
   for (const cli::GoodputView::Size& size : view->sizes) {
-    sizes.push_back(json::Object{{"members", size.members},
-                                 {"perSecond", size.per_second},
-                                 {"relative", size.relative},
-                                 {"measured", size.source == "measured"},
-                                 {"source", cli::SourceText(size.source)}});
+    json::Object row{{"members", size.members},
+                     {"perSecond", size.per_second},
+                     {"relative", size.relative},
+                     {"measured", size.source == "measured"},
+                     {"source", cli::SourceText(size.source)}};
+    if (size.efficiency >= 0) row["efficiency"] = size.efficiency;
+    sizes.push_back(std::move(row));
   }
   std::string sentence = cli::GoodputSentence(*view);
   if (!view->default_of.empty()) sentence = StrCat(cli::GoodputModeText(*view), ": ", sentence);
@@ -110,6 +112,7 @@ json::Value GoodputDocument(const cli::JobView& job, const std::vector<cli::JobV
                       {"unit", view->unit},
                       {"members", view->members},
                       {"wanted", view->wanted},
+                      {"noise", TextOrNull(cli::NoiseText(*view))},
                       {"fit", TextOrNull(view->fit)},
                       {"decision", TextOrNull(view->decision)},
                       {"sizes", std::move(sizes)}};

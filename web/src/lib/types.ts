@@ -111,7 +111,8 @@ export interface JobData {
 }
 export interface Goodput {
   sentence: string; next?: string | null; unit: string; members: number; wanted: number; fit?: string | null; decision?: string | null;
-  sizes: { members: number; perSecond: number; relative: number; measured: boolean; source: string }[];
+  noise?: string | null;
+  sizes: { members: number; perSecond: number; relative: number; measured: boolean; source: string; efficiency?: number }[];
 }
 export interface TensorboardData { state: 'None' | 'Starting' | 'Ready' | 'Failed'; url?: string | null; port?: number | null; message?: string | null; opens?: boolean; closed?: string | null }
 export interface WhyData {

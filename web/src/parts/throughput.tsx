@@ -11,13 +11,16 @@ import { Curve } from './curve.tsx';
 // What the scheduler knows of a job that grows while that pays, and what it makes of it.
 function GoodputCard({ goodput }: { goodput: Goodput }) {
   const points = goodput.sizes.map((one) => ({ size: one.members, throughput: one.perSecond, expected: !one.measured }));
+  // Where the batch grows with the workers, a record of a larger one is worth less.
+  const counted = goodput.sizes.some((one) => one.efficiency !== undefined);
   return (
     <Card title="Goodput" right={<span class="muted small">dotted: not measured yet</span>}>
       <p class="sentence">{goodput.sentence}.</p>
       {goodput.next && <p>One GPU more is {goodput.next}.</p>}
       {points.length > 0 && <Curve points={points} now={goodput.members} wanted={goodput.wanted} />}
-      {points.length > 0 && <table class="list-table"><thead><tr><th class="num">Workers</th><th class="num">{goodput.unit}/s</th><th class="num">Speed-up</th><th>Known as</th></tr></thead>
-        <tbody>{goodput.sizes.map((one) => <tr key={one.members}><td class="num">{one.members}{one.members === goodput.members ? ' (now)' : ''}</td><td class="num">{number(one.perSecond)}</td><td class="num">{number(one.relative)}</td><td>{one.source}</td></tr>)}</tbody></table>}
+      {points.length > 0 && <table class="list-table"><thead><tr><th class="num">Workers</th><th class="num">{goodput.unit}/s</th>{counted && <th class="num">Efficiency</th>}<th class="num">{counted ? 'Goodput' : 'Speed-up'}</th><th>Known as</th></tr></thead>
+        <tbody>{goodput.sizes.map((one) => <tr key={one.members}><td class="num">{one.members}{one.members === goodput.members ? ' (now)' : ''}</td><td class="num">{number(one.perSecond)}</td>{counted && <td class="num">{one.efficiency} %</td>}<td class="num">{number(one.relative)}</td><td>{one.source}</td></tr>)}</tbody></table>}
+      {goodput.noise && <p class="muted">The gradient's noise scale is {goodput.noise}.</p>}
       {goodput.decision && <p class="muted">{goodput.decision}</p>}
       {goodput.fit && <p class="muted small">{goodput.fit}</p>}
     </Card>
