@@ -39,6 +39,7 @@ struct Call : std::enable_shared_from_this<Call> {
   api::RestRequest request;
   api::UserInfo user;
   api::UserInfo impersonator;  // acts as `user`; no name: the call is not impersonated
+  std::string impersonation;   // the limited right that it was allowed by, as a verb; else empty
   std::string verb;            // "create"; empty before the call is routed
   RequestInfo info;
   Query query;

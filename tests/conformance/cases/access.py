@@ -32,6 +32,21 @@ def as_user(step, **headers):
     return step
 
 
+ACCOUNT = {'kind': 'ServiceAccount', 'name': 'default', 'namespace': '$ns'}
+
+
+def as_account(headers, told):
+    """A list by the namespace's account, as somebody else, is refused so."""
+    return get('configmaps', 403, failure('Forbidden', Pattern(told)), anonymous=True,
+               headers={'Authorization': 'Bearer $token', **headers})
+
+
+def impersonation(name, *steps):
+    return Case(name, post(BINDINGS, binding(kind='ClusterRole', ref='admin', subject=ACCOUNT), 201),
+                post('serviceaccounts/default/token', {'spec': {}}, 201, save={'token': 'status.token'}), *steps,
+                accounts=True, since=37)
+
+
 def eviction(name, version, **bounds):
     return Case(name, post('pods', pod(), 201),
                 post('pods/p/eviction', {'apiVersion': f'policy/{version}', 'kind': 'Eviction',
@@ -177,14 +192,35 @@ CASES = [
          eventually(as_user(post(REVIEWS + 'selfsubjectrulesreviews', {'spec': {
              'namespace': '$ns'}}, 201, {'status': {'incomplete': False, 'resourceRules': Having(
                  {'verbs': ['get', 'list'], 'apiGroups': [''], 'resources': ['configmaps']})}})))),
-    Case('impersonation-needs-a-right',
-         post(BINDINGS, binding(kind='ClusterRole', ref='admin', subject={
-             'kind': 'ServiceAccount', 'name': 'default', 'namespace': '$ns'}), 201),
-         post('serviceaccounts/default/token', {'spec': {}}, 201, save={'token': 'status.token'}),
-         get('configmaps', 403, failure('Forbidden', Pattern(
-             'users "jane-$run" is forbidden: User "system:serviceaccount:$ns:default" cannot '
-             'impersonate resource "users" in API group "" at the cluster scope')), anonymous=True,
-             headers={'Authorization': 'Bearer $token', **JANE}), accounts=True),
+    # The answer is about the first of the rights that would do.
+    impersonation('impersonation-needs-a-right', as_account(JANE, (
+        'configmaps is forbidden: User "system:serviceaccount:$ns:default" cannot impersonate-on:user-info:list '
+        'resource "configmaps" in API group "" in the namespace "$ns"'))),
+    impersonation('impersonation-of-accounts-nodes-and-groups', *[as_account(headers, told) for headers, told in (
+        ({'Impersonate-User': 'system:serviceaccount:default:x'}, 'cannot impersonate-on:serviceaccount:list resource'),
+        ({'Impersonate-User': 'system:node:n'}, 'cannot impersonate-on:arbitrary-node:list resource'),
+        ({'Impersonate-User': 'system:node:n', 'Impersonate-Group': 'g'},
+         'cannot impersonate resource "users" in API group "" at the cluster scope'),
+        ({'Impersonate-User': 'system:serviceaccount:default:x', 'Impersonate-Group': 'g'},
+         'cannot impersonate resource "serviceaccounts" in API group "" in the namespace "default"'))]),
+    impersonation(
+        'impersonation-for-one-verb',
+        post(ROLES, role('on', {'apiGroups': [''], 'resources': ['configmaps'],
+                                'verbs': ['impersonate-on:user-info:list', 'list']}), 201),
+        post(BINDINGS, binding('on', ref='on', subject=ACCOUNT), 201),
+        eventually(as_account(JANE, 'cannot impersonate:user-info resource "users" in API group '
+                              '"authentication.k8s.io" at the cluster scope')),
+        post(RBAC + 'clusterroles', role('as-$run', {
+            'apiGroups': ['authentication.k8s.io'], 'resources': ['users'], 'resourceNames': ['jane-$run'],
+            'verbs': ['impersonate:user-info']}), 201),
+        post(RBAC + 'clusterrolebindings', binding('as-$run', 'ClusterRole', 'as-$run', ACCOUNT), 201),
+        # Jane herself may list none.
+        eventually(as_account(JANE, 'User "jane-$run" cannot list resource "configmaps"')),
+        get('configmaps/x', 403, failure('Forbidden', Pattern('cannot impersonate-on:user-info:get')), anonymous=True,
+            headers={'Authorization': 'Bearer $token', **JANE}),
+        delete(RBAC + 'clusterrolebindings/as-$run', 200), delete(RBAC + 'clusterroles/as-$run', 200)),
+    Case('groups-alone-are-nobody', get('configmaps', 400, failure('BadRequest'), headers={'Impersonate-Group': 'g'}),
+         since=37),
     eviction('eviction', 'v1', since=22), eviction('eviction-of-old', 'v1beta1', until=24),
     within_a_budget('eviction-within-a-budget', 'v1', since=21),
     within_a_budget('eviction-within-a-budget-of-old', 'v1beta1', until=24),

@@ -1,7 +1,7 @@
 """CustomResourceDefinitions and the objects they make possible."""
 
-from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, Worded, delete, eventually, failure,
-                              get, invalid, patch, post, put)
+from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, delete, eventually, failure, get, invalid,
+                              mistyped, patch, post, put)
 
 CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 HERE = '/apis/$run.example.com/v1/namespaces/$ns/jobs'
@@ -54,10 +54,10 @@ def job(name='a', size=1, **spec):
             'spec': {'size': size, **spec}}
 
 
-def defined(name, *steps):
+def defined(name, *steps, **bounds):
     return Case(name, post(CRDS, definition(), 201), eventually(get(HERE, 200)),
                 eventually(post(HERE, job('probe'), 201)), delete(HERE + '/probe', 200),
-                *steps, delete(CRDS + '/jobs.$run.example.com', 200))
+                *steps, delete(CRDS + '/jobs.$run.example.com', 200), **bounds)
 
 
 # Of each format that texts are held to: one that has it, one that has not.
@@ -91,12 +91,6 @@ FORMATS = {
 def with_spec(spec):
     return {'apiVersion': '$run.example.com/v1', 'kind': 'Job', 'metadata': {'name': 'a'},
             'spec': spec}
-
-
-def of_another_type(field):
-    """Its kind reads as that of any value, and its reason says more."""
-    return failure('Invalid', None, 422, causes=[{
-        'field': field, 'reason': 'FieldValueTypeInvalid', 'message': Worded('Invalid value')}])
 
 
 CASES = [
@@ -143,7 +137,14 @@ CASES = [
         'spec.size: Invalid value')),
         post(HERE, job(size=0), 422, invalid(
             'spec.size: Invalid value'))),
-    defined('types', post(HERE, job(size='x'), 422, of_another_type('spec.size'))),
+    # Where the number of replicas is no number, the object cannot be scaled, either.
+    defined('types', post(HERE, job(size='x'), 422, invalid(
+        mistyped('spec.size: Invalid value'), '.spec.size: Invalid value')), since=37),
+    defined('numbers-of-replicas', post(HERE, job(size=-1), 422, invalid(
+        'spec.size: Invalid value', '.spec.size: Invalid value')),
+        post(HERE, job(), 201),
+        patch('merge', HERE + '/a/status', {'status': {'replicas': -1}}, 422, invalid(
+            '.status.replicas: Invalid value')), since=37),
     defined('enums', post(HERE, job(mode='odd'), 422, invalid(
         'spec.mode: Unsupported value'))),
     defined('patterns-and-lengths', post(HERE, job(word='ABC'), 422, invalid(
@@ -159,11 +160,11 @@ CASES = [
                  'type': 'object', 'properties': {
                      name: {'type': 'string', 'format': name} for name in FORMATS}}}}}}]), 201),
          eventually(post(HERE, with_spec({k: fine for k, (fine, _) in FORMATS.items()}), 201)),
-         *[patch('merge', HERE + '/a', {'spec': {name: wrong}}, 422, invalid(
+         *[patch('merge', HERE + '/a', {'spec': {name: wrong}}, 422, invalid(mistyped(
              f'spec.{name}: Invalid value: "{wrong}": spec.{name} in body must be of type '
-             f'{name}: "{wrong}"')) for name, (_, wrong) in FORMATS.items()
+             f'{name}: "{wrong}"'))) for name, (_, wrong) in FORMATS.items()
            if wrong is not None],
-         delete(CRDS + '/jobs.$run.example.com', 200)),
+         delete(CRDS + '/jobs.$run.example.com', 200), since=37),
     Case('metadata-of-embedded-objects',
          post(CRDS, definition([{'name': 'v1', 'served': True, 'storage': True, 'schema': {
              'openAPIV3Schema': {'type': 'object', 'properties': {'spec': {
@@ -176,7 +177,7 @@ CASES = [
              'spec.metadata.labels: Invalid value')),
          delete(CRDS + '/jobs.$run.example.com', 200)),
     defined('int-or-string', post(HERE, job(port=80), 201), post(HERE, job('b', port='http'), 201),
-            post(HERE, job('c', port=True), 422, of_another_type('spec.port'))),
+            post(HERE, job('c', port=True), 422, invalid(mistyped('spec.port: Invalid value')))),
     defined('list-maps', post(HERE, job(list=[{'k': 'x'}, {'k': 'x'}]), 422, invalid(
         'spec.list[1]: Duplicate value')),
         post(HERE, job(list=[{'k': 'x'}, {'k': 'y'}, {'k': 'z'}]), 422, invalid(

@@ -195,8 +195,13 @@ CASES = [
                                         'rollingUpdate': {'partition': 0}}}})),
     Case('stateful-set-is-mostly-immutable', post(APPS + 'statefulsets', workload(
         'StatefulSet', serviceName='s', replicas=0), 201),
-        patch('merge', APPS + 'statefulsets/w', {'spec': {'serviceName': 't'}}, 422, invalid(
-            'spec: Forbidden'))),
+        *[patch('merge', APPS + 'statefulsets/w', {'spec': {field: value}}, 422,
+                invalid(f'spec.{field}: Invalid value'))
+          for field, value in (('serviceName', 't'), ('podManagementPolicy', 'Parallel'),
+                               ('volumeClaimTemplates', [{'metadata': {'name': 'd'}, 'spec': {
+                                   'accessModes': ['ReadWriteOnce'], 'resources': {'requests': {'storage': '1'}}}}]))],
+        patch('merge', APPS + 'statefulsets/w', {'spec': {'revisionHistoryLimit': 3, 'minReadySeconds': 1}}, 200),
+        since=37),
     Case('daemon-set', post(APPS + 'daemonsets', workload('DaemonSet', template={
         'metadata': {'labels': {'app': 'w'}}, 'spec': {
             'nodeSelector': {'no': 'node'}, 'containers': [{'name': 'c', 'image': 'i'}]}}), 201, {

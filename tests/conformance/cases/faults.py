@@ -1,6 +1,7 @@
 """All faults of an object are told together.
 
-faults.jsonl has more of them, an object a line, with what kube-apiserver says, each "field: message".
+faults.jsonl has more of them, an object a line, with what kube-apiserver says, each "field: message"; `reasons` are
+those that the message does not say, by its place.
 `../run --record cases/faults.jsonl` writes it anew.
 """
 
@@ -8,11 +9,12 @@ import itertools
 import json
 from pathlib import Path
 
-from conformance.case import Case, invalid, post
+from conformance.case import Case, cause, invalid, patch, post
 
 APPS = '/apis/apps/v1/namespaces/$ns/'
 BATCH = '/apis/batch/v1/namespaces/$ns/'
 NETWORK = '/apis/networking.k8s.io/v1/namespaces/$ns/'
+SCALERS = '/apis/autoscaling/v1/namespaces/$ns/horizontalpodautoscalers'
 RBAC = '/apis/rbac.authorization.k8s.io/v1/namespaces/$ns/'
 
 
@@ -27,6 +29,11 @@ def template(**spec):
 def faults(path, kind, body, *told):
     """A post that is refused with exactly these faults."""
     return post(path, {'metadata': {'name': 'w'}, **body}, 422, invalid(*told, name='w', kind=kind))
+
+
+def scaler(kind, version):
+    return {'metadata': {'name': kind.lower()}, 'spec': {
+        'scaleTargetRef': {'kind': kind, 'name': 'x', 'apiVersion': version}, 'maxReplicas': 1}}
 
 
 def pod(*told, **spec):
@@ -214,11 +221,17 @@ CASES = [
         'roleRef.name: Required value', 'subjects[0].name: Required value',
         'subjects[0].kind: Unsupported value',
         'subjects[1].apiGroup: Unsupported value')),
-    Case('scaler', faults('/apis/autoscaling/v1/namespaces/$ns/horizontalpodautoscalers',
-                          'HorizontalPodAutoscaler', {'spec': {}},
+    Case('scaler', faults(SCALERS, 'HorizontalPodAutoscaler', {'spec': {}},
                           'spec.maxReplicas: Required value', 'spec.maxReplicas: Invalid value',
                           'spec.scaleTargetRef.kind: Required value',
-                          'spec.scaleTargetRef.name: Required value'), since=37),
+                          'spec.scaleTargetRef.name: Required value',
+                          'spec.scaleTargetRef.apiVersion: Invalid value'), since=37),
+    Case('scaler-of-another-kind',
+         *[post(SCALERS, scaler(kind, version), status) for kind, version, status in (
+             ('ReplicationController', 'v1', 201), ('Pod', 'v1', 422), ('X', 'x.io/v1', 201))],
+         post(SCALERS, scaler('Deployment', 'apps/v1'), 201),
+         patch('merge', SCALERS + '/deployment', {'spec': {'scaleTargetRef': {'apiVersion': 'v1'}}}, 422, invalid(
+             'spec.scaleTargetRef.apiVersion: Invalid value')), since=37),
     budget('budget', 'v1', since=21), budget('budget-of-old', 'v1beta1', until=24),
     Case('config-map', faults('configmaps', 'ConfigMap', {'data': {'a b': 'c'},
                                                           'binaryData': {'y z': 'AA=='}},
@@ -256,7 +269,8 @@ def recorded(line):
     details = {'kind': told['kind']}
     if told['object']:
         details['name'] = told['object']
-    step = post(told['path'] + '?dryRun=All', told['body'], 422, invalid(*dict.fromkeys(told['causes']), **details))
+    causes = {text: cause(text, told.get('reasons', {}).get(str(at))) for at, text in enumerate(told['causes'])}
+    step = post(told['path'] + '?dryRun=All', told['body'], 422, invalid(*causes.values(), **details))
     return name, bounds, step
 
 

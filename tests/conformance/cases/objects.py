@@ -209,10 +209,12 @@ CASES = [
              'BadRequest', 'the name of the object (a based on URL) was undeterminable: name must be '
              'provided')),
          put('configmaps/a', config_map('b'), 400, failure(
-             'BadRequest', 'the name of the object (b) does not match the name on the URL (a)')),
+             'BadRequest', 'the name of the object (b) does not match the name on the URL (a)'))),
+    Case('replacements-must-name-their-namespace',
+         post('configmaps', config_map(), 201),
          put('configmaps/a', {'metadata': {'name': 'a', 'namespace': 'other'}}, 400, failure(
-             'BadRequest', 'the namespace of the object (other) does not match the namespace on the '
-             'request ($ns)'))),
+             'BadRequest', 'the namespace of the provided object does not match the namespace sent on the request')),
+         since=37),
     Case('empty-lists-and-maps-are-as-good-as-none',
          post('configmaps', {'metadata': {'name': 'a', 'labels': {}, 'annotations': {},
                                           'finalizers': [], 'ownerReferences': []},
@@ -251,11 +253,11 @@ CASES = [
          post('/api/v1/nodes', {'metadata': {'name': 'n-$run'}}, 201, {'spec': PRESENT}),
          patch('strategic', '/api/v1/nodes/n-$run', {'spec': {'podCIDR': '10.0.0.0/24'}}, 200),
          patch('strategic', '/api/v1/nodes/n-$run', {'spec': {'podCIDR': '10.0.1.0/24'}}, 422,
-               failure('Invalid', 'Node "n-$run" is invalid: [spec.podCIDRs: Forbidden: node updates '
-                       'may not change podCIDR except from "" to valid, []: Forbidden: node updates '
-                       'may only change labels, taints, or capacity (or configSource, if the '
-                       'DynamicKubeletConfig feature gate is enabled)]')),
-         delete('/api/v1/nodes/n-$run', 200)),
+               invalid('spec.podCIDRs: Forbidden')),
+         patch('strategic', '/api/v1/nodes/n-$run', {'spec': {'providerID': 'a://b'}}, 200),
+         *[patch('strategic', '/api/v1/nodes/n-$run', {'spec': {'providerID': other}}, 422,
+                 invalid('spec.providerID: Invalid value')) for other in ('a://c', None)],
+         delete('/api/v1/nodes/n-$run', 200), since=37),
     Case('a-service-asks-for-an-address-that-is-none-of-the-clusters',
          post('services', {'metadata': {'name': 's'}, 'spec': {
              'clusterIP': '1.2.3.4', 'ports': [{'port': 80}]}}, 422, invalid('spec.clusterIPs: Invalid value'))),

@@ -89,17 +89,17 @@ CASES = [
          post('configmaps', {'metadata': {'name': 'a'}}, 201),
          patch('strategic', 'configmaps/a', {'metadata': {'ownerReferences': [
              {'apiVersion': 'v1', 'kind': 'X', 'name': 'x'}]}}, 422,
-             failure('Invalid', 'ConfigMap "a" is invalid: metadata.ownerReferences.uid: Invalid '
-                     'value: "": uid must not be empty', 422))),
+             invalid('metadata.ownerReferences[0].uid: Required value')), since=37),
     Case('patches-must-keep-names', post(DEPLOYMENTS, deployment(), 201),
          misnamed({'name': None}, 'the name of the object (web based on URL) was undeterminable: '
                   'name must be provided'),
          misnamed(None, 'the name of the object (web based on URL) was undeterminable: '
                   'name must be provided'),
-         misnamed({'namespace': 'other'}, 'the namespace of the object (other) does not match the '
-                  'namespace on the request ($ns)'),
          patch('merge', f'{DEPLOYMENTS}/web', {'metadata': {'namespace': None}}, 200,
                {'metadata': {'namespace': '$ns'}})),
+    Case('patches-must-keep-namespaces', post(DEPLOYMENTS, deployment(), 201),
+         misnamed({'namespace': 'other'}, 'the namespace of the provided object does not match the namespace sent on '
+                  'the request'), since=37),
     Case('apply-of-an-object-that-was-there-once',
          patch('apply', 'configmaps/a?fieldManager=one',
                {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'a', 'uid': 'u'}}, 409,

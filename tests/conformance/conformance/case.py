@@ -164,17 +164,23 @@ def failure(reason, message=None, code=None, **details):
     return out
 
 
-def cause(fault):
-    """Of details.causes: this fault."""
+def cause(fault, reason=None):
+    """Of details.causes: this fault. Its reason follows from its kind, unless it is given."""
     found = _CAUSE.match(fault)
     if not found:
         raise ValueError(f'{fault!r} is no "field: kind"')
-    return {'field': found[1], 'reason': REASONS[found[2]], 'message': Worded(fault[found.start(2):])}
+    return {'field': found[1], 'reason': reason or REASONS[found[2]], 'message': Worded(fault[found.start(2):])}
+
+
+def mistyped(fault):
+    """A value of another type or format: its kind reads as that of any wrong value, and its reason says more."""
+    return cause(fault, 'FieldValueTypeInvalid')
 
 
 def invalid(*faults, **details):
-    """A metav1.Status that tells exactly these faults, in any order."""
-    return failure('Invalid', None, 422, causes=Each(*[cause(fault) for fault in faults]), **details)
+    """A metav1.Status that tells exactly these faults, in any order; those that are no texts are causes already."""
+    causes = [cause(fault) if isinstance(fault, str) else fault for fault in faults]
+    return failure('Invalid', None, 422, causes=Each(*causes), **details)
 
 
 def counted(text):

@@ -356,7 +356,7 @@ void Reader::ReadDefault(const Value& value,
     if (const size_t in = message.find(": in body "); in != std::string::npos) {
       message.insert(in + 1, " ");
     }
-    Add({e.reason == "FieldValueTypeInvalid" ? "FieldValueInvalid" : e.reason, at, message});
+    Add({e.reason, at, message});
   }
   if (!UnknownFields(schema, value).empty()) {
     Add({"FieldValueInvalid", at,

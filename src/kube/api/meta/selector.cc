@@ -37,26 +37,28 @@ std::vector<std::string_view> Tokenize(std::string_view text) {
   return tokens;
 }
 
+// A fault of the key is told alone, and as Kubernetes tells it, without a field.
 Status CheckRequirement(const Requirement& requirement) {
-  auto bad = [](const std::string& what) { return Status(Code::kBadRequest, what); };
-  std::string why = CheckQualifiedName(requirement.key);
-  if (!why.empty()) {
-    return bad(StrCat("unable to parse requirement: invalid label key ", Quote(requirement.key),
-                      ": ", why));
-  }
-  bool compares = requirement.op == Op::kGt || requirement.op == Op::kLt;
-  for (const std::string& value : requirement.values) {
+  std::vector<std::string> faults;
+  auto invalid = [&faults](std::string_view field, std::string_view value, std::string_view why) {
+    faults.push_back(StrCat(field, ": Invalid value: ", Quote(value), ": ", why));
+  };
+  const std::string key_fault = CheckQualifiedName(requirement.key);
+  if (!key_fault.empty()) invalid("<nil>", requirement.key, key_fault);
+  const bool compares = requirement.op == Op::kGt || requirement.op == Op::kLt;
+  for (size_t i = 0; key_fault.empty() && i < requirement.values.size(); ++i) {
+    const std::string& value = requirement.values[i];
+    const std::string at = StrCat("values[", i, "]");
     if (compares && !ParseInt(value)) {
-      return bad(
-          "unable to parse requirement: for 'Gt', 'Lt' operators, the value must be an integer");
+      invalid(at, value, "for 'Gt', 'Lt' operators, the value must be an integer");
     }
-    why = CheckLabelValue(value);
-    if (!why.empty()) {
-      return bad(StrCat("unable to parse requirement: invalid label value: ", Quote(value),
-                        ": at key: ", Quote(requirement.key), ": ", why));
+    if (const std::string why = CheckLabelValue(value); !why.empty()) {
+      invalid(StrCat(at, "[", requirement.key, "]"), value, why);
     }
   }
-  return Status::Ok();
+  if (faults.empty()) return Status::Ok();
+  const std::string all = faults.size() == 1 ? faults[0] : StrCat("[", Join(faults, ", "), "]");
+  return Status(Code::kBadRequest, StrCat("unable to parse requirement: ", all));
 }
 
 class LabelParser {
@@ -122,7 +124,7 @@ class LabelParser {
       requirement.op = op == ">" ? Op::kGt : Op::kLt;
     } else {
       --at_;
-      return Unparsed(", expected: '=', '!=', '==', 'in', notin'");
+      return Unparsed(", expected: in, notin, =, ==, !=, gt, lt");
     }
     // "a=" asks for the empty value.
     requirement.values.emplace_back(AtWord() ? tokens_[at_++] : std::string_view());

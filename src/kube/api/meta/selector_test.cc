@@ -59,7 +59,7 @@ TEST(LabelSelector, RefusesWhatIsNone) {
     EXPECT_EQ(selector.status().code(), Code::kBadRequest) << text;
   }
   EXPECT_EQ(LabelSelector::Parse("a b").status().message(),
-            "unable to parse requirement: found 'b', expected: '=', '!=', '==', 'in', notin'");
+            "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt");
 }
 
 TEST(LabelSelector, ReadsJson) {

@@ -190,6 +190,13 @@ std::optional<uint64_t> PercentOf(const Value& amount) {
 
 }  // namespace
 
+bool IsZeroOrNoNumber(const Value* amount) {
+  if (amount == nullptr) return true;
+  if (!amount->is_string()) return json::GetInt(*amount, {}) == 0;
+  if (const auto percent = PercentOf(*amount)) return *percent == 0;
+  return ParseInt(TextIn(*amount)).value_or(0) == 0;
+}
+
 void CheckIntOrPercent(const Value& parent,
                        std::string_view key,
                        const std::string& path,

@@ -100,6 +100,12 @@ class Validator {
   void Invalid(const json::Value& value, std::string_view detail) {
     Add(InvalidError(path_, value, StrCat(path_, path_.empty() ? "" : " ", "in body ", detail)));
   }
+  // A format is a part of the type.
+  void WrongFormat(std::string_view format, const json::Value& value) {
+    Add({"FieldValueTypeInvalid", path_,
+         StrCat("Invalid value: ", ShowValue(value), ": ", path_, path_.empty() ? "" : " ",
+                "in body must be of type ", format, ": ", ShowValue(value))});
+  }
   void WrongType(const Schema& schema, const json::Value& value) {
     std::string_view got = KindOfValue(value);
     Add({"FieldValueTypeInvalid", path_,
@@ -167,7 +173,7 @@ void Validator::CheckType(const Schema& schema, const json::Value& value, int de
     case SchemaType::kMicroTime:
       if (!value.is_string()) return WrongType(schema, value);
       if (!ParseTime(json::View(value.get_string()))) {
-        Invalid(value, StrCat("must be of type date-time: ", ShowValue(value)));
+        WrongFormat("date-time", value);
       }
       return;
     case SchemaType::kString:
@@ -202,7 +208,7 @@ void Validator::CheckFormat(const Schema& schema, const json::Value& value) {
   const std::string_view text = json::View(value.get_string());
   if (schema.format.empty() || (text.empty() && schema.nullable)) return;
   if (HasFormat(text, schema.format)) return;
-  Invalid(value, StrCat("must be of type ", schema.format, ": ", ShowValue(value)));
+  WrongFormat(schema.format, value);
 }
 
 void Validator::CheckNumber(const Schema& schema, const json::Value& value) {

@@ -1,6 +1,7 @@
 // ValidateObject: metadata for every kind, then the kind's own rules.
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "base/strings.h"
@@ -51,29 +52,32 @@ void CheckOwners(const Value& object, FieldErrors& errors) {
   const json::Array& owners = json::GetArray(object, {"metadata", "ownerReferences"});
   std::string controller;
   for (size_t i = 0; i < owners.size(); ++i) {
-    const std::string at = "metadata.ownerReferences";  // its fields go without the index
+    const std::string at = PathIndex("metadata.ownerReferences", i);
     for (std::string_view key : {"apiVersion", "kind", "name", "uid"}) {
-      const std::string_view text = TextOf(owners[i], key);
-      const bool version = key == "apiVersion";
-      if (text.empty() || (version && text.find('/') != text.rfind('/'))) {
-        errors.push_back(InvalidText(PathField(at, key), text,
-                                     StrCat(version ? "version" : key, " must not be empty")));
+      if (TextOf(owners[i], key).empty()) {
+        errors.push_back(RequiredError(PathField(at, key), "must not be empty"));
       }
+    }
+    const std::string_view version = TextOf(owners[i], "apiVersion");
+    if (version.ends_with('/') || version.find('/') != version.rfind('/')) {
+      errors.push_back(InvalidText(PathField(at, "apiVersion"), version,
+                                   "must be <group>/<version> or <version>"));
     }
     if (TextOf(owners[i], "apiVersion") == "v1" && TextOf(owners[i], "kind") == "Event") {
       errors.push_back(
           InvalidError(at, owners[i], "/v1, Kind=Event is disallowed from being an owner"));
     }
     if (!json::GetBool(owners[i], {"controller"})) continue;
+    const std::string name = StrCat(TextOf(owners[i], "kind"), "/", TextOf(owners[i], "name"));
     if (!controller.empty()) {
       errors.push_back(InvalidError(
           "metadata.ownerReferences", *json::Find(object, {"metadata", "ownerReferences"}),
           StrCat("Only one reference can have Controller set to true. Found \"true\" in "
                  "references for ",
-                 controller, " and ", TextOf(owners[i], "name"))));
-      return;
+                 controller, " and ", name)));
+      continue;
     }
-    controller = TextOf(owners[i], "name");
+    controller = name;
   }
 }
 
@@ -179,6 +183,45 @@ bool Covers(std::string_view told, std::string_view field) {
   return below || whole;
 }
 
+// What lies at a path such as ".spec.replicas"; null if nothing does. A part that is no object ends
+// the way there, and is what is found.
+const Value* FindAt(const Value& object, std::string_view path) {
+  const Value* at = &object;
+  for (std::string_view step : Split(path, '.')) {
+    if (step.empty()) continue;
+    if (!at->is_object()) return at;
+    at = MemberOf(*at, step);
+    if (at == nullptr) return nullptr;
+  }
+  return at;
+}
+
+// Custom objects that can be scaled have numbers of replicas where their definition says so, and
+// maybe a selector. Told in addition to what the schema says of them.
+void CheckScaleFields(const KindInfo& kind, const Value& object, FieldErrors& errors) {
+  if (kind.scale_spec_path.empty()) return;
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  for (const std::string& path : {kind.scale_spec_path, kind.scale_status_path}) {
+    const Value* found = FindAt(object, path);
+    if (found == nullptr) continue;
+    if (!found->is_int64() && !found->is_uint64()) {
+      errors.push_back(
+          InvalidError(path, Value(0), StrCat(path, " accessor error: expected int64")));
+    } else if (found->is_int64() && found->get_int64() < 0) {
+      errors.push_back(InvalidError(path, *found, "should be a non-negative integer"));
+    } else if (found->is_uint64() || found->get_int64() > kMax) {
+      errors.push_back(
+          InvalidError(path, *found, StrCat("should be less than or equal to ", kMax)));
+    }
+  }
+  const Value* selector = FindAt(object, kind.scale_selector_path);
+  if (!kind.scale_selector_path.empty() && selector != nullptr && !selector->is_string()) {
+    errors.push_back(
+        InvalidError(kind.scale_selector_path, Value(""),
+                     StrCat(kind.scale_selector_path, " accessor error: expected string")));
+  }
+}
+
 // Whether the kind has rules of its own, which are then all that it must obey.
 bool CheckKind(const KindInfo& kind, const Value& object, const Value* old, FieldErrors& errors) {
   const std::string& k = kind.gvk.kind;
@@ -219,6 +262,7 @@ std::vector<FieldError> ValidateObject(const KindInfo& kind,
   constexpr size_t kMaxErrors = 100;
   FieldErrors errors;
   CheckMetadata(kind, object, old, errors);
+  if (kind.custom) CheckScaleFields(kind, object, errors);
   const bool ruled = !kind.custom && CheckKind(kind, object, old, errors);
   std::vector<std::string> told;
   for (const FieldError& error : errors) told.push_back(Bare(error.field));

@@ -70,14 +70,14 @@ void CheckSecretType(const Value& secret, FieldErrors& errors) {
       errors.push_back(RequiredError(PathKey("data", key)));
     }
   }
-  // "%s" is what Kubernetes says there.
   if (type == "kubernetes.io/basic-auth" && !data.contains("username") &&
       !data.contains("password")) {
-    errors.push_back(RequiredError("data[%s][username]"));
-    errors.push_back(RequiredError("data[%s][password]"));
+    errors.push_back(RequiredError("data[username]"));
+    errors.push_back(RequiredError("data[password]"));
   }
-  if (type == "kubernetes.io/ssh-auth" && !data.contains("ssh-privatekey")) {
-    errors.push_back(RequiredError("data[%s][ssh-privatekey]"));
+  if (type == "kubernetes.io/ssh-auth" &&
+      json::GetString(secret, {"data", "ssh-privatekey"}).empty()) {
+    errors.push_back(RequiredError("data[ssh-privatekey]"));
   }
   for (std::string_view key : {".dockercfg", ".dockerconfigjson"}) {
     const Value* text = type.starts_with("kubernetes.io/docker") ? data.if_contains(key) : nullptr;

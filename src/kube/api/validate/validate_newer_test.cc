@@ -1,5 +1,5 @@
 // What kinds of today's Kubernetes must obey: devices and claims, ranges of addresses, classes of
-// volumes, certificates of pods, policies.
+// volumes, certificates of pods, policies; and what it asks of older kinds beside.
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
@@ -311,6 +311,76 @@ TEST_F(NewerKindsTest, ABindingSaysWhatHappens) {
       {R"({"spec":{"paramRef":{"parameterNotFoundAction":"Deny"}}})",
        "spec.paramRef: Required value: one of name or selector must be specified"}};
   CheckAll({"admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding"}, base, cases);
+}
+
+constexpr char kStatefulSet[] = R"({"metadata":{"name":"w"},"spec":{"serviceName":"s",
+    "selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},
+      "spec":{"containers":[{"name":"c","image":"i"}]}}}})";
+
+TEST_F(NewerKindsTest, StatefulSetsKeepWhatTheirPodsAreFoundBy) {
+  const GroupVersionKind kind{"apps", "v1", "StatefulSet"};
+  const Case cases[] = {
+      {R"({"spec":{"minReadySeconds":-1}})", "spec.minReadySeconds: Invalid value: -1"},
+      {R"({"spec":{"ordinals":{"start":-1}}})", "spec.ordinals.start: Invalid value: -1"},
+      {R"({"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"X"}}})",
+       "whenScaled: Unsupported value: \"X\""},
+      {R"({"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":0}}}})",
+       "rollingUpdate.maxUnavailable: Invalid value: "},
+      {R"({"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":"20%"}}}})", ""},
+      {R"({"spec":{"volumeClaimTemplates":[{"metadata":{"name":"d"},"spec":{}}]}})",
+       "spec.volumeClaimTemplates[0].spec.resources[storage]: Required value"}};
+  CheckAll(kind, kStatefulSet, cases);
+  const Case updates[] = {
+      {R"({"spec":{"serviceName":"t"}})", "spec.serviceName: Invalid value: \"t\": field is immut"},
+      {R"({"spec":{"podManagementPolicy":"Parallel"}})", "spec.podManagementPolicy: Invalid value"},
+      {R"({"spec":{"replicas":3,"minReadySeconds":1,"revisionHistoryLimit":2}})", ""}};
+  CheckUpdates(kind, kStatefulSet, updates);
+}
+
+TEST_F(NewerKindsTest, DaemonSetsReplacePodsInOneOfTwoWays) {
+  const Case cases[] = {
+      {R"({"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":0}}}})",
+       "maxUnavailable: Required value: cannot be 0 when maxSurge is 0"},
+      {R"({"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":"0%","maxSurge":"0%"}}}})",
+       "maxUnavailable: Required value"},
+      {R"({"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":1,"maxSurge":1}}}})",
+       "maxSurge: Invalid value: "},
+      {R"({"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":0,"maxSurge":"x"}}}})",
+       "maxSurge: Invalid value: "},
+      {R"({"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":0,"maxSurge":"20%"}}}})",
+       ""}};
+  CheckAll({"apps", "v1", "DaemonSet"}, R"({"metadata":{"name":"w"},"spec":{
+      "selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},
+        "spec":{"containers":[{"name":"c","image":"i"}]}}}})",
+           cases);
+}
+
+TEST_F(NewerKindsTest, ScalersNameTheGroupOfTheirTarget) {
+  const GroupVersionKind kind{"autoscaling", "v2", "HorizontalPodAutoscaler"};
+  const char* base = R"({"metadata":{"name":"h"},"spec":{"maxReplicas":3,
+      "scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"}}})";
+  const Case cases[] = {
+      {R"({"spec":{"scaleTargetRef":{"apiVersion":"v1"}}})", "must specify API group"},
+      {R"({"spec":{"scaleTargetRef":{"apiVersion":"a/b/c"}}})", "unexpected GroupVersion string"},
+      {R"({"spec":{"scaleTargetRef":{"apiVersion":"v1","kind":"ReplicationController"}}})", ""}};
+  CheckAll(kind, base, cases);
+  // What was written before this was asked may be changed otherwise.
+  const char* old = R"({"metadata":{"name":"h"},"spec":{"maxReplicas":3,
+      "scaleTargetRef":{"kind":"Deployment","name":"d"}}})";
+  const Case updates[] = {{R"({"spec":{"maxReplicas":4}})", ""},
+                          {R"({"spec":{"scaleTargetRef":{"kind":"ReplicaSet"}}})", "API group"}};
+  CheckUpdates(kind, old, updates);
+}
+
+TEST_F(NewerKindsTest, ClassesOfRuntimesTolerateOnce) {
+  const Case cases[] = {{R"({"handler":""})", "handler: Required value"},
+                        {R"({"scheduling":{"tolerations":[{"key":"a","operator":"Exists"},
+          {"key":"a","operator":"Exists"}]}})",
+                         "scheduling.tolerations[1]: Duplicate value"},
+                        {R"({"scheduling":{"tolerations":[{"operator":"X"}]}})",
+                         "scheduling.tolerations[0].operator: Unsupported value"}};
+  CheckAll({"node.k8s.io", "v1", "RuntimeClass"}, R"({"metadata":{"name":"a"},"handler":"h"})",
+           cases);
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ void CheckHostPorts(const Value& spec, const std::string& path, FieldErrors& err
       }
       int64_t port = json::GetInt(ports[i], {"containerPort"});
       if (host_network && port != host) {
-        errors.push_back(InvalidError(PathField(at, "containerPort"), Value(port),
-                                      "must match `hostPort` when `hostNetwork` is true"));
+        errors.push_back(InvalidError(PathField(at, "hostPort"), Value(host),
+                                      "must match `containerPort` when `hostNetwork` is true"));
       }
     }
   }
@@ -320,10 +320,11 @@ void CheckContainers(const Value& spec,
 
 }  // namespace
 
-void CheckTolerations(const Value& spec, const std::string& path, FieldErrors& errors) {
-  const json::Array& tolerations = json::GetArray(spec, {"tolerations"});
+void CheckTolerations(const json::Array& tolerations,
+                      const std::string& path,
+                      FieldErrors& errors) {
   for (size_t i = 0; i < tolerations.size(); ++i) {
-    std::string at = PathIndex(PathField(path, "tolerations"), i);
+    std::string at = PathIndex(path, i);
     std::string_view key = TextOf(tolerations[i], "key");
     std::string_view op = TextOf(tolerations[i], "operator");
     std::string_view value = TextOf(tolerations[i], "value");
@@ -550,7 +551,7 @@ void CheckPodSpec(const Value& spec, const std::string& path, FieldErrors& error
   CheckGates(spec, path, errors);
   CheckSpread(spec, path, errors);
   CheckPodNames(spec, path, errors);
-  CheckTolerations(spec, path, errors);
+  CheckTolerations(json::GetArray(spec, {"tolerations"}), PathField(path, "tolerations"), errors);
   CheckHostAliases(spec, path, errors);
   CheckSubdomain(spec, "priorityClassName", path, errors);
   CheckSubdomain(spec, "runtimeClassName", path, errors);

@@ -164,15 +164,58 @@ void CheckBinding(const Value& binding, const Value* old, bool namespaced, Field
   }
 }
 
-void CheckScaleTarget(const Value& spec, FieldErrors& errors) {
+void CheckReferenceNames(const Value& reference, const std::string& path, FieldErrors& errors) {
   for (std::string_view key : {"kind", "name"}) {
-    const std::string at = PathField("spec.scaleTargetRef", key);
-    const std::string_view text = json::GetString(spec, {"scaleTargetRef", key});
+    const std::string at = PathField(path, key);
+    const std::string_view text = TextOf(reference, key);
     if (text.empty()) {
       errors.push_back(RequiredError(at));
     } else if (std::string why = CheckPathSegmentName(text); !why.empty()) {
       errors.push_back(InvalidText(at, text, why));
     }
+  }
+}
+
+// What is wrong with the apiVersion of a reference; empty if nothing is.
+std::string CheckReferenceVersion(const Value& reference, bool needs_group) {
+  const std::string_view version = TextOf(reference, "apiVersion");
+  const size_t slash = version.find('/');
+  if (version != "/" && slash != version.rfind('/')) {
+    return StrCat("unexpected GroupVersion string: ", version);
+  }
+  const bool has_group = slash != std::string_view::npos && slash > 0;
+  return needs_group && !has_group ? "apiVersion must specify API group" : "";
+}
+
+// ReplicationControllers alone can be scaled in the core group. What was written before this was
+// checked may stay.
+void CheckScaleTarget(const Value& spec, const Value* old, FieldErrors& errors) {
+  static const Value kNothing = json::Object();
+  const std::string at = "spec.scaleTargetRef";
+  const Value* given = MemberOf(spec, "scaleTargetRef");
+  const Value& target = given == nullptr ? kNothing : *given;
+  CheckReferenceNames(target, at, errors);
+  if (old != nullptr) {
+    auto same = [&](std::string_view key) {
+      return json::GetString(*old, {"spec", "scaleTargetRef", key}) == TextOf(target, key);
+    };
+    if (same("apiVersion") && same("kind")) return;
+  }
+  const bool needs_group = TextOf(target, "kind") != "ReplicationController";
+  if (std::string why = CheckReferenceVersion(target, needs_group); !why.empty()) {
+    errors.push_back(InvalidText(PathField(at, "apiVersion"), TextOf(target, "apiVersion"), why));
+  }
+}
+
+// An object whose metric counts may be of the core group.
+void CheckDescribedObject(const Value& source, const std::string& path, FieldErrors& errors) {
+  static const Value kNothing = json::Object();
+  const std::string at = PathField(path, "describedObject");
+  const Value* given = MemberOf(source, "describedObject");
+  const Value& object = given == nullptr ? kNothing : *given;
+  CheckReferenceNames(object, at, errors);
+  if (std::string why = CheckReferenceVersion(object, false); !why.empty()) {
+    errors.push_back(InvalidText(PathField(at, "apiVersion"), TextOf(object, "apiVersion"), why));
   }
 }
 
@@ -251,12 +294,7 @@ void CheckMetric(const Value& metric, const std::string& at, FieldErrors& errors
         RequiredError(source_at, "must populate information for the given metric source"));
     return;
   }
-  if (type == "Object") {
-    for (std::string_view key : {"kind", "name"}) {
-      if (!json::GetString(*source, {"describedObject", key}).empty()) continue;
-      errors.push_back(RequiredError(PathField(PathField(source_at, "describedObject"), key)));
-    }
-  }
+  if (type == "Object") CheckDescribedObject(*source, source_at, errors);
   if (known->named && json::GetString(*source, {"metric", "name"}).empty()) {
     errors.push_back(
         RequiredError(PathField(source_at, "metric.name"), "must specify a metric name"));
@@ -333,7 +371,7 @@ void CheckScalingRules(const Value& behavior, std::string_view direction, FieldE
   }
 }
 
-void CheckScaler(const Value& scaler, FieldErrors& errors) {
+void CheckScaler(const Value& scaler, const Value* old, FieldErrors& errors) {
   const Value& spec = SpecOf(scaler);
   const int64_t max = json::GetInt(spec, {"maxReplicas"});
   const int64_t min = json::GetInt(spec, {"minReplicas"}, 1);
@@ -351,7 +389,7 @@ void CheckScaler(const Value& scaler, FieldErrors& errors) {
     errors.push_back(InvalidError("spec.maxReplicas", Value(max),
                                   "must be greater than or equal to `minReplicas`"));
   }
-  CheckScaleTarget(spec, errors);
+  CheckScaleTarget(spec, old, errors);
   CheckMetrics(spec, min == 0, errors);
   if (const Value* behavior = MemberOf(spec, "behavior")) {
     CheckScalingRules(*behavior, "scaleUp", errors);
@@ -379,7 +417,7 @@ bool CheckPolicy(const KindInfo& kind, const Value& object, const Value* old, Fi
   } else if (k == "RoleBinding" || k == "ClusterRoleBinding") {
     CheckBinding(object, old, k == "RoleBinding", errors);
   } else if (k == "HorizontalPodAutoscaler") {
-    CheckScaler(object, errors);
+    CheckScaler(object, old, errors);
   } else {
     return false;
   }

@@ -64,23 +64,18 @@ void CheckNode(const Value& node, const Value* old, FieldErrors& errors) {
                                   "may specify no more than one CIDR for each IP family"));
   }
   if (old == nullptr) return;
-  const size_t found = errors.size();
   // Either may be given once.
   const Value* range = json::Find(*old, {"spec", "podCIDR"});
   if (range != nullptr && TextIn(*range) != (first == nullptr ? "" : TextIn(*first))) {
     errors.push_back(ForbiddenError(
         "spec.podCIDRs", "node updates may not change podCIDR except from \"\" to valid"));
   }
-  std::string_view before = json::GetString(*old, {"spec", "providerID"});
-  if (!before.empty() && json::GetString(node, {"spec", "providerID"}) != before) {
-    errors.push_back(ForbiddenError(
-        "spec.providerID", "node updates may not change providerID except from \"\" to valid"));
-  }
-  if (errors.size() > found) {
-    errors.push_back(ForbiddenError(
-        "[]",
-        "node updates may only change labels, taints, or capacity (or configSource, if the "
-        "DynamicKubeletConfig feature gate is enabled)"));
+  const std::string_view before = json::GetString(*old, {"spec", "providerID"});
+  const std::string_view now = json::GetString(node, {"spec", "providerID"});
+  if (!before.empty() && now != before) {
+    errors.push_back(InvalidError(
+        "spec.providerID", Value(),
+        now.empty() ? "field cannot be cleared once set" : "field cannot be modified once set"));
   }
 }
 
@@ -103,42 +98,83 @@ void CheckNeeded(const Value& parent,
   if (TextOf(parent, key).empty()) errors.push_back(RequiredError(PathField(path, key)));
 }
 
-// Events of the newer kind say who acted and how; core's old ones need not.
-void CheckEvent(const Value& event, bool core, FieldErrors& errors) {
-  const std::string_view about =
-      json::GetString(event, {core ? "involvedObject" : "regarding", "namespace"});
-  const bool is_new = !core || MemberOf(event, "eventTime") != nullptr;
-  const bool cluster_wide = about.empty() && Namespace(event) == "default";
-  if (!cluster_wide && about != Namespace(event)) {
+// An event with a time says who acted and how.
+void CheckNewEvent(const Value& event,
+                   std::string_view about,
+                   const std::string& reporter_at,
+                   FieldErrors& errors) {
+  const std::string_view ns = Namespace(event);
+  if (about.empty() && ns != "default" && ns != "kube-system") {
     errors.push_back(
         InvalidText("involvedObject.namespace", about, "does not match event.namespace"));
   }
-  if (!is_new) return;
-  if (MemberOf(event, "eventTime") == nullptr) errors.push_back(RequiredError("eventTime"));
-  const std::string_view controller =
-      TextOf(event, core ? "reportingComponent" : "reportingController");
-  if (MemberOf(event, "eventTime") != nullptr) {
-    if (controller.empty()) errors.push_back(RequiredError("reportingController"));
-    CheckQualified(controller, "reportingController", errors);
-    for (std::string_view key : {"reportingInstance", "action", "reason"}) {
-      CheckNeeded(event, key, "", errors);
-    }
+  const std::string_view reporter = TextOf(event, "reportingComponent");
+  if (reporter.empty()) errors.push_back(RequiredError(reporter_at));
+  CheckQualified(reporter, reporter_at, errors);
+  constexpr size_t kTextMax = 128;
+  auto check_length = [&](const char* key, size_t most) {
+    if (TextOf(event, key).size() <= most) return;
+    errors.push_back(InvalidText(key, "", StrCat("can have at most ", most, " characters")));
+  };
+  for (const char* key : {"reportingInstance", "action", "reason"}) {
+    CheckNeeded(event, key, "", errors);
+    check_length(key, kTextMax);
+  }
+  constexpr size_t kNoteMax = 1024;
+  check_length("message", kNoteMax);
+}
+
+// With its fields under their names of the core group, in which all events are handled. Those of
+// the newer group have a time; core's may be old ones, without.
+void CheckEvent(const Value& event, bool core, FieldErrors& errors) {
+  const std::string_view about = json::GetString(event, {"involvedObject", "namespace"});
+  const bool is_new = MemberOf(event, "eventTime") != nullptr;
+  if (is_new) {
+    CheckNewEvent(event, about, core ? "reportingComponent" : "reportingController", errors);
+  } else if (about != Namespace(event) && !(about.empty() && Namespace(event) == "default")) {
+    errors.push_back(
+        InvalidText("involvedObject.namespace", about, "does not match event.namespace"));
   }
   if (core) return;
-  constexpr size_t kNoteMax = 1024;
-  if (TextOf(event, "note").size() > kNoteMax) {
-    errors.push_back(
-        InvalidText("message", "", StrCat("can have at most ", kNoteMax, " characters")));
-  }
+  if (!is_new) errors.push_back(RequiredError("eventTime"));
   const std::string_view type = TextOf(event, "type");
   if (type != "Normal" && type != "Warning") {
     errors.push_back(InvalidText("type", "", StrCat("has invalid value: ", type)));
+  }
+  if (const Value* series = MemberOf(event, "series")) {
+    if (json::GetInt(*series, {"count"}) < 2) {
+      errors.push_back(InvalidText("series.count", "", "should be at least 2"));
+    }
+    CheckNeeded(*series, "lastObservedTime", "series", errors);
+  }
+  for (const char* key : {"firstTimestamp", "lastTimestamp", "count", "source"}) {
+    const Value* old = MemberOf(event, key);
+    if (old == nullptr || *old == Value(json::Object()) || *old == Value(0)) continue;
+    errors.push_back(InvalidText(key, "", "needs to be unset"));
+  }
+}
+
+// Each is there once, however long it tolerates.
+void CheckClassTolerations(const json::Array& tolerations, FieldErrors& errors) {
+  const std::string at = "scheduling.tolerations";
+  CheckTolerations(tolerations, at, errors);
+  std::set<std::string> seen;
+  for (size_t i = 0; i < tolerations.size(); ++i) {
+    std::string key;
+    for (const char* part : {"key", "operator", "value", "effect"}) {
+      key += StrCat(TextOf(tolerations[i], part), "\n");
+    }
+    if (!seen.insert(std::move(key)).second) {
+      errors.push_back(DuplicateError(PathIndex(at, i), tolerations[i]));
+    }
   }
 }
 
 void CheckRuntimeClass(const Value& object, const Value* old, FieldErrors& errors) {
   const std::string_view handler = TextOf(object, "handler");
-  if (std::string why = CheckDnsLabel(handler); !why.empty()) {
+  if (handler.empty()) {
+    errors.push_back(RequiredError("handler"));
+  } else if (std::string why = CheckDnsLabel(handler); !why.empty()) {
     errors.push_back(InvalidText("handler", handler, why));
   }
   if (const Value* overhead = json::Find(object, {"overhead", "podFixed"})) {
@@ -148,7 +184,7 @@ void CheckRuntimeClass(const Value& object, const Value* old, FieldErrors& error
     if (const Value* labels = MemberOf(*scheduling, "nodeSelector")) {
       CheckLabels(*labels, "scheduling.nodeSelector", errors);
     }
-    CheckTolerations(*scheduling, "scheduling.tolerations", errors);
+    CheckClassTolerations(json::GetArray(*scheduling, {"tolerations"}), errors);
   }
   if (old != nullptr) {
     CheckImmutable(MemberOf(object, "handler"), MemberOf(*old, "handler"), "handler", errors);

@@ -54,7 +54,7 @@ void CheckContainerSecurity(const json::Value& container,
                             const std::string& path,
                             FieldErrors& errors);
 void CheckSecurityAnnotations(const json::Value& pod, FieldErrors& errors);
-void CheckTolerations(const json::Value& spec, const std::string& path, FieldErrors& errors);
+void CheckTolerations(const json::Array& tolerations, const std::string& path, FieldErrors& errors);
 void CheckNodeSelectorTerms(const json::Value& selector,
                             const std::string& path,
                             FieldErrors& errors);
@@ -68,6 +68,8 @@ void CheckProbe(const json::Value& container,
 void CheckPodUpdate(const json::Value& pod, const json::Value& old, FieldErrors& errors);
 // Containers added to look into a running pod: those that were there stay as they were.
 void CheckEphemeralContainers(const json::Value& spec, const json::Value& old, FieldErrors& errors);
+// The spec of a claim to a volume that is made, or of a template of such.
+void CheckNewClaim(const json::Value& spec, const std::string& path, FieldErrors& errors);
 void CheckPodTemplate(const json::Value& holder, const std::string& path, FieldErrors& errors);
 
 // The rules of an area's kinds. False: the kind is of another.

@@ -11,14 +11,14 @@ namespace {
 
 using json::Value;
 
-void CheckAccessModes(const Value& spec, FieldErrors& errors) {
+void CheckAccessModes(const Value& spec, const std::string& at, FieldErrors& errors) {
   for (const Value& item : json::GetArray(spec, {"accessModes"})) {
     const std::string_view mode = TextIn(item);
     if (mode == "ReadWriteOnce" || mode == "ReadOnlyMany" || mode == "ReadWriteMany" ||
         mode == "ReadWriteOncePod") {
       continue;
     }
-    errors.push_back(NotSupportedError("spec.accessModes", mode,
+    errors.push_back(NotSupportedError(PathField(at, "accessModes"), mode,
                                        {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce"}));
   }
 }
@@ -30,27 +30,33 @@ void CheckPositive(const Value& amount, const std::string& at, FieldErrors& erro
   }
 }
 
-void CheckNewClaim(const Value& spec, FieldErrors& errors) {
+}  // namespace
+
+void CheckNewClaim(const Value& spec, const std::string& at, FieldErrors& errors) {
   if (json::GetArray(spec, {"accessModes"}).empty()) {
-    errors.push_back(RequiredError("spec.accessModes", "at least 1 access mode is required"));
+    errors.push_back(
+        RequiredError(PathField(at, "accessModes"), "at least 1 access mode is required"));
   }
   if (const Value* selector = MemberOf(spec, "selector")) {
-    CheckLabelSelector(*selector, "spec.selector", errors);
+    CheckLabelSelector(*selector, PathField(at, "selector"), errors);
   }
-  CheckAccessModes(spec, errors);
+  CheckAccessModes(spec, at, errors);
+  const std::string size_at = PathField(at, "resources[storage]");
   if (const Value* storage = json::Find(spec, {"resources", "requests", "storage"})) {
-    CheckPositive(*storage, "spec.resources[storage]", errors);
+    CheckPositive(*storage, size_at, errors);
   } else {
-    errors.push_back(RequiredError("spec.resources[storage]"));
+    errors.push_back(RequiredError(size_at));
   }
-  CheckSubdomain(spec, "storageClassName", "spec", errors);
-  CheckOneOf(spec, "volumeMode", "spec", {"Block", "Filesystem"}, errors);
+  CheckSubdomain(spec, "storageClassName", at, errors);
+  CheckOneOf(spec, "volumeMode", at, {"Block", "Filesystem"}, errors);
 }
+
+namespace {
 
 void CheckClaim(const Value& claim, const Value* old, FieldErrors& errors) {
   const Value& spec = SpecOf(claim);
   if (old == nullptr) {
-    CheckNewClaim(spec, errors);
+    CheckNewClaim(spec, "spec", errors);
     return;
   }
   const Value& before = SpecOf(*old);
@@ -189,7 +195,7 @@ void CheckVolume(const Value& volume, const Value* old, FieldErrors& errors) {
   if (json::GetArray(spec, {"accessModes"}).empty()) {
     errors.push_back(RequiredError("spec.accessModes"));
   }
-  CheckAccessModes(spec, errors);
+  CheckAccessModes(spec, "spec", errors);
   CheckCapacity(spec, errors);
   CheckOneOf(spec, "persistentVolumeReclaimPolicy", "spec", {"Delete", "Recycle", "Retain"},
              errors);

@@ -77,11 +77,15 @@ TEST_F(ValidateTest, MetadataOfEveryKind) {
       {R"({"metadata":{"annotations":{"Example.com/Any":"{any text}"}}})", ""},
       {R"({"metadata":{"annotations":{"/x":""}}})", "metadata.annotations: Invalid value"},
       {R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"A","name":"","uid":"u"}]}})",
-       "metadata.ownerReferences.name: Invalid value: \"\": name must not be empty"},
+       "metadata.ownerReferences[0].name: Required value: must not be empty"},
+      {R"({"metadata":{"ownerReferences":[{"apiVersion":"a/","kind":"A","name":"a","uid":"u"}]}})",
+       "metadata.ownerReferences[0].apiVersion: Invalid value: \"a/\": must be <group>/<version> "
+       "or "
+       "<version>"},
       {R"({"metadata":{"ownerReferences":[
           {"apiVersion":"v1","kind":"A","name":"a","uid":"u","controller":true},
           {"apiVersion":"v1","kind":"B","name":"b","uid":"v","controller":true}]}})",
-       "Only one reference can have Controller set to true. Found \"true\" in references for a "
+       "Only one reference can have Controller set to true. Found \"true\" in references for A/a "
        "and b"},
       {R"({"metadata":{"finalizers":["example.com/x","orphan"]}})", ""},
       {R"({"metadata":{"finalizers":["two words"]}})", "metadata.finalizers: Invalid value"},
@@ -134,7 +138,8 @@ TEST_F(ValidateTest, PodContainers) {
        "hostPort: Duplicate value"},
       {R"({"spec":{"hostNetwork":true,"containers":[{"name":"a","image":"b","ports":[
           {"containerPort":1,"hostPort":5}]}]}})",
-       "must match `hostPort` when `hostNetwork` is true"},
+       "ports[0].hostPort: Invalid value: 5: must match `containerPort` when `hostNetwork` is "
+       "true"},
       {R"({"spec":{"containers":[{"name":"a","image":"b","restartPolicy":"Always"}]}})",
        "may not be set for non-init containers"},
       {R"({"spec":{"initContainers":[{"name":"a","image":"b","restartPolicy":"Always"}]}})", ""},
@@ -751,7 +756,7 @@ TEST_F(ValidateTest, WhatIsRegisteredWithACluster) {
   };
   CheckAll({"autoscaling", "v2", "HorizontalPodAutoscaler"},
            R"({"metadata":{"name":"h"},"spec":{"maxReplicas":3,
-               "scaleTargetRef":{"kind":"Deployment","name":"d"}}})",
+               "scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"}}})",
            kScalers);
 }
 

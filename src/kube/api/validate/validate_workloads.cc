@@ -349,18 +349,29 @@ void CheckDeployment(const Value& spec, FieldErrors& errors) {
   }
 }
 
+// Pods are replaced one way or the other: others before they go, or none.
+void CheckDaemonRollingUpdate(const Value& rolling, FieldErrors& errors) {
+  const std::string at = "spec.updateStrategy.rollingUpdate";
+  for (std::string_view key : {"maxUnavailable", "maxSurge"}) {
+    CheckIntOrPercent(rolling, key, at, errors);
+    CheckNotAbove100Percent(rolling, key, at, errors);
+  }
+  const Value* surge = MemberOf(rolling, "maxSurge");
+  const bool unavailable = !IsZeroOrNoNumber(MemberOf(rolling, "maxUnavailable"));
+  if (unavailable && !IsZeroOrNoNumber(surge)) {
+    errors.push_back(InvalidIntOrText(PathField(at, "maxSurge"), *surge,
+                                      "may not be set when maxUnavailable is non-zero"));
+  } else if (!unavailable && IsZeroOrNoNumber(surge)) {
+    errors.push_back(
+        RequiredError(PathField(at, "maxUnavailable"), "cannot be 0 when maxSurge is 0"));
+  }
+}
+
 void CheckDaemonUpdates(const Value& spec, FieldErrors& errors) {
   const std::string_view type = json::GetString(spec, {"updateStrategy", "type"});
   const Value* rolling = json::Find(spec, {"updateStrategy", "rollingUpdate"});
   if (type == "RollingUpdate" && rolling != nullptr) {
-    const std::string at = "spec.updateStrategy.rollingUpdate";
-    CheckIntOrPercent(*rolling, "maxUnavailable", at, errors);
-    const Value* amount = MemberOf(*rolling, "maxUnavailable");
-    if (amount != nullptr && amount->is_int64() && amount->get_int64() == 0 &&
-        json::GetInt(*rolling, {"maxSurge"}) == 0) {
-      errors.push_back(InvalidIntOrText(PathField(at, "maxUnavailable"), *amount, "cannot be 0"));
-    }
-    CheckNotAbove100Percent(*rolling, "maxUnavailable", at, errors);
+    CheckDaemonRollingUpdate(*rolling, errors);
   } else if (!type.empty() && type != "RollingUpdate" && type != "OnDelete") {
     errors.push_back({"FieldValueNotSupported", "spec.updateStrategy",
                       StrCat("Unsupported value: apps.DaemonSetUpdateStrategy{Type:", Quote(type),
@@ -387,27 +398,37 @@ void CheckStatefulUpdates(const Value& spec, FieldErrors& errors) {
                              "}: only allowed for updateStrategy 'RollingUpdate'")});
   } else if (type == "RollingUpdate" && rolling != nullptr) {
     CheckNonNegative(*rolling, "partition", at, errors);
+    if (const Value* amount = MemberOf(*rolling, "maxUnavailable")) {
+      CheckIntOrPercent(*rolling, "maxUnavailable", at, errors);
+      if (IsZeroOrNoNumber(amount)) {
+        errors.push_back(InvalidIntOrText(PathField(at, "maxUnavailable"), *amount, "cannot be 0"));
+      }
+      CheckNotAbove100Percent(*rolling, "maxUnavailable", at, errors);
+    }
   } else if (!type.empty() && type != "OnDelete" && type != "RollingUpdate") {
     errors.push_back({"FieldValueInvalid", "spec.updateStrategy",
                       StrCat("Invalid value: apps.StatefulSetUpdateStrategy{Type:", Quote(type),
                              ", RollingUpdate:(*apps.RollingUpdateStatefulSetStrategy)(nil)}: "
                              "must be 'RollingUpdate' or 'OnDelete'")});
   }
+  for (std::string_view key : {"whenDeleted", "whenScaled"}) {
+    const Value* policy = MemberOf(spec, "persistentVolumeClaimRetentionPolicy");
+    if (policy == nullptr) break;
+    CheckOneOf(*policy, key, "spec.persistentVolumeClaimRetentionPolicy", {"Retain", "Delete"},
+               errors);
+  }
   CheckNonNegative(spec, "replicas", "spec", errors);
+  CheckNonNegative(spec, "minReadySeconds", "spec", errors);
+  if (const Value* ordinals = MemberOf(spec, "ordinals")) {
+    CheckNonNegative(*ordinals, "start", "spec.ordinals", errors);
+  }
 }
 
-void CheckStatefulSetUpdate(Value spec, Value before, FieldErrors& errors) {
-  for (const char* field : {"replicas", "ordinals", "template", "updateStrategy",
-                            "persistentVolumeClaimRetentionPolicy", "minReadySeconds"}) {
-    json::Remove(spec, {field});
-    json::Remove(before, {field});
+void CheckStatefulSetUpdate(const Value& spec, const Value& before, FieldErrors& errors) {
+  for (std::string_view key :
+       {"selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"}) {
+    CheckImmutable(MemberOf(spec, key), MemberOf(before, key), PathField("spec", key), errors);
   }
-  if (json::Equal(spec, before)) return;
-  errors.push_back(ForbiddenError(
-      "spec",
-      "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
-      "'updateStrategy', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are "
-      "forbidden"));
 }
 
 // A StatefulSet's pods get a volume of each claim template: mounts may name it.
@@ -468,6 +489,11 @@ void CheckReplicated(std::string_view kind,
     if (std::string why = CheckDnsLabel(service);
         old == nullptr && !service.empty() && !why.empty()) {
       errors.push_back(InvalidText("spec.serviceName", service, why));
+    }
+    const json::Array& claims = json::GetArray(spec, {"volumeClaimTemplates"});
+    for (size_t i = 0; old == nullptr && i < claims.size(); ++i) {
+      CheckNewClaim(SpecOf(claims[i]), PathField(PathIndex("spec.volumeClaimTemplates", i), "spec"),
+                    errors);
     }
   }
   if (kind == "Deployment" || kind == "ReplicaSet") {

@@ -8,13 +8,10 @@ namespace swell::apiserver {
 namespace {
 
 constexpr std::string_view kMasters = "system:masters";
-constexpr std::string_view kAuthenticated = "system:authenticated";
-constexpr std::string_view kUnauthenticated = "system:unauthenticated";
 constexpr std::string_view kAnonymous = "system:anonymous";
 constexpr std::string_view kAccountPrefix = "system:serviceaccount:";
 constexpr std::string_view kNodePrefix = "system:node:";
 constexpr std::string_view kSystemNamespace = "kube-system";
-constexpr std::string_view kAuthentication = "authentication.k8s.io";
 
 bool Contains(const std::vector<std::string>& texts, std::string_view text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
@@ -46,24 +43,6 @@ Status Forbidden(const api::UserInfo& user,
                                              : StrCat(" in the namespace ", Quote(attributes.ns)),
                        reason),
                 std::move(details));
-}
-
-Status MayImpersonate(const Core& core, const api::UserInfo& user, AccessAttributes attributes) {
-  attributes.verb = "impersonate";
-  attributes.version = "v1";
-  return CheckAccess(core, user, attributes);
-}
-
-// Groups that follow from the name when none are given, and what every user has.
-void CompleteGroups(api::UserInfo& user) {
-  if (user.groups.empty()) {
-    if (const auto account = ParseAccountUser(user.name)) user.groups = AccountGroups(account->ns);
-  }
-  if (user.name == kAnonymous) {
-    if (!Contains(user.groups, kUnauthenticated)) user.groups.emplace_back(kUnauthenticated);
-  } else if (!Contains(user.groups, kAuthenticated) && !Contains(user.groups, kUnauthenticated)) {
-    user.groups.emplace_back(kAuthenticated);
-  }
 }
 
 }  // namespace
@@ -129,53 +108,6 @@ AccessAttributes AttributesOf(const Call& call, std::string_view verb) {
   // A namespace is asked about as one within itself: an admin of it may read it.
   if (attributes.group.empty() && attributes.resource == "namespaces") attributes.ns = info.name;
   return attributes;
-}
-
-Status Impersonate(const Core& core, Call& call) {
-  const api::UserInfo& wanted = call.request.credentials.impersonate;
-  if (wanted.name.empty()) {
-    if (wanted.groups.empty() && wanted.uid.empty() && wanted.extra.empty()) return Status::Ok();
-    return Status(Code::kInternal,
-                  "requested groups, a uid or extra fields without impersonating a user");
-  }
-  const api::UserInfo& impersonator = call.user;
-  AccessAttributes who;
-  if (const auto account = ParseAccountUser(wanted.name)) {
-    who.resource = "serviceaccounts";
-    who.ns = account->ns;
-    who.name = account->name;
-  } else {
-    who.resource = "users";
-    who.name = wanted.name;
-  }
-  SWELL_RETURN_IF_ERROR(MayImpersonate(core, impersonator, std::move(who)));
-  for (const std::string& group : wanted.groups) {
-    AccessAttributes one;
-    one.resource = "groups";
-    one.name = group;
-    SWELL_RETURN_IF_ERROR(MayImpersonate(core, impersonator, std::move(one)));
-  }
-  if (!wanted.uid.empty()) {
-    AccessAttributes one;
-    one.group = kAuthentication;
-    one.resource = "uids";
-    one.name = wanted.uid;
-    SWELL_RETURN_IF_ERROR(MayImpersonate(core, impersonator, std::move(one)));
-  }
-  for (const auto& [key, values] : wanted.extra) {
-    for (const std::string& value : values) {
-      AccessAttributes one;
-      one.group = kAuthentication;
-      one.resource = "userextras";
-      one.subresource = key;
-      one.name = value;
-      SWELL_RETURN_IF_ERROR(MayImpersonate(core, impersonator, std::move(one)));
-    }
-  }
-  api::UserInfo user = wanted;
-  CompleteGroups(user);
-  call.impersonator = std::exchange(call.user, std::move(user));
-  return Status::Ok();
 }
 
 std::optional<AccountName> ParseAccountUser(std::string_view user_name) {

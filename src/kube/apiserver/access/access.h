@@ -35,8 +35,9 @@ Status CheckAccess(const Core& core, const api::UserInfo& user, const AccessAttr
 // What the request asks for.
 AccessAttributes AttributesOf(const Call& call, std::string_view verb);
 
-// Replaces call.user by whom the Impersonate-* headers name, if its user may act as them.
-Status Impersonate(const Core& core, Call& call);
+// Replaces call.user by whom the Impersonate-* headers name, if its user may act as them, or may
+// do so for what the request asks for.
+Status Impersonate(const Core& core, std::string_view verb, Call& call);
 
 // "system:serviceaccount:NS:NAME" taken apart; nullopt when it is something else.
 struct AccountName {

@@ -86,6 +86,11 @@ std::string AuditLine(const Call& call, const AuditMoment& moment) {
   out.Member("verb", call.verb.empty() ? ToLower(call.request.method) : call.verb);
   AppendUser(out, "user", acting ? call.impersonator : call.user);
   if (acting) AppendUser(out, "impersonatedUser", call.user);
+  if (!call.impersonation.empty()) {
+    out.Key("authenticationMetadata").Open('{');
+    out.Member("impersonationConstraint", call.impersonation);
+    out.Close('}');
+  }
   out.Key("sourceIPs").Open('[');
   out.Item(AddressOf(call.request.remote));
   out.Close(']');

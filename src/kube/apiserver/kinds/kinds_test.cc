@@ -95,7 +95,8 @@ TEST_F(KindsTest, VersionsOnTheirWayOutWarn) {
 TEST_F(KindsTest, AutoscalersAreOneKindInAllVersions) {
   const std::string v1 = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers";
   const Answer made = server.Post(v1, R"({"metadata":{"name":"h"},"spec":{"maxReplicas":5,
-      "targetCPUUtilizationPercentage":70,"scaleTargetRef":{"kind":"Deployment","name":"d"}}})");
+      "targetCPUUtilizationPercentage":70,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment",
+      "name":"d"}}})");
   ASSERT_EQ(made.status, 201) << made.text;
   EXPECT_EQ(json::GetInt(made.body, {"spec", "targetCPUUtilizationPercentage"}), 70);
   const Answer v2 =

@@ -149,18 +149,23 @@ Status UpdateSecret(Admission& admission, json::Value& object, const json::Value
 constexpr int64_t kFirstNodePort = 30000;
 constexpr int64_t kNodePorts = 2768;
 
+std::set<int64_t> NodePortsOf(const json::Value& service) {
+  std::set<int64_t> numbers;
+  for (const json::Value& port : json::GetArray(service, {"spec", "ports"})) {
+    if (const int64_t number = json::GetInt(port, {"nodePort"}); number != 0) {
+      numbers.insert(number);
+    }
+  }
+  return numbers;
+}
+
 std::set<int64_t> TakenNodePorts(const Admission& admission) {
   std::set<int64_t> taken;
   const auto services = admission.core.store.List("services", "");
   if (!services.ok()) return taken;
   for (const store::EntryPtr& entry : services->entries) {
     if (entry->key.name == admission.name && entry->key.ns == admission.ns) continue;
-    const json::SharedValue service = entry->Parsed();
-    for (const json::Value& port : json::GetArray(*service, {"spec", "ports"})) {
-      if (const int64_t number = json::GetInt(port, {"nodePort"}); number != 0) {
-        taken.insert(number);
-      }
-    }
+    taken.merge(NodePortsOf(*entry->Parsed()));
   }
   return taken;
 }
@@ -179,40 +184,106 @@ bool NeedsNodePorts(const json::Value& service) {
           json::GetBool(service, {"spec", "allocateLoadBalancerNodePorts"}, true));
 }
 
-// Services that are reached by the nodes' addresses get a port of their own there for each of
-// theirs; the others have none.
-Status AllocateNodePorts(Admission& admission, json::Value& object) {
-  json::Value* ports = json::FindMutable(object, {"spec", "ports"});
-  if (ports == nullptr || !ports->is_array() || !NeedsNodePorts(object)) return Status::Ok();
-  std::set<int64_t> taken = TakenNodePorts(admission);
-  json::Array& list = ports->get_array();
-  for (size_t i = 0; i < list.size(); ++i) {
-    int64_t number = json::GetInt(list[i], {"nodePort"});
-    if (number != 0) {
-      std::string why;
-      if (number < kFirstNodePort || number >= kFirstNodePort + kNodePorts) {
-        why = "provided port is not in the valid range. The range of valid ports is 30000-32767";
-      } else if (taken.count(number) > 0) {
-        why = "provided port is already allocated";
+// The ports of the nodes that one write of a service asks for or is given.
+class NodePorts {
+ public:
+  // `had` are those that the service has already. Unless `gives`, only what is asked for is
+  // checked.
+  NodePorts(Admission& admission, std::set<int64_t> had, bool gives)
+      : admission_(admission),
+        taken_(TakenNodePorts(admission)),
+        had_(std::move(had)),
+        gives_(gives) {}
+
+  // Ports of one number, TCP and UDP, share a node port.
+  Status Allocate(json::Value& service) {
+    json::Value* list = json::FindMutable(service, {"spec", "ports"});
+    if (list == nullptr || !list->is_array()) return Status::Ok();
+    const bool all = NeedsNodePorts(service);
+    json::Array& ports = list->get_array();
+    std::map<int64_t, int64_t> of_port;
+    for (size_t i = 0; i < ports.size(); ++i) {
+      const int64_t number = json::GetInt(ports[i], {"nodePort"});
+      if (number == 0 && !all) continue;
+      int64_t& given = of_port[json::GetInt(ports[i], {"port"})];
+      if (given == 0) {
+        given = Requested(ports, json::GetInt(ports[i], {"port"}));
+        if (given != 0) {
+          SWELL_RETURN_IF_ERROR(Take(i, given));
+        } else if (gives_) {
+          SWELL_ASSIGN_OR_RETURN(given, Next());
+        }
+      } else if (number != 0 && number != given) {
+        SWELL_RETURN_IF_ERROR(Take(i, number));
       }
-      if (!why.empty()) {
-        return InvalidError(admission.kind, admission.name,
-                            {{"FieldValueInvalid", StrCat("spec.ports[", i, "].nodePort"),
-                              StrCat("Invalid value: ", number, ": ", why)}});
-      }
-    } else {
-      if (taken.size() >= static_cast<size_t>(kNodePorts)) {
-        return Status(Code::kInternal, StrCat("failed to allocate a nodePort: range is full"));
-      }
-      const auto start = static_cast<int64_t>(admission.core.random.Below(kNodePorts));
-      for (int64_t step = 0; number == 0 || taken.count(number) > 0; ++step) {
-        number = kFirstNodePort + (start + step) % kNodePorts;
-      }
-      json::Set(list[i], {"nodePort"}, json::Value(number));
+      if (number == 0 && gives_) json::Set(ports[i], {"nodePort"}, json::Value(given));
     }
-    taken.insert(number);
+    return Status::Ok();
   }
-  return Status::Ok();
+
+ private:
+  // The first that is asked for one of the ports of this number.
+  static int64_t Requested(const json::Array& ports, int64_t port) {
+    for (const json::Value& one : ports) {
+      const int64_t number = json::GetInt(one, {"nodePort"});
+      if (number != 0 && json::GetInt(one, {"port"}) == port) return number;
+    }
+    return 0;
+  }
+
+  Status Take(size_t index, int64_t number) {
+    std::string why;
+    if (number < kFirstNodePort || number >= kFirstNodePort + kNodePorts) {
+      why = "provided port is not in the valid range. The range of valid ports is 30000-32767";
+    } else if (taken_.contains(number)) {
+      why = "provided port is already allocated";
+    }
+    if (had_.contains(number) || why.empty()) {
+      taken_.insert(number);
+      return Status::Ok();
+    }
+    return InvalidError(admission_.kind, admission_.name,
+                        {{"FieldValueInvalid", StrCat("spec.ports[", index, "].nodePort"),
+                          StrCat("Invalid value: ", number, ": ", why)}});
+  }
+
+  Result<int64_t> Next() {
+    if (taken_.size() >= static_cast<size_t>(kNodePorts)) {
+      return Status(Code::kInternal, "failed to allocate a nodePort: range is full");
+    }
+    const auto start = static_cast<int64_t>(admission_.core.random.Below(kNodePorts));
+    int64_t number = 0;
+    for (int64_t step = 0; number == 0 || taken_.contains(number); ++step) {
+      number = kFirstNodePort + (start + step) % kNodePorts;
+    }
+    taken_.insert(number);
+    return number;
+  }
+
+  Admission& admission_;
+  std::set<int64_t> taken_;
+  std::set<int64_t> had_;
+  bool gives_;
+};
+
+// Whether the service may have the address that it asks for.
+Status CheckServiceIp(const Admission& admission, const json::Value& object) {
+  const std::string ip(json::GetString(object, {"spec", "clusterIP"}));
+  // What is no address is left to the rules of services.
+  if (!ParseIpv4(ip) || TypeOf(object) == "ExternalName") return Status::Ok();
+  const ServiceIps& ips = admission.core.Get<ServiceIps>();
+  std::string why;
+  if (!ips.InRange(ip)) {
+    why = StrCat("the provided IP (", ip, ") is not in the valid range. The range of valid IPs is ",
+                 ips.Cidr());
+  } else if (ips.Taken(ip) && admission.call != nullptr) {
+    why = "provided IP is already allocated";
+  }
+  if (why.empty()) return Status::Ok();
+  return InvalidError(
+      admission.kind, admission.name,
+      {{"FieldValueInvalid", "spec.clusterIPs",
+        StrCat("Invalid value: [", Quote(ip), "]: failed to allocate IP ", ip, ": ", why)}});
 }
 
 Status AllocateServiceIp(Admission& admission, json::Value& object) {
@@ -231,18 +302,7 @@ Status AllocateServiceIp(Admission& admission, json::Value& object) {
     ip = *allocated;
     if (admission.dry_run) ips.Release(ip);
   } else {
-    std::string why;
-    if (!ips.InRange(ip)) {
-      why = StrCat("provided IP is not in the valid range. The range of valid IPs is ", ips.Cidr());
-    } else if (ips.Taken(ip) && admission.call != nullptr) {
-      why = "provided IP is already allocated";
-    }
-    if (!why.empty()) {
-      return InvalidError(admission.kind, admission.name,
-                          {{"FieldValueInvalid", "spec.clusterIPs",
-                            StrCat("Invalid value: []string{", Quote(ip),
-                                   "}: failed to allocated ip:", ip, " with error:", why)}});
-    }
+    SWELL_RETURN_IF_ERROR(CheckServiceIp(admission, object));
     if (!admission.dry_run) ips.Take(ip);
   }
   json::Set(object, {"spec", "clusterIP"}, json::Value(ip));
@@ -250,9 +310,12 @@ Status AllocateServiceIp(Admission& admission, json::Value& object) {
   return Status::Ok();
 }
 
-Status CreateService(Admission&, json::Value& object) {
+// Addresses and ports that cannot be had are told before anything else that is wrong.
+Status CreateService(Admission& admission, json::Value& object) {
   json::Set(object, {"status"}, json::Object{{"loadBalancer", json::Object()}});
-  return Status::Ok();
+  SWELL_RETURN_IF_ERROR(CheckServiceIp(admission, object));
+  if (!IsReachedFromOutside(object)) return Status::Ok();
+  return NodePorts(admission, {}, /*gives=*/false).Allocate(object);
 }
 
 Status ReserveService(Admission& admission, json::Value& object, const json::Value* old) {
@@ -263,7 +326,9 @@ Status ReserveService(Admission& admission, json::Value& object, const json::Val
     if (given_back && !admission.dry_run) admission.core.Get<ServiceIps>().Release(before);
     return Status::Ok();
   }
-  if (old == nullptr) SWELL_RETURN_IF_ERROR(AllocateNodePorts(admission, object));
+  if (old == nullptr && IsReachedFromOutside(object)) {
+    SWELL_RETURN_IF_ERROR(NodePorts(admission, {}, /*gives=*/true).Allocate(object));
+  }
   return AllocateServiceIp(admission, object);
 }
 
@@ -291,10 +356,7 @@ void RemoveUnlessChanged(json::Value& object, const json::Value& old, const char
 }
 
 void RemoveNodePortsUnlessNew(json::Value& object, const json::Value& old) {
-  std::set<int64_t> had;
-  for (const json::Value& port : json::GetArray(old, {"spec", "ports"})) {
-    had.insert(json::GetInt(port, {"nodePort"}));
-  }
+  const std::set<int64_t> had = NodePortsOf(old);
   json::Value* ports = json::FindMutable(object, {"spec", "ports"});
   if (ports == nullptr || !ports->is_array()) return;
   for (json::Value& port : ports->get_array()) {
@@ -326,7 +388,8 @@ Status UpdateService(Admission& admission, json::Value& object, const json::Valu
     DropWhatTheNewTypeLacks(object, old);
     if (IsReachedFromOutside(object)) {
       KeepNodePorts(object, old);
-      SWELL_RETURN_IF_ERROR(AllocateNodePorts(admission, object));
+      SWELL_RETURN_IF_ERROR(
+          NodePorts(admission, NodePortsOf(old), /*gives=*/true).Allocate(object));
     }
   }
   const std::string before(json::GetString(old, {"spec", "clusterIP"}));

@@ -57,8 +57,8 @@ Status ReadToken(std::string_view token, ListOptions& options) {
   const auto value = json::Parse(*decoded);
   if (!value.ok()) return BadToken(value.status().message());
   if (json::GetString(*value, {"v"}) != "meta.k8s.io/v1") {
-    return BadToken(StrCat("server does not recognize this encoded version ",
-                           Quote(json::GetString(*value, {"v"}))));
+    return BadToken(
+        StrCat("server does not recognize this encoded version ", json::GetString(*value, {"v"})));
   }
   const std::string_view start = json::GetString(*value, {"start"});
   const size_t slash = start.find('/');

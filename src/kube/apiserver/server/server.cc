@@ -75,8 +75,8 @@ Status Dispatch(Core& core, const CallPtr& call) {
   SWELL_ASSIGN_OR_RETURN(call->info, ParsePath(call->request.path));
   SWELL_ASSIGN_OR_RETURN(call->query, Query::Parse(call->request.query));
   SWELL_ASSIGN_OR_RETURN(call->user, Authenticate(core, call->request));
-  SWELL_RETURN_IF_ERROR(Impersonate(core, *call));
   SWELL_ASSIGN_OR_RETURN(const std::string verb, VerbOf(*call));
+  SWELL_RETURN_IF_ERROR(Impersonate(core, verb, *call));
   core.observer->Routed(*call, verb);
   ResolveAmbiguousKind(core, verb, *call);
   if (!IsMaster(call->user)) {

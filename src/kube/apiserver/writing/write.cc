@@ -55,9 +55,8 @@ Status CheckNames(const Call& call, const json::Value& object) {
   }
   const std::string_view ns = api::Namespace(object);
   if (call.kind->namespaced && !ns.empty() && ns != call.info.ns) {
-    return BadRequestError(StrCat("the namespace of the object (", ns,
-                                  ") does not match the namespace on the request (", call.info.ns,
-                                  ")"));
+    return BadRequestError(
+        "the namespace of the provided object does not match the namespace sent on the request");
   }
   return Status::Ok();
 }
