@@ -280,14 +280,16 @@ TEST_F(ApiTest, EveryListHasATable) {
       {"/api/v1/configmaps", "Name Data Age "},
       {"/api/v1/secrets", "Name Type Data Age "},
       {"/api/v1/serviceaccounts", "Name Secrets Age "},
-      {"/apis/scheduling.k8s.io/v1/priorityclasses", "Name Value Global-Default Age "},
+      {"/apis/scheduling.k8s.io/v1/priorityclasses",
+       "Name Value Global-Default Age PreemptionPolicy "},
       {"/apis/batch/v1/jobs", "Name Status Completions Duration Age Containers Images Selector "},
       {"/apis/apps/v1/deployments",
        "Name Ready Up-to-date Available Age Containers Images Selector "},
       {"/apis/coordination.k8s.io/v1/leases", "Name Holder Age "},
       {"/apis/policy/v1/poddisruptionbudgets",
        "Name Min Available Max Unavailable Allowed Disruptions Age "},
-      {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "Name Created At "},
+      {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+       "Name Scope Versions Created At Group Kind ShortNames Established "},
   };
   for (const Golden& golden : goldens) {
     const Answer table = server.Get(golden.path, kTable);
@@ -301,7 +303,8 @@ TEST_F(ApiTest, EveryListHasATable) {
       server.Get("/apis/scheduling.k8s.io/v1/priorityclasses?includeObject=None", kTable);
   const json::Array& rows = json::GetArray(classes.body, {"rows"});
   ASSERT_EQ(rows.size(), 6U);
-  EXPECT_EQ(json::Print(rows[5]), R"({"cells":["train",50,false,"0s"],"object":null})");
+  EXPECT_EQ(json::Print(rows[5]),
+            R"({"cells":["train",50,false,"0s","PreemptLowerPriority"],"object":null})");
 }
 
 // A caller among others: what is left of its answer waits for its turn.

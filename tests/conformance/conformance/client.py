@@ -1,9 +1,11 @@
 """A small HTTP client for one Kubernetes server, as its kubeconfig describes it."""
 
 import base64
+import functools
 import http.client
 import json
 import os
+import re
 import ssl
 import subprocess
 import tempfile
@@ -71,6 +73,14 @@ class Server:
                 file.write(base64.b64decode(where[f'{field}-data']))
             return path
         return where.get(field)
+
+    @functools.cached_property
+    def version(self):
+        return self.send('GET', '/version').json()
+
+    def minor(self):
+        """37 for Kubernetes 1.37."""
+        return int(re.match(r'\d+', self.version['minor']).group())
 
     def connect(self, anonymous=False, timeout=TIMEOUT_S):
         context = self._anonymous if anonymous else self._admin

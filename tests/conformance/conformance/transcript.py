@@ -9,7 +9,8 @@
 
 A case has a namespace and a directory of its own. `> ` continues a command, `$~ ` repeats it until it
 says what it should, `[1]` is the exit status when it is not 0. `@1.32` starts what kubectl from that
-version on says where versions say different things. In outputs, what varies between runs is a word
+version on says where versions say different things, and `@server-1.37` what every kubectl says of
+Kubernetes from that version on. In outputs, what varies between runs is a word
 in angle brackets (`<age>`), runs of spaces are three, and a line `...` stands for any lines. Of faults
 their field and kind count, and not their words. After a case's name, `pods` says that it makes pods, and
 `since-1.22` or `until-1.24` which Kubernetes it holds for.
@@ -47,7 +48,8 @@ _VARIABLE = [
 class Command:
     text: str
     until: bool = False
-    outputs: dict = field(default_factory=dict)  # by version; (0, 0): any
+    outputs: dict = field(default_factory=dict)  # by kubectl's version; (0, 0): any
+    newer: dict = field(default_factory=dict)  # by the server's minor version: what all say from it on
 
 
 @dataclass
@@ -85,6 +87,11 @@ def _version(line):
     return (int(found[1]), int(found[2])) if found else None
 
 
+def _server(line):
+    found = re.fullmatch(r'@server-1\.(\d+)', line)
+    return int(found[1]) if found else None
+
+
 def _header(words):
     out = Transcript(words[0], [])
     for word in words[1:]:
@@ -115,11 +122,13 @@ def parse(text):
             outputs = out[-1].commands[-1].outputs
             outputs.pop((0, 0), None)
             lines = outputs.setdefault(_version(line), [])
+        elif lines is not None and _server(line):
+            lines = out[-1].commands[-1].newer.setdefault(_server(line), [])
         elif lines is not None:
             lines.append(line)
     for transcript in out:
         for command in transcript.commands:
-            for said in command.outputs.values():
+            for said in (*command.outputs.values(), *command.newer.values()):
                 while said and not said[-1]:
                     said.pop()
     return out
@@ -137,12 +146,18 @@ def render(transcripts):
             out += [f'> {line}' for line in more]
             for version, lines in sorted(command.outputs.items()):
                 out += ([f'@{version[0]}.{version[1]}'] if version != (0, 0) else []) + lines
+            for minor, lines in sorted(command.newer.items()):
+                out += [f'@server-1.{minor}', *lines]
         out.append('')
     return '\n'.join(out)
 
 
-def expected_of(command, version):
-    """What kubectl of this version should say: the newest that is not newer, else the oldest."""
+def expected_of(command, version, minor):
+    """What kubectl of this version should say of a server of 1.`minor`: the newest that is not newer, else the
+    oldest."""
+    of_server = [one for one in command.newer if one <= minor]
+    if of_server:
+        return command.newer[max(of_server)]
     known = sorted(command.outputs)
     fitting = [v for v in known if v <= version]
     return command.outputs[fitting[-1] if fitting else known[0]]
@@ -161,6 +176,7 @@ class Terminal:
 
     def __init__(self, server, kubectl, namespace):
         self.server, self.kubectl, self.namespace = server, kubectl, namespace
+        self.minor = server.minor()
         self.directory = tempfile.TemporaryDirectory(prefix='conformance-')
         config = json.loads(json.dumps(server.config))
         for context in config['contexts']:
@@ -199,7 +215,7 @@ class Terminal:
 
     def problem(self, command):
         end = time.monotonic() + (DEADLINE_S if command.until else 0)
-        expected = expected_of(command, self.kubectl.version)
+        expected = expected_of(command, self.kubectl.version, self.minor)
         while True:
             got = self.type(command.text)
             if lines_match(expected, got):

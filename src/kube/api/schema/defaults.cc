@@ -254,7 +254,8 @@ void DefaultWorkload(const std::string& kind, Value& object) {
     DefaultStrategy(*spec, "strategy",
                     json::Object({{"maxUnavailable", "25%"}, {"maxSurge", "25%"}}));
   } else if (kind == "StatefulSet") {
-    DefaultStrategy(*spec, "updateStrategy", json::Object({{"partition", 0}}));
+    DefaultStrategy(*spec, "updateStrategy",
+                    json::Object({{"partition", 0}, {"maxUnavailable", 1}}));
     if (json::Array* claims = List(*spec, "volumeClaimTemplates")) {
       for (Value& claim : *claims) {
         SetIfAbsent(claim, "apiVersion", Value("v1"));

@@ -234,6 +234,9 @@ KindInfo MakeKind(const KindRow& row, SchemaLibrary& library) {
 // What kube-apiserver says of versions and kinds on their way out.
 std::string Deprecation(const GroupVersionKind& gvk) {
   if (gvk.kind == "ComponentStatus") return "v1 ComponentStatus is deprecated in v1.19+";
+  if (gvk.kind == "Endpoints") {
+    return "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+  }
   struct Row {
     std::string_view version, since, gone, instead;
   };

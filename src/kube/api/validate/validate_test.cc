@@ -86,7 +86,7 @@ TEST_F(ValidateTest, MetadataOfEveryKind) {
           {"apiVersion":"v1","kind":"A","name":"a","uid":"u","controller":true},
           {"apiVersion":"v1","kind":"B","name":"b","uid":"v","controller":true}]}})",
        "Only one reference can have Controller set to true. Found \"true\" in references for A/a "
-       "and b"},
+       "and B/b"},
       {R"({"metadata":{"finalizers":["example.com/x","orphan"]}})", ""},
       {R"({"metadata":{"finalizers":["two words"]}})", "metadata.finalizers: Invalid value"},
   };

@@ -478,6 +478,14 @@ void CheckReplicationController(const Value& spec, const Value* old, FieldErrors
   CheckTemplate("ReplicationController", spec, old, errors);
 }
 
+void CheckSelectorStays(const Value& spec, const Value& before, FieldErrors& errors) {
+  const Value* selector = MemberOf(spec, "selector");
+  const Value* had = MemberOf(before, "selector");
+  if (selector == nullptr || had == nullptr || json::Equal(*selector, *had)) return;
+  errors.push_back({"FieldValueInvalid", "spec.selector",
+                    StrCat("Invalid value: ", ShowSelector(*selector), ": field is immutable")});
+}
+
 void CheckReplicated(std::string_view kind,
                      const Value& object,
                      const Value* old,
@@ -500,6 +508,8 @@ void CheckReplicated(std::string_view kind,
     CheckNonNegative(spec, "replicas", "spec", errors);
   }
   if (kind == "ReplicaSet") CheckNonNegative(spec, "minReadySeconds", "spec", errors);
+  // A DaemonSet's update is told first what it may not change.
+  if (kind == "DaemonSet" && old != nullptr) CheckSelectorStays(spec, SpecOf(*old), errors);
   const Value* selector = MemberOf(spec, "selector");
   if (CheckSelector(kind, spec, errors)) {
     CheckTemplateLabels(spec, selector, "spec", errors);
@@ -509,16 +519,11 @@ void CheckReplicated(std::string_view kind,
   }
   if (kind == "Deployment") CheckDeployment(spec, errors);
   if (kind == "DaemonSet") CheckDaemonUpdates(spec, errors);
-  if (old == nullptr) return;
-  const Value& before = SpecOf(*old);
+  if (old == nullptr || kind == "DaemonSet") return;
   if (kind == "StatefulSet") {
-    CheckStatefulSetUpdate(spec, before, errors);
-    return;
-  }
-  const Value* had = MemberOf(before, "selector");
-  if (selector != nullptr && had != nullptr && !json::Equal(*selector, *had)) {
-    errors.push_back({"FieldValueInvalid", "spec.selector",
-                      StrCat("Invalid value: ", ShowSelector(*selector), ": field is immutable")});
+    CheckStatefulSetUpdate(spec, SpecOf(*old), errors);
+  } else {
+    CheckSelectorStays(spec, SpecOf(*old), errors);
   }
 }
 

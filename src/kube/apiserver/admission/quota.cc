@@ -148,7 +148,7 @@ std::string Listed(const api::Amounts& amounts) {
   return text;
 }
 
-// The amounts that a pod must name because a quota limits them.
+// The amounts that a pod must name because a quota limits them, and the containers that do not.
 std::string Unspecified(const json::Value& pod, const api::Amounts& hard) {
   std::vector<std::string> missing;
   for (const auto& [name, amount] : hard) {
@@ -157,17 +157,18 @@ std::string Unspecified(const json::Value& pod, const api::Amounts& hard) {
     if (limits) plain = name.substr(7);
     if (name.starts_with("requests.")) plain = name.substr(9);
     if (!IsStandard(plain) || plain == "ephemeral-storage") continue;
+    std::set<std::string> containers;
     for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
       const bool has_limit = json::Find(container, {"resources", "limits", plain}) != nullptr;
       const bool has =
           limits ? has_limit
                  : has_limit || json::Find(container, {"resources", "requests", plain}) != nullptr;
-      if (has) continue;
-      missing.push_back(name);
-      break;
+      if (!has) containers.emplace(json::GetString(container, {"name"}));
     }
+    if (containers.empty()) continue;
+    missing.push_back(StrCat(name, " for: ", Join({containers.begin(), containers.end()}, ",")));
   }
-  return Join(missing, ",");
+  return Join(missing, "; ");
 }
 
 // Everything in the namespace that the quota counts.

@@ -54,7 +54,7 @@ TEST_F(QuotaTest, CountsWhatPodsAskFor) {
                       "requests.nvidia.com/gpu":"2"}})");
   EXPECT_EQ(server.Post(kPods, PodJson("none")).Message(),
             "pods \"none\" is forbidden: failed quota: compute: must specify "
-            "limits.memory,requests.cpu");
+            "limits.memory for: c; requests.cpu for: c");
   const std::string half =
       R"({"requests":{"cpu":"400m","memory":"1Mi"},"limits":{"memory":"300Mi","nvidia.com/gpu":1}})";
   EXPECT_EQ(server.Post(kPods, SizedPod("a", half)).status, 201);

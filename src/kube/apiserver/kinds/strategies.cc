@@ -310,6 +310,28 @@ Status AllocateServiceIp(Admission& admission, json::Value& object) {
   return Status::Ok();
 }
 
+// What a service has and does not use, and what it had better not use.
+void WarnOfUnused(const Admission& admission, const json::Value& service) {
+  const bool by_name = TypeOf(service) == "ExternalName";
+  const bool headless =
+      TypeOf(service) == "ClusterIP" && json::GetString(service, {"spec", "clusterIP"}) == "None";
+  const bool has_ips = !json::GetArray(service, {"spec", "externalIPs"}).empty();
+  const std::string_view balancer = json::GetString(service, {"spec", "loadBalancerIP"});
+  const std::string_view affinity = json::GetString(service, {"spec", "sessionAffinity"});
+  auto warn = [&admission](bool holds, const char* text) {
+    if (holds) admission.Warn(text);
+  };
+  warn(headless && !balancer.empty(), "spec.loadBalancerIP is ignored for headless services");
+  warn(headless && has_ips, "spec.externalIPs is ignored for headless services");
+  warn(headless && !affinity.empty() && affinity != "None",
+       "spec.SessionAffinity is ignored for headless services");
+  warn(has_ips && !headless && !by_name,
+       "spec.externalIPs is deprecated and may no longer be implemented in some clusters");
+  warn(has_ips && by_name, "spec.externalIPs is ignored when spec.type is \"ExternalName\"");
+  warn(!by_name && !json::GetString(service, {"spec", "externalName"}).empty(),
+       "spec.externalName is ignored when spec.type is not \"ExternalName\"");
+}
+
 // Addresses and ports that cannot be had are told before anything else that is wrong.
 Status CreateService(Admission& admission, json::Value& object) {
   json::Set(object, {"status"}, json::Object{{"loadBalancer", json::Object()}});
@@ -319,6 +341,7 @@ Status CreateService(Admission& admission, json::Value& object) {
 }
 
 Status ReserveService(Admission& admission, json::Value& object, const json::Value* old) {
+  if (admission.subresource.empty()) WarnOfUnused(admission, object);
   const std::string_view before =
       old == nullptr ? "" : json::GetString(*old, {"spec", "clusterIP"});
   if (!before.empty()) {

@@ -121,6 +121,29 @@ void PrintPriorityClass(const json::Value& object, const CellContext& context, j
   cells.emplace_back(json::GetInt(object, {"value"}));
   cells.emplace_back(json::GetBool(object, {"globalDefault"}));
   cells.emplace_back(AgeCell(object, context.now));
+  cells.emplace_back(json::GetString(object, {"preemptionPolicy"}));
+}
+
+void PrintDefinition(const json::Value& object, const CellContext&, json::Array& cells) {
+  std::vector<std::string> versions;
+  for (const json::Value& version : json::GetArray(object, {"spec", "versions"})) {
+    if (!json::GetBool(version, {"served"})) continue;
+    versions.push_back(StrCat(json::GetString(version, {"name"}),
+                              json::GetBool(version, {"storage"}) ? "(storage)" : ""));
+  }
+  std::sort(versions.begin(), versions.end());
+  std::vector<std::string> short_names;
+  for (const json::Value& name : json::GetArray(object, {"spec", "names", "shortNames"})) {
+    short_names.emplace_back(json::View(name.get_string()));
+  }
+  cells.emplace_back(api::Name(object));
+  cells.emplace_back(json::GetString(object, {"spec", "scope"}));
+  cells.emplace_back(Join(versions, ","));
+  cells.emplace_back(json::GetString(object, {"metadata", "creationTimestamp"}));
+  cells.emplace_back(json::GetString(object, {"spec", "group"}));
+  cells.emplace_back(json::GetString(object, {"spec", "names", "kind"}));
+  cells.emplace_back(Join(short_names, ","));
+  cells.emplace_back(api::ConditionIsTrue(object, "Established"));
 }
 
 void PrintLease(const json::Value& object, const CellContext& context, json::Array& cells) {
@@ -293,7 +316,8 @@ void AddPolicyPrinters(std::map<std::string, TablePrinter, std::less<>>& printer
   printers["secrets"] = {{name, text("Type"), text("Data"), age}, PrintSecret};
   printers["serviceaccounts"] = {{name, text("Secrets"), age}, PrintServiceAccount};
   printers["priorityclasses.scheduling.k8s.io"] = {
-      {name, Column("Value", "integer"), Column("Global-Default", "boolean"), age},
+      {name, Column("Value", "integer"), Column("Global-Default", "boolean"), age,
+       text("PreemptionPolicy")},
       PrintPriorityClass};
   printers["leases.coordination.k8s.io"] = {{name, text("Holder"), age}, PrintLease};
   printers["poddisruptionbudgets.policy"] = {{name, text("Min Available"), text("Max Unavailable"),
@@ -308,7 +332,10 @@ void AddPolicyPrinters(std::map<std::string, TablePrinter, std::less<>>& printer
       {name, text("Status"), text("Volume"), text("Capacity"), text("Access Modes"),
        text("StorageClass"), text("VolumeAttributesClass"), age, text("VolumeMode", 1)},
       PrintClaim};
-  printers["customresourcedefinitions.apiextensions.k8s.io"] = {{name, created}, PrintCreatedAt};
+  printers["customresourcedefinitions.apiextensions.k8s.io"] = {
+      {name, text("Scope"), text("Versions"), created, text("Group", 1), text("Kind", 1),
+       text("ShortNames", 1), Column("Established", "boolean", 1)},
+      PrintDefinition};
   for (const char* roles : {"roles", "clusterroles"}) {
     printers[StrCat(roles, ".rbac.authorization.k8s.io")] = {{name, created}, PrintCreatedAt};
   }

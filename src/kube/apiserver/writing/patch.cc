@@ -46,9 +46,10 @@ std::string_view JsonTypeName(const json::Value& value) {
 }
 
 Status MalformedPatch(std::string_view media, const json::Value& patch) {
-  return BadRequestError(
-      StrCat("json: cannot unmarshal ", JsonTypeName(patch), " into Go value of type ",
-             media == kJsonPatch ? "jsonpatch.Patch" : "map[string]interface {}"));
+  const bool steps = media == kJsonPatch;
+  return BadRequestError(StrCat(steps ? "error decoding patch: " : "", "json: cannot unmarshal ",
+                                JsonTypeName(patch), " into Go value of type ",
+                                steps ? "[]handlers.jsonPatchOp" : "map[string]interface {}"));
 }
 
 Result<json::Value> DecodePatch(const Core& core,
