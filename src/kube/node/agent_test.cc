@@ -432,6 +432,7 @@ TEST_F(AgentTest, VolumesAreResolvedAndRefreshed) {
   std::string uid = Create("a", spec);
   EXPECT_EQ(Phase("a"), "Pending");
   EXPECT_TRUE(Saw("FailedMount"));
+  EXPECT_NE(json::Print(Status("a")).find("MountVolume.SetUp failed for "), std::string::npos);
   api_->Put(maps, Parse(R"({"metadata":{"name":"code"},"data":{"main.py":"one = 1"}})"));
   api_->Put("/api/v1/namespaces/default/persistentvolumeclaims",
             Parse(R"({"metadata":{"name":"data"},"spec":{"volumeName":"pv-1"}})"));

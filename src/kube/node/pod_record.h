@@ -50,6 +50,7 @@ struct PodRecord {
   bool mains_started = false;  // in this sandbox: the pod was initialized
   std::string start_time;      // as in the status; empty before admission
   SteadyTime kill_at;          // end of the grace period of a terminating pod
+  std::string setup_problem;   // why its volumes or sandbox are not made yet; tried again
   // The node ended the pod: its phase is Failed, with this reason.
   std::string failed_reason;
   std::string failed_message;

@@ -64,7 +64,12 @@ json::Object ContainerStateOf(const PodRecord& record, const ContainerState& con
     reason = initializing ? "PodInitializing" : "ContainerCreating";
   }
   json::Object waiting{{"reason", reason}};
-  if (!container.waiting_message.empty()) waiting["message"] = container.waiting_message;
+  // The kubelet says this in events alone.
+  const bool creating = reason == "ContainerCreating" || reason == "PodInitializing";
+  const std::string& message = creating && container.waiting_message.empty()
+                                   ? record.setup_problem
+                                   : container.waiting_message;
+  if (!message.empty()) waiting["message"] = message;
   return json::Object{{"waiting", std::move(waiting)}};
 }
 

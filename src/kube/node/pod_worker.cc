@@ -311,6 +311,7 @@ void PodWorker::OnSources(std::shared_ptr<const PodSources> sources) {
     return RetryFetch("FailedCreatePodSandBox", *why);
   }
   retries_ = 0;
+  record_.setup_problem.clear();
   if (!record_.sandbox) return CreateSandbox(std::move(*volumes));
   record_.state.Handle(PodEvent::kSandboxReady);
   SubscribeNames();
@@ -322,6 +323,7 @@ void PodWorker::OnSources(std::shared_ptr<const PodSources> sources) {
 
 void PodWorker::RetryFetch(std::string_view event_reason, const std::string& message) {
   host_.Event(*record_.pod, "Warning", event_reason, message);
+  record_.setup_problem = message;
   retry_timer_.Start(BackOff(500, 60'000, retries_++), [this] { FetchSources(); });
   Sync();
 }
