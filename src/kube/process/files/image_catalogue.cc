@@ -36,7 +36,8 @@ mkdir -p "$root" || die "cannot make $root"
 # A repository on this machine may belong to another user. The process that git starts to read it
 # knows of this by a file alone.
 config=$(mktemp) || die "cannot make a file in ${TMPDIR:-/tmp}"
-printf '[include]\n\tpath = "%s/.gitconfig"\n[safe]\n\tdirectory = *\n' "${HOME:-/root}" >"$config"
+printf '[include]\n\tpath = "%s"\n[safe]\n\tdirectory = *\n' \
+  "${GIT_CONFIG_GLOBAL:-${HOME:-/root}/.gitconfig}" >"$config"
 export GIT_TERMINAL_PROMPT=0 GIT_CONFIG_GLOBAL=$config
 sync_once() {
   if [ -d "$target/.git" ]; then
