@@ -94,8 +94,8 @@ class Swell(Peer):
 
     def gang(self, name, size, priority):
         group = {"apiVersion": "swell.dev/v1", "kind": "PodGroup", "metadata": {"name": name},
-                 "spec": {"minMember": size, "priorityClassName": priority}}
-        labels = {"swell.dev/pod-group": name}
+                 "spec": {"podSets": [{"name": "all", "minMember": size}], "priorityClassName": priority}}
+        labels = {"swell.dev/pod-group": name, "swell.dev/pod-set": "all"}
         return [(self.groups, group)] + [(PODS, pod(f"{name}-{i}", self.scheduler, labels, priorityClassName=priority))
                                          for i in range(size)]
 
@@ -312,9 +312,9 @@ def reclaim(plane, peer, pids, size):
     """A cluster full of gangs of 8, and one that is worth more."""
     count = size.pods // 8
     place(plane, peer, pids, [8] * count)
-    wait(lambda: plane.kubectl("get", "--raw", f"{PODS}?fieldSelector=status.phase%3DRunning&limit=1"
-                               ).find(f'"remainingItemCount":{count * 8 - 1}') > 0 or count * 8 == 1,
-         lambda: "the pods that fill the cluster do not run", seconds=300)
+    running = ("get", "pods", "-n", "bench", "--field-selector=status.phase=Running", "-o", "name")
+    wait(lambda: plane.kubectl(*running).count("\n") >= count * 8, lambda: "the pods that fill the cluster do not run",
+         seconds=300)
     gone, come, clock = ending(plane, "bench-"), bound(plane, "high-"), Clock(plane, pids)
     begin = time.monotonic()
     plane.submit(peer.gang("high", size.reclaiming, "high"))

@@ -260,8 +260,8 @@ class Parts(unittest.TestCase):
         for peer in peers.PEERS:
             (path, group), *members = peer.gang("g", 3, "low")
             self.assertTrue(path.endswith("/podgroups"), path)
-            self.assertIn(3, [group["spec"].get("minMember"),
-                              group["spec"].get("schedulingPolicy", {}).get("gang", {}).get("minCount")])
+            sets = group["spec"].get("podSets") or [group["spec"]["schedulingPolicy"]["gang"]]
+            self.assertEqual([one.get("minMember", one.get("minCount")) for one in sets], [3])
             self.assertEqual([one["metadata"]["name"] for _, one in members], ["g-0", "g-1", "g-2"])
             self.assertEqual({peers.gang_of(one["metadata"]["name"]) for _, one in members}, {"g"})
 
