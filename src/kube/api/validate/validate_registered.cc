@@ -357,7 +357,7 @@ void CheckPodCertificateRequest(const Value& object, const Value* old, FieldErro
     errors.push_back(InvalidError("spec.maxExpirationSeconds", Value(seconds),
                                   StrCat("must be in the range [", kHourSeconds, ", ", most, "]")));
   }
-  constexpr size_t kMaxRequestBytes = 10 * 1024;
+  constexpr size_t kMaxRequestBytes = size_t{10} * 1024;
   const std::string request = Base64Decode(TextOf(spec, "stubPKCS10Request")).value_or("");
   if (request.empty()) errors.push_back(RequiredError("spec.stubPKCS10Request"));
   if (request.size() > kMaxRequestBytes) {

@@ -98,18 +98,17 @@ class RbacTest : public ::testing::Test {
   }
   // As somebody; an empty name is nobody at all.
   Answer As(const std::string& user,
-            std::string method,
-            std::string target,
-            std::string body = {},
+            const std::string& method,
+            const std::string& target,
+            const std::string& body = {},
             std::vector<std::string> groups = {}) {
-    api::RestRequest request =
-        server.Request(std::move(method), std::move(target), std::move(body),
-                       method == "PATCH" ? "application/merge-patch+json" : "");
+    api::RestRequest request = server.Request(
+        method, target, body, method == "PATCH" ? "application/merge-patch+json" : "");
     request.user = {user, "", std::move(groups)};
     return server.Send(std::move(request));
   }
-  Answer Admin(std::string method, std::string target, std::string body = {}) {
-    return As("root", std::move(method), std::move(target), std::move(body), {"system:masters"});
+  Answer Admin(const std::string& method, const std::string& target, const std::string& body = {}) {
+    return As("root", method, target, body, {"system:masters"});
   }
   void Bind(const std::string& role_kind,
             const std::string& role,
@@ -421,8 +420,8 @@ class TokenTest : public RbacTest {
     EXPECT_EQ(made.status, 201) << made.text;
     return made.Str({"status", "token"});
   }
-  Answer With(const std::string& token, std::string target) {
-    api::RestRequest request = server.Request("GET", std::move(target));
+  Answer With(const std::string& token, const std::string& target) {
+    api::RestRequest request = server.Request("GET", target);
     request.user = {};
     request.credentials.bearer_token = token;
     return server.Send(std::move(request));

@@ -6,6 +6,7 @@
 #include "base/timer.h"
 #include "kube/api/meta/meta.h"
 #include "kube/apiserver/kinds/handlers.h"
+#include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {
 namespace {
