@@ -19,8 +19,8 @@ PODS = "/api/v1/namespaces/bench/pods"
 class Kubernetes(ControlPlane):
     """With simulated nodes of `swell agent`, which sleeps while schedulers are measured."""
 
-    def __init__(self, nodes, gpus):
-        super().__init__()
+    def __init__(self, nodes, gpus, *flags, environment=()):
+        super().__init__(*flags, environment=environment)
         self.tell("install")
         self.agent = self.start("agent", "--nodes", nodes, "--gpus-per-node", gpus, "--cpus", 32, "--memory", "256Gi",
                                 "--runtime", "simulated", ready="Registered with")
@@ -166,14 +166,19 @@ def wait(condition, why, alive=lambda: True, seconds=120):
         time.sleep(0.05)
 
 
-def kubernetes_programs():
-    """Whether a control plane is at hand, and a word when not; the benchmark builds none."""
+def kubernetes_programs(version=None):
+    """Whether a control plane (of a version) is at hand, and a word when not; the benchmark builds none."""
     cache = os.environ.get("KUBE_CACHE_DIR") or os.path.join(
         os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "swell", "kubernetes")
-    places = [os.environ.get("KUBE_BIN_DIR", ""), os.path.join(cache, "bin"), *os.environ["PATH"].split(":")]
+    places = [os.environ.get("KUBE_BIN_DIR", "")]
+    if version:
+        places += [] if places[0] else [f"{cache}-{version}/bin"]
+    else:
+        places += [f"{cache}/bin", *os.environ["PATH"].split(":")]
     if shutil.which("etcd") and any(os.access(f"{place}/kube-scheduler", os.X_OK) for place in places if place):
         return True
-    print("  (no Kubernetes programs: left out; ./dev test kubernetes --programs builds them)")
+    of_version, flag = (f" of {version}", f" --version {version}") if version else ("", "")
+    print(f"  (no Kubernetes programs{of_version}: left out; ./dev test kubernetes{flag} --programs builds them)")
     return False
 
 

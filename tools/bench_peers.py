@@ -7,7 +7,6 @@ figures, and says what is not the same in all.
 import json
 import math
 import os
-import signal
 import ssl
 import subprocess
 import tempfile
@@ -17,8 +16,8 @@ from dataclasses import dataclass
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 
-from bench_cluster import BIN, ControlPlane, cpu_seconds
-from bench_kubernetes import end, wait
+from bench_cluster import BIN, cpu_seconds
+from bench_kubernetes import Kubernetes, end, kubernetes_programs, wait
 
 GPUS = 10  # of each node
 LIMIT = 900  # seconds for one load
@@ -127,16 +126,14 @@ class KubeScheduler(Peer):
 # --- Where they run ------------------------------------------------------------------------------
 
 
-class Plane(ControlPlane):
+class Plane(Kubernetes):
     """A control plane with simulated nodes, whose agent ends and runs pods for all systems alike."""
 
     flags = ("--manager-qps", "5000", "--feature-gates", GATES, "--runtime-config", "scheduling.k8s.io/v1beta1=true")
 
     def __init__(self, nodes):
-        super().__init__(*self.flags, environment={} if os.environ.get("KUBE_BIN_DIR") else {"KUBE_VERSION": VERSION})
-        self.tell("install")
-        self.agent = self.start("agent", "--nodes", nodes, "--gpus-per-node", GPUS, "--cpus", 32, "--memory", "256Gi",
-                                "--runtime", "simulated", ready="Registered with")
+        super().__init__(nodes, GPUS, *self.flags,
+                         environment={} if os.environ.get("KUBE_BIN_DIR") else {"KUBE_VERSION": VERSION})
         self.namespace("bench")
         for name, value in (("low", 10), ("high", 20)):
             self.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
@@ -145,19 +142,6 @@ class Plane(ControlPlane):
         self.address = access["clusters"][0]["cluster"]["server"].split("//", 1)[1]
         self.context = ssl.create_default_context(cafile=f"{self.run_dir}/pki/ca.crt")
         self.context.load_cert_chain(f"{self.run_dir}/pki/admin.crt", f"{self.run_dir}/pki/admin.key")
-
-    def start(self, *words, ready):
-        log = tempfile.NamedTemporaryFile("w+", dir=self.run_dir, prefix=words[0], delete=False)
-        process = subprocess.Popen([BIN / "swell", *map(str, words)], env=self.environment, stdout=log, stderr=log)
-        wait(lambda: ready in Path(log.name).read_text(),
-             lambda: f"swell {words[0]} did not get ready:\n{Path(log.name).read_text()[-2000:]}",
-             lambda: process.poll() is None)
-        return process
-
-    def create(self, *items):
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-        subprocess.run(["kubectl", "create", "-f", "-"], env=self.environment, input=text, text=True, check=True,
-                       stdout=subprocess.DEVNULL)
 
     def submit(self, requests):
         """The groups first, then their pods."""
@@ -184,12 +168,6 @@ class Plane(ControlPlane):
             self.kubectl("delete", "--raw", f"{path}?gracePeriodSeconds=0", check=False)
         wait(lambda: '"name"' not in self.kubectl("get", "--raw", f"{PODS}?limit=1"), lambda: "deleted pods stay",
              seconds=300)
-
-    def stop(self):
-        self.agent.send_signal(signal.SIGCONT)
-        self.agent.terminate()
-        self.agent.wait(30)
-        super().stop()
 
 
 class Watch:
@@ -427,24 +405,11 @@ def judge(report, size, bare, results):
     report.add("pods that Swell preempted in vain", gone.idle, "", 0)
 
 
-def programs():
-    """Whether a control plane of today is at hand, and a word when not; the benchmark builds none."""
-    cache = os.environ.get("KUBE_CACHE_DIR") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "swell", "kubernetes")
-    place = os.environ.get("KUBE_BIN_DIR") or f"{cache}-{VERSION}/bin"
-    if all(os.access(f"{place}/{name}", os.X_OK)
-           for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")):
-        return True
-    print(f"  (no programs of Kubernetes {VERSION}: left out; ./dev test kubernetes --version {VERSION} --programs "
-          "builds them)")
-    return False
-
-
 PEERS = (Swell(), KubeScheduler())
 
 
 def run(report, quick, peers=PEERS):
-    if not programs():
+    if not kubernetes_programs(VERSION):
         return
     size = QUICK if quick else FULL
     bare = measure_bare(size)
