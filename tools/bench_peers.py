@@ -165,9 +165,41 @@ class Plane(Kubernetes):
     def clear(self):
         """Deletes all pods and their groups, and waits until they are gone."""
         for path in (PODS, Swell.groups, KubeScheduler.groups):
-            self.kubectl("delete", "--raw", f"{path}?gracePeriodSeconds=0", check=False)
-        wait(lambda: '"name"' not in self.kubectl("get", "--raw", f"{PODS}?limit=1"), lambda: "deleted pods stay",
-             seconds=300)
+            self._delete_all(path)
+        wait(lambda: not self._names(PODS), lambda: "deleted pods stay", seconds=300)
+
+    def _names(self, path):
+        code, text = self._request(self._connection(), "GET", path)
+        return [one["metadata"]["name"] for one in json.loads(text)["items"] or []] if code == 200 else []
+
+    def _delete_all(self, path):
+        """From 16 connections: kube-apiserver deletes a collection one by one, and gives up after a minute."""
+        names = iter(self._names(path))
+        turn = threading.Lock()
+
+        def work():
+            connection = self._connection()
+            while True:
+                with turn:
+                    name = next(names, None)
+                if name is None:
+                    return
+                self._request(connection, "DELETE", f"{path}/{name}?gracePeriodSeconds=0")
+
+        workers = [threading.Thread(target=work) for _ in range(16)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+    def _connection(self):
+        return HTTPSConnection(self.address, context=self.context, timeout=60)
+
+    def _request(self, connection, method, path):
+        accept = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"}
+        connection.request(method, path, headers=accept)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
 
 
 class Watch:
@@ -342,12 +374,17 @@ def measure(peer, size):
     figures = {}
     try:
         version, pids = peer.version(plane), peer.start(plane)
+
+        def note(load, one):
+            figures[load] = one
+            print(row(f"{peer.name} {version}", load, one, sum(map(peak_mb, pids))), flush=True)
+
         try:
             for gang in (1, *size.gangs):
-                figures[f"gangs of {gang}" if gang > 1 else "single pods"] = place(plane, peer, pids,
-                                                                                  [gang] * (size.pods // gang))
+                note(f"gangs of {gang}" if gang > 1 else "single pods",
+                     place(plane, peer, pids, [gang] * (size.pods // gang)))
                 plane.clear()
-            figures["reclaim"] = reclaim(plane, peer, pids, size)
+            note("reclaim", reclaim(plane, peer, pids, size))
             memory = sum(map(peak_mb, pids))
         finally:
             peer.stop()
@@ -359,15 +396,14 @@ def measure(peer, size):
 # --- The report ----------------------------------------------------------------------------------
 
 
-def table(results):
-    lines = [f"  {'':28}{'load':16}{'seconds':>9}{'pods/s':>9}{'own CPU s':>11}{'API CPU s':>11}{'partial':>9}"
-             f"{'in vain':>9}{'peak MB':>9}"]
-    for name, (version, figures, memory) in results.items():
-        for load, one in figures.items():
-            took = f"{one.seconds:9.1f}" if one.pods >= one.wanted else f"{one.pods:>4}/{one.wanted}"
-            lines.append(f"  {name + ' ' + version:28}{load:16}{took}{one.pods / one.seconds:9.0f}{one.cpu:11.1f}"
-                         f"{one.api_cpu:11.1f}{one.partial:9}{one.idle:9}{memory:9.0f}")
-    return "\n".join(lines)
+HEADER = (f"  {'':28}{'load':16}{'seconds':>9}{'pods/s':>9}{'own CPU s':>11}{'API CPU s':>11}{'partial':>9}"
+          f"{'in vain':>9}{'peak MB':>9}")
+
+
+def row(name, load, one, memory):
+    took = f"{one.seconds:9.1f}" if one.pods >= one.wanted else f"{one.pods:>4}/{one.wanted}"
+    return (f"  {name:28}{load:16}{took}{one.pods / one.seconds:9.0f}{one.cpu:11.1f}{one.api_cpu:11.1f}{one.partial:9}"
+            f"{one.idle:9}{memory:9.0f}")
 
 
 def judge(report, size, bare, results):
@@ -414,12 +450,12 @@ def run(report, quick, peers=PEERS):
     size = QUICK if quick else FULL
     bare = measure_bare(size)
     results = {}
+    print(HEADER, flush=True)
     for peer in peers:
         if peer.missing:
             print(f"  ({peer.name} is left out: {peer.missing})")
             continue
         results[peer.name] = measure(peer, size)
-        print(table({peer.name: results[peer.name]}), flush=True)
     report.add_series("peers", {name: {"version": version, "peak_mb": memory,
                                        "loads": {load: vars(one) for load, one in figures.items()}}
                                 for name, (version, figures, memory) in results.items()})

@@ -242,7 +242,8 @@ class Parts(unittest.TestCase):
         # A peer that placed gangs in part is no measure.
         self.assertEqual(figures["  faster than the best peer"], (6, True))
         self.assertEqual(figures["peak memory beside the best peer"], (0.333, False))
-        self.assertEqual(len(peers.table(results).split("\n")), 1 + 3 * 4)
+        line = peers.row("Swell 0.1", "single pods", results["Swell"][1]["single pods"], 30)
+        self.assertEqual(len(line), len(peers.HEADER), "columns stand below their titles")
 
     def test_peers_that_placed_too_little_are_named_so(self):
         peers = MODULES["bench_peers"]
@@ -253,7 +254,7 @@ class Parts(unittest.TestCase):
         self.assertNotIn("  faster than the best peer", figures)
         self.assertEqual(figures["gangs that were placed in part, by Swell"], (8, False))
         self.assertEqual(figures["pods that Swell preempted in vain"], (3, False))
-        self.assertIn("17/500", peers.table(results))
+        self.assertIn("17/500", peers.row("slow 1", "single pods", results["slow"][1]["single pods"], 90))
 
     def test_gangs_of_peers_are_whole(self):
         peers = MODULES["bench_peers"]

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -27,7 +26,7 @@ constexpr std::array<const char*, 4> kAutoPatterns = {
     R"re((?P<step>\d+)\b(?:\s*(?:/|of)\s*(?P<total>\d+))?)re",
     R"re((?P<step>\d+)/(?P<total>\d+)\s+\[\d+:\d\d)re",
     R"re((?i)\bepoch\b['"]?\s*[:=#]?\s*\[?\s*(?P<epoch>\d+)\b(?:\s*(?:/|of)\s*(?P<epochs>\d+))?)re",
-    R"re((?i)\bloss\b['"]?\s*[:=]?\s*(?P<loss>[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?))re"};
+    R"re((?i)\bloss\b['"]?\s*[:=]?\s*(?P<loss>[-+]?(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|(?:nan|inf)\b)))re"};
 constexpr std::array<std::string_view, 5> kGroupNames = {"step", "total", "epoch", "epochs",
                                                          "loss"};
 
@@ -40,7 +39,7 @@ struct Found {
     if (name == "loss") {
       double value = 0;
       const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (parsed.ec == std::errc() && std::isfinite(value) && !loss) loss = value;
+      if (parsed.ec == std::errc() && !loss) loss = value;
       return;
     }
     const auto number = ParseInt(text);

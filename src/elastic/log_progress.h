@@ -28,7 +28,7 @@ namespace swell::elastic {
 // What was read of one process's log so far.
 struct LoggedProgress {
   int64_t step = 0, total = 0, epoch = 0, epochs = 0;
-  std::optional<double> loss;
+  std::optional<double> loss;   // may be NaN or infinite
   bool counts_steps = false;    // a line had a step: epochs alone do not count any more
   int64_t changed_unix_ns = 0;  // time of the last line with a number; 0: not yet
   int64_t seen_unix_ns = 0;     // time of the last line that was read

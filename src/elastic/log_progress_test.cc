@@ -28,7 +28,8 @@ std::string ReadBy(std::string_view pattern, const std::string& text) {
 TEST(LogProgress, GroupsNameWhatIsFound) {
   constexpr std::string_view kPattern = R"(at (?P<step>\d+) of (?P<total>\d+), (?P<loss>\S+))";
   EXPECT_EQ(ReadBy(kPattern, "at 12 of 100, 0.5"), "12/100 epoch 0/0 loss 0.500000");
-  EXPECT_EQ(ReadBy(kPattern, "at 12 of 100, nan"), "12/100 epoch 0/0 loss none");
+  EXPECT_EQ(ReadBy(kPattern, "at 12 of 100, nan"), "12/100 epoch 0/0 loss nan");
+  EXPECT_EQ(ReadBy(kPattern, "at 12 of 100, x"), "12/100 epoch 0/0 loss none");
   EXPECT_EQ(ReadBy(kPattern, "at 99999999999999999999 of 1, x"), "nothing");
   EXPECT_EQ(ReadBy(kPattern, "elsewhere"), "nothing");
 }
@@ -37,6 +38,9 @@ TEST(LogProgress, AutoKnowsCommonForms) {
   EXPECT_EQ(ReadBy("auto", "step 12/100 loss=0.25"), "12/100 epoch 0/0 loss 0.250000");
   EXPECT_EQ(ReadBy("auto", "Epoch [3/10], Step [100/600], Loss: 1.5"),
             "100/600 epoch 3/10 loss 1.500000");
+  EXPECT_EQ(ReadBy("auto", "step 12/100 loss: NaN"), "12/100 epoch 0/0 loss nan");
+  EXPECT_EQ(ReadBy("auto", "step 12/100 loss: -inf"), "12/100 epoch 0/0 loss -inf");
+  EXPECT_EQ(ReadBy("auto", "step 12/100 loss nanoseconds"), "12/100 epoch 0/0 loss none");
   EXPECT_EQ(ReadBy("auto", "iteration: 7"), "7/0 epoch 0/0 loss none");
   EXPECT_EQ(ReadBy("auto", " 12%|#2  | 12/100 [00:03<00:21,  4.1it/s]"),
             "12/100 epoch 0/0 loss none");

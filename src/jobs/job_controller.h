@@ -91,6 +91,7 @@ class JobController {
   static bool GangRuns(const Pass& pass);
   static void NoteGradients(Pass& pass);
   void NoteSaves(Pass& pass);
+  void NoteNotFinite(Pass& pass);
   void NoteWorld(Pass& pass);
   void NoteStragglers(Pass& pass);
   bool SuspensionWaits(Pass& pass);

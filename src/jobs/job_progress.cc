@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kHung = "Hung";
 constexpr std::string_view kCheckpointFailed = "CheckpointFailed";
+constexpr std::string_view kNotFinite = "MetricNotFinite";
 constexpr std::string_view kSuspensionWaits = "SuspensionWaits";
 constexpr std::string_view kWorldMismatch = "WorldMismatch";
 constexpr std::string_view kStraggler = "Straggler";
@@ -277,6 +278,25 @@ std::map<int64_t, SlowRank> SlowRanks(const std::vector<Member>& members, bool k
   return slow;
 }
 
+// "loss is NaN at step 120" of what the SDK reports; JSON has no such numbers, so they are texts.
+std::string NotFiniteIn(std::string_view metrics_text) {
+  if (metrics_text.find("NaN") == std::string_view::npos &&
+      metrics_text.find("Infinity") == std::string_view::npos) {
+    return "";
+  }
+  const auto metrics = json::Parse(metrics_text, {.depth = 8, .bytes = 64 << 10});
+  if (!metrics.ok() || !metrics->is_object()) return "";
+  for (const auto& metric : metrics->get_object()) {
+    if (!metric.value().is_string()) continue;
+    const std::string_view value = json::View(metric.value().get_string());
+    if (value != "NaN" && value != "Infinity" && value != "-Infinity") continue;
+    const int64_t step = json::GetInt(*metrics, {"training_step"});
+    return StrCat(std::string_view(metric.key()), " is ", value,
+                  step > 0 ? StrCat(" at step ", step) : "");
+  }
+  return "";
+}
+
 std::string OnHang(const json::Value& job) {
   const std::string_view field = json::GetString(job, {"spec", "health", "onHang"});
   return std::string(field.empty() ? api::Annotation(job, api::keys::kOnHang) : field);
@@ -286,6 +306,7 @@ std::string OnHang(const json::Value& job) {
 
 void JobController::NoteProgress(Pass& pass) {
   NoteSaves(pass);
+  NoteNotFinite(pass);
   NoteWorld(pass);
   NoteStragglers(pass);
   NoteGradients(pass);
@@ -426,6 +447,25 @@ void JobController::NoteSaves(Pass& pass) {
   // Pods that are gone say nothing: what they could not save is still not saved.
   if (pass.pods.empty() || !pass.IsTrue(kCheckpointFailed)) return;
   SetFirst(pass, kCheckpointFailed, false, "Saved", "The last save went well.");
+}
+
+// Whether the script stops then is its own business; that steps are wasted must be seen.
+void JobController::NoteNotFinite(Pass& pass) {
+  for (const auto& [name, pod] : pass.pods) {
+    const std::string what = NotFiniteIn(api::Annotation(*pod, keys::kMetrics));
+    if (what.empty()) continue;
+    // The condition keeps the step at which it was first seen.
+    if (pass.IsTrue(kNotFinite)) return;
+    const std::string message =
+        StrCat("Pod ", name, " reports that ", what,
+               ". Training continues, but its steps may be worth nothing: see the learning rate "
+               "and the data, and start again from a checkpoint before that step.");
+    SetFirst(pass, kNotFinite, true, "NotANumber", message);
+    pass.AddEvent("Warning", kNotFinite, message);
+    return;
+  }
+  if (pass.pods.empty() || !pass.IsTrue(kNotFinite)) return;
+  SetFirst(pass, kNotFinite, false, "Finite", "All reported numbers are finite.");
 }
 
 // A job that cannot save itself would lose what it did: it runs until it can, or is told to stop

@@ -351,6 +351,22 @@ TEST_F(JobProgressTest, AFailedSaveIsToldUntilOneGoesWell) {
   ASSERT_TRUE(cluster_.Until([&] { return !Is("CheckpointFailed"); }));
 }
 
+TEST_F(JobProgressTest, ALossThatIsNoNumberIsToldUntilItIsOneAgain) {
+  Submit("");
+  Annotate(0, api::keys::kMetrics, R"({"training_step": 12, "loss": "NaN"})");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("MetricNotFinite"); }));
+  Annotate(0, api::keys::kMetrics, R"({"training_step": 14, "loss": "NaN"})");
+  cluster_.Run(std::chrono::seconds(5));
+  EXPECT_EQ(Message("MetricNotFinite"),
+            "Pod job-worker-0 reports that loss is NaN at step 12. Training continues, but its "
+            "steps may be worth nothing: see the learning rate and the data, and start again from "
+            "a checkpoint before that step.");
+  EXPECT_EQ(cluster_.Events("MetricNotFinite"), 1);
+  EXPECT_TRUE(Is("Running"));
+  Annotate(0, api::keys::kMetrics, R"({"training_step": 16, "loss": 0.5, "note": "not a NaN"})");
+  ASSERT_TRUE(cluster_.Until([&] { return !Is("MetricNotFinite"); }));
+}
+
 TEST_F(JobProgressTest, ASuspensionWaitsForASaveUnlessItIsForced) {
   Submit("");
   Annotate(0, api::keys::kSaveError, R"({"step": 40, "reason": "Read-only file system"})");

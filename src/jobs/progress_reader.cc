@@ -1,6 +1,7 @@
 #include "jobs/progress_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "autoscaling/scale_observation.h"
@@ -34,6 +35,12 @@ bool HasReports(const json::Value& pod) {
                      [](const api::RankProgress& rank) { return rank.pid > 0; });
 }
 
+// JSON has no numbers that are not finite: they are texts, as the SDK reports them.
+json::Value LossJson(double loss) {
+  if (std::isfinite(loss)) return loss;
+  return std::isnan(loss) ? "NaN" : loss > 0 ? "Infinity" : "-Infinity";
+}
+
 // With the numbers that the pod reports otherwise.
 std::string MetricsText(const json::Value& pod, const elastic::LoggedProgress& progress) {
   auto parsed =
@@ -44,7 +51,7 @@ std::string MetricsText(const json::Value& pod, const elastic::LoggedProgress& p
   if (const double speed = progress.Speed(); speed > 0) {
     json::Set(metrics, {"steps_per_second"}, speed);
   }
-  if (progress.loss) json::Set(metrics, {"loss"}, *progress.loss);
+  if (progress.loss) json::Set(metrics, {"loss"}, LossJson(*progress.loss));
   return json::Print(metrics);
 }
 

@@ -105,6 +105,11 @@ TEST_F(ProgressReaderTest, TheLogSaysHowFarTheJobIs) {
   EXPECT_EQ(Metric("swell_job_progress_ratio"), "0.15");
   EXPECT_EQ(Metric("swell_job_steps_per_second"), "2");
   EXPECT_EQ(Metric("swell_job_remaining_seconds"), "85");
+  Says("at 31 of 200, loss nan");
+  ASSERT_TRUE(cluster_.Until([&] { return Number("step") == 31; }));
+  const auto later = cluster_.Get(kPods, "default/job-worker-0");
+  EXPECT_NE(api::Annotation(*later, api::keys::kMetrics).find(R"("loss":"NaN")"),
+            std::string_view::npos);
 }
 
 TEST_F(ProgressReaderTest, AJobThatIsOverHasNoSeries) {

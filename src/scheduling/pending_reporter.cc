@@ -57,7 +57,9 @@ void PendingReporter::Report(const sched::Waiting& waiting) {
     job.reported_at = now;
   }
   if (now - job.reported_at > 2 * options_.numbers_pause) job.changes = 0;
-  if (HasUnreportedPod(job)) {
+  if (HasUnreportedPod(job) && waiting.incomplete) {
+    if (!job.repeat_at) ReportAgainAt(key, job, now + options_.members_pause);
+  } else if (HasUnreportedPod(job)) {
     ReportAgainAt(key, job, std::nullopt);
     unreported_.insert(key);
   } else if (job.message == job.reported) {

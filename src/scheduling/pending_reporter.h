@@ -2,7 +2,8 @@
 // in the PodGroup's status.
 //
 // The reason changes with every pod that starts or ends, and hundreds of jobs may wait. So the
-// first reason is reported at once. After that the latest reason is reported, and nothing is
+// first reason is reported at once, but for a gang whose members are still being created: it has a
+// second. After that the latest reason is reported, and nothing is
 // written twice. A new reason is reported soon, and later and later while it keeps changing. If
 // only numbers differ, they are updated now and then, without an event. Repeats are limited to so
 // many writes a second, and to a few jobs and writes at a time: a slow server is not kept busy by
@@ -30,7 +31,8 @@
 namespace swell::controllers {
 
 struct PendingReporterOptions {
-  Duration reason_pause = std::chrono::seconds(2);  // doubles with each change, up to:
+  Duration members_pause = std::chrono::seconds(1);  // for all members to be created
+  Duration reason_pause = std::chrono::seconds(2);   // doubles with each change, up to:
   Duration numbers_pause = std::chrono::seconds(30);
   double repeats_per_second = 20;  // writes for jobs that have a report
   int jobs_at_once = 16;

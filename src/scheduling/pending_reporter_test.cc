@@ -120,6 +120,28 @@ TEST_F(PendingReporterTest, FirstAtOnceThenTheLatestReasonOnly) {
   EXPECT_EQ(server->Reported("a"), "no quota Would start with: more quota");
 }
 
+TEST_F(PendingReporterTest, AGangWhoseMembersAreStillBeingCreatedHasASecond) {
+  const auto report = [this](const std::string& reason, bool incomplete) {
+    std::vector<std::string> pods;
+    for (const auto& [key, pod] : server->pods) pods.push_back(key);
+    reporter->Report(
+        {.group = "default/g", .pods = pods, .reason = reason, .incomplete = incomplete});
+  };
+  for (const char* pod : {"a", "b", "c"}) {
+    server->AddPod(pod);
+    report(StrCat("has ", server->pods.size(), " of 4 pods"), true);
+    sim.Advance(std::chrono::milliseconds(200));
+  }
+  EXPECT_EQ(server->writes, 0);
+  sim.Advance(seconds(1));
+  EXPECT_EQ(server->Reported("a"), "has 3 of 4 pods");
+  // The last one comes: what it waits for then is told at once.
+  server->AddPod("d");
+  report("no room", false);
+  sim.Advance(kTick);
+  EXPECT_EQ(server->Reported("d"), "no room");
+}
+
 TEST_F(PendingReporterTest, NumbersThatFlickerAreNoNews) {
   server->AddPod("a");
   for (int i = 0; i < 600; ++i) {

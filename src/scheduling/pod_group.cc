@@ -13,6 +13,13 @@
 namespace swell::controllers {
 namespace {
 
+// How far counts may lag behind. They change with each pod, and a gang of a thousand pods is worth
+// few writes.
+constexpr Duration kCountsLag = std::chrono::seconds(1);
+
+// Phases that people and controllers wait for.
+bool IsUrgent(std::string_view phase) { return phase != "Pending" && phase != "Scheduled"; }
+
 // Built-in controllers (batch/v1 Job, apps/v1 ...) know nothing of groups.
 bool HasGroupFromOwner(const json::Value& pod) {
   auto owner = api::ControllerOf(pod);
@@ -90,6 +97,7 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
   if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
   json::SharedValue group = groups_.Get(key);
   std::vector<json::SharedValue> pods = pods_.ByIndex("group", key);
+  if (!group || api::IsDeleting(*group)) counts_due_.erase(key);
   if (!group) {
     if (pods.empty() || HasGroupFromOwner(*pods.front())) return done(Duration::zero());
     return MakeGroup(key, *pods.front(), std::move(done));
@@ -130,6 +138,13 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
     const json::Value* known = json::Find(*group, {"status", std::string_view(field)});
     changed = changed || (known ? !json::Equal(*known, value) : !value.is_null());
   }
+  const bool may_lag = !drops_marks && (phase == before || !IsUrgent(phase));
+  if (changed && may_lag) {
+    const SteadyTime now = context_.clock.Steady();
+    const SteadyTime due = counts_due_.try_emplace(key, now + kCountsLag).first->second;
+    if (now < due) return done(due - now);
+  }
+  counts_due_.erase(key);
   if (!changed) return done(Duration::zero());
   json::Value patch = json::Object{{"status", std::move(status)}};
   // The scheduler may have marked others since, whom nothing else says to be preempted.

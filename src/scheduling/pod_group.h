@@ -4,9 +4,15 @@
 // can form a gang: its minimum is the annotation swell.dev/min-member of the first pod, default 1.
 // Such a group goes with its last pod. Swell's own job kinds make their groups themselves.
 //
+// Counts may lag by a second; a phase that ends or begins a run is written at once.
+//
 // - Threads: core executor only.
 #pragma once
 
+#include <map>
+#include <string>
+
+#include "base/clock.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 
@@ -29,6 +35,7 @@ class PodGroupController {
   client::Informer& pods_;
   client::WorkQueue queue_;
   client::Client client_;
+  std::map<std::string, SteadyTime> counts_due_;  // group → when its counts must be written
 };
 
 }  // namespace swell::controllers

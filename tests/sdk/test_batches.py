@@ -1,9 +1,11 @@
 """`job.batches` says what is wrong with its arguments, and with a checkpoint of another script."""
 
+import signal
 import unittest
 from types import SimpleNamespace
 
 import support  # noqa: F401  (puts the SDK on the path)
+import swell
 from swell.loop import batches
 
 
@@ -16,7 +18,8 @@ class Kept:
 
 
 def job_with(checkpoint):
-    return SimpleNamespace(env=SimpleNamespace(rank=0, world=1, leader=False), restore=lambda: checkpoint)
+    return SimpleNamespace(env=SimpleNamespace(rank=0, world=1, leader=False), restore=lambda: checkpoint,
+                           checkpoints=SimpleNamespace(dir="/ckpt"), can_recover=lambda error: False)
 
 
 def first(job, keep):
@@ -32,10 +35,31 @@ class KeepTest(unittest.TestCase):
 
     def test_a_checkpoint_without_a_name_says_which_it_has(self):
         sampler = {"epoch": 0, "position": 0, "seed": 0, "length": 2, "shuffle": True}
-        found = SimpleNamespace(state={"step": 7, "sampler": sampler, "keep": {"net": {}, "optimizer": {}}})
+        found = SimpleNamespace(step=7, state={"step": 7, "sampler": sampler, "keep": {"net": {}, "optimizer": {}}})
         with self.assertRaisesRegex(ValueError, r"keep\['model'\] is not in the checkpoint of step 7, which has: "
                                                 "net, optimizer"):
             first(job_with(found), {"model": Kept()})
+
+    def test_a_checkpoint_of_another_model_is_named_in_one_line(self):
+        import torch
+
+        sampler = {"epoch": 0, "position": 0, "seed": 0, "length": 2, "shuffle": True}
+        keep = {"model": torch.nn.Linear(2, 3).state_dict()}
+        found = SimpleNamespace(step=7, state={"step": 7, "sampler": sampler, "keep": keep})
+        with self.assertRaises(ValueError) as raised:
+            first(job_with(found), {"model": torch.nn.Linear(2, 4)})
+        self.assertRegex(str(raised.exception), r"^the checkpoint of step 7 in /ckpt does not fit this script \(.*size "
+                                                r"mismatch for weight.*\); to start anew, remove it or let the script "
+                                                r"save elsewhere$")
+        self.assertNotIn("\n", str(raised.exception))
+
+
+class GroupTest(unittest.TestCase):
+    def test_a_job_of_several_ranks_without_a_group_says_what_to_do(self):
+        job = swell.Job(env=swell.Env(world=2), checkpoints=SimpleNamespace(load=lambda: None))
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
+        with self.assertRaisesRegex(RuntimeError, r"2 ranks and no process group: wrap the model with job.parallel"):
+            job.agree_on("anything")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
 """The progress record: what the node agent reads, and the stacks that it asks for."""
 
+import io
+import json
+import math
 import os
 import signal
 import struct
@@ -8,7 +11,7 @@ from unittest import mock
 
 import support
 import swell
-from swell import progress
+from swell import progress, report
 
 
 class ProgressTest(support.FolderTest):
@@ -68,6 +71,28 @@ class ProgressTest(support.FolderTest):
         with job.phase("eval"):
             self.assertEqual(self.read()["phase"], "eval")
         self.assertEqual(self.read()["phase"], "step")
+
+    def test_numbers_that_are_not_finite_are_reported_as_texts(self):
+        environ = self.environ()
+        report.report_checkpoint(5, report.now(), metrics={"loss": math.inf, "accuracy": 0.5}, environ=environ)
+        report.report_progress({"training_step": 6, "loss": math.nan}, environ)
+
+        def refuse(constant):
+            raise ValueError(constant)
+
+        with open(environ["SWELL_REPORT_FILE"], encoding="utf-8") as file:
+            content = json.load(file, parse_constant=refuse)
+        self.assertEqual(content["step"], 5)
+        self.assertEqual(content["metrics"], {"loss": "NaN", "accuracy": 0.5, "training_step": 6})
+
+    def test_a_loss_that_is_not_finite_is_said_once(self):
+        with mock.patch.dict(os.environ, self.environ()):
+            job = swell.Job(checkpoints=swell.CheckpointManager(self.path("checkpoints")), env=swell.Env())
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.SIG_DFL)
+        with mock.patch("sys.stderr", new_callable=io.StringIO) as said:
+            for loss in (0.5, math.nan, math.nan, 0.25, math.inf):
+                job.log(loss=loss)
+        self.assertEqual(said.getvalue(), "swell: loss is nan at step 0\nswell: loss is inf at step 0\n")
 
     def test_a_signal_writes_the_stacks_while_native_code_runs(self):
         script = ("import swell, ctypes, os\n"

@@ -54,7 +54,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
 
     found = job.restore()
     if found is not None:
-        load(found.state)
+        _load_checkpoint(job, found, load)
         if job.env.leader:
             print(f"swell: continues from step {step}", flush=True)
     prefetches = getattr(loader, "num_workers", 0) > 0
@@ -99,6 +99,21 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
     job.step, job.epoch = step, sampler.epoch
     job.save(step, state, epoch=sampler.epoch, metrics=job.metrics)
     job.progress.enter("done", step)
+
+
+def _load_checkpoint(job, found, load):
+    try:
+        load(found.state)
+    except (RuntimeError, ValueError, KeyError) as error:
+        if job.can_recover(error):
+            raise
+        place = getattr(job.checkpoints, "dir", "its directory")
+        reason = " ".join(str(error).split())
+        # One line, since the last line of a log is what commands show.
+        raise ValueError(
+            f"the checkpoint of step {found.step} in {place} does not fit this script ({reason:.400}); to start anew, "
+            "remove it or let the script save elsewhere"
+        ) from error
 
 
 def _sources(job, dataset, batch_size, seed, options):

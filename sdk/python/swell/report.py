@@ -8,7 +8,8 @@ Used by `swell.checkpoint` and `swell.train`. The contract:
 * Every two seconds rank 0 updates the metrics in it: "training_step", "world", "steps_per_second" and, if known,
   "records_per_second", "batch_records" (records of a step), "gradient_noise_records" (the noise scale of the gradient,
   swell.noise), "sync_seconds" (how long a step waits for gradients) and, after a change of size,
-  "last_resize_seconds". From these the controller learns what more members are worth (docs/elastic.md). A member of an
+  "last_resize_seconds". Numbers that are not finite are the texts "NaN", "Infinity" and "-Infinity", as JSON has no
+  such numbers. From these the controller learns what more members are worth (docs/elastic.md). A member of an
   elastic job that waits for a group reports "world": 0.
 * A checkpoint that could not be written adds {"saveError": {"step", "reason", "time"}}. The next checkpoint removes it.
 * SWELL_TERMINATION_LOG (default /dev/termination-log where it exists) gets {"checkpoint": {"step": N}} when the
@@ -18,6 +19,7 @@ What always holds: a report never ends a training run. If it cannot be written, 
 """
 
 import json
+import math
 import os
 import sys
 import time
@@ -27,6 +29,7 @@ from swell.files import write_atomic
 
 _PROGRESS_SECONDS = 2.0
 _DEFAULT_TERMINATION_LOG = "/dev/termination-log"
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def now():
@@ -37,7 +40,7 @@ def report_checkpoint(step, time, epoch=None, metrics=None, environ=None):
     path = _environ(environ).get("SWELL_REPORT_FILE")
     if not path:
         return
-    content = {"step": step, "checkpointTime": time, "epoch": epoch, "metrics": metrics or {}}
+    content = {"step": step, "checkpointTime": time, "epoch": epoch, "metrics": _for_json(metrics or {})}
     try:
         # Not durable on purpose: after a power cut the checkpoint itself counts.
         write_atomic(path, json.dumps(content).encode(), durable=False)
@@ -113,7 +116,15 @@ class Progress:
 
 
 def report_progress(metrics, environ=None):
-    _update({"metrics": metrics}, environ)
+    _update({"metrics": _for_json(metrics)}, environ)
+
+
+def _for_json(metrics):
+    return {name: value if _finite(value) else _NOT_FINITE[str(float(value))] for name, value in metrics.items()}
+
+
+def _finite(value):
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _update(changes, environ):

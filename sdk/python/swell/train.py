@@ -14,6 +14,7 @@ What always holds:
 
 import atexit
 import contextlib
+import math
 import os
 import random
 import sys
@@ -357,10 +358,13 @@ class Job:
         """Numbers to report with the next checkpoint of `batches`, and every two seconds: `job.log(loss=loss)`."""
         for name, value in metrics.items():
             try:
-                self.metrics[name] = float(value)
+                number = float(value)
             except (TypeError, ValueError):
                 what = type(value).__name__
                 raise TypeError(f"job.log({name}=...) is a {what}, {value!r:.80}: a number expected") from None
+            if not math.isfinite(number) and self.env.leader and math.isfinite(self.metrics.get(name, 0.0)):
+                report.complain(f"{name} is {number} at step {self.progress.step}")
+            self.metrics[name] = number
 
     def scalar(self, name, value, step=None):
         """A point of a curve for TensorBoard, if the job has a `log_dir`. Ranks other than 0 may call it in vain.
@@ -697,6 +701,7 @@ class Job:
             return thing
         import torch.distributed as dist
 
+        _check_group(self.env)
         box = [thing]
         dist.broadcast_object_list(box, src=source)
         return box[0]
@@ -706,9 +711,18 @@ class Job:
             return [thing]
         import torch.distributed as dist
 
+        _check_group(self.env)
         things = [None] * self.env.world
         dist.all_gather_object(things, thing)
         return things
+
+
+def _check_group(env):
+    if not _initialized():
+        raise RuntimeError(
+            f"this job has {env.world} ranks and no process group: wrap the model with job.parallel(model) before "
+            "job.batches or job.restore, or call torch.distributed.init_process_group"
+        )
 
 
 def _save_seconds():

@@ -38,6 +38,7 @@ class WhyReport {
     if (facts_.job.status == "Failed") add("Next:     ", NextText());
     add("Held:     ", HoldText());
     add("Hung:     ", facts_.job.hung);
+    add("Numbers:  ", facts_.job.not_finite);
     if (facts_.job.RunsUnsaved()) add("Unsaved:  ", facts_.job.unsaved);
     add("Minimum:  ", MinimumText());
     add("Stopped:  ", StoppedText());
@@ -98,6 +99,7 @@ class WhyReport {
     const json::Value* goodput = json::Find(*facts_.job.object, {"status", "goodput"});
     if (facts_.goodput && goodput != nullptr) json::Set(out, {"goodput"}, *goodput);
     if (!facts_.job.hung.empty()) json::Set(out, {"hung"}, facts_.job.hung);
+    if (!facts_.job.not_finite.empty()) json::Set(out, {"notFinite"}, facts_.job.not_finite);
     if (facts_.job.RunsUnsaved()) json::Set(out, {"unsaved"}, facts_.job.unsaved);
     if (const auto places = Places(); !places.empty()) {
       json::Set(out, {"unhealthy"}, json::Array(places.begin(), places.end()));

@@ -191,12 +191,7 @@ class ApplyAction final : public ManifestAction {
 
   // A job that is over does not start again, whatever its manifest says now.
   void WarnOfJobThatIsOver(const Placed& placed, const json::Value& object) const {
-    const Resource& resource = placed.kind.resource;
-    const bool is_job =
-        std::any_of(JobKinds().begin(), JobKinds().end(), [&resource](const JobKindInfo& kind) {
-          return kind.resource.group == resource.group && kind.resource.plural == resource.plural;
-        });
-    if (!is_job) return;
+    if (FindJobKind(placed.kind.resource.ApiVersion(), placed.kind.kind) == nullptr) return;
     for (std::string_view end : {"Succeeded", "Failed", "Complete"}) {
       if (!api::ConditionIsTrue(object, end)) continue;
       session_->ErrLine(StrCat("swell: warning: ", ToLower(placed.kind.kind), " ", placed.name,

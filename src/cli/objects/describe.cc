@@ -63,8 +63,7 @@ class DescribeAction final : public Action {
   }
 
   Status One(const Kind& kind, const std::string& name) {
-    for (const JobKindInfo& job_kind : JobKinds()) {
-      if (job_kind.resource.group != kind.resource.group || job_kind.kind != kind.kind) continue;
+    if (FindJobKind(kind.resource.ApiVersion(), kind.kind) != nullptr) {
       // "job" is a job of any kind, where Kubernetes' own has none of that name.
       const std::string word = kind.resource.group == "batch" ? "job" : kind.SingularName();
       SWELL_ASSIGN_OR_RETURN(JobView job,

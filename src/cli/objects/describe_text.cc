@@ -445,6 +445,7 @@ std::string DescribeJob(Session& session,
                          (job.failure && job.failure->repeats());
   if (!explained) fields.Add("Says", WrapText(WithoutFailure(job.message, job.failure)));
   fields.Add("Hung", WrapText(job.hung));
+  fields.Add("Numbers", WrapText(job.not_finite));
   std::vector<std::string> places;
   for (const std::string& place : unhealthy_places) places.push_back(WrapText(place));
   fields.Add("Unhealthy", Join(places, "\n"));

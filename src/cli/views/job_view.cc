@@ -76,6 +76,8 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
     const auto condition = api::FindCondition(job, type);
     if (condition && condition->IsTrue() && view.unsaved.empty()) view.unsaved = condition->message;
   }
+  const auto not_finite = api::FindCondition(job, "MetricNotFinite");
+  if (not_finite && not_finite->IsTrue()) view.not_finite = not_finite->message;
   view.on_preemption = api::Annotation(job, api::keys::kOnPreemption);
   if (view.on_preemption.empty()) view.on_preemption = "Requeue";
   for (const RoleBounds& bounds : BoundsOf(job, kind)) {
@@ -226,13 +228,15 @@ const std::vector<JobKindInfo>& JobKinds() {
   return kinds;
 }
 
-const JobKindInfo* KindOfJob(const json::Value& job) {
+const JobKindInfo* FindJobKind(std::string_view api_version, std::string_view kind) {
   for (const JobKindInfo& one : JobKinds()) {
-    if (one.resource.ApiVersion() == api::ApiVersionOf(job) && one.kind == api::KindOf(job)) {
-      return &one;
-    }
+    if (one.kind == kind && one.resource.ApiVersion() == api_version) return &one;
   }
   return nullptr;
+}
+
+const JobKindInfo* KindOfJob(const json::Value& job) {
+  return FindJobKind(api::ApiVersionOf(job), api::KindOf(job));
 }
 
 std::vector<RoleEntry> RolesOf(const json::Value& job, const JobKindInfo& kind) {
@@ -712,12 +716,7 @@ std::vector<OthersJob> ListOthersJobs(Api& api, std::string_view ns) {
     const std::vector<api::OwnerReference> owners = api::Owners(*group);
     if (owners.empty() || owners[0].kind == "Pod") continue;
     const api::OwnerReference& owner = owners[0];
-    const bool ours =
-        std::any_of(JobKinds().begin(), JobKinds().end(), [&owner](const JobKindInfo& kind) {
-          return kind.kind == owner.kind &&
-                 owner.api_version == StrCat(kind.resource.group, "/", kind.resource.version);
-        });
-    if (ours) continue;
+    if (FindJobKind(owner.api_version, owner.kind) != nullptr) continue;
     jobs.push_back({owner.kind, owner.name, std::string(api::Name(*group))});
   }
   return jobs;

@@ -26,6 +26,8 @@ struct JobKindInfo {
   std::string suspend;  // path below spec
 };
 const std::vector<JobKindInfo>& JobKinds();
+// Null: it is not a kind of Swell's jobs. Another version of the same kind is another operator's.
+const JobKindInfo* FindJobKind(std::string_view api_version, std::string_view kind);
 // The kind of a manifest; null: it is not a job's.
 const JobKindInfo* KindOfJob(const json::Value& job);
 
@@ -64,6 +66,7 @@ struct JobView {
   std::optional<api::Failure> failure;       // the first of those that matter now
   std::optional<api::JobProgress> progress;  // if its script tells
   std::string hung;                          // no rank moves: which, and what they do
+  std::string not_finite;                    // its loss, or another number, is NaN or infinite
   std::string unsaved;                       // its last save failed, and what waits for one
   std::optional<WallTime> last_pod_ended;    // of the pods that it had before
   std::vector<json::SharedValue> pods;       // chief first, then by role and index

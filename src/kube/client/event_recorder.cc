@@ -135,7 +135,8 @@ void EventRecorder::Send(Write write) {
 }
 
 void EventRecorder::Pump() {
-  while (open_ < kOpenMax && !waiting_.empty()) {
+  const int open_max = client_.in_order() ? kOpenMax : kRemoteOpenMax;
+  while (open_ < open_max && !waiting_.empty()) {
     Write write = std::move(waiting_.front());
     waiting_.pop_front();
     ++open_;

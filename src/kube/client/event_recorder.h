@@ -1,7 +1,8 @@
 // EventRecorder: writes Kubernetes Events about objects. Equal events become one with a count, as
 // kubectl users expect; a flood about one object is limited (25 at once, then one in 5 minutes,
 // Kubernetes' own spam filter). Few are written at a time and so many wait at most: what they tell
-// of goes before them.
+// of goes before them. A remote server gets fewer at a time, since each costs it as much as a
+// binding.
 // - Threads: core executor only.
 #pragma once
 
@@ -35,6 +36,7 @@ class EventRecorder {
               std::string_view message);
 
   static constexpr int kOpenMax = 32;
+  static constexpr int kRemoteOpenMax = 2;
   static constexpr size_t kWaitingMax = 20'000;
 
  private:

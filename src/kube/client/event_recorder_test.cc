@@ -52,7 +52,7 @@ TEST(EventRecorder, WritesAFewAtATimeInOrder) {
   World world;
   for (int i = 0; i < 100; ++i) world.Tell(i);
   world.executor.RunPosted();
-  EXPECT_EQ(world.server->open.size(), static_cast<size_t>(EventRecorder::kOpenMax));
+  EXPECT_EQ(world.server->open.size(), static_cast<size_t>(EventRecorder::kRemoteOpenMax));
   while (!world.server->open.empty()) {
     world.server->AnswerAll(201);
     world.executor.RunPosted();
@@ -89,7 +89,7 @@ TEST(EventRecorder, KeepsNoMoreThanItsBound) {
     world.executor.RunPosted();
   }
   EXPECT_EQ(world.server->requests.size(),
-            EventRecorder::kWaitingMax + static_cast<size_t>(EventRecorder::kOpenMax));
+            EventRecorder::kWaitingMax + static_cast<size_t>(EventRecorder::kRemoteOpenMax));
 }
 
 TEST(EventRecorder, CountsWhatIsToldAgainAndBeginsAnewWhenItIsGone) {

@@ -489,6 +489,7 @@ Waiting Explainer::Explain(GroupId id) {
   }
   if (!group.known) {
     waiting.reason = StrCat("pod group ", group.key, " does not exist yet");
+    waiting.incomplete = true;
     return waiting;
   }
   if (state_.QueueUnknown(group)) {
@@ -515,6 +516,7 @@ Waiting Explainer::Explain(GroupId id) {
     }
     waiting.reason += '.';
     waiting.least_change = StrCat(Plural(set.Minimum() - here, "more pod"), " in the set");
+    waiting.incomplete = set.gated == 0;
     return waiting;
   }
   const std::vector<PodId> wanted = needed.met ? ElasticPods(state_, id) : needed.pods;

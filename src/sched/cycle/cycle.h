@@ -76,6 +76,7 @@ struct Waiting {
   std::vector<std::string> pods;  // the pods that wait, in the order they would be placed
   std::string reason;             // "0/6 nodes are available: 3 Insufficient nvidia.com/gpu, ..."
   std::string least_change;       // "4 more free GPUs on one node"; may be empty
+  bool incomplete = false;        // its group or members were not created yet
 };
 
 struct CycleResult {

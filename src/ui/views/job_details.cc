@@ -19,8 +19,8 @@ namespace {
 constexpr Duration kNoted = std::chrono::seconds(10);
 
 constexpr std::string_view kStraggler = "Straggler";
-constexpr std::array<std::string_view, 4> kWarnings = {kStraggler, "CheckpointFailed",
-                                                       "WorldMismatch", "SuspensionWaits"};
+constexpr std::array<std::string_view, 5> kWarnings = {
+    kStraggler, "CheckpointFailed", "MetricNotFinite", "WorldMismatch", "SuspensionWaits"};
 
 json::Value CountOrNull(int64_t count) { return count > 0 ? json::Value(count) : nullptr; }
 
