@@ -15,6 +15,8 @@
 namespace swell::apiserver {
 namespace {
 
+constexpr std::string_view kDuplicateField = "duplicate field ";
+
 // The first bytes of a body, for error messages: JSON as it is, anything else in hex.
 std::string Excerpt(std::string_view body) {
   constexpr size_t kMaxBytes = 30;
@@ -67,7 +69,7 @@ Result<json::Value> DecodeJson(std::string_view body, size_t limit, Duplicates* 
   std::vector<std::string> paths;
   auto parsed = json::ParseNoting(body, BodyLimits(limit), paths);
   for (const std::string& path : paths) {
-    duplicates->push_back(StrCat("duplicate field ", Quote(path)));
+    duplicates->push_back(StrCat(kDuplicateField, Quote(path)));
   }
   return parsed;
 }
@@ -286,10 +288,14 @@ Result<std::string> PruneObject(Call& call,
   }
   const std::vector<std::string> unknown =
       api::UnknownFields(*kind.schema, object, kind.custom ? &api::PodTemplateSchema() : nullptr);
-  std::vector<std::string> problems = duplicates;
+  std::vector<std::string> problems;
   for (const std::string& field : unknown) {
     problems.push_back(StrCat("unknown field ", Quote(field)));
   }
+  // kube-apiserver tells duplicates in YAML, and those of custom objects, before anything else.
+  const bool last =
+      !kind.custom && !duplicates.empty() && duplicates.front().starts_with(kDuplicateField);
+  problems.insert(last ? problems.end() : problems.begin(), duplicates.begin(), duplicates.end());
   std::string strict = TellProblems(call, problems);
   if (strict.empty() && !unknown.empty()) api::PruneUnknown(*kind.schema, object);
   return strict;

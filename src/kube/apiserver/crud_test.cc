@@ -280,6 +280,11 @@ TEST_F(CrudTest, FieldValidation) {
   EXPECT_EQ(strict.Message(),
             "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown "
             "field \"spec.imagee\"");
+  const Answer both = server.Post(StrCat(kPods, "?fieldValidation=Strict"),
+                                  PodJson("p", R"("hostNetwork":true,"hostNetwork":false,"x":1)"));
+  EXPECT_TRUE(both.Message().ends_with(
+      "strict decoding error: unknown field \"spec.x\", duplicate field \"spec.hostNetwork\""))
+      << both.Message();
   const Answer warned = server.Post(StrCat(kPods, "?fieldValidation=Warn"), body);
   EXPECT_EQ(warned.status, 201);
   ASSERT_EQ(warned.warnings.size(), 1U);

@@ -60,8 +60,9 @@ json::Object ContainerStateOf(const PodRecord& record, const ContainerState& con
   // A pod that its node refused starts nothing any more.
   if (reason.empty()) reason = record.failed_reason;
   if (reason.empty()) {
-    const bool initializing = !container.init && !record.Initialized();
-    reason = initializing ? "PodInitializing" : "ContainerCreating";
+    const bool initializes = std::any_of(record.containers.begin(), record.containers.end(),
+                                         [](const ContainerState& one) { return one.init; });
+    reason = initializes && !container.ephemeral ? "PodInitializing" : "ContainerCreating";
   }
   json::Object waiting{{"reason", reason}};
   // The kubelet says this in events alone.
@@ -209,6 +210,12 @@ json::Object PodStatus(const PodRecord& record,
   status["containerStatuses"] = std::move(mains);
   if (!ephemeral.empty()) status["ephemeralContainerStatuses"] = std::move(ephemeral);
   status["qosClass"] = QosClass(*record.pod);
+  const json::Value& pod = *record.pod;
+  // A deletion is a new generation, too: it is worth no write of its own.
+  const int64_t generation = api::IsDeleting(pod)
+                                 ? json::GetInt(pod, {"status", "observedGeneration"})
+                                 : json::GetInt(pod, {"metadata", "generation"});
+  if (generation > 0) status["observedGeneration"] = generation;
   return status;
 }
 

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/registered_users.h"
 #include "kube/apiserver/access/submitter.h"
@@ -88,6 +89,15 @@ void AddSubmitter(TokenUser& answer, std::string_view submitter) {
   answer.user.extra.push_back({std::string(kSubmitterExtra), {std::string(submitter)}});
 }
 
+void AddNode(const Core& core, const json::Value& pod, TokenUser& answer) {
+  const std::string node(api::NodeName(pod));
+  if (node.empty()) return;
+  answer.user.extra.push_back({"authentication.kubernetes.io/node-name", {node}});
+  if (const auto entry = core.store.Get({"nodes", "", node})) {
+    answer.user.extra.push_back({"authentication.kubernetes.io/node-uid", {entry->attributes.uid}});
+  }
+}
+
 // The pod or secret that the token is bound to must be the one it was made for.
 Status CheckBound(Core& core, const json::Value& claims, std::string_view ns, TokenUser& answer) {
   for (const auto& [field, resource] : {std::pair("pod", "pods"), {"secret", "secrets"}}) {
@@ -104,6 +114,7 @@ Status CheckBound(Core& core, const json::Value& claims, std::string_view ns, To
     AddSubmitter(answer, api::Annotation(*bound->Parsed(), api::keys::kUser));
     answer.user.extra.push_back({"authentication.kubernetes.io/pod-name", {std::string(name)}});
     answer.user.extra.push_back({"authentication.kubernetes.io/pod-uid", {std::string(uid)}});
+    AddNode(core, *bound->Parsed(), answer);
   }
   return Status::Ok();
 }

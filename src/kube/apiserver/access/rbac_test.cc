@@ -481,6 +481,19 @@ TEST_F(TokenTest, BoundTokensDieWithTheirPod) {
   EXPECT_EQ(review.Str({"status", "user", "username"}), "system:serviceaccount:default:default");
   EXPECT_NE(review.text.find(R"("authentication.kubernetes.io/pod-name":["p"])"), std::string::npos)
       << review.text;
+  EXPECT_EQ(review.text.find("node-name"), std::string::npos) << "it has none yet";
+  const std::string node_uid =
+      Admin("POST", "/api/v1/nodes", R"({"metadata":{"name":"n"}})").Str({"metadata", "uid"});
+  ASSERT_EQ(Admin("POST", StrCat(kPods, "/p/binding"),
+                  R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"n"}})")
+                .status,
+            201);
+  const Answer bound = Review(token);
+  EXPECT_NE(bound.text.find(R"("authentication.kubernetes.io/node-name":["n"])"), std::string::npos)
+      << bound.text;
+  EXPECT_NE(bound.text.find(StrCat(R"("authentication.kubernetes.io/node-uid":[")", node_uid)),
+            std::string::npos)
+      << bound.text;
   EXPECT_EQ(With(token, "/version").status, 200);
   EXPECT_EQ(With(token, kPods).Message(),
             "pods is forbidden: User \"system:serviceaccount:default:default\" cannot list "

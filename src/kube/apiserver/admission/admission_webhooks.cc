@@ -9,6 +9,7 @@
 #include "json/patch.h"
 #include "kube/api/cel/cel.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/schema/schema.h"
 #include "kube/apiserver/admission/admission_policies.h"
 #include "kube/apiserver/admission/admission_rules.h"
 #include "kube/apiserver/request/errors.h"
@@ -311,6 +312,8 @@ Result<json::Value> PatchObject(Admission& admission,
   json::Value shown = *reviewed.object;
   SWELL_RETURN_IF_ERROR(ConvertObject(admission.core, *admission.call, shown, kind));
   SWELL_ASSIGN_OR_RETURN(json::Value patched, RunPatch(hook, shown, std::move(patch)));
+  // What the kind has no field for is dropped, as in a user's own write.
+  if (kind.schema) api::PruneUnknown(*kind.schema, patched);
   SWELL_RETURN_IF_ERROR(ConvertObject(admission.core, *admission.call, patched, admission.kind));
   return patched;
 }

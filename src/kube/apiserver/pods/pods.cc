@@ -311,7 +311,9 @@ Status CreateNode(Admission&, json::Value& object) {
 }  // namespace
 
 void RegisterPods(Core& core) {
-  core.hooks.Add("pods", {.create = CreatePod, .update = UpdatePod, .answers_deleted = true});
+  core.hooks.Add(
+      "pods",
+      {.create = CreatePod, .update = UpdatePod, .generation = true, .answers_deleted = true});
   core.hooks.Add("nodes", {.create = CreateNode, .keep_status = true});
 }
 
