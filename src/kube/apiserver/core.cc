@@ -33,6 +33,12 @@ std::string ZeroText(const api::Schema* schema, std::string_view dotted) {
 std::string FieldText(const api::KindInfo& kind,
                       const json::Value& object,
                       std::string_view dotted) {
+  // An event's `source` selects by its component; newer events have a reporter only.
+  if (dotted == "source" && !kind.custom) {
+    const std::string_view component = json::GetString(object, {"source", "component"});
+    return std::string(component.empty() ? json::GetString(object, {"reportingComponent"})
+                                         : component);
+  }
   const json::Value* value = &object;
   for (std::string_view step : Split(dotted, '.')) {
     value = value->is_object() ? value->get_object().if_contains(step) : nullptr;
@@ -41,8 +47,6 @@ std::string FieldText(const api::KindInfo& kind,
   if (value->is_string()) return std::string(json::View(value->get_string()));
   if (value->is_bool()) return value->get_bool() ? "true" : "false";
   if (value->is_number()) return json::Print(*value);
-  // An event's `source` selects by its component.
-  if (value->is_object()) return std::string(json::GetString(*value, {"component"}));
   return {};
 }
 

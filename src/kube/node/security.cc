@@ -133,9 +133,16 @@ bool SaysSomething(const json::Value* value) {
   });
 }
 
+// The level of everything on a machine without SELinux: it asks for nothing.
+bool IsDefaultLevel(const json::Value* options) {
+  return options != nullptr && options->is_object() && options->get_object().size() == 1 &&
+         json::GetString(*options, {"level"}) == "s0";
+}
+
 Status CheckImpossible(const json::Value& pod, const json::Value& container) {
   for (std::string_view field : {"seLinuxOptions", "windowsOptions"}) {
-    if (SaysSomething(FieldOf(pod, container, field))) {
+    const json::Value* asked = FieldOf(pod, container, field);
+    if (SaysSomething(asked) && !IsDefaultLevel(asked)) {
       return Refuse(container, field, "this node has none; leave the field out");
     }
   }

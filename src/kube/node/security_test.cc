@@ -88,7 +88,7 @@ TEST(Security, WhatNobodyCouldHonourIsRefusedByName) {
        "false}}]}",
        "container \"a\": securityContext.allowPrivilegeEscalation: false and privileged: true "
        "exclude each other"},
-      {"{securityContext: {seLinuxOptions: {level: s0}}, containers: [{name: a}]}",
+      {"{securityContext: {seLinuxOptions: {level: s0:c1}}, containers: [{name: a}]}",
        "container \"a\": securityContext.seLinuxOptions: this node has none; leave the field out"},
       {"{shareProcessNamespace: true, containers: [{name: a}]}",
        "shareProcessNamespace: true: each container has processes of its own here; leave the field "

@@ -346,7 +346,8 @@ Status PodStore::MakeInMemory(const std::string& dir, int64_t size_bytes) const 
 
 Status PodStore::WriteHosts(const ProcessPod& pod) const {
   std::string text =
-      "# Written by swell: names of the cluster's services, replaced when they change.\n"
+      "# Kubernetes-managed hosts file.\n"
+      "# It has the names of the cluster's services, and is replaced when they change.\n"
       "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n";
   // The first name of a line is what a program gets that asks for the host's full name.
   std::vector<std::string> names;

@@ -420,6 +420,15 @@ TEST_F(PodsTest, EventsAreOneStoreAndExpire) {
   const Answer selected = server.Get(
       StrCat(core, "?fieldSelector=involvedObject.name%3Dp%2CinvolvedObject.kind%3DPod"));
   EXPECT_EQ(json::GetArray(selected.body, {"items"}).size(), 1U);
+  ASSERT_EQ(server
+                .Post(fresh, R"({"metadata":{"name":"f"},"reason":"Told","action":"Tell",
+      "regarding":{"kind":"Pod","name":"p","namespace":"default"},"type":"Normal",
+      "reportingController":"teller","reportingInstance":"one",
+      "eventTime":"2026-01-01T00:00:00.000000Z"})")
+                .status,
+            201);
+  const Answer by_source = server.Get(StrCat(core, "?fieldSelector=source%3Dteller"));
+  EXPECT_EQ(json::GetArray(by_source.body, {"items"}).size(), 1U) << by_source.text;
   const Answer by_new_name = server.Get(StrCat(fresh, "?fieldSelector=regarding.name%3Dq"));
   EXPECT_EQ(json::GetArray(by_new_name.body, {"items"}).size(), 0U) << by_new_name.text;
   server.executor.Advance(std::chrono::minutes(50));
