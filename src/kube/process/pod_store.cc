@@ -359,7 +359,7 @@ Status PodStore::WriteHosts(const ProcessPod& pod) const {
   text += '\n';
   for (const node::HostsEntry& entry : pod.spec.hosts) {
     if (entry.ip.empty() || entry.names.empty()) continue;
-    text += StrCat(entry.ip, "\t", Join(entry.names, " "), "\n");
+    text += StrCat(entry.ip, "\t", Join(entry.names, "\t"), "\n");
   }
   return RewriteFile(pod.dir + "/etc/hosts", text);
 }
