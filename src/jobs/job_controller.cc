@@ -357,7 +357,8 @@ bool JobController::DecideDisrupted(Pass& pass) {
   }
   if (disrupted.empty() && failed && lost_node) disrupted = "a node of the job is lost";
   if (preempted.empty() && disrupted.empty() && !failed_old) return false;
-  if (pass.spec.elastic && staying >= pass.spec.min_available.value_or(1) && !failed_old) {
+  if (pass.spec.elastic && staying >= pass.spec.min_available.value_or(1) && !failed_old &&
+      pass.KeepsVitalMembers()) {
     return false;
   }
   if (!preempted.empty() || failed_old) {

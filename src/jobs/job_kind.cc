@@ -20,6 +20,8 @@ void ReadOptional(const json::Value& policy, std::string_view field, std::option
   if (value != nullptr && value->is_number()) to = json::GetInt(policy, {field});
 }
 
+constexpr std::string_view kWorkerRole = "Worker";
+
 // Whether there is something at "runPolicy.backoffLimit".
 bool Says(const json::Value& spec, std::string_view path) {
   const json::Value* found = &spec;
@@ -198,6 +200,37 @@ Result<ReplicaSpec> ReadReplicaSpec(std::string_view field,
   SWELL_RETURN_IF_ERROR(CheckTemplateAsks(*pod_template, StrCat(field, ".template.")));
   replica.pod_template = *pod_template;
   return replica;
+}
+
+Status ReadWorkerBounds(const json::Value& body, JobSpec& spec) {
+  const api::ElasticPolicy policy(body);
+  if (!policy.given) return Status::Ok();
+  const int64_t least = policy.bounds.least;
+  const int64_t most = policy.bounds.most.value_or(kReplicasMax);
+  if (least < 1) {
+    return WrongField("spec.elasticPolicy.minReplicas", least, "must be at least 1");
+  }
+  if (most < least) {
+    return WrongField("spec.elasticPolicy.maxReplicas", most,
+                      StrCat("must be at least minReplicas, ", least));
+  }
+  spec.elastic = true;
+  int64_t others = 0;
+  for (const ReplicaSpec& replica : spec.replicas) {
+    if (replica.type != kWorkerRole) others += replica.replicas;
+  }
+  for (ReplicaSpec& replica : spec.replicas) {
+    if (replica.type != kWorkerRole) continue;
+    // Whatever is asked for: nobody is above the most, or below the least.
+    replica.asked = replica.replicas;
+    replica.replicas = std::clamp(replica.replicas, least, most);
+    // Without a most, what was asked for is it.
+    replica.max_member = policy.bounds.most.value_or(replica.replicas);
+    replica.min_member =
+        spec.min_available ? std::max<int64_t>(0, *spec.min_available - others) : least;
+  }
+  if (!spec.min_available) spec.min_available = least + others;
+  return Status::Ok();
 }
 
 RestartPolicy ParseRestartPolicy(std::string_view text, RestartPolicy fallback) {

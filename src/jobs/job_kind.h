@@ -66,6 +66,9 @@ struct ReplicaSpec {
   int64_t relaunches = 0;  // failures of members that a kind's ClassifyFailure forgives
   std::vector<FailurePolicy> on_failure;
   bool completes_job = false;  // the job has succeeded when all members of this role have
+  // An elastic job that loses a member of this role starts again whole: the others cannot continue
+  // without it.
+  bool vital = false;
   // Members with a priority class of their own; empty if all have the job's.
   PriorityShare priority;
 
@@ -196,6 +199,10 @@ Result<ReplicaSpec> ReadReplicaSpec(std::string_view field,
                                     std::string_view type,
                                     const json::Value& role,
                                     const RoleRules& rules);
+
+// How far spec.elasticPolicy lets the role Worker shrink and grow. The members of the other roles
+// are always needed.
+Status ReadWorkerBounds(const json::Value& body, JobSpec& spec);
 
 // How many of the members a part of them is: never less than it.
 int64_t ShareOf(double part, int64_t members);

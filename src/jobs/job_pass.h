@@ -75,6 +75,25 @@ struct JobController::Pass {
     }
     return true;
   }
+  // The members without which the others cannot continue hold their places.
+  bool KeepsVitalMembers() const {
+    for (const ReplicaSpec& replica : spec.replicas) {
+      for (int64_t k = 0; replica.vital && k < replica.replicas; ++k) {
+        auto pod = pods.find(replica.PodName(name, k));
+        if (pod == pods.end() || !api::IsBound(*pod->second) || api::IsDeleting(*pod->second) ||
+            WasPreempted(*pod->second) || WasDisrupted(*pod->second)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+  // Members that the job has no more are to go.
+  bool Shrinks() const {
+    return std::any_of(
+        delete_pods.begin(), delete_pods.end(),
+        [this](const json::SharedValue& pod) { return !Wants(std::string(api::Name(*pod))); });
+  }
   // Nothing is deleted and no event is recorded, so the writes need not wait for the status.
   bool OnlyAdds() const {
     return annotations.empty() && !vanished_seen && !delete_job && delete_pods.empty() &&

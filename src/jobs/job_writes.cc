@@ -109,7 +109,9 @@ void JobController::WriteRest(const std::shared_ptr<Pass>& pass, const WritesPtr
 // Pods come after what they need; what that is follows from how many there are.
 void JobController::WriteMembers(const std::shared_ptr<Pass>& pass, const WritesPtr& writes) {
   std::vector<json::Value> dependents;
-  if (!pass->create_pods.empty()) dependents = kind_->Dependents(*pass->job, pass->spec);
+  if (!pass->create_pods.empty() || pass->Shrinks()) {
+    dependents = kind_->Dependents(*pass->job, pass->spec);
+  }
   if (dependents.empty()) return WriteGroups(pass, writes);
   PutDependents(client_, *pass->job, std::move(dependents),
                 [this, pass, writes, ended = writes->Track()](const Status& put) {

@@ -14,7 +14,10 @@ namespace {
 constexpr std::string_view kFolder = "/etc/mpi";
 constexpr std::string_view kVolume = "mpi-job-config";
 constexpr std::string_view kHostfile = "hostfile";
+constexpr std::string_view kHorovodHosts = "horovod-hosts";
 constexpr std::string_view kRemoteShell = "kubexec.sh";
+// The same under the name that programs call: horovodrun, deepspeed and pdsh know SSH alone.
+constexpr std::string_view kAsSsh = "bin/ssh";
 constexpr std::string_view kDiscovery = "discover_hosts.sh";
 constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
 constexpr std::string_view kRbacVersion = "rbac.authorization.k8s.io/v1";
@@ -50,7 +53,8 @@ done
 exec $tool exec "$worker"@CONTAINER@ -- /bin/sh -c "$*"
 )sh";
 
-// What elastic Horovod asks for its hosts: those that run now.
+// What elastic Horovod asks for its hosts: those that run now. A worker that was told to stop still
+// runs in its grace period, and is no host any more.
 constexpr std::string_view kDiscoveryText = R"sh(#!/bin/sh
 if command -v kubectl >/dev/null; then
   KUBECONFIG=/dev/null; export KUBECONFIG; tool=kubectl
@@ -59,7 +63,8 @@ else
 fi
 $tool get pods -l training.kubeflow.org/job-name=@JOB@,training.kubeflow.org/job-role=worker \
   --field-selector=status.phase=Running \
-  -o 'jsonpath={range .items[*]}{.metadata.name}:@SLOTS@{"\n"}{end}'
+  -o 'jsonpath={range .items[*]}{.metadata.name}{" "}{.metadata.deletionTimestamp}{"\n"}{end}' |
+  while read -r host stops; do [ -n "$stops" ] || echo "$host:@SLOTS@"; done
 )sh";
 
 std::string Replaced(std::string_view text, std::string_view word, std::string_view by) {
@@ -84,9 +89,8 @@ bool LauncherWorks(const json::Value& job, const ReplicaSpec& launcher) {
   return json::GetBool(job, {"spec", "runLauncherAsWorker"}) || HasGpus(launcher.pod_template);
 }
 
-std::string Hostfile(const json::Value& job, const JobSpec& spec) {
-  const std::string_view mpi = json::GetString(job, {"spec", "mpiImplementation"}, "OpenMPI");
-  const std::string slots = StrCat(mpi == "OpenMPI" ? " slots=" : ":", Slots(job), "\n");
+std::string Hosts(const json::Value& job, const JobSpec& spec, std::string_view separator) {
+  const std::string slots = StrCat(separator, Slots(job), "\n");
   std::string text;
   for (const ReplicaSpec& replica : spec.replicas) {
     if (replica.type == kLauncher && !LauncherWorks(job, replica)) continue;
@@ -95,6 +99,11 @@ std::string Hostfile(const json::Value& job, const JobSpec& spec) {
     }
   }
   return text;
+}
+
+std::string Hostfile(const json::Value& job, const JobSpec& spec) {
+  const std::string_view mpi = json::GetString(job, {"spec", "mpiImplementation"}, "OpenMPI");
+  return Hosts(job, spec, mpi == "OpenMPI" ? " slots=" : ":");
 }
 
 std::string ConfigName(const json::Value& job) { return StrCat(api::Name(job), "-config"); }
@@ -114,6 +123,7 @@ json::Value ConfigMap(const json::Value& job, const JobSpec& spec) {
       {"kind", "ConfigMap"},
       {"metadata", json::Object{{"name", ConfigName(job)}}},
       {"data", json::Object{{kHostfile, Hostfile(job, spec)},
+                            {kHorovodHosts, Hosts(job, spec, ":")},
                             {kRemoteShell, Replaced(kRemoteShellText, "@CONTAINER@", in)},
                             {kDiscovery, std::move(discovery)}}}};
 }
@@ -156,6 +166,7 @@ void MountConfig(const json::Value& job, json::Value& pod) {
     items.push_back(
         json::Object{{"key", key}, {"path", key}, {"mode", key == kHostfile ? 0444 : 0555}});
   }
+  items.push_back(json::Object{{"key", kRemoteShell}, {"path", kAsSsh}, {"mode", 0555}});
   json::Object source{{"name", ConfigName(job)}, {"items", std::move(items)}};
   MountVolume(pod, json::Object{{"name", kVolume}, {"configMap", std::move(source)}}, kFolder,
               {"containers"});

@@ -62,6 +62,16 @@ class MpiJobTest : public ::testing::Test {
     return map ? std::string(json::GetString(*map, {"data", "hostfile"})) : "none";
   }
 
+  // A pod "urgent" that takes GPUs from those below it.
+  void AddUrgent(int gpus) {
+    cluster_.Create(StrCat(
+        "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: "
+        "1000}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: urgent, namespace: default}, "
+        "spec: {schedulerName: swell, priorityClassName: high, containers: [{name: main, image: i, "
+        "resources: {limits: {nvidia.com/gpu: ",
+        gpus, "}}}]}}"));
+  }
+
   TestCluster cluster_;
 };
 
@@ -141,11 +151,7 @@ TEST_F(MpiJobTest, AGangThatDoesNotFitStartsNobodyAndAPreemptedOneComesBackWhole
   Submit(3);
   ASSERT_TRUE(AllRun(4));
   const std::string first = cluster_.PodUid("default/pi-launcher");
-  cluster_.Create(
-      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: "
-      "1000}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: urgent, namespace: default}, spec: "
-      "{schedulerName: swell, priorityClassName: high, containers: [{name: main, image: i, "
-      "resources: {limits: {nvidia.com/gpu: 2}}}]}}");
+  AddUrgent(2);
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.PodPhase("default/urgent") == "Running"; }));
   ASSERT_TRUE(Is("Preempted"));
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
@@ -153,6 +159,72 @@ TEST_F(MpiJobTest, AGangThatDoesNotFitStartsNobodyAndAPreemptedOneComesBackWhole
   ASSERT_TRUE(AllRun(4));
   EXPECT_NE(cluster_.PodUid("default/pi-launcher"), first);
   EXPECT_TRUE(Is("Running"));
+}
+
+TEST_F(MpiJobTest, WorkersOfAnElasticJobComeAndGoWhileItsLauncherRuns) {
+  Submit(3, "  elasticPolicy: {minReplicas: 1, maxReplicas: 3}\n");
+  ASSERT_TRUE(AllRun(4));
+  const std::string launcher = cluster_.PodUid("default/pi-launcher");
+  AddUrgent(2);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.PodPhase("default/urgent") == "Running"; }));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.PodPhase("default/pi-worker-2") == "Pending"; }))
+      << "it waits for room";
+  EXPECT_TRUE(Is("Running"));
+  EXPECT_FALSE(cluster_.Condition(kMpiJobs, "default/pi", "Preempted"));
+  ASSERT_TRUE(cluster_.Delete(kPods, "default/urgent").ok());
+  ASSERT_TRUE(AllRun(4));
+  ASSERT_TRUE(
+      cluster_.Patch(kMpiJobs, "default/pi", "spec: {mpiReplicaSpecs: {Worker: {replicas: 1}}}")
+          .ok());
+  ASSERT_TRUE(AllRun(2));
+  EXPECT_TRUE(cluster_.Until([&] { return Hostfile() == "pi-worker-0 slots=2\n"; })) << Hostfile();
+  EXPECT_EQ(cluster_.PodUid("default/pi-launcher"), launcher);
+  cluster_.agents->Exit("default/pi-launcher", 0);
+  EXPECT_TRUE(Is("Succeeded"));
+}
+
+TEST_F(MpiJobTest, AnElasticJobKeepsToItsBounds) {
+  Submit(9, "  elasticPolicy: {minReplicas: 2, maxReplicas: 3}\n");
+  ASSERT_TRUE(AllRun(4)) << "nobody is above the most";
+  EXPECT_EQ(cluster_.Int(kMpiJobs, "default/pi", {"status", "elastic", "maxReplicas"}), 3);
+  AddUrgent(3);
+  ASSERT_TRUE(Is("Preempted")) << "the least do not fit beside it";
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+}
+
+TEST_F(MpiJobTest, AnElasticJobThatLosesItsLauncherStartsAgainWhole) {
+  cluster_.AddNode("node-b", 0);
+  Submit(3, "  elasticPolicy: {minReplicas: 1, maxReplicas: 3}\n");
+  ASSERT_TRUE(AllRun(4));
+  const std::string worker = cluster_.PodUid("default/pi-worker-0");
+  ASSERT_TRUE(cluster_
+                  .Patch(kPods, "default/pi-launcher",
+                         "status: {conditions: [{type: DisruptionTarget, status: 'True', reason: "
+                         "DeletionByTaintManager, message: drained}]}",
+                         "status")
+                  .ok());
+  ASSERT_TRUE(cluster_.Delete(kPods, "default/pi-launcher").ok());
+  ASSERT_TRUE(cluster_.Until([&] {
+    return cluster_.Pods("Running") == 4 && cluster_.PodUid("default/pi-worker-0") != worker;
+  })) << "what its workers ran was the launcher's";
+}
+
+TEST_F(MpiJobTest, BoundsThatCannotBeAreRefusedByField) {
+  auto said = [](std::string_view policy) {
+    auto job = json::Parse(StrCat(
+        R"({"metadata":{"name":"j"},"spec":{"elasticPolicy":)", policy,
+        R"(,"mpiReplicaSpecs":{"Launcher":{"template":{"spec":{"containers":[{"name":"c"}]}}},)"
+        R"("Worker":{"template":{"spec":{"containers":[{"name":"c"}]}}}}}})"));
+    std::string text;
+    for (const auto& kind : MakeRoleJobKinds({})) {
+      if (kind->kind() == "MPIJob") text = kind->Parse(*job).status().message();
+    }
+    return text;
+  };
+  EXPECT_EQ(said(R"({"minReplicas":0})"),
+            "spec.elasticPolicy.minReplicas: Invalid value: 0: must be at least 1");
+  EXPECT_EQ(said(R"({"minReplicas":3,"maxReplicas":2})"),
+            "spec.elasticPolicy.maxReplicas: Invalid value: 2: must be at least minReplicas, 3");
 }
 
 TEST_F(MpiJobTest, ACommandThatIsNotThereIsNamedAsTheReason) {

@@ -193,15 +193,6 @@ Status CheckLaunch(const json::Value& policy) {
 Status ReadElasticPolicy(const json::Value& body, JobSpec& spec) {
   const api::ElasticPolicy policy(body);
   if (!policy.given) return Status::Ok();
-  const int64_t least = policy.bounds.least;
-  const int64_t most = policy.bounds.most.value_or(kReplicasMax);
-  if (least < 1) {
-    return WrongField("spec.elasticPolicy.minReplicas", least, "must be at least 1");
-  }
-  if (most < least) {
-    return WrongField("spec.elasticPolicy.maxReplicas", most,
-                      StrCat("must be at least minReplicas, ", least));
-  }
   const std::string_view backend = policy.backend;
   if (backend != "c10d" && backend != "etcd" && backend != "etcd-v2") {
     return WrongField("spec.elasticPolicy.rdzvBackend",
@@ -209,20 +200,7 @@ Status ReadElasticPolicy(const json::Value& body, JobSpec& spec) {
                              ": supported values: \"c10d\", \"etcd\", \"etcd-v2\""));
   }
   SWELL_RETURN_IF_ERROR(CheckLaunch(*json::Find(body, {"elasticPolicy"})));
-  spec.elastic = true;
-  for (ReplicaSpec& replica : spec.replicas) {
-    if (replica.type != kWorker) continue;
-    // Whatever is asked for: nobody is above the most, or below the least.
-    replica.asked = replica.replicas;
-    replica.replicas = std::clamp(replica.replicas, least, most);
-    // Without a most, what was asked for is it.
-    replica.max_member = policy.bounds.most.value_or(replica.replicas);
-    const int64_t masters = spec.Find(kMaster) ? 1 : 0;
-    replica.min_member =
-        spec.min_available ? std::max<int64_t>(0, *spec.min_available - masters) : least;
-  }
-  if (!spec.min_available) spec.min_available = least + (spec.Find(kMaster) ? 1 : 0);
-  return Status::Ok();
+  return ReadWorkerBounds(body, spec);
 }
 
 int64_t PyTorchPort(const json::Value& job, const JobSpec& spec, const JobKindOptions& options) {

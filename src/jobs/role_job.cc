@@ -62,6 +62,8 @@ struct RoleJobSpec {
   // Label job-role says each member's role, and not only who leads.
   bool labels_roles = false;
   std::vector<json::Value> (*dependents)(const json::Value& job, const JobSpec& spec) = nullptr;
+  // Workers may come and go while the head runs, where spec.elasticPolicy says so.
+  bool elastic = false;
 };
 
 void SetTfConfig(const Member& member, json::Value& pod);
@@ -111,7 +113,8 @@ const RoleJobSpec kMpi{.kind = "MPIJob",
                        .set_env = PrepareMpiMember,
                        .head = kLauncher,
                        .labels_roles = true,
-                       .dependents = MpiDependents};
+                       .dependents = MpiDependents,
+                       .elastic = true};
 
 class RoleJobKind final : public JobKind {
  public:
@@ -179,6 +182,7 @@ Result<JobSpec> RoleJobKind::Parse(const json::Value& job) const {
     }
     first.pod_name = StrCat(api::Name(job), "-", ToLower(first.type));
     first.numbered = false;
+    first.vital = true;
   }
   if (!IsChief(first) && first.type != kWorker) {
     return WrongField(StrCat("spec.", kind_spec_.roles_field),
@@ -189,6 +193,7 @@ Result<JobSpec> RoleJobKind::Parse(const json::Value& job) const {
   spec.priority_class =
       json::GetString(body, {"schedulingPolicy", "priorityClassName"}, spec.priority_class);
   ReadSwellHints(job, spec);
+  if (kind_spec_.elastic) SWELL_RETURN_IF_ERROR(ReadWorkerBounds(body, spec));
   const std::string_view success = json::GetString(body, {"successPolicy"});
   if (!success.empty() && success != "AllWorkers") {
     return WrongField("spec.successPolicy", StrCat("Unsupported value: ", Quote(success),

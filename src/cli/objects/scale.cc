@@ -92,9 +92,11 @@ class ScaleAction final : public Action {
 
   static std::string HowToScale(const JobView& job, const std::string& role) {
     const bool has_roles = job.kind->roles == "roles";
-    const bool has_policy = job.kind->roles == "pytorchReplicaSpecs" && role == "Worker";
+    const bool has_policy =
+        (job.kind->roles == "pytorchReplicaSpecs" || job.kind->roles == "mpiReplicaSpecs") &&
+        role == "Worker";
     if (!has_roles && !has_policy) {
-      return "roles of TrainingJobs and workers of PyTorchJobs can be scaled";
+      return "roles of TrainingJobs and workers of PyTorchJobs and MPIJobs can be scaled";
     }
     const std::string field =
         has_roles ? StrCat("spec.roles.", role, ".elastic") : "spec.elasticPolicy";
