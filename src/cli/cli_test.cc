@@ -508,8 +508,8 @@ TEST_F(CliTest, HelpOfACommandThatDoesNotExistIsAnError) {
 }
 
 TEST_F(CliTest, ArenaSaysWhatItDoesNotDo) {
-  EXPECT_EQ(Run({"arena", "submit", "horovod", "--name=x"}), 2);
-  EXPECT_NE(err_.find("arena submit horovodjob is not supported: use arena submit mpi"),
+  EXPECT_EQ(Run({"arena", "submit", "rj", "--name=x"}), 2);
+  EXPECT_NE(err_.find("arena submit rayjob is not supported: create a RayJob of KubeRay"),
             std::string::npos)
       << err_;
   EXPECT_EQ(Run({"swell", "arena", "serve", "list"}), 2);

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/jobs/pytorch_spec.h"
 #include "cli/session.h"
 #include "cli/views/job_view.h"
+#include "kube/client/client.h"
 
 namespace swell::cli::arena {
 
@@ -24,6 +24,8 @@ Command DeleteSpec();
 Command PruneSpec();
 Command TopSpec();
 Command AttachSpec();
+Command ScaleOutSpec();
+Command ScaleInSpec();
 Command LogviewerSpec();
 Command DataSpec();
 Command WhoamiSpec();
@@ -35,9 +37,6 @@ void LogLine(Session& session, std::string_view level, std::string_view text);
 // One unit only: 22s, 3m, 5h, 2d, 1y.
 std::string ShortDuration(Duration span);
 
-// Arena shows training jobs; plain batch Jobs are not its business.
-inline bool IsTrainingJob(const JobView& job) { return job.kind->kind != "Job"; }
-
 // Arena's words and times for a job.
 std::string StatusWord(const JobView& job);   // PENDING, RUNNING, SUCCEEDED, FAILED
 std::string ReasonText(const JobView& job);   // what failed, or why it waits; may be empty
@@ -46,17 +45,41 @@ std::string Age(const JobView& job, WallTime now);
 Duration TrainingDuration(const JobView& job, WallTime now);
 std::string HostOf(const json::Value& pod);  // host IP, or N/A
 
+// A kind that arena submits. Several are MPIJobs here; the label `app` tells them apart.
+struct Trainer {
+  std::vector<std::string_view> words;  // as --type and submit have it; the first in full
+  std::string_view kind;                // of the object
+  client::Resource resource;
+  std::string_view created_by;  // Arena's label of that name
+
+  std::string word() const { return std::string(words[0]); }  // etjob
+  std::string Object() const;                                 // mpijob.kubeflow.org
+  std::string ConfigMapName(const std::string& job) const;    // NAME-etjob
+};
+const std::vector<Trainer>& Trainers();
+const Trainer& TrainerNamed(std::string_view word);
+// Null: arena does not submit such.
+const Trainer* TrainerOf(const client::Resource& resource, const json::Value& job);
+
+// Arena shows training jobs; plain batch Jobs are not its business.
+bool IsTrainingJob(const JobView& job);
+
 // "--type": the kind of job by Arena's words for it; empty is every kind.
 class TypeFlag {
  public:
+  TypeFlag() = default;
+  // As if it were given.
+  explicit TypeFlag(const Trainer& trainer) : trainer_(&trainer) {}
   void Declare(Flags& flags);
   // Refuses what is no kind here, naming those that are. Before the others.
   Status Check();
   bool Takes(const JobView& job) const;
-  bool Takes(std::string_view kind) const { return kind_.empty() || kind == kind_; }
+  bool Takes(const Trainer& trainer) const;
 
  private:
-  std::string said_, kind_;
+  std::string said_;
+  const Trainer* trainer_ = nullptr;
+  const JobKindInfo* kind_ = nullptr;
 };
 
 // "-o": json, yaml or wide (the table), as all of Arena's commands take it.
@@ -76,14 +99,5 @@ Result<JobView> FindArenaJob(Session& session,
                              Api& api,
                              const std::string& name,
                              const TypeFlag& type);
-
-// The kinds that arena submits.
-struct Trainer {
-  JobForm form;
-  std::vector<std::string_view> words;  // as --type and submit have it; the first in full
-
-  std::string ConfigMapName(const std::string& job) const;  // NAME-pytorchjob
-};
-const std::vector<Trainer>& Trainers();
 
 }  // namespace swell::cli::arena

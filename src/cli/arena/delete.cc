@@ -1,4 +1,6 @@
 // arena delete, prune.
+#include <set>
+
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/arena/tensorboard.h"
@@ -14,14 +16,17 @@ Result<bool> DeleteJob(Session& session,
                        const TypeFlag& type) {
   bool any = false;
   std::vector<std::string> maps;
+  std::set<std::string> seen;  // resources, of which several trainers may share one
   for (const Trainer& trainer : Trainers()) {
-    if (!type.Takes(trainer.form.kind)) continue;
-    maps.push_back(trainer.ConfigMapName(name));
-    auto job = api.Delete(trainer.form.resource(), ns, name);
+    if (type.Takes(trainer)) maps.push_back(trainer.ConfigMapName(name));
+    if (!seen.insert(trainer.resource.GroupResource()).second) continue;
+    auto job = api.Get(trainer.resource, ns, name);
     if (!job.ok() && job.status().code() != Code::kNotFound) return job.status();
-    if (!job.ok()) continue;
+    if (!job.ok() || !type.Takes(*TrainerOf(trainer.resource, **job))) continue;
+    auto gone = api.Delete(trainer.resource, ns, name);
+    if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
     any = true;
-    session.OutLine(StrCat(trainer.form.word(), ".kubeflow.org ", Quote(name), " deleted"));
+    session.OutLine(StrCat(trainer.Object(), " ", Quote(name), " deleted"));
   }
   SWELL_ASSIGN_OR_RETURN(bool tensorboard, DeleteTensorboard(session, api, ns, name));
   any = any || tensorboard;

@@ -29,12 +29,6 @@ std::optional<WallTime> ChiefsLatestCondition(const JobView& job) {
   return latest;
 }
 
-std::string TrainerNames() {
-  std::vector<std::string> names;
-  for (const Trainer& trainer : Trainers()) names.push_back(trainer.form.word());
-  return Join(names, ", ");
-}
-
 }  // namespace
 
 void LogLine(Session& session, std::string_view level, std::string_view text) {
@@ -74,7 +68,10 @@ std::string ReasonText(const JobView& job) {
   return OneLine(job.waits);
 }
 
-std::string TrainerWord(const JobView& job) { return ToUpper(job.kind->kind); }
+std::string TrainerWord(const JobView& job) {
+  const Trainer* trainer = TrainerOf(job.kind->resource, *job.object);
+  return ToUpper(trainer != nullptr ? trainer->words[0] : job.kind->kind);
+}
 
 std::string Age(const JobView& job, WallTime now) {
   return job.created ? ShortDuration(now - *job.created) : "0s";
@@ -90,41 +87,6 @@ Duration TrainingDuration(const JobView& job, WallTime now) {
 std::string HostOf(const json::Value& pod) {
   std::string_view host = api::HostIp(pod);
   return host.empty() ? "N/A" : std::string(host);
-}
-
-const std::vector<Trainer>& Trainers() {
-  static const std::vector<Trainer>* trainers =
-      new std::vector<Trainer>{{kPyTorchForm, {"pytorchjob", "pytorch", "py"}},
-                               {kTensorFlowForm, {"tfjob", "tf"}},
-                               {kMpiForm, {"mpijob", "mpi"}}};
-  return *trainers;
-}
-
-std::string Trainer::ConfigMapName(const std::string& job) const {
-  return StrCat(job, "-", form.word());
-}
-
-void TypeFlag::Declare(Flags& flags) {
-  flags.Text("-T,--type", &said_, "TYPE", StrCat("the kind of job: ", TrainerNames()));
-}
-
-Status TypeFlag::Check() {
-  if (said_.empty()) return Status::Ok();
-  for (const Trainer& trainer : Trainers()) {
-    if (std::find(trainer.words.begin(), trainer.words.end(), said_) != trainer.words.end()) {
-      kind_ = trainer.form.kind;
-    }
-  }
-  for (const JobKindInfo& kind : JobKinds()) {
-    if (ToLower(kind.kind) == said_) kind_ = kind.kind;
-  }
-  if (!kind_.empty()) return Status::Ok();
-  return Misuse(
-      StrCat("--type ", Quote(said_), " is not supported; this cluster trains ", TrainerNames()));
-}
-
-bool TypeFlag::Takes(const JobView& job) const {
-  return IsTrainingJob(job) && Takes(job.kind->kind);
 }
 
 bool IsData(const std::string& output) { return output == "json" || output == "yaml"; }

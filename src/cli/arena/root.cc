@@ -12,8 +12,6 @@ struct MissingCommand {
 };
 
 constexpr MissingCommand kMissing[] = {
-    {"scaleout", "use swell scale NAME --replicas N"},
-    {"scalein", "use swell scale NAME --replicas N"},
     {"cron", "use a CronJob of Kubernetes: kubectl create cronjob"},
     {"serve", "run the server as a Deployment in a project's namespace"},
     {"model", "Swell has no model registry"},
@@ -46,8 +44,9 @@ Command ArenaRoot() {
                    {"GPU use of the nodes", "arena top node"}},
       .children = {arena::SubmitSpec(), arena::GetSpec(), arena::ListSpec(), arena::LogsSpec(),
                    arena::DeleteSpec(), arena::PruneSpec(), arena::TopSpec(), arena::AttachSpec(),
-                   arena::LogviewerSpec(), arena::DataSpec(), arena::WhoamiSpec(),
-                   arena::VersionSpec(), CompletionCommandSpec("arena"), CompleteCommandSpec()},
+                   arena::ScaleOutSpec(), arena::ScaleInSpec(), arena::LogviewerSpec(),
+                   arena::DataSpec(), arena::WhoamiSpec(), arena::VersionSpec(),
+                   CompletionCommandSpec("arena"), CompleteCommandSpec()},
   };
   for (const MissingCommand& one : kMissing) {
     Command missing;

@@ -1,0 +1,279 @@
+#include "cli/arena/submit_action.h"
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "cli/jobs/priorities.h"
+#include "cli/jobs/too_large.h"
+#include "cli/views/project_view.h"
+#include "json/yaml.h"
+#include "kube/api/meta/meta.h"
+#include "kube/net/tls/tls.h"
+
+namespace swell::cli::arena {
+
+Result<int> SubmitAction::Run(Session& session, std::vector<std::string> words) {
+  SWELL_RETURN_IF_ERROR(Fill(session, words));
+  SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+  spec_.ns = session.Namespace();
+  SWELL_RETURN_IF_ERROR(CheckPriorityClass(*api, spec_.priority));
+  SWELL_RETURN_IF_ERROR(CheckQueue(*api));
+  if (tensorboard_.wanted) SWELL_RETURN_IF_ERROR(ShareLogs(*api, tensorboard_, spec_));
+  SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob());
+  SWELL_RETURN_IF_ERROR(CreateConfigMap(session, *api, job));
+  Status created = CreateObjects(session, *api, job);
+  if (!created.ok()) {
+    // Else the name would stay taken by a job that does not exist.
+    auto undone =
+        api->Delete(client::resources::kConfigMaps, spec_.ns, trainer_.ConfigMapName(spec_.name));
+    if (!undone.ok() && undone.status().code() != Code::kNotFound) {
+      LogLine(session, "warn",
+              StrCat("configmap ", trainer_.ConfigMapName(spec_.name),
+                     " could not be removed: ", undone.status().message()));
+    }
+    return created;
+  }
+  for (const std::string& remark : Remarks()) LogLine(session, "warn", remark);
+  if (std::string text = TooLargeText(*api, job); !text.empty()) LogLine(session, "warn", text);
+  LogLine(session, "info", StrCat("The Job ", spec_.name, " has been submitted successfully"));
+  LogLine(session, "info",
+          StrCat("You can run `arena get ", spec_.name, " --type ", trainer_.word(),
+                 "` to check the job status"));
+  return 0;
+}
+
+// A job whose project does not exist would wait without end.
+Status SubmitAction::CheckQueue(Api& api) const {
+  if (spec_.project.empty()) return Status::Ok();
+  SWELL_ASSIGN_OR_RETURN(const ProjectTree tree, ReadProjects(api));
+  const auto project = FindChargedProject(tree, spec_.project, spec_.ns);
+  return project.ok() ? Status::Ok() : project.status().WithContext("--queue");
+}
+
+// Whether the job was deleted by other hands (kubectl), which do not know of its ConfigMap. One
+// that is young may belong to a submission that is under way.
+bool SubmitAction::IsLeftOver(Session& session, Api& api) const {
+  auto job = api.Get(trainer_.resource, spec_.ns, spec_.name);
+  if (job.ok() || job.status().code() != Code::kNotFound) return false;
+  auto map = api.Get(client::resources::kConfigMaps, spec_.ns, trainer_.ConfigMapName(spec_.name));
+  constexpr Duration kYoung = std::chrono::seconds(60);
+  return map.ok() && session.Now() - api::CreationTime(**map) > kYoung;
+}
+
+// Its presence is what says that the job exists.
+Status SubmitAction::CreateConfigMap(Session& session, Api& api, const json::Value& job) {
+  std::string name = trainer_.ConfigMapName(spec_.name);
+  json::Value map = json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "ConfigMap"},
+      {"metadata", json::Object{{"name", name}, {"labels", json::Object{{"createdBy", "arena"}}}}},
+      {"data", json::Object{{"app", StrCat(trainer_.Object(), "/", spec_.name, "\n")},
+                            {"values", json::PrintYaml(job)}}}};
+  auto made = api.Create(client::resources::kConfigMaps, spec_.ns, map);
+  if (!made.ok() && made.status().code() == Code::kAlreadyExists && IsLeftOver(session, api)) {
+    for (const std::string& old : {name, spec_.name + "-config-files"}) {
+      auto gone = api.Delete(client::resources::kConfigMaps, spec_.ns, old);
+      if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
+    }
+    made = api.Create(client::resources::kConfigMaps, spec_.ns, map);
+  }
+  if (!made.ok() && made.status().code() == Code::kAlreadyExists) {
+    return Status(Code::kAlreadyExists, StrCat("the job ", spec_.name,
+                                               " is already exist, please delete it first. use "
+                                               "'arena delete ",
+                                               spec_.name, "'"));
+  }
+  if (!made.ok()) return made.status();
+  session.OutLine(StrCat("configmap/", name, " created"));
+  session.OutLine(StrCat("configmap/", name, " labeled"));
+  return Status::Ok();
+}
+
+Status SubmitAction::CreateObjects(Session& session, Api& api, const json::Value& job) {
+  if (!spec_.config_map.empty()) {
+    json::Value files =
+        json::Object{{"apiVersion", "v1"},
+                     {"kind", "ConfigMap"},
+                     {"metadata", json::Object{{"name", spec_.config_map},
+                                               {"labels", json::Object{{"release", spec_.name}}}}},
+                     {"data", config_data_}};
+    auto made = api.Create(client::resources::kConfigMaps, spec_.ns, files);
+    if (!made.ok()) return made.status();
+    session.OutLine(StrCat("configmap/", spec_.config_map, " created"));
+  }
+  SWELL_RETURN_IF_ERROR(CreateLogs(api, spec_));
+  auto made = api.Create(trainer_.resource, spec_.ns, job, {.field_validation = "Strict"});
+  if (!made.ok()) {
+    RemoveLogs(api, spec_);
+    return made.status();
+  }
+  session.OutLine(StrCat(trainer_.Object(), "/", spec_.name, " created"));
+  if (tensorboard_.wanted) StartTensorboard(session, api, tensorboard_, spec_, **made);
+  return Status::Ok();
+}
+
+void SubmitAction::Mark(Session& session, int64_t gpus) {
+  std::string user = session.env().getenv("USER");
+  auto mark = [](KeyValues& pairs, std::string key, std::string value) {
+    pairs.emplace_back(std::move(key), std::move(value));
+  };
+  mark(spec_.labels, "app", trainer_.word());
+  mark(spec_.labels, "release", spec_.name);
+  mark(spec_.labels, "chart", trainer_.word() + "-0.1.0");
+  mark(spec_.labels, "heritage", "arena");
+  mark(spec_.labels, "createdBy", std::string(trainer_.created_by));
+  if (!user.empty()) {
+    mark(spec_.annotations, "arena.kubeflow.org/username", user);
+    mark(spec_.labels, "arena.kubeflow.org/uid", net::Sha256Hex(user).substr(0, 32));
+  }
+  mark(spec_.annotations, "requestGPUsOfJobOwner", std::to_string(gpus));
+}
+
+void SubmitInstancesAction::Declare(Flags& flags) {
+  DeclareJob(flags);
+  DeclarePlacement(flags);
+  DeclareFiles(flags);
+  DeclareRest(flags);
+}
+
+void SubmitInstancesAction::DeclareJob(Flags& flags) {
+  flags.Group("Job");
+  flags.Text("--name", &spec_.name, "NAME", "name of the job");
+  flags.Text("--image", &spec_.image, "IMAGE", "image of each instance");
+  DeclareInstances(flags);
+  flags.List("--device", &devices_, "NAME=N", "other devices per instance, repeatable");
+  flags.Text("--share-memory", &spec_.share_memory, "AMOUNT", "size of /dev/shm (default 2Gi)");
+  flags.Text("--shell", &shell_, "SHELL", "shell that runs the command (default sh)");
+  flags.Text("--working-dir", &spec_.working_dir, "PATH", "working directory (default /root)")
+      .also = {"--workingDir"};
+  flags.List("-e,--env", &env_, "KEY=VALUE", "environment variable, repeatable");
+  flags.List("-a,--annotation", &annotations_, "KEY=VALUE", "annotation, repeatable");
+  flags.List("-l,--label", &labels_, "KEY=VALUE", "label, repeatable");
+}
+
+void SubmitInstancesAction::DeclarePlacement(Flags& flags) {
+  flags.Group("Scheduling");
+  flags.Text("-p,--priority", &spec_.priority, "CLASS", "priority class, which must exist");
+  flags.Text("--on-preemption", &on_preemption_, "fail|requeue",
+             "after preemption: fail (default), or wait and resume");
+  flags.Maybe(
+      "--queue", &queue_, "NAME",
+      "project whose quota it uses; without NAME it has no effect, because jobs always queue");
+  flags.Switch("--gang", &spec_.gang_labels, "start all instances together; always on");
+  flags.Text("--scheduler", &spec_.scheduler, "NAME", "name of another scheduler");
+  flags.List("--selector", &selectors_, "KEY=VALUE", "only nodes with this label");
+  flags.List("--toleration", &spec_.tolerations, "TAINT", "all, KEY or KEY=VALUE:EFFECT,OPERATOR");
+  flags.Switch("--rdma", &spec_.rdma, "request an RDMA device");
+  flags.Switch("--hostNetwork", &spec_.host_network, "use the network of the node");
+  flags.Switch("--hostIPC", &spec_.host_ipc, "use the IPC namespace of the node");
+  flags.Switch("--hostPID", &spec_.host_pid, "use the PID namespace of the node");
+}
+
+void SubmitInstancesAction::DeclareFiles(Flags& flags) {
+  flags.Group("Code and data");
+  flags.Text("--sync-mode", &spec_.sync_mode, "git|rsync", "fetch code into WORKING_DIR/code")
+      .also = {"--syncMode"};
+  flags.Text("--sync-source", &spec_.sync_source, "URL", "source of the code").also = {
+      "--syncSource"};
+  flags.Text("--sync-image", &spec_.sync_image, "IMAGE", "image that fetches the code").also = {
+      "--syncImage"};
+  flags.List("-d,--data", &spec_.volumes, "CLAIM:PATH", "volume claim, repeatable");
+  flags.List("--data-dir", &spec_.host_paths, "PATH", "directory of the node, repeatable").also = {
+      "--dataDir"};
+  flags.List("--config-file", &config_files_, "FILE:PATH", "copy a local file into the container");
+  flags
+      .List("--image-pull-secret", &spec_.image_pull_secrets, "NAME", "pull secret of the registry")
+      .also = {"--image-pull-secrets", "--imagePullSecrets"};
+  flags.Text("--image-pull-policy", &spec_.image_pull_policy, "POLICY",
+             "Always (default), IfNotPresent or Never");
+}
+
+void SubmitInstancesAction::DeclareRest(Flags& flags) {
+  flags.Group("TensorBoard");
+  flags.Switch("--tensorboard", &tensorboard_.wanted, "run TensorBoard beside the job");
+  flags
+      .Text("--tensorboard-image", &tensorboard_.image, "IMAGE",
+            "image of TensorBoard (default: the job's; where that has none, this machine's)")
+      .also = {"--tensorboardImage"};
+  flags.Text("--logdir", &tensorboard_.log_dir, "PATH",
+             "directory of its event files (default /training_logs)");
+  flags.Group("Completion");
+  flags.Int("--retry", &spec_.retry, "N", "number of restarts before the job fails");
+  flags
+      .Text("--clean-task-policy", &spec_.clean_pod_policy, "None|Running|All",
+            StrCat("which instances are deleted when the job ends (default ",
+                   spec_.clean_pod_policy, ")"))
+      .also = {"--cleanTaskPolicy"};
+  flags.Text("--running-timeout", &running_timeout_, "DURATION", "maximum running time: 2h");
+  flags.Text("--ttl-after-finished", &ttl_, "DURATION", "delete the job this long after its end");
+  for (const char* name : {"--model-name", "--model-source"}) {
+    flags.Refuse(name, "Swell has no model registry");
+  }
+}
+
+Status SubmitInstancesAction::Fill(Session& session, const std::vector<std::string>& words) {
+  if (queue_ && !queue_->empty()) {
+    if (!api::CheckDnsLabel(*queue_).empty()) {
+      return Misuse(StrCat("--queue ", Quote(*queue_), ": the name of a project expected"));
+    }
+    spec_.project = *queue_;
+  }
+  if (words.empty()) {
+    return Misuse(StrCat("no command; use: arena submit ", trainer_.words[0],
+                         " [flags] \"python train.py\""));
+  }
+  spec_.command = {shell_, "-c", Join(words, " ")};
+  SWELL_ASSIGN_OR_RETURN(spec_.env, ParsePairs(env_, "--env"));
+  SWELL_ASSIGN_OR_RETURN(spec_.devices, ParsePairs(devices_, "--device"));
+  SWELL_ASSIGN_OR_RETURN(spec_.labels, ParseLabels(labels_, "--label"));
+  SWELL_ASSIGN_OR_RETURN(spec_.annotations, ParsePairs(annotations_, "--annotation"));
+  SWELL_ASSIGN_OR_RETURN(spec_.selectors, ParseLabels(selectors_, "--selector"));
+  SWELL_RETURN_IF_ERROR(FillEnd());
+  spec_.arena_env = true;
+  if (spec_.image_pull_policy.empty()) spec_.image_pull_policy = "Always";
+  if (spec_.share_memory.empty()) spec_.share_memory = "2Gi";
+  Mark(session, TotalGpus());
+  return ReadConfigFiles();
+}
+
+Status SubmitInstancesAction::FillEnd() {
+  if (spec_.retry > 0) spec_.restart_policy = "OnFailure";
+  std::string word = ToLower(on_preemption_);
+  if (word != "requeue" && word != "fail") {
+    return Misuse(StrCat("--on-preemption ", Quote(on_preemption_), ": fail or requeue expected"));
+  }
+  spec_.on_preemption = word == "fail" ? "Fail" : "Requeue";
+  const std::string& policy = spec_.clean_pod_policy;
+  if (policy != "None" && policy != "Running" && policy != "All") {
+    return Misuse(StrCat("--clean-task-policy ", Quote(policy), ": None, Running or All expected"));
+  }
+  auto seconds = [](std::string_view flag, const std::string& text, int64_t& to) {
+    if (text.empty()) return Status::Ok();
+    SWELL_ASSIGN_OR_RETURN(Duration span, ParseDuration(text, flag));
+    to = std::chrono::duration_cast<std::chrono::seconds>(span).count();
+    return Status::Ok();
+  };
+  SWELL_RETURN_IF_ERROR(seconds("--running-timeout", running_timeout_, spec_.running_timeout_s));
+  return seconds("--ttl-after-finished", ttl_, spec_.ttl_s);
+}
+
+// --config-file FILE:PATH; a PATH that ends in / keeps the file's name.
+Status SubmitInstancesAction::ReadConfigFiles() {
+  for (const std::string& text : config_files_) {
+    size_t colon = text.find(':');
+    std::string file = text.substr(0, colon);
+    std::string path = colon == std::string::npos ? file : text.substr(colon + 1);
+    if (!path.starts_with('/')) {
+      return Misuse(StrCat("--config-file ", Quote(text), ": FILE:/PATH/IN/CONTAINER expected"));
+    }
+    std::string base = file.substr(file.rfind('/') + 1);
+    if (path.ends_with('/')) path += base;
+    SWELL_ASSIGN_OR_RETURN(std::string content, ReadFile(file, 1 << 20));
+    std::string key = StrCat("file-", spec_.config_files.size());
+    spec_.config_files.emplace_back(key, path);
+    config_data_[key] = content;
+  }
+  if (!config_files_.empty()) spec_.config_map = StrCat(spec_.name, "-config-files");
+  return Status::Ok();
+}
+
+}  // namespace swell::cli::arena

@@ -1,0 +1,73 @@
+// SubmitAction: `arena submit KIND`: the object of the job, the ConfigMap that says that it exists,
+// and what Arena prints of both. SubmitInstancesAction: the flags that most kinds have.
+// - Threads: one thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/arena/arena.h"
+#include "cli/arena/tensorboard.h"
+#include "cli/jobs/pytorch_spec.h"
+
+namespace swell::cli::arena {
+
+class SubmitAction : public Action {
+ public:
+  explicit SubmitAction(const Trainer& trainer) : trainer_(trainer) {}
+  Result<int> Run(Session& session, std::vector<std::string> words) override;
+
+ protected:
+  // Reads the flags into spec_. kBadRequest (misuse) naming the flag.
+  virtual Status Fill(Session& session, const std::vector<std::string>& words) = 0;
+  virtual Result<json::Value> MakeJob() = 0;
+  // What the flags ask for that is otherwise here, a sentence each.
+  virtual std::vector<std::string> Remarks() const { return {}; }
+
+  // Labels and annotations of every job of Arena's.
+  void Mark(Session& session, int64_t gpus);
+
+  const Trainer& trainer_;
+  PyTorchSpec spec_;
+  TensorboardSpec tensorboard_;
+  json::Object config_data_;  // of spec_.config_map
+
+ private:
+  Status CheckQueue(Api& api) const;
+  bool IsLeftOver(Session& session, Api& api) const;
+  Status CreateConfigMap(Session& session, Api& api, const json::Value& job);
+  Status CreateObjects(Session& session, Api& api, const json::Value& job);
+};
+
+class SubmitInstancesAction : public SubmitAction {
+ public:
+  explicit SubmitInstancesAction(const Trainer& trainer) : SubmitAction(trainer) {
+    spec_.working_dir = "/root";
+  }
+  void Declare(Flags& flags) override;
+
+ protected:
+  // How many instances of which size.
+  virtual void DeclareInstances(Flags& flags) = 0;
+  virtual int64_t TotalGpus() const = 0;
+  Status Fill(Session& session, const std::vector<std::string>& words) override;
+
+ private:
+  void DeclareJob(Flags& flags);
+  void DeclarePlacement(Flags& flags);
+  void DeclareFiles(Flags& flags);
+  void DeclareRest(Flags& flags);
+  Status FillEnd();
+  Status ReadConfigFiles();
+
+  std::vector<std::string> env_, devices_, labels_, annotations_, selectors_, config_files_;
+  std::string shell_ = "sh", on_preemption_ = "fail", running_timeout_, ttl_;
+  std::optional<std::string> queue_;
+};
+
+// arena submit mpijob, etjob, horovodjob, deepspeedjob: a launcher and workers.
+std::vector<Command> SubmitLauncherSpecs();
+Command SubmitVolcanoSpec();
+
+}  // namespace swell::cli::arena
