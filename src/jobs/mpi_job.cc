@@ -22,21 +22,22 @@ constexpr std::string_view kDiscovery = "discover_hosts.sh";
 constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
 constexpr std::string_view kRbacVersion = "rbac.authorization.k8s.io/v1";
 
-// What mpirun calls in place of ssh or rsh: [OPTIONS] HOST COMMAND... A worker that starts at the
-// same time as the launcher is waited for. Both tools without a file of their own ask the cluster
-// that they run in.
+// What mpirun calls in place of ssh or rsh. Options may also follow the host, as horovodrun writes
+// them. A worker that starts at the same time as the launcher is waited for. Both tools without a
+// file of their own ask the cluster that they run in.
 constexpr std::string_view kRemoteShellText = R"sh(#!/bin/sh
-# kubexec.sh [OPTIONS] WORKER COMMAND...: runs the command in that pod of the job.
+# kubexec.sh [OPTIONS] WORKER [OPTIONS] COMMAND...: runs the command in that pod of the job.
 die() { echo "kubexec.sh: $*" >&2; exit 127; }
-while :; do
-  case ${1-} in
-    -l|-o|-p|-i) shift 2 ;;
+worker=
+while [ $# -gt 0 ]; do
+  case $1 in
+    -l|-o|-p|-i) shift; [ $# -eq 0 ] || shift ;;
     -*) shift ;;
-    *) break ;;
+    *) [ -z "$worker" ] || break
+       worker=${1#*@}; worker=${worker%%.*}; shift ;;
   esac
 done
-[ $# -ge 2 ] || die "usage: kubexec.sh WORKER COMMAND..."
-worker=${1#*@}; worker=${worker%%.*}; shift
+{ [ -n "$worker" ] && [ $# -gt 0 ]; } || die "usage: kubexec.sh WORKER COMMAND..."
 if command -v kubectl >/dev/null; then
   KUBECONFIG=/dev/null; export KUBECONFIG; tool=kubectl
 elif command -v swell >/dev/null; then
