@@ -75,14 +75,16 @@ const ROLES: Record<string, string> = {
   JAXJob: 'jaxReplicaSpecs', MPIJob: 'mpiReplicaSpecs', ElasticDLJob: 'elasticdlReplicaSpecs',
 };
 
-// The role whose number of pods a size means: the elastic one, else the workers.
-export function elasticRole(object: KubeObject): { field: string; role: string; replicas: number } | undefined {
+// The role whose number of pods a size means: the elastic one, else the workers. `others`: the members of all other roles.
+export function elasticRole(object: KubeObject): { field: string; role: string; replicas: number; others: number } | undefined {
   const field = ROLES[object.kind ?? ''];
   const roles = field ? (object.spec?.[field] as Record<string, { replicas?: number; elastic?: unknown; minReplicas?: number }> | undefined) : undefined;
   if (!field || !roles) return undefined;
   const names = Object.keys(roles);
   const role = names.find((name) => roles[name]?.elastic || roles[name]?.minReplicas !== undefined) ?? names.find((name) => /^workers?$/i.test(name)) ?? names[0];
-  return role ? { field, role, replicas: roles[role]?.replicas ?? 1 } : undefined;
+  if (!role) return undefined;
+  const others = names.filter((name) => name !== role).reduce((sum, name) => sum + (roles[name]?.replicas ?? 1), 0);
+  return { field, role, replicas: roles[role]?.replicas ?? 1, others };
 }
 
 function ResizeDialog({ job, done }: { job: WorkloadRow; done: () => void }) {
@@ -94,8 +96,8 @@ function ResizeDialog({ job, done }: { job: WorkloadRow; done: () => void }) {
     const found = new Wrongs();
     const wanted = Number(size);
     if (!/^\d+$/.test(size.trim())) found.add('size', 'Enter a whole number.');
-    else if (min !== null && min !== undefined && wanted < min) found.add('size', `The job needs at least ${min} workers.`);
-    else if (max !== null && max !== undefined && wanted > max) found.add('size', `The job can have at most ${max} workers.`);
+    else if (min !== null && min !== undefined && wanted < min) found.add('size', `The job needs at least ${min} members.`);
+    else if (max !== null && max !== undefined && wanted > max) found.add('size', `The job can have at most ${max} members.`);
     setWrongs(found);
     if (found.any) return focusWrong();
     setBusy(true);
@@ -104,9 +106,9 @@ function ResizeDialog({ job, done }: { job: WorkloadRow; done: () => void }) {
       const role = elasticRole(object);
       if (!role) throw new Error(`A ${job.kind} has no role that could be resized.`);
       await kube.patch(pathOf(job), {
-        metadata: { resourceVersion: object.metadata?.resourceVersion }, spec: { [role.field]: { [role.role]: { replicas: wanted } } },
+        metadata: { resourceVersion: object.metadata?.resourceVersion }, spec: { [role.field]: { [role.role]: { replicas: wanted - role.others } } },
       });
-      toast(`Workload ${job.name} is being resized to ${plural(wanted, 'worker')}.`);
+      toast(`Workload ${job.name} is being resized to ${plural(wanted, 'member')}.`);
       done();
     } catch (error) {
       setWrongs(wrongsOf(error, []));
@@ -116,7 +118,7 @@ function ResizeDialog({ job, done }: { job: WorkloadRow; done: () => void }) {
   return (
     <Dialog small title={`Resize ${job.name}`} onClose={done} onSubmit={() => void submit()} busy={busy} foot={<><Button onClick={done}>Cancel</Button><Button type="submit" primary disabled={busy}>Resize</Button></>}>
       {wrongs.rest(['size']).map(([, text]) => <Notice key={text} tone="bad">{text}</Notice>)}
-      <TextField number label="Workers" name="size" value={size} onInput={setSize} wrongs={wrongs} help={min !== null && min !== undefined ? `From ${min} to ${max ?? job.members.requested}. The job continues while its size changes.` : undefined} />
+      <TextField number label="Members" name="size" value={size} onInput={setSize} wrongs={wrongs} help={min !== null && min !== undefined ? `From ${min} to ${max ?? job.members.requested}. The job continues while its size changes.` : undefined} />
     </Dialog>
   );
 }

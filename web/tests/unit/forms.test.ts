@@ -40,8 +40,9 @@ test('each kind is suspended where its operator has the switch', () => {
 });
 
 test('the role that is resized is the elastic one', () => {
-  assert.deepEqual(elasticRole({ kind: 'TrainingJob', spec: { roles: { master: { replicas: 1 }, worker: { replicas: 4, elastic: {} } } } }), { field: 'roles', role: 'worker', replicas: 4 });
-  assert.deepEqual(elasticRole({ kind: 'PyTorchJob', spec: { pytorchReplicaSpecs: { Master: { replicas: 1 }, Worker: { replicas: 2 } } } }), { field: 'pytorchReplicaSpecs', role: 'Worker', replicas: 2 });
+  assert.deepEqual(elasticRole({ kind: 'TrainingJob', spec: { roles: { master: { replicas: 1 }, worker: { replicas: 4, elastic: {} } } } }), { field: 'roles', role: 'worker', replicas: 4, others: 1 });
+  assert.deepEqual(elasticRole({ kind: 'PyTorchJob', spec: { pytorchReplicaSpecs: { Master: { replicas: 1 }, Worker: { replicas: 2 } } } }), { field: 'pytorchReplicaSpecs', role: 'Worker', replicas: 2, others: 1 });
+  assert.deepEqual(elasticRole({ kind: 'MPIJob', spec: { mpiReplicaSpecs: { Launcher: {}, Worker: { replicas: 2 } } } }), { field: 'mpiReplicaSpecs', role: 'Worker', replicas: 2, others: 1 });
   assert.equal(elasticRole({ kind: 'Job', spec: {} }), undefined);
 });
 
