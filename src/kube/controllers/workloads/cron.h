@@ -23,6 +23,14 @@ class CronSchedule {
   // The first time after `time`; nullopt if no time matches within eight years (30 February).
   std::optional<WallTime> Next(WallTime time, const TimeZone& zone = {}) const;
 
+  struct Due {
+    std::optional<WallTime> run;   // the latest time after `since` that has come
+    std::optional<WallTime> next;  // the first that has not
+    bool too_many = false;         // more than kMissedMax have come: a clock may be wrong
+  };
+  Due DueAt(WallTime now, WallTime since, const TimeZone& zone = {}) const;
+  static constexpr int kMissedMax = 100;
+
  private:
   bool MatchesDay(int64_t day) const;  // since 1970
   // Both in seconds, as clocks without a zone show them.

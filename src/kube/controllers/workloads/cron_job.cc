@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::string_view kComponent = "cronjob-controller";
 constexpr std::string_view kScheduledAt = "batch.kubernetes.io/cronjob-scheduled-timestamp";
-// More missed runs than this are not started.
-constexpr int kMissedMax = 100;
 constexpr int64_t kMinuteNs = 60'000'000'000;
 
 bool IsOver(const json::Value& job) {
@@ -78,7 +76,7 @@ void CronJobController::Reconcile(const std::string& key, Done done) {
     events_.Record(*cron, "Warning", "UnknownTimeZone",
                    StrCat("invalid timeZone: ", zone.status().message()));
   } else if (!json::GetBool(*cron, {"spec", "suspend"})) {
-    StartDue(pass, {*schedule, *zone});
+    StartDue(pass, *schedule, *zone);
   }
   WriteStatus(pass);
   pass.writes->Close();
@@ -119,7 +117,7 @@ void CronJobController::RemoveHistory(Pass& pass) {
   trim(pass.failed, "failedJobsHistoryLimit", 1);
 }
 
-void CronJobController::StartDue(Pass& pass, const Times& times) {
+void CronJobController::StartDue(Pass& pass, const CronSchedule& schedule, const TimeZone& zone) {
   const json::Value& cron = *pass.cron;
   const auto last = api::ParseTime(json::GetString(cron, {"status", "lastScheduleTime"}));
   WallTime since = last.value_or(api::CreationTime(cron));
@@ -128,24 +126,16 @@ void CronJobController::StartDue(Pass& pass, const Times& times) {
     const WallTime earliest = pass.now - std::chrono::seconds(deadline->to_number<int64_t>());
     if (earliest.unix_ns > since.unix_ns) since = earliest;
   }
-  std::optional<WallTime> due;
-  std::optional<WallTime> next = times.After(since);
-  for (int missed = 0; next && next->unix_ns <= pass.now.unix_ns; ++missed) {
-    due = next;
-    if (missed == kMissedMax) {
-      events_.Record(cron, "Warning", "TooManyMissedTimes",
-                     StrCat("too many missed start times: more than ", kMissedMax,
-                            ". Set or decrease .spec.startingDeadlineSeconds or check clock skew"));
-      // None of the missed runs is started; the schedule continues from now.
-      due = std::nullopt;
-      json::Set(pass.status, {"lastScheduleTime"}, api::FormatTime(pass.now));
-      next = times.After(pass.now);
-      break;
-    }
-    next = times.After(*next);
+  const CronSchedule::Due due = schedule.DueAt(pass.now, since, zone);
+  if (due.too_many) {
+    events_.Record(cron, "Warning", "TooManyMissedTimes",
+                   "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or "
+                   "check clock skew");
   }
-  if (next) pass.writes->RequeueAfter(*next - pass.now + std::chrono::milliseconds(100));
-  if (due) StartJob(pass, *due);
+  if (due.next) {
+    pass.writes->RequeueAfter(*due.next - pass.now + std::chrono::milliseconds(100));
+  }
+  if (due.run) StartJob(pass, *due.run);
 }
 
 void CronJobController::StartJob(Pass& pass, WallTime at) {

@@ -24,13 +24,7 @@ class CronJobController {
   void Reconcile(const std::string& key, Done done);
   void Observe(Pass& pass);
   void RemoveHistory(Pass& pass);
-  // When jobs are to be started.
-  struct Times {
-    const CronSchedule& schedule;
-    const TimeZone& zone;
-    std::optional<WallTime> After(WallTime time) const { return schedule.Next(time, zone); }
-  };
-  void StartDue(Pass& pass, const Times& times);
+  void StartDue(Pass& pass, const CronSchedule& schedule, const TimeZone& zone);
   void StartJob(Pass& pass, WallTime at);
   void DeleteJob(Pass& pass, const json::SharedValue& job);
   void WriteStatus(Pass& pass);

@@ -42,6 +42,38 @@ TEST(CronSchedule, TimesAreThoseOfAZonesClocks) {
   EXPECT_EQ(NextAfter("30 2 * * *", "2026-10-25T00:30:00Z", *berlin), "2026-10-26T01:30:00Z");
 }
 
+// "RUN NEXT", and "many" where a clock may be wrong.
+std::string DueAt(std::string_view schedule, std::string_view since, std::string_view now) {
+  const auto parsed = CronSchedule::Parse(schedule);
+  if (!parsed.ok()) return parsed.status().message();
+  const auto due = parsed->DueAt(api::ParseTime(now).value(), api::ParseTime(since).value());
+  auto text = [](const std::optional<WallTime>& time) {
+    return time ? api::FormatTime(*time) : "none";
+  };
+  return StrCat(text(due.run), " ", text(due.next), due.too_many ? " many" : "");
+}
+
+TEST(CronSchedule, OfAllTimesThatHaveComeTheLatestIsDue) {
+  EXPECT_EQ(DueAt("*/10 * * * *", "2026-01-01T00:00:00Z", "2026-01-01T00:09:59Z"),
+            "none 2026-01-01T00:10:00Z");
+  EXPECT_EQ(DueAt("*/10 * * * *", "2026-01-01T00:00:00Z", "2026-01-01T00:10:00Z"),
+            "2026-01-01T00:10:00Z 2026-01-01T00:20:00Z");
+  EXPECT_EQ(DueAt("*/10 * * * *", "2026-01-01T00:00:00Z", "2026-01-01T00:35:00Z"),
+            "2026-01-01T00:30:00Z 2026-01-01T00:40:00Z");
+  // 100 missed ones are few.
+  EXPECT_EQ(DueAt("* * * * *", "2026-01-01T00:00:00Z", "2026-01-01T01:40:59Z"),
+            "2026-01-01T01:40:00Z 2026-01-01T01:41:00Z");
+  EXPECT_EQ(DueAt("* * * * *", "2026-01-01T00:00:00Z", "2026-01-01T01:41:00Z"),
+            "2026-01-01T01:41:00Z 2026-01-01T01:42:00Z many");
+  EXPECT_EQ(DueAt("* * * 1 *", "2001-01-01T00:00:00Z", "2026-12-31T00:00:00Z"),
+            "2026-01-31T23:59:00Z 2027-01-01T00:00:00Z many");
+  EXPECT_EQ(DueAt("@yearly", "2020-06-01T00:00:00Z", "2026-06-01T00:00:00Z"),
+            "2026-01-01T00:00:00Z 2027-01-01T00:00:00Z");
+  // A clock that was put back.
+  EXPECT_EQ(DueAt("@hourly", "2026-01-01T05:30:00Z", "2026-01-01T03:00:00Z"),
+            "none 2026-01-01T04:00:00Z");
+}
+
 TEST(CronSchedule, RefusesWhatIsNone) {
   for (const char* broken :
        {"", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *",
@@ -113,6 +145,15 @@ TEST_F(CronJobTest, ReplaceEndsTheOneBefore) {
   cluster.Run(std::chrono::seconds(245));
   EXPECT_EQ(cluster.List(kJobs).size(), 1U);
   EXPECT_GE(cluster.Events("SuccessfulDelete", "tick"), 2);
+}
+
+TEST_F(CronJobTest, OfManyMissedRunsItStartsTheLatest) {
+  cluster.Create(CronYaml("suspend: true\n  concurrencyPolicy: Forbid"));
+  cluster.Run(std::chrono::hours(3));
+  ASSERT_TRUE(cluster.Patch(kCronJobs, "default/tick", "spec: {suspend: false}").ok());
+  cluster.Run(std::chrono::seconds(5));
+  EXPECT_EQ(cluster.List(kJobs).size(), 1U);
+  EXPECT_GE(cluster.Events("TooManyMissedTimes", "tick"), 1);
 }
 
 TEST_F(CronJobTest, SuspendedItMakesNone) {
