@@ -9,6 +9,7 @@
 #include "bin/commands.h"
 #include "cli/cluster.h"
 #include "cli/session.h"
+#include "jobs/cron_run.h"
 #include "kube/api/crd/definitions.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/scheme.h"
@@ -131,13 +132,14 @@ Result<std::vector<controllers::GroupingRule>> ReadGroupingRules(const std::stri
   return Status(Code::kInvalid, StrCat("--grouping-rules ", path, ": ", read.faults.front()));
 }
 
-// The kinds of Kubeflow and KubeDL that their own operators run here: those whose definition Swell
-// did not install.
+// The kinds of Kubeflow and KubeDL that their own operators run here, KubeDL's Cron among them:
+// those whose definition Swell did not install.
 Result<std::set<std::string>> FindOthersJobs(RemoteProcess& process, const std::string& choice) {
   std::set<std::string> others;
   if (choice == "swell") return others;
-  for (const api::Definition& own : api::JobDefinitions()) {
+  for (const api::Definition& own : api::Definitions()) {
     const std::string name = own.GroupResource();
+    if (!own.is_job() && name != controllers::kCrons.GroupResource()) continue;
     if (choice == "operator" && own.group.ends_with("kubeflow.org")) others.insert(name);
     const bool ours = own.group == "swell.dev" || own.group == "elasticdl.org";
     if (choice == "operator" || ours) continue;

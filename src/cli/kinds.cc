@@ -47,7 +47,6 @@ constexpr ForeignKind kForeignKinds[] = {
      "nodes that are alike are a NodePool here: swell nodepool create NAME"},
     {"kueue.x-k8s.io", "", kProjectInstead},
     {"run.ai", "", "runai submit makes such workloads here"},
-    {"apps.kubedl.io", "Cron", "a CronJob (batch/v1) runs a command at its times"},
     {"training.kubedl.io", "MPIJob", "the MPIJob of kubeflow.org/v2beta1 is run here"},
     {"training.kubedl.io", "ElasticDLJob",
      "elasticdl train makes an ElasticDLJob of elasticdl.org"},

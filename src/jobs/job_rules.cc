@@ -6,10 +6,12 @@
 #include "base/strings.h"
 #include "elastic/log_metrics.h"
 #include "elastic/log_progress.h"
+#include "jobs/cron_run.h"
 #include "jobs/progress_reader.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod_group.h"
+#include "kube/controllers/workloads/cron.h"
 #include "sched_inputs/gpu_request.h"
 #include "sched_inputs/project_shares.h"
 
@@ -48,6 +50,8 @@ Status CheckProgress(const json::Value& job) {
 }
 
 constexpr int kPartsDeep = 16;
+// In names of a Cron's runs; the digits are as many until the year 2286.
+constexpr WallTime kTypicalTime{.unix_ns = 2'000'000'000'000'000'000};
 
 // Parents are there, and no part is inside of itself: it would be in the group nowhere.
 Status CheckPodGroup(const json::Value& group) {
@@ -114,8 +118,8 @@ Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
   // KubeDL's: a job that ran once without a word would pass for one that comes again.
   if (json::Find(job, {"spec", "cronPolicy"}) != nullptr) {
     return WrongField("spec.cronPolicy",
-                      "Forbidden: jobs run once; a CronJob of Kubernetes can create one at its "
-                      "times, with kubectl in a pod");
+                      "Forbidden: jobs run once; a Cron (apps.kubedl.io/v1alpha1) makes one at "
+                      "each time of a schedule");
   }
   for (const JobKindEntry& row : kinds_) {
     if (row.kind.get() != &kind) continue;
@@ -126,6 +130,26 @@ Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
   return Status::Ok();
 }
 
+Status JobRules::CheckCron(const json::Value& cron) const {
+  const std::string_view text = json::GetString(cron, {"spec", "schedule"});
+  const auto schedule = CronSchedule::Parse(text);
+  if (!schedule.ok()) return WrongText("spec.schedule", text, schedule.status().message());
+  if (!schedule->Next({})) return WrongText("spec.schedule", text, "no day is such a day");
+  // A label of its jobs has the Cron's name.
+  if (const std::string wrong = api::CheckLabelValue(api::Name(cron)); !wrong.empty()) {
+    return WrongText("metadata.name", api::Name(cron), wrong);
+  }
+  SWELL_ASSIGN_OR_RETURN(const CronRun run, MakeCronRun(cron, kTypicalTime));
+  const JobKind* kind = Find(run.resource.group, run.resource.plural);
+  if (kind == nullptr) return Status::Ok();
+  const Status wrong = Check(*kind, run.job);
+  if (wrong.ok() || wrong.details().causes.empty()) return wrong;
+  const StatusCause& cause = wrong.details().causes.front();
+  // A job that is named after the Cron has no name of its own to change.
+  if (!run.named && cause.field == "metadata.name") return wrong;
+  return WrongField(StrCat("spec.template.workload.", cause.field), cause.message);
+}
+
 Status JobRules::CheckObject(const api::KindInfo& kind, const json::Value& object) const {
   if (kind.gvk.group.empty() && kind.plural == "pods") return ValidateGpuRequest(object);
   if (kind.gvk.group == "swell.dev" && kind.plural == "podgroups") return CheckPodGroup(object);
@@ -133,6 +157,9 @@ Status JobRules::CheckObject(const api::KindInfo& kind, const json::Value& objec
     SWELL_RETURN_IF_ERROR(CheckIdleTimeout(object));
     const auto fault = FindProjectFault(object);
     return fault ? WrongField(fault->field, fault->message) : Status::Ok();
+  }
+  if (kind.gvk.group == kCrons.group && kind.plural == kCrons.plural) {
+    return CheckCron(object);
   }
   const JobKind* job = Find(kind.gvk.group, kind.plural);
   return job == nullptr ? Status::Ok() : Check(*job, object);

@@ -1,5 +1,6 @@
-// JobRules: checks jobs, pod groups, shares of projects and GPU requests of pods when they are
-// written. They refuse what the controllers, the scheduler or the autoscalers could not use later.
+// JobRules: checks jobs, Crons, pod groups, shares of projects and GPU requests of pods when they
+// are written. They refuse what the controllers, the scheduler or the autoscalers could not use
+// later.
 // - Threads: immutable.
 #pragma once
 
@@ -20,6 +21,8 @@ class JobRules {
   const JobKind* Find(std::string_view group, std::string_view plural) const;
   // kInvalid with the first field that is wrong.
   Status Check(const JobKind& kind, const json::Value& job) const;
+  // The same of a Cron and of the jobs that it would make.
+  Status CheckCron(const json::Value& cron) const;
   // What a write makes wrong. An object that was so before (`old`, null of a new one) may stay.
   std::vector<api::FieldError> CheckWrite(const api::KindInfo& kind,
                                           const json::Value& object,

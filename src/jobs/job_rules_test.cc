@@ -144,12 +144,11 @@ TEST_F(JobRulesTest, RolesAreThoseOfTheKindAndHaveContainers) {
               "FieldValueRequired spec.pytorchReplicaSpecs.Worker.template.spec.containers: "
               "Required value");
   }
-  EXPECT_EQ(
-      Wrong("training.kubedl.io", "pytorchjobs",
-            StrCat("cronPolicy: {schedule: '@daily'}, pytorchReplicaSpecs: {Worker: {", kTemplate,
-                   "}}")),
-      "FieldValueForbidden spec.cronPolicy: Forbidden: jobs run once; a CronJob of Kubernetes "
-      "can create one at its times, with kubectl in a pod");
+  EXPECT_EQ(Wrong("training.kubedl.io", "pytorchjobs",
+                  StrCat("cronPolicy: {schedule: '@daily'}, pytorchReplicaSpecs: {Worker: {",
+                         kTemplate, "}}")),
+            "FieldValueForbidden spec.cronPolicy: Forbidden: jobs run once; a Cron "
+            "(apps.kubedl.io/v1alpha1) makes one at each time of a schedule");
   EXPECT_EQ(Wrong("elasticdl.org", "elasticdljobs",
                   StrCat("elasticdlReplicaSpecs: {Worker: {", kTemplate, "}}")),
             "FieldValueRequired spec.elasticdlReplicaSpecs.Master: Required value");
@@ -286,6 +285,53 @@ TEST_F(JobRulesTest, ALimitOfAProjectIsNotBelowItsQuota) {
   EXPECT_EQ(wrong("namespace: kube-system"),
             "spec.namespace: Invalid value: \"kube-system\": namespaces that begin with \"kube-\" "
             "are Kubernetes' own; choose another for the project's work");
+}
+
+TEST_F(JobRulesTest, ACronIsRefusedForWhatItsJobsWouldBe) {
+  api::KindInfo crons;
+  crons.gvk.group = "apps.kubedl.io";
+  crons.plural = "crons";
+  auto wrong = [&](std::string_view schedule, std::string_view of, std::string_view workload,
+                   std::string_view name = "c") {
+    const auto cron =
+        json::ParseYaml(StrCat("{metadata: {name: ", name, "}, spec: {schedule: '", schedule,
+                               "', template: {", of, ", workload: {", workload, "}}}}"));
+    EXPECT_TRUE(cron.ok()) << cron.status().ToString();
+    std::string text;
+    for (const auto& error : rules_.CheckWrite(crons, cron->front(), nullptr)) {
+      text += StrCat(error.reason, " ", error.field, ": ", error.message);
+    }
+    return text;
+  };
+  constexpr char kOf[] = "apiVersion: kubeflow.org/v1, kind: TFJob";
+  const std::string spec = StrCat("spec: {tfReplicaSpecs: {Worker: {", kTemplate, "}}}");
+  EXPECT_EQ(wrong("@daily", kOf, spec), "");
+  EXPECT_EQ(wrong("*/5 1-3 * * mon", kOf, StrCat(kOf, ", ", spec)), "");
+  EXPECT_EQ(wrong("@daily", "apiVersion: kubeflow.org/v2beta1, kind: MPIJob",
+                  StrCat("spec: {mpiReplicaSpecs: {Launcher: {", kTemplate, "}}}")),
+            "");
+  EXPECT_EQ(wrong("0 0 22 * * ?", kOf, spec),
+            "FieldValueInvalid spec.schedule: Invalid value: \"0 0 22 * * ?\": cron: expected "
+            "exactly 5 fields, found 6: \"0 0 22 * * ?\"");
+  EXPECT_EQ(wrong("0 0 30 2 *", kOf, spec),
+            "FieldValueInvalid spec.schedule: Invalid value: \"0 0 30 2 *\": no day is such a day");
+  EXPECT_NE(wrong("@daily", "apiVersion: batch/v1, kind: Job", spec)
+                .find("spec.template.kind: Invalid value: \"Job (batch/v1)\": must be a kind of "
+                      "job: TrainingJob (swell.dev/v1), "),
+            std::string::npos);
+  EXPECT_EQ(wrong("@daily", kOf, StrCat("kind: PyTorchJob, ", spec)),
+            "FieldValueInvalid spec.template.workload.kind: Invalid value: \"PyTorchJob\": must be "
+            "TFJob, as spec.template.kind says");
+  EXPECT_EQ(wrong("@daily", kOf, "spec: {tfReplicaSpecs: {Worker: {}}}"),
+            "FieldValueRequired spec.template.workload.spec.tfReplicaSpecs.Worker.template.spec."
+            "containers: Required value");
+  // Names of runs are longer than the Cron's, and those of pods longer still.
+  const std::string name(50, 'c');
+  EXPECT_EQ(wrong("@daily", kOf, spec, name),
+            StrCat("FieldValueInvalid metadata.name: Invalid value: \"", name,
+                   "-2000000000\": the job's pods would have names of 70 characters (", name,
+                   "-2000000000-worker-0), and 63 fit; take a name that is 7 shorter"));
+  EXPECT_EQ(wrong("@daily", kOf, StrCat("metadata: {name: x}, ", spec), name), "");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "jobs/cron_run.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/project.h"
@@ -84,6 +85,15 @@ struct Admission::Verdict {
   std::vector<std::string> warnings;
   json::Array patch;
 
+  // Empty: the system, or a master, who may say for whom they act.
+  std::string Person() const {
+    if (user == nullptr) return "";
+    const std::string name(json::GetString(*user, {"username"}));
+    const json::Array& groups = json::GetArray(*user, {"groups"});
+    const bool master =
+        std::find(groups.begin(), groups.end(), json::Value("system:masters")) != groups.end();
+    return name.starts_with("system:") || master ? "" : name;
+  }
   void Refuse(std::string why) {
     if (refusal.empty()) refusal = std::move(why);
   }
@@ -94,15 +104,22 @@ struct Admission::Verdict {
   void Put(std::string path, const std::string& text) {
     patch.push_back(json::Object{{"op", "add"}, {"path", std::move(path)}, {"value", text}});
   }
-  // Into metadata.labels or metadata.annotations.
+  // Into metadata.labels or metadata.annotations of the object, which is at `at` of the whole.
   void PutMeta(const json::Value& object,
                std::string_view map,
                std::string_view key,
-               const std::string& value) {
-    const json::Value* there = json::Find(object, {"metadata", map});
-    const std::string path = StrCat("/metadata/", map);
-    if (there == nullptr || !there->is_object()) return Put(path, json::Object{{key, value}});
-    Put(StrCat(path, "/", Pointer(key)), value);
+               const std::string& value,
+               std::string_view at = {}) {
+    const json::Value* metadata = json::Find(object, {"metadata"});
+    const std::string path = StrCat(at, "/metadata");
+    if (metadata == nullptr || !metadata->is_object()) {
+      return Put(path, json::Object{{map, json::Object{{key, value}}}});
+    }
+    const json::Value* there = json::Find(*metadata, {map});
+    if (there == nullptr || !there->is_object()) {
+      return Put(StrCat(path, "/", map), json::Object{{key, value}});
+    }
+    Put(StrCat(path, "/", map, "/", Pointer(key)), value);
   }
   void Take(std::string path) {
     patch.push_back(json::Object{{"op", "remove"}, {"path", std::move(path)}});
@@ -124,16 +141,20 @@ json::Value Admission::Review(const json::Value& review) const {
   const json::Value* object = json::Find(request, {"object"});
   const std::string_view ns = json::GetString(request, {"namespace"});
   Verdict verdict;
-  const bool fresh = json::GetString(request, {"operation"}) == "CREATE" &&
-                     json::GetString(request, {"subResource"}).empty();
-  if (fresh && object != nullptr && object->is_object()) {
-    const std::string_view group = json::GetString(request, {"resource", "group"});
-    const std::string_view resource = json::GetString(request, {"resource", "resource"});
-    verdict.user = json::Find(request, {"userInfo"});
+  verdict.user = json::Find(request, {"userInfo"});
+  const std::string_view group = json::GetString(request, {"resource", "group"});
+  const std::string_view resource = json::GetString(request, {"resource", "resource"});
+  const bool written =
+      object != nullptr && object->is_object() && json::GetString(request, {"subResource"}).empty();
+  const bool fresh = written && json::GetString(request, {"operation"}) == "CREATE";
+  if (fresh) {
     if (group.empty() && resource == "pods") LookAtPod(*object, ns, verdict);
     if (const JobKind* kind = rules_.Find(group, resource)) {
       LookAtJob(*object, ns, *kind, verdict);
     }
+  }
+  if (written && group == kCrons.group && resource == kCrons.plural) {
+    LookAtCron(*object, fresh ? nullptr : json::Find(request, {"oldObject"}), ns, verdict);
   }
   json::Object response{{"uid", json::GetString(request, {"uid"})},
                         {"allowed", verdict.refusal.empty()}};
@@ -200,13 +221,8 @@ void Admission::SetProject(const json::Value& object,
 // People's work carries their name, whatever it says itself. What controllers make carries that of
 // what they make it for; masters may say for whom they act.
 void Admission::SetUser(const json::Value& object, Verdict& verdict) const {
-  if (verdict.user == nullptr) return;
-  const std::string name(json::GetString(*verdict.user, {"username"}));
-  const json::Array& groups = json::GetArray(*verdict.user, {"groups"});
-  const bool master =
-      std::find(groups.begin(), groups.end(), json::Value("system:masters")) != groups.end();
-  if (name.empty() || name.starts_with("system:") || master) return;
-  verdict.PutMeta(object, "annotations", keys::kUser, name);
+  const std::string name = verdict.Person();
+  if (!name.empty()) verdict.PutMeta(object, "annotations", keys::kUser, name);
 }
 
 // By what the work says it is; else the usual one; empty where there is no such class.
@@ -357,6 +373,31 @@ void Admission::LookAtJob(const json::Value& job,
   }
   const auto gang = spec->GangClass();
   CheckLimits(project, gpus, gang.ok() && !gang->empty() ? *gang : priority, verdict);
+}
+
+void Admission::LookAtCron(const json::Value& cron,
+                           const json::Value* old,
+                           std::string_view ns,
+                           Verdict& verdict) const {
+  if (const Status wrong = rules_.CheckCron(cron); !wrong.ok()) {
+    return verdict.Refuse(StrCat("Cron can not run: ", wrong.message()));
+  }
+  constexpr std::string_view kAt = "/spec/template/workload";
+  const json::Value* workload = json::Find(cron, {"spec", "template", "workload"});
+  const json::Value* before =
+      old != nullptr ? json::Find(*old, {"spec", "template", "workload"}) : nullptr;
+  // A user who suspends it, or sets another time, changes nothing of what runs.
+  if (before != nullptr && json::Equal(*workload, *before)) return;
+  if (const std::string person = verdict.Person(); !person.empty()) {
+    verdict.PutMeta(*workload, "annotations", keys::kUser, person, kAt);
+  }
+  const auto run = MakeCronRun(cron, {});
+  const JobKind* kind = run.ok() ? rules_.Find(run->resource.group, run->resource.plural) : nullptr;
+  if (kind == nullptr) return;
+  Verdict of_job;
+  LookAtJob(run->job, ns, *kind, of_job);
+  verdict.Refuse(std::move(of_job.refusal));
+  for (std::string& warning : of_job.warnings) verdict.warnings.push_back(std::move(warning));
 }
 
 }  // namespace swell::controllers

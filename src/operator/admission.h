@@ -8,6 +8,8 @@
 // work that is never preempted; more than the largest node has, which is only a warning where nodes
 // may be added (AdmissionOptions).
 //
+// A Cron is refused for what its jobs would be refused for; they carry the name of who wrote them.
+//
 // Objects that it does not understand pass: it is here to help, the scheduler decides.
 //
 // - Threads: core executor only.
@@ -46,6 +48,11 @@ class Admission {
                  std::string_view ns,
                  const JobKind& kind,
                  Verdict& verdict) const;
+  // `old` is null of a new one. Its jobs are looked at as they come, too.
+  void LookAtCron(const json::Value& cron,
+                  const json::Value* old,
+                  std::string_view ns,
+                  Verdict& verdict) const;
   // Empty: none. Refuses one that is not there, or has projects of its own.
   std::string ProjectOf(const json::Value& object,
                         std::string_view named,

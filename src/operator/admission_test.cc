@@ -40,7 +40,8 @@ class AdmissionTest : public ::testing::Test {
         {"kind", "AdmissionReview"},
         {"request", json::Object{{"uid", "u-1"},
                                  {"userInfo", user_},
-                                 {"operation", "CREATE"},
+                                 {"operation", operation_},
+                                 {"oldObject", old_},
                                  {"namespace", ns},
                                  {"resource", json::Object{{"group", group},
                                                            {"resource", resource.substr(0, dot)}}},
@@ -77,7 +78,8 @@ class AdmissionTest : public ::testing::Test {
   TestCluster cluster_;
   std::unique_ptr<Informers> informers_;
   std::unique_ptr<Admission> admission_;
-  json::Value object_;
+  json::Value object_, old_;
+  std::string operation_ = "CREATE";
   json::Value user_ = json::Object{{"username", "system:serviceaccount:a:b"}};
 };
 
@@ -115,6 +117,46 @@ TEST_F(AdmissionTest, PeoplesWorkCarriesTheirName) {
   EXPECT_EQ(user_of("pods", Pod("", claims)), "zoe");
   user_ = json::Object{{"username", "admin"}, {"groups", json::Array{"system:masters"}}};
   EXPECT_EQ(user_of("pods", Pod("", claims)), "zoe");
+}
+
+TEST_F(AdmissionTest, ACronsJobsCarryTheNameOfWhoWroteThemAndKeepTheLimits) {
+  const auto cron = [](std::string_view metadata, int gpus) {
+    return StrCat(
+        "{metadata: {name: c}, spec: {schedule: '@daily', template: {apiVersion: kubeflow.org/v1, "
+        "kind: PyTorchJob, workload: {",
+        metadata,
+        "spec: {pytorchReplicaSpecs: {Master: {template: {spec: {containers: [{name: pytorch, "
+        "image: i, resources: {limits: {nvidia.com/gpu: ",
+        gpus, "}}}]}}}}}}}}}");
+  };
+  const auto user_of = [&] {
+    return json::GetString(
+        object_, {"spec", "template", "workload", "metadata", "annotations", keys::kUser});
+  };
+  constexpr std::string_view kCrons = "crons.apps.kubedl.io";
+  constexpr std::string_view kForged = "metadata: {annotations: {swell.dev/user: zoe}}, ";
+  user_ = json::Object{{"username", "alice"}, {"groups", json::Array{"system:authenticated"}}};
+  EXPECT_EQ(Refused(kCrons, cron("", 1)), "");
+  EXPECT_EQ(user_of(), "alice");
+  EXPECT_EQ(Refused(kCrons, cron(kForged, 1)), "");
+  EXPECT_EQ(user_of(), "alice");
+  EXPECT_EQ(Refused(kCrons, cron("", 5)),
+            "needs 5 GPUs at once; the limit of project \"team\" is 4");
+  EXPECT_EQ(Refused(kCrons, "{metadata: {name: c}, spec: {schedule: '@never', template: {}}}"),
+            "Cron can not run: spec.schedule: Invalid value: \"@never\": cron: expected exactly 5 "
+            "fields, found 1: \"@never\"");
+  // A change of the time leaves it; who changes the jobs answers for them.
+  operation_ = "UPDATE";
+  EXPECT_EQ(Refused(kCrons, cron(kForged, 1)), "");
+  EXPECT_EQ(user_of(), "alice");
+  old_ = object_;
+  user_ = json::Object{{"username", "bob"}, {"groups", json::Array{"system:authenticated"}}};
+  json::Value later = old_;
+  json::Set(later, {"spec", "schedule"}, "@hourly");
+  EXPECT_EQ(Refused(kCrons, json::PrintYaml(later)), "");
+  EXPECT_EQ(user_of(), "alice");
+  EXPECT_EQ(Refused(kCrons, cron(kForged, 2)), "");
+  EXPECT_EQ(user_of(), "bob");
 }
 
 TEST_F(AdmissionTest, OthersStayAsTheyAre) {

@@ -8,6 +8,7 @@
 #include "autoscaling/log_autoscaler.h"
 #include "autoscaling/pod_autoscaler.h"
 #include "autoscaling/target_autoscaler.h"
+#include "jobs/cron_controller.h"
 #include "jobs/job_controller.h"
 #include "jobs/job_gates.h"
 #include "jobs/job_kinds.h"
@@ -169,6 +170,8 @@ struct Manager::Parts {
       }
       if (entry.target != nullptr) target_scalers.emplace_back(context, resource, entry.target);
     }
+    // Where KubeDL runs its Crons itself, each time would have two jobs.
+    if (!options.others_jobs.contains(kCrons.GroupResource())) crons.emplace(context);
     idle.emplace(context);
     node_health.emplace(context);
     scheduler.HoldWhile([this](const json::Value& pod) { return grouper.Holds(pod); });
@@ -224,6 +227,7 @@ struct Manager::Parts {
   GangConditions gang_conditions;
   PodGrouper grouper;
   std::list<JobController> jobs;
+  std::optional<CronController> crons;
   std::list<ProgressReader> progress_readers;
   std::list<ProgressMetrics> progress_metrics;
   std::list<LogAutoscaler> scalers;

@@ -1,5 +1,6 @@
 // What makes an API server ask the webhook of `swell controller`, and what that may do for it.
 #include "base/strings.h"
+#include "jobs/cron_run.h"
 #include "kube/api/crd/definitions.h"
 #include "ops/install_objects.h"
 
@@ -15,15 +16,18 @@ using json::Value;
 constexpr std::string_view kNamespaceName = "kubernetes.io/metadata.name";
 constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
 
-Value Rule(std::string_view group, std::string_view version, Array resources) {
+Value Rule(std::string_view group,
+           std::string_view version,
+           Array resources,
+           Array operations = {"CREATE"}) {
   return Object{{"apiGroups", Array{group}},
                 {"apiVersions", Array{version}},
-                {"operations", Array{"CREATE"}},
+                {"operations", std::move(operations)},
                 {"resources", std::move(resources)},
                 {"scope", "Namespaced"}};
 }
 
-// Pods and the kinds of jobs, in the order of their definitions.
+// Pods and the kinds of jobs, in the order of their definitions, and Crons.
 Array WorkRules() {
   Array rules{Rule("", "v1", {"pods"})};
   for (const api::Definition& one : api::JobDefinitions()) {
@@ -34,6 +38,9 @@ Array WorkRules() {
       rules.push_back(Rule(one.group, one.version, {one.plural}));
     }
   }
+  // A user who changes the jobs of a Cron answers for them, so changes are looked at, too.
+  const client::Resource& crons = controllers::kCrons;
+  rules.push_back(Rule(crons.group, crons.version, {crons.plural}, {"CREATE", "UPDATE"}));
   return rules;
 }
 

@@ -21,19 +21,6 @@
 namespace swell::cli {
 namespace {
 
-// Newest first in weight: what a job's conditions add up to.
-std::string StatusOf(const json::Value& job) {
-  for (std::string_view final_word : {"Succeeded", "Failed"}) {
-    if (api::ConditionIsTrue(job, final_word)) return std::string(final_word);
-  }
-  if (api::ConditionIsTrue(job, "Complete")) return "Succeeded";
-  for (std::string_view word : {"Suspended", "Preempted", "Restarting", "Running"}) {
-    if (api::ConditionIsTrue(job, word)) return std::string(word);
-  }
-  std::string_view phase = api::StatusPhase(job);
-  return phase.empty() ? "Pending" : std::string(phase);
-}
-
 std::string NewestMessage(const json::Value& job) {
   std::string message, newest;
   for (const api::Condition& condition : api::Conditions(job)) {
@@ -65,7 +52,7 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   view.kind = &kind;
   view.name = api::Name(job);
   view.ns = api::Namespace(job);
-  view.status = StatusOf(job);
+  view.status = api::JobStatusWord(job);
   view.message = NewestMessage(job);
   view.progress = api::ProgressOfJob(job);
   const auto hung = api::FindCondition(job, "Hung");

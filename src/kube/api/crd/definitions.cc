@@ -71,7 +71,7 @@ std::vector<Definition> JobDefinitions() {
 
 std::string JobGroups() {
   std::vector<std::string> groups;
-  for (const Definition& one : JobDefinitions()) {
+  for (const Definition& one : Definitions()) {
     const bool known = std::find(groups.begin(), groups.end(), one.group) != groups.end();
     if (!known && one.group != "swell.dev") groups.push_back(one.group);
   }

@@ -40,7 +40,7 @@ struct Definition {
 const std::vector<Definition>& Definitions();
 // Those of job kinds.
 std::vector<Definition> JobDefinitions();
-// The groups of job kinds beside swell.dev, each once, with commas between.
+// The groups of jobs and of what makes jobs, beside swell.dev, each once, with commas between.
 std::string JobGroups();
 
 }  // namespace swell::api

@@ -91,6 +91,18 @@ std::string_view ProjectOfQueue(const json::Value& policy) {
   return queue == "default" ? std::string_view() : queue;
 }
 
+std::string_view JobStatusWord(const json::Value& job) {
+  for (std::string_view last : {"Succeeded", "Failed"}) {
+    if (ConditionIsTrue(job, last)) return last;
+  }
+  if (ConditionIsTrue(job, "Complete")) return "Succeeded";
+  for (std::string_view word : {"Suspended", "Preempted", "Restarting", "Running"}) {
+    if (ConditionIsTrue(job, word)) return word;
+  }
+  const std::string_view phase = StatusPhase(job);
+  return phase.empty() ? "Pending" : phase;
+}
+
 std::string_view OtherManager(const json::Value& job) {
   std::string_view manager = json::GetString(job, {"spec", "runPolicy", "managedBy"});
   if (manager.empty()) manager = json::GetString(job, {"spec", "managedBy"});

@@ -77,6 +77,10 @@ std::optional<JobSize> SizeOfJob(const json::Value& job);
 // queue of jobs that choose none "default", so that one names no project.
 std::string_view ProjectOfQueue(const json::Value& policy);
 
+// What the job's conditions add up to, in a word: Succeeded, Failed, Suspended, Preempted,
+// Restarting, Running; else its phase, or Pending.
+std::string_view JobStatusWord(const json::Value& job);
+
 // The controller that runs the job instead of Swell, such as "kueue.x-k8s.io/multikueue"
 // (spec.runPolicy.managedBy, spec.managedBy of TrainJobs); empty: Swell does. Swell stands in for
 // the operators of Kubeflow.

@@ -166,6 +166,51 @@ TEST_F(SubmitterTest, WorkloadsCarryTheirAuthorToTheirPods) {
   }
 }
 
+TEST_F(SubmitterTest, ACronsJobsAreOfWhoWroteThem) {
+  RunAliceAs("1500");
+  constexpr char kCrons[] = "/apis/apps.kubedl.io/v1alpha1/namespaces/default/crons";
+  constexpr char kOne[] = "/apis/apps.kubedl.io/v1alpha1/namespaces/default/crons/c";
+  auto author = [](const json::Value& cron) {
+    return json::GetString(
+        cron, {"spec", "template", "workload", "metadata", "annotations", "swell.dev/user"});
+  };
+  const std::string forged =
+      R"({"apiVersion":"apps.kubedl.io/v1alpha1","kind":"Cron","metadata":{"name":"c"},)"
+      R"("spec":{"schedule":"@daily","template":{"apiVersion":)"
+      R"("kubeflow.org/v1","kind":"PyTorchJob","workload":{"metadata":{"annotations":)"
+      R"({"swell.dev/user":"bob","swell.dev/restarts":"-9"}},"spec":{"pytorchReplicaSpecs":)"
+      R"({"Worker":{"replicas":1,"template":{"spec":{"containers":[{"name":"pytorch",)"
+      R"("image":"i"}]}}}}}}}}})";
+  const json::Value made = Must(kAlice, "POST", kCrons, forged);
+  EXPECT_EQ(author(made), "alice");
+  EXPECT_EQ(api::Annotation(made, "swell.dev/user"), "alice");
+  const json::Value* workload = json::Find(made, {"spec", "template", "workload"});
+  EXPECT_EQ(api::Annotation(*workload, "swell.dev/restarts"), "");
+  // What the controller makes of it is alice's.
+  json::Value job = *workload;
+  json::Set(job, {"apiVersion"}, "kubeflow.org/v1");
+  json::Set(job, {"kind"}, "PyTorchJob");
+  json::Set(job, {"metadata", "name"}, "c-1");
+  json::Set(job, {"metadata", "ownerReferences"},
+            json::Array{json::Object{{"apiVersion", "apps.kubedl.io/v1alpha1"},
+                                     {"kind", "Cron"},
+                                     {"name", "c"},
+                                     {"uid", api::Uid(made)},
+                                     {"controller", true}}});
+  const json::Value run =
+      Must(kController, "POST", "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs",
+           json::Print(job));
+  EXPECT_EQ(api::Annotation(run, "swell.dev/user"), "alice");
+  // Another time, or none, changes nothing of that.
+  EXPECT_EQ(author(Must(kBob, "PATCH", kOne, R"({"spec":{"schedule":"@hourly","suspend":true}})")),
+            "alice");
+  const json::Value changed = Must(kBob, "PATCH", kOne,
+                                   R"({"spec":{"template":{"workload":{"metadata":{"annotations":)"
+                                   R"({"swell.dev/user":"alice","x":"y"}}}}}})");
+  EXPECT_EQ(author(changed), "bob");
+  EXPECT_EQ(api::Annotation(changed, "swell.dev/user"), "alice");
+}
+
 constexpr char kAccounts[] = "/api/v1/namespaces/default/serviceaccounts";
 constexpr char kAsAlice[] = R"({"runAsUser":1500,"runAsGroup":1500})";
 

@@ -74,6 +74,9 @@ void KeepSystemMarks(const Admission& admission, json::Value& object, const json
   Keep(admission, object, old);
   // Pods are made of templates as they are: nothing in them is a fact about a pod yet.
   for (json::Value* one : TemplatesOf(work, object)) Keep(admission, *one, nullptr);
+  // Nor in the job that a Cron makes again and again.
+  json::Value* job = work == Work::kCronWorkload ? TemplateOf(work, object) : nullptr;
+  if (job != nullptr) Keep(admission, *job, nullptr);
 }
 
 Status CheckNodeName(const Admission& admission,

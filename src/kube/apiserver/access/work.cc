@@ -7,12 +7,18 @@
 namespace swell::apiserver {
 namespace {
 
+// The object that has the templates of a job's roles below its spec.
+bool HasRoles(Work work) {
+  return work == Work::kJob || work == Work::kRuntime || work == Work::kCronWorkload;
+}
+
 // The deepest is that of a runtime: spec.template.spec.replicatedJobs[].template.spec.template.
 constexpr int kTemplateDepthMax = 10;
 
 std::vector<std::string_view> TemplatePath(Work work) {
   if (work == Work::kTemplate) return {"spec", "template"};
   if (work == Work::kCronTemplate) return {"spec", "jobTemplate", "spec", "template"};
+  if (work == Work::kCronWorkload) return {"spec", "template", "workload"};
   return {};
 }
 
@@ -91,6 +97,7 @@ Work WorkOf(const api::KindInfo& kind) {
   if (group.empty() && name == "ReplicationController") return Work::kTemplate;
   if (group == "apps" && kind.plural != "controllerrevisions") return Work::kTemplate;
   if (group == "batch") return name == "CronJob" ? Work::kCronTemplate : Work::kTemplate;
+  if (group == "apps.kubedl.io" && name == "Cron") return Work::kCronWorkload;
   if (group == "trainer.kubeflow.org" && name != "TrainJob") return Work::kRuntime;
   static const std::vector<api::Definition> jobs = api::JobDefinitions();
   const bool job = std::any_of(jobs.begin(), jobs.end(), [&](const api::Definition& one) {
@@ -113,8 +120,10 @@ const json::Value* TemplateOf(Work work, const json::Value& object) {
 
 std::vector<json::Value*> TemplatesOf(Work work, json::Value& object) {
   std::vector<json::Value*> found;
-  if (work == Work::kJob || work == Work::kRuntime) {
-    if (json::Value* spec = json::FindMutable(object, {"spec"})) Collect(*spec, 0, found);
+  if (HasRoles(work)) {
+    json::Value* job = work == Work::kCronWorkload ? TemplateOf(work, object) : &object;
+    json::Value* spec = job != nullptr ? json::FindMutable(*job, {"spec"}) : nullptr;
+    if (spec != nullptr) Collect(*spec, 0, found);
   } else if (json::Value* one = TemplateOf(work, object)) {
     found.push_back(one);
   }
@@ -123,8 +132,10 @@ std::vector<json::Value*> TemplatesOf(Work work, json::Value& object) {
 
 std::vector<const json::Value*> TemplatesOf(Work work, const json::Value& object) {
   std::vector<const json::Value*> found;
-  if (work == Work::kJob || work == Work::kRuntime) {
-    if (const json::Value* spec = json::Find(object, {"spec"})) Collect(*spec, 0, found);
+  if (HasRoles(work)) {
+    const json::Value* job = work == Work::kCronWorkload ? TemplateOf(work, object) : &object;
+    const json::Value* spec = job != nullptr ? json::Find(*job, {"spec"}) : nullptr;
+    if (spec != nullptr) Collect(*spec, 0, found);
   } else if (const json::Value* one = TemplateOf(work, object)) {
     found.push_back(one);
   }
@@ -136,7 +147,7 @@ bool PodsDiffer(Work work, const json::Value& object, const json::Value& old) {
   const json::Value* before = json::Find(old, {"spec"});
   if (now == nullptr || before == nullptr) return now != before;
   if (json::Equal(*now, *before)) return false;
-  if (work == Work::kTemplate || work == Work::kCronTemplate) {
+  if (!TemplatePath(work).empty()) {
     const json::Value* is = TemplateOf(work, object);
     const json::Value* was = TemplateOf(work, old);
     return is != nullptr && (was == nullptr || !json::Equal(*is, *was));

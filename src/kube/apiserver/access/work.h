@@ -19,14 +19,16 @@ enum class Work {
   kJob,           // one of the job kinds that Swell brings: templates are where its roles are
   kTemplate,      // spec.template
   kCronTemplate,  // spec.jobTemplate.spec.template
+  kCronWorkload,  // spec.template.workload: a job, whose templates are where its roles are
   kRuntime,       // what TrainJobs take their templates from
 };
 Work WorkOf(const api::KindInfo& kind);
 
-// The template of a built-in workload or cron job; null where the object has none.
+// What a controller makes pods or jobs of: the template of a built-in workload or cron job, the job
+// of a Cron. Null where the object has none.
 json::Value* TemplateOf(Work work, json::Value& object);
 const json::Value* TemplateOf(Work work, const json::Value& object);
-// All templates of pods in the object; a pod has no template.
+// All templates of pods in the object; a pod has no template. Those of a Cron are those of its job.
 std::vector<json::Value*> TemplatesOf(Work work, json::Value& object);
 std::vector<const json::Value*> TemplatesOf(Work work, const json::Value& object);
 

@@ -225,7 +225,7 @@ Status CheckPolicies(const Admission& admission, Work work, const json::Value& o
     Note(admission, "audit-violations", would(policies.audit, wrong));
   }
   // A job's pods are all that it is; of a workload Kubernetes refuses the pods alone.
-  const bool refuses = work == Work::kPod || work == Work::kJob;
+  const bool refuses = work == Work::kPod || work == Work::kJob || work == Work::kCronWorkload;
   if (!enforced.empty() && refuses) {
     return ForbiddenError(
         admission.kind, admission.name,
@@ -264,7 +264,10 @@ void StampPodSecurity(const Admission& admission, json::Value& object, const jso
   // A report changes nothing of what there is to run.
   if (admission.subresource == "status") return;
   const bool same = old != nullptr && !PodsDiffer(work, object, *old);
-  if (work == Work::kTemplate || work == Work::kCronTemplate) {
+  if (work == Work::kCronWorkload) {
+    for (json::Value* one : TemplatesOf(work, object)) Stamp(*one, false);
+  }
+  if (work == Work::kTemplate || work == Work::kCronTemplate || work == Work::kCronWorkload) {
     json::Value* is = TemplateOf(work, object);
     const json::Value* was = same ? TemplateOf(work, *old) : nullptr;
     if (is == nullptr) return;

@@ -31,7 +31,8 @@ class PodSecurityTest : public testing::Test {
     Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
          R"({"metadata":{"name":"work"},"rules":[{"apiGroups":["*"],"verbs":["*"],"resources":)"
          R"(["pods","pods/ephemeralcontainers","pods/exec","pods/attach","pods/portforward",)"
-         R"("pods/proxy","deployments","cronjobs","pytorchjobs"]}]})");
+         R"("pods/proxy","deployments","cronjobs","crons",)"
+         R"("pytorchjobs"]}]})");
     Bind("alice", "work");
   }
 
@@ -187,6 +188,55 @@ TEST_F(PodSecurityTest, JobsAreRefusedAtOnce) {
   const json::Value scaled = Must(kAlice, "PATCH", StrCat(kPyTorchJobs, "/j"),
                                   R"({"spec":{"pytorchReplicaSpecs":{"Worker":{"replicas":2}}}})");
   EXPECT_EQ(api::Annotation(scaled, "swell.dev/pod-security"), "privileged");
+}
+
+TEST_F(PodSecurityTest, ACronIsNoWayAroundTheLevel) {
+  constexpr char kCrons[] = "/apis/apps.kubedl.io/v1alpha1/namespaces/lab/crons";
+  auto cron = [](const std::string& job) {
+    return StrCat(R"({"apiVersion":"apps.kubedl.io/v1alpha1","kind":"Cron",)",
+                  R"("metadata":{"name":"c"},"spec":{"schedule":"@daily","template":)",
+                  R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","workload":)", job, "}}}");
+  };
+  auto workload = [](const json::Value& object) {
+    const json::Value* found = json::Find(object, {"spec", "template", "workload"});
+    return found != nullptr ? *found : json::Value();
+  };
+  constexpr char kMark[] = "swell.dev/pod-security";
+  const Answer refused = As(kAlice, "POST", kCrons, cron(Job(kHost)));
+  EXPECT_EQ(refused.status, 403) << refused.text;
+  EXPECT_EQ(refused.Message(), StrCat("crons.apps.kubedl.io \"c\" ", kRefused));
+  // A false mark, of the job or of its template, says nothing.
+  json::Value job = *json::Parse(Job(R"("hostNetwork":false)"));
+  json::Set(job, {"metadata", "annotations", kMark}, "privileged");
+  const json::Value plain = workload(Must(kAlice, "POST", kCrons, cron(json::Print(job))));
+  EXPECT_EQ(json::Print(plain).find(kMark), std::string::npos) << json::Print(plain);
+  // What the controller makes is judged again, by the mark that the server gave or did not give.
+  const std::string jobs = kPyTorchJobs;
+  auto run = [&](json::Value made, const std::string& name) {
+    json::Set(made, {"metadata", "name"}, name);
+    json::Set(made, {"metadata", "ownerReferences"},
+              json::Array{json::Object{{"apiVersion", "apps.kubedl.io/v1alpha1"},
+                                       {"kind", "Cron"},
+                                       {"name", "c"},
+                                       {"uid", "u"},
+                                       {"controller", true}}});
+    return As(kController, "POST", jobs, json::Print(made)).status;
+  };
+  EXPECT_EQ(run(plain, "c-1"), 201);
+  EXPECT_EQ(run(*json::Parse(Job(kHost)), "c-2"), 403);
+  Must(kMaster, "DELETE", StrCat(kCrons, "/c"), "");
+  const json::Value masters = workload(Must(kMaster, "POST", kCrons, cron(Job(kHost))));
+  EXPECT_EQ(api::Annotation(masters, kMark), "privileged");
+  EXPECT_EQ(run(masters, "c-3"), 201);
+  // Another may suspend it. A user who changes its jobs answers for them.
+  const std::string one = StrCat(kCrons, "/c");
+  EXPECT_EQ(
+      api::Annotation(workload(Must(kAlice, "PATCH", one, R"({"spec":{"suspend":true}})")), kMark),
+      "privileged");
+  EXPECT_EQ(As(kAlice, "PATCH", one,
+               R"({"spec":{"template":{"workload":{"metadata":{"labels":{"x":"y"}}}}}})")
+                .status,
+            403);
 }
 
 TEST_F(PodSecurityTest, ADebugContainerIsJudgedWithItsPod) {

@@ -1,0 +1,64 @@
+// CronController: starts the jobs of KubeDL's Crons (apps.kubedl.io/v1alpha1) at their times, and
+// keeps the last ones that have finished. Jobs are of any kind that Swell runs itself.
+//
+// All state is in the Cron's status and in the names of its jobs, which are those of their times:
+// a restarted controller finds the job of a time made, and makes no second one.
+//
+// - Threads: core executor only.
+// - Ownership: the informers outlive it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jobs/cron_run.h"
+#include "kube/client/work_queue.h"
+#include "kube/controllers/workload.h"
+#include "kube/controllers/workloads/cron.h"
+
+namespace swell::controllers {
+
+class CronController {
+ public:
+  // After the controllers of the kinds of jobs: it shares their informers.
+  explicit CronController(Context context);
+
+  // Finished runs that are kept where the Cron does not say.
+  static constexpr int64_t kHistoryLimit = 10;
+
+ private:
+  using Done = client::WorkQueue::Done;
+  struct Pass;
+  struct Run {
+    json::SharedValue job;
+    const client::Resource* of;
+  };
+
+  void Reconcile(const std::string& key, Done done);
+  void Observe(Pass& pass);
+  void UpdateHistory(Pass& pass);
+  // Whether a run was sent off, which writes the status when it is answered.
+  bool StartDue(const std::shared_ptr<Pass>& pass, const CronSchedule& schedule);
+  bool StartRun(const std::shared_ptr<Pass>& pass, WallTime at);
+  void Create(const std::shared_ptr<Pass>& pass, const CronRun& run, WallTime at);
+  void OnCreated(const std::shared_ptr<Pass>& pass,
+                 const CronRun& run,
+                 WallTime at,
+                 const Status& status);
+  void DeleteRun(Pass& pass, const Run& run);
+  void WriteStatus(Pass& pass);
+  // Null where another operator runs the kind.
+  client::Informer* InformerOf(const CronRun& run) const;
+  json::SharedValue Find(const CronRun& run) const;
+
+  Context context_;
+  client::Informer& crons_;
+  std::vector<client::Informer*> jobs_;  // of each kind
+  Expectations expected_;                // what the caches do not show yet
+  client::EventRecorder events_;
+  client::WorkQueue queue_;
+  client::Client client_;
+};
+
+}  // namespace swell::controllers
