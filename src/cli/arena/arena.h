@@ -17,6 +17,9 @@
 namespace swell::cli::arena {
 
 Command SubmitSpec();
+// The children of `arena cron` that submit a job of a kind.
+std::vector<Command> CronJobSpecs();
+Command CronSpec();
 Command GetSpec();
 Command ListSpec();
 Command LogsSpec();

@@ -3,6 +3,7 @@
 
 #include "base/strings.h"
 #include "cli/arena/arena.h"
+#include "cli/arena/cron.h"
 #include "cli/arena/tensorboard.h"
 
 namespace swell::cli::arena {
@@ -30,6 +31,8 @@ Result<bool> DeleteJob(Session& session,
   }
   SWELL_ASSIGN_OR_RETURN(bool tensorboard, DeleteTensorboard(session, api, ns, name));
   any = any || tensorboard;
+  // Those of a cron of that name are not the job's.
+  if (HasCron(api, ns, name)) return any;
   maps.push_back(name + "-config-files");
   for (const std::string& map : maps) {
     auto gone = api.Delete(client::resources::kConfigMaps, ns, map);

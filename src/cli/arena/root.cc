@@ -12,7 +12,6 @@ struct MissingCommand {
 };
 
 constexpr MissingCommand kMissing[] = {
-    {"cron", "use a CronJob of Kubernetes: kubectl create cronjob"},
     {"serve", "run the server as a Deployment in a project's namespace"},
     {"model", "Swell has no model registry"},
     {"evaluate", "submit the evaluation as a job: arena submit pytorch"},
@@ -43,7 +42,7 @@ Command ArenaRoot() {
                    {"Show its status", "arena get mnist"},
                    {"GPU use of the nodes", "arena top node"}},
       .children = {arena::SubmitSpec(), arena::GetSpec(), arena::ListSpec(), arena::LogsSpec(),
-                   arena::DeleteSpec(), arena::PruneSpec(), arena::TopSpec(), arena::AttachSpec(),
+                   arena::DeleteSpec(), arena::PruneSpec(), arena::CronSpec(), arena::TopSpec(), arena::AttachSpec(),
                    arena::ScaleOutSpec(), arena::ScaleInSpec(), arena::LogviewerSpec(),
                    arena::DataSpec(), arena::WhoamiSpec(), arena::VersionSpec(),
                    CompletionCommandSpec("arena"), CompleteCommandSpec()},

@@ -1,4 +1,4 @@
-// arena submit pytorchjob, tfjob, and what is submitted otherwise.
+// arena submit pytorchjob, tfjob, and what is submitted otherwise; arena cron tfjob, pytorchjob.
 #include <array>
 
 #include "base/strings.h"
@@ -9,7 +9,8 @@ namespace {
 
 class SubmitPyTorchAction final : public SubmitInstancesAction {
  public:
-  SubmitPyTorchAction() : SubmitInstancesAction(TrainerNamed("pytorchjob")) {}
+  explicit SubmitPyTorchAction(bool cron = false)
+      : SubmitInstancesAction(TrainerNamed("pytorchjob"), cron) {}
 
  private:
   void DeclareInstances(Flags& flags) override {
@@ -78,7 +79,8 @@ struct TensorFlowRole {
 
 class SubmitTensorFlowAction final : public SubmitInstancesAction {
  public:
-  SubmitTensorFlowAction() : SubmitInstancesAction(TrainerNamed("tfjob")) {
+  explicit SubmitTensorFlowAction(bool cron = false)
+      : SubmitInstancesAction(TrainerNamed("tfjob"), cron) {
     spec_.container = "tensorflow";
     spec_.clean_pod_policy = "Running";
     worker().replicas = 1;
@@ -212,6 +214,30 @@ Command SubmitSpec() {
     submit.children.push_back(std::move(other));
   }
   return submit;
+}
+
+std::vector<Command> CronJobSpecs() {
+  Command tensorflow{
+      .name = "tfjob",
+      .aliases = {"tf"},
+      .summary = "Start a TensorFlow training job at each time.",
+      .usage = "\"COMMAND\"",
+      .examples = {{"Each night at ten, one at a time",
+                    "arena cron tfjob --schedule=\"0 22 * * *\" --concurrency-policy=Forbid "
+                    "--name=nightly --image=tensorflow/tensorflow:2 \"python mnist.py\""}},
+      .make = [] { return std::make_unique<SubmitTensorFlowAction>(true); },
+  };
+  Command pytorch{
+      .name = "pytorchjob",
+      .aliases = {"pytorch"},
+      .summary = "Start a PyTorch training job at each time.",
+      .usage = "\"COMMAND\"",
+      .examples = {{"Every hour until the end of January",
+                    "arena cron pytorchjob --schedule=@hourly --deadline=2027-01-31T23:59:59Z "
+                    "--name=hourly --gpus=1 --image=pytorch:2 \"python mnist.py\""}},
+      .make = [] { return std::make_unique<SubmitPyTorchAction>(true); },
+  };
+  return {std::move(tensorflow), std::move(pytorch)};
 }
 
 }  // namespace swell::cli::arena

@@ -13,14 +13,16 @@ namespace swell::cli::arena {
 
 Result<int> SubmitAction::Run(Session& session, std::vector<std::string> words) {
   SWELL_RETURN_IF_ERROR(Fill(session, words));
+  if (cron_) SWELL_RETURN_IF_ERROR(cron_->Check());
   SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
   spec_.ns = session.Namespace();
   SWELL_RETURN_IF_ERROR(CheckPriorityClass(*api, spec_.priority));
   SWELL_RETURN_IF_ERROR(CheckQueue(*api));
   if (tensorboard_.wanted) SWELL_RETURN_IF_ERROR(ShareLogs(*api, tensorboard_, spec_));
   SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob());
-  SWELL_RETURN_IF_ERROR(CreateConfigMap(session, *api, job));
-  Status created = CreateObjects(session, *api, job);
+  const json::Value wanted = cron_ ? cron_->CronOf(job) : job;
+  SWELL_RETURN_IF_ERROR(CreateConfigMap(session, *api, wanted));
+  Status created = CreateObjects(session, *api, wanted);
   if (!created.ok()) {
     // Else the name would stay taken by a job that does not exist.
     auto undone =
@@ -34,10 +36,13 @@ Result<int> SubmitAction::Run(Session& session, std::vector<std::string> words) 
   }
   for (const std::string& remark : Remarks()) LogLine(session, "warn", remark);
   if (std::string text = TooLargeText(*api, job); !text.empty()) LogLine(session, "warn", text);
-  LogLine(session, "info", StrCat("The Job ", spec_.name, " has been submitted successfully"));
+  const std::string what =
+      cron_ ? StrCat("The cron ", trainer_.word(), " ") : std::string("The Job ");
+  LogLine(session, "info", StrCat(what, spec_.name, " has been submitted successfully"));
   LogLine(session, "info",
-          StrCat("You can run `arena get ", spec_.name, " --type ", trainer_.word(),
-                 "` to check the job status"));
+          cron_ ? StrCat("You can run `arena cron get ", spec_.name, "` to check the cron status")
+                : StrCat("You can run `arena get ", spec_.name, " --type ", trainer_.word(),
+                         "` to check the job status"));
   return 0;
 }
 
@@ -49,11 +54,12 @@ Status SubmitAction::CheckQueue(Api& api) const {
   return project.ok() ? Status::Ok() : project.status().WithContext("--queue");
 }
 
-// Whether the job was deleted by other hands (kubectl), which do not know of its ConfigMap. One
-// that is young may belong to a submission that is under way.
+// Whether the job or cron was deleted by other hands (kubectl), which do not know of its ConfigMap.
+// One that is young may belong to a submission that is under way.
 bool SubmitAction::IsLeftOver(Session& session, Api& api) const {
   auto job = api.Get(trainer_.resource, spec_.ns, spec_.name);
   if (job.ok() || job.status().code() != Code::kNotFound) return false;
+  if (HasCron(api, spec_.ns, spec_.name)) return false;
   auto map = api.Get(client::resources::kConfigMaps, spec_.ns, trainer_.ConfigMapName(spec_.name));
   constexpr Duration kYoung = std::chrono::seconds(60);
   return map.ok() && session.Now() - api::CreationTime(**map) > kYoung;
@@ -77,10 +83,11 @@ Status SubmitAction::CreateConfigMap(Session& session, Api& api, const json::Val
     made = api.Create(client::resources::kConfigMaps, spec_.ns, map);
   }
   if (!made.ok() && made.status().code() == Code::kAlreadyExists) {
-    return Status(Code::kAlreadyExists, StrCat("the job ", spec_.name,
-                                               " is already exist, please delete it first. use "
-                                               "'arena delete ",
-                                               spec_.name, "'"));
+    const bool cron = HasCron(api, spec_.ns, spec_.name);
+    return Status(Code::kAlreadyExists,
+                  StrCat("the ", cron ? "cron " : "job ", spec_.name,
+                         " is already exist, please delete it first. use 'arena ",
+                         cron ? "cron " : "", "delete ", spec_.name, "'"));
   }
   if (!made.ok()) return made.status();
   session.OutLine(StrCat("configmap/", name, " created"));
@@ -101,12 +108,14 @@ Status SubmitAction::CreateObjects(Session& session, Api& api, const json::Value
     session.OutLine(StrCat("configmap/", spec_.config_map, " created"));
   }
   SWELL_RETURN_IF_ERROR(CreateLogs(api, spec_));
-  auto made = api.Create(trainer_.resource, spec_.ns, job, {.field_validation = "Strict"});
+  const client::Resource& resource = cron_ ? kCrons : trainer_.resource;
+  auto made = api.Create(resource, spec_.ns, job, {.field_validation = "Strict"});
   if (!made.ok()) {
     RemoveLogs(api, spec_);
     return made.status();
   }
-  session.OutLine(StrCat(trainer_.Object(), "/", spec_.name, " created"));
+  const std::string object = cron_ ? "cron.apps.kubedl.io" : trainer_.Object();
+  session.OutLine(StrCat(object, "/", spec_.name, " created"));
   if (tensorboard_.wanted) StartTensorboard(session, api, tensorboard_, spec_, **made);
   return Status::Ok();
 }
@@ -120,7 +129,7 @@ void SubmitAction::Mark(Session& session, int64_t gpus) {
   mark(spec_.labels, "release", spec_.name);
   mark(spec_.labels, "chart", trainer_.word() + "-0.1.0");
   mark(spec_.labels, "heritage", "arena");
-  mark(spec_.labels, "createdBy", std::string(trainer_.created_by));
+  mark(spec_.labels, "createdBy", cron_ ? "Cron" : std::string(trainer_.created_by));
   if (!user.empty()) {
     mark(spec_.annotations, "arena.kubeflow.org/username", user);
     mark(spec_.labels, "arena.kubeflow.org/uid", net::Sha256Hex(user).substr(0, 32));
@@ -129,6 +138,7 @@ void SubmitAction::Mark(Session& session, int64_t gpus) {
 }
 
 void SubmitInstancesAction::Declare(Flags& flags) {
+  if (cron_) cron_->Declare(flags);
   DeclareJob(flags);
   DeclarePlacement(flags);
   DeclareFiles(flags);
@@ -189,7 +199,11 @@ void SubmitInstancesAction::DeclareFiles(Flags& flags) {
 
 void SubmitInstancesAction::DeclareRest(Flags& flags) {
   flags.Group("TensorBoard");
-  flags.Switch("--tensorboard", &tensorboard_.wanted, "run TensorBoard beside the job");
+  if (cron_) {
+    flags.Refuse("--tensorboard", "a cron has many jobs; run TensorBoard beside one of them");
+  } else {
+    flags.Switch("--tensorboard", &tensorboard_.wanted, "run TensorBoard beside the job");
+  }
   flags
       .Text("--tensorboard-image", &tensorboard_.image, "IMAGE",
             "image of TensorBoard (default: the job's; where that has none, this machine's)")
@@ -218,7 +232,7 @@ Status SubmitInstancesAction::Fill(Session& session, const std::vector<std::stri
     spec_.project = *queue_;
   }
   if (words.empty()) {
-    return Misuse(StrCat("no command; use: arena submit ", trainer_.words[0],
+    return Misuse(StrCat("no command; use: arena ", cron_ ? "cron " : "submit ", trainer_.words[0],
                          " [flags] \"python train.py\""));
   }
   spec_.command = {shell_, "-c", Join(words, " ")};

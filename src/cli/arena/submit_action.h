@@ -1,5 +1,6 @@
-// SubmitAction: `arena submit KIND`: the object of the job, the ConfigMap that says that it exists,
-// and what Arena prints of both. SubmitInstancesAction: the flags that most kinds have.
+// SubmitAction: `arena submit KIND` and `arena cron KIND`: the object of the job or cron, the
+// ConfigMap that says that it exists, and what Arena prints of both. SubmitInstancesAction: the
+// flags that most kinds have.
 // - Threads: one thread.
 #pragma once
 
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "cli/arena/arena.h"
+#include "cli/arena/cron.h"
 #include "cli/arena/tensorboard.h"
 #include "cli/jobs/pytorch_spec.h"
 
@@ -30,6 +32,7 @@ class SubmitAction : public Action {
 
   const Trainer& trainer_;
   PyTorchSpec spec_;
+  std::optional<CronFlags> cron_;  // jobs are started at the times of a schedule
   TensorboardSpec tensorboard_;
   json::Object config_data_;  // of spec_.config_map
 
@@ -42,8 +45,10 @@ class SubmitAction : public Action {
 
 class SubmitInstancesAction : public SubmitAction {
  public:
-  explicit SubmitInstancesAction(const Trainer& trainer) : SubmitAction(trainer) {
+  explicit SubmitInstancesAction(const Trainer& trainer, bool cron = false)
+      : SubmitAction(trainer) {
     spec_.working_dir = "/root";
+    if (cron) cron_.emplace();
   }
   void Declare(Flags& flags) override;
 

@@ -1,0 +1,324 @@
+// arena cron.
+#include "cli/arena/cron.h"
+
+#include "base/strings.h"
+#include "cli/print/text_table.h"
+#include "cli/views/own_namespaces.h"
+#include "kube/api/meta/meta.h"
+
+namespace swell::cli::arena {
+namespace {
+
+// A time as Arena prints it; empty for none.
+std::string TimeText(const json::Value& object, json::Path path) {
+  const auto time = api::ParseTime(json::GetString(object, path));
+  return time ? api::FormatTime(*time) : "";
+}
+
+// What Arena shows of a Cron.
+struct CronView {
+  explicit CronView(const json::Value& cron)
+      : name(api::Name(cron)),
+        ns(api::Namespace(cron)),
+        type(json::GetString(cron, {"spec", "template", "kind"})),
+        schedule(json::GetString(cron, {"spec", "schedule"})),
+        policy(json::GetString(cron, {"spec", "concurrencyPolicy"}, "Allow")),
+        deadline(TimeText(cron, {"spec", "deadline"})),
+        created(TimeText(cron, {"metadata", "creationTimestamp"})),
+        last(TimeText(cron, {"status", "lastScheduleTime"})),
+        suspend(json::GetBool(cron, {"spec", "suspend"})) {}
+
+  std::string name, ns, type, schedule, policy, deadline, created, last;
+  bool suspend;
+
+  std::string SuspendWord() const { return suspend ? "true" : "false"; }
+};
+
+json::Value Describe(const json::Value& cron) {
+  const CronView view(cron);
+  json::Array history;
+  for (const json::Value& run : json::GetArray(cron, {"status", "history"})) {
+    history.push_back(json::Object{{"name", json::GetString(run, {"object", "name"})},
+                                   {"namespace", view.ns},
+                                   {"group", json::GetString(run, {"object", "apiGroup"})},
+                                   {"kind", json::GetString(run, {"object", "kind"})},
+                                   {"status", json::GetString(run, {"status"})},
+                                   {"createTime", TimeText(run, {"created"})},
+                                   {"finishTime", TimeText(run, {"finished"})}});
+  }
+  return json::Object{{"uuid", api::Uid(cron)},
+                      {"name", view.name},
+                      {"namespace", view.ns},
+                      {"type", view.type},
+                      {"schedule", view.schedule},
+                      {"concurrencyPolicy", view.policy},
+                      {"suspend", view.suspend},
+                      {"deadline", view.deadline},
+                      {"historyLimit", json::GetInt(cron, {"spec", "historyLimit"}, 10)},
+                      {"lastScheduleTime", view.last},
+                      {"creationTimestamp", view.created},
+                      {"cronHistory", std::move(history)}};
+}
+
+Status InArenasWords(const Status& status, Session& session, const std::string& name) {
+  if (status.code() != Code::kNotFound) return status;
+  return Status(Code::kNotFound,
+                StrCat("The cron ", name, " doesn't exist in namespace ", session.Namespace()));
+}
+
+// Users who may not list all namespaces get what is in their own.
+Result<std::vector<json::SharedValue>> ListCrons(Session& session, Api& api, bool everywhere) {
+  auto crons = api.List(kCrons, everywhere ? "" : session.Namespace());
+  if (!everywhere || crons.status().code() != Code::kForbidden) return crons;
+  std::vector<json::SharedValue> own;
+  SWELL_RETURN_IF_ERROR(ListEach(OwnNamespaces(session, api), own,
+                                 [&api](const std::string& ns) { return api.List(kCrons, ns); }));
+  return own;
+}
+
+Result<std::string> OneName(const std::vector<std::string>& words, std::string_view command) {
+  if (words.size() == 1) return words[0];
+  return Misuse(StrCat("the name of one cron expected: arena cron ", command, " CRON"));
+}
+
+class CronListAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("-A,--all-namespaces", &all_, "all namespaces").also = {"--allNamespaces"};
+    flags.Text("-o,--output", &output_, "json|yaml|wide", "output format");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(CheckOutput(output_));
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(auto crons, ListCrons(session, *api, all_));
+    if (IsData(output_)) {
+      json::Array all;
+      for (const json::SharedValue& cron : crons) all.push_back(Describe(*cron));
+      session.Out(Serialise(output_, all));
+      return 0;
+    }
+    std::vector<std::string> header{"NAME",    "TYPE",     "SCHEDULE",
+                                    "SUSPEND", "DEADLINE", "CONCURRENCYPOLICY"};
+    if (all_) header.insert(header.begin(), "NAMESPACE");
+    TextTable table(header, 2);
+    for (const json::SharedValue& cron : crons) {
+      const CronView view(*cron);
+      std::vector<std::string> row{view.name,          view.type,     view.schedule,
+                                   view.SuspendWord(), view.deadline, view.policy};
+      if (all_) row.insert(row.begin(), view.ns);
+      table.Add(std::move(row));
+    }
+    session.Out(table.ToString());
+    return 0;
+  }
+
+ private:
+  std::string output_;
+  bool all_ = false;
+};
+
+class CronGetAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-o,--output", &output_, "json|yaml|wide", "output format");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(CheckOutput(output_));
+    SWELL_ASSIGN_OR_RETURN(const std::string name, OneName(words, "get"));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    const auto cron = api->Get(kCrons, session.Namespace(), name);
+    if (!cron.ok()) return InArenasWords(cron.status(), session, name);
+    if (IsData(output_)) {
+      session.Out(Serialise(output_, Describe(**cron)));
+      return 0;
+    }
+    Print(session, **cron);
+    return 0;
+  }
+
+ private:
+  static void Print(Session& session, const json::Value& cron) {
+    const CronView view(cron);
+    TextTable facts({}, 2);
+    facts.Add({"Name:", view.name});
+    facts.Add({"Namespace:", view.ns});
+    facts.Add({"Type:", view.type});
+    facts.Add({"Schedule:", view.schedule});
+    facts.Add({"Suspend:", view.SuspendWord()});
+    facts.Add({"ConcurrencyPolicy:", view.policy});
+    facts.Add({"CreationTimestamp:", view.created});
+    facts.Add({"LastScheduleTime:", view.last});
+    facts.Add({"Deadline:", view.deadline});
+    TextTable runs({"NAME", "STATUS", "TYPE", "CREATETIME", "FINISHTIME"}, 2);
+    runs.Add({"----", "------", "----", "----------", "----------"});
+    for (const json::Value& run : json::GetArray(cron, {"status", "history"})) {
+      runs.Add({std::string(json::GetString(run, {"object", "name"})),
+                std::string(json::GetString(run, {"status"})),
+                std::string(json::GetString(run, {"object", "kind"})), TimeText(run, {"created"}),
+                TimeText(run, {"finished"})});
+    }
+    session.Out(StrCat(facts.ToString(), "\nHistory:\n", runs.ToString()));
+  }
+
+  std::string output_;
+};
+
+class CronDeleteAction final : public Action {
+ public:
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.empty()) return Misuse("the names of crons expected: arena cron delete CRON...");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    int failed = 0;
+    for (const std::string& name : words) {
+      const Status gone = Delete(session, *api, name);
+      if (gone.ok()) continue;
+      LogLine(session, "error", gone.message());
+      ++failed;
+    }
+    return failed > 0 ? 1 : 0;
+  }
+
+ private:
+  // With its jobs, which belong to it, and what was made for it.
+  static Status Delete(Session& session, Api& api, const std::string& name) {
+    const std::string ns = session.Namespace();
+    const auto cron = api.Get(kCrons, ns, name);
+    if (!cron.ok()) return InArenasWords(cron.status(), session, name);
+    const auto gone = api.Delete(kCrons, ns, name);
+    if (!gone.ok()) return InArenasWords(gone.status(), session, name);
+    session.OutLine(StrCat("cron ", name, " has deleted"));
+    const std::string kind = ToLower(json::GetString(**cron, {"spec", "template", "kind"}));
+    for (const std::string& map : {StrCat(name, "-", kind), StrCat(name, "-config-files")}) {
+      const auto map_gone = api.Delete(client::resources::kConfigMaps, ns, map);
+      if (map_gone.ok()) {
+        session.OutLine(StrCat("configmap ", Quote(map), " deleted"));
+      } else if (map_gone.status().code() != Code::kNotFound) {
+        return map_gone.status();
+      }
+    }
+    return Status::Ok();
+  }
+};
+
+template <bool suspend>
+class CronSuspendAction final : public Action {
+ public:
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    constexpr std::string_view kWord = suspend ? "suspend" : "resume";
+    SWELL_ASSIGN_OR_RETURN(const std::string name, OneName(words, kWord));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    const auto patched = api->Patch(kCrons, session.Namespace(), name, client::PatchType::kMerge,
+                                    json::Object{{"spec", json::Object{{"suspend", suspend}}}});
+    if (!patched.ok()) return InArenasWords(patched.status(), session, name);
+    session.OutLine(StrCat("cron ", name, " ", kWord, " success"));
+    return 0;
+  }
+};
+
+}  // namespace
+
+void CronFlags::Declare(Flags& flags) {
+  flags.Group("Schedule");
+  flags.Text("--schedule", &schedule_, "CRON",
+             "when it starts, in UTC: minute, hour, day of month, month, day of week");
+  flags.Choice("--concurrency-policy", &concurrency_policy_, "POLICY",
+               {"Allow", "Forbid", "Replace"},
+               "when the last job is still active: start another (Allow, default), skip the time "
+               "(Forbid), or end it (Replace)");
+  flags.Switch("--suspend", &suspend_, "start nothing until `arena cron resume`");
+  flags.Text("--deadline", &deadline_, "TIME", "start nothing after: 2027-01-31T12:00:00Z");
+  flags.Int("--history-limit", &history_limit_, "N",
+            "finished jobs to keep; older ones are deleted (default 10)");
+}
+
+Status CronFlags::Check() const {
+  if (schedule_.empty())
+    return Misuse("--schedule must be set: arena cron tfjob --schedule \"0 22 * * *\"");
+  if (!deadline_.empty() && !api::ParseTime(deadline_)) {
+    return Misuse(
+        StrCat("--deadline ", Quote(deadline_), ": a time such as 2027-01-31T12:00:00Z expected"));
+  }
+  if (history_limit_ < 0) {
+    return Misuse(StrCat("--history-limit ", history_limit_, ": 0 or more expected"));
+  }
+  return Status::Ok();
+}
+
+json::Value CronFlags::CronOf(const json::Value& job) const {
+  json::Object spec{{"schedule", schedule_},
+                    {"concurrencyPolicy", concurrency_policy_},
+                    {"suspend", suspend_},
+                    {"historyLimit", history_limit_}};
+  if (!deadline_.empty()) spec["deadline"] = deadline_;
+  // Each run has a name of its own.
+  json::Value workload = job;
+  json::Remove(workload, {"metadata", "name"});
+  json::Remove(workload, {"metadata", "namespace"});
+  spec["template"] = json::Object{{"apiVersion", api::ApiVersionOf(job)},
+                                  {"kind", api::KindOf(job)},
+                                  {"workload", std::move(workload)}};
+  return json::Object{{"apiVersion", kCrons.ApiVersion()},
+                      {"kind", "Cron"},
+                      {"metadata", json::Object{{"name", api::Name(job)},
+                                                {"labels", api::Labels(job)},
+                                                {"annotations", api::Annotations(job)}}},
+                      {"spec", std::move(spec)}};
+}
+
+bool HasCron(Api& api, const std::string& ns, const std::string& name) {
+  return api.Get(kCrons, ns, name).ok();
+}
+
+Command CronSpec() {
+  Command cron{
+      .name = "cron",
+      .summary = "Start training jobs at the times of a schedule.",
+      .examples = {{"A job each night",
+                    "arena cron tfjob --schedule=\"0 22 * * *\" --name=nightly --gpus=1 "
+                    "--image=tensorflow/tensorflow:2 \"python mnist.py\""},
+                   {"What has run", "arena cron get nightly"}},
+      .children = CronJobSpecs(),
+  };
+  cron.children.push_back({
+      .name = "list",
+      .aliases = {"ls"},
+      .summary = "List crons.",
+      .examples = {{"This namespace", "arena cron list"}, {"All namespaces", "arena cron list -A"}},
+      .make = Makes<CronListAction>(),
+  });
+  cron.children.push_back({
+      .name = "get",
+      .summary = "Show a cron and its jobs.",
+      .usage = "CRON",
+      .examples = {{"A cron", "arena cron get nightly"}},
+      .make = Makes<CronGetAction>(),
+  });
+  cron.children.push_back({
+      .name = "delete",
+      .aliases = {"del"},
+      .summary = "Delete crons and their jobs.",
+      .usage = "CRON...",
+      .examples = {{"A cron", "arena cron delete nightly"}},
+      .make = Makes<CronDeleteAction>(),
+  });
+  cron.children.push_back({
+      .name = "suspend",
+      .summary = "Start no more jobs until it is resumed. What runs, runs on.",
+      .usage = "CRON",
+      .examples = {{"A cron", "arena cron suspend nightly"}},
+      .make = Makes<CronSuspendAction<true>>(),
+  });
+  cron.children.push_back({
+      .name = "resume",
+      .summary = "Start jobs again. The latest time that was missed is made up for.",
+      .usage = "CRON",
+      .examples = {{"A cron", "arena cron resume nightly"}},
+      .make = Makes<CronSuspendAction<false>>(),
+  });
+  return cron;
+}
+
+}  // namespace swell::cli::arena
