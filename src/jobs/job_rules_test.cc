@@ -312,7 +312,7 @@ TEST_F(JobRulesTest, ACronIsRefusedForWhatItsJobsWouldBe) {
             "");
   EXPECT_EQ(wrong("0 0 22 * * ?", kOf, spec),
             "FieldValueInvalid spec.schedule: Invalid value: \"0 0 22 * * ?\": cron: expected "
-            "exactly 5 fields, found 6: \"0 0 22 * * ?\"");
+            "exactly 5 fields, found 6: \"0 0 22 * * ?\"; leave out the seconds");
   EXPECT_EQ(wrong("0 0 30 2 *", kOf, spec),
             "FieldValueInvalid spec.schedule: Invalid value: \"0 0 30 2 *\": no day is such a day");
   EXPECT_NE(wrong("@daily", "apiVersion: batch/v1, kind: Job", spec)

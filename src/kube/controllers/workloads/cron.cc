@@ -116,8 +116,10 @@ Result<CronSchedule> CronSchedule::Parse(std::string_view text) {
     if (!part.empty()) parts.push_back(part);
   }
   if (parts.size() != 5) {
-    return Status(Code::kBadRequest, StrCat("cron: expected exactly 5 fields, found ", parts.size(),
-                                            ": ", Quote(text)));
+    // Quartz, and Arena's own example, begin with seconds.
+    return Status(Code::kBadRequest,
+                  StrCat("cron: expected exactly 5 fields, found ", parts.size(), ": ", Quote(text),
+                         parts.size() == 6 ? "; leave out the seconds" : ""));
   }
   CronSchedule schedule;
   uint64_t* const bits[] = {&schedule.minutes_, &schedule.hours_, &schedule.days_,
