@@ -105,8 +105,10 @@ CronController::CronController(Context context)
              16,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
-  Follow(crons_, Queued(queue_),
-         [this](const json::SharedValue& it) { expected_.Forget(api::KeyOf(*it)); });
+  Follow(crons_, Queued(queue_), [this](const json::SharedValue& it) {
+    expected_.Forget(api::KeyOf(*it));
+    lately_.erase(std::string(api::Uid(*it)));
+  });
   for (const api::Definition& kind : api::JobDefinitions()) {
     // Kinds that another operator runs are left to it.
     client::Informer* jobs = context_.informers.Find({kind.group, kind.version, kind.plural, true});
@@ -166,17 +168,27 @@ void CronController::Observe(Pass& pass) {
     return std::any_of(runs.begin(), runs.end(),
                        [uid](const Run& run) { return api::Uid(*run.job) == uid; });
   };
-  for (const json::Value& known : json::GetArray(pass.status, {"active"})) {
-    const std::string_view uid = json::GetString(known, {"uid"});
-    const std::string_view name = json::GetString(known, {"name"});
-    if (among(pass.over, uid)) {
-      events_.Record(*pass.cron, "Normal", "SawCompletedWorkload",
-                     StrCat("Saw completed workload: ", name));
-    } else if (!among(pass.active, uid)) {
-      events_.Record(*pass.cron, "Normal", "MissingWorkload",
-                     StrCat("Active workload went missing: ", name));
-    }
+  Lately& lately = lately_[std::string(api::Uid(*pass.cron))];
+  const auto last = api::ParseTime(json::GetString(pass.status, {"lastScheduleTime"}));
+  if (lately.started && (!last || *last < *lately.started)) {
+    json::Set(pass.status, {"lastScheduleTime"}, api::FormatTime(*lately.started));
+  } else {
+    lately.started = std::nullopt;
   }
+  std::set<std::string> shown;
+  for (const json::Value& one : json::GetArray(pass.status, {"active"})) {
+    std::string uid(json::GetString(one, {"uid"}));
+    const std::string_view name = json::GetString(one, {"name"});
+    const bool over = among(pass.over, uid);
+    if (!lately.ended.contains(uid) && (over || !among(pass.active, uid))) {
+      events_.Record(
+          *pass.cron, "Normal", over ? "SawCompletedWorkload" : "MissingWorkload",
+          StrCat(over ? "Saw completed workload: " : "Active workload went missing: ", name));
+      lately.ended.insert(uid);
+    }
+    shown.insert(std::move(uid));
+  }
+  std::erase_if(lately.ended, [&shown](const std::string& uid) { return !shown.contains(uid); });
 }
 
 void CronController::UpdateHistory(Pass& pass) {
@@ -223,7 +235,7 @@ bool CronController::StartDue(const std::shared_ptr<Pass>& pass, const CronSched
     events_.Record(cron, "Normal", "Deadline", "the deadline has passed, and no more runs start");
     return false;
   }
-  const auto last = api::ParseTime(json::GetString(cron, {"status", "lastScheduleTime"}));
+  const auto last = api::ParseTime(json::GetString(pass->status, {"lastScheduleTime"}));
   const CronSchedule::Due due = schedule.DueAt(pass->now, last.value_or(api::CreationTime(cron)));
   if (due.too_many) {
     events_.Record(cron, "Warning", "TooManyMissedTimes",
@@ -241,6 +253,11 @@ bool CronController::StartRun(const std::shared_ptr<Pass>& pass, WallTime at) {
                    StrCat("Error creating workload: ", run.status().message()));
     return false;
   }
+  // A leader before this one made it, and did not come to say so.
+  if (!run->named && Has(cron, *run)) {
+    json::Set(pass->status, {"lastScheduleTime"}, api::FormatTime(at));
+    return false;
+  }
   std::string_view policy = json::GetString(cron, {"spec", "concurrencyPolicy"}, "Allow");
   if (run->named && policy != "Forbid") {
     events_.Record(cron, "Normal", "OverridePolicy",
@@ -254,14 +271,10 @@ bool CronController::StartRun(const std::shared_ptr<Pass>& pass, WallTime at) {
                    "Forbid");
     return false;
   }
-  if (run->named) {
+  if (run->named && Has(cron, *run)) {
     // The run before has the name. When it is gone, this pass comes again.
-    const json::SharedValue before = Find(*run);
-    const auto owner = before ? api::ControllerOf(*before) : std::nullopt;
-    if (owner && owner->uid == api::Uid(cron)) {
-      DeleteRun(*pass, {before, &run->resource});
-      return false;
-    }
+    DeleteRun(*pass, {Find(*run), &run->resource});
+    return false;
   }
   if (policy == "Replace") {
     for (const Run& one : pass->active) DeleteRun(*pass, one);
@@ -269,6 +282,12 @@ bool CronController::StartRun(const std::shared_ptr<Pass>& pass, WallTime at) {
   }
   Create(pass, *run, at);
   return true;
+}
+
+bool CronController::Has(const json::Value& cron, const CronRun& run) const {
+  const json::SharedValue job = Find(run);
+  const auto owner = job ? api::ControllerOf(*job) : std::nullopt;
+  return owner && owner->uid == api::Uid(cron);
 }
 
 client::Informer* CronController::InformerOf(const CronRun& run) const {
@@ -291,13 +310,11 @@ void CronController::Create(const std::shared_ptr<Pass>& pass, const CronRun& ru
     return OnCreated(pass, run, at, others);
   }
   expected_.Add(api::KeyOf(*pass->cron), api::KeyOf(run.job), context_.clock.Steady());
-  client_.Create(
-      run.resource, api::Namespace(*pass->cron), run.job,
-      [this, pass, run, at, ends = pass->writes->Track()](const Result<json::SharedValue>& made) {
-        if (!made.ok()) expected_.Seen(api::KeyOf(run.job));
-        OnCreated(pass, run, at, made.status());
-        ends(IsFinal(made.status()) ? Result<json::SharedValue>(json::SharedValue()) : made);
-      });
+  client_.Create(run.resource, api::Namespace(*pass->cron), run.job,
+                 pass->writes->Track([this, pass, run, at](const Result<json::SharedValue>& made) {
+                   if (!made.ok()) expected_.Seen(api::KeyOf(run.job));
+                   OnCreated(pass, run, at, made.status());
+                 }));
 }
 
 void CronController::OnCreated(const std::shared_ptr<Pass>& pass,
@@ -307,9 +324,7 @@ void CronController::OnCreated(const std::shared_ptr<Pass>& pass,
   const json::Value& cron = *pass->cron;
   const std::string_view name = api::Name(run.job);
   const bool there = status.code() == Code::kAlreadyExists;
-  const json::SharedValue found = there ? Find(run) : nullptr;
-  const auto owner = found ? api::ControllerOf(*found) : std::nullopt;
-  const bool others = found && (!owner || owner->uid != api::Uid(cron));
+  const bool others = there && Find(run) && !Has(cron, run);
   if (status.ok()) {
     events_.Record(cron, "Normal", "SuccessfulCreate", StrCat("Created workload: ", name));
   } else if (!there || others) {
@@ -319,6 +334,7 @@ void CronController::OnCreated(const std::shared_ptr<Pass>& pass,
   // A job that is refused would be refused again: the next time counts.
   if (status.ok() || IsFinal(status)) {
     json::Set(pass->status, {"lastScheduleTime"}, api::FormatTime(at));
+    lately_[std::string(api::Uid(cron))].started = at;
   }
   WriteStatus(*pass);
 }
@@ -326,6 +342,7 @@ void CronController::OnCreated(const std::shared_ptr<Pass>& pass,
 void CronController::DeleteRun(Pass& pass, const Run& run) {
   if (api::IsDeleting(*run.job)) return;
   const std::string token = DeletedToken(*run.job);
+  lately_[std::string(api::Uid(*pass.cron))].ended.emplace(api::Uid(*run.job));
   expected_.Add(api::KeyOf(*pass.cron), token, context_.clock.Steady());
   client_.Delete(*run.of, api::Namespace(*run.job), api::Name(*run.job),
                  {.propagation = "Background", .precondition_uid = std::string(api::Uid(*run.job))},

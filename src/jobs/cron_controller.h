@@ -8,7 +8,10 @@
 // - Ownership: the informers outlive it.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,12 +38,20 @@ class CronController {
     const client::Resource* of;
   };
 
+  // What the Cron's status may not show yet: watches of jobs and of Crons are not in step.
+  struct Lately {
+    std::optional<WallTime> started;  // the time of the latest run
+    std::set<std::string> ended;      // uids of runs that were active, and whose end was told
+  };
+
   void Reconcile(const std::string& key, Done done);
   void Observe(Pass& pass);
   void UpdateHistory(Pass& pass);
   // Whether a run was sent off, which writes the status when it is answered.
   bool StartDue(const std::shared_ptr<Pass>& pass, const CronSchedule& schedule);
   bool StartRun(const std::shared_ptr<Pass>& pass, WallTime at);
+  // Whether the Cron has the job already; its status lags behind then.
+  bool Has(const json::Value& cron, const CronRun& run) const;
   void Create(const std::shared_ptr<Pass>& pass, const CronRun& run, WallTime at);
   void OnCreated(const std::shared_ptr<Pass>& pass,
                  const CronRun& run,
@@ -54,8 +65,9 @@ class CronController {
 
   Context context_;
   client::Informer& crons_;
-  std::vector<client::Informer*> jobs_;  // of each kind
-  Expectations expected_;                // what the caches do not show yet
+  std::vector<client::Informer*> jobs_;   // of each kind
+  Expectations expected_;                 // what the caches do not show yet
+  std::map<std::string, Lately> lately_;  // by the Cron's uid
   client::EventRecorder events_;
   client::WorkQueue queue_;
   client::Client client_;

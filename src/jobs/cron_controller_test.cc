@@ -280,6 +280,42 @@ TEST_F(CronTest, ANewLeaderMakesNoRunTwice) {
   EXPECT_EQ(cluster_.Events("SuccessfulCreate", "tick"), 1);
 }
 
+// Answers the first jobs that are created with an error of its own.
+class BusyServer final : public api::RestHandler {
+ public:
+  BusyServer(std::shared_ptr<api::RestHandler> server, int refusals)
+      : server_(std::move(server)), left_(refusals) {}
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    const bool job = request.path.ends_with("/pytorchjobs");
+    if (request.method != "POST" || !job || left_-- <= 0) {
+      return server_->Handle(std::move(request), std::move(sink));
+    }
+    api::RestResponse response;
+    response.status = 503;
+    response.body.push_back(api::MakeChunk(
+        R"({"kind":"Status","status":"Failure","reason":"ServiceUnavailable","code":503})"));
+    sink->OnResponse(std::move(response));
+    return nullptr;
+  }
+  api::HandlerCapabilities capabilities() override { return server_->capabilities(); }
+
+ private:
+  std::shared_ptr<api::RestHandler> server_;
+  int left_;
+};
+
+TEST_F(CronTest, ARunIsTriedAgainWhenTheServerWasBusy) {
+  cluster_.StopManager();
+  cluster_.between = std::make_shared<BusyServer>(cluster_.server, 3);
+  cluster_.StartManager();
+  cluster_.Create(CronYaml(""));
+  cluster_.Run(kMinute);
+  EXPECT_EQ(Jobs(), 1U);
+  EXPECT_EQ(cluster_.Events("FailedCreate", "tick"), 3);
+  EXPECT_EQ(Active(), 1U);
+}
+
 TEST_F(CronTest, ItsJobsGoWithIt) {
   cluster_.Create(CronYaml(""));
   cluster_.Run(2 * kMinute);

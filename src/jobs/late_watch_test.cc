@@ -16,7 +16,7 @@ using client::resources::kPyTorchJobs;
 
 constexpr Duration kLate = std::chrono::seconds(3);
 
-// Passes on what watches tell after a while, and counts the pods that are asked for.
+// Passes on what watches tell after a while, and counts the pods and jobs that are asked for.
 class LateWatches final : public api::RestHandler {
  public:
   LateWatches(std::shared_ptr<api::RestHandler> server, Executor& executor)
@@ -25,13 +25,14 @@ class LateWatches final : public api::RestHandler {
   std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
                                         std::shared_ptr<api::RestSink> sink) override {
     if (request.method == "POST" && request.path.ends_with("/pods")) ++pods_asked;
+    if (request.method == "POST" && request.path.ends_with("/pytorchjobs")) ++jobs_asked;
     if (request.query.find("watch=") != std::string::npos) {
       sink = std::make_shared<LateSink>(executor_, std::move(sink));
     }
     return server_->Handle(std::move(request), std::move(sink));
   }
 
-  int pods_asked = 0;
+  int pods_asked = 0, jobs_asked = 0;
 
  private:
   class LateSink final : public api::RestSink {
@@ -83,6 +84,34 @@ TEST(LateWatchTest, APodThatIsDeletedMeanwhileIsMadeAnew) {
   ASSERT_TRUE(
       cluster.Until([&] { return cluster.Condition(kPyTorchJobs, "default/job", "Running"); }));
   EXPECT_NE(cluster.PodUid("default/job-worker-0"), first);
+}
+
+TEST(LateWatchTest, ACronAsksForEachRunOnce) {
+  TestCluster cluster;
+  auto late = std::make_shared<LateWatches>(cluster.server, cluster.sim);
+  cluster.between = late;
+  cluster.AddNode("node-a", 4);
+  cluster.StartManager();
+  cluster.Create(R"(
+apiVersion: apps.kubedl.io/v1alpha1
+kind: Cron
+metadata: {name: tick}
+spec:
+  schedule: '* * * * *'
+  concurrencyPolicy: Replace
+  template:
+    apiVersion: kubeflow.org/v1
+    kind: PyTorchJob
+    workload:
+      spec: {pytorchReplicaSpecs: {Master: {template: {spec: {containers: [{name: c, image: x}]}}}}}
+)");
+  ASSERT_TRUE(cluster.Until([&] { return cluster.Events("SuccessfulCreate", "tick") == 4; },
+                            std::chrono::minutes(5)));
+  cluster.Run(std::chrono::seconds(30));
+  EXPECT_EQ(late->jobs_asked, 4);
+  EXPECT_EQ(cluster.List(kPyTorchJobs).size(), 1U);
+  EXPECT_EQ(cluster.Events("SuccessfulDelete", "tick"), 3);
+  EXPECT_EQ(cluster.Events("MissingWorkload", "tick"), 0);
 }
 
 }  // namespace
