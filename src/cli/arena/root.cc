@@ -42,10 +42,10 @@ Command ArenaRoot() {
                    {"Show its status", "arena get mnist"},
                    {"GPU use of the nodes", "arena top node"}},
       .children = {arena::SubmitSpec(), arena::GetSpec(), arena::ListSpec(), arena::LogsSpec(),
-                   arena::DeleteSpec(), arena::PruneSpec(), arena::CronSpec(), arena::TopSpec(), arena::AttachSpec(),
-                   arena::ScaleOutSpec(), arena::ScaleInSpec(), arena::LogviewerSpec(),
-                   arena::DataSpec(), arena::WhoamiSpec(), arena::VersionSpec(),
-                   CompletionCommandSpec("arena"), CompleteCommandSpec()},
+                   arena::DeleteSpec(), arena::PruneSpec(), arena::CronSpec(), arena::TopSpec(),
+                   arena::AttachSpec(), arena::ScaleOutSpec(), arena::ScaleInSpec(),
+                   arena::LogviewerSpec(), arena::DataSpec(), arena::WhoamiSpec(),
+                   arena::VersionSpec(), CompletionCommandSpec("arena"), CompleteCommandSpec()},
   };
   for (const MissingCommand& one : kMissing) {
     Command missing;
