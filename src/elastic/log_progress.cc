@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,9 @@ struct Found {
     if (name == "loss") {
       double value = 0;
       const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (parsed.ec == std::errc() && !loss) loss = value;
+      // "info" begins with a number that is not finite.
+      const bool whole = parsed.ptr == text.data() + text.size();
+      if (parsed.ec == std::errc() && (whole || std::isfinite(value)) && !loss) loss = value;
       return;
     }
     const auto number = ParseInt(text);

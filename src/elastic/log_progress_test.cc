@@ -29,6 +29,8 @@ TEST(LogProgress, GroupsNameWhatIsFound) {
   constexpr std::string_view kPattern = R"(at (?P<step>\d+) of (?P<total>\d+), (?P<loss>\S+))";
   EXPECT_EQ(ReadBy(kPattern, "at 12 of 100, 0.5"), "12/100 epoch 0/0 loss 0.500000");
   EXPECT_EQ(ReadBy(kPattern, "at 12 of 100, nan"), "12/100 epoch 0/0 loss nan");
+  EXPECT_EQ(ReadBy(kPattern, "at 12 of 100, info"), "12/100 epoch 0/0 loss none");
+  EXPECT_EQ(ReadBy(kPattern, "at 12 of 100, 0.5,"), "12/100 epoch 0/0 loss 0.500000");
   EXPECT_EQ(ReadBy(kPattern, "at 12 of 100, x"), "12/100 epoch 0/0 loss none");
   EXPECT_EQ(ReadBy(kPattern, "at 99999999999999999999 of 1, x"), "nothing");
   EXPECT_EQ(ReadBy(kPattern, "elsewhere"), "nothing");

@@ -291,7 +291,8 @@ std::string NotFiniteIn(std::string_view metrics_text) {
     const std::string_view value = json::View(metric.value().get_string());
     if (value != "NaN" && value != "Infinity" && value != "-Infinity") continue;
     const int64_t step = json::GetInt(*metrics, {"training_step"});
-    return StrCat(std::string_view(metric.key()), " is ", value,
+    constexpr size_t kNameMax = 64;
+    return StrCat(std::string_view(metric.key()).substr(0, kNameMax), " is ", value,
                   step > 0 ? StrCat(" at step ", step) : "");
   }
   return "";
@@ -449,7 +450,7 @@ void JobController::NoteSaves(Pass& pass) {
   SetFirst(pass, kCheckpointFailed, false, "Saved", "The last save went well.");
 }
 
-// Whether the script stops then is its own business; that steps are wasted must be seen.
+// The script decides whether to stop; users must see that steps may be wasted.
 void JobController::NoteNotFinite(Pass& pass) {
   for (const auto& [name, pod] : pass.pods) {
     const std::string what = NotFiniteIn(api::Annotation(*pod, keys::kMetrics));

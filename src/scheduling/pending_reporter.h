@@ -2,7 +2,7 @@
 // in the PodGroup's status.
 //
 // The reason changes with every pod that starts or ends, and hundreds of jobs may wait. So the
-// first reason is reported at once, but for a gang whose members are still being created: it has a
+// first reason is reported at once; that of a gang whose members are still being created after a
 // second. After that the latest reason is reported, and nothing is
 // written twice. A new reason is reported soon, and later and later while it keeps changing. If
 // only numbers differ, they are updated now and then, without an event. Repeats are limited to so

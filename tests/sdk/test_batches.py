@@ -19,7 +19,7 @@ class Kept:
 
 def job_with(checkpoint):
     return SimpleNamespace(env=SimpleNamespace(rank=0, world=1, leader=False), restore=lambda: checkpoint,
-                           checkpoints=SimpleNamespace(dir="/ckpt"), can_recover=lambda error: False)
+                           checkpoints=SimpleNamespace(dir="/ckpt"))
 
 
 def first(job, keep):
@@ -52,6 +52,16 @@ class KeepTest(unittest.TestCase):
                                                 r"mismatch for weight.*\); to start anew, remove it or let the script "
                                                 r"save elsewhere$")
         self.assertNotIn("\n", str(raised.exception))
+
+    def test_a_full_gpu_is_no_fault_of_the_checkpoint(self):
+        class Full(Kept):
+            def load_state_dict(self, state):
+                raise RuntimeError("CUDA out of memory")
+
+        sampler = {"epoch": 0, "position": 0, "seed": 0, "length": 2, "shuffle": True}
+        found = SimpleNamespace(step=7, state={"step": 7, "sampler": sampler, "keep": {"model": {}}})
+        with self.assertRaisesRegex(RuntimeError, "^CUDA out of memory$"):
+            first(job_with(found), {"model": Full()})
 
 
 class GroupTest(unittest.TestCase):

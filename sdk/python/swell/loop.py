@@ -105,7 +105,8 @@ def _load_checkpoint(job, found, load):
     try:
         load(found.state)
     except (RuntimeError, ValueError, KeyError) as error:
-        if job.can_recover(error):
+        # Of RuntimeErrors only torch's own about state: a full GPU or a lost peer is no fault of the checkpoint.
+        if isinstance(error, RuntimeError) and "loading state_dict" not in str(error):
             raise
         place = getattr(job.checkpoints, "dir", "its directory")
         reason = " ".join(str(error).split())

@@ -1,5 +1,7 @@
 #include "kube/api/openapi/protobuf.h"
 
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 
 #include "base/strings.h"
@@ -9,6 +11,21 @@
 
 namespace swell::api {
 namespace {
+
+// A time that a WallTime cannot hold, such as Go's year 1, to the second.
+std::string FarTimeText(int64_t seconds, bool micro) {
+  const std::chrono::sys_seconds at{std::chrono::seconds(seconds)};
+  const auto day = std::chrono::floor<std::chrono::days>(at);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(at - day);
+  char text[40];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d%sZ",
+                static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
+                static_cast<int>(clock.minutes().count()),
+                static_cast<int>(clock.seconds().count()), micro ? ".000000" : "");
+  return text;
+}
 
 using json::Value;
 
@@ -275,8 +292,12 @@ Result<Value> Decoder::Special(const Schema& schema, std::string_view bytes, int
     case SchemaType::kMicroTime: {
       if (parts.empty()) return Value();  // no time
       auto seconds = static_cast<int64_t>(numbers[1]);
+      constexpr int64_t kYear1 = -62'135'596'800, kYear9999 = 253'402'300'799;
+      if (seconds < kYear1 || seconds > kYear9999) return Malformed("a time is out of range");
       constexpr int64_t kYear2262 = 9'223'372'035;  // the last that nanoseconds can tell
-      if (seconds < -kYear2262 || seconds > kYear2262) return Malformed("a time is out of range");
+      if (seconds < -kYear2262 || seconds > kYear2262) {
+        return Value(FarTimeText(seconds, schema.type == SchemaType::kMicroTime));
+      }
       WallTime time{seconds * 1'000'000'000 + static_cast<int32_t>(numbers[2])};
       return schema.type == SchemaType::kTime ? Value(FormatTime(time))
                                               : Value(FormatMicroTime(time));

@@ -273,6 +273,15 @@ TEST(ProtobufTest, ReadsTimesAndDeleteOptions) {
       Body("coordination.k8s.io/v1", "Lease", Field(2, Field(1, "me") + time)));
   ASSERT_TRUE(lease.ok()) << lease.status().ToString();
   EXPECT_EQ(json::GetString(*lease, {"spec", "renewTime"}), "1970-01-01T00:00:05.000000Z");
+  // Go's year 1, and beyond what JSON can say.
+  for (const auto& [seconds, text] :
+       {std::pair(int64_t{-62'135'596'795}, "0001-01-01T00:00:05.000000Z"),
+        std::pair(int64_t{253'402'300'799}, "9999-12-31T23:59:59.000000Z"),
+        std::pair(int64_t{253'402'300'800}, "")}) {
+    time = Field(4, Varint(1 << 3) + Varint(static_cast<uint64_t>(seconds)));
+    lease = DecodeKubernetesProtobuf(Body("coordination.k8s.io/v1", "Lease", Field(2, time)));
+    EXPECT_EQ(lease.ok() ? json::GetString(*lease, {"spec", "renewTime"}) : "", text);
+  }
   Result<json::Value> options = DecodeKubernetesProtobuf(
       Body("policy/v1", "DeleteOptions", Number(1, 0) + Field(4, "Foreground")));
   ASSERT_TRUE(options.ok()) << options.status().ToString();
