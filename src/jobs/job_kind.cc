@@ -171,7 +171,9 @@ Status ReadRoles(const json::Value& body,
     RoleRules rules{.restart_policy = restart_policy, .most = role.most};
     SWELL_ASSIGN_OR_RETURN(ReplicaSpec replica,
                            ReadReplicaSpec(StrCat(path, ".", role.name), role.name, *found, rules));
-    if (replica.replicas > 0) spec.replicas.push_back(std::move(replica));
+    // Workers of an elastic job are never fewer than its least, whatever is asked for.
+    const bool elastic = role.name == kWorkerRole && api::ElasticPolicy(body).given;
+    if (replica.replicas > 0 || elastic) spec.replicas.push_back(std::move(replica));
   }
   if (!spec.replicas.empty()) return Status::Ok();
   return WrongField(

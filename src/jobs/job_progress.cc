@@ -290,7 +290,8 @@ std::string NotFiniteIn(std::string_view metrics_text) {
     if (!metric.value().is_string()) continue;
     const std::string_view value = json::View(metric.value().get_string());
     if (value != "NaN" && value != "Infinity" && value != "-Infinity") continue;
-    const int64_t step = json::GetInt(*metrics, {"training_step"});
+    const int64_t step =
+        json::GetInt(*metrics, {"not_finite_since"}, json::GetInt(*metrics, {"training_step"}));
     constexpr size_t kNameMax = 64;
     return StrCat(std::string_view(metric.key()).substr(0, kNameMax), " is ", value,
                   step > 0 ? StrCat(" at step ", step) : "");

@@ -353,9 +353,10 @@ TEST_F(JobProgressTest, AFailedSaveIsToldUntilOneGoesWell) {
 
 TEST_F(JobProgressTest, ALossThatIsNoNumberIsToldUntilItIsOneAgain) {
   Submit("");
-  Annotate(0, api::keys::kMetrics, R"({"training_step": 12, "loss": "NaN"})");
+  Annotate(0, api::keys::kMetrics,
+           R"({"training_step": 17, "not_finite_since": 12, "loss": "NaN"})");
   ASSERT_TRUE(cluster_.Until([&] { return Is("MetricNotFinite"); }));
-  Annotate(0, api::keys::kMetrics, R"({"training_step": 14, "loss": "NaN"})");
+  Annotate(0, api::keys::kMetrics, R"({"training_step": 19, "loss": "NaN"})");
   cluster_.Run(std::chrono::seconds(5));
   EXPECT_EQ(Message("MetricNotFinite"),
             "Pod job-worker-0 reports that loss is NaN at step 12. Training continues, but its "

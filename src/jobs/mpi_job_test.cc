@@ -192,6 +192,17 @@ TEST_F(MpiJobTest, AnElasticJobKeepsToItsBounds) {
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
 }
 
+TEST_F(MpiJobTest, AnElasticJobOfNoWorkersKeepsItsLeast) {
+  Submit(2, "  elasticPolicy: {minReplicas: 1, maxReplicas: 3}\n");
+  ASSERT_TRUE(AllRun(3));
+  ASSERT_TRUE(
+      cluster_.Patch(kMpiJobs, "default/pi", "spec: {mpiReplicaSpecs: {Worker: {replicas: 0}}}")
+          .ok());
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 2; }));
+  cluster_.Run(std::chrono::seconds(10));
+  EXPECT_EQ(cluster_.Pods("Running"), 2) << "the launcher and one worker";
+}
+
 TEST_F(MpiJobTest, AnElasticJobThatLosesItsLauncherStartsAgainWhole) {
   cluster_.AddNode("node-b", 0);
   Submit(3, "  elasticPolicy: {minReplicas: 1, maxReplicas: 3}\n");

@@ -92,7 +92,8 @@ class ProgressTest(support.FolderTest):
         with mock.patch("sys.stderr", new_callable=io.StringIO) as said:
             for loss in (0.5, math.nan, math.nan, 0.25, math.inf):
                 job.log(loss=loss)
-        self.assertEqual(said.getvalue(), "swell: loss is nan at step 0\nswell: loss is inf at step 0\n")
+        self.assertEqual(said.getvalue(), "swell: loss is not a finite number at step 0 (nan)\n"
+                                          "swell: loss is not a finite number at step 0 (inf)\n")
 
     def test_a_signal_writes_the_stacks_while_native_code_runs(self):
         script = ("import swell, ctypes, os\n"

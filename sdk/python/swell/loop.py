@@ -110,10 +110,12 @@ def _load_checkpoint(job, found, load):
             raise
         place = getattr(job.checkpoints, "dir", "its directory")
         reason = " ".join(str(error).split())
-        # One line, since the last line of a log is what commands show.
+        if isinstance(error, KeyError):
+            reason = f"no entry {reason}: another optimizer or model?"
+        # One line, since the last line of a log is what commands show. They cut its end.
         raise ValueError(
-            f"the checkpoint of step {found.step} in {place} does not fit this script ({reason:.400}); to start anew, "
-            "remove it or let the script save elsewhere"
+            f"the checkpoint of step {found.step} in {place} does not fit this script; to start anew, remove the "
+            f"checkpoints there or save elsewhere ({reason:.400})"
         ) from error
 
 

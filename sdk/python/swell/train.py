@@ -79,6 +79,7 @@ class Job:
         self.step = 0  # steps that `batches` has finished
         self.epoch = 0  # the epoch that `batches` is in
         self.metrics = {}  # the last values given to `log`
+        self._not_finite_since = None  # the step at which one of them was not finite first
         self.weight = Weight()  # of the current step of `batches`
         self._step_guard = StepGuard()
         self.backend = backend
@@ -295,7 +296,10 @@ class Job:
             noise = self._noise.scale
             # One rank alone measures no noise, so it reports none; the batch follows what was measured before.
             reported = noise if self.env.world > 1 else None
-            self._draw(step, self._speed.step(step, self.env.world, records, self.metrics, waited, reported))
+            own = self.metrics
+            if self._not_finite_since is not None:
+                own = {**own, "not_finite_since": self._not_finite_since}
+            self._draw(step, self._speed.step(step, self.env.world, records, own, waited, reported))
             now = self._clock()
             seconds = None if self._step_begin is None else now - self._step_begin
             self._step_begin = now
@@ -363,8 +367,12 @@ class Job:
                 what = type(value).__name__
                 raise TypeError(f"job.log({name}=...) is a {what}, {value!r:.80}: a number expected") from None
             if not math.isfinite(number) and self.env.leader and math.isfinite(self.metrics.get(name, 0.0)):
-                report.complain(f"{name} is {number} at step {self.progress.step}")
+                report.complain(f"{name} is not a finite number at step {self.progress.step} ({number})")
+                if self._not_finite_since is None:
+                    self._not_finite_since = self.progress.step
             self.metrics[name] = number
+        if all(map(math.isfinite, self.metrics.values())):
+            self._not_finite_since = None
 
     def scalar(self, name, value, step=None):
         """A point of a curve for TensorBoard, if the job has a `log_dir`. Ranks other than 0 may call it in vain.

@@ -64,7 +64,7 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
     if (condition && condition->IsTrue() && view.unsaved.empty()) view.unsaved = condition->message;
   }
   const auto not_finite = api::FindCondition(job, "MetricNotFinite");
-  if (not_finite && not_finite->IsTrue()) view.not_finite = not_finite->message;
+  if (not_finite && not_finite->IsTrue() && !view.over()) view.not_finite = not_finite->message;
   view.on_preemption = api::Annotation(job, api::keys::kOnPreemption);
   if (view.on_preemption.empty()) view.on_preemption = "Requeue";
   for (const RoleBounds& bounds : BoundsOf(job, kind)) {
