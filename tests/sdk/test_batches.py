@@ -48,9 +48,9 @@ class KeepTest(unittest.TestCase):
         found = SimpleNamespace(step=7, state={"step": 7, "sampler": sampler, "keep": keep})
         with self.assertRaises(ValueError) as raised:
             first(job_with(found), {"model": torch.nn.Linear(2, 4)})
-        self.assertRegex(str(raised.exception), r"^the checkpoint of step 7 in /ckpt does not fit this script; to start "
-                                                r"anew, remove the checkpoints there or save elsewhere \(.*size "
-                                                r"mismatch for weight.*\)$")
+        self.assertRegex(str(raised.exception), r"^the checkpoint of step 7 in /ckpt does not fit this script; to "
+                                                r"start anew, remove the checkpoints there or save elsewhere \(.*"
+                                                r"size mismatch for weight.*\)$")
         self.assertNotIn("\n", str(raised.exception))
 
     def test_a_full_gpu_is_no_fault_of_the_checkpoint(self):

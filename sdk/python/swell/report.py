@@ -9,8 +9,8 @@ Used by `swell.checkpoint` and `swell.train`. The contract:
   "records_per_second", "batch_records" (records of a step), "gradient_noise_records" (the noise scale of the gradient,
   swell.noise), "sync_seconds" (how long a step waits for gradients) and, after a change of size,
   "last_resize_seconds". Numbers that are not finite are the texts "NaN", "Infinity" and "-Infinity", as JSON has no
-  such numbers; "not_finite_since" is the step at which the first one came. From these the controller learns what more members are worth (docs/elastic.md). A member of an
-  elastic job that waits for a group reports "world": 0.
+  such numbers; "not_finite_since" is the step at which the first one came. From these the controller learns what more
+  members are worth (docs/elastic.md). A member of an elastic job that waits for a group reports "world": 0.
 * A checkpoint that could not be written adds {"saveError": {"step", "reason", "time"}}. The next checkpoint removes it.
 * SWELL_TERMINATION_LOG (default /dev/termination-log where it exists) gets {"checkpoint": {"step": N}} when the
   process exits because of a notice, or {"notSaved": {"step": N}} if that step could not be saved.
