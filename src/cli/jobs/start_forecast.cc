@@ -95,6 +95,18 @@ class ChangeFinder {
     return pods;
   }
 
+  // Whether it is a placed pod of the same role: swell scale counts those, and no launcher.
+  static bool IsMate(const json::Value& object, const json::Value& pod) {
+    if (api::KindOf(object) != "Pod" || !api::IsBound(object) || api::IsDeleting(object)) {
+      return false;
+    }
+    const auto place = [](const json::Value& one) {
+      return std::tuple(api::Namespace(one), api::Label(one, api::keys::kPodGroup),
+                        api::Label(one, api::keys::kPodSet));
+    };
+    return place(object) == place(pod);
+  }
+
   // The first elastic job that is large enough to make room, by as few members as do.
   void TrySmaller(const WhatIf& what_if, const std::string& group, int64_t need) {
     size_t tried = 0;
@@ -116,7 +128,9 @@ class ChangeFinder {
         const size_t middle = too_few + (enough - too_few) / 2;
         (starts_without(middle) ? enough : too_few) = middle;
       }
-      const size_t members = surplus.size() + static_cast<size_t>(api::MinMembers(other));
+      const auto members = static_cast<size_t>(std::count_if(
+          what_if.state().begin(), what_if.state().end(),
+          [&](const json::Value& object) { return IsMate(object, *surplus.back()); }));
       forecast_.changes.push_back(StrCat("elastic job ", api::KeyOf(other), " shrinks from ",
                                          members, " to ", members - enough,
                                          " members (swell scale)"));

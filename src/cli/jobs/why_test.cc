@@ -158,8 +158,12 @@ TEST_F(WhyTest, AnElasticJobThatCouldMakeRoomIsNamedWithItsSize) {
       "{apiVersion: swell.dev/v1, kind: PodGroup, metadata: {name: net}, spec: {podSets: "
       "[{name: worker, minMember: 1}]}}");
   for (const char* name : {"net-1", "net-2", "net-9", "net-10"}) {
-    GpuPod(name, "nodeName: node-1, ", ", labels: {swell.dev/pod-group: net}");
+    GpuPod(name, "nodeName: node-1, ",
+           ", labels: {swell.dev/pod-group: net, swell.dev/pod-set: worker}");
   }
+  // It is no worker, and swell scale does not count it.
+  GpuPod("l", "nodeName: node-1, ",
+         ", labels: {swell.dev/pod-group: net, swell.dev/pod-set: launcher}");
   GpuPod("p", "schedulerName: swell, ");
   ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
   EXPECT_NE(out_.find("\n  elastic job default/net shrinks from 4 to 2 members (swell scale)\n"),
