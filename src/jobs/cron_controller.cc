@@ -107,7 +107,8 @@ CronController::CronController(Context context)
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   Follow(crons_, Queued(queue_), [this](const json::SharedValue& it) {
     expected_.Forget(api::KeyOf(*it));
-    lately_.erase(std::string(api::Uid(*it)));
+    unconfirmed_.erase(std::string(api::Uid(*it)));
+    told_.erase(std::string(api::Uid(*it)));
   });
   for (const api::Definition& kind : api::JobDefinitions()) {
     // Kinds that another operator runs are left to it.
@@ -143,15 +144,27 @@ void CronController::Reconcile(const std::string& key, Done done) {
   pass->status = json::GetObject(*cron, {"status"});
   Observe(*pass);
   UpdateHistory(*pass);
-  const auto schedule = CronSchedule::Parse(json::GetString(*cron, {"spec", "schedule"}));
+  const std::string_view text = json::GetString(*cron, {"spec", "schedule"});
+  const auto schedule = CronSchedule::Parse(text);
   bool sent = false;
   if (!schedule.ok()) {
-    events_.Record(*cron, "Warning", "InvalidSchedule", schedule.status().message());
+    TellOnce(*cron, "Warning", "InvalidSchedule", text, schedule.status().message());
   } else if (!json::GetBool(*cron, {"spec", "suspend"})) {
     sent = StartDue(pass, *schedule);
   }
   if (!sent) WriteStatus(*pass);
   pass->writes->Close();
+}
+
+void CronController::TellOnce(const json::Value& cron,
+                              std::string_view type,
+                              std::string_view reason,
+                              std::string_view about,
+                              std::string_view message) {
+  const auto [last, first] = told_[std::string(api::Uid(cron))].try_emplace(std::string(reason));
+  if (!first && last->second == about) return;
+  last->second = about;
+  events_.Record(cron, type, reason, message);
 }
 
 void CronController::Observe(Pass& pass) {
@@ -168,27 +181,28 @@ void CronController::Observe(Pass& pass) {
     return std::any_of(runs.begin(), runs.end(),
                        [uid](const Run& run) { return api::Uid(*run.job) == uid; });
   };
-  Lately& lately = lately_[std::string(api::Uid(*pass.cron))];
+  Unconfirmed& unconfirmed = unconfirmed_[std::string(api::Uid(*pass.cron))];
   const auto last = api::ParseTime(json::GetString(pass.status, {"lastScheduleTime"}));
-  if (lately.started && (!last || *last < *lately.started)) {
-    json::Set(pass.status, {"lastScheduleTime"}, api::FormatTime(*lately.started));
+  if (unconfirmed.started && (!last || *last < *unconfirmed.started)) {
+    json::Set(pass.status, {"lastScheduleTime"}, api::FormatTime(*unconfirmed.started));
   } else {
-    lately.started = std::nullopt;
+    unconfirmed.started = std::nullopt;
   }
   std::set<std::string> shown;
   for (const json::Value& one : json::GetArray(pass.status, {"active"})) {
     std::string uid(json::GetString(one, {"uid"}));
     const std::string_view name = json::GetString(one, {"name"});
     const bool over = among(pass.over, uid);
-    if (!lately.ended.contains(uid) && (over || !among(pass.active, uid))) {
+    if (!unconfirmed.ended.contains(uid) && (over || !among(pass.active, uid))) {
       events_.Record(
           *pass.cron, "Normal", over ? "SawCompletedWorkload" : "MissingWorkload",
           StrCat(over ? "Saw completed workload: " : "Active workload went missing: ", name));
-      lately.ended.insert(uid);
+      unconfirmed.ended.insert(uid);
     }
     shown.insert(std::move(uid));
   }
-  std::erase_if(lately.ended, [&shown](const std::string& uid) { return !shown.contains(uid); });
+  std::erase_if(unconfirmed.ended,
+                [&shown](const std::string& uid) { return !shown.contains(uid); });
 }
 
 void CronController::UpdateHistory(Pass& pass) {
@@ -221,7 +235,14 @@ void CronController::UpdateHistory(Pass& pass) {
     --finished;
   }
   json::Array history;
-  for (auto& [key, row] : rows) history.push_back(std::move(row));
+  size_t left_out = rows.size() - std::min(rows.size(), kListedMax);
+  for (auto& [key, row] : rows) {
+    if (left_out > 0) {
+      --left_out;
+      continue;
+    }
+    history.push_back(std::move(row));
+  }
   // Written as an empty list: a merge patch would keep what is left out.
   if (!history.empty() || json::Find(pass.status, {"history"}) != nullptr) {
     json::Set(pass.status, {"history"}, std::move(history));
@@ -230,16 +251,19 @@ void CronController::UpdateHistory(Pass& pass) {
 
 bool CronController::StartDue(const std::shared_ptr<Pass>& pass, const CronSchedule& schedule) {
   const json::Value& cron = *pass->cron;
-  const auto deadline = api::ParseTime(json::GetString(cron, {"spec", "deadline"}));
+  const std::string_view until = json::GetString(cron, {"spec", "deadline"});
+  const auto deadline = api::ParseTime(until);
   if (deadline && pass->now > *deadline) {
-    events_.Record(cron, "Normal", "Deadline", "the deadline has passed, and no more runs start");
+    TellOnce(cron, "Normal", "Deadline", until, "the deadline has passed, and no more runs start");
     return false;
   }
   const auto last = api::ParseTime(json::GetString(pass->status, {"lastScheduleTime"}));
-  const CronSchedule::Due due = schedule.DueAt(pass->now, last.value_or(api::CreationTime(cron)));
+  const WallTime since = last.value_or(api::CreationTime(cron));
+  const CronSchedule::Due due = schedule.DueAt(pass->now, since);
   if (due.too_many) {
-    events_.Record(cron, "Warning", "TooManyMissedTimes",
-                   "too many missed start times. Check clock skew");
+    // A long run has it miss more and more times: one event is enough until a run starts.
+    TellOnce(cron, "Warning", "TooManyMissedTimes", api::FormatTime(since),
+             "too many missed start times. Check clock skew");
   }
   if (due.next) pass->writes->RequeueAfter(*due.next - pass->now + kAfterItsTime);
   return due.run && StartRun(pass, *due.run);
@@ -247,31 +271,33 @@ bool CronController::StartDue(const std::shared_ptr<Pass>& pass, const CronSched
 
 bool CronController::StartRun(const std::shared_ptr<Pass>& pass, WallTime at) {
   const json::Value& cron = *pass->cron;
+  const std::string time = api::FormatTime(at);
   auto run = MakeCronRun(cron, at);
   if (!run.ok()) {
-    events_.Record(cron, "Warning", "FailedCreate",
-                   StrCat("Error creating workload: ", run.status().message()));
+    TellOnce(cron, "Warning", "FailedCreate", time,
+             StrCat("Error creating workload: ", run.status().message()));
     return false;
   }
-  // A leader before this one made it, and did not come to say so.
-  if (!run->named && Has(cron, *run)) {
-    json::Set(pass->status, {"lastScheduleTime"}, api::FormatTime(at));
+  const bool there = Has(cron, *run);
+  // A leader before this one made it, and died before it said so, or the answer was lost. The name
+  // of the template says nothing about the time; a run of an earlier time was created before it.
+  if (there && (!run->named || api::CreationTime(*Find(*run)) >= at)) {
+    json::Set(pass->status, {"lastScheduleTime"}, time);
     return false;
   }
   std::string_view policy = json::GetString(cron, {"spec", "concurrencyPolicy"}, "Allow");
   if (run->named && policy != "Forbid") {
-    events_.Record(cron, "Normal", "OverridePolicy",
-                   "metadata.name has been specified in workload template, override cron "
-                   "concurrency policy as Forbidden");
+    TellOnce(cron, "Normal", "OverridePolicy", time,
+             "metadata.name has been specified in workload template, override cron concurrency "
+             "policy as Forbidden");
     policy = "Forbid";
   }
   if (policy == "Forbid" && !pass->active.empty()) {
-    events_.Record(cron, "Normal", "AlreadyActive",
-                   "Not starting because prior execution is running and concurrency policy is "
-                   "Forbid");
+    TellOnce(cron, "Normal", "AlreadyActive", time,
+             "Not starting because prior execution is running and concurrency policy is Forbid");
     return false;
   }
-  if (run->named && Has(cron, *run)) {
+  if (there) {
     // The run before has the name. When it is gone, this pass comes again.
     DeleteRun(*pass, {Find(*run), &run->resource});
     return false;
@@ -284,13 +310,13 @@ bool CronController::StartRun(const std::shared_ptr<Pass>& pass, WallTime at) {
   return true;
 }
 
-bool CronController::Has(const json::Value& cron, const CronRun& run) const {
+bool CronController::Has(const json::Value& cron, const NewRun& run) const {
   const json::SharedValue job = Find(run);
   const auto owner = job ? api::ControllerOf(*job) : std::nullopt;
   return owner && owner->uid == api::Uid(cron);
 }
 
-client::Informer* CronController::InformerOf(const CronRun& run) const {
+client::Informer* CronController::InformerOf(const NewRun& run) const {
   for (client::Informer* kind : jobs_) {
     const client::Resource& one = kind->resource();
     if (one.group == run.resource.group && one.plural == run.resource.plural) return kind;
@@ -298,16 +324,16 @@ client::Informer* CronController::InformerOf(const CronRun& run) const {
   return nullptr;
 }
 
-json::SharedValue CronController::Find(const CronRun& run) const {
+json::SharedValue CronController::Find(const NewRun& run) const {
   const client::Informer* kind = InformerOf(run);
   return kind != nullptr ? kind->Get(api::KeyOf(run.job)) : nullptr;
 }
 
-void CronController::Create(const std::shared_ptr<Pass>& pass, const CronRun& run, WallTime at) {
+void CronController::Create(const std::shared_ptr<Pass>& pass, const NewRun& run, WallTime at) {
   if (InformerOf(run) == nullptr) {
-    const Status others(Code::kForbidden,
-                        StrCat("another operator runs ", run.resource.GroupResource(), " here"));
-    return OnCreated(pass, run, at, others);
+    const Status refused(Code::kForbidden,
+                         StrCat("another operator runs ", run.resource.GroupResource(), " here"));
+    return OnCreated(pass, run, at, refused);
   }
   expected_.Add(api::KeyOf(*pass->cron), api::KeyOf(run.job), context_.clock.Steady());
   client_.Create(run.resource, api::Namespace(*pass->cron), run.job,
@@ -318,23 +344,26 @@ void CronController::Create(const std::shared_ptr<Pass>& pass, const CronRun& ru
 }
 
 void CronController::OnCreated(const std::shared_ptr<Pass>& pass,
-                               const CronRun& run,
+                               const NewRun& run,
                                WallTime at,
                                const Status& status) {
   const json::Value& cron = *pass->cron;
+  // The Cron was deleted meanwhile. One that has its name now has a status of its own.
+  const auto unconfirmed = unconfirmed_.find(std::string(api::Uid(cron)));
+  if (unconfirmed == unconfirmed_.end()) return;
   const std::string_view name = api::Name(run.job);
   const bool there = status.code() == Code::kAlreadyExists;
-  const bool others = there && Find(run) && !Has(cron, run);
+  const bool of_someone_else = there && Find(run) && !Has(cron, run);
   if (status.ok()) {
     events_.Record(cron, "Normal", "SuccessfulCreate", StrCat("Created workload: ", name));
-  } else if (!there || others) {
+  } else if (!there || of_someone_else) {
     events_.Record(cron, "Warning", "FailedCreate",
                    StrCat("Error creating workload: ", status.message()));
   }
   // A job that is refused would be refused again: the next time counts.
   if (status.ok() || IsFinal(status)) {
     json::Set(pass->status, {"lastScheduleTime"}, api::FormatTime(at));
-    lately_[std::string(api::Uid(cron))].started = at;
+    unconfirmed->second.started = at;
   }
   WriteStatus(*pass);
 }
@@ -342,7 +371,7 @@ void CronController::OnCreated(const std::shared_ptr<Pass>& pass,
 void CronController::DeleteRun(Pass& pass, const Run& run) {
   if (api::IsDeleting(*run.job)) return;
   const std::string token = DeletedToken(*run.job);
-  lately_[std::string(api::Uid(*pass.cron))].ended.emplace(api::Uid(*run.job));
+  unconfirmed_[std::string(api::Uid(*pass.cron))].ended.emplace(api::Uid(*run.job));
   expected_.Add(api::KeyOf(*pass.cron), token, context_.clock.Steady());
   client_.Delete(*run.of, api::Namespace(*run.job), api::Name(*run.job),
                  {.propagation = "Background", .precondition_uid = std::string(api::Uid(*run.job))},
@@ -356,9 +385,12 @@ void CronController::DeleteRun(Pass& pass, const Run& run) {
 
 void CronController::WriteStatus(Pass& pass) {
   json::Array active;
-  for (const Run& run : pass.active) active.push_back(ReferenceTo(*run.job));
+  const size_t count = pass.active.size();
+  for (size_t i = count - std::min(count, kListedMax); i < count; ++i) {
+    active.push_back(ReferenceTo(*pass.active[i].job));
+  }
   const json::Value known = json::GetObject(*pass.cron, {"status"});
-  // References carry versions, which change with every breath of a job: names alone count.
+  // resourceVersion changes with each write to a job, so only uids are compared.
   auto uids = [](const json::Array& list) {
     std::vector<std::string> all;
     for (const json::Value& one : list) all.emplace_back(json::GetString(one, {"uid"}));

@@ -29,6 +29,8 @@ class CronController {
 
   // Finished runs that are kept where the Cron does not say.
   static constexpr int64_t kHistoryLimit = 10;
+  // The newest runs in each list of the status, which has to fit an object.
+  static constexpr size_t kListedMax = 100;
 
  private:
   using Done = client::WorkQueue::Done;
@@ -39,35 +41,46 @@ class CronController {
   };
 
   // What the Cron's status may not show yet: watches of jobs and of Crons are not in step.
-  struct Lately {
+  struct Unconfirmed {
     std::optional<WallTime> started;  // the time of the latest run
-    std::set<std::string> ended;      // uids of runs that were active, and whose end was told
+    std::set<std::string> ended;      // uids of active runs whose end has been recorded
   };
+  // Reason → what the event was about. Each status of a job makes a pass, and a Cron's budget of
+  // events would be spent on the same words.
+  using Told = std::map<std::string, std::string, std::less<>>;
 
   void Reconcile(const std::string& key, Done done);
+  // Records the event, unless the Cron's last one of this reason was about the same.
+  void TellOnce(const json::Value& cron,
+                std::string_view type,
+                std::string_view reason,
+                std::string_view about,
+                std::string_view message);
   void Observe(Pass& pass);
   void UpdateHistory(Pass& pass);
   // Whether a run was sent off, which writes the status when it is answered.
   bool StartDue(const std::shared_ptr<Pass>& pass, const CronSchedule& schedule);
   bool StartRun(const std::shared_ptr<Pass>& pass, WallTime at);
-  // Whether the Cron has the job already; its status lags behind then.
-  bool Has(const json::Value& cron, const CronRun& run) const;
-  void Create(const std::shared_ptr<Pass>& pass, const CronRun& run, WallTime at);
+  // Whether the job that is there under the run's name is the Cron's.
+  bool Has(const json::Value& cron, const NewRun& run) const;
+  void Create(const std::shared_ptr<Pass>& pass, const NewRun& run, WallTime at);
   void OnCreated(const std::shared_ptr<Pass>& pass,
-                 const CronRun& run,
+                 const NewRun& run,
                  WallTime at,
                  const Status& status);
   void DeleteRun(Pass& pass, const Run& run);
   void WriteStatus(Pass& pass);
   // Null where another operator runs the kind.
-  client::Informer* InformerOf(const CronRun& run) const;
-  json::SharedValue Find(const CronRun& run) const;
+  client::Informer* InformerOf(const NewRun& run) const;
+  json::SharedValue Find(const NewRun& run) const;
 
   Context context_;
   client::Informer& crons_;
-  std::vector<client::Informer*> jobs_;   // of each kind
-  Expectations expected_;                 // what the caches do not show yet
-  std::map<std::string, Lately> lately_;  // by the Cron's uid
+  std::vector<client::Informer*> jobs_;  // of each kind
+  Expectations expected_;                // what the caches do not show yet
+  // Both by the Cron's uid.
+  std::map<std::string, Unconfirmed> unconfirmed_;
+  std::map<std::string, Told> told_;
   client::EventRecorder events_;
   client::WorkQueue queue_;
   client::Client client_;

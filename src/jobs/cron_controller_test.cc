@@ -280,15 +280,20 @@ TEST_F(CronTest, ANewLeaderMakesNoRunTwice) {
   EXPECT_EQ(cluster_.Events("SuccessfulCreate", "tick"), 1);
 }
 
-// Answers the first jobs that are created with an error of its own.
+// Answers the first requests of a sort with an error of its own.
 class BusyServer final : public api::RestHandler {
  public:
-  BusyServer(std::shared_ptr<api::RestHandler> server, int refusals)
-      : server_(std::move(server)), left_(refusals) {}
+  BusyServer(std::shared_ptr<api::RestHandler> server,
+             int refusals,
+             std::string method = "POST",
+             std::string path = "/pytorchjobs")
+      : server_(std::move(server)),
+        left_(refusals),
+        method_(std::move(method)),
+        path_(std::move(path)) {}
   std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
                                         std::shared_ptr<api::RestSink> sink) override {
-    const bool job = request.path.ends_with("/pytorchjobs");
-    if (request.method != "POST" || !job || left_-- <= 0) {
+    if (request.method != method_ || !request.path.ends_with(path_) || left_-- <= 0) {
       return server_->Handle(std::move(request), std::move(sink));
     }
     api::RestResponse response;
@@ -303,7 +308,136 @@ class BusyServer final : public api::RestHandler {
  private:
   std::shared_ptr<api::RestHandler> server_;
   int left_;
+  std::string method_, path_;
 };
+
+// Creates jobs at once and says so late.
+class SlowServer final : public api::RestHandler {
+ public:
+  SlowServer(std::shared_ptr<api::RestHandler> server, Executor& executor, Duration late)
+      : server_(std::move(server)), executor_(executor), late_(late) {}
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    if (request.method == "POST" && request.path.ends_with("/pytorchjobs")) {
+      sink = std::make_shared<LateSink>(executor_, late_, std::move(sink));
+    }
+    return server_->Handle(std::move(request), std::move(sink));
+  }
+  api::HandlerCapabilities capabilities() override { return server_->capabilities(); }
+
+ private:
+  class LateSink final : public api::RestSink {
+   public:
+    LateSink(Executor& executor, Duration late, std::shared_ptr<api::RestSink> to)
+        : executor_(executor), late_(late), to_(std::move(to)) {}
+    void OnResponse(api::RestResponse response) override {
+      executor_.After(late_, [to = to_, response] { to->OnResponse(response); });
+    }
+    void OnStreamStart(int status, std::string type) override {
+      to_->OnStreamStart(status, std::move(type));
+    }
+    bool OnChunk(const api::Chunk& chunk) override { return to_->OnChunk(chunk); }
+    void OnStreamEnd(const Status& why) override { to_->OnStreamEnd(why); }
+
+   private:
+    Executor& executor_;
+    Duration late_;
+    std::shared_ptr<api::RestSink> to_;
+  };
+
+  std::shared_ptr<api::RestHandler> server_;
+  Executor& executor_;
+  Duration late_;
+};
+
+// As when the leader dies before it writes the status: the job says alone that its time was served.
+TEST_F(CronTest, ANewLeaderMakesNoNamedRunTwice) {
+  cluster_.StopManager();
+  cluster_.between =
+      std::make_shared<BusyServer>(cluster_.server, 1'000'000, "PATCH", "/crons/tick/status");
+  cluster_.StartManager();
+  cluster_.Create(CronYaml("", "{name: nightly}"));
+  cluster_.Run(kMinute);
+  const json::SharedValue first = cluster_.Get(kPyTorchJobs, "default/nightly");
+  ASSERT_TRUE(first);
+  ASSERT_EQ(json::GetString(Status(), {"lastScheduleTime"}), "");
+  cluster_.StopManager();
+  cluster_.between = nullptr;
+  cluster_.StartManager();
+  cluster_.Run(5 * kSecond);
+  EXPECT_NE(json::GetString(Status(), {"lastScheduleTime"}), "");
+  EXPECT_EQ(cluster_.Events("AlreadyActive", "tick"), 0);
+  FinishPods();
+  cluster_.Run(10 * kSecond);
+  const json::SharedValue still = cluster_.Get(kPyTorchJobs, "default/nightly");
+  ASSERT_TRUE(still);
+  EXPECT_EQ(api::Uid(*still), api::Uid(*first));
+  EXPECT_EQ(History(), "Succeeded.");
+  // The next time has a run of its own.
+  cluster_.Run(kMinute);
+  const json::SharedValue second = cluster_.Get(kPyTorchJobs, "default/nightly");
+  ASSERT_TRUE(second);
+  EXPECT_NE(api::Uid(*second), api::Uid(*first));
+}
+
+TEST_F(CronTest, EachTimeIsToldOfOnce) {
+  cluster_.Create(CronYaml("", "{name: nightly}"));
+  for (int minute = 0; minute < 3; ++minute) {
+    cluster_.Run(kMinute);
+    for (std::string_view word : {"a", "b", "c"}) {
+      const std::string label = StrCat("metadata: {labels: {touched: ", word, "}}");
+      ASSERT_TRUE(cluster_.Patch(kPyTorchJobs, "default/nightly", label).ok());
+      cluster_.Run(kSecond);
+    }
+  }
+  EXPECT_EQ(cluster_.Events("OverridePolicy", "tick"), 3);
+  EXPECT_EQ(cluster_.Events("AlreadyActive", "tick"), 2);
+  const std::string passed =
+      StrCat("spec: {deadline: '", api::FormatTime(cluster_.sim.Now() + (-1 * kMinute)), "'}");
+  ASSERT_TRUE(cluster_.Patch(kCrons, "default/tick", passed).ok());
+  cluster_.Run(kSecond);
+  FinishPods();
+  EXPECT_EQ(History(), "Succeeded.");
+  EXPECT_EQ(cluster_.Events("Deadline", "tick"), 1);
+}
+
+TEST_F(CronTest, ManyMissedTimesAreToldOfOnce) {
+  cluster_.Create(CronYaml("concurrencyPolicy: Forbid"));
+  cluster_.Run(110 * kMinute);
+  EXPECT_EQ(Jobs(), 1U);
+  EXPECT_EQ(cluster_.Events("TooManyMissedTimes", "tick"), 1);
+}
+
+TEST_F(CronTest, TheStatusListsTheNewestRuns) {
+  cluster_.Create(CronYaml(""));
+  cluster_.Run(103 * kMinute);
+  EXPECT_EQ(Jobs(), 103U);
+  const json::Value status = Status();
+  const json::Array& active = json::GetArray(status, {"active"});
+  const json::Array& history = json::GetArray(status, {"history"});
+  ASSERT_EQ(active.size(), CronController::kListedMax);
+  ASSERT_EQ(history.size(), CronController::kListedMax);
+  const auto last = api::ParseTime(json::GetString(status, {"lastScheduleTime"}));
+  ASSERT_TRUE(last);
+  const std::string newest = StrCat("tick-", last->unix_ns / 1'000'000'000);
+  EXPECT_EQ(json::GetString(active.back(), {"name"}), newest);
+  EXPECT_EQ(json::GetString(history.back(), {"object", "name"}), newest);
+  EXPECT_EQ(cluster_.Events("MissingWorkload", "tick"), 0);
+}
+
+TEST_F(CronTest, WhatIsHeardAfterItsEndIsNotItsSuccessors) {
+  cluster_.StopManager();
+  cluster_.between =
+      std::make_shared<SlowServer>(cluster_.server, cluster_.sim, std::chrono::seconds(20));
+  cluster_.StartManager();
+  cluster_.Create(CronYaml(""));
+  cluster_.Run(kMinute);
+  ASSERT_EQ(Jobs(), 1U);
+  ASSERT_TRUE(cluster_.Delete(kCrons, "default/tick", {.propagation = "Background"}).ok());
+  cluster_.Create(CronYaml("suspend: true"));
+  cluster_.Run(30 * kSecond);
+  EXPECT_EQ(json::Print(Status()), "{}");
+}
 
 TEST_F(CronTest, ARunIsTriedAgainWhenTheServerWasBusy) {
   cluster_.StopManager();

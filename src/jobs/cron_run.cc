@@ -45,7 +45,7 @@ Status CheckSame(const json::Value& workload, std::string_view field, std::strin
 
 }  // namespace
 
-Result<CronRun> MakeCronRun(const json::Value& cron, WallTime at) {
+Result<NewRun> MakeCronRun(const json::Value& cron, WallTime at) {
   const std::string_view api_version = json::GetString(cron, {"spec", "template", "apiVersion"});
   const std::string_view kind = json::GetString(cron, {"spec", "template", "kind"});
   const auto resource = ResourceOf(api_version, kind);
@@ -59,14 +59,14 @@ Result<CronRun> MakeCronRun(const json::Value& cron, WallTime at) {
   }
   SWELL_RETURN_IF_ERROR(CheckSame(*workload, "apiVersion", api_version));
   SWELL_RETURN_IF_ERROR(CheckSame(*workload, "kind", kind));
-  // What a server sets of an object that is there is left out.
+  // Fields that only the server sets (uid, status) are not copied.
   const json::Value* spec = json::Find(*workload, {"spec"});
   json::Object labels = api::Labels(*workload);
   labels[kCronNameLabel] = api::Name(cron);
   const std::string_view named = api::Name(*workload);
-  CronRun run{.resource = *resource,
-              .job = json::Object{{"apiVersion", api_version}, {"kind", kind}},
-              .named = !named.empty()};
+  NewRun run{.resource = *resource,
+             .job = json::Object{{"apiVersion", api_version}, {"kind", kind}},
+             .named = !named.empty()};
   json::Set(run.job, {"metadata"},
             json::Object{{"name", run.named ? std::string(named)
                                             : StrCat(api::Name(cron), "-", at.unix_ns / kSecondNs)},

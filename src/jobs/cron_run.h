@@ -1,4 +1,4 @@
-// CronRun: the job that a Cron (apps.kubedl.io) starts at a time. The controller creates it, and
+// NewRun: the job that a Cron (apps.kubedl.io) starts at a time. The controller creates it, and
 // the rules for a new Cron look at the same job.
 // - Threads: pure functions.
 #pragma once
@@ -17,7 +17,7 @@ inline const client::Resource kCrons{"apps.kubedl.io", "v1alpha1", "crons", true
 // KubeDL's label of a job that a Cron has made: the Cron's name.
 inline constexpr std::string_view kCronNameLabel = "kubedl.io/cron-name";
 
-struct CronRun {
+struct NewRun {
   client::Resource resource;  // in the version that the template names
   json::Value job;
   // The template names the job: two runs can never be there at once.
@@ -25,6 +25,6 @@ struct CronRun {
 };
 
 // kInvalid with the field of the Cron that is wrong.
-Result<CronRun> MakeCronRun(const json::Value& cron, WallTime at);
+Result<NewRun> MakeCronRun(const json::Value& cron, WallTime at);
 
 }  // namespace swell::controllers

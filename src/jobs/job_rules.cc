@@ -134,12 +134,12 @@ Status JobRules::CheckCron(const json::Value& cron) const {
   const std::string_view text = json::GetString(cron, {"spec", "schedule"});
   const auto schedule = CronSchedule::Parse(text);
   if (!schedule.ok()) return WrongText("spec.schedule", text, schedule.status().message());
-  if (!schedule->Next({})) return WrongText("spec.schedule", text, "no day is such a day");
+  if (!schedule->Next({})) return WrongText("spec.schedule", text, "matches no date");
   // A label of its jobs has the Cron's name.
   if (const std::string wrong = api::CheckLabelValue(api::Name(cron)); !wrong.empty()) {
     return WrongText("metadata.name", api::Name(cron), wrong);
   }
-  SWELL_ASSIGN_OR_RETURN(const CronRun run, MakeCronRun(cron, kTypicalTime));
+  SWELL_ASSIGN_OR_RETURN(const NewRun run, MakeCronRun(cron, kTypicalTime));
   const JobKind* kind = Find(run.resource.group, run.resource.plural);
   if (kind == nullptr) return Status::Ok();
   const Status wrong = Check(*kind, run.job);

@@ -314,7 +314,7 @@ TEST_F(JobRulesTest, ACronIsRefusedForWhatItsJobsWouldBe) {
             "FieldValueInvalid spec.schedule: Invalid value: \"0 0 22 * * ?\": cron: expected "
             "exactly 5 fields, found 6: \"0 0 22 * * ?\"; leave out the seconds");
   EXPECT_EQ(wrong("0 0 30 2 *", kOf, spec),
-            "FieldValueInvalid spec.schedule: Invalid value: \"0 0 30 2 *\": no day is such a day");
+            "FieldValueInvalid spec.schedule: Invalid value: \"0 0 30 2 *\": matches no date");
   EXPECT_NE(wrong("@daily", "apiVersion: batch/v1, kind: Job", spec)
                 .find("spec.template.kind: Invalid value: \"Job (batch/v1)\": must be a kind of "
                       "job: TrainingJob (swell.dev/v1), "),

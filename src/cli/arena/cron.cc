@@ -226,8 +226,8 @@ void CronFlags::Declare(Flags& flags) {
              "when it starts, in UTC: minute, hour, day of month, month, day of week");
   flags.Choice("--concurrency-policy", &concurrency_policy_, "POLICY",
                {"Allow", "Forbid", "Replace"},
-               "when the last job is still active: start another (Allow, default), skip the time "
-               "(Forbid), or end it (Replace)");
+               "when the last job is still active: start another (Allow, default), wait for its "
+               "end and then start one for the latest missed time (Forbid), or end it (Replace)");
   flags.Switch("--suspend", &suspend_, "start nothing until `arena cron resume`");
   flags.Text("--deadline", &deadline_, "TIME", "start nothing after: 2027-01-31T12:00:00Z");
   flags.Int("--history-limit", &history_limit_, "N",

@@ -184,13 +184,17 @@ CronSchedule::Due CronSchedule::DueAt(WallTime now, WallTime since, const TimeZo
   auto has_come = [now](const std::optional<WallTime>& time) { return time && *time <= now; };
   std::optional<WallTime> time = Next(since, zone);
   if (!has_come(time)) return due;
-  // Between them there may be years of minutes, so the latest is not counted up to: after `early` a
-  // time has come, after `late` none.
+  // There may be years of minutes between them, so this is a binary search for the latest: after
+  // `early` a time has come, after `late` none.
   int64_t early = since.unix_ns / kSecond;
   int64_t late = now.unix_ns / kSecond;
   while (late - early > 1) {
     const int64_t middle = early + (late - early) / 2;
-    (has_come(Next(WallTime{middle * kSecond}, zone)) ? early : late) = middle;
+    if (has_come(Next(WallTime{middle * kSecond}, zone))) {
+      early = middle;
+    } else {
+      late = middle;
+    }
   }
   due.run = Next(WallTime{early * kSecond}, zone);
   int missed = 0;
