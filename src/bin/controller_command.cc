@@ -303,6 +303,8 @@ Status RunController(const ControllerFlags& flags) {
                  process->access().server.c_str());
   }
   SWELL_ASSIGN_OR_RETURN(controllers::ReplicaOptions replica, ReplicaFor(*process, flags));
+  const bool others_crons =
+      replica.manager.others_jobs.contains(controllers::kCrons.GroupResource());
   std::unique_ptr<CycleRecorder> recorder;
   SWELL_RETURN_IF_ERROR(RecordCycles(flags, recorder, replica));
   Monitoring monitoring;
@@ -319,6 +321,7 @@ Status RunController(const ControllerFlags& flags) {
   if (flags.webhook.port > 0) {
     WebhookOptions webhook_options = flags.webhook;
     webhook_options.ns = flags.election.ns;
+    webhook_options.admission.others_crons = others_crons;
     webhook.emplace(*process, std::move(webhook_options));
     SWELL_RETURN_IF_ERROR(webhook->Start());
   }

@@ -379,18 +379,24 @@ void Admission::LookAtCron(const json::Value& cron,
                            const json::Value* old,
                            std::string_view ns,
                            Verdict& verdict) const {
-  if (const Status wrong = rules_.CheckCron(cron); !wrong.ok()) {
+  // Nothing more starts. Its finalizers must come off, whatever is wrong with it.
+  if (api::IsDeleting(cron)) return;
+  const Status wrong = options_.others_crons ? Status::Ok() : rules_.CheckCron(cron);
+  // One that was wrong before may stay so: it can be suspended, too.
+  if (!wrong.ok() && (old == nullptr || rules_.CheckCron(*old).message() != wrong.message())) {
     return verdict.Refuse(StrCat("Cron can not run: ", wrong.message()));
   }
   constexpr std::string_view kAt = "/spec/template/workload";
-  const json::Value* workload = json::Find(cron, {"spec", "template", "workload"});
-  const json::Value* before =
-      old != nullptr ? json::Find(*old, {"spec", "template", "workload"}) : nullptr;
+  const json::Value* now = json::Find(cron, {"spec", "template"});
+  const json::Value* before = old != nullptr ? json::Find(*old, {"spec", "template"}) : nullptr;
   // A user who suspends it, or sets another time, changes nothing of what runs.
-  if (before != nullptr && json::Equal(*workload, *before)) return;
+  if (before != nullptr && now != nullptr && json::Equal(*now, *before)) return;
+  const json::Value* workload = now != nullptr ? json::Find(*now, {"workload"}) : nullptr;
+  if (workload == nullptr || !workload->is_object()) return;
   if (const std::string person = verdict.Person(); !person.empty()) {
     verdict.PutMeta(*workload, "annotations", keys::kUser, person, kAt);
   }
+  if (!wrong.ok() || options_.others_crons) return;
   const auto run = MakeCronRun(cron, {});
   const JobKind* kind = run.ok() ? rules_.Find(run->resource.group, run->resource.plural) : nullptr;
   if (kind == nullptr) return;

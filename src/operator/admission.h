@@ -8,7 +8,8 @@
 // work that is never preempted; more than the largest node has, which is only a warning where nodes
 // may be added (AdmissionOptions).
 //
-// A Cron is refused for what its jobs would be refused for; they carry the name of who wrote them.
+// A Cron is refused for what its jobs would be refused for, unless it was so before or another
+// operator runs it; its jobs carry the name of who wrote them.
 //
 // Objects that it does not understand pass: it is here to help, the scheduler decides.
 //
@@ -30,6 +31,7 @@ struct AdmissionOptions {
   std::string scheduler_name = "swell";
   std::string priority_class = "train";  // of work that names none
   bool admit_oversized_pods = false;
+  bool others_crons = false;  // another operator runs the Crons, and knows other kinds of jobs
 };
 
 class Admission {

@@ -75,6 +75,15 @@ class AdmissionTest : public ::testing::Test {
         count, "}}}]}}");
   }
 
+  // A Cron's template whose job could be of several kinds.
+  static json::Value Roles(int gpus) {
+    auto parsed = json::ParseYaml(StrCat(
+        "{workload: {spec: {roles: {worker: {template: {spec: {containers: [{name: c, image: i, "
+        "resources: {limits: {nvidia.com/gpu: ",
+        gpus, "}}}]}}}}}}}"));
+    return parsed.ok() ? parsed->front() : json::Value();
+  }
+
   TestCluster cluster_;
   std::unique_ptr<Informers> informers_;
   std::unique_ptr<Admission> admission_;
@@ -157,6 +166,52 @@ TEST_F(AdmissionTest, ACronsJobsCarryTheNameOfWhoWroteThemAndKeepTheLimits) {
   EXPECT_EQ(user_of(), "alice");
   EXPECT_EQ(Refused(kCrons, cron(kForged, 2)), "");
   EXPECT_EQ(user_of(), "bob");
+  // The same words as another kind are another job.
+  json::Value kind = old_;
+  json::Set(kind, {"spec", "template"},
+            json::Object{{"apiVersion", "swell.dev/v1"},
+                         {"kind", "TrainingJob"},
+                         {"workload", *json::Find(Roles(5), {"workload"})}});
+  old_ = kind;
+  json::Set(old_, {"spec", "template", "kind"}, "PyTorchJob");
+  json::Set(old_, {"spec", "template", "apiVersion"}, "kubeflow.org/v1");
+  EXPECT_EQ(Refused(kCrons, json::PrintYaml(kind)),
+            "needs 5 GPUs at once; the limit of project \"team\" is 4");
+}
+
+TEST_F(AdmissionTest, ACronThatWasWrongBeforeMayStaySo) {
+  constexpr std::string_view kCrons = "crons.apps.kubedl.io";
+  constexpr std::string_view kWrong =
+      "{metadata: {name: c}, spec: {schedule: '@every 1h', suspend: false, template: {apiVersion: "
+      "xdl.kubedl.io/v1alpha1, kind: XDLJob, workload: {spec: {}}}}}";
+  const std::string refusal =
+      "Cron can not run: spec.schedule: Invalid value: \"@every 1h\": cron: expected exactly 5 "
+      "fields, found 2: \"@every 1h\"";
+  user_ = json::Object{{"username", "alice"}, {"groups", json::Array{"system:authenticated"}}};
+  EXPECT_EQ(Refused(kCrons, kWrong), refusal);
+  operation_ = "UPDATE";
+  old_ = object_;
+  json::Value suspended = old_;
+  json::Set(suspended, {"spec", "suspend"}, true);
+  EXPECT_EQ(Refused(kCrons, json::PrintYaml(suspended)), "");
+  EXPECT_EQ(json::Print(object_), json::Print(suspended));
+  // What has no job at all, too.
+  json::Value bare = old_;
+  json::Remove(bare, {"spec", "template"});
+  EXPECT_EQ(Refused(kCrons, json::PrintYaml(bare)), "");
+  // But nothing new may be wrong, unless it goes.
+  json::Value worse = old_;
+  json::Set(worse, {"spec", "schedule"}, "@never");
+  EXPECT_NE(Refused(kCrons, json::PrintYaml(worse)), "");
+  json::Set(worse, {"metadata", "deletionTimestamp"}, "2026-01-01T00:00:00Z");
+  EXPECT_EQ(Refused(kCrons, json::PrintYaml(worse)), "");
+  // KubeDL knows more kinds and schedules.
+  operation_ = "CREATE";
+  Open({.others_crons = true});
+  EXPECT_EQ(Refused(kCrons, kWrong), "");
+  EXPECT_EQ(json::GetString(
+                object_, {"spec", "template", "workload", "metadata", "annotations", keys::kUser}),
+            "alice");
 }
 
 TEST_F(AdmissionTest, OthersStayAsTheyAre) {

@@ -209,6 +209,13 @@ TEST_F(SubmitterTest, ACronsJobsAreOfWhoWroteThem) {
                                    R"({"swell.dev/user":"alice","x":"y"}}}}}})");
   EXPECT_EQ(author(changed), "bob");
   EXPECT_EQ(api::Annotation(changed, "swell.dev/user"), "alice");
+  // The same words as another kind are another job.
+  for (const char* field : {R"("kind":"TFJob")", R"("apiVersion":"kubeflow.org/v2")"}) {
+    Must(kBob, "PATCH", kOne, R"({"spec":{"template":{"workload":{"spec":{"x":1}}}}})");
+    const std::string patch = StrCat(R"({"spec":{"template":{)", field, "}}}");
+    EXPECT_EQ(author(Must(kAlice, "PATCH", kOne, patch)), "alice") << field;
+    Must(kBob, "PATCH", kOne, R"({"spec":{"template":{"workload":{"spec":{"x":2}}}}})");
+  }
 }
 
 constexpr char kAccounts[] = "/api/v1/namespaces/default/serviceaccounts";

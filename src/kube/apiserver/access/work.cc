@@ -147,6 +147,12 @@ bool PodsDiffer(Work work, const json::Value& object, const json::Value& old) {
   const json::Value* before = json::Find(old, {"spec"});
   if (now == nullptr || before == nullptr) return now != before;
   if (json::Equal(*now, *before)) return false;
+  // Its kind and version say what the job of a Cron is as much as the job itself.
+  if (work == Work::kCronWorkload) {
+    const json::Value* is = json::Find(object, {"spec", "template"});
+    const json::Value* was = json::Find(old, {"spec", "template"});
+    return is != nullptr && (was == nullptr || !json::Equal(*is, *was));
+  }
   if (!TemplatePath(work).empty()) {
     const json::Value* is = TemplateOf(work, object);
     const json::Value* was = TemplateOf(work, old);
