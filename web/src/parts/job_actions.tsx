@@ -105,6 +105,12 @@ function ResizeDialog({ job, done }: { job: WorkloadRow; done: () => void }) {
       const object = await kube.get<KubeObject>(pathOf(job));
       const role = elasticRole(object);
       if (!role) throw new Error(`A ${job.kind} has no role that could be resized.`);
+      if (wanted < role.others) {
+        found.add('size', `The job's other roles have ${plural(role.others, 'member')}.`);
+        setWrongs(found);
+        setBusy(false);
+        return focusWrong();
+      }
       await kube.patch(pathOf(job), {
         metadata: { resourceVersion: object.metadata?.resourceVersion }, spec: { [role.field]: { [role.role]: { replicas: wanted - role.others } } },
       });
