@@ -55,17 +55,22 @@ exec $tool exec "$worker"@CONTAINER@ -- /bin/sh -c "$*"
 )sh";
 
 // What elastic Horovod asks for its hosts: those that run now. A worker that was told to stop still
-// runs in its grace period, and is no host any more.
+// runs in its grace period, and is no host any more. Horovod keeps its hosts when the script fails,
+// but takes an empty list as the loss of all of them.
 constexpr std::string_view kDiscoveryText = R"sh(#!/bin/sh
 if command -v kubectl >/dev/null; then
   KUBECONFIG=/dev/null; export KUBECONFIG; tool=kubectl
 else
   unset KUBECONFIG; HOME=/; export HOME; tool=swell
 fi
-$tool get pods -l training.kubeflow.org/job-name=@JOB@,training.kubeflow.org/job-role=worker \
-  --field-selector=status.phase=Running \
-  -o 'jsonpath={range .items[*]}{.metadata.name}{" "}{.metadata.deletionTimestamp}{"\n"}{end}' |
-  while read -r host stops; do [ -n "$stops" ] || echo "$host:@SLOTS@"; done
+list=$(
+  $tool get pods --field-selector=status.phase=Running \
+    -l training.kubeflow.org/job-name=@JOB@,training.kubeflow.org/job-role=worker \
+    -o 'jsonpath={range .items[*]}{.metadata.name}{" "}{.metadata.deletionTimestamp}{"\n"}{end}'
+) || exit 1
+printf '%s\n' "$list" | while read -r host stops; do
+  [ -z "$host" ] || [ -n "$stops" ] || echo "$host:@SLOTS@"
+done
 )sh";
 
 std::string Replaced(std::string_view text, std::string_view word, std::string_view by) {
