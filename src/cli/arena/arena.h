@@ -64,6 +64,18 @@ const Trainer& TrainerNamed(std::string_view word);
 // Null: arena does not submit such.
 const Trainer* TrainerOf(const client::Resource& resource, const json::Value& job);
 
+inline constexpr int64_t kInstancesMax = 10'000;  // of one role; controllers refuse more
+
+// The ConfigMap with the files of --config-file, of a job or a cron.
+std::string ConfigFilesName(const std::string& job);
+
+// The jobs of that name of every kind that arena submits.
+struct NamedJob {
+  const Trainer* trainer;
+  json::SharedValue object;
+};
+Result<std::vector<NamedJob>> JobsNamed(Api& api, const std::string& ns, const std::string& name);
+
 // Arena shows training jobs; plain batch Jobs are not its business.
 bool IsTrainingJob(const JobView& job);
 

@@ -1,6 +1,8 @@
 // arena cron.
 #include "cli/arena/cron.h"
 
+#include <set>
+
 #include "base/strings.h"
 #include "cli/print/text_table.h"
 #include "cli/views/own_namespaces.h"
@@ -186,11 +188,18 @@ class CronDeleteAction final : public Action {
     const std::string ns = session.Namespace();
     const auto cron = api.Get(kCrons, ns, name);
     if (!cron.ok()) return InArenasWords(cron.status(), session, name);
+    // Jobs of that name, which are not the cron's, may have maps of these names.
+    std::set<std::string> kept;
+    SWELL_ASSIGN_OR_RETURN(const std::vector<NamedJob> jobs, JobsNamed(api, ns, name));
+    for (const NamedJob& job : jobs) {
+      kept.insert({job.trainer->ConfigMapName(name), ConfigFilesName(name)});
+    }
     const auto gone = api.Delete(kCrons, ns, name);
     if (!gone.ok()) return InArenasWords(gone.status(), session, name);
     session.OutLine(StrCat("cron ", name, " has deleted"));
     const std::string kind = ToLower(json::GetString(**cron, {"spec", "template", "kind"}));
-    for (const std::string& map : {StrCat(name, "-", kind), StrCat(name, "-config-files")}) {
+    for (const std::string& map : {StrCat(name, "-", kind), ConfigFilesName(name)}) {
+      if (kept.contains(map)) continue;
       const auto map_gone = api.Delete(client::resources::kConfigMaps, ns, map);
       if (map_gone.ok()) {
         session.OutLine(StrCat("configmap ", Quote(map), " deleted"));
@@ -223,13 +232,14 @@ class CronSuspendAction final : public Action {
 void CronFlags::Declare(Flags& flags) {
   flags.Group("Schedule");
   flags.Text("--schedule", &schedule_, "CRON",
-             "when it starts, in UTC: minute, hour, day of month, month, day of week");
+             "when each job starts, in UTC: minute, hour, day of month, month, day of week");
   flags.Choice("--concurrency-policy", &concurrency_policy_, "POLICY",
                {"Allow", "Forbid", "Replace"},
-               "when the last job is still active: start another (Allow, default), wait for its "
-               "end and then start one for the latest missed time (Forbid), or end it (Replace)");
-  flags.Switch("--suspend", &suspend_, "start nothing until `arena cron resume`");
-  flags.Text("--deadline", &deadline_, "TIME", "start nothing after: 2027-01-31T12:00:00Z");
+               "when the last job is still active: start another (Allow, default), wait until it "
+               "ends (Forbid), or end it (Replace)");
+  flags.Switch("--suspend", &suspend_, "start no job until `arena cron resume`");
+  flags.Text("--deadline", &deadline_, "TIME",
+             "start no job after this time, such as 2027-01-31T12:00:00Z");
   flags.Int("--history-limit", &history_limit_, "N",
             "finished jobs to keep; older ones are deleted (default 10)");
 }
@@ -268,8 +278,10 @@ json::Value CronFlags::CronOf(const json::Value& job) const {
                       {"spec", std::move(spec)}};
 }
 
-bool HasCron(Api& api, const std::string& ns, const std::string& name) {
-  return api.Get(kCrons, ns, name).ok();
+Result<bool> HasCron(Api& api, const std::string& ns, const std::string& name) {
+  const auto cron = api.Get(kCrons, ns, name);
+  if (!cron.ok() && cron.status().code() != Code::kNotFound) return cron.status();
+  return cron.ok();
 }
 
 Command CronSpec() {
@@ -306,14 +318,14 @@ Command CronSpec() {
   });
   cron.children.push_back({
       .name = "suspend",
-      .summary = "Start no more jobs until it is resumed. What runs, runs on.",
+      .summary = "Start no more jobs until it is resumed. Running jobs continue.",
       .usage = "CRON",
       .examples = {{"A cron", "arena cron suspend nightly"}},
       .make = Makes<CronSuspendAction<true>>(),
   });
   cron.children.push_back({
       .name = "resume",
-      .summary = "Start jobs again. The latest time that was missed is made up for.",
+      .summary = "Start jobs again; if times were missed, one starts at once.",
       .usage = "CRON",
       .examples = {{"A cron", "arena cron resume nightly"}},
       .make = Makes<CronSuspendAction<false>>(),

@@ -26,6 +26,6 @@ class CronFlags {
 };
 
 // Whether the namespace has a Cron of that name.
-bool HasCron(Api& api, const std::string& ns, const std::string& name);
+Result<bool> HasCron(Api& api, const std::string& ns, const std::string& name);
 
 }  // namespace swell::cli::arena

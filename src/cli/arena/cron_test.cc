@@ -6,6 +6,28 @@ namespace {
 
 constexpr char kCrons[] = "/apis/apps.kubedl.io/v1alpha1/namespaces/default/crons";
 
+// Serves everything but crons.
+class WithoutCrons final : public api::RestHandler {
+ public:
+  explicit WithoutCrons(api::RestHandler& server) : server_(server) {}
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    if (!request.path.starts_with(kCrons)) {
+      return server_.Handle(std::move(request), std::move(sink));
+    }
+    api::RestResponse response;
+    response.status = 403;
+    response.body.push_back(api::MakeChunk(
+        R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden",)"
+        R"("message":"no crons for you","code":403})"));
+    sink->OnResponse(std::move(response));
+    return nullptr;
+  }
+
+ private:
+  api::RestHandler& server_;
+};
+
 class ArenaCronTest : public CliTest {
  protected:
   int SubmitNightly(std::vector<std::string> more = {}) {
@@ -77,7 +99,30 @@ TEST_F(ArenaCronTest, RefusesWhatSaysNoTime) {
   EXPECT_NE(err_.find("--deadline \"tomorrow\": a time such as"), std::string::npos) << err_;
   EXPECT_EQ(SubmitNightly({"--history-limit=-1"}), 2);
   EXPECT_EQ(SubmitNightly({"--concurrency-policy=Never"}), 2);
-  EXPECT_EQ(SubmitNightly({"--tensorboard"}), 2);
+  for (const char* flag : {"--tensorboard", "--tensorboard-image=i", "--logdir=/logs"}) {
+    EXPECT_EQ(SubmitNightly({flag}), 2) << flag;
+    EXPECT_NE(err_.find("a cron has many jobs"), std::string::npos) << err_;
+  }
+  ASSERT_EQ(Run({"arena", "cron", "tfjob", "--help"}), 0);
+  EXPECT_EQ(out_.find("logdir"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("name of the cron"), std::string::npos) << out_;
+}
+
+TEST_F(ArenaCronTest, ACronThatMayNotBeReadKeepsItsConfigMap) {
+  ASSERT_EQ(SubmitNightly(), 0) << err_;
+  const auto connect = env_.connect;
+  env_.connect = [&](const ClusterFlags& flags) {
+    auto connection = connect(flags);
+    connection->server = std::make_shared<WithoutCrons>(*server_.server);
+    return connection;
+  };
+  EXPECT_EQ(Run({"arena", "delete", "nightly"}), 1);
+  EXPECT_NE(err_.find("no crons for you"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"arena", "submit", "tfjob", "--name=nightly", "--image=i", "a"}), 1);
+  EXPECT_NE(err_.find("no crons for you"), std::string::npos) << err_;
+  env_.connect = connect;
+  ASSERT_EQ(Run({"arena", "cron", "delete", "nightly"}), 0) << err_;
+  EXPECT_EQ(out_, "cron nightly has deleted\nconfigmap \"nightly-tfjob\" deleted\n");
 }
 
 TEST_F(ArenaCronTest, ListGetSuspendResumeAndDelete) {

@@ -1,6 +1,4 @@
 // arena delete, prune.
-#include <set>
-
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/arena/cron.h"
@@ -16,24 +14,30 @@ Result<bool> DeleteJob(Session& session,
                        const std::string& name,
                        const TypeFlag& type) {
   bool any = false;
-  std::vector<std::string> maps;
-  std::set<std::string> seen;  // resources, of which several trainers may share one
-  for (const Trainer& trainer : Trainers()) {
-    if (type.Takes(trainer)) maps.push_back(trainer.ConfigMapName(name));
-    if (!seen.insert(trainer.resource.GroupResource()).second) continue;
-    auto job = api.Get(trainer.resource, ns, name);
-    if (!job.ok() && job.status().code() != Code::kNotFound) return job.status();
-    if (!job.ok() || !type.Takes(*TrainerOf(trainer.resource, **job))) continue;
-    auto gone = api.Delete(trainer.resource, ns, name);
+  bool left = false;  // a job of another type
+  SWELL_ASSIGN_OR_RETURN(const bool cron, HasCron(api, ns, name));
+  SWELL_ASSIGN_OR_RETURN(const std::vector<NamedJob> jobs, JobsNamed(api, ns, name));
+  for (const NamedJob& job : jobs) {
+    if (!type.Takes(*job.trainer)) {
+      left = true;
+      continue;
+    }
+    auto gone = api.Delete(job.trainer->resource, ns, name);
     if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
     any = true;
-    session.OutLine(StrCat(trainer.Object(), " ", Quote(name), " deleted"));
+    session.OutLine(StrCat(job.trainer->Object(), " ", Quote(name), " deleted"));
   }
-  SWELL_ASSIGN_OR_RETURN(bool tensorboard, DeleteTensorboard(session, api, ns, name));
-  any = any || tensorboard;
+  if (!left) {
+    SWELL_ASSIGN_OR_RETURN(const bool tensorboard, DeleteTensorboard(session, api, ns, name));
+    any = any || tensorboard;
+  }
   // Those of a cron of that name are not the job's.
-  if (HasCron(api, ns, name)) return any;
-  maps.push_back(name + "-config-files");
+  if (cron) return any;
+  std::vector<std::string> maps;
+  for (const Trainer& trainer : Trainers()) {
+    if (type.Takes(trainer)) maps.push_back(trainer.ConfigMapName(name));
+  }
+  if (!left) maps.push_back(ConfigFilesName(name));
   for (const std::string& map : maps) {
     auto gone = api.Delete(client::resources::kConfigMaps, ns, map);
     if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();

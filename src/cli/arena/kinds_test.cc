@@ -2,11 +2,14 @@
 // resized and deleted.
 #include <gtest/gtest.h>
 
+#include "base/file.h"
+#include "base/temp_dir.h"
 #include "cli/cli_test_util.h"
 
 namespace swell::cli {
 namespace {
 
+constexpr std::string_view kConfigMaps = "/api/v1/namespaces/default/configmaps/";
 constexpr std::string_view kMpiJobs = "/apis/kubeflow.org/v1/namespaces/default/mpijobs/";
 
 class ArenaKindsTest : public CliTest {
@@ -143,7 +146,7 @@ TEST_F(ArenaKindsTest, WorkersAreAddedAndRemovedWithinTheBounds) {
       << err_;
   EXPECT_EQ(out_, "mpijob.kubeflow.org/et scaled: 2 -> 3 workers\n");
   EXPECT_EQ(err_,
-            "WARN[0000] --retry has no effect: nothing is given up\n"
+            "WARN[0000] --retry has no effect: the change is made once\n"
             "WARN[0000] --script has no effect: the launcher finds its workers by "
             "/etc/edl/discover_hosts.sh\n"
             "INFO[0000] The scaleout job et has been submitted successfully\n"
@@ -165,7 +168,10 @@ TEST_F(ArenaKindsTest, WorkersAreAddedAndRemovedWithinTheBounds) {
   EXPECT_EQ(Workers(), 2) << "the job keeps it";
   EXPECT_EQ(Run({"arena", "scalein", "etjob", "--name=et", "--timeout=0"}), 0) << err_;
   EXPECT_EQ(Workers(), 1);
-  EXPECT_EQ(Run({"arena", "scalein", "etjob", "--name=et", "--count=0"}), 2);
+  for (const char* count : {"--count=0", "--count=9223372036854775807"}) {
+    EXPECT_EQ(Run({"arena", "scalein", "etjob", "--name=et", count}), 2);
+    EXPECT_NE(err_.find(": 1 to 10000 expected"), std::string::npos) << err_;
+  }
   EXPECT_EQ(Run({"arena", "scalein", "etjob"}), 2);
 }
 
@@ -237,6 +243,86 @@ TEST_F(ArenaKindsTest, HorovodAndDeepSpeedJobsReachTheirWorkersBySshThatIsNone) 
             2);
 }
 
+TEST_F(ArenaKindsTest, ABackoffLimitWithoutEffectIsSaid) {
+  auto submit = [this](const std::string& name, const std::string& more) {
+    EXPECT_EQ(Run({"arena", "submit", "etjob", "--name=" + name, "--image=i",
+                   "--job-backoff-limit=2", more, "a"}),
+              0)
+        << err_;
+    return json::GetInt(MpiJob(name), {"spec", "runPolicy", "backoffLimit"});
+  };
+  EXPECT_EQ(submit("a", "--job-restart-policy=OnFailure"), 2);
+  EXPECT_EQ(err_.find("has no effect"), std::string::npos) << err_;
+  submit("b", "--job-restart-policy=Never");
+  EXPECT_NE(err_.find("--job-backoff-limit has no effect without --job-restart-policy=OnFailure"),
+            std::string::npos)
+      << err_;
+  EXPECT_EQ(submit("c", "--retry=3"), 3);
+  EXPECT_NE(err_.find("--job-backoff-limit has no effect: --retry sets the limit"),
+            std::string::npos)
+      << err_;
+}
+
+// A file for --config-file.
+class ArenaFilesTest : public ArenaKindsTest {
+ protected:
+  ArenaFilesTest() { EXPECT_TRUE(WriteFileAtomically(path_, "x").ok()); }
+
+  int Submit(std::vector<std::string> words) {
+    words.insert(words.end(),
+                 {"--name=x", "--image=i", StrCat("--config-file=", path_, ":/x"), "a"});
+    return Run(words);
+  }
+  bool Exists(std::string_view map) {
+    const auto answer = server_.Send(server_.Request("GET", StrCat(kConfigMaps, map)));
+    return answer.status == 200;
+  }
+
+  TempDir folder_;
+  const std::string path_ = folder_.File("x");
+};
+
+TEST_F(ArenaFilesTest, FilesOfAJobOfAnotherTypeStay) {
+  ASSERT_EQ(Submit({"arena", "submit", "pytorch"}), 0) << err_;
+  EXPECT_EQ(Run({"arena", "delete", "x", "--type=etjob"}), 1);
+  EXPECT_NE(err_.find("The job x doesn't exist"), std::string::npos) << err_;
+  EXPECT_TRUE(Exists("x-config-files"));
+  ASSERT_EQ(Run({"arena", "delete", "x", "--type=pytorchjob"}), 0) << err_;
+  EXPECT_FALSE(Exists("x-config-files"));
+}
+
+TEST_F(ArenaFilesTest, ACronThatIsDeletedLeavesTheFilesOfAJobOfItsName) {
+  ASSERT_EQ(Submit({"arena", "submit", "pytorch"}), 0) << err_;
+  ASSERT_EQ(Run({"arena", "cron", "tfjob", "--schedule=@hourly", "--name=x", "--image=i", "a"}), 0)
+      << err_;
+  ASSERT_EQ(Run({"arena", "cron", "delete", "x"}), 0) << err_;
+  EXPECT_EQ(out_, "cron x has deleted\nconfigmap \"x-tfjob\" deleted\n");
+  EXPECT_TRUE(Exists("x-pytorchjob"));
+  EXPECT_TRUE(Exists("x-config-files"));
+}
+
+TEST_F(ArenaFilesTest, AJobThatIsRefusedLeavesNoConfigMaps) {
+  constexpr std::string_view kJobs = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs";
+  bool other = false;
+  before_ = [&](const api::RestRequest& request) {
+    if (request.method != "POST" || request.path != kJobs || other) return;
+    other = true;
+    auto answer = server_.Send(server_.Request(
+        "POST", std::string(kJobs),
+        R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":{"name":"x"},"spec":)"
+        R"({"pytorchReplicaSpecs":{"Master":{"template":{"spec":{"containers":[)"
+        R"({"name":"pytorch","image":"i"}]}}}}}})"));
+    EXPECT_EQ(answer.status, 201) << answer.text;
+  };
+  EXPECT_EQ(Submit({"arena", "submit", "pytorch"}), 1);
+  before_ = nullptr;
+  EXPECT_TRUE(other);
+  EXPECT_FALSE(Exists("x-pytorchjob"));
+  EXPECT_FALSE(Exists("x-config-files"));
+  ASSERT_EQ(Run({"arena", "delete", "x"}), 0) << err_;
+  EXPECT_EQ(Submit({"arena", "submit", "pytorch"}), 0) << err_;
+}
+
 TEST_F(ArenaKindsTest, AVolcanoJobHasATaskForEachImage) {
   ASSERT_EQ(Run({"arena", "submit", "vj", "--name=v", "--taskImages", "a,b", "--task-replicas=2",
                  "--minAvailable=4", "--schedulerName=volcano", "-l", "team=x", "sleep 5"}),
@@ -271,6 +357,10 @@ TEST_F(ArenaKindsTest, AVolcanoJobHasATaskForEachImage) {
 TEST_F(ArenaKindsTest, AVolcanoJobThatCouldNotStartIsRefused) {
   EXPECT_EQ(Run({"arena", "submit", "vj", "--name=v", "--min-available=4"}), 2);
   EXPECT_NE(err_.find("--min-available 4: the job has 3 instances"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"arena", "submit", "vj", "--name=v", "--task-replicas=9223372036854775807"}), 2);
+  EXPECT_NE(err_.find("--task-replicas 9223372036854775807: 1 to 10000 expected"),
+            std::string::npos)
+      << err_;
   EXPECT_EQ(Run({"arena", "submit", "vj", "--name=v", "--queue=nope"}), 1);
   EXPECT_NE(err_.find("--queue: project \"nope\" not found"), std::string::npos) << err_;
   EXPECT_EQ(Run({"arena", "submit", "vj", "--name=v", "--task-cpu=much"}), 2);

@@ -37,7 +37,7 @@ class ScaleWorkersAction : public Action {
     flags.Int("--count", &count_, "N",
               StrCat("how many workers to ", sign_ > 0 ? "add" : "remove", " (default 1)"));
     flags.Text("-t,--timeout", &timeout_, "DURATION",
-               "how long to wait until so many run (default 60s; 0 does not wait)");
+               "how long to wait until that many workers run (default 60s; 0 does not wait)");
     flags.Int("--retry", &retry_, "N", "accepted for compatibility");
     flags.Text("--script", &script_, "COMMAND",
                "accepted for compatibility; the launcher finds its workers by itself");
@@ -47,7 +47,9 @@ class ScaleWorkersAction : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     if (name_.empty()) return Misuse("--name is not set");
-    if (count_ < 1) return Misuse(StrCat("--count ", count_, ": 1 or more expected"));
+    if (count_ < 1 || count_ > kInstancesMax) {
+      return Misuse(StrCat("--count ", count_, ": 1 to ", kInstancesMax, " expected"));
+    }
     SWELL_ASSIGN_OR_RETURN(const Duration limit, ParseDuration(timeout_, "--timeout"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const int64_t wanted, Scale(session, *api));
@@ -141,7 +143,7 @@ class ScaleWorkersAction : public Action {
 
   std::vector<std::string> Remarks() const {
     std::vector<std::string> remarks;
-    if (retry_ != 0) remarks.emplace_back("--retry has no effect: nothing is given up");
+    if (retry_ != 0) remarks.emplace_back("--retry has no effect: the change is made once");
     if (!script_.empty() || !env_.empty()) {
       remarks.push_back(StrCat(script_.empty() ? "--env" : "--script",
                                " has no effect: the launcher finds its workers by "
@@ -174,7 +176,7 @@ Command Spec(std::string_view name, std::string_view summary, std::string_view e
   scale.children.push_back({
       .name = "etjob",
       .aliases = {"et"},
-      .summary = StrCat(summary, ", and wait until it is so."),
+      .summary = StrCat(summary, ", and wait until the job has that size."),
       .examples = {{std::string(example), StrCat("arena ", name, " etjob --name mnist --count 1")}},
       .notes = "The exit status is 1 where the timeout passes first; the job keeps the new number.",
   });

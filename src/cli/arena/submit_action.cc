@@ -24,14 +24,7 @@ Result<int> SubmitAction::Run(Session& session, std::vector<std::string> words) 
   SWELL_RETURN_IF_ERROR(CreateConfigMap(session, *api, wanted));
   Status created = CreateObjects(session, *api, wanted);
   if (!created.ok()) {
-    // Else the name would stay taken by a job that does not exist.
-    auto undone =
-        api->Delete(client::resources::kConfigMaps, spec_.ns, trainer_.ConfigMapName(spec_.name));
-    if (!undone.ok() && undone.status().code() != Code::kNotFound) {
-      LogLine(session, "warn",
-              StrCat("configmap ", trainer_.ConfigMapName(spec_.name),
-                     " could not be removed: ", undone.status().message()));
-    }
+    RemoveConfigMaps(session, *api);
     return created;
   }
   for (const std::string& remark : Remarks()) LogLine(session, "warn", remark);
@@ -56,13 +49,37 @@ Status SubmitAction::CheckQueue(Api& api) const {
 
 // Whether the job or cron was deleted by other hands (kubectl), which do not know of its ConfigMap.
 // One that is young may belong to a submission that is under way.
-bool SubmitAction::IsLeftOver(Session& session, Api& api) const {
+Result<bool> SubmitAction::IsLeftOver(Session& session, Api& api) const {
   auto job = api.Get(trainer_.resource, spec_.ns, spec_.name);
-  if (job.ok() || job.status().code() != Code::kNotFound) return false;
-  if (HasCron(api, spec_.ns, spec_.name)) return false;
+  if (job.ok()) return false;
+  if (job.status().code() != Code::kNotFound) return job.status();
+  SWELL_ASSIGN_OR_RETURN(const bool cron, HasCron(api, spec_.ns, spec_.name));
+  if (cron) return false;
   auto map = api.Get(client::resources::kConfigMaps, spec_.ns, trainer_.ConfigMapName(spec_.name));
   constexpr Duration kYoung = std::chrono::seconds(60);
   return map.ok() && session.Now() - api::CreationTime(**map) > kYoung;
+}
+
+// A job of another kind and this name may use the files.
+Status SubmitAction::RemoveLeftOver(Api& api) const {
+  std::vector<std::string> maps{trainer_.ConfigMapName(spec_.name)};
+  SWELL_ASSIGN_OR_RETURN(const std::vector<NamedJob> jobs, JobsNamed(api, spec_.ns, spec_.name));
+  if (jobs.empty()) maps.push_back(ConfigFilesName(spec_.name));
+  for (const std::string& old : maps) {
+    auto gone = api.Delete(client::resources::kConfigMaps, spec_.ns, old);
+    if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
+  }
+  return Status::Ok();
+}
+
+// Else the name would stay taken by a job that does not exist.
+void SubmitAction::RemoveConfigMaps(Session& session, Api& api) const {
+  for (const std::string& map : made_) {
+    auto undone = api.Delete(client::resources::kConfigMaps, spec_.ns, map);
+    if (undone.ok() || undone.status().code() == Code::kNotFound) continue;
+    LogLine(session, "warn",
+            StrCat("configmap ", map, " could not be removed: ", undone.status().message()));
+  }
 }
 
 // Its presence is what says that the job exists.
@@ -75,21 +92,22 @@ Status SubmitAction::CreateConfigMap(Session& session, Api& api, const json::Val
       {"data", json::Object{{"app", StrCat(trainer_.Object(), "/", spec_.name, "\n")},
                             {"values", json::PrintYaml(job)}}}};
   auto made = api.Create(client::resources::kConfigMaps, spec_.ns, map);
-  if (!made.ok() && made.status().code() == Code::kAlreadyExists && IsLeftOver(session, api)) {
-    for (const std::string& old : {name, spec_.name + "-config-files"}) {
-      auto gone = api.Delete(client::resources::kConfigMaps, spec_.ns, old);
-      if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
+  if (!made.ok() && made.status().code() == Code::kAlreadyExists) {
+    SWELL_ASSIGN_OR_RETURN(const bool left_over, IsLeftOver(session, api));
+    if (left_over) {
+      SWELL_RETURN_IF_ERROR(RemoveLeftOver(api));
+      made = api.Create(client::resources::kConfigMaps, spec_.ns, map);
     }
-    made = api.Create(client::resources::kConfigMaps, spec_.ns, map);
   }
   if (!made.ok() && made.status().code() == Code::kAlreadyExists) {
-    const bool cron = HasCron(api, spec_.ns, spec_.name);
+    SWELL_ASSIGN_OR_RETURN(const bool cron, HasCron(api, spec_.ns, spec_.name));
     return Status(Code::kAlreadyExists,
                   StrCat("the ", cron ? "cron " : "job ", spec_.name,
                          " is already exist, please delete it first. use 'arena ",
                          cron ? "cron " : "", "delete ", spec_.name, "'"));
   }
   if (!made.ok()) return made.status();
+  made_.push_back(name);
   session.OutLine(StrCat("configmap/", name, " created"));
   session.OutLine(StrCat("configmap/", name, " labeled"));
   return Status::Ok();
@@ -105,6 +123,7 @@ Status SubmitAction::CreateObjects(Session& session, Api& api, const json::Value
                      {"data", config_data_}};
     auto made = api.Create(client::resources::kConfigMaps, spec_.ns, files);
     if (!made.ok()) return made.status();
+    made_.push_back(spec_.config_map);
     session.OutLine(StrCat("configmap/", spec_.config_map, " created"));
   }
   SWELL_RETURN_IF_ERROR(CreateLogs(api, spec_));
@@ -147,7 +166,7 @@ void SubmitInstancesAction::Declare(Flags& flags) {
 
 void SubmitInstancesAction::DeclareJob(Flags& flags) {
   flags.Group("Job");
-  flags.Text("--name", &spec_.name, "NAME", "name of the job");
+  flags.Text("--name", &spec_.name, "NAME", cron_ ? "name of the cron" : "name of the job");
   flags.Text("--image", &spec_.image, "IMAGE", "image of each instance");
   DeclareInstances(flags);
   flags.List("--device", &devices_, "NAME=N", "other devices per instance, repeatable");
@@ -197,19 +216,26 @@ void SubmitInstancesAction::DeclareFiles(Flags& flags) {
              "Always (default), IfNotPresent or Never");
 }
 
-void SubmitInstancesAction::DeclareRest(Flags& flags) {
+void SubmitInstancesAction::DeclareTensorboard(Flags& flags) {
   flags.Group("TensorBoard");
-  if (cron_) {
-    flags.Refuse("--tensorboard", "a cron has many jobs; run TensorBoard beside one of them");
-  } else {
-    flags.Switch("--tensorboard", &tensorboard_.wanted, "run TensorBoard beside the job");
-  }
+  flags.Switch("--tensorboard", &tensorboard_.wanted, "run TensorBoard beside the job");
   flags
       .Text("--tensorboard-image", &tensorboard_.image, "IMAGE",
             "image of TensorBoard (default: the job's; where that has none, this machine's)")
       .also = {"--tensorboardImage"};
   flags.Text("--logdir", &tensorboard_.log_dir, "PATH",
              "directory of its event files (default /training_logs)");
+}
+
+void SubmitInstancesAction::DeclareRest(Flags& flags) {
+  if (cron_) {
+    for (const char* name :
+         {"--tensorboard", "--tensorboard-image", "--tensorboardImage", "--logdir"}) {
+      flags.Refuse(name, "a cron has many jobs; run TensorBoard beside one of them");
+    }
+  } else {
+    DeclareTensorboard(flags);
+  }
   flags.Group("Completion");
   flags.Int("--retry", &spec_.retry, "N", "number of restarts before the job fails");
   flags
@@ -286,7 +312,7 @@ Status SubmitInstancesAction::ReadConfigFiles() {
     spec_.config_files.emplace_back(key, path);
     config_data_[key] = content;
   }
-  if (!config_files_.empty()) spec_.config_map = StrCat(spec_.name, "-config-files");
+  if (!config_files_.empty()) spec_.config_map = ConfigFilesName(spec_.name);
   return Status::Ok();
 }
 

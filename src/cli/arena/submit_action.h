@@ -24,7 +24,7 @@ class SubmitAction : public Action {
   // Reads the flags into spec_. kBadRequest (misuse) naming the flag.
   virtual Status Fill(Session& session, const std::vector<std::string>& words) = 0;
   virtual Result<json::Value> MakeJob() = 0;
-  // What the flags ask for that is otherwise here, a sentence each.
+  // One sentence for each flag that has no effect here.
   virtual std::vector<std::string> Remarks() const { return {}; }
 
   // Labels and annotations of every job of Arena's.
@@ -38,9 +38,13 @@ class SubmitAction : public Action {
 
  private:
   Status CheckQueue(Api& api) const;
-  bool IsLeftOver(Session& session, Api& api) const;
+  Result<bool> IsLeftOver(Session& session, Api& api) const;
+  Status RemoveLeftOver(Api& api) const;
   Status CreateConfigMap(Session& session, Api& api, const json::Value& job);
   Status CreateObjects(Session& session, Api& api, const json::Value& job);
+  void RemoveConfigMaps(Session& session, Api& api) const;
+
+  std::vector<std::string> made_;  // ConfigMaps
 };
 
 class SubmitInstancesAction : public SubmitAction {
@@ -62,6 +66,7 @@ class SubmitInstancesAction : public SubmitAction {
   void DeclareJob(Flags& flags);
   void DeclarePlacement(Flags& flags);
   void DeclareFiles(Flags& flags);
+  void DeclareTensorboard(Flags& flags);
   void DeclareRest(Flags& flags);
   Status FillEnd();
   Status ReadConfigFiles();

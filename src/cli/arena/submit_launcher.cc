@@ -1,6 +1,7 @@
 // arena submit mpijob, etjob, horovodjob, deepspeedjob: MPIJobs, whose launcher alone runs the
 // command.
 #include <algorithm>
+#include <limits>
 
 #include "base/strings.h"
 #include "cli/arena/submit_action.h"
@@ -138,7 +139,8 @@ class SubmitEtOperatorAction : public SubmitLauncherAction {
     flags.Choice("--job-restart-policy", &restart_policy_, "POLICY", {"Never", "OnFailure"},
                  "whether a launcher that fails is started again (default Never)");
     flags.Int("--job-backoff-limit", &backoff_limit_, "N",
-              "number of restarts before the job fails (default 6)");
+              StrCat("restarts that --job-restart-policy=OnFailure allows (default ", kBackoffLimit,
+                     ")"));
   }
   Status Fill(Session& session, const std::vector<std::string>& words) override {
     SWELL_RETURN_IF_ERROR(SubmitLauncherAction::Fill(session, words));
@@ -162,9 +164,16 @@ class SubmitEtOperatorAction : public SubmitLauncherAction {
       json::Set(job, {"spec", "mpiReplicaSpecs", "Launcher", "restartPolicy"}, restart_policy_);
     }
     if (restart_policy_ == "OnFailure" && spec_.retry == 0) {
-      json::Set(job, {"spec", "runPolicy", "backoffLimit"}, backoff_limit_);
+      json::Set(job, {"spec", "runPolicy", "backoffLimit"},
+                backoff_limit_ == kNotGiven ? kBackoffLimit : backoff_limit_);
     }
     return job;
+  }
+  std::vector<std::string> Remarks() const override {
+    if (backoff_limit_ == kNotGiven) return {};
+    if (spec_.retry > 0) return {"--job-backoff-limit has no effect: --retry sets the limit"};
+    if (restart_policy_ == "OnFailure") return {};
+    return {"--job-backoff-limit has no effect without --job-restart-policy=OnFailure"};
   }
 
  private:
@@ -176,10 +185,11 @@ class SubmitEtOperatorAction : public SubmitLauncherAction {
   }
 
   static constexpr int64_t kBackoffLimit = 6;  // Arena's
+  static constexpr int64_t kNotGiven = std::numeric_limits<int64_t>::min();
   std::vector<std::string> launcher_selectors_, launcher_annotations_, worker_annotations_;
   KeyValues node_labels_, of_launcher_, of_workers_;
   std::string restart_policy_;
-  int64_t backoff_limit_ = kBackoffLimit;
+  int64_t backoff_limit_ = kNotGiven;
 };
 
 class SubmitEtAction final : public SubmitEtOperatorAction {
@@ -191,7 +201,7 @@ class SubmitEtAction final : public SubmitEtOperatorAction {
     SubmitEtOperatorAction::DeclareInstances(flags);
     flags
         .Int("--min-workers", &min_workers_, "N",
-             "the fewest workers; the job runs on while so many run (default 1)")
+             "the fewest workers with which the job keeps running (default 1)")
         .also = {"--minWorkers"};
     flags
         .Int("--max-workers", &max_workers_, "N",
@@ -209,7 +219,7 @@ class SubmitEtAction final : public SubmitEtOperatorAction {
     flags.Int("--max-wait-time", &max_wait_, "SECONDS", "accepted for compatibility").hidden = true;
   }
   std::vector<std::string> Remarks() const override {
-    std::vector<std::string> remarks;
+    std::vector<std::string> remarks = SubmitEtOperatorAction::Remarks();
     if (!ssh_secret_.empty()) {
       remarks.emplace_back("--ssh-secret has no effect: workers are reached without SSH");
     }

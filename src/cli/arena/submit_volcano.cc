@@ -58,7 +58,9 @@ class SubmitVolcanoAction final : public SubmitAction {
         if (!image.empty()) task_images_.emplace_back(image);
       }
     }
-    if (replicas_ < 1) return Misuse(StrCat("--task-replicas ", replicas_, ": 1 or more expected"));
+    if (replicas_ < 1 || replicas_ > kInstancesMax) {
+      return Misuse(StrCat("--task-replicas ", replicas_, ": 1 to ", kInstancesMax, " expected"));
+    }
     const int64_t instances = replicas_ * static_cast<int64_t>(task_images_.size());
     if (min_available_ < 0 || min_available_ > instances) {
       return Misuse(StrCat("--min-available ", min_available_, ": the job has ", instances,

@@ -1,5 +1,6 @@
 // The kinds of jobs in Arena's words.
 #include <algorithm>
+#include <set>
 
 #include "base/check.h"
 #include "base/strings.h"
@@ -63,6 +64,23 @@ std::string Trainer::Object() const { return StrCat(ToLower(kind), ".", resource
 
 std::string Trainer::ConfigMapName(const std::string& job) const {
   return StrCat(job, "-", words[0]);
+}
+
+std::string ConfigFilesName(const std::string& job) { return StrCat(job, "-config-files"); }
+
+Result<std::vector<NamedJob>> JobsNamed(Api& api, const std::string& ns, const std::string& name) {
+  std::vector<NamedJob> found;
+  std::set<std::string> seen;  // resources, of which several trainers may share one
+  for (const Trainer& trainer : Trainers()) {
+    if (!seen.insert(trainer.resource.GroupResource()).second) continue;
+    auto job = api.Get(trainer.resource, ns, name);
+    if (job.ok()) {
+      found.push_back({TrainerOf(trainer.resource, **job), std::move(*job)});
+    } else if (job.status().code() != Code::kNotFound) {
+      return job.status();
+    }
+  }
+  return found;
 }
 
 bool IsTrainingJob(const JobView& job) {
