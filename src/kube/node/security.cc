@@ -254,6 +254,7 @@ Result<PodSecurity> ReadPodSecurity(const json::Value& pod) {
   for (std::string_view field : {"runAsUser", "runAsGroup", "fsGroup"}) {
     NoteId(json::Find(pod, {"spec", "securityContext", field}), security);
   }
+  // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): an empty list begins where it ends
   for (const json::Value& group :
        json::GetArray(pod, {"spec", "securityContext", "supplementalGroups"})) {
     NoteId(&group, security);
