@@ -84,9 +84,12 @@ class InJob(unittest.TestCase):
         self.assertEqual(self.field(job, "State"), state, self.done("scontrol", "show", "job", job))
 
     def lines(self, name):
-        """What the script said, without what was said of it."""
+        """What the script said, without what was said of it.
+
+        The shell says that its command was terminated if the signal found it still at work, such as scancel itself.
+        """
         text = (self.work / (name + ".out")).read_text()
-        return [line for line in text.splitlines() if not line.startswith("slurmstepd")]
+        return [line for line in text.splitlines() if not line.startswith("slurmstepd") and line != "Terminated"]
 
     def test_a_script_requeues_itself_before_its_limit(self):
         job = self.submit("limit", "#SBATCH --time=0:50 --signal=B:USR1@45",
