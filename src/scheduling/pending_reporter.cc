@@ -57,9 +57,10 @@ void PendingReporter::Report(const sched::Waiting& waiting) {
     job.reported_at = now;
   }
   if (now - job.reported_at > 2 * options_.numbers_pause) job.changes = 0;
-  if (HasUnreportedPod(job) && waiting.incomplete) {
+  const bool unreported = HasUnreportedPod(job);
+  if (unreported && waiting.incomplete) {
     if (!job.repeat_at) ReportAgainAt(key, job, now + options_.members_pause);
-  } else if (HasUnreportedPod(job)) {
+  } else if (unreported) {
     ReportAgainAt(key, job, std::nullopt);
     unreported_.insert(key);
   } else if (job.message == job.reported) {
