@@ -76,9 +76,9 @@ class ChangeFinder {
                                        Join({names.begin(), names.end()}, ", ")));
   }
 
-  // The pods that an elastic job could do without, the first to be given up at the end.
-  static std::vector<const json::Value*> Surplus(const json::Array& state,
-                                                 const json::Value& group) {
+  // The placed pods of a group, the first to be given up at the end.
+  static std::vector<const json::Value*> PlacedPods(const json::Array& state,
+                                                    const json::Value& group) {
     std::vector<const json::Value*> pods;
     for (const json::Value& object : state) {
       if (api::KindOf(object) != "Pod" || GroupOf(object) != api::KeyOf(group)) continue;
@@ -90,21 +90,7 @@ class ChangeFinder {
     };
     std::sort(pods.begin(), pods.end(),
               [&order](const auto* a, const auto* b) { return order(a) < order(b); });
-    const auto least = static_cast<size_t>(std::max<int64_t>(1, api::MinMembers(group)));
-    pods.erase(pods.begin(), pods.begin() + static_cast<ptrdiff_t>(std::min(least, pods.size())));
     return pods;
-  }
-
-  // Whether it is a placed pod of the same role: swell scale counts those, and no launcher.
-  static bool IsMate(const json::Value& object, const json::Value& pod) {
-    if (api::KindOf(object) != "Pod" || !api::IsBound(object) || api::IsDeleting(object)) {
-      return false;
-    }
-    const auto place = [](const json::Value& one) {
-      return std::tuple(api::Namespace(one), api::Label(one, api::keys::kPodGroup),
-                        api::Label(one, api::keys::kPodSet));
-    };
-    return place(object) == place(pod);
   }
 
   // The first elastic job that is large enough to make room, by as few members as do.
@@ -112,25 +98,28 @@ class ChangeFinder {
     size_t tried = 0;
     for (const json::Value& other : what_if.state()) {
       if (api::KindOf(other) != "PodGroup" || api::KeyOf(other) == group) continue;
-      const std::vector<const json::Value*> surplus = Surplus(what_if.state(), other);
-      if (surplus.empty() || ++tried > kJobsTriedLeast) continue;
+      const std::vector<const json::Value*> pods = PlacedPods(what_if.state(), other);
+      const auto least = static_cast<size_t>(std::max<int64_t>(1, api::MinMembers(other)));
+      if (pods.size() <= least || ++tried > kJobsTriedLeast) continue;
       const auto starts_without = [&](size_t count) {
-        const std::set<const json::Value*> leave(surplus.end() - static_cast<ptrdiff_t>(count),
-                                                 surplus.end());
+        const std::set<const json::Value*> leave(pods.end() - static_cast<ptrdiff_t>(count),
+                                                 pods.end());
         StateView state = what_if.Without({});
         std::erase_if(state, [&leave](const auto* object) { return leave.contains(object); });
         const Outcome outcome = what_if.Run(group, state);
         return outcome.starts(need) && outcome.victims.empty();
       };
-      size_t enough = surplus.size();
+      size_t enough = pods.size() - least;
       if (!starts_without(enough)) continue;
       for (size_t too_few = 0; enough - too_few > 1;) {
         const size_t middle = too_few + (enough - too_few) / 2;
         (starts_without(middle) ? enough : too_few) = middle;
       }
+      // swell scale counts the pods of one role, and no launcher.
+      const std::string_view role = api::Label(*pods.back(), api::keys::kPodSet);
       const auto members = static_cast<size_t>(std::count_if(
-          what_if.state().begin(), what_if.state().end(),
-          [&](const json::Value& object) { return IsMate(object, *surplus.back()); }));
+          pods.begin(), pods.end(),
+          [role](const json::Value* pod) { return api::Label(*pod, api::keys::kPodSet) == role; }));
       forecast_.changes.push_back(StrCat("elastic job ", api::KeyOf(other), " shrinks from ",
                                          members, " to ", members - enough,
                                          " members (swell scale)"));
