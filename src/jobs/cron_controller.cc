@@ -7,6 +7,7 @@
 #include "kube/api/crd/definitions.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/job.h"
+#include "kube/controllers/workloads/active_jobs.h"
 #include "kube/controllers/write_batch.h"
 
 namespace swell::controllers {
@@ -390,15 +391,7 @@ void CronController::WriteStatus(Pass& pass) {
     active.push_back(ReferenceTo(*pass.active[i].job));
   }
   const json::Value known = json::GetObject(*pass.cron, {"status"});
-  // resourceVersion changes with each write to a job, so only uids are compared.
-  auto uids = [](const json::Array& list) {
-    std::vector<std::string> all;
-    for (const json::Value& one : list) all.emplace_back(json::GetString(one, {"uid"}));
-    return all;
-  };
-  if (uids(active) != uids(json::GetArray(known, {"active"}))) {
-    json::Set(pass.status, {"active"}, std::move(active));
-  }
+  SetActive(known, std::move(active), pass.status);
   if (json::Equal(known, pass.status)) return;
   client_.Patch(kCrons, api::Namespace(*pass.cron), api::Name(*pass.cron),
                 client::PatchType::kMerge, json::Object{{"status", std::move(pass.status)}},

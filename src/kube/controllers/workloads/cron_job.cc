@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/controllers/workloads/active_jobs.h"
 
 namespace swell::controllers {
 namespace {
@@ -192,15 +193,7 @@ void CronJobController::WriteStatus(Pass& pass) {
   json::Array active;
   for (const json::SharedValue& job : pass.active) active.push_back(ReferenceTo(*job));
   const json::Value known = json::GetObject(*pass.cron, {"status"});
-  // References carry versions, which change with every breath of a job: names alone count.
-  auto uids = [](const json::Array& list) {
-    std::vector<std::string> all;
-    for (const json::Value& one : list) all.emplace_back(json::GetString(one, {"uid"}));
-    return all;
-  };
-  if (uids(active) != uids(json::GetArray(known, {"active"}))) {
-    json::Set(pass.status, {"active"}, std::move(active));
-  }
+  SetActive(known, std::move(active), pass.status);
   if (json::Equal(known, pass.status)) return;
   client_.Patch(client::resources::kCronJobs, api::Namespace(*pass.cron), api::Name(*pass.cron),
                 client::PatchType::kMerge, json::Object{{"status", std::move(pass.status)}},
