@@ -214,8 +214,7 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
   }
   const std::string_view unit = newest->records_per_second > 0 ? "records" : "steps";
   if (state.unit != unit) {
-    state.measured = {};
-    state.told = {};
+    state.Forget();
     state.unit = unit;
   }
   goodput::Observation seen{.nodes = round.nodes,
@@ -240,14 +239,13 @@ void GoodputScaler::FollowGpuType(const Round& round, Known& known) const {
                        [](const auto& a, const auto& b) { return api::Name(*a) < api::Name(*b); });
   const json::SharedValue node = nodes_.Get(api::NodeName(**first));
   const std::string_view type = node ? api::Label(*node, kGpuProduct) : std::string_view();
-  std::string& before = known.state.gpu_type;
+  const std::string& before = known.state.gpu_type;
   if (type.empty() || type == before) return;
   if (!before.empty()) {
-    known.state.Forget();
     known.fresh = 0;
     Say(known, StrCat("Measures anew: its GPUs are ", type, " now, and were ", before));
   }
-  before = type;
+  known.state.ChangeGpuType(type);
 }
 
 void GoodputScaler::FollowBatch(const Round& round, Known& known, double records) const {
@@ -324,9 +322,12 @@ void GoodputScaler::ForgetOld(const Round& round, Known& known) const {
   // What was seen at s after a run of r is old at s + kRetryAfter + r.
   const WallTime old = context_.clock.Now() - (kRetryAfter + RunOf(round)) / 2;
   const size_t before = state.told.sizes().size();
-  for (goodput::Measurements* all : {&state.measured, &state.told}) {
-    all->ForgetLarger(static_cast<int>(state.members), old.unix_ns / 1'000'000'000);
-  }
+  const auto forget = [&](goodput::Measurements& measured) {
+    measured.ForgetLarger(static_cast<int>(state.members), old.unix_ns / 1'000'000'000);
+  };
+  forget(state.measured);
+  forget(state.told);
+  for (auto& [type, measured] : state.other_types) forget(measured);
   // Noise grows while a model learns, so an old number would keep the job small for ever.
   if (!known.noise && state.told.sizes().size() < before) state.noise = 0;
 }
@@ -441,8 +442,8 @@ void GoodputScaler::WriteStatus(const RoundPtr& round) {
   json::Value wanted = ToStatus(known_.at(round->key).state, round->target, round->outlook);
   const json::Value* shown = json::Find(*round->job, {"status", "goodput"});
   if (shown != nullptr && json::Equal(*shown, wanted)) return Finish(round, Status::Ok());
-  for (std::string_view optional : {"gpuType", "defaultOf", "nextPercent", "resizeSeconds",
-                                    "noiseRecords", "decision", "decidedAt"}) {
+  for (std::string_view optional : {"gpuType", "otherTypes", "defaultOf", "nextPercent",
+                                    "resizeSeconds", "noiseRecords", "decision", "decidedAt"}) {
     if (json::Find(wanted, {optional}) == nullptr)
       json::Set(wanted, {optional}, json::Value(nullptr));
   }

@@ -8,7 +8,8 @@
 // never for more than twice what was measured. Where the batch grows with the members, the noise of
 // the gradient says what that is worth. A size that was never measured is taken to pay at
 // best, so it is tried where that is worth the resizes. One that did not pay is tried again when
-// the batch or the type of GPU has changed, or after a long time.
+// the batch has changed, or after a long time. Each type of GPU has measurements of its own; sizes
+// that were measured on another type alone follow from the ratio of both.
 //
 // A job that names no mode is scaled so where its project or the cluster makes it the default.
 // A job whose number of members somebody else sets is still measured; its number stays.
@@ -61,8 +62,9 @@ class GoodputScaler final : public JobScaler {
   Known& Remember(const std::string& key, const json::Value& job, const GoodputRole& role);
   void FindMembers(Round& round) const;
   void Observe(const Round& round, Known& known);
-  // Other GPUs or another batch: what was measured counts no more.
+  // With GPUs of another type the size is measured anew.
   void FollowGpuType(const Round& round, Known& known) const;
+  // With another batch, what was measured counts no more.
   void FollowBatch(const Round& round, Known& known, double records) const;
   // Larger sizes that were seen long ago are tried again.
   void ForgetOld(const Round& round, Known& known) const;

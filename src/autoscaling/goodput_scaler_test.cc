@@ -202,7 +202,7 @@ TEST_F(GoodputScalerTest, WhatDidNotPayIsTriedAgainWithAnotherBatch) {
   EXPECT_TRUE(Tries()) << Decision("t");
 }
 
-TEST_F(GoodputScalerTest, WhatDidNotPayIsTriedAgainOnOtherGpus) {
+TEST_F(GoodputScalerTest, WhatWasMeasuredHoldsInProportionOnOtherGpus) {
   TryInVain();
   const auto label = [this](const std::string& type) {
     return cluster_.Patch(client::resources::kNodes, "node-a",
@@ -213,7 +213,16 @@ TEST_F(GoodputScalerTest, WhatDidNotPayIsTriedAgainOnOtherGpus) {
   ASSERT_TRUE(label("A100").ok());
   ASSERT_TRUE(cluster_.Until([&] { return Decision("t").starts_with("Measures anew"); }, kLong));
   EXPECT_EQ(Decision("t"), "Measures anew: its GPUs are A100 now, and were T4");
-  EXPECT_TRUE(Tries()) << Decision("t");
+  ASSERT_TRUE(cluster_.Until([&] { return MeasuredAt("t") == 1; }, kLong)) << Decision("t");
+  EXPECT_FALSE(Tries()) << "a second member did nothing on T4: " << Decision("t");
+  const json::SharedValue job = cluster_.Get(kTrainingJobs, "default/t");
+  const json::Array& curve = json::GetArray(*job, {"status", "goodput", "curve"});
+  ASSERT_GE(curve.size(), 2u);
+  EXPECT_EQ(json::GetString(curve[0], {"source"}), "Measured");
+  EXPECT_EQ(json::GetString(curve[1], {"source"}), "OtherType");
+  const json::Array& others = json::GetArray(*job, {"status", "goodput", "otherTypes"});
+  ASSERT_EQ(others.size(), 1u);
+  EXPECT_EQ(json::GetString(others[0], {"gpuType"}), "T4");
 }
 
 TEST_F(GoodputScalerTest, ALargerBatchCountsByTheNoiseOfItsGradients) {

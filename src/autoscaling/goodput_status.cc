@@ -12,6 +12,7 @@ namespace {
 constexpr double kNewsworthy = 0.05;
 // The noise scale varies more than speeds do, and says less.
 constexpr double kNoiseNewsworthy = 0.10;
+constexpr size_t kOtherTypesMax = 3;
 
 // Four digits say enough.
 double Rounded(double value) {
@@ -43,6 +44,32 @@ json::Array PointsOf(const goodput::Measurements& measurements) {
     points.push_back(std::move(point));
   }
   return points;
+}
+
+goodput::Measurements PointsIn(const json::Value& object) {
+  goodput::Measurements measurements;
+  for (const json::Value& point : json::GetArray(object, {"points"})) {
+    goodput::Measured size;
+    size.speed = NumberIn(point, "perSecond");
+    size.step_s = NumberIn(point, "stepSeconds");
+    if (json::Find(point, {"syncSeconds"}) != nullptr) size.sync_s = NumberIn(point, "syncSeconds");
+    size.batch = NumberIn(point, "batchRecords");
+    size.nodes =
+        static_cast<int>(std::clamp<int64_t>(json::GetInt(point, {"nodes"}), 1, INT32_MAX));
+    size.observations = json::GetInt(point, {"observations"});
+    const auto seen = api::ParseTime(json::GetString(point, {"lastSeen"}));
+    if (seen) size.at_s = std::max<int64_t>(0, seen->unix_ns / 1'000'000'000);
+    const int64_t members = json::GetInt(point, {"members"});
+    if (members < 1 || members > INT32_MAX) continue;
+    measurements.Restore(static_cast<int>(members), size);
+  }
+  return measurements;
+}
+
+int64_t LastSeen(const goodput::Measurements& measurements) {
+  int64_t last_s = 0;
+  for (const auto& [members, size] : measurements.sizes()) last_s = std::max(last_s, size.at_s);
+  return last_s;
 }
 
 json::Array SizesOf(const std::vector<goodput::SizeSpeed>& speeds) {
@@ -94,9 +121,31 @@ void GoodputState::LeaveSize() {
   }
 }
 
+void GoodputState::ChangeGpuType(std::string_view type) {
+  // Until now nobody said which type it was.
+  if (gpu_type.empty()) {
+    gpu_type = type;
+    return;
+  }
+  if (!told.sizes().empty()) {
+    other_types[gpu_type] = told;
+    if (other_types.size() > kOtherTypesMax) {
+      other_types.erase(std::min_element(
+          other_types.begin(), other_types.end(),
+          [](const auto& a, const auto& b) { return LastSeen(a.second) < LastSeen(b.second); }));
+    }
+  }
+  const auto known = other_types.extract(std::string(type));
+  told = known.empty() ? goodput::Measurements() : std::move(known.mapped());
+  measured = told;
+  measured_at = 0;
+  gpu_type = type;
+}
+
 void GoodputState::Forget() {
   measured = {};
   told = {};
+  other_types.clear();
   measured_at = 0;
 }
 
@@ -104,22 +153,13 @@ GoodputState GoodputState::FromStatus(const json::Value& status) {
   GoodputState state;
   state.unit = json::GetString(status, {"unit"});
   state.gpu_type = json::GetString(status, {"gpuType"});
-  for (const json::Value& point : json::GetArray(status, {"points"})) {
-    goodput::Measured size;
-    size.speed = NumberIn(point, "perSecond");
-    size.step_s = NumberIn(point, "stepSeconds");
-    if (json::Find(point, {"syncSeconds"}) != nullptr) size.sync_s = NumberIn(point, "syncSeconds");
-    size.batch = NumberIn(point, "batchRecords");
-    size.nodes =
-        static_cast<int>(std::clamp<int64_t>(json::GetInt(point, {"nodes"}), 1, INT32_MAX));
-    size.observations = json::GetInt(point, {"observations"});
-    const auto seen = api::ParseTime(json::GetString(point, {"lastSeen"}));
-    if (seen) size.at_s = std::max<int64_t>(0, seen->unix_ns / 1'000'000'000);
-    const int64_t members = json::GetInt(point, {"members"});
-    if (members < 1 || members > INT32_MAX) continue;
-    state.measured.Restore(static_cast<int>(members), size);
-  }
+  state.measured = PointsIn(status);
   state.told = state.measured;
+  for (const json::Value& other : json::GetArray(status, {"otherTypes"})) {
+    const std::string_view type = json::GetString(other, {"gpuType"});
+    if (type.empty() || state.other_types.size() == kOtherTypesMax) continue;
+    state.other_types.emplace(type, PointsIn(other));
+  }
   state.members = json::GetInt(status, {"members"});
   state.measured_at = json::GetInt(status, {"measuredAt"});
   state.wanted = json::GetInt(status, {"wanted"});
@@ -133,7 +173,8 @@ GoodputState GoodputState::FromStatus(const json::Value& status) {
 GoodputOutlook OutlookOf(const GoodputState& state, const GoodputRole& role) {
   GoodputOutlook outlook;
   outlook.fit = goodput::FitOf(state.told, role.batch);
-  outlook.speeds = goodput::SpeedsOf(state.told, role.bounds, outlook.fit, BatchOf(state, role));
+  outlook.speeds = goodput::SpeedsOf(goodput::WithOtherTypes(state.told, state.other_types),
+                                     role.bounds, outlook.fit, BatchOf(state, role));
   outlook.curve = goodput::CurveOf(outlook.speeds);
   return outlook;
 }
@@ -166,6 +207,13 @@ json::Value ToStatus(const GoodputState& state,
                                            {"errorPercent", std::llround(outlook.fit.error * 100)},
                                            {"message", outlook.fit.message}}}};
   if (!state.gpu_type.empty()) status["gpuType"] = state.gpu_type;
+  if (!state.other_types.empty()) {
+    json::Array others;
+    for (const auto& [type, measured] : state.other_types) {
+      others.push_back(json::Object{{"gpuType", type}, {"points", PointsOf(measured)}});
+    }
+    status["otherTypes"] = std::move(others);
+  }
   if (!role.default_of.empty()) status["defaultOf"] = role.default_of;
   // Beyond its last size the curve says nothing.
   if (state.members > 0 && state.members < outlook.curve.members_max()) {

@@ -24,6 +24,7 @@ struct GoodputState {
   std::string gpu_type;  // that was measured: of the first member's node; empty: not known
   goodput::Measurements measured;
   goodput::Measurements told;
+  goodput::MeasurementsByType other_types;  // told of GPUs that it had before
   int64_t members = 0;      // at the last look
   int64_t measured_at = 0;  // the size that was measured last; 0: none
   int64_t wanted = 0;       // asked for; 0: nothing yet
@@ -38,6 +39,9 @@ struct GoodputState {
   void AddNoise(double records);
   // The size changes: what is told of the one that was, is what is known now.
   void LeaveSize();
+  // The members have GPUs of this type from now on. What was measured of that type before is known
+  // again, and the size that the job has is measured anew.
+  void ChangeGpuType(std::string_view type);
   // The speeds that were measured say nothing any more. The noise is the model's and the data's.
   void Forget();
 

@@ -51,6 +51,40 @@ TEST(GoodputStatus, IsReadAsItWasWritten) {
   EXPECT_TRUE(json::GetBool(status, {"fit", "healthy"})) << json::Print(status);
 }
 
+TEST(GoodputStatus, EachTypeOfGpuHasItsOwnMeasurements) {
+  GoodputState state = TwoSizes();
+  const GoodputRole role = Worker();
+  state.ChangeGpuType("A100");
+  EXPECT_EQ(state.measured_at, 0) << "the size is measured anew";
+  EXPECT_TRUE(OutlookOf(state, role).curve.empty()) << "no size says how much faster it is";
+  for (int i = 0; i < 3; ++i) state.Add(2, {.nodes = 1, .speed = 540, .step_s = 0.0926});
+  const GoodputOutlook outlook = OutlookOf(state, role);
+  ASSERT_GE(outlook.speeds.size(), 2u);
+  EXPECT_NEAR(outlook.speeds[0].speed, 300, 1);
+  EXPECT_EQ(outlook.speeds[0].source, goodput::Source::kOtherType);
+
+  const json::Value status = ToStatus(state, role, outlook);
+  EXPECT_EQ(json::GetArray(status, {"points"}).size(), 1u);
+  ASSERT_EQ(json::GetArray(status, {"otherTypes"}).size(), 1u);
+  EXPECT_EQ(json::GetString(json::GetArray(status, {"otherTypes"})[0], {"gpuType"}), "T4");
+  GoodputState read = GoodputState::FromStatus(status);
+  EXPECT_TRUE(json::Equal(ToStatus(read, role, OutlookOf(read, role)), status))
+      << json::Print(status);
+
+  read.ChangeGpuType("T4");
+  EXPECT_EQ(read.told.sizes().size(), 2u) << "they were measured before";
+  EXPECT_EQ(read.told.sizes().at(2).speed, 180);
+  // Those that were seen last are kept.
+  int64_t now_s = 1'900'000'000;
+  for (const char* type : {"H100", "L4", "V100", "P100"}) {
+    read.ChangeGpuType(type);
+    read.Add(1, {.nodes = 1, .speed = 10, .step_s = 1, .at_s = ++now_s});
+  }
+  EXPECT_EQ(read.other_types.size(), 3u);
+  EXPECT_TRUE(read.other_types.contains("H100"));
+  EXPECT_FALSE(read.other_types.contains("T4"));
+}
+
 TEST(GoodputStatus, EfficiencyIsOfABatchThatGrows) {
   GoodputState state = TwoSizes();
   GoodputRole role = Worker();

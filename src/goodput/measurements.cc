@@ -69,7 +69,10 @@ SizeSpeed SpeedAt(const Measurements& measurements, const Fit& fit, BatchRule ru
   const std::map<int, Measured>& sizes = measurements.sizes();
   const auto at = sizes.lower_bound(members);
   if (at == sizes.end()) return Beyond(measurements, fit, rule, members);
-  if (at->first == members) return {members, at->second.speed, Source::kMeasured};
+  if (at->first == members) {
+    return {members, at->second.speed,
+            at->second.other_type ? Source::kOtherType : Source::kMeasured};
+  }
   if (at != sizes.begin()) return Between(*std::prev(at), *at, members);
   if (fit.healthy) {
     const double ratio =
@@ -77,6 +80,21 @@ SizeSpeed SpeedAt(const Measurements& measurements, const Fit& fit, BatchRule ru
     return {members, at->second.speed * ratio, Source::kFitted};
   }
   return {members, at->second.speed * members / at->first, Source::kProportional};
+}
+
+// How many times as fast as on `there` the job is here: the mean over the sizes that were measured
+// here and lie among those measured there.
+std::optional<double> SpeedRatio(const Measurements& here, const Measurements& there) {
+  double sum = 0;
+  int count = 0;
+  for (const auto& [members, measured] : here.sizes()) {
+    if (there.sizes().empty() || members < there.sizes().begin()->first) continue;
+    if (members > there.largest()) continue;
+    sum += measured.speed / SpeedAt(there, {}, BatchRule::kConstant, members).speed;
+    ++count;
+  }
+  if (count == 0) return {};
+  return sum / count;
 }
 
 // What the job chose at the nearest size that is not larger; else at the least one. 0: not known.
@@ -157,6 +175,24 @@ void Measurements::ForgetLarger(int than, int64_t before_s) {
                 [&](const auto& size) { return size.first > than && size.second.at_s < before_s; });
 }
 
+Measurements WithOtherTypes(const Measurements& here, const MeasurementsByType& others) {
+  Measurements all = here;
+  for (const auto& [type, there] : others) {
+    const std::optional<double> ratio = SpeedRatio(here, there);
+    if (!ratio) continue;
+    for (const auto& [members, measured] : there.sizes()) {
+      if (all.sizes().contains(members)) continue;
+      Measured scaled = measured;
+      scaled.speed *= *ratio;
+      scaled.step_s /= *ratio;
+      scaled.sync_s.reset();
+      scaled.other_type = true;
+      all.Restore(members, scaled);
+    }
+  }
+  return all;
+}
+
 double EfficiencyAt(const Measurements& measurements, const BatchFacts& batch, int members) {
   if (batch.rule == BatchRule::kConstant || !Sane(batch.noise)) return 1;
   if (batch.rule == BatchRule::kChosen) {
@@ -215,6 +251,8 @@ std::string_view SourceName(Source source) {
   switch (source) {
     case Source::kMeasured:
       return "Measured";
+    case Source::kOtherType:
+      return "OtherType";
     case Source::kBetween:
       return "Between";
     case Source::kFitted:

@@ -5,7 +5,8 @@
 // line between them. Larger ones, up to twice the largest measured, follow the fitted StepModel
 // where it is healthy; else they continue as the last measured members did, which is optimistic, so
 // that it is tried. Smaller ones are in proportion. No size beyond twice the largest is promised
-// anything.
+// anything. Sizes that were measured on GPUs of another type alone have the speed that follows from
+// the ratio of both types (as Sia, SOSP 2023, starts jobs on types that they have not seen).
 //
 // Goodput is speed times statistical efficiency. A constant batch has an efficiency of 1. Where the
 // batch grows with the members, or the job chooses it, that is (φ + M0) / (φ + M): φ the noise
@@ -40,6 +41,7 @@ struct Observation {
 
 struct Measured : Observation {  // means of the newest ones
   int64_t observations = 0;
+  bool other_type = false;  // on GPUs of another type; the speed is what these would reach
 };
 
 class Measurements {
@@ -55,6 +57,12 @@ class Measurements {
  private:
   std::map<int, Measured> sizes_;
 };
+
+// By type of GPU.
+using MeasurementsByType = std::map<std::string, Measurements, std::less<>>;
+// `here`, and the sizes that were measured on other types alone. Of a type whose speed was measured
+// at no size of `here` nothing follows.
+Measurements WithOtherTypes(const Measurements& here, const MeasurementsByType& others);
 
 // How the work of a step is split: the whole job's batch is constant, or each member's is, or the
 // job chooses a batch for each size.
@@ -79,8 +87,8 @@ struct Fit {
 inline constexpr double kFitErrorMax = 0.15;
 Fit FitOf(const Measurements& measurements, BatchRule rule);
 
-enum class Source { kMeasured, kBetween, kFitted, kOptimistic, kProportional };
-std::string_view SourceName(Source source);  // "Measured", "Between", …
+enum class Source { kMeasured, kOtherType, kBetween, kFitted, kOptimistic, kProportional };
+std::string_view SourceName(Source source);  // "Measured", "OtherType", …
 
 struct SizeSpeed {
   int members = 1;

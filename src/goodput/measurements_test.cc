@@ -59,6 +59,22 @@ TEST(Speeds, ContinueAsTheLastMembersDid) {
             "6:150 Optimistic\n");
 }
 
+TEST(Speeds, FollowFromGpusOfAnotherTypeInProportion) {
+  const auto speeds_at = [](const Measurements& here, const MeasurementsByType& others) {
+    return Text(SpeedsOf(WithOtherTypes(here, others), {1, 8}, {}, {}));
+  };
+  const Measurements t4 = Of({{1, 100}, {2, 180}, {4, 240}});
+  EXPECT_EQ(speeds_at(Of({{2, 360}}), {{"T4", t4}}),
+            "1:200 OtherType\n2:360 Measured\n3:420 Between\n4:480 OtherType\n"
+            "5:540 Optimistic\n6:600 Optimistic\n7:660 Optimistic\n8:720 Optimistic\n");
+  // A size that was measured on neither lies between two that were.
+  EXPECT_EQ(WithOtherTypes(Of({{3, 420}}), {{"T4", t4}}).sizes().at(4).speed, 480);
+  // The size that both know says nothing of a type that knows only others.
+  EXPECT_EQ(WithOtherTypes(Of({{8, 100}}), {{"T4", t4}}).sizes().size(), 1u);
+  EXPECT_EQ(WithOtherTypes({}, {{"T4", t4}}).sizes().size(), 0u);
+  EXPECT_EQ(WithOtherTypes(t4, {{"V100", {}}}).sizes().size(), 3u);
+}
+
 TEST(Speeds, AreWithinTheBounds) {
   EXPECT_TRUE(SpeedsOf({}, {1, 8}, {}, {}).empty());
   EXPECT_EQ(SpeedsOf(Of({{2, 100}}), {2, 3}, {}, {}).size(), 2u);

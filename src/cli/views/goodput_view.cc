@@ -98,6 +98,7 @@ std::string GoodputModeText(const GoodputView& view) {
 }
 
 std::string SourceText(std::string_view source) {
+  if (source == "othertype") return "in the ratio of other GPUs";
   if (source == "between") return "between measured sizes";
   if (source == "fitted") return "model";
   if (source == "optimistic") return "assumed, not tried";
