@@ -19,7 +19,6 @@ namespace {
 
 using client::GpuUse;
 
-constexpr std::string_view kGpus = "nvidia.com/gpu";
 constexpr int64_t kSecondsMax = int64_t{1} << 53;
 
 double Seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
@@ -33,7 +32,7 @@ double GpusOf(const json::Value& pod) {
     return *part * static_cast<double>(std::clamp<int64_t>(devices, 1, 1024));
   }
   const api::Amounts amounts = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
-  const auto gpus = amounts.find(kGpus);
+  const auto gpus = amounts.find(api::kGpuResource);
   return gpus == amounts.end() ? 0 : static_cast<double>(gpus->second.Value());
 }
 

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "jobs/launch_env.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_env.h"
 
@@ -85,7 +86,7 @@ int64_t Slots(const json::Value& job) {
 
 bool HasGpus(const json::Value& pod_template) {
   for (const json::Value& container : api::Containers(pod_template)) {
-    if (json::Find(container, {"resources", "limits", "nvidia.com/gpu"}) != nullptr) return true;
+    if (json::Find(container, {"resources", "limits", api::kGpuResource}) != nullptr) return true;
   }
   return false;
 }

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "cli/session.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/client/client.h"
 #include "kube/process/machine/virtual_smi.h"
 #include "ops/commands.h"
@@ -89,7 +90,7 @@ class NvidiaSmiAction final : public cli::Action {
     std::vector<std::string> names;
     for (const json::SharedValue& node : nodes) {
       if (!DescribeNodeGpus(*node, {}, {}).ok()) continue;
-      if (json::Find(*node, {"status", "capacity", "nvidia.com/gpu"}) == nullptr) continue;
+      if (json::Find(*node, {"status", "capacity", api::kGpuResource}) == nullptr) continue;
       names.emplace_back(api::Name(*node));
       only = node;
     }

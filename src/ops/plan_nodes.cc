@@ -13,6 +13,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/process/machine/nvml.h"
 #include "ops/node_address.h"
 
@@ -144,7 +145,7 @@ node::NodeConfig ThisMachine(const NodePlan& plan, node::NodeConfig common) {
       Numbered(std::move(common), plan.name.empty() ? HostName() : plan.name, 0);
   edge::GpuInventory gpus = edge::DiscoverGpus();
   if (!gpus.gpus.empty()) {
-    node.capacity["nvidia.com/gpu"] = std::to_string(gpus.gpus.size());
+    node.capacity[std::string(api::kGpuResource)] = std::to_string(gpus.gpus.size());
     node.labels["nvidia.com/gpu.present"] = "true";
     node.labels["nvidia.com/gpu.count"] = std::to_string(gpus.gpus.size());
     node.labels["nvidia.com/gpu.memory"] = std::to_string(gpus.gpus[0].memory_bytes >> 20);
@@ -192,7 +193,7 @@ Result<std::vector<node::NodeConfig>> PlanNodes(const NodePlan& plan) {
     node::NodeConfig node = Numbered(
         common, StrCat(plan.name.empty() ? "node" : plan.name, "-", i + 1), control_planes + i);
     if (plan.gpus_per_node > 0) {
-      node.capacity["nvidia.com/gpu"] = std::to_string(plan.gpus_per_node);
+      node.capacity[std::string(api::kGpuResource)] = std::to_string(plan.gpus_per_node);
       node.labels["nvidia.com/gpu.count"] = std::to_string(plan.gpus_per_node);
       // Each has its part of the node's memory, so that parts of GPUs can be asked for by memory.
       const auto memory = api::Quantity::Parse(node.capacity["memory"]);

@@ -7,13 +7,13 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/wrong_field.h"
 
 namespace swell::controllers {
 namespace {
 
-constexpr std::string_view kGpus = "nvidia.com/gpu";
 constexpr int64_t kDevicesMax = 1024;
 
 Status Wrong(std::string_view at,
@@ -52,7 +52,7 @@ Status CheckNumber(const Written& written,
 bool RequestsGpus(const json::Value& pod) {
   for (const json::Value& container : api::Containers(pod)) {
     for (std::string_view list : {"limits", "requests"}) {
-      if (json::Find(container, {"resources", list, kGpus}) != nullptr) return true;
+      if (json::Find(container, {"resources", list, api::kGpuResource}) != nullptr) return true;
     }
   }
   return false;
@@ -70,7 +70,7 @@ Status CheckAmount(std::string_view field, std::string_view resource, const json
     return WrongField(
         field,
         StrCat("Invalid value: ", json::Print(amount), ": must be an integer",
-               resource == kGpus ? StrCat("; a part of a GPU is asked for by the annotation ",
+               resource == api::kGpuResource ? StrCat("; a part of a GPU is asked for by the annotation ",
                                           api::keys::kGpuFraction)
                                  : ""));
   }

@@ -483,7 +483,7 @@ int64_t MilliGpus(const json::Value& pod) {
     return std::llround(std::strtod(share.c_str(), nullptr) * 1000);
   }
   const api::Amounts requests = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
-  const auto gpus = requests.find("nvidia.com/gpu");
+  const auto gpus = requests.find(api::kGpuResource);
   const int64_t requested = gpus == requests.end() ? 0 : gpus->second.MilliValue();
   if (!api::HasDeviceClaims(pod)) return requested;
   // What its claims gave it is known by its devices alone.

@@ -56,9 +56,9 @@ NodeView ViewNode(json::SharedValue object) {
   }
   view.total.milli_cpu = QuantityAt(node, {"status", "allocatable", "cpu"}).MilliValue();
   view.total.memory = QuantityAt(node, {"status", "allocatable", "memory"}).Value();
-  const int64_t healthy = QuantityAt(node, {"status", "allocatable", "nvidia.com/gpu"}).Value();
+  const int64_t healthy = QuantityAt(node, {"status", "allocatable", api::kGpuResource}).Value();
   const int64_t gpus =
-      std::max(QuantityAt(node, {"status", "capacity", "nvidia.com/gpu"}).Value(), healthy);
+      std::max(QuantityAt(node, {"status", "capacity", api::kGpuResource}).Value(), healthy);
   view.total.milli_gpus = gpus * 1000;
   // Its agent may have named one before it lowers what is allocatable.
   view.unhealthy_gpus = std::min(

@@ -119,13 +119,12 @@ std::string ProjectTree::ChargedProject(const JobView& job) const {
 }
 
 int ProjectTree::Depth(const ProjectView& project) const {
-  constexpr int kDepthMax = 64;
   int depth = 0;
   const ProjectView* at = &project;
   while (!at->parent.empty()) {
     at = Find(at->parent);
     if (at == nullptr) break;
-    if (++depth > kDepthMax) return 0;  // a cycle has no root
+    if (++depth > api::kProjectDepthMax) return 0;  // a cycle has no root
   }
   return depth;
 }
@@ -169,7 +168,7 @@ namespace {
 std::string PathOf(const ProjectTree& tree, const ProjectView& project) {
   std::string path = "/" + project.name;
   const ProjectView* at = &project;
-  for (int depth = 0; !at->parent.empty() && depth < 64; ++depth) {
+  for (int depth = 0; !at->parent.empty() && depth < api::kProjectDepthMax; ++depth) {
     path = StrCat("/", at->parent, path);
     at = tree.Find(at->parent);
     if (at == nullptr) break;
@@ -269,7 +268,7 @@ std::vector<PoolView> ViewPools(std::vector<json::SharedValue> pools,
       if (!spec.Selects(*node) || !taken.insert(api::Name(*node)).second) continue;
       view.nodes.emplace_back(api::Name(*node));
       const api::Amounts allocatable = api::ReadAmounts(*node, {"status", "allocatable"});
-      if (const auto gpus = allocatable.find("nvidia.com/gpu"); gpus != allocatable.end()) {
+      if (const auto gpus = allocatable.find(api::kGpuResource); gpus != allocatable.end()) {
         view.gpus += gpus->second.Value();
       }
       if (pods != nullptr) *view.milli_allocated += held[view.nodes.back()];

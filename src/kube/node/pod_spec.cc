@@ -116,27 +116,6 @@ Amounts PodRequests(const json::Value& pod) {
   return Whole(api::PodAmounts(api::Spec(pod), api::AmountField::kRequests));
 }
 
-std::string_view QosClass(const json::Value& pod) {
-  bool any = false;
-  bool guaranteed = true;
-  for (std::string_view list : {"initContainers", "containers"}) {
-    for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
-      Amounts limits = ReadAmounts(json::Find(container, {"resources", "limits"}));
-      Amounts requests = Whole(api::ContainerAmounts(container, api::AmountField::kRequests));
-      for (std::string_view name : {"cpu", "memory"}) {
-        auto limit = limits.find(name);
-        auto request = requests.find(name);
-        bool has_limit = limit != limits.end() && limit->second > 0;
-        bool has_request = request != requests.end() && request->second > 0;
-        any = any || has_limit || has_request;
-        if (!has_limit || !has_request || limit->second != request->second) guaranteed = false;
-      }
-    }
-  }
-  if (!any) return "BestEffort";
-  return guaranteed ? "Guaranteed" : "Burstable";
-}
-
 int64_t GraceSeconds(const json::Value& pod) {
   return std::max<int64_t>(0, json::GetInt(pod, {"spec", "terminationGracePeriodSeconds"}, 30));
 }

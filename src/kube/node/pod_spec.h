@@ -11,12 +11,13 @@
 
 #include "base/result.h"
 #include "json/value.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/node/pod_sources.h"
 #include "kube/node/runtime.h"
 
 namespace swell::node {
 
-inline constexpr std::string_view kGpuResource = "nvidia.com/gpu";
+using api::kGpuResource;
 
 // Amounts by resource name: CPU in thousandths, everything else in whole units.
 using Amounts = std::map<std::string, int64_t, std::less<>>;
@@ -25,8 +26,6 @@ using Amounts = std::map<std::string, int64_t, std::less<>>;
 Amounts PodRequests(const json::Value& pod);
 Amounts ReadAmounts(const json::Value* resource_list);
 std::string FormatAmount(std::string_view resource, int64_t amount);
-// Guaranteed, Burstable or BestEffort.
-std::string_view QosClass(const json::Value& pod);
 int64_t GraceSeconds(const json::Value& pod);  // of spec, 30 when absent
 
 // "namespace/group-ownerprefix": where all incarnations of a pod's job keep checkpoints.

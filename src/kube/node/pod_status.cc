@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/amounts.h"
 
 namespace swell::node {
 namespace {
@@ -209,7 +210,7 @@ json::Object PodStatus(const PodRecord& record,
   if (!init.empty()) status["initContainerStatuses"] = std::move(init);
   status["containerStatuses"] = std::move(mains);
   if (!ephemeral.empty()) status["ephemeralContainerStatuses"] = std::move(ephemeral);
-  status["qosClass"] = QosClass(*record.pod);
+  status["qosClass"] = api::QosClass(*record.pod);
   const json::Value& pod = *record.pod;
   // A deletion is a new generation, too: it is worth no write of its own.
   const int64_t generation = api::IsDeleting(pod)

@@ -73,6 +73,27 @@ Amounts PodAmounts(const json::Value& pod_spec, AmountField field) {
   return sum;
 }
 
+std::string_view QosClass(const json::Value& pod) {
+  bool any = false;
+  bool guaranteed = true;
+  for (std::string_view list : {"initContainers", "containers"}) {
+    for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
+      const Amounts limits = ContainerAmounts(container, AmountField::kLimits);
+      const Amounts requests = ContainerAmounts(container, AmountField::kRequests);
+      for (std::string_view name : {"cpu", "memory"}) {
+        const auto limit = limits.find(name);
+        const auto request = requests.find(name);
+        const bool has_limit = limit != limits.end() && limit->second > Quantity();
+        const bool has_request = request != requests.end() && request->second > Quantity();
+        any = any || has_limit || has_request;
+        guaranteed = guaranteed && has_limit && has_request && limit->second == request->second;
+      }
+    }
+  }
+  if (!any) return "BestEffort";
+  return guaranteed ? "Guaranteed" : "Burstable";
+}
+
 bool IsSidecar(const json::Value& init_container) {
   return json::GetString(init_container, {"restartPolicy"}) == "Always";
 }

@@ -14,6 +14,8 @@
 
 namespace swell::api {
 
+inline constexpr std::string_view kGpuResource = "nvidia.com/gpu";
+
 using Amounts = std::map<std::string, Quantity, std::less<>>;
 
 // {cpu: "1", memory: 2Gi}; null is empty. Values that are no quantities are left out.
@@ -32,6 +34,10 @@ Amounts ContainerAmounts(const json::Value& container, AmountField field);
 // where that is more; amounts of the pod as a whole (spec.resources) in place of that sum; plus
 // overhead.
 Amounts PodAmounts(const json::Value& pod_spec, AmountField field);
+
+// Guaranteed where limits of CPU and memory equal the requests in all containers, BestEffort where
+// there are neither anywhere, else Burstable.
+std::string_view QosClass(const json::Value& pod);
 
 // An init container that keeps running beside the pod's containers.
 bool IsSidecar(const json::Value& init_container);

@@ -59,6 +59,21 @@ TEST(PodAmounts, AmountsOfTheWholePodReplaceTheSum) {
             "cpu=8100m memory=1Gi");
 }
 
+TEST(QosClass, ComparesAmountsAndNotTheirTexts) {
+  const auto qos = [](const char* containers) {
+    return std::string(QosClass(TestDocument(StrCat("spec: {containers: [", containers, "]}"))));
+  };
+  EXPECT_EQ(qos("{resources: {requests: {cpu: 1000m, memory: 1Gi},"
+                " limits: {cpu: 1, memory: 1024Mi}}}"),
+            "Guaranteed");
+  EXPECT_EQ(qos("{resources: {limits: {cpu: 1, memory: 1Gi}}}"), "Guaranteed");
+  EXPECT_EQ(qos("{resources: {limits: {cpu: 1, memory: 1Gi}}}, {}"), "Burstable");
+  EXPECT_EQ(qos("{resources: {requests: {cpu: 500m}, limits: {cpu: 1, memory: 1Gi}}}"),
+            "Burstable");
+  EXPECT_EQ(qos("{resources: {requests: {nvidia.com/gpu: 1}}}"), "BestEffort");
+  EXPECT_EQ(qos("{resources: {limits: {cpu: 0}}}"), "BestEffort");
+}
+
 TEST(PodAmounts, NonsenseCountsAsNothing) {
   EXPECT_EQ(Requests("containers: [{resources: {requests: {cpu: fast}}}, 7]"), "");
   EXPECT_EQ(Requests("containers: 3"), "");

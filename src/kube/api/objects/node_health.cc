@@ -15,7 +15,6 @@ namespace {
 constexpr size_t kTextMax = 64 << 10;
 constexpr size_t kSaidMax = 160;
 constexpr size_t kFaultsNamed = 4;
-constexpr std::string_view kGpus = "nvidia.com/gpu";
 
 constexpr std::array<std::string_view, 5> kOfKubelet = {"Ready", "MemoryPressure", "DiskPressure",
                                                         "PIDPressure", "NetworkUnavailable"};
@@ -25,7 +24,7 @@ constexpr std::array<std::string_view, 5> kGoodWhenTrue = {"Ready", "Available",
 
 int64_t GpusIn(const json::Value& node, std::string_view field) {
   const Amounts amounts = ReadAmounts(node, {"status", field});
-  const auto gpus = amounts.find(kGpus);
+  const auto gpus = amounts.find(kGpuResource);
   return gpus == amounts.end() ? 0 : gpus->second.Value();
 }
 

@@ -2,7 +2,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/meta/quantity.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/api/schema/scheme.h"
 
 namespace swell::api {
@@ -145,39 +145,6 @@ void DefaultRequests(Value& container) {
     if (requests.contains(limit.key())) continue;
     json::Set(container, {"resources", "requests", limit.key()}, limit.value());
   }
-}
-
-bool IsPositive(const json::Object& resources, std::string_view name) {
-  const Value* value = resources.if_contains(name);
-  if (value == nullptr) return false;
-  Result<Quantity> amount = Quantity::FromJson(*value);
-  return amount.ok() && *amount > Quantity();
-}
-
-bool SameAmount(const json::Object& a, const json::Object& b, std::string_view name) {
-  const Value* x = a.if_contains(name);
-  const Value* y = b.if_contains(name);
-  if (x == nullptr || y == nullptr) return false;
-  Result<Quantity> left = Quantity::FromJson(*x);
-  Result<Quantity> right = Quantity::FromJson(*y);
-  return left.ok() && right.ok() && *left == *right;
-}
-
-// Guaranteed: limits equal requests for cpu and memory everywhere; BestEffort: neither anywhere.
-std::string_view QosClass(const Value& pod) {
-  bool any = false;
-  bool guaranteed = true;
-  for (std::string_view key : {"initContainers", "containers"}) {
-    for (const Value& container : json::GetArray(pod, {"spec", key})) {
-      const json::Object& limits = json::GetObject(container, {"resources", "limits"});
-      const json::Object& requests = json::GetObject(container, {"resources", "requests"});
-      for (std::string_view name : {"cpu", "memory"}) {
-        any = any || IsPositive(limits, name) || IsPositive(requests, name);
-        guaranteed = guaranteed && IsPositive(limits, name) && SameAmount(limits, requests, name);
-      }
-    }
-  }
-  return !any ? "BestEffort" : guaranteed ? "Guaranteed" : "Burstable";
 }
 
 void DefaultPod(Value& pod) {

@@ -161,24 +161,6 @@ void AddDefaultTolerations(json::Value& pod) {
   }
 }
 
-// Guaranteed, Burstable or BestEffort, by the containers' CPU and memory.
-std::string_view QosClass(const json::Value& pod) {
-  bool any = false;
-  bool guaranteed = true;
-  for (const char* list : {"containers", "initContainers"}) {
-    for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
-      for (const char* resource : {"cpu", "memory"}) {
-        const json::Value* request = json::Find(container, {"resources", "requests", resource});
-        const json::Value* limit = json::Find(container, {"resources", "limits", resource});
-        any = any || request != nullptr || limit != nullptr;
-        if (limit == nullptr || (request != nullptr && *request != *limit)) guaranteed = false;
-      }
-    }
-  }
-  if (!any) return "BestEffort";
-  return guaranteed ? "Guaranteed" : "Burstable";
-}
-
 void SetSchedulingGatedCondition(json::Value& pod, WallTime now) {
   if (json::GetArray(pod, {"spec", "schedulingGates"}).empty()) return;
   json::Array conditions;
@@ -209,7 +191,7 @@ Status CreatePod(Admission& admission, json::Value& pod) {
     json::Set(pod, {"spec", "schedulerName"},
               json::Value(admission.core.options.default_scheduler));
   }
-  json::Set(pod, {"status"}, json::Object{{"phase", "Pending"}, {"qosClass", QosClass(pod)}});
+  json::Set(pod, {"status"}, json::Object{{"phase", "Pending"}, {"qosClass", api::QosClass(pod)}});
   SetSchedulingGatedCondition(pod, admission.core.clock.Now());
   return Status::Ok();
 }
