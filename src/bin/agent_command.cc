@@ -13,6 +13,7 @@
 #include "kube/node/node_agent.h"
 #include "ops/cluster_metrics.h"
 #include "ops/data_dir.h"
+#include "ops/flags.h"
 #include "ops/health_source.h"
 #include "ops/monitoring.h"
 #include "ops/node_address.h"
@@ -252,7 +253,7 @@ void AddAgentFlags(cli::Flags& flags, AgentFlags& to) {
   flags.Choice("--runtime", &to.runtime, "KIND", {"process", "simulated"},
                "process: pods are processes of this machine; simulated: no process is started "
                "(default process)");
-  flags.Text("--pod-cidr", &to.pod_cidr, "CIDR", "address range of pods");
+  AddPodCidrFlag(flags, to.pod_cidr);
   flags.Text("--image-store", &to.image_store, "DIR",
              "directory of the images (default: in the data directory)");
   AddHealthFlag(flags, to.health);
@@ -271,6 +272,7 @@ class AgentAction final : public cli::Action {
     SWELL_RETURN_IF_ERROR(CheckWords(words));
     SWELL_RETURN_IF_ERROR(PlanNodes(flags_.plan).status());
     SWELL_RETURN_IF_ERROR(CheckHealthPlan(flags_.health));
+    SWELL_RETURN_IF_ERROR(CheckPodCidr(flags_.pod_cidr));
     SetLogSink(MakeFileLogSink(""), LogLevelOf(flags_.log_level));
     SWELL_RETURN_IF_ERROR(RunAgent(flags_));
     return 0;

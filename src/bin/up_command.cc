@@ -59,7 +59,7 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
   flags.Choice("--runtime", &cluster.runtime, "KIND", {"process", "simulated"},
                "process: pods are processes of this machine; simulated: no process is started "
                "(default process)");
-  flags.Text("--pod-cidr", &cluster.pod_cidr, "CIDR", "address range of pods");
+  AddPodCidrFlag(flags, cluster.pod_cidr);
   flags.Text("--external-address", &cluster.external_address, "IP",
              "address of this machine where services of type LoadBalancer answer (default: the "
              "address of --listen)");
@@ -250,6 +250,11 @@ class UpAction final : public cli::Action {
     }
     if (std::string name = UnknownController(cluster.controllers); !name.empty()) {
       return cli::Misuse(StrCat("--controllers: ", Quote(name), " is not a known controller"));
+    }
+    SWELL_RETURN_IF_ERROR(CheckPodCidr(cluster.pod_cidr));
+    if (!cluster.listen.empty() && cluster.listen.find(':') == std::string::npos) {
+      return cli::Misuse(StrCat("--listen ", Quote(cluster.listen),
+                                ": expected HOST:PORT, such as 127.0.0.1:6443"));
     }
     if (!cluster.ui_address.empty() && cluster.ui_address != "off" &&
         cluster.ui_address.find(':') == std::string::npos) {

@@ -6,9 +6,11 @@
 
 #include "base/strings.h"
 #include "cli/cluster.h"
+#include "kube/process/network/pod_cidr.h"
 #include "scheduling/scheduler_settings.h"
 
 namespace swell {
+
 Status CheckWords(const std::vector<std::string>& words, size_t most) {
   if (words.size() <= most) return Status::Ok();
   return cli::Misuse(StrCat("unexpected argument ", Quote(words[most])));
@@ -34,6 +36,16 @@ LogLevel LogLevelOf(const std::string& text) {
 void AddDataDir(cli::Flags& flags, std::string& data_dir) {
   flags.Text("--data-dir", &data_dir, "DIR",
              "data directory of the cluster (default $SWELL_DATA_DIR, else ~/.swell)");
+}
+
+void AddPodCidrFlag(cli::Flags& flags, std::string& cidr) {
+  flags.Text("--pod-cidr", &cidr, "CIDR", "address range of pods");
+}
+
+Status CheckPodCidr(const std::string& cidr) {
+  if (cidr.empty()) return Status::Ok();
+  const auto parsed = edge::ParsePodCidr(cidr);
+  return parsed.ok() ? Status::Ok() : cli::Misuse(StrCat("--pod-cidr ", parsed.status().message()));
 }
 
 void AddSettingsFlag(cli::Flags& flags, std::vector<std::string>& settings) {

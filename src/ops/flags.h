@@ -24,6 +24,10 @@ LogLevel LogLevelOf(const std::string& text);
 
 void AddDataDir(cli::Flags& flags, std::string& data_dir);
 
+// --pod-cidr: the range of addresses of pods, which may be empty.
+void AddPodCidrFlag(cli::Flags& flags, std::string& cidr);
+Status CheckPodCidr(const std::string& cidr);
+
 // Settings of the scheduler, as `swell simulate --set` takes them.
 void AddSettingsFlag(cli::Flags& flags, std::vector<std::string>& settings);
 Status ReadSettings(const std::vector<std::string>& texts, sched::Settings& settings);

@@ -23,6 +23,7 @@
 #include "base/strings.h"
 #include "base/unique_fd.h"
 #include "kube/process/network/netlink.h"
+#include "kube/process/network/pod_cidr.h"
 #include "kube/process/network/resolv_conf.h"
 #include "kube/process/shim/id_map.h"
 
@@ -193,17 +194,9 @@ Status PodNetwork::ChooseSubnet() {
     return Status::Ok();
   }
   if (!options_.cidr.empty()) {
-    size_t slash = options_.cidr.find('/');
-    in_addr parsed;
-    auto prefix =
-        slash == std::string::npos ? std::nullopt : ParseInt(options_.cidr.substr(slash + 1));
-    if (!prefix || *prefix < 8 || *prefix > 28 ||
-        ::inet_pton(AF_INET, options_.cidr.substr(0, slash).c_str(), &parsed) != 1) {
-      return Status(Code::kInvalid, StrCat("cluster CIDR: ", Quote(options_.cidr),
-                                           " is not an IPv4 network like 10.88.0.0/16"));
-    }
-    prefix_ = static_cast<int>(*prefix);
-    base_ = ntohl(parsed.s_addr) & (~0U << (32 - prefix_));
+    SWELL_ASSIGN_OR_RETURN(const PodCidr chosen, ParsePodCidr(options_.cidr));
+    base_ = chosen.base;
+    prefix_ = chosen.bits;
     return Status::Ok();
   }
   uint64_t start = StableHash(options_.tag);
