@@ -212,18 +212,19 @@ Status PodStore::Start() {
   (void)cleared;
   SWELL_ASSIGN_OR_RETURN(std::vector<std::string> uids, ListDir(options_.data_dir + "/pods"));
   for (const std::string& uid : uids) {
-    Status loaded = Load(uid);
+    const Result<std::string> text = ReadFile(PodDir(uid) + "/pod.json", 4 << 20);
+    // A disk that cannot be read now says nothing of the pod, whose processes may run on.
+    if (!text.ok() && text.status().code() != Code::kNotFound) return text.status();
+    const Status loaded = text.ok() ? Load(uid, *text) : text.status();
     if (loaded.ok()) continue;
-    SWELL_LOG_WARNING("process", "unreadable pod removed", {"uid", uid},
-                      {"error", loaded.ToString()});
+    SWELL_LOG_WARNING("process", "damaged pod removed", {"uid", uid}, {"error", loaded.ToString()});
     Status removed = RemoveScratch(PodDir(uid));
     (void)removed;
   }
   return Status::Ok();
 }
 
-Status PodStore::Load(const std::string& uid) {
-  SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(PodDir(uid) + "/pod.json", 4 << 20));
+Status PodStore::Load(const std::string& uid, const std::string& text) {
   SWELL_ASSIGN_OR_RETURN(json::Value value, json::Parse(text));
   auto pod = std::make_unique<ProcessPod>();
   pod->dir = PodDir(uid);

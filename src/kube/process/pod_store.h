@@ -120,7 +120,7 @@ class PodStore {
   KeptLogs& kept_logs() { return kept_logs_; }
 
  private:
-  Status Load(const std::string& uid);
+  Status Load(const std::string& uid, const std::string& text);
   void LoadContainer(ProcessPod& pod, const std::string& name);
   Status MakeFiles(ProcessPod& pod, const std::string& resolv_conf);
   Status MakeInMemory(const std::string& dir, int64_t size_bytes) const;
