@@ -9,6 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/project.h"
+#include "sched/state/amount_text.h"
 #include "sched_inputs/gpu_request.h"
 #include "sched_inputs/sched_convert.h"
 
@@ -16,7 +17,6 @@ namespace swell::controllers {
 namespace {
 
 constexpr int kForbidden = 403;
-constexpr int kProjectsDeep = 64;
 // Work of a project whose priority is below this may be preempted.
 constexpr int64_t kPreemptibleBelow = 100;
 
@@ -75,6 +75,13 @@ int64_t AmountOf(const sched::Resources& resources, const std::string& name) {
   if (name == "memory") return resources.memory_bytes;
   auto found = resources.extended.find(name);
   return found == resources.extended.end() ? 0 : found->second;
+}
+
+// "4 CPUs", "31.2 GiB of memory"; of other resources the number and `unit`.
+std::string AmountText(const std::string& name, int64_t amount, std::string_view unit) {
+  if (name == "cpu") return sched::CoreText(sched::kCpu, amount);
+  if (name == "memory") return sched::CoreText(sched::kMemory, amount);
+  return StrCat(amount, unit);
 }
 
 }  // namespace
@@ -153,7 +160,7 @@ json::Value Admission::Review(const json::Value& review) const {
       LookAtJob(*object, ns, *kind, verdict);
     }
   }
-  if (written && group == kCrons.group && resource == kCrons.plural) {
+  if (written && group == client::resources::kCrons.group && resource == client::resources::kCrons.plural) {
     LookAtCron(*object, fresh ? nullptr : json::Find(request, {"oldObject"}), ns, verdict);
   }
   json::Object response{{"uid", json::GetString(request, {"uid"})},
@@ -269,9 +276,9 @@ void Admission::CheckNodes(const json::Value& pod, Verdict& verdict) const {
     }
     why = StrCat("spec.nodeSelector: no node has the labels ", labels);
   } else {
-    const std::string unit = missing == "cpu" ? "m" : "";
-    why = StrCat("requests ", AmountOf(wanted, missing), unit, " of ", missing,
-                 "; the largest node that it may run on has ", most, unit);
+    const std::string of = StrCat(" of ", missing);
+    why = StrCat("requests ", AmountText(missing, AmountOf(wanted, missing), of),
+                 "; the largest node that it may run on has ", AmountText(missing, most, ""));
   }
   if (options_.admit_oversized_pods) {
     verdict.warnings.push_back(why);
@@ -288,7 +295,7 @@ void Admission::CheckLimits(const std::string& project,
   json::SharedValue priority = priorities_.Get(priority_class);
   const bool stays = priority && json::GetInt(*priority, {"value"}) >= kPreemptibleBelow;
   std::string name = project;
-  for (int depth = 0; depth < kProjectsDeep && !name.empty(); ++depth) {
+  for (int depth = 0; depth < api::kProjectDepthMax && !name.empty(); ++depth) {
     json::SharedValue found = projects_.Get(name);
     if (!found) return;
     // Projects with several node pools may have as much in each: those are the scheduler's.
