@@ -206,12 +206,23 @@ class SubmitAction final : public Action {
       }
       auto made = api->Create(client::resources::kPyTorchJobs, spec_.ns, job,
                               {.dry_run = dry_run_ == "server", .field_validation = "Strict"});
-      if (!made.ok()) return made.status();
+      if (!made.ok()) return Unfinished(made.status(), range, index);
       session.Out(form.table() ? StrCat(ResourceNameOf(**made), " created\n")
                                : FormatObject(form, **made, ResourceNameOf(**made)));
       if (index == range.ids.back()) WarnIfTooLarge(session, "swell", *api, job);
     }
     return 0;
+  }
+
+  // The jobs before `index` are there already.
+  Status Unfinished(const Status& why, const ArrayRange& range, int64_t index) const {
+    const auto made = std::find(range.ids.begin(), range.ids.end(), index) - range.ids.begin();
+    if (made == 0 || dry_run_ == "server") return why;
+    return why.WithContext(StrCat("created ", made, " of ", range.ids.size(),
+                                  " jobs, which are still there (to delete them: swell delete "
+                                  "pytorchjobs -l ",
+                                  api::keys::kArray, "=", spec_.name, "); job ", spec_.name, "-",
+                                  index));
   }
 
   Status Fill(std::vector<std::string> words) {
@@ -228,6 +239,9 @@ class SubmitAction final : public Action {
         (dashes || words[0].find(' ') == std::string::npos)) {
       spec_.name = words[0];
       words.erase(words.begin());
+    }
+    if (spec_.name.empty()) {
+      return Misuse("expected the name of the job: swell submit NAME --image IMAGE -- COMMAND");
     }
     // One word is a line for the shell, several are the command's own words.
     if (words.size() == 1) {

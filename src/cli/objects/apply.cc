@@ -241,6 +241,10 @@ class DeleteAction final : public Action {
     if (!timeout_.empty()) {
       SWELL_ASSIGN_OR_RETURN(timeout_span_, ParseDuration(timeout_, "--timeout"));
     }
+    if (words.empty() && files_.empty()) {
+      return Misuse(
+          "nothing to delete; use swell delete JOB, swell delete pod NAME, or -f job.yaml");
+    }
     SWELL_ASSIGN_OR_RETURN(api_, session.Server());
     session_ = &session;
     SWELL_ASSIGN_OR_RETURN(std::vector<Doomed> doomed, Choose(session, words));
@@ -290,10 +294,6 @@ class DeleteAction final : public Action {
         doomed.push_back({placed->kind, placed->ns, placed->name, {}});
       }
       return doomed;
-    }
-    if (words.empty()) {
-      return Misuse(
-          "nothing to delete; use swell delete JOB, swell delete pod NAME, or -f job.yaml");
     }
     SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session.ServerKinds());
     bool by_selector = all_ || !selector_.empty() || !fields_.empty();
