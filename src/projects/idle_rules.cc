@@ -26,7 +26,7 @@ bool HoldsGpus(const json::Value& pod) {
   if (!api::Annotation(pod, keys::kGpuFraction).empty()) return true;
   if (!api::Annotation(pod, keys::kGpuMemory).empty()) return true;
   const api::Amounts requests = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
-  const auto gpus = requests.find("nvidia.com/gpu");
+  const auto gpus = requests.find(api::kGpuResource);
   return gpus != requests.end() && !gpus->second.zero();
 }
 
@@ -168,8 +168,13 @@ void IdleRules::Stop(const Work& work, Duration idle) {
   client_.Patch(
       work.resource, api::Namespace(*work.job), api::Name(*work.job), client::PatchType::kMerge,
       patch, scope_.Wrap([this, job = work.job, idle](const Result<json::SharedValue>& done) {
-        // A job that could not be stopped is found idle in the next round.
-        if (!done.ok()) return;
+        // It is found idle again in the next round.
+        if (!done.ok()) {
+          events_.Record(*job, "Warning", "IdleNotStopped",
+                         StrCat("its GPUs were idle for ", api::HumanDuration(idle),
+                                ", but it could not be suspended: ", done.status().message()));
+          return;
+        }
         events_.Record(*job, "Warning", "IdleStopped",
                        StrCat("suspended, because its GPUs were idle for ",
                               api::HumanDuration(idle), ". Start it again with: swell resume ",
