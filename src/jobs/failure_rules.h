@@ -32,7 +32,7 @@ struct ChargedFailure {
   bool Covers(api::FailureClass other, WallTime created, WallTime now) const;
 };
 
-// The value of kAvoidedNodes after hardware failed on `node`. It names kAvoidedNodesMost at most.
+// The value of kAvoidedNodes with `node`, which is suspected. It names kAvoidedNodesMost at most.
 constexpr size_t kAvoidedNodesMost = 4;
 std::string AddAvoidedNode(std::string_view avoided, std::string_view node);
 // The pod goes to other nodes where they have room. A preference: a repaired node is used again.

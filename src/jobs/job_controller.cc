@@ -88,7 +88,7 @@ void JobController::OnPodGone(const json::SharedValue& pod) {
 }
 
 void JobController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue job = jobs_.Get(key);
   if (!job || api::IsDeleting(*job)) return done(Duration::zero());
   auto pass = std::make_shared<Pass>();
@@ -286,7 +286,7 @@ void JobController::DecideFinished(Pass& pass) {
 }
 
 void JobController::DecideSuspended(Pass& pass) {
-  StopPods(pass, false);
+  StopPods(pass, Which::kUnfinished);
   std::string message = StrCat(kind_->kind(), " ", pass.name, " is suspended.");
   if (pass.IsTrue("Running")) {
     SetCondition(pass, "Running", false, kind_->Reason("Suspended"), message);
@@ -299,9 +299,9 @@ void JobController::DecideSuspended(Pass& pass) {
   json::Remove(pass.status, {"startTime"});
 }
 
-void JobController::StopPods(Pass& pass, bool also_finished) {
+void JobController::StopPods(Pass& pass, Which which) {
   for (const auto& [name, pod] : pass.pods) {
-    if (api::IsDeleting(*pod) || (!also_finished && HasEnded(*pod))) continue;
+    if (api::IsDeleting(*pod) || (which == Which::kUnfinished && HasEnded(*pod))) continue;
     const Duration marked = pass.now - PreemptionTime(*pod).value_or(WallTime());
     if (marked >= Duration::zero() && marked < kMarkedMax) {
       pass.RequeueAfter(kMarkedMax - marked);
@@ -378,7 +378,7 @@ bool JobController::DecideDisrupted(Pass& pass) {
     }
     pass.AddEvent("Warning", kind_->Reason("Restarting"), message);
   }
-  StopPods(pass, true);
+  StopPods(pass, Which::kAll);
   return true;
 }
 
@@ -396,7 +396,7 @@ void JobController::DecidePreempted(Pass& pass, const std::string& message, bool
     pass.AddEvent("Normal", "Preempted", message);
   }
   // The gang goes whole, its finished members too: all start again together from the checkpoint.
-  StopPods(pass, true);
+  StopPods(pass, Which::kAll);
 }
 
 // Kubeflow's two counts: containers restarted in place reach the limit, pods made anew pass it.
@@ -405,6 +405,27 @@ bool JobController::ExceedsBackoff(const Pass& pass, int64_t in_place_restarts) 
   int64_t limit = *pass.spec.backoff_limit;
   return pass.restarts + in_place_restarts > limit ||
          (in_place_restarts > 0 && in_place_restarts >= limit);
+}
+
+JobController::Judgement JobController::JudgeFailure(const Pass& pass,
+                                                     size_t role,
+                                                     const json::Value& pod) const {
+  const ReplicaSpec& replica = pass.spec.replicas[role];
+  const OnFailure verdict = kind_->ClassifyFailure(replica, pass.counts[role], pod, pass.restarts);
+  const auto failure = api::FailureOf(pod, pass.now);
+  const bool by_code = replica.restart_policy == RestartPolicy::kExitCode;
+  const bool spared =
+      replica.restart_policy != RestartPolicy::kNever && failure && IsSpared(pass, *failure);
+  // Its exit code tells of another member's end.
+  const bool lost_peer = by_code && failure && failure->which == api::FailureClass::kPeerLost;
+  const bool by_cluster = FailedByCluster(pod) || WasDisrupted(pod);
+  const bool by_kind = verdict != OnFailure::kAsUsual && verdict != OnFailure::kFailJob;
+  return {.verdict = verdict,
+          .retryable = spared || lost_peer || by_cluster || by_kind || api::IsDeleting(pod) ||
+                       (by_code && ExitCode(pod).value_or(1) >= 128),
+          // Only failures of its own are held against the job, and each once.
+          .charged = verdict != OnFailure::kReplaceFree && !by_cluster &&
+                     !counted_.contains(std::string(api::Uid(pod)))};
 }
 
 // Failures that are the job's own. True when the job is over.
@@ -424,21 +445,10 @@ bool JobController::DecideFailures(Pass& pass) {
         if (!api::IsDeleting(pod)) pass.delete_pods.push_back(it->second);
         continue;
       }
-      const OnFailure verdict = kind_->ClassifyFailure(replica, pass.counts[i], pod, pass.restarts);
-      if (verdict == OnFailure::kIgnore) continue;
-      int64_t code = ExitCode(pod).value_or(1);
-      restart_all = restart_all || verdict == OnFailure::kRestartJob;
-      const auto failure = api::FailureOf(pod, pass.now);
-      const bool spared =
-          replica.restart_policy != RestartPolicy::kNever && failure && IsSpared(pass, *failure);
-      // Its exit code tells of another member's end.
-      const bool lost_peer = replica.restart_policy == RestartPolicy::kExitCode && failure &&
-                             failure->which == api::FailureClass::kPeerLost;
-      bool retryable = spared || lost_peer ||
-                       (verdict != OnFailure::kAsUsual && verdict != OnFailure::kFailJob) ||
-                       FailedByCluster(pod) || WasDisrupted(pod) || api::IsDeleting(pod) ||
-                       (replica.restart_policy == RestartPolicy::kExitCode && code >= 128);
-      if (!retryable) {
+      const Judgement judged = JudgeFailure(pass, i, pod);
+      if (judged.verdict == OnFailure::kIgnore) continue;
+      restart_all = restart_all || judged.verdict == OnFailure::kRestartJob;
+      if (!judged.retryable) {
         Finish(pass, "Failed", kind_->Reason("Failed"),
                StrCat(kind_->kind(), " ", pass.name, " failed because ", pass.counts[i].failed, " ",
                       replica.type, " replica(s) failed.", FailureText(pass)));
@@ -447,47 +457,47 @@ bool JobController::DecideFailures(Pass& pass) {
       restarting = true;
       if (api::IsDeleting(pod)) continue;
       pass.delete_pods.push_back(it->second);
-      // Only failures of its own are held against the job, and each once.
-      if (verdict == OnFailure::kReplaceFree || FailedByCluster(pod) || WasDisrupted(pod) ||
-          counted_.contains(std::string(api::Uid(pod)))) {
-        continue;
-      }
-      ChargeFailure(pass, replica, pod);
+      if (judged.charged) ChargeFailure(pass, replica, pod);
     }
   }
-  if (ExceedsBackoff(pass, InPlaceRestarts(pass))) {
-    // What lacked memory gets more before its last start counts.
-    if (!ExceedsBackoff(pass, 0) && RaiseMemoryInPlace(pass, /*running_too=*/true)) return false;
-    pass.delete_pods.clear();
-    Finish(pass, "Failed", "BackoffLimitExceeded",
-           StrCat(kind_->kind(), " ", pass.name,
-                  " has failed because it has reached the specified backoff limit.",
-                  FailureText(pass)));
-    return true;
-  }
+  if (ExceedsBackoff(pass, InPlaceRestarts(pass))) return EndAtBackoffLimit(pass);
   if (kind_->Failed(pass.spec, pass.counts)) {
     Finish(pass, "Failed", kind_->Reason("Failed"),
            StrCat(kind_->kind(), " ", pass.name, " failed because too few members succeeded.",
                   FailureText(pass)));
     return true;
   }
-  if (restarting && !pass.IsTrue("Restarting")) {
-    std::string message =
-        StrCat(kind_->kind(), " ", pass.name, " is restarting.", FailureText(pass));
-    SetCondition(pass, "Restarting", true, kind_->Reason("Restarting"), message);
-    if (pass.IsTrue("Running")) {
-      SetCondition(pass, "Running", false, kind_->Reason("Restarting"), message);
-    }
-    pass.AddEvent("Warning", kind_->Reason("Restarting"), message);
-  }
+  if (restarting) SayRestarting(pass);
   if (!restart_all) {
     RaiseMemoryInPlace(pass, /*running_too=*/false);
     LeaveHardwareInPlace(pass);
     return false;
   }
   pass.delete_pods.clear();
-  StopPods(pass, true);
+  StopPods(pass, Which::kAll);
   return true;
+}
+
+bool JobController::EndAtBackoffLimit(Pass& pass) {
+  // What lacked memory gets more before its last start counts.
+  if (!ExceedsBackoff(pass, 0) && RaiseMemoryInPlace(pass, /*running_too=*/true)) return false;
+  pass.delete_pods.clear();
+  Finish(pass, "Failed", "BackoffLimitExceeded",
+         StrCat(kind_->kind(), " ", pass.name,
+                " has failed because it has reached the specified backoff limit.",
+                FailureText(pass)));
+  return true;
+}
+
+void JobController::SayRestarting(Pass& pass) {
+  if (pass.IsTrue("Restarting")) return;
+  const std::string message =
+      StrCat(kind_->kind(), " ", pass.name, " is restarting.", FailureText(pass));
+  SetCondition(pass, "Restarting", true, kind_->Reason("Restarting"), message);
+  if (pass.IsTrue("Running")) {
+    SetCondition(pass, "Running", false, kind_->Reason("Restarting"), message);
+  }
+  pass.AddEvent("Warning", kind_->Reason("Restarting"), message);
 }
 
 bool JobController::StoppedBySuspension(const Pass& pass) const {

@@ -67,7 +67,17 @@ class JobController {
   void DecidePreempted(Pass& pass, const std::string& message, bool again);
   bool OnLostNode(const json::Value& pod) const;
   bool ExceedsBackoff(const Pass& pass, int64_t in_place_restarts) const;
+  // What a failed member means for its job.
+  struct Judgement {
+    OnFailure verdict = OnFailure::kAsUsual;
+    bool retryable = false;  // it is made anew; else the job fails
+    bool charged = false;    // against the job's limit of restarts
+  };
+  Judgement JudgeFailure(const Pass& pass, size_t role, const json::Value& pod) const;
   bool DecideFailures(Pass& pass);
+  // True when the job is over, and not given more memory instead.
+  bool EndAtBackoffLimit(Pass& pass);
+  void SayRestarting(Pass& pass);
   bool DecideHopeless(Pass& pass);
   static int64_t InPlaceRestarts(const Pass& pass);
   void ChargeFailure(Pass& pass, const ReplicaSpec& replica, const json::Value& pod);
@@ -76,6 +86,7 @@ class JobController {
   bool RaiseMemoryInPlace(Pass& pass, bool running_too);
   static int64_t SparedFailures(const Pass& pass);
   static bool IsSpared(const Pass& pass, const api::Failure& failure);
+  static void AvoidNode(Pass& pass, std::string_view node);
   bool SpareHardware(Pass& pass, const json::Value& pod, const api::Failure& failure);
   void LeaveHardwareInPlace(Pass& pass);
   int64_t MemoryMax(const json::Value& pod, std::string_view container) const;
@@ -96,7 +107,10 @@ class JobController {
   void NoteStragglers(Pass& pass);
   bool SuspensionWaits(Pass& pass);
   bool DecideHang(Pass& pass);
-  bool ActOnHang(Pass& pass, int64_t step, const std::string& message);
+  bool ActOnHang(Pass& pass,
+                 int64_t step,
+                 const std::vector<std::string>& suspect_nodes,
+                 const std::string& message);
   bool AwaitsEndOfHungPods(Pass& pass);
   void NoteEnd(Pass& pass, bool failed, std::string_view reason);
   static std::optional<api::Failure> LastFailure(const Pass& pass);
@@ -104,7 +118,8 @@ class JobController {
   static bool EndsElastically(const Pass& pass);
   void WantPods(Pass& pass);
   static void StopStragglers(Pass& pass);
-  void StopPods(Pass& pass, bool also_finished);
+  enum class Which { kUnfinished, kAll };
+  void StopPods(Pass& pass, Which which);
   void Finish(Pass& pass, std::string_view type, std::string_view reason, std::string message);
   void SetFirst(Pass& pass,
                 std::string_view type,

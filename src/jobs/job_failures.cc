@@ -105,6 +105,15 @@ int64_t JobController::SparedFailures(const Pass& pass) {
   return std::max<int64_t>(0, ParseInt(text).value_or(0));
 }
 
+// New pods of the job go to other nodes where those have room.
+void JobController::AvoidNode(Pass& pass, std::string_view node) {
+  const auto decided = pass.annotations.find(keys::kAvoidedNodes);
+  pass.annotations[keys::kAvoidedNodes] = AddAvoidedNode(
+      decided == pass.annotations.end() ? api::Annotation(*pass.job, keys::kAvoidedNodes)
+                                        : json::View(decided->value().get_string()),
+      node);
+}
+
 // A GPU that fails is not the job's fault. Not for ever, since only the log says that it was the
 // GPU.
 bool JobController::IsSpared(const Pass& pass, const api::Failure& failure) {
@@ -116,11 +125,7 @@ bool JobController::SpareHardware(Pass& pass, const json::Value& pod, const api:
   if (!IsSpared(pass, failure)) return false;
   const int64_t spared = SparedFailures(pass) + 1;
   pass.annotations[keys::kHardwareFailures] = std::to_string(spared);
-  const auto decided = pass.annotations.find(keys::kAvoidedNodes);
-  pass.annotations[keys::kAvoidedNodes] = AddAvoidedNode(
-      decided == pass.annotations.end() ? api::Annotation(*pass.job, keys::kAvoidedNodes)
-                                        : json::View(decided->value().get_string()),
-      api::NodeName(pod));
+  AvoidNode(pass, api::NodeName(pod));
   // Peers that lose this member are explained by it.
   pass.annotations[keys::kLastFailure] =
       ChargedFailure{failure.time.value_or(pass.now), failure.which}.ToString();

@@ -153,6 +153,16 @@ std::string HungMessage(const std::vector<Member>& suspects) {
   return text + ".";
 }
 
+// The nodes of the suspects, where these are few: else the script is to blame, or nothing tells the
+// ranks apart.
+std::vector<std::string> SuspectNodes(const std::vector<Member>& members,
+                                      const std::vector<Member>& suspects) {
+  if (suspects.size() * 2 >= members.size()) return {};
+  std::set<std::string> nodes;
+  for (const Member& one : suspects) nodes.emplace(api::NodeName(*one.pod));
+  return {nodes.begin(), nodes.end()};
+}
+
 json::Value Evidence(const std::vector<Member>& members, const std::vector<Member>& suspects) {
   std::set<int64_t> suspected;
   for (const Member& one : suspects) suspected.insert(one.rank.rank);
@@ -364,10 +374,13 @@ bool JobController::DecideHang(Pass& pass) {
   const bool told = known && json::GetBool(pass.status, {"hang", "told"});
   json::Set(pass.status, {"hang", "told"}, told || read);
   if (read && !told) pass.AddEvent("Warning", kHung, message);
-  return ActOnHang(pass, members.front().rank.step, message);
+  return ActOnHang(pass, members.front().rank.step, SuspectNodes(members, suspects), message);
 }
 
-bool JobController::ActOnHang(Pass& pass, int64_t step, const std::string& message) {
+bool JobController::ActOnHang(Pass& pass,
+                              int64_t step,
+                              const std::vector<std::string>& suspect_nodes,
+                              const std::string& message) {
   const std::string act = OnHang(*pass.job);
   if (act != "Restart" && act != "Stop") return false;
   const auto hung = api::FindConditionIn(pass.status, kHung);
@@ -389,16 +402,20 @@ bool JobController::ActOnHang(Pass& pass, int64_t step, const std::string& messa
   json::Set(pass.status, {"hang", "restarts"}, restarts + 1);
   json::Set(pass.status, {"hang", "bestStep"},
             std::max(step, json::GetInt(pass.status, {"hang", "bestStep"})));
-  const std::string text =
-      StrCat(kind_->kind(), " ", pass.name, " is restarting because it hangs, ", restarts + 1,
-             " of ", kHangRestartsMax, " times. ", message);
+  std::string text = StrCat(kind_->kind(), " ", pass.name, " is restarting because it hangs, ",
+                            restarts + 1, " of ", kHangRestartsMax, " times. ", message);
+  for (const std::string& node : suspect_nodes) AvoidNode(pass, node);
+  if (!suspect_nodes.empty()) {
+    text += StrCat(" Its pods go to other nodes than ", Join(suspect_nodes, ", "),
+                   " where those have room.");
+  }
   SetFirst(pass, kHung, false, "Restarted", text);
   SetCondition(pass, "Restarting", true, kind_->Reason("Restarting"), text);
   if (pass.IsTrue("Running")) {
     SetCondition(pass, "Running", false, kind_->Reason("Restarting"), text);
   }
   pass.AddEvent("Warning", "HangRestart", text);
-  StopPods(pass, true);
+  StopPods(pass, Which::kAll);
   return true;
 }
 
@@ -410,7 +427,7 @@ bool JobController::AwaitsEndOfHungPods(Pass& pass) {
   const bool old_ones = std::any_of(pass.pods.begin(), pass.pods.end(), [](const auto& named) {
     return api::IsDeleting(*named.second);
   });
-  if (old_ones) StopPods(pass, true);
+  if (old_ones) StopPods(pass, Which::kAll);
   return old_ones;
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/progress.h"
 #include "operator/testing/cluster_test_util.h"
@@ -324,6 +325,22 @@ TEST_F(JobProgressTest, RestartMakesThePodsAnewAndStopsAfterThreeWithoutProgress
   EXPECT_NE(Message("Failed").find("after 3 restarts without progress"), std::string::npos);
   const auto job = cluster_.Get(kTrainingJobs, "default/job");
   EXPECT_EQ(json::GetArray(*job, {"status", "hang", "ranks"}).size(), 3U) << "the evidence stays";
+}
+
+TEST_F(JobProgressTest, ARestartAvoidsTheNodeOfTheSuspect) {
+  Submit("onHang: Restart");
+  const std::string node(api::NodeName(*cluster_.Get(kPods, Pod(1))));
+  const std::string before = cluster_.PodUid(Pod(1));
+  Hang(12);
+  ASSERT_TRUE(cluster_.Until([&] {
+    return cluster_.Pods("Running") == 3 && Is("Running") && cluster_.PodUid(Pod(1)) != before;
+  }));
+  const auto job = cluster_.Get(kTrainingJobs, "default/job");
+  EXPECT_EQ(api::Annotation(*job, api::keys::kAvoidedNodes), node);
+  EXPECT_NE(Message("Hung").find(StrCat("Its pods go to other nodes than ", node)),
+            std::string::npos)
+      << Message("Hung");
+  EXPECT_NE(api::NodeName(*cluster_.Get(kPods, Pod(1))), node);
 }
 
 TEST_F(JobProgressTest, ProgressEndsTheCountOfRestarts) {

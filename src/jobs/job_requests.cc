@@ -70,7 +70,7 @@ bool JobController::DecideRequested(Pass& pass) {
     if (pass.IsTrue("Running")) SetCondition(pass, "Running", false, "Requeued", message);
     pass.AddEvent("Normal", "Requeued", message);
   }
-  StopPods(pass, true);
+  StopPods(pass, Which::kAll);
   return true;
 }
 
