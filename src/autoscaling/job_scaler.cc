@@ -52,7 +52,7 @@ JobScaler::JobScaler(Context context, client::Resource resource, std::string_vie
 }
 
 void JobScaler::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue job = jobs_.Get(key);
   if (!job || api::IsDeleting(*job) || !api::ConditionIsTrue(*job, "Running")) {
     return done(Duration::zero());

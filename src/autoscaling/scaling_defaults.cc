@@ -8,11 +8,6 @@
 #include "kube/api/objects/project.h"
 
 namespace swell::controllers {
-namespace {
-
-constexpr int kProjectsDeep = 64;
-
-}  // namespace
 
 ScalingDefaults::ScalingDefaults(Context& context,
                                  std::string of_cluster,
@@ -54,7 +49,7 @@ std::string ScalingDefaults::ProjectOf(const json::Value& job) const {
 
 ScalingDefault ScalingDefaults::Of(const json::Value& job) const {
   auto at = facts_.find(ProjectOf(job));
-  for (int depth = 0; depth < kProjectsDeep && at != facts_.end(); ++depth) {
+  for (int depth = 0; depth < api::kProjectDepthMax && at != facts_.end(); ++depth) {
     if (!at->second.said.empty()) return {at->second.said, StrCat("project ", at->first)};
     at = facts_.find(at->second.parent);
   }

@@ -88,6 +88,13 @@ std::string ToUpper(std::string_view text) {
   return out;
 }
 
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
 std::optional<int64_t> ParseInt(std::string_view text) { return ParseNumber<int64_t>(text); }
 std::optional<uint64_t> ParseUint(std::string_view text) { return ParseNumber<uint64_t>(text); }
 

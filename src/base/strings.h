@@ -16,6 +16,7 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
 std::string_view Trim(std::string_view text);
 std::string ToLower(std::string_view text);
 std::string ToUpper(std::string_view text);
+int HexDigit(char c);  // its value, or -1
 // Strict: the whole text must be one decimal number that fits.
 std::optional<int64_t> ParseInt(std::string_view text);
 std::optional<uint64_t> ParseUint(std::string_view text);

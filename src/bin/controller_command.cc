@@ -9,7 +9,7 @@
 #include "bin/commands.h"
 #include "cli/cluster.h"
 #include "cli/session.h"
-#include "jobs/cron_run.h"
+#include "kube/client/client.h"
 #include "kube/api/crd/definitions.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/scheme.h"
@@ -139,7 +139,7 @@ Result<std::set<std::string>> FindOthersJobs(RemoteProcess& process, const std::
   if (choice == "swell") return others;
   for (const api::Definition& own : api::Definitions()) {
     const std::string name = own.GroupResource();
-    if (!own.is_job() && name != controllers::kCrons.GroupResource()) continue;
+    if (!own.is_job() && name != client::resources::kCrons.GroupResource()) continue;
     if (choice == "operator" && own.group.ends_with("kubeflow.org")) others.insert(name);
     const bool ours = own.group == "swell.dev" || own.group == "elasticdl.org";
     if (choice == "operator" || ours) continue;
@@ -304,7 +304,7 @@ Status RunController(const ControllerFlags& flags) {
   }
   SWELL_ASSIGN_OR_RETURN(controllers::ReplicaOptions replica, ReplicaFor(*process, flags));
   const bool others_crons =
-      replica.manager.others_jobs.contains(controllers::kCrons.GroupResource());
+      replica.manager.others_jobs.contains(client::resources::kCrons.GroupResource());
   std::unique_ptr<CycleRecorder> recorder;
   SWELL_RETURN_IF_ERROR(RecordCycles(flags, recorder, replica));
   Monitoring monitoring;

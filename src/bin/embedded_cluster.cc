@@ -73,6 +73,8 @@ struct EmbeddedCluster::Impl {
 
   Status OpenStore();
   Status OpenAudit(apiserver::Options& server_options);
+  void AddCertificates(apiserver::Options& server_options);
+  void AddDialers(apiserver::Options& server_options);
   void Collect(MetricPage& page) const;
   Status MakeApiServer();
   Status Listen();
@@ -150,6 +152,46 @@ Status EmbeddedCluster::Impl::OpenAudit(apiserver::Options& server_options) {
   return Status::Ok();
 }
 
+void EmbeddedCluster::Impl::AddCertificates(apiserver::Options& server_options) {
+  server_options.issue_certificate =
+      [this](const std::string& name, const std::string& organization,
+             Duration validity) -> Result<apiserver::CertificateAndKey> {
+    net::CertSpec spec{.common_name = name,
+                       .organizations = {organization},
+                       .client = true,
+                       .not_before = clock.Now() - std::chrono::minutes(5),
+                       .validity = validity};
+    SWELL_ASSIGN_OR_RETURN(net::CertificatePair pair, net::IssueCert(pki.ca, spec));
+    return apiserver::CertificateAndKey{std::move(pair.cert_pem), std::move(pair.key_pem)};
+  };
+  server_options.requested_subject =
+      [](const std::string& pem) -> Result<apiserver::CertificateSubject> {
+    SWELL_ASSIGN_OR_RETURN(net::RequestedNames names, net::NamesInRequest(pem));
+    return apiserver::CertificateSubject{std::move(names.common_name),
+                                         std::move(names.organizations)};
+  };
+}
+
+// How the server reaches nodes, and the services that it asks: webhooks and other API servers.
+void EmbeddedCluster::Impl::AddDialers(apiserver::Options& server_options) {
+  server_options.node_dialer =
+      [this](const std::string& node) -> Result<std::shared_ptr<api::RestHandler>> {
+    auto it = kubelets.find(node);
+    if (it != kubelets.end()) return it->second;
+    return Status(Code::kNotFound, StrCat("node ", Quote(node), " is not one of this cluster's"));
+  };
+  server_options.http_dialer =
+      [this](const apiserver::HttpTarget& to) -> Result<std::shared_ptr<api::RestHandler>> {
+    edge::HttpTransportConfig config;
+    config.client.base_url = to.base_url;
+    config.client.tls.insecure_skip_verify = !to.verify;  // as kube-apiserver does with pods
+    config.client.tls.ca_pem = to.ca_pem;
+    config.client.tls.server_name = to.server_name;
+    SWELL_ASSIGN_OR_RETURN(auto transport, edge::HttpTransport::Make(core, std::move(config)));
+    return std::shared_ptr<api::RestHandler>(std::move(transport));
+  };
+}
+
 Status EmbeddedCluster::Impl::MakeApiServer() {
   apiserver::Options server_options;
   if (!options.default_scheduler) server_options.default_scheduler = "default-scheduler";
@@ -176,23 +218,7 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
     backup.Write(*store, StrCat(options.data_dir.path, "/backup-", random.NameSuffix(8), ".db"),
                  secret_keys, std::move(done));
   };
-  server_options.issue_certificate =
-      [this](const std::string& name, const std::string& organization,
-             Duration validity) -> Result<apiserver::CertificateAndKey> {
-    net::CertSpec spec{.common_name = name,
-                       .organizations = {organization},
-                       .client = true,
-                       .not_before = clock.Now() - std::chrono::minutes(5),
-                       .validity = validity};
-    SWELL_ASSIGN_OR_RETURN(net::CertificatePair pair, net::IssueCert(pki.ca, spec));
-    return apiserver::CertificateAndKey{std::move(pair.cert_pem), std::move(pair.key_pem)};
-  };
-  server_options.requested_subject =
-      [](const std::string& pem) -> Result<apiserver::CertificateSubject> {
-    SWELL_ASSIGN_OR_RETURN(net::RequestedNames names, net::NamesInRequest(pem));
-    return apiserver::CertificateSubject{std::move(names.common_name),
-                                         std::move(names.organizations)};
-  };
+  AddCertificates(server_options);
   if (options.ui_address != "off") {
     server_options.page_code = [this](const api::Credentials& caller) {
       return pages->MakeCode(caller);
@@ -200,22 +226,7 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
   }
   SWELL_RETURN_IF_ERROR(OpenAudit(server_options));
   SWELL_ASSIGN_OR_RETURN(server_options.token_key, LoadOrMakeTokenKey(options.data_dir));
-  server_options.node_dialer =
-      [this](const std::string& node) -> Result<std::shared_ptr<api::RestHandler>> {
-    auto it = kubelets.find(node);
-    if (it != kubelets.end()) return it->second;
-    return Status(Code::kNotFound, StrCat("node ", Quote(node), " is not one of this cluster's"));
-  };
-  server_options.http_dialer =
-      [this](const apiserver::HttpTarget& to) -> Result<std::shared_ptr<api::RestHandler>> {
-    edge::HttpTransportConfig config;
-    config.client.base_url = to.base_url;
-    config.client.tls.insecure_skip_verify = !to.verify;  // as kube-apiserver does with pods
-    config.client.tls.ca_pem = to.ca_pem;
-    config.client.tls.server_name = to.server_name;
-    SWELL_ASSIGN_OR_RETURN(auto transport, edge::HttpTransport::Make(core, std::move(config)));
-    return std::shared_ptr<api::RestHandler>(std::move(transport));
-  };
+  AddDialers(server_options);
   server_options.bind_check = [this](const json::Value& pod, const std::string& node) {
     return manager ? manager->CheckBind(pod, node) : Status::Ok();
   };

@@ -198,11 +198,13 @@ Status ShardLedger::Progress(std::string_view worker, int64_t lease, int64_t don
 }
 
 // `sure`: nobody used more records of it than were told. `counts`: as a try.
-void ShardLedger::GiveBack(std::map<int64_t, Lease>::iterator lease, bool sure, bool counts) {
+void ShardLedger::GiveBack(std::map<int64_t, Lease>::iterator lease,
+                           Progress progress,
+                           Try tried) {
   Range range = lease->second.range;
   range.start += lease->second.done;
-  if (counts) ++range.tries;
-  if (!sure && !options_.exact_progress) repeated_max_ += range.size();
+  if (tried == Try::kCounts) ++range.tries;
+  if (progress == Progress::kUncertain && !options_.exact_progress) repeated_max_ += range.size();
   ++returned_count_;
   returned_.push_back(range);
   EndLease(lease);
@@ -220,7 +222,7 @@ Status ShardLedger::Failed(std::string_view worker,
                       range.epoch + 1, " failed ", range.tries + 1, " times, the last time on ",
                       worker, ": ", why);
   }
-  GiveBack(it, true, true);
+  GiveBack(it, Progress::kReported, Try::kCounts);
   return Status::Ok();
 }
 
@@ -231,7 +233,7 @@ bool ShardLedger::HoldsOnly(std::string_view worker, const std::vector<int64_t>&
   bool changed = false;
   for (int64_t id : held) {
     if (std::find(leases.begin(), leases.end(), id) != leases.end()) continue;
-    GiveBack(leases_.find(id), false, false);
+    GiveBack(leases_.find(id), Progress::kUncertain, Try::kFree);
     changed = true;
   }
   return changed;
@@ -241,7 +243,8 @@ void ShardLedger::Drop(std::string_view worker, bool sure) {
   auto it = workers_.find(worker);
   if (it == workers_.end()) return;
   const std::set<int64_t> held = it->second.leases;
-  for (int64_t id : held) GiveBack(leases_.find(id), sure, false);
+  const Progress progress = sure ? Progress::kReported : Progress::kUncertain;
+  for (int64_t id : held) GiveBack(leases_.find(id), progress, Try::kFree);
   workers_.erase(it);
 }
 
@@ -279,7 +282,7 @@ void ShardLedger::Expire(const Expired& expired) {
                         " of epoch ", lease.range.epoch + 1, " hung ", lease.range.tries + 1,
                         " times, the last time on ", lease.worker);
     }
-    GiveBack(it, false, true);
+    GiveBack(it, Progress::kUncertain, Try::kCounts);
   }
 }
 
@@ -289,7 +292,7 @@ void ShardLedger::ForgiveSilence(WallTime now) {
 }
 
 void ShardLedger::ReturnLeases() {
-  while (!leases_.empty()) GiveBack(leases_.begin(), true, false);
+  while (!leases_.empty()) GiveBack(leases_.begin(), Progress::kReported, Try::kFree);
 }
 
 std::vector<WorkerView> ShardLedger::Workers(WallTime now) const {

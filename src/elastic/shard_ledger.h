@@ -156,7 +156,11 @@ class ShardLedger {
   int64_t TasksPerEpoch() const;
   bool TakeRange(Range& range);
   void EndLease(std::map<int64_t, Lease>::iterator lease);
-  void GiveBack(std::map<int64_t, Lease>::iterator lease, bool sure, bool counts);
+  // Whether the records are known that were done of a range, and whether giving it back counts as a
+  // try.
+  enum class Progress { kReported, kUncertain };
+  enum class Try { kCounts, kFree };
+  void GiveBack(std::map<int64_t, Lease>::iterator lease, Progress progress, Try tried);
   void Drop(std::string_view worker, bool sure);
   Result<std::map<int64_t, Lease>::iterator> Held(std::string_view worker, int64_t lease);
   Duration HangAfter() const;

@@ -98,7 +98,7 @@ struct CronController::Pass {
 
 CronController::CronController(Context context)
     : context_(context),
-      crons_(context_.informers.Of(kCrons)),
+      crons_(context_.informers.Of(client::resources::kCrons)),
       events_(MakeRecorder(context_, std::string(kComponent))),
       queue_(context_.executor,
              context_.metrics,
@@ -393,7 +393,7 @@ void CronController::WriteStatus(Pass& pass) {
   const json::Value known = json::GetObject(*pass.cron, {"status"});
   SetActive(known, std::move(active), pass.status);
   if (json::Equal(known, pass.status)) return;
-  client_.Patch(kCrons, api::Namespace(*pass.cron), api::Name(*pass.cron),
+  client_.Patch(client::resources::kCrons, api::Namespace(*pass.cron), api::Name(*pass.cron),
                 client::PatchType::kMerge, json::Object{{"status", std::move(pass.status)}},
                 pass.writes->Track(), "status");
 }

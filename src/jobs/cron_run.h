@@ -12,8 +12,6 @@
 
 namespace swell::controllers {
 
-inline const client::Resource kCrons{"apps.kubedl.io", "v1alpha1", "crons", true};
-
 // KubeDL's label of a job that a Cron has made: the Cron's name.
 inline constexpr std::string_view kCronNameLabel = "kubedl.io/cron-name";
 

@@ -100,7 +100,7 @@ ProgressReader::ProgressReader(Context context, client::Resource resource)
 }
 
 void ProgressReader::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue job = jobs_.Get(key);
   const std::string_view pattern = job ? ProgressPatternOf(*job) : std::string_view();
   if (pattern.empty() || api::IsDeleting(*job) || !api::ConditionIsTrue(*job, "Running")) {

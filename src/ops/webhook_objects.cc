@@ -1,6 +1,6 @@
 // What makes an API server ask the webhook of `swell controller`, and what that may do for it.
 #include "base/strings.h"
-#include "jobs/cron_run.h"
+#include "kube/client/client.h"
 #include "kube/api/crd/definitions.h"
 #include "ops/install_objects.h"
 
@@ -39,7 +39,7 @@ Array WorkRules() {
     }
   }
   // A user who changes the jobs of a Cron answers for them, so changes are looked at, too.
-  const client::Resource& crons = controllers::kCrons;
+  const client::Resource& crons = client::resources::kCrons;
   rules.push_back(Rule(crons.group, crons.version, {crons.plural}, {"CREATE", "UPDATE"}));
   return rules;
 }

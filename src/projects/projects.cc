@@ -159,7 +159,7 @@ void ProjectController::OnCycle() {
 }
 
 void ProjectController::Reconcile(client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (!context_.informers.synced()) return done(kNotSynced);
   std::set<std::string_view> parents;
   for (const auto& [name, project] : projects_.objects()) {
     parents.insert(api::ParentOfProject(*project));
@@ -275,10 +275,9 @@ void ProjectController::WritePool(const json::Value& pool) {
 
 // What is wrong with the project's parent; empty if nothing is.
 std::string ProjectController::WrongParent(const json::Value& project) const {
-  constexpr int kDepthMax = 64;
   std::string_view parent = api::ParentOfProject(project);
   for (int depth = 0; !parent.empty(); ++depth) {
-    if (parent == api::Name(project) || depth > kDepthMax) {
+    if (parent == api::Name(project) || depth > api::kProjectDepthMax) {
       return StrCat("spec.parent: Invalid value: ", Quote(api::ParentOfProject(project)),
                     ": the project would be part of itself");
     }

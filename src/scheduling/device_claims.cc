@@ -19,11 +19,6 @@ client::Informer* OfServed(const Context& context, const client::Resource& resou
   return context.informers.Serves(resource) ? &context.informers.Of(resource) : nullptr;
 }
 
-bool HasFinalizer(const json::Value& claim) {
-  const json::Array& list = api::Finalizers(claim);
-  return std::find(list.begin(), list.end(), json::Value(api::kClaimFinalizer)) != list.end();
-}
-
 json::Value Consumer(const json::Value& pod) {
   return json::Object{{"resource", "pods"}, {"name", api::Name(pod)}, {"uid", api::Uid(pod)}};
 }
@@ -234,9 +229,9 @@ void DeviceClaims::GiveClaim(const GivingPtr& giving, json::Value claim) {
     return giving->done(Status(Code::kConflict, StrCat("resourceclaim ", api::KeyOf(claim),
                                                        " has lost its devices meanwhile")));
   }
-  if (!HasFinalizer(claim)) {
+  if (!api::HasFinalizer(claim, api::kDeviceClaimFinalizer)) {
     json::Array finalizers = api::Finalizers(claim);
-    finalizers.push_back(json::Value(api::kClaimFinalizer));
+    finalizers.push_back(json::Value(api::kDeviceClaimFinalizer));
     json::Set(claim, {"metadata", "finalizers"}, std::move(finalizers));
     return Write(giving, claim, "", again);
   }

@@ -204,7 +204,7 @@ bool NodeHealthController::WantUnhealthy(const std::string& name,
 }
 
 void NodeHealthController::Reconcile(const std::string& name, Done done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (!context_.informers.synced()) return done(kNotSynced);
   const json::SharedValue node = nodes_.Get(name);
   if (!node || api::IsDeleting(*node)) return done(Duration::zero());
   const WallTime now = context_.clock.Now();

@@ -94,7 +94,7 @@ void PodGroupController::OnPod(const json::Value& pod) {
 }
 
 void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue group = groups_.Get(key);
   std::vector<json::SharedValue> pods = pods_.ByIndex("group", key);
   if (!group || api::IsDeleting(*group)) counts_due_.erase(key);

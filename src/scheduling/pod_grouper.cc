@@ -117,7 +117,7 @@ void PodGrouper::MarkUngrouped(const json::Value& looked_at) {
 }
 
 void PodGrouper::Reconcile(const std::string& key, const client::WorkQueue::Done& done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (!context_.informers.synced()) return done(kNotSynced);
   if (key.starts_with(kGroupKey)) {
     return ReconcileGroup(key.substr(kGroupKey.size()), done);
   }

@@ -79,7 +79,7 @@ SchedulerPod::SchedulerPod(Context context, std::string log_file)
 }
 
 void SchedulerPod::Reconcile(client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (!context_.informers.synced()) return done(kNotSynced);
   if (projects_.objects().empty()) return done(Duration::zero());
   const auto ended = Ends(done, {}, {Code::kAlreadyExists});
   const json::SharedValue ns = namespaces_.Get(kNamespace);

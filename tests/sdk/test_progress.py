@@ -57,7 +57,10 @@ class ProgressTest(support.FolderTest):
 
     def test_a_folder_that_does_not_exist_ends_nothing(self):
         with mock.patch("sys.stderr"):
-            progress.ProgressRecord(0, 1, {"SWELL_REPORT_FILE": self.path("none", "report.json")}).enter("step", 7)
+            record = progress.ProgressRecord(0, 1, {"SWELL_REPORT_FILE": self.path("none", "report.json")})
+            record.enter("step", 7)
+        self.assertEqual((record.phase, record.step), ("step", 7))
+        self.assertFalse(os.path.exists(self.path("none")))
 
     def test_a_job_shows_its_phases(self):
         with mock.patch.dict(os.environ, self.environ()):

@@ -70,11 +70,11 @@ Status InArenasWords(const Status& status, Session& session, const std::string& 
 
 // Users who may not list all namespaces get what is in their own.
 Result<std::vector<json::SharedValue>> ListCrons(Session& session, Api& api, bool everywhere) {
-  auto crons = api.List(kCrons, everywhere ? "" : session.Namespace());
+  auto crons = api.List(client::resources::kCrons, everywhere ? "" : session.Namespace());
   if (!everywhere || crons.status().code() != Code::kForbidden) return crons;
   std::vector<json::SharedValue> own;
   SWELL_RETURN_IF_ERROR(ListEach(OwnNamespaces(session, api), own,
-                                 [&api](const std::string& ns) { return api.List(kCrons, ns); }));
+                                 [&api](const std::string& ns) { return api.List(client::resources::kCrons, ns); }));
   return own;
 }
 
@@ -129,7 +129,7 @@ class CronGetAction final : public Action {
     SWELL_RETURN_IF_ERROR(CheckOutput(output_));
     SWELL_ASSIGN_OR_RETURN(const std::string name, OneName(words, "get"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    const auto cron = api->Get(kCrons, session.Namespace(), name);
+    const auto cron = api->Get(client::resources::kCrons, session.Namespace(), name);
     if (!cron.ok()) return InArenasWords(cron.status(), session, name);
     if (IsData(output_)) {
       session.Out(Serialise(output_, Describe(**cron)));
@@ -186,7 +186,7 @@ class CronDeleteAction final : public Action {
   // With its jobs, which belong to it, and what was made for it.
   static Status Delete(Session& session, Api& api, const std::string& name) {
     const std::string ns = session.Namespace();
-    const auto cron = api.Get(kCrons, ns, name);
+    const auto cron = api.Get(client::resources::kCrons, ns, name);
     if (!cron.ok()) return InArenasWords(cron.status(), session, name);
     // Jobs of that name, which are not the cron's, may have maps of these names.
     std::set<std::string> kept;
@@ -194,7 +194,7 @@ class CronDeleteAction final : public Action {
     for (const NamedJob& job : jobs) {
       kept.insert({job.trainer->ConfigMapName(name), ConfigFilesName(name)});
     }
-    const auto gone = api.Delete(kCrons, ns, name);
+    const auto gone = api.Delete(client::resources::kCrons, ns, name);
     if (!gone.ok()) return InArenasWords(gone.status(), session, name);
     session.OutLine(StrCat("cron ", name, " has deleted"));
     const std::string kind = ToLower(json::GetString(**cron, {"spec", "template", "kind"}));
@@ -219,7 +219,7 @@ class CronSuspendAction final : public Action {
     constexpr std::string_view kWord = suspend ? "suspend" : "resume";
     SWELL_ASSIGN_OR_RETURN(const std::string name, OneName(words, kWord));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    const auto patched = api->Patch(kCrons, session.Namespace(), name, client::PatchType::kMerge,
+    const auto patched = api->Patch(client::resources::kCrons, session.Namespace(), name, client::PatchType::kMerge,
                                     json::Object{{"spec", json::Object{{"suspend", suspend}}}});
     if (!patched.ok()) return InArenasWords(patched.status(), session, name);
     session.OutLine(StrCat("cron ", name, " ", kWord, " success"));
@@ -270,7 +270,7 @@ json::Value CronFlags::CronOf(const json::Value& job) const {
   spec["template"] = json::Object{{"apiVersion", api::ApiVersionOf(job)},
                                   {"kind", api::KindOf(job)},
                                   {"workload", std::move(workload)}};
-  return json::Object{{"apiVersion", kCrons.ApiVersion()},
+  return json::Object{{"apiVersion", client::resources::kCrons.ApiVersion()},
                       {"kind", "Cron"},
                       {"metadata", json::Object{{"name", api::Name(job)},
                                                 {"labels", api::Labels(job)},
@@ -279,7 +279,7 @@ json::Value CronFlags::CronOf(const json::Value& job) const {
 }
 
 Result<bool> HasCron(Api& api, const std::string& ns, const std::string& name) {
-  const auto cron = api.Get(kCrons, ns, name);
+  const auto cron = api.Get(client::resources::kCrons, ns, name);
   if (!cron.ok() && cron.status().code() != Code::kNotFound) return cron.status();
   return cron.ok();
 }

@@ -9,8 +9,6 @@
 
 namespace swell::cli::arena {
 
-inline const client::Resource kCrons{"apps.kubedl.io", "v1alpha1", "crons", true};
-
 // The flags by which `arena cron tfjob` says when, and the Cron that they make of a job.
 class CronFlags {
  public:

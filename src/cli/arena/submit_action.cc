@@ -127,7 +127,7 @@ Status SubmitAction::CreateObjects(Session& session, Api& api, const json::Value
     session.OutLine(StrCat("configmap/", spec_.config_map, " created"));
   }
   SWELL_RETURN_IF_ERROR(CreateLogs(api, spec_));
-  const client::Resource& resource = cron_ ? kCrons : trainer_.resource;
+  const client::Resource& resource = cron_ ? client::resources::kCrons : trainer_.resource;
   auto made = api.Create(resource, spec_.ns, job, {.field_validation = "Strict"});
   if (!made.ok()) {
     RemoveLogs(api, spec_);

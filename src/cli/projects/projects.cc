@@ -416,7 +416,7 @@ class ProjectWrite : public Action {
     auto parent = FindProject(tree, parent_);
     if (!parent.ok()) return parent.status().WithContext("--parent");
     const ProjectView* at = tree.Find(parent_);
-    for (int depth = 0; at != nullptr && depth < 64; ++depth) {
+    for (int depth = 0; at != nullptr && depth < api::kProjectDepthMax; ++depth) {
       if (at->name == name) {
         return Misuse(StrCat("--parent ", Quote(parent_), ": ", name,
                              " is below it; a project cannot be its own ancestor"));

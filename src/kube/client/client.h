@@ -80,6 +80,7 @@ inline const Resource kPodGroups{"swell.dev", "v1", "podgroups", true};
 inline const Resource kProjects{"swell.dev", "v1", "projects", false};
 inline const Resource kNodePools{"swell.dev", "v1", "nodepools", false};
 inline const Resource kTrainingJobs{"swell.dev", "v1", "trainingjobs", true};
+inline const Resource kCrons{"apps.kubedl.io", "v1alpha1", "crons", true};
 inline const Resource kPyTorchJobs{"kubeflow.org", "v1", "pytorchjobs", true};
 inline const Resource kCrds{"apiextensions.k8s.io", "v1", "customresourcedefinitions", false};
 }  // namespace resources

@@ -23,6 +23,9 @@ namespace swell::controllers {
 
 namespace keys = api::keys;
 
+// A key is looked at again after this, while the caches are not filled yet.
+inline constexpr Duration kNotSynced = std::chrono::milliseconds(5);
+
 // One informer per resource for the whole process.
 class Informers {
  public:

@@ -17,8 +17,6 @@
 
 namespace swell::controllers {
 
-inline constexpr Duration kNotSynced = std::chrono::milliseconds(5);
-
 using api::IsActive;
 using api::IsReady;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/strings.h"
 
@@ -367,6 +368,20 @@ std::string CheckQualifiedName(std::string_view name) {
   if (name.empty()) return "name part must be non-empty";
   if (name.size() > 63) return "name part must be no more than 63 characters";
   return IsNamePart(name) ? "" : StrCat("name part ", kNamePartRule);
+}
+
+bool HasFinalizer(const json::Value& object, std::string_view name) {
+  const json::Array& finalizers = Finalizers(object);
+  return std::find(finalizers.begin(), finalizers.end(), json::Value(name)) != finalizers.end();
+}
+
+json::Value WithoutFinalizer(json::Value object, std::string_view name) {
+  json::Array left;
+  for (const json::Value& finalizer : Finalizers(object)) {
+    if (finalizer != json::Value(name)) left.push_back(finalizer);
+  }
+  json::Set(object, {"metadata", "finalizers"}, std::move(left));
+  return object;
 }
 
 std::string CheckLabelValue(std::string_view value) {

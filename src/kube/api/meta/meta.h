@@ -64,6 +64,8 @@ inline const json::Object& Annotations(const json::Value& object) {
 inline const json::Array& Finalizers(const json::Value& object) {
   return json::GetArray(object, {"metadata", "finalizers"});
 }
+bool HasFinalizer(const json::Value& object, std::string_view name);
+json::Value WithoutFinalizer(json::Value object, std::string_view name);
 // status, or null.
 inline const json::Value* FindStatus(const json::Value& object) {
   return json::Find(object, {"status"});

@@ -16,6 +16,9 @@
 
 namespace swell::api {
 
+// Projects have at most so many above them; longer chains are taken for cycles.
+inline constexpr int kProjectDepthMax = 64;
+
 // What a project may have of one resource, in GPUs, cores or bytes. Below zero: no bound. Absent:
 // the document does not say.
 struct ResourceShare {

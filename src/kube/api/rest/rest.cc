@@ -6,13 +6,6 @@
 namespace swell::api {
 namespace {
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 Result<std::string> Unescape(std::string_view text) {
   std::string out;
   out.reserve(text.size());

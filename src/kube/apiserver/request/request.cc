@@ -14,13 +14,6 @@ constexpr size_t kMaxSegments = 64;
 constexpr size_t kUsualSegments = 8;
 constexpr size_t kMaxAcceptClauses = 32;
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 Result<std::string> UnescapeSegment(std::string_view text) {
   const size_t plain = std::min(text.find('%'), text.size());
   std::string out(text.substr(0, plain));

@@ -16,11 +16,6 @@ constexpr std::string_view kComponent = "garbage-collector";
 constexpr Duration kLookWhetherSynced = std::chrono::milliseconds(5);
 constexpr Duration kLookForUnseenOwner = std::chrono::seconds(30);
 
-bool HasFinalizer(const json::Value& object, std::string_view wanted) {
-  const json::Array& finalizers = json::GetArray(object, {"metadata", "finalizers"});
-  return std::find(finalizers.begin(), finalizers.end(), json::Value(wanted)) != finalizers.end();
-}
-
 }  // namespace
 
 // What is known of an object's owners, filled owner by owner.
@@ -94,8 +89,8 @@ void GarbageCollector::OnObject(const client::Resource& resource, const json::Va
             .version = std::string(json::GetString(object, {"metadata", "resourceVersion"})),
             .owners = api::Owners(object),
             .deleting = api::IsDeleting(object),
-            .foreground = HasFinalizer(object, kForegroundFinalizer),
-            .orphan = HasFinalizer(object, kOrphanFinalizer)};
+            .foreground = api::HasFinalizer(object, kForegroundFinalizer),
+            .orphan = api::HasFinalizer(object, kOrphanFinalizer)};
   auto [it, fresh] = nodes_.try_emplace(uid);
   Node& known = it->second;
   bool owners_changed =
@@ -311,7 +306,7 @@ void GarbageCollector::DropFinalizer(const Node& node, std::string_view finalize
        done](const Result<json::SharedValue>& found) {
         if (!found.ok()) return done(Outcome(found.status()));
         const json::Value& object = **found;
-        if (!HasFinalizer(object, finalizer)) return done(Duration::zero());
+        if (!api::HasFinalizer(object, finalizer)) return done(Duration::zero());
         json::Array kept;
         for (const json::Value& one : json::GetArray(object, {"metadata", "finalizers"})) {
           if (one != json::Value(finalizer)) kept.push_back(one);

@@ -99,7 +99,7 @@ void NodeLifecycle::Hear(const std::string& node, std::string Heard::*what, std:
 }
 
 void NodeLifecycle::ReconcileNode(const std::string& name, Done done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue node = nodes_.Get(name);
   if (!node || api::IsDeleting(*node)) return done(Duration::zero());
   auto [it, fresh] = heard_.try_emplace(name);
@@ -162,7 +162,7 @@ void NodeLifecycle::PatchNode(const json::Value& node,
 }
 
 void NodeLifecycle::ReconcilePod(const std::string& key, Done done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue pod = pods_.Get(key);
   std::string name(pod ? api::NodeName(*pod) : "");
   if (name.empty()) return done(Duration::zero());

@@ -12,11 +12,6 @@
 namespace swell::controllers {
 namespace {
 
-bool HasFinalizer(const json::Value& claim) {
-  const json::Array& list = api::Finalizers(claim);
-  return std::find(list.begin(), list.end(), json::Value(api::kClaimFinalizer)) != list.end();
-}
-
 // The claim as a template says it, for a pod.
 json::Value ClaimFrom(const json::Value& claim_template,
                       const json::Value& pod,
@@ -220,14 +215,9 @@ void ResourceClaimController::Free(const PassPtr& pass) {
 // What else there is to do about a claim that nobody has to be dropped from.
 void ResourceClaimController::Settle(const json::Value& claim,
                                      const client::WorkQueue::Done& done) {
-  if (!api::IsAllocated(claim) && HasFinalizer(claim)) {
-    json::Value next = claim;
-    json::Array left;
-    for (const json::Value& finalizer : api::Finalizers(claim)) {
-      if (finalizer != json::Value(api::kClaimFinalizer)) left.push_back(finalizer);
-    }
-    json::Set(next, {"metadata", "finalizers"}, std::move(left));
-    return client_.Update(client::resources::kResourceClaims, next, Ends(done));
+  if (!api::IsAllocated(claim) && api::HasFinalizer(claim, api::kDeviceClaimFinalizer)) {
+    return client_.Update(client::resources::kResourceClaims,
+                          api::WithoutFinalizer(claim, api::kDeviceClaimFinalizer), Ends(done));
   }
   const std::string owner = api::PodOfClaim(claim);
   if (owner.empty() || api::IsDeleting(claim)) return done(Duration::zero());

@@ -44,7 +44,7 @@ class ResourceClaimsTest : public OneNodeTest {
     }
     ASSERT_TRUE(cluster_
                     .Patch(kResourceClaims, "default/" + claim,
-                           StrCat("metadata: {finalizers: [", api::kClaimFinalizer, "]}"))
+                           StrCat("metadata: {finalizers: [", api::kDeviceClaimFinalizer, "]}"))
                     .ok());
     const Status status = cluster_.Patch(
         kResourceClaims, "default/" + claim,

@@ -21,20 +21,6 @@ constexpr std::string_view kIsDefault = "storageclass.kubernetes.io/is-default-c
 constexpr std::string_view kClaimFinalizer = "kubernetes.io/pvc-protection";
 constexpr std::string_view kVolumeFinalizer = "kubernetes.io/pv-protection";
 
-bool HasFinalizer(const json::Value& object, std::string_view name) {
-  const json::Array& list = json::GetArray(object, {"metadata", "finalizers"});
-  return std::find(list.begin(), list.end(), json::Value(name)) != list.end();
-}
-
-json::Value WithoutFinalizer(json::Value object, std::string_view name) {
-  json::Array left;
-  for (const json::Value& finalizer : json::GetArray(object, {"metadata", "finalizers"})) {
-    if (finalizer != json::Value(name)) left.push_back(finalizer);
-  }
-  json::Set(object, {"metadata", "finalizers"}, std::move(left));
-  return object;
-}
-
 std::string ClaimKeyOf(const json::Value& volume) {
   const json::Value* ref = json::Find(volume, {"spec", "claimRef"});
   if (ref == nullptr) return {};
@@ -170,9 +156,9 @@ void VolumeBinder::ReconcileClaim(const std::string& key, client::WorkQueue::Don
   if (!claim) return done(Duration(0));
   Pass pass{*claim, MakeBatch(std::move(done))};
   if (api::IsDeleting(*claim)) {
-    if (HasFinalizer(*claim, kClaimFinalizer) && !HasConsumer(*claim, true)) {
+    if (api::HasFinalizer(*claim, kClaimFinalizer) && !HasConsumer(*claim, true)) {
       client_.Update(client::resources::kPersistentVolumeClaims,
-                     WithoutFinalizer(*claim, kClaimFinalizer), pass.writes->Track());
+                     api::WithoutFinalizer(*claim, kClaimFinalizer), pass.writes->Track());
     }
   } else if (const std::string_view name = json::GetString(*claim, {"spec", "volumeName"});
              !name.empty()) {
@@ -351,9 +337,9 @@ void VolumeBinder::ReconcileVolume(const std::string& name, client::WorkQueue::D
   const std::string_view uid = json::GetString(*volume, {"spec", "claimRef", "uid"});
   const bool bound = !uid.empty() && claim && api::Uid(*claim) == uid;
   if (api::IsDeleting(*volume) && !bound) {
-    if (HasFinalizer(*volume, kVolumeFinalizer)) {
+    if (api::HasFinalizer(*volume, kVolumeFinalizer)) {
       client_.Update(client::resources::kPersistentVolumes,
-                     WithoutFinalizer(*volume, kVolumeFinalizer), pass.writes->Track());
+                     api::WithoutFinalizer(*volume, kVolumeFinalizer), pass.writes->Track());
     }
   } else if (uid.empty()) {
     SetVolumePhase(pass, "Available");

@@ -153,7 +153,7 @@ void BatchJobController::OnPod(const json::Value& pod) {
 
 // A pod that no job will count any more must not be held.
 void BatchJobController::ReconcileOrphan(const std::string& key, Done done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue pod = pods_.Get(key);
   if (!pod || !IsTracked(*pod)) return done(Duration::zero());
   auto owner = api::ControllerOf(*pod);
@@ -176,7 +176,7 @@ void BatchJobController::ReconcileOrphan(const std::string& key, Done done) {
 }
 
 void BatchJobController::Reconcile(const std::string& key, Done done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue job = jobs_.Get(key);
   if (!job) return done(Duration::zero());
   std::string_view manager = json::GetString(*job, {"spec", "managedBy"});

@@ -34,14 +34,6 @@ bool Selects(const json::Value& budget, const json::Value& pod) {
   return selector.ok() && selector->Matches(labels ? *labels : kNone);
 }
 
-struct Sums {
-  int64_t pods = 0, healthy = 0;
-  std::map<std::string, const json::Value*> one_of;  // a pod of each controller, by its uid
-  std::map<std::string, int64_t> of_owner;           // pods of each controller
-  json::Object disrupted;  // evictions under way whose pods still look healthy
-  Duration requeue_after{0};
-};
-
 // Pods of "ns/…" in the informer's order.
 template <class F>
 void ForPodsIn(const client::Informer& pods, std::string_view ns, F&& visit) {
@@ -54,6 +46,15 @@ void ForPodsIn(const client::Informer& pods, std::string_view ns, F&& visit) {
 }
 
 }  // namespace
+
+// The pods that a budget selects.
+struct DisruptionController::Sums {
+  int64_t pods = 0, healthy = 0;
+  std::map<std::string, const json::Value*> one_of;  // a pod of each controller, by its uid
+  std::map<std::string, int64_t> of_owner;           // pods of each controller
+  json::Object disrupted;  // evictions under way whose pods still look healthy
+  Duration requeue_after{0};
+};
 
 int64_t DesiredHealthy(const json::Value& budget, int64_t expected) {
   if (const json::Value* most = json::Find(budget, {"spec", "maxUnavailable"})) {
@@ -133,15 +134,12 @@ void DisruptionController::OnScale(const json::Value& before, const json::Value&
   }
 }
 
-void DisruptionController::Reconcile(const std::string& key, const client::WorkQueue::Done& done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
-  json::SharedValue budget = budgets_.Get(key);
-  if (!budget || api::IsDeleting(*budget)) return done(Duration::zero());
-  const json::Object& disrupted = json::GetObject(*budget, {"status", "disruptedPods"});
-  WallTime now = context_.clock.Now();
+DisruptionController::Sums DisruptionController::CountPods(const json::Value& budget) const {
+  const WallTime now = context_.clock.Now();
+  const json::Object& disrupted = json::GetObject(budget, {"status", "disruptedPods"});
   Sums sums;
-  ForPodsIn(pods_, api::Namespace(*budget), [&](const json::Value& pod) {
-    if (HasEnded(pod) || !Selects(*budget, pod)) return;
+  ForPodsIn(pods_, api::Namespace(budget), [&](const json::Value& pod) {
+    if (HasEnded(pod) || !Selects(budget, pod)) return;
     ++sums.pods;
     const auto owner = api::ControllerOf(pod);
     const std::string owner_uid = owner ? owner->uid : StrCat("pod ", api::Uid(pod));
@@ -150,50 +148,65 @@ void DisruptionController::Reconcile(const std::string& key, const client::WorkQ
     if (api::IsDeleting(pod)) return;
     if (const json::Value* since = disrupted.if_contains(api::Name(pod));
         since != nullptr && since->is_string()) {
-      auto time = api::ParseTime(json::View(since->get_string()));
+      const auto time = api::ParseTime(json::View(since->get_string()));
       if (time && *time + kDisruptedFor > now) {
         sums.disrupted[api::Name(pod)] = *since;
-        Duration left = *time + kDisruptedFor - now;
+        const Duration left = *time + kDisruptedFor - now;
         if (sums.requeue_after.count() == 0 || left < sums.requeue_after) sums.requeue_after = left;
         return;
       }
     }
     if (api::ConditionIsTrue(pod, "Ready")) ++sums.healthy;
   });
-  // A number of pods that must be there counts those that are; all else counts those that should
-  // be, or a half-started workload could be taken down by the other half.
-  const json::Value* most = json::Find(*budget, {"spec", "maxUnavailable"});
-  const json::Value* least = json::Find(*budget, {"spec", "minAvailable"});
-  int64_t expected = sums.pods;
-  if (most != nullptr || (least != nullptr && least->is_string())) {
-    expected = 0;
-    for (const auto& [owner, count] : sums.of_owner) {
-      const auto pod = sums.one_of.find(owner);
-      expected += pod == sums.one_of.end() ? count : ScaleOf(*pod->second).value_or(count);
-    }
+  return sums;
+}
+
+// A number of pods that must be there counts those that are; all else counts those that should be,
+// or a half-started workload could be taken down by the other half.
+int64_t DisruptionController::ExpectedPods(const json::Value& budget, const Sums& sums) const {
+  const json::Value* most = json::Find(budget, {"spec", "maxUnavailable"});
+  const json::Value* least = json::Find(budget, {"spec", "minAvailable"});
+  if (most == nullptr && (least == nullptr || !least->is_string())) return sums.pods;
+  int64_t expected = 0;
+  for (const auto& [owner, count] : sums.of_owner) {
+    const auto pod = sums.one_of.find(owner);
+    expected += pod == sums.one_of.end() ? count : ScaleOf(*pod->second).value_or(count);
   }
-  const int64_t desired = DesiredHealthy(*budget, expected);
-  int64_t allowed = expected > 0 ? std::max<int64_t>(0, sums.healthy - desired) : 0;
-  json::Array conditions = json::GetArray(*budget, {"status", "conditions"});
+  return expected;
+}
+
+json::Value DisruptionController::NextStatus(const json::Value& budget,
+                                             const Sums& sums,
+                                             int64_t expected) const {
+  const int64_t desired = DesiredHealthy(budget, expected);
+  const int64_t allowed = expected > 0 ? std::max<int64_t>(0, sums.healthy - desired) : 0;
+  json::Array conditions = json::GetArray(budget, {"status", "conditions"});
   api::SetCondition(conditions, "DisruptionAllowed", allowed > 0 ? "True" : "False",
-                    allowed > 0 ? "SufficientPods" : "InsufficientPods", "", now);
-  json::Value status =
-      json::Object{{"currentHealthy", sums.healthy},
-                   {"desiredHealthy", desired},
-                   {"disruptionsAllowed", allowed},
-                   {"expectedPods", expected},
-                   {"observedGeneration", json::GetInt(*budget, {"metadata", "generation"})},
-                   {"disruptedPods", sums.disrupted},
-                   {"conditions", std::move(conditions)}};
-  static const json::Value kNone = json::Object{};
+                    allowed > 0 ? "SufficientPods" : "InsufficientPods", "", context_.clock.Now());
+  json::Object next = json::GetObject(budget, {"status"});
+  next["currentHealthy"] = sums.healthy;
+  next["desiredHealthy"] = desired;
+  next["disruptionsAllowed"] = allowed;
+  next["expectedPods"] = expected;
+  next["observedGeneration"] = json::GetInt(budget, {"metadata", "generation"});
+  next["conditions"] = std::move(conditions);
+  const bool had = !json::GetObject(budget, {"status", "disruptedPods"}).empty();
+  next["disruptedPods"] = sums.disrupted;
+  if (sums.disrupted.empty() && !had) next.erase("disruptedPods");
+  return next;
+}
+
+void DisruptionController::Reconcile(const std::string& key, const client::WorkQueue::Done& done) {
+  if (!context_.informers.synced()) return done(kNotSynced);
+  const json::SharedValue budget = budgets_.Get(key);
+  if (!budget || api::IsDeleting(*budget)) return done(Duration::zero());
+  const Sums sums = CountPods(*budget);
+  json::Value next = NextStatus(*budget, sums, ExpectedPods(*budget, sums));
   const json::Value* known = json::Find(*budget, {"status"});
-  json::Value next = known && known->is_object() ? *known : kNone;
-  for (const auto& [field, value] : status.get_object()) next.get_object()[field] = value;
-  if (sums.disrupted.empty() && disrupted.empty()) json::Remove(next, {"disruptedPods"});
   if (known != nullptr && json::Equal(*known, next)) return done(sums.requeue_after);
-  const bool looked_at = json::GetInt(*budget, {"status", "observedGeneration"}) ==
-                         json::GetInt(*budget, {"metadata", "generation"});
-  if (sums.pods == 0 && (!looked_at || json::GetInt(*budget, {"status", "expectedPods"}) > 0)) {
+  const bool observed = json::GetInt(*budget, {"status", "observedGeneration"}) ==
+                        json::GetInt(*budget, {"metadata", "generation"});
+  if (sums.pods == 0 && (!observed || json::GetInt(*budget, {"status", "expectedPods"}) > 0)) {
     events_.Record(*budget, "Normal", "NoPods", "No matching pods found");
   }
   json::Value updated = *budget;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "json/value.h"
 #include "kube/client/event_recorder.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
@@ -23,6 +24,10 @@ class DisruptionController {
   void OnPod(const json::Value& pod);
   void OnScale(const json::Value& before, const json::Value& now);
   std::optional<int64_t> ScaleOf(const json::Value& pod) const;
+  struct Sums;
+  Sums CountPods(const json::Value& budget) const;
+  int64_t ExpectedPods(const json::Value& budget, const Sums& sums) const;
+  json::Value NextStatus(const json::Value& budget, const Sums& sums, int64_t expected) const;
   void Reconcile(const std::string& key, const client::WorkQueue::Done& done);
 
   Context context_;

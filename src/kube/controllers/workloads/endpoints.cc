@@ -168,7 +168,7 @@ json::Value EndpointsController::Wanted(const json::Value& service) const {
 }
 
 void EndpointsController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue service = services_.Get(key);
   json::SharedValue known = endpoints_.Get(key);
   if (!service) return Remove(key, std::move(done));
