@@ -65,7 +65,7 @@ Status CheckProgramsAddress(const std::string& programs, const std::string& page
   if (programs.empty() || programs == "off") return Status::Ok();
   if (programs.find(':') == std::string::npos) {
     return cli::Misuse(StrCat("--ui-programs-address ", Quote(programs),
-                              ": HOST:PORT or off expected, such as 127.0.0.1:8081"));
+                              ": expected HOST:PORT or off, such as 127.0.0.1:8081"));
   }
   if (IsLoopback(programs) == (pages.empty() || IsLoopback(pages))) return Status::Ok();
   return cli::Misuse(StrCat("--ui-programs-address ", Quote(programs),

@@ -84,7 +84,7 @@ void AddPagesFlags(cli::Flags& declared, ControllerFlags& flags) {
 Status CheckPages(const ControllerFlags& flags) {
   if (!flags.ui_address.empty() && flags.ui_address.find(':') == std::string::npos) {
     return cli::Misuse(StrCat("--ui-address ", Quote(flags.ui_address),
-                              ": HOST:PORT expected, such as 127.0.0.1:8080"));
+                              ": expected HOST:PORT, such as 127.0.0.1:8080"));
   }
   if (flags.ui_cert_file.empty() != flags.ui_key_file.empty()) {
     return cli::Misuse("--ui-cert-file and --ui-key-file belong together: give both");
@@ -366,7 +366,7 @@ class ControllerAction final : public cli::Action {
     SWELL_RETURN_IF_ERROR(CheckWords(words));
     if (const Status read = ReadElection(flags_); !read.ok()) return cli::Misuse(read.message());
     if (flags_.webhook.port < 0 || flags_.webhook.port > 65535) {
-      return cli::Misuse(StrCat("--webhook-port ", flags_.webhook.port, ": 0 to 65535 expected"));
+      return cli::Misuse(StrCat("--webhook-port ", flags_.webhook.port, ": expected 0 to 65535"));
     }
     SWELL_RETURN_IF_ERROR(CheckPages(flags_));
     SWELL_RETURN_IF_ERROR(ReadSettings(flags_.settings, flags_.scheduler));

@@ -259,7 +259,7 @@ class UpAction final : public cli::Action {
     if (!cluster.ui_address.empty() && cluster.ui_address != "off" &&
         cluster.ui_address.find(':') == std::string::npos) {
       return cli::Misuse(StrCat("--ui-address ", Quote(cluster.ui_address),
-                                ": HOST:PORT or off expected, such as 127.0.0.1:8080"));
+                                ": expected HOST:PORT or off, such as 127.0.0.1:8080"));
     }
     if (cluster.ui_address != "off") {
       SWELL_RETURN_IF_ERROR(CheckProgramsAddress(cluster.programs_address, cluster.ui_address));
@@ -268,21 +268,21 @@ class UpAction final : public cli::Action {
     if (!cluster.external_address.empty() &&
         ::inet_pton(AF_INET, cluster.external_address.c_str(), &address) != 1) {
       return cli::Misuse(StrCat("--external-address ", Quote(cluster.external_address),
-                                ": an IPv4 address of this machine expected, such as 192.0.2.7"));
+                                ": expected an IPv4 address of this machine, such as 192.0.2.7"));
     }
     SWELL_RETURN_IF_ERROR(CheckHealthPlan(cluster.health));
     SWELL_RETURN_IF_ERROR(ReadSettings(flags_.settings, cluster.scheduler));
     SWELL_ASSIGN_OR_RETURN(cluster.token_life_max,
                            cli::ParseDuration(flags_.token_life, "--token-max-life"));
     if (cluster.token_life_max < kTokenLifeLeast) {
-      return cli::Misuse(StrCat("--token-max-life ", flags_.token_life, ": at least 10m expected"));
+      return cli::Misuse(StrCat("--token-max-life ", flags_.token_life, ": expected at least 10m"));
     }
     if (flags_.audit_mib < 1) {
-      return cli::Misuse(StrCat("--audit-log-maxsize ", flags_.audit_mib, ": at least 1 expected"));
+      return cli::Misuse(StrCat("--audit-log-maxsize ", flags_.audit_mib, ": expected at least 1"));
     }
     if (flags_.audit_backups < 0 || flags_.audit_backups > 1000) {
       return cli::Misuse(
-          StrCat("--audit-log-maxbackup ", flags_.audit_backups, ": 0 to 1000 expected"));
+          StrCat("--audit-log-maxbackup ", flags_.audit_backups, ": expected 0 to 1000"));
     }
     cluster.audit_limits = {static_cast<uint64_t>(flags_.audit_mib) << 20,
                             static_cast<int>(flags_.audit_backups)};

@@ -187,7 +187,7 @@ TEST_F(CliTest, ASubmittedJobOutlivesASignalAndEndsWithAnErrorOfItsOwn) {
   EXPECT_EQ(policy({"--retry", "2"}), "ExitCode 2");
   EXPECT_EQ(policy({"--retry", "0"}), "Never 0");
   EXPECT_EQ(Run({"swell", "submit", "j", "--image", "img", "--retry", "-1", "--", "train"}), 2);
-  EXPECT_NE(err_.find("--retry -1: 0 or more expected"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("--retry -1: expected 0 or more"), std::string::npos) << err_;
 }
 
 TEST_F(CliTest, ArenaTopNode) {
@@ -281,7 +281,7 @@ TEST_F(CliTest, ArenaKnowsItsOlderFlagsAndQueueAlone) {
   EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name=n", "--image=i", "--nproc-per-node=0", "a"}),
             2);
   EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name=n", "--image=i", "--queue", "python a"}), 2);
-  EXPECT_NE(err_.find("--queue \"python a\": the name of a project expected"), std::string::npos);
+  EXPECT_NE(err_.find("--queue \"python a\": expected the name of a project"), std::string::npos);
 }
 
 TEST_F(CliTest, ANameIsFreeWhenOtherHandsDeletedTheJob) {
@@ -398,7 +398,7 @@ TEST_F(CliTest, ArenaLogsInAVolumeOfTheJobNeedNoOther) {
   EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name=other", "--image=img", "--tensorboard",
                  "--logdir=logs", "python a.py"}),
             2);
-  EXPECT_NE(err_.find("--logdir \"logs\": an absolute path or a URL expected"), std::string::npos)
+  EXPECT_NE(err_.find("--logdir \"logs\": expected an absolute path or a URL"), std::string::npos)
       << err_;
 }
 
@@ -680,7 +680,7 @@ TEST_F(CliTest, WordsBeforeTheDashesAreNoCommand) {
             std::string::npos)
       << err_;
   EXPECT_EQ(Run({"swell", "submit", "fl", "other2", "--image", "i", "--", "echo", "hi"}), 2);
-  EXPECT_NE(err_.find("\"other2\": one name of the job expected"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("\"other2\": expected one name for the job"), std::string::npos) << err_;
 }
 
 TEST_F(CliTest, DeleteTakesWhatThereIsAndNamesWhatIsMissing) {
@@ -715,12 +715,12 @@ TEST_F(CliTest, SubmitMakesElasticJobsPartsOfGpusAndWorkspaces) {
     std::string_view said;
   };
   for (const Wrong& wrong : std::vector<Wrong>{
-           {{"--gpus", "1.5"}, "--gpus \"1.5\": a whole number of GPUs or a part of one"},
-           {{"--gpus", "-1"}, "--gpus \"-1\": a whole number"},
+           {{"--gpus", "1.5"}, "--gpus \"1.5\": expected a whole number of GPUs or a part of one"},
+           {{"--gpus", "-1"}, "--gpus \"-1\": expected a whole number"},
            {{"--min", "2"}, "--min 2 needs --max"},
-           {{"--min", "0", "--max", "2"}, "--min 0: 1 or more expected"},
+           {{"--min", "0", "--max", "2"}, "--min 0: expected 1 or more"},
            {{"--min", "3", "--max", "2"}, "--max 2 is below --min 3"},
-           {{"--max", "2", "--workers", "3"}, "--workers 3: between --min 1 and --max 2 expected"},
+           {{"--max", "2", "--workers", "3"}, "--workers 3: expected between --min 1 and --max 2"},
            {{"--interactive", "--workers", "2"}, "--interactive and --workers exclude each other"},
            {{"--interactive", "--max", "2"}, "--interactive and --min or --max exclude"}}) {
     EXPECT_EQ(submit(wrong.flags), 2);
@@ -759,7 +759,7 @@ TEST_F(CliTest, UnknownWordsAreMisuse) {
   EXPECT_EQ(err_, "swell: unknown command \"gte\"\nDid you mean: swell get\nSee: swell --help\n");
   EXPECT_EQ(Run({"swell", "top", "nod"}), 2);
   EXPECT_EQ(err_,
-            "swell top: unknown command \"nod\": node, job or project expected\nSee: swell top "
+            "swell top: unknown command \"nod\": expected node, job or project\nSee: swell top "
             "--help\n");
 }
 

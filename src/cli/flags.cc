@@ -61,7 +61,7 @@ Status Store(Flag& flag, std::string value) {
     return Misuse(StrCat("--", flag.Long(), " is not supported: ", flag.refusal));
   }
   auto wrong = [&](std::string_view what) {
-    return Misuse(StrCat("--", flag.Long(), " ", Quote(value), ": ", what, " expected"));
+    return Misuse(StrCat("--", flag.Long(), " ", Quote(value), ": expected ", what));
   };
   switch (flag.kind) {
     case Flag::Kind::kSwitch:

@@ -74,7 +74,7 @@ TEST(FlagsTest, ChoicesAndSwitchesThatTurnOff) {
   EXPECT_TRUE(scheduler);
   Status wrong = flags.Parse({"--runtime=x"}, &words);
   EXPECT_TRUE(IsMisuse(wrong));
-  EXPECT_EQ(wrong.message(), "--runtime \"x\": process or simulated expected");
+  EXPECT_EQ(wrong.message(), "--runtime \"x\": expected process or simulated");
 }
 
 TEST(FlagsTest, AfterTwoDashesEverythingIsAWord) {
@@ -120,7 +120,7 @@ TEST(FlagsTest, MistakesAreMisuse) {
   EXPECT_EQ(p.status.message(), "unknown flag --outptu; did you mean --output?");
   p = Parse({"--tail=many"});
   EXPECT_TRUE(IsMisuse(p.status));
-  EXPECT_EQ(p.status.message(), "--tail \"many\": a whole number expected");
+  EXPECT_EQ(p.status.message(), "--tail \"many\": expected a whole number");
   p = Parse({"--output"});
   EXPECT_TRUE(IsMisuse(p.status));
   EXPECT_EQ(p.status.message(), "--output: a value is missing");

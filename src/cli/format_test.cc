@@ -231,15 +231,15 @@ TEST(PyTorchSpecTest, MistakesNameTheFlag) {
   };
   EXPECT_EQ(message([](PyTorchSpec& s) { s.image = ""; }), "--image is not set");
   EXPECT_EQ(message([](PyTorchSpec& s) { s.workers = 0; }),
-            "--workers 0: 1 or more expected; the master is one of them");
+            "--workers 0: expected 1 or more; the master is one of them");
   EXPECT_EQ(message([](PyTorchSpec& s) { s.memory = "lots"; }),
-            "--memory \"lots\": an amount like 2 or 8Gi expected");
+            "--memory \"lots\": expected an amount like 2 or 8Gi");
   EXPECT_EQ(message([](PyTorchSpec& s) { s.volumes = {"claim"}; }),
-            "--data \"claim\": CLAIM:CONTAINER_PATH expected");
+            "--data \"claim\": expected CLAIM:CONTAINER_PATH");
   EXPECT_EQ(message([](PyTorchSpec& s) { s.sync_mode = "hdfs"; }),
             "--sync-mode \"hdfs\" is not supported; git or rsync");
   EXPECT_EQ(message([](PyTorchSpec& s) { s.tolerations = {"a=b:Never"}; }),
-            "--toleration \"a=b:Never\": all, KEY, or KEY=VALUE:EFFECT,OPERATOR expected");
+            "--toleration \"a=b:Never\": expected all, KEY, or KEY=VALUE:EFFECT,OPERATOR");
 }
 
 TEST(PyTorchSpecTest, ProjectIsTheLastPartOfTheUrl) {

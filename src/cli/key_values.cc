@@ -13,7 +13,7 @@ Result<KeyValues> ParsePairs(const std::vector<std::string>& texts, std::string_
   for (const std::string& text : texts) {
     size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return Misuse(StrCat(flag, " ", Quote(text), ": KEY=VALUE expected"));
+      return Misuse(StrCat(flag, " ", Quote(text), ": expected KEY=VALUE"));
     }
     pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
@@ -28,9 +28,8 @@ Result<KeyValues> ParseFields(std::string_view text,
     const size_t equals = part.find('=');
     const std::string_view name = part.substr(0, equals);
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      return Misuse(StrCat(flag, " ", Quote(text), ": fields ",
-                           Join({known.begin(), known.end()}, ", "), " expected, not ",
-                           Quote(name)));
+      return Misuse(StrCat(flag, " ", Quote(text), ": expected fields ",
+                           Join({known.begin(), known.end()}, ", "), ", not ", Quote(name)));
     }
     fields.emplace_back(
         name, equals == std::string_view::npos ? "" : std::string(part.substr(equals + 1)));

@@ -18,7 +18,7 @@ bool IsManifestName(const std::string& name) {
 
 Status AddDocument(json::Value document, const std::string& source, std::vector<Manifest>& out) {
   if (!document.is_object()) {
-    return Misuse(StrCat(source, ": an object with apiVersion, kind and metadata expected"));
+    return Misuse(StrCat(source, ": expected an object with apiVersion, kind and metadata"));
   }
   std::string_view kind = api::KindOf(document);
   const json::Value* items = json::Find(document, {"items"});

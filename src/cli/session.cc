@@ -129,7 +129,7 @@ std::string AgeOf(std::string_view rfc3339, WallTime now) {
 Result<Duration> ParseDuration(std::string_view text, std::string_view flag) {
   if (const auto duration = swell::ParseDuration(text)) return *duration;
   return Misuse(
-      StrCat(flag, " ", Quote(text), ": a duration like 90s, 2h45m, 3d or 500ms expected"));
+      StrCat(flag, " ", Quote(text), ": expected a duration like 90s, 2h45m, 3d or 500ms"));
 }
 
 }  // namespace swell::cli

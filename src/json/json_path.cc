@@ -80,7 +80,7 @@ class Parser {
       Spaces();
       if (Take("end")) {
         Spaces();
-        if (!Take("}")) return Wrong("} expected after end");
+        if (!Take("}")) return Wrong("expected } after end");
         if (!in_range) return Wrong("end without range");
         return Status::Ok();
       }
@@ -118,7 +118,7 @@ class Parser {
   Status Expression(Node& node, int depth) {
     SWELL_RETURN_IF_ERROR(Path(node.steps, &node.from_root, depth));
     Spaces();
-    return Take("}") ? Status::Ok() : Wrong("} expected");
+    return Take("}") ? Status::Ok() : Wrong("expected }");
   }
 
   Result<std::string> Quoted() {
@@ -161,7 +161,7 @@ class Parser {
         break;
       }
     }
-    return at_ == begin ? Wrong("a path like .metadata.name expected") : Status::Ok();
+    return at_ == begin ? Wrong("expected a path like .metadata.name") : Status::Ok();
   }
 
   static bool FieldCharacter(char c) {
@@ -178,7 +178,7 @@ class Parser {
       if (Peek() == '\\' && at_ + 1 < text_.size()) ++at_;
       step.field += text_[at_++];
     }
-    if (step.field.empty()) return Wrong("a field name expected");
+    if (step.field.empty()) return Wrong("expected a field name");
     steps.push_back(std::move(step));
     return Status::Ok();
   }
@@ -210,18 +210,18 @@ class Parser {
         step.to = Number();
       } else {
         step.kind = Step::Kind::kIndices;
-        if (!number) return Wrong("an index, *, a quoted name or a filter expected");
+        if (!number) return Wrong("expected an index, *, a quoted name or a filter");
         step.indices.push_back(*number);
         while (Take(",")) {
           Spaces();
           auto more = Number();
-          if (!more) return Wrong("an index expected");
+          if (!more) return Wrong("expected an index");
           step.indices.push_back(*more);
         }
       }
     }
     Spaces();
-    if (!Take("]")) return Wrong("] expected");
+    if (!Take("]")) return Wrong("expected ]");
     steps.push_back(std::move(step));
     return Status::Ok();
   }
@@ -240,7 +240,7 @@ class Parser {
     Spaces();
     if (!step.op.empty()) SWELL_RETURN_IF_ERROR(Operand(step, depth));
     Spaces();
-    return Take(")") ? Status::Ok() : Wrong(") expected");
+    return Take(")") ? Status::Ok() : Wrong("expected )");
   }
 
   Status Operand(Step& step, int depth) {
@@ -255,7 +255,7 @@ class Parser {
       size_t begin = at_;
       while (!End() && Peek() != ')' && Peek() != ' ') ++at_;
       auto parsed = Parse(text_.substr(begin, at_ - begin));
-      if (!parsed.ok()) return Wrong("a quoted text, a number, true or false expected");
+      if (!parsed.ok()) return Wrong("expected a quoted text, a number, true or false");
       step.literal = std::move(*parsed);
     }
     return Status::Ok();

@@ -67,10 +67,10 @@ TEST_F(AuditSearchTest, LinesMayBeLongAndManyBlocks) {
 }
 
 TEST_F(AuditSearchTest, AWrongQuestionNamesItsParameter) {
-  EXPECT_EQ(Find("limit=0"), "audit: limit=0: 1 to 2000 expected");
-  EXPECT_EQ(Find("refused=maybe"), "audit: refused=maybe: true or false expected");
+  EXPECT_EQ(Find("limit=0"), "audit: limit=0: expected 1 to 2000");
+  EXPECT_EQ(Find("refused=maybe"), "audit: refused=maybe: expected true or false");
   EXPECT_EQ(Find("since=today"),
-            "audit: since=today: a time such as 2026-01-31T08:00:00Z expected");
+            "audit: since=today: expected a time such as 2026-01-31T08:00:00Z");
   EXPECT_NE(Find("colour=red").find("unknown parameter \"colour\""), std::string::npos);
 }
 

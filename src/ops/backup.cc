@@ -185,7 +185,7 @@ Status Backup(const DataDir& dir,
                   StrCat("there is no cluster in ", dir.path, "; --data-dir names its directory"));
   }
   if (fs::path(file).filename().empty() || fs::is_directory(file)) {
-    return Status(Code::kInvalid, StrCat(file, " is a directory; the name of a file expected"));
+    return Status(Code::kInvalid, StrCat(file, " is a directory; expected the name of a file"));
   }
   const bool running = FindRunning(dir).has_value();
   SWELL_ASSIGN_OR_RETURN(const auto keys, LoadOrMakeSecretKeys(dir));
@@ -288,8 +288,8 @@ Result<json::Value> Examine(const std::string& file,
   if (!snapshot.ok()) return snapshot.status().WithContext(file);
   const auto objects = static_cast<int64_t>(snapshot->entries.size());
   if (objects != json::GetInt(*what, {"objects"})) {
-    return Status(Code::kInvalid, StrCat(file, ": ", objects, " objects found, ",
-                                         json::GetInt(*what, {"objects"}), " expected"));
+    return Status(Code::kInvalid, StrCat(file, ": expected ", json::GetInt(*what, {"objects"}),
+                                         " objects, found ", objects));
   }
   SWELL_RETURN_IF_ERROR(RemoveTree(at + "/swell.db.lock"));
   return std::move(*what);

@@ -36,7 +36,7 @@ class BackupAction final : public cli::Action {
     flags.Switch("--force", &force_, "replace FILE if it is there");
   }
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
-    if (words.size() != 1) return cli::Misuse("one FILE expected");
+    if (words.size() != 1) return cli::Misuse("expected one FILE");
     if (!force_ && FileExists(words[0])) {
       return Status(Code::kConflict,
                     StrCat(words[0], " is there already; name another file, or add --force"));
@@ -68,7 +68,7 @@ class RestoreAction final : public cli::Action {
     AddPassphrase(flags, passphrase_file_);
   }
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
-    if (words.size() != 1) return cli::Misuse("one FILE expected");
+    if (words.size() != 1) return cli::Misuse("expected one FILE");
     SWELL_ASSIGN_OR_RETURN(const std::string passphrase, ReadPassphrase(passphrase_file_));
     SWELL_RETURN_IF_ERROR(Restore(ChooseDataDir(data_dir_), words[0], force_, passphrase,
                                   [&](std::string_view line) { session.OutLine(line); }));

@@ -58,7 +58,7 @@ Status ReadSettings(const std::vector<std::string>& texts, sched::Settings& sett
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) {
-      return cli::Misuse(StrCat("--set ", Quote(text), ": KEY=VALUE expected"));
+      return cli::Misuse(StrCat("--set ", Quote(text), ": expected KEY=VALUE"));
     }
     const Status set = controllers::SetSetting(std::string_view(text).substr(0, equals),
                                                std::string_view(text).substr(equals + 1), settings);

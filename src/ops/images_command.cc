@@ -177,7 +177,7 @@ class PullAction final : public ImagesAction {
                "is one)");
   }
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
-    if (words.empty()) return cli::Misuse("NAME... expected");
+    if (words.empty()) return cli::Misuse("expected NAME...");
     SWELL_RETURN_IF_ERROR(Open());
     SWELL_ASSIGN_OR_RETURN(const std::vector<images::Credential> credentials, Credentials());
     SWELL_ASSIGN_OR_RETURN(const auto registries, images::RegistriesConfig::Load(RegistriesFile()));
@@ -216,7 +216,7 @@ class ImportAction final : public ImagesAction {
     flags.Text("--name", &name_, "NAME", "name that pods use (default: the one in the file)");
   }
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
-    if (words.size() != 1) return cli::Misuse("one SOURCE expected");
+    if (words.size() != 1) return cli::Misuse("expected one SOURCE");
     SWELL_RETURN_IF_ERROR(Open());
     images::PullProgress progress;
     const images::Cancellation cancel;
@@ -234,7 +234,7 @@ class ImportAction final : public ImagesAction {
 class ExportAction final : public ImagesAction {
  public:
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
-    if (words.size() != 2) return cli::Misuse("NAME and DIR expected");
+    if (words.size() != 2) return cli::Misuse("expected NAME and DIR");
     SWELL_RETURN_IF_ERROR(OpenExisting());
     SWELL_ASSIGN_OR_RETURN(const StoredImage image, FindStored(words[0]));
     std::string dir = words[1];
@@ -252,7 +252,7 @@ class RemoveAction final : public ImagesAction {
     flags.Switch("--force", &force_, "even if containers use the image; they keep its files");
   }
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
-    if (words.empty()) return cli::Misuse("NAME... expected");
+    if (words.empty()) return cli::Misuse("expected NAME...");
     SWELL_RETURN_IF_ERROR(OpenExisting());
     for (const std::string& word : words) {
       SWELL_ASSIGN_OR_RETURN(const StoredImage image, FindStored(word));
@@ -273,7 +273,7 @@ class ExplainAction final : public ImagesAction {
     DeclareOutput(flags);
   }
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
-    if (words.size() != 1) return cli::Misuse("one NAME expected");
+    if (words.size() != 1) return cli::Misuse("expected one NAME");
     SWELL_RETURN_IF_ERROR(OpenExisting());
     SWELL_ASSIGN_OR_RETURN(const edge::ImageCatalogue catalogue, Catalogue());
     const bool in_catalogue = catalogue.Find(words[0]).ok();

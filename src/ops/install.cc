@@ -353,17 +353,17 @@ class InstallAction final : public cli::Action {
   Status Check() {
     if (!deployment_.image.empty() && !IsImage(deployment_.image)) {
       return cli::Misuse(StrCat("--image ", Quote(deployment_.image),
-                                ": an image like registry.example.com/swell:0.1.0 expected"));
+                                ": expected an image like registry.example.com/swell:0.1.0"));
     }
     if (deployment_.replicas < 1) {
-      return cli::Misuse(StrCat("--replicas ", deployment_.replicas, ": at least 1 expected"));
+      return cli::Misuse(StrCat("--replicas ", deployment_.replicas, ": expected at least 1"));
     }
     if (const std::string wrong = api::CheckDnsLabel(deployment_.ns); !wrong.empty()) {
       return cli::Misuse(StrCat("--namespace ", Quote(deployment_.ns), ": ", wrong));
     }
     if (!webhook_.url.empty() && !webhook_.url.starts_with("https://")) {
       return cli::Misuse(
-          StrCat("--webhook-url ", Quote(webhook_.url), ": a URL with https:// expected"));
+          StrCat("--webhook-url ", Quote(webhook_.url), ": expected a URL with https://"));
     }
     if (print_ == "controller" && deployment_.image.empty()) {
       return cli::Misuse("--print-part controller needs --image");

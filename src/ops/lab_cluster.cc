@@ -41,7 +41,7 @@ Result<std::vector<client::UsageDay>> ReadDays(cli::Api& api,
 Result<lab::ClusterShape> ReadShape(cli::Api& api, std::vector<std::string>& notes) {
   auto nodes = api.List(client::resources::kNodes, "");
   if (nodes.status().code() == Code::kForbidden) {
-    return cli::Misuse(StrCat("--cluster NODESxGPUS expected: you may not read the nodes (",
+    return cli::Misuse(StrCat("expected --cluster NODESxGPUS: you may not read the nodes (",
                               nodes.status().message(), ")"));
   }
   if (!nodes.ok()) return nodes.status().WithContext("nodes");
@@ -58,7 +58,7 @@ Result<lab::ClusterShape> ShapeOf(const std::vector<cli::NodeView>& nodes,
   }
   if (groups.empty()) {
     return cli::Misuse(
-        "--cluster NODESxGPUS expected: the cluster has no node with GPUs whose shape could be "
+        "expected --cluster NODESxGPUS: the cluster has no node with GPUs whose shape could be "
         "taken");
   }
   const auto largest = std::max_element(groups.begin(), groups.end(), [](auto& a, auto& b) {

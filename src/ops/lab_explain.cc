@@ -16,7 +16,7 @@ class ExplainAction final : public cli::Action {
   }
 
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
-    if (job_.empty()) return cli::Misuse("--job NAME expected: a job of the trace");
+    if (job_.empty()) return cli::Misuse("expected --job NAME: a job of the trace");
     if (words.size() > 1) return cli::Misuse(StrCat("unexpected ", Quote(words[1])));
     auto kind = lab::FindPolicy(policy_);
     if (!kind.ok()) return cli::Misuse(StrCat("--policy: ", kind.status().message()));

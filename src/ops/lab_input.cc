@@ -66,14 +66,14 @@ Status LabInput::CheckFlags() {
           std::pair("--usage-namespace", &usage_namespace_)}) {
       if (!value->empty()) return cli::Misuse(StrCat(flag, " needs --from-cluster"));
     }
-    if (files_.empty()) return cli::Misuse("TRACE... or --from-cluster expected");
+    if (files_.empty()) return cli::Misuse("expected TRACE... or --from-cluster");
   }
   if (files_.size() > kTracesMax) return cli::Misuse(StrCat("more than ", kTracesMax, " traces"));
   if (resize_s_ < 0 || resize_s_ > 86'400) {
-    return cli::Misuse(StrCat("--resize-cost ", resize_s_, ": 0 to 86400 expected"));
+    return cli::Misuse(StrCat("--resize-cost ", resize_s_, ": expected 0 to 86400"));
   }
   if (round_s_ < 0 || round_s_ > 86'400) {
-    return cli::Misuse(StrCat("--round ", round_s_, ": 1 to 86400 expected"));
+    return cli::Misuse(StrCat("--round ", round_s_, ": expected 1 to 86400"));
   }
   options_.resize_s = resize_s_;
   options_.round_s = round_s_;
@@ -91,7 +91,7 @@ Status LabInput::ReadShape() {
   }
   if (!nodes || !gpus || *nodes < 1 || *nodes > kNodesMax || *gpus < 1 || *gpus > kGpusPerNodeMax) {
     return cli::Misuse(StrCat("--cluster ", Quote(cluster_),
-                              ": NODESxGPUS expected, 16x4 for 16 nodes with 4 GPUs each; at most ",
+                              ": expected NODESxGPUS, 16x4 for 16 nodes with 4 GPUs each; at most ",
                               kNodesMax, "x", kGpusPerNodeMax));
   }
   options_.shape.nodes = static_cast<int>(*nodes);
@@ -117,7 +117,7 @@ Status LabInput::ReadQuotas() {
       if (read.ec != std::errc() || read.ptr != end) gpus = -1;
     }
     if (!(gpus >= 0 && gpus <= kQuotaMax)) {
-      return cli::Misuse(StrCat("--quota ", Quote(text), ": PROJECT=GPUS expected, vision=8"));
+      return cli::Misuse(StrCat("--quota ", Quote(text), ": expected PROJECT=GPUS, vision=8"));
     }
     if (!tenants.contains(tenant)) {
       const std::vector<std::string> all(tenants.begin(), tenants.end());
@@ -144,7 +144,7 @@ Status LabInput::ReadCluster(cli::Session& session) {
       usage_namespace_.empty() ? std::string(client::kUsageNamespace) : usage_namespace_;
   SWELL_ASSIGN_OR_RETURN(query.last, cli::ParseDuration(last_.empty() ? "7d" : last_, "--last"));
   if (query.last <= Duration::zero()) {
-    return cli::Misuse(StrCat("--last ", Quote(last_), ": a span like 24h or 7d expected"));
+    return cli::Misuse(StrCat("--last ", Quote(last_), ": expected a span like 24h or 7d"));
   }
   SWELL_ASSIGN_OR_RETURN(LabCluster cluster, ReadLabCluster(session, query));
   if (query.read_shape) {
@@ -174,8 +174,8 @@ Status LabInput::ReadProfiles() {
     for (const lab::TraceJob& job : trace.jobs) {
       if (job.application.empty()) continue;
       return cli::Misuse(StrCat(trace.name, " names applications (", Quote(job.application),
-                                "): --profiles DIR with DIR/", job.application, "/placements-",
-                                gpu_type_, ".csv expected"));
+                                "): expected --profiles DIR with DIR/", job.application,
+                                "/placements-", gpu_type_, ".csv"));
     }
   }
   return {};
@@ -215,7 +215,7 @@ Status LabInput::CheckOutput(std::string_view flag, const std::string& file) con
   for (const std::string& trace : files_) {
     std::error_code none;
     if (file.empty() || !std::filesystem::equivalent(file, trace, none)) continue;
-    return cli::Misuse(StrCat(flag, " ", file, ": this is the trace; another file expected"));
+    return cli::Misuse(StrCat(flag, " ", file, ": this is the trace; expected another file"));
   }
   return {};
 }

@@ -208,7 +208,7 @@ class ReplayAction final : public cli::Action {
     SWELL_RETURN_IF_ERROR(CheckWords(words, 1));
     for (auto [name, value] : {std::pair("--cycle", flags_.cycle), {"--last", flags_.last}}) {
       if (value < 0 || (value == 0 && declared_->Seen(std::string_view(name).substr(2)))) {
-        return cli::Misuse(StrCat(name, " ", value, ": a positive number expected"));
+        return cli::Misuse(StrCat(name, " ", value, ": expected a positive number"));
       }
     }
     const std::string path = words.empty() ? ChooseDataDir(flags_.data_dir).CyclesDir() : words[0];

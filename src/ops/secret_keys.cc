@@ -42,7 +42,7 @@ Result<std::shared_ptr<const SecretKeys>> SecretKeys::Parse(std::string_view tex
     const auto bytes = words.size() == 2 ? Base64Decode(words[1]) : std::nullopt;
     if (words[0].size() != kIdDigits || !bytes || bytes->size() != net::kSecretKeyBytes) {
       return Status(Code::kInvalid, StrCat(path, ", line ", number,
-                                           ": a key's id and its 32 bytes in base64 expected; put "
+                                           ": expected a key's id and its 32 bytes in base64; put "
                                            "back the file that belongs to this directory"));
     }
     keys.push_back({std::string(words[0]), *bytes});

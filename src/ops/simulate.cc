@@ -66,14 +66,14 @@ Status ReadRequest(const SimulateFlags& flags, Request& request) {
     return cli::Misuse("a FILE with the state is missing; - reads standard input");
   }
   if (flags.cycles < 1 || flags.cycles > kCyclesMax) {
-    return cli::Misuse(StrCat("--cycles ", flags.cycles, ": 1 to ", kCyclesMax, " expected"));
+    return cli::Misuse(StrCat("--cycles ", flags.cycles, ": expected 1 to ", kCyclesMax));
   }
   request.options.cycles = static_cast<int>(flags.cycles);
   request.options.now = RealClock().Now();
   if (!flags.now.empty()) {
     auto time = api::ParseTime(flags.now);
     if (!time) {
-      return cli::Misuse(StrCat("--now ", Quote(flags.now), ": an RFC 3339 time expected"));
+      return cli::Misuse(StrCat("--now ", Quote(flags.now), ": expected an RFC 3339 time"));
     }
     request.options.now = *time;
   }

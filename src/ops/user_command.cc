@@ -121,7 +121,7 @@ class CreateAction final : public CredentialsAction {
     DeclareCredentials(flags);
   }
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
-    if (words.size() != 1) return cli::Misuse("one NAME expected");
+    if (words.size() != 1) return cli::Misuse("expected one NAME");
     user_.name = words[0];
     SWELL_RETURN_IF_ERROR(InWordsOfFlags(api::CheckNewUser(user_)));
     SWELL_RETURN_IF_ERROR(CheckCredentials());
@@ -199,7 +199,7 @@ class ListAction final : public UserAction {
 class DeleteAction final : public UserAction {
  public:
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
-    if (words.empty()) return cli::Misuse("NAME... expected");
+    if (words.empty()) return cli::Misuse("expected NAME...");
     SWELL_ASSIGN_OR_RETURN(cli::Api * api, Connect(session));
     for (const std::string& name : words) {
       SWELL_RETURN_IF_ERROR(cli::DeleteUser(*api, name));
@@ -216,7 +216,7 @@ class KubeconfigAction final : public CredentialsAction {
     DeclareCredentials(flags);
   }
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
-    if (words.size() != 1) return cli::Misuse("one NAME expected");
+    if (words.size() != 1) return cli::Misuse("expected one NAME");
     SWELL_RETURN_IF_ERROR(CheckCredentials());
     SWELL_ASSIGN_OR_RETURN(cli::Api * api, Connect(session));
     SWELL_ASSIGN_OR_RETURN(const api::RegisteredUser user, cli::FindUser(*api, words[0]));

@@ -81,9 +81,9 @@ void Live::OnMessage(const std::string& text) {
   if (op == "unsubscribe") return Unsubscribe(id);
   if (op == "ping") return;
   if (op != "subscribe") {
-    return SendError(id, StrCat("op ", Quote(op), ": subscribe or unsubscribe expected"));
+    return SendError(id, StrCat("op ", Quote(op), ": expected subscribe or unsubscribe"));
   }
-  if (id < 0) return SendError(id, "id: a number from 0 on expected");
+  if (id < 0) return SendError(id, "id: expected a number from 0 on");
   Subscription subscription;
   subscription.view = json::GetString(*message, {"view"});
   subscription.wants_delta = json::GetBool(*message, {"delta"});

@@ -151,7 +151,7 @@ void PageServer::Api(const ExchangePtr& exchange, std::string_view path) {
 
 void PageServer::Login(const ExchangePtr& exchange) {
   if (exchange->request().method != "POST") {
-    return Fail(exchange, Status(Code::kMethodNotAllowed, "login: POST expected"));
+    return Fail(exchange, Status(Code::kMethodNotAllowed, "login: expected POST"));
   }
   const auto body = json::Parse(exchange->request().body, {.depth = 4, .bytes = 64 << 10});
   if (!body.ok()) return Fail(exchange, body.status().WithContext("login"));
@@ -163,7 +163,7 @@ void PageServer::Login(const ExchangePtr& exchange) {
     return Begin(exchange, *credentials);
   }
   if (token.empty()) {
-    return Fail(exchange, Status(Code::kUnauthorized, "login: a code or a token expected"));
+    return Fail(exchange, Status(Code::kUnauthorized, "login: expected a code or a token"));
   }
   const bool one_word = std::all_of(token.begin(), token.end(), [](char c) {
     return c > ' ' && c <= '~';  // it becomes a header of requests
@@ -428,7 +428,7 @@ void PageServer::AnswerHistory(const ExchangePtr& exchange, const Session& sessi
   for (std::string_view name : Split(text, ',')) names.emplace_back(name);
   if (names.empty() || names.size() > kNamesMost) {
     return Fail(exchange,
-                Status(Code::kBadRequest, StrCat("series: 1 to ", kNamesMost, " names expected")));
+                Status(Code::kBadRequest, StrCat("series: expected 1 to ", kNamesMost, " names")));
   }
   const int64_t now = plugs_.clock.Now().unix_ns / 1'000'000'000;
   const int64_t to = ParseInt((*params)["to"]).value_or(now);

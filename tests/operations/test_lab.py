@@ -69,7 +69,7 @@ class LabFromCluster(ClusterTest):
                             (("x.csv", "--last", "7d"), "--last needs --from-cluster"),
                             (("x.csv", "--save-trace", "y"), "--save-trace needs --from-cluster"),
                             (("--from-cluster", "--last", "soon"), "--last"),
-                            ((), "TRACE... or --from-cluster expected")):
+                            ((), "expected TRACE... or --from-cluster")):
             self.refused(self.lab(*words), says)
 
     def test_without_a_cluster_it_says_so(self):

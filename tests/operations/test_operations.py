@@ -120,7 +120,7 @@ class Access(ClusterTest):
                             (("delete", "nobody"), "user \"nobody\" not found"),
                             (("create", "x", "--role", "viewer", "--project", "nlp", "--duration", "5y"), '"5y"'),
                             (("create", "x", "--role", "viewer", "--project", "nlp", "-o", "/no/x"), "/no/x"),
-                            (("list", "-o", "yaml"), '--output "yaml": json expected'),
+                            (("list", "-o", "yaml"), '--output "yaml": expected json'),
                             (("creat",), 'unknown command "creat"')):
             self.refused(self.cluster.swell("user", *words), said)
         self.assertNotIn("\nx ", self.done(self.cluster.swell("user", "list")))

@@ -31,7 +31,7 @@ class Remembers(ClusterTest):
         self.done(self.up("--nodes", "3", "--runtime", "simulated", "--reshape"))
         self.assertEqual(self.nodes(), 3)
         self.restarted("--nodes", "2", "--gpus-per-node", "4", "--runtime", "simulated", "--reshape")
-        self.until(lambda: self.nodes() == 2, lambda: f"{self.nodes()} nodes, 2 expected")
+        self.until(lambda: self.nodes() == 2, lambda: f"expected 2 nodes, found {self.nodes()}")
 
     def test_the_kubeconfig_keeps_what_people_put_into_it(self):
         self.done(self.cluster.kubectl("config", "set-context", "swell", "--namespace", "mine"))

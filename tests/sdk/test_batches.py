@@ -28,9 +28,9 @@ def first(job, keep):
 
 class KeepTest(unittest.TestCase):
     def test_it_is_a_dict_of_things_with_a_state(self):
-        with self.assertRaisesRegex(TypeError, 'keep is a list: a dict like {"model": model, '):
+        with self.assertRaisesRegex(TypeError, 'keep is a list: expected a dict like {"model": model, '):
             first(job_with(None), [Kept()])
-        with self.assertRaisesRegex(TypeError, r"keep\['lr'\] is a float: an object with state_dict"):
+        with self.assertRaisesRegex(TypeError, r"keep\['lr'\] is a float: expected an object with state_dict"):
             first(job_with(None), {"model": Kept(), "lr": 0.1})
 
     def test_a_checkpoint_without_a_name_says_which_it_has(self):

@@ -30,11 +30,11 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
     """`keep`: {name: object}; the objects have state_dict and load_state_dict, and are part of every checkpoint."""
     if not hasattr(keep, "items"):
         what = type(keep).__name__
-        raise TypeError(f'keep is a {what}: a dict like {{"model": model, "optimizer": optimizer}} expected')
+        raise TypeError(f'keep is a {what}: expected a dict like {{"model": model, "optimizer": optimizer}}')
     for name, thing in keep.items():
         if not (hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict")):
             what = type(thing).__name__
-            raise TypeError(f"keep[{name!r}] is a {what}: an object with state_dict and load_state_dict expected")
+            raise TypeError(f"keep[{name!r}] is a {what}: expected an object with state_dict and load_state_dict")
     sampler, shares, loader, generator = _sources(job, dataset, batch_size, seed, loader_options)
     step = 0
 

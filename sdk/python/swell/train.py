@@ -365,7 +365,7 @@ class Job:
                 number = float(value)
             except (TypeError, ValueError):
                 what = type(value).__name__
-                raise TypeError(f"job.log({name}=...) is a {what}, {value!r:.80}: a number expected") from None
+                raise TypeError(f"job.log({name}=...) is a {what}, {value!r:.80}: expected a number") from None
             if not math.isfinite(number) and self.env.leader and math.isfinite(self.metrics.get(name, 0.0)):
                 report.complain(f"{name} is not a finite number at step {self.progress.step} ({number})")
                 if self._not_finite_since is None:

@@ -51,7 +51,7 @@ class AuditAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     if (limit_ < 1 || limit_ > 2000) {
-      return Misuse(StrCat("--limit ", limit_, ": 1 to 2000 expected"));
+      return Misuse(StrCat("--limit ", limit_, ": expected 1 to 2000"));
     }
     SWELL_ASSIGN_OR_RETURN(const std::string query, Query(session));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());

@@ -80,7 +80,7 @@ Result<std::vector<json::SharedValue>> ListCrons(Session& session, Api& api, boo
 
 Result<std::string> OneName(const std::vector<std::string>& words, std::string_view command) {
   if (words.size() == 1) return words[0];
-  return Misuse(StrCat("the name of one cron expected: arena cron ", command, " CRON"));
+  return Misuse(StrCat("expected the name of one cron: arena cron ", command, " CRON"));
 }
 
 class CronListAction final : public Action {
@@ -170,7 +170,7 @@ class CronDeleteAction final : public Action {
  public:
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.empty()) return Misuse("the names of crons expected: arena cron delete CRON...");
+    if (words.empty()) return Misuse("expected the names of crons: arena cron delete CRON...");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     int failed = 0;
     for (const std::string& name : words) {
@@ -249,10 +249,10 @@ Status CronFlags::Check() const {
     return Misuse("--schedule must be set: arena cron tfjob --schedule \"0 22 * * *\"");
   if (!deadline_.empty() && !api::ParseTime(deadline_)) {
     return Misuse(
-        StrCat("--deadline ", Quote(deadline_), ": a time such as 2027-01-31T12:00:00Z expected"));
+        StrCat("--deadline ", Quote(deadline_), ": expected a time such as 2027-01-31T12:00:00Z"));
   }
   if (history_limit_ < 0) {
-    return Misuse(StrCat("--history-limit ", history_limit_, ": 0 or more expected"));
+    return Misuse(StrCat("--history-limit ", history_limit_, ": expected 0 or more"));
   }
   return Status::Ok();
 }

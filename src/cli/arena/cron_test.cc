@@ -96,7 +96,8 @@ TEST_F(ArenaCronTest, RefusesWhatSaysNoTime) {
   EXPECT_EQ(Run({"arena", "cron", "tfjob", "--name=n", "--image=i", "a"}), 2);
   EXPECT_NE(err_.find("--schedule must be set"), std::string::npos) << err_;
   EXPECT_EQ(SubmitNightly({"--deadline=tomorrow"}), 2);
-  EXPECT_NE(err_.find("--deadline \"tomorrow\": a time such as"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("--deadline \"tomorrow\": expected a time such as"), std::string::npos)
+      << err_;
   EXPECT_EQ(SubmitNightly({"--history-limit=-1"}), 2);
   EXPECT_EQ(SubmitNightly({"--concurrency-policy=Never"}), 2);
   for (const char* flag : {"--tensorboard", "--tensorboard-image=i", "--logdir=/logs"}) {

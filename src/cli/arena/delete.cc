@@ -53,7 +53,7 @@ class DeleteAction final : public Action {
   void Declare(Flags& flags) override { type_.Declare(flags); }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(type_.Check());
-    if (words.empty()) return Misuse("the names of jobs expected: arena delete JOB...");
+    if (words.empty()) return Misuse("expected the names of jobs: arena delete JOB...");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     int failed = 0;
     for (const std::string& name : words) {

@@ -31,7 +31,7 @@ class GetAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(type_.Check());
     SWELL_RETURN_IF_ERROR(CheckOutput(output_));
-    if (words.size() != 1) return Misuse("the name of one job expected: arena get JOB");
+    if (words.size() != 1) return Misuse("expected the name of one job: arena get JOB");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0], type_));
     const auto tensorboard = ViewTensorboard(session, *api, job.ns, job.name);

@@ -18,7 +18,7 @@ class LogsAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(type_.Check());
     SWELL_RETURN_IF_ERROR(options_.Check());
-    if (words.size() != 1) return Misuse("the name of one job expected: arena logs JOB");
+    if (words.size() != 1) return Misuse("expected the name of one job: arena logs JOB");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0], type_));
     options_.member = instance_;
@@ -48,7 +48,7 @@ class AttachAction final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(type_.Check());
-    if (words.empty()) return Misuse("the name of one job expected: arena attach JOB [COMMAND]");
+    if (words.empty()) return Misuse("expected the name of one job: arena attach JOB [COMMAND]");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0], type_));
     for (const json::SharedValue& pod : job.pods) {
@@ -75,7 +75,7 @@ class LogviewerAction final : public Action {
   void Declare(Flags& flags) override { type_.Declare(flags); }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(type_.Check());
-    if (words.size() != 1) return Misuse("the name of one job expected: arena logviewer JOB");
+    if (words.size() != 1) return Misuse("expected the name of one job: arena logviewer JOB");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0], type_));
     return Status(Code::kNotFound, StrCat("No LogViewer URL for the job ", job.name,

@@ -48,7 +48,7 @@ class ScaleWorkersAction : public Action {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     if (name_.empty()) return Misuse("--name is not set");
     if (count_ < 1 || count_ > kInstancesMax) {
-      return Misuse(StrCat("--count ", count_, ": 1 to ", kInstancesMax, " expected"));
+      return Misuse(StrCat("--count ", count_, ": expected 1 to ", kInstancesMax));
     }
     SWELL_ASSIGN_OR_RETURN(const Duration limit, ParseDuration(timeout_, "--timeout"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());

@@ -116,7 +116,7 @@ class SubmitTensorFlowAction final : public SubmitInstancesAction {
     std::vector<JobRole> made;
     for (const TensorFlowRole& role : roles_) {
       if (role.replicas < 0) {
-        return Misuse(StrCat("--", role.prefix, " ", role.replicas, ": 0 or more expected"));
+        return Misuse(StrCat("--", role.prefix, " ", role.replicas, ": expected 0 or more"));
       }
       SWELL_ASSIGN_OR_RETURN(JobRole one, role.Make(spec_));
       made.push_back(std::move(one));

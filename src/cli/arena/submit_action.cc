@@ -253,7 +253,7 @@ void SubmitInstancesAction::DeclareRest(Flags& flags) {
 Status SubmitInstancesAction::Fill(Session& session, const std::vector<std::string>& words) {
   if (queue_ && !queue_->empty()) {
     if (!api::CheckDnsLabel(*queue_).empty()) {
-      return Misuse(StrCat("--queue ", Quote(*queue_), ": the name of a project expected"));
+      return Misuse(StrCat("--queue ", Quote(*queue_), ": expected the name of a project"));
     }
     spec_.project = *queue_;
   }
@@ -279,12 +279,12 @@ Status SubmitInstancesAction::FillEnd() {
   if (spec_.retry > 0) spec_.restart_policy = "OnFailure";
   std::string word = ToLower(on_preemption_);
   if (word != "requeue" && word != "fail") {
-    return Misuse(StrCat("--on-preemption ", Quote(on_preemption_), ": fail or requeue expected"));
+    return Misuse(StrCat("--on-preemption ", Quote(on_preemption_), ": expected fail or requeue"));
   }
   spec_.on_preemption = word == "fail" ? "Fail" : "Requeue";
   const std::string& policy = spec_.clean_pod_policy;
   if (policy != "None" && policy != "Running" && policy != "All") {
-    return Misuse(StrCat("--clean-task-policy ", Quote(policy), ": None, Running or All expected"));
+    return Misuse(StrCat("--clean-task-policy ", Quote(policy), ": expected None, Running or All"));
   }
   auto seconds = [](std::string_view flag, const std::string& text, int64_t& to) {
     if (text.empty()) return Status::Ok();
@@ -303,7 +303,7 @@ Status SubmitInstancesAction::ReadConfigFiles() {
     std::string file = text.substr(0, colon);
     std::string path = colon == std::string::npos ? file : text.substr(colon + 1);
     if (!path.starts_with('/')) {
-      return Misuse(StrCat("--config-file ", Quote(text), ": FILE:/PATH/IN/CONTAINER expected"));
+      return Misuse(StrCat("--config-file ", Quote(text), ": expected FILE:/PATH/IN/CONTAINER"));
     }
     std::string base = file.substr(file.rfind('/') + 1);
     if (path.ends_with('/')) path += base;

@@ -234,7 +234,7 @@ class SubmitEtAction final : public SubmitEtOperatorAction {
   }
   Status Fill(Session& session, const std::vector<std::string>& words) override {
     if (min_workers_ < 1) {
-      return Misuse(StrCat("--min-workers ", min_workers_, ": 1 or more expected"));
+      return Misuse(StrCat("--min-workers ", min_workers_, ": expected 1 or more"));
     }
     if (max_workers_ < min_workers_) {
       return Misuse(

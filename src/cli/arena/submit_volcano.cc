@@ -59,7 +59,7 @@ class SubmitVolcanoAction final : public SubmitAction {
       }
     }
     if (replicas_ < 1 || replicas_ > kInstancesMax) {
-      return Misuse(StrCat("--task-replicas ", replicas_, ": 1 to ", kInstancesMax, " expected"));
+      return Misuse(StrCat("--task-replicas ", replicas_, ": expected 1 to ", kInstancesMax));
     }
     const int64_t instances = replicas_ * static_cast<int64_t>(task_images_.size());
     if (min_available_ < 0 || min_available_ > instances) {
@@ -68,7 +68,7 @@ class SubmitVolcanoAction final : public SubmitAction {
     }
     if (port_ < 1 || port_ > 65'535) return Misuse(StrCat("--task-port ", port_, ": no port"));
     if (queue_ != kQueueUsual && !api::CheckDnsLabel(queue_).empty()) {
-      return Misuse(StrCat("--queue ", Quote(queue_), ": the name of a project expected"));
+      return Misuse(StrCat("--queue ", Quote(queue_), ": expected the name of a project"));
     }
     if (queue_ != kQueueUsual) spec_.project = queue_;
     if (!words.empty()) spec_.command = {"sh", "-c", Join(words, " ")};

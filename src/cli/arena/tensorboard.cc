@@ -279,7 +279,7 @@ Status Start(Session& session,
 Status ShareLogs(Api& api, const TensorboardSpec& tensorboard, PyTorchSpec& job) {
   const std::string& path = tensorboard.log_dir;
   if (!path.starts_with('/') && !IsRemote(path)) {
-    return Misuse(StrCat("--logdir ", Quote(path), ": an absolute path or a URL expected"));
+    return Misuse(StrCat("--logdir ", Quote(path), ": expected an absolute path or a URL"));
   }
   if (IsRemote(path)) return Status::Ok();
   bool named = false;

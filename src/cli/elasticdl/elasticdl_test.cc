@@ -117,7 +117,7 @@ TEST_F(ElasticdlTest, APartOfTheWorkersHasAClassByName) {
             "urgent=0.5");
   EXPECT_EQ(json::GetString(job, {"spec", "lowPriorityClassName"}), "low");
   EXPECT_EQ(Train({"--training_data=/d", "--worker_pod_priority=high=2"}), 2);
-  EXPECT_NE(err_.find("--worker_pod_priority \"high=2\": CLASS=PART expected, with a part between "
+  EXPECT_NE(err_.find("--worker_pod_priority \"high=2\": expected CLASS=PART, with a part between "
                       "0 and 1, such as high=0.5"),
             std::string::npos)
       << err_;
@@ -150,22 +150,22 @@ TEST_F(ElasticdlTest, RefusesByName) {
   EXPECT_EQ(Train({"--training_data=/d", "--no_such_flag=1"}), 2);
   EXPECT_NE(err_.find("--no_such_flag"), std::string::npos) << err_;
   for (auto [flag, says] :
-       {std::pair("--num_workers=-3", "--num_workers -3: 1 or more expected"),
-        std::pair("--num_worker=-1", "--num_worker -1: 1 or more expected"),
+       {std::pair("--num_workers=-3", "--num_workers -3: expected 1 or more"),
+        std::pair("--num_worker=-1", "--num_worker -1: expected 1 or more"),
         std::pair("--worker_cpu_request=lots", "--worker_cpu_request \"lots\""),
-        std::pair("--num_workers=0", "--num_workers 0: 1 or more expected"),
-        std::pair("--num_epoch=0", "--num_epochs 0: 1 or more expected"),
-        std::pair("--minibatch_size=0", "--minibatch_size 0: 1 or more expected"),
-        std::pair("--record_per_task=0", "--record_per_task 0: 1 or more expected"),
-        std::pair("--grads_to_wait=0", "--grads_to_wait \"0\": 1 or more expected"),
-        std::pair("--seed=one", "--seed \"one\": 0 or more expected"),
-        std::pair("--codec_type=xml", "\"xml\": bytes, tf_example or csv expected"),
-        std::pair("--use_async=maybe", "--use_async \"maybe\": true or false expected"),
+        std::pair("--num_workers=0", "--num_workers 0: expected 1 or more"),
+        std::pair("--num_epoch=0", "--num_epochs 0: expected 1 or more"),
+        std::pair("--minibatch_size=0", "--minibatch_size 0: expected 1 or more"),
+        std::pair("--record_per_task=0", "--record_per_task 0: expected 1 or more"),
+        std::pair("--grads_to_wait=0", "--grads_to_wait \"0\": expected 1 or more"),
+        std::pair("--seed=one", "--seed \"one\": expected 0 or more"),
+        std::pair("--codec_type=xml", "\"xml\": expected bytes, tf_example or csv"),
+        std::pair("--use_async=maybe", "--use_async \"maybe\": expected true or false"),
         std::pair("--cluster_spec=hooks.py", "--cluster_spec hooks.py"),
         std::pair("--aux_params=fly=1", "\"fly\" is not disable_relaunch"),
         std::pair("--distribution_strategy=Gossip", "Gossip"),
         std::pair("--image_pull_policy=Sometimes",
-                  "\"Sometimes\": Always, IfNotPresent or Never expected"),
+                  "\"Sometimes\": expected Always, IfNotPresent or Never"),
         std::pair("--volume=claim_name=c", "mount_path")}) {
     err_.clear();
     EXPECT_EQ(Train({"--training_data=/d", flag}), 2) << flag;

@@ -53,14 +53,13 @@ Result<json::Object> ParseAmounts(std::string_view flag, std::string_view text) 
     part = Trim(part);
     const size_t equals = part.find('=');
     if (equals == std::string_view::npos) {
-      return Misuse(StrCat(flag, " ", Quote(text), ": cpu=1,memory=4096Mi expected"));
+      return Misuse(StrCat(flag, " ", Quote(text), ": expected cpu=1,memory=4096Mi"));
     }
     std::string name(Trim(part.substr(0, equals)));
     const std::string amount(Trim(part.substr(equals + 1)));
     if (!api::Quantity::Parse(amount).ok()) {
       return Misuse(StrCat(flag, ": ", name, "=", Quote(amount),
-                           ": an amount like 1000m or 4096Mi "
-                           "expected"));
+                           ": expected an amount like 1000m or 4096Mi"));
     }
     if (name == "gpu") name = "nvidia.com/gpu";
     if (name == "disk") name = "ephemeral-storage";
@@ -75,8 +74,8 @@ Status SetAmount(json::Object& amounts,
                  const std::string& amount) {
   if (amount.empty()) return Status::Ok();
   if (!api::Quantity::Parse(amount).ok()) {
-    return Misuse(StrCat(flag, " ", Quote(amount), ": an amount like ",
-                         name == "cpu" ? "1000m" : "4096Mi", " expected"));
+    return Misuse(StrCat(flag, " ", Quote(amount), ": expected an amount like ",
+                         name == "cpu" ? "1000m" : "4096Mi"));
   }
   amounts[name] = amount;
   return Status::Ok();
@@ -151,8 +150,7 @@ Status AddVolumes(const JobFlags& flags, json::Array& volumes, json::Array& moun
     }
     if (json::Find(mount, {"mountPath"}) == nullptr || volume.get_object().size() != 2) {
       return Misuse(StrCat("--volume ", Quote(one),
-                           ": mount_path and one of claim_name and "
-                           "host_path expected"));
+                           ": expected mount_path, and either claim_name or host_path"));
     }
     volumes.push_back(std::move(volume));
     mounts.push_back(std::move(mount));
@@ -169,7 +167,7 @@ Result<json::Array> Environment(const JobFlags& flags,
     const size_t equals = pair.find('=');
     if (pair.empty()) continue;
     if (equals == std::string_view::npos || equals == 0) {
-      return Misuse(StrCat("--envs ", Quote(pair), ": KEY=VALUE expected"));
+      return Misuse(StrCat("--envs ", Quote(pair), ": expected KEY=VALUE"));
     }
     env.push_back(
         json::Object{{"name", pair.substr(0, equals)}, {"value", pair.substr(equals + 1)}});
@@ -356,7 +354,7 @@ Result<json::Object> MakeRole(const JobFlags& flags,
   const size_t equals = priority.find('=');
   if (equals != std::string::npos && (equals == 0 || !IsPart(priority.substr(equals + 1)))) {
     return Misuse(StrCat("--", master ? "master" : "worker", "_pod_priority ", Quote(priority),
-                         ": CLASS=PART expected, with a part between 0 and 1, such as high=0.5"));
+                         ": expected CLASS=PART, with a part between 0 and 1, such as high=0.5"));
   }
   if (!priority.empty()) role["priorityClassName"] = priority;
   return role;

@@ -27,7 +27,7 @@ Result<bool> Truth(std::string_view flag, const std::optional<std::string>& text
     return true;
   }
   if (word == "false" || word == "0" || word == "no" || word == "f" || word == "n") return false;
-  return Misuse(StrCat(flag, " ", Quote(*text), ": true or false expected"));
+  return Misuse(StrCat(flag, " ", Quote(*text), ": expected true or false"));
 }
 
 class SubmitAction final : public Action {
@@ -230,7 +230,7 @@ class SubmitAction final : public Action {
   Status CheckNumbers() const {
     const int64_t workers_least = flags_.strategy == "Local" ? 0 : 1;
     auto wrong = [](std::string_view flag, auto number, int64_t least) {
-      return Misuse(StrCat(flag, " ", number, ": ", least, " or more expected"));
+      return Misuse(StrCat(flag, " ", number, ": expected ", least, " or more"));
     };
     struct Number {
       std::string_view flag;

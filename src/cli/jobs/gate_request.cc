@@ -64,8 +64,8 @@ Result<ArrayRange> ParseArrayRange(std::string_view flag, std::string_view text)
   std::string_view list = text;
   const auto wrong = [&] {
     return Misuse(StrCat(flag, " ", Quote(text),
-                         ": indices like 0-99, 1,3,5-9:2 or 0-99%8, at most ",
-                         ArrayRange::kTasksMax, ", expected"));
+                         ": expected indices like 0-99, 1,3,5-9:2 or 0-99%8, at most ",
+                         ArrayRange::kTasksMax));
   };
   if (const size_t percent = text.find('%'); percent != std::string_view::npos) {
     const auto number = ArrayId(text.substr(percent + 1));

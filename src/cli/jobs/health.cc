@@ -78,7 +78,7 @@ class HealthAction final : public Action {
                  "output format of the overview: json");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.size() > 1) return Misuse("one job or node expected: swell health [JOB | NODE]");
+    if (words.size() > 1) return Misuse("expected one job or node: swell health [JOB | NODE]");
     if (!words.empty() && !output_.empty()) {
       return Misuse("--output is of the overview: swell health -o json; a node or job: swell get");
     }
@@ -210,10 +210,10 @@ class StacksAction final : public Action {
     flags.Text("--rank", &rank_, "N", "only this rank (default: all)");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.size() != 1) return Misuse("a job expected: swell stacks JOB");
+    if (words.size() != 1) return Misuse("expected a job: swell stacks JOB");
     const auto only = ParseInt(rank_);
     if (!rank_.empty() && (!only || *only < 0)) {
-      return Misuse(StrCat("--rank ", Quote(rank_), ": a number from 0 expected"));
+      return Misuse(StrCat("--rank ", Quote(rank_), ": expected a number from 0"));
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const JobView job, FindJob(*api, session.Namespace(), words[0]));

@@ -47,8 +47,8 @@ class ListAction final : public Action {
         "errimagepull", "imagepullbackoff"};
     if (!status_.empty() && std::find(std::begin(kStatuses), std::end(kStatuses),
                                       ToLower(status_)) == std::end(kStatuses)) {
-      return Misuse(StrCat("--status ", Quote(status_), ": ",
-                           Join({std::begin(kStatuses), std::end(kStatuses)}, ", "), " expected"));
+      return Misuse(StrCat("--status ", Quote(status_), ": expected one of ",
+                           Join({std::begin(kStatuses), std::end(kStatuses)}, ", ")));
     }
     JobTable table{.session = session, .form = form, .all_namespaces = all_namespaces_};
     table.ns = all_namespaces_ ? "" : session.Namespace();

@@ -33,7 +33,7 @@ Status CheckQuantity(const std::string& text, std::string_view flag) {
   if (text.empty()) return Status::Ok();
   auto parsed = api::Quantity::Parse(text);
   if (!parsed.ok())
-    return Misuse(StrCat(flag, " ", Quote(text), ": an amount like 2 or 8Gi expected"));
+    return Misuse(StrCat(flag, " ", Quote(text), ": expected an amount like 2 or 8Gi"));
   return Status::Ok();
 }
 
@@ -51,7 +51,7 @@ Status CheckAmounts(const PyTorchSpec& spec) {
   const std::string& pull = spec.image_pull_policy;
   if (!pull.empty() && pull != "Always" && pull != "IfNotPresent" && pull != "Never") {
     return Misuse(
-        StrCat("--image-pull-policy ", Quote(pull), ": Always, IfNotPresent or Never expected"));
+        StrCat("--image-pull-policy ", Quote(pull), ": expected Always, IfNotPresent or Never"));
   }
   const std::string& processes = spec.nproc_per_node;
   const std::optional<int64_t> number = ParseInt(processes);
@@ -59,7 +59,7 @@ Status CheckAmounts(const PyTorchSpec& spec) {
       processes.empty() || processes == "auto" || processes == "cpu" || processes == "gpu";
   if (!word && (!number || *number < 1)) {
     return Misuse(StrCat("--nproc-per-node ", Quote(processes),
-                         ": a number from 1, auto, cpu or gpu expected"));
+                         ": expected a number from 1, auto, cpu or gpu"));
   }
   return Status::Ok();
 }
@@ -81,7 +81,7 @@ Result<ParsedMount> ParseMount(const std::string& text, std::string_view flag, b
   if (!good) {
     return Misuse(StrCat(
         flag, " ", Quote(text), ": ",
-        host ? "a path, or HOST_PATH:CONTAINER_PATH, expected" : "CLAIM:CONTAINER_PATH expected"));
+        host ? "expected a path, or HOST_PATH:CONTAINER_PATH" : "expected CLAIM:CONTAINER_PATH"));
   }
   return ParsedMount{std::move(source), std::move(path), read_only};
 }
@@ -128,7 +128,7 @@ Result<json::Value> ParseToleration(const std::string& text) {
                      effect == "NoExecute";
   if (rest.empty() || !good_effect || (op != "Equal" && op != "Exists")) {
     return Misuse(
-        StrCat("--toleration ", Quote(text), ": all, KEY, or KEY=VALUE:EFFECT,OPERATOR expected"));
+        StrCat("--toleration ", Quote(text), ": expected all, KEY, or KEY=VALUE:EFFECT,OPERATOR"));
   }
   json::Object toleration{{"key", rest}, {"operator", op}};
   if (!value.empty() && op == "Equal") toleration["value"] = value;
@@ -318,7 +318,7 @@ Result<double> ParseGpus(std::string_view flag, const std::string& text) {
   if (text.empty() || *end != '\0' || !std::isfinite(gpus) || gpus < 0 || gpus > kGpusMax ||
       (!whole && gpus > 1)) {
     return Misuse(StrCat(flag, " ", Quote(text),
-                         ": a whole number of GPUs or a part of one, like 0.5, expected"));
+                         ": expected a whole number of GPUs or a part of one, like 0.5"));
   }
   return gpus;
 }
@@ -417,7 +417,7 @@ Status CheckJob(const PyTorchSpec& spec) {
   if (spec.image.empty()) return Misuse("--image is not set");
   if (spec.workers < 1) {
     return Misuse(
-        StrCat("--workers ", spec.workers, ": 1 or more expected; the master is one of them"));
+        StrCat("--workers ", spec.workers, ": expected 1 or more; the master is one of them"));
   }
   return Status::Ok();
 }

@@ -98,7 +98,7 @@ class SubmitAction final : public Action {
     bool plan = dry_run_ == "plan";
     if (!client_only && !on_server && !plan && dry_run_ != "none" && !dry_run_.empty()) {
       return Misuse(
-          StrCat("--dry-run ", Quote(dry_run_), ": none, client, server or plan expected"));
+          StrCat("--dry-run ", Quote(dry_run_), ": expected none, client, server or plan"));
     }
     // A dry run in the client needs no cluster.
     Api* api = nullptr;
@@ -160,7 +160,7 @@ class SubmitAction final : public Action {
         const std::string type(colon == std::string_view::npos ? "afterok" : word.substr(0, colon));
         if (type != "after" && type != "afterok" && type != "afterany" && type != "afternotok") {
           return Misuse(StrCat("--after ", Quote(word),
-                               ": a job, or after, afterok, afterany or afternotok:JOB expected"));
+                               ": expected a job, or after, afterok, afterany or afternotok:JOB"));
         }
         const std::string name(colon == std::string_view::npos ? word : word.substr(colon + 1));
         std::string term = type;
@@ -232,7 +232,7 @@ class SubmitAction final : public Action {
       return Misuse(StrCat(Quote(words[names]), ": ",
                            names == 0
                                ? StrCat("--name ", Quote(spec_.name), " names the job already")
-                               : std::string("one name of the job expected"),
+                               : std::string("expected one name for the job"),
                            "; the command follows the dashes: -- COMMAND"));
     }
     if (spec_.name.empty() && words_before_dashes_ > 0 &&
@@ -255,13 +255,13 @@ class SubmitAction final : public Action {
       spec_.gpu_fraction = gpus - static_cast<double>(spec_.gpus);
     }
     SWELL_RETURN_IF_ERROR(FillSize());
-    if (spec_.retry < 0) return Misuse(StrCat("--retry ", spec_.retry, ": 0 or more expected"));
+    if (spec_.retry < 0) return Misuse(StrCat("--retry ", spec_.retry, ": expected 0 or more"));
     spec_.restart_policy = spec_.retry > 0 ? "ExitCode" : "Never";
     SWELL_ASSIGN_OR_RETURN(spec_.env, ParsePairs(env_, "--env"));
     for (const std::string& text : ports_) {
       const auto port = ParseInt(text);
       if (!port || *port < 1 || *port > 65535) {
-        return Misuse(StrCat("--port ", Quote(text), ": a number from 1 to 65535 expected"));
+        return Misuse(StrCat("--port ", Quote(text), ": expected a number from 1 to 65535"));
       }
       spec_.ports.push_back(*port);
     }
@@ -273,7 +273,7 @@ class SubmitAction final : public Action {
     for (const std::string& volume : volumes_) {
       if (volume.starts_with('.') || volume.starts_with('~')) {
         return Misuse(StrCat("--volume ", Quote(volume),
-                             ": a directory's whole path expected, as /srv/data:/data; a name "
+                             ": expected a directory's whole path, as /srv/data:/data; a name "
                              "without a slash is a volume claim's"));
       }
       (volume.starts_with('/') ? spec_.host_paths : spec_.volumes).push_back(volume);
@@ -281,7 +281,7 @@ class SubmitAction final : public Action {
     std::string word = ToLower(on_preemption_);
     if (word != "requeue" && word != "fail") {
       return Misuse(
-          StrCat("--on-preemption ", Quote(on_preemption_), ": requeue or fail expected"));
+          StrCat("--on-preemption ", Quote(on_preemption_), ": expected requeue or fail"));
     }
     spec_.on_preemption = word == "fail" ? "Fail" : "Requeue";
     if (interactive_) {
@@ -305,12 +305,12 @@ class SubmitAction final : public Action {
     }
     const int64_t least = min_ == kUnsaid ? 1 : min_;
     const int64_t most = max_ == kUnsaid ? spec_.workers : max_;
-    if (least < 1) return Misuse(StrCat("--min ", least, ": 1 or more expected"));
+    if (least < 1) return Misuse(StrCat("--min ", least, ": expected 1 or more"));
     if (most < least) return Misuse(StrCat("--max ", most, " is below --min ", least));
     if (workers_ == kUnsaid) spec_.workers = most;
     if (spec_.workers < least || spec_.workers > most) {
-      return Misuse(StrCat("--workers ", spec_.workers, ": between --min ", least, " and --max ",
-                           most, " expected"));
+      return Misuse(StrCat("--workers ", spec_.workers, ": expected between --min ", least,
+                           " and --max ", most));
     }
     spec_.workers_min = least;
     spec_.workers_max = most;

@@ -18,7 +18,7 @@ Status Check(const TrainingSpec& spec) {
     return Misuse(StrCat("name ", Quote(name), ": ", wrong));
   }
   if (pod.image.empty()) return Misuse("--image is not set");
-  if (pod.workers < 1) return Misuse(StrCat("--workers ", pod.workers, ": at least 1 expected"));
+  if (pod.workers < 1) return Misuse(StrCat("--workers ", pod.workers, ": expected at least 1"));
   if (spec.completions < 0 || spec.parallelism < 0) {
     return Misuse("--completions and --parallelism must be at least 1");
   }
@@ -112,7 +112,7 @@ Result<PortPair> ParsePort(const std::string& text) {
   auto inside = colon == std::string::npos ? outside : ParseInt(text.substr(colon + 1));
   auto good = [](const std::optional<int64_t>& port) { return port && *port > 0 && *port < 65536; };
   if (!good(outside) || !good(inside)) {
-    return Misuse(StrCat("--port ", Quote(text), ": PORT or OUTSIDE:INSIDE expected, 1 to 65535"));
+    return Misuse(StrCat("--port ", Quote(text), ": expected PORT or OUTSIDE:INSIDE, 1 to 65535"));
   }
   return PortPair{*outside, *inside};
 }

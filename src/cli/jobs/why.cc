@@ -101,7 +101,7 @@ class WhyAction final : public Action {
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() != 1 || words[0].empty() || words[0].ends_with('/')) {
-      return Misuse("the name of one job expected: swell why JOB");
+      return Misuse("expected the name of one job: swell why JOB");
     }
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());

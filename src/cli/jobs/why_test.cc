@@ -173,7 +173,7 @@ TEST_F(WhyTest, AnElasticJobThatCouldMakeRoomIsNamedWithItsSize) {
 
 TEST_F(WhyTest, AKindAloneIsNoName) {
   EXPECT_EQ(Run({"swell", "why", "pod/"}), 2) << out_;
-  EXPECT_NE(err_.find("the name of one job expected"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("expected the name of one job"), std::string::npos) << err_;
 }
 
 TEST_F(WhyTest, WhatAProjectUsedBeforeIsTold) {

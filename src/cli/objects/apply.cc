@@ -20,7 +20,7 @@ Result<DryRun> ParseDryRun(const std::string& text) {
   if (text.empty() || text == "none") return DryRun::kNone;
   if (text == "client") return DryRun::kClient;
   if (text == "server") return DryRun::kServer;
-  return Misuse(StrCat("--dry-run ", Quote(text), ": none, client or server expected"));
+  return Misuse(StrCat("--dry-run ", Quote(text), ": expected none, client or server"));
 }
 
 std::string_view DryRunNote(DryRun dry_run) {
@@ -109,7 +109,7 @@ class ManifestAction : public Action {
     } else if (validate_ == "ignore" || validate_ == "false") {
       validation_ = "Ignore";
     } else {
-      return Misuse(StrCat("--validate ", Quote(validate_), ": strict, warn or ignore expected"));
+      return Misuse(StrCat("--validate ", Quote(validate_), ": expected strict, warn or ignore"));
     }
     return Status::Ok();
   }
@@ -235,7 +235,7 @@ class DeleteAction final : public Action {
     if (cascade_.empty()) cascade_ = "background";
     if (cascade_ != "background" && cascade_ != "foreground" && cascade_ != "orphan") {
       return Misuse(
-          StrCat("--cascade ", Quote(cascade_), ": background, foreground or orphan expected"));
+          StrCat("--cascade ", Quote(cascade_), ": expected background, foreground or orphan"));
     }
     cascade_[0] = static_cast<char>(cascade_[0] - 'a' + 'A');
     if (!timeout_.empty()) {
@@ -300,7 +300,7 @@ class DeleteAction final : public Action {
     if (words[0].find('/') != std::string::npos) {
       for (const std::string& word : words) {
         size_t slash = word.find('/');
-        if (slash == std::string::npos) return Misuse(StrCat(Quote(word), ": KIND/NAME expected"));
+        if (slash == std::string::npos) return Misuse(StrCat(Quote(word), ": expected KIND/NAME"));
         SWELL_ASSIGN_OR_RETURN(Kind kind, kinds->Find(word.substr(0, slash)));
         doomed.push_back({kind, session.Namespace(), word.substr(slash + 1), {}});
       }

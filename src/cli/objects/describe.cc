@@ -28,7 +28,7 @@ class DescribeAction final : public Action {
     if (words[0].find('/') != std::string::npos) {
       for (const std::string& word : words) {
         size_t slash = word.find('/');
-        if (slash == std::string::npos) return Misuse(StrCat(Quote(word), ": KIND/NAME expected"));
+        if (slash == std::string::npos) return Misuse(StrCat(Quote(word), ": expected KIND/NAME"));
         SWELL_ASSIGN_OR_RETURN(Kind kind, kinds->Find(word.substr(0, slash)));
         SWELL_RETURN_IF_ERROR(One(kind, word.substr(slash + 1)));
       }

@@ -24,7 +24,7 @@ class EventsAction final : public Action {
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() > (for_.empty() ? 1 : 0)) {
-      return Misuse(StrCat("unexpected ", Quote(words.back()), ": one job, or --for, expected"));
+      return Misuse(StrCat("unexpected ", Quote(words.back()), ": expected one job, or --for"));
     }
     if (!words.empty()) for_ = words[0];
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());

@@ -79,7 +79,7 @@ class GetAction final : public Action {
       for (const std::string& word : words) {
         size_t slash = word.find('/');
         if (slash == std::string::npos || slash == 0 || slash + 1 == word.size()) {
-          return Misuse(StrCat(Quote(word), ": KIND/NAME expected, as the words before it"));
+          return Misuse(StrCat(Quote(word), ": expected KIND/NAME, as the words before it"));
         }
         SWELL_ASSIGN_OR_RETURN(Kind kind, kinds->Find(word.substr(0, slash)));
         targets.push_back({std::move(kind), {word.substr(slash + 1)}});

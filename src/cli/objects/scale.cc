@@ -55,7 +55,7 @@ class ScaleAction final : public Action {
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty() || replicas_ == kUnsaid) {
-      return Misuse("job and number of replicas expected: swell scale JOB --replicas N");
+      return Misuse("expected a job and a number of replicas: swell scale JOB --replicas N");
     }
     if (replicas_ < 0) return Misuse(StrCat("--replicas: ", replicas_, ": must be 0 or more"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());

@@ -328,7 +328,7 @@ class ImportAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     files_.insert(files_.end(), words.begin(), words.end());
     if (files_.empty())
-      return Misuse("a file expected: swell import all.yaml, or -f - for standard input");
+      return Misuse("expected a file: swell import all.yaml, or -f - for standard input");
     SWELL_ASSIGN_OR_RETURN(std::vector<Manifest> manifests, ReadManifests(session, files_, false));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     kinds_ = std::make_unique<Kinds>(*api);

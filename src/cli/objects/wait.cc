@@ -56,8 +56,8 @@ Result<WaitCondition> ParseWaitCondition(const std::string& text) {
     }
   } else {
     return Misuse(StrCat("--for ", Quote(text),
-                         ": condition=NAME[=VALUE], phase=WORD, delete or "
-                         "jsonpath={PATH}[=VALUE] expected"));
+                         ": expected condition=NAME[=VALUE], phase=WORD, delete or "
+                         "jsonpath={PATH}[=VALUE]"));
   }
   SWELL_ASSIGN_OR_RETURN(awaited.path, ParseJsonPath(path));
   return awaited;
@@ -129,7 +129,7 @@ class WaitAction final : public Action {
     if (words[0].find('/') != std::string::npos) {
       for (const std::string& word : words) {
         size_t slash = word.find('/');
-        if (slash == std::string::npos) return Misuse(StrCat(Quote(word), ": KIND/NAME expected"));
+        if (slash == std::string::npos) return Misuse(StrCat(Quote(word), ": expected KIND/NAME"));
         SWELL_ASSIGN_OR_RETURN(Kind kind, kinds->Find(word.substr(0, slash)));
         chosen.push_back({std::move(kind), ns, word.substr(slash + 1), {}});
       }

@@ -59,7 +59,7 @@ class ExecAction final : public Action {
   void Declare(Flags& flags) override { flags_.Declare(flags); }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.empty()) return Misuse("pod and command expected: swell exec POD -- COMMAND");
+    if (words.empty()) return Misuse("expected a pod and a command: swell exec POD -- COMMAND");
     if (words.size() < 2) return Misuse("you must specify at least one command for the container");
     SWELL_ASSIGN_OR_RETURN(InteractiveCommand command,
                            Prepare(session, words[0], flags_, "exec into"));
@@ -80,7 +80,7 @@ class AttachAction final : public Action {
   void Declare(Flags& flags) override { flags_.Declare(flags); }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.size() != 1) return Misuse("a pod expected: swell attach POD");
+    if (words.size() != 1) return Misuse("expected a pod: swell attach POD");
     SWELL_ASSIGN_OR_RETURN(InteractiveCommand command,
                            Prepare(session, words[0], flags_, "attach"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());

@@ -22,7 +22,7 @@ class LogsAction final : public Action {
     SWELL_RETURN_IF_ERROR(options_.Check());
     if (words.empty() == selector_.empty()) {
       return Misuse(
-          "a job or pod expected: swell logs JOB, swell logs POD or swell logs -l LABELS");
+          "expected a job or pod: swell logs JOB, swell logs POD or swell logs -l LABELS");
     }
     if (words.size() == 2 && options_.logs.container.empty()) {
       options_.logs.container = words[1];

@@ -23,7 +23,7 @@ struct PortPair {
 Result<uint16_t> ParsePort(std::string_view text) {
   const auto port = ParseUint(text);
   if (!port || *port > 65535) {
-    return Misuse(StrCat("error parsing port ", Quote(text), ": a number up to 65535 expected"));
+    return Misuse(StrCat("error parsing port ", Quote(text), ": expected a number up to 65535"));
   }
   return static_cast<uint16_t>(*port);
 }

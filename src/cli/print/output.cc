@@ -36,19 +36,19 @@ Status ParseColumns(const std::string& text, OutputForm& form) {
     const std::vector<std::string> paths = words(rest.substr(0, rest.find('\n')));
     if (titles.size() != paths.size()) {
       return Misuse(StrCat("--output custom-columns-file: ", titles.size(), " titles and ",
-                           paths.size(), " paths; as many of both expected"));
+                           paths.size(), " paths; expected as many titles as paths"));
     }
     for (size_t i = 0; i < titles.size(); ++i) columns.emplace_back(titles[i], paths[i]);
   } else {
     for (std::string_view part : Split(text, ',')) {
       const size_t colon = part.find(':');
       if (colon == std::string_view::npos || colon == 0) {
-        return Misuse(StrCat("--output custom-columns: ", Quote(part), ": TITLE:PATH expected"));
+        return Misuse(StrCat("--output custom-columns: ", Quote(part), ": expected TITLE:PATH"));
       }
       columns.emplace_back(part.substr(0, colon), part.substr(colon + 1));
     }
   }
-  if (columns.empty()) return Misuse("--output custom-columns: TITLE:PATH expected");
+  if (columns.empty()) return Misuse("--output custom-columns: expected TITLE:PATH");
   for (auto& [title, path] : columns) {
     SWELL_ASSIGN_OR_RETURN(json::JsonPath parsed, ParseJsonPath(path));
     form.columns.emplace_back(std::move(title), std::move(parsed));
@@ -122,7 +122,7 @@ Result<OutputForm> ParseOutputForm(const std::string& text) {
   } else {
     return Misuse(StrCat(
         "--output ", Quote(text),
-        ": json, yaml, wide, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,… expected"));
+        ": expected json, yaml, wide, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,…"));
   }
   return form;
 }

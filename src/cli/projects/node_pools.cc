@@ -93,7 +93,7 @@ class PoolCreate final : public Action {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     std::string_view verb = edit_ ? "edit" : "create";
     if (words.size() != 1) {
-      return Misuse(StrCat("one name expected: ", session.root().name, " nodepool ", verb,
+      return Misuse(StrCat("expected one name: ", session.root().name, " nodepool ", verb,
                            " NAME --all-nodes"));
     }
     if (std::string wrong = api::CheckDnsLabel(words[0]); !wrong.empty()) {
@@ -138,7 +138,7 @@ class PoolCreate final : public Action {
     if (text.empty()) return Status::Ok();
     std::string word = ToLower(text);
     if (word != "pack" && word != "spread") {
-      return Misuse(StrCat("--", flag, " ", Quote(text), ": pack or spread expected"));
+      return Misuse(StrCat("--", flag, " ", Quote(text), ": expected pack or spread"));
     }
     json::Set(spec, {"placement", field}, word == "pack" ? "Pack" : "Spread");
     return Status::Ok();
@@ -221,7 +221,7 @@ class PoolDelete final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) {
-      return Misuse(StrCat("names expected: ", session.root().name, " nodepool delete NAME..."));
+      return Misuse(StrCat("expected names: ", session.root().name, " nodepool delete NAME..."));
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));

@@ -27,7 +27,7 @@ Result<double> ParseShare(const std::string& text, std::string_view flag) {
   auto quantity = api::Quantity::Parse(text);
   if (!quantity.ok() || quantity->MilliValue() < 0) {
     return Misuse(StrCat("--", flag, " ", Quote(text),
-                         ": an amount like 4, 0.5 or 64Gi expected, or unlimited"));
+                         ": expected an amount like 4, 0.5 or 64Gi, or unlimited"));
   }
   return static_cast<double>(quantity->MilliValue()) / 1000.0;
 }
@@ -77,7 +77,7 @@ struct ShareFlags {
       if (one.text.empty()) continue;
       SWELL_ASSIGN_OR_RETURN(double amount, ParseShare(one.text, one.flag));
       if (one.field == "overQuotaWeight" && amount < 0) {
-        return Misuse(StrCat("--", one.flag, " ", Quote(one.text), ": 0 or more expected"));
+        return Misuse(StrCat("--", one.flag, " ", Quote(one.text), ": expected 0 or more"));
       }
       json::Set(out, {one.resource, one.field}, NumberJson(amount));
     }
@@ -142,7 +142,7 @@ Result<json::Value> ParseMember(std::string_view text, std::string_view flag) {
   }
   if (name.empty()) {
     return Misuse(StrCat(flag, " ", Quote(text),
-                         ": a name expected, or group:NAME, or serviceaccount:NAMESPACE/NAME"));
+                         ": expected a name, or group:NAME, or serviceaccount:NAMESPACE/NAME"));
   }
   json::Set(member, {"name"}, name);
   return member;
@@ -179,7 +179,7 @@ struct MemberFlags {
       const std::string role = equals == std::string::npos ? "" : text.substr(equals + 1);
       if (role != "project-admin" && role != "researcher" && role != "viewer") {
         return Misuse(StrCat("--member ", Quote(text),
-                             ": NAME=project-admin, NAME=researcher or NAME=viewer expected"));
+                             ": expected NAME=project-admin, NAME=researcher or NAME=viewer"));
       }
       SWELL_ASSIGN_OR_RETURN(json::Value member, ParseMember(text.substr(0, equals), "--member"));
       json::Set(member, {"role"}, role);
@@ -251,7 +251,7 @@ struct HostPathFlags {
       const std::string path = read_only ? text.substr(0, text.size() - 3) : text;
       if (path.empty() || path[0] != '/' || path.find(':') != std::string::npos) {
         return Misuse(StrCat("--allow-host-path ", Quote(text),
-                             ": an absolute path expected, like /home or /data/sets:ro"));
+                             ": expected an absolute path, like /home or /data/sets:ro"));
       }
       Take(paths, path);
       json::Value one = json::Object{{"path", path}};
@@ -349,7 +349,7 @@ class ProjectWrite : public Action {
     if (!priority_.empty()) {
       auto number = ParseInt(priority_);
       if (!number) {
-        return Misuse(StrCat("--priority ", Quote(priority_), ": a whole number expected"));
+        return Misuse(StrCat("--priority ", Quote(priority_), ": expected a whole number"));
       }
       json::Set(spec, {"priority"}, *number);
     }
@@ -386,7 +386,7 @@ class ProjectWrite : public Action {
 
   Result<OutputForm> ReadHow() {
     if (!dry_run_.empty() && dry_run_ != "none" && dry_run_ != "client" && dry_run_ != "server") {
-      return Misuse(StrCat("--dry-run ", Quote(dry_run_), ": none, client or server expected"));
+      return Misuse(StrCat("--dry-run ", Quote(dry_run_), ": expected none, client or server"));
     }
     return ParseOutputForm(output_);
   }
@@ -513,7 +513,7 @@ class ProjectCreate final : public ProjectWrite {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ReadHow());
     program_ = session.root().name;
     if (words.size() != 1) {
-      return Misuse(StrCat("one name expected: ", program_, " project create NAME"));
+      return Misuse(StrCat("expected one name: ", program_, " project create NAME"));
     }
     if (std::string wrong = api::CheckDnsLabel(words[0]); !wrong.empty()) {
       return Misuse(StrCat("project name ", Quote(words[0]), ": ", wrong));
@@ -550,7 +550,7 @@ class ProjectEdit final : public ProjectWrite {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ReadHow());
     program_ = session.root().name;
     if (words.size() != 1) {
-      return Misuse(StrCat("one name expected: ", program_, " project edit NAME --gpu-quota 8"));
+      return Misuse(StrCat("expected one name: ", program_, " project edit NAME --gpu-quota 8"));
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     auto look = [&] { return Look(*api, words[0]); };
@@ -604,7 +604,7 @@ class ProjectDelete final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) {
-      return Misuse(StrCat("names expected: ", session.root().name, " project delete NAME..."));
+      return Misuse(StrCat("expected names: ", session.root().name, " project delete NAME..."));
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     for (const std::string& name : words) {

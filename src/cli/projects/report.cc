@@ -50,8 +50,8 @@ Result<WallTime> ParseWhen(std::string_view flag, const std::string& text, WallT
   auto span = ParseDuration(text, flag);
   if (span.ok()) return now - *span;
   return Misuse(StrCat(flag, " ", Quote(text),
-                       ": a day (2026-11-21), a time (2026-11-21T10:00:00Z) or a span (7d, 36h) "
-                       "expected"));
+                       ": expected a day (2026-11-21), a time (2026-11-21T10:00:00Z) or a span "
+                       "(7d, 36h)"));
 }
 
 // What was held, of how much there was.
@@ -147,7 +147,7 @@ class ReportAction final : public Action {
       if (column != "project" && column != "user" && column != "job" && column != "day" &&
           column != "hour") {
         return Misuse(StrCat("--by ", Quote(by), ": ", Quote(column),
-                             ": project, user, job, day or hour expected"));
+                             ": expected project, user, job, day or hour"));
       }
       if (std::find(columns_.begin(), columns_.end(), column) != columns_.end()) {
         return Misuse(StrCat("--by ", Quote(by), ": ", column, " is there twice"));

@@ -16,11 +16,11 @@ class ConfigProjectAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
     if (words.empty()) {
       const ProjectView* now = tree.OfNamespace(session.Namespace());
-      if (now == nullptr) return Misuse("one name expected: runai config project NAME");
+      if (now == nullptr) return Misuse("expected one name: runai config project NAME");
       session.OutLine(now->name);
       return 0;
     }
-    if (words.size() != 1) return Misuse("one name expected: runai config project NAME");
+    if (words.size() != 1) return Misuse("expected one name: runai config project NAME");
     SWELL_ASSIGN_OR_RETURN(ProjectView project, FindProject(tree, words[0]));
     const std::string& path = api->connection().kubeconfig;
     if (path.empty()) {
@@ -37,7 +37,7 @@ class ConfigProjectAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(path, 4 << 20));
     auto documents = json::ParseYaml(text);
     if (!documents.ok()) return documents.status().WithContext(path);
-    if (documents->size() != 1) return Status(Code::kInvalid, path + ": one document expected");
+    if (documents->size() != 1) return Status(Code::kInvalid, path + ": expected one document");
     json::Value config = std::move((*documents)[0]);
     if (context.empty()) context = json::GetString(config, {"current-context"});
     json::Value* contexts = json::FindMutable(config, {"contexts"});

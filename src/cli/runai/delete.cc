@@ -11,7 +11,7 @@ class DeleteAction final : public Action {
     flags.Switch("-A,--all", &all_, "all workloads of the project");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.empty() != all_) return Misuse("names expected: runai delete WORKLOAD..., or --all");
+    if (words.empty() != all_) return Misuse("expected names: runai delete WORKLOAD..., or --all");
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, !all_));
     std::vector<JobView> jobs;
     int failed = 0;
@@ -46,7 +46,7 @@ class SuspendAction final : public Action {
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     std::string_view verb = suspend_ ? "suspend" : "resume";
-    if (words.empty()) return Misuse(StrCat("names expected: runai ", verb, " WORKLOAD..."));
+    if (words.empty()) return Misuse(StrCat("expected names: runai ", verb, " WORKLOAD..."));
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
     for (const std::string& word : words) {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, word));

@@ -19,7 +19,7 @@ class LogsAction final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(options_.Check());
-    if (words.size() != 1) return Misuse("one name expected: runai logs WORKLOAD");
+    if (words.size() != 1) return Misuse("expected one name: runai logs WORKLOAD");
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
     SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, words[0]));
     const bool none =
@@ -78,7 +78,7 @@ class BashAction final : public Action {
     flags.Text("--pod", &pod_, "POD", "pod (default: the first)");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.size() != 1) return Misuse("one workload expected: runai bash WORKLOAD");
+    if (words.size() != 1) return Misuse("expected one workload: runai bash WORKLOAD");
     SWELL_ASSIGN_OR_RETURN(std::string pod, PodOf(session, words[0], pod_));
     return Exec(session, {.ns = session.Namespace(),
                           .pod = pod.substr(pod.find('/') + 1),
@@ -102,7 +102,7 @@ class PortForwardAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     words.insert(words.end(), ports_.begin(), ports_.end());
     if (words.empty()) {
-      return Misuse("a workload expected: runai port-forward WORKLOAD --port 8888:8888");
+      return Misuse("expected a workload: runai port-forward WORKLOAD --port 8888:8888");
     }
     SWELL_ASSIGN_OR_RETURN(words[0], PodOf(session, words[0], pod_));
     return inner_->Run(session, std::move(words));
@@ -139,7 +139,7 @@ Command ExecSpec() {
           [] {
             return std::make_unique<PodAction>(
                 &ExecCommandSpec, 2,
-                "a workload and a command expected: runai exec WORKLOAD -- ls");
+                "expected a workload and a command: runai exec WORKLOAD -- ls");
           },
   };
 }
@@ -154,7 +154,7 @@ Command AttachSpec() {
       .make =
           [] {
             return std::make_unique<PodAction>(&AttachCommandSpec, 1,
-                                               "one workload expected: runai attach WORKLOAD");
+                                               "expected one workload: runai attach WORKLOAD");
           },
   };
 }

@@ -65,7 +65,7 @@ class ListJobsAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) {
       return Misuse(
-          StrCat(Quote(words[0]), ": jobs, projects, departments, nodes or node-pools expected"));
+          StrCat(Quote(words[0]), ": expected jobs, projects, departments, nodes or node-pools"));
     }
     SWELL_ASSIGN_OR_RETURN(OutputForm form, form_.Form());
     SWELL_RETURN_IF_ERROR(CheckState());
@@ -123,7 +123,7 @@ class ListJobsAction final : public Action {
       return Status::Ok();
     }
     return Misuse(StrCat("--state ", Quote(state_),
-                         ": pending, running, succeeded, failed or suspended expected"));
+                         ": expected pending, running, succeeded, failed or suspended"));
   }
 
   // Workspaces are those that may be preempted and those that may not.
@@ -216,7 +216,7 @@ class DescribeJobAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) {
       return Misuse(
-          "a name expected: runai describe WORKLOAD, runai describe project NAME or runai describe "
+          "expected a name: runai describe WORKLOAD, runai describe project NAME or runai describe "
           "node "
           "NAME");
     }
@@ -264,7 +264,7 @@ class DescribeProjectAction final : public Action {
     if (words.empty() && !session.global().project.empty()) {
       words.push_back(session.global().project);
     }
-    if (words.size() != 1) return Misuse("one name expected: runai describe project NAME");
+    if (words.size() != 1) return Misuse("expected one name: runai describe project NAME");
     SWELL_ASSIGN_OR_RETURN(ProjectView project, FindProject(tree, words[0]));
     if (!form.table()) {
       session.Out(FormatObject(form, *project.object, "project.swell.dev/" + project.name));

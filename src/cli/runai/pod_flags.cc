@@ -18,7 +18,7 @@ Result<int64_t> ParseGpuMemory(const std::string& text) {
   auto quantity = api::Quantity::Parse(text);
   int64_t mib = quantity.ok() ? quantity->Value() >> 20 : 0;
   if (mib <= 0) {
-    return Misuse(StrCat("--gpu-memory ", Quote(text), ": an amount like 4Gi or 500M expected"));
+    return Misuse(StrCat("--gpu-memory ", Quote(text), ": expected an amount like 4Gi or 500M"));
   }
   return mib;
 }
@@ -288,7 +288,7 @@ Status PodFlags::FillGpus(PyTorchSpec& pod) const {
   }
   SWELL_ASSIGN_OR_RETURN(const double part, ParseGpus("--gpu", gpu_portion_));
   if (part > 1) {
-    return Misuse(StrCat("--gpu-portion-request ", gpu_portion_, ": a part of a GPU expected"));
+    return Misuse(StrCat("--gpu-portion-request ", gpu_portion_, ": expected a part of a GPU"));
   }
   if (part == 1) pod.gpus = pod.gpu_devices;
   if (part < 1) pod.gpu_fraction = part;
@@ -312,7 +312,7 @@ Status PodFlags::Fill(PyTorchSpec& pod) {
     for (std::string_view text : Split(list, ',')) {
       const auto group = ParseInt(text);
       if (!group)
-        return Misuse(StrCat("--supplemental-groups ", Quote(text), ": a whole number expected"));
+        return Misuse(StrCat("--supplemental-groups ", Quote(text), ": expected a whole number"));
       pod.groups.push_back(*group);
     }
   }
@@ -370,7 +370,7 @@ Status PodFlags::ReadClaim(const std::string& text, PyTorchSpec& pod) {
   }
   const bool makes = parts.size() == 3 && api::Quantity::Parse(parts[1]).ok();
   if (parts.size() != 2 && !makes) {
-    return Misuse(StrCat("--pvc ", Quote(text), ": CLAIM:PATH or CLASS:SIZE:PATH expected"));
+    return Misuse(StrCat("--pvc ", Quote(text), ": expected CLAIM:PATH or CLASS:SIZE:PATH"));
   }
   if (makes && pod.name.empty()) {
     return Misuse(StrCat("--pvc ", Quote(text),
@@ -394,7 +394,7 @@ Status PodFlags::ReadNewClaim(const std::string& text, PyTorchSpec& pod) {
                                       "accessmode-rom", "accessmode-rwm", "ro", "ephemeral"}));
   SWELL_RETURN_IF_ERROR(CheckFields(fields, text, kFlag, {"claimname", "size", "path"}, "path"));
   if (!api::Quantity::Parse(FieldOf(fields, "size")).ok()) {
-    return Misuse(StrCat(kFlag, " ", Quote(text), ": size=AMOUNT expected, like size=10Gi"));
+    return Misuse(StrCat(kFlag, " ", Quote(text), ": expected size=AMOUNT, like size=10Gi"));
   }
   const std::string_view mode = HasField(fields, "accessmode-rwm")   ? "ReadWriteMany"
                                 : HasField(fields, "accessmode-rom") ? "ReadOnlyMany"

@@ -74,7 +74,7 @@ TEST_F(RunaiTest, AClaimIsMadeWithTheWorkload) {
   }
   EXPECT_EQ(mounts, (std::vector<std::string>{"large-training-job-pvc-0", "data"}));
   EXPECT_EQ(Submit({"--pvc", "a:b:c:d"}), 2);
-  EXPECT_NE(err_.find("--pvc \"a:b:c:d\": CLAIM:PATH or CLASS:SIZE:PATH expected"),
+  EXPECT_NE(err_.find("--pvc \"a:b:c:d\": expected CLAIM:PATH or CLASS:SIZE:PATH"),
             std::string::npos)
       << err_;
 }
@@ -94,7 +94,7 @@ TEST_F(RunaiTest, WhatCannotBeHadSaysWhyAndWhatElse) {
   EXPECT_EQ(Run({"runai", "login", "user", "-u", "eve", "-p", "x"}), 0) << "scripts go on";
   EXPECT_NE(err_.find("login is not needed: the kubeconfig identifies you"), std::string::npos);
   EXPECT_EQ(Run({"runai", "list", "templates"}), 2);
-  EXPECT_NE(err_.find("\"templates\": jobs, projects, departments, nodes or node-pools expected"),
+  EXPECT_NE(err_.find("\"templates\": expected jobs, projects, departments, nodes or node-pools"),
             std::string::npos)
       << err_;
 }
@@ -148,8 +148,8 @@ TEST_F(RunaiTest, VersionTwoSaysVolumesInFields) {
   EXPECT_EQ(Run({"runai", "workspace", "submit", "x", "-p", "project-a", "-i", "img",
                  "--existing-pvc", "claim=data,path=/data"}),
             2);
-  EXPECT_NE(err_.find("--existing-pvc \"claim=data,path=/data\": fields claimname, path, ro "
-                      "expected, not \"claim\""),
+  EXPECT_NE(err_.find("--existing-pvc \"claim=data,path=/data\": expected fields claimname, "
+                      "path, ro, not \"claim\""),
             std::string::npos)
       << err_;
 }
@@ -622,7 +622,7 @@ TEST_F(RunaiTest, WhatCannotBeMeantTogetherIsRefused) {
       << err_;
   EXPECT_EQ(Run({"runai", "list", "-p", "project-a", "--state", "runing"}), 2);
   EXPECT_NE(
-      err_.find("--state \"runing\": pending, running, succeeded, failed or suspended expected"),
+      err_.find("--state \"runing\": expected pending, running, succeeded, failed or suspended"),
       std::string::npos)
       << err_;
   EXPECT_EQ(Run({"runai", "list", "-p", "project-a", "--state", "CrashLoopBackOff"}), 0) << err_;

@@ -150,7 +150,7 @@ class SubmitAction final : public Action {
     if (!dry_run_.empty() && dry_run_ != "none" && dry_run_ != "client" && dry_run_ != "server" &&
         dry_run_ != "plan") {
       return Misuse(
-          StrCat("--dry-run ", Quote(dry_run_), ": none, client, server or plan expected"));
+          StrCat("--dry-run ", Quote(dry_run_), ": expected none, client, server or plan"));
     }
     pod_flags_.FillCommand(spec_.pod, std::move(words));
     SWELL_RETURN_IF_ERROR(pod_flags_.Fill(spec_.pod));
@@ -176,7 +176,7 @@ class SubmitAction final : public Action {
     spec_.pod.container = spec_.role;
     if (spec_.pod.priority.empty()) spec_.pod.priority = found.name;
     if (spec_.backoff_limit < -1) {
-      return Misuse(StrCat("--backoff-limit ", spec_.backoff_limit, ": 0 or more expected"));
+      return Misuse(StrCat("--backoff-limit ", spec_.backoff_limit, ": expected 0 or more"));
     }
     // A workspace comes back however often it ends; training that keeps failing is broken.
     constexpr int64_t kBackoffUsual = 6;
@@ -188,7 +188,7 @@ class SubmitAction final : public Action {
     std::string word = ToLower(preemptibility_);
     if (!word.empty() && word != "preemptible" && word != "non-preemptible") {
       return Misuse(StrCat("--preemptibility ", Quote(preemptibility_),
-                           ": preemptible or non-preemptible expected"));
+                           ": expected preemptible or non-preemptible"));
     }
     const bool preemptible = preemptible_ || word == "preemptible";
     if (preemptible && build_) {
@@ -204,7 +204,7 @@ class SubmitAction final : public Action {
     std::string then = ToLower(on_preemption_);
     if (!then.empty() && then != "requeue" && then != "fail") {
       return Misuse(
-          StrCat("--on-preemption ", Quote(on_preemption_), ": requeue or fail expected"));
+          StrCat("--on-preemption ", Quote(on_preemption_), ": expected requeue or fail"));
     }
     if (!then.empty()) spec_.pod.on_preemption = then == "fail" ? "Fail" : "Requeue";
     return Status::Ok();
@@ -214,7 +214,7 @@ class SubmitAction final : public Action {
     if (workers_ == kUnsaid) {
       workers_ = 0;
     } else if (workers_ < 1) {
-      return Misuse(StrCat("--workers ", workers_, ": 1 or more expected"));
+      return Misuse(StrCat("--workers ", workers_, ": expected 1 or more"));
     }
     spec_.pod.workers = std::max<int64_t>(1, workers_);
     if (spec_.Repeats() && (elastic_ || workers_ > 1 || workers_min_ > 0)) {
@@ -255,7 +255,7 @@ class SubmitAction final : public Action {
     if (!known) {
       return Misuse(
           StrCat("--service-type ", Quote(service_type_),
-                 ": portforward, clusterip, nodeport, loadbalancer or external-url expected"));
+                 ": expected portforward, clusterip, nodeport, loadbalancer or external-url"));
     }
     if (!type.empty() && ports_.empty()) {
       return Misuse(StrCat("--service-type ", service_type_, " needs a port: --port 8888"));

@@ -227,13 +227,13 @@ class SubmitDistAction final : public Action {
     if (framework_ == nullptr) framework_ = FindFramework(word_);
     if (framework_ == nullptr) {
       return Misuse(
-          StrCat("--framework ", Quote(word_), ": PyTorch, TF, XGBoost, MPI or JAX expected"));
+          StrCat("--framework ", Quote(word_), ": expected PyTorch, TF, XGBoost, MPI or JAX"));
     }
     SWELL_RETURN_IF_ERROR(PodFlags::TakeName(spec_, words_before_dashes_, words));
     if (spec_.name.empty() && spec_.name_prefix.empty()) spec_.name_prefix = framework_->word;
     pod_flags_.FillCommand(spec_, std::move(words));
     SWELL_RETURN_IF_ERROR(pod_flags_.Fill(spec_));
-    if (workers_ < 1) return Misuse(StrCat("--workers ", workers_, ": 1 or more expected"));
+    if (workers_ < 1) return Misuse(StrCat("--workers ", workers_, ": expected 1 or more"));
     no_leader_ = no_leader_ || framework_->leader.empty();
     if (no_leader_ && framework_->needs_leader) {
       return Misuse(StrCat("--no-master: ", framework_->word, " needs its master"));

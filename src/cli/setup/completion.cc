@@ -47,7 +47,7 @@ class CompletionAction final : public Action {
                               : shell == "zsh"  ? kZsh
                               : shell == "fish" ? kFish
                                                 : std::string_view();
-    if (script.empty()) return Misuse("a shell expected: bash, zsh or fish");
+    if (script.empty()) return Misuse("expected a shell: bash, zsh or fish");
     constexpr std::string_view kProgram = "%P%";
     std::string text(script);
     for (size_t at; (at = text.find(kProgram)) != std::string::npos;) {

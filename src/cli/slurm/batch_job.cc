@@ -35,7 +35,7 @@ Result<int64_t> NodesOf(const BatchFlags& flags) {
   const std::string least = text.substr(0, text.find('-'));
   auto count = ParseCount("--nodes", least, 1);
   if (!count.ok() || *count > kNodesMax) {
-    return Misuse(StrCat("--nodes ", Quote(text), ": a number from 1 to ", kNodesMax, " expected"));
+    return Misuse(StrCat("--nodes ", Quote(text), ": expected a number from 1 to ", kNodesMax));
   }
   return *count;
 }
@@ -121,7 +121,7 @@ Status FillNodes(const BatchFlags& flags,
                          ": every node runs a task"));
   }
   if (layout.tasks > kTasksMax) {
-    return Misuse(StrCat("--ntasks ", layout.tasks, ": at most ", kTasksMax, " expected"));
+    return Misuse(StrCat("--ntasks ", layout.tasks, ": expected at most ", kTasksMax));
   }
   layout.tasks_per_node = CeilDiv(layout.tasks, layout.nodes);
   if (per_node > 0 && layout.tasks_per_node > per_node) {
@@ -258,7 +258,7 @@ Status ReadFiles(const BatchFlags& flags, const Submitter& submitter, BatchJob& 
   if (job.work_dir.empty() && submitter.here) job.work_dir = submitter.directory;
   const std::string& mode = flags.Text("open-mode");
   if (!mode.empty() && mode != "append" && mode != "truncate") {
-    return Misuse(StrCat("--open-mode ", Quote(mode), ": append or truncate expected"));
+    return Misuse(StrCat("--open-mode ", Quote(mode), ": expected append or truncate"));
   }
   job.append = mode == "append";
   SWELL_RETURN_IF_ERROR(ReadMounts(flags, submitter, job));

@@ -39,7 +39,7 @@ Result<std::vector<FormatPart>> ParseFormat(std::string_view flag,
     part.letter = i + 1 < format.size() ? format[++i] : '%';
     if (letters.find(part.letter) == std::string_view::npos) {
       if (std::isalpha(static_cast<unsigned char>(part.letter)) == 0) {
-        return Misuse(StrCat(flag, " ", Quote(format), ": a letter is expected behind %"));
+        return Misuse(StrCat(flag, " ", Quote(format), ": expected a letter after %"));
       }
       *unknown += StrCat(unknown->empty() ? "%" : " %", part.letter);
       part.known = false;

@@ -20,7 +20,7 @@ class LinksAction final : public Action {
  public:
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.size() != 1) return Misuse("a folder expected: swell slurm links ~/.swell/slurm");
+    if (words.size() != 1) return Misuse("expected a folder: swell slurm links ~/.swell/slurm");
     SWELL_RETURN_IF_ERROR(MakeDirs(words[0]));
     std::error_code failed;
     const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);

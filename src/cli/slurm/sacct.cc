@@ -208,7 +208,7 @@ class SacctAction final : public Action {
       if (percent != std::string::npos) {
         const auto width = ParseInt(word.substr(percent + 1));
         if (!width || *width == 0 || *width > 1000 || *width < -1000) {
-          return Misuse(StrCat("--format ", Quote(word), ": a width from 1 to 1000 expected"));
+          return Misuse(StrCat("--format ", Quote(word), ": expected a width from 1 to 1000"));
         }
         chosen.width = static_cast<size_t>(*width < 0 ? -*width : *width);
         chosen.right = *width > 0;
@@ -233,7 +233,7 @@ class SacctAction final : public Action {
       const JobState* state = FindState(one);
       if (state == nullptr) {
         return Misuse(
-            StrCat("--state ", Quote(one), ": PD, R, CG, CD, F, TO, OOM, PR or CA expected"));
+            StrCat("--state ", Quote(one), ": expected PD, R, CG, CD, F, TO, OOM, PR or CA"));
       }
       wanted_.insert(state->code);
     }
@@ -259,8 +259,8 @@ class SacctAction final : public Action {
       if (auto time = api::ParseTime(StrCat(text, rest))) return time;
     }
     return Misuse(StrCat(flag, " ", Quote(text),
-                         ": a day (2026-11-21) or a time (2026-11-21T10:00) of UTC, or now-2hours "
-                         "expected"));
+                         ": expected a day (2026-11-21) or a time (2026-11-21T10:00) of UTC, or "
+                         "now-2hours"));
   }
 
   // Those whose records scancel has kept; the others are there as objects.

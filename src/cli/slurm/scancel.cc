@@ -87,7 +87,7 @@ class ScancelAction final : public Action {
     if (!state_.empty()) {
       wanted_ = FindState(state_);
       if (wanted_ == nullptr || !wanted_->active) {
-        return Misuse(StrCat("--state ", Quote(state_), ": PENDING or RUNNING expected"));
+        return Misuse(StrCat("--state ", Quote(state_), ": expected PENDING or RUNNING"));
       }
     }
     if (signal_.empty()) return Status::Ok();

@@ -111,7 +111,7 @@ class ShowAction final : public Action {
     flags.Switch("-d,--details", &ignored_, "accepted").hidden = true;
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.empty()) return Misuse("job, node, partition or hostnames expected");
+    if (words.empty()) return Misuse("expected job, node, partition or hostnames");
     std::string what = ToLower(words[0]);
     words.erase(words.begin());
     // "show jobid=12" and "show job=12", too.
@@ -128,7 +128,7 @@ class ShowAction final : public Action {
     if (what == "job") return ShowJobs(session, *api, words);
     if (what == "node") return ShowNodes(session, *api, words);
     if (what == "partition") return ShowPartitions(session, *api, words);
-    return Misuse(StrCat("show ", Quote(typed), ": job, node, partition or hostnames expected"));
+    return Misuse(StrCat("show ", Quote(typed), ": expected job, node, partition or hostnames"));
   }
 
  private:
@@ -303,7 +303,7 @@ class UpdateAction final : public Action {
       }
     }
     if (id.empty() || limit.empty()) {
-      return Misuse("JobId= and TimeLimit= expected: scontrol update JobId=1532 TimeLimit=2:00:00");
+      return Misuse("expected JobId= and TimeLimit=: scontrol update JobId=1532 TimeLimit=2:00:00");
     }
     SWELL_ASSIGN_OR_RETURN(const int64_t seconds, ParseTimeLimit("TimeLimit", limit));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());

@@ -180,7 +180,7 @@ class SinfoAction final : public Action {
     for (const std::string& one : CommaList(ToLower(states_))) {
       if (std::find(std::begin(kStates), std::end(kStates), one) != std::end(kStates)) continue;
       return Misuse(
-          StrCat("--states ", Quote(one), ": idle, mix, alloc, drain, drng, down or all expected"));
+          StrCat("--states ", Quote(one), ": expected idle, mix, alloc, drain, drng, down or all"));
     }
     return Status::Ok();
   }

@@ -297,7 +297,7 @@ class SqueueAction final : public Action {
       const JobState* state = FindState(one);
       if (state == nullptr) {
         return Misuse(StrCat("--states ", Quote(one),
-                             ": PD, CF, R, CG, CD, F, TO, OOM, PR, CA or all expected"));
+                             ": expected PD, CF, R, CG, CD, F, TO, OOM, PR, CA or all"));
       }
       wanted_.insert(state->code);
     }

@@ -312,8 +312,8 @@ Result<std::string> DependencyTerm(const KnownJobs& jobs,
       type == "after" || type == "afterok" || type == "afterany" || type == "afternotok";
   if (!known || parts.size() < 2) {
     return Misuse(StrCat("--dependency ", Quote(term),
-                         ": singleton, or after, afterok, afterany or afternotok with numbers of "
-                         "jobs expected, like afterok:12:13"));
+                         ": expected singleton, or after, afterok, afterany or afternotok with "
+                         "numbers of jobs, like afterok:12:13"));
   }
   std::string names;
   for (size_t i = 1; i < parts.size(); ++i) {
@@ -369,7 +369,7 @@ Status FillGate(Session& session, Api& api, const BatchFlags& flags, BatchJob& j
   }
   const std::string& kill = flags.Text("kill-on-invalid-dep");
   if (!kill.empty() && kill != "yes" && kill != "no") {
-    return Misuse(StrCat("--kill-on-invalid-dep ", Quote(kill), ": yes or no expected"));
+    return Misuse(StrCat("--kill-on-invalid-dep ", Quote(kill), ": expected yes or no"));
   }
   job.gate.fail_if_never = kill == "yes";
   const std::string& text = flags.Text("dependency");

@@ -19,7 +19,7 @@ constexpr int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour;
 constexpr int64_t kNumberMax = 1'000'000'000;
 
 Status Wrong(std::string_view flag, std::string_view text, std::string_view expected) {
-  return Misuse(StrCat(flag, " ", Quote(text), ": ", expected, " expected"));
+  return Misuse(StrCat(flag, " ", Quote(text), ": expected ", expected));
 }
 
 std::optional<int64_t> Number(std::string_view text) {

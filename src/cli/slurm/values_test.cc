@@ -37,7 +37,7 @@ TEST(SlurmValues, MemoryIsInMebibytesUnlessItSaysOtherwise) {
   EXPECT_EQ(*ParseMemoryMib("--mem", "1T"), 1 << 20);
   EXPECT_EQ(*ParseMemoryMib("--mem", "1K"), 1);
   EXPECT_EQ(ParseMemoryMib("--mem", "4X").status().message(),
-            "--mem \"4X\": an amount like 4G or 512M expected");
+            "--mem \"4X\": expected an amount like 4G or 512M");
 }
 
 TEST(SlurmValues, GpusHaveACountAndMayHaveAType) {
@@ -124,7 +124,7 @@ TEST(SlurmValues, AFormatHasColumnsOfFixedWidth) {
             "     i|trai|t%N/A\n");
   EXPECT_EQ(unknown, "%z");
   EXPECT_EQ(ParseFormat("-o", "%", "ij", &unknown).status().message(),
-            "-o \"%\": a letter is expected behind %");
+            "-o \"%\": expected a letter after %");
 }
 
 TEST(SlurmHeader, EndsWhereTheCommandsBegin) {

@@ -22,7 +22,7 @@ Result<TopView> ViewOf(const std::string& word) {
   if (word == "nodes" || word == "node") return TopView::kNodes;
   if (word == "projects" || word == "project") return TopView::kProjects;
   if (word == "events") return TopView::kEvents;
-  return Misuse(StrCat("--view ", Quote(word), ": jobs, nodes, projects or events expected"));
+  return Misuse(StrCat("--view ", Quote(word), ": expected jobs, nodes, projects or events"));
 }
 
 class TopAction final : public Action {
@@ -36,12 +36,12 @@ class TopAction final : public Action {
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) {
-      return Misuse(StrCat("unknown command ", Quote(words[0]), ": node, job or project expected"));
+      return Misuse(StrCat("unknown command ", Quote(words[0]), ": expected node, job or project"));
     }
     SWELL_ASSIGN_OR_RETURN(const TopView view, ViewOf(view_));
     SWELL_ASSIGN_OR_RETURN(const Duration interval, ParseDuration(interval_, "--interval"));
     if (interval < std::chrono::milliseconds(100)) {
-      return Misuse(StrCat("--interval ", interval_, ": at least 100ms expected"));
+      return Misuse(StrCat("--interval ", interval_, ": expected at least 100ms"));
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     const std::string ns = session.global().ns;

@@ -113,7 +113,7 @@ TEST_F(TopTest, RefusesWhatItCannotDo) {
   EXPECT_EQ(Run({"swell", "top"}), 2);
   EXPECT_THAT(err_, HasSubstr("swell top --once"));
   EXPECT_EQ(Run({"swell", "top", "--once", "--view", "jbos"}), 2);
-  EXPECT_THAT(err_, HasSubstr("--view \"jbos\": jobs, nodes, projects or events expected"));
+  EXPECT_THAT(err_, HasSubstr("--view \"jbos\": expected jobs, nodes, projects or events"));
   EXPECT_EQ(Run({"swell", "top", "gpus"}), 2);
   EXPECT_THAT(err_, HasSubstr("unknown command \"gpus\""));
   EXPECT_EQ(Run({"swell", "top", "--interval", "1ms"}), 2);

@@ -8,8 +8,7 @@ namespace swell::apiserver {
 namespace {
 
 Status Wrong(std::string_view name, std::string_view value, std::string_view expected) {
-  return Status(Code::kBadRequest,
-                StrCat("audit: ", name, "=", value, ": ", expected, " expected"));
+  return Status(Code::kBadRequest, StrCat("audit: ", name, "=", value, ": expected ", expected));
 }
 
 Status Read(std::string_view name, const std::string& value, AuditQuery& query) {

@@ -30,7 +30,7 @@ Result<std::vector<std::string>> Mirrors(const json::Value& value) {
     while (url.ends_with('/')) url.pop_back();
     if (HostOf(url).empty()) {
       return Status(Code::kInvalid,
-                    "mirrors: an entry is no address: https://HOST[:PORT] expected");
+                    "mirrors: an entry is no address: expected https://HOST[:PORT]");
     }
     out.push_back(std::move(url));
   }
@@ -60,7 +60,7 @@ Result<RegistriesConfig> RegistriesConfig::Load(const std::string& file) {
       entry.host = json::GetString(item, {"host"});
       if (entry.host.empty() || HasScheme(entry.host)) {
         return Status(Code::kInvalid, StrCat(where,
-                                             ": host: HOST or HOST:PORT expected, as image "
+                                             ": host: expected HOST or HOST:PORT, as image "
                                              "names have it"));
       }
       auto mirrors = Mirrors(item);

@@ -151,7 +151,7 @@ Result<OpenedFile> OpenDockerDirectory(const std::string& dir, const Cancellatio
   auto list = json::Parse(text);
   if (!list.ok()) return list.status().WithContext("manifest.json");
   if (!list->is_array() || list->get_array().size() != 1) {
-    return Status(Code::kInvalid, "manifest.json: one image expected; save images one by one");
+    return Status(Code::kInvalid, "manifest.json: expected one image; save images one by one");
   }
   const json::Value& image = list->get_array()[0];
   std::map<std::string, std::string> files;
@@ -162,7 +162,7 @@ Result<OpenedFile> OpenDockerDirectory(const std::string& dir, const Cancellatio
   const json::Array& names = json::GetArray(image, {"Layers"});
   if (names.size() > kLayersMax) return Status(Code::kInvalid, "manifest.json: too many layers");
   for (const json::Value& name : names) {
-    if (!name.is_string()) return Status(Code::kInvalid, "manifest.json: Layers: texts expected");
+    if (!name.is_string()) return Status(Code::kInvalid, "manifest.json: Layers: expected texts");
     SWELL_ASSIGN_OR_RETURN(
         const Descriptor layer,
         Describe(dir, std::string(json::View(name.get_string())), files, cancel));
@@ -296,7 +296,7 @@ Result<OpenedFile> OpenImageFile(const std::string& source,
   if (FileExists(path)) return OpenArchive(path, store, cancel);
   return Status(Code::kNotFound,
                 StrCat("there is no file or directory ", Quote(path),
-                       "; oci:DIR[:TAG], docker-archive:FILE or a path of either expected"));
+                       "; expected oci:DIR[:TAG], docker-archive:FILE or a path of either"));
 }
 
 }  // namespace swell::images

@@ -49,10 +49,10 @@ Result<BatchAndTime> ReadStep(const CsvTable& table, size_t row, const StepColum
   SWELL_ASSIGN_OR_RETURN(read.time.step_s, table.Number(row, columns.step));
   SWELL_ASSIGN_OR_RETURN(read.time.sync_s, table.Number(row, columns.sync));
   if (read.batch < 1 || read.batch > 1'000'000) {
-    return table.Wrong(row, columns.batch, "1 to 1000000 expected");
+    return table.Wrong(row, columns.batch, "expected 1 to 1000000");
   }
   if (read.time.step_s <= 0 || read.time.sync_s < 0 || read.time.sync_s >= read.time.step_s) {
-    return table.Wrong(row, columns.step, "a positive time, longer than sync_time, expected");
+    return table.Wrong(row, columns.step, "expected a positive time, longer than sync_time");
   }
   return read;
 }
@@ -80,7 +80,7 @@ Result<std::unique_ptr<Profile>> Profile::Load(const std::string& folder,
     file = file.substr(11, file.size() - 15);
     const auto batch = ParseInt(file);
     if (!batch || *batch < 1 || *batch > 1'000'000) {
-      return Status(Code::kInvalid, StrCat(path, ": validation-BATCH.csv expected"));
+      return Status(Code::kInvalid, StrCat(path, ": expected validation-BATCH.csv"));
     }
     SWELL_RETURN_IF_ERROR(profile->ReadCourse(path, *batch));
   }
@@ -102,7 +102,7 @@ Status Profile::ReadPlacements(const std::string& path, std::vector<StepPoint>& 
     const std::string name(table.Text(row, name_column));
     if (name.empty() || name.size() > kNodesMax ||
         name.find_first_not_of("123456789") != std::string::npos) {
-      return table.Wrong(row, name_column, "GPUs on each node as digits expected");
+      return table.Wrong(row, name_column, "expected GPUs on each node as digits");
     }
     SWELL_ASSIGN_OR_RETURN(const BatchAndTime read, ReadStep(table, row, columns));
     placements_[name].emplace_back(read.batch, read.time);
@@ -140,7 +140,7 @@ Status Profile::ReadScaling(const std::string& path, std::vector<StepPoint>& poi
     SWELL_ASSIGN_OR_RETURN(const int64_t gpus, table.Integer(row, gpus_column));
     SWELL_ASSIGN_OR_RETURN(const BatchAndTime read, ReadStep(table, row, columns));
     if (nodes < 1 || gpus < nodes || gpus > 100'000) {
-      return table.Wrong(row, gpus_column, "at least as many as num_nodes expected");
+      return table.Wrong(row, gpus_column, "expected at least as many as num_nodes");
     }
     added[{nodes, gpus, read.batch}] = read.time;
   }
@@ -163,11 +163,11 @@ Status Profile::ReadCourse(const std::string& path, int64_t batch) {
     SWELL_ASSIGN_OR_RETURN(epoch.gradient.sqr, table.Number(row, sqr));
     SWELL_ASSIGN_OR_RETURN(epoch.gradient.var, table.Number(row, var));
     if (epoch.progress <= (course.empty() ? 0 : course.back().progress)) {
-      return table.Wrong(row, progress, "more than the row before expected");
+      return table.Wrong(row, progress, "expected more than the row before");
     }
     if (epoch.gradient.sqr < 0 || epoch.gradient.var < 0 ||
         epoch.gradient.sqr + epoch.gradient.var <= 0) {
-      return table.Wrong(row, sqr, "grad_sqr and grad_var of at least 0, not both 0, expected");
+      return table.Wrong(row, sqr, "expected grad_sqr and grad_var of at least 0, not both 0");
     }
     course.push_back(epoch);
   }

@@ -41,7 +41,7 @@ TEST(Profile, ErrorsNameTheFile) {
   const std::string file = dir.path() + "/toy/placements-aws.csv";
   ASSERT_TRUE(WriteFileAtomically(file, "placement,local_bsz,step_time,sync_time\n1,4,1,1\n").ok());
   EXPECT_EQ(ProfileLibrary::Load(dir.path(), "aws").status().message(),
-            file + ":2: step_time \"1\": a positive time, longer than sync_time, expected");
+            file + ":2: step_time \"1\": expected a positive time, longer than sync_time");
 }
 
 }  // namespace

@@ -92,14 +92,14 @@ Result<double> CsvTable::Number(size_t row, size_t column) const {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-    return Wrong(row, column, "a number expected");
+    return Wrong(row, column, "expected a number");
   }
   return value;
 }
 
 Result<int64_t> CsvTable::Integer(size_t row, size_t column) const {
   const std::optional<int64_t> value = ParseInt(Text(row, column));
-  if (!value) return Wrong(row, column, "a whole number expected");
+  if (!value) return Wrong(row, column, "expected a whole number");
   return *value;
 }
 

@@ -27,18 +27,18 @@ Result<Trace> ReadPollux(const CsvTable& table, Trace trace) {
     TraceJob& job = trace.jobs.emplace_back();
     job.name = table.Text(row, name);
     job.application = table.Text(row, application);
-    if (job.application.empty()) return table.Wrong(row, application, "a name expected");
+    if (job.application.empty()) return table.Wrong(row, application, "expected a name");
     SWELL_ASSIGN_OR_RETURN(const double submitted, table.Number(row, time));
     SWELL_ASSIGN_OR_RETURN(const int64_t requested, table.Integer(row, gpus));
     SWELL_ASSIGN_OR_RETURN(job.batch, table.Integer(row, batch));
     if (submitted < 0 || submitted > kSecondsMax) {
-      return table.Wrong(row, time, "seconds since the beginning expected");
+      return table.Wrong(row, time, "expected seconds since the beginning");
     }
     if (requested < 1 || requested > kGpusMax) {
-      return table.Wrong(row, gpus, StrCat("1 to ", kGpusMax, " expected"));
+      return table.Wrong(row, gpus, StrCat("expected 1 to ", kGpusMax));
     }
     if (job.batch < 1 || job.batch > 100'000'000) {
-      return table.Wrong(row, batch, "1 to 100000000 expected");
+      return table.Wrong(row, batch, "expected 1 to 100000000");
     }
     job.submitted_s = static_cast<int64_t>(std::ceil(submitted));
     job.gpus = static_cast<int>(requested);
@@ -57,12 +57,12 @@ Result<Trace> ReadPhilly(const CsvTable& table, Trace trace) {
     job.name = StrCat("job-", row + 1);
     job.tenant = table.Text(row, tenant);
     const auto submitted = ParseInstant(table.Text(row, time));
-    if (!submitted.ok()) return table.Wrong(row, time, "YYYY-MM-DD HH:MM:SS expected");
+    if (!submitted.ok()) return table.Wrong(row, time, "expected YYYY-MM-DD HH:MM:SS");
     SWELL_ASSIGN_OR_RETURN(const double seconds, table.Number(row, duration));
     SWELL_ASSIGN_OR_RETURN(const int64_t requested, table.Integer(row, gpus));
-    if (seconds < 0 || seconds > kSecondsMax) return table.Wrong(row, duration, "seconds expected");
+    if (seconds < 0 || seconds > kSecondsMax) return table.Wrong(row, duration, "expected seconds");
     if (requested < 1 || requested > kGpusMax) {
-      return table.Wrong(row, gpus, StrCat("1 to ", kGpusMax, " expected"));
+      return table.Wrong(row, gpus, StrCat("expected 1 to ", kGpusMax));
     }
     job.submitted_s = *submitted;
     job.duration_s = std::max<int64_t>(1, std::llround(seconds));
@@ -106,16 +106,16 @@ Result<Trace> ReadSacct(const CsvTable& table, Trace trace) {
     const std::string_view name = table.Text(row, id);
     if (name.find('.') != std::string_view::npos) continue;
     const std::optional<int64_t> gpus = GpusOfTres(table.Text(row, tres));
-    if (!gpus) return table.Wrong(row, tres, StrCat("gres/gpu=N expected, N from 0 to ", kGpusMax));
+    if (!gpus) return table.Wrong(row, tres, StrCat("expected gres/gpu=N, N from 0 to ", kGpusMax));
     const auto began = ParseInstant(table.Text(row, start));
     const auto ended = ParseInstant(table.Text(row, end));
     if (*gpus == 0 || !began.ok() || !ended.ok()) {
       ++trace.left_out;
       continue;
     }
-    if (*ended < *began) return table.Wrong(row, end, "an end after the start expected");
+    if (*ended < *began) return table.Wrong(row, end, "expected an end after the start");
     const auto submitted = ParseInstant(table.Text(row, submit));
-    if (!submitted.ok()) return table.Wrong(row, submit, "YYYY-MM-DDTHH:MM:SS expected");
+    if (!submitted.ok()) return table.Wrong(row, submit, "expected YYYY-MM-DDTHH:MM:SS");
     TraceJob& job = trace.jobs.emplace_back();
     job.name = name;
     if (has_account) job.tenant = table.Text(row, account);
@@ -143,16 +143,17 @@ Result<Trace> ReadOwn(const CsvTable& table, Trace trace) {
     SWELL_ASSIGN_OR_RETURN(const int64_t most, table.Integer(row, gpus_max));
     SWELL_ASSIGN_OR_RETURN(job.duration_s, table.Integer(row, duration));
     if (job.submitted_s < 0 || job.submitted_s > static_cast<int64_t>(kSecondsMax)) {
-      return table.Wrong(row, time, "seconds since the beginning expected");
+      return table.Wrong(row, time, "expected seconds since the beginning");
     }
     if (requested < 1 || requested > kGpusMax) {
-      return table.Wrong(row, gpus, StrCat("1 to ", kGpusMax, " expected"));
+      return table.Wrong(row, gpus, StrCat("expected 1 to ", kGpusMax));
     }
     if (most < requested || most > kGpusMax) {
-      return table.Wrong(row, gpus_max, StrCat("gpus to ", kGpusMax, " expected"));
+      return table.Wrong(row, gpus_max,
+                         StrCat("expected a number from that of gpus to ", kGpusMax));
     }
     if (job.duration_s < 1 || job.duration_s > static_cast<int64_t>(kSecondsMax)) {
-      return table.Wrong(row, duration, "seconds expected, at least 1");
+      return table.Wrong(row, duration, "expected seconds, at least 1");
     }
     job.gpus = static_cast<int>(requested);
     job.gpus_max = static_cast<int>(most);

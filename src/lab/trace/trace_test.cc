@@ -72,10 +72,10 @@ TEST(Trace, WhatSacctCannotHavePrintedIsRefused) {
   const std::string header = "JobID|Submit|Start|End|AllocTRES\n";
   EXPECT_EQ(ErrorOf(header + "1|2026-03-01T10:00:00|2026-03-01T10:05:00|2026-03-01T10:04:00|"
                              "gres/gpu=1\n"),
-            "t.csv:2: End \"2026-03-01T10:04:00\": an end after the start expected");
+            "t.csv:2: End \"2026-03-01T10:04:00\": expected an end after the start");
   EXPECT_EQ(ErrorOf(header + "1|2026-03-01T10:00:00|2026-03-01T10:05:00|2026-03-01T10:06:00|"
                              "gres/gpu=x\n"),
-            "t.csv:2: AllocTRES \"gres/gpu=x\": gres/gpu=N expected, N from 0 to 1000000");
+            "t.csv:2: AllocTRES \"gres/gpu=x\": expected gres/gpu=N, N from 0 to 1000000");
 }
 
 TEST(Trace, AByteOrderMarkIsNoPartOfTheHeader) {
@@ -87,9 +87,9 @@ TEST(Trace, AByteOrderMarkIsNoPartOfTheHeader) {
 
 TEST(Trace, ErrorsNameFileLineAndField) {
   const std::string header = "name,time,application,num_replicas,batch_size\n";
-  EXPECT_EQ(ErrorOf(header + "a,soon,bert,1,12\n"), "t.csv:2: time \"soon\": a number expected");
+  EXPECT_EQ(ErrorOf(header + "a,soon,bert,1,12\n"), "t.csv:2: time \"soon\": expected a number");
   EXPECT_EQ(ErrorOf(header + "a,1,bert,1,12\n\nb,1,bert,0,12\n"),
-            "t.csv:4: num_replicas \"0\": 1 to 1000000 expected");
+            "t.csv:4: num_replicas \"0\": expected 1 to 1000000");
   EXPECT_EQ(ErrorOf(header + "a,1,bert\n"), "t.csv:2: 3 fields, but the header has 5");
   EXPECT_EQ(ErrorOf(header + "a,1,bert,1,12\na,2,bert,1,12\n"), "t.csv: two jobs are named \"a\"");
   EXPECT_EQ(ErrorOf(header), "t.csv: has no job that used GPUs and ended");

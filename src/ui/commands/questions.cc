@@ -120,7 +120,7 @@ Status SetQuota(json::Array& state, const json::Value& change) {
   const std::string_view pool = json::GetString(change, {"pool"});
   const json::Value* gpu = json::Find(change, {"gpu"});
   if (gpu == nullptr || !gpu->is_number()) {
-    return Status(Code::kBadRequest, "quota[].gpu: a number of GPUs expected");
+    return Status(Code::kBadRequest, "quota[].gpu: expected a number of GPUs");
   }
   json::Value* project = FindObject(state, "Project", name);
   if (project == nullptr) {
@@ -147,7 +147,7 @@ Status AddNodes(json::Array& state, const json::Value& change) {
   const int64_t count = json::GetInt(change, {"count"}, 1);
   if (count < 1 || count > kNodesMost) {
     return Status(Code::kBadRequest,
-                  StrCat("addNodes[].count: ", count, ": 1 to ", kNodesMost, " expected"));
+                  StrCat("addNodes[].count: ", count, ": expected 1 to ", kNodesMost));
   }
   const json::Value* found = FindObject(state, "Node", like);
   if (found == nullptr) {
@@ -371,7 +371,7 @@ Result<cli::CredentialsRequest> CredentialsOf(const json::Value& user) {
   if (days >= 1 && days <= kDaysUsual * 10) {
     return cli::CredentialsRequest{.valid = std::chrono::hours(24 * days)};
   }
-  const std::string message = "a whole number of days from 1 on expected";
+  const std::string message = "expected a whole number of days from 1 on";
   return Status(Code::kInvalid, StrCat("days: ", message),
                 {.causes = {{"FieldValueInvalid", "days", message}}});
 }

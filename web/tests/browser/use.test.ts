@@ -151,7 +151,7 @@ test('a user is made, told by field what is wrong, given credentials and deleted
   await page.getByLabel('Name', { exact: true }).fill('eve lyn');
   await page.getByLabel('vision', { exact: true }).check();
   await page.getByRole('button', { name: 'Create user' }).click();
-  await page.waitForSelector('.wrong:has-text("letters and digits expected")');
+  await page.waitForSelector('.wrong:has-text("expected letters and digits")');
   await page.getByLabel('Name', { exact: true }).fill('eve');
   await page.getByRole('button', { name: 'Create user' }).click();
   await page.waitForSelector('h2:has-text("Credentials of eve")');

@@ -74,7 +74,7 @@ function users(fake: Fake, request: IncomingMessage, response: ServerResponse, u
   }
   const { name, role, projects } = JSON.parse(body) as { name: string; role: string; projects?: string[] };
   if (url.pathname.endsWith('/users')) {
-    if (name.includes(' ')) return refuse(response, 422, 'Invalid', 'name: letters and digits expected', [{ field: 'name', message: `"${name}": letters and digits expected` }]);
+    if (name.includes(' ')) return refuse(response, 422, 'Invalid', 'name: expected letters and digits', [{ field: 'name', message: `"${name}": expected letters and digits` }]);
     world.users.push({ name, role, created: new Date().toISOString(), projects: (projects ?? []).map((project) => ({ name: project, role })) });
     fake.changed();
   }

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kNameBytesMax = 253;
 constexpr int64_t kIdMax = 2'147'483'647;
 constexpr std::string_view kRunAsForm =
-    "UID[:GID[,GID...]] expected, for example 1500 or 1500:100,44";
+    "expected UID[:GID[,GID...]], for example 1500 or 1500:100,44";
 
 std::vector<std::string> ListOf(std::string_view text) {
   std::vector<std::string> list;
@@ -31,7 +31,7 @@ Status CheckName(const std::string& name) {
   constexpr std::string_view kAllowed =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_@+";
   if (name.empty() || name.size() > kNameBytesMax) {
-    return Wrong("name", name, "1 to 253 characters expected");
+    return Wrong("name", name, "expected 1 to 253 characters");
   }
   if (name.starts_with("system:")) {
     return Wrong("name", name, "names that begin with system: are reserved");
@@ -39,7 +39,7 @@ Status CheckName(const std::string& name) {
   if (name.find_first_not_of(kAllowed) != std::string::npos || name.front() == '.' ||
       name.front() == '-') {
     return Wrong("name", name,
-                 "letters, digits and . - _ @ + expected, for example alice or alice@example.com");
+                 "expected letters, digits and . - _ @ +, for example alice or alice@example.com");
   }
   return Status::Ok();
 }
@@ -47,7 +47,7 @@ Status CheckName(const std::string& name) {
 Status CheckRole(const RegisteredUser& user) {
   constexpr std::string_view kRoles[] = {"admin", "project-admin", "researcher", "viewer"};
   if (std::find(std::begin(kRoles), std::end(kRoles), user.role) == std::end(kRoles)) {
-    return Wrong("role", user.role, "admin, project-admin, researcher or viewer expected");
+    return Wrong("role", user.role, "expected admin, project-admin, researcher or viewer");
   }
   if (user.role == "admin" && !user.projects.empty()) {
     return Wrong("projects", Join(user.projects, ","),
@@ -101,7 +101,7 @@ Status CheckNewUser(const RegisteredUser& user) {
     if (group.starts_with("system:") || group.starts_with("swell:") ||
         group.find(',') != std::string::npos || group.empty()) {
       return Wrong("groups", group,
-                   "a name without commas that does not begin with system: or swell: expected");
+                   "expected a name without commas that does not begin with system: or swell:");
     }
   }
   return Status::Ok();

@@ -62,7 +62,7 @@ TEST(CheckNewUserTest, NamesTheFieldThatIsWrong) {
   }
   user = Researcher();
   user.role = "king";
-  EXPECT_EQ(WrongIn(user), "role \"king\": admin, project-admin, researcher or viewer expected");
+  EXPECT_EQ(WrongIn(user), "role \"king\": expected admin, project-admin, researcher or viewer");
   user.role = "admin";
   EXPECT_TRUE(WrongIn(user).starts_with("projects "));
   user.projects.clear();

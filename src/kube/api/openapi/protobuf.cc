@@ -246,29 +246,29 @@ Status Decoder::AddMapEntry(const Schema& schema,
 Result<Value> Decoder::One(const Schema& schema, const WireField& wire, int depth) {
   switch (schema.type) {
     case SchemaType::kString:
-      if (wire.type != kBytes) return Malformed("text expected");
+      if (wire.type != kBytes) return Malformed("expected text");
       if (schema.format == "byte") return Value(Base64Encode(wire.bytes));
       if (!IsValidUtf8(wire.bytes)) return Malformed("a text is not UTF-8");
       return Value(std::string(wire.bytes));
     case SchemaType::kInteger:
-      if (wire.type == kBytes) return Malformed("a number expected");
+      if (wire.type == kBytes) return Malformed("expected a number");
       return schema.format == "int32"
                  ? Value(static_cast<int64_t>(static_cast<int32_t>(wire.integer)))
                  : Value(static_cast<int64_t>(wire.integer));
     case SchemaType::kBoolean:
-      if (wire.type == kBytes) return Malformed("a boolean expected");
+      if (wire.type == kBytes) return Malformed("expected a boolean");
       return Value(wire.integer != 0);
     case SchemaType::kNumber: {
-      if (wire.type != kFixed64) return Malformed("a double expected");
+      if (wire.type != kFixed64) return Malformed("expected a double");
       double number = 0;
       std::memcpy(&number, &wire.integer, sizeof number);
       return Value(number);
     }
     case SchemaType::kObject:
-      if (wire.type != kBytes) return Malformed("a message expected");
+      if (wire.type != kBytes) return Malformed("expected a message");
       return Message(schema, wire.bytes, depth);
     default:
-      if (wire.type != kBytes) return Malformed("a message expected");
+      if (wire.type != kBytes) return Malformed("expected a message");
       return Special(schema, wire.bytes, depth);
   }
 }

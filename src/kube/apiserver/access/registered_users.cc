@@ -65,9 +65,8 @@ Result<json::Value> MakeCredentials(Core& core,
   const int64_t most =
       std::chrono::duration_cast<std::chrono::seconds>(core.options.token_life_max).count();
   if (seconds <= 0 || seconds > most) {
-    return Status(Code::kBadRequest,
-                  StrCat("expirationSeconds: ", seconds, ": 1 to ", most,
-                         " expected; swell up --token-max-life sets the maximum"));
+    return Status(Code::kBadRequest, StrCat("expirationSeconds: ", seconds, ": expected 1 to ",
+                                            most, "; swell up --token-max-life sets the maximum"));
   }
   if (json::GetBool(wanted, {"certificate"})) {
     if (!core.options.issue_certificate) {

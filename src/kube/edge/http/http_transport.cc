@@ -199,7 +199,7 @@ std::unique_ptr<api::RestCall> HttpTransport::Handle(api::RestRequest request,
   auto call = std::make_unique<Call>(client_);
   auto id = call->id();
   if (as_caller_ && request.credentials.bearer_token.empty()) {
-    sink->OnResponse(Refusal(Status(Code::kUnauthorized, "a bearer token expected")));
+    sink->OnResponse(Refusal(Status(Code::kUnauthorized, "expected a bearer token")));
     return call;
   }
   if (!request.upgrade.empty()) {

@@ -39,7 +39,7 @@ void WebhookServer::OnRequest(std::shared_ptr<net::Exchange> exchange) {
   }
   auto review = json::Parse(request.body, {.depth = 128, .bytes = 8 << 20});
   if (review.ok() && json::Find(*review, {"request", "uid"}) == nullptr) {
-    review = Status(Code::kBadRequest, "an AdmissionReview with a request is expected");
+    review = Status(Code::kBadRequest, "expected an AdmissionReview with a request");
   }
   if (!review.ok()) return exchange->Respond(net::StatusResponse(review.status()));
   exchange->Respond({200,

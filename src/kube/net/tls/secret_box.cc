@@ -36,7 +36,7 @@ Status CryptoError(const char* what) {
 Status CheckSizes(std::string_view key, std::string_view text, std::string_view context) {
   if (key.size() != kSecretKeyBytes) {
     return Status(Code::kInvalid,
-                  StrCat("a key of ", kSecretKeyBytes, " bytes expected, it has ", key.size()));
+                  StrCat("expected a key of ", kSecretKeyBytes, " bytes, it has ", key.size()));
   }
   if (text.size() > INT_MAX || context.size() > INT_MAX) {
     return Status(Code::kInvalid, "too long to encrypt");
