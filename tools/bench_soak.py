@@ -102,7 +102,7 @@ class _Guests:
         return ""
 
     def visit(self):
-        """Runs commands in pods and follows logs. Pods may be gone by then, which is no fault."""
+        """Runs commands in pods and follows logs. Pods may be gone by then, which is not a fault."""
         while not self.over.wait(0.5):
             pods = self.kubectl("get", "pods", "--field-selector=status.phase=Running", "-o", "name").split()
             if pods:

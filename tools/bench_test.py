@@ -239,7 +239,7 @@ class Parts(unittest.TestCase):
         figures = {one["name"]: (one["value"], one["ok"]) for one in self.report.results}
         self.assertEqual(figures["500 single pods: of a bare client's rate"], (97.5, True))
         self.assertEqual(figures["gangs of 64: time beside single pods"], (1, True))
-        # A peer that placed gangs in part is no measure.
+        # A peer that placed gangs in part is not a measure to compare with.
         self.assertEqual(figures["  faster than the best peer"], (6, True))
         self.assertEqual(figures["peak memory beside the best peer"], (0.333, False))
         line = peers.row("Swell 0.1", "single pods", results["Swell"][1]["single pods"], 30)

@@ -191,7 +191,7 @@ def write_sums(out):
 def main(program, out):
     program, out = Path(program).resolve(), Path(out)
     if not os.access(program, os.X_OK):
-        raise PackageError(f"{program} is no program: build it first (./dev build)")
+        raise PackageError(f"{program} is not a program: build it first (./dev build)")
     out.mkdir(parents=True, exist_ok=True)
     number, machine = version(), os.uname().machine
     with tempfile.TemporaryDirectory(prefix="swell-package-") as folder:

@@ -24,7 +24,7 @@ FRONT_ENDS = ["swell", "arena", "runai", "elasticdl", "slurm"]
 
 
 def sources():
-    """(path, text) of every source file that is no test."""
+    """(path, text) of every source file that is not a test."""
     for folder, _, names in sorted(os.walk(os.path.join(ROOT, "src"))):
         for name in sorted(names):
             if name.endswith((".cc", ".h")) and not re.search(r"_(?:test|test_util|bench|fuzz|fixture)\.", name):

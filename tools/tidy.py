@@ -82,6 +82,8 @@ PRIVATE_WORDS = [
      "begin the sentence with its subject"),
     (re.compile(r"\b(?:goes|went|go) on(?! to\b)(?=[ ,.;:])"), "write continues"),
     (re.compile(r"\blooks? (?:again|once more)\b"), "write retries, polls or reads again"),
+    (re.compile(r"(?<!there )\b(?:is|are|was|were) no (?!longer|more|less|later|sooner)", re.I),
+     "write: is not a ..."),
 ]
 
 # A source file of ours that a comment or a document names; foo.cc stands for any.

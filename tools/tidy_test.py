@@ -195,7 +195,8 @@ class Text(unittest.TestCase):
 class Prose(unittest.TestCase):
     def test_riddles_are_refused_in_comments_texts_and_documents(self):
         for text in ("// Whoever waits is served first.", "// Of a node, its name.", "// The queue; null: none.",
-                     "// The job goes on.", 'Say("the pod looks again later");'):
+                     "// The job goes on.", 'Say("the pod looks again later");',
+                     "// A watch is no list.", 'Say("these are no jobs");'):
             self.assertEqual(breaches(source("base", text + "\n")), ["src/base/a.cc:1 prose"], text)
         self.assertEqual(breaches({"docs/a.md": "- Who asks for much waits.\n"}), ["docs/a.md:1 prose"])
         self.assertEqual(breaches({"src/kube/api/schemas/crds.txt": "  name string: Of a pod.\n"}),
@@ -203,7 +204,8 @@ class Prose(unittest.TestCase):
 
     def test_plain_sentences_code_and_past_decisions_pass(self):
         for text in ("// Clients that wait are served first.", "// The name of a node, or null.",
-                     "int whoever = 0;", "// Who may write? The owner."):
+                     "int whoever = 0;", "// Who may write? The owner.",
+                     "// There is no list.", "// The watch is no longer open.", "// Four at most: they are no more."):
             self.assertEqual(breaches(source("base", text + "\n")), [], text)
         self.assertEqual(breaches({"docs/adr/0001-a.md": "Whoever waits.\n", "docs/b.md": "`whoever` is refused\n"}),
                          [])

@@ -89,7 +89,7 @@ PodMetrics MetricsOfPods(const Result<json::Value>& use) {
   return metrics;
 }
 
-// As the API writes it, so that the same amount is no change.
+// As the API writes it, so that the same amount is not a change.
 std::string QuantityText(double amount, bool processors) {
   if (!processors) return std::to_string(std::llround(amount));
   return api::Quantity::Parse(StrCat(std::llround(amount * 1000), "m"))->ToString();

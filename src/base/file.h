@@ -13,8 +13,8 @@ namespace swell {
 Result<std::string> ReadFile(const std::string& path, size_t limit_bytes = 256 << 20);
 // Replaces the file whole or not at all: temporary file, fsync, rename, fsync of the directory.
 Status WriteFileAtomically(const std::string& path, std::string_view bytes, int mode = 0644);
-// The same for a file that a person names: a link keeps leading where it leads, and what is no
-// plain file (a pipe, a device) is written to.
+// The same for a file that a person names: a link keeps leading where it leads, and a
+// pipe or a device is written to.
 Status WriteThrough(const std::string& path, std::string_view bytes);
 Status MakeDirs(const std::string& path, int mode = 0755);
 // Removes a file or a tree; does not follow symbolic links. Missing is fine.

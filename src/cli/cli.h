@@ -61,7 +61,7 @@ struct Connection {
 using StateView = std::vector<const json::Value*>;
 
 // What the scheduler and the job controllers would do, by their own code. The program around
-// provides it: scheduling is no business of this layer. Both may be empty.
+// provides it: this layer does not schedule. Both may be empty.
 struct WhatIfEngine {
   // A scheduling cycle over a state: what `swell simulate` prints.
   std::function<json::Value(const StateView& state, WallTime now)> simulate;

@@ -7,8 +7,8 @@
 // Lines begin with a time, as the API prints them on request. `swell.launch: 2 nodes train` gives
 // the size of the group from there on. Observations of another size than requested are left out.
 //
-// - Threads: immutable after Compile. Any bytes are accepted: lines that are no
-//   observation are skipped and never an error.
+// - Threads: immutable after Compile. Any bytes are accepted: lines that are not
+//   observations are skipped and never an error.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class LogMetrics {
   std::unique_ptr<Rep> rep_;
 };
 
-// "2026-01-31T10:00:00.123456789Z", any offset; -1 for what is no time.
+// "2026-01-31T10:00:00.123456789Z", any offset; -1 for text that is not a time.
 int64_t ParseStamp(std::string_view text);
 
 }  // namespace swell::elastic

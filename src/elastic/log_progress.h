@@ -11,7 +11,7 @@
 // Lines begin with a time, as the API prints them on request. If a progress bar has written over a
 // line, its last writing counts.
 //
-// - Threads: immutable after Compile. Any bytes are accepted: what is no number is skipped.
+// - Threads: immutable after Compile. Any bytes are accepted: text that is not a number is skipped.
 #pragma once
 
 #include <cstdint>

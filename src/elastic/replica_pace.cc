@@ -55,7 +55,7 @@ int64_t Reach(
     if (!nearest || (up ? reach < *nearest : reach > *nearest)) nearest = reach;
   }
   const int64_t reach = rules.select == Select::kMin ? *nearest : *farthest;
-  // What was changed lately may go beyond what is allowed now: that is no reason to turn round.
+  // What was changed lately may go beyond what is allowed now: that is not a reason to turn back.
   return up ? std::max(reach, replicas) : std::min(reach, replicas);
 }
 

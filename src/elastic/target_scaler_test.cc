@@ -66,7 +66,7 @@ TEST(TargetScaler, MembersWithoutAValueAreGuessedCarefully) {
   World world;
   world.Look({{.name = "cpu", .of_members = {50, 50, 50, 50}, .target = 50}});
   world.PassWindow();
-  // Two at 100 of 50 and two unknown: as if those were idle, which is no growth at all.
+  // Two at 100 of 50 and two unknown: as if those were idle, which is not growth.
   EXPECT_EQ(world.Look({{.name = "cpu", .of_members = {100, 100, {}, {}}, .target = 50}}), 4);
   EXPECT_EQ(world.Look({{.name = "cpu", .of_members = {200, 200, {}, {}}, .target = 50}}), 8);
   world.state.asked.clear();

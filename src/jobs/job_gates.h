@@ -24,7 +24,7 @@
 
 namespace swell::controllers {
 
-// Why the job, which shall fail then, can never be let run; empty: it is no such job.
+// Why the job, which shall fail then, can never be let run; empty: it is not such a job.
 std::string_view NeverOpens(const json::Value& job);
 
 class JobGates {

@@ -172,8 +172,8 @@ json::Value MakePodGroup(const JobParts& parts, const std::string& name) {
 Result<json::Array> MakeGang(const JobKind& kind, const json::Value& job) {
   SWELL_ASSIGN_OR_RETURN(const JobSpec spec, kind.Parse(job));
   if (!spec.grouped) {
-    return Status(Code::kNotAcceptable,
-                  StrCat("members of a ", kind.kind(), " are no gang: each is placed by itself"));
+    return Status(Code::kNotAcceptable, StrCat("members of a ", kind.kind(),
+                                               " are not a gang: each is placed by itself"));
   }
   const std::string name(api::Name(job));
   const auto gang_class = spec.GangClass();

@@ -17,7 +17,7 @@ class JobRules {
  public:
   JobRules();
 
-  // Null for what is no job of Swell's.
+  // Null for objects that are not jobs of Swell's.
   const JobKind* Find(std::string_view group, std::string_view plural) const;
   // kInvalid with the first field that is wrong.
   Status Check(const JobKind& kind, const json::Value& job) const;

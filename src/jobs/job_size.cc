@@ -1,4 +1,4 @@
-// JobController's third part: how large an elastic job is, how large it may be, why it is no
+// JobController's third part: how large an elastic job is, how large it may be, why it is not
 // larger, and how that went: status.elastic, of which people see tables and charts. In a status
 // that has only what its kind's users know, it is `size`: behind what their documents show.
 #include <algorithm>

@@ -63,7 +63,7 @@ json::Object KubedlJobKind::Labels(const json::Value& job,
 }
 
 // The launcher's options come first: the image's entry point is a launcher, and the first argument
-// that is no option of its own begins the user's command line.
+// that is not an option of its own begins the user's command line.
 void PrependLauncherOptions(const json::Value& job,
                             const JobSpec& spec,
                             int64_t port,

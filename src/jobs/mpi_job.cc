@@ -56,7 +56,7 @@ exec $tool exec "$worker"@CONTAINER@ -- /bin/sh -c "$*"
 )sh";
 
 // What elastic Horovod asks for its hosts: those that run now. A worker that was told to stop still
-// runs in its grace period, and is no host any more. Horovod keeps its hosts when the script fails,
+// runs in its grace period, and is no longer a host. Horovod keeps its hosts when the script fails,
 // but takes an empty list as the loss of all of them.
 constexpr std::string_view kDiscoveryText = R"sh(#!/bin/sh
 if command -v kubectl >/dev/null; then

@@ -305,7 +305,7 @@ bool RoleJobKind::Running(const JobSpec&, const std::vector<ReplicaCount>& count
 }
 
 // {"cluster": {"ps": ["job-ps-0.ns.svc:2222"], "worker": [...]}, "task": {...}}: what TensorFlow
-// looks for; evaluators are no part of the cluster. One process alone has none.
+// looks for; evaluators are not part of the cluster. One process alone has none.
 void SetTfConfig(const Member& member, json::Value& pod) {
   if (member.spec.TotalReplicas() == 1) return;
   const bool sparse = json::GetBool(member.job, {"spec", "enableDynamicWorker"});

@@ -146,7 +146,7 @@ TEST(ParseYaml, CountsValuesThoseOfAliasesToo) {
 TEST(ParseYaml, ReadsNoFurtherThanItsLimits) {
   std::string text = "a:\n";
   for (int i = 0; i < 100'000; ++i) text += "- 0\n";
-  text += "{ this is no YAML";
+  text += "{ this is not YAML";
   EXPECT_EQ(ParseYaml(text, {.values = 100}).status().code(), Code::kTooLarge);
 }
 

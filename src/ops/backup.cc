@@ -338,7 +338,7 @@ Status Restore(const DataDir& dir,
   for (const char* suffix : {"-wal", "-shm", "-journal"}) {
     SWELL_RETURN_IF_ERROR(RemoveTree(dir.Database() + suffix));
   }
-  // A key of before is no key of this database.
+  // An earlier key is not a key of this database.
   SWELL_RETURN_IF_ERROR(RemoveTree(StrCat(dir.path, "/pki/", kSecretsKey)));
   SWELL_ASSIGN_OR_RETURN(auto keys, ListDir(scratch.path() + "/pki"));
   for (const std::string& name : keys) {

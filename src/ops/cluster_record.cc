@@ -34,7 +34,7 @@ std::string ValueOf(const cli::Flag& flag) {
   return *static_cast<const std::string*>(flag.to);
 }
 
-// False: the text is no value of the flag.
+// False: the text is not a value of the flag.
 bool SetValue(const cli::Flag& flag, const std::string& text) {
   if (flag.kind != cli::Flag::Kind::kInt) {
     *static_cast<std::string*>(flag.to) = text;
@@ -142,7 +142,7 @@ Result<std::map<std::string, std::string>> TakeShape(const cli::Flags& flags,
       if (!remembered) continue;
       if (!SetValue(*flag, known->second)) {
         return Status(Code::kInvalid, StrCat("cluster.json: flags.", name, ": ",
-                                             Quote(known->second), " is no value of it"));
+                                             Quote(known->second), " is not one of its values"));
       }
       shape[key] = known->second;
       continue;

@@ -107,7 +107,7 @@ class StatusAction final : public cli::Action {
   }
 
  private:
-  // Last, since a server that does not answer is no reason to be silent about the rest.
+  // Last, since a server that does not answer is not a reason to be silent about the rest.
   static void TellFaults(cli::Session& session, const DataDir& dir) {
     session.UseKubeconfig(dir.Kubeconfig());
     const auto api = session.Server();

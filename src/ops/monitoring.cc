@@ -24,7 +24,7 @@ Status Monitoring::Listen(RemoteProcess& process,
   server_ = std::make_unique<edge::MonitorServer>(process.core(), process.clock(), metrics, health);
   auto port = server_->Listen(address.empty() ? usual : address);
   if (!port.ok() && !address.empty()) return port.status().WithContext("--metrics-address");
-  // Two of them on one machine are no reason not to start.
+  // Two of them on one machine must both start.
   if (!port.ok()) port = server_->Listen("127.0.0.1:0");
   if (!port.ok()) return port.status().WithContext("metrics");
   const std::string& host = address.empty() ? usual : address;

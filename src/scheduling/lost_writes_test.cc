@@ -176,7 +176,7 @@ TEST_F(LostWriteTest, ABindingThatIsLostForGoodIsDecidedAgain) {
 }
 
 // As by the gate of a replica that leads no more: at once, and as long as it takes. A cycle that
-// left something to do is no reason to ask without a pause.
+// left something to do is not a reason to ask without a pause.
 TEST(RefusedWriteTest, WhatIsRefusedAtOnceIsDecidedAgainLater) {
   TestCluster cluster;
   const auto writes = std::make_shared<SlowWrites>(cluster.server);

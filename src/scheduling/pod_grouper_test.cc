@@ -351,7 +351,7 @@ TEST_F(PodGrouperTest, TheTopmostOwnerWithARuleCounts) {
   for (const json::SharedValue& pod : cluster_.List(kPods)) {
     EXPECT_EQ(api::Annotation(*pod, keys::kGroupOwner), api::Uid(*set)) << "of all its Jobs";
   }
-  // A Job of nobody's is no gang.
+  // A Job of nobody's is not a gang.
   cluster_.Create(
       "apiVersion: batch/v1\nkind: Job\nmetadata: {name: alone, namespace: default}\nspec: "
       "{template: "

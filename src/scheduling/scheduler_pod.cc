@@ -13,7 +13,7 @@ constexpr std::string_view kNamespace = "runai-system";
 constexpr std::string_view kName = "swell-scheduler";
 constexpr const char* kOnly = "only";
 
-// What people did not make is no part of an export.
+// An export leaves out what people did not make.
 json::Object Labels() { return {{"app", kName}, {"app.kubernetes.io/managed-by", "swell"}}; }
 
 // The namespace owns it: tools that drain nodes leave pods alone that nobody would make again.

@@ -1,6 +1,6 @@
 // SchedulerPod: where people who come from Run:ai look for the scheduler's log: a pod in namespace
 // runai-system, there as soon as there are projects. It follows the scheduler's lines in the
-// cluster's log file; the scheduler itself is no pod in the embedded cluster.
+// cluster's log file; the scheduler itself is not a pod in the embedded cluster.
 // - Threads: core executor only.
 #pragma once
 

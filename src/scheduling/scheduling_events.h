@@ -46,7 +46,7 @@ class SchedulingEvents {
  private:
   struct Resize {
     int64_t evicted = 0, grown = 0;
-    bool waited = false;  // new members that are placed at once are no news
+    bool waited = false;  // new members that are placed at once are not news
     std::string by, because, rule, by_group;
   };
 

@@ -361,7 +361,7 @@ status: {phase: Running}
   EXPECT_EQ(problems_of("", "swell.dev/gpu-devices: '0'"),
             devices + "names 1 devices, and the pod asks for 2: \"0\"");
   EXPECT_EQ(problems_of("", "swell.dev/gpu-devices: 'a'"),
-            devices + "is no list of device indices such as 0,2: \"a\"");
+            devices + "is not a list of device indices such as 0,2: \"a\"");
   EXPECT_EQ(
       problems_of("", "swell.dev/gpu-fraction: '2'"),
       "Pod d/p: metadata.annotations[swell.dev/gpu-fraction]: Invalid value: \"2\": must be a "

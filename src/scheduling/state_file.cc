@@ -340,7 +340,7 @@ class Reader {
     std::set<int64_t> devices;
     for (std::string_view one : Split(text, ',')) {
       const auto index = ParseInt(one);
-      if (!index || *index < 0) return wrong("is no list of device indices such as 0,2");
+      if (!index || *index < 0) return wrong("is not a list of device indices such as 0,2");
       if (*index >= there) {
         return wrong(StrCat("names device ", *index, " of node ", node.name, ", which has ", there,
                             " GPUs"));

@@ -42,7 +42,7 @@ void History::CheckAnswer(uint64_t number,
   if (request.method == "GET" || response.status >= 300) return;
   auto body = json::Parse(response.BodyString());
   if (!body.ok())
-    return Violation(StrCat(request.method, " ", request.path, ": answer is no JSON"));
+    return Violation(StrCat(request.method, " ", request.path, ": answer is not JSON"));
   ++answers_checked_;
   const std::string said(api::ResourceVersionText(*body));
   const uint64_t version = ParseUint(said).value_or(0);

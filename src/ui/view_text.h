@@ -3,7 +3,7 @@
 //
 // The difference of two texts is
 //
-//   {"data": the members that are no long lists,
+//   {"data": the members that are not long lists,
 //    "lists": {"rows": [[0, 17], {…}, [18, 982]]}}
 //
 // [first, count] are items of the list before, and an object is a new item. Nothing names a row:

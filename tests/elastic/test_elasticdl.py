@@ -43,7 +43,7 @@ class Counts(nn.Module):
         self.weights = nn.Parameter(torch.zeros({records}))
         self.begun = set()
     def forward(self, indices):
-        # A minibatch whose gradient came too late for its version is done again: that is no further one.
+        # A minibatch whose gradient came too late for its version is done again: it does not count twice.
         first = int(indices[0])
         while first not in self.begun and len(self.begun) >= held_at():
             time.sleep(0.002)

@@ -97,7 +97,7 @@ class NodeHealth(ClusterTest):
         self.until(lambda: self.cluster.get("node", "node-2")["status"]["allocatable"]["nvidia.com/gpu"] == "2")
         self.assertEqual(self.conditions("node-2")["OddHealthy"]["status"], "Unknown")
 
-        # An image that cannot be pulled is no verdict on the node.
+        # An image that cannot be pulled is not a verdict on the node.
         done = self.cluster.swell("node", "check", "node-2", "--image", "pythn:3", "--no-gpu", "--timeout", "15s")
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
         self.assertIn("Unknown", done.stdout)

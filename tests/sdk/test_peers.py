@@ -1,4 +1,4 @@
-"""What `Peers` does with strangers, with what is no message, and with members of another group."""
+"""What `Peers` does with strangers, with what is not a message, and with members of another group."""
 
 import json
 import socket

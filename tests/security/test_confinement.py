@@ -206,7 +206,7 @@ class Confinement(unittest.TestCase):
 
     def test_what_cannot_be_had_is_refused(self):
         for container, spec, words in (
-                ({"securityContext": {"capabilities": {"add": ["FLY"]}}}, {}, "\"FLY\" is no capability of Linux"),
+                ({"securityContext": {"capabilities": {"add": ["FLY"]}}}, {}, "\"FLY\" is not a capability of Linux"),
                 ({}, {"securityContext": {"sysctls": [{"name": "kernel.core_pattern", "value": "x"}]}},
                  "kernel.core_pattern"),
                 ({}, {"hostUsers": False, "securityContext": {"runAsUser": 70000}}, "names the id 70000")):

@@ -128,7 +128,7 @@ def _adapt_torch(notice):
 class QuickFailures:
     """Whether a script fails by itself again and again: torch would start it a hundred times, and nobody would notice.
 
-    Nodes that come or go, and processes that a signal ended, are no fault of the script.
+    Nodes that come or go, and processes that a signal ended, are not the script's fault.
     """
 
     def __init__(self, clock=time.monotonic):
@@ -193,7 +193,7 @@ def _agent_class(base, notice, on_signal):
             if result.state == WorkerState.FAILED and result.failures:
                 codes = {failure.exitcode for failure in result.failures.values()}
                 if codes == {EXIT_NOTICED}:
-                    # A preempted peer is no failure of the job: undo the retry that torch is about to count.
+                    # A preempted peer is not a failure of the job: undo the retry that torch is about to count.
                     self._remaining_restarts += 1
                 elif self.quick_failures.end(codes):
                     print(

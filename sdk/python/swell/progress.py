@@ -60,7 +60,7 @@ class ProgressRecord:
         self._phase = 0
         self.step = self.total = self.epoch = self.epochs = self.repeated = 0
         self.rank, self.world = rank, world
-        self.interrupted = False  # a phase since this was set to False was no part of a step
+        self.interrupted = False  # a phase since this was set to False was not part of a step
         path = environ.get("SWELL_REPORT_FILE")
         if not path:
             return

@@ -222,7 +222,7 @@ class Group:
         leader = staying[0]
         rank = self.env.rank
         if rank in leaving:
-            # Its peers may be in the next group before this rank knows. That is no loss.
+            # Its peers may be in the next group before this rank knows. Nothing is lost by that.
             self._peers.leave()
         self._sockets_before = abort.sockets()
         plan = self._plan_change(staying) if rank == leader else None

@@ -81,7 +81,7 @@ class Scalars:
         try:
             self._add(max(0, int(step)), values)
         except Exception as error:
-            # Curves are no reason to end a training, whatever the cause.
+            # Curves must not end a training, whatever the cause.
             self._complain(f"scalars of step {step} are not written: {error}")
 
     def flush(self):
@@ -171,7 +171,7 @@ class Scalars:
 
 
 def rates_of(optimizers):
-    """{tag: rate} of the first groups of these optimizers; of things that are no optimizers, nothing."""
+    """{tag: rate} of the first groups of these optimizers; things that are not optimizers are left out."""
     rates = []
     for optimizer in optimizers:
         for group in (getattr(optimizer, "param_groups", None) or [])[:4]:

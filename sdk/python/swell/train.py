@@ -400,7 +400,7 @@ class Job:
 
     @contextlib.contextmanager
     def phase(self, name):
-        """What this rank does in the context, if that is no step: "eval", "save", "load" or "data".
+        """What this rank does in the context, if that is not a step: "eval", "save", "load" or "data".
 
         The node agent allows each phase its own time, so an evaluation is not taken for a rank that hangs.
         """

@@ -86,7 +86,7 @@ class TypeFlag {
   // As if it were given.
   explicit TypeFlag(const Trainer& trainer) : trainer_(&trainer) {}
   void Declare(Flags& flags);
-  // Refuses what is no kind here, naming those that are. Before the others.
+  // Refuses unknown kinds, naming those that are known. Before the others.
   Status Check();
   bool Takes(const JobView& job) const;
   bool Takes(const Trainer& trainer) const;

@@ -24,8 +24,8 @@ std::string AwaitBalancer(Api& api, const json::Value& service) {
   return address;
 }
 
-// Every node answers at node ports. Nodes that are no machines of their own have none of their own
-// addresses: there it is the machine of the API server.
+// Every node answers at node ports. Nodes that are not machines of their own have no address of
+// their own: there it is the machine of the API server.
 std::string NodeAddress(Api& api) {
   auto nodes = api.List(client::resources::kNodes, "");
   for (const json::SharedValue& node : nodes.ok() ? *nodes : std::vector<json::SharedValue>()) {

@@ -161,7 +161,7 @@ TEST_F(WhyTest, AnElasticJobThatCouldMakeRoomIsNamedWithItsSize) {
     GpuPod(name, "nodeName: node-1, ",
            ", labels: {swell.dev/pod-group: net, swell.dev/pod-set: worker}");
   }
-  // It is no worker, and swell scale does not count it.
+  // It is not a worker, and swell scale does not count it.
   GpuPod("l", "nodeName: node-1, ",
          ", labels: {swell.dev/pod-group: net, swell.dev/pod-set: launcher}");
   GpuPod("p", "schedulerName: swell, ");
@@ -237,7 +237,7 @@ TEST_F(WhyTest, AWorkloadOfKubernetesLeadsToItsPods) {
   EXPECT_EQ(Run({"swell", "why", "web"}), 1);
   EXPECT_EQ(
       err_,
-      "swell: job \"web\" not found in namespace \"default\"; Deployment \"web\" is no job, it "
+      "swell: job \"web\" not found in namespace \"default\"; Deployment \"web\" is not a job, it "
       "has pods: swell why pod/web-1\n");
 }
 

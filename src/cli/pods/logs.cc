@@ -89,7 +89,7 @@ class LogsAction final : public Action {
     }
     if (options_.attempt > 1) {
       return Misuse(StrCat("--attempt ", options_.attempt, ": ", api::Name(*pod),
-                           " is no member of a job, so it has one attempt only"));
+                           " is not a member of a job, so it has one attempt only"));
     }
     return PrintLogs(session, api, {pod}, options_.logs);
   }

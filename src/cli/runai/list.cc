@@ -38,7 +38,7 @@ class FormFlags {
   bool json_ = false, yaml_ = false, table_ = false;
 };
 
-// The objects in a form that is no table.
+// The objects in a form that is not a table.
 void PrintObjects(Session& session,
                   const OutputForm& form,
                   const std::vector<json::SharedValue>& objects) {

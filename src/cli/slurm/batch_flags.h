@@ -24,7 +24,8 @@ class BatchFlags {
   BatchFlags& operator=(const BatchFlags&) = delete;
 
   void Declare(Flags& flags);
-  // Reads the words, as the command line has them before its script. What is no flag is refused.
+  // Reads the words, as the command line has them before its script. Words that are not flags are
+  // refused.
   Status Parse(const std::vector<std::string>& words);
   // Notes what the Flags of Declare() have been given.
   void Take();

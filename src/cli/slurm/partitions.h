@@ -21,7 +21,7 @@ struct Partition {
 Result<std::vector<NodeView>> ReadNodesToShow(Session& session,
                                               Api& api,
                                               const std::vector<std::string>& names = {});
-// kNotFound naming what is no partition.
+// kNotFound naming what is not a partition.
 Status CheckPartitions(std::string_view flag,
                        const std::string& list,
                        const std::vector<Partition>& partitions);

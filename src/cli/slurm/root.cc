@@ -41,7 +41,7 @@ class LinksAction final : public Action {
       std::filesystem::remove(link, failed);
     } else if (std::filesystem::exists(link, failed)) {
       return Status(Code::kAlreadyExists,
-                    StrCat(link.string(), " is there, and is no link; choose another folder"));
+                    StrCat(link.string(), " is there, and is not a link; choose another folder"));
     }
     if (::symlink(program.c_str(), link.c_str()) == 0) return Status::Ok();
     return ErrnoStatus(errno, StrCat("link ", link.string()));

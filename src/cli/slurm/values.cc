@@ -111,7 +111,7 @@ Result<int64_t> ParseTimeLimit(std::string_view flag, std::string_view text) {
     }
   }
   // What a pod can be told.
-  if (seconds > INT32_MAX) return Wrong(flag, text, "at most 24855 days, or UNLIMITED,");
+  if (seconds > INT32_MAX) return Wrong(flag, text, "at most 24855 days, or UNLIMITED");
   return seconds;
 }
 
@@ -181,7 +181,7 @@ std::string SignalName(std::string_view text) {
 }
 
 Result<SignalRequest> ParseSignal(std::string_view text) {
-  constexpr std::string_view kForm = "[B:]SIGNAL[@SECONDS], like B:USR1@60,";
+  constexpr std::string_view kForm = "[B:]SIGNAL[@SECONDS], like B:USR1@60";
   SignalRequest request;
   std::string_view rest = text;
   if (rest.starts_with("B:") || rest.starts_with("b:")) {

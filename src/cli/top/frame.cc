@@ -10,7 +10,7 @@
 namespace swell::cli {
 namespace {
 
-// Bytes of the UTF-8 character that begins at the front; 1 for what is no UTF-8.
+// Bytes of the UTF-8 character that begins at the front; 1 for bytes that are not UTF-8.
 size_t GlyphBytes(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   size_t bytes = 1;

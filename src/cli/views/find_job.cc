@@ -34,7 +34,7 @@ std::string PodToAskAbout(Api& api, std::string_view ns, std::string_view worklo
   return found;
 }
 
-// Workloads of Kubernetes are no jobs: each of their pods waits and runs for itself.
+// Workloads of Kubernetes are not jobs: each of their pods waits and runs for itself.
 std::string WorkloadHint(Api& api, std::string_view ns, std::string_view name) {
   static const std::pair<const client::Resource*, const char*> kWorkloads[] = {
       {&client::resources::kDeployments, "Deployment"},
@@ -43,7 +43,7 @@ std::string WorkloadHint(Api& api, std::string_view ns, std::string_view name) {
   for (const auto& [resource, kind] : kWorkloads) {
     if (!api.Get(*resource, ns, name).ok()) continue;
     const std::string pod = PodToAskAbout(api, ns, name);
-    return StrCat("; ", kind, " ", Quote(name), " is no job, it has pods",
+    return StrCat("; ", kind, " ", Quote(name), " is not a job, it has pods",
                   pod.empty() ? "" : StrCat(": swell why pod/", pod));
   }
   return "";

@@ -1,7 +1,7 @@
 // JobReport: what a job's training script last reported: how far it is, how fast, and its loss. The
 // pages, the history and commands show the same numbers.
 // - Threads: pure functions.
-// - Invariants: the numbers come from the script; what is no finite number is absent.
+// - Invariants: the numbers come from the script; values that are not finite are left out.
 #pragma once
 
 #include <cstdint>

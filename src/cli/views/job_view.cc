@@ -406,7 +406,7 @@ std::string JobView::StatusText() const {
   if (status == "Running" && !hung.empty()) return "Hung";
   const bool waits_for_it = status == "Running" || status == "Pending" || status == "Restarting";
   if (!failure || !failure->repeats() || !waits_for_it) return status;
-  // One failure is no loop.
+  // One failure is not a loop.
   return failure->settles && failure->restarts <= 1 ? "Restarting" : failure->Word();
 }
 

@@ -32,7 +32,7 @@ Result<json::Value> DecodeYaml(std::string_view body,
 // A JSON body: the same.
 Result<json::Value> DecodeJson(std::string_view body, size_t limit, Duplicates* duplicates);
 
-// Why the body is no object of the kind.
+// Why the body is not an object of the kind.
 Status UnreadableBody(const api::KindInfo& kind, std::string_view body, const Status& why);
 
 // The body as one document, by its content type. kTooLarge, kUnsupportedMediaType, kBadRequest.

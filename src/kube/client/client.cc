@@ -262,7 +262,7 @@ class ObjectStreamSink final : public StreamSink, public api::ObjectSink {
     Later([type = std::string(type), object](StreamCallbacks& to) { to.on_object(type, object); });
     return true;
   }
-  // A watch is no list.
+  // A watch is not a list.
   void OnObjects(ObjectList) override {}
 };
 

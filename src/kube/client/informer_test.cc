@@ -24,7 +24,7 @@ struct Habits {
   int refuse_watch = 0;   // the same, or 410
   int cut_watch = 0;      // after each event: often in the middle of a line
   int error_event = 0;    // before each event: ERROR with 410 or 500
-  int garbage = 0;        // before each event: a line that is no event
+  int garbage = 0;        // before each event: a line that is not an event
   int go_silent = 0;      // the watch says nothing any more and never ends
   int expire_token = 0;   // continue tokens are too old
   int slow_answer_s = 0;  // answers take up to this long

@@ -52,7 +52,7 @@ inline constexpr std::string_view kServiceAccountDir =
 
 // A kubeconfig with one cluster, user and context, credentials embedded. From `before`, the text of
 // the file that it replaces, it keeps all other clusters, users and contexts, the namespace of this
-// one, and the current context; a text that is no kubeconfig is left out.
+// one, and the current context; a text that is not a kubeconfig is left out.
 std::string MakeKubeconfig(const std::string& context_name,
                            const ClusterAccess& access,
                            std::string_view before = {});

@@ -183,7 +183,7 @@ Result<UsageDay> UsageDay::FromConfigMap(const json::Value& object) {
   auto usage = json::Parse(json::GetString(object, {"data", "usage"}));
   if (!usage.ok()) return wrong(usage.status().message());
   const auto until = api::ParseTime(json::GetString(*usage, {"until"}));
-  if (!until) return wrong("until is no time");
+  if (!until) return wrong("until is not a time");
   day.until = *until;
   const json::Array& capacity = json::GetArray(*usage, {"capacityGpuSeconds"});
   for (size_t hour = 0; hour < std::min(capacity.size(), day.capacity_gpu_s.size()); ++hour) {

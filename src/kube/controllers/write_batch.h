@@ -1,7 +1,7 @@
 // WriteBatch: ends a reconcile pass when the last of its writes is answered: with the first error,
 // or with the time after which to requeue. Outcome and Ends do that for a pass with one write.
 //
-// An object that is already gone, or already exists, is no error: the watch requeues its owner.
+// An object that is already gone, or already exists, is not an error: the watch requeues its owner.
 //
 // - Threads: core executor only.
 // - Ownership: a batch is shared by its writes' callbacks.

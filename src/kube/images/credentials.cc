@@ -39,7 +39,7 @@ Target TargetOf(std::string_view registry) {
   Target out{ToLower(registry.substr(0, slash)), ""};
   if (slash != std::string_view::npos) out.path = registry.substr(slash + 1);
   while (out.path.ends_with('/')) out.path.pop_back();
-  // The path of Docker's own API is no part of a repository.
+  // The path of Docker's own API is not part of a repository.
   if (out.path == "v1" || out.path == "v2") out.path.clear();
   if (out.host == "index.docker.io" || out.host == "registry-1.docker.io") out.host = "docker.io";
   return out;
@@ -81,7 +81,7 @@ std::string Credential::Fingerprint() const {
 Result<std::vector<Credential>> ParseDockerConfig(std::string_view text) {
   auto parsed = json::Parse(text);
   if (!parsed.ok() || !parsed->is_object()) {
-    return Status(Code::kInvalid, "it is no JSON object with \"auths\"");
+    return Status(Code::kInvalid, "it is not a JSON object with \"auths\"");
   }
   std::vector<Credential> out;
   const json::Object& auths = json::GetObject(*parsed, {"auths"});

@@ -54,7 +54,7 @@ struct EnsuredImage {
 };
 
 // What kinds of failure callers tell apart.
-//   kInvalid            the name is no image name
+//   kInvalid            the name is not an image name
 //   kMethodNotAllowed   it is not here, and must not be pulled
 //   others              the pull failed
 struct EnsureCallbacks {

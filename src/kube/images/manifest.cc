@@ -34,10 +34,11 @@ Result<Descriptor> ReadDescriptor(const json::Value& value, std::string_view fie
     }
   }
   if (!IsDigest(out.digest)) {
-    return Bad(StrCat("manifest: ", field, ".digest: ", Quote(out.digest), " is no sha256 digest"));
+    return Bad(
+        StrCat("manifest: ", field, ".digest: ", Quote(out.digest), " is not a sha256 digest"));
   }
   if (out.size < 0 || out.size > kBlobBytesMax) {
-    return Bad(StrCat("manifest: ", field, ".size: ", out.size, " is no possible size"));
+    return Bad(StrCat("manifest: ", field, ".size: ", out.size, " is not a possible size"));
   }
   return out;
 }
@@ -88,7 +89,7 @@ Result<Manifest> ParseManifest(std::string_view bytes) {
   auto parsed = json::Parse(bytes);
   if (!parsed.ok()) return Bad(StrCat("manifest: ", parsed.status().message()));
   const json::Value& value = *parsed;
-  if (!value.is_object()) return Bad("manifest: it is no JSON object");
+  if (!value.is_object()) return Bad("manifest: it is not a JSON object");
   if (const int64_t version = json::GetInt(value, {"schemaVersion"}, 2); version != 2) {
     return Bad(StrCat("manifest: schema ", version,
                       " is too old; push the image again with a current tool"));
@@ -110,7 +111,7 @@ Result<Manifest> ParseManifest(std::string_view bytes) {
   for (const Descriptor& layer : out.layers) {
     if (layer.media_type.empty() || layer.media_type.find("tar") != std::string::npos) continue;
     return Bad(StrCat("manifest: a layer is of the type ", Quote(layer.media_type),
-                      ": this is no image of a container"));
+                      ": this is not an image of a container"));
   }
   return out;
 }
@@ -120,7 +121,7 @@ Result<ImageConfig> ParseConfig(std::string_view bytes) {
   auto parsed = json::Parse(bytes);
   if (!parsed.ok()) return Bad(StrCat("config: ", parsed.status().message()));
   const json::Value& value = *parsed;
-  if (!value.is_object()) return Bad("config: it is no JSON object");
+  if (!value.is_object()) return Bad("config: it is not a JSON object");
   ImageConfig out;
   out.os = json::GetString(value, {"os"});
   out.architecture = json::GetString(value, {"architecture"});
@@ -139,13 +140,13 @@ Result<ImageConfig> ParseConfig(std::string_view bytes) {
     const std::string path(volume.key());
     const bool leads_out = StrCat("/", path, "/").find("/../") != std::string::npos;
     if (!path.starts_with('/') || leads_out || out.volumes.size() >= 100) {
-      return Bad(StrCat("config: Volumes: ", Quote(path), " is no path that can be mounted"));
+      return Bad(StrCat("config: Volumes: ", Quote(path), " is not a path that can be mounted"));
     }
     out.volumes.push_back(path);
   }
   for (const json::Value& id : json::GetArray(value, {"rootfs", "diff_ids"})) {
     const std::string text(id.is_string() ? json::View(id.get_string()) : std::string_view());
-    if (!IsDigest(text)) return Bad(StrCat("config: diff_ids: ", Quote(text), " is no digest"));
+    if (!IsDigest(text)) return Bad(StrCat("config: diff_ids: ", Quote(text), " is not a digest"));
     out.diff_ids.push_back(text);
   }
   return out;

@@ -81,7 +81,7 @@ Status CheckPath(std::string_view text, std::string_view path) {
                               "small ones"));
     }
     return Bad(text, StrCat(Quote(step),
-                            " is no part of a repository's name: a-z and 0-9, joined by one of "
+                            " is not a part of a repository's name: a-z and 0-9, joined by one of "
                             "\".\", \"_\", \"__\", \"-\""));
   }
   return Status::Ok();
@@ -112,7 +112,7 @@ Result<Reference> ParseReference(std::string_view text) {
     name = name.substr(0, at);
     if (!IsDigest(out.digest)) {
       return Bad(text,
-                 StrCat(Quote(out.digest), " is no digest: \"sha256:\" and 64 digits 0-9, a-f"));
+                 StrCat(Quote(out.digest), " is not a digest: \"sha256:\" and 64 digits 0-9, a-f"));
     }
   }
   const size_t slash = name.rfind('/');
@@ -132,7 +132,8 @@ Result<Reference> ParseReference(std::string_view text) {
   if (first != std::string_view::npos && LooksLikeHost(name.substr(0, first))) {
     out.host = name.substr(0, first);
     out.path = name.substr(first + 1);
-    if (!IsHost(out.host)) return Bad(text, StrCat(Quote(out.host), " is no registry's address"));
+    if (!IsHost(out.host))
+      return Bad(text, StrCat(Quote(out.host), " is not a registry's address"));
   } else {
     out.host = "docker.io";
     out.path = name;

@@ -30,7 +30,7 @@ Result<std::vector<std::string>> Mirrors(const json::Value& value) {
     while (url.ends_with('/')) url.pop_back();
     if (HostOf(url).empty()) {
       return Status(Code::kInvalid,
-                    "mirrors: an entry is no address: expected https://HOST[:PORT]");
+                    "mirrors: an entry is not an address: expected https://HOST[:PORT]");
     }
     out.push_back(std::move(url));
   }

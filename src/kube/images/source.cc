@@ -31,7 +31,7 @@ Result<UniqueFd> OpenPlain(const std::string& path) {
   if (!fd.valid()) return ErrnoStatus(errno, "open " + path);
   struct stat info;
   if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return Status(Code::kInvalid, path + " is no plain file");
+    return Status(Code::kInvalid, path + " is not a plain file");
   }
   return fd;
 }
@@ -222,7 +222,7 @@ Result<OpenedFile> OpenArchive(const std::string& file,
                     ? OpenLayout(dir, "", cancel)
                     : Result<OpenedFile>(Status(Code::kInvalid,
                                                 "it has neither manifest.json nor index.json: "
-                                                "this is no image that docker save wrote"));
+                                                "docker save did not write this"));
   if (!opened.ok()) return opened.status().WithContext(file);
   opened->temporary = temporary;
   return opened;

@@ -176,7 +176,7 @@ Result<std::string> ImageStore::PutBlob(std::string_view bytes) const {
 }
 
 Result<std::string> ImageStore::ReadBlob(std::string_view digest, size_t limit) const {
-  if (!IsDigest(digest)) return Status(Code::kInvalid, StrCat(Quote(digest), " is no digest"));
+  if (!IsDigest(digest)) return Status(Code::kInvalid, StrCat(Quote(digest), " is not a digest"));
   return ReadFile(BlobPath(digest), limit);
 }
 

@@ -50,7 +50,7 @@ struct PodRules {
 struct NetworkRules {
   std::map<std::string, PodRules> pods;  // by address
 
-  // Whether a connection may begin. An address that is no pod's is judged by blocks alone.
+  // Whether a connection may begin. An address that is not a pod's is judged by blocks alone.
   bool Allows(const std::string& from,
               const std::string& to,
               std::string_view protocol,

@@ -117,7 +117,8 @@ void ProgressWatch::Change(Rank& rank, api::RankProgress read, SteadyTime now) {
   gaps.push_back(now - rank.changed);
   if (gaps.size() > kGapsKept) gaps.pop_front();
   rank.changed = now;
-  // The step that a rank begins with, alone or in a group of another size, is no step that it made.
+  // The step that a rank begins with, alone or in a group of another size, is not a step that it
+  // made.
   const bool begins = !rank.stepped || read.world != rank.now.world;
   rank.stepped = rank.stepped || read.step > rank.now.step;
   read.steps_per_second = begins ? 0 : rank.now.steps_per_second;

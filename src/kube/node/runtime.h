@@ -338,8 +338,8 @@ class Runtime {
                              std::weak_ptr<PodObserver> observer,
                              std::function<void(Result<SandboxInfo>)> done) = 0;
   // Makes sure that the image is on this machine. `on_pull` runs before `done` if it must be
-  // pulled. kInvalid: it is no name of an image. kMethodNotAllowed: it is missing, and the policy
-  // is kNever. Any other error: it cannot be pulled.
+  // pulled. kInvalid: it is not the name of an image. kMethodNotAllowed: it is missing, and the
+  // policy is kNever. Any other error: it cannot be pulled.
   virtual void EnsureImage(const ImageRequest& request,
                            std::function<void()> on_pull,
                            std::function<void(Result<ImageReady>)> done) = 0;

@@ -94,7 +94,7 @@ Result<CapabilitySet> ReadList(const json::Value& container, std::string_view li
     const std::optional<int> number = CapabilityNumber(text);
     if (!number) {
       return Refuse(container, StrCat("capabilities.", list, "[", i, "]"),
-                    StrCat(Quote(text), " is no capability of Linux; names are like NET_ADMIN"));
+                    StrCat(Quote(text), " is not a capability of Linux; names are like NET_ADMIN"));
     }
     set |= Bit(*number);
   }

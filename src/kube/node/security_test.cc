@@ -47,7 +47,7 @@ TEST(Security, CapabilitiesAreAddedAndDropped) {
   EXPECT_EQ(CapabilitiesOf("{drop: [CHOWN, KILL, NET_RAW, SETFCAP, AUDIT_WRITE, SYS_CHROOT]}"),
             "DAC_OVERRIDE FOWNER FSETID SETGID SETUID SETPCAP NET_BIND_SERVICE");
   EXPECT_EQ(CapabilitiesOf("{add: [SYS_ADMIN, FLY]}"),
-            "container \"a\": securityContext.capabilities.add[1]: \"FLY\" is no capability of "
+            "container \"a\": securityContext.capabilities.add[1]: \"FLY\" is not a capability of "
             "Linux; names are like NET_ADMIN");
 }
 

@@ -114,7 +114,7 @@ Status AddMounts(const ShimDefaults& defaults,
                          MakeCheckpointDir(defaults, pod, spec.run_as_user.value_or(0) != 0));
   if (defaults.support.isolation == Isolation::kNone) {
     for (const node::MountSpec& mount : spec.mounts) {
-      // Every pod gets credentials: they are no reason to reject it.
+      // Every pod gets credentials: they are not a reason to reject it.
       if (mount.container_path.starts_with("/var/run/secrets/")) continue;
       return Status(Code::kInvalid, StrCat("volume ", Quote(mount.volume), " cannot be mounted at ",
                                            mount.container_path, ": ", defaults.support.Limits()));

@@ -185,7 +185,7 @@ Status CheckNames(const std::string& path, const std::vector<TraceJob>& jobs) {
 }  // namespace
 
 Result<int64_t> ParseInstant(std::string_view text) {
-  const Status wrong(Code::kInvalid, StrCat(Quote(text), " is no time"));
+  const Status wrong(Code::kInvalid, StrCat(Quote(text), " is not a time"));
   if (text.size() < 19 || text[4] != '-' || text[7] != '-' ||
       (text[10] != ' ' && text[10] != 'T') || text[13] != ':' || text[16] != ':') {
     return wrong;

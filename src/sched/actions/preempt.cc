@@ -34,7 +34,7 @@ SearchOutcome PreemptFor(Context& context,
                          bool surplus_only) {
   State& state = context.state;
   const GroupState& group = state.groups[job.group];
-  // Growing beyond a minimum is no reason to take from others of the same queue.
+  // Growing beyond a minimum is not a reason to take from others of the same queue.
   if (job.surplus || !AnyBelow(state, group)) return SearchOutcome::kNothing;
   for (int pool : state.PoolsFor(job.group)) {
     if (!FitsQuotas(state, group, job.pods, pool)) continue;

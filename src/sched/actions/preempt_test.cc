@@ -491,7 +491,8 @@ TEST(Preempt, OnePlanPerGroupAndCycle) {
   s.Node("n0", {.gpus = 3});
   s.Group("elastic", {.min = 1});
   s.Pods("elastic", 3, {.group = "elastic", .gpus = 1, .on = "n0"});
-  s.Group("high", {.priority = 80, .min = 1});  // elastic too: its second pod is no reason to stop
+  s.Group("high",
+          {.priority = 80, .min = 1});  // elastic too: its second pod is not a reason to stop
   s.Pods("high", 2, {.group = "high", .gpus = 2});
   s.Cycle();
   EXPECT_EQ(s.CountDecisions(Type::kEvict), 2);

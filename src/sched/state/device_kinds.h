@@ -5,7 +5,7 @@
 // node has as many as it has devices of that kind, and a label of NodeInfo of the same name lists
 // their indices. One device may be of many kinds; the pod that gets it has it alone. A pod that
 // asks for GPUs by kind asks for as many of nvidia.com/gpu, which makes them count as GPUs
-// everywhere. Devices that are no GPUs have the highest indices.
+// everywhere. Devices that are not GPUs have the highest indices.
 //
 // - Threads: pure functions.
 #pragma once

@@ -28,8 +28,8 @@ std::string_view WithoutPort(std::string_view host);
 
 // Against names of other hosts that are pointed at a loopback address. kForbidden.
 Status CheckHost(const net::HttpRequest& request, PortKind port);
-// A browser says where a write or a WebSocket comes from: it must come from this port. What says
-// nothing of the kind and has no cookie is no browser that somebody led here. kForbidden.
+// A browser says where a write or a WebSocket comes from: it must come from this port. A client
+// that says nothing of the kind and has no cookie is not a misled browser. kForbidden.
 Status CheckOrigin(const net::HttpRequest& request, PortKind port);
 
 // Every value that cookies of this name have; a browser sends several where their paths differ.

@@ -136,7 +136,7 @@ void RightsReader::Ask(const std::shared_ptr<Reading>& reading,
                        document.ok() ? json::Find(*document, {"status"}) : nullptr;
                    if (status != nullptr) heard(*status);
                  } else if (answer.status().code() != Code::kForbidden) {
-                   // A user who may not even ask may see nothing; anything else is no answer.
+                   // A user who may not even ask may see nothing; anything else is not an answer.
                    reading->failed = answer.status();
                    reading->questions.clear();
                  }

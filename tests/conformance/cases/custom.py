@@ -137,7 +137,7 @@ CASES = [
         'spec.size: Invalid value')),
         post(HERE, job(size=0), 422, invalid(
             'spec.size: Invalid value'))),
-    # Where the number of replicas is no number, the object cannot be scaled, either.
+    # Where the number of replicas is not a number, the object cannot be scaled, either.
     defined('types', post(HERE, job(size='x'), 422, invalid(
         mistyped('spec.size: Invalid value'), '.spec.size: Invalid value')), since=37),
     defined('numbers-of-replicas', post(HERE, job(size=-1), 422, invalid(

@@ -178,7 +178,7 @@ def mistyped(fault):
 
 
 def invalid(*faults, **details):
-    """A metav1.Status that tells exactly these faults, in any order; those that are no texts are causes already."""
+    """A metav1.Status that tells exactly these faults, in any order; those that are not texts are causes already."""
     causes = [cause(fault) if isinstance(fault, str) else fault for fault in faults]
     return failure('Invalid', None, 422, causes=Each(*causes), **details)
 

@@ -11,7 +11,7 @@ function wrongPath(path: string): string | undefined {
     if (!step) return 'There is nothing between two slashes.';
     if (/\s/.test(step)) return `"${step}" has a space; an image name has none.`;
     if (/[A-Z]/.test(step)) return `"${step}" has a capital letter; repositories are written with small ones.`;
-    return `"${step}" is no part of a repository’s name: a-z and 0-9, joined by one of ".", "_", "__", "-".`;
+    return `"${step}" is not a part of a repository’s name: a-z and 0-9, joined by one of ".", "_", "__", "-".`;
   }
   return undefined;
 }
@@ -20,7 +20,7 @@ function wrongPath(path: string): string | undefined {
 export function wrongImage(text: string): string | undefined {
   const [named = '', ...digests] = text.split('@');
   const digest = digests.join('@');
-  if (digests.length > 0 && !/^sha256:[0-9a-f]{64}$/.test(digest)) return `"${digest}" is no digest: "sha256:" and 64 digits 0-9, a-f.`;
+  if (digests.length > 0 && !/^sha256:[0-9a-f]{64}$/.test(digest)) return `"${digest}" is not a digest: "sha256:" and 64 digits 0-9, a-f.`;
   const colon = named.lastIndexOf(':');
   const tagged = colon > named.lastIndexOf('/');
   const tag = named.slice(colon + 1);
@@ -32,7 +32,7 @@ export function wrongImage(text: string): string | undefined {
   const hosted = slash >= 0 && (first === 'localhost' || /[.:[A-Z]/.test(first));
   if (hosted) {
     const port = HOST.exec(first)?.[1];
-    if (!HOST.test(first) || (port !== undefined && (Number(port) < 1 || Number(port) > 65535))) return `"${first}" is no registry’s address.`;
+    if (!HOST.test(first) || (port !== undefined && (Number(port) < 1 || Number(port) > 65535))) return `"${first}" is not a registry’s address.`;
   }
   const path = hosted ? name.slice(slash + 1) : name;
   if (/^[0-9a-f]{64}$/.test(name)) return '64 hexadecimal digits alone name no image; write REPOSITORY@sha256:DIGITS.';

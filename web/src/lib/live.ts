@@ -77,7 +77,7 @@ function connect(): void {
   made.onmessage = (message) => {
     try {
       take(JSON.parse(String(message.data)) as Frame);
-    } catch { /* a frame that is no JSON carries nothing for a view */ }
+    } catch { /* a frame that is not JSON carries nothing for a view */ }
   };
   made.onclose = () => {
     if (socket !== made) return;

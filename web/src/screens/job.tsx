@@ -75,7 +75,7 @@ function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
 
 const WARNINGS: Record<string, string> = { Straggler: 'A rank is slow', CheckpointFailed: 'The last save failed', WorldMismatch: 'Ranks train apart', SuspensionWaits: 'The suspension waits' };
 
-// A terminal is no part of the pages; the command that opens one is.
+// A terminal is not part of the pages; the command that opens one is.
 function shellOf(row: WorkloadRow, pod: string): string {
   return `swell exec -it -n ${row.namespace} ${pod} -- sh`;
 }

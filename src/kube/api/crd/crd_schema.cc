@@ -81,7 +81,8 @@ class Reader {
  public:
   std::shared_ptr<Schema> Read(const Value& node, const std::string& path, int depth, Place place);
   void AddObjectFields(Schema& schema);
-  // All that is wrong; what is no structural schema is told when all of it can be understood.
+  // All that is wrong. That a schema is not structural is reported when all of it can be
+  // understood.
   void GiveErrors(std::vector<FieldError>& errors);
 
  private:

@@ -23,7 +23,7 @@ struct LeaseTerm {
   int64_t transitions = 0;    // how often it has changed hands
 
   static LeaseTerm Of(const json::Value& lease);
-  // Nothing where the text is no term.
+  // Nothing where the text is not a term.
   static std::optional<LeaseTerm> Parse(std::string_view text);
   std::string ToString() const;
   bool operator==(const LeaseTerm&) const = default;

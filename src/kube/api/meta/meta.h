@@ -115,7 +115,7 @@ struct Condition {
 };
 std::vector<Condition> Conditions(const json::Value& object);
 std::optional<Condition> FindCondition(const json::Value& object, std::string_view type);
-// The same in a status that is no part of an object yet.
+// The same in a status that is not part of an object yet.
 std::optional<Condition> FindConditionIn(const json::Value& status, std::string_view type);
 bool ConditionIsTrueIn(const json::Value& status, std::string_view type);
 bool ConditionIsTrue(const json::Value& object, std::string_view type);

@@ -18,7 +18,7 @@ inline constexpr std::string_view kGpuResource = "nvidia.com/gpu";
 
 using Amounts = std::map<std::string, Quantity, std::less<>>;
 
-// {cpu: "1", memory: 2Gi}; null is empty. Values that are no quantities are left out.
+// {cpu: "1", memory: 2Gi}; null is empty. Values that are not quantities are left out.
 Amounts ReadAmounts(const json::Value* list);
 Amounts ReadAmounts(const json::Value& object, json::Path path);
 void Add(Amounts& to, const Amounts& more);

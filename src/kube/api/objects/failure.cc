@@ -342,7 +342,7 @@ std::optional<Failure> FailureOf(const json::Value& pod, WallTime now) {
                                failure->said.ends_with("got signal: 15");
       const bool told = of_launcher || (by_signal && failure->which == FailureClass::kUnknown);
       if (was_to_stop && told) continue;
-      // A pod that ends stops its sidecars: how they end is no failure of the pod.
+      // A pod that ends stops its sidecars: how they end is not a failure of the pod.
       if (role == "sidecar" && HasEnded(pod)) continue;
       if (!first ||
           std::tuple(RankOf(*failure), failure->time) < std::tuple(RankOf(*first), first->time)) {

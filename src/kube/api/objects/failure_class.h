@@ -14,7 +14,7 @@ enum class FailureClass : uint8_t {
   kPreempted,    // the cluster took its place
   kHostMemory,   // more memory than its limit, or than the node has
   kGpuMemory,    // more memory than the GPU has
-  kNotANumber,   // the loss or a gradient is no number any more
+  kNotANumber,   // the loss or a gradient is NaN or infinite
   kPeerLost,     // another member ended first
   kHardware,     // the GPU or its links
   kCannotStart,  // the node could not start it: an image, a volume, a secret

@@ -62,7 +62,7 @@ TEST(FailureClass, TorchrunsReportIsNotTheCause) {
   }
   // At most so many bytes, from the beginning of a line on.
   EXPECT_TRUE(BeforeLauncherReport(kTorchrun, 100).starts_with("RuntimeError: "));
-  // One process alone that lost its peers is no user's error.
+  // One process alone that lost its peers is not a user's error.
   const std::string alone =
       "RuntimeError: Connection closed by peer [10.71.0.8]:37264\n"
       "E1127 01:02:03 7 torch/distributed/elastic/multiprocessing/api.py:882] "

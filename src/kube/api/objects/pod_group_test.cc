@@ -69,7 +69,7 @@ status:
   const std::vector<EvictionRecord> records = EvictionRecords(group);
   ASSERT_EQ(records.size(), 1U);
   EXPECT_EQ(records[0].lost_gpu_seconds, 9);
-  // What is no uid counts as nothing.
+  // Text that is not a uid counts as nothing.
   EXPECT_EQ(records[0].pods, (std::vector<std::string_view>{"u1", "u2"}));
 }
 

@@ -67,7 +67,7 @@ void CheckIntOrPercent(const json::Value& parent,
                        std::string_view key,
                        const std::string& path,
                        FieldErrors& errors);
-// Whether such an amount is zero, as "0%" is. So is what is no amount.
+// Whether such an amount is zero, as "0%" is. So is text that is not an amount.
 bool IsZeroOrNoNumber(const json::Value* amount);
 void CheckNotAbove100Percent(const json::Value& parent,
                              std::string_view key,

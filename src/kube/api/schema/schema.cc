@@ -143,7 +143,7 @@ bool IsStrayNull(const Schema& schema, const json::Value& value) {
   return value.is_null() && !schema.nullable;
 }
 
-// Zero, false and empty text are absence in fields that are no pointers in Kubernetes' own types.
+// Zero, false and empty text are absence in fields that are not pointers in Kubernetes' own types.
 bool MeansAbsence(const SchemaField& field, const json::Value& value) {
   if (field.required || field.proto == 0 || field.proto_pointer) return false;
   switch (field.schema->type) {

@@ -14,7 +14,7 @@ SchemaPattern::~SchemaPattern() = default;
 std::shared_ptr<const SchemaPattern> SchemaPattern::Compile(const std::string& pattern) {
   try {  // the library reports errors by exceptions only
     auto rep = std::make_unique<Rep>();
-    // As RE2 has it: ^ and $ are the text's ends, and a dot is no newline.
+    // As RE2 has it: ^ and $ are the text's ends, and a dot does not match a newline.
     rep->regex.assign(pattern,
                       boost::regex::perl | boost::regex::no_mod_m | boost::regex::no_mod_s);
     return std::shared_ptr<const SchemaPattern>(new SchemaPattern(std::move(rep)));

@@ -183,8 +183,8 @@ bool Covers(std::string_view told, std::string_view field) {
   return below || whole;
 }
 
-// What lies at a path such as ".spec.replicas"; null if nothing does. A part that is no object ends
-// the way there, and is what is found.
+// What lies at a path such as ".spec.replicas"; null if nothing does. A part that is not an object
+// ends the way there, and is what is found.
 const Value* FindAt(const Value& object, std::string_view path) {
   const Value* at = &object;
   for (std::string_view step : Split(path, '.')) {

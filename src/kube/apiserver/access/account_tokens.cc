@@ -109,7 +109,7 @@ Status CheckBound(Core& core, const json::Value& claims, std::string_view ns, To
     if (std::string_view(field) == "secret") continue;
     const std::string_view numbers_of = api::Annotation(*bound->Parsed(), kRunAsOf);
     if (!numbers_of.empty() && RunAsOfUser(core, numbers_of).empty()) {
-      return Invalid("the user whose pod has the service account token is no user any more");
+      return Invalid("the user whose pod has the service account token is no longer a user");
     }
     AddSubmitter(answer, api::Annotation(*bound->Parsed(), api::keys::kUser));
     answer.user.extra.push_back({"authentication.kubernetes.io/pod-name", {std::string(name)}});

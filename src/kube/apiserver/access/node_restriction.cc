@@ -15,7 +15,7 @@ constexpr std::string_view kPrefix = "system:node:";
 constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
 constexpr std::string_view kRestrictedLabel = "node-restriction.kubernetes.io/";
 
-// Empty: the call is no node's.
+// Empty: the call is not a node's.
 std::string NodeOf(const Call& call) {
   const bool own = !call.request.user.name.empty();
   if (own || IsMaster(call.user) || !IsNode(call.user)) return "";

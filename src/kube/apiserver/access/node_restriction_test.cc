@@ -85,7 +85,7 @@ TEST_F(NodeRestrictionTest, ANodeOffersItsOwnDevices) {
 TEST_F(NodeRestrictionTest, ANodeReadsWhatItsPodsNeed) {
   const std::string secrets = "/api/v1/namespaces/default/secrets";
   EXPECT_EQ(Node("GET", secrets + "/of-n1"), 200);
-  // A container of that name is no reference to it.
+  // A container of that name is not a reference to it.
   EXPECT_EQ(Node("GET", secrets + "/of-n2"), 403);
   EXPECT_EQ(Node("GET", secrets), 403);
   EXPECT_EQ(Node("GET", "/api/v1/secrets"), 403);

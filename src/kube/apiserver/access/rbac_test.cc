@@ -369,7 +369,7 @@ TEST_F(RbacTest, ImpersonationMayBeLimitedToWhatIsRequested) {
   EXPECT_NE(
       as("GET", nodes + "/n", {"jane", "", {}}).Message().find("impersonate-on:user-info:get"),
       std::string::npos);
-  // Groups, and what is no domain's own in extra, are rights of their own; masters are out of
+  // Groups, and keys of extra without a domain, are rights of their own; masters are out of
   // reach.
   for (const char* group : {"devs", "system:masters"}) {
     EXPECT_EQ(as("GET", nodes, {"jane", "", {group}}).status, 403);

@@ -133,7 +133,7 @@ bool RequestLog::Audited(const Call& call, int status) const {
   if (status == 401 || status == 403) return true;
   // An access review changes nothing.
   if (call.kind && call.kind->read_only) return false;
-  // Users' credentials and backups are no resources.
+  // Users' credentials and backups are not resources.
   if (!call.info.is_resource) return call.verb == "post";
   if (IsWrite(call.verb) || MetricVerb(call) == "CONNECT") return true;
   return call.info.group.empty() && call.info.resource == "secrets";

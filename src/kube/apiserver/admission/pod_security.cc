@@ -289,7 +289,7 @@ bool IsExempt(const Admission& admission,
     const json::Value* pods = TemplateOf(work, object);
     return IsStamped(pods != nullptr ? *pods : object);
   }
-  // A pod that an administrator runs is no way for others to add containers to it.
+  // A pod that an administrator runs does not let others add containers to it.
   if (old != nullptr) return MayExceed(admission);
   return IsStamped(object) || (!api::ControllerOf(object) && MayExceed(admission));
 }

@@ -32,7 +32,7 @@ struct Subject {
   const json::Value* Context() const { return json::Find(spec, {"securityContext"}); }
 };
 
-// A text of a container's, or "": a value that is no text is the schema's to refuse.
+// A text of a container's, or "": the schema refuses values that are not text.
 std::string NameOf(const json::Value& container) {
   return std::string(json::GetString(container, {"name"}));
 }

@@ -65,7 +65,7 @@ TEST_F(ApplyTest, Parts) {
   const Answer pod = server.Post(StrCat(kPods, "?fieldManager=m"), PodJson("p"));
   ASSERT_EQ(pod.status, 201) << pod.text;
   const std::string fields = Managers(pod)[0];
-  // A struct that every pod has is no field; a map and a list's item are; what admission added
+  // A struct that every pod has is not a field; a map and a list's item are; what admission added
   // belongs to nobody.
   EXPECT_NE(fields.find(R"("f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{})"),
             std::string::npos)

@@ -269,7 +269,7 @@ class NodePorts {
 // Whether the service may have the address that it asks for.
 Status CheckServiceIp(const Admission& admission, const json::Value& object) {
   const std::string ip(json::GetString(object, {"spec", "clusterIP"}));
-  // What is no address is left to the rules of services.
+  // Text that is not an address is left to the rules of services.
   if (!ParseIpv4(ip) || TypeOf(object) == "ExternalName") return Status::Ok();
   const ServiceIps& ips = admission.core.Get<ServiceIps>();
   std::string why;

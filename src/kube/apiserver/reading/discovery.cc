@@ -12,8 +12,8 @@
 namespace swell::apiserver {
 namespace {
 
-// What clients ask for is no valid media type ('@'), so the answer calls itself by the other name:
-// kubectl 1.20 refuses to parse the first.
+// What clients ask for is not a valid media type ('@'), so the answer calls itself by the other
+// name: kubectl 1.20 refuses to parse the first.
 constexpr std::string_view kOpenApiProtobufAsked =
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 constexpr std::string_view kOpenApiProtobuf =

@@ -1,4 +1,4 @@
-// Handlers of requests that read: get, list, watch, and paths that are no resources (discovery,
+// Handlers of requests that read: get, list, watch, and paths that are not resources (discovery,
 // OpenAPI, health, metrics). Each answers its call, now or as a stream.
 // - Threads: core executor only.
 #pragma once

@@ -19,7 +19,7 @@ Status BadToken(std::string_view why) {
   return BadRequestError(StrCat("invalid continue token: continue key is not valid: ", why));
 }
 
-// Where a token is no base64 (URL alphabet, without padding), as Go tells it; nullopt: it is.
+// Where a token is not base64 (URL alphabet, without padding), as Go tells it; nullopt: it is.
 std::optional<size_t> FirstBadByte(std::string_view token) {
   for (size_t i = 0; i < token.size(); ++i) {
     const char c = token[i];

@@ -11,7 +11,7 @@
 
 namespace swell::apiserver {
 
-// Absent or empty reads as 0; kBadRequest when it is no version.
+// Absent or empty reads as 0; kBadRequest when it is not a version.
 Result<uint64_t> ParseVersion(std::string_view text);
 
 struct ListOptions {

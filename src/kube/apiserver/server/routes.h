@@ -11,7 +11,7 @@ namespace swell::apiserver {
 
 using Handler = void (*)(Core&, const CallPtr&);
 
-// "get", "list", "watch", "create", …; for a path that is no resource, the method in lower case.
+// "get", "list", "watch", "create", …; for a path that is not a resource, the method in lower case.
 Result<std::string> VerbOf(const Call& call);
 // Finds the kind that the path names.
 Status Route(Core& core, Call& call);

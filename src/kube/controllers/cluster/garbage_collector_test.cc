@@ -173,7 +173,7 @@ TEST_F(GarbageTest, OwnerThatWasNeverSeenTakesItsDependentAlong) {
   EXPECT_TRUE(cluster_.Until([&] { return !child(); }));
 }
 
-// A kind that is not served (now) is no reason to delete anything.
+// A kind that is not served (now) is not a reason to delete anything.
 TEST_F(GarbageTest, UnknownKindsAreLeftAlone) {
   cluster_.Create(
       "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: child\n  namespace: default\n"

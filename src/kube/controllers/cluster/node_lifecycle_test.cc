@@ -170,7 +170,7 @@ TEST_F(NodeTest, CordonedNodeCarriesTheTaint) {
       cluster_.Until([&] { return !Tainted("node-a", "node.kubernetes.io/unschedulable"); }));
 }
 
-// A new controller gives every node its full grace again: its own absence is no evidence.
+// A new controller gives every node its full grace again: its own absence is not evidence.
 TEST_F(NodeTest, RestartedControllerDoesNotPanic) {
   cluster_.StopManager();
   cluster_.Run(std::chrono::minutes(5));

@@ -158,7 +158,7 @@ std::optional<int64_t> CronSchedule::NextOnClock(int64_t time) const {
 }
 
 // When clocks are put back, a time is there twice: the first one counts, if it is yet to come. When
-// they are put forward, the times that are left out are no times.
+// they are put forward, the times that are left out do not count.
 std::optional<WallTime> CronSchedule::Next(WallTime time, const TimeZone& zone) const {
   const int64_t now = time.unix_ns / kSecond;
   std::optional<int64_t> clock = now + zone.OffsetAt(now);

@@ -95,7 +95,7 @@ class HostileTest : public testing::Test {
     peer.Expect("\r\n\r\n");
     return peer.received.substr(0, peer.received.find("\r\n"));
   }
-  // What happens on the server's threads is no event of the clients' reactor: it is looked for.
+  // What happens on the server's threads is not an event of the clients' reactor: it is looked for.
   bool Until(const std::function<bool()>& done) {
     constexpr Duration kLook = std::chrono::milliseconds(5);
     for (Duration waited{0}; waited < kPatience && !done(); waited += kLook) reactor_.RunFor(kLook);

@@ -190,7 +190,7 @@ TEST_F(ServerTest, EndsConnectionsThatSayNothing) {
   idle.Send(Get("/"));
   idle.Expect("GET / []");
   idle.ExpectEof();
-  EXPECT_EQ(idle.received.find("408"), std::string::npos) << "idleness is no error";
+  EXPECT_EQ(idle.received.find("408"), std::string::npos) << "idleness is not an error";
 }
 
 TEST_F(ServerTest, AHandlerMayTakeItsTime) {

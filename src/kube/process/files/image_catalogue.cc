@@ -497,7 +497,7 @@ Status ImageCatalogue::ResolveBases(size_t configured) {
     }
     if (base == nullptr) {
       return Status(Code::kInvalid, StrCat(config_file_, ": images[", i, "]: base: ",
-                                           Quote(entry.base), " is no built-in image"));
+                                           Quote(entry.base), " is not a built-in image"));
     }
     Inherit(*base, entry);
   }

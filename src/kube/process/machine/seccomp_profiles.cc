@@ -147,7 +147,7 @@ Result<scmp_compare> ComparisonOf(std::string_view name, std::string_view field)
   for (const auto& [known, value] : kAll) {
     if (known == name) return value;
   }
-  return Wrong(field, StrCat(Quote(name), " is no comparison"));
+  return Wrong(field, StrCat(Quote(name), " is not a comparison"));
 }
 
 Result<std::vector<scmp_arg_cmp>> ArgumentsOf(const json::Value& rule, const std::string& field) {

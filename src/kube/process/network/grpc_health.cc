@@ -132,7 +132,7 @@ std::optional<node::ProbeResult> GrpcHealthAnswer::OnData(std::string_view data)
   message_.append(data.substr(0, kMessageMax));
   if (message_.size() < 5) return std::nullopt;
   const size_t size = Number(message_, 1, 4);
-  if (size > kMessageMax) return node::ProbeResult{false, "the answer is no health status"};
+  if (size > kMessageMax) return node::ProbeResult{false, "the answer is not a health status"};
   if (message_.size() < 5 + size) return std::nullopt;
   static constexpr std::string_view kNames[] = {"UNKNOWN", "SERVING", "NOT_SERVING",
                                                 "SERVICE_UNKNOWN"};

@@ -163,7 +163,7 @@ Status Netlink::AddVeth(const std::string& name,
                         const std::string& hardware) {
   ether_addr address;
   if (!hardware.empty() && ::ether_aton_r(hardware.c_str(), &address) == nullptr) {
-    return Status(Code::kInvalid, StrCat(Quote(hardware), " is no hardware address"));
+    return Status(Code::kInvalid, StrCat(Quote(hardware), " is not a hardware address"));
   }
   Request request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
   ifinfomsg info = {};

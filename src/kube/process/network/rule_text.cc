@@ -145,7 +145,7 @@ RuleText MakeRuleText(const node::NetworkRules& rules,
     made.text += Chain(name, body);
     made.chains.insert(name);
   }
-  // A packet's further parts are of no use without the first. An answer is no question.
+  // A packet's further parts are of no use without the first. An answer is not a question.
   made.text += Chain("known",
                      "    ip frag-off & 0x1fff != 0 accept\n"
                      "    ip protocol tcp tcp flags & (syn | ack) != syn accept\n"

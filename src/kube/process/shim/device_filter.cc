@@ -34,7 +34,7 @@ Result<Rule> ParseRule(std::string_view text) {
   const std::string_view rest = sound ? text.substr(colon + 1) : "";
   const auto minor = ParseInt(rest);
   if (!major || *major < 0 || (rest != "*" && (!minor || *minor < 0))) {
-    return Status(Code::kInvalid, StrCat(Quote(text), " is no rule about devices"));
+    return Status(Code::kInvalid, StrCat(Quote(text), " is not a rule about devices"));
   }
   Rule rule{text[0] == 'b', static_cast<uint32_t>(*major), std::nullopt};
   if (minor) rule.minor = static_cast<uint32_t>(*minor);

@@ -97,7 +97,7 @@ Status MakeSystemDirs(int64_t owner) {
     struct stat info;
     if (::lstat(dir, &info) == 0) {
       if (S_ISDIR(info.st_mode)) continue;
-      return Status(Code::kInvalid, StrCat("the image's ", dir, " is no directory"));
+      return Status(Code::kInvalid, StrCat("the image's ", dir, " is not a directory"));
     }
     if (::mkdir(dir, 0755) != 0) return ErrnoStatus(errno, StrCat("make ", dir));
     const auto id = static_cast<uid_t>(owner);
