@@ -1,8 +1,8 @@
 // REST calls as values: what clients send and API servers answer, with no sockets in sight.
 //
 // RestHandler is the one seam between clients and servers. The embedded API server implements it;
-// so does the HTTP client (edge/), so every component speaks to either engine through the same
-// type. A node agent's kubelet endpoints are a RestHandler too.
+// so does the HTTP client (kube/edge/http), so every component speaks to either server through the
+// same type. A node agent's kubelet endpoints are a RestHandler too.
 //
 // - Threads: a handler and its sinks live on one Executor. A sink is never called from inside
 //   Handle() for watches' later events, but may be for immediate answers: callers must allow it.

@@ -12,7 +12,7 @@
 // to another executor, which answers from there. Requests of one connection are handled one after
 // the other, so pipelined answers keep their order.
 //
-// - Threads: httpServer on the reactor's thread; Exchange from any thread.
+// - Threads: HttpServer on the reactor's thread; Exchange from any thread.
 // - Ownership: handler, clock and reactor outlive the server. Exchanges may outlive it: they are
 //   then gone. Executors given to OnClose and OnDrained outlive the exchange.
 // - Invariants: everything a peer can make grow is bounded by ServerConfig.
