@@ -1,4 +1,4 @@
-"""examples/elastic-ddp: the plain script and the elastic one learn the same, and differ in few lines."""
+"""examples/elastic-ddp: the plain script and the elastic one learn the same, and four new lines make the difference."""
 
 import difflib
 import os
@@ -53,7 +53,7 @@ class ExampleTest(support.FolderTest):
         self.assertEqual(code, 0, output)
         self.assertGreater(_accuracy(output), 0.9)
 
-    def test_few_lines_are_added(self):
+    def test_four_lines_are_added(self):
         texts = []
         for name in ("plain.py", "elastic.py"):
             with open(os.path.join(_EXAMPLE, name), encoding="utf-8") as file:
@@ -61,7 +61,7 @@ class ExampleTest(support.FolderTest):
                 texts.append([line.strip() for line in file.read().split('"""', 2)[2].splitlines()])
         changes = list(difflib.unified_diff(*texts, n=0, lineterm=""))[2:]
         new = [line for line in changes if line.startswith("+") and line[1:]]
-        # An import and three lines: Job, parallel, batches.
+        # The import, Job, parallel and batches.
         self.assertEqual(len(new), 4, "\n".join(new))
         self.assertLess(len(texts[1]), len(texts[0]), "the elastic script must be the shorter one")
 

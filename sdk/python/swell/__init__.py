@@ -1,6 +1,6 @@
 """The Swell SDK: what a training script needs to be preempted without losing work.
 
-Training scripts use `Job` (three lines, see README.md); the other names are its parts, for scripts that want
+Training scripts use `Job` (four lines, see README.md); the other names are its parts, for scripts that want
 only some of them. What always holds: importing this package imports the standard library only and changes
 nothing in the process; without Swell around it (no environment, no notice) every part still works.
 """

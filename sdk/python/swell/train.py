@@ -1,6 +1,6 @@
 """`Job`, the helper around a training loop: it restores, saves, stops and resizes on all ranks together.
 
-Used by training scripts; README.md has the three lines that a plain DDP script needs. All ranks make the same calls in
+Used by training scripts; README.md has the four lines that a plain DDP script needs. All ranks make the same calls in
 the same order: `join`, `restore`, `step_done`, `should_stop`, `save` and `stop` are collective if the job has more than
 one rank.
 
