@@ -4,8 +4,8 @@
 // - Threads: push from any thread; the work runs on the queue's thread.
 // - Ownership: destroying it works off what is waiting and ends the thread; what the work uses
 //   outlives it.
-// - Invariants: items wait in order, and in no more than bytes_max, or one of them alone; as much
-//   may be worked on.
+// - Invariants: items keep their order. Waiting items take at most bytes_max, except that one
+//   larger item may wait alone. A second batch of that size may be in work.
 #pragma once
 
 #include <functional>

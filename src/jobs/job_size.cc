@@ -216,7 +216,7 @@ void JobController::FillSize(Pass& pass) {
           grew && last.time && pass.now - *last.time < kOneChange && last.desired == desired;
     }
     const bool over = pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended");
-    // That the whole job runs again after a rest is told of the job.
+    // The job's own event reports a resume.
     const bool rested = !changes.empty() && changes.back().reason == "suspended";
     if (!pass.spec.grouped && !history.empty() && !continues && desired == wanted && !over &&
         !rested && why != kMemberEnded) {

@@ -317,7 +317,7 @@ void Admission::CheckLimits(const std::string& project,
 
 void Admission::LookAtPod(const json::Value& pod, std::string_view ns, Verdict& verdict) const {
   const auto owner = api::ControllerOf(pod);
-  // Those are placed by whom they belong to, one on each node.
+  // A DaemonSet's pods are bound to their nodes by affinity.
   if (owner && owner->kind == "DaemonSet") return;
   if (api::IsBound(pod)) return;
   const std::string_view scheduler = api::SchedulerName(pod);

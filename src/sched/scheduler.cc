@@ -115,7 +115,7 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   }
   // An unfinished cycle leaves something to do though nothing changes.
   seen_version_ = result.more ? 0 : state.version;
-  // What is due to whom drifts with the time while nothing else changes.
+  // Fair shares change as past use decays, even if nothing else does.
   if (settings_.past_share > 0) context.WakeAt(now + kPastUseEvery);
   seen_actions_ = options.actions;
   wake_at_ = result.wake_at;

@@ -9,10 +9,9 @@
 // others go to that node and are charged nothing. Devices of drivers of GPUs count as GPUs.
 //
 // - Threads: core executor only.
-// - Ownership: keeps the slices and classes that it was told. Bounded: so many kinds at once.
+// - Ownership: keeps the slices and classes that it was given. Bounded: at most kKindsMax kinds.
 // - Invariants: a device that the catalog does not understand (shared amounts, taints, conditions
-// of
-//   binding) is of no kind, so that nobody gets it.
+//   of binding) is of no kind, so that nobody gets it.
 #pragma once
 
 #include <functional>

@@ -98,8 +98,8 @@ Decision& Add(Context& context, const Action& action, PodId id, Decision::Type t
   return decision;
 }
 
-// Whether the pod is a member of an elastic job that continues without it: the others have its
-// work.
+// Whether the pod is a member of an elastic job that continues without it, so no
+// work is lost.
 bool LeavesItsWork(const State& state, const PodState& pod) {
   if (pod.member_priority == INT64_MIN || pod.group == kNone) return false;
   const std::vector<SetState>& sets = state.groups[pod.group].sets;

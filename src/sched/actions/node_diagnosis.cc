@@ -30,7 +30,7 @@ std::string HolderName(const State& state, const NodeState& node) {
 
 }  // namespace
 
-// Every resource a node lacks is told, as kube-scheduler does.
+// Counts every missing resource, as kube-scheduler does.
 void NodeDiagnoser::CountLacks(PodId pod,
                                NodeId node_id,
                                const SpreadMinima& minima,

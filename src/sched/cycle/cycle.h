@@ -24,8 +24,9 @@ struct Settings {
   Duration reserve_after = std::chrono::minutes(30);
   // Work that was moved to other nodes, or for which others were, is not moved again before.
   Duration move_pause = std::chrono::minutes(10);
-  // How much past use counts against a queue's weight, and after how long it counts half; 0: not.
+  // How much past use counts against a queue's weight; 0 turns it off.
   double past_share = 0;
+  // The half-life of past use.
   Duration past_half_life = std::chrono::hours(24 * 7);
   // Victim searches of one cycle look at no more than about this many nodes.
   int64_t search_budget = 2'000'000;

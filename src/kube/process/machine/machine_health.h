@@ -3,7 +3,7 @@
 // - Threads: constructed, called and destroyed on the core executor's; the checks run on a thread
 //   of their own, since disks and drivers may block.
 // - Ownership: the executor outlives it. The destructor waits for the check under way.
-// - Invariants: so many nodes wait at most.
+// - Invariants: at most kWaitingMax nodes wait.
 #pragma once
 
 #include <deque>
