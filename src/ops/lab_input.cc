@@ -34,7 +34,7 @@ void LabInput::Declare(cli::Flags& flags) {
   flags.Text("--cluster", &cluster_, "NODESxGPUS",
              "nodes, and GPUs on each of them (default 16x4, or the shape of the cluster)");
   flags.List("--quota", &quotas_, "PROJECT=GPUS",
-             "quota of a tenant under the policy fair, repeatable (default none, or those of the "
+             "quota of a project under the policy fair, repeatable (default none, or those of the "
              "cluster)");
   flags.Text("--profiles", &profiles_dir_, "DIR",
              "measurements of the traces' applications; for traces that name applications");

@@ -75,7 +75,7 @@ class NvidiaSmiAction final : public cli::Action {
     SWELL_ASSIGN_OR_RETURN(const auto pods, api->List(client::resources::kPods, "", on_node));
     auto usage = api->CallObject({.method = "GET", .path = "/apis/metrics.k8s.io/v1beta1/pods"});
     if (!usage.ok()) {
-      session.ErrLine(StrCat("Utilisation is not known: ", usage.status().message()));
+      session.ErrLine(StrCat("Utilization is not known: ", usage.status().message()));
     }
     SWELL_ASSIGN_OR_RETURN(const NodeGpus gpus,
                            DescribeNodeGpus(*node, pods, usage.ok() ? **usage : json::Value()));
@@ -144,7 +144,7 @@ cli::Command NvidiaSmiCommand() {
           .group = "Cluster",
           .summary = "Show the virtual GPUs of a node as nvidia-smi does in its pods.",
           .examples = {{"A table", "swell nvidia-smi --node node-1"},
-                       {"Utilisation and memory, for a script",
+                       {"Utilization and memory, for a script",
                         "swell nvidia-smi --node node-1 "
                         "--query-gpu=index,utilization.gpu,memory.used --format=csv,noheader"}},
           .notes =

@@ -257,9 +257,7 @@ Command HealthCommandSpec() {
   return {
       .name = "health",
       .group = "Jobs",
-      .summary =
-          "Show which nodes have faults and how jobs fare, which ranks of a job move, or a "
-          "node's health.",
+      .summary = "Show the health of nodes and jobs, of one job's ranks, or of one node.",
       .usage = "[JOB | NODE]",
       .examples = {{"Nodes with faults, and all jobs that report their progress", "swell health"},
                    {"The ranks of a job: phase, step, last change", "swell health mnist"},

@@ -167,7 +167,7 @@ TEST_F(NodeCheckTest, FailuresAreForgivenAndStayKnown) {
   server_.Send(server_.Request("PATCH", "/api/v1/nodes/node-1", json::Print(patch),
                                "application/merge-patch+json"));
   ASSERT_EQ(Run({"swell", "node", "clear", "node-1", "node-2"}), 0) << err_;
-  EXPECT_EQ(out_, "node node-1: 3 failures forgiven\nnode node-2: no failure counts against it\n");
+  EXPECT_EQ(out_, "node node-1: 3 failures cleared\nnode node-2: no failure counts against it\n");
   ASSERT_EQ(Run({"swell", "health", "node-1"}), 0) << err_;
   EXPECT_NE(out_.find("score 0.00"), std::string::npos) << out_;
   const auto node = server_.Send(server_.Request("GET", "/api/v1/nodes/node-1"));

@@ -1,4 +1,4 @@
-// swell node check: tests nodes with a pod on each. swell node clear: forgives their failures.
+// swell node check: tests nodes with a pod on each. swell node clear: clears their failures.
 #include <algorithm>
 #include <map>
 
@@ -230,7 +230,7 @@ class ClearAction final : public Action {
     auto written = api.Patch(client::resources::kNodes, "", name, client::PatchType::kMerge, patch);
     if (!written.ok()) return written.status();
     session.OutLine(
-        StrCat("node ", name, ": ", counted, counted == 1 ? " failure" : " failures", " forgiven"));
+        StrCat("node ", name, ": ", counted, counted == 1 ? " failure" : " failures", " cleared"));
     return Status::Ok();
   }
 };
@@ -241,7 +241,7 @@ Command NodeCommandSpec() {
   Command command{.name = "node",
                   .aliases = {"nodes"},
                   .group = "Cluster",
-                  .summary = "Test nodes, and forgive their failures."};
+                  .summary = "Test nodes, and clear their recorded failures."};
   command.children = {
       {.name = "check",
        .summary =

@@ -287,7 +287,7 @@ class ReportAction final : public Action {
     }
     std::vector<std::string> head;
     for (const std::string& column : columns_) head.push_back(ToUpper(column));
-    for (const char* name : {"GPU-HOURS", "CPU-HOURS", "UTILISATION", "STARTED", "MEAN WAIT",
+    for (const char* name : {"GPU-HOURS", "CPU-HOURS", "UTILIZATION", "STARTED", "MEAN WAIT",
                              "LONGEST WAIT", "PREEMPTED", "LOST GPU-HOURS", "PRODUCTIVE"}) {
       head.emplace_back(name);
     }
@@ -416,7 +416,7 @@ Command ReportCommandSpec() {
        "swell report --project vision --since 2026-11-20 --until 2026-11-21 --by hour"}};
   command.notes =
       "Usage is recorded in the cluster, in one ConfigMap per day, for 400 days. The last minute "
-      "may be missing. UTILISATION is the share of all GPUs in the period of the row. PRODUCTIVE "
+      "may be missing. UTILIZATION is the share of all GPUs in the period of the row. PRODUCTIVE "
       "is the share of the held time in which the GPUs trained, less the work that was lost and "
       "done again. -o json and -o csv also list the other uses (starting, loading, saving, hung). "
       "Jobs are recorded by the day, 300 of each day.";

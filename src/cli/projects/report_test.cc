@@ -39,7 +39,7 @@ class ReportTest : public CliTest {
 TEST_F(ReportTest, SumsWhatProjectsAndUsersHeld) {
   ASSERT_EQ(Run({"swell", "report"}), 0) << err_;
   EXPECT_EQ(out_,
-            "PROJECT   USER     GPU-HOURS   CPU-HOURS   UTILISATION   STARTED   MEAN WAIT   "
+            "PROJECT   USER     GPU-HOURS   CPU-HOURS   UTILIZATION   STARTED   MEAN WAIT   "
             "LONGEST WAIT   PREEMPTED   LOST GPU-HOURS   PRODUCTIVE\n"
             "nlp       =cmd()   0.50        0.00        3.1%          0         -           "
             "-              0           0.00             -\n"
