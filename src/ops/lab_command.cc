@@ -22,7 +22,7 @@ std::string PolicyList() {
 
 cli::Command LabCommand() {
   cli::Command lab{.name = "lab",
-                   .group = "Cluster",
+                   .group = "Scheduling",
                    .summary = "Compare scheduling policies on traces of jobs.",
                    .standalone = true};
   lab.children = {

@@ -240,7 +240,7 @@ class ClearAction final : public Action {
 Command NodeCommandSpec() {
   Command command{.name = "node",
                   .aliases = {"nodes"},
-                  .group = "Cluster",
+                  .group = "Inspect",
                   .summary = "Test nodes, and clear their recorded failures."};
   command.children = {
       {.name = "check",

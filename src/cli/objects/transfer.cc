@@ -417,7 +417,7 @@ class ImportAction final : public Action {
 Command ExportCommandSpec() {
   Command command;
   command.name = "export";
-  command.group = "Cluster";
+  command.group = "Change";
   command.summary = "Write the objects that users created as manifests for swell import.";
   command.examples = {
       {"Move from the cluster of this machine to Kubernetes",
@@ -433,7 +433,7 @@ Command ExportCommandSpec() {
 Command ImportCommandSpec() {
   Command command;
   command.name = "import";
-  command.group = "Cluster";
+  command.group = "Change";
   command.summary =
       "Create the objects of a file written by swell export. Existing objects are kept.";
   command.usage = "FILE...";
