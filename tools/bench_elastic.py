@@ -87,7 +87,7 @@ class ElasticJob:
 
 
 def stalls(steps):
-    """Of each change of size: (world before, after, seconds without progress)."""
+    """For each change of size: (world before, after, seconds without progress)."""
     usual = statistics.median(b[0] - a[0] for a, b in zip(steps, steps[1:]))
     return [(a[2], b[2], b[0] - a[0] - usual) for a, b in zip(steps, steps[1:]) if a[2] != b[2]]
 

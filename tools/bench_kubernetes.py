@@ -89,7 +89,7 @@ class Kubernetes(ControlPlane):
         return megabytes
 
     def told(self, what, count):
-        """Counts, beside what goes on, the pods that a watch tells it of."""
+        """Counts the pods that a watch reports, while the rest runs."""
         return subprocess.Popen([LOAD, self.kubeconfig, what, str(count), "900"], text=True, stdout=subprocess.PIPE)
 
     def controller(self, ready="Scheduling for"):

@@ -74,7 +74,8 @@ NO_THREADS = re.compile(r"src/base/(?:check|result)\.h$|_(?:test_util|testing|fi
 PRIVATE_WORDS = [
     (re.compile(r"\b(?:askers?|tellers?|backstage|homonyms?|intake|latecomers?|farewell|foresight)\b", re.I),
      "a private word"),
-    (re.compile(r"\b(?:is|are|was|were) none\b(?! of| left| the)|\bnull: (?:no|none)\b|\bthat there (?:is|are) not\b"),
+    (re.compile(r"(?<!there )\b(?:is|are|was|were) none\b(?! of| left| the)|\bnull: (?:no|none)\b"
+                r"|\bthat there (?:is|are) not\b"),
      "say that it does not exist"),
     (re.compile(r"\b(?:[Tt]hose|[Tt]hat|him|them|[Aa]nybody|everybody) who\b|\b[Ww]hoever\b"),
      "name the user, client or pod"),
@@ -306,11 +307,40 @@ def sentences(line):
     return comment.strip() if slashes and '"' not in code else " ".join(SENTENCE.findall(code))
 
 
-def prose_counts(path):
-    """Whether a file's sentences are checked: sources, documents and texts for people, but not past decisions."""
+# What Python says to readers: docstrings (the text begins its line) and comments; other strings are passed over.
+PYTHON_PROSE = re.compile(
+    r"""(?ms)(?P<begins>^[ \t]*[rR]?)?(?P<quotes>\"{3}|'{3})(?P<doc>.*?)(?P=quotes)"""
+    r"""|(?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|\#(?P<comment>[^\n]*)"""
+)
+
+
+def python_prose(text):
+    """The docstrings and comments of Python, each on the line where it was."""
+    lines = [""] * (text.count("\n") + 1)
+    for match in PYTHON_PROSE.finditer(text):
+        said = match.group("comment") or (match.group("doc") if match.group("begins") is not None else None)
+        for number, line in enumerate((said or "").split("\n"), line_of(text, match.start()) - 1):
+            lines[number] = line.strip()
+    return lines
+
+
+def prose_lines(path, text):
+    """What a file says to readers, line by line; None where it is not checked: past decisions and data."""
     if path.startswith("docs/adr/") or path == "docs/GLOSSARY.md":
-        return False
-    return path.startswith("src/") and path.endswith(CPP) or path.endswith((".md", "crds.txt", "event_reasons.txt"))
+        return None
+    if path.startswith("src/") and path.endswith(CPP):
+        return [sentences(line) for line in text.splitlines()]
+    if path.endswith((".md", "crds.txt", "event_reasons.txt")):
+        return [line.lstrip("-*|# ") for line in re.sub(r"`[^`\n]*`", "``", text).splitlines()]
+    if path.endswith(".py") or re.match(r"#!.*\bpython", text):
+        lines = python_prose(text)
+    elif path.endswith((".ts", ".tsx", ".mjs")):
+        lines = [line.partition("// ")[2] for line in text.splitlines()]
+    elif text.startswith("#!") or path.endswith(".sh") or path.startswith("deploy/"):
+        lines = [re.sub(r"^(?:.*\s)?#(?=\s)|^.*", "", line, count=1) for line in text.splitlines()]
+    else:
+        return None
+    return [re.sub(r"`[^`\n]*`", "``", line).strip() for line in lines]
 
 
 class Tidy:
@@ -366,7 +396,7 @@ class Tidy:
                 self.too_long["file " + path] = (path, FILE_LINES + 1, count)
 
     def check_names(self, path, text):
-        """Who follows a pointer to another file finds it."""
+        """A reader who follows a pointer to another file finds it."""
         for number, line in enumerate(text.splitlines(), 1):
             if path.endswith(CPP):
                 line = "" if "#include" in line else line.partition("//")[2]
@@ -376,11 +406,7 @@ class Tidy:
 
     def check_prose(self, path, text):
         """Comments and documents use the field's words and plain sentences."""
-        if path.endswith(CPP):
-            lines = [sentences(line) for line in text.splitlines()]
-        else:
-            lines = [line.lstrip("-*|# ") for line in re.sub(r"`[^`\n]*`", "``", text).splitlines()]
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(prose_lines(path, text) or [], 1):
             for pattern, advice in PRIVATE_WORDS:
                 match = pattern.search(line)
                 if match:
@@ -582,8 +608,7 @@ class Tidy:
                 self.check_cpp(path, text)
             if path.startswith("src/") and path.endswith(CPP) or path.startswith("docs/") and "/adr/" not in path:
                 self.check_names(path, text)
-            if prose_counts(path):
-                self.check_prose(path, text)
+            self.check_prose(path, text)
 
     def run(self):
         self.scan()

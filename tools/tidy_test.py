@@ -202,6 +202,18 @@ class Prose(unittest.TestCase):
         self.assertEqual(breaches({"src/kube/api/schemas/crds.txt": "  name string: Of a pod.\n"}),
                          ["src/kube/api/schemas/crds.txt:1 prose"])
 
+    def test_comments_and_docstrings_of_scripts_and_pages_are_read(self):
+        for path, text in (("sdk/a.py", '"""Waits.\n\nWhoever waits is served.\n"""\nx = 1\n'),
+                           ("tests/a", "#!/bin/sh\n\n# It goes on.\n"),
+                           ("web/src/a.tsx", "\n\nf(); // a frame that is no JSON\n"),
+                           ("deploy/a.yaml", "a: 1\n\nb: 2  # whoever comes\n")):
+            self.assertEqual(breaches({path: text}), [f"{path}:3 prose"], path)
+        for path, text in (("sdk/a.py", 'x = "# whoever"\ny = """\nwhoever\n"""\nz = 1  # None if there is none.\n'),
+                           ("tests/a", "#!/bin/sh\necho whoever\n"),
+                           ("web/src/a.ts", "f('whoever');\n"),
+                           ("deploy/a.yaml", "a: whoever\n")):
+            self.assertEqual(breaches({path: text}), [], path)
+
     def test_plain_sentences_code_and_past_decisions_pass(self):
         for text in ("// Clients that wait are served first.", "// The name of a node, or null.",
                      "int whoever = 0;", "// Who may write? The owner.",

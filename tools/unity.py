@@ -115,7 +115,7 @@ class File:
         return self.directives != other.directives or self._shows(other) or other._shows(self)
 
     def _shows(self, other):
-        """Whether the other mentions what is this file's own; the same alias in both is none."""
+        """Whether the other mentions what is this file's own; the same alias in both does not count."""
         return any(
             name in (other.words if (alias or "").startswith(_MACRO) else other.names)
             and not (alias and alias == other.private.get(name))

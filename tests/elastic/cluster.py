@@ -55,7 +55,7 @@ class ClusterTest(unittest.TestCase):
         self.steps_file = self.folder / "out" / "steps"
         self.steps_file.parent.mkdir()
         self.steps_file.touch()
-        # Who is root in a pod is nobody here.
+        # The root of a pod is nobody here.
         self.steps_file.parent.chmod(0o777)
         self.steps_file.chmod(0o666)
         self.pace_file = self.folder / "out" / "pace"
@@ -122,7 +122,7 @@ class ClusterTest(unittest.TestCase):
                 if "running" in status["state"]]
 
     def all_running(self, members):
-        """The same, once they are as many: whoever trains is told of a moment later."""
+        """The same, once they are as many: members that train hear of it a moment later."""
         seen = []
 
         def as_many():

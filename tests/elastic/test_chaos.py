@@ -70,7 +70,7 @@ class ChaosTest(ClusterTest):
                    for status in pod["status"].get("containerStatuses", []))
 
     def processes(self, variable):
-        """Of this test's job, those that were told the variable at their start."""
+        """The processes of this test's job that were given the variable at their start."""
         found = []
         for entry in os.listdir("/proc"):
             try:

@@ -164,7 +164,7 @@ class InMemory(Recoveries):
         self.assertLessEqual(self.repeated(), 2)
 
     def test_a_machine_falls_silent(self):
-        # Of three: of two that do not hear each other, both would go on until they do.
+        # Three members: of two that do not hear each other, both would continue until they do.
         self.members = 3
         self.start()
         mend = self.cut_off(self.processes()[2])
@@ -180,7 +180,7 @@ class InMemory(Recoveries):
 
 
 class Together(Recoveries):
-    """torch's agent starts all processes again. Of what does not end, Swell's watch over hangs starts the job again."""
+    """torch's agent starts all processes again. Where one does not end, Swell's watch over hangs restarts the job."""
 
     def test_a_process_needs_too_much_memory(self):
         self.start()

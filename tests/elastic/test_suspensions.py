@@ -1,4 +1,4 @@
-"""A job that is suspended and resumed again and again saves within its grace each time, and goes on where it stopped.
+"""A job that is suspended and resumed again and again saves within its grace each time, and continues where it stopped.
 
 SUSPEND_CYCLES says how often; without it, 15 times for the way that most jobs start and 6 times for the others. The job
 is suspended while it waits in a step, while it does steps, and while it starts, in turn. What a suspension takes is
@@ -47,7 +47,7 @@ class Suspensions:
             begun, saved = self.lines()[-1][0], self.saved()
             self.note(cycle, doing, seconds, saved)
             self.assertLess(seconds, GRACE_S - 1, f"cycle {cycle}, suspended while it {doing}")
-            # Whoever starts may wait for its first step, which is not begun in an orderly way then.
+            # A member that starts may wait for its first step, which is not begun in an orderly way then.
             self.assertIn(saved, (begun + 1, begun) if doing == "starts" else (begun + 1,), f"cycle {cycle}: {doing}")
             self.run_command("swell", "resume", "train")
         self.assertEqual(self.finish(), list(range(self.total)), "a step was lost or done twice")

@@ -83,7 +83,7 @@ class Jobs:
         return not ended or ended["other"] > 0
 
     def check_all_succeed(self, recorder):
-        """Waits as long as jobs go on ending, however slow this machine is."""
+        """Waits as long as jobs keep ending, however slow this machine is."""
         begin = since = time.monotonic()
         left = len(self.sizes)
         while not (now := self.ended()) or now["other"]:

@@ -149,7 +149,7 @@ class Bench:
             process.stop()
         for name in self.namespaces:
             call("kubectl", "delete", "namespace", name, "--wait=false")
-        # Pods left on them are for whoever has nodes of these names next, or for the pod collector.
+        # Pods left on them are for the next owner of nodes of these names, or for the pod collector.
         call("kubectl", "delete", "nodes", "--all")
         if failure[0] is not None and self.processes:
             print(f"--- whole logs stay in {self.work}", flush=True)

@@ -49,7 +49,7 @@ class Cluster:
         return str(self.directory / "kubeconfig")
 
     def swell(self, *words, kubeconfig=None, **more):
-        """Of the machine's own commands: --data-dir; of the others: the kubeconfig."""
+        """The machine's own commands get --data-dir, the others the kubeconfig."""
         own = words[0] in ("backup", "restore", "status", "encryption")
         env = dict(os.environ, KUBECONFIG=kubeconfig or self.kubeconfig)
         return run(SWELL, *words, *(["--data-dir", self.directory] if own else []), env=env, **more)

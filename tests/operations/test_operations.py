@@ -59,7 +59,7 @@ class Access(ClusterTest):
             self.done(self.cluster.kubectl("get", "pods", kubeconfig=kubeconfig))
             self.done(self.cluster.swell("user", "delete", name))
             self.refused(self.cluster.kubectl("get", "pods", kubeconfig=kubeconfig), "Unauthorized")
-            # Whoever comes under the name later is somebody else.
+            # A user of the same name who comes later is somebody else.
             old = str(Path(kubeconfig).rename(self.scratch / f"old-{name}"))
             self.user(name, "viewer", "--project", "nlp")
             self.refused(self.cluster.kubectl("get", "pods", kubeconfig=old), "Unauthorized")
@@ -96,7 +96,7 @@ class Access(ClusterTest):
                          {"runAsUser": 1500, "runAsGroup": 100, "supplementalGroups": [44]})
         self.refused(self.cluster.kubectl("create", "-f", "-", kubeconfig=mine, input=pod("root", runAsUser=0)),
                      'spec.securityContext.runAsUser: 0: pods of user "rita" run as user 1500, group 100')
-        # Of jobs, whose pods a controller makes, too.
+        # The same for jobs, whose pods a controller makes.
         self.done(self.cluster.swell("submit", "train", "--gpus", "1", "--image", "x", "--", "true", kubeconfig=mine))
 
         def contexts():

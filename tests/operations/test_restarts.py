@@ -26,7 +26,7 @@ class Restarts(ClusterTest):
         return done.stdout + done.stderr
 
     def uid(self, pod):
-        """Of a pod that its node has reported to run. One that ends before starts again under its own uid."""
+        """The uid of a pod that its node has reported to run. One that ends before starts again under its own uid."""
         self.until(lambda: self.cluster.get("pod", pod)["status"]["phase"] == "Running")
         return self.cluster.get("pod", pod)["metadata"]["uid"]
 

@@ -40,7 +40,7 @@ READ_PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
 ALL = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
 NODES = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["delete"]}
 
-# Who may, method, path, body. Whoever may is told that it is made, missing or wrong, and never that it is forbidden.
+# Letters of the roles that may, method, path, body. They hear that it is made, missing or wrong, never forbidden.
 ACTIONS = [
     ("aprv", "GET", f"{IN}/pods"),
     ("a", "GET", f"{OTHER}/pods"),
@@ -125,7 +125,7 @@ ACTIONS = [
      {"spec": {"user": "zoe", **review("get", "", "pods")["spec"]}}),
 ]
 
-# Who may act as whom: header lines.
+# Letters of the roles that may act as these users: header lines.
 IMPERSONATIONS = [
     ("a", {"Impersonate-User": "anna"}),
     ("a", {"Impersonate-User": "zoe", "Impersonate-Group": "system:masters"}),
@@ -155,7 +155,7 @@ class Roles(ClusterTest):
         assert made.status == 201, made.text()
 
     def who(self, send):
-        """Who is not told that it is forbidden, and what everybody was told."""
+        """The letters of the roles that it is not forbidden to, and what each role was answered."""
         answers = {letter: send(server) for letter, server in self.as_role.items()}
         for letter, answer in answers.items():
             self.assertNotIn(answer.status, (401, 405, 500), f"{ROLES[letter]}: {answer.text()}")

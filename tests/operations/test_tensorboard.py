@@ -220,7 +220,7 @@ class TensorboardTest(unittest.TestCase):
         self.assertEqual(board.ask("GET", place)[0], 401)
 
     def refused_without_the_right(self, path):
-        """Who may look at the namespace does not reach its pods."""
+        """A user who may look at the namespace does not reach its pods."""
         account = self.cluster.kubectl("create", "serviceaccount", "looker")
         self.assertEqual(account.returncode, 0, account.stderr)
         self.cluster.kubectl("create", "rolebinding", "looker", "--clusterrole=view", "--serviceaccount=default:looker")

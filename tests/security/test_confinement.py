@@ -285,7 +285,7 @@ print("tried", file=sys.stderr)
                         securityContext={"runAsUser": 1500, "runAsGroup": 1500})
         self.assertGreater(int(said or 0), 100)
 
-    # --- what must go on working --------------------------------------------------------------------
+    # --- what must still work -----------------------------------------------------------------------
 
     def test_a_pod_works_as_its_root(self):
         said = self.say("set -e; echo x > /root/f; echo y > /usr/local/bin/t; mkdir /var/lib/mine; echo z > /etc/mine; "

@@ -41,7 +41,7 @@ trap stop_ticker EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Says what goes on while it goes on: one line that counts on a terminal, one line each half minute
+# Says what is being done while it is: one line that counts on a terminal, one line each half minute
 # elsewhere. The command itself stays in the foreground, so that ^C reaches it.
 start_ticker() {
   local text=$1

@@ -105,7 +105,7 @@ def _load_checkpoint(job, found, load):
     try:
         load(found.state)
     except (RuntimeError, ValueError, KeyError) as error:
-        # Of RuntimeErrors only torch's own about state: a full GPU or a lost peer is not the checkpoint's fault.
+        # Among RuntimeErrors only torch's own about state: a full GPU or a lost peer is not the checkpoint's fault.
         if isinstance(error, RuntimeError) and "loading state_dict" not in str(error):
             raise
         place = getattr(job.checkpoints, "dir", "its directory")

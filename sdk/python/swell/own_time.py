@@ -19,7 +19,7 @@ import time
 
 _WRITE_SECONDS = 1.0
 _EVENTS_MAX = 256  # on a GPU, of waits that are not over
-# Of all versions of torch; FSDP calls those of its own.
+# The names of all versions of torch; FSDP calls those of its own.
 _COLLECTIVES = ("all_reduce", "reduce", "broadcast", "all_gather", "all_gather_into_tensor", "all_gather_single",
                 "_all_gather_base", "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_single",
                 "_reduce_scatter_base", "all_to_all", "all_to_all_single", "barrier", "monitored_barrier")

@@ -1,4 +1,4 @@
-"""Who of a group is alive, and how those who are left meet again when a member is lost.
+"""Which members of a group are alive, and how the rest meet again when a member is lost.
 
 Used by `swell.resize`. Every member listens at a port of its own, which the plan of the group names ("peers": [host,
 port] by rank). The lowest rank that is alive is the host. The others connect to it, and both sides send a beat each
@@ -22,7 +22,7 @@ One line of JSON per message (`swell.wire`):
 
 What always holds:
 * A member that was declared lost and lives after all (it was stopped) leaves the group and joins as a new one.
-* If members fall silent together, only a half or more of those that may live goes on.
+* If members fall silent together, only a half or more of those that may live continues.
 * The thread never waits for a member: sends are short and bounded, and silence counts as loss.
 """
 

@@ -1,7 +1,8 @@
 """How far this rank is and what it does, in 96 bytes of shared memory. The node agent reads them whenever it wants.
 
-Used by `swell.train.Job`. The file is `progress-<RANK>` in the folder of SWELL_REPORT_FILE; without that variable there
-is none. Nothing is sent: a change costs about a microsecond, and the record can be read while the process hangs.
+Used by `swell.train.Job`. The file is `progress-<RANK>` in the folder of SWELL_REPORT_FILE; without that variable
+it does not exist. Nothing is sent: a change costs about a microsecond, and the record can be read while the
+process hangs.
 
 | place | bytes | field |
 |---|---|---|

@@ -1,7 +1,7 @@
 """The tensors of a state, copied to one piece of memory as fast as memory is: all that stops the training in a save.
 
 Used by `swell.memory`. `Snapshot(state)` finds the storages; `copy_to` copies them and leaves a state whose tensors lie
-in that memory, and whose other values are copies, too. So it can be pickled later, while the training goes on.
+in that memory, and whose other values are copies, too. So it can be pickled later, while the training continues.
 
 What always holds: tensors that share a storage share it in the copy. A state with values that only pickle can copy
 raises `plain.NotPlain`, and is then pickled while the training waits.

@@ -208,7 +208,7 @@ class Job:
                 try:
                     return self._restore()
                 except RuntimeError as error:
-                    # A member was lost meanwhile. The others may have a state; else all look again.
+                    # A member was lost meanwhile. The others may have a state; else all retry.
                     if not self.can_recover(error):
                         raise
                     traceback.clear_frames(error.__traceback__)
@@ -521,7 +521,7 @@ class Job:
 
         Returns True on every rank once the checkpoint is on disk. If it cannot be written, the reason goes to stderr
         and to the node agent, earlier checkpoints stay as they are, and the result is False. With `wait=False` the
-        training goes on as soon as the state is copied, and the result says nothing about the disk.
+        training continues as soon as the state is copied, and the result says nothing about the disk.
         """
         with self.phase("save"):
             return self._save(step, state, epoch, metrics, wait)

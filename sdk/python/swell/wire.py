@@ -1,6 +1,6 @@
 """Messages between members: one line of JSON each, over TCP. Used by `swell.rendezvous` and `swell.peers`.
 
-What always holds: a message has a bounded size, and sending never raises: if the other side has gone, whoever reads the
+What always holds: a message has a bounded size, and sending never raises: if the other side has gone, the reader of the
 connection finds out.
 """
 

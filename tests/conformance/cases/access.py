@@ -1,4 +1,4 @@
-"""Who may do what: roles, reviews, impersonation, tokens, evictions and the ends of namespaces."""
+"""Rights: roles, reviews, impersonation, tokens, evictions and the ends of namespaces."""
 
 from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, delete, eventually, failure,
                               get, invalid, patch, post)

@@ -8,7 +8,7 @@ from conformance.case import ABSENT, PRESENT, Case, Having, Pattern, delete, eve
 REQUESTS = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
 ONE = REQUESTS + '/r-$run'
 SIGNER = 'kubernetes.io/kube-apiserver-client'
-# Of jane in the group team, and of jane among the masters.
+# Requests of jane in the group team, and of jane among the masters.
 JANE = """-----BEGIN CERTIFICATE REQUEST-----
 MIHZMIGAAgEAMB4xDTALBgNVBAoMBHRlYW0xDTALBgNVBAMMBGphbmUwWTATBgcq
 hkjOPQIBBggqhkjOPQMBBwNCAARBRo7dHjetYIMvZbD3q/RuvJSBg0bJwYdxj11D

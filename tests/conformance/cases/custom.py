@@ -60,7 +60,7 @@ def defined(name, *steps, **bounds):
                 *steps, delete(CRDS + '/jobs.$run.example.com', 200), **bounds)
 
 
-# Of each format that texts are held to: one that has it, one that has not.
+# For each format that texts are held to: one that has it, one that has not.
 FORMATS = {
     'bsonobjectid': ('507f1f77bcf86cd799439011', 'x'),
     'byte': ('YQ==', ''),

@@ -15,7 +15,7 @@ def items(*names):
     return [{'metadata': {'name': name}} for name in names]
 
 
-# Label selectors that are none, and what is wrong with them.
+# Malformed label selectors, and what is wrong with them.
 MALFORMED = {
     '=x': "found '=', expected: !, identifier, or 'end of string'",
     '(': "found '(', expected: !, identifier, or 'end of string'",

@@ -165,7 +165,7 @@ def failure(reason, message=None, code=None, **details):
 
 
 def cause(fault, reason=None):
-    """Of details.causes: this fault. Its reason follows from its kind, unless it is given."""
+    """This fault as an item of details.causes. Its reason follows from its kind, unless it is given."""
     found = _CAUSE.match(fault)
     if not found:
         raise ValueError(f'{fault!r} is no "field: kind"')
@@ -184,7 +184,7 @@ def invalid(*faults, **details):
 
 
 def counted(text):
-    """What of a text counts: what stands before its faults, and these by field and kind; without faults all of it."""
+    """What counts: the text before the faults, and these by field and kind; without faults all of it."""
     faults = list(_FAULT.finditer(text))
     if not faults:
         return text
@@ -244,7 +244,7 @@ def _other_items(expected, got, where, words):
         if have not in left:
             left.append(have)
     for item in expected.items:
-        # Of two with the same words that count, the one with the same words.
+        # Where two agree in the words that count, the one with the same words.
         fitting = sorted((have for have in left if not differences(item, have)),
                          key=lambda have: _count_other_words(item, have))
         if fitting:

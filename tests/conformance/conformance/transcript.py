@@ -11,7 +11,7 @@ A case has a namespace and a directory of its own. `> ` continues a command, `$~
 says what it should, `[1]` is the exit status when it is not 0. `@1.32` starts what kubectl from that
 version on says where versions say different things, and `@server-1.37` what every kubectl says of
 Kubernetes from that version on. In outputs, what varies between runs is a word
-in angle brackets (`<age>`), runs of spaces are three, and a line `...` stands for any lines. Of faults
+in angle brackets (`<age>`), runs of spaces are three, and a line `...` stands for any lines. In faults
 their field and kind count, and not their words. After a case's name, `pods` says that it makes pods, and
 `since-1.22` or `until-1.24` which Kubernetes it holds for.
 """

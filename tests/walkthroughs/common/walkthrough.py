@@ -126,8 +126,8 @@ class Walkthrough:
         return self.stage.ask("kubectl", "logs", pod, *more)
 
     def timeline_of(self, title, *scope):
-        """Who ran when, from the jobs' own events."""
-        # Of an event of the newer kind only eventTime is set.
+        """Which job ran when, from the jobs' own events."""
+        # An event of the newer kind has eventTime only.
         rows = sorted({(event["lastTimestamp"] or event["eventTime"], event["involvedObject"]["name"],
                         event["reason"], event["message"])
                        for event in self.items("events", *scope) if event["reason"] in self.TOLD})

@@ -29,7 +29,7 @@ export function sortRows<T>(rows: T[], value: (row: T) => Cell, descending: bool
   return keyed.map((entry) => entry.row);
 }
 
-// Of columns that want so many pixels, those that fit: the most spare ones are left out first.
+// The columns that fit into so many pixels: the most spare ones are left out first.
 export function fitting<T extends { width: number; spare?: number }>(columns: T[], pixels: number): T[] {
   let left = columns.reduce((sum, one) => sum + one.width, 0) - pixels;
   const out = new Set<T>();

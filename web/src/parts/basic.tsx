@@ -9,7 +9,7 @@ import { colourOf } from '../lib/theme.ts';
 import type { Share } from '../lib/types.ts';
 import { Icon, type IconName } from './icons.tsx';
 
-// Of nodes that no node pool selects; commands say the same.
+// The pool of nodes that no node pool selects; commands say the same.
 export const NO_POOL = '(no pool)';
 
 type Children = { children?: ComponentChildren };

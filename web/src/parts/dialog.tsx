@@ -116,7 +116,7 @@ export function focusWrong(): void {
   requestAnimationFrame(() => document.querySelector<HTMLElement>('dialog [aria-invalid="true"]')?.focus());
 }
 
-// Numbers of a form; undefined where the text is none.
+// Numbers of a form; undefined where the text is not a number.
 export function readNumber(text: string): number | undefined {
   const trimmed = text.trim().replace(',', '.');
   if (!/^-?\d+(\.\d+)?$/.test(trimmed)) return undefined;

@@ -176,7 +176,7 @@ export function Analytics() {
   const held = integral(series('gpu_held'));
   const used = integral(series('gpu_utilized'));
   const total = integral(series('gpu_total'));
-  // Of a cluster without samples yet, what is held now.
+  // A cluster without samples yet shows what is held now.
   const heldPart = total > 0 ? held / total : overview?.gpus.total ? overview.gpus.held / overview.gpus.total : null;
   const asShare = param('as') === 'share';
   return (

@@ -8,7 +8,7 @@ const SPAN_MS = 3000;
 
 export interface Scroll { rate: number; slowestMs: number; costMs: number }
 
-// Of a page that is logged in to a fake server with so many jobs.
+// For a page that is logged in to a fake server with so many jobs.
 export async function scrollWorkloads(page: Page): Promise<Scroll> {
   await go(page, '/workloads', 'Workloads');
   await page.waitForSelector('.grid-foot:has-text("10,000 workloads")', { timeout: 60_000 });
