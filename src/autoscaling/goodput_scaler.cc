@@ -106,11 +106,11 @@ GoodputScaler::GoodputScaler(Context context,
       read_(read),
       groups_(context_.informers.Of(client::resources::kPodGroups)),
       nodes_(context_.informers.Of(client::resources::kNodes)),
-      defaults_(context_, std::move(default_mode), [this] { LookAtAll(); }) {}
+      defaults_(context_, std::move(default_mode), [this] { RequeueAll(); }) {}
 
-void GoodputScaler::Look(const std::string& key,
-                         const json::SharedValue& job,
-                         client::WorkQueue::Done done) {
+void GoodputScaler::ObserveAndDecide(const std::string& key,
+                                     const json::SharedValue& job,
+                                     client::WorkQueue::Done done) {
   auto target = read_(*job, defaults_.Of(*job));
   if (!target.ok()) {
     Complain(*job, known_[key], target.status().message());

@@ -54,9 +54,9 @@ class GoodputScaler final : public JobScaler {
   struct Round;
   using RoundPtr = std::shared_ptr<Round>;
 
-  void Look(const std::string& key,
-            const json::SharedValue& job,
-            client::WorkQueue::Done done) override;
+  void ObserveAndDecide(const std::string& key,
+                        const json::SharedValue& job,
+                        client::WorkQueue::Done done) override;
   ScaleObservation* Recall(const std::string& key) override;
   void Forget(const std::string& key) override { known_.erase(key); }
   Known& Remember(const std::string& key, const json::Value& job, const GoodputRole& role);

@@ -25,11 +25,11 @@ struct GoodputState {
   goodput::Measurements measured;
   goodput::Measurements told;
   goodput::MeasurementsByType other_types;  // told of GPUs that it had before
-  int64_t members = 0;      // at the last look
-  int64_t measured_at = 0;  // the size that was measured last; 0: none
-  int64_t wanted = 0;       // asked for; 0: nothing yet
-  double resize_s = 0;      // 0: not known
-  double noise = 0;         // the noise scale of the gradient, in records; 0: not known
+  int64_t members = 0;                      // at the last look
+  int64_t measured_at = 0;                  // the size that was measured last; 0: none
+  int64_t wanted = 0;                       // asked for; 0: nothing yet
+  double resize_s = 0;                      // 0: not known
+  double noise = 0;  // the noise scale of the gradient, in records; 0: not known
   std::string decision;
   WallTime decided_at;
 

@@ -57,10 +57,10 @@ void JobScaler::Reconcile(const std::string& key, client::WorkQueue::Done done) 
   if (!job || api::IsDeleting(*job) || !api::ConditionIsTrue(*job, "Running")) {
     return done(Duration::zero());
   }
-  Look(key, job, std::move(done));
+  ObserveAndDecide(key, job, std::move(done));
 }
 
-void JobScaler::LookAtAll() {
+void JobScaler::RequeueAll() {
   for (const auto& [key, job] : jobs_.objects()) queue_.Add(key);
 }
 

@@ -41,9 +41,9 @@ class JobScaler {
   virtual ~JobScaler() = default;
 
   // Observes a running job; ends with Finish, or calls `done` itself.
-  virtual void Look(const std::string& key,
-                    const json::SharedValue& job,
-                    client::WorkQueue::Done done) = 0;
+  virtual void ObserveAndDecide(const std::string& key,
+                                const json::SharedValue& job,
+                                client::WorkQueue::Done done) = 0;
   // The state of the job between intervals; null if it has none.
   virtual ScaleObservation* Recall(const std::string& key) = 0;
   virtual void Forget(const std::string& key) = 0;
@@ -74,7 +74,7 @@ class JobScaler {
                         json::Value wanted);
   void Finish(const AnyRound& round, const Status& status);
   // Something that decides about all jobs has changed: each is looked at when it is due.
-  void LookAtAll();
+  void RequeueAll();
   // Records an event, unless the last one had the same message.
   void Complain(const json::Value& job, ScaleObservation& look, const std::string& message);
 

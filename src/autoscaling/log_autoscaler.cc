@@ -71,9 +71,9 @@ LogAutoscaler::LogAutoscaler(Context context, client::Resource resource, ReadSca
       read_(read),
       nodes_(context_.informers.Of(client::resources::kNodes)) {}
 
-void LogAutoscaler::Look(const std::string& key,
-                         const json::SharedValue& job,
-                         client::WorkQueue::Done done) {
+void LogAutoscaler::ObserveAndDecide(const std::string& key,
+                                     const json::SharedValue& job,
+                                     client::WorkQueue::Done done) {
   auto target = read_(*job);
   if (!target.ok()) {
     Complain(*job, known_[key], target.status().message());
@@ -235,7 +235,7 @@ void LogAutoscaler::Decide(const RoundPtr& round) {
     round->facts.room = RoomFor(round->target.pod_template,
                                 std::max<int64_t>(1, round->target.policy.replicas_max));
   }
-  elastic::ScaleDecision decision = elastic::Look(round->target.policy, round->facts, state);
+  elastic::ScaleDecision decision = elastic::DecideScale(round->target.policy, round->facts, state);
   json::Value memory = state.Memory();
   if (state.goes_on) {
     json::Set(memory, {"seen"}, known->second.position.seen_unix_ns);

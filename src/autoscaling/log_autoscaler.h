@@ -1,5 +1,5 @@
 // LogAutoscaler: sets the number of members of an elastic job from its training log.
-// elastic::Look() decides, once per interval and job.
+// elastic::DecideScale() decides, once per interval and job.
 //
 // It reads the tail of the first member's log through the API, or the metric that the member pushed
 // (SWELL_REPORT_FILE). It writes the role's `replicas` and its own memory, an annotation, in one
@@ -40,9 +40,9 @@ class LogAutoscaler final : public JobScaler {
   struct Round;
   using RoundPtr = std::shared_ptr<Round>;
 
-  void Look(const std::string& key,
-            const json::SharedValue& job,
-            client::WorkQueue::Done done) override;
+  void ObserveAndDecide(const std::string& key,
+                        const json::SharedValue& job,
+                        client::WorkQueue::Done done) override;
   ScaleObservation* Recall(const std::string& key) override;
   void Forget(const std::string& key) override { known_.erase(key); }
   Known& Remember(const std::string& key, const json::Value& job, const ScaleTarget& target);

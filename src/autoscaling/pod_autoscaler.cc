@@ -28,7 +28,7 @@ constexpr Duration kFirstReady = std::chrono::seconds(30);
 constexpr Duration kDownWindow = std::chrono::seconds(300);
 constexpr json::ParseLimits kAnswerLimits{.depth = 16, .bytes = 16 << 20};
 
-using elastic::MetricLook;
+using elastic::MetricSample;
 using elastic::PaceRules;
 using Limit = elastic::PacedReplicas::Limit;
 
@@ -96,7 +96,7 @@ std::string QuantityText(double amount, bool processors) {
 }
 
 // The average over the members with a known value; empty if no member has one.
-std::optional<double> Average(const MetricLook& look) {
+std::optional<double> Average(const MetricSample& look) {
   double sum = 0;
   double known = 0;
   for (const auto& one : look.of_members) {
@@ -135,7 +135,7 @@ std::string NameOf(const MetricSpec& spec) {
 json::Value Measured(const MetricSpec& spec,
                      const std::vector<json::SharedValue>& members,
                      const Result<json::Value>& use,
-                     const MetricLook& look) {
+                     const MetricSample& look) {
   json::Object entry{{"type", TypeOf(spec)}};
   const auto average = Average(look);
   if (!look.fault.empty() || !average) return entry;
@@ -143,7 +143,7 @@ json::Value Measured(const MetricSpec& spec,
   if (spec.utilization) current["averageUtilization"] = static_cast<int64_t>(*average);
   MetricSpec amount = spec;
   amount.utilization = false;
-  MetricLook amounts;
+  MetricSample amounts;
   amounts.of_members.resize(members.size());
   TakeUse(use, amount, members, amounts);
   current["averageValue"] = QuantityText(Average(amounts).value_or(0), spec.name == "cpu");
@@ -338,10 +338,10 @@ void PodAutoscaler::OnUse(const RoundPtr& round, const Result<json::Value>& use)
     const auto found = metrics.find(api::Name(pod));
     return IsStarting(pod, found == metrics.end() ? nullptr : found->second, now);
   };
-  std::vector<MetricLook> looks;
+  std::vector<MetricSample> looks;
   json::Array current;
   for (const MetricSpec& spec : round->metrics) {
-    MetricLook look{.name = spec.name, .target = spec.target, .average = spec.average};
+    MetricSample look{.name = spec.name, .target = spec.target, .average = spec.average};
     std::vector<json::SharedValue> members;
     for (const json::SharedValue& pod : round->pods) {
       const bool starting = Phase(*pod) == "Pending" || (spec.name == "cpu" && is_starting(*pod));
@@ -361,8 +361,8 @@ void PodAutoscaler::OnUse(const RoundPtr& round, const Result<json::Value>& use)
     looks.push_back(std::move(look));
   }
   const int64_t replicas = round->replicas();
-  const elastic::TargetWish wish =
-      elastic::WishOfTargets(kTolerance, replicas, static_cast<int64_t>(round->pods.size()), looks);
+  const elastic::TargetProposal wish = elastic::ProposeReplicas(
+      kTolerance, replicas, static_cast<int64_t>(round->pods.size()), looks);
   json::Set(round->status, {"currentMetrics"}, std::move(current));
   if (!wish.metric || (wish.faulty && wish.replicas < replicas)) {
     return Fail(round, "ScalingActive", FaultReason(round->metrics[*wish.faulty]), wish.faults);

@@ -1,5 +1,5 @@
 // PodAutoscaler: HorizontalPodAutoscalers. The algorithm is the published one (kubernetes.io,
-// "Horizontal Pod Autoscaling"): elastic::WishOfTargets computes the number of replicas that the
+// "Horizontal Pod Autoscaling"): elastic::ProposeReplicas computes the number of replicas that the
 // metrics call for, elastic::Follow limits how fast it changes (spec.behavior). Usage comes from
 // metrics.k8s.io. Only Resource and ContainerResource metrics are supported; others are reported as
 // faults.

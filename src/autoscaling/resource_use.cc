@@ -62,7 +62,7 @@ std::optional<double> AmountOf(const json::Value* value) {
 void TakeUse(const Result<json::Value>& pod_metrics,
              const MetricSpec& spec,
              const std::vector<json::SharedValue>& members,
-             elastic::MetricLook& look) {
+             elastic::MetricSample& look) {
   if (!pod_metrics.ok()) {
     look.fault = MetricsFault(kGroup, pod_metrics.status());
     return;

@@ -25,6 +25,6 @@ std::optional<double> AmountOf(const json::Value* value);
 void TakeUse(const Result<json::Value>& pod_metrics,
              const MetricSpec& spec,
              const std::vector<json::SharedValue>& members,
-             elastic::MetricLook& look);
+             elastic::MetricSample& look);
 
 }  // namespace swell::controllers

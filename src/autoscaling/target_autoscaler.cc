@@ -34,7 +34,7 @@ struct TargetAutoscaler::Round : JobScaler::Round {
   TargetRole target;
   std::vector<json::SharedValue> members;  // that run
   std::string members_selector;
-  std::vector<elastic::MetricLook> looks;  // like target.metrics
+  std::vector<elastic::MetricSample> looks;  // like target.metrics
   int pending = 0;
 
   std::optional<size_t> Member(std::string_view pod) const {
@@ -48,9 +48,9 @@ struct TargetAutoscaler::Round : JobScaler::Round {
 TargetAutoscaler::TargetAutoscaler(Context context, client::Resource resource, ReadTargetRole read)
     : JobScaler(std::move(context), std::move(resource), "target-autoscaler"), read_(read) {}
 
-void TargetAutoscaler::Look(const std::string& key,
-                            const json::SharedValue& job,
-                            client::WorkQueue::Done done) {
+void TargetAutoscaler::ObserveAndDecide(const std::string& key,
+                                        const json::SharedValue& job,
+                                        client::WorkQueue::Done done) {
   auto target = read_(*job);
   if (target.ok() && !*target) {
     Forget(key);
@@ -88,7 +88,7 @@ void TargetAutoscaler::FindMembers(Round& round) const {
   round.members_selector =
       json::GetString(*round.job, {"status", "replicaStatuses", round.role, "selector"});
   for (const MetricSpec& spec : round.target.metrics) {
-    elastic::MetricLook look;
+    elastic::MetricSample look;
     look.name = spec.name;
     look.target = spec.target;
     look.average = spec.average;
@@ -111,7 +111,7 @@ void TargetAutoscaler::Ask(const RoundPtr& round) {
     } else if (spec.source == MetricSpec::Source::kResource) {
       usage = true;
     } else {
-      elastic::MetricLook& look = round->looks[i];
+      elastic::MetricSample& look = round->looks[i];
       bool pushed = false;
       for (size_t m = 0; m < round->members.size(); ++m) {
         look.of_members[m] = PushedMetric(*round->members[m], spec.name);
@@ -177,7 +177,7 @@ void TargetAutoscaler::AskPods(const RoundPtr& round, size_t metric) {
 }
 
 void TargetAutoscaler::UsePods(Round& round, size_t metric, const Result<std::string>& answer) {
-  elastic::MetricLook& look = round.looks[metric];
+  elastic::MetricSample& look = round.looks[metric];
   auto list = answer.ok() ? json::Parse(*answer, kAnswerLimits) : answer.status();
   if (!list.ok()) {
     look.fault = StrCat("no member pushes it; ", MetricsFault(kCustomMetrics, list.status()));
@@ -246,7 +246,7 @@ void TargetAutoscaler::AskObject(const RoundPtr& round, size_t metric) {
       });
 }
 
-void TargetAutoscaler::UseSeries(elastic::MetricLook& look,
+void TargetAutoscaler::UseSeries(elastic::MetricSample& look,
                                  std::string_view api_group,
                                  const Result<std::string>& answer) {
   auto list = answer.ok() ? json::Parse(*answer, kAnswerLimits) : answer.status();
@@ -265,7 +265,7 @@ void TargetAutoscaler::Decide(const RoundPtr& round) {
   auto found = known_.find(round->key);
   if (found == known_.end()) return Finish(round, Status::Ok());
   Known& known = found->second;
-  const elastic::TargetDecision decision = elastic::LookAtTargets(
+  const elastic::TargetDecision decision = elastic::DecideByTargets(
       round->target.policy, context_.clock.Now(), round->replicas,
       static_cast<int64_t>(round->members.size()), round->looks, known.state);
   if (!decision.faults.empty() && known.faults != decision.faults) {

@@ -1,5 +1,5 @@
 // TargetAutoscaler: keeps the metrics that a job names at their targets by changing the number of
-// members of a role. elastic::LookAtTargets() decides, once per interval and job.
+// members of a role. elastic::DecideByTargets() decides, once per interval and job.
 //
 // Resource usage comes from metrics.k8s.io. A pod metric is the number that members push by that
 // name (SWELL_REPORT_FILE). Without one it is the last match of the job's pattern in their logs,
@@ -38,9 +38,9 @@ class TargetAutoscaler final : public JobScaler {
   struct Round;
   using RoundPtr = std::shared_ptr<Round>;
 
-  void Look(const std::string& key,
-            const json::SharedValue& job,
-            client::WorkQueue::Done done) override;
+  void ObserveAndDecide(const std::string& key,
+                        const json::SharedValue& job,
+                        client::WorkQueue::Done done) override;
   ScaleObservation* Recall(const std::string& key) override;
   void Forget(const std::string& key) override { known_.erase(key); }
   void FindMembers(Round& round) const;
@@ -57,7 +57,7 @@ class TargetAutoscaler final : public JobScaler {
            std::function<void(const Result<std::string>&)> heard);
   static void UseUsage(Round& round, const Result<std::string>& answer);
   static void UsePods(Round& round, size_t metric, const Result<std::string>& answer);
-  static void UseSeries(elastic::MetricLook& look,
+  static void UseSeries(elastic::MetricSample& look,
                         std::string_view api_group,
                         const Result<std::string>& answer);
   void Decide(const RoundPtr& round);

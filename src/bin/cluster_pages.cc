@@ -107,7 +107,8 @@ struct ClusterPages::Impl {
                .relay = &relay}),
         http(reactor, clock, pages, PagesServer()),
         programs(reactor, clock, pages.programs(), ProgramsServer()) {
-    history.OnSamples([this](const std::vector<ui::Sample>& samples) { metrics.Hear(samples); });
+    history.OnSamples(
+        [this](const std::vector<ui::Sample>& samples) { metrics.OnSamples(samples); });
   }
 
   Executor& core;

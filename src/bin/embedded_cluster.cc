@@ -57,7 +57,7 @@ std::string HostOf(const std::string& listen) {
   return host;
 }
 
-constexpr size_t kAsideBytesMax = size_t{64} << 20;
+constexpr size_t kOffloadBytesMax = size_t{64} << 20;
 
 void RunAll(std::vector<std::function<void()>> all) {
   for (auto& work : all) std::exchange(work, {})();
@@ -106,7 +106,7 @@ struct EmbeddedCluster::Impl {
   std::vector<node::NodeConfig> node_configs;
   std::unique_ptr<store::Store> store;
   std::shared_ptr<apiserver::ApiServer> server;
-  BackgroundQueue<std::function<void()>> aside{kAsideBytesMax, Duration::zero(), RunAll};
+  BackgroundQueue<std::function<void()>> offload{kOffloadBytesMax, Duration::zero(), RunAll};
   std::unique_ptr<edge::HttpFront> front;
   std::unique_ptr<net::HttpServer> http;
   std::thread io_thread;
@@ -144,7 +144,7 @@ Status EmbeddedCluster::Impl::OpenAudit(apiserver::Options& server_options) {
   SWELL_ASSIGN_OR_RETURN(
       audit, AuditLog::Open(options.data_dir.AuditFile(), options.audit_limits, &metrics));
   server_options.audit_level = options.audit == "all" ? Level::kAll : Level::kWrites;
-  server_options.audit = [this](std::string line) { audit->Tell(std::move(line)); };
+  server_options.audit = [this](std::string line) { audit->Append(std::move(line)); };
   audit_search = std::make_unique<AuditSearch>(core, options.data_dir.AuditFile());
   server_options.search_audit = [this](apiserver::AuditQuery query, AuditSearch::Done done) {
     audit_search->Find(std::move(query), std::move(done));
@@ -211,8 +211,8 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
   });
   server_options.health.AddReady("shutdown",
                                  [this] { return stopping ? "the cluster is stopping" : ""; });
-  server_options.aside = [this](std::function<void()> work, size_t bytes) {
-    return aside.Push(std::move(work), bytes);
+  server_options.offload = [this](std::function<void()> work, size_t bytes) {
+    return offload.Push(std::move(work), bytes);
   };
   server_options.backup = [this](std::function<void(Result<json::Value>)> done) {
     backup.Write(*store, StrCat(options.data_dir.path, "/backup-", random.NameSuffix(8), ".db"),

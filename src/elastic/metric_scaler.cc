@@ -235,7 +235,7 @@ std::optional<ScaleDecision> FollowOthers(const ScalePolicy& policy,
 
 }  // namespace
 
-ScaleDecision Look(const ScalePolicy& policy, const ScaleFacts& facts, ScaleState& state) {
+ScaleDecision DecideScale(const ScalePolicy& policy, const ScaleFacts& facts, ScaleState& state) {
   if (policy.replicas_min > policy.replicas_max) return {};
   if (state.condition == ScaleCondition::kNone) {
     Begin(policy, facts, state);

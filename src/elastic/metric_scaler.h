@@ -1,7 +1,7 @@
 // MetricScaler: how many members of a role pay, found by trying: grow while training gets faster,
 // go back when it does not or when there is no room, and then stay.
 //
-// One Look() per interval. States, as people read them in the job's status:
+// One DecideScale() per interval. States, as people read them in the job's status:
 //   Start             the first observations are taken
 //   Continue          it has grown and observes again
 //   Stop              members found no place: back to the last number; grows again when more room
@@ -92,6 +92,6 @@ struct ScaleDecision {
   std::string why;                  // in numbers, for an event
 };
 
-ScaleDecision Look(const ScalePolicy& policy, const ScaleFacts& facts, ScaleState& state);
+ScaleDecision DecideScale(const ScalePolicy& policy, const ScaleFacts& facts, ScaleState& state);
 
 }  // namespace swell::elastic

@@ -23,7 +23,7 @@ struct World {
   int64_t changes = 0;
   std::vector<std::string> story;  // condition and replicas, whenever they change
 
-  void Look() {
+  void DecideScale() {
     int64_t running = std::min(replicas, capacity);
     ScaleFacts facts{.now = now,
                      .replicas = replicas,
@@ -32,7 +32,7 @@ struct World {
                      .unplaced = replicas - running,
                      .room = std::max<int64_t>(0, capacity - replicas)};
     if (running == replicas) facts.seconds_per_step = seconds(running);
-    ScaleDecision decision = elastic::Look(policy, facts, state);
+    ScaleDecision decision = elastic::DecideScale(policy, facts, state);
     if (decision.replicas) {
       ASSERT_NE(*decision.replicas, replicas);
       ASSERT_FALSE(decision.why.empty());
@@ -45,7 +45,7 @@ struct World {
     now = now + policy.interval;
   }
   void Looks(int count) {
-    for (int i = 0; i < count; ++i) Look();
+    for (int i = 0; i < count; ++i) DecideScale();
   }
   std::string Story() const { return Join(story, ", "); }
 };
@@ -53,7 +53,7 @@ struct World {
 TEST(MetricScaler, GrowsUntilThereIsNoRoomAndReturns) {
   World world;
   world.capacity = 2;
-  world.Look();
+  world.DecideScale();
   EXPECT_EQ(json::Print(world.state.Status()),
             R"({"elasticCondition":"Start","continue":true,"currentReplicas":1})");
   world.Looks(6);
@@ -134,7 +134,7 @@ TEST(MetricScaler, AMemberTakenWhileItObservesIsNoStop) {
   World world;
   world.Looks(8);
   ASSERT_EQ(world.Story(), "Start 1, Continue 2");
-  world.Look();
+  world.DecideScale();
   world.capacity = 1;
   world.Looks(10);
   EXPECT_EQ(world.Story(), "Start 1, Continue 2");
@@ -216,7 +216,7 @@ TEST(MetricScaler, RandomLives) {
         ASSERT_EQ(json::Print(again.Memory()), json::Print(world.state.Memory()));
         world.state = again;
       }
-      world.Look();
+      world.DecideScale();
       if (HasFatalFailure()) return;
       ASSERT_GE(world.replicas, policy.replicas_min);
       ASSERT_LE(world.replicas, policy.replicas_max);

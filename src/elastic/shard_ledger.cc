@@ -198,9 +198,7 @@ Status ShardLedger::Progress(std::string_view worker, int64_t lease, int64_t don
 }
 
 // `sure`: nobody used more records of it than were told. `counts`: as a try.
-void ShardLedger::GiveBack(std::map<int64_t, Lease>::iterator lease,
-                           Progress progress,
-                           Try tried) {
+void ShardLedger::GiveBack(std::map<int64_t, Lease>::iterator lease, Progress progress, Try tried) {
   Range range = lease->second.range;
   range.start += lease->second.done;
   if (tried == Try::kCounts) ++range.tries;

@@ -30,7 +30,7 @@ std::string Number(double number) {
   return text;
 }
 
-Wanted OfMembers(const MetricLook& metric, double tolerance, int64_t replicas) {
+Wanted OfMembers(const MetricSample& metric, double tolerance, int64_t replicas) {
   double sum = 0;
   int64_t known = 0, unknown = 0;
   for (const std::optional<double>& one : metric.of_members) {
@@ -54,7 +54,7 @@ Wanted OfMembers(const MetricLook& metric, double tolerance, int64_t replicas) {
   return {wanted, average};
 }
 
-Wanted OfAll(const MetricLook& metric, double tolerance, int64_t replicas, int64_t running) {
+Wanted OfAll(const MetricSample& metric, double tolerance, int64_t replicas, int64_t running) {
   const double value = *metric.of_all;
   const double members =
       static_cast<double>(std::max<int64_t>(1, metric.average ? replicas : running));
@@ -74,13 +74,13 @@ Pace PaceOf(const TargetPolicy& policy) {
 
 }  // namespace
 
-TargetWish WishOfTargets(double tolerance,
-                         int64_t replicas,
-                         int64_t running,
-                         const std::vector<MetricLook>& metrics) {
-  TargetWish wish;
+TargetProposal ProposeReplicas(double tolerance,
+                               int64_t replicas,
+                               int64_t running,
+                               const std::vector<MetricSample>& metrics) {
+  TargetProposal wish;
   for (size_t i = 0; i < metrics.size(); ++i) {
-    const MetricLook& metric = metrics[i];
+    const MetricSample& metric = metrics[i];
     const bool known =
         metric.of_all || std::any_of(metric.of_members.begin(), metric.of_members.end(),
                                      [](const auto& one) { return one.has_value(); });
@@ -102,17 +102,17 @@ TargetWish WishOfTargets(double tolerance,
   return wish;
 }
 
-TargetDecision LookAtTargets(const TargetPolicy& policy,
-                             WallTime now,
-                             int64_t replicas,
-                             int64_t running,
-                             const std::vector<MetricLook>& metrics,
-                             TargetState& state) {
-  const TargetWish wish = WishOfTargets(policy.tolerance, replicas, running, metrics);
+TargetDecision DecideByTargets(const TargetPolicy& policy,
+                               WallTime now,
+                               int64_t replicas,
+                               int64_t running,
+                               const std::vector<MetricSample>& metrics,
+                               TargetState& state) {
+  const TargetProposal wish = ProposeReplicas(policy.tolerance, replicas, running, metrics);
   TargetDecision decision;
   decision.faults = wish.faults;
   if (wish.metric) {
-    const MetricLook& metric = metrics[*wish.metric];
+    const MetricSample& metric = metrics[*wish.metric];
     decision.why =
         StrCat(metric.name, " is ", Number(wish.value), ", its target ", Number(metric.target));
   }

@@ -32,7 +32,7 @@ struct TargetPolicy {
 };
 
 // One metric at a look.
-struct MetricLook {
+struct MetricSample {
   std::string name;  // for words: "cpu", "queue_length"
   // One value per running member, empty if unknown; or of_all, one value for all of them.
   std::vector<std::optional<double>> of_members;
@@ -48,7 +48,7 @@ struct MetricLook {
 using TargetState = PaceState;
 
 // What the metrics ask for by themselves.
-struct TargetWish {
+struct TargetProposal {
   int64_t replicas = 0;
   std::optional<size_t> metric;  // that asks for most; none: none can be read
   double value = 0;              // of that metric
@@ -57,10 +57,10 @@ struct TargetWish {
 };
 
 // `replicas`: wanted now; `running`: members that run.
-TargetWish WishOfTargets(double tolerance,
-                         int64_t replicas,
-                         int64_t running,
-                         const std::vector<MetricLook>& metrics);
+TargetProposal ProposeReplicas(double tolerance,
+                               int64_t replicas,
+                               int64_t running,
+                               const std::vector<MetricSample>& metrics);
 
 struct TargetDecision {
   int64_t desired = 0;
@@ -69,11 +69,11 @@ struct TargetDecision {
 };
 
 // `replicas`: wanted now; `running`: members that run.
-TargetDecision LookAtTargets(const TargetPolicy& policy,
-                             WallTime now,
-                             int64_t replicas,
-                             int64_t running,
-                             const std::vector<MetricLook>& metrics,
-                             TargetState& state);
+TargetDecision DecideByTargets(const TargetPolicy& policy,
+                               WallTime now,
+                               int64_t replicas,
+                               int64_t running,
+                               const std::vector<MetricSample>& metrics,
+                               TargetState& state);
 
 }  // namespace swell::elastic

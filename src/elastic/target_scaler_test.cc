@@ -14,8 +14,8 @@ struct World {
   int64_t replicas = 4;
   TargetDecision last;
 
-  int64_t Look(std::vector<MetricLook> metrics) {
-    last = LookAtTargets(policy, now, replicas, replicas, metrics, state);
+  int64_t Look(std::vector<MetricSample> metrics) {
+    last = DecideByTargets(policy, now, replicas, replicas, metrics, state);
     now = now + policy.interval;
     return last.desired;
   }
@@ -76,7 +76,7 @@ TEST(TargetScaler, MembersWithoutAValueAreGuessedCarefully) {
 
 TEST(TargetScaler, ANumberAboutAllOfThem) {
   World world;
-  MetricLook queue{.name = "queue", .of_all = 30, .target = 5};
+  MetricSample queue{.name = "queue", .of_all = 30, .target = 5};
   EXPECT_EQ(world.Look({queue}), 6);
   EXPECT_EQ(world.last.why, "queue is 7.5, its target 5");
   queue.average = false;
@@ -89,9 +89,9 @@ TEST(TargetScaler, TheMostThatAnyMetricAsksForAndFaultsStopShrinking) {
   World world;
   world.All(50, 50);
   world.PassWindow();
-  const MetricLook low{.name = "low", .of_all = 1, .target = 5};
-  const MetricLook high{.name = "high", .of_all = 35, .target = 5};
-  const MetricLook gone{.name = "gone", .fault = "nobody serves it"};
+  const MetricSample low{.name = "low", .of_all = 1, .target = 5};
+  const MetricSample high{.name = "high", .of_all = 35, .target = 5};
+  const MetricSample gone{.name = "gone", .fault = "nobody serves it"};
   EXPECT_EQ(world.Look({low, high}), 7);
   EXPECT_EQ(world.Look({high, gone}), 7);
   EXPECT_EQ(world.last.faults, "gone: nobody serves it");

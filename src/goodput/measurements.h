@@ -60,8 +60,8 @@ class Measurements {
 
 // By type of GPU.
 using MeasurementsByType = std::map<std::string, Measurements, std::less<>>;
-// `here`, and the sizes that were measured on other types alone. Of a type whose speed was measured
-// at no size of `here` nothing follows.
+// `here`, and the sizes that were measured on other types alone. Nothing follows from a type that
+// was measured at no size of `here`.
 Measurements WithOtherTypes(const Measurements& here, const MeasurementsByType& others);
 
 // How the work of a step is split: the whole job's batch is constant, or each member's is, or the

@@ -171,8 +171,10 @@ TEST_F(CronTest, FinishedRunsBeyondTheLimitAreDeleted) {
   }
   ASSERT_TRUE(cluster_.Until([&] { return History() == "Succeeded. Succeeded." && Jobs() == 2; }))
       << History();
-  ASSERT_TRUE(
-      cluster_.Patch(client::resources::kCrons, "default/tick", "spec: {suspend: true, historyLimit: 0}").ok());
+  ASSERT_TRUE(cluster_
+                  .Patch(client::resources::kCrons, "default/tick",
+                         "spec: {suspend: true, historyLimit: 0}")
+                  .ok());
   ASSERT_TRUE(cluster_.Until([&] { return Jobs() == 0 && History().empty(); })) << History();
 }
 
@@ -181,7 +183,8 @@ TEST_F(CronTest, TheHistoryOutlivesItsJobs) {
   cluster_.Run(kMinute);
   FinishPods();
   ASSERT_TRUE(cluster_.Until([&] { return History() == "Succeeded."; }));
-  ASSERT_TRUE(cluster_.Patch(client::resources::kCrons, "default/tick", "spec: {suspend: true}").ok());
+  ASSERT_TRUE(
+      cluster_.Patch(client::resources::kCrons, "default/tick", "spec: {suspend: true}").ok());
   const std::string name(api::Name(*cluster_.List(kPyTorchJobs).front()));
   ASSERT_TRUE(cluster_.Delete(kPyTorchJobs, StrCat("default/", name)).ok());
   cluster_.Run(kSecond);
@@ -205,7 +208,8 @@ TEST_F(CronTest, SuspendedItStartsNoneAndThenTheLatest) {
   cluster_.Create(CronYaml("suspend: true"));
   cluster_.Run(std::chrono::hours(3));
   EXPECT_EQ(Jobs(), 0U);
-  ASSERT_TRUE(cluster_.Patch(client::resources::kCrons, "default/tick", "spec: {suspend: false}").ok());
+  ASSERT_TRUE(
+      cluster_.Patch(client::resources::kCrons, "default/tick", "spec: {suspend: false}").ok());
   cluster_.Run(kSecond);
   EXPECT_EQ(Jobs(), 1U);
   EXPECT_GE(cluster_.Events("TooManyMissedTimes", "tick"), 1);
@@ -433,7 +437,9 @@ TEST_F(CronTest, WhatIsHeardAfterItsEndIsNotItsSuccessors) {
   cluster_.Create(CronYaml(""));
   cluster_.Run(kMinute);
   ASSERT_EQ(Jobs(), 1U);
-  ASSERT_TRUE(cluster_.Delete(client::resources::kCrons, "default/tick", {.propagation = "Background"}).ok());
+  ASSERT_TRUE(
+      cluster_.Delete(client::resources::kCrons, "default/tick", {.propagation = "Background"})
+          .ok());
   cluster_.Create(CronYaml("suspend: true"));
   cluster_.Run(30 * kSecond);
   EXPECT_EQ(json::Print(Status()), "{}");
@@ -454,7 +460,9 @@ TEST_F(CronTest, ItsJobsGoWithIt) {
   cluster_.Create(CronYaml(""));
   cluster_.Run(2 * kMinute);
   ASSERT_EQ(Jobs(), 2U);
-  ASSERT_TRUE(cluster_.Delete(client::resources::kCrons, "default/tick", {.propagation = "Background"}).ok());
+  ASSERT_TRUE(
+      cluster_.Delete(client::resources::kCrons, "default/tick", {.propagation = "Background"})
+          .ok());
   ASSERT_TRUE(cluster_.Until([&] { return Jobs() == 0; }));
 }
 

@@ -342,7 +342,7 @@ class World {
       facts.seconds_per_step = static_cast<double>(facts.running) /
                                static_cast<double>(std::min(facts.running, job.knee));
     }
-    elastic::ScaleDecision decision = elastic::Look(job.policy, facts, job.state);
+    elastic::ScaleDecision decision = elastic::DecideScale(job.policy, facts, job.state);
     if (!decision.replicas) return;
     ASSERT_GE(*decision.replicas, job.least);
     ASSERT_LE(*decision.replicas, job.most);

@@ -482,10 +482,10 @@ bool JobController::EndAtBackoffLimit(Pass& pass) {
   // What lacked memory gets more before its last start counts.
   if (!ExceedsBackoff(pass, 0) && RaiseMemoryInPlace(pass, /*running_too=*/true)) return false;
   pass.delete_pods.clear();
-  Finish(pass, "Failed", "BackoffLimitExceeded",
-         StrCat(kind_->kind(), " ", pass.name,
-                " has failed because it has reached the specified backoff limit.",
-                FailureText(pass)));
+  Finish(
+      pass, "Failed", "BackoffLimitExceeded",
+      StrCat(kind_->kind(), " ", pass.name,
+             " has failed because it has reached the specified backoff limit.", FailureText(pass)));
   return true;
 }
 

@@ -158,7 +158,8 @@ Status JobRules::CheckObject(const api::KindInfo& kind, const json::Value& objec
     const auto fault = FindProjectFault(object);
     return fault ? WrongField(fault->field, fault->message) : Status::Ok();
   }
-  if (kind.gvk.group == client::resources::kCrons.group && kind.plural == client::resources::kCrons.plural) {
+  if (kind.gvk.group == client::resources::kCrons.group &&
+      kind.plural == client::resources::kCrons.plural) {
     return CheckCron(object);
   }
   const JobKind* job = Find(kind.gvk.group, kind.plural);

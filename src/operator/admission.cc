@@ -160,7 +160,8 @@ json::Value Admission::Review(const json::Value& review) const {
       LookAtJob(*object, ns, *kind, verdict);
     }
   }
-  if (written && group == client::resources::kCrons.group && resource == client::resources::kCrons.plural) {
+  if (written && group == client::resources::kCrons.group &&
+      resource == client::resources::kCrons.plural) {
     LookAtCron(*object, fresh ? nullptr : json::Find(request, {"oldObject"}), ns, verdict);
   }
   json::Object response{{"uid", json::GetString(request, {"uid"})},

@@ -171,7 +171,8 @@ struct Manager::Parts {
       if (entry.target != nullptr) target_scalers.emplace_back(context, resource, entry.target);
     }
     // Where KubeDL runs its Crons itself, each time would have two jobs.
-    if (!options.others_jobs.contains(client::resources::kCrons.GroupResource())) crons.emplace(context);
+    if (!options.others_jobs.contains(client::resources::kCrons.GroupResource()))
+      crons.emplace(context);
     idle.emplace(context);
     node_health.emplace(context);
     scheduler.HoldWhile([this](const json::Value& pod) { return grouper.Holds(pod); });

@@ -33,7 +33,7 @@ AuditLog::AuditLog(std::unique_ptr<LineFile> file, Metrics* metrics)
         Write(lines);
       }) {}
 
-void AuditLog::Tell(std::string line) {
+void AuditLog::Append(std::string line) {
   const size_t bytes = line.size();
   if (!queue_.Push(std::move(line), bytes)) ++dropped_;
 }

@@ -22,7 +22,7 @@ class AuditLog {
                                                 LineFile::Limits limits,
                                                 Metrics* metrics);
 
-  void Tell(std::string line);
+  void Append(std::string line);
 
  private:
   AuditLog(std::unique_ptr<LineFile> file, Metrics* metrics);

@@ -9,7 +9,7 @@ namespace {
 
 const client::Resource kConfigurations{"admissionregistration.k8s.io", "v1",
                                        "mutatingwebhookconfigurations", false};
-constexpr Duration kLookEvery = std::chrono::seconds(10);
+constexpr Duration kCheckEvery = std::chrono::seconds(10);
 constexpr Duration kRenewBefore = std::chrono::hours(24 * 30);
 constexpr int kTriesMax = 5;
 
@@ -104,15 +104,15 @@ Status Webhook::Start() {
   informers_.Start();
   SWELL_RETURN_IF_ERROR(Listen());
   SWELL_LOG_INFO("webhook", "listening", {"port", std::to_string(options_.port)});
-  Look();
+  CheckAuthority();
   return Status::Ok();
 }
 
-void Webhook::Look() {
+void Webhook::CheckAuthority() {
   client_.Get(client::resources::kSecrets, options_.ns, kWebhookSecret,
               [this](const Result<json::SharedValue>& secret) {
                 OnAuthority(secret);
-                LookAtConfiguration();
+                CheckConfiguration();
               });
 }
 
@@ -143,7 +143,7 @@ void Webhook::OnAuthority(const Result<json::SharedValue>& secret) {
   if (another) renew_at_ = process_.clock().Now();
 }
 
-void Webhook::LookAtConfiguration() {
+void Webhook::CheckConfiguration() {
   client_.Get(kConfigurations, "", kWebhookName, [this](const Result<json::SharedValue>& found) {
     if (found.ok()) OnConfiguration(**found);
     if (!found.ok() && !reported_) {
@@ -155,7 +155,7 @@ void Webhook::LookAtConfiguration() {
       Status renewed = Listen();
       if (!renewed.ok()) SWELL_LOG_WARNING("webhook", renewed.message());
     }
-    timer_.Start(kLookEvery, [this] { Look(); });
+    timer_.Start(kCheckEvery, [this] { CheckAuthority(); });
   });
 }
 

@@ -42,9 +42,9 @@ class Webhook {
  private:
   Status FindAuthority();
   Status Listen();
-  void Look();
+  void CheckAuthority();
   void OnAuthority(const Result<json::SharedValue>& secret);
-  void LookAtConfiguration();
+  void CheckConfiguration();
   json::Value SecretOf(const edge::WebhookAuthority& authority, const json::Value* known) const;
   void OnConfiguration(const json::Value& configuration);
 

@@ -1,7 +1,7 @@
 // What makes an API server ask the webhook of `swell controller`, and what that may do for it.
 #include "base/strings.h"
-#include "kube/client/client.h"
 #include "kube/api/crd/definitions.h"
+#include "kube/client/client.h"
 #include "ops/install_objects.h"
 
 namespace swell {

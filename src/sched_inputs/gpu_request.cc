@@ -67,10 +67,10 @@ Status CheckAmount(std::string_view field, std::string_view resource, const json
   }
   const bool pieces = resource.find('/') != std::string_view::npos;
   if (pieces && quantity->MilliValue() % 1000 != 0) {
-    return WrongField(
-        field,
-        StrCat("Invalid value: ", json::Print(amount), ": must be an integer",
-               resource == api::kGpuResource ? StrCat("; a part of a GPU is asked for by the annotation ",
+    return WrongField(field,
+                      StrCat("Invalid value: ", json::Print(amount), ": must be an integer",
+                             resource == api::kGpuResource
+                                 ? StrCat("; a part of a GPU is asked for by the annotation ",
                                           api::keys::kGpuFraction)
                                  : ""));
   }

@@ -310,12 +310,12 @@ void PodGrouper::WriteGroup(const std::string& ns,
                     {"annotations", json::Object{{kGroupedBy, found.rule->name}}},
                     {"ownerReferences", json::Array{api::MakeOwnerReference(owner, false)}}}},
       {"spec", std::move(spec)}};
-  if (!found.rule->per_pod) LookAtPlaced(pod);
+  if (!found.rule->per_pod) NotePlaced(pod);
   client_.Create(client::resources::kPodGroups, ns, group, ended);
 }
 
 // Pods that were placed before there was a rule for them would else be missed by the others.
-void PodGrouper::LookAtPlaced(const json::Value& member) {
+void PodGrouper::NotePlaced(const json::Value& member) {
   const auto owner = api::ControllerOf(member);
   if (!owner) return;
   for (const json::SharedValue& pod : pods_.ByIndex("owner", owner->uid)) {

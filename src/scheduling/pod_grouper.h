@@ -86,7 +86,7 @@ class PodGrouper {
                   const json::Value& pod,
                   const Found& found,
                   const std::function<void(const Status&)>& done);
-  void LookAtPlaced(const json::Value& member);
+  void NotePlaced(const json::Value& member);
   void MarkUngrouped(const json::Value& looked_at);
   void ReadMap();
   void OnMap(const json::Value& map);

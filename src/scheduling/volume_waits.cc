@@ -65,7 +65,7 @@ void VolumeWaits::Name(const std::string& pod, const json::Value& claim, const s
                 });
 }
 
-Status VolumeWaits::Look(const Wait& wait, Claim& claim) const {
+Status VolumeWaits::ReadClaim(const Wait& wait, Claim& claim) const {
   const json::SharedValue object = claims_.Get(claim.key);
   const std::string name = StrCat("persistentvolumeclaim ", Quote(claim.key));
   if (!object || api::IsDeleting(*object)) return Status(Code::kNotFound, StrCat(name, " is gone"));
@@ -89,7 +89,7 @@ void VolumeWaits::OnClaim(const std::string& key) {
     if (!its) continue;
     Status worst = Status::Ok();
     for (Claim& claim : wait.claims) {
-      const Status status = Look(wait, claim);
+      const Status status = ReadClaim(wait, claim);
       if (!status.ok() && (worst.ok() || worst.code() == Code::kUnavailable)) worst = status;
     }
     if (worst.code() != Code::kUnavailable) ended.emplace_back(pod, worst);

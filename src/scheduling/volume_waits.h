@@ -50,7 +50,7 @@ class VolumeWaits {
   // What became of a claim, to all that wait for it.
   void OnClaim(const std::string& key);
   // kOk: it is bound; kUnavailable: it has to be waited for.
-  Status Look(const Wait& wait, Claim& claim) const;
+  Status ReadClaim(const Wait& wait, Claim& claim) const;
   void End(const std::string& pod, const Status& status);
 
   Context context_;

@@ -261,7 +261,7 @@ void ChaosScenario::Prepare() {
   }
   foreign_.Start();
   cluster_.Advance(seconds(5));
-  Look();
+  Check();
 }
 
 void ChaosScenario::Create(const std::string& object) {
@@ -656,7 +656,7 @@ void ChaosScenario::CheckRequest(const std::string& process, const api::RestRequ
   }
 }
 
-void ChaosScenario::Look() {
+void ChaosScenario::Check() {
   std::vector<std::string> leaders;
   for (size_t i = 0; i < 2; ++i) {
     const controllers::Replica* replica = cluster_.replica(i);
@@ -666,9 +666,9 @@ void ChaosScenario::Look() {
   const std::string leader = leaders.empty() ? "nobody" : leaders.front();
   if (std::exchange(leader_logged_, leader) != leader) Log(StrCat(leader, " leads"));
   CheckDevices();
-  invariants_.Look();
-  if (invariants_.CalmFor() > Invariants::kHalfPlacedMax) caches_.Look();
-  check_timer_.Start(kCheckEvery, [this] { Look(); });
+  invariants_.Check();
+  if (invariants_.CalmFor() > Invariants::kHalfPlacedMax) caches_.Check();
+  check_timer_.Start(kCheckEvery, [this] { Check(); });
 }
 
 // What really runs, whatever the API says.

@@ -104,7 +104,7 @@ class ChaosScenario {
   void LoseMessages();
   void CheckRequest(const std::string& process, const api::RestRequest& request);
 
-  void Look();
+  void Check();
   void CheckDevices();
   void CheckEnd();
   void Log(const std::string& what);

@@ -59,11 +59,11 @@ void ForeignScheduler::Submit(const std::string& name, int gpus, uint64_t run_s)
                  });
 }
 
-void ForeignScheduler::LookLater() {
+void ForeignScheduler::ScheduleLater() {
   timer_.Start(milliseconds(random_.Below(kLookMaxMs)), [this] {
     client_.List(client::resources::kPods, "", {}, [this](const Result<client::ObjectList>& pods) {
       if (pods.ok()) OnPods(*pods);
-      LookLater();
+      ScheduleLater();
     });
   });
 }

@@ -28,13 +28,13 @@ class ForeignScheduler {
                    std::map<std::string, int> gpus_of_nodes,
                    uint64_t seed);
 
-  void Start() { LookLater(); }
+  void Start() { ScheduleLater(); }
   // Somebody wants a pod; asked for until it is there.
   void Submit(const std::string& name, int gpus, uint64_t run_s);
   size_t bindings() const { return bindings_; }
 
  private:
-  void LookLater();
+  void ScheduleLater();
   void OnPods(const client::ObjectList& pods);
   void Bind(const std::string& name, const std::string& node);
 

@@ -16,14 +16,14 @@ constexpr std::string_view kScheduler = "swell-scheduler";
 }  // namespace
 
 JobCountChecker::JobCountChecker(History& history) : history_(history) {
-  history_.OnChange([this](const store::Change& change) { Hear(change); });
+  history_.OnChange([this](const store::Change& change) { OnChange(change); });
   history_.OnAnswer([this](uint64_t, const api::RestRequest& request, int http_status) {
-    if (http_status < 300) HearWrite(request);
+    if (http_status < 300) OnWrite(request);
   });
 }
 
 // The deletion is durable now: the mark that explains it must be durable before.
-void JobCountChecker::HearWrite(const api::RestRequest& request) {
+void JobCountChecker::OnWrite(const api::RestRequest& request) {
   if (request.method != "DELETE" || request.user_agent != kScheduler) return;
   const auto body = json::Parse(request.body);
   if (!body.ok()) return;
@@ -33,7 +33,7 @@ void JobCountChecker::HearWrite(const api::RestRequest& request) {
       StrCat("pod ", pod->second.name, " is deleted by the scheduler, and not marked"));
 }
 
-void JobCountChecker::Hear(const store::Change& change) {
+void JobCountChecker::OnChange(const store::Change& change) {
   if (change.type == store::EventType::kDeleted) {
     const auto pod = pods_.find(change.entry->attributes.uid);
     if (pod != pods_.end()) End(pod->second);
@@ -41,15 +41,15 @@ void JobCountChecker::Hear(const store::Change& change) {
   }
   const store::Key& key = change.entry->key;
   const json::SharedValue object = change.entry->Parsed();
-  if (key.resource == "pods") return HearPod(*object);
-  if (key.resource == "podgroups.swell.dev") return HearGroup(*object);
+  if (key.resource == "pods") return OnPod(*object);
+  if (key.resource == "podgroups.swell.dev") return OnGroup(*object);
   if (key.resource == kBatchJobs || key.resource == "pytorchjobs.kubeflow.org" ||
       key.resource == "trainingjobs.swell.dev") {
-    HearJob(StrCat(key.resource, " ", key.ns, "/", key.name), *object);
+    OnJob(StrCat(key.resource, " ", key.ns, "/", key.name), *object);
   }
 }
 
-void JobCountChecker::HearPod(const json::Value& object) {
+void JobCountChecker::OnPod(const json::Value& object) {
   const std::string uid(api::Uid(object));
   Pod& pod = pods_[uid];
   pod.name = api::Name(object);
@@ -70,7 +70,7 @@ void JobCountChecker::End(Pod& pod) {
 }
 
 // The members of a gang may be marked together.
-void JobCountChecker::HearGroup(const json::Value& object) {
+void JobCountChecker::OnGroup(const json::Value& object) {
   for (const api::EvictionRecord& record : api::EvictionRecords(object)) {
     for (const std::string_view uid : record.pods) {
       const auto pod = pods_.find(uid);
@@ -79,10 +79,10 @@ void JobCountChecker::HearGroup(const json::Value& object) {
   }
 }
 
-void JobCountChecker::HearJob(const std::string& key, const json::Value& object) {
+void JobCountChecker::OnJob(const std::string& key, const json::Value& object) {
   Job& job = jobs_[std::string(api::Uid(object))];
   job.key = key;
-  if (key.starts_with(kBatchJobs)) return HearBatchJob(object, job);
+  if (key.starts_with(kBatchJobs)) return OnBatchJob(object, job);
   const int64_t restarts = ParseInt(api::Annotation(object, api::keys::kRestarts)).value_or(0);
   const int64_t failed = Count(job, &Pod::failed);
   if (restarts <= failed) return;
@@ -90,7 +90,7 @@ void JobCountChecker::HearJob(const std::string& key, const json::Value& object)
       StrCat(key, " counts ", restarts, " failures; pods that failed by themselves: ", failed));
 }
 
-void JobCountChecker::HearBatchJob(const json::Value& object, Job& job) {
+void JobCountChecker::OnBatchJob(const json::Value& object, Job& job) {
   for (const json::Value& uid :
        json::GetArray(object, {"status", "uncountedTerminatedPods", "failed"})) {
     if (!job.named.insert(std::string(json::View(uid.get_string()))).second) continue;

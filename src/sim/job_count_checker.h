@@ -39,12 +39,12 @@ class JobCountChecker {
     std::set<std::string> named;  // uids of those that it said have failed
   };
 
-  void Hear(const store::Change& change);
-  void HearWrite(const api::RestRequest& request);
-  void HearPod(const json::Value& object);
-  void HearGroup(const json::Value& object);
-  void HearJob(const std::string& key, const json::Value& object);
-  void HearBatchJob(const json::Value& object, Job& job);
+  void OnChange(const store::Change& change);
+  void OnWrite(const api::RestRequest& request);
+  void OnPod(const json::Value& object);
+  void OnGroup(const json::Value& object);
+  void OnJob(const std::string& key, const json::Value& object);
+  void OnBatchJob(const json::Value& object, Job& job);
   static void End(Pod& pod);
   int64_t Count(const Job& job, bool Pod::*fact) const;
 

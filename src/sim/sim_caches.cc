@@ -8,7 +8,7 @@
 
 namespace swell::sim {
 
-void SimCaches::Look() {
+void SimCaches::Check() {
   const SteadyTime now = cluster_.executor().Steady();
   if (now - looked_ < kEvery || !cluster_.server_up()) return;
   // Not so soon after the last look: others were broken in between.

@@ -21,7 +21,7 @@ class SimCaches {
   explicit SimCaches(SimCluster& cluster) : cluster_(cluster) {}
 
   // In calm; to be asked often, looks now and then.
-  void Look();
+  void Check();
 
  private:
   void Compare(size_t replica, std::set<std::string>& differences) const;

@@ -45,25 +45,25 @@ Invariants::Invariants(SimExecutor& executor,
                        History& history,
                        std::map<std::string, int> gpus_of_nodes)
     : executor_(executor), history_(history), gpus_of_nodes_(std::move(gpus_of_nodes)) {
-  history_.OnChange([this](const store::Change& change) { Hear(change); });
+  history_.OnChange([this](const store::Change& change) { OnChange(change); });
   history_.OnAnswer([this](uint64_t number, const api::RestRequest& request, int http_status) {
     const bool made = http_status < 300;
-    if (request.path.ends_with("/binding")) HearBinding(number, request, made);
-    if (made) HearPodWrite(request);
+    if (request.path.ends_with("/binding")) OnBinding(number, request, made);
+    if (made) OnPodWrite(request);
   });
 }
 
-void Invariants::Hear(const store::Change& change) {
+void Invariants::OnChange(const store::Change& change) {
   const std::string& resource = change.entry->key.resource;
-  if (resource == "pods") return HearPod(change);
-  if (resource == "podgroups.swell.dev") return HearGroup(change);
-  if (resource == "leases.coordination.k8s.io") return HearLease(change);
+  if (resource == "pods") return OnPod(change);
+  if (resource == "podgroups.swell.dev") return OnGroup(change);
+  if (resource == "leases.coordination.k8s.io") return OnLease(change);
   if (std::find(std::begin(kJobKinds), std::end(kJobKinds), resource) != std::end(kJobKinds)) {
-    HearJob(change);
+    OnJob(change);
   }
 }
 
-void Invariants::HearPod(const store::Change& change) {
+void Invariants::OnPod(const store::Change& change) {
   const std::string key = KeyOf(*change.entry);
   if (change.type == store::EventType::kDeleted) {
     pods_.erase(key);
@@ -115,7 +115,7 @@ void Invariants::Evicted(const std::string& key, const Pod& pod) {
 }
 
 // Members of a gang are marked in its status (scheduling/group_marks.h).
-void Invariants::HearMarks(const std::string& group, const json::Value& object) {
+void Invariants::OnMarks(const std::string& group, const json::Value& object) {
   for (const api::EvictionRecord& record : api::EvictionRecords(object)) {
     if (record.by.empty()) continue;  // it is only below its minimum
     for (const std::string_view uid : record.pods) {
@@ -129,7 +129,7 @@ void Invariants::HearMarks(const std::string& group, const json::Value& object) 
   }
 }
 
-void Invariants::HearGroup(const store::Change& change) {
+void Invariants::OnGroup(const store::Change& change) {
   const std::string key = KeyOf(*change.entry);
   if (change.type == store::EventType::kDeleted) {
     groups_.erase(key);
@@ -137,10 +137,10 @@ void Invariants::HearGroup(const store::Change& change) {
   }
   json::SharedValue group = change.entry->Parsed();
   groups_[key] = api::MinMembers(*group);
-  HearMarks(key, *group);
+  OnMarks(key, *group);
 }
 
-void Invariants::HearJob(const store::Change& change) {
+void Invariants::OnJob(const store::Change& change) {
   const std::string key = StrCat(change.entry->key.resource, " ", KeyOf(*change.entry));
   if (change.type == store::EventType::kDeleted) {
     jobs_.erase(key);
@@ -156,7 +156,7 @@ void Invariants::HearJob(const store::Change& change) {
   before = now;
 }
 
-void Invariants::HearLease(const store::Change& change) {
+void Invariants::OnLease(const store::Change& change) {
   const std::string term = api::LeaseTerm::Of(*change.entry->Parsed()).ToString();
   if (!terms_.emplace(term, change.entry->version).second) return;
   leases_[KeyOf(*change.entry)].emplace_back(change.entry->version, term);
@@ -173,7 +173,7 @@ std::string Invariants::TermAt(const api::LeaseTerm& lease, uint64_t version) co
 }
 
 // Users mean whatever pod has the name.
-void Invariants::HearPodWrite(const api::RestRequest& request) {
+void Invariants::OnPodWrite(const api::RestRequest& request) {
   if (request.path.find("/pods/") == std::string::npos || request.user_agent == kUsers) return;
   if (request.method != "PATCH" && request.method != "PUT" && request.method != "DELETE") return;
   const auto body = json::Parse(request.body);
@@ -185,7 +185,7 @@ void Invariants::HearPodWrite(const api::RestRequest& request) {
 }
 
 // It is answered: what was true of its pod then has been heard here.
-void Invariants::HearBinding(uint64_t number, const api::RestRequest& request, bool made) {
+void Invariants::OnBinding(uint64_t number, const api::RestRequest& request, bool made) {
   if (request.user.name == ForeignScheduler::kName) return;
   const auto query = api::ParseQuery(request.query);
   const auto binding = json::Parse(request.body);
@@ -285,7 +285,7 @@ void Invariants::Deleted(const std::string& key) {
   std::erase_if(open_, [&](const Eviction& eviction) { return eviction.beneficiary == key; });
 }
 
-void Invariants::Look() {
+void Invariants::Check() {
   std::map<std::string, int64_t> bound, live;
   for (const auto& [key, pod] : pods_) {
     if (pod.node.empty()) continue;
@@ -306,10 +306,10 @@ void Invariants::Look() {
     half_[key] = executor_.Steady();
   }
   std::erase_if(half_, [this](const auto& one) { return !groups_.contains(one.first); });
-  LookAtVictims();
+  CheckVictims();
 }
 
-void Invariants::LookAtVictims() {
+void Invariants::CheckVictims() {
   for (Eviction& eviction : open_) {
     const auto victim = pods_.find(eviction.victim);
     if (victim == pods_.end() || victim->second.uid != eviction.uid) continue;

@@ -49,7 +49,7 @@ class Invariants {
   // Something is being broken: what is half done may take its time from now.
   void Disturbed() { disturbed_ = executor_.Steady(); }
   // To be asked now and then; the rest checks itself.
-  void Look();
+  void Check();
   Duration CalmFor() const { return executor_.Steady() - disturbed_; }
   // At the end, when every job is over.
   void CheckEnd();
@@ -77,22 +77,22 @@ class Invariants {
     SteadyTime since;
   };
 
-  void Hear(const store::Change& change);
-  void HearPod(const store::Change& change);
-  void HearGroup(const store::Change& change);
-  void HearMarks(const std::string& group, const json::Value& object);
+  void OnChange(const store::Change& change);
+  void OnPod(const store::Change& change);
+  void OnGroup(const store::Change& change);
+  void OnMarks(const std::string& group, const json::Value& object);
   void Evicted(const std::string& key, const Pod& pod);
-  void HearJob(const store::Change& change);
-  void HearLease(const store::Change& change);
-  void HearBinding(uint64_t number, const api::RestRequest& request, bool made);
-  void HearPodWrite(const api::RestRequest& request);
+  void OnJob(const store::Change& change);
+  void OnLease(const store::Change& change);
+  void OnBinding(uint64_t number, const api::RestRequest& request, bool made);
+  void OnPodWrite(const api::RestRequest& request);
   // The term of this Lease after that version; empty if it had no holder yet.
   std::string TermAt(const api::LeaseTerm& lease, uint64_t version) const;
   void CheckNode(const std::string& node);
   void CheckRoom(const std::string& key, const Pod& pod);
   void CheckLimit(const std::string& ns);
   bool ResolvedRecently(const std::string& beneficiary) const;
-  void LookAtVictims();
+  void CheckVictims();
   void Started(const std::string& pod, const std::string& group);
   void Deleted(const std::string& key);
 

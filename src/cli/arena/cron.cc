@@ -73,8 +73,9 @@ Result<std::vector<json::SharedValue>> ListCrons(Session& session, Api& api, boo
   auto crons = api.List(client::resources::kCrons, everywhere ? "" : session.Namespace());
   if (!everywhere || crons.status().code() != Code::kForbidden) return crons;
   std::vector<json::SharedValue> own;
-  SWELL_RETURN_IF_ERROR(ListEach(OwnNamespaces(session, api), own,
-                                 [&api](const std::string& ns) { return api.List(client::resources::kCrons, ns); }));
+  SWELL_RETURN_IF_ERROR(ListEach(OwnNamespaces(session, api), own, [&api](const std::string& ns) {
+    return api.List(client::resources::kCrons, ns);
+  }));
   return own;
 }
 
@@ -219,8 +220,9 @@ class CronSuspendAction final : public Action {
     constexpr std::string_view kWord = suspend ? "suspend" : "resume";
     SWELL_ASSIGN_OR_RETURN(const std::string name, OneName(words, kWord));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    const auto patched = api->Patch(client::resources::kCrons, session.Namespace(), name, client::PatchType::kMerge,
-                                    json::Object{{"spec", json::Object{{"suspend", suspend}}}});
+    const auto patched =
+        api->Patch(client::resources::kCrons, session.Namespace(), name, client::PatchType::kMerge,
+                   json::Object{{"spec", json::Object{{"suspend", suspend}}}});
     if (!patched.ok()) return InArenasWords(patched.status(), session, name);
     session.OutLine(StrCat("cron ", name, " ", kWord, " success"));
     return 0;

@@ -174,7 +174,7 @@ Status CreateDeployment(Session& session,
 }
 
 // The state of its pod.
-struct Look {
+struct Seen {
   bool ready = false;
   bool missing = false;  // the image has no TensorBoard
   std::string wrong;
@@ -199,38 +199,38 @@ std::string MissingText(const std::string& image) {
                 "the Python package tensorboard in it");
 }
 
-Look LookAt(Session& session,
+Seen SeenOf(Session& session,
             Api& api,
             const std::string& ns,
             const std::string& job,
             const std::string& image) {
-  Look look;
+  Seen seen;
   auto pods =
       api.List(resources::kPods, ns, {.label_selector = StrCat("app=tensorboard,release=", job)});
-  if (!pods.ok()) return look;
+  if (!pods.ok()) return seen;
   for (const json::SharedValue& pod : *pods) {
     const json::Array& containers = json::GetArray(*pod, {"spec", "containers"});
     if (api::IsDeleting(*pod) || containers.empty()) continue;
     if (json::GetString(containers[0], {"image"}) != image) continue;
-    look.ready = look.ready || api::ConditionIsTrue(*pod, "Ready");
-    look.missing = look.missing || EndedWithNotFound(*pod);
-    if (const auto failure = api::FailureOf(*pod, session.Now())) look.wrong = failure->Sentence();
+    seen.ready = seen.ready || api::ConditionIsTrue(*pod, "Ready");
+    seen.missing = seen.missing || EndedWithNotFound(*pod);
+    if (const auto failure = api::FailureOf(*pod, session.Now())) seen.wrong = failure->Sentence();
   }
-  if (look.missing) look.wrong = MissingText(image);
-  if (look.ready) look.wrong.clear();
-  return look;
+  if (seen.missing) seen.wrong = MissingText(image);
+  if (seen.ready) seen.wrong.clear();
+  return seen;
 }
 
 // Waits until it answers or cannot, or for some seconds.
-Look Await(Session& session, Api& api, const PyTorchSpec& job, const std::string& image) {
-  constexpr int kLooks = 75;
-  Look look;
-  for (int looks = 0; looks < kLooks; ++looks) {
-    look = LookAt(session, api, job.ns, job.name, image);
-    if (look.ready || !look.wrong.empty()) return look;
-    if (!api.Pause(std::chrono::milliseconds(200))) return look;
+Seen Await(Session& session, Api& api, const PyTorchSpec& job, const std::string& image) {
+  constexpr int kTriesMax = 75;
+  Seen seen;
+  for (int tries = 0; tries < kTriesMax; ++tries) {
+    seen = SeenOf(session, api, job.ns, job.name, image);
+    if (seen.ready || !seen.wrong.empty()) return seen;
+    if (!api.Pause(std::chrono::milliseconds(200))) return seen;
   }
-  return look;
+  return seen;
 }
 
 Status UseMachineImage(Api& api, const PyTorchSpec& job) {
@@ -254,18 +254,18 @@ Status Start(Session& session,
   SWELL_ASSIGN_OR_RETURN(json::Object pod, MakePod(tensorboard, job, image));
   SWELL_RETURN_IF_ERROR(CreateService(session, api, job, made, Reach::kNodePort));
   SWELL_RETURN_IF_ERROR(CreateDeployment(session, api, job, std::move(pod), made));
-  Look look = Await(session, api, job, image);
+  Seen seen = Await(session, api, job, image);
   // Only an embedded cluster has a catalogue, and only its machine a TensorBoard to lend.
-  if (look.missing && tensorboard.image.empty() && (local || HasLocalStorage(api))) {
+  if (seen.missing && tensorboard.image.empty() && (local || HasLocalStorage(api))) {
     SWELL_RETURN_IF_ERROR(UseMachineImage(api, job));
     image = kMachineImage;
-    look = Await(session, api, job, image);
+    seen = Await(session, api, job, image);
   }
-  if (!look.wrong.empty()) return Status(Code::kUnavailable, look.wrong);
+  if (!seen.wrong.empty()) return Status(Code::kUnavailable, seen.wrong);
   const auto view = ViewTensorboard(session, api, job.ns, job.name);
   if (view && !view->url.empty()) {
     LogLine(session, "info",
-            StrCat("TensorBoard of ", job.name, look.ready ? " answers at " : " will answer at ",
+            StrCat("TensorBoard of ", job.name, seen.ready ? " answers at " : " will answer at ",
                    view->url));
   }
   LogLine(session, "info",
@@ -351,10 +351,10 @@ std::optional<TensorboardView> ViewTensorboard(Session& session,
       json::GetArray(**deployment, {"spec", "template", "spec", "containers"});
   if (containers.empty()) return view;
   view.image = json::GetString(containers[0], {"image"});
-  const Look look = LookAt(session, api, ns, job, view.image);
-  view.ready = look.ready;
-  view.missing = look.missing;
-  view.wrong = look.wrong;
+  const Seen seen = SeenOf(session, api, ns, job, view.image);
+  view.ready = seen.ready;
+  view.missing = seen.missing;
+  view.wrong = seen.wrong;
   return view;
 }
 

@@ -98,7 +98,7 @@ class WaitAction final : public Action {
     SteadyTime start = session.env().clock->Steady();
     for (const One& one : waited) {
       for (;;) {
-        SWELL_ASSIGN_OR_RETURN(bool reached, Look(*api, one, awaited));
+        SWELL_ASSIGN_OR_RETURN(bool reached, IsReached(*api, one, awaited));
         if (reached) break;
         if (session.env().clock->Steady() - start >= limit) {
           return Status(Code::kTimeout, StrCat("timed out after ", timeout_, " waiting for ", for_,
@@ -156,7 +156,7 @@ class WaitAction final : public Action {
     return chosen;
   }
 
-  static Result<bool> Look(Api& api, const One& one, const WaitCondition& awaited) {
+  static Result<bool> IsReached(Api& api, const One& one, const WaitCondition& awaited) {
     auto object = api.Get(one.kind.resource, one.ns, one.name);
     if (awaited.kind == WaitCondition::Kind::kDelete) {
       if (object.ok()) return false;

@@ -553,9 +553,9 @@ class ProjectEdit final : public ProjectWrite {
       return Misuse(StrCat("expected one name: ", program_, " project edit NAME --gpu-quota 8"));
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    auto look = [&] { return Look(*api, words[0]); };
+    auto read = [&] { return ReadProject(*api, words[0]); };
     if (client_only()) {
-      SWELL_ASSIGN_OR_RETURN(const Seen seen, look());
+      SWELL_ASSIGN_OR_RETURN(const Seen seen, read());
       Say(session, form, *seen.project.object, "edited");
       return 0;
     }
@@ -569,7 +569,7 @@ class ProjectEdit final : public ProjectWrite {
       }
       return changed;
     };
-    SWELL_RETURN_IF_ERROR(client::UpdateWithRetry(look, write).status());
+    SWELL_RETURN_IF_ERROR(client::UpdateWithRetry(read, write).status());
     return 0;
   }
 
@@ -580,7 +580,7 @@ class ProjectEdit final : public ProjectWrite {
   };
 
   // With the version that was looked at: lists are written whole, with what others have put there.
-  Result<Seen> Look(Api& api, const std::string& name) {
+  Result<Seen> ReadProject(Api& api, const std::string& name) {
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(api));
     SWELL_ASSIGN_OR_RETURN(ProjectView project, FindProject(tree, name));
     SWELL_ASSIGN_OR_RETURN(json::Value spec, Spec(api, tree, project.name));

@@ -115,7 +115,7 @@ struct Options {
   HealthChecks health;
   // Runs work that takes long on another thread; false: its queue has no room for so many bytes.
   // Empty: the work is done at once.
-  std::function<bool(std::function<void()> work, size_t bytes)> aside;
+  std::function<bool(std::function<void()> work, size_t bytes)> offload;
   // Answers POST /swell/v1/backup: writes the whole store into a file beside the database and says
   // which. Empty: 404.
   std::function<void(std::function<void(Result<json::Value>)>)> backup;

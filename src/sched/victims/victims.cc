@@ -55,7 +55,7 @@ class Search {
   void TakeAll(const std::vector<VictimUnit>& units);
   // Units whose evictions were rolled back are no longer taken.
   void DropRolledBack();
-  Spot Look(PodId pod, const NodeFilter* filter);
+  Spot FindPlace(PodId pod, const NodeFilter* filter);
   bool Place(PodId pod, const NodeFilter* filter);
   bool MakeRoom(PodId pod, const NodeFilter* filter);
   bool MakeQueueRoom();
@@ -169,7 +169,7 @@ void Search::TakeAll(const std::vector<VictimUnit>& units) {
   CatchUp();
 }
 
-Spot Search::Look(PodId pod, const NodeFilter* filter) {
+Spot Search::FindPlace(PodId pod, const NodeFilter* filter) {
   const Shape& shape = state_.ShapeOf(pod);
   const bool plain = !shape.DependsOnPods() && shape.anti_affinity.empty() &&
                      !shape.HasPreferences() && state_.terms.empty();
@@ -247,7 +247,7 @@ bool Search::MakeRoom(PodId pod, const NodeFilter* filter) {
 
 bool Search::Place(PodId pod, const NodeFilter* filter) {
   DropRolledBack();
-  const Spot spot = Look(pod, filter);
+  const Spot spot = FindPlace(pod, filter);
   if (!spot) return MakeRoom(pod, filter);
   trial_.Promise(pod, spot.node, spot.devices);
   log_size_ = trial_.size();

@@ -77,7 +77,7 @@ HistoryMetrics::HistoryMetrics(Metrics* metrics, const Clock& clock)
     : clock_(clock),
       registered_(RegisterMetrics(metrics, [this](MetricPage& page) { Collect(page); })) {}
 
-void HistoryMetrics::Hear(const std::vector<Sample>& samples) {
+void HistoryMetrics::OnSamples(const std::vector<Sample>& samples) {
   std::vector<Sample> told;
   for (const Sample& sample : samples) {
     if (FamilyOf(sample.series.name) != nullptr) told.push_back(sample);

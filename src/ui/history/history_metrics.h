@@ -2,7 +2,7 @@
 // the pages and one of Prometheus are the same. Series that the scheduler or the job controller
 // tells are left out; docs/ui.md has the table.
 //
-// - Threads: Hear on the pages' executor; made, destroyed and scraped on the core's.
+// - Threads: OnSamples on the pages' executor; made, destroyed and scraped on the core's.
 // - Ownership: the Metrics may end before it.
 #pragma once
 
@@ -24,7 +24,7 @@ class HistoryMetrics {
   // `metrics` null: nobody scrapes.
   HistoryMetrics(Metrics* metrics, const Clock& clock);
 
-  void Hear(const std::vector<Sample>& samples);
+  void OnSamples(const std::vector<Sample>& samples);
 
  private:
   void Collect(MetricPage& page) const;

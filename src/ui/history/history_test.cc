@@ -269,9 +269,9 @@ TEST(HistoryMetrics, TellWhatTheHistoryHears) {
   Metrics metrics;
   HistoryMetrics told(&metrics, clock);
   EXPECT_EQ(metrics.Print().find("swell_job_loss{"), std::string::npos);
-  told.Hear({{{"job_loss", {{"namespace", "n"}, {"job", "j"}}}, 0.25, true},
-             {{"queue_length"}, 3},
-             {{"gpu_held", {{"pool", ""}}}, 8}});
+  told.OnSamples({{{"job_loss", {{"namespace", "n"}, {"job", "j"}}}, 0.25, true},
+                  {{"queue_length"}, 3},
+                  {{"gpu_held", {{"pool", ""}}}, 8}});
   EXPECT_NE(metrics.Print().find("swell_job_loss{namespace=\"n\",job=\"j\"} 0.25"),
             std::string::npos)
       << metrics.Print();

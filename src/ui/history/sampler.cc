@@ -27,13 +27,13 @@ constexpr size_t kPoolsWithAllMost = 10;
 
 class Sampler {
  public:
-  Sampler(const ClusterState& state, WallTime now) : look_{state, everything_, no_params_, now} {
+  Sampler(const ClusterState& state, WallTime now) : input_{state, everything_, no_params_, now} {
     everything_.everywhere = ~KindSet{0};
   }
 
   std::vector<Sample> Take() {
     bool partial = false;
-    jobs_ = look_.Jobs(partial);
+    jobs_ = input_.Jobs(partial);
     Nodes();
     Jobs();
     Projects();
@@ -63,14 +63,14 @@ class Sampler {
                   const decltype(SeriesName::labels)& labels) {
     Add(prefix + "cpu_held", static_cast<double>(sum.held.milli_cpu) / 1000, labels);
     Add(prefix + "memory_held", static_cast<double>(sum.held.memory), labels);
-    if (look_.state.usage().empty()) return;  // nothing was measured
+    if (input_.state.usage().empty()) return;  // nothing was measured
     Add(prefix + "cpu_used", sum.cores, labels);
     Add(prefix + "memory_used", sum.memory, labels);
   }
 
   void CpuAndMemory(const std::vector<cli::NodeView>& nodes,
                     const std::vector<json::SharedValue>& pools) {
-    const PodUsage& usage = look_.state.usage();
+    const PodUsage& usage = input_.state.usage();
     std::map<std::string, Amounts> by_pool;
     for (const cli::NodeView& node : nodes) {
       Amounts one{node.total, node.used};
@@ -97,12 +97,12 @@ class Sampler {
 
   void Nodes() {
     bool partial = false;
-    const auto pools = look_.Of(Kind::kNodePool, partial);
+    const auto pools = input_.Of(Kind::kNodePool, partial);
     const auto nodes =
-        cli::ViewNodes(look_.Of(Kind::kNode, partial), look_.Of(Kind::kPod, partial));
+        cli::ViewNodes(input_.Of(Kind::kNode, partial), input_.Of(Kind::kPod, partial));
     std::map<std::string, Sum> by_pool;
     CpuAndMemory(nodes, pools);
-    const NamespaceProjects projects = ProjectsOfNamespaces(look_);
+    const NamespaceProjects projects = ProjectsOfNamespaces(input_);
     const bool each = nodes.size() <= kNodesMost;
     for (const cli::NodeView& node : nodes) {
       if (node.gpus() == 0) continue;
@@ -112,7 +112,7 @@ class Sampler {
         const double gpus = static_cast<double>(cli::MilliGpus(*pod)) / 1000;
         if (gpus <= 0) continue;
         Used& of_project = used_[ProjectOf(*pod, projects)];
-        const auto part = look_.state.usage().GpuPart(*pod);
+        const auto part = input_.state.usage().GpuPart(*pod);
         of_project.measured = of_project.measured && part.has_value();
         if (!part) continue;
         one.utilized += *part * gpus;
@@ -148,7 +148,7 @@ class Sampler {
       running += runs;
       if (!runs && job.status != "Suspended") {
         waiting_milli += job.milli_gpus;
-        waits.push_back(std::chrono::duration<double>(look_.now - WaitsSince(job)).count());
+        waits.push_back(std::chrono::duration<double>(input_.now - WaitsSince(job)).count());
       }
       OneJob(job);
     }
@@ -162,12 +162,12 @@ class Sampler {
   // Since it was made, or lost its places, or was resumed.
   WallTime WaitsSince(const cli::JobView& job) const {
     WallTime since =
-        std::max(job.created.value_or(look_.now), job.last_pod_ended.value_or(WallTime()));
+        std::max(job.created.value_or(input_.now), job.last_pod_ended.value_or(WallTime()));
     const auto suspended = api::FindCondition(*job.object, "Suspended");
     if (suspended && suspended->IsFalse()) {
       since = std::max(since, suspended->Since().value_or(since));
     }
-    return std::min(since, look_.now);
+    return std::min(since, input_.now);
   }
 
   // The least value that so great a part of all does not exceed; 0 of none.
@@ -196,7 +196,7 @@ class Sampler {
 
   void Projects() {
     bool partial = false;
-    const cli::ProjectTree tree = cli::ViewProjects(look_.Of(Kind::kProject, partial));
+    const cli::ProjectTree tree = cli::ViewProjects(input_.Of(Kind::kProject, partial));
     const size_t most = std::min(tree.projects.size(), kProjectsMost);
     for (size_t i = 0; i < most; ++i) {
       const cli::ProjectView& project = tree.projects[i];
@@ -220,10 +220,10 @@ class Sampler {
     client::UsageRow sum;
     std::map<std::string, client::UsageRow> projects;
     // Nobody sees a counter grow that begins with its first start.
-    for (const auto& [name, project] : look_.state.Of(Kind::kProject)) {
+    for (const auto& [name, project] : input_.state.Of(Kind::kProject)) {
       projects[std::string(api::Name(*project))];
     }
-    for (const auto& [key, object] : look_.state.Of(Kind::kUsage)) {
+    for (const auto& [key, object] : input_.state.Of(Kind::kUsage)) {
       const auto day = client::UsageDay::FromConfigMap(*object);
       if (!day.ok()) continue;
       for (const auto& [which, row] : day->rows) {
@@ -239,7 +239,7 @@ class Sampler {
       Add("started_jobs", static_cast<double>(row.started), {{"project", project}});
       Add("started_wait_seconds", row.wait_s, {{"project", project}});
     }
-    for (const auto& [rule, pods] : look_.state.evictions().by_rule()) {
+    for (const auto& [rule, pods] : input_.state.evictions().by_rule()) {
       Add("preemptions_by_rule", static_cast<double>(pods), {{"rule", rule}});
     }
   }
@@ -251,7 +251,7 @@ class Sampler {
   std::map<std::string, Used> used_;  // by project
   Rights everything_;
   const Params no_params_;
-  const Look look_;
+  const ViewInput input_;
   JobList jobs_;
   std::vector<Sample> samples_;
 };

@@ -24,16 +24,16 @@ bool Mentions(const cli::EventView& event, std::string_view words) {
 
 }  // namespace
 
-Result<json::Value> EventsView(const Look& look) {
-  const uint64_t limit = ParseUint(look.Param("limit")).value_or(kEventsUsual);
-  const std::string words = ToLower(look.Param("filter"));
+Result<json::Value> EventsView(const ViewInput& input) {
+  const uint64_t limit = ParseUint(input.Param("limit")).value_or(kEventsUsual);
+  const std::string words = ToLower(input.Param("filter"));
   struct Found {
     cli::EventView view;
     json::SharedValue event;
   };
   std::vector<Found> found;
   bool partial = false;
-  for (json::SharedValue& event : look.Of(Kind::kEvent, partial)) {
+  for (json::SharedValue& event : input.Of(Kind::kEvent, partial)) {
     cli::EventView view = cli::ViewEvent(*event);
     if (Mentions(view, words)) found.push_back({std::move(view), std::move(event)});
   }
@@ -60,12 +60,12 @@ Result<json::Value> EventsView(const Look& look) {
 
 namespace {
 
-json::Array ProjectsOfUser(const Look& look,
+json::Array ProjectsOfUser(const ViewInput& input,
                            std::string_view name,
                            const std::set<std::string, std::less<>>& groups) {
   json::Array projects;
   bool partial = false;
-  for (const json::SharedValue& project : look.Of(Kind::kProject, partial)) {
+  for (const json::SharedValue& project : input.Of(Kind::kProject, partial)) {
     for (const json::Value& one : api::MembersOf(*project)) {
       const api::ProjectMember member(one);
       const bool is = (member.kind == "User" && member.name == name) ||
@@ -80,19 +80,19 @@ json::Array ProjectsOfUser(const Look& look,
 
 }  // namespace
 
-Result<json::Value> UsersView(const Look& look) {
-  if (!look.rights.May(Kind::kUser, api::kUserNamespace)) {
+Result<json::Value> UsersView(const ViewInput& input) {
+  if (!input.rights.May(Kind::kUser, api::kUserNamespace)) {
     return Status(Code::kForbidden, "only administrators may see the users of the cluster");
   }
   bool partial = false;
   json::Array rows;
-  for (const json::SharedValue& secret : look.Of(Kind::kUser, partial)) {
+  for (const json::SharedValue& secret : input.Of(Kind::kUser, partial)) {
     if (!api::IsUserSecret(*secret)) continue;
     const api::RegisteredUser user(*secret);
     json::Array groups;
     for (const std::string& group : user.groups) groups.push_back(json::Value(group));
     json::Array projects =
-        ProjectsOfUser(look, user.name, {user.groups.begin(), user.groups.end()});
+        ProjectsOfUser(input, user.name, {user.groups.begin(), user.groups.end()});
     for (const std::string& project : user.projects) {
       projects.push_back(json::Object{{"name", project}, {"role", user.role}});
     }

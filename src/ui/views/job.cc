@@ -201,11 +201,11 @@ struct JobEvents {
 };
 
 // Events of the job itself, its group and its pods; an earlier job of that name has other uids.
-JobEvents EventsOf(const cli::JobView& job, const Look& look) {
+JobEvents EventsOf(const cli::JobView& job, const ViewInput& input) {
   std::set<std::string, std::less<>> uids{std::string(api::Uid(*job.object))};
   if (job.group) uids.emplace(api::Uid(*job.group));
   for (const json::SharedValue& pod : job.pods) uids.emplace(api::Uid(*pod));
-  if (const JobLog* log = look.state.members().Find(api::Uid(*job.object))) {
+  if (const JobLog* log = input.state.members().Find(api::Uid(*job.object))) {
     for (const MemberSpan& span : log->spans) uids.insert(span.uid);
   }
   struct Found {
@@ -214,7 +214,7 @@ JobEvents EventsOf(const cli::JobView& job, const Look& look) {
   };
   std::vector<Found> found;
   bool partial = false;
-  for (json::SharedValue& event : look.Of(Kind::kEvent, partial)) {
+  for (json::SharedValue& event : input.Of(Kind::kEvent, partial)) {
     if (json::GetString(*event, {"involvedObject", "namespace"}) != job.ns) continue;
     if (!uids.contains(json::GetString(*event, {"involvedObject", "uid"}))) continue;
     cli::EventView view = cli::ViewEvent(*event);
@@ -301,12 +301,12 @@ json::Object ActionsOf(const cli::JobView& job) {
 
 }  // namespace
 
-Result<json::Value> JobPageView(const Look& look) {
-  const std::string ns = look.Param("namespace"), name = look.Param("name");
-  const std::string kind = look.Param("kind");
+Result<json::Value> JobPageView(const ViewInput& input) {
+  const std::string ns = input.Param("namespace"), name = input.Param("name");
+  const std::string kind = input.Param("kind");
   bool partial = false;
   std::optional<cli::JobView> found;
-  const JobList jobs = look.Jobs(partial, ns);
+  const JobList jobs = input.Jobs(partial, ns);
   for (const cli::JobView& job : *jobs) {
     if (job.ns != ns || job.name != name || (!kind.empty() && job.kind->kind != kind)) continue;
     found = job;
@@ -317,29 +317,29 @@ Result<json::Value> JobPageView(const Look& look) {
                   StrCat("job ", Quote(name), " not found in namespace ", Quote(ns)));
   }
   cli::JobView& job = *found;
-  const NamespaceProjects projects = ProjectsOfNamespaces(look);
+  const NamespaceProjects projects = ProjectsOfNamespaces(input);
   if (const auto of = projects.find(job.ns); of != projects.end()) job.project = of->second;
   json::Array members;
   const std::map<std::string, int64_t> attempts = AttemptsOf(job);
   for (const json::SharedValue& pod : job.pods) {
     members.push_back(
-        MemberRow(*pod, attempts.at(std::string(api::Name(*pod))), look.state.usage()));
+        MemberRow(*pod, attempts.at(std::string(api::Name(*pod))), input.state.usage()));
     members.back().get_object()["straggler"] = IsStraggler(job, api::Name(*pod));
   }
   json::Array checkpoints;
-  const JobLog* const log = look.state.members().Find(api::Uid(*job.object));
+  const JobLog* const log = input.state.members().Find(api::Uid(*job.object));
   Timeline timeline = TimelineOf(SpansOf(log, job), job);
   if (log != nullptr) {
     for (const auto& one : log->checkpoints) {
       checkpoints.push_back(json::Object{{"time", api::FormatTime(one.time)}, {"step", one.step}});
     }
   }
-  JobEvents events = EventsOf(job, look);
+  JobEvents events = EventsOf(job, input);
   if (job.over() && job.ended) {
     events.marks.push_back(json::Object{
         {"time", api::FormatTime(*job.ended)}, {"kind", job.status}, {"text", job.EndText()}});
   }
-  return json::Value(json::Object{{"summary", WorkloadRow(job, look)},
+  return json::Value(json::Object{{"summary", WorkloadRow(job, input)},
                                   {"sentence", Sentence(job)},
                                   {"conditions", Conditions(*job.object)},
                                   {"members", std::move(members)},

@@ -38,9 +38,9 @@ std::string PartOf(std::string_view message, int gpu) {
 }
 
 // Users who may not see the pod learn only that one failed.
-json::Object FailureRow(const api::NodeFailure& failure, const Look& look) {
+json::Object FailureRow(const api::NodeFailure& failure, const ViewInput& input) {
   const std::string_view ns = std::string_view(failure.pod).substr(0, failure.pod.find('/'));
-  const bool told = look.rights.May(Kind::kPod, ns);
+  const bool told = input.rights.May(Kind::kPod, ns);
   return json::Object{{"time", api::FormatTime(failure.time)},
                       {"pod", told ? TextOrNull(failure.pod) : json::Value(nullptr)},
                       {"class", boost::json::string_view(api::FailureClassName(failure.which))},
@@ -62,7 +62,7 @@ std::vector<GpuHealth> HealthOfGpus(const json::Value& node, size_t count) {
   return gpus;
 }
 
-json::Object HealthOfNode(const json::Value& node, const Look& look) {
+json::Object HealthOfNode(const json::Value& node, const ViewInput& input) {
   const cli::NodeHealthState state = cli::HealthOfNode(node);
   json::Array faults, rows;
   for (const api::NodeFault& fault : api::FaultsOf(node)) {
@@ -72,13 +72,13 @@ json::Object HealthOfNode(const json::Value& node, const Look& look) {
                                   {"taints", fault.taints}});
   }
   const std::vector<api::NodeFailure> failures = api::NodeFailuresOf(node);
-  for (const api::NodeFailure& one : failures) rows.push_back(FailureRow(one, look));
+  for (const api::NodeFailure& one : failures) rows.push_back(FailureRow(one, input));
   return json::Object{
       {"state", boost::json::string_view(StateWord(state.wellness))},
       {"text", state.sentence},
       {"faults", std::move(faults)},
       // In hundredths: it sinks all the time, and is a change of the view only when it is seen.
-      {"score", std::round(api::NodeScore(failures, look.now) * 100) / 100},
+      {"score", std::round(api::NodeScore(failures, input.now) * 100) / 100},
       {"suspectFrom", api::kSuspectScore},
       {"failures", std::move(rows)}};
 }

@@ -18,6 +18,6 @@ std::vector<GpuHealth> HealthOfGpus(const json::Value& node, size_t count);
 
 // {"state", "text", "faults", "score", "suspectFrom", "failures"}. A user who may not see
 // a pod learns only that one failed.
-json::Object HealthOfNode(const json::Value& node, const Look& look);
+json::Object HealthOfNode(const json::Value& node, const ViewInput& input);
 
 }  // namespace swell::ui

@@ -72,10 +72,10 @@ std::string ProjectOf(const json::Value& pod, const NamespaceProjects& projects)
                                  : std::string(api::Label(pod, api::keys::kProject));
 }
 
-NamespaceProjects ProjectsOfNamespaces(const Look& look) {
+NamespaceProjects ProjectsOfNamespaces(const ViewInput& input) {
   NamespaceProjects projects;
   bool partial = false;
-  for (const auto& project : cli::ViewProjects(look.Of(Kind::kProject, partial)).projects) {
+  for (const auto& project : cli::ViewProjects(input.Of(Kind::kProject, partial)).projects) {
     if (!project.department && !project.ns.empty()) projects[project.ns] = project.name;
   }
   return projects;
@@ -148,8 +148,8 @@ json::Array Devices(const cli::NodeView& node,
 json::Object NodeRow(const cli::NodeView& node,
                      const std::vector<json::SharedValue>& pools,
                      const NamespaceProjects& projects,
-                     const Look& look) {
-  const PodUsage& usage = look.state.usage();
+                     const ViewInput& input) {
+  const PodUsage& usage = input.state.usage();
   json::Array pods;
   PodUsage::Use used;
   for (const json::SharedValue& pod : node.pods) {
@@ -180,7 +180,7 @@ json::Object NodeRow(const cli::NodeView& node,
                                          static_cast<double>(node.used.memory), used.memory)},
                       {"pods", std::move(pods)},
                       {"conditions", ConditionRows(*node.object)},
-                      {"health", HealthOfNode(*node.object, look)},
+                      {"health", HealthOfNode(*node.object, input)},
                       {"unschedulable", node.unschedulable},
                       {"created", TextOrNull(api::CreationTimestamp(*node.object))}};
 }
@@ -230,27 +230,27 @@ json::Object PoolRow(const json::Value& pool,
 
 }  // namespace
 
-Result<json::Value> NodesView(const Look& look) {
+Result<json::Value> NodesView(const ViewInput& input) {
   bool partial = false;
-  const auto pools = look.Of(Kind::kNodePool, partial);
-  const NamespaceProjects projects = ProjectsOfNamespaces(look);
+  const auto pools = input.Of(Kind::kNodePool, partial);
+  const NamespaceProjects projects = ProjectsOfNamespaces(input);
   json::Array rows;
-  const auto pods = look.Of(Kind::kPod, partial);
-  for (const cli::NodeView& node : cli::ViewNodes(look.Of(Kind::kNode, partial), pods)) {
-    rows.push_back(NodeRow(node, pools, projects, look));
+  const auto pods = input.Of(Kind::kPod, partial);
+  for (const cli::NodeView& node : cli::ViewNodes(input.Of(Kind::kNode, partial), pods)) {
+    rows.push_back(NodeRow(node, pools, projects, input));
   }
   json::Object out{{"rows", std::move(rows)}};
   if (partial) out["partial"] = true;
   return json::Value(std::move(out));
 }
 
-Result<json::Value> NodePoolsView(const Look& look) {
+Result<json::Value> NodePoolsView(const ViewInput& input) {
   bool partial = false;
-  const auto pools = look.Of(Kind::kNodePool, partial);
-  const auto projects = look.Of(Kind::kProject, partial);
+  const auto pools = input.Of(Kind::kNodePool, partial);
+  const auto projects = input.Of(Kind::kProject, partial);
   bool pods_hidden = false;
-  const auto pods = look.Of(Kind::kPod, pods_hidden);
-  const auto nodes = cli::ViewNodes(look.Of(Kind::kNode, partial), pods);
+  const auto pods = input.Of(Kind::kPod, pods_hidden);
+  const auto nodes = cli::ViewNodes(input.Of(Kind::kNode, partial), pods);
   std::map<std::string, std::vector<const cli::NodeView*>, std::less<>> nodes_of;
   for (const cli::NodeView& node : nodes)
     nodes_of[PoolOfNode(*node.object, pools)].push_back(&node);

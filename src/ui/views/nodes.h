@@ -13,7 +13,7 @@
 namespace swell::ui {
 
 using NamespaceProjects = std::map<std::string, std::string, std::less<>>;
-NamespaceProjects ProjectsOfNamespaces(const Look& look);
+NamespaceProjects ProjectsOfNamespaces(const ViewInput& input);
 
 // Empty: it belongs to none.
 std::string ProjectOf(const json::Value& pod, const NamespaceProjects& projects);

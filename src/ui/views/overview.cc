@@ -30,15 +30,15 @@ json::Array Squares(const cli::NodeView& node, const NamespaceProjects& projects
 }
 
 // GPUs whose pods have done nothing with them for a while; null: it was not measured.
-json::Value IdleHeld(const std::vector<cli::NodeView>& nodes, const Look& look) {
+json::Value IdleHeld(const std::vector<cli::NodeView>& nodes, const ViewInput& input) {
   constexpr Duration kAWhile = std::chrono::minutes(5);
-  const PodUsage& usage = look.state.usage();
+  const PodUsage& usage = input.state.usage();
   if (usage.empty()) return nullptr;
   int64_t milli = 0;
   for (const cli::NodeView& node : nodes) {
     for (const json::SharedValue& pod : node.pods) {
       const auto since = usage.IdleSince(*pod);
-      if (since && look.now - *since >= kAWhile) milli += cli::MilliGpus(*pod);
+      if (since && input.now - *since >= kAWhile) milli += cli::MilliGpus(*pod);
     }
   }
   return GpuNumber(milli);
@@ -46,7 +46,7 @@ json::Value IdleHeld(const std::vector<cli::NodeView>& nodes, const Look& look) 
 
 void AddGpus(const std::vector<cli::NodeView>& nodes,
              bool partial,
-             const Look& look,
+             const ViewInput& input,
              json::Object& out) {
   int64_t total = 0, ready = 0, held = 0, free = 0;
   for (const cli::NodeView& node : nodes) {
@@ -61,13 +61,13 @@ void AddGpus(const std::vector<cli::NodeView>& nodes,
                              {"ready", GpuNumber(ready)},
                              {"held", GpuNumber(held)},
                              {"free", partial ? json::Value(nullptr) : GpuNumber(free)},
-                             {"idleHeld", IdleHeld(nodes, look)}};
+                             {"idleHeld", IdleHeld(nodes, input)}};
 }
 
-void AddJobs(const Look& look, bool& partial, json::Object& out) {
+void AddJobs(const ViewInput& input, bool& partial, json::Object& out) {
   int64_t running = 0, pending = 0;
   std::optional<WallTime> oldest;
-  const JobList jobs = look.Jobs(partial);
+  const JobList jobs = input.Jobs(partial);
   for (const cli::JobView& job : *jobs) {
     if (job.status == "Running") {
       ++running;
@@ -81,13 +81,13 @@ void AddJobs(const Look& look, bool& partial, json::Object& out) {
 }
 
 // From the account of use, for users that may read it.
-void AddToday(const Look& look, json::Object& out) {
+void AddToday(const ViewInput& input, json::Object& out) {
   out["preemptionsToday"] = nullptr;
   out["lostGpuSecondsToday"] = nullptr;
-  if (!look.rights.May(Kind::kUsage, client::kUsageNamespace)) return;
-  const std::string name = client::UsageConfigMapName(client::UsageDate(look.now));
+  if (!input.rights.May(Kind::kUsage, client::kUsageNamespace)) return;
+  const std::string name = client::UsageConfigMapName(client::UsageDate(input.now));
   client::UsageRow sum;
-  const ObjectMap& days = look.state.Of(Kind::kUsage);
+  const ObjectMap& days = input.state.Of(Kind::kUsage);
   if (const auto found = days.find(StrCat(client::kUsageNamespace, "/", name));
       found != days.end()) {
     const auto day = client::UsageDay::FromConfigMap(*found->second);
@@ -100,17 +100,17 @@ void AddToday(const Look& look, json::Object& out) {
 
 }  // namespace
 
-Result<json::Value> OverviewView(const Look& look) {
+Result<json::Value> OverviewView(const ViewInput& input) {
   json::Object out;
   bool partial = false;
-  const NamespaceProjects projects = ProjectsOfNamespaces(look);
-  const auto pools = look.Of(Kind::kNodePool, partial);
+  const NamespaceProjects projects = ProjectsOfNamespaces(input);
+  const auto pools = input.Of(Kind::kNodePool, partial);
   bool pods_hidden = false;
-  const auto pods = look.Of(Kind::kPod, pods_hidden);
-  const auto nodes = cli::ViewNodes(look.Of(Kind::kNode, partial), pods);
-  AddGpus(nodes, pods_hidden, look, out);
-  AddJobs(look, partial, out);
-  AddToday(look, out);
+  const auto pods = input.Of(Kind::kPod, pods_hidden);
+  const auto nodes = cli::ViewNodes(input.Of(Kind::kNode, partial), pods);
+  AddGpus(nodes, pods_hidden, input, out);
+  AddJobs(input, partial, out);
+  AddToday(input, out);
   std::map<std::string, std::pair<int64_t, int64_t>> by_pool;
   json::Array rows;
   for (const cli::NodeView& node : nodes) {
@@ -132,7 +132,7 @@ Result<json::Value> OverviewView(const Look& look) {
   }
   out["pools"] = std::move(pool_rows);
   out["nodes"] = std::move(rows);
-  out["decisions"] = DecisionsOf(look, kDecisionsShown);
+  out["decisions"] = DecisionsOf(input, kDecisionsShown);
   if (partial || pods_hidden) out["partial"] = true;
   return json::Value(std::move(out));
 }

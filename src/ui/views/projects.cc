@@ -52,10 +52,10 @@ json::Array Pools(const json::Value& project) {
 
 // Users whom `swell user create --project` bound to each project, by project. Only users that may
 // see the cluster's users learn of them.
-std::map<std::string, json::Array, std::less<>> BoundUsers(const Look& look) {
+std::map<std::string, json::Array, std::less<>> BoundUsers(const ViewInput& input) {
   std::map<std::string, json::Array, std::less<>> users;
   bool partial = false;
-  for (const json::SharedValue& secret : look.Of(Kind::kUser, partial)) {
+  for (const json::SharedValue& secret : input.Of(Kind::kUser, partial)) {
     if (!api::IsUserSecret(*secret)) continue;
     const api::RegisteredUser user(*secret);
     for (const std::string& project : user.projects) {
@@ -85,11 +85,11 @@ struct Load {
   std::optional<WallTime> oldest;
 };
 
-std::map<std::string, Load> LoadOfProjects(const Look& look,
+std::map<std::string, Load> LoadOfProjects(const ViewInput& input,
                                            const cli::ProjectTree& tree,
                                            bool& partial) {
   std::map<std::string, Load> loads;
-  const JobList jobs = look.Jobs(partial);
+  const JobList jobs = input.Jobs(partial);
   for (const cli::JobView& job : *jobs) {
     Load& load = loads[tree.ChargedProject(job)];
     if (job.status == "Running" || job.RunningPods() > 0) {
@@ -132,11 +132,11 @@ json::Object Row(const cli::ProjectView& project, const Load& load, json::Array 
 
 }  // namespace
 
-Result<json::Value> ProjectsView(const Look& look) {
+Result<json::Value> ProjectsView(const ViewInput& input) {
   bool partial = false;
-  const cli::ProjectTree tree = cli::ViewProjects(look.Of(Kind::kProject, partial));
-  const std::map<std::string, Load> loads = LoadOfProjects(look, tree, partial);
-  std::map<std::string, json::Array, std::less<>> users = BoundUsers(look);
+  const cli::ProjectTree tree = cli::ViewProjects(input.Of(Kind::kProject, partial));
+  const std::map<std::string, Load> loads = LoadOfProjects(input, tree, partial);
+  std::map<std::string, json::Array, std::less<>> users = BoundUsers(input);
   double borrowed = 0;
   json::Array rows;
   for (const cli::ProjectView& project : tree.projects) {
@@ -154,7 +154,7 @@ Result<json::Value> ProjectsView(const Look& look) {
   }
   json::Object out{{"rows", std::move(rows)}};
   if (partial) out["partial"] = true;
-  if (!look.rights.May(Kind::kUser, api::kUserNamespace)) out["membersPartial"] = true;
+  if (!input.rights.May(Kind::kUser, api::kUserNamespace)) out["membersPartial"] = true;
   return json::Value(std::move(out));
 }
 

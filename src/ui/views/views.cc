@@ -41,7 +41,7 @@ const View* FindView(std::string_view name) {
   return nullptr;
 }
 
-std::vector<json::SharedValue> Look::Of(size_t kind, bool& partial) const {
+std::vector<json::SharedValue> ViewInput::Of(size_t kind, bool& partial) const {
   std::vector<json::SharedValue> seen;
   for (const auto& [key, object] : state.Of(kind)) {
     if (rights.May(kind, api::Namespace(*object))) {
@@ -53,7 +53,7 @@ std::vector<json::SharedValue> Look::Of(size_t kind, bool& partial) const {
   return seen;
 }
 
-std::vector<json::SharedValue> Look::Inside(size_t kind, std::string_view ns) const {
+std::vector<json::SharedValue> ViewInput::Inside(size_t kind, std::string_view ns) const {
   std::vector<json::SharedValue> seen;
   if (!rights.May(kind, ns)) return seen;
   const std::string prefix = StrCat(ns, "/");
@@ -64,12 +64,12 @@ std::vector<json::SharedValue> Look::Inside(size_t kind, std::string_view ns) co
   return seen;
 }
 
-std::string Look::Param(std::string_view name) const {
+std::string ViewInput::Param(std::string_view name) const {
   const auto found = params.find(name);
   return found == params.end() ? "" : found->second;
 }
 
-JobList Look::Jobs(bool& partial, std::string_view ns) const {
+JobList ViewInput::Jobs(bool& partial, std::string_view ns) const {
   const KindSet kinds = AllJobKinds() | Bit(Kind::kPod) | Bit(Kind::kPodGroup) | Bit(Kind::kNode);
   const uint64_t version = state.Version(kinds);
   const bool shared = memo != nullptr && ns.empty();
@@ -85,7 +85,7 @@ JobList Look::Jobs(bool& partial, std::string_view ns) const {
   return jobs;
 }
 
-cli::JobObjects Look::JobParts(bool& partial, std::string_view ns) const {
+cli::JobObjects ViewInput::JobParts(bool& partial, std::string_view ns) const {
   auto all = [&](size_t kind) { return ns.empty() ? Of(kind, partial) : Inside(kind, ns); };
   cli::JobObjects objects;
   for (size_t i = 0; i < cli::JobKinds().size(); ++i) objects.jobs.push_back(all(kFixedKinds + i));
@@ -119,13 +119,13 @@ json::Object ObjectOfEvent(const json::Value& event) {
   return object;
 }
 
-json::Array DecisionsOf(const Look& look, size_t most) {
+json::Array DecisionsOf(const ViewInput& input, size_t most) {
   struct Decision {
     cli::EventView view;
     const json::Value* event;
   };
   bool partial = false;
-  const auto events = look.Of(Kind::kEvent, partial);
+  const auto events = input.Of(Kind::kEvent, partial);
   std::vector<Decision> found;
   for (const json::SharedValue& event : events) {
     const std::string_view reason = json::GetString(*event, {"reason"});

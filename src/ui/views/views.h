@@ -34,7 +34,7 @@ struct JobsMemo {
 };
 
 // What a view is made from.
-struct Look {
+struct ViewInput {
   const ClusterState& state;
   const Rights& rights;
   const Params& params;
@@ -57,19 +57,19 @@ struct Look {
 struct View {
   std::string_view name;
   KindSet kinds;  // made anew when one of these has changed
-  Result<json::Value> (*make)(const Look& look);
+  Result<json::Value> (*make)(const ViewInput& input);
 };
 // Null: there is no such view.
 const View* FindView(std::string_view name);
 
-Result<json::Value> OverviewView(const Look& look);
-Result<json::Value> ProjectsView(const Look& look);
-Result<json::Value> NodePoolsView(const Look& look);
-Result<json::Value> NodesView(const Look& look);
-Result<json::Value> WorkloadsView(const Look& look);
-Result<json::Value> JobPageView(const Look& look);
-Result<json::Value> EventsView(const Look& look);
-Result<json::Value> UsersView(const Look& look);
+Result<json::Value> OverviewView(const ViewInput& input);
+Result<json::Value> ProjectsView(const ViewInput& input);
+Result<json::Value> NodePoolsView(const ViewInput& input);
+Result<json::Value> NodesView(const ViewInput& input);
+Result<json::Value> WorkloadsView(const ViewInput& input);
+Result<json::Value> JobPageView(const ViewInput& input);
+Result<json::Value> EventsView(const ViewInput& input);
+Result<json::Value> UsersView(const ViewInput& input);
 
 // Helpers that several views use.
 json::Value GpuNumber(int64_t milli);  // 4, 0.5
@@ -77,7 +77,7 @@ json::Value TimeOrNull(std::optional<WallTime> time);
 json::Value TextOrNull(std::string_view text);
 json::Object ObjectOfEvent(const json::Value& event);
 // The newest first; a decision is an event in which the scheduler says what it did.
-json::Array DecisionsOf(const Look& look, size_t most);
-json::Object WorkloadRow(const cli::JobView& job, const Look& look);
+json::Array DecisionsOf(const ViewInput& input, size_t most);
+json::Object WorkloadRow(const cli::JobView& job, const ViewInput& input);
 
 }  // namespace swell::ui

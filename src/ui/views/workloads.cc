@@ -27,7 +27,7 @@ json::Value PreemptibleOf(const cli::JobView& job) {
 
 }  // namespace
 
-json::Object WorkloadRow(const cli::JobView& job, const Look& look) {
+json::Object WorkloadRow(const cli::JobView& job, const ViewInput& input) {
   const json::Value& object = *job.object;
   const cli::JobReport report = cli::ReportOf(job);
   const bool runs = job.status == "Running";
@@ -63,7 +63,7 @@ json::Object WorkloadRow(const cli::JobView& job, const Look& look) {
     row["throughput"] = *report.throughput;
     row["throughputUnit"] = boost::json::string_view(report.unit);
   }
-  const WallTime end = job.ended.value_or(look.now);
+  const WallTime end = job.ended.value_or(input.now);
   const WallTime waited_until = job.started.value_or(end);
   // A span that grows would change every row of every view: the page counts it from its start.
   row["waitSeconds"] = nullptr;
@@ -75,19 +75,19 @@ json::Object WorkloadRow(const cli::JobView& job, const Look& look) {
   return row;
 }
 
-Result<json::Value> WorkloadsView(const Look& look) {
+Result<json::Value> WorkloadsView(const ViewInput& input) {
   bool partial = false;
-  const NamespaceProjects projects = ProjectsOfNamespaces(look);
-  const auto pools = look.Of(Kind::kNodePool, partial);
+  const NamespaceProjects projects = ProjectsOfNamespaces(input);
+  const auto pools = input.Of(Kind::kNodePool, partial);
   bool nodes_hidden = false;
   std::map<std::string, std::string, std::less<>> pool_of;  // by node
-  for (const json::SharedValue& node : look.Of(Kind::kNode, nodes_hidden)) {
+  for (const json::SharedValue& node : input.Of(Kind::kNode, nodes_hidden)) {
     pool_of[std::string(api::Name(*node))] = PoolOfNode(*node, pools);
   }
   json::Array rows;
-  const JobList jobs = look.Jobs(partial);
+  const JobList jobs = input.Jobs(partial);
   for (const cli::JobView& job : *jobs) {
-    json::Object row = WorkloadRow(job, look);
+    json::Object row = WorkloadRow(job, input);
     if (const auto of = projects.find(job.ns); of != projects.end()) row["project"] = of->second;
     for (const json::SharedValue& pod : job.pods) {
       const auto found = pool_of.find(api::NodeName(*pod));

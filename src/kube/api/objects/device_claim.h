@@ -17,7 +17,8 @@ namespace swell::api {
 // The driver of the GPUs of Swell's own nodes, and the class of them all.
 inline constexpr std::string_view kGpuDriver = "gpu.swell.dev";
 // Keeps a claim until its devices are given back; kube-controller-manager knows it by this name.
-inline constexpr std::string_view kDeviceClaimFinalizer = "resource.kubernetes.io/delete-protection";
+inline constexpr std::string_view kDeviceClaimFinalizer =
+    "resource.kubernetes.io/delete-protection";
 // On a claim that was made from a template: the pod's name for it.
 inline constexpr std::string_view kPodClaimName = "resource.kubernetes.io/pod-claim-name";
 

@@ -2,7 +2,6 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/objects/amounts.h"
 #include "kube/api/schema/scheme.h"
 
 namespace swell::api {
@@ -160,7 +159,6 @@ void DefaultPod(Value& pod) {
   if (Member(pod, "status") == nullptr) json::Set(pod, {"status"}, json::Object());
   if (Value* status = Member(pod, "status"); status->is_object()) {
     SetIfAbsent(*status, "phase", Value("Pending"));
-    SetIfAbsent(*status, "qosClass", Value(QosClass(pod)));
   }
 }
 

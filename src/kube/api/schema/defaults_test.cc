@@ -52,7 +52,7 @@ TEST_F(DefaultsTest, Pod) {
         "defaultMode":420}}],
       "serviceAccountName":"bot","serviceAccount":"bot","restartPolicy":"Always",
       "terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","securityContext":{},
-      "enableServiceLinks":true},"status":{"phase":"Pending","qosClass":"Burstable"}})");
+      "enableServiceLinks":true},"status":{"phase":"Pending"}})");
 }
 
 TEST_F(DefaultsTest, PullPolicyFollowsTheTag) {
@@ -76,27 +76,6 @@ TEST_F(DefaultsTest, PullPolicyFollowsTheTag) {
     EXPECT_EQ(json::GetString(json::GetArray(got, {"spec", "containers"})[0], {"imagePullPolicy"}),
               c.policy)
         << c.image;
-  }
-}
-
-TEST_F(DefaultsTest, QosClass) {
-  struct Case {
-    const char* resources;
-    const char* qos;
-  };
-  const Case kCases[] = {
-      {"{}", "BestEffort"},
-      {R"({"limits":{"nvidia.com/gpu":1}})", "BestEffort"},
-      {R"({"requests":{"cpu":"1"}})", "Burstable"},
-      {R"({"limits":{"cpu":"1","memory":"1Gi"}})", "Guaranteed"},
-      {R"({"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1000m"}})", "Guaranteed"},
-      {R"({"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"500m"}})", "Burstable"},
-  };
-  for (const Case& c : kCases) {
-    json::Value got = Default(
-        {"", "v1", "Pod"},
-        std::string(R"({"spec":{"containers":[{"name":"a","resources":)") + c.resources + "}]}}");
-    EXPECT_EQ(json::GetString(got, {"status", "qosClass"}), c.qos) << c.resources;
   }
 }
 

@@ -54,12 +54,12 @@ void Finish(Core& core, Reading reading) {
 
 }  // namespace
 
-bool ReadYamlAside(Core& core, const CallPtr& call, std::function<void(Core&)> then) {
+bool OffloadYaml(Core& core, const CallPtr& call, std::function<void(Core&)> then) {
   const size_t bytes = call->request.body.size();
   const size_t limit = core.options.body_limit_bytes;
   const std::string media = MediaType(call->request.content_type);
   const bool yaml = IsYaml(media) || media == kApplyPatch;
-  if (!core.options.aside || !yaml || bytes <= kLargeBytes || bytes > limit) return false;
+  if (!core.options.offload || !yaml || bytes <= kLargeBytes || bytes > limit) return false;
   auto reading = std::make_shared<Reading>(
       Reading{std::move(call->request.body), Status::Ok(), {}, call, std::move(then)});
   auto work = [weak = core.weak_from_this(), &executor = core.executor, limit, reading] {
@@ -68,7 +68,7 @@ bool ReadYamlAside(Core& core, const CallPtr& call, std::function<void(Core&)> t
       if (const auto alive = weak.lock()) Finish(*alive, std::move(*reading));
     });
   };
-  if (core.options.aside(std::move(work), bytes)) return true;
+  if (core.options.offload(std::move(work), bytes)) return true;
   call->Fail(
       Status(Code::kTooManyRequests, "too many large YAML bodies wait to be read; try again"));
   return true;

@@ -23,7 +23,7 @@ class YamlAsideTest : public testing::Test {
 
   Options OptionsOf() {
     Options options;
-    options.aside = [this](std::function<void()> work, size_t bytes) {
+    options.offload = [this](std::function<void()> work, size_t bytes) {
       if (bytes > room_) return false;
       aside_.push_back(std::move(work));
       return true;

@@ -115,7 +115,7 @@ Status Dispatch(Core& core, const CallPtr& call) {
     alive->random = now;
   };
   auto run = [call, handler, writes](Core& alive) { Run(alive, call, handler, writes); };
-  if (!writes || !ReadYamlAside(core, call, run)) run(core);
+  if (!writes || !OffloadYaml(core, call, run)) run(core);
   return Status::Ok();
 }
 

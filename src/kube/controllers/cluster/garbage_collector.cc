@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kForegroundFinalizer = "foregroundDeletion";
 constexpr std::string_view kOrphanFinalizer = "orphan";
 constexpr std::string_view kComponent = "garbage-collector";
-constexpr Duration kLookWhetherSynced = std::chrono::milliseconds(5);
-constexpr Duration kLookForUnseenOwner = std::chrono::seconds(30);
+constexpr Duration kSyncCheckEvery = std::chrono::milliseconds(5);
+constexpr Duration kUnseenOwnerCheckEvery = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -144,14 +144,14 @@ void GarbageCollector::AddDependents(const std::string& uid) {
 // One look for all that wait, which may be every object there is while a server is away.
 void GarbageCollector::ReconcileLater(const std::string& uid) {
   later_.insert(uid);
-  if (!sync_timer_.pending()) LookWhetherSynced();
+  if (!sync_timer_.pending()) AwaitSync();
 }
 
-void GarbageCollector::LookWhetherSynced() {
+void GarbageCollector::AwaitSync() {
   if (synced()) {
     for (const std::string& uid : std::exchange(later_, {})) queue_.Add(uid);
   } else {
-    sync_timer_.Start(kLookWhetherSynced, [this] { LookWhetherSynced(); });
+    sync_timer_.Start(kSyncCheckEvery, [this] { AwaitSync(); });
   }
 }
 
@@ -226,7 +226,7 @@ void GarbageCollector::Carry(const std::string& uid, const Verdict& verdict) {
     drop.insert(verdict.waiting.begin(), verdict.waiting.end());
     // An owner that goes before its watch tells of it is never said to be gone.
     if (drop.empty()) {
-      return verdict.done(verdict.unseen ? kLookForUnseenOwner : Duration::zero());
+      return verdict.done(verdict.unseen ? kUnseenOwnerCheckEvery : Duration::zero());
     }
     return DropOwners(uid, drop, verdict.done);
   }

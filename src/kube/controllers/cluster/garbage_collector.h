@@ -53,7 +53,7 @@ class GarbageCollector {
   void Reconcile(const std::string& uid, Done done);
   // Once everything is in view.
   void ReconcileLater(const std::string& uid);
-  void LookWhetherSynced();
+  void AwaitSync();
   void CheckOwners(const std::string& uid, std::shared_ptr<Verdict> verdict, size_t next);
   void Carry(const std::string& uid, const Verdict& verdict);
   void ReconcileForeground(const std::string& uid, const Node& node, Done done);

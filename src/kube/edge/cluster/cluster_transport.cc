@@ -77,7 +77,7 @@ class ClusterTransport::WatchfulSink final : public api::RestSink {
         sink_(std::move(sink)) {}
 
   void OnResponse(api::RestResponse response) override {
-    Look(response.status);
+    NoteStatus(response.status);
     if (response.status == 404 && doubts_ && !NamesObject(response.BodyString())) {
       return Answer(*sink_,
                     Status(Code::kUnavailable, "the server could not find the requested resource"));
@@ -85,7 +85,7 @@ class ClusterTransport::WatchfulSink final : public api::RestSink {
     sink_->OnResponse(std::move(response));
   }
   void OnStreamStart(int status, std::string content_type) override {
-    Look(status);
+    NoteStatus(status);
     sink_->OnStreamStart(status, std::move(content_type));
   }
   bool OnChunk(const api::Chunk& chunk) override { return sink_->OnChunk(chunk); }
@@ -95,7 +95,7 @@ class ClusterTransport::WatchfulSink final : public api::RestSink {
   }
 
  private:
-  void Look(int status) {
+  void NoteStatus(int status) {
     if (status == 401 && !guard_.closed()) owner_.OnUnauthorized(generation_);
   }
 
