@@ -203,16 +203,25 @@ class Plane(Kubernetes):
 
 
 class Watch:
-    """Follows pods by a watch of their metadata: when each came that the query lets through."""
+    """Follows pods by a watch of their metadata: when each came that the query lets through.
+
+    kube-apiserver ends watches that fall behind, as one may on busy cores: another begins with what is there by then.
+    """
+
+    ENDS_MAX = 20
 
     def __init__(self, plane, query, tells):
         """`tells`: whether the metadata of a pod counts."""
         self.times, self.tells, self.error, self.closed = {}, tells, None, False
-        self.connection = HTTPSConnection(plane.address, context=plane.context, timeout=LIMIT)
-        accept = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
-        self.connection.request("GET", f"{PODS}?watch=1&resourceVersion=0&timeoutSeconds=3600{query}", headers=accept)
-        self.answer = self.connection.getresponse()
+        self.plane, self.path = plane, f"{PODS}?watch=1&resourceVersion=0&timeoutSeconds=3600{query}"
+        self._open()
         threading.Thread(target=self._follow, daemon=True).start()
+
+    def _open(self):
+        self.connection = HTTPSConnection(self.plane.address, context=self.plane.context, timeout=LIMIT)
+        accept = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
+        self.connection.request("GET", self.path, headers=accept)
+        self.answer = self.connection.getresponse()
 
     def _lines(self):
         text = b""
@@ -222,18 +231,25 @@ class Watch:
 
     def _follow(self):
         try:
-            for line in self._lines():
-                event = json.loads(line)
-                metadata = event["object"].get("metadata", {})
-                if event["type"] == "ERROR":
-                    self.error = event["object"].get("message")
+            for _ in range(self.ENDS_MAX):
+                self._read()
+                if self.error or self.closed:
                     return
-                if event["type"] != "DELETED" and self.tells(metadata):
-                    self.times.setdefault(metadata["name"], time.monotonic())
-            self.error = "it ended"
+                self._open()
+            self.error = f"it ended {self.ENDS_MAX} times"
         except (OSError, HTTPException, ValueError, AttributeError) as error:
             if not self.closed:
                 self.error = repr(error)
+
+    def _read(self):
+        for line in self._lines():
+            event = json.loads(line)
+            metadata = event["object"].get("metadata", {})
+            if event["type"] == "ERROR":
+                self.error = event["object"].get("message")
+                return
+            if event["type"] != "DELETED" and self.tells(metadata):
+                self.times.setdefault(metadata["name"], time.monotonic())
 
     def close(self):
         self.closed = True

@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "json/yaml.h"
+#include "base/strings.h"
+#include "kube/api/objects/test_document.h"
 
 namespace swell::api {
 namespace {
@@ -61,7 +62,7 @@ TEST(PodAmounts, AmountsOfTheWholePodReplaceTheSum) {
 
 TEST(QosClass, ComparesAmountsAndNotTheirTexts) {
   const auto qos = [](const char* containers) {
-    return std::string(QosClass(TestDocument(StrCat("spec: {containers: [", containers, "]}"))));
+    return QosClass(Document(StrCat("spec: {containers: [", containers, "]}")));
   };
   EXPECT_EQ(qos("{resources: {requests: {cpu: 1000m, memory: 1Gi},"
                 " limits: {cpu: 1, memory: 1024Mi}}}"),
