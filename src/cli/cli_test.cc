@@ -477,7 +477,8 @@ TEST_F(CliTest, WhatArenaCannotDoAsSaidIsRefused) {
             2);
   EXPECT_NE(err_.find("--worker-cpu 4 is above --worker-cpu-limit 2"), std::string::npos) << err_;
   EXPECT_EQ(Run({"arena", "list", "--loglevel", "loud"}), 2);
-  EXPECT_NE(err_.find("--loglevel \"loud\": trace, debug, info, "), std::string::npos) << err_;
+  EXPECT_NE(err_.find("--loglevel \"loud\": expected trace, debug, info, "), std::string::npos)
+      << err_;
 }
 
 TEST_F(CliTest, DescribePodShowsPortsAndSidecars) {
@@ -600,7 +601,9 @@ TEST_F(CliTest, GetShowsTablesAndSaysWhatIsMissing) {
             "swell: no job \"podz\" in namespace \"default\", and the server has no resource type "
             "\"podz\"; did you mean pods?\n");
   EXPECT_EQ(Run({"swell", "list", "--status", "frob"}), 2);
-  EXPECT_NE(err_.find("--status \"frob\": pending, waiting, running, "), std::string::npos) << err_;
+  EXPECT_NE(err_.find("--status \"frob\": expected one of pending, waiting, running, "),
+            std::string::npos)
+      << err_;
   ASSERT_EQ(Run({"swell", "get", "ns", "-o", "name"}), 0);
   EXPECT_NE(out_.find("namespace/default\n"), std::string::npos) << out_;
 }

@@ -198,11 +198,11 @@ Status ShardLedger::Progress(std::string_view worker, int64_t lease, int64_t don
 }
 
 // `sure`: nobody used more records of it than were told. `counts`: as a try.
-void ShardLedger::GiveBack(std::map<int64_t, Lease>::iterator lease, Progress progress, Try tried) {
+void ShardLedger::GiveBack(std::map<int64_t, Lease>::iterator lease, Records records, Try tried) {
   Range range = lease->second.range;
   range.start += lease->second.done;
   if (tried == Try::kCounts) ++range.tries;
-  if (progress == Progress::kUncertain && !options_.exact_progress) repeated_max_ += range.size();
+  if (records == Records::kUncertain && !options_.exact_progress) repeated_max_ += range.size();
   ++returned_count_;
   returned_.push_back(range);
   EndLease(lease);
@@ -220,7 +220,7 @@ Status ShardLedger::Failed(std::string_view worker,
                       range.epoch + 1, " failed ", range.tries + 1, " times, the last time on ",
                       worker, ": ", why);
   }
-  GiveBack(it, Progress::kReported, Try::kCounts);
+  GiveBack(it, Records::kReported, Try::kCounts);
   return Status::Ok();
 }
 
@@ -231,7 +231,7 @@ bool ShardLedger::HoldsOnly(std::string_view worker, const std::vector<int64_t>&
   bool changed = false;
   for (int64_t id : held) {
     if (std::find(leases.begin(), leases.end(), id) != leases.end()) continue;
-    GiveBack(leases_.find(id), Progress::kUncertain, Try::kFree);
+    GiveBack(leases_.find(id), Records::kUncertain, Try::kFree);
     changed = true;
   }
   return changed;
@@ -241,8 +241,8 @@ void ShardLedger::Drop(std::string_view worker, bool sure) {
   auto it = workers_.find(worker);
   if (it == workers_.end()) return;
   const std::set<int64_t> held = it->second.leases;
-  const Progress progress = sure ? Progress::kReported : Progress::kUncertain;
-  for (int64_t id : held) GiveBack(leases_.find(id), progress, Try::kFree);
+  const Records records = sure ? Records::kReported : Records::kUncertain;
+  for (int64_t id : held) GiveBack(leases_.find(id), records, Try::kFree);
   workers_.erase(it);
 }
 
@@ -280,7 +280,7 @@ void ShardLedger::Expire(const Expired& expired) {
                         " of epoch ", lease.range.epoch + 1, " hung ", lease.range.tries + 1,
                         " times, the last time on ", lease.worker);
     }
-    GiveBack(it, Progress::kUncertain, Try::kCounts);
+    GiveBack(it, Records::kUncertain, Try::kCounts);
   }
 }
 
@@ -290,7 +290,7 @@ void ShardLedger::ForgiveSilence(WallTime now) {
 }
 
 void ShardLedger::ReturnLeases() {
-  while (!leases_.empty()) GiveBack(leases_.begin(), Progress::kReported, Try::kFree);
+  while (!leases_.empty()) GiveBack(leases_.begin(), Records::kReported, Try::kFree);
 }
 
 std::vector<WorkerView> ShardLedger::Workers(WallTime now) const {

@@ -158,9 +158,9 @@ class ShardLedger {
   void EndLease(std::map<int64_t, Lease>::iterator lease);
   // Whether the records are known that were done of a range, and whether giving it back counts as a
   // try.
-  enum class Progress { kReported, kUncertain };
+  enum class Records { kReported, kUncertain };
   enum class Try { kCounts, kFree };
-  void GiveBack(std::map<int64_t, Lease>::iterator lease, Progress progress, Try tried);
+  void GiveBack(std::map<int64_t, Lease>::iterator lease, Records records, Try tried);
   void Drop(std::string_view worker, bool sure);
   Result<std::map<int64_t, Lease>::iterator> Held(std::string_view worker, int64_t lease);
   Duration HangAfter() const;

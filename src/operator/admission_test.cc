@@ -250,7 +250,7 @@ TEST_F(AdmissionTest, WhatCanNeverRunIsRefusedWithTheReason) {
       Refused("pods",
               "{metadata: {name: p}, spec: {containers: [{name: main, image: i, resources: "
               "{requests: {memory: 9000Gi}}}]}}"),
-      "requests 9000 GiB of memory; the largest node that it may run on has 64 GiB of memory");
+      "requests 9000 GiB of memory; the largest node that it may run on has 128 GiB of memory");
   EXPECT_EQ(Refused("pods", Gpus(5)), "needs 5 GPUs at once; the limit of project \"team\" is 4");
   EXPECT_EQ(Refused("pods", Gpus(4)), "");
   EXPECT_EQ(Refused("pods", Pod("nodeSelector: {zone: moon}")),

@@ -32,7 +32,8 @@ TEST_F(RunaiTest, WordsAfterTheDashesAreNeverItsName) {
   EXPECT_NE(out_.find("generateName: job-"), std::string::npos) << out_;
   EXPECT_NE(out_.find("- sleep"), std::string::npos) << out_;
   EXPECT_EQ(Run({"swell", "submit", "--image", "img", "--dry-run", "--", "sleep", "60"}), 2);
-  EXPECT_NE(err_.find("--name is not set"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("expected the name of the job: swell submit NAME"), std::string::npos)
+      << err_;
 }
 
 TEST_F(RunaiTest, RunsOfTheirOwnAreABatchJob) {
@@ -82,7 +83,7 @@ TEST_F(RunaiTest, AClaimIsMadeWithTheWorkload) {
 TEST_F(RunaiTest, WhatCannotBeHadSaysWhyAndWhatElse) {
   Cluster();
   EXPECT_EQ(Submit({"--cpu", "abc"}), 2);
-  EXPECT_NE(err_.find("--cpu \"abc\": an amount"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("--cpu \"abc\": expected an amount"), std::string::npos) << err_;
   EXPECT_EQ(Submit({"--template", "t"}), 2);
   EXPECT_NE(err_.find("--template is not supported: Swell stores no templates"), std::string::npos);
   EXPECT_EQ(Run({"runai", "submit-dist", "mpi", "--name", "x", "-i", "img", "-p", "project-a"}), 2);

@@ -102,7 +102,7 @@ TEST_F(SlurmTest, WhatIsNotFollowedIsRefusedByName) {
            {"-N 4 -n 2", "--nodes 4 is above --ntasks 2"},
            {"--signal=USR1@60", "which the job lacks; give --time"},
            {"--mem=4G --mem-per-cpu=1G", "exclude each other"},
-           {"--time=soon", "--time \"soon\": minutes"},
+           {"--time=soon", "--time \"soon\": expected minutes"},
            {"--dependency=aftercorr:1", "--dependency aftercorr is not supported"},
            {"--dependency=afterok:999", "there is no job 999"},
            {"--array=5-1", "indices like 0-99"}}) {

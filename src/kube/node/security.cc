@@ -55,13 +55,20 @@ constexpr std::string_view kDefaults[] = {
     "SETFCAP", "SETPCAP",      "NET_BIND_SERVICE", "SYS_CHROOT", "KILL",    "AUDIT_WRITE"};
 
 // Settings of the kernel that a pod's namespaces keep apart: Kubernetes' list of safe ones.
-constexpr std::string_view kSafeSysctls[] = {
-    "kernel.shm_rmid_forced",           "net.ipv4.ip_local_port_range",
-    "net.ipv4.ip_local_reserved_ports", "net.ipv4.ip_unprivileged_port_start",
-    "net.ipv4.ping_group_range",        "net.ipv4.tcp_fin_timeout",
-    "net.ipv4.tcp_keepalive_intvl",     "net.ipv4.tcp_keepalive_probes",
-    "net.ipv4.tcp_keepalive_time",      "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_syncookies",          "net.ipv4.tcp_wmem"};
+constexpr std::string_view kSafeSysctls[] = {"kernel.shm_rmid_forced",
+                                             "net.ipv4.ip_local_port_range",
+                                             "net.ipv4.ip_local_reserved_ports",
+                                             "net.ipv4.ip_unprivileged_port_start",
+                                             "net.ipv4.ping_group_range",
+                                             "net.ipv4.tcp_fin_timeout",
+                                             "net.ipv4.tcp_keepalive_intvl",
+                                             "net.ipv4.tcp_keepalive_probes",
+                                             "net.ipv4.tcp_keepalive_time",
+                                             "net.ipv4.tcp_notsent_lowat",
+                                             "net.ipv4.tcp_rmem",
+                                             "net.ipv4.tcp_slow_start_after_idle",
+                                             "net.ipv4.tcp_syncookies",
+                                             "net.ipv4.tcp_wmem"};
 
 constexpr std::string_view kLists[] = {"initContainers", "containers", "ephemeralContainers"};
 

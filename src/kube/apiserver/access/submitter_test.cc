@@ -118,9 +118,10 @@ TEST_F(SubmitterTest, ANamespaceSaysItForWhoeverHasNoNumbers) {
        R"({"metadata":{"annotations":{"swell.dev/run-as-user":"root"}}})");
   const Answer unreadable = As(kBob, "POST", kPods, Pod("d", "{}"));
   EXPECT_EQ(unreadable.status, 403);
-  EXPECT_NE(
-      unreadable.Message().find("swell.dev/run-as-user of namespace \"default\": \"root\": UID"),
-      std::string::npos)
+  EXPECT_NE(unreadable.Message().find(
+                "swell.dev/run-as-user of namespace \"default\": \"root\": expected "
+                "UID"),
+            std::string::npos)
       << unreadable.Message();
 }
 

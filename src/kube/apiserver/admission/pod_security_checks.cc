@@ -266,7 +266,9 @@ Violation Sysctls(const Subject& subject, int minor) {
                                    {"net.ipv4.tcp_keepalive_intvl", 29},
                                    {"net.ipv4.tcp_keepalive_probes", 29},
                                    {"net.ipv4.tcp_rmem", 32},
-                                   {"net.ipv4.tcp_wmem", 32}};
+                                   {"net.ipv4.tcp_wmem", 32},
+                                   {"net.ipv4.tcp_slow_start_after_idle", 37},
+                                   {"net.ipv4.tcp_notsent_lowat", 37}};
   std::vector<std::string> forbidden;
   for (const json::Value& sysctl : json::GetArray(subject.spec, {"securityContext", "sysctls"})) {
     const std::string_view name = json::GetString(sysctl, {"name"});

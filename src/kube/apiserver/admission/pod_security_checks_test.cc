@@ -145,6 +145,11 @@ TEST(PodSecurityChecks, VersionsDiffer) {
   EXPECT_EQ(Wrong({PodSecurityLevel::kBaseline, 26}, sysctl),
             "forbidden sysctls (net.ipv4.ip_local_reserved_ports)");
   EXPECT_EQ(Wrong({PodSecurityLevel::kBaseline, 27}, sysctl), "");
+  const std::string newest =
+      Spec(R"("securityContext":{"sysctls":[{"name":"net.ipv4.tcp_notsent_lowat"}]})");
+  EXPECT_NE(Wrong({PodSecurityLevel::kBaseline, 36}, newest), "");
+  EXPECT_EQ(Wrong({PodSecurityLevel::kBaseline, 37}, newest), "");
+  EXPECT_EQ(Wrong(kBaseline, newest), "");
   EXPECT_EQ(old.ToString(), "restricted:v1.7");
   EXPECT_EQ(kBaseline.ToString(), "baseline:latest");
   EXPECT_EQ(ParsePodSecurityVersion("v1.24"), 24);
