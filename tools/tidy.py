@@ -91,7 +91,7 @@ PRIVATE_WORDS = [
 NAMED_SOURCE = re.compile(r"(?<![\w/<.*])(?!foo\b|foo_)((?:[a-z_0-9]+/)*[a-z_0-9]+\.(?:h|cc))\b")
 
 COLUMNS_CPP = 100
-COLUMNS_SCRIPTS = 120  # Python and shell: one statement a line matters more than the width
+COLUMNS_SCRIPTS = 120  # Python, shell and the pages: one statement a line matters more than the width
 FILE_LINES = 800
 FUNCTION_LINES = 100
 RATCHET = "tools/tidy-ratchet.txt"
@@ -144,6 +144,7 @@ HOST = re.compile(r"https?://(?:[^/@\s\"']*@)?([\w.-]+)")
 
 CPP = (".cc", ".h")
 SCRIPTS = (".py", ".sh")
+PAGES = (".ts", ".tsx", ".mjs", ".css")
 NOT_OURS = ("third_party/",)
 
 
@@ -372,6 +373,7 @@ class Tidy:
 
     def check_text(self, path, text):
         is_script = text.startswith("#!")
+        is_page = path.endswith(PAGES) and not path.startswith("web/dist/")  # dist is built
         for number, line in enumerate(text.splitlines(), 1):
             if UNFINISHED.search(line):
                 self.breach(path, number, "unfinished", "finish it, or open an issue and remove this")
@@ -383,14 +385,14 @@ class Tidy:
                         self.breach(path, number, "registry", f"{host} is not public")
         if path.endswith(CPP):
             self.check_width(path, text, COLUMNS_CPP)
-        elif path.endswith(SCRIPTS) or is_script:
+        elif path.endswith(SCRIPTS) or is_script or is_page:
             self.check_width(path, text, COLUMNS_SCRIPTS)
         if path.endswith(".py") or re.match(r"#!.*\bpython", text):
             try:
                 compile(text, path, "exec")
             except (SyntaxError, ValueError) as e:
                 self.breach(path, getattr(e, "lineno", 1) or 1, "python", str(e))
-        if path.endswith(CPP + (".py",)) or is_script:
+        if path.endswith(CPP + (".py",)) or is_script or is_page:
             count = text.count("\n")
             if count > FILE_LINES:
                 self.too_long["file " + path] = (path, FILE_LINES + 1, count)

@@ -179,6 +179,7 @@ class Text(unittest.TestCase):
         self.assertEqual(breaches(source("base", "// https://" + "x" * 98 + "\n")), [])
         self.assertEqual(breaches(source("base", 'auto s = R"(\n' + "x" * 120 + '\n)";\n')), [])
         self.assertEqual(breaches({"a.py": "#" + "x" * 120 + "\n"}), ["a.py:1 width"])
+        self.assertEqual(breaches({"web/a.tsx": "//" + "x" * 119 + "\n"}), ["web/a.tsx:1 width"])
 
     def test_suppression_needs_a_reason(self):
         word = "NOLI" "NT"

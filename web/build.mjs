@@ -44,7 +44,9 @@ async function write(result, out) {
   names.icon = hashed('icon.svg', icon);
   files.set(`assets/${names.icon}`, icon);
   const page = (await readFile(path.join(here, 'src/index.html'), 'utf8'))
-    .replace('APP.js', names.js).replace('APP.css', names.css).replace('ICON.svg', names.icon);
+    .replace('APP.js', names.js)
+    .replace('APP.css', names.css)
+    .replace('ICON.svg', names.icon);
   files.set('index.html', Buffer.from(page));
   await rm(out, { recursive: true, force: true });
   let total = 0;
@@ -61,7 +63,10 @@ async function write(result, out) {
 const outAt = process.argv.indexOf('--out');
 const out = outAt > 0 ? path.resolve(process.argv[outAt + 1]) : path.join(here, 'dist');
 if (process.argv.includes('--watch')) {
-  const again = { name: 'write', setup: (build) => build.onEnd((result) => result.errors.length ? undefined : write(result, out)) };
+  const again = {
+    name: 'write',
+    setup: (build) => build.onEnd((result) => (result.errors.length ? undefined : write(result, out))),
+  };
   await (await esbuild.context({ ...options, plugins: [again] })).watch();
 } else {
   await write(await esbuild.build(options), out);

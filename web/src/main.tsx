@@ -24,13 +24,30 @@ import { WhatIf } from './screens/whatif.tsx';
 import { Workloads } from './screens/workloads.tsx';
 
 const SCREENS: Record<string, ComponentType> = {
-  '/': Overview, '/workloads': Workloads, '/job': JobPage, '/projects': Projects, '/project': ProjectPage,
-  '/nodepools': Pools, '/nodepool': PoolPage, '/nodes': Nodes, '/node': NodePage, '/analytics': Analytics,
-  '/whatif': WhatIf, '/events': Events, '/users': Users, '/settings': Settings,
+  '/': Overview,
+  '/workloads': Workloads,
+  '/job': JobPage,
+  '/projects': Projects,
+  '/project': ProjectPage,
+  '/nodepools': Pools,
+  '/nodepool': PoolPage,
+  '/nodes': Nodes,
+  '/node': NodePage,
+  '/analytics': Analytics,
+  '/whatif': WhatIf,
+  '/events': Events,
+  '/users': Users,
+  '/settings': Settings,
 };
 
 function NotFound() {
-  return <Empty title="There is no such page"><p>The address may be old. <a href="/">Go to the overview.</a></p></Empty>;
+  return (
+    <Empty title="There is no such page">
+      <p>
+        The address may be old. <a href="/">Go to the overview.</a>
+      </p>
+    </Empty>
+  );
 }
 
 function App() {
@@ -43,7 +60,13 @@ function App() {
   if (session.value === undefined) return null;
   if (session.value === null) return <Login />;
   const Screen = SCREENS[place.value.path] ?? NotFound;
-  return <Shell><Screen key={place.value.path + (place.value.params.get('name') ?? '') + (place.value.params.get('namespace') ?? '')} /></Shell>;
+  return (
+    <Shell>
+      <Screen
+        key={place.value.path + (place.value.params.get('name') ?? '') + (place.value.params.get('namespace') ?? '')}
+      />
+    </Shell>
+  );
 }
 
 startTheme();

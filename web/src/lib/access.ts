@@ -2,7 +2,14 @@
 import { signal, type Signal } from '@preact/signals';
 import { kube, session } from './api.ts';
 
-export interface Wanted { verb: string; group: string; resource: string; namespace?: string; name?: string; subresource?: string }
+export interface Wanted {
+  verb: string;
+  group: string;
+  resource: string;
+  namespace?: string;
+  name?: string;
+  subresource?: string;
+}
 
 const KEPT_MS = 60_000;
 const KEPT_MAX = 500;
@@ -12,21 +19,32 @@ const known = new Map<string, { at: number; answer: Signal<boolean | undefined> 
 async function ask(key: string, wanted: Wanted, answer: Signal<boolean | undefined>): Promise<void> {
   try {
     const review = await kube.create<{ status?: { allowed?: boolean } }>(
-      '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
-        apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview',
+      '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+      {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SelfSubjectAccessReview',
         spec: { resourceAttributes: wanted },
-      });
+      },
+    );
     answer.value = review.status?.allowed === true;
   } catch {
-    // An action that may be refused is not offered. What was known stays, and the question is asked again: a page on which
-    // nothing changes would not ask.
+    // An action that may be refused is not offered. What was known stays. The request is sent again, since a page on
+    // which nothing changes would not send one.
     answer.value ??= false;
-    setTimeout(() => { if (session.value && known.get(key)?.answer === answer) void ask(key, wanted, answer); }, RETRY_MS);
+    setTimeout(() => {
+      if (session.value && known.get(key)?.answer === answer) void ask(key, wanted, answer);
+    }, RETRY_MS);
   }
 }
 
 // undefined while the answer is under way.
-export function may(verb: string, group: string, resource: string, namespace = '', subresource = ''): boolean | undefined {
+export function may(
+  verb: string,
+  group: string,
+  resource: string,
+  namespace = '',
+  subresource = '',
+): boolean | undefined {
   const wanted: Wanted = { verb, group, resource };
   if (namespace) wanted.namespace = namespace;
   if (subresource) wanted.subresource = subresource;

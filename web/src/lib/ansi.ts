@@ -1,6 +1,9 @@
 // Colours of a log line: text pieces with the class that shows them. Pure.
 
-export interface Piece { text: string; style: string }
+export interface Piece {
+  text: string;
+  style: string;
+}
 
 const NAMES = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'];
 
@@ -19,8 +22,10 @@ export function pieces(line: string): Piece[] {
     at = match.index + match[0].length;
     if (match[2] !== 'm') continue;
     for (const code of (match[1] || '0').split(';').map(Number)) {
-      if (code === 0) { bold = false; colour = ''; }
-      else if (code === 1) bold = true;
+      if (code === 0) {
+        bold = false;
+        colour = '';
+      } else if (code === 1) bold = true;
       else if (code === 22) bold = false;
       else if (code === 39) colour = '';
       else if (code >= 30 && code <= 37) colour = `ansi-${NAMES[code - 30]}`;

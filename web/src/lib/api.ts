@@ -1,15 +1,28 @@
 // Requests to the server of these pages: the session, and the API server behind it.
 import { signal } from '@preact/signals';
 
-export interface Session { user: string; groups: string[]; csrf: string; expires: string }
+export interface Session {
+  user: string;
+  groups: string[];
+  csrf: string;
+  expires: string;
+}
 // undefined: not known yet; null: nobody is logged in.
 export const session = signal<Session | null | undefined>(undefined);
 export const loginHint = signal('');
 
-export interface Cause { field: string; message: string }
+export interface Cause {
+  field: string;
+  message: string;
+}
 
 export class ApiError extends Error {
-  constructor(readonly status: number, message: string, readonly reason = '', readonly causes: Cause[] = []) {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly reason = '',
+    readonly causes: Cause[] = [],
+  ) {
     super(message);
   }
 }
@@ -22,7 +35,10 @@ async function readError(answer: Response): Promise<ApiError> {
   const text = await answer.text();
   try {
     const body = JSON.parse(text) as { message?: string; reason?: string; details?: { causes?: Partial<Cause>[] } };
-    const causes = (body.details?.causes ?? []).map((cause) => ({ field: cause.field ?? '', message: cause.message ?? '' }));
+    const causes = (body.details?.causes ?? []).map((cause) => ({
+      field: cause.field ?? '',
+      message: cause.message ?? '',
+    }));
     return new ApiError(answer.status, body.message || `The server answered ${answer.status}.`, body.reason, causes);
   } catch {
     return new ApiError(answer.status, text.trim().slice(0, 300) || `The server answered ${answer.status}.`);
@@ -36,7 +52,11 @@ function sessionEnded(): void {
   session.value = null;
 }
 
-export interface RequestOptions { body?: unknown; type?: string; signal?: AbortSignal }
+export interface RequestOptions {
+  body?: unknown;
+  type?: string;
+  signal?: AbortSignal;
+}
 
 export async function send(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
   const headers: Record<string, string> = {};

@@ -8,5 +8,7 @@ export function startClock(): void {
   setInterval(() => {
     if (!document.hidden) now.value = Date.now();
   }, TICK_MS);
-  document.addEventListener('visibilitychange', () => { now.value = Date.now(); });
+  document.addEventListener('visibilitychange', () => {
+    now.value = Date.now();
+  });
 }

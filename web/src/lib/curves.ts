@@ -13,5 +13,8 @@ export function withOthers(curves: Curve[]): Curve[] {
     const known = rest.map((curve) => curve.values[at]).filter((value) => value !== null && value !== undefined);
     return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) : null;
   });
-  return [...curves.filter((curve) => largest.has(curve)), { label: `${rest.length} others`, values, colour: 'muted', step: true }];
+  return [
+    ...curves.filter((curve) => largest.has(curve)),
+    { label: `${rest.length} others`, values, colour: 'muted', step: true },
+  ];
 }

@@ -2,7 +2,10 @@
 // are not rendered again. Pure.
 
 // [first, count] are items of the list before; an object is a new one.
-export interface Delta { data: Record<string, unknown>; lists: Record<string, ([number, number] | object)[]> }
+export interface Delta {
+  data: Record<string, unknown>;
+  lists: Record<string, ([number, number] | object)[]>;
+}
 
 // undefined: the delta does not fit what is here.
 export function applied(before: unknown, delta: Delta): unknown {

@@ -42,16 +42,30 @@ export function span(seconds: number | null | undefined): string {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return `${whole} s`;
   const parts: [number, string][] = [
-    [Math.floor(whole / 86400), 'd'], [Math.floor(whole / 3600) % 24, 'h'], [Math.floor(whole / 60) % 60, 'min'], [whole % 60, 's'],
+    [Math.floor(whole / 86400), 'd'],
+    [Math.floor(whole / 3600) % 24, 'h'],
+    [Math.floor(whole / 60) % 60, 'min'],
+    [whole % 60, 's'],
   ];
   const first = parts.findIndex(([amount]) => amount > 0);
-  return parts.slice(first, first + 2).filter(([amount]) => amount > 0).map(([amount, unit]) => `${amount} ${unit}`).join(' ');
+  return parts
+    .slice(first, first + 2)
+    .filter(([amount]) => amount > 0)
+    .map(([amount, unit]) => `${amount} ${unit}`)
+    .join(' ');
 }
 
 // One unit, as an axis has room for: "45 s", "1.7 min", "3 h".
 export function shortSpan(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return NONE;
-  const [size, unit] = ([[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's']] as const).find(([least]) => seconds >= least) ?? [1, 's'];
+  const [size, unit] = (
+    [
+      [86400, 'd'],
+      [3600, 'h'],
+      [60, 'min'],
+      [1, 's'],
+    ] as const
+  ).find(([least]) => seconds >= least) ?? [1, 's'];
   return `${Math.round((10 * seconds) / size) / 10} ${unit}`;
 }
 
@@ -66,8 +80,14 @@ export function ago(time: string | null | undefined, now = Date.now()): string {
   return seconds < 5 ? 'just now' : `${span(seconds < 60 ? seconds : Math.floor(seconds / 60) * 60)} ago`;
 }
 
-// Spans of a workload: while they grow the server tells their start alone.
-interface Spans { status: string; created?: string | null; started?: string | null; waitSeconds?: number | null; runSeconds?: number | null }
+// Spans of a workload. While one grows, the server reports only its start.
+interface Spans {
+  status: string;
+  created?: string | null;
+  started?: string | null;
+  waitSeconds?: number | null;
+  runSeconds?: number | null;
+}
 export function waitOf(row: Spans, now = Date.now()): number | null {
   return row.waitSeconds ?? secondsSince(row.created, now);
 }

@@ -4,7 +4,13 @@ import { errorText, json, query } from './api.ts';
 import { link, paused } from './live.ts';
 import type { Series } from './types.ts';
 
-export interface History { from: number; to: number; series: Series[]; loading: boolean; error?: string }
+export interface History {
+  from: number;
+  to: number;
+  series: Series[];
+  loading: boolean;
+  error?: string;
+}
 
 const OPENED_S = Date.now() / 1000;
 const LEAST_S = 60;
@@ -33,14 +39,19 @@ export function useHistory(names: string[], seconds: number, until?: number): Hi
       const from = to - seconds;
       if (!document.hidden && !paused.peek() && link.peek() !== 'hidden') {
         try {
-          const answer = await json<{ series: Series[] }>('GET', `/ui/api/history${query({ series: key, from, to, points: POINTS })}`, { signal: stopped.signal });
+          const answer = await json<{ series: Series[] }>(
+            'GET',
+            `/ui/api/history${query({ series: key, from, to, points: POINTS })}`,
+            { signal: stopped.signal },
+          );
           if (!gone) setState({ from, to, series: answer.series ?? [], loading: false });
         } catch (error) {
           if (!gone) setState((old) => ({ ...old, from, to, loading: false, error: errorText(error) }));
         }
       }
       // A year does not change in five seconds.
-      if (!gone && until === undefined) timer = window.setTimeout(() => void read(), Math.max(REREAD_MS, (seconds / POINTS) * 500));
+      if (!gone && until === undefined)
+        timer = window.setTimeout(() => void read(), Math.max(REREAD_MS, (seconds / POINTS) * 500));
     };
     void read();
     return () => {
@@ -56,7 +67,8 @@ export function useHistory(names: string[], seconds: number, until?: number): Hi
 export function align(series: Series[]): { times: number[]; values: (number | null)[][] } {
   const times = [...new Set(series.flatMap((one) => one.t))].sort((a, b) => a - b);
   const values = series.map((one) => {
-    const gap = one.t.length > 1 && !one.steady ? 3 * ((one.t.at(-1) ?? 0) - (one.t[0] ?? 0)) / (one.t.length - 1) : Infinity;
+    const gap =
+      one.t.length > 1 && !one.steady ? (3 * ((one.t.at(-1) ?? 0) - (one.t[0] ?? 0))) / (one.t.length - 1) : Infinity;
     let at = -1;
     return times.map((time) => {
       while (at + 1 < one.t.length && (one.t[at + 1] ?? 0) <= time) at += 1;
@@ -68,7 +80,9 @@ export function align(series: Series[]): { times: number[]; values: (number | nu
 }
 
 export function pick(series: Series[], name: string, labels: Record<string, string> = {}): Series[] {
-  return series.filter((one) => one.name === name && Object.entries(labels).every(([key, value]) => one.labels?.[key] === value));
+  return series.filter(
+    (one) => one.name === name && Object.entries(labels).every(([key, value]) => one.labels?.[key] === value),
+  );
 }
 
 // Several series as one, by sum. They are sampled together, so a series without a sample at some time has
@@ -93,7 +107,8 @@ export function integral(series: Series | undefined, above = 0): number {
   let total = 0;
   for (let i = 0; i + 1 < series.t.length; i += 1) {
     const value = series.v[i];
-    if (value !== null && value !== undefined) total += Math.max(0, value - above) * ((series.t[i + 1] ?? 0) - (series.t[i] ?? 0));
+    if (value !== null && value !== undefined)
+      total += Math.max(0, value - above) * ((series.t[i + 1] ?? 0) - (series.t[i] ?? 0));
   }
   return total;
 }

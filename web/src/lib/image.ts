@@ -20,19 +20,22 @@ function wrongPath(path: string): string | undefined {
 export function wrongImage(text: string): string | undefined {
   const [named = '', ...digests] = text.split('@');
   const digest = digests.join('@');
-  if (digests.length > 0 && !/^sha256:[0-9a-f]{64}$/.test(digest)) return `"${digest}" is not a digest: "sha256:" and 64 digits 0-9, a-f.`;
+  if (digests.length > 0 && !/^sha256:[0-9a-f]{64}$/.test(digest))
+    return `"${digest}" is not a digest: "sha256:" and 64 digits 0-9, a-f.`;
   const colon = named.lastIndexOf(':');
   const tagged = colon > named.lastIndexOf('/');
   const tag = named.slice(colon + 1);
   if (tagged && !tag) return 'The tag after ":" is missing. Enter one, such as "latest", or remove the ":".';
-  if (tagged && !TAG.test(tag)) return `"${tag}" is not a tag: up to 128 letters, digits, "_", ".", "-", not beginning with "." or "-".`;
+  if (tagged && !TAG.test(tag))
+    return `"${tag}" is not a tag: up to 128 letters, digits, "_", ".", "-", not beginning with "." or "-".`;
   const name = tagged ? named.slice(0, colon) : named;
   const slash = name.indexOf('/');
   const first = name.slice(0, Math.max(0, slash));
   const hosted = slash >= 0 && (first === 'localhost' || /[.:[A-Z]/.test(first));
   if (hosted) {
     const port = HOST.exec(first)?.[1];
-    if (!HOST.test(first) || (port !== undefined && (Number(port) < 1 || Number(port) > 65535))) return `"${first}" is not a registry’s address.`;
+    if (!HOST.test(first) || (port !== undefined && (Number(port) < 1 || Number(port) > 65535)))
+      return `"${first}" is not a registry’s address.`;
   }
   const path = hosted ? name.slice(slash + 1) : name;
   if (/^[0-9a-f]{64}$/.test(name)) return '64 hexadecimal digits alone name no image; write REPOSITORY@sha256:DIGITS.';

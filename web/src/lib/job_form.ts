@@ -2,10 +2,27 @@
 import { wrongImage } from './image.ts';
 import type { KubeObject } from './types.ts';
 
-export interface EnvPair { name: string; value: string }
+export interface EnvPair {
+  name: string;
+  value: string;
+}
 export interface JobForm {
-  name: string; project: string; namespace: string; type: string; image: string; command: string; workers: string; gpus: string;
-  elastic: boolean; least: string; cpu: string; memory: string; priority: string; onPreemption: string; env: EnvPair[]; curves: boolean;
+  name: string;
+  project: string;
+  namespace: string;
+  type: string;
+  image: string;
+  command: string;
+  workers: string;
+  gpus: string;
+  elastic: boolean;
+  least: string;
+  cpu: string;
+  memory: string;
+  priority: string;
+  onPreemption: string;
+  env: EnvPair[];
+  curves: boolean;
 }
 
 // The classes of workload, as runai submit knows them: the role of their pods, and their usual priority class.
@@ -18,8 +35,22 @@ export const TYPES: { name: string; title: string; role: string }[] = [
 
 export function newJob(project = '', namespace = ''): JobForm {
   return {
-    name: '', project, namespace, type: 'train', image: '', command: '', workers: '1', gpus: '1', elastic: false, least: '1',
-    cpu: '', memory: '', priority: '', onPreemption: 'Requeue', env: [], curves: false,
+    name: '',
+    project,
+    namespace,
+    type: 'train',
+    image: '',
+    command: '',
+    workers: '1',
+    gpus: '1',
+    elastic: false,
+    least: '1',
+    cpu: '',
+    memory: '',
+    priority: '',
+    onPreemption: 'Requeue',
+    env: [],
+    curves: false,
   };
 }
 
@@ -27,13 +58,15 @@ const QUANTITY = /^\d+(?:\.\d+)?(?:m|k|K|M|G|T|Ki|Mi|Gi|Ti)?$/;
 
 const LEAST_BYTES = 2 ** 20;
 
-// Without a unit an amount is of bytes, and m is a thousandth of one: nobody means so little.
+// An amount without a unit is in bytes, and m is a thousandth of one. Nobody means so little.
 export function wrongMemory(text: string): string | undefined {
   if (!text) return undefined;
   if (!QUANTITY.test(text)) return 'Enter an amount such as 8Gi.';
   const [, amount = '', unit = ''] = /^([\d.]+)(m?)$/.exec(text) ?? [];
   if (!amount || (!unit && Number(amount) >= LEAST_BYTES)) return undefined;
-  return unit ? `${text} is ${Number(amount) / 1000} bytes: did you mean ${amount}Mi?` : `${amount} bytes: did you mean ${amount}Gi?`;
+  return unit
+    ? `${text} is ${Number(amount) / 1000} bytes: did you mean ${amount}Mi?`
+    : `${amount} bytes: did you mean ${amount}Gi?`;
 }
 
 export function checkJob(form: JobForm, add: (field: string, message: string) => void): void {
@@ -45,17 +78,21 @@ export function checkJob(form: JobForm, add: (field: string, message: string) =>
   }
   const workers = Number(form.workers);
   if (!/^\d+$/.test(form.workers.trim()) || workers < 1) add('workers', 'Enter a whole number of 1 or more.');
-  if (!/^\d+(?:\.\d+)?$/.test(form.gpus.trim())) add('gpus', 'Enter a number: 0, a fraction such as 0.5, or whole GPUs.');
-  else if (Number(form.gpus) > 1 && !Number.isInteger(Number(form.gpus))) add('gpus', `${form.gpus} is neither a fraction of one GPU nor a whole number.`);
+  if (!/^\d+(?:\.\d+)?$/.test(form.gpus.trim()))
+    add('gpus', 'Enter a number: 0, a fraction such as 0.5, or whole GPUs.');
+  else if (Number(form.gpus) > 1 && !Number.isInteger(Number(form.gpus)))
+    add('gpus', `${form.gpus} is neither a fraction of one GPU nor a whole number.`);
   if (form.elastic) {
     if (!/^\d+$/.test(form.least.trim()) || Number(form.least) < 1) add('least', 'Enter a whole number of 1 or more.');
-    else if (Number(form.least) > workers) add('least', `The job has ${form.workers} workers; the minimum cannot exceed that.`);
+    else if (Number(form.least) > workers)
+      add('least', `The job has ${form.workers} workers; the minimum cannot exceed that.`);
   }
   if (form.cpu.trim() && !QUANTITY.test(form.cpu.trim())) add('cpu', 'Enter an amount such as 2 or 500m.');
   const memory = wrongMemory(form.memory.trim());
   if (memory) add('memory', memory);
   form.env.forEach((pair, index) => {
-    if (!/^[A-Za-z_][\w.-]*$/.test(pair.name)) add(`env.${index}`, 'Enter a name of letters, digits and underscores, or remove this line.');
+    if (!/^[A-Za-z_][\w.-]*$/.test(pair.name))
+      add(`env.${index}`, 'Enter a name of letters, digits and underscores, or remove this line.');
   });
 }
 
@@ -64,7 +101,8 @@ const LOGS = '/training_logs';
 export const claimOf = (name: string) => `${name}-tensorboard`;
 export function curvesClaim(name: string, namespace: string): KubeObject {
   return {
-    apiVersion: 'v1', kind: 'PersistentVolumeClaim',
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
     metadata: { name: claimOf(name), namespace, labels: { app: 'tensorboard', release: name, role: 'tensorboard' } },
     spec: { accessModes: ['ReadWriteMany'], resources: { requests: { storage: '1Gi' } } },
   };
@@ -81,9 +119,13 @@ function container(form: JobForm, role: string): Record<string, unknown> {
   if (form.cpu.trim()) requests.cpu = form.cpu.trim();
   if (form.memory.trim()) requests.memory = form.memory.trim();
   const resources = { ...(limits ? { limits } : {}), ...(Object.keys(requests).length ? { requests } : {}) };
-  const env = [...form.env.map((pair) => ({ name: pair.name, value: pair.value })), ...(form.curves ? [{ name: 'SWELL_LOG_DIR', value: `${LOGS}/${form.name}` }] : [])];
+  const env = [
+    ...form.env.map((pair) => ({ name: pair.name, value: pair.value })),
+    ...(form.curves ? [{ name: 'SWELL_LOG_DIR', value: `${LOGS}/${form.name}` }] : []),
+  ];
   return {
-    name: role, image: form.image.trim(),
+    name: role,
+    image: form.image.trim(),
     ...(form.command.trim() ? { command: ['/bin/sh', '-c', form.command] } : {}),
     ...(env.length ? { env } : {}),
     ...(Object.keys(resources).length ? { resources } : {}),
@@ -100,16 +142,26 @@ export function jobObject(form: JobForm): KubeObject {
     restartPolicy: 'OnFailure',
     ...(form.elastic ? { elastic: { minReplicas: Number(form.least), maxReplicas: Number(form.workers) } } : {}),
     template: {
-      metadata: { labels, ...(gpus > 0 && gpus < 1 ? { annotations: { 'swell.dev/gpu-fraction': String(gpus) } } : {}) },
+      metadata: {
+        labels,
+        ...(gpus > 0 && gpus < 1 ? { annotations: { 'swell.dev/gpu-fraction': String(gpus) } } : {}),
+      },
       spec: {
         containers: [container(form, type.role)],
-        ...(form.curves ? { volumes: [{ name: 'training-logs', persistentVolumeClaim: { claimName: claimOf(form.name) } }] } : {}),
+        ...(form.curves
+          ? { volumes: [{ name: 'training-logs', persistentVolumeClaim: { claimName: claimOf(form.name) } }] }
+          : {}),
       },
     },
   };
   return {
-    apiVersion: 'swell.dev/v1', kind: 'TrainingJob',
-    metadata: { ...(form.name ? { name: form.name } : { generateName: 'job-' }), namespace: form.namespace || form.project, labels },
+    apiVersion: 'swell.dev/v1',
+    kind: 'TrainingJob',
+    metadata: {
+      ...(form.name ? { name: form.name } : { generateName: 'job-' }),
+      namespace: form.namespace || form.project,
+      labels,
+    },
     spec: {
       ...(form.project ? { project: form.project } : {}),
       priorityClassName: form.priority || type.name,
@@ -126,6 +178,10 @@ export function asNew(object: KubeObject, name: string): KubeObject {
   const old = object.metadata ?? {};
   return {
     ...rest,
-    metadata: { name, ...(old.namespace ? { namespace: old.namespace } : {}), ...(old.labels ? { labels: old.labels } : {}) },
+    metadata: {
+      name,
+      ...(old.namespace ? { namespace: old.namespace } : {}),
+      ...(old.labels ? { labels: old.labels } : {}),
+    },
   };
 }

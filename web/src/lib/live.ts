@@ -9,12 +9,16 @@ import { applied, type Delta } from './delta.ts';
 import { forgetNotes } from './tail.ts';
 
 export type Params = Record<string, string | number>;
-export interface ViewState<T> { data?: T; error?: string; at?: number }
+export interface ViewState<T> {
+  data?: T;
+  error?: string;
+  at?: number;
+}
 type Link = 'connecting' | 'live' | 'polling' | 'paused' | 'hidden';
 
 const HIDDEN_MS = 30_000;
 const POLL_MS = 2_000;
-const KEEP_MS = 5_000;  // a view that no page shows any more: the next page may want it again
+const KEEP_MS = 5_000; // a view that no page shows any more: the next page may want it again
 const RETRY_FIRST_MS = 500;
 const RETRY_MAX_MS = 10_000;
 const TRIES_BEFORE_POLLING = 3;
@@ -23,8 +27,13 @@ export const link = signal<Link>('connecting');
 export const paused = signal(false);
 
 interface Subscription {
-  id: number; view: string; params: Params; users: number; revision?: string;
-  state: Signal<ViewState<unknown>>; drop?: number;
+  id: number;
+  view: string;
+  params: Params;
+  users: number;
+  revision?: string;
+  state: Signal<ViewState<unknown>>;
+  drop?: number;
 }
 
 const subscriptions = new Map<string, Subscription>();
@@ -37,15 +46,28 @@ let hiddenTimer = 0;
 let running = false;
 let asleep = false;
 
-function tell(message: unknown): void {
+function send(message: unknown): void {
   if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
 }
 
 function subscribe(subscription: Subscription): void {
-  tell({ op: 'subscribe', id: subscription.id, view: subscription.view, params: subscription.params, delta: true });
+  send({ op: 'subscribe', id: subscription.id, view: subscription.view, params: subscription.params, delta: true });
 }
 
-interface Frame { id: number; revision?: string; data?: unknown; base?: string; delta?: Delta; error?: string }
+interface Frame {
+  id: number;
+  revision?: string;
+  data?: unknown;
+  base?: string;
+  delta?: Delta;
+  error?: string;
+}
+
+// The data after a delta; undefined where the delta is not of the data that is here.
+function changed(subscription: Subscription, frame: Frame): unknown {
+  if (!frame.delta || frame.base !== subscription.revision) return undefined;
+  return applied(subscription.state.peek().data, frame.delta);
+}
 
 function take(frame: Frame): void {
   for (const subscription of subscriptions.values()) {
@@ -53,8 +75,8 @@ function take(frame: Frame): void {
     if (frame.error !== undefined) {
       subscription.state.value = { ...subscription.state.peek(), error: frame.error };
     } else {
-      const data = frame.delta === undefined ? frame.data : frame.base === subscription.revision ? applied(subscription.state.peek().data, frame.delta) : undefined;
-      if (data === undefined) return void subscribe(subscription);  // it gets the whole again
+      const data = frame.delta === undefined ? frame.data : changed(subscription, frame);
+      if (data === undefined) return void subscribe(subscription); // the whole view is sent again
       subscription.revision = frame.revision;
       subscription.state.value = { data, at: Date.now() };
     }
@@ -77,7 +99,9 @@ function connect(): void {
   made.onmessage = (message) => {
     try {
       take(JSON.parse(String(message.data)) as Frame);
-    } catch { /* a frame that is not JSON carries nothing for a view */ }
+    } catch {
+      /* a frame that is not JSON carries nothing for a view */
+    }
   };
   made.onclose = () => {
     if (socket !== made) return;
@@ -110,7 +134,9 @@ function startPolling(): void {
 async function pollOne(subscription: Subscription): Promise<void> {
   try {
     const answer = await json<{ revision: string; data: unknown }>(
-      'GET', `/ui/api/views/${subscription.view}${query(subscription.params)}`);
+      'GET',
+      `/ui/api/views/${subscription.view}${query(subscription.params)}`,
+    );
     if (answer.revision === subscription.revision && !subscription.state.peek().error) return;
     take({ id: subscription.id, ...answer });
   } catch (error) {
@@ -189,7 +215,7 @@ export function useView<T>(view: string, params: Params = {}): ViewState<T> {
       subscription.drop = window.setTimeout(() => {
         if (subscription.users > 0 || subscriptions.get(key) !== subscription) return;
         subscriptions.delete(key);
-        tell({ op: 'unsubscribe', id: subscription.id });
+        send({ op: 'unsubscribe', id: subscription.id });
       }, KEEP_MS);
     };
   }, [key]);

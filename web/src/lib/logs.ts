@@ -1,6 +1,11 @@
 // Lines of logs: a bounded store, and how lines of several pods are merged. Pure but for reading streams.
 
-export interface LogLine { pod: string; time: string; text: string; seq: number }
+export interface LogLine {
+  pod: string;
+  time: string;
+  text: string;
+  seq: number;
+}
 export const LINES_MAX = 20_000;
 
 // "2026-01-02T03:04:05.123456789Z text", as the API server writes lines with timestamps.
@@ -20,9 +25,13 @@ export function merge(old: LogLine[], more: LogLine[]): LogLine[] {
   if (more.length === 0) return old;
   const last = old.at(-1);
   const all = [...old, ...more];
-  if (last && more.every((line) => sortKey(line.time) >= sortKey(last.time)) && isSorted(more)) return all.slice(-LINES_MAX);
+  if (last && more.every((line) => sortKey(line.time) >= sortKey(last.time)) && isSorted(more))
+    return all.slice(-LINES_MAX);
   const keyed = all.map((line) => ({ line, key: sortKey(line.time) }));
-  keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : a.line.seq - b.line.seq));
+  keyed.sort((a, b) => {
+    if (a.key === b.key) return a.line.seq - b.line.seq;
+    return a.key < b.key ? -1 : 1;
+  });
   return keyed.map((entry) => entry.line).slice(-LINES_MAX);
 }
 function isSorted(lines: LogLine[]): boolean {

@@ -2,7 +2,11 @@
 import { align } from './history.ts';
 import type { Series } from './types.ts';
 
-export interface SizePace { size: number; throughput: number; efficiency: number }
+export interface SizePace {
+  size: number;
+  throughput: number;
+  efficiency: number;
+}
 
 const SAMPLES_MIN = 2;
 
@@ -17,7 +21,13 @@ export function bySize(sizes: Series, pace: Series | undefined): SizePace[] {
     const one = sums.get(size) ?? { sum: 0, count: 0 };
     sums.set(size, { sum: one.sum + value, count: one.count + 1 });
   });
-  const means = [...sums].filter(([, one]) => one.count >= SAMPLES_MIN).map(([size, one]) => ({ size, throughput: one.sum / one.count })).sort((a, b) => a.size - b.size);
+  const means = [...sums]
+    .filter(([, one]) => one.count >= SAMPLES_MIN)
+    .map(([size, one]) => ({ size, throughput: one.sum / one.count }))
+    .sort((a, b) => a.size - b.size);
   const first = means[0];
-  return means.map((one) => ({ ...one, efficiency: first ? one.throughput / one.size / (first.throughput / first.size) : 1 }));
+  return means.map((one) => ({
+    ...one,
+    efficiency: first ? one.throughput / one.size / (first.throughput / first.size) : 1,
+  }));
 }

@@ -1,38 +1,85 @@
 // The form of a project: what it begins with, what is wrong with it, and the object it makes. Pure.
 import type { KubeObject, Member } from './types.ts';
 
-export interface PoolQuota { pool: string; quota: string; limit: string; lends: string; weight: string }
+export interface PoolQuota {
+  pool: string;
+  quota: string;
+  limit: string;
+  lends: string;
+  weight: string;
+}
 export interface ProjectForm {
-  name: string; description: string; parent: string; namespace: string; priority: string; autoscaling: string; quotas: PoolQuota[]; members: Member[];
+  name: string;
+  description: string;
+  parent: string;
+  namespace: string;
+  priority: string;
+  autoscaling: string;
+  quotas: PoolQuota[];
+  members: Member[];
 }
 
-export const DEFAULT_POOL = '';  // nodes outside all pools; its share is spec.resources
+export const DEFAULT_POOL = ''; // nodes outside all pools; its share is spec.resources
 
 export function newProject(pools: string[]): ProjectForm {
   return {
-    name: '', description: '', parent: '', namespace: '', priority: '', autoscaling: '', members: [],
-    quotas: (pools.length > 0 ? pools.slice(0, 1) : [DEFAULT_POOL]).map((pool) => ({ pool, quota: '', limit: '', lends: '', weight: '' })),
+    name: '',
+    description: '',
+    parent: '',
+    namespace: '',
+    priority: '',
+    autoscaling: '',
+    members: [],
+    quotas: (pools.length > 0 ? pools.slice(0, 1) : [DEFAULT_POOL]).map((pool) => ({
+      pool,
+      quota: '',
+      limit: '',
+      lends: '',
+      weight: '',
+    })),
   };
 }
 
-interface Shares { gpu?: { quota?: number; limit?: number; lendingLimit?: number; overQuotaWeight?: number }; [resource: string]: unknown }
+interface Shares {
+  gpu?: { quota?: number; limit?: number; lendingLimit?: number; overQuotaWeight?: number };
+  [resource: string]: unknown;
+}
 interface Spec {
-  description?: string; parent?: string; namespace?: string; priority?: number; resources?: Shares;
-  nodePools?: { name: string; resources?: Shares }[]; members?: Member[]; autoscaling?: { default?: string; [field: string]: unknown };
+  description?: string;
+  parent?: string;
+  namespace?: string;
+  priority?: number;
+  resources?: Shares;
+  nodePools?: { name: string; resources?: Shares }[];
+  members?: Member[];
+  autoscaling?: { default?: string; [field: string]: unknown };
 }
 
-const text = (value: number | undefined) => (value === undefined ? '' : value < 0 ? 'unlimited' : String(value));
+function text(value: number | undefined): string {
+  if (value === undefined) return '';
+  return value < 0 ? 'unlimited' : String(value);
+}
 
 export function formOf(object: KubeObject): ProjectForm {
   const spec = (object.spec ?? {}) as Spec;
   const quotaOf = (pool: string, shares: Shares | undefined): PoolQuota => ({
-    pool, quota: text(shares?.gpu?.quota), limit: text(shares?.gpu?.limit), lends: text(shares?.gpu?.lendingLimit), weight: text(shares?.gpu?.overQuotaWeight),
+    pool,
+    quota: text(shares?.gpu?.quota),
+    limit: text(shares?.gpu?.limit),
+    lends: text(shares?.gpu?.lendingLimit),
+    weight: text(shares?.gpu?.overQuotaWeight),
   });
   const quotas = (spec.nodePools ?? []).map((pool) => quotaOf(pool.name, pool.resources));
   if (spec.resources?.gpu || quotas.length === 0) quotas.unshift(quotaOf(DEFAULT_POOL, spec.resources));
   return {
-    name: object.metadata?.name ?? '', description: spec.description ?? '', parent: spec.parent ?? '', namespace: spec.namespace ?? '',
-    priority: spec.priority === undefined ? '' : String(spec.priority), autoscaling: spec.autoscaling?.default ?? '', quotas, members: (spec.members ?? []).map((one) => ({ ...one, kind: one.kind ?? 'User', role: one.role ?? 'viewer' })),
+    name: object.metadata?.name ?? '',
+    description: spec.description ?? '',
+    parent: spec.parent ?? '',
+    namespace: spec.namespace ?? '',
+    priority: spec.priority === undefined ? '' : String(spec.priority),
+    autoscaling: spec.autoscaling?.default ?? '',
+    quotas,
+    members: (spec.members ?? []).map((one) => ({ ...one, kind: one.kind ?? 'User', role: one.role ?? 'viewer' })),
   };
 }
 
@@ -52,13 +99,24 @@ export function quotaPath(form: ProjectForm, index: number, field: string): stri
   return `spec.nodePools.${at}.resources.gpu.${field}`;
 }
 export function poolPath(form: ProjectForm, index: number): string {
-  return form.quotas[index]?.pool ? quotaPath(form, index, '').replace(/\.resources\.gpu\.$/, '.name') : 'spec.resources';
+  return form.quotas[index]?.pool
+    ? quotaPath(form, index, '').replace(/\.resources\.gpu\.$/, '.name')
+    : 'spec.resources';
 }
 
 export function fieldsOf(form: ProjectForm): string[] {
   return [
-    'metadata.name', 'spec.description', 'spec.parent', 'spec.namespace', 'spec.priority', 'spec.autoscaling.default', 'spec.members',
-    ...form.quotas.flatMap((_, index) => [poolPath(form, index), ...['quota', 'limit', 'lendingLimit', 'overQuotaWeight'].map((field) => quotaPath(form, index, field))]),
+    'metadata.name',
+    'spec.description',
+    'spec.parent',
+    'spec.namespace',
+    'spec.priority',
+    'spec.autoscaling.default',
+    'spec.members',
+    ...form.quotas.flatMap((_, index) => [
+      poolPath(form, index),
+      ...['quota', 'limit', 'lendingLimit', 'overQuotaWeight'].map((field) => quotaPath(form, index, field)),
+    ]),
     ...form.members.map((_, index) => `spec.members.${index}.name`),
   ];
 }
@@ -66,17 +124,29 @@ export function fieldsOf(form: ProjectForm): string[] {
 export function checkProject(form: ProjectForm, add: (field: string, message: string) => void): void {
   const seen = new Set<string>();
   form.quotas.forEach((quota, index) => {
-    if (seen.has(quota.pool)) add(poolPath(form, index), `${quota.pool || 'The line for nodes without a pool'} is listed twice. Keep one line for each node pool.`);
+    if (seen.has(quota.pool))
+      add(
+        poolPath(form, index),
+        `${quota.pool || 'The line for nodes without a pool'} is listed twice. Keep one line for each node pool.`,
+      );
     seen.add(quota.pool);
     const bad = 'Enter a number of 0 or more, or "unlimited".';
-    for (const [field, value] of [['quota', quota.quota], ['limit', quota.limit], ['lendingLimit', quota.lends]] as const) {
+    for (const [field, value] of [
+      ['quota', quota.quota],
+      ['limit', quota.limit],
+      ['lendingLimit', quota.lends],
+    ] as const) {
       if (Number.isNaN(amount(value))) add(quotaPath(form, index, field), bad);
     }
     const weight = amount(quota.weight);
-    if (weight !== undefined && !(weight >= 0)) add(quotaPath(form, index, 'overQuotaWeight'), 'Enter a number of 0 or more.');
+    if (weight !== undefined && !(weight >= 0))
+      add(quotaPath(form, index, 'overQuotaWeight'), 'Enter a number of 0 or more.');
     const [least, most] = [amount(quota.quota), amount(quota.limit)];
     if (least !== undefined && most !== undefined && least >= 0 && most >= 0 && most < least) {
-      add(quotaPath(form, index, 'limit'), `The limit ${most} is below the quota ${least}. Raise the limit or lower the quota.`);
+      add(
+        quotaPath(form, index, 'limit'),
+        `The limit ${most} is below the quota ${least}. Raise the limit or lower the quota.`,
+      );
     }
   });
   if (form.priority.trim() && !/^-?\d+$/.test(form.priority.trim())) add('spec.priority', 'Enter a whole number.');
@@ -87,7 +157,12 @@ export function checkProject(form: ProjectForm, add: (field: string, message: st
 
 function withGpu(shares: Shares | undefined, quota: PoolQuota): Shares {
   const gpu: NonNullable<Shares['gpu']> = {};
-  const [least, most, lends, weight] = [amount(quota.quota), amount(quota.limit), amount(quota.lends), amount(quota.weight)];
+  const [least, most, lends, weight] = [
+    amount(quota.quota),
+    amount(quota.limit),
+    amount(quota.lends),
+    amount(quota.weight),
+  ];
   if (least !== undefined) gpu.quota = least;
   if (most !== undefined) gpu.limit = most;
   if (lends !== undefined) gpu.lendingLimit = lends;
@@ -116,13 +191,17 @@ export function projectObject(form: ProjectForm, before?: KubeObject): KubeObjec
   const own = form.quotas.find((quota) => quota.pool === DEFAULT_POOL);
   const resources = own ? withGpu(old.resources, own) : { ...old.resources, gpu: undefined };
   put('resources', Object.values(resources).some((one) => one !== undefined) ? resources : undefined);
-  const pools = form.quotas.filter((quota) => quota.pool !== DEFAULT_POOL).map((quota) => ({
-    name: quota.pool, resources: withGpu(old.nodePools?.find((one) => one.name === quota.pool)?.resources, quota),
-  }));
+  const pools = form.quotas
+    .filter((quota) => quota.pool !== DEFAULT_POOL)
+    .map((quota) => ({
+      name: quota.pool,
+      resources: withGpu(old.nodePools?.find((one) => one.name === quota.pool)?.resources, quota),
+    }));
   put('nodePools', pools.length > 0 ? pools : undefined);
   put('members', form.members.length > 0 ? form.members.map((one) => ({ ...one, name: one.name.trim() })) : undefined);
   return {
-    apiVersion: 'swell.dev/v1', kind: 'Project',
+    apiVersion: 'swell.dev/v1',
+    kind: 'Project',
     metadata: before?.metadata ? { ...before.metadata, managedFields: undefined } : { name: form.name.trim() },
     spec: spec as Record<string, unknown>,
   };

@@ -1,17 +1,32 @@
 // The address of the page: a path of one word, and its parameters.
 import { signal } from '@preact/signals';
 
-export interface Place { path: string; params: URLSearchParams }
+export interface Place {
+  path: string;
+  params: URLSearchParams;
+}
 
 function read(): Place {
   return { path: location.pathname, params: new URLSearchParams(location.search) };
 }
-export const place = signal<Place>(typeof location === 'undefined' ? { path: '/', params: new URLSearchParams() } : read());
+export const place = signal<Place>(
+  typeof location === 'undefined' ? { path: '/', params: new URLSearchParams() } : read(),
+);
 
 export function startRouter(): void {
-  window.addEventListener('popstate', () => { place.value = read(); });
+  window.addEventListener('popstate', () => {
+    place.value = read();
+  });
   document.addEventListener('click', (event) => {
-    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    if (
+      event.defaultPrevented ||
+      event.button !== 0 ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.altKey
+    )
+      return;
     const anchor = (event.target as Element).closest?.('a');
     if (!anchor || anchor.target || anchor.hasAttribute('download') || anchor.origin !== location.origin) return;
     const href = anchor.getAttribute('href') ?? '';
@@ -48,8 +63,8 @@ export function setParams(changes: Record<string, string | null | undefined>, re
 }
 
 export const hrefOf = {
-  job: (row: { namespace: string; name: string; kind: string }, tab?: string) =>
-    `/job?${new URLSearchParams({ namespace: row.namespace, name: row.name, kind: row.kind, ...(tab ? { tab } : {}) })}`,
+  job: ({ namespace, name, kind }: { namespace: string; name: string; kind: string }, tab?: string) =>
+    `/job?${new URLSearchParams({ namespace, name, kind, ...(tab ? { tab } : {}) })}`,
   project: (name: string, tab?: string) => `/project?${new URLSearchParams({ name, ...(tab ? { tab } : {}) })}`,
   node: (name: string) => `/node?${new URLSearchParams({ name })}`,
   audit: (user: string) => `/events?${new URLSearchParams({ tab: 'audit', user })}`,

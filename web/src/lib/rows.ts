@@ -1,7 +1,10 @@
 // Filters, order and CSV of tables. Pure functions.
 
 export type Cell = string | number | boolean | null | undefined;
-export interface Filter { key: string; values: string[] }
+export interface Filter {
+  key: string;
+  values: string[];
+}
 
 export function textOf(cell: Cell): string {
   if (cell === null || cell === undefined) return '';
@@ -29,7 +32,7 @@ export function sortRows<T>(rows: T[], value: (row: T) => Cell, descending: bool
   return keyed.map((entry) => entry.row);
 }
 
-// The columns that fit into so many pixels: the most spare ones are left out first.
+// The columns that fit into so many pixels. Those with the highest `spare` are left out first.
 export function fitting<T extends { width: number; spare?: number }>(columns: T[], pixels: number): T[] {
   let left = columns.reduce((sum, one) => sum + one.width, 0) - pixels;
   const out = new Set<T>();
@@ -55,15 +58,19 @@ export function distinct<T>(rows: T[], value: (row: T) => Cell): { value: string
     const text = textOf(value(row));
     counts.set(text, (counts.get(text) ?? 0) + 1);
   }
-  return [...counts].map(([text, count]) => ({ value: text, count }))
+  return [...counts]
+    .map(([text, count]) => ({ value: text, count }))
     .sort((a, b) => b.count - a.count || collator.compare(a.value, b.value));
 }
 
 // Filters in an address: status=Running,Pending&project=team-a. A comma in a value is written as %2C first.
 export function readFilters(params: URLSearchParams, keys: string[]): Filter[] {
-  return keys.filter((key) => params.has(key)).map((key) => ({
-    key, values: (params.get(key) ?? '').split(',').map((value) => value.replaceAll('%2C', ',')),
-  }));
+  return keys
+    .filter((key) => params.has(key))
+    .map((key) => ({
+      key,
+      values: (params.get(key) ?? '').split(',').map((value) => value.replaceAll('%2C', ',')),
+    }));
 }
 export function writeFilter(values: string[]): string {
   return values.map((value) => value.replaceAll(',', '%2C')).join(',');

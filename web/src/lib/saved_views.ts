@@ -1,7 +1,10 @@
 // Filters, order and columns of a table that the user gave a name, kept in this browser.
 import { signal } from '@preact/signals';
 
-export interface SavedView { name: string; search: string }
+export interface SavedView {
+  name: string;
+  search: string;
+}
 const KEY = 'swell.views';
 const VIEWS_MAX = 20;
 
@@ -12,7 +15,7 @@ function read(): Store {
     const found = JSON.parse(localStorage.getItem(KEY) ?? '{}') as unknown;
     return typeof found === 'object' && found !== null ? (found as Store) : {};
   } catch {
-    return {};  // nothing stored, or storage is switched off
+    return {}; // nothing stored, or storage is switched off
   }
 }
 const store = signal<Store | undefined>(undefined);
@@ -26,11 +29,16 @@ function write(table: string, views: SavedView[]): void {
   store.value = next;
   try {
     localStorage.setItem(KEY, JSON.stringify(next));
-  } catch { /* they last as long as the page */ }
+  } catch {
+    /* they last as long as the page */
+  }
 }
 export function saveView(table: string, name: string, search: string): void {
   write(table, [...viewsOf(table).filter((view) => view.name !== name), { name, search }]);
 }
 export function dropView(table: string, name: string): void {
-  write(table, viewsOf(table).filter((view) => view.name !== name));
+  write(
+    table,
+    viewsOf(table).filter((view) => view.name !== name),
+  );
 }

@@ -3,7 +3,7 @@ import type { ProjectRow } from './types.ts';
 
 export type TreeRow = ProjectRow & { depth: number };
 
-// Depth first, by name. Parents that nobody may see, or that go in circles, leave their children at the root.
+// Depth first, by name. A child stands at the root if its parent is not visible, or is a descendant of its own.
 export function treeOrder(rows: ProjectRow[]): TreeRow[] {
   const byName = new Map(rows.map((row) => [row.name, row]));
   const children = new Map<string, ProjectRow[]>();

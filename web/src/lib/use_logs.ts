@@ -11,8 +11,19 @@ export const PARTS_MAX = 64;
 const TAIL = 4000;
 const TAIL_LEAST = 200;
 
-export interface Source { lines: LogLine[]; error: string; missing: string[]; read: boolean }
-interface Kept { lines: LogLine[]; last: string; read: boolean; done: boolean; missing: string }
+export interface Source {
+  lines: LogLine[];
+  error: string;
+  missing: string[];
+  read: boolean;
+}
+interface Kept {
+  lines: LogLine[];
+  last: string;
+  read: boolean;
+  done: boolean;
+  missing: string;
+}
 
 const isGone = (error: unknown) => error instanceof ApiError && (error.status === 404 || error.status === 400);
 
@@ -26,7 +37,10 @@ class Reader {
   private busy = false;
   private again = false;
 
-  constructor(private readonly namespace: string, private readonly told: (source: Source, fresh: LogLine[] | null) => void) {}
+  constructor(
+    private readonly namespace: string,
+    private readonly onLines: (source: Source, fresh: LogLine[] | null) => void,
+  ) {}
 
   chosen: LogPart[] = [];
   all: LogPart[] = [];
@@ -41,25 +55,43 @@ class Reader {
     return made;
   }
 
-  // `fresh` null: the choice is another, so all lines are put together anew.
-  tell(fresh: LogLine[] | null): void {
+  // `fresh` is null after another choice: all lines are assembled again.
+  report(fresh: LogLine[] | null): void {
     const own = this.chosen.map((part) => this.of(part));
-    this.told({ lines: fresh ?? merge([], own.flatMap((one) => one.lines)), error: this.error, missing: this.chosen.filter((part) => this.of(part).missing).map((part) => part.key), read: own.every((one) => one.read) }, fresh);
+    this.onLines(
+      {
+        lines:
+          fresh ??
+          merge(
+            [],
+            own.flatMap((one) => one.lines),
+          ),
+        error: this.error,
+        missing: this.chosen.filter((part) => this.of(part).missing).map((part) => part.key),
+        read: own.every((one) => one.read),
+      },
+      fresh,
+    );
   }
 
   private add(part: LogPart, texts: string[]): void {
     const kept = this.of(part);
-    const lines = texts.filter(Boolean).map((line) => parseLine(part.key, line, this.seq++)).filter((line) => !kept.last || sortKey(line.time) > sortKey(kept.last));
+    const lines = texts
+      .filter(Boolean)
+      .map((line) => parseLine(part.key, line, this.seq++))
+      .filter((line) => !kept.last || sortKey(line.time) > sortKey(kept.last));
     if (lines.length === 0) return;
     kept.last = lines.at(-1)?.time ?? kept.last;
     kept.lines = [...kept.lines, ...lines].slice(-Math.max(500, Math.ceil(LINES_MAX / this.chosen.length)));
-    if (this.chosen.some((one) => one.key === part.key)) this.tell(lines);
+    if (this.chosen.some((one) => one.key === part.key)) this.report(lines);
   }
 
   private path(part: LogPart, more: Record<string, string | number | boolean>): string {
     const { last } = this.of(part);
     const tail = Math.max(TAIL_LEAST, Math.ceil(TAIL / this.chosen.length));
-    return kube.path(pathOfLog(this.namespace, part, this.all, { ...(last ? { sinceTime: last } : { tailLines: tail }), ...more }));
+    return kube.path(
+      pathOfLog(this.namespace, part, this.all, { ...(last ? { sinceTime: last } : { tailLines: tail }), ...more }),
+    );
   }
 
   private async readOnce(part: LogPart): Promise<void> {
@@ -71,7 +103,7 @@ class Reader {
       kept.missing = '';
     } catch (error) {
       if (this.stopped.signal.aborted) return;
-      // A pod that has just gone is another log a moment later; one that is gone for long has none.
+      // Soon after a pod is gone, its log is listed under another key. A log that stays missing is not kept.
       if (!isGone(error)) {
         this.error = errorText(error);
         return;
@@ -109,7 +141,7 @@ class Reader {
       await this.readOnce(part);
     }
     if (streamed && this.stream?.key !== streamed.key && !this.stopped.signal.aborted) void this.followOne(streamed);
-    this.tell([]);
+    this.report([]);
   }
 
   async wake(): Promise<void> {
@@ -136,7 +168,9 @@ export function useLogs(namespace: string, job: string, chosen: LogPart[], all: 
   const [source, setSource] = useState<Source>({ lines: [], error: '', missing: [], read: false });
   const reader = useRef<Reader | undefined>(undefined);
   useEffect(() => {
-    const made = new Reader(namespace, (next, fresh) => setSource((old) => ({ ...next, lines: fresh === null ? next.lines : merge(old.lines, fresh) })));
+    const made = new Reader(namespace, (next, fresh) =>
+      setSource((old) => ({ ...next, lines: fresh === null ? next.lines : merge(old.lines, fresh) })),
+    );
     reader.current = made;
     return () => made.stop();
   }, [namespace, job]);
@@ -150,7 +184,7 @@ export function useLogs(namespace: string, job: string, chosen: LogPart[], all: 
     it.all = all;
     it.follow = follow;
     const choice = `${job} ${key}`;
-    if (before.current !== choice) it.tell(null);
+    if (before.current !== choice) it.report(null);
     before.current = choice;
     void it.wake();
   }, [namespace, job, key, states, follow]);

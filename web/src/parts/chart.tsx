@@ -4,20 +4,38 @@ import uPlot from 'uplot';
 import { clock, dateTime, number } from '../lib/format.ts';
 import { painted, theme } from '../lib/theme.ts';
 
+export const HEADROOM = 1.08; // of an axis over its highest value
+
 export interface Curve {
-  label: string; values: (number | null)[];
-  colour: string;        // the name of a token: "accent", "p3"
-  step?: boolean; dash?: boolean; area?: boolean;
-  over?: (number | null)[];  // what lies above this curve, up to `values`, is hatched
-  right?: boolean;       // its own scale, at the right
-  flat?: boolean;        // a line over stacked areas, not one of them
+  label: string;
+  values: (number | null)[];
+  colour: string; // the name of a token: "accent", "p3"
+  step?: boolean;
+  dash?: boolean;
+  area?: boolean;
+  over?: (number | null)[]; // what lies above this curve, up to `values`, is hatched
+  right?: boolean; // its own scale, at the right
+  flat?: boolean; // a line over stacked areas, not one of them
 }
-export interface Mark { time: number; text: string; tone?: 'bad' | 'wait' | 'ok' }
+export interface Mark {
+  time: number;
+  text: string;
+  tone?: 'bad' | 'wait' | 'ok';
+}
 export interface ChartProps {
-  label: string; times: number[]; curves: Curve[]; height?: number; stacked?: boolean;
-  range?: [number, number]; marks?: Mark[]; format?: (value: number | null | undefined) => string;
-  sync?: string; top?: number; onZoom?: (from: number, to: number) => void; empty?: string;
-  padRight?: number;     // where another chart of the same width has a scale at the right
+  label: string;
+  times: number[];
+  curves: Curve[];
+  height?: number;
+  stacked?: boolean;
+  range?: [number, number];
+  marks?: Mark[];
+  format?: (value: number | null | undefined) => string;
+  sync?: string;
+  top?: number;
+  onZoom?: (from: number, to: number) => void;
+  empty?: string;
+  padRight?: number; // where another chart of the same width has a scale at the right
 }
 
 function token(name: string): string {
@@ -28,7 +46,9 @@ function token(name: string): string {
   return ((root.dataset.theme === 'dark' ? both[2] : both[1]) ?? raw).trim();
 }
 function faded(hex: string, alpha: number): string {
-  return `${hex}${Math.round(alpha * 255).toString(16).padStart(2, '0')}`;
+  return `${hex}${Math.round(alpha * 255)
+    .toString(16)
+    .padStart(2, '0')}`;
 }
 
 function hatchOf(colour: string): CanvasPattern | string {
@@ -50,10 +70,12 @@ function hatchOf(colour: string): CanvasPattern | string {
 // Each curve on top of those before it.
 export function stack(curves: (number | null)[][]): (number | null)[][] {
   const sums: number[] = [];
-  return curves.map((values) => values.map((value, at) => {
-    sums[at] = (sums[at] ?? 0) + (value ?? 0);
-    return sums[at] ?? 0;
-  }));
+  return curves.map((values) =>
+    values.map((value, at) => {
+      sums[at] = (sums[at] ?? 0) + (value ?? 0);
+      return sums[at] ?? 0;
+    }),
+  );
 }
 
 // The range between a quota and what is held, where more is held: drawn below the curves.
@@ -94,15 +116,26 @@ function drawMarks(plot: uPlot, marks: Mark[]): void {
   brush.restore();
 }
 
+function fillOf(curve: Curve, stacked: boolean): string | undefined {
+  const colour = token(curve.colour);
+  if (stacked && !curve.flat) return faded(colour, 0.62);
+  return curve.area ? faded(colour, 0.16) : undefined;
+}
+
 function seriesOf(curve: Curve, stacked: boolean): uPlot.Series {
   const colour = token(curve.colour);
   const linear = uPlot.paths.linear?.();
   const stepped = uPlot.paths.stepped?.({ align: 1 });
   return {
-    label: curve.label, stroke: colour, width: 1.75, scale: curve.right ? 'right' : 'y',
-    fill: stacked && !curve.flat ? faded(colour, 0.62) : curve.area ? faded(colour, 0.16) : undefined,
+    label: curve.label,
+    stroke: colour,
+    width: 1.75,
+    scale: curve.right ? 'right' : 'y',
+    fill: fillOf(curve, stacked),
     dash: curve.dash ? [5, 4] : undefined,
-    paths: curve.step ? stepped : linear, points: { show: false }, spanGaps: false,
+    paths: curve.step ? stepped : linear,
+    points: { show: false },
+    spanGaps: false,
   };
 }
 
@@ -116,49 +149,130 @@ function axes(now: () => Drawn): uPlot.Axis[] {
     const range = now().props.range;
     const span = range ? range[1] - range[0] : 0;
     const at = dateTime(seconds * 1000);
-    return span > 172800 ? at.slice(5, 10) : span > 900 ? at.slice(11, 16) : clock(seconds * 1000);
+    if (span > 172800) return at.slice(5, 10); // the day
+    return span > 900 ? at.slice(11, 16) : clock(seconds * 1000);
   };
   const list: uPlot.Axis[] = [
-    { stroke: text, grid: { show: false }, ticks: { show: false }, font, size: 26, space: 70, values: (_, splits) => splits.map(timeLabel) },
-    { stroke: text, grid, ticks: { show: false }, font, size: 52, space: 32, values: (_, splits) => splits.map((value) => show(value)) },
+    {
+      stroke: text,
+      grid: { show: false },
+      ticks: { show: false },
+      font,
+      size: 26,
+      space: 70,
+      values: (_, splits) => splits.map(timeLabel),
+    },
+    {
+      stroke: text,
+      grid,
+      ticks: { show: false },
+      font,
+      size: 52,
+      space: 32,
+      values: (_, splits) => splits.map((value) => show(value)),
+    },
   ];
   if (props.curves.some((curve) => curve.right)) {
-    list.push({ scale: 'right', side: 1, stroke: text, grid: { show: false }, ticks: { show: false }, font, size: 52, values: (_, splits) => splits.map((value) => number(value)) });
+    list.push({
+      scale: 'right',
+      side: 1,
+      stroke: text,
+      grid: { show: false },
+      ticks: { show: false },
+      font,
+      size: 52,
+      values: (_, splits) => splits.map((value) => number(value)),
+    });
   }
   return list;
 }
 
 // What the functions of a plot read when they draw: a plot outlives many renders.
-interface Drawn { props: ChartProps; curves: Curve[]; drawn: (number | null)[][] }
+interface Drawn {
+  props: ChartProps;
+  curves: Curve[];
+  drawn: (number | null)[][];
+}
 
 function optionsOf(now: () => Drawn, width: number, onCursor: (index: number | null) => void): uPlot.Options {
   const { props, curves } = now();
   return {
-    width, height: props.height ?? 200, legend: { show: false }, padding: [8, props.curves.some((curve) => curve.right) ? 0 : props.padRight ?? 12, 0, 0],
+    width,
+    height: props.height ?? 200,
+    legend: { show: false },
+    padding: [8, props.curves.some((curve) => curve.right) ? 0 : (props.padRight ?? 12), 0, 0],
     cursor: {
-      y: false, sync: props.sync ? { key: props.sync } : undefined, points: { size: 6 },
+      y: false,
+      sync: props.sync ? { key: props.sync } : undefined,
+      points: { size: 6 },
       drag: { x: props.onZoom !== undefined, y: false, setScale: false },
     },
     scales: {
       x: { time: true, range: (_, least, most) => now().props.range ?? [least, most] },
-      y: { range: (_, __, max) => [0, Math.max(props.top ?? 0, (max || 1) * 1.08)] },
+      y: { range: (_, __, max) => [0, Math.max(props.top ?? 0, (max || 1) * HEADROOM)] },
       right: { range: (_, __, max) => [0, (max || 1) * 1.1] },
     },
-    bands: props.stacked ? curves.filter((curve) => !curve.flat).slice(1).map((_, at) => ({ series: [at + 1, at + 2] as [number, number] })) : undefined,
+    bands: props.stacked
+      ? curves
+          .filter((curve) => !curve.flat)
+          .slice(1)
+          .map((_, at) => ({ series: [at + 1, at + 2] as [number, number] }))
+      : undefined,
     series: [{}, ...curves.map((curve) => seriesOf(curve, props.stacked === true))],
     axes: axes(now),
     hooks: {
       setCursor: [(plot) => onCursor(plot.cursor.idx ?? null)],
-      setSelect: [(plot) => {
-        if (plot.select.width < 8) return;
-        now().props.onZoom?.(plot.posToVal(plot.select.left, 'x'), plot.posToVal(plot.select.left + plot.select.width, 'x'));
-      }],
-      drawAxes: [(plot) => now().curves.forEach((curve, i) => {
-        if (curve.over) drawHatch(plot, curve, now().drawn[i] ?? [], token(curve.colour));
-      })],
+      setSelect: [
+        (plot) => {
+          if (plot.select.width < 8) return;
+          now().props.onZoom?.(
+            plot.posToVal(plot.select.left, 'x'),
+            plot.posToVal(plot.select.left + plot.select.width, 'x'),
+          );
+        },
+      ],
+      drawAxes: [
+        (plot) =>
+          now().curves.forEach((curve, i) => {
+            if (curve.over) drawHatch(plot, curve, now().drawn[i] ?? [], token(curve.colour));
+          }),
+      ],
       draw: [(plot) => drawMarks(plot, now().props.marks ?? [])],
     },
   };
+}
+
+interface LegendProps {
+  props: ChartProps;
+  off: Set<string>; // the curves that are not shown
+  toggle: (label: string) => void;
+  cursor: number | null;
+}
+
+function Legend({ props, off, toggle, cursor }: LegendProps) {
+  const show = props.format ?? number;
+  const at = cursor ?? props.times.length - 1;
+  const time = cursor === null ? undefined : props.times[cursor];
+  return (
+    <div class="legend">
+      {props.curves.map((curve) => (
+        <button
+          type="button"
+          key={curve.label}
+          aria-pressed={!off.has(curve.label)}
+          onClick={() => toggle(curve.label)}
+        >
+          {(props.stacked && !curve.flat) || curve.area ? (
+            <span class="swatch" style={{ background: `var(--${curve.colour})` }} />
+          ) : (
+            <span class={`line${curve.dash ? ' dash' : ''}`} style={{ color: `var(--${curve.colour})` }} />
+          )}
+          {curve.label} <span class="val">{(curve.right ? number : show)(curve.values[at])}</span>
+        </button>
+      ))}
+      {time !== undefined && <span>{dateTime(time * 1000)}</span>}
+    </div>
+  );
 }
 
 export function Chart(props: ChartProps) {
@@ -174,16 +288,26 @@ export function Chart(props: ChartProps) {
   const drawn = [...stack(areas.map((curve) => curve.values)).reverse(), ...lines.map((curve) => curve.values)];
   const data = [props.times, ...drawn] as uPlot.AlignedData;
   const shape = JSON.stringify([
-    inverse.map((curve) => [curve.label, curve.colour, curve.step, curve.dash, curve.area, curve.right]), props.height, props.stacked, theme.value, painted.value,
+    inverse.map((curve) => [curve.label, curve.colour, curve.step, curve.dash, curve.area, curve.right]),
+    props.height,
+    props.stacked,
+    theme.value,
+    painted.value,
   ]);
   const latest = useRef<Drawn>({ props, curves: inverse, drawn });
   latest.current = { props, curves: inverse, drawn };
   useEffect(() => {
     const element = holder.current;
     if (!element) return undefined;
-    const made = new uPlot(optionsOf(() => latest.current, Math.max(200, element.clientWidth), setCursor), data, element);
+    const made = new uPlot(
+      optionsOf(() => latest.current, Math.max(200, element.clientWidth), setCursor),
+      data,
+      element,
+    );
     plot.current = made;
-    const sizes = new ResizeObserver(() => made.setSize({ width: Math.max(200, element.clientWidth), height: props.height ?? 200 }));
+    const sizes = new ResizeObserver(() =>
+      made.setSize({ width: Math.max(200, element.clientWidth), height: props.height ?? 200 }),
+    );
     sizes.observe(element);
     return () => {
       sizes.disconnect();
@@ -191,27 +315,30 @@ export function Chart(props: ChartProps) {
       plot.current = undefined;
     };
   }, [shape]);
-  useEffect(() => { plot.current?.setData(data); }, [props.times, props.curves, off, props.range?.[0], props.range?.[1], props.marks?.length]);
+  useEffect(() => {
+    plot.current?.setData(data);
+  }, [props.times, props.curves, off, props.range?.[0], props.range?.[1], props.marks?.length]);
   const show = props.format ?? number;
-  const at = cursor ?? props.times.length - 1;
-  const toggle = (label: string) => setOff((old) => {
-    const next = new Set(old);
-    if (!next.delete(label)) next.add(label);
-    return next;
-  });
-  const summary = useMemo(() => props.curves.map((curve) => `${curve.label} ${show(curve.values.at(-1))}`).join(', '), [props.curves]);
+  const toggle = (label: string) =>
+    setOff((old) => {
+      const next = new Set(old);
+      if (!next.delete(label)) next.add(label);
+      return next;
+    });
+  const summary = useMemo(
+    () => props.curves.map((curve) => `${curve.label} ${show(curve.values.at(-1))}`).join(', '),
+    [props.curves],
+  );
   return (
     <figure class="chart">
-      <div class="legend">
-        {props.curves.map((curve) => (
-          <button type="button" key={curve.label} aria-pressed={!off.has(curve.label)} onClick={() => toggle(curve.label)}>
-            {(props.stacked && !curve.flat) || curve.area ? <span class="swatch" style={{ background: `var(--${curve.colour})` }} /> : <span class={`line${curve.dash ? ' dash' : ''}`} style={{ color: `var(--${curve.colour})` }} />}
-            {curve.label} <span class="val">{(curve.right ? number : show)(curve.values[at])}</span>
-          </button>
-        ))}
-        {cursor !== null && props.times[cursor] !== undefined && <span>{dateTime((props.times[cursor] ?? 0) * 1000)}</span>}
-      </div>
-      <div class="plot" ref={holder} role="img" aria-label={`${props.label}. Now: ${summary}.`} style={{ height: `${props.height ?? 200}px` }} />
+      <Legend props={props} off={off} toggle={toggle} cursor={cursor} />
+      <div
+        class="plot"
+        ref={holder}
+        role="img"
+        aria-label={`${props.label}. Now: ${summary}.`}
+        style={{ height: `${props.height ?? 200}px` }}
+      />
       {props.times.length === 0 && <div class="nothing">{props.empty ?? 'There are no samples in this time yet.'}</div>}
     </figure>
   );

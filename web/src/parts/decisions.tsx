@@ -7,21 +7,45 @@ export function hrefOfObject(ref: ObjectRef): string | undefined {
   if (ref.kind === 'Node') return hrefOf.node(ref.name);
   if (ref.kind === 'NodePool') return hrefOf.pool(ref.name);
   if (ref.kind === 'Project') return hrefOf.project(ref.name);
-  if (!ref.namespace || /^(?:Pod|PodGroup|Service|ConfigMap|Secret|PersistentVolumeClaim)$/.test(ref.kind)) return undefined;
+  if (!ref.namespace || /^(?:Pod|PodGroup|Service|ConfigMap|Secret|PersistentVolumeClaim)$/.test(ref.kind))
+    return undefined;
   return /Job$/.test(ref.kind) ? hrefOf.job({ namespace: ref.namespace, name: ref.name, kind: ref.kind }) : undefined;
 }
 export function ObjectLink({ object }: { object: ObjectRef | string }) {
   if (typeof object === 'string') return <span class="cut">{object}</span>;
   const text = object.namespace ? `${object.namespace}/${object.name}` : object.name;
   const href = hrefOfObject(object);
-  return href ? <a class="cut" href={href} title={`${object.kind} ${text}`}>{text}</a> : <span class="cut" title={`${object.kind} ${text}`}>{text}</span>;
+  return href ? (
+    <a class="cut" href={href} title={`${object.kind} ${text}`}>
+      {text}
+    </a>
+  ) : (
+    <span class="cut" title={`${object.kind} ${text}`}>
+      {text}
+    </span>
+  );
 }
 const TONES: Record<string, string> = {
-  Preempted: 'bad', Reclaimed: 'bad', Failed: 'bad', FailedScheduling: 'wait', Shrunk: 'wait', Suspended: 'wait', Grown: 'ok', Resumed: 'ok', Scheduled: 'ok', Started: 'ok', Promised: 'wait',
+  Preempted: 'bad',
+  Reclaimed: 'bad',
+  Failed: 'bad',
+  FailedScheduling: 'wait',
+  Shrunk: 'wait',
+  Suspended: 'wait',
+  Grown: 'ok',
+  Resumed: 'ok',
+  Scheduled: 'ok',
+  Started: 'ok',
+  Promised: 'wait',
 };
 export function ReasonBadge({ reason, type }: { reason: string; type?: string }) {
   return <span class={`badge ${TONES[reason] ?? (type === 'Warning' ? 'wait' : '')}`}>{reason}</span>;
 }
 export function DecisionLine({ decision }: { decision: Decision }) {
-  return <div><ReasonBadge reason={decision.reason} /> <ObjectLink object={decision.object} /><div class="muted">{decision.message}</div></div>;
+  return (
+    <div>
+      <ReasonBadge reason={decision.reason} /> <ObjectLink object={decision.object} />
+      <div class="muted">{decision.message}</div>
+    </div>
+  );
 }

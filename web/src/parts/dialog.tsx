@@ -2,10 +2,24 @@
 import { render, type ComponentChildren, type VNode } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ApiError, errorText, type Cause } from '../lib/api.ts';
-import { Button } from './basic.tsx';
+import { Button, Notice } from './basic.tsx';
 
-export function Dialog({ title, onClose, onSubmit, children, foot, small, busy }: {
-  title: string; onClose: () => void; onSubmit: () => void; children: ComponentChildren; foot: ComponentChildren; small?: boolean; busy?: boolean;
+export function Dialog({
+  title,
+  onClose,
+  onSubmit,
+  children,
+  foot,
+  small,
+  busy,
+}: {
+  title: string;
+  onClose: () => void;
+  onSubmit: () => void;
+  children: ComponentChildren;
+  foot: ComponentChildren;
+  small?: boolean;
+  busy?: boolean;
 }) {
   const box = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -14,15 +28,34 @@ export function Dialog({ title, onClose, onSubmit, children, foot, small, busy }
     const element = box.current;
     element?.showModal();
     return () => {
-      element?.close();  // until then the page behind it takes no focus
+      element?.close(); // until then the page behind it takes no focus
       before?.focus?.();
     };
   }, []);
   return (
-    <dialog ref={box} class={small ? 'small-dialog' : ''} aria-labelledby={id} onCancel={(event) => { event.preventDefault(); if (!busy) onClose(); }}
-      onClick={(event) => event.stopPropagation()}>
-      <form noValidate onSubmit={(event) => { event.preventDefault(); if (!busy) onSubmit(); }}>
-        <header><h2 id={id}>{title}</h2><div class="right"><Button plain icon="close" label="Close" onClick={onClose} /></div></header>
+    <dialog
+      ref={box}
+      class={small ? 'small-dialog' : ''}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        if (!busy) onClose();
+      }}
+      onClick={(event) => event.stopPropagation()}
+    >
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!busy) onSubmit();
+        }}
+      >
+        <header>
+          <h2 id={id}>{title}</h2>
+          <div class="right">
+            <Button plain icon="close" label="Close" onClick={onClose} />
+          </div>
+        </header>
         <div class="body">{children}</div>
         <footer>{foot}</footer>
       </form>
@@ -36,8 +69,12 @@ export class Wrongs {
   add(field: string, message: string): void {
     if (!this.byField.has(field)) this.byField.set(field, message);
   }
-  at(field: string): string | undefined { return this.byField.get(field); }
-  get any(): boolean { return this.byField.size > 0; }
+  at(field: string): string | undefined {
+    return this.byField.get(field);
+  }
+  get any(): boolean {
+    return this.byField.size > 0;
+  }
   // What belongs to no field of the form.
   rest(fields: string[]): [string, string][] {
     return [...this.byField].filter(([field]) => !fields.includes(field));
@@ -61,52 +98,185 @@ export function wrongsOf(error: unknown, fields: string[]): Wrongs {
   if (!wrongs.any) {
     const text = errorText(error);
     // A message that names one field is shown there, though it came without causes.
-    const named = fields.filter((field) => field && new RegExp(`\\b${field.replaceAll(/[.[\]]/g, '\\$&')}\\b`).test(text));
+    const named = fields.filter(
+      (field) => field && new RegExp(`\\b${field.replaceAll(/[.[\]]/g, '\\$&')}\\b`).test(text),
+    );
     const exists = error instanceof ApiError && error.reason === 'AlreadyExists' && fields.includes('metadata.name');
-    wrongs.add(exists ? 'metadata.name' : named.sort((a, b) => b.length - a.length)[0] ?? '', text);
+    wrongs.add(exists ? 'metadata.name' : (named.sort((a, b) => b.length - a.length)[0] ?? ''), text);
   }
   return wrongs;
 }
 
-export function Field({ label, name, help, wrongs, children }: {
-  label: string; name: string; help?: ComponentChildren; wrongs?: Wrongs;
-  children: (props: { id: string; 'aria-invalid': boolean; 'aria-describedby': string | undefined; 'data-field': string }) => ComponentChildren;
+// What is wrong with a form but belongs to none of its fields.
+export function OtherWrongs({ wrongs, fields }: { wrongs: Wrongs; fields: string[] }) {
+  return (
+    <>
+      {wrongs.rest(fields).map(([, text]) => (
+        <Notice key={text} tone="bad">
+          {text}
+        </Notice>
+      ))}
+    </>
+  );
+}
+
+// The buttons of a form.
+export function FormFoot({
+  done,
+  disabled,
+  children,
+}: {
+  done: () => void;
+  disabled: boolean;
+  children: ComponentChildren;
+}) {
+  return (
+    <>
+      <Button onClick={done}>Cancel</Button>
+      <Button type="submit" primary disabled={disabled}>
+        {children}
+      </Button>
+    </>
+  );
+}
+
+export function Field({
+  label,
+  name,
+  help,
+  wrongs,
+  children,
+}: {
+  label: string;
+  name: string;
+  help?: ComponentChildren;
+  wrongs?: Wrongs;
+  children: (props: {
+    id: string;
+    'aria-invalid': boolean;
+    'aria-describedby': string | undefined;
+    'data-field': string;
+  }) => ComponentChildren;
 }) {
   const id = useId();
   const wrong = wrongs?.at(name);
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {children({ id, 'aria-invalid': wrong !== undefined, 'aria-describedby': wrong || help ? `${id}-more` : undefined, 'data-field': name })}
-      {wrong ? <span class="wrong" id={`${id}-more`} role="alert">{wrong}</span> : help && <span class="help" id={`${id}-more`}>{help}</span>}
+      {children({
+        id,
+        'aria-invalid': wrong !== undefined,
+        'aria-describedby': wrong || help ? `${id}-more` : undefined,
+        'data-field': name,
+      })}
+      {wrong ? (
+        <span class="wrong" id={`${id}-more`} role="alert">
+          {wrong}
+        </span>
+      ) : (
+        help && (
+          <span class="help" id={`${id}-more`}>
+            {help}
+          </span>
+        )
+      )}
     </div>
   );
 }
 
-export function TextField({ label, name, value, onInput, help, wrongs, placeholder, number, area, list, disabled }: {
-  label: string; name: string; value: string; onInput: (value: string) => void; help?: ComponentChildren; wrongs?: Wrongs;
-  placeholder?: string; number?: boolean; area?: number; list?: string[]; disabled?: boolean;
+export function TextField({
+  label,
+  name,
+  value,
+  onInput,
+  help,
+  wrongs,
+  placeholder,
+  number,
+  area,
+  list,
+  disabled,
+}: {
+  label: string;
+  name: string;
+  value: string;
+  onInput: (value: string) => void;
+  help?: ComponentChildren;
+  wrongs?: Wrongs;
+  placeholder?: string;
+  number?: boolean;
+  area?: number;
+  list?: string[];
+  disabled?: boolean;
 }) {
   const listId = useId();
   return (
     <Field label={label} name={name} help={help} wrongs={wrongs}>
       {(props) => (
         <>
-          {area ? <textarea {...props} rows={area} value={value} placeholder={placeholder} spellcheck={false} onInput={(event) => onInput(event.currentTarget.value)} />
-            : <input {...props} value={value} placeholder={placeholder} inputMode={number ? 'decimal' : undefined} disabled={disabled} autoComplete="off" spellcheck={false} list={list ? listId : undefined} onInput={(event) => onInput(event.currentTarget.value)} />}
-          {list && <datalist id={listId}>{list.map((one) => <option key={one} value={one} />)}</datalist>}
+          {area ? (
+            <textarea
+              {...props}
+              rows={area}
+              value={value}
+              placeholder={placeholder}
+              spellcheck={false}
+              onInput={(event) => onInput(event.currentTarget.value)}
+            />
+          ) : (
+            <input
+              {...props}
+              value={value}
+              placeholder={placeholder}
+              inputMode={number ? 'decimal' : undefined}
+              disabled={disabled}
+              autoComplete="off"
+              spellcheck={false}
+              list={list ? listId : undefined}
+              onInput={(event) => onInput(event.currentTarget.value)}
+            />
+          )}
+          {list && (
+            <datalist id={listId}>
+              {list.map((one) => (
+                <option key={one} value={one} />
+              ))}
+            </datalist>
+          )}
         </>
       )}
     </Field>
   );
 }
 
-export function SelectField({ label, name, value, onChange, options, help, wrongs }: {
-  label: string; name: string; value: string; onChange: (value: string) => void; options: [string, string][]; help?: ComponentChildren; wrongs?: Wrongs;
+export function SelectField({
+  label,
+  name,
+  value,
+  onChange,
+  options,
+  help,
+  wrongs,
+}: {
+  label: string;
+  name: string;
+  value: string;
+  onChange: (value: string) => void;
+  options: [string, string][];
+  help?: ComponentChildren;
+  wrongs?: Wrongs;
 }) {
   return (
     <Field label={label} name={name} help={help} wrongs={wrongs}>
-      {(props) => <select {...props} value={value} onChange={(event) => onChange(event.currentTarget.value)}>{options.map(([key, text]) => <option key={key} value={key}>{text}</option>)}</select>}
+      {(props) => (
+        <select {...props} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+          {options.map(([key, text]) => (
+            <option key={key} value={key}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
     </Field>
   );
 }
@@ -116,7 +286,7 @@ export function focusWrong(): void {
   requestAnimationFrame(() => document.querySelector<HTMLElement>('dialog [aria-invalid="true"]')?.focus());
 }
 
-// Numbers of a form; undefined where the text is not a number.
+// A number of a form; undefined where the text is not a number.
 export function readNumber(text: string): number | undefined {
   const trimmed = text.trim().replace(',', '.');
   if (!/^-?\d+(\.\d+)?$/.test(trimmed)) return undefined;
@@ -131,8 +301,20 @@ export function checkName(name: string): string | undefined {
   return undefined;
 }
 
-function Confirm({ title, text, action, danger, run, done }: {
-  title: string; text: ComponentChildren; action: string; danger?: boolean; run: () => Promise<void>; done: () => void;
+function Confirm({
+  title,
+  text,
+  action,
+  danger,
+  run,
+  done,
+}: {
+  title: string;
+  text: ComponentChildren;
+  action: string;
+  danger?: boolean;
+  run: () => Promise<void>;
+  done: () => void;
 }) {
   const [busy, setBusy] = useState(false);
   const [wrong, setWrong] = useState('');
@@ -147,10 +329,29 @@ function Confirm({ title, text, action, danger, run, done }: {
     }
   };
   return (
-    <Dialog small title={title} onClose={done} onSubmit={() => void submit()} busy={busy} foot={
-      <><Button onClick={done} disabled={busy}>Cancel</Button><Button type="submit" primary danger={danger} disabled={busy}>{busy ? 'Working …' : action}</Button></>}>
+    <Dialog
+      small
+      title={title}
+      onClose={done}
+      onSubmit={() => void submit()}
+      busy={busy}
+      foot={
+        <>
+          <Button onClick={done} disabled={busy}>
+            Cancel
+          </Button>
+          <Button type="submit" primary danger={danger} disabled={busy}>
+            {busy ? 'Working …' : action}
+          </Button>
+        </>
+      }
+    >
       <div>{text}</div>
-      {wrong && <div class="notice bad" role="alert">{wrong}</div>}
+      {wrong && (
+        <div class="notice bad" role="alert">
+          {wrong}
+        </div>
+      )}
     </Dialog>
   );
 }
@@ -165,6 +366,12 @@ export function open(make: (done: () => void) => ComponentChildren): void {
   };
   render(make(done) as VNode, holder);
 }
-export function confirm(question: { title: string; text: ComponentChildren; action: string; danger?: boolean; run: () => Promise<void> }): void {
+export function confirm(question: {
+  title: string;
+  text: ComponentChildren;
+  action: string;
+  danger?: boolean;
+  run: () => Promise<void>;
+}): void {
   open((done) => <Confirm {...question} done={done} />);
 }

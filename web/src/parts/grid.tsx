@@ -2,7 +2,18 @@
 // the rows in sight on the page.
 import { Component, type ComponentChildren, type CSSProperties, type RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { csv, distinct, download, fitting, matchesSearch, readFilters, sortRows, textOf, writeFilter, type Cell } from '../lib/rows.ts';
+import {
+  csv,
+  distinct,
+  download,
+  fitting,
+  matchesSearch,
+  readFilters,
+  sortRows,
+  textOf,
+  writeFilter,
+  type Cell,
+} from '../lib/rows.ts';
 import { dropView, saveView, viewsOf } from '../lib/saved_views.ts';
 import { go, place, setParams } from '../lib/router.ts';
 import { number, plural } from '../lib/format.ts';
@@ -10,62 +21,76 @@ import { Button, Empty, Menu, Skeleton } from './basic.tsx';
 import { Icon } from './icons.tsx';
 
 export interface Column<T> {
-  key: string; title: string;
-  value: (row: T) => Cell;              // for order, search and CSV
+  key: string;
+  title: string;
+  value: (row: T) => Cell; // for order, search and CSV
   cell?: (row: T) => ComponentChildren; // if absent, the value as text
-  width: number;                        // px, at least
-  grow?: number;                        // its part of the space that is left
+  width: number; // px, at least
+  grow?: number; // its part of the space that is left
   num?: boolean;
-  hidden?: boolean;                     // until it is chosen
-  filter?: boolean;                     // offered as a filter
-  state?: (row: T) => Cell;             // what filters compare; if absent, the value
-  spare?: number;                       // left out where the table is too narrow, the highest first
+  hidden?: boolean; // until it is chosen
+  filter?: boolean; // offered as a filter
+  state?: (row: T) => Cell; // what filters compare; if absent, the value
+  spare?: number; // left out where the table is too narrow, the highest first
 }
 
 export interface GridProps<T> {
-  name: string;                         // of the CSV file
+  name: string; // of the CSV file
   label: string;
   columns: Column<T>[];
   rows: T[] | undefined;
   rowKey: (row: T) => string;
   href?: (row: T) => string;
   empty: ComponentChildren;
-  address?: boolean;                    // order, filters and columns are in the page's address
+  address?: boolean; // order, filters and columns are in the page's address
   bulk?: (chosen: T[], clear: () => void) => ComponentChildren;
   partial?: boolean;
   height?: string;
-  plain?: boolean;                      // without search and filters
-  sort?: string;                        // at first: "key" or "-key"
-  what?: [string, string];              // "job", "jobs"
+  plain?: boolean; // without search and filters
+  sort?: string; // at first: "key" or "-key"
+  what?: [string, string]; // "job", "jobs"
 }
 
 const ROW = 40;
 const OVERSCAN = 8;
 const CHECK_WIDTH = 40;
-const BAR_WIDTH = 18;  // of scrolling, and borders
-const PHONE = 700;     // where tables scroll sideways instead
+const BAR_WIDTH = 18; // of scrolling, and borders
+const PHONE = 700; // where tables scroll sideways instead
 
 // What the user chose: in the address of the page, or in this table only.
-function useChoices(inAddress: boolean | undefined): [URLSearchParams, (changes: Record<string, string | null>) => void] {
+function useChoices(
+  inAddress: boolean | undefined,
+): [URLSearchParams, (changes: Record<string, string | null>) => void] {
   const [own, setOwn] = useState(() => new URLSearchParams());
   if (inAddress) return [place.value.params, setParams];
-  return [own, (changes) => {
-    const next = new URLSearchParams(own);
-    for (const [key, value] of Object.entries(changes)) {
-      if (value) next.set(key, value);
-      else next.delete(key);
-    }
-    setOwn(next);
-  }];
+  return [
+    own,
+    (changes) => {
+      const next = new URLSearchParams(own);
+      for (const [key, value] of Object.entries(changes)) {
+        if (value) next.set(key, value);
+        else next.delete(key);
+      }
+      setOwn(next);
+    },
+  ];
 }
 
-function FilterMenu<T>({ columns, rows, choices, choose }: {
-  columns: Column<T>[]; rows: T[]; choices: URLSearchParams; choose: (changes: Record<string, string | null>) => void;
+function FilterMenu<T>({
+  columns,
+  rows,
+  choices,
+  choose,
+}: {
+  columns: Column<T>[];
+  rows: T[];
+  choices: URLSearchParams;
+  choose: (changes: Record<string, string | null>) => void;
 }) {
   const [key, setKey] = useState('');
   const column = columns.find((one) => one.key === key);
   const values = column ? distinct(rows, column.state ?? column.value).slice(0, 200) : [];
-  const picked = new Set(column ? readFilters(choices, [key])[0]?.values ?? [] : []);
+  const picked = new Set(column ? (readFilters(choices, [key])[0]?.values ?? []) : []);
   const toggle = (value: string) => {
     const next = new Set(picked);
     if (!next.delete(value)) next.add(value);
@@ -73,12 +98,23 @@ function FilterMenu<T>({ columns, rows, choices, choose }: {
   };
   return (
     <Menu text="Filter" icon="filter" label="Add a filter">
-      {!column && columns.map((one) => <button type="button" key={one.key} onClick={() => setKey(one.key)}>{one.title}</button>)}
+      {!column &&
+        columns.map((one) => (
+          <button type="button" key={one.key} onClick={() => setKey(one.key)}>
+            {one.title}
+          </button>
+        ))}
       {column && (
         <>
-          <button type="button" onClick={() => setKey('')}>‹ {column.title}</button>
+          <button type="button" onClick={() => setKey('')}>
+            ‹ {column.title}
+          </button>
           {values.map(({ value, count }) => (
-            <label key={value}><input type="checkbox" checked={picked.has(value)} onChange={() => toggle(value)} />{value || 'none'}<span class="count">{number(count)}</span></label>
+            <label key={value}>
+              <input type="checkbox" checked={picked.has(value)} onChange={() => toggle(value)} />
+              {value || 'none'}
+              <span class="count">{number(count)}</span>
+            </label>
           ))}
         </>
       )}
@@ -86,28 +122,55 @@ function FilterMenu<T>({ columns, rows, choices, choose }: {
   );
 }
 
-function Chips<T>({ columns, choices, choose }: {
-  columns: Column<T>[]; choices: URLSearchParams; choose: (changes: Record<string, string | null>) => void;
+function Chips<T>({
+  columns,
+  choices,
+  choose,
+}: {
+  columns: Column<T>[];
+  choices: URLSearchParams;
+  choose: (changes: Record<string, string | null>) => void;
 }) {
-  const filters = readFilters(choices, columns.filter((one) => one.filter).map((one) => one.key));
+  const filters = readFilters(
+    choices,
+    columns.filter((one) => one.filter).map((one) => one.key),
+  );
   return (
     <>
       {filters.map((filter) => {
         const title = columns.find((one) => one.key === filter.key)?.title ?? filter.key;
         return (
           <span class="chip" key={filter.key}>
-            <span class="what">{title}: {filter.values.map((value) => value || 'none').join(', ')}</span>
-            <button type="button" aria-label={`Remove the filter ${title}`} onClick={() => choose({ [filter.key]: null })}><Icon name="close" /></button>
+            <span class="what">
+              {title}: {filter.values.map((value) => value || 'none').join(', ')}
+            </span>
+            <button
+              type="button"
+              aria-label={`Remove the filter ${title}`}
+              onClick={() => choose({ [filter.key]: null })}
+            >
+              <Icon name="close" />
+            </button>
           </span>
         );
       })}
-      {filters.length > 1 && <Button plain onClick={() => choose(Object.fromEntries(filters.map((one) => [one.key, null])))}>Clear</Button>}
+      {filters.length > 1 && (
+        <Button plain onClick={() => choose(Object.fromEntries(filters.map((one) => [one.key, null])))}>
+          Clear
+        </Button>
+      )}
     </>
   );
 }
 
-function ColumnMenu<T>({ columns, shown, choose }: {
-  columns: Column<T>[]; shown: Column<T>[]; choose: (changes: Record<string, string | null>) => void;
+function ColumnMenu<T>({
+  columns,
+  shown,
+  choose,
+}: {
+  columns: Column<T>[];
+  shown: Column<T>[];
+  choose: (changes: Record<string, string | null>) => void;
 }) {
   const toggle = (key: string) => {
     const next = columns.filter((one) => (one.key === key) !== shown.includes(one)).map((one) => one.key);
@@ -117,9 +180,16 @@ function ColumnMenu<T>({ columns, shown, choose }: {
   return (
     <Menu icon="columns" label="Choose columns" toLeft>
       {columns.slice(1).map((one) => (
-        <label key={one.key}><input type="checkbox" checked={shown.includes(one)} onChange={() => toggle(one.key)} />{one.title}</label>
+        <label key={one.key}>
+          <input type="checkbox" checked={shown.includes(one)} onChange={() => toggle(one.key)} />
+          {one.title}
+        </label>
       ))}
-      <div class="ends"><Button plain onClick={() => choose({ cols: null })}>Usual columns</Button></div>
+      <div class="ends">
+        <Button plain onClick={() => choose({ cols: null })}>
+          Usual columns
+        </Button>
+      </div>
     </Menu>
   );
 }
@@ -135,9 +205,13 @@ function useWindow(box: RefObject<HTMLDivElement | null>, count: number): [numbe
       frame = 0;
       const first = Math.max(0, Math.floor(element.scrollTop / ROW) - OVERSCAN);
       const last = Math.ceil((element.scrollTop + element.clientHeight) / ROW) + OVERSCAN;
-      setRange((old) => (Math.abs(old[0] - first) < OVERSCAN / 2 && Math.abs(old[1] - last) < OVERSCAN / 2 ? old : [first, last]));
+      setRange((old) =>
+        Math.abs(old[0] - first) < OVERSCAN / 2 && Math.abs(old[1] - last) < OVERSCAN / 2 ? old : [first, last],
+      );
     };
-    const later = () => { if (!frame) frame = requestAnimationFrame(measure); };
+    const later = () => {
+      if (!frame) frame = requestAnimationFrame(measure);
+    };
     element.addEventListener('scroll', later, { passive: true });
     const sizes = new ResizeObserver(later);
     sizes.observe(element);
@@ -167,9 +241,14 @@ function useWidth(frame: RefObject<HTMLDivElement | null>): number {
 
 function useShownRows<T>(props: GridProps<T>, choices: URLSearchParams): T[] {
   const { rows, columns } = props;
-  const search = props.plain ? '' : choices.get('q') ?? '';
+  const search = props.plain ? '' : (choices.get('q') ?? '');
   const sort = choices.get('sort') ?? props.sort ?? '';
-  const filters = props.plain ? [] : readFilters(choices, columns.filter((one) => one.filter).map((one) => one.key));
+  const filters = props.plain
+    ? []
+    : readFilters(
+        choices,
+        columns.filter((one) => one.filter).map((one) => one.key),
+      );
   return useMemo(() => {
     let found = rows ?? [];
     for (const filter of filters) {
@@ -177,24 +256,56 @@ function useShownRows<T>(props: GridProps<T>, choices: URLSearchParams): T[] {
       const wanted = new Set(filter.values);
       if (column) found = found.filter((row) => wanted.has(textOf((column.state ?? column.value)(row))));
     }
-    if (search) found = found.filter((row) => matchesSearch(columns.map((one) => one.value(row)), search));
+    if (search)
+      found = found.filter((row) =>
+        matchesSearch(
+          columns.map((one) => one.value(row)),
+          search,
+        ),
+      );
     const column = columns.find((one) => one.key === sort.replace(/^-/, ''));
     return column ? sortRows(found, column.value, sort.startsWith('-')) : found;
   }, [rows, search, sort, JSON.stringify(filters)]);
 }
 
-function HeadRow<T>({ columns, sort, choose, pick }: {
-  columns: Column<T>[]; sort: string; choose: (changes: Record<string, string | null>) => void; pick?: ComponentChildren;
+type Direction = 'ascending' | 'descending' | 'none';
+
+function directionOf(key: string, sort: string): Direction {
+  if (sort === key) return 'ascending';
+  return sort === `-${key}` ? 'descending' : 'none';
+}
+
+function HeadRow<T>({
+  columns,
+  sort,
+  choose,
+  pick,
+}: {
+  columns: Column<T>[];
+  sort: string;
+  choose: (changes: Record<string, string | null>) => void;
+  pick?: ComponentChildren;
 }) {
-  const turn = (key: string) => choose({ sort: sort === key ? `-${key}` : sort === `-${key}` ? null : key });
+  const turn = (key: string) => {
+    const next = { none: key, ascending: `-${key}`, descending: null };
+    choose({ sort: next[directionOf(key, sort)] });
+  };
   return (
     <div role="row" class="grid-row grid-head" aria-rowindex={1}>
       {pick && <div role="columnheader">{pick}</div>}
       {columns.map((column, index) => {
-        const direction = sort === column.key ? 'ascending' : sort === `-${column.key}` ? 'descending' : 'none';
+        const direction = directionOf(column.key, sort);
         return (
-          <div role="columnheader" key={column.key} class={`${column.num ? 'num' : ''}${index === 0 ? ' stick' : ''}`} aria-sort={direction}>
-            <button type="button" onClick={() => turn(column.key)}><span class="cut">{column.title}</span>{direction !== 'none' && <Icon name={direction === 'ascending' ? 'up' : 'down'} />}</button>
+          <div
+            role="columnheader"
+            key={column.key}
+            class={`${column.num ? 'num' : ''}${index === 0 ? ' stick' : ''}`}
+            aria-sort={direction}
+          >
+            <button type="button" onClick={() => turn(column.key)}>
+              <span class="cut">{column.title}</span>
+              {direction !== 'none' && <Icon name={direction === 'ascending' ? 'up' : 'down'} />}
+            </button>
           </div>
         );
       })}
@@ -203,7 +314,14 @@ function HeadRow<T>({ columns, sort, choose, pick }: {
 }
 
 interface RowProps<T> {
-  row: T; index: number; columns: Column<T>[]; href?: string; chosen?: boolean; onChoose?: (key: string) => void; id: string; label: string;
+  row: T;
+  index: number;
+  columns: Column<T>[];
+  href?: string;
+  chosen?: boolean;
+  onChoose?: (key: string) => void;
+  id: string;
+  label: string;
 }
 
 // A row that stays as it is costs nothing while others scroll in.
@@ -211,7 +329,14 @@ class BodyRow<T> extends Component<RowProps<T>> {
   // A new state means that a signal which the row reads has changed.
   override shouldComponentUpdate(next: RowProps<T>, state: object): boolean {
     const old = this.props;
-    return state !== this.state || next.row !== old.row || next.index !== old.index || next.columns !== old.columns || next.chosen !== old.chosen || next.href !== old.href;
+    return (
+      state !== this.state ||
+      next.row !== old.row ||
+      next.index !== old.index ||
+      next.columns !== old.columns ||
+      next.chosen !== old.chosen ||
+      next.href !== old.href
+    );
   }
 
   override render({ row, index, columns, href, chosen, onChoose, id, label }: RowProps<T>) {
@@ -219,14 +344,29 @@ class BodyRow<T> extends Component<RowProps<T>> {
       if (href && !(event.target as Element).closest('a,button,input,label')) go(href);
     };
     return (
-      <div role="row" class={`grid-row${href ? ' goes' : ''}${chosen ? ' chosen' : ''}`} aria-rowindex={index + 2}
-        style={{ transform: `translateY(${index * ROW}px)` }} onClick={open}>
-        {onChoose && <div role="cell"><input type="checkbox" aria-label={`Choose ${label}`} checked={chosen} onChange={() => onChoose(id)} /></div>}
+      <div
+        role="row"
+        class={`grid-row${href ? ' goes' : ''}${chosen ? ' chosen' : ''}`}
+        aria-rowindex={index + 2}
+        style={{ transform: `translateY(${index * ROW}px)` }}
+        onClick={open}
+      >
+        {onChoose && (
+          <div role="cell">
+            <input type="checkbox" aria-label={`Choose ${label}`} checked={chosen} onChange={() => onChoose(id)} />
+          </div>
+        )}
         {columns.map((column, at) => {
           const content = column.cell ? column.cell(row) : <span class="cut">{textOf(column.value(row)) || '–'}</span>;
           return (
             <div role="cell" key={column.key} class={`${column.num ? 'num' : ''}${at === 0 ? ' stick' : ''}`}>
-              {at === 0 && href ? <a class="name-link cut" href={href} data-row={index} title={label}>{content}</a> : content}
+              {at === 0 && href ? (
+                <a class="name-link cut" href={href} data-row={index} title={label}>
+                  {content}
+                </a>
+              ) : (
+                content
+              )}
             </div>
           );
         })}
@@ -236,16 +376,43 @@ class BodyRow<T> extends Component<RowProps<T>> {
 }
 
 // Scrolling renders this part alone.
-function Body<T>({ box, rows, columns, rowKey, href, chosen, toggle, least }: {
-  box: RefObject<HTMLDivElement | null>; rows: T[]; columns: Column<T>[]; rowKey: (row: T) => string; href?: (row: T) => string;
-  chosen?: Set<string>; toggle?: (key: string) => void; least: number;
+function Body<T>({
+  box,
+  rows,
+  columns,
+  rowKey,
+  href,
+  chosen,
+  toggle,
+  least,
+}: {
+  box: RefObject<HTMLDivElement | null>;
+  rows: T[];
+  columns: Column<T>[];
+  rowKey: (row: T) => string;
+  href?: (row: T) => string;
+  chosen?: Set<string>;
+  toggle?: (key: string) => void;
+  least: number;
 }) {
   const [first, last] = useWindow(box, rows.length);
   return (
     <div class="grid-body" role="rowgroup" style={{ height: `${rows.length * ROW}px`, minWidth: `${least}px` }}>
       {rows.slice(first, last).map((row, offset) => {
         const key = rowKey(row);
-        return <BodyRow<T> key={key} id={key} row={row} index={first + offset} columns={columns} href={href?.(row)} label={textOf(columns[0]?.value(row))} chosen={chosen?.has(key)} onChoose={toggle} />;
+        return (
+          <BodyRow<T>
+            key={key}
+            id={key}
+            row={row}
+            index={first + offset}
+            columns={columns}
+            href={href?.(row)}
+            label={textOf(columns[0]?.value(row))}
+            chosen={chosen?.has(key)}
+            onChoose={toggle}
+          />
+        );
       })}
     </div>
   );
@@ -264,101 +431,255 @@ function ViewMenu({ table }: { table: string }) {
       {views.length === 0 && <h3>No view is saved yet</h3>}
       {views.map((view) => (
         <div class="bar-line" key={view.name} style={{ flexWrap: 'nowrap', gap: 0 }}>
-          <a data-closes href={`${place.value.path}${view.search ? `?${view.search}` : ''}`}>{view.name}</a>
-          <Button plain icon="close" label={`Forget the view ${view.name}`} onClick={() => dropView(table, view.name)} />
+          <a data-closes href={`${place.value.path}${view.search ? `?${view.search}` : ''}`}>
+            {view.name}
+          </a>
+          <Button
+            plain
+            icon="close"
+            label={`Forget the view ${view.name}`}
+            onClick={() => dropView(table, view.name)}
+          />
         </div>
       ))}
-      <form class="ends" onSubmit={(event) => { event.preventDefault(); save(); }}>
-        <input aria-label="Name of the view" placeholder="Save this view as" value={name} onInput={(event) => setName(event.currentTarget.value)} />
-        <Button type="submit" plain>Save</Button>
+      <form
+        class="ends"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save();
+        }}
+      >
+        <input
+          aria-label="Name of the view"
+          placeholder="Save this view as"
+          value={name}
+          onInput={(event) => setName(event.currentTarget.value)}
+        />
+        <Button type="submit" plain>
+          Save
+        </Button>
       </form>
     </Menu>
   );
 }
 
-export function Grid<T>(props: GridProps<T>) {
-  const { columns, rows, rowKey } = props;
-  const [choices, choose] = useChoices(props.address);
-  const shown = useShownRows(props, choices);
-  const [chosen, setChosen] = useState<Set<string>>(() => new Set());
-  const box = useRef<HTMLDivElement>(null);
-  const named = choices.get('cols');
-  const frame = useRef<HTMLDivElement>(null);
-  const width = useWidth(frame);
+// The columns that are shown: those that the user chose, else the usual ones that fit.
+function useShownColumns<T>(
+  props: GridProps<T>,
+  named: string | null,
+  width: number,
+): { visible: Column<T>[]; unfit: number } {
+  const { columns } = props;
   const usual = useMemo(() => columns.filter((one, index) => index === 0 || !one.hidden), [columns]);
   const visible = useMemo(() => {
     const keys = named?.split(',');
     if (keys) return columns.filter((one, index) => index === 0 || keys.includes(one.key));
     return width < PHONE ? usual : fitting(usual, width - BAR_WIDTH - (props.bulk ? CHECK_WIDTH : 0));
   }, [columns, usual, named, width, Boolean(props.bulk)]);
-  const unfit = named ? 0 : usual.length - visible.length;
-  const picked = props.bulk && rows && chosen.size > 0 ? rows.filter((row) => chosen.has(rowKey(row))) : [];
-  const clear = () => setChosen(new Set());
-  useEffect(() => { if (box.current) box.current.scrollTop = 0; }, [choices.get('q'), choices.get('sort')]);
+  return { visible, unfit: named ? 0 : usual.length - visible.length };
+}
 
+// The arrow and page keys go from row to row.
+function useRowKeys(box: RefObject<HTMLDivElement | null>, count: number): (event: KeyboardEvent) => void {
   const focusRow = (index: number) => {
     const element = box.current;
-    if (!element || index < 0 || index >= shown.length) return;
+    if (!element || index < 0 || index >= count) return;
     const top = index * ROW;
     if (top < element.scrollTop) element.scrollTop = top;
-    else if (top + 2 * ROW > element.scrollTop + element.clientHeight) element.scrollTop = top + 2 * ROW - element.clientHeight;
-    requestAnimationFrame(() => requestAnimationFrame(() => element.querySelector<HTMLElement>(`[data-row="${index}"]`)?.focus()));
+    else if (top + 2 * ROW > element.scrollTop + element.clientHeight)
+      element.scrollTop = top + 2 * ROW - element.clientHeight;
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => element.querySelector<HTMLElement>(`[data-row="${index}"]`)?.focus()),
+    );
   };
-  const keys = (event: KeyboardEvent) => {
+  return (event) => {
     const at = (event.target as HTMLElement).dataset.row;
     if (at === undefined) return;
     const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 400) / ROW) - 2);
-    const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -shown.length, End: shown.length };
+    const steps: Record<string, number> = {
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: page,
+      PageUp: -page,
+      Home: -count,
+      End: count,
+    };
     const step = steps[event.key];
     if (step === undefined) return;
     event.preventDefault();
-    focusRow(Math.max(0, Math.min(shown.length - 1, Number(at) + step)));
+    focusRow(Math.max(0, Math.min(count - 1, Number(at) + step)));
   };
-  const toggle = (key: string) => setChosen((old) => {
-    const next = new Set(old);
-    if (!next.delete(key)) next.add(key);
-    return next;
-  });
+}
+
+function ToolBar<T>({
+  props,
+  shown,
+  visible,
+  choices,
+  choose,
+}: {
+  props: GridProps<T>;
+  shown: T[];
+  visible: Column<T>[];
+  choices: URLSearchParams;
+  choose: (changes: Record<string, string | null>) => void;
+}) {
+  const { columns, rows } = props;
+  const filtering = columns.filter((column) => column.filter);
+  const save = () => {
+    const header = visible.map((one) => one.title);
+    const cells = shown.map((row) => visible.map((one) => one.value(row)));
+    download(`${props.name}.csv`, csv(header, cells), 'text/csv');
+  };
+  return (
+    <div class="bar-line">
+      <div class="search grow">
+        <Icon name="search" />
+        <input
+          type="search"
+          aria-label={`Search ${props.label}`}
+          placeholder="Search this table"
+          value={choices.get('q') ?? ''}
+          onInput={(event) => choose({ q: event.currentTarget.value })}
+        />
+      </div>
+      {filtering.length > 0 && <FilterMenu columns={filtering} rows={rows ?? []} choices={choices} choose={choose} />}
+      <Chips columns={columns} choices={choices} choose={choose} />
+      <div class="right">
+        {props.address && <ViewMenu table={props.name} />}
+        <ColumnMenu columns={columns} shown={visible} choose={choose} />
+        <Button icon="download" label="Download as CSV" onClick={save} disabled={shown.length === 0} />
+      </div>
+    </div>
+  );
+}
+
+const namesOf = <T,>(props: GridProps<T>): [string, string] => props.what ?? ['row', 'rows'];
+
+function Foot<T>({ props, shown, unfit }: { props: GridProps<T>; shown: number; unfit: number }) {
+  const [one, many] = namesOf(props);
+  const all = props.rows?.length ?? 0;
+  return (
+    <div class="grid-foot">
+      <span>{shown === all ? plural(all, one, many) : `${number(shown)} of ${plural(all, one, many)}`}</span>
+      {unfit > 0 && <span>{plural(unfit, 'column does', 'columns do')} not fit; the menu of columns has them.</span>}
+      {props.partial && <span>There is more that you have no right to read.</span>}
+    </div>
+  );
+}
+
+interface TableProps<T> {
+  props: GridProps<T>;
+  shown: T[];
+  visible: Column<T>[];
+  unfit: number;
+  least: number;
+  choices: URLSearchParams;
+  choose: (changes: Record<string, string | null>) => void;
+  chosen: Set<string>;
+  setChosen: (change: (old: Set<string>) => Set<string>) => void;
+}
+
+function Table<T>({ props, shown, visible, unfit, least, choices, choose, chosen, setChosen }: TableProps<T>) {
+  const { rowKey } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const keys = useRowKeys(box, shown.length);
+  useEffect(() => {
+    if (box.current) box.current.scrollTop = 0;
+  }, [choices.get('q'), choices.get('sort')]);
+  const toggle = (key: string) =>
+    setChosen((old) => {
+      const next = new Set(old);
+      if (!next.delete(key)) next.add(key);
+      return next;
+    });
   const allChosen = shown.length > 0 && shown.every((row) => chosen.has(rowKey(row)));
-  const all = props.bulk && <input type="checkbox" aria-label="Choose all rows" checked={allChosen} onChange={() => setChosen(allChosen ? new Set() : new Set(shown.map(rowKey)))} />;
-  const save = () => download(`${props.name}.csv`, csv(visible.map((one) => one.title), shown.map((row) => visible.map((one) => one.value(row)))), 'text/csv');
-  const template = [props.bulk ? `${CHECK_WIDTH}px` : '', ...visible.map((one) => `minmax(${one.width}px, ${one.grow ?? 1}fr)`)].join(' ');
+  const all = props.bulk && (
+    <input
+      type="checkbox"
+      aria-label="Choose all rows"
+      checked={allChosen}
+      onChange={() => setChosen(() => (allChosen ? new Set() : new Set(shown.map(rowKey))))}
+    />
+  );
+  return (
+    <>
+      <div
+        class="grid-scroll"
+        ref={box}
+        onKeyDown={keys}
+        tabIndex={props.href ? undefined : 0}
+        role="table"
+        aria-label={props.label}
+        aria-rowcount={shown.length + 1}
+        aria-colcount={visible.length}
+      >
+        <HeadRow columns={visible} sort={choices.get('sort') ?? props.sort ?? ''} choose={choose} pick={all} />
+        <Body
+          box={box}
+          rows={shown}
+          columns={visible}
+          rowKey={rowKey}
+          href={props.href}
+          chosen={props.bulk && chosen}
+          toggle={props.bulk && toggle}
+          least={least}
+        />
+        {shown.length === 0 && <Empty title="Nothing matches">Remove a filter, or search for something else.</Empty>}
+      </div>
+      <Foot props={props} shown={shown.length} unfit={unfit} />
+    </>
+  );
+}
+
+export function Grid<T>(props: GridProps<T>) {
+  const { rows, rowKey } = props;
+  const [choices, choose] = useChoices(props.address);
+  const shown = useShownRows(props, choices);
+  const [chosen, setChosen] = useState<Set<string>>(() => new Set());
+  const frame = useRef<HTMLDivElement>(null);
+  const { visible, unfit } = useShownColumns(props, choices.get('cols'), useWidth(frame));
+  const picked = props.bulk && rows && chosen.size > 0 ? rows.filter((row) => chosen.has(rowKey(row))) : [];
+  const clear = () => setChosen(new Set());
+  const widths = visible.map((one) => `minmax(${one.width}px, ${one.grow ?? 1}fr)`);
+  const template = [props.bulk ? `${CHECK_WIDTH}px` : '', ...widths].join(' ');
   const least = visible.reduce((sum, one) => sum + one.width, props.bulk ? CHECK_WIDTH : 0);
-  const style = { '--cols': template, '--min': `${least}px`, ...(props.height ? { '--grid-height': props.height } : {}) } as CSSProperties;
-  const [one, many] = props.what ?? ['row', 'rows'];
+  const style = {
+    '--cols': template,
+    '--min': `${least}px`,
+    ...(props.height ? { '--grid-height': props.height } : {}),
+  } as CSSProperties;
   return (
     <div class="stack" style={{ gap: '12px' }}>
-      {!props.plain && (
-        <div class="bar-line">
-          <div class="search grow"><Icon name="search" />
-            <input type="search" aria-label={`Search ${props.label}`} placeholder="Search this table" value={choices.get('q') ?? ''} onInput={(event) => choose({ q: event.currentTarget.value })} />
-          </div>
-          {columns.some((column) => column.filter) && <FilterMenu columns={columns.filter((column) => column.filter)} rows={rows ?? []} choices={choices} choose={choose} />}
-          <Chips columns={columns} choices={choices} choose={choose} />
-          <div class="right">
-            {props.address && <ViewMenu table={props.name} />}
-            <ColumnMenu columns={columns} shown={visible} choose={choose} />
-            <Button icon="download" label="Download as CSV" onClick={save} disabled={shown.length === 0} />
-          </div>
+      {!props.plain && <ToolBar props={props} shown={shown} visible={visible} choices={choices} choose={choose} />}
+      {picked.length > 0 && props.bulk && (
+        <div class="bulk">
+          <strong>{plural(picked.length, ...namesOf(props))} chosen</strong>
+          {props.bulk(picked, clear)}
+          <Button plain onClick={clear}>
+            Clear
+          </Button>
         </div>
       )}
-      {picked.length > 0 && props.bulk && (
-        <div class="bulk"><strong>{plural(picked.length, one, many)} chosen</strong>{props.bulk(picked, clear)}<Button plain onClick={clear}>Clear</Button></div>
-      )}
       <div class="grid" style={style} ref={frame}>
-        {rows === undefined ? <div style={{ padding: '16px' }}><Skeleton lines={6} height={18} /></div> : rows.length === 0 ? props.empty : (
-          <>
-            <div class="grid-scroll" ref={box} onKeyDown={keys} tabIndex={props.href ? undefined : 0} role="table" aria-label={props.label} aria-rowcount={shown.length + 1} aria-colcount={visible.length}>
-              <HeadRow columns={visible} sort={choices.get('sort') ?? props.sort ?? ''} choose={choose} pick={all} />
-              <Body box={box} rows={shown} columns={visible} rowKey={rowKey} href={props.href} chosen={props.bulk && chosen} toggle={props.bulk && toggle} least={least} />
-              {shown.length === 0 && <Empty title="Nothing matches">Remove a filter, or search for something else.</Empty>}
-            </div>
-            <div class="grid-foot">
-              <span>{shown.length === rows.length ? plural(rows.length, one, many) : `${number(shown.length)} of ${plural(rows.length, one, many)}`}</span>
-              {unfit > 0 && <span>{plural(unfit, 'column does', 'columns do')} not fit; the menu of columns has them.</span>}
-              {props.partial && <span>There is more that you have no right to read.</span>}
-            </div>
-          </>
+        {rows === undefined && (
+          <div style={{ padding: '16px' }}>
+            <Skeleton lines={6} height={18} />
+          </div>
+        )}
+        {rows?.length === 0 && props.empty}
+        {rows !== undefined && rows.length > 0 && (
+          <Table
+            props={props}
+            shown={shown}
+            visible={visible}
+            unfit={unfit}
+            least={least}
+            choices={choices}
+            choose={choose}
+            chosen={chosen}
+            setChosen={setChosen}
+          />
         )}
       </div>
     </div>

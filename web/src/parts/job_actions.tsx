@@ -4,12 +4,12 @@ import { errorText, kube, objectPath } from '../lib/api.ts';
 import { may } from '../lib/access.ts';
 import { plural } from '../lib/format.ts';
 import type { KubeObject, WorkloadRow } from '../lib/types.ts';
-import { Button, Notice, toast } from './basic.tsx';
-import { Dialog, TextField, Wrongs, confirm, focusWrong, open, wrongsOf } from './dialog.tsx';
+import { toast } from './basic.tsx';
+import { Dialog, FormFoot, OtherWrongs, TextField, Wrongs, confirm, focusWrong, open, wrongsOf } from './dialog.tsx';
 
 type JobRef = Pick<WorkloadRow, 'namespace' | 'name' | 'kind' | 'apiVersion' | 'plural'>;
 
-export const groupOf = (apiVersion: string) => (apiVersion.includes('/') ? apiVersion.split('/')[0] ?? '' : '');
+export const groupOf = (apiVersion: string) => (apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '');
 export const pathOf = (job: JobRef) => objectPath(job.apiVersion, job.plural, job.namespace, job.name);
 
 // Where a kind has the switch that suspends it: Kubeflow's operator keeps it in the run policy.
@@ -24,7 +24,8 @@ export const isSuspended = (row: { status: string }) => row.status === 'Suspende
 export function mayAll(verb: string, jobs: JobRef[]): boolean {
   const kinds = new Map(jobs.map((job) => [`${job.namespace} ${job.apiVersion} ${job.plural}`, job]));
   let all = true;
-  for (const job of kinds.values()) if (may(verb, groupOf(job.apiVersion), job.plural, job.namespace) !== true) all = false;
+  for (const job of kinds.values())
+    if (may(verb, groupOf(job.apiVersion), job.plural, job.namespace) !== true) all = false;
   return all && jobs.length > 0;
 }
 
@@ -39,16 +40,21 @@ async function each(jobs: JobRef[], what: string, run: (job: JobRef) => Promise<
     }
   }
   const done = jobs.length - wrong.length;
-  if (done > 0) toast(`${done === 1 && jobs[0] && jobs.length === 1 ? `Workload ${jobs[0].name} is` : `${plural(done, 'workload')} are`} ${what}.`);
-  if (wrong.length > 0) throw new Error(wrong.slice(0, 5).join('\n') + (wrong.length > 5 ? `\nand ${wrong.length - 5} more` : ''));
+  const only = jobs.length === 1 ? jobs[0] : undefined;
+  if (done > 0) toast(`${only ? `Workload ${only.name} is` : `${plural(done, 'workload')} are`} ${what}.`);
+  if (wrong.length > 0)
+    throw new Error(wrong.slice(0, 5).join('\n') + (wrong.length > 5 ? `\nand ${wrong.length - 5} more` : ''));
 }
 
-const named = (jobs: JobRef[]) => (jobs.length === 1 ? jobs[0]?.name ?? '' : plural(jobs.length, 'workload'));
+const named = (jobs: JobRef[]) => (jobs.length === 1 ? (jobs[0]?.name ?? '') : plural(jobs.length, 'workload'));
 
 export function suspendJobs(jobs: JobRef[], after?: () => void): void {
   confirm({
-    title: `Suspend ${named(jobs)}?`, action: 'Suspend',
-    text: 'The pods are stopped with their grace period, and the GPUs are free for others. Resuming continues from the last checkpoint.',
+    title: `Suspend ${named(jobs)}?`,
+    action: 'Suspend',
+    text:
+      'The pods are stopped with their grace period, and the GPUs are free for others. ' +
+      'Resuming continues from the last checkpoint.',
     run: async () => {
       await each(jobs, 'being suspended', (job) => kube.patch(pathOf(job), suspendPatch(job.apiVersion, true)));
       after?.();
@@ -56,13 +62,20 @@ export function suspendJobs(jobs: JobRef[], after?: () => void): void {
   });
 }
 export function resumeJobs(jobs: JobRef[], after?: () => void): void {
-  each(jobs, 'being resumed', (job) => kube.patch(pathOf(job), suspendPatch(job.apiVersion, false)))
-    .then(after, (error: unknown) => toast(errorText(error), true));
+  each(jobs, 'being resumed', (job) => kube.patch(pathOf(job), suspendPatch(job.apiVersion, false))).then(
+    after,
+    (error: unknown) => toast(errorText(error), true),
+  );
 }
 export function deleteJobs(jobs: JobRef[], after?: () => void): void {
   confirm({
-    title: `Delete ${named(jobs)}?`, action: 'Delete', danger: true,
-    text: jobs.length === 1 ? 'The workload and its pods are deleted. This cannot be undone.' : 'The workloads and their pods are deleted. This cannot be undone.',
+    title: `Delete ${named(jobs)}?`,
+    action: 'Delete',
+    danger: true,
+    text:
+      jobs.length === 1
+        ? 'The workload and its pods are deleted. This cannot be undone.'
+        : 'The workloads and their pods are deleted. This cannot be undone.',
     run: async () => {
       await each(jobs, 'deleted', (job) => kube.remove(`${pathOf(job)}?propagationPolicy=Background`));
       after?.();
@@ -71,17 +84,32 @@ export function deleteJobs(jobs: JobRef[], after?: () => void): void {
 }
 
 const ROLES: Record<string, string> = {
-  TrainingJob: 'roles', PyTorchJob: 'pytorchReplicaSpecs', TFJob: 'tfReplicaSpecs', XGBoostJob: 'xgbReplicaSpecs', PaddleJob: 'paddleReplicaSpecs',
-  JAXJob: 'jaxReplicaSpecs', MPIJob: 'mpiReplicaSpecs', ElasticDLJob: 'elasticdlReplicaSpecs',
+  TrainingJob: 'roles',
+  PyTorchJob: 'pytorchReplicaSpecs',
+  TFJob: 'tfReplicaSpecs',
+  XGBoostJob: 'xgbReplicaSpecs',
+  PaddleJob: 'paddleReplicaSpecs',
+  JAXJob: 'jaxReplicaSpecs',
+  MPIJob: 'mpiReplicaSpecs',
+  ElasticDLJob: 'elasticdlReplicaSpecs',
 };
 
-// The role whose number of pods a size means: the elastic one, else the workers. `others`: the members of all other roles.
-export function elasticRole(object: KubeObject): { field: string; role: string; replicas: number; others: number } | undefined {
+// The role whose number of pods a size means: the elastic one, else the workers.
+// `others`: the members of all other roles.
+export function elasticRole(
+  object: KubeObject,
+): { field: string; role: string; replicas: number; others: number } | undefined {
   const field = ROLES[object.kind ?? ''];
-  const roles = field ? (object.spec?.[field] as Record<string, { replicas?: number; elastic?: unknown; minReplicas?: number }> | undefined) : undefined;
+  const roles = field
+    ? (object.spec?.[field] as
+        Record<string, { replicas?: number; elastic?: unknown; minReplicas?: number }> | undefined)
+    : undefined;
   if (!field || !roles) return undefined;
   const names = Object.keys(roles);
-  const role = names.find((name) => roles[name]?.elastic || roles[name]?.minReplicas !== undefined) ?? names.find((name) => /^workers?$/i.test(name)) ?? names[0];
+  const role =
+    names.find((name) => roles[name]?.elastic || roles[name]?.minReplicas !== undefined) ??
+    names.find((name) => /^workers?$/i.test(name)) ??
+    names[0];
   if (!role) return undefined;
   const others = names.filter((name) => name !== role).reduce((sum, name) => sum + (roles[name]?.replicas ?? 1), 0);
   return { field, role, replicas: roles[role]?.replicas ?? 1, others };
@@ -96,8 +124,10 @@ function ResizeDialog({ job, done }: { job: WorkloadRow; done: () => void }) {
     const found = new Wrongs();
     const wanted = Number(size);
     if (!/^\d+$/.test(size.trim())) found.add('size', 'Enter a whole number.');
-    else if (min !== null && min !== undefined && wanted < min) found.add('size', `The job needs at least ${min} members.`);
-    else if (max !== null && max !== undefined && wanted > max) found.add('size', `The job can have at most ${max} members.`);
+    else if (min !== null && min !== undefined && wanted < min)
+      found.add('size', `The job needs at least ${min} members.`);
+    else if (max !== null && max !== undefined && wanted > max)
+      found.add('size', `The job can have at most ${max} members.`);
     setWrongs(found);
     if (found.any) return focusWrong();
     setBusy(true);
@@ -112,7 +142,8 @@ function ResizeDialog({ job, done }: { job: WorkloadRow; done: () => void }) {
         return focusWrong();
       }
       await kube.patch(pathOf(job), {
-        metadata: { resourceVersion: object.metadata?.resourceVersion }, spec: { [role.field]: { [role.role]: { replicas: wanted - role.others } } },
+        metadata: { resourceVersion: object.metadata?.resourceVersion },
+        spec: { [role.field]: { [role.role]: { replicas: wanted - role.others } } },
       });
       toast(`Workload ${job.name} is being resized to ${plural(wanted, 'member')}.`);
       done();
@@ -122,9 +153,32 @@ function ResizeDialog({ job, done }: { job: WorkloadRow; done: () => void }) {
     }
   };
   return (
-    <Dialog small title={`Resize ${job.name}`} onClose={done} onSubmit={() => void submit()} busy={busy} foot={<><Button onClick={done}>Cancel</Button><Button type="submit" primary disabled={busy}>Resize</Button></>}>
-      {wrongs.rest(['size']).map(([, text]) => <Notice key={text} tone="bad">{text}</Notice>)}
-      <TextField number label="Members" name="size" value={size} onInput={setSize} wrongs={wrongs} help={min !== null && min !== undefined ? `From ${min} to ${max ?? job.members.requested}. The job continues while its size changes.` : undefined} />
+    <Dialog
+      small
+      title={`Resize ${job.name}`}
+      onClose={done}
+      onSubmit={() => void submit()}
+      busy={busy}
+      foot={
+        <FormFoot done={done} disabled={busy}>
+          Resize
+        </FormFoot>
+      }
+    >
+      <OtherWrongs wrongs={wrongs} fields={['size']} />
+      <TextField
+        number
+        label="Members"
+        name="size"
+        value={size}
+        onInput={setSize}
+        wrongs={wrongs}
+        help={
+          min !== null && min !== undefined
+            ? `From ${min} to ${max ?? job.members.requested}. The job continues while its size changes.`
+            : undefined
+        }
+      />
     </Dialog>
   );
 }

@@ -21,16 +21,46 @@ export function Login() {
   };
   return (
     <main class="login">
-      <form class="card" noValidate onSubmit={(event) => { event.preventDefault(); void submit(); }}>
-        <div class="with-swatch" style={{ gap: '12px' }}><span style={{ width: '40px' }}><Brand /></span><h1>Log in to Swell</h1></div>
+      <form
+        class="card"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit();
+        }}
+      >
+        <div class="with-swatch" style={{ gap: '12px' }}>
+          <span style={{ width: '40px' }}>
+            <Brand />
+          </span>
+          <h1>Log in to Swell</h1>
+        </div>
         {loginHint.value && <p role="status">{loginHint.value}</p>}
-        <p class="muted">On the machine of the cluster, <code>swell ui</code> opens these pages without a token. Elsewhere, paste the token of your user, or your kubeconfig.</p>
+        <p class="muted">
+          On the machine of the cluster, <code>swell ui</code> opens these pages without a token. Elsewhere, paste the
+          token of your user, or your kubeconfig.
+        </p>
         <div class="field">
           <label for="token">Token</label>
-          <input id="token" type="password" autoComplete="off" value={token} aria-invalid={wrong !== ''} aria-describedby="token-more" onInput={(event) => { setToken(event.currentTarget.value); setWrong(''); }} />
-          <span id="token-more" class={wrong ? 'wrong' : 'help'} role={wrong ? 'alert' : undefined}>{wrong || 'An administrator makes one with swell user create NAME.'}</span>
+          <input
+            id="token"
+            type="password"
+            autoComplete="off"
+            value={token}
+            aria-invalid={wrong !== ''}
+            aria-describedby="token-more"
+            onInput={(event) => {
+              setToken(event.currentTarget.value);
+              setWrong('');
+            }}
+          />
+          <span id="token-more" class={wrong ? 'wrong' : 'help'} role={wrong ? 'alert' : undefined}>
+            {wrong || 'An administrator makes one with swell user create NAME.'}
+          </span>
         </div>
-        <Button type="submit" primary disabled={busy}>{busy ? 'Logging in …' : 'Log in'}</Button>
+        <Button type="submit" primary disabled={busy}>
+          {busy ? 'Logging in …' : 'Log in'}
+        </Button>
       </form>
     </main>
   );

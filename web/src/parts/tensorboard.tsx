@@ -11,13 +11,13 @@ const AGAIN_MS = 1500;
 const queryOf = (row: WorkloadRow) => query({ namespace: row.namespace, name: row.name, kind: row.kind });
 const pathOf = (row: WorkloadRow) => `/ui/api/tensorboard${queryOf(row)}`;
 
-// Where it answers without the pages. Nodes without addresses of their own are this machine.
+// Its address without the pages. A node without an address of its own is this machine.
 export function addressOf(data: TensorboardData): string {
   if (data.url) return data.url;
   return data.port ? `http://${location.hostname}:${data.port}` : '';
 }
 
-// The window comes first, while the browser still takes it for the click's.
+// The window is opened first, while the browser still counts it as opened by the click.
 async function openBoard(row: WorkloadRow): Promise<void> {
   const tab = window.open('about:blank', '_blank');
   if (!tab) return toast('The browser has blocked the window. Allow pop-ups of this page.', true);
@@ -33,11 +33,27 @@ async function openBoard(row: WorkloadRow): Promise<void> {
 
 function OpenLink({ row, data, primary }: { row: WorkloadRow; data: TensorboardData; primary?: boolean }) {
   const text = primary ? 'Open TensorBoard' : 'TensorBoard';
-  if (data.opens) return <Button primary={primary} onClick={() => void openBoard(row)}>{text}</Button>;
-  return <a class={`button${primary ? ' primary' : ''}`} href={addressOf(data)} target="_blank" rel="noopener noreferrer" title={data.closed ?? undefined}>{text}</a>;
+  if (data.opens)
+    return (
+      <Button primary={primary} onClick={() => void openBoard(row)}>
+        {text}
+      </Button>
+    );
+  return (
+    <a
+      class={`button${primary ? ' primary' : ''}`}
+      href={addressOf(data)}
+      target="_blank"
+      rel="noopener noreferrer"
+      title={data.closed ?? undefined}
+    >
+      {text}
+    </a>
+  );
 }
 
-const canOpen = (data: TensorboardData | undefined) => data?.state === 'Ready' && Boolean(data.opens || addressOf(data));
+const canOpen = (data: TensorboardData | undefined) =>
+  data?.state === 'Ready' && Boolean(data.opens || addressOf(data));
 
 function StartDialog({ row, done }: { row: WorkloadRow; done: () => void }) {
   const [data, setData] = useState<TensorboardData>();
@@ -61,20 +77,47 @@ function StartDialog({ row, done }: { row: WorkloadRow; done: () => void }) {
       clearTimeout(timer);
     };
   }, []);
-  const failed = wrong || (data?.state === 'Failed' ? data.message ?? 'It does not start.' : '');
+  const failed = wrong || (data?.state === 'Failed' ? (data.message ?? 'It does not start.') : '');
   const ready = canOpen(data);
+  const forward = `swell port-forward -n ${row.namespace} svc/${row.name}-tensorboard 6006`;
   return (
-    <Dialog small title={`TensorBoard of ${row.name}`} onClose={done} onSubmit={done} foot={<><Button onClick={done}>Close</Button>{data && ready && <OpenLink row={row} data={data} primary />}</>}>
+    <Dialog
+      small
+      title={`TensorBoard of ${row.name}`}
+      onClose={done}
+      onSubmit={done}
+      foot={
+        <>
+          <Button onClick={done}>Close</Button>
+          {data && ready && <OpenLink row={row} data={data} primary />}
+        </>
+      }
+    >
       <div class="stack" aria-live="polite" style={{ gap: '12px' }}>
         {failed && <Notice tone="bad">{failed}</Notice>}
-        {!failed && !ready && <><p>TensorBoard is starting. It runs in a pod of your own beside the workload.</p><Skeleton lines={2} /></>}
-        {!failed && data && ready && (data.opens
-          ? <p>TensorBoard is ready. The pages open it with your rights: who may not forward ports to pods of {row.namespace} does not reach it here.</p>
-          : <>
-            <p>TensorBoard answers at <code>{addressOf(data)}</code>.</p>
-            <p class="muted small">TensorBoard knows no passwords: the curves are open to everybody on that network. If the address cannot be reached from here, run <code>swell port-forward -n {row.namespace} svc/{row.name}-tensorboard 6006</code>.</p>
-            {data.closed && <p class="muted small">The pages do not open it: {data.closed}.</p>}
-          </>)}
+        {!failed && !ready && (
+          <>
+            <p>TensorBoard is starting. It runs in a pod of your own beside the workload.</p>
+            <Skeleton lines={2} />
+          </>
+        )}
+        {!failed &&
+          data &&
+          ready &&
+          (data.opens ? (
+            <p>TensorBoard is ready. The pages open it with your right to forward ports to pods of {row.namespace}.</p>
+          ) : (
+            <>
+              <p>
+                TensorBoard answers at <code>{addressOf(data)}</code>.
+              </p>
+              <p class="muted small">
+                TensorBoard knows no passwords: the curves are open to everybody on that network. If the address cannot
+                be reached from here, run <code>{forward}</code>.
+              </p>
+              {data.closed && <p class="muted small">The pages do not open it: {data.closed}.</p>}
+            </>
+          ))}
         <p class="muted small">It ends when the workload is deleted.</p>
       </div>
     </Dialog>
@@ -84,9 +127,27 @@ function StartDialog({ row, done }: { row: WorkloadRow; done: () => void }) {
 export function TensorboardButton({ row }: { row: WorkloadRow }) {
   const [data, setData] = useState<TensorboardData>();
   const create = may('create', 'apps', 'deployments', row.namespace);
-  const look = () => { json<TensorboardData>('GET', pathOf(row)).then(setData, () => setData(undefined)); };
+  const look = () => {
+    json<TensorboardData>('GET', pathOf(row)).then(setData, () => setData(undefined));
+  };
   useEffect(look, [row.uid]);
   if (data && canOpen(data)) return <OpenLink row={row} data={data} />;
   if (!create) return null;
-  return <Button onClick={() => open((done) => <StartDialog row={row} done={() => { done(); look(); }} />)}>TensorBoard</Button>;
+  return (
+    <Button
+      onClick={() =>
+        open((done) => (
+          <StartDialog
+            row={row}
+            done={() => {
+              done();
+              look();
+            }}
+          />
+        ))
+      }
+    >
+      TensorBoard
+    </Button>
+  );
 }

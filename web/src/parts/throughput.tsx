@@ -5,26 +5,225 @@ import { align, pick, useHistory } from '../lib/history.ts';
 import { bySize } from '../lib/pace.ts';
 import type { Goodput, JobData, Series } from '../lib/types.ts';
 import { Card } from './basic.tsx';
-import { Chart, type Mark } from './chart.tsx';
+import { Chart, type Curve as ChartCurve, type Mark } from './chart.tsx';
 import { Curve } from './curve.tsx';
+import { ListTable, num } from './list_table.tsx';
 
-// What the scheduler knows of a job that grows while that pays, and what it makes of it.
-function GoodputCard({ goodput }: { goodput: Goodput }) {
-  const points = goodput.sizes.map((one) => ({ size: one.members, throughput: one.perSecond, expected: !one.measured }));
+const NO_SAMPLES: Series = { name: '', labels: {}, t: [], v: [] };
+const CHECKPOINTS_MAX = 12;
+const RIGHT_AXIS_PX = 52; // charts below one with an axis on the right leave as much room
+
+function GoodputTable({ goodput }: { goodput: Goodput }) {
   // Where the batch grows with the workers, a record of a larger one is worth less.
   const counted = goodput.sizes.some((one) => one.efficiency !== undefined);
+  const heads = [
+    num('Workers'),
+    num(`${goodput.unit}/s`),
+    ...(counted ? [num('Efficiency'), num('Goodput')] : [num('Speed-up')]),
+    'Known as',
+  ];
+  return (
+    <ListTable heads={heads}>
+      {goodput.sizes.map((one) => (
+        <tr key={one.members}>
+          <td class="num">
+            {one.members}
+            {one.members === goodput.members ? ' (now)' : ''}
+          </td>
+          <td class="num">{number(one.perSecond)}</td>
+          {counted && <td class="num">{one.efficiency} %</td>}
+          <td class="num">{number(one.relative)}</td>
+          <td>{one.source}</td>
+        </tr>
+      ))}
+    </ListTable>
+  );
+}
+
+// What the scheduler knows of a job with autoscaling by goodput, and what it decides from that.
+function GoodputCard({ goodput }: { goodput: Goodput }) {
+  const points = goodput.sizes.map((one) => ({
+    size: one.members,
+    throughput: one.perSecond,
+    expected: !one.measured,
+  }));
   return (
     <Card title="Goodput" right={<span class="muted small">dotted: not measured yet</span>}>
       <p class="sentence">{goodput.sentence}.</p>
       {goodput.next && <p>One GPU more is {goodput.next}.</p>}
       {points.length > 0 && <Curve points={points} now={goodput.members} wanted={goodput.wanted} />}
-      {points.length > 0 && <table class="list-table"><thead><tr><th class="num">Workers</th><th class="num">{goodput.unit}/s</th>{counted && <th class="num">Efficiency</th>}<th class="num">{counted ? 'Goodput' : 'Speed-up'}</th><th>Known as</th></tr></thead>
-        <tbody>{goodput.sizes.map((one) => <tr key={one.members}><td class="num">{one.members}{one.members === goodput.members ? ' (now)' : ''}</td><td class="num">{number(one.perSecond)}</td>{counted && <td class="num">{one.efficiency} %</td>}<td class="num">{number(one.relative)}</td><td>{one.source}</td></tr>)}</tbody></table>}
+      {points.length > 0 && <GoodputTable goodput={goodput} />}
       {goodput.noise && <p class="muted">The gradient's noise scale is {goodput.noise}.</p>}
       {goodput.decision && <p class="muted">{goodput.decision}</p>}
       {goodput.fit && <p class="muted small">{goodput.fit}</p>}
     </Card>
   );
+}
+
+// What more workers bring, from the job's own past.
+function PaceCard({ paces, members }: { paces: ReturnType<typeof bySize>; members: number }) {
+  if (paces.length === 0) {
+    return (
+      <Card title="What more workers bring">
+        <p class="muted">This appears once the job has run at one size for a while.</p>
+      </Card>
+    );
+  }
+  return (
+    <Card title="What more workers bring">
+      <Curve points={paces} now={members} />
+      <ListTable heads={[num('Workers'), num('Throughput /s'), num('Per worker'), num('Efficiency')]}>
+        {paces.map((one) => (
+          <tr key={one.size}>
+            <td class="num">{one.size}</td>
+            <td class="num">{number(one.throughput)}</td>
+            <td class="num">{number(one.throughput / one.size)}</td>
+            <td class="num">{Math.round(one.efficiency * 100)} %</td>
+          </tr>
+        ))}
+      </ListTable>
+    </Card>
+  );
+}
+
+function Checkpoints({ checkpoints }: { checkpoints: JobData['checkpoints'] }) {
+  if (checkpoints.length === 0) return <p class="muted">No checkpoint has been reported.</p>;
+  const newest = [...checkpoints].reverse().slice(0, CHECKPOINTS_MAX);
+  return (
+    <ListTable heads={['Checkpoint', num('Step')]}>
+      {newest.map((one) => (
+        <tr key={one.time}>
+          <td>{dateTime(one.time)}</td>
+          <td class="num">{number(one.step)}</td>
+        </tr>
+      ))}
+    </ListTable>
+  );
+}
+
+function Attempts({ attempts }: { attempts: JobData['attempts'] }) {
+  return (
+    <ListTable heads={[num('Attempt'), 'From', 'To', 'Ended by']}>
+      {attempts.map((one) => (
+        <tr key={one.number}>
+          <td class="num">{one.number}</td>
+          <td>{dateTime(one.from)}</td>
+          <td>{dateTime(one.to)}</td>
+          <td>{one.reason ?? '–'}</td>
+        </tr>
+      ))}
+    </ListTable>
+  );
+}
+
+function LostWorkCard({ job }: { job: JobData }) {
+  const lost = (
+    <>
+      <strong>{gpuHours(job.lostGpuSeconds)} GPU-hours</strong> of work were lost when the job was stopped.
+    </>
+  );
+  return (
+    <Card title="Checkpoints and lost work">
+      <p>{job.lostGpuSeconds ? lost : 'No work has been lost.'}</p>
+      <Checkpoints checkpoints={job.checkpoints} />
+      {job.attempts.length > 1 && <Attempts attempts={job.attempts} />}
+    </Card>
+  );
+}
+
+// What the charts of a job have in common.
+interface Shared {
+  range?: [number, number];
+  sync: string;
+  marks: Mark[];
+}
+
+interface SizeProps {
+  sizes: Series;
+  pace?: Series;
+  unit: string;
+  loading: boolean;
+  shared: Shared;
+}
+
+function SizeCard({ sizes, pace, unit, loading, shared }: SizeProps) {
+  const { times, values } = align([sizes, pace ?? NO_SAMPLES]);
+  const curves: ChartCurve[] = [
+    { label: 'Workers', values: values[0] ?? [], colour: 'accent', step: true, area: true },
+  ];
+  if (pace) {
+    const label = unit ? `Throughput, ${unit}/s` : 'Throughput /s';
+    curves.push({ label, values: values[1] ?? [], colour: 'p1', right: true });
+  }
+  return (
+    <Card title="Size and throughput" right={<span class="muted small">green: checkpoints, red: preemptions</span>}>
+      <Chart label="Size and throughput" times={times} height={200} curves={curves} {...shared} />
+      {!pace && !loading && (
+        <p class="muted small">No throughput has been reported. A script that uses the SDK reports it.</p>
+      )}
+    </Card>
+  );
+}
+
+interface BelowProps {
+  series: Series;
+  padRight?: number;
+  shared: Shared;
+}
+
+function LossCard({ series, padRight, shared }: BelowProps) {
+  const { times, values } = align([series]);
+  const curves = [{ label: 'Loss', values: values[0] ?? [], colour: 'p3' }];
+  return (
+    <Card title="Loss">
+      <Chart label="Loss" times={times} height={150} padRight={padRight} curves={curves} {...shared} />
+    </Card>
+  );
+}
+
+function StepsCard({ series, padRight, shared, total }: BelowProps & { total?: number | null }) {
+  const { times, values } = align([series]);
+  const label = total ? `Steps of ${number(total)}` : 'Steps';
+  const curves = [{ label, values: values[0] ?? [], colour: 'ok', area: true }];
+  return (
+    <Card title="Steps">
+      <Chart
+        label="Steps"
+        times={times}
+        height={130}
+        padRight={padRight}
+        top={total ?? undefined}
+        curves={curves}
+        {...shared}
+      />
+    </Card>
+  );
+}
+
+function marksOf(job: JobData): Mark[] {
+  const checkpoints = job.checkpoints.map((one): Mark => ({
+    time: Date.parse(one.time) / 1000,
+    text: `Checkpoint${one.step ? ` at step ${one.step}` : ''}`,
+    tone: 'ok',
+  }));
+  const stops = job.marks.filter((mark) => /Preempt|Reclaim|Shrunk|Fail/i.test(mark.kind));
+  return [
+    ...checkpoints,
+    ...stops.map((mark): Mark => ({ time: Date.parse(mark.time) / 1000, text: mark.text, tone: 'bad' })),
+  ];
+}
+
+// The sizes that the job itself reports are exact; samples stand in where it reports none.
+function sizesOf(job: JobData, end: number | undefined, samples: Series | undefined): Series {
+  const known = job.sizes.map((size) => ({ t: Date.parse(size.time) / 1000, v: size.members }));
+  if (known.length === 0 && samples) return samples;
+  return {
+    name: 'job_members',
+    labels: {},
+    t: [...known.map((one) => one.t), end ?? Date.now() / 1000],
+    v: [...known.map((one) => one.v), job.summary.members.running],
+    steady: true,
+  };
 }
 
 export function Throughput({ job }: { job: JobData }) {
@@ -36,49 +235,34 @@ export function Throughput({ job }: { job: JobData }) {
   const seconds = useMemo(() => length, [summary.uid, end]);
   const history = useHistory(['job_members', 'job_throughput', 'job_loss', 'job_step'], seconds, end);
   const of = (name: string) => pick(history.series, name, { namespace: summary.namespace, job: summary.name })[0];
-  // The sizes that the job itself reports are exact; samples stand in where it reports none.
-  const known = job.sizes.map((size) => ({ t: Date.parse(size.time) / 1000, v: size.members }));
-  const last: Series = { name: 'job_members', labels: {}, t: [...known.map((one) => one.t), end ?? Date.now() / 1000], v: [...known.map((one) => one.v), summary.members.running], steady: true };
-  const sizes = known.length > 0 ? last : of('job_members') ?? last;
+  const sizes = sizesOf(job, end, of('job_members'));
   const pace = of('job_throughput');
   const loss = of('job_loss');
   const steps = of('job_step');
-  const unit = summary.throughputUnit ?? '';
-  const marks: Mark[] = [
-    ...job.checkpoints.map((one): Mark => ({ time: Date.parse(one.time) / 1000, text: `Checkpoint${one.step ? ` at step ${one.step}` : ''}`, tone: 'ok' })),
-    ...job.marks.filter((mark) => /Preempt|Reclaim|Shrunk|Fail/i.test(mark.kind)).map((mark): Mark => ({ time: Date.parse(mark.time) / 1000, text: mark.text, tone: 'bad' })),
-  ];
-  const main = align([sizes, pace ?? { name: '', labels: {}, t: [], v: [] }]);
-  const below = align(loss ? [loss] : []);
-  const done = align(steps ? [steps] : []);
-  const range: [number, number] | undefined = history.to ? [history.from, end ?? Date.now() / 1000] : undefined;
-  const paces = bySize(sizes, pace);
+  const shared: Shared = {
+    range: history.to ? [history.from, end ?? Date.now() / 1000] : undefined,
+    sync: `job-${summary.uid}`,
+    marks: marksOf(job),
+  };
+  const below = { padRight: pace ? RIGHT_AXIS_PX : undefined, shared };
   return (
     <div class="stack">
-      <Card title="Size and throughput" right={<span class="muted small">green: checkpoints, red: preemptions</span>}>
-        <Chart label="Size and throughput" times={main.times} range={range} sync={`job-${summary.uid}`} marks={marks} height={200} curves={[
-          { label: 'Workers', values: main.values[0] ?? [], colour: 'accent', step: true, area: true },
-          ...(pace ? [{ label: unit ? `Throughput, ${unit}/s` : 'Throughput /s', values: main.values[1] ?? [], colour: 'p1', right: true }] : []),
-        ]} />
-        {!pace && !history.loading && <p class="muted small">No throughput has been reported. A script that uses the SDK reports it.</p>}
-      </Card>
-      {loss && <Card title="Loss"><Chart label="Loss" times={below.times} range={range} sync={`job-${summary.uid}`} marks={marks} height={150} padRight={pace ? 52 : undefined} curves={[{ label: 'Loss', values: below.values[0] ?? [], colour: 'p3' }]} /></Card>}
-      {steps && <Card title="Steps"><Chart label="Steps" times={done.times} range={range} sync={`job-${summary.uid}`} marks={marks} height={130} padRight={pace ? 52 : undefined} top={summary.progress?.total ?? undefined} curves={[{ label: summary.progress?.total ? `Steps of ${number(summary.progress.total)}` : 'Steps', values: done.values[0] ?? [], colour: 'ok', area: true }]} /></Card>}
+      <SizeCard
+        sizes={sizes}
+        pace={pace}
+        unit={summary.throughputUnit ?? ''}
+        loading={history.loading}
+        shared={shared}
+      />
+      {loss && <LossCard series={loss} {...below} />}
+      {steps && <StepsCard series={steps} total={summary.progress?.total} {...below} />}
       <div class="columns">
-        {job.goodput ? <GoodputCard goodput={job.goodput} /> : <Card title="What more workers bring">
-          {paces.length === 0 ? <p class="muted">This appears once the job has run at one size for a while.</p> : <>
-            <Curve points={paces} now={summary.members.running} />
-            <table class="list-table"><thead><tr><th class="num">Workers</th><th class="num">Throughput /s</th><th class="num">Per worker</th><th class="num">Efficiency</th></tr></thead>
-              <tbody>{paces.map((one) => <tr key={one.size}><td class="num">{one.size}</td><td class="num">{number(one.throughput)}</td><td class="num">{number(one.throughput / one.size)}</td><td class="num">{Math.round(one.efficiency * 100)} %</td></tr>)}</tbody></table>
-          </>}
-        </Card>}
-        <Card title="Checkpoints and lost work">
-          <p>{job.lostGpuSeconds ? <><strong>{gpuHours(job.lostGpuSeconds)} GPU-hours</strong> of work were lost when the job was stopped.</> : 'No work has been lost.'}</p>
-          {job.checkpoints.length === 0 ? <p class="muted">No checkpoint has been reported.</p>
-            : <table class="list-table"><thead><tr><th>Checkpoint</th><th class="num">Step</th></tr></thead><tbody>{[...job.checkpoints].reverse().slice(0, 12).map((one) => <tr key={one.time}><td>{dateTime(one.time)}</td><td class="num">{number(one.step)}</td></tr>)}</tbody></table>}
-          {job.attempts.length > 1 && <table class="list-table"><thead><tr><th class="num">Attempt</th><th>From</th><th>To</th><th>Ended by</th></tr></thead>
-            <tbody>{job.attempts.map((one) => <tr key={one.number}><td class="num">{one.number}</td><td>{dateTime(one.from)}</td><td>{dateTime(one.to)}</td><td>{one.reason ?? '–'}</td></tr>)}</tbody></table>}
-        </Card>
+        {job.goodput ? (
+          <GoodputCard goodput={job.goodput} />
+        ) : (
+          <PaceCard paces={bySize(sizes, pace)} members={summary.members.running} />
+        )}
+        <LostWorkCard job={job} />
       </div>
     </div>
   );

@@ -5,9 +5,9 @@ import { align, fittedFrom, pick, sum, type History } from '../lib/history.ts';
 import { continued, noted, type Sample } from '../lib/tail.ts';
 import { colourOf } from '../lib/theme.ts';
 import type { OverviewData, ProjectRow, Series } from '../lib/types.ts';
-import { Chart, type Curve, type Mark } from './chart.tsx';
+import { Chart, HEADROOM, type Curve, type Mark } from './chart.tsx';
 
-// A project's series in a pool where there is one, else over all pools: the one without a pool, or the sum.
+// A project's series in one pool, or over all pools: the series without a pool, or the sum.
 export function ofProject(series: Series[], name: string, project: string, pool = ''): Series | undefined {
   const ofPool = pool ? pick(series, name, { project, pool }) : [];
   if (ofPool.length > 0) return sum(ofPool);
@@ -17,7 +17,7 @@ export function ofProject(series: Series[], name: string, project: string, pool 
 }
 export function projectNames(history: History, projects: ProjectRow[] | undefined): string[] {
   const parents = new Set((projects ?? []).map((row) => row.parent).filter(Boolean));
-  // One that was deleted has a curve for as long as the time shows something of it.
+  // A deleted project keeps its curve while the time that is shown has samples of it.
   const held = pick(history.series, 'project_gpu_held').filter((one) => one.v.some((value) => value !== null));
   const names = new Set(held.map((one) => one.labels.project ?? ''));
   for (const row of projects ?? []) names.add(row.name);
@@ -43,37 +43,108 @@ export function noteProjects(projects: ProjectRow[] | undefined): Sample[] {
 const NO_TAIL: Sample[] = [];
 
 interface UsageProps {
-  history: History; projects: ProjectRow[] | undefined; overview?: OverviewData; sync?: string; height?: number;
-  only?: string[]; asShare?: boolean; marks?: Mark[]; live?: boolean; pool?: string; onZoom?: (from: number, to: number) => void;
+  history: History;
+  projects: ProjectRow[] | undefined;
+  overview?: OverviewData;
+  sync?: string;
+  height?: number;
+  only?: string[];
+  asShare?: boolean;
+  marks?: Mark[];
+  live?: boolean;
+  pool?: string;
+  onZoom?: (from: number, to: number) => void;
 }
 
-export function ProjectUsageChart({ history, projects, overview, sync, height, only, asShare, marks, live = true, pool, onZoom }: UsageProps) {
+const shareText = (value: number | null | undefined) =>
+  value === null || value === undefined ? '–' : `${Math.round(value)} %`;
+
+export function ProjectUsageChart({
+  history,
+  projects,
+  overview,
+  sync,
+  height,
+  only,
+  asShare,
+  marks,
+  live = true,
+  pool,
+  onZoom,
+}: UsageProps) {
   const names = projectNames(history, projects).filter((name) => !only?.length || only.includes(name));
   const tail = live && !pool ? noteProjects(projects) : NO_TAIL;
   const palette = names.map(colourOf);
   const drawn = useMemo(() => {
-    const series = names.map((name) => continued(ofProject(history.series, 'project_gpu_held', name, pool), tail, `${name} held`));
-    const quotas = sum(names.map((name) => continued(ofProject(history.series, 'project_gpu_quota', name, pool), tail, `${name} quota`)));
+    const series = names.map((name) =>
+      continued(ofProject(history.series, 'project_gpu_held', name, pool), tail, `${name} held`),
+    );
+    const quotas = sum(
+      names.map((name) => continued(ofProject(history.series, 'project_gpu_quota', name, pool), tail, `${name} quota`)),
+    );
     const { times, values: all } = align([...series, quotas ?? { name: '', labels: {}, t: [], v: [] }]);
     const values = all.slice(0, -1);
-    const shown = asShare ? values.map((list) => list.map((value, at) => {
-      const total = values.reduce((all, other) => all + (other[at] ?? 0), 0);
-      return total > 0 ? (100 * (value ?? 0)) / total : 0;
-    })) : values;
-    const curves = withOthers(names.map((name, at): Curve => ({ label: name, values: shown[at] ?? [], colour: `p${palette[at]?.index}`, dash: palette[at]?.again, step: true })));
-    if (!asShare && names.length > 0) curves.push({ label: 'Quotas', values: all.at(-1) ?? [], colour: 'text', step: true, dash: true, flat: true });
+    const shown = asShare
+      ? values.map((list) =>
+          list.map((value, at) => {
+            const total = values.reduce((all, other) => all + (other[at] ?? 0), 0);
+            return total > 0 ? (100 * (value ?? 0)) / total : 0;
+          }),
+        )
+      : values;
+    const curves = withOthers(
+      names.map((name, at): Curve => ({
+        label: name,
+        values: shown[at] ?? [],
+        colour: `p${palette[at]?.index}`,
+        dash: palette[at]?.again,
+        step: true,
+      })),
+    );
+    if (!asShare && names.length > 0)
+      curves.push({ label: 'Quotas', values: all.at(-1) ?? [], colour: 'text', step: true, dash: true, flat: true });
     return { times, curves };
   }, [history, tail, names.join(), palette.map((one) => one.index).join(), asShare, pool]);
-  return <Chart label={asShare ? 'Share of the held GPUs by project' : 'GPUs held by project'} times={drawn.times} curves={drawn.curves} stacked range={rangeOf(history, live)} sync={sync} height={height} marks={marks}
-    top={asShare ? 100 / 1.08 : overview?.gpus.total ? overview.gpus.total / 1.08 : undefined} format={asShare ? (value) => (value === null || value === undefined ? '–' : `${Math.round(value)} %`) : undefined} onZoom={onZoom} />;
+  const top = asShare ? 100 : overview?.gpus.total;
+  return (
+    <Chart
+      label={asShare ? 'Share of the held GPUs by project' : 'GPUs held by project'}
+      times={drawn.times}
+      curves={drawn.curves}
+      stacked
+      range={rangeOf(history, live)}
+      sync={sync}
+      height={height}
+      marks={marks}
+      top={top ? top / HEADROOM : undefined}
+      format={asShare ? shareText : undefined}
+      onZoom={onZoom}
+    />
+  );
 }
 
-export function UtilizationChart({ history, overview, sync, height, marks, live = true, pool, onZoom }: UsageProps | Omit<UsageProps, 'projects'>) {
-  const tail = live && !pool ? noted('overview', overview && { gpu_total: overview.gpus.total, gpu_held: overview.gpus.held }) : NO_TAIL;
+export function UtilizationChart({
+  history,
+  overview,
+  sync,
+  height,
+  marks,
+  live = true,
+  pool,
+  onZoom,
+}: UsageProps | Omit<UsageProps, 'projects'>) {
+  const tail =
+    live && !pool
+      ? noted('overview', overview && { gpu_total: overview.gpus.total, gpu_held: overview.gpus.held })
+      : NO_TAIL;
   const drawn = useMemo(() => {
     const of = (name: string) => sum(pick(history.series, name, pool ? { pool } : {}));
     const used = of('gpu_utilized');
-    const { times, values } = align([continued(of('gpu_total'), tail, 'gpu_total'), continued(of('gpu_held'), tail, 'gpu_held'), used ?? { name: 'gpu_utilized', labels: {}, t: [], v: [] }]);
+    const { times, values } = align([
+      continued(of('gpu_total'), tail, 'gpu_total'),
+      continued(of('gpu_held'), tail, 'gpu_held'),
+      used ?? { name: 'gpu_utilized', labels: {}, t: [], v: [] },
+    ]);
     const curves: Curve[] = [
       { label: 'Total', values: values[0] ?? [], colour: 'muted', dash: true, step: true },
       { label: 'Held', values: values[1] ?? [], colour: 'accent', area: true, step: true },
@@ -81,17 +152,40 @@ export function UtilizationChart({ history, overview, sync, height, marks, live 
     ];
     return { times, curves };
   }, [history, tail, pool]);
-  return <Chart label="GPUs in total, held and used" times={drawn.times} curves={drawn.curves} range={rangeOf(history, live)} sync={sync} height={height} marks={marks} onZoom={onZoom} />;
+  return (
+    <Chart
+      label="GPUs in total, held and used"
+      times={drawn.times}
+      curves={drawn.curves}
+      range={rangeOf(history, live)}
+      sync={sync}
+      height={height}
+      marks={marks}
+      onZoom={onZoom}
+    />
+  );
 }
 
-export function QuotaChart({ history, projects, project, height, sync, marks, live = true, pool, onZoom }: UsageProps & { project: string }) {
+export function QuotaChart({
+  history,
+  projects,
+  project,
+  height,
+  sync,
+  marks,
+  live = true,
+  pool,
+  onZoom,
+}: UsageProps & { project: string }) {
   const tail = live && !pool ? noteProjects(projects) : NO_TAIL;
   const palette = colourOf(project).index;
   const drawn = useMemo(() => {
     const of = (name: string) => ofProject(history.series, name, project, pool);
     const parts = [
-      continued(of('project_gpu_held'), tail, `${project} held`), continued(of('project_gpu_quota'), tail, `${project} quota`),
-      continued(of('project_gpu_fair_share'), tail, `${project} fair`), continued(of('project_gpu_requested'), tail, `${project} requested`),
+      continued(of('project_gpu_held'), tail, `${project} held`),
+      continued(of('project_gpu_quota'), tail, `${project} quota`),
+      continued(of('project_gpu_fair_share'), tail, `${project} fair`),
+      continued(of('project_gpu_requested'), tail, `${project} requested`),
     ];
     const aligned = align(parts);
     const quota = aligned.values[1] ?? [];
@@ -103,17 +197,39 @@ export function QuotaChart({ history, projects, project, height, sync, marks, li
     ];
     return { times: aligned.times, curves };
   }, [history, tail, project, palette, pool]);
-  return <Chart label={`Quota, fair share and use of ${project}`} times={drawn.times} curves={drawn.curves} range={rangeOf(history, live)} sync={sync} height={height} marks={marks} onZoom={onZoom} />;
+  return (
+    <Chart
+      label={`Quota, fair share and use of ${project}`}
+      times={drawn.times}
+      curves={drawn.curves}
+      range={rangeOf(history, live)}
+      sync={sync}
+      height={height}
+      marks={marks}
+      onZoom={onZoom}
+    />
+  );
 }
 
 // CPUs or memory of a node pool or a node: what there is, what pods request, what they use.
-export function AmountChart({ history, what, labels, total = 0, height = 150 }: {
-  history: History; what: 'cpu' | 'memory'; labels: Record<string, string>; total?: number; height?: number;
+export function AmountChart({
+  history,
+  what,
+  labels,
+  total = 0,
+  height = 150,
+}: {
+  history: History;
+  what: 'cpu' | 'memory';
+  labels: Record<string, string>;
+  total?: number;
+  height?: number;
 }) {
   const unit = what === 'memory' ? 2 ** 30 : 1;
   const prefix = labels.node ? `node_${what}` : what;
   const drawn = useMemo(() => {
-    const of = (part: string) => sum(pick(history.series, `${prefix}_${part}`, labels)) ?? { name: '', labels: {}, t: [], v: [] };
+    const of = (part: string) =>
+      sum(pick(history.series, `${prefix}_${part}`, labels)) ?? { name: '', labels: {}, t: [], v: [] };
     const { times, values: amounts } = align([of('total'), of('held'), of('used')]);
     const values = amounts.map((list) => list.map((value) => (value === null ? null : value / unit)));
     const curves: Curve[] = [
@@ -123,6 +239,15 @@ export function AmountChart({ history, what, labels, total = 0, height = 150 }: 
     ];
     return { times, curves };
   }, [history, prefix, JSON.stringify(labels)]);
-  return <Chart label={`${what === 'cpu' ? 'CPUs' : 'GiB of memory'} held and used`} times={drawn.times} curves={drawn.curves} range={rangeOf(history)} top={total / unit / 1.08} height={height}
-    empty="There are no samples in this time. Large clusters keep such curves of their first node pools only." />;
+  return (
+    <Chart
+      label={`${what === 'cpu' ? 'CPUs' : 'GiB of memory'} held and used`}
+      times={drawn.times}
+      curves={drawn.curves}
+      range={rangeOf(history)}
+      top={total / unit / HEADROOM}
+      height={height}
+      empty="There are no samples in this time. Large clusters keep such curves of their first node pools only."
+    />
+  );
 }

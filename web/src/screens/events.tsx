@@ -15,12 +15,57 @@ function objectOf(row: EventRow) {
   return typeof row.object === 'string' ? { kind: '', namespace: '', name: row.object } : row.object;
 }
 export const EVENT_COLUMNS: Column<EventRow>[] = [
-  { key: 'time', title: 'Time', value: (row) => row.time, cell: (row) => <time dateTime={row.time} title={dateTime(row.time)}>{clock(row.time)}</time>, width: 90, grow: 0.3 },
-  { key: 'reason', title: 'Reason', value: (row) => row.reason, cell: (row) => <ReasonBadge reason={row.reason} type={row.type} />, width: 150, grow: 0.6, filter: true },
+  {
+    key: 'time',
+    title: 'Time',
+    value: (row) => row.time,
+    cell: (row) => (
+      <time dateTime={row.time} title={dateTime(row.time)}>
+        {clock(row.time)}
+      </time>
+    ),
+    width: 90,
+    grow: 0.3,
+  },
+  {
+    key: 'reason',
+    title: 'Reason',
+    value: (row) => row.reason,
+    cell: (row) => <ReasonBadge reason={row.reason} type={row.type} />,
+    width: 150,
+    grow: 0.6,
+    filter: true,
+  },
   { key: 'kind', title: 'Kind', value: (row) => objectOf(row).kind, width: 110, grow: 0.4, filter: true },
-  { key: 'namespace', title: 'Namespace', value: (row) => objectOf(row).namespace, width: 110, grow: 0.5, filter: true, hidden: true },
-  { key: 'object', title: 'Object', value: (row) => `${objectOf(row).namespace ? `${objectOf(row).namespace}/` : ''}${objectOf(row).name}`, cell: (row) => <ObjectLink object={row.object} />, width: 210, grow: 1 },
-  { key: 'message', title: 'Message', value: (row) => row.message, cell: (row) => <span class="cut two" title={row.message}>{row.message}</span>, width: 320, grow: 3 },
+  {
+    key: 'namespace',
+    title: 'Namespace',
+    value: (row) => objectOf(row).namespace,
+    width: 110,
+    grow: 0.5,
+    filter: true,
+    hidden: true,
+  },
+  {
+    key: 'object',
+    title: 'Object',
+    value: (row) => `${objectOf(row).namespace ? `${objectOf(row).namespace}/` : ''}${objectOf(row).name}`,
+    cell: (row) => <ObjectLink object={row.object} />,
+    width: 210,
+    grow: 1,
+  },
+  {
+    key: 'message',
+    title: 'Message',
+    value: (row) => row.message,
+    cell: (row) => (
+      <span class="cut two" title={row.message}>
+        {row.message}
+      </span>
+    ),
+    width: 320,
+    grow: 3,
+  },
   { key: 'count', title: 'Count', value: (row) => row.count ?? 1, width: 70, grow: 0.2, num: true },
   { key: 'type', title: 'Type', value: (row) => row.type, width: 90, grow: 0.3, filter: true, hidden: true },
 ];
@@ -44,8 +89,22 @@ function Happened() {
   return (
     <>
       {view.error && <Notice tone="bad">Events could not be read: {view.error}</Notice>}
-      <Grid name="events" label="Events" columns={EVENT_COLUMNS} rows={withKeys(view.data?.rows)} rowKey={(row) => row.key} address sort="-time" what={['event', 'events']} partial={view.data?.partial}
-        empty={<Empty title="Nothing has happened yet">Events appear here when workloads are scheduled, preempted or ended.</Empty>} />
+      <Grid
+        name="events"
+        label="Events"
+        columns={EVENT_COLUMNS}
+        rows={withKeys(view.data?.rows)}
+        rowKey={(row) => row.key}
+        address
+        sort="-time"
+        what={['event', 'events']}
+        partial={view.data?.partial}
+        empty={
+          <Empty title="Nothing has happened yet">
+            Events appear here when workloads are scheduled, preempted or ended.
+          </Empty>
+        }
+      />
     </>
   );
 }
@@ -56,7 +115,15 @@ export function Events() {
   return (
     <>
       <Head title="Events" />
-      {administers && <Tabs first="events" tabs={[['events', 'Events'], ['audit', 'Audit log']]} />}
+      {administers && (
+        <Tabs
+          first="events"
+          tabs={[
+            ['events', 'Events'],
+            ['audit', 'Audit log'],
+          ]}
+        />
+      )}
       {administers ? <TabPanel first="events">{audit ? <AuditLog /> : <Happened />}</TabPanel> : <Happened />}
     </>
   );

@@ -4,16 +4,41 @@ import { may } from '../lib/access.ts';
 import { errorText, kube } from '../lib/api.ts';
 import { now } from '../lib/clock.ts';
 import { dateTime, gpuHours, number, runOf, span, waitOf } from '../lib/format.ts';
-import { useView } from '../lib/live.ts';
+import { useView, type ViewState } from '../lib/live.ts';
 import { hrefOf, param } from '../lib/router.ts';
 import { asNew } from '../lib/job_form.ts';
 import type { Hang, JobData, JobMember, KubeObject, Rows, WhyData, WorkloadRow } from '../lib/types.ts';
 import { toYaml } from '../lib/yaml.ts';
-import { Age, Button, Card, Empty, Facts, Head, JobStatus, Notice, ProjectName, Status, TabPanel, Tabs, Waiting, toast } from '../parts/basic.tsx';
+import {
+  Age,
+  Button,
+  Card,
+  Empty,
+  Facts,
+  Head,
+  JobStatus,
+  Missing,
+  Notice,
+  ProjectName,
+  Status,
+  TabPanel,
+  Tabs,
+  Waiting,
+  toast,
+} from '../parts/basic.tsx';
 import { open } from '../parts/dialog.tsx';
-import { Grid } from '../parts/grid.tsx';
+import { Grid, type Column } from '../parts/grid.tsx';
 import { HangCard } from '../parts/hang.tsx';
-import { deleteJobs, isOver, isSuspended, mayAll, pathOf, resizeJob, resumeJobs, suspendJobs } from '../parts/job_actions.tsx';
+import {
+  deleteJobs,
+  isOver,
+  isSuspended,
+  mayAll,
+  pathOf,
+  resizeJob,
+  resumeJobs,
+  suspendJobs,
+} from '../parts/job_actions.tsx';
 import { LogView } from '../parts/log_view.tsx';
 import { ProgressLine } from '../parts/progress.tsx';
 import { SubmitForm } from '../parts/submit_form.tsx';
@@ -22,60 +47,176 @@ import { Throughput } from '../parts/throughput.tsx';
 import { Timeline } from '../parts/timeline.tsx';
 import { EVENT_COLUMNS, withKeys } from './events.tsx';
 
+function isElastic({ members }: WorkloadRow): boolean {
+  return members.min !== null && members.min !== undefined && members.min !== members.max;
+}
+
 function Actions({ row, data }: { row: WorkloadRow; data?: JobData }) {
   const change = mayAll('patch', [row]);
   const drop = mayAll('delete', [row]);
   const create = mayAll('create', [row]);
   const says = data?.actions;
   const over = isOver(row.status);
-  const elastic = row.members.min !== null && row.members.min !== undefined && row.members.min !== row.members.max;
+  const elastic = isElastic(row);
   const copy = () => {
-    kube.get<KubeObject>(pathOf(row)).then((object) => open((done) => <SubmitForm done={done} manifest={toYaml(asNew(object, `${row.name}-copy`))} />), (error: unknown) => toast(errorText(error), true));
+    kube.get<KubeObject>(pathOf(row)).then(
+      (object) => open((done) => <SubmitForm done={done} manifest={toYaml(asNew(object, `${row.name}-copy`))} />),
+      (error: unknown) => toast(errorText(error), true),
+    );
   };
   return (
     <>
-      {change && (says?.suspend ?? (!over && !isSuspended(row))) && <Button icon="pause" onClick={() => suspendJobs([row])}>Suspend</Button>}
-      {change && (says?.resume ?? isSuspended(row)) && <Button icon="play" onClick={() => resumeJobs([row])}>Resume</Button>}
+      {change && (says?.suspend ?? (!over && !isSuspended(row))) && (
+        <Button icon="pause" onClick={() => suspendJobs([row])}>
+          Suspend
+        </Button>
+      )}
+      {change && (says?.resume ?? isSuspended(row)) && (
+        <Button icon="play" onClick={() => resumeJobs([row])}>
+          Resume
+        </Button>
+      )}
       {change && (says?.scale ?? (!over && elastic)) && <Button onClick={() => resizeJob(row)}>Resize</Button>}
       <TensorboardButton row={row} />
       {create && <Button onClick={copy}>Copy &amp; edit</Button>}
-      {drop && (says?.delete ?? true) && <Button icon="trash" danger onClick={() => deleteJobs([row])}>Delete</Button>}
+      {drop && (says?.delete ?? true) && (
+        <Button icon="trash" danger onClick={() => deleteJobs([row])}>
+          Delete
+        </Button>
+      )}
     </>
   );
 }
 
-const DONE: Record<string, string> = { Succeeded: 'Nothing: the workload has done its work.', Running: 'Nothing: the workload runs.' };
-const NEEDS: Record<string, string> = { gpus: 'GPUs', members: 'Members', least: 'Members at least', pool: 'Node pool', cpu: 'CPUs', memory: 'Memory' };
+const DONE: Record<string, string> = {
+  Succeeded: 'Nothing: the workload has done its work.',
+  Running: 'Nothing: the workload runs.',
+};
+const NEEDS: Record<string, string> = {
+  gpus: 'GPUs',
+  members: 'Members',
+  least: 'Members at least',
+  pool: 'Node pool',
+  cpu: 'CPUs',
+  memory: 'Memory',
+};
+
+function Needs({ needs }: { needs: NonNullable<WhyData['needs']> }) {
+  const known = Object.entries(needs).filter(
+    ([, value]) => value !== null && value !== undefined && typeof value !== 'object',
+  );
+  if (known.length === 0) return null;
+  return (
+    <Card title="It needs">
+      <Facts
+        facts={known.map(([key, value]) => [
+          NEEDS[key] ?? key,
+          typeof value === 'number' ? number(value) : String(value),
+        ])}
+      />
+    </Card>
+  );
+}
+
+function NextStep({ why, status }: { why: WhyData; status: string }) {
+  const done = why.waits ? undefined : DONE[status];
+  if (!why.next && !done) return null;
+  return <Card title="What to do next">{why.next ? <p>{why.next}.</p> : <p class="muted">{done}</p>}</Card>;
+}
+
+function Starts({ starts }: { starts: NonNullable<WhyData['starts']> }) {
+  return (
+    <Card title="What would start it">
+      {starts.length === 0 ? (
+        <p class="muted">No small change is known that would start it.</p>
+      ) : (
+        <ul class="stack" style={{ gap: '8px' }}>
+          {starts.map((one, index) => (
+            <li key={index}>
+              <strong>{one.change}</strong>
+              {one.text !== one.change && <div class="muted">{one.text}</div>}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  );
+}
+
+function Ahead({ jobs }: { jobs: NonNullable<WhyData['ahead']> }) {
+  if (jobs.length === 0) return null;
+  return (
+    <Card title="Ahead in the queue">
+      <ol class="stack" style={{ gap: '4px' }}>
+        {jobs.map((one) => (
+          <li key={`${one.namespace}/${one.name}`}>
+            <a href={hrefOf.workloads({ q: one.name })}>
+              {one.namespace}/{one.name}
+            </a>
+          </li>
+        ))}
+      </ol>
+    </Card>
+  );
+}
+
+function Displaced({ jobs }: { jobs: NonNullable<WhyData['displaces']> }) {
+  if (jobs.length === 0) return null;
+  const textOf = (one: (typeof jobs)[number]) => {
+    if (typeof one === 'string') return one;
+    return `${one.namespace}/${one.name}${one.members ? `, ${one.members} members` : ''}`;
+  };
+  return (
+    <Card title="It would displace">
+      <ul>
+        {jobs.map((one, index) => (
+          <li key={index}>{textOf(one)}</li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
 
 function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
   const view = useView<WhyData>('why', { namespace: row.namespace, name: row.name, kind: row.kind });
   const why = view.data;
-  if (!why) return <Card title="Why"><Waiting state={view} /></Card>;
-  const needs = Object.entries(why.needs ?? {}).filter(([, value]) => value !== null && value !== undefined && typeof value !== 'object');
+  if (!why) {
+    return (
+      <Card title="Why">
+        <Waiting state={view} />
+      </Card>
+    );
+  }
   return (
     <div class="stack">
-      <Card title="Why"><p class="sentence">{why.sentence}</p>{why.lines.length > 1 && <pre class="text" tabIndex={0} aria-label="The same, as swell why prints it" style={{ marginTop: '12px' }}>{why.lines.join('\n')}</pre>}</Card>
+      <Card title="Why">
+        <p class="sentence">{why.sentence}</p>
+        {why.lines.length > 1 && (
+          <pre class="text" tabIndex={0} aria-label="The same, as swell why prints it" style={{ marginTop: '12px' }}>
+            {why.lines.join('\n')}
+          </pre>
+        )}
+      </Card>
       {hang && !hang.now && <HangCard hang={hang} />}
-      {needs.length > 0 && <Card title="It needs"><Facts facts={needs.map(([key, value]) => [NEEDS[key] ?? key, typeof value === 'number' ? number(value) : String(value)])} /></Card>}
+      <Needs needs={why.needs ?? {}} />
       <div class="columns">
-        {why.next && <Card title="What to do next"><p>{why.next}.</p></Card>}
-        {why.waits && <Card title="What would start it">
-          {(why.starts?.length ?? 0) === 0 ? <p class="muted">No small change is known that would start it.</p>
-            : <ul class="stack" style={{ gap: '8px' }}>{why.starts?.map((one, index) => <li key={index}><strong>{one.change}</strong>{one.text !== one.change && <div class="muted">{one.text}</div>}</li>)}</ul>}
-        </Card>}
-        {!why.waits && !why.next && DONE[row.status] && <Card title="What to do next"><p class="muted">{DONE[row.status]}</p></Card>}
-        {(why.ahead?.length ?? 0) > 0 && <Card title="Ahead in the queue">
-          <ol class="stack" style={{ gap: '4px' }}>{why.ahead?.map((one) => <li key={`${one.namespace}/${one.name}`}><a href={hrefOf.workloads({ q: one.name })}>{one.namespace}/{one.name}</a></li>)}</ol>
-        </Card>}
-        {(why.displaces?.length ?? 0) > 0 && <Card title="It would displace"><ul>{why.displaces?.map((one, index) => <li key={index}>{typeof one === 'string' ? one : `${one.namespace}/${one.name}${one.members ? `, ${one.members} members` : ''}`}</li>)}</ul></Card>}
+        <NextStep why={why} status={row.status} />
+        {why.waits && <Starts starts={why.starts ?? []} />}
+        <Ahead jobs={why.ahead ?? []} />
+        <Displaced jobs={why.displaces ?? []} />
       </div>
     </div>
   );
 }
 
-const WARNINGS: Record<string, string> = { Straggler: 'A rank is slow', CheckpointFailed: 'The last save failed', WorldMismatch: 'Ranks train apart', SuspensionWaits: 'The suspension waits' };
+const WARNINGS: Record<string, string> = {
+  Straggler: 'A rank is slow',
+  CheckpointFailed: 'The last save failed',
+  WorldMismatch: 'Ranks train apart',
+  SuspensionWaits: 'The suspension waits',
+};
 
-// A terminal is not part of the pages; the command that opens one is.
+// The pages have no terminal. They offer the command that opens one.
 function shellOf(row: WorkloadRow, pod: string): string {
   return `swell exec -it -n ${row.namespace} ${pod} -- sh`;
 }
@@ -83,30 +224,167 @@ function copyShell(row: WorkloadRow, pod: string): void {
   const command = shellOf(row, pod);
   // Outside of a secure context there is no clipboard.
   const copied = navigator.clipboard?.writeText(command) ?? Promise.reject(new Error());
-  copied.then(() => toast(`Copied: ${command}`), () => toast(command));
+  copied.then(
+    () => toast(`Copied: ${command}`),
+    () => toast(command),
+  );
+}
+
+const PLACE_COLUMNS: Column<JobMember>[] = [
+  { key: 'pod', title: 'Pod', value: (row) => row.pod, width: 190, grow: 1.4 },
+  { key: 'role', title: 'Role', value: (row) => row.role, width: 90, grow: 0.4, filter: true, spare: 3 },
+  { key: 'index', title: 'Index', value: (row) => row.index, width: 70, grow: 0.2, num: true, spare: 6 },
+  {
+    key: 'status',
+    title: 'Status',
+    value: (row) => row.status,
+    cell: (row) => (
+      <>
+        <Status word={row.status} reason={row.reason ?? row.message} />
+        {row.straggler && (
+          <>
+            {' '}
+            <Status word="slow" reason="Much slower than the other ranks" />
+          </>
+        )}
+      </>
+    ),
+    width: 150,
+    grow: 0.5,
+    filter: true,
+  },
+  {
+    key: 'node',
+    title: 'Node',
+    value: (row) => row.node,
+    cell: (row) =>
+      row.node ? (
+        <a class="cut" href={hrefOf.node(row.node)}>
+          {row.node}
+        </a>
+      ) : (
+        <span class="muted">–</span>
+      ),
+    width: 150,
+    filter: true,
+  },
+  { key: 'gpus', title: 'GPUs', value: (row) => row.gpus?.join(', '), width: 100, grow: 0.5 },
+];
+
+const STATE_COLUMNS: Column<JobMember>[] = [
+  {
+    key: 'restarts',
+    title: 'Restarts',
+    value: (row) => row.restarts ?? 0,
+    width: 98,
+    grow: 0.2,
+    num: true,
+    spare: 2,
+  },
+  { key: 'attempt', title: 'Attempt', value: (row) => row.attempt, width: 92, grow: 0.2, num: true, spare: 7 },
+  {
+    key: 'cpu',
+    title: 'CPU used',
+    value: (row) => row.cpu,
+    cell: (row) => number(row.cpu),
+    width: 104,
+    grow: 0.3,
+    num: true,
+    spare: 9,
+  },
+  {
+    key: 'memory',
+    title: 'Memory used',
+    value: (row) => row.memory,
+    cell: (row) => (row.memory ? `${number(row.memory / 2 ** 30)} GiB` : '–'),
+    width: 134,
+    grow: 0.3,
+    num: true,
+    spare: 8,
+  },
+  {
+    key: 'started',
+    title: 'Started',
+    value: (row) => row.started,
+    cell: (row) => <Age time={row.started} />,
+    width: 110,
+    grow: 0.4,
+    spare: 4,
+  },
+  { key: 'exit', title: 'Exit code', value: (row) => row.exitCode, width: 84, grow: 0.2, num: true, spare: 5 },
+  {
+    key: 'message',
+    title: 'Message',
+    value: (row) => row.message ?? row.reason,
+    cell: (row) => (
+      <span class="cut two" title={row.message ?? row.reason ?? undefined}>
+        {row.message ?? row.reason ?? '–'}
+      </span>
+    ),
+    width: 180,
+    grow: 1.2,
+  },
+];
+
+function Shell({ job, member }: { job: WorkloadRow; member: JobMember }) {
+  if (member.status !== 'Running') return <span class="muted">–</span>;
+  return (
+    <Button
+      plain
+      label={`Copy the command that opens a shell in ${member.pod}: ${shellOf(job, member.pod)}`}
+      onClick={() => copyShell(job, member.pod)}
+    >
+      Shell …
+    </Button>
+  );
+}
+
+function shellColumn(job: WorkloadRow): Column<JobMember> {
+  return {
+    key: 'shell',
+    title: 'Shell',
+    value: () => '',
+    cell: (row) => <Shell job={job} member={row} />,
+    width: 96,
+    grow: 0.2,
+  };
 }
 
 function Workers({ data }: { data: JobData }) {
   const exec = may('create', '', 'pods', data.summary.namespace, 'exec');
   return (
-    <Grid name={`workers-${data.summary.name}`} label="Workers" rows={data.members} rowKey={(row) => `${row.pod} ${row.attempt ?? ''}`} height="560px" what={['worker', 'workers']}
-      empty={<Empty title="The workload has no pods now">While it waits, is suspended or is over, it holds no GPUs.</Empty>}
-      columns={[
-        { key: 'pod', title: 'Pod', value: (row) => row.pod, width: 190, grow: 1.4 },
-        { key: 'role', title: 'Role', value: (row) => row.role, width: 90, grow: 0.4, filter: true, spare: 3 },
-        { key: 'index', title: 'Index', value: (row) => row.index, width: 70, grow: 0.2, num: true, spare: 6 },
-        { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <><Status word={row.status} reason={row.reason ?? row.message} />{row.straggler && <> <Status word="slow" reason="Much slower than the other ranks" /></>}</>, width: 150, grow: 0.5, filter: true },
-        { key: 'node', title: 'Node', value: (row) => row.node, cell: (row) => (row.node ? <a class="cut" href={hrefOf.node(row.node)}>{row.node}</a> : <span class="muted">–</span>), width: 150, filter: true },
-        { key: 'gpus', title: 'GPUs', value: (row) => row.gpus?.join(', '), width: 100, grow: 0.5 },
-        ...(exec ? [{ key: 'shell', title: 'Shell', value: () => '', cell: (row: JobMember) => (row.status === 'Running' ? <Button plain label={`Copy the command that opens a shell in ${row.pod}: ${shellOf(data.summary, row.pod)}`} onClick={() => copyShell(data.summary, row.pod)}>Shell …</Button> : <span class="muted">–</span>), width: 96, grow: 0.2 }] : []),
-        { key: 'restarts', title: 'Restarts', value: (row) => row.restarts ?? 0, width: 98, grow: 0.2, num: true, spare: 2 },
-        { key: 'attempt', title: 'Attempt', value: (row) => row.attempt, width: 92, grow: 0.2, num: true, spare: 7 },
-        { key: 'cpu', title: 'CPU used', value: (row) => row.cpu, cell: (row) => number(row.cpu), width: 104, grow: 0.3, num: true, spare: 9 },
-        { key: 'memory', title: 'Memory used', value: (row) => row.memory, cell: (row) => (row.memory ? `${number(row.memory / 2 ** 30)} GiB` : '–'), width: 134, grow: 0.3, num: true, spare: 8 },
-        { key: 'started', title: 'Started', value: (row) => row.started, cell: (row) => <Age time={row.started} />, width: 110, grow: 0.4, spare: 4 },
-        { key: 'exit', title: 'Exit code', value: (row) => row.exitCode, width: 84, grow: 0.2, num: true, spare: 5 },
-        { key: 'message', title: 'Message', value: (row) => row.message ?? row.reason, cell: (row) => <span class="cut two" title={row.message ?? row.reason ?? undefined}>{row.message ?? row.reason ?? '–'}</span>, width: 180, grow: 1.2 },
-      ]} />
+    <Grid
+      name={`workers-${data.summary.name}`}
+      label="Workers"
+      rows={data.members}
+      rowKey={(row) => `${row.pod} ${row.attempt ?? ''}`}
+      height="560px"
+      what={['worker', 'workers']}
+      empty={
+        <Empty title="The workload has no pods now">While it waits, is suspended or is over, it holds no GPUs.</Empty>
+      }
+      columns={[...PLACE_COLUMNS, ...(exec ? [shellColumn(data.summary)] : []), ...STATE_COLUMNS]}
+    />
+  );
+}
+
+// The object as YAML, to read or to edit.
+function Manifest({ text, edited, setEdited }: { text: string; edited?: string; setEdited: (text: string) => void }) {
+  if (edited === undefined) {
+    return (
+      <pre class="text" tabIndex={0} style={{ maxHeight: '70dvh' }}>
+        {text}
+      </pre>
+    );
+  }
+  return (
+    <textarea
+      aria-label="Manifest"
+      rows={30}
+      spellcheck={false}
+      value={edited}
+      onInput={(event) => setEdited(event.currentTarget.value)}
+    />
   );
 }
 
@@ -117,10 +395,13 @@ function Yaml({ row }: { row: WorkloadRow }) {
   const [busy, setBusy] = useState(false);
   const change = mayAll('update', [row]);
   const read = () => {
-    kube.get<KubeObject>(pathOf(row)).then((object) => {
-      setText(toYaml({ ...object, metadata: { ...object.metadata, managedFields: undefined } }));
-      setWrong('');
-    }, (error: unknown) => setWrong(errorText(error)));
+    kube.get<KubeObject>(pathOf(row)).then(
+      (object) => {
+        setText(toYaml({ ...object, metadata: { ...object.metadata, managedFields: undefined } }));
+        setWrong('');
+      },
+      (error: unknown) => setWrong(errorText(error)),
+    );
   };
   useEffect(read, [row.uid]);
   const save = async () => {
@@ -135,32 +416,147 @@ function Yaml({ row }: { row: WorkloadRow }) {
     }
     setBusy(false);
   };
+  const cancel = () => {
+    setEdited(undefined);
+    setWrong('');
+  };
+  const toRead = (
+    <>
+      <Button onClick={read}>Read again</Button>
+      {change && (
+        <Button icon="edit" onClick={() => setEdited(text)}>
+          Edit
+        </Button>
+      )}
+    </>
+  );
+  const toEdit = (
+    <>
+      <Button onClick={cancel}>Cancel</Button>
+      <Button primary disabled={busy} onClick={() => void save()}>
+        Save
+      </Button>
+    </>
+  );
   return (
-    <Card title="Manifest" right={edited === undefined
-      ? <><Button onClick={read}>Read again</Button>{change && <Button icon="edit" onClick={() => setEdited(text)}>Edit</Button>}</>
-      : <><Button onClick={() => { setEdited(undefined); setWrong(''); }}>Cancel</Button><Button primary disabled={busy} onClick={() => void save()}>Save</Button></>}>
+    <Card title="Manifest" right={edited === undefined ? toRead : toEdit}>
       {wrong && <Notice tone="bad">{wrong}</Notice>}
-      {edited === undefined ? <pre class="text" tabIndex={0} style={{ maxHeight: '70dvh' }}>{text}</pre> : <textarea aria-label="Manifest" rows={30} spellcheck={false} value={edited} onInput={(event) => setEdited(event.currentTarget.value)} />}
+      <Manifest text={text} edited={edited} setEdited={setEdited} />
     </Card>
   );
 }
 
-function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
+function workersText(row: WorkloadRow): string {
   const { members } = row;
-  const elastic = members.min !== null && members.min !== undefined && members.min !== members.max;
+  const range = isElastic(row) ? `, from ${members.min} to ${members.max}` : '';
+  return `${members.running} of ${members.requested}${range}`;
+}
+
+function priorityText(row: WorkloadRow): string {
+  const priority = row.priority ?? '–';
+  if (row.preemptible === false) return `${priority}, not preemptible`;
+  return row.preemptible ? `${priority}, preemptible` : String(priority);
+}
+
+function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
+  const created = (
+    <>
+      <Age time={row.created} />
+      {row.createdBy ? ` by ${row.createdBy}` : ''}
+    </>
+  );
   return (
     <Card>
-      {data?.sentence && <p class="sentence" style={{ marginBottom: '12px' }}>{data.sentence}</p>}
+      {data?.sentence && (
+        <p class="sentence" style={{ marginBottom: '12px' }}>
+          {data.sentence}
+        </p>
+      )}
       <ProgressLine row={row} />
-      <Facts facts={[
-        ['Project', <ProjectName name={row.project} />], ['Workers', `${members.running} of ${members.requested}${elastic ? `, from ${members.min} to ${members.max}` : ''}`],
-        ['GPUs held', `${number(row.gpus.held)} of ${number(row.gpus.requested)}`], ['Priority', `${row.priority ?? '–'}${row.preemptible === false ? ', not preemptible' : row.preemptible ? ', preemptible' : ''}`],
-        ['Waited', span(waitOf(row, now.value))], ['Running for', span(runOf(row, now.value))], ['Throughput', row.throughput ? `${number(row.throughput)} ${row.throughputUnit ?? ''}/s` : '–'],
-        ['Preemptions', number(row.preemptions ?? 0)], ['Lost GPU-hours', gpuHours(data?.lostGpuSeconds)], ['Created', <><Age time={row.created} />{row.createdBy ? ` by ${row.createdBy}` : ''}</>],
-        ...(row.completed ? [['Completed', dateTime(row.completed)] as [string, string]] : []),
-      ]} />
+      <Facts
+        facts={[
+          ['Project', <ProjectName name={row.project} />],
+          ['Workers', workersText(row)],
+          ['GPUs held', `${number(row.gpus.held)} of ${number(row.gpus.requested)}`],
+          ['Priority', priorityText(row)],
+          ['Waited', span(waitOf(row, now.value))],
+          ['Running for', span(runOf(row, now.value))],
+          ['Throughput', row.throughput ? `${number(row.throughput)} ${row.throughputUnit ?? ''}/s` : '–'],
+          ['Preemptions', number(row.preemptions ?? 0)],
+          ['Lost GPU-hours', gpuHours(data?.lostGpuSeconds)],
+          ['Created', created],
+          ...(row.completed ? [['Completed', dateTime(row.completed)] as [string, string]] : []),
+        ]}
+      />
     </Card>
   );
+}
+
+// What keeps the workload from running, where its sentence does not say so already.
+function reasonToShow(row: WorkloadRow, data?: JobData): string | undefined {
+  const runs = row.status === 'Running' || row.status === 'Hung';
+  if (!row.reason || runs || isOver(row.status) || data?.sentence?.includes(row.reason)) return undefined;
+  return row.reason;
+}
+
+function Events({ data }: { data: JobData }) {
+  return (
+    <Grid
+      name={`events-${data.summary.name}`}
+      label="Events"
+      columns={EVENT_COLUMNS}
+      rows={withKeys(data.events)}
+      rowKey={(one) => one.key}
+      sort="-time"
+      height="560px"
+      what={['event', 'events']}
+      empty={<Empty title="The workload has no events">They are kept for an hour.</Empty>}
+    />
+  );
+}
+
+const TABS: [string, string][] = [
+  ['timeline', 'Timeline'],
+  ['throughput', 'Throughput'],
+  ['why', 'Why'],
+  ['workers', 'Workers'],
+  ['logs', 'Logs'],
+  ['events', 'Events'],
+  ['yaml', 'YAML'],
+];
+const FIRST_TAB = 'timeline';
+
+function TabContent({ row, view }: { row: WorkloadRow; view: ViewState<JobData> }) {
+  const tab = param('tab') || FIRST_TAB;
+  const data = view.data;
+  // These two are read apart from the job.
+  if (tab === 'why') return <Why row={row} hang={data?.hang} />;
+  if (tab === 'yaml') return <Yaml row={row} />;
+  if (!data) {
+    return (
+      <Card>
+        <Waiting state={view} />
+      </Card>
+    );
+  }
+  switch (tab) {
+    case 'timeline':
+      return (
+        <Card title="States over time">
+          <Timeline job={data} />
+        </Card>
+      );
+    case 'throughput':
+      return <Throughput job={data} />;
+    case 'workers':
+      return <Workers data={data} />;
+    case 'logs':
+      return <LogView namespace={row.namespace} name={row.name} members={data.members} logs={data.logs ?? []} />;
+    case 'events':
+      return <Events data={data} />;
+    default:
+      return null;
+  }
 }
 
 export function JobPage() {
@@ -168,31 +564,50 @@ export function JobPage() {
   const view = useView<JobData>('job', ref);
   const list = useView<Rows<WorkloadRow>>('workloads');
   const data = view.data;
-  const row = data?.summary ?? list.data?.rows.find((one) => one.namespace === ref.namespace && one.name === ref.name && (!ref.kind || one.kind === ref.kind));
-  const tab = param('tab') || 'timeline';
-  const crumbs = [{ text: 'Workloads', href: '/workloads' }, { text: ref.namespace, href: hrefOf.workloads({ namespace: ref.namespace }) }];
+  const row =
+    data?.summary ??
+    list.data?.rows.find(
+      (one) => one.namespace === ref.namespace && one.name === ref.name && (!ref.kind || one.kind === ref.kind),
+    );
+  const crumbs = [
+    { text: 'Workloads', href: '/workloads' },
+    { text: ref.namespace, href: hrefOf.workloads({ namespace: ref.namespace }) },
+  ];
   if (!row) {
-    if (!list.data && !list.error) return <><Head title={ref.name} crumbs={crumbs} /><Waiting state={list} lines={8} /></>;
-    return <><Head title={ref.name} crumbs={crumbs} /><Empty title={`There is no workload ${ref.namespace}/${ref.name}`}><p>It may have been deleted, or you have no right to see it. <a href="/workloads">See all workloads</a></p></Empty></>;
+    return (
+      <Missing name={ref.name} text={`There is no workload ${ref.namespace}/${ref.name}`} crumbs={crumbs} state={list}>
+        It may have been deleted, or you have no right to see it. <a href="/workloads">See all workloads</a>
+      </Missing>
+    );
   }
-  const missing = <Card><Waiting state={view} /></Card>;
+  const badge = (
+    <>
+      <JobStatus row={row} />
+      <span class="muted">{row.kind}</span>
+    </>
+  );
+  const reason = reasonToShow(row, data);
   return (
     <>
-      <Head title={row.name} crumbs={crumbs} badge={<><JobStatus row={row} /><span class="muted">{row.kind}</span></>}><Actions row={row} data={data} /></Head>
-      {row.reason && !isOver(row.status) && row.status !== 'Running' && row.status !== 'Hung' && !data?.sentence?.includes(row.reason) && <Notice tone="wait">{row.reason} <a href={hrefOf.job(row, 'why')}>Why</a></Notice>}
+      <Head title={row.name} crumbs={crumbs} badge={badge}>
+        <Actions row={row} data={data} />
+      </Head>
+      {reason && (
+        <Notice tone="wait">
+          {reason} <a href={hrefOf.job(row, 'why')}>Why</a>
+        </Notice>
+      )}
       <Summary row={row} data={data} />
-      {data?.warnings?.map((one) => <Notice key={one.type} tone="wait"><strong>{WARNINGS[one.type] ?? one.type}.</strong> {one.message} {one.since && <span class="muted">Since {dateTime(one.since)}.</span>}</Notice>)}
+      {data?.warnings?.map((one) => (
+        <Notice key={one.type} tone="wait">
+          <strong>{WARNINGS[one.type] ?? one.type}.</strong> {one.message}{' '}
+          {one.since && <span class="muted">Since {dateTime(one.since)}.</span>}
+        </Notice>
+      ))}
       {data?.hang?.now && <HangCard hang={data.hang} />}
-      <Tabs first="timeline" tabs={[['timeline', 'Timeline'], ['throughput', 'Throughput'], ['why', 'Why'], ['workers', 'Workers'], ['logs', 'Logs'], ['events', 'Events'], ['yaml', 'YAML']]} />
-      <TabPanel first="timeline">
-        {tab === 'timeline' && (data ? <Card title="States over time"><Timeline job={data} /></Card> : missing)}
-        {tab === 'throughput' && (data ? <Throughput job={data} /> : missing)}
-        {tab === 'why' && <Why row={row} hang={data?.hang} />}
-        {tab === 'workers' && (data ? <Workers data={data} /> : missing)}
-        {tab === 'logs' && (data ? <LogView namespace={row.namespace} name={row.name} members={data.members} logs={data.logs ?? []} /> : missing)}
-        {tab === 'events' && (data ? <Grid name={`events-${row.name}`} label="Events" columns={EVENT_COLUMNS} rows={withKeys(data.events)} rowKey={(one) => one.key} sort="-time" height="560px" what={['event', 'events']}
-          empty={<Empty title="The workload has no events">They are kept for an hour.</Empty>} /> : missing)}
-        {tab === 'yaml' && <Yaml row={row} />}
+      <Tabs first={FIRST_TAB} tabs={TABS} />
+      <TabPanel first={FIRST_TAB}>
+        <TabContent row={row} view={view} />
       </TabPanel>
     </>
   );

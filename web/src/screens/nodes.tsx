@@ -5,13 +5,29 @@ import { now } from '../lib/clock.ts';
 import { bytes, number, percent, plural, secondsSince, span } from '../lib/format.ts';
 import { align, pick, useHistory, type History } from '../lib/history.ts';
 import { useView } from '../lib/live.ts';
-import { hrefOf, param, setParams } from '../lib/router.ts';
-import type { Condition, GpuDevice, NodeHealth, NodeRow, Rows } from '../lib/types.ts';
-import { Age, Button, Card, Empty, Facts, Head, HeldBar, NO_POOL, Notice, ProjectName, Segments, Status, Waiting, toast } from '../parts/basic.tsx';
-import { Chart } from '../parts/chart.tsx';
+import { hrefOf, param } from '../lib/router.ts';
+import type { Condition, GpuDevice, NodeHealth, NodePod, NodeRow, Rows } from '../lib/types.ts';
+import {
+  Age,
+  Button,
+  Card,
+  Empty,
+  Facts,
+  Head,
+  HeldBar,
+  Missing,
+  NO_POOL,
+  Notice,
+  ProjectName,
+  Status,
+  toast,
+} from '../parts/basic.tsx';
+import { Chart, HEADROOM } from '../parts/chart.tsx';
 import { confirm } from '../parts/dialog.tsx';
 import { GpuSquares } from '../parts/gpus.tsx';
 import { Grid, type Column } from '../parts/grid.tsx';
+import { ListTable, num } from '../parts/list_table.tsx';
+import { TimeRange, chosenSeconds } from '../parts/time_range.tsx';
 import { AmountChart, rangeOf } from '../parts/usage_charts.tsx';
 
 const IDLE_S = 300;
@@ -23,7 +39,13 @@ function isIdle(gpu: GpuDevice, at: number): boolean {
 export function squaresOf(node: NodeRow) {
   return node.gpuDevices.map((gpu) => {
     const pod = node.pods.find((one) => one.name === gpu.pod);
-    return { index: gpu.index, project: gpu.project ?? pod?.project, job: gpu.job ?? gpu.pod, share: gpu.share ?? undefined, bad: gpu.health === 'Unhealthy' };
+    return {
+      index: gpu.index,
+      project: gpu.project ?? pod?.project,
+      job: gpu.job ?? gpu.pod,
+      share: gpu.share ?? undefined,
+      bad: gpu.health === 'Unhealthy',
+    };
   });
 }
 function Squares({ node, max }: { node: NodeRow; max?: number }) {
@@ -31,27 +53,127 @@ function Squares({ node, max }: { node: NodeRow; max?: number }) {
   return <GpuSquares gpus={squaresOf(node).slice(0, max)} away={node.status !== 'Ready'} idle={idle} />;
 }
 
+function NodeStatus({ node }: { node: NodeRow }) {
+  return <Status word={node.unschedulable ? `${node.status}, cordoned` : node.status} reason={node.reason} />;
+}
+
 const sentenceOf = (health: NodeHealth) => `The node ${health.text.startsWith('has ') ? '' : 'is '}${health.text}.`;
 
 function Health({ node }: { node: NodeRow }) {
-  if (!node.health) return <span class="muted">–</span>;
-  return <Status word={node.health.state} reason={node.health.state === 'Healthy' ? undefined : [node.health.text, ...node.health.faults.map((fault) => `${fault.type}: ${fault.message ?? fault.reason}`)].join('\n')} />;
+  const { health } = node;
+  if (!health) return <span class="muted">–</span>;
+  if (health.state === 'Healthy') return <Status word={health.state} />;
+  const faults = health.faults.map((fault) => `${fault.type}: ${fault.message ?? fault.reason}`);
+  return <Status word={health.state} reason={[health.text, ...faults].join('\n')} />;
 }
 
 const COLUMNS: Column<NodeRow>[] = [
   { key: 'name', title: 'Node', value: (row) => row.name, width: 160, grow: 1.4 },
-  { key: 'status', title: 'Status', value: (row) => row.status, cell: (row) => <Status word={row.unschedulable ? `${row.status}, cordoned` : row.status} reason={row.reason} />, width: 130, filter: true },
-  { key: 'health', title: 'Health', value: (row) => row.health?.state, cell: (row) => <Health node={row} />, width: 112, grow: 0.3, filter: true },
-  { key: 'pool', title: 'Node pool', value: (row) => row.pool ?? NO_POOL, cell: (row) => (row.pool ? <a class="cut" href={hrefOf.pool(row.pool)}>{row.pool}</a> : <span class="muted">{NO_POOL}</span>), width: 150, filter: true },
-  { key: 'gpus', title: 'GPUs', value: (row) => row.gpus.held, cell: (row) => (row.gpuDevices.length > 0 ? <Squares node={row} max={GPUS_SHOWN} /> : <HeldBar held={row.gpus.held} total={row.gpus.total} />), width: 190, grow: 0.6 },
-  { key: 'held', title: 'Held', value: (row) => row.gpus.held, cell: (row) => <>{number(row.gpus.held)}/{number(row.gpus.total)}</>, width: 80, grow: 0.3, num: true },
+  {
+    key: 'status',
+    title: 'Status',
+    value: (row) => row.status,
+    cell: (row) => <NodeStatus node={row} />,
+    width: 130,
+    filter: true,
+  },
+  {
+    key: 'health',
+    title: 'Health',
+    value: (row) => row.health?.state,
+    cell: (row) => <Health node={row} />,
+    width: 112,
+    grow: 0.3,
+    filter: true,
+  },
+  {
+    key: 'pool',
+    title: 'Node pool',
+    value: (row) => row.pool ?? NO_POOL,
+    cell: (row) =>
+      row.pool ? (
+        <a class="cut" href={hrefOf.pool(row.pool)}>
+          {row.pool}
+        </a>
+      ) : (
+        <span class="muted">{NO_POOL}</span>
+      ),
+    width: 150,
+    filter: true,
+  },
+  {
+    key: 'gpus',
+    title: 'GPUs',
+    value: (row) => row.gpus.held,
+    cell: (row) =>
+      row.gpuDevices.length > 0 ? (
+        <Squares node={row} max={GPUS_SHOWN} />
+      ) : (
+        <HeldBar held={row.gpus.held} total={row.gpus.total} />
+      ),
+    width: 190,
+    grow: 0.6,
+  },
+  {
+    key: 'held',
+    title: 'Held',
+    value: (row) => row.gpus.held,
+    cell: (row) => (
+      <>
+        {number(row.gpus.held)}/{number(row.gpus.total)}
+      </>
+    ),
+    width: 80,
+    grow: 0.3,
+    num: true,
+  },
   { key: 'free', title: 'Free', value: (row) => row.gpus.free, width: 70, grow: 0.3, num: true },
-  { key: 'idle', title: 'Idle', value: (row) => row.gpuDevices.filter((gpu) => isIdle(gpu, Date.now())).length, width: 70, grow: 0.3, num: true },
+  {
+    key: 'idle',
+    title: 'Idle',
+    value: (row) => row.gpuDevices.filter((gpu) => isIdle(gpu, Date.now())).length,
+    width: 70,
+    grow: 0.3,
+    num: true,
+  },
   { key: 'type', title: 'GPU type', value: (row) => row.gpuType, width: 140, filter: true, spare: 6 },
-  { key: 'cpu', title: 'CPU held', value: (row) => row.cpu?.held, cell: (row) => <>{number(row.cpu?.held)}/{number(row.cpu?.total)}</>, width: 100, grow: 0.4, num: true, spare: 8 },
-  { key: 'memory', title: 'Memory held', value: (row) => row.memory?.held, cell: (row) => <span class="cut">{bytes(row.memory?.held)} / {bytes(row.memory?.total)}</span>, width: 170, grow: 0.6, num: true, spare: 9 },
+  {
+    key: 'cpu',
+    title: 'CPU held',
+    value: (row) => row.cpu?.held,
+    cell: (row) => (
+      <>
+        {number(row.cpu?.held)}/{number(row.cpu?.total)}
+      </>
+    ),
+    width: 100,
+    grow: 0.4,
+    num: true,
+    spare: 8,
+  },
+  {
+    key: 'memory',
+    title: 'Memory held',
+    value: (row) => row.memory?.held,
+    cell: (row) => (
+      <span class="cut">
+        {bytes(row.memory?.held)} / {bytes(row.memory?.total)}
+      </span>
+    ),
+    width: 170,
+    grow: 0.6,
+    num: true,
+    spare: 9,
+  },
   { key: 'pods', title: 'Pods', value: (row) => row.pods.length, width: 70, grow: 0.3, num: true, spare: 7 },
-  { key: 'created', title: 'Created', value: (row) => row.created, cell: (row) => <Age time={row.created} />, width: 120, hidden: true },
+  {
+    key: 'created',
+    title: 'Created',
+    value: (row) => row.created,
+    cell: (row) => <Age time={row.created} />,
+    width: 120,
+    hidden: true,
+  },
 ];
 
 export function Nodes() {
@@ -60,8 +182,22 @@ export function Nodes() {
     <>
       <Head title="Nodes" />
       {view.error && <Notice tone="bad">Nodes could not be read: {view.error}</Notice>}
-      <Grid name="nodes" label="Nodes" columns={COLUMNS} rows={view.data?.rows} rowKey={(row) => row.name} href={(row) => hrefOf.node(row.name)} address what={['node', 'nodes']} partial={view.data?.partial}
-        empty={<Empty title="There are no nodes">Start one with <code>swell agent</code>, or a cluster with <code>swell up --nodes 1</code>.</Empty>} />
+      <Grid
+        name="nodes"
+        label="Nodes"
+        columns={COLUMNS}
+        rows={view.data?.rows}
+        rowKey={(row) => row.name}
+        href={(row) => hrefOf.node(row.name)}
+        address
+        what={['node', 'nodes']}
+        partial={view.data?.partial}
+        empty={
+          <Empty title="There are no nodes">
+            Start one with <code>swell agent</code>, or a cluster with <code>swell up --nodes 1</code>.
+          </Empty>
+        }
+      />
     </>
   );
 }
@@ -70,7 +206,9 @@ function cordon(node: NodeRow): void {
   const on = !node.unschedulable;
   confirm({
     title: on ? `Cordon ${node.name}?` : `Uncordon ${node.name}?`,
-    text: on ? 'No new pods are placed on the node. Pods that run there continue.' : 'New pods may be placed on the node again.',
+    text: on
+      ? 'No new pods are placed on the node. Pods that run there continue.'
+      : 'New pods may be placed on the node again.',
     action: on ? 'Cordon' : 'Uncordon',
     run: async () => {
       await kube.patch(`/api/v1/nodes/${encodeURIComponent(node.name)}`, { spec: { unschedulable: on || null } });
@@ -79,21 +217,80 @@ function cordon(node: NodeRow): void {
   });
 }
 
+function GpuJob({ gpu }: { gpu: GpuDevice }) {
+  if (!gpu.job) return <span class="muted">{gpu.health === 'Unhealthy' ? '–' : 'free'}</span>;
+  return <a href={`/workloads?q=${encodeURIComponent(gpu.job.split('/').at(-1) ?? '')}`}>{gpu.job}</a>;
+}
+
+function podText(gpu: GpuDevice, pods: NodePod[]): string {
+  if (!gpu.pod) return '–';
+  const namespace = gpu.namespace ?? pods.find((pod) => pod.name === gpu.pod)?.namespace;
+  const part = gpu.share && gpu.share < 1 ? `, ${number(gpu.share)} of it` : '';
+  return `${namespace ? `${namespace}/` : ''}${gpu.pod}${part}`;
+}
+
+const GPU_HEADS = ['GPU', 'Model', 'Health', num('Utilization'), num('Memory used'), 'Job', 'Pod', 'Idle for'];
+
 function Gpus({ node }: { node: NodeRow }) {
-  const namespaceOf = (gpu: GpuDevice) => gpu.namespace ?? node.pods.find((pod) => pod.name === gpu.pod)?.namespace;
   return (
-    <div class="scroll-x" tabIndex={0} role="region" aria-label="GPUs">
-      <table class="list-table">
-        <thead><tr><th>GPU</th><th>Model</th><th>Health</th><th class="num">Utilization</th><th class="num">Memory used</th><th>Job</th><th>Pod</th><th>Idle for</th></tr></thead>
-        <tbody>{node.gpuDevices.map((gpu) => (
-          <tr key={gpu.index}><td title={gpu.uuid ?? undefined}>{gpu.index}</td><td>{gpu.model ?? node.gpuType ?? '–'}</td><td>{gpu.health ? <Status word={gpu.health} /> : '–'}{gpu.healthReason && <div class="small muted" style={{ maxWidth: '220px' }}>{gpu.healthReason}</div>}</td>
-            <td class="num">{percent(gpu.utilization, 1)}</td><td class="num nowrap">{bytes(gpu.memoryUsed)}</td>
-            <td>{gpu.job ? <a href={`/workloads?q=${encodeURIComponent(gpu.job.split('/').at(-1) ?? '')}`}>{gpu.job}</a> : <span class="muted">{gpu.health === 'Unhealthy' ? '–' : 'free'}</span>}</td>
-            <td>{gpu.pod ? <>{namespaceOf(gpu) ? `${namespaceOf(gpu)}/` : ''}{gpu.pod}{gpu.share && gpu.share < 1 ? `, ${number(gpu.share)} of it` : ''}</> : '–'}</td>
-            <td class="nowrap">{isIdle(gpu, now.value) ? span(secondsSince(gpu.idleSince, now.value)) : '–'}</td></tr>
-        ))}</tbody>
-      </table>
-    </div>
+    <ListTable label="GPUs" heads={GPU_HEADS}>
+      {node.gpuDevices.map((gpu) => (
+        <tr key={gpu.index}>
+          <td title={gpu.uuid ?? undefined}>{gpu.index}</td>
+          <td>{gpu.model ?? node.gpuType ?? '–'}</td>
+          <td>
+            {gpu.health ? <Status word={gpu.health} /> : '–'}
+            {gpu.healthReason && (
+              <div class="small muted" style={{ maxWidth: '220px' }}>
+                {gpu.healthReason}
+              </div>
+            )}
+          </td>
+          <td class="num">{percent(gpu.utilization, 1)}</td>
+          <td class="num nowrap">{bytes(gpu.memoryUsed)}</td>
+          <td>
+            <GpuJob gpu={gpu} />
+          </td>
+          <td>{podText(gpu, node.pods)}</td>
+          <td class="nowrap">{isIdle(gpu, now.value) ? span(secondsSince(gpu.idleSince, now.value)) : '–'}</td>
+        </tr>
+      ))}
+    </ListTable>
+  );
+}
+
+function Faults({ faults }: { faults: NodeHealth['faults'] }) {
+  return (
+    <ul class="stack" style={{ gap: '6px' }}>
+      {faults.map((fault) => (
+        <li key={fault.type}>
+          <strong>{fault.type}</strong> {fault.message || fault.reason}
+          {!fault.taints && <span class="muted"> (the rest of the node gets new pods)</span>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Failures({ health }: { health: NodeHealth }) {
+  const score = `score ${number(health.score)}, suspect from ${number(health.suspectFrom)} on`;
+  return (
+    <>
+      <p class="muted small">Failures without a user’s error: {score}. A failure counts half after six hours.</p>
+      <ListTable label="Failures" heads={['When', 'Pod', 'Class', num('Counted'), 'What it said']}>
+        {[...health.failures].reverse().map((one, at) => (
+          <tr key={at}>
+            <td class="nowrap">
+              <Age time={one.time} />
+            </td>
+            <td>{one.pod ?? <span class="muted">not yours to see</span>}</td>
+            <td>{one.class}</td>
+            <td class="num">{number(one.weight)}</td>
+            <td>{one.message ?? '–'}</td>
+          </tr>
+        ))}
+      </ListTable>
+    </>
   );
 }
 
@@ -104,76 +301,178 @@ function HealthCard({ node }: { node: NodeRow }) {
   const well = health.state === 'Healthy' && health.failures.length === 0;
   return (
     <Card title="Health" right={<Health node={node} />}>
-      {well ? <p class="muted">No check finds anything wrong, and no pod has failed here without an error of its own.</p> : <div class="stack" style={{ gap: '12px' }}>
-        {health.faults.length > 0 && <ul class="stack" style={{ gap: '6px' }}>{health.faults.map((fault) => <li key={fault.type}><strong>{fault.type}</strong> {fault.message || fault.reason}{!fault.taints && <span class="muted"> (the rest of the node gets new pods)</span>}</li>)}</ul>}
-        {health.failures.length > 0 && <>
-          <p class="muted small">Failures without a user’s error: score {number(health.score)}, suspect from {number(health.suspectFrom)} on. A failure counts half after six hours.</p>
-          <div class="scroll-x" tabIndex={0} role="region" aria-label="Failures"><table class="list-table">
-            <thead><tr><th>When</th><th>Pod</th><th>Class</th><th class="num">Counted</th><th>What it said</th></tr></thead>
-            <tbody>{[...health.failures].reverse().map((one, at) => <tr key={at}><td class="nowrap"><Age time={one.time} /></td><td>{one.pod ?? <span class="muted">not yours to see</span>}</td><td>{one.class}</td><td class="num">{number(one.weight)}</td><td>{one.message ?? '–'}</td></tr>)}</tbody>
-          </table></div>
-        </>}
-      </div>}
+      {well ? (
+        <p class="muted">No check finds anything wrong, and no pod has failed here without an error of its own.</p>
+      ) : (
+        <div class="stack" style={{ gap: '12px' }}>
+          {health.faults.length > 0 && <Faults faults={health.faults} />}
+          {health.failures.length > 0 && <Failures health={health} />}
+        </div>
+      )}
     </Card>
   );
 }
 
-interface DrainPod { metadata: { name: string; namespace: string; ownerReferences?: { kind: string }[]; annotations?: Record<string, string> }; status?: { phase?: string } }
+interface DrainPod {
+  metadata: {
+    name: string;
+    namespace: string;
+    ownerReferences?: { kind: string }[];
+    annotations?: Record<string, string>;
+  };
+  status?: { phase?: string };
+}
 
-// Pods of DaemonSets would come back at once, and static ones are not the server's to move.
-const isMoved = (pod: DrainPod) => !pod.metadata.ownerReferences?.some((owner) => owner.kind === 'DaemonSet')
-  && !pod.metadata.annotations?.['kubernetes.io/config.mirror'] && !/^(?:Succeeded|Failed)$/.test(pod.status?.phase ?? '');
+// Pods of DaemonSets would be created again at once, and the server cannot move static pods.
+const isMoved = (pod: DrainPod) =>
+  !pod.metadata.ownerReferences?.some((owner) => owner.kind === 'DaemonSet') &&
+  !pod.metadata.annotations?.['kubernetes.io/config.mirror'] &&
+  !/^(?:Succeeded|Failed)$/.test(pod.status?.phase ?? '');
 
 async function evictAll(node: string): Promise<void> {
   await kube.patch(`/api/v1/nodes/${encodeURIComponent(node)}`, { spec: { unschedulable: true } });
-  const list = await kube.get<{ items: DrainPod[] }>(`/api/v1/pods?fieldSelector=${encodeURIComponent(`spec.nodeName=${node}`)}`);
+  const list = await kube.get<{ items: DrainPod[] }>(
+    `/api/v1/pods?fieldSelector=${encodeURIComponent(`spec.nodeName=${node}`)}`,
+  );
   const wrong: string[] = [];
   const pods = list.items.filter(isMoved);
-  for (const { metadata: { name, namespace } } of pods) {
+  for (const pod of pods) {
+    const { name, namespace } = pod.metadata;
     try {
-      await kube.create(`/api/v1/namespaces/${namespace}/pods/${name}/eviction`, { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } });
+      await kube.create(`/api/v1/namespaces/${namespace}/pods/${name}/eviction`, {
+        apiVersion: 'policy/v1',
+        kind: 'Eviction',
+        metadata: { name, namespace },
+      });
     } catch (error) {
       wrong.push(`${namespace}/${name}: ${errorText(error)}`);
     }
   }
-  if (wrong.length > 0) throw new Error(`${wrong.slice(0, 5).join('\n')}${wrong.length > 5 ? `\nand ${wrong.length - 5} more` : ''}`);
+  if (wrong.length > 0) {
+    const more = wrong.length > 5 ? `\nand ${wrong.length - 5} more` : '';
+    throw new Error(wrong.slice(0, 5).join('\n') + more);
+  }
   toast(`Node ${node} is cordoned, and ${plural(pods.length, 'pod')} ${pods.length === 1 ? 'leaves' : 'leave'} it.`);
 }
 
 function drain(node: NodeRow): void {
   confirm({
-    title: `Drain ${node.name}?`, action: 'Drain', danger: true,
-    text: 'The node gets no new pods, and its pods are evicted with their grace period. Workloads that use the SDK save and go on elsewhere when there is room.',
+    title: `Drain ${node.name}?`,
+    action: 'Drain',
+    danger: true,
+    text:
+      'The node gets no new pods, and its pods are evicted with their grace period. ' +
+      'Workloads that use the SDK save, and continue elsewhere when there is room.',
     run: () => evictAll(node.name),
   });
 }
 
-const RANGES: [string, string][] = [['3600', '1 h'], ['86400', '24 h'], ['604800', '7 d'], ['2592000', '30 d']];
-
 function Curves({ node }: { node: NodeRow }) {
-  const seconds = Number(param('range')) || 3600;
-  const history = useHistory(['node_gpu_held', 'node_gpu_utilized', 'node_cpu_held', 'node_cpu_used', 'node_memory_held', 'node_memory_used'], seconds);
-  const range = <Segments label="Time" value={String(seconds)} options={RANGES} onChange={(next) => setParams({ range: next === '3600' ? null : next })} />;
+  const history = useHistory(
+    ['node_gpu_held', 'node_gpu_utilized', 'node_cpu_held', 'node_cpu_used', 'node_memory_held', 'node_memory_used'],
+    chosenSeconds(),
+  );
+  const range = <TimeRange />;
   return (
     <>
-      {node.gpus.total > 0 && <Card title="GPUs held and used" right={range}><NodeHistory name={node.name} total={node.gpus.total} history={history} /></Card>}
+      {node.gpus.total > 0 && (
+        <Card title="GPUs held and used" right={range}>
+          <NodeHistory name={node.name} total={node.gpus.total} history={history} />
+        </Card>
+      )}
       <div class="columns">
-        <Card title="CPUs held and used" right={node.gpus.total > 0 ? undefined : range}><AmountChart history={history} what="cpu" labels={{ node: node.name }} total={node.cpu?.total} /></Card>
-        <Card title="Memory held and used, in GiB"><AmountChart history={history} what="memory" labels={{ node: node.name }} total={node.memory?.total} /></Card>
+        <Card title="CPUs held and used" right={node.gpus.total > 0 ? undefined : range}>
+          <AmountChart history={history} what="cpu" labels={{ node: node.name }} total={node.cpu?.total} />
+        </Card>
+        <Card title="Memory held and used, in GiB">
+          <AmountChart history={history} what="memory" labels={{ node: node.name }} total={node.memory?.total} />
+        </Card>
       </div>
     </>
   );
 }
 
 function NodeHistory({ name, total, history }: { name: string; total: number; history: History }) {
-  const { times, values } = align([...pick(history.series, 'node_gpu_held', { node: name }).slice(0, 1), ...pick(history.series, 'node_gpu_utilized', { node: name }).slice(0, 1)]);
-  return <Chart label={`GPUs held and used on ${name}`} times={times} range={rangeOf(history)} top={total / 1.08} height={150} curves={[
-    { label: 'Held', values: values[0] ?? [], colour: 'accent', area: true, step: true }, { label: 'Used', values: values[1] ?? [], colour: 'p2' }]} />;
+  const { times, values } = align([
+    ...pick(history.series, 'node_gpu_held', { node: name }).slice(0, 1),
+    ...pick(history.series, 'node_gpu_utilized', { node: name }).slice(0, 1),
+  ]);
+  return (
+    <Chart
+      label={`GPUs held and used on ${name}`}
+      times={times}
+      range={rangeOf(history)}
+      top={total / HEADROOM}
+      height={150}
+      curves={[
+        { label: 'Held', values: values[0] ?? [], colour: 'accent', area: true, step: true },
+        { label: 'Used', values: values[1] ?? [], colour: 'p2' },
+      ]}
+    />
+  );
 }
 
 function isFault(node: NodeRow, one: Condition): boolean {
   const pressure = one.type.endsWith('Pressure') && one.status === 'True';
-  return pressure || (one.type === 'Ready' && one.status !== 'True') || Boolean(node.health?.faults.some((fault) => fault.type === one.type));
+  return (
+    pressure ||
+    (one.type === 'Ready' && one.status !== 'True') ||
+    Boolean(node.health?.faults.some((fault) => fault.type === one.type))
+  );
+}
+
+function NodeFacts({ node }: { node: NodeRow }) {
+  return (
+    <Facts
+      facts={[
+        ['GPUs held', `${number(node.gpus.held)} of ${number(node.gpus.total)}`],
+        ['GPU type', node.gpuType || '–'],
+        ['Node pool', node.pool ? <a href={hrefOf.pool(node.pool)}>{node.pool}</a> : NO_POOL],
+        ['CPU held', `${number(node.cpu?.held)} of ${number(node.cpu?.total)}`],
+        ['CPU used', `${number(node.cpu?.used)} (${percent(node.cpu?.used, node.cpu?.total)})`],
+        ['Memory held', `${bytes(node.memory?.held)} of ${bytes(node.memory?.total)}`],
+        ['Memory used', bytes(node.memory?.used)],
+        ['Created', <Age time={node.created} />],
+      ]}
+    />
+  );
+}
+
+function Pods({ pods }: { pods: NodePod[] }) {
+  if (pods.length === 0) return <p class="muted">No pod runs here.</p>;
+  return (
+    <ListTable label="Pods" heads={['Pod', 'Status', 'Project', num('GPUs')]}>
+      {pods.map((pod) => (
+        <tr key={`${pod.namespace}/${pod.name}`}>
+          <td>
+            {pod.namespace}/{pod.name}
+          </td>
+          <td>
+            <Status word={pod.status} />
+          </td>
+          <td>
+            <ProjectName name={pod.project} />
+          </td>
+          <td class="num">{number(pod.gpus ?? 0)}</td>
+        </tr>
+      ))}
+    </ListTable>
+  );
+}
+
+function Conditions({ node }: { node: NodeRow }) {
+  return (
+    <ListTable label="Conditions" fills heads={['Condition', 'Status', 'Since', 'Message']}>
+      {node.conditions.map((one) => (
+        <tr key={one.type}>
+          <td class="nowrap">{one.type}</td>
+          <td>{isFault(node, one) ? <Status word={`${one.status}, bad`} /> : one.status}</td>
+          <td class="nowrap">{one.lastTransitionTime ? <Age time={one.lastTransitionTime} /> : '–'}</td>
+          <td class="muted">{one.message || one.reason}</td>
+        </tr>
+      ))}
+    </ListTable>
+  );
 }
 
 export function NodePage() {
@@ -183,37 +482,41 @@ export function NodePage() {
   const mayCordon = may('patch', '', 'nodes');
   const mayEvict = may('create', '', 'pods', '', 'eviction');
   const crumbs = [{ text: 'Nodes', href: '/nodes' }];
-  if (!view.data) return <><Head title={name} crumbs={crumbs} /><Waiting state={view} /></>;
-  if (!node) return <><Head title={name} crumbs={crumbs} /><Empty title={`There is no node ${name}`}><p>It may have been deleted. <a href="/nodes">See all nodes</a></p></Empty></>;
+  if (!node) {
+    return (
+      <Missing name={name} text={`There is no node ${name}`} crumbs={crumbs} state={view}>
+        It may have been deleted. <a href="/nodes">See all nodes</a>
+      </Missing>
+    );
+  }
   return (
     <>
-      <Head title={name} crumbs={crumbs} badge={<Status word={node.unschedulable ? `${node.status}, cordoned` : node.status} reason={node.reason} />}>
+      <Head title={name} crumbs={crumbs} badge={<NodeStatus node={node} />}>
         {mayCordon && <Button onClick={() => cordon(node)}>{node.unschedulable ? 'Uncordon' : 'Cordon'}</Button>}
-        {mayCordon && mayEvict && node.pods.length > 0 && <Button danger onClick={() => drain(node)}>Drain</Button>}
+        {mayCordon && mayEvict && node.pods.length > 0 && (
+          <Button danger onClick={() => drain(node)}>
+            Drain
+          </Button>
+        )}
       </Head>
       {node.reason && !node.unschedulable && <Notice tone="wait">{node.reason}</Notice>}
-      {node.health && node.health.state !== 'Healthy' && <Notice tone={node.health.state === 'Unhealthy' ? 'bad' : 'wait'}>{sentenceOf(node.health)}</Notice>}
+      {node.health && node.health.state !== 'Healthy' && (
+        <Notice tone={node.health.state === 'Unhealthy' ? 'bad' : 'wait'}>{sentenceOf(node.health)}</Notice>
+      )}
       <Card>
-        <Facts facts={[
-          ['GPUs held', `${number(node.gpus.held)} of ${number(node.gpus.total)}`], ['GPU type', node.gpuType || '–'], ['Node pool', node.pool ? <a href={hrefOf.pool(node.pool)}>{node.pool}</a> : NO_POOL],
-          ['CPU held', `${number(node.cpu?.held)} of ${number(node.cpu?.total)}`], ['CPU used', `${number(node.cpu?.used)} (${percent(node.cpu?.used, node.cpu?.total)})`],
-          ['Memory held', `${bytes(node.memory?.held)} of ${bytes(node.memory?.total)}`], ['Memory used', bytes(node.memory?.used)], ['Created', <Age time={node.created} />],
-        ]} />
+        <NodeFacts node={node} />
       </Card>
-      <Card title="GPUs" right={<Squares node={node} />}>{node.gpuDevices.length > 0 ? <Gpus node={node} /> : <p class="muted">The node has no GPUs.</p>}</Card>
+      <Card title="GPUs" right={<Squares node={node} />}>
+        {node.gpuDevices.length > 0 ? <Gpus node={node} /> : <p class="muted">The node has no GPUs.</p>}
+      </Card>
       <HealthCard node={node} />
       <Curves node={node} />
       <div class="columns">
         <Card title={`Pods (${node.pods.length})`}>
-          {node.pods.length === 0 && <p class="muted">No pod runs here.</p>}
-          {node.pods.length > 0 && <div class="scroll-x" tabIndex={0} role="region" aria-label="Pods"><table class="list-table">
-            <thead><tr><th>Pod</th><th>Status</th><th>Project</th><th class="num">GPUs</th></tr></thead>
-            <tbody>{node.pods.map((pod) => <tr key={`${pod.namespace}/${pod.name}`}><td>{pod.namespace}/{pod.name}</td><td><Status word={pod.status} /></td><td><ProjectName name={pod.project} /></td><td class="num">{number(pod.gpus ?? 0)}</td></tr>)}</tbody>
-          </table></div>}
+          <Pods pods={node.pods} />
         </Card>
         <Card title="Conditions">
-          <div class="scroll-x conditions" tabIndex={0} role="region" aria-label="Conditions"><table class="list-table"><thead><tr><th>Condition</th><th>Status</th><th>Since</th><th>Message</th></tr></thead>
-            <tbody>{node.conditions.map((one) => <tr key={one.type}><td class="nowrap">{one.type}</td><td>{isFault(node, one) ? <Status word={`${one.status}, bad`} /> : one.status}</td><td class="nowrap">{one.lastTransitionTime ? <Age time={one.lastTransitionTime} /> : '–'}</td><td class="muted">{one.message || one.reason}</td></tr>)}</tbody></table></div>
+          <Conditions node={node} />
         </Card>
       </div>
     </>

@@ -8,44 +8,164 @@ import type { OverviewData, ProjectRow, Rows } from '../lib/types.ts';
 import { Card, Empty, Head, HeldBar, NO_POOL, Tile, Waiting, tint } from '../parts/basic.tsx';
 import { DecisionLine } from '../parts/decisions.tsx';
 import { GpuSquares } from '../parts/gpus.tsx';
+import { ListTable } from '../parts/list_table.tsx';
 import { ProjectUsageChart, UtilizationChart } from '../parts/usage_charts.tsx';
 
 const NODES_MAX = 200;
+const DECISIONS_MAX = 20;
 
 function Tiles({ data }: { data: OverviewData }) {
   const { gpus, jobs } = data;
   const waited = secondsSince(jobs.oldestPendingSince, now.value);
   return (
     <div class="tiles">
-      <Tile label="GPUs held" value={<>{number(gpus.held)}<small> / {number(gpus.total)}</small></>} note={percent(gpus.held, gpus.total)} href="/nodes" />
-      <Tile label="Free GPUs" value={number(gpus.free)} note={gpus.ready < gpus.total ? `${number(gpus.total - gpus.ready)} not ready` : 'all are ready'} href="/nodes" />
+      <Tile
+        label="GPUs held"
+        value={
+          <>
+            {number(gpus.held)}
+            <small> / {number(gpus.total)}</small>
+          </>
+        }
+        note={percent(gpus.held, gpus.total)}
+        href="/nodes"
+      />
+      <Tile
+        label="Free GPUs"
+        value={number(gpus.free)}
+        note={gpus.ready < gpus.total ? `${number(gpus.total - gpus.ready)} not ready` : 'all are ready'}
+        href="/nodes"
+      />
       <Tile label="Held but idle" value={number(gpus.idleHeld)} note="for more than 5 min" href="/nodes?sort=-idle" />
-      <Tile label="Running workloads" value={number(jobs.running)} href={hrefOf.workloads({ status: 'Running,Hung' })} />
-      <Tile label="Pending workloads" value={number(jobs.pending)} note={jobs.pending > 0 && waited !== null ? `oldest: ${span(waited)}` : 'nothing waits'} href={hrefOf.workloads({ status: 'Pending', sort: '-wait' })} />
-      <Tile label="Preemptions today" value={number(data.preemptionsToday)} note={`${gpuHours(data.lostGpuSecondsToday)} GPU-hours lost`} href="/events?reason=Preempted,Reclaimed" />
+      <Tile
+        label="Running workloads"
+        value={number(jobs.running)}
+        href={hrefOf.workloads({ status: 'Running,Hung' })}
+      />
+      <Tile
+        label="Pending workloads"
+        value={number(jobs.pending)}
+        note={jobs.pending > 0 && waited !== null ? `oldest: ${span(waited)}` : 'nothing waits'}
+        href={hrefOf.workloads({ status: 'Pending', sort: '-wait' })}
+      />
+      <Tile
+        label="Preemptions today"
+        value={number(data.preemptionsToday)}
+        note={`${gpuHours(data.lostGpuSecondsToday)} GPU-hours lost`}
+        href="/events?reason=Preempted,Reclaimed"
+      />
     </div>
   );
 }
 
 function NodeMap({ nodes }: { nodes: OverviewData['nodes'] }) {
-  const projects = [...new Set(nodes.flatMap((node) => node.gpus.map((gpu) => gpu.project)).filter((name): name is string => Boolean(name)))].sort();
+  const projects = [
+    ...new Set(
+      nodes.flatMap((node) => node.gpus.map((gpu) => gpu.project)).filter((name): name is string => Boolean(name)),
+    ),
+  ].sort();
   return (
     <>
       <div class="node-map">
         {nodes.slice(0, NODES_MAX).map((node) => (
           <div key={node.name}>
-            <a class="cut" href={hrefOf.node(node.name)} title={node.ready ? node.name : `${node.name} is not ready`}>{node.name}{node.ready ? '' : ' (not ready)'}</a>
+            <a class="cut" href={hrefOf.node(node.name)} title={node.ready ? node.name : `${node.name} is not ready`}>
+              {node.name}
+              {node.ready ? '' : ' (not ready)'}
+            </a>
             <GpuSquares gpus={node.gpus} away={!node.ready} />
           </div>
         ))}
       </div>
-      {nodes.length > NODES_MAX && <p class="muted small">The first {NODES_MAX} of {number(nodes.length)} nodes. <a href="/nodes">See all nodes</a></p>}
+      {nodes.length > NODES_MAX && (
+        <p class="muted small">
+          The first {NODES_MAX} of {number(nodes.length)} nodes. <a href="/nodes">See all nodes</a>
+        </p>
+      )}
       <div class="legend" style={{ marginTop: '12px' }}>
-        {projects.map((name) => <a key={name} href={hrefOf.project(name)} class="with-swatch muted"><span class="swatch" style={{ background: 'var(--tint)', ...tint(name) }} />{name}</a>)}
-        <span><span class="swatch" style={{ background: 'var(--sunk)', border: '1px solid var(--line)' }} />free</span>
-        {nodes.some((node) => node.gpus.some((gpu) => gpu.bad)) && <span class="with-swatch"><span class="gpu bad" style={{ width: '13px', height: '13px' }} />unhealthy</span>}
+        {projects.map((name) => (
+          <a key={name} href={hrefOf.project(name)} class="with-swatch muted">
+            <span class="swatch" style={{ background: 'var(--tint)', ...tint(name) }} />
+            {name}
+          </a>
+        ))}
+        <span>
+          <span class="swatch" style={{ background: 'var(--sunk)', border: '1px solid var(--line)' }} />
+          free
+        </span>
+        {nodes.some((node) => node.gpus.some((gpu) => gpu.bad)) && (
+          <span class="with-swatch">
+            <span class="gpu bad" style={{ width: '13px', height: '13px' }} />
+            unhealthy
+          </span>
+        )}
       </div>
     </>
+  );
+}
+
+function More({ href, text }: { href: string; text: string }) {
+  return (
+    <a class="small" href={href}>
+      {text}
+    </a>
+  );
+}
+
+function PoolList({ pools }: { pools: OverviewData['pools'] }) {
+  return (
+    <Card title="Node pools" right={<More href="/nodepools" text="All pools" />}>
+      {pools.length === 0 && (
+        <p class="muted">
+          There are no GPUs in node pools yet. <a href="/nodepools">Make a node pool</a>
+        </p>
+      )}
+      <ListTable>
+        {pools.map(({ name, held, total }) => (
+          <tr key={name}>
+            <td>{name === NO_POOL ? <span class="muted">{name}</span> : <a href={hrefOf.pool(name)}>{name}</a>}</td>
+            <td style={{ width: '45%', verticalAlign: 'middle' }}>
+              <HeldBar held={held} total={total} />
+            </td>
+            <td class="num nowrap">
+              {number(held)}/{number(total)}
+            </td>
+          </tr>
+        ))}
+      </ListTable>
+    </Card>
+  );
+}
+
+function Decisions({ decisions }: { decisions: OverviewData['decisions'] }) {
+  return (
+    <Card title="Decisions" right={<More href="/events" text="All events" />}>
+      {decisions.length === 0 && (
+        <p class="muted">The scheduler has decided nothing yet. Submit a workload to see why it runs where it does.</p>
+      )}
+      <ul class="feed">
+        {decisions.slice(0, DECISIONS_MAX).map((one, index) => (
+          <li key={`${one.time}${index}`}>
+            <time dateTime={one.time}>{clock(one.time)}</time>
+            <DecisionLine decision={one} />
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function NodesCard({ nodes }: { nodes: OverviewData['nodes'] }) {
+  return (
+    <Card title="Nodes" right={<More href="/nodes" text="All nodes" />}>
+      {nodes.length > 0 ? (
+        <NodeMap nodes={nodes} />
+      ) : (
+        <Empty title="There are no nodes">
+          Start one with <code>swell agent</code>, or a cluster with <code>swell up --nodes 1</code>.
+        </Empty>
+      )}
+    </Card>
   );
 }
 
@@ -54,30 +174,36 @@ export function Overview() {
   const projects = useView<Rows<ProjectRow>>('projects').data?.rows;
   const history = useHistory(['gpu_total', 'gpu_held', 'gpu_utilized', 'project_gpu_held', 'project_gpu_quota'], 3600);
   const data = view.data;
-  if (!data) return <><Head title="Overview" /><Waiting state={view} lines={10} /></>;
+  if (!data) {
+    return (
+      <>
+        <Head title="Overview" />
+        <Waiting state={view} lines={10} />
+      </>
+    );
+  }
+  const shared = { history, overview: data, sync: 'overview' };
   return (
     <>
-      <Head title="Overview">{data.partial && <span class="muted small">You see only the part of the cluster that you have the right to read.</span>}</Head>
+      <Head title="Overview">
+        {data.partial && (
+          <span class="muted small">You see only the part of the cluster that you have the right to read.</span>
+        )}
+      </Head>
       <Tiles data={data} />
       <div class="columns wide-first">
         <div class="stack">
-          <Card title="GPUs held by project, last hour" right={<a class="small" href="/analytics">Analytics</a>}><ProjectUsageChart history={history} projects={projects} overview={data} sync="overview" height={190} /></Card>
-          <Card title="GPU utilization, last hour"><UtilizationChart history={history} overview={data} sync="overview" height={150} /></Card>
-          <Card title="Nodes" right={<a class="small" href="/nodes">All nodes</a>}>
-            {data.nodes.length > 0 ? <NodeMap nodes={data.nodes} /> : <Empty title="There are no nodes">Start one with <code>swell agent</code>, or a cluster with <code>swell up --nodes 1</code>.</Empty>}
+          <Card title="GPUs held by project, last hour" right={<More href="/analytics" text="Analytics" />}>
+            <ProjectUsageChart {...shared} projects={projects} height={190} />
           </Card>
+          <Card title="GPU utilization, last hour">
+            <UtilizationChart {...shared} height={150} />
+          </Card>
+          <NodesCard nodes={data.nodes} />
         </div>
         <div class="stack">
-          <Card title="Node pools" right={<a class="small" href="/nodepools">All pools</a>}>
-            {data.pools.length === 0 && <p class="muted">There are no GPUs in node pools yet. <a href="/nodepools">Make a node pool</a></p>}
-            <table class="list-table"><tbody>
-              {data.pools.map((pool) => <tr key={pool.name}><td>{pool.name === NO_POOL ? <span class="muted">{NO_POOL}</span> : <a href={hrefOf.pool(pool.name)}>{pool.name}</a>}</td><td style={{ width: '45%', verticalAlign: 'middle' }}><HeldBar held={pool.held} total={pool.total} /></td><td class="num nowrap">{number(pool.held)}/{number(pool.total)}</td></tr>)}
-            </tbody></table>
-          </Card>
-          <Card title="Decisions" right={<a class="small" href="/events">All events</a>}>
-            {data.decisions.length === 0 && <p class="muted">The scheduler has decided nothing yet. Submit a workload to see why it runs where it does.</p>}
-            <ul class="feed">{data.decisions.slice(0, 20).map((one, index) => <li key={`${one.time}${index}`}><time dateTime={one.time}>{clock(one.time)}</time><DecisionLine decision={one} /></li>)}</ul>
-          </Card>
+          <PoolList pools={data.pools} />
+          <Decisions decisions={data.decisions} />
         </div>
       </div>
     </>

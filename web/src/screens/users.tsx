@@ -11,7 +11,9 @@ import { KubeconfigForm, UserForm } from '../parts/user_form.tsx';
 
 function remove(name: string): void {
   confirm({
-    title: `Delete the user ${name}?`, danger: true, action: 'Delete',
+    title: `Delete the user ${name}?`,
+    danger: true,
+    action: 'Delete',
     text: 'Their credentials are invalid at once, and what they have open is closed. Their workloads stay.',
     run: async () => {
       await json('DELETE', `/ui/api/users?${new URLSearchParams({ name })}`);
@@ -23,34 +25,110 @@ function remove(name: string): void {
 function Actions({ row }: { row: UserRow }) {
   return (
     <span class="nowrap">
-      <Button plain icon="key" label={`New credentials for ${row.name}`} onClick={() => open((done) => <KubeconfigForm name={row.name} done={done} />)} />
+      <Button
+        plain
+        icon="key"
+        label={`New credentials for ${row.name}`}
+        onClick={() => open((done) => <KubeconfigForm name={row.name} done={done} />)}
+      />
       <Button plain icon="trash" label={`Delete ${row.name}`} onClick={() => remove(row.name)} />
     </span>
   );
 }
 
 const COLUMNS: Column<UserRow>[] = [
-  { key: 'name', title: 'User', value: (row) => row.name, cell: (row) => <a class="cut" href={hrefOf.audit(row.name)} title={`What ${row.name} did`}>{row.name}</a>, width: 180 },
+  {
+    key: 'name',
+    title: 'User',
+    value: (row) => row.name,
+    cell: (row) => (
+      <a class="cut" href={hrefOf.audit(row.name)} title={`What ${row.name} did`}>
+        {row.name}
+      </a>
+    ),
+    width: 180,
+  },
   { key: 'role', title: 'Role', value: (row) => row.role, width: 120, grow: 0.5, filter: true },
   { key: 'groups', title: 'Groups', value: (row) => row.groups?.join(', '), width: 200 },
-  { key: 'projects', title: 'Projects', value: (row) => row.projects?.map((one) => `${one.name} (${one.role})`).join(', '), width: 280, grow: 2,
-    cell: (row) => <span class="cut">{row.projects?.length ? row.projects.map((one, at) => <>{at > 0 && ', '}<a href={hrefOf.project(one.name, 'members')}>{one.name}</a> <span class="muted">{one.role}</span></>) : '–'}</span> },
+  {
+    key: 'projects',
+    title: 'Projects',
+    value: (row) => row.projects?.map((one) => `${one.name} (${one.role})`).join(', '),
+    width: 280,
+    grow: 2,
+    cell: (row) => (
+      <span class="cut">
+        {row.projects?.length
+          ? row.projects.map((one, at) => (
+              <>
+                {at > 0 && ', '}
+                <a href={hrefOf.project(one.name, 'members')}>{one.name}</a> <span class="muted">{one.role}</span>
+              </>
+            ))
+          : '–'}
+      </span>
+    ),
+  },
   { key: 'runAs', title: 'Runs as', value: (row) => row.runAs, width: 110, grow: 0.5, spare: 9 },
-  { key: 'created', title: 'Created', value: (row) => row.created, cell: (row) => <Age time={row.created} />, width: 120, grow: 0.5, spare: 8 },
+  {
+    key: 'created',
+    title: 'Created',
+    value: (row) => row.created,
+    cell: (row) => <Age time={row.created} />,
+    width: 120,
+    grow: 0.5,
+    spare: 8,
+  },
 ];
 
 export function Users() {
   const view = useView<Rows<UserRow>>('users');
   const create = may('create', '', 'secrets', 'kube-system');
   const make = () => open((done) => <UserForm done={done} />);
-  const button = create && <Button primary icon="plus" onClick={make}>NEW USER</Button>;
+  const button = create && (
+    <Button primary icon="plus" onClick={make}>
+      NEW USER
+    </Button>
+  );
   return (
     <>
       <Head title="Users">{button}</Head>
       {view.error && <Notice tone="bad">Users could not be read: {view.error}</Notice>}
-      {!(view.error && !view.data) && <Grid name="users" label="Users" rows={view.data?.rows} rowKey={(row) => row.name} address what={['user', 'users']} partial={view.data?.partial}
-        empty={<Empty title="There are no users"><p>You are the administrator of this cluster. Make a user for each person who shares it; they see and use their projects.</p>{button}</Empty>}
-        columns={create ? [...COLUMNS, { key: 'actions', title: 'Actions', value: () => '', cell: (row) => <Actions row={row} />, width: 100, grow: 0 }] : COLUMNS} />}
+      {!(view.error && !view.data) && (
+        <Grid
+          name="users"
+          label="Users"
+          rows={view.data?.rows}
+          rowKey={(row) => row.name}
+          address
+          what={['user', 'users']}
+          partial={view.data?.partial}
+          empty={
+            <Empty title="There are no users">
+              <p>
+                You are the administrator of this cluster. Make a user for each person who shares it; they see and use
+                their projects.
+              </p>
+              {button}
+            </Empty>
+          }
+          columns={
+            create
+              ? [
+                  ...COLUMNS,
+                  {
+                    key: 'actions',
+                    title: 'Actions',
+                    value: () => '',
+                    cell: (row) => <Actions row={row} />,
+                    width: 100,
+                    grow: 0,
+                  },
+                ]
+              : COLUMNS
+          }
+        />
+      )}
     </>
   );
 }

@@ -24,25 +24,148 @@ function Grows({ row, of }: { row: WorkloadRow; of: (row: WorkloadRow, now: numb
 
 export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
   { key: 'name', title: 'Workload', value: (row) => row.name, width: 170, grow: 1.6 },
-  { key: 'status', title: 'Status', value: (row) => row.statusText ?? row.status, state: (row) => row.status, cell: (row) => <JobStatus row={row} />, width: 176, grow: 0.6, filter: true },
-  { key: 'reason', title: 'Reason', value: (row) => row.reason, cell: (row) => <span class="cut two muted" title={row.reason ?? undefined}>{row.reason || '–'}</span>, width: 200, grow: 2.4 },
-  { key: 'project', title: 'Project', value: (row) => row.project, cell: (row) => <ProjectName name={row.project} />, width: 110, grow: 0.8, filter: true },
+  {
+    key: 'status',
+    title: 'Status',
+    value: (row) => row.statusText ?? row.status,
+    state: (row) => row.status,
+    cell: (row) => <JobStatus row={row} />,
+    width: 176,
+    grow: 0.6,
+    filter: true,
+  },
+  {
+    key: 'reason',
+    title: 'Reason',
+    value: (row) => row.reason,
+    cell: (row) => (
+      <span class="cut two muted" title={row.reason ?? undefined}>
+        {row.reason || '–'}
+      </span>
+    ),
+    width: 200,
+    grow: 2.4,
+  },
+  {
+    key: 'project',
+    title: 'Project',
+    value: (row) => row.project,
+    cell: (row) => <ProjectName name={row.project} />,
+    width: 110,
+    grow: 0.8,
+    filter: true,
+  },
   { key: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 130, hidden: true, filter: true },
   { key: 'pool', title: 'Node pool', value: (row) => row.pool ?? NO_POOL, width: 130, hidden: true, filter: true },
   { key: 'priority', title: 'Priority', value: (row) => row.priority, width: 100, grow: 0.4, filter: true, spare: 4 },
-  { key: 'preemptible', title: 'Preemptible', value: (row) => row.preemptible, width: 104, grow: 0.3, filter: true, hidden: true },
-  { key: 'workers', title: 'Workers', value: (row) => row.members.running, cell: (row) => <span class="nowrap" title="running/requested (minimum–maximum)">{sizeText(row)}</span>, width: 100, grow: 0.4, num: true },
-  { key: 'gpus', title: 'GPUs', value: (row) => row.gpus.held, cell: (row) => <span title="held/requested">{number(row.gpus.held)}/{number(row.gpus.requested)}</span>, width: 76, grow: 0.3, num: true },
-  { key: 'progress', title: 'Progress', value: (row) => shareOf(row.progress), cell: (row) => <ProgressCell row={row} />, width: 120, grow: 0.6 },
-  { key: 'eta', title: 'ETA', value: (row) => row.progress?.etaSeconds, cell: (row) => span(row.progress?.etaSeconds), width: 96, grow: 0.3, num: true, spare: 10 },
-  { key: 'wait', title: 'Wait', value: (row) => waitOf(row), cell: (row) => <Grows row={row} of={waitOf} />, width: 96, grow: 0.3, num: true, spare: 5 },
-  { key: 'run', title: 'Running for', value: (row) => runOf(row), cell: (row) => <Grows row={row} of={runOf} />, width: 104, grow: 0.3, num: true, spare: 3 },
+  {
+    key: 'preemptible',
+    title: 'Preemptible',
+    value: (row) => row.preemptible,
+    width: 104,
+    grow: 0.3,
+    filter: true,
+    hidden: true,
+  },
+  {
+    key: 'workers',
+    title: 'Workers',
+    value: (row) => row.members.running,
+    cell: (row) => (
+      <span class="nowrap" title="running/requested (minimum–maximum)">
+        {sizeText(row)}
+      </span>
+    ),
+    width: 100,
+    grow: 0.4,
+    num: true,
+  },
+  {
+    key: 'gpus',
+    title: 'GPUs',
+    value: (row) => row.gpus.held,
+    cell: (row) => (
+      <span title="held/requested">
+        {number(row.gpus.held)}/{number(row.gpus.requested)}
+      </span>
+    ),
+    width: 76,
+    grow: 0.3,
+    num: true,
+  },
+  {
+    key: 'progress',
+    title: 'Progress',
+    value: (row) => shareOf(row.progress),
+    cell: (row) => <ProgressCell row={row} />,
+    width: 120,
+    grow: 0.6,
+  },
+  {
+    key: 'eta',
+    title: 'ETA',
+    value: (row) => row.progress?.etaSeconds,
+    cell: (row) => span(row.progress?.etaSeconds),
+    width: 96,
+    grow: 0.3,
+    num: true,
+    spare: 10,
+  },
+  {
+    key: 'wait',
+    title: 'Wait',
+    value: (row) => waitOf(row),
+    cell: (row) => <Grows row={row} of={waitOf} />,
+    width: 96,
+    grow: 0.3,
+    num: true,
+    spare: 5,
+  },
+  {
+    key: 'run',
+    title: 'Running for',
+    value: (row) => runOf(row),
+    cell: (row) => <Grows row={row} of={runOf} />,
+    width: 104,
+    grow: 0.3,
+    num: true,
+    spare: 3,
+  },
   { key: 'kind', title: 'Kind', value: (row) => row.kind, width: 120, grow: 0.5, filter: true, spare: 7 },
   { key: 'class', title: 'Class', value: (row) => row.workload, width: 112, grow: 0.5, filter: true, hidden: true },
-  { key: 'preemptions', title: 'Preemptions', value: (row) => row.preemptions, cell: (row) => number(row.preemptions ?? 0), width: 108, grow: 0.3, num: true, spare: 9 },
+  {
+    key: 'preemptions',
+    title: 'Preemptions',
+    value: (row) => row.preemptions,
+    cell: (row) => number(row.preemptions ?? 0),
+    width: 108,
+    grow: 0.3,
+    num: true,
+    spare: 9,
+  },
   { key: 'by', title: 'Created by', value: (row) => row.createdBy, width: 120, grow: 0.5, filter: true, spare: 8 },
-  { key: 'created', title: 'Created', value: (row) => row.created, cell: (row) => <Age time={row.created} />, width: 110, grow: 0.3, spare: 6 },
-  { key: 'completed', title: 'Completed', value: (row) => row.completed, cell: (row) => <span class="cut" title={dateTime(row.completed)}>{row.completed ? <Age time={row.completed} /> : '–'}</span>, width: 110, grow: 0.3, hidden: true },
+  {
+    key: 'created',
+    title: 'Created',
+    value: (row) => row.created,
+    cell: (row) => <Age time={row.created} />,
+    width: 110,
+    grow: 0.3,
+    spare: 6,
+  },
+  {
+    key: 'completed',
+    title: 'Completed',
+    value: (row) => row.completed,
+    cell: (row) => (
+      <span class="cut" title={dateTime(row.completed)}>
+        {row.completed ? <Age time={row.completed} /> : '–'}
+      </span>
+    ),
+    width: 110,
+    grow: 0.3,
+    hidden: true,
+  },
 ];
 
 function Bulk({ chosen, clear }: { chosen: WorkloadRow[]; clear: () => void }) {
@@ -53,9 +176,21 @@ function Bulk({ chosen, clear }: { chosen: WorkloadRow[]; clear: () => void }) {
   if (!change && !drop) return <span class="muted">You may read these workloads, not change them.</span>;
   return (
     <>
-      {change && running.length > 0 && <Button icon="pause" onClick={() => suspendJobs(running, clear)}>Suspend {running.length}</Button>}
-      {change && suspended.length > 0 && <Button icon="play" onClick={() => resumeJobs(suspended, clear)}>Resume {suspended.length}</Button>}
-      {drop && <Button icon="trash" danger onClick={() => deleteJobs(chosen, clear)}>Delete {chosen.length}</Button>}
+      {change && running.length > 0 && (
+        <Button icon="pause" onClick={() => suspendJobs(running, clear)}>
+          Suspend {running.length}
+        </Button>
+      )}
+      {change && suspended.length > 0 && (
+        <Button icon="play" onClick={() => resumeJobs(suspended, clear)}>
+          Resume {suspended.length}
+        </Button>
+      )}
+      {drop && (
+        <Button icon="trash" danger onClick={() => deleteJobs(chosen, clear)}>
+          Delete {chosen.length}
+        </Button>
+      )}
     </>
   );
 }
@@ -69,11 +204,39 @@ export function Workloads() {
   const make = () => open((done) => <SubmitForm done={done} />);
   return (
     <>
-      <Head title="Workloads">{createSome && <Button primary icon="plus" onClick={make}>NEW WORKLOAD</Button>}</Head>
+      <Head title="Workloads">
+        {createSome && (
+          <Button primary icon="plus" onClick={make}>
+            NEW WORKLOAD
+          </Button>
+        )}
+      </Head>
       {view.error && <Notice tone="bad">Workloads could not be read: {view.error}</Notice>}
-      <Grid name="workloads" label="Workloads" columns={WORKLOAD_COLUMNS} rows={view.data?.rows} rowKey={(row) => row.uid} href={(row) => hrefOf.job(row)} address what={['workload', 'workloads']} partial={view.data?.partial}
+      <Grid
+        name="workloads"
+        label="Workloads"
+        columns={WORKLOAD_COLUMNS}
+        rows={view.data?.rows}
+        rowKey={(row) => row.uid}
+        href={(row) => hrefOf.job(row)}
+        address
+        what={['workload', 'workloads']}
+        partial={view.data?.partial}
         bulk={(chosen, clear) => <Bulk chosen={chosen} clear={clear} />}
-        empty={<Empty title="There are no workloads"><p>Submit one here, or with <code>swell submit</code>, <code>runai submit</code> or <code>arena submit</code>.</p>{createSome && <Button primary icon="plus" onClick={make}>NEW WORKLOAD</Button>}</Empty>} />
+        empty={
+          <Empty title="There are no workloads">
+            <p>
+              Submit one here, or with <code>swell submit</code>, <code>runai submit</code> or <code>arena submit</code>
+              .
+            </p>
+            {createSome && (
+              <Button primary icon="plus" onClick={make}>
+                NEW WORKLOAD
+              </Button>
+            )}
+          </Empty>
+        }
+      />
     </>
   );
 }

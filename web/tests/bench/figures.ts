@@ -10,41 +10,73 @@ import { CODE, startFake } from '../fake/server.ts';
 
 const [url = '', rounds = '5'] = process.argv.slice(2);
 const ROUNDS = Number(rounds);
-const TABS = ['/', '/workloads', '/projects', '/nodepools', '/nodes', '/analytics', '/events', '/', '/workloads', '/projects'];
+const TABS = [
+  '/',
+  '/workloads',
+  '/projects',
+  '/nodepools',
+  '/nodes',
+  '/analytics',
+  '/events',
+  '/',
+  '/workloads',
+  '/projects',
+];
 const JOB = (name: string) => ({
-  apiVersion: 'kubeflow.org/v1', kind: 'PyTorchJob', metadata: { name, namespace: 'default' },
-  spec: { pytorchReplicaSpecs: { Worker: { replicas: 1, template: { metadata: { annotations: { 'swell.dev/run-seconds': '600' } }, spec: { containers: [{ name: 'pytorch', image: 'i' }] } } } } },
+  apiVersion: 'kubeflow.org/v1',
+  kind: 'PyTorchJob',
+  metadata: { name, namespace: 'default' },
+  spec: {
+    pytorchReplicaSpecs: {
+      Worker: {
+        replicas: 1,
+        template: {
+          metadata: { annotations: { 'swell.dev/run-seconds': '600' } },
+          spec: { containers: [{ name: 'pytorch', image: 'i' }] },
+        },
+      },
+    },
+  },
 });
 const median = (values: number[]) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? -1;
 
-// From the moment at which a watch tells that the pod has a node until the row says so.
+// From the moment when a watch reports the pod's node until the row shows it.
 async function decisionSeen(page: Page, name: string): Promise<number> {
   await page.goto(new URL(`/workloads?q=${name}`, page.url()).href);
   await page.waitForSelector('.live.is-live');
-  return page.evaluate(async ([job, pod]) => {
-    const { csrf } = await (await fetch('/ui/api/session')).json() as { csrf: string };
-    const api = '/ui/api/k8s';
-    const watch = await fetch(`${api}/api/v1/namespaces/default/pods?watch=true&fieldSelector=metadata.name=${pod}`);
-    const decided = (async () => {
-      const reader = watch.body?.pipeThrough(new TextDecoderStream()).getReader();
-      for (let text = ''; ;) {
-        const got = await reader?.read();
-        if (!got || got.done) throw new Error('the watch ended');
-        text += got.value;
-        if (text.includes('"nodeName"')) {
-          void reader?.cancel();
-          return performance.now();
+  return page.evaluate(
+    async ([job, pod]) => {
+      const { csrf } = (await (await fetch('/ui/api/session')).json()) as { csrf: string };
+      const api = '/ui/api/k8s';
+      const watch = await fetch(`${api}/api/v1/namespaces/default/pods?watch=true&fieldSelector=metadata.name=${pod}`);
+      const decided = (async () => {
+        const reader = watch.body?.pipeThrough(new TextDecoderStream()).getReader();
+        for (let text = ''; ;) {
+          const got = await reader?.read();
+          if (!got || got.done) throw new Error('the watch ended');
+          text += got.value;
+          if (text.includes('"nodeName"')) {
+            void reader?.cancel();
+            return performance.now();
+          }
         }
-      }
-    })();
-    const seen = new Promise<number>((done) => {
-      const look = () => { if (document.querySelector('.grid-body .badge.ok')) done(performance.now()); };
-      new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
-    });
-    await fetch(`${api}/apis/kubeflow.org/v1/namespaces/default/pytorchjobs`, { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Swell-CSRF': csrf }, body: JSON.stringify(job) });
-    const [made, shown] = await Promise.all([decided, seen]);
-    return Math.max(0, shown - made);
-  }, [JOB(name), `${name}-worker-0`] as const);
+      })();
+      const seen = new Promise<number>((done) => {
+        const look = () => {
+          if (document.querySelector('.grid-body .badge.ok')) done(performance.now());
+        };
+        new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+      });
+      await fetch(`${api}/apis/kubeflow.org/v1/namespaces/default/pytorchjobs`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'X-Swell-CSRF': csrf },
+        body: JSON.stringify(job),
+      });
+      const [made, shown] = await Promise.all([decided, seen]);
+      return Math.max(0, shown - made);
+    },
+    [JOB(name), `${name}-worker-0`] as const,
+  );
 }
 
 // The best of the rounds: others work on the same cores.
@@ -73,7 +105,7 @@ await page.waitForSelector('h1:has-text("Overview")');
 const cookies = await context.cookies();
 const paints: number[] = [];
 for (let round = 0; round < ROUNDS; round += 1) {
-  const fresh = await browser.newContext({ viewport: { width: 1440, height: 900 } });  // nothing is cached
+  const fresh = await browser.newContext({ viewport: { width: 1440, height: 900 } }); // nothing is cached
   await fresh.addCookies(cookies);
   const tab = await fresh.newPage();
   await tab.goto(new URL('/', url).href);
@@ -82,13 +114,23 @@ for (let round = 0; round < ROUNDS; round += 1) {
   await fresh.close();
 }
 const decisions: number[] = [];
-for (let round = 0; round < ROUNDS; round += 1) decisions.push(await decisionSeen(page, `seen-${process.pid}-${round}`));
+for (let round = 0; round < ROUNDS; round += 1)
+  decisions.push(await decisionSeen(page, `seen-${process.pid}-${round}`));
 const scroll = await scrolled();
 const tabs: Page[] = [page];
 while (tabs.length < TABS.length) tabs.push(await context.newPage());
-// Headless Chromium has all of them in sight: none sleeps, as hidden ones of a person would.
+// In headless Chromium all tabs are visible, so none sleeps as a hidden tab would.
 for (const [at, tab] of tabs.entries()) await tab.goto(new URL(TABS[at] ?? '/', url).href);
-console.log(JSON.stringify({ paintMs: median(paints), decisionMs: median(decisions), decisionMostMs: Math.max(...decisions), tabs: tabs.length, scrollFrames: scroll.rate, scrollCostMs: scroll.costMs }));
+console.log(
+  JSON.stringify({
+    paintMs: median(paints),
+    decisionMs: median(decisions),
+    decisionMostMs: Math.max(...decisions),
+    tabs: tabs.length,
+    scrollFrames: scroll.rate,
+    scrollCostMs: scroll.costMs,
+  }),
+);
 process.stdin.resume();
 await new Promise((done) => process.stdin.on('end', done));
 await browser.close();

@@ -8,9 +8,22 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { CODE, startFake, type Fake } from '../fake/server.ts';
 
 export const SHOTS = process.env.SWELL_SHOTS ?? '';
-const FLAGS = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const FLAGS = [
+  '--headless=new',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
 
-export interface Stage { fake: Fake; page: (options?: { dark?: boolean; width?: number; login?: boolean }) => Promise<Page>; troubles: string[] }
+export interface Stage {
+  fake: Fake;
+  page: (options?: { dark?: boolean; width?: number; login?: boolean }) => Promise<Page>;
+  troubles: string[];
+}
 
 export function launch(): Promise<Browser> {
   return chromium.launch({ executablePath: process.env.SWELL_CHROMIUM ?? '/usr/bin/chromium', args: FLAGS });
@@ -28,13 +41,18 @@ export function stage(jobs = 60): Stage {
     await made.fake?.close();
   });
   made.page = async ({ dark = false, width = 1440, login = true } = {}) => {
-    const context = await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 900 }, colorScheme: dark ? 'dark' : 'light', acceptDownloads: true });
+    const context = await browser.newContext({
+      viewport: { width, height: width < 500 ? 844 : 900 },
+      colorScheme: dark ? 'dark' : 'light',
+      acceptDownloads: true,
+    });
     const page = await context.newPage();
     page.setDefaultTimeout(10_000);
     page.on('pageerror', (error) => made.troubles.push(`${page.url()}: ${error.message}`));
     // Interfaces of the machine come and go while other tests run; the page asks again.
     page.on('console', (message) => {
-      if (message.type() === 'error' && !/40[1349]|422|WebSocket|ERR_NETWORK_CHANGED/.test(message.text())) made.troubles.push(`${page.url()}: ${message.text()}`);
+      if (message.type() === 'error' && !/40[1349]|422|WebSocket|ERR_NETWORK_CHANGED/.test(message.text()))
+        made.troubles.push(`${page.url()}: ${message.text()}`);
     });
     await page.goto(login ? `${made.fake.url}/#code=${CODE}` : made.fake.url);
     await page.waitForSelector(login ? 'h1:has-text("Overview")' : 'h1:has-text("Log in")');
@@ -54,7 +72,12 @@ export async function shot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: path.join(SHOTS, `${name}.png`), fullPage: true });
 }
 
-interface Finding { id: string; impact: string; help: string; nodes: { html: string }[] }
+interface Finding {
+  id: string;
+  impact: string;
+  help: string;
+  nodes: { html: string }[];
+}
 
 // What axe-core finds that is serious or worse.
 export async function seriousFindings(page: Page): Promise<string[]> {
@@ -64,11 +87,19 @@ export async function seriousFindings(page: Page): Promise<string[]> {
     const { readFile } = await import('node:fs/promises');
     await page.evaluate(await readFile(axe, 'utf8'));
   }
-  const found = await page.evaluate(async () => {
+  const found = (await page.evaluate(async () => {
     const run = (window as unknown as { axe: { run: (options: object) => Promise<{ violations: Finding[] }> } }).axe;
     return (await run.run({ resultTypes: ['violations'] })).violations;
-  }) as Finding[];
-  return found.filter((one) => one.impact === 'serious' || one.impact === 'critical').map((one) => `${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
+  })) as Finding[];
+  return found
+    .filter((one) => one.impact === 'serious' || one.impact === 'critical')
+    .map(
+      (one) =>
+        `${one.id}: ${one.help}: ${one.nodes
+          .slice(0, 3)
+          .map((node) => node.html.slice(0, 160))
+          .join(' | ')}`,
+    );
 }
 
 export async function texts(page: Page, selector: string): Promise<string[]> {

@@ -5,12 +5,32 @@ import { go, noTroubles, seriousFindings, shot, stage, texts } from './fixture.t
 const one = stage();
 const JOB = '/job?namespace=vision&name=finetune-3&kind=PyTorchJob';
 const SCREENS: [string, string, string][] = [
-  ['/', 'Overview', '.tile'], ['/workloads', 'Workloads', '.grid-body .grid-row'], ['/projects', 'Projects', '.grid-body .grid-row'], ['/project?name=vision', 'vision', '.facts'],
-  ['/project?name=robotics&tab=borrowing', 'robotics', '.sentence'], ['/project?name=vision&tab=members', 'vision', '.list-table'], ['/project?name=vision&tab=history', 'vision', '.chart canvas'],
-  ['/nodepools', 'Node Pools', '.grid-body .grid-row'], ['/nodepool?name=single-node-pool', 'single-node-pool', '.chart canvas'], ['/nodes', 'Nodes', '.gpu'], ['/node?name=node-1', 'node-1', '.list-table'], ['/node?name=node-2', 'node-2', '.gpu.bad'], ['/node?name=node-3', 'node-3', '[aria-label=Failures]'],
-  [JOB, 'finetune-3', '.lane'], [`${JOB}&tab=throughput`, 'finetune-3', '.chart canvas'], [`${JOB}&tab=why`, 'finetune-3', '.sentence'], [`${JOB}&tab=workers`, 'finetune-3', '.grid-body .grid-row'],
-  [`${JOB}&tab=logs`, 'finetune-3', '.log-line'], [`${JOB}&tab=events`, 'finetune-3', '.grid'], [`${JOB}&tab=yaml`, 'finetune-3', 'pre.text:has-text("kind:")'],
-  ['/analytics', 'Analytics', '#project-usage canvas'], ['/whatif', 'What-if', 'form'], ['/events', 'Events', '.grid-body .grid-row'], ['/events?tab=audit', 'Events', '.grid-body .grid-row'], ['/users', 'Users', '.grid-body .grid-row'], ['/settings', 'Settings', '.facts'],
+  ['/', 'Overview', '.tile'],
+  ['/workloads', 'Workloads', '.grid-body .grid-row'],
+  ['/projects', 'Projects', '.grid-body .grid-row'],
+  ['/project?name=vision', 'vision', '.facts'],
+  ['/project?name=robotics&tab=borrowing', 'robotics', '.sentence'],
+  ['/project?name=vision&tab=members', 'vision', '.list-table'],
+  ['/project?name=vision&tab=history', 'vision', '.chart canvas'],
+  ['/nodepools', 'Node Pools', '.grid-body .grid-row'],
+  ['/nodepool?name=single-node-pool', 'single-node-pool', '.chart canvas'],
+  ['/nodes', 'Nodes', '.gpu'],
+  ['/node?name=node-1', 'node-1', '.list-table'],
+  ['/node?name=node-2', 'node-2', '.gpu.bad'],
+  ['/node?name=node-3', 'node-3', '[aria-label=Failures]'],
+  [JOB, 'finetune-3', '.lane'],
+  [`${JOB}&tab=throughput`, 'finetune-3', '.chart canvas'],
+  [`${JOB}&tab=why`, 'finetune-3', '.sentence'],
+  [`${JOB}&tab=workers`, 'finetune-3', '.grid-body .grid-row'],
+  [`${JOB}&tab=logs`, 'finetune-3', '.log-line'],
+  [`${JOB}&tab=events`, 'finetune-3', '.grid'],
+  [`${JOB}&tab=yaml`, 'finetune-3', 'pre.text:has-text("kind:")'],
+  ['/analytics', 'Analytics', '#project-usage canvas'],
+  ['/whatif', 'What-if', 'form'],
+  ['/events', 'Events', '.grid-body .grid-row'],
+  ['/events?tab=audit', 'Events', '.grid-body .grid-row'],
+  ['/users', 'Users', '.grid-body .grid-row'],
+  ['/settings', 'Settings', '.facts'],
 ];
 
 for (const dark of [false, true]) {
@@ -64,7 +84,18 @@ test('no table is wider than a screen of 1280', async () => {
 
 test('the rail has the words of Run:ai', async () => {
   const page = await one.page();
-  assert.deepEqual(await texts(page, 'nav.rail li a'), ['Overview', 'Workloads', 'Projects', 'Node Pools', 'Nodes', 'Analytics', 'What-if', 'Events', 'Users', 'Settings']);
+  assert.deepEqual(await texts(page, 'nav.rail li a'), [
+    'Overview',
+    'Workloads',
+    'Projects',
+    'Node Pools',
+    'Nodes',
+    'Analytics',
+    'What-if',
+    'Events',
+    'Users',
+    'Settings',
+  ]);
   assert.deepEqual(await texts(page, 'nav.rail h2'), ['Workload manager', 'Platform Admin']);
   await page.context().close();
 });

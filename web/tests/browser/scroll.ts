@@ -6,7 +6,11 @@ import { go } from './fixture.ts';
 export const JOBS = 10_000;
 const SPAN_MS = 3000;
 
-export interface Scroll { rate: number; slowestMs: number; costMs: number }
+export interface Scroll {
+  rate: number;
+  slowestMs: number;
+  costMs: number;
+}
 
 // For a page that is logged in to a fake server with so many jobs.
 export async function scrollWorkloads(page: Page): Promise<Scroll> {
@@ -19,23 +23,27 @@ export async function scrollWorkloads(page: Page): Promise<Scroll> {
     return metrics.find((one) => one.name === 'TaskDuration')?.value ?? NaN;
   };
   const before = await busy();
-  const seen = await page.evaluate((span) => new Promise<{ frames: number; ms: number; slowest: number }>((done) => {
-    const box = document.querySelector('.grid-scroll') as HTMLElement;
-    const begin = performance.now();
-    let last = begin;
-    let frames = 0;
-    let slowest = 0;
-    const step = (at: number) => {
-      frames += 1;
-      slowest = Math.max(slowest, at - last);
-      last = at;
-      box.scrollTop += 60;
-      if (at - begin < span) requestAnimationFrame(step);
-      else done({ frames, ms: at - begin, slowest });
-    };
-    requestAnimationFrame(step);
-  }), SPAN_MS);
-  const cost = await busy() - before;
+  const seen = await page.evaluate(
+    (span) =>
+      new Promise<{ frames: number; ms: number; slowest: number }>((done) => {
+        const box = document.querySelector('.grid-scroll') as HTMLElement;
+        const begin = performance.now();
+        let last = begin;
+        let frames = 0;
+        let slowest = 0;
+        const step = (at: number) => {
+          frames += 1;
+          slowest = Math.max(slowest, at - last);
+          last = at;
+          box.scrollTop += 60;
+          if (at - begin < span) requestAnimationFrame(step);
+          else done({ frames, ms: at - begin, slowest });
+        };
+        requestAnimationFrame(step);
+      }),
+    SPAN_MS,
+  );
+  const cost = (await busy()) - before;
   await devtools.detach();
   return { rate: (1000 * seen.frames) / seen.ms, slowestMs: seen.slowest, costMs: (1000 * cost) / seen.frames };
 }

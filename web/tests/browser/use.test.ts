@@ -7,7 +7,11 @@ import { go, noTroubles, seriousFindings, stage, texts } from './fixture.ts';
 
 const one = stage();
 const names = (page: Page) => texts(page, '.grid-body .grid-row .name-link');
-const wrongAt = (page: Page, label: string) => page.locator('.field', { has: page.getByLabel(label, { exact: true }) }).locator('.wrong').innerText();
+const wrongAt = (page: Page, label: string) =>
+  page
+    .locator('.field', { has: page.getByLabel(label, { exact: true }) })
+    .locator('.wrong')
+    .innerText();
 
 test('a token logs in, a wrong one says why', async () => {
   const page = await one.page({ login: false });
@@ -44,7 +48,9 @@ test('filters, order and search are in the address, and the CSV has what is show
   await page.waitForFunction(() => new URL(location.href).searchParams.get('q') === 'bert');
   const params = new URL(page.url()).searchParams;
   assert.deepEqual([params.get('status'), params.get('sort'), params.get('q')], ['Running', 'name', 'bert']);
-  const expected = one.fake.world.jobs.filter((row) => row.status === 'Running' && row.name.startsWith('bert')).map((row) => row.name);
+  const expected = one.fake.world.jobs
+    .filter((row) => row.status === 'Running' && row.name.startsWith('bert'))
+    .map((row) => row.name);
   assert.deepEqual((await names(page)).sort(), expected.sort());
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByLabel('Download as CSV').click()]);
   const lines = (await readFile(await download.path(), 'utf8')).trim().split('\r\n');
@@ -137,7 +143,10 @@ test('a node pool is made, changed and deleted', async () => {
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
   await page.waitForSelector('h1:has-text("Node Pools")');
-  assert.equal(one.fake.world.pools.some((pool) => pool.name === 'a100'), false);
+  assert.equal(
+    one.fake.world.pools.some((pool) => pool.name === 'a100'),
+    false,
+  );
   await page.context().close();
 });
 
@@ -173,7 +182,10 @@ test('a project lists its own members and those that were made with users', asyn
   const page = await one.page();
   await go(page, '/project?name=vision&tab=members', 'vision');
   assert.deepEqual(await texts(page, '.list-table tbody tr'), [
-    'ada User researcher the project', 'leads Group project-admin the project', 'eve User viewer the user']);
+    'ada User researcher the project',
+    'leads Group project-admin the project',
+    'eve User viewer the user',
+  ]);
   await page.context().close();
 });
 
@@ -249,12 +261,21 @@ test('many workloads are suspended and deleted at once', async () => {
   await page.getByRole('button', { name: 'Delete 1' }).click();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.waitForSelector('.toast:has-text("deleted")');
-  assert.equal(one.fake.world.jobs.some((row) => row.name === chosen[0]), false);
+  assert.equal(
+    one.fake.world.jobs.some((row) => row.name === chosen[0]),
+    false,
+  );
   await page.context().close();
 });
 
 test('an action that the user may not do is not offered', async () => {
-  one.fake.denied = new Set(['create projects', 'update projects', 'delete trainingjobs', 'patch trainingjobs', 'create trainingjobs']);
+  one.fake.denied = new Set([
+    'create projects',
+    'update projects',
+    'delete trainingjobs',
+    'patch trainingjobs',
+    'create trainingjobs',
+  ]);
   const page = await one.page();
   await go(page, '/projects', 'Projects');
   await page.waitForSelector('.grid-body .grid-row');
@@ -282,7 +303,10 @@ test('the keyboard reaches search, pages, rows and dialogs', async () => {
   await page.keyboard.press('ArrowDown');
   await page.waitForFunction(() => document.activeElement?.getAttribute('data-row') === '1');
   await page.keyboard.press('End');
-  await page.waitForFunction((last) => document.activeElement?.getAttribute('data-row') === String(last), one.fake.world.jobs.length - 1);
+  await page.waitForFunction(
+    (last) => document.activeElement?.getAttribute('data-row') === String(last),
+    one.fake.world.jobs.length - 1,
+  );
   await page.keyboard.press('Enter');
   await page.waitForSelector('[role=tablist]');
   await page.locator('[role=tab][aria-selected=true]').focus();
@@ -307,9 +331,14 @@ test('a change is on the page within half a second, and within a poll where ther
   const row = one.fake.world.jobs.find((job) => job.name.startsWith('whisper') && job.status === 'Running');
   assert.ok(row);
   // The page itself takes the time, so that the way through the debugger does not count.
-  const seen = page.evaluate(() => new Promise<number>((done) => {
-    new MutationObserver(() => { if (document.body.innerText.includes('Preempted')) done(Date.now()); }).observe(document.body, { subtree: true, childList: true, characterData: true });
-  }));
+  const seen = page.evaluate(
+    () =>
+      new Promise<number>((done) => {
+        new MutationObserver(() => {
+          if (document.body.innerText.includes('Preempted')) done(Date.now());
+        }).observe(document.body, { subtree: true, childList: true, characterData: true });
+      }),
+  );
   await page.evaluate(() => 0);
   const begin = Date.now();
   row.status = 'Preempted';
@@ -348,7 +377,7 @@ test('logs are merged, searched and of one worker', async () => {
   const row = one.fake.world.jobs.find((job) => job.status === 'Running' && job.members.running > 1);
   assert.ok(row);
   await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}&tab=logs`, row.name);
-  // All that runs, and before it each of them once, the first one twice.
+  // The logs that grow, and those of earlier attempts: one of each worker, two of the first.
   const logs = 2 * row.members.running + 1;
   await page.waitForSelector(`text=${(200 * logs).toLocaleString('en-US')} lines of ${logs} logs`);
   await page.getByLabel('Search the logs').fill('loss is high');
@@ -374,12 +403,17 @@ test('logs of attempts that are over are shown, in order and by themselves', asy
   await page.getByLabel('Worker', { exact: true }).selectOption(`${row.name}-worker-0`);
   await page.waitForSelector('text=/lines of 3 logs/');
   await page.getByLabel('Follow').uncheck();
-  await page.locator('.log').evaluate((element) => { element.scrollTop = 0; });
+  await page.locator('.log').evaluate((element) => {
+    element.scrollTop = 0;
+  });
   await page.waitForSelector('.log-line.break:has-text("==> worker-0, attempt 1, preempted <==")');
   await page.waitForSelector('.log-line:has-text("step 1 loss 1.0000"):has-text("before")');
   const asked = one.fake.requests.filter((request) => request.includes(`/log/old-${row.name}-worker-0`));
   assert.equal(asked.length, 2, 'each log that has ended is read once');
-  assert.ok(asked.some((request) => /node=node-0&restart=1/.test(request)), asked.join());
+  assert.ok(
+    asked.some((request) => /node=node-0&restart=1/.test(request)),
+    asked.join(),
+  );
   await page.getByLabel('Attempt', { exact: true }).selectOption('2');
   await page.waitForSelector('.log-line.break', { state: 'detached' });
   assert.ok((await texts(page, '.log-line')).every((line) => !line.includes('before')));
@@ -430,7 +464,7 @@ test('a node is drained', async () => {
   const page = await one.page();
   const node = one.fake.world.nodes.find((row) => row.name === 'node-4');
   assert.ok(node && node.pods.length > 1);
-  if (node.pods[0]) node.pods[0].job = null;  // a DaemonSet's
+  if (node.pods[0]) node.pods[0].job = null; // a DaemonSet's
   await go(page, '/node?name=node-4', 'node-4');
   await page.getByRole('button', { name: 'Drain' }).click();
   await page.locator('dialog').getByRole('button', { name: 'Drain' }).click();
@@ -450,7 +484,7 @@ test('a workload that grows while that pays shows its curve', async () => {
   await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}&tab=throughput`, row.name);
   await page.getByText('One GPU more is worth +31 % here; flat with 1: +4 %.').waitFor();
   const curve = page.getByRole('img', { name: 'Throughput by number of workers' });
-  assert.match(await curve.getAttribute('aria-label') ?? '', /1: 39 \/s, 2: 77 \/s, 4: 132 \/s expected/);
+  assert.match((await curve.getAttribute('aria-label')) ?? '', /1: 39 \/s, 2: 77 \/s, 4: 132 \/s expected/);
   await page.context().close();
   noTroubles(one);
 });
@@ -492,13 +526,16 @@ test('a TensorBoard is started, opened, or told to be missing', async () => {
   assert.deepEqual(await seriousFindings(page), []);
   await page.locator('dialog footer').getByRole('button', { name: 'Close' }).click();
   await page.locator('.head').getByRole('button', { name: 'TensorBoard' }).waitFor();
-  // Without the right the user is told so, and no window stays.
+  // Without the right the page says so, and no window stays.
   one.fake.denied = new Set(['create pods/portforward']);
   await page.locator('.head').getByRole('button', { name: 'TensorBoard' }).click();
   await page.waitForSelector('.toast.bad:has-text("you may not create pods/portforward")');
   assert.equal(page.context().pages().length, 1);
   one.fake.denied.clear();
-  for (const [word, text] of [['sweep', 'has no TensorBoard'], ['eval', 'writes no curves']] as const) {
+  for (const [word, text] of [
+    ['sweep', 'has no TensorBoard'],
+    ['eval', 'writes no curves'],
+  ] as const) {
     const row = running.find((job) => job.name.startsWith(word));
     if (!row) continue;
     await start(row);
@@ -534,14 +571,25 @@ test('a workload is submitted with its curves', async () => {
   await page.getByLabel('Image').fill('pytorch/pytorch:latest');
   await page.getByLabel(/TensorBoard: keep the curves/).check();
   await page.getByRole('button', { name: 'Show the plan' }).click();
-  assert.match(await page.getByRole('textbox', { name: 'Manifest' }).inputValue(), /SWELL_LOG_DIR\n\s+value: \/training_logs\/with-curves/);
+  assert.match(
+    await page.getByRole('textbox', { name: 'Manifest' }).inputValue(),
+    /SWELL_LOG_DIR\n\s+value: \/training_logs\/with-curves/,
+  );
   one.fake.requests.length = 0;
   await page.getByRole('button', { name: 'Submit', exact: true }).click();
   await page.waitForSelector('h1:has-text("with-curves")');
-  const sent = one.fake.requests.filter((request) => /^(?:POST|PATCH)/.test(request) && !request.includes('accessreviews'));
-  assert.deepEqual(sent.slice(0, 4).map((request) => request.replace('/ui/api/', '').replace(/\?.*/, '')), [
-    'POST k8s/api/v1/namespaces/vision/persistentvolumeclaims', 'POST k8s/apis/swell.dev/v1/namespaces/vision/trainingjobs',
-    'PATCH k8s/api/v1/namespaces/vision/persistentvolumeclaims/with-curves-tensorboard', 'POST tensorboard']);
+  const sent = one.fake.requests.filter(
+    (request) => /^(?:POST|PATCH)/.test(request) && !request.includes('accessreviews'),
+  );
+  assert.deepEqual(
+    sent.slice(0, 4).map((request) => request.replace('/ui/api/', '').replace(/\?.*/, '')),
+    [
+      'POST k8s/api/v1/namespaces/vision/persistentvolumeclaims',
+      'POST k8s/apis/swell.dev/v1/namespaces/vision/trainingjobs',
+      'PATCH k8s/api/v1/namespaces/vision/persistentvolumeclaims/with-curves-tensorboard',
+      'POST tensorboard',
+    ],
+  );
   await page.context().close();
 });
 

@@ -16,8 +16,14 @@ const SPACE = 'jupyter-workspace';
 const LONG_MS = 90_000;
 
 const data = mkdtempSync(path.join(tmpdir(), 'swell-pages-'));
-const environment = { ...process.env, PATH: `${BIN}:${process.env.PATH}`, KUBECONFIG: path.join(data, 'kubeconfig'), SWELL_DATA_DIR: data };
-const run = (program: string, ...words: string[]) => execFileSync(path.join(BIN, program), words, { env: environment, encoding: 'utf8', timeout: LONG_MS });
+const environment = {
+  ...process.env,
+  PATH: `${BIN}:${process.env.PATH}`,
+  KUBECONFIG: path.join(data, 'kubeconfig'),
+  SWELL_DATA_DIR: data,
+};
+const run = (program: string, ...words: string[]) =>
+  execFileSync(path.join(BIN, program), words, { env: environment, encoding: 'utf8', timeout: LONG_MS });
 let browser: Browser;
 let page: Page;
 
@@ -42,7 +48,8 @@ const rail = async (text: string) => {
   await page.locator('nav.rail').getByRole('link', { name: text, exact: true }).click();
   await page.waitForSelector(`h1:has-text("${text}")`);
 };
-const row = (name: string) => page.locator('.grid-body .grid-row', { has: page.locator('.name-link', { hasText: name }) });
+const row = (name: string) =>
+  page.locator('.grid-body .grid-row', { has: page.locator('.name-link', { hasText: name }) });
 const waitRow = (name: string, text: string) => row(name).filter({ hasText: text }).waitFor();
 const waitUsage = async (a: string, b: string) => {
   await rail('Projects');
@@ -50,8 +57,12 @@ const waitUsage = async (a: string, b: string) => {
   await waitRow('project-b', b);
 };
 // What the legend of a chart says of a curve now.
-const legend = (card: string, curve: string) => page.locator(`${card} .legend button`, { hasText: curve }).locator('.val');
-const waitLegend = (card: string, curve: string, value: string) => legend(card, curve).filter({ hasText: new RegExp(`^${value}$`) }).waitFor();
+const legend = (card: string, curve: string) =>
+  page.locator(`${card} .legend button`, { hasText: curve }).locator('.val');
+const waitLegend = (card: string, curve: string, value: string) =>
+  legend(card, curve)
+    .filter({ hasText: new RegExp(`^${value}$`) })
+    .waitFor();
 
 test('setup: a node pool and two projects with 4 GPUs each', async () => {
   assert.deepEqual(await texts(page, 'nav.rail h2'), ['Workload manager', 'Platform Admin']);
@@ -63,7 +74,10 @@ test('setup: a node pool and two projects with 4 GPUs each', async () => {
   await page.getByRole('button', { name: 'Create node pool' }).click();
   await waitRow(POOL, '0/8');
   await rail('Projects');
-  for (const [name, description] of [['project-a', 'First project for preemption demo'], ['project-b', 'Second project for preemption demo']] as const) {
+  for (const [name, description] of [
+    ['project-a', 'First project for preemption demo'],
+    ['project-b', 'Second project for preemption demo'],
+  ] as const) {
     await page.getByRole('button', { name: 'NEW PROJECT' }).first().click();
     await page.getByLabel('Project name').fill(name);
     await page.getByLabel('Description').fill(description);
@@ -76,14 +90,31 @@ test('setup: a node pool and two projects with 4 GPUs each', async () => {
   await page.getByRole('button', { name: 'NEW PROJECT' }).first().click();
   await page.getByLabel('Project name').fill('project-a');
   await page.getByRole('button', { name: 'Create project' }).click();
-  await page.locator('.field', { has: page.getByLabel('Project name') }).locator('.wrong', { hasText: 'already exists' }).waitFor();
+  await page
+    .locator('.field', { has: page.getByLabel('Project name') })
+    .locator('.wrong', { hasText: 'already exists' })
+    .waitFor();
   await page.keyboard.press('Escape');
   await waitUsage('0/4', '0/4');
 });
 
 test('steps 1 and 2: training holds 8 of 4 GPUs, over its quota', async () => {
-  run('runai', 'submit', JOB, '--project', 'project-a', '--image', 'python:3.11', '--gpu', '8', '--elastic', '--min-workers', '2', '--command',
-    'python3 -c "import time\nfor step in range(3600):\n  print(\'step\', step, flush=True)\n  time.sleep(1)"');
+  run(
+    'runai',
+    'submit',
+    JOB,
+    '--project',
+    'project-a',
+    '--image',
+    'python:3.11',
+    '--gpu',
+    '8',
+    '--elastic',
+    '--min-workers',
+    '2',
+    '--command',
+    'python3 -c "import time\nfor step in range(3600):\n  print(\'step\', step, flush=True)\n  time.sleep(1)"',
+  );
   await rail('Workloads');
   await waitRow(JOB, 'Running');
   await waitRow(JOB, '8/8');
@@ -98,7 +129,20 @@ test('steps 1 and 2: training holds 8 of 4 GPUs, over its quota', async () => {
 });
 
 test('step 3: a workspace of project-b takes its quota back', async () => {
-  run('runai', 'submit', SPACE, '--project', 'project-b', '--image', 'jupyter/tensorflow-notebook', '--gpu', '4', '--interactive', '--port', '8888:8888');
+  run(
+    'runai',
+    'submit',
+    SPACE,
+    '--project',
+    'project-b',
+    '--image',
+    'jupyter/tensorflow-notebook',
+    '--gpu',
+    '4',
+    '--interactive',
+    '--port',
+    '8888:8888',
+  );
   await rail('Workloads');
   await waitRow(SPACE, 'Running');
   await waitRow(JOB, '4/8');
@@ -111,7 +155,8 @@ test('step 4: the events and the handover in Analytics', async () => {
   await page.getByLabel('Search Events').fill(`Shrunk ${JOB}`);
   await page.locator('.grid-body .grid-row', { hasText: 'Shrunk' }).first().waitFor();
   await rail('Analytics');
-  for (const title of ['GPU Utilization', 'Project Resource Usage', 'Quota vs. Usage']) await page.waitForSelector(`h2:has-text("${title}")`);
+  for (const title of ['GPU Utilization', 'Project Resource Usage', 'Quota vs. Usage'])
+    await page.waitForSelector(`h2:has-text("${title}")`);
   await waitLegend('#gpu-utilization', 'Held', '8');
   await waitLegend('#project-usage', 'project-a', '4');
   await waitLegend('#project-usage', 'project-b', '4');
@@ -169,11 +214,15 @@ test('a workload of the form is refused at the field, submitted, read, suspended
   await page.locator('.log-line.break', { hasText: 'attempt 1' }).waitFor();
   await page.locator('.log-line.break', { hasText: 'attempt 2' }).waitFor();
   const printed = () => texts(page, '.log-line');
-  await page.waitForFunction(() => [...document.querySelectorAll('.log-line')].filter((line) => line.textContent === 'begun').length === 2);
+  await page.waitForFunction(
+    () => [...document.querySelectorAll('.log-line')].filter((line) => line.textContent === 'begun').length === 2,
+  );
   assert.match((await printed())[0] ?? '', /attempt 1/);
   await shot(page, 'logs-of-two-attempts');
   await page.getByLabel('Attempt', { exact: true }).selectOption('1');
-  await page.waitForFunction(() => [...document.querySelectorAll('.log-line')].filter((line) => line.textContent === 'begun').length === 1);
+  await page.waitForFunction(
+    () => [...document.querySelectorAll('.log-line')].filter((line) => line.textContent === 'begun').length === 1,
+  );
   await page.getByRole('tab', { name: 'YAML' }).click();
   await page.locator('pre.text', { hasText: 'swell.dev/workload: train' }).waitFor();
   await shot(page, 'from-the-page');

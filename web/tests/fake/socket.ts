@@ -6,14 +6,28 @@ import type { Duplex } from 'node:stream';
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const FRAME_MAX = 64 * 1024;
 
+// The head of a frame that is one whole text, RFC 6455.
+function headOf(length: number): Buffer {
+  if (length < 126) return Buffer.from([0x81, length]);
+  if (length < 65536) return Buffer.from([0x81, 126, length >> 8, length & 255]);
+  const low = [length >>> 24, (length >> 16) & 255, (length >> 8) & 255, length & 255];
+  return Buffer.from([0x81, 127, 0, 0, 0, 0, ...low]);
+}
+
 export class TextSocket {
   private rest = Buffer.alloc(0);
   onText: (text: string) => void = () => undefined;
   onClose: () => void = () => undefined;
 
-  constructor(request: IncomingMessage, private readonly stream: Duplex) {
+  constructor(
+    request: IncomingMessage,
+    private readonly stream: Duplex,
+  ) {
     const key = createHash('sha1').update(`${request.headers['sec-websocket-key']}${GUID}`).digest('base64');
-    stream.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${key}\r\n\r\n`);
+    stream.write(
+      'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+        `Sec-WebSocket-Accept: ${key}\r\n\r\n`,
+    );
     stream.on('data', (chunk: Buffer) => this.take(chunk));
     stream.on('close', () => this.onClose());
     stream.on('error', () => this.onClose());
@@ -21,12 +35,12 @@ export class TextSocket {
 
   send(text: string): void {
     const body = Buffer.from(text);
-    const head = body.length < 126 ? Buffer.from([0x81, body.length])
-      : body.length < 65536 ? Buffer.from([0x81, 126, body.length >> 8, body.length & 255])
-        : Buffer.concat([Buffer.from([0x81, 127, 0, 0, 0, 0]), Buffer.from([body.length >>> 24, (body.length >> 16) & 255, (body.length >> 8) & 255, body.length & 255])]);
+    const head = headOf(body.length);
     if (!this.stream.destroyed) this.stream.write(Buffer.concat([head, body]));
   }
-  close(): void { this.stream.destroy(); }
+  close(): void {
+    this.stream.destroy();
+  }
 
   private take(chunk: Buffer): void {
     this.rest = Buffer.concat([this.rest, chunk]);
@@ -39,7 +53,9 @@ export class TextSocket {
       if (this.rest.length < at + 4 + length) return;
       const mask = this.rest.subarray(at, at + 4);
       const body = Buffer.from(this.rest.subarray(at + 4, at + 4 + length));
-      body.forEach((byte, index) => { body[index] = byte ^ (mask[index & 3] ?? 0); });
+      body.forEach((byte, index) => {
+        body[index] = byte ^ (mask[index & 3] ?? 0);
+      });
       const kind = (this.rest[0] ?? 0) & 15;
       this.rest = this.rest.subarray(at + 4 + length);
       if (kind === 8) return this.close();

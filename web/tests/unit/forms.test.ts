@@ -11,13 +11,22 @@ test('an error of the API server finds the field that it names', () => {
   assert.equal(fieldFor('spec.nodePools[0].resources.gpu.quota', FIELDS), 'spec.nodePools.0.resources.gpu.quota');
   assert.equal(fieldFor('spec.parent', FIELDS), 'spec.parent');
   assert.equal(fieldFor('spec.unknown', FIELDS), '');
-  const wrongs = wrongsOf(new ApiError(422, 'is invalid', 'Invalid', [{ field: 'spec.parent', message: 'Not found: "x"' }, { field: 'spec.odd', message: 'no' }]), FIELDS);
+  const wrongs = wrongsOf(
+    new ApiError(422, 'is invalid', 'Invalid', [
+      { field: 'spec.parent', message: 'Not found: "x"' },
+      { field: 'spec.odd', message: 'no' },
+    ]),
+    FIELDS,
+  );
   assert.equal(wrongs.at('spec.parent'), 'Not found: "x"');
   assert.deepEqual(wrongs.rest(FIELDS), [['', 'spec.odd: no']]);
 });
 
 test('an error without causes is shown at the name where the name is taken, else above the form', () => {
-  assert.equal(wrongsOf(new ApiError(409, 'projects "a" already exists', 'AlreadyExists'), FIELDS).at('metadata.name'), 'projects "a" already exists');
+  assert.equal(
+    wrongsOf(new ApiError(409, 'projects "a" already exists', 'AlreadyExists'), FIELDS).at('metadata.name'),
+    'projects "a" already exists',
+  );
   assert.deepEqual(wrongsOf(new ApiError(500, 'the disk is full'), FIELDS).rest(FIELDS), [['', 'the disk is full']]);
 });
 
@@ -40,15 +49,42 @@ test('each kind is suspended where its operator has the switch', () => {
 });
 
 test('the role that is resized is the elastic one', () => {
-  assert.deepEqual(elasticRole({ kind: 'TrainingJob', spec: { roles: { master: { replicas: 1 }, worker: { replicas: 4, elastic: {} } } } }), { field: 'roles', role: 'worker', replicas: 4, others: 1 });
-  assert.deepEqual(elasticRole({ kind: 'PyTorchJob', spec: { pytorchReplicaSpecs: { Master: { replicas: 1 }, Worker: { replicas: 2 } } } }), { field: 'pytorchReplicaSpecs', role: 'Worker', replicas: 2, others: 1 });
-  assert.deepEqual(elasticRole({ kind: 'MPIJob', spec: { mpiReplicaSpecs: { Launcher: {}, Worker: { replicas: 2 } } } }), { field: 'mpiReplicaSpecs', role: 'Worker', replicas: 2, others: 1 });
+  assert.deepEqual(
+    elasticRole({
+      kind: 'TrainingJob',
+      spec: { roles: { master: { replicas: 1 }, worker: { replicas: 4, elastic: {} } } },
+    }),
+    { field: 'roles', role: 'worker', replicas: 4, others: 1 },
+  );
+  assert.deepEqual(
+    elasticRole({
+      kind: 'PyTorchJob',
+      spec: { pytorchReplicaSpecs: { Master: { replicas: 1 }, Worker: { replicas: 2 } } },
+    }),
+    { field: 'pytorchReplicaSpecs', role: 'Worker', replicas: 2, others: 1 },
+  );
+  assert.deepEqual(
+    elasticRole({ kind: 'MPIJob', spec: { mpiReplicaSpecs: { Launcher: {}, Worker: { replicas: 2 } } } }),
+    { field: 'mpiReplicaSpecs', role: 'Worker', replicas: 2, others: 1 },
+  );
   assert.equal(elasticRole({ kind: 'Job', spec: {} }), undefined);
 });
 
 test('an edited node pool keeps labels that the form does not show', () => {
-  const form = { name: 'p', which: 'label' as const, key: 'gpu', value: 'h100', gpu: 'Spread', cpu: 'Pack', gpuType: '' };
+  const form = {
+    name: 'p',
+    which: 'label' as const,
+    key: 'gpu',
+    value: 'h100',
+    gpu: 'Spread',
+    cpu: 'Pack',
+    gpuType: '',
+  };
   const placement = { gpu: 'Spread', cpu: 'Pack' };
-  assert.deepEqual(poolPatch(form, { spec: { nodeSelector: { kind: 'a', zone: 'z' } } }), { spec: { placement, gpuType: null, nodeSelector: { kind: null, gpu: 'h100' } } });
-  assert.deepEqual(poolPatch({ ...form, which: 'all' }, { spec: { nodeSelector: { kind: 'a', zone: 'z' } } }), { spec: { placement, gpuType: null, nodeSelector: { kind: null, zone: null } } });
+  assert.deepEqual(poolPatch(form, { spec: { nodeSelector: { kind: 'a', zone: 'z' } } }), {
+    spec: { placement, gpuType: null, nodeSelector: { kind: null, gpu: 'h100' } },
+  });
+  assert.deepEqual(poolPatch({ ...form, which: 'all' }, { spec: { nodeSelector: { kind: 'a', zone: 'z' } } }), {
+    spec: { placement, gpuType: null, nodeSelector: { kind: null, zone: null } },
+  });
 });

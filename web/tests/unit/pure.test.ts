@@ -10,7 +10,16 @@ import { asNew, checkJob, claimedBy, curvesClaim, jobObject, newJob, wrongMemory
 import { attemptsOf, chooseParts, markOf, pathOfLog, titleOf } from '../../src/lib/log_parts.ts';
 import { merge, parseLine } from '../../src/lib/logs.ts';
 import { bySize } from '../../src/lib/pace.ts';
-import { amount, checkProject, fieldsOf, formOf, newProject, poolPath, projectObject, quotaPath } from '../../src/lib/project_form.ts';
+import {
+  amount,
+  checkProject,
+  fieldsOf,
+  formOf,
+  newProject,
+  poolPath,
+  projectObject,
+  quotaPath,
+} from '../../src/lib/project_form.ts';
 import { csv, distinct, fitting, matchesSearch, readFilters, sortRows, writeFilter } from '../../src/lib/rows.ts';
 import { continued, noted } from '../../src/lib/tail.ts';
 import { placeOf } from '../../src/lib/theme.ts';
@@ -18,27 +27,64 @@ import { treeOrder } from '../../src/lib/tree.ts';
 import type { LogPart, ProjectRow, Series } from '../../src/lib/types.ts';
 import { toYaml } from '../../src/lib/yaml.ts';
 
-const series = (t: number[], v: (number | null)[], labels: Record<string, string> = {}): Series => ({ name: 's', labels, t, v });
+const series = (t: number[], v: (number | null)[], labels: Record<string, string> = {}): Series => ({
+  name: 's',
+  labels,
+  t,
+  v,
+});
 
 test('numbers are short, and a missing one is a dash', () => {
-  assert.deepEqual([number(4), number(0.5), number(1234.567), number(null), number(NaN)], ['4', '0.5', '1,234.57', '–', '–']);
-  assert.deepEqual([ratio(8, 4), ratio(0.5, null), ratio(2, -1), bound(null), bound(-1), bound(3)], ['8/4', '0.5/∞', '2/∞', 'no limit', 'no limit', '3']);
+  assert.deepEqual(
+    [number(4), number(0.5), number(1234.567), number(null), number(NaN)],
+    ['4', '0.5', '1,234.57', '–', '–'],
+  );
+  assert.deepEqual(
+    [ratio(8, 4), ratio(0.5, null), ratio(2, -1), bound(null), bound(-1), bound(3)],
+    ['8/4', '0.5/∞', '2/∞', 'no limit', 'no limit', '3'],
+  );
   assert.deepEqual([percent(1, 4), percent(1, 0), percent(null, 4)], ['25 %', '–', '–']);
   assert.deepEqual([bytes(0), bytes(1536), bytes(80 * 2 ** 30), bytes(undefined)], ['0 B', '1.5 KiB', '80 GiB', '–']);
   assert.deepEqual([gpuHours(5400), gpuHours(10), gpuHours(0)], ['1.5', '< 0.1', '0']);
 });
 
 test('a span of time has at most two units', () => {
-  assert.deepEqual([span(0), span(59.6), span(61), span(3600), span(90061), span(null)], ['0 s', '1 min', '1 min 1 s', '1 h', '1 d 1 h', '–']);
+  assert.deepEqual(
+    [span(0), span(59.6), span(61), span(3600), span(90061), span(null)],
+    ['0 s', '1 min', '1 min 1 s', '1 h', '1 d 1 h', '–'],
+  );
   const now = Date.parse('2026-01-01T00:10:00Z');
-  assert.deepEqual([ago('2026-01-01T00:09:58Z', now), ago('2026-01-01T00:08:30Z', now), ago('2027-01-01T00:00:00Z', now), ago('', now), ago('soon', now)], ['just now', '1 min ago', 'just now', '–', '–']);
+  assert.deepEqual(
+    [
+      ago('2026-01-01T00:09:58Z', now),
+      ago('2026-01-01T00:08:30Z', now),
+      ago('2027-01-01T00:00:00Z', now),
+      ago('', now),
+      ago('soon', now),
+    ],
+    ['just now', '1 min ago', 'just now', '–', '–'],
+  );
 });
 
 test('empty cells are last in both directions, and equal ones keep their order', () => {
-  const rows = [{ v: 2, n: 'a' }, { v: null, n: 'b' }, { v: 10, n: 'c' }, { v: 2, n: 'd' }];
-  assert.deepEqual(sortRows(rows, (row) => row.v, false).map((row) => row.n), ['a', 'd', 'c', 'b']);
-  assert.deepEqual(sortRows(rows, (row) => row.v, true).map((row) => row.n), ['c', 'a', 'd', 'b']);
-  assert.deepEqual(sortRows(['n10', 'n9', 'n1'], (row) => row, false), ['n1', 'n9', 'n10']);
+  const rows = [
+    { v: 2, n: 'a' },
+    { v: null, n: 'b' },
+    { v: 10, n: 'c' },
+    { v: 2, n: 'd' },
+  ];
+  assert.deepEqual(
+    sortRows(rows, (row) => row.v, false).map((row) => row.n),
+    ['a', 'd', 'c', 'b'],
+  );
+  assert.deepEqual(
+    sortRows(rows, (row) => row.v, true).map((row) => row.n),
+    ['c', 'a', 'd', 'b'],
+  );
+  assert.deepEqual(
+    sortRows(['n10', 'n9', 'n1'], (row) => row, false),
+    ['n1', 'n9', 'n10'],
+  );
 });
 
 test('search needs every word in some cell', () => {
@@ -51,24 +97,51 @@ test('filters survive the address', () => {
   const params = new URLSearchParams();
   params.set('status', writeFilter(['Running', 'a,b', '']));
   params.set('other', 'x');
-  assert.deepEqual(readFilters(new URLSearchParams(params.toString()), ['status']), [{ key: 'status', values: ['Running', 'a,b', ''] }]);
-  assert.deepEqual(distinct(['a', 'b', 'a'], (row) => row), [{ value: 'a', count: 2 }, { value: 'b', count: 1 }]);
+  assert.deepEqual(readFilters(new URLSearchParams(params.toString()), ['status']), [
+    { key: 'status', values: ['Running', 'a,b', ''] },
+  ]);
+  assert.deepEqual(
+    distinct(['a', 'b', 'a'], (row) => row),
+    [
+      { value: 'a', count: 2 },
+      { value: 'b', count: 1 },
+    ],
+  );
 });
 
 test('CSV quotes what must be quoted, and runs no formula', () => {
-  assert.equal(csv(['a', 'b'], [['x,y', 'say "hi"'], ['=1+1', -3], [null, true], ['two\nlines', '-']]),
-    'a,b\r\n"x,y","say ""hi"""\r\n\'=1+1,-3\r\n,Yes\r\n"two\nlines",\'-\r\n');
+  assert.equal(
+    csv(
+      ['a', 'b'],
+      [
+        ['x,y', 'say "hi"'],
+        ['=1+1', -3],
+        [null, true],
+        ['two\nlines', '-'],
+      ],
+    ),
+    'a,b\r\n"x,y","say ""hi"""\r\n\'=1+1,-3\r\n,Yes\r\n"two\nlines",\'-\r\n',
+  );
 });
 
 test('YAML quotes what would be read as something else', () => {
-  assert.equal(toYaml({ a: 'true', b: '1', c: 'x: y', d: 'plain', e: [], f: {}, g: null, h: 1.5, i: '', j: '- a', k: '#c' }),
-    'a: "true"\nb: "1"\nc: "x: y"\nd: plain\ne: []\nf: {}\ng: null\nh: 1.5\ni: ""\nj: "- a"\nk: "#c"\n');
-  assert.equal(toYaml({ list: [{ name: 'a', v: [1, 2] }, 'b'], text: 'one\ntwo\n' }), 'list:\n- name: a\n  v:\n  - 1\n  - 2\n- b\ntext: |\n  one\n  two\n');
+  assert.equal(
+    toYaml({ a: 'true', b: '1', c: 'x: y', d: 'plain', e: [], f: {}, g: null, h: 1.5, i: '', j: '- a', k: '#c' }),
+    'a: "true"\nb: "1"\nc: "x: y"\nd: plain\ne: []\nf: {}\ng: null\nh: 1.5\ni: ""\nj: "- a"\nk: "#c"\n',
+  );
+  assert.equal(
+    toYaml({ list: [{ name: 'a', v: [1, 2] }, 'b'], text: 'one\ntwo\n' }),
+    'list:\n- name: a\n  v:\n  - 1\n  - 2\n- b\ntext: |\n  one\n  two\n',
+  );
   assert.equal(toYaml({ a: undefined, b: 1 }), 'b: 1\n');
 });
 
 test('colours of a log line become styles, and other control characters nothing', () => {
-  assert.deepEqual(pieces('a\u001b[1;31mred\u001b[0m b'), [{ text: 'a', style: '' }, { text: 'red', style: 'ansi-red ansi-bold' }, { text: ' b', style: '' }]);
+  assert.deepEqual(pieces('a\u001b[1;31mred\u001b[0m b'), [
+    { text: 'a', style: '' },
+    { text: 'red', style: 'ansi-red ansi-bold' },
+    { text: ' b', style: '' },
+  ]);
   assert.deepEqual(pieces('\u001b[2Kx\u0007'), [{ text: 'x', style: '' }]);
   assert.equal(plainText('\u001b[32mok\u001b[m\u001b]0;title\u0007'), 'ok');
 });
@@ -77,21 +150,40 @@ test('merged logs are in order of time, and lines of a pod keep theirs', () => {
   const line = (pod: string, text: string, seq: number) => parseLine(pod, text, seq);
   const a = [line('a', '2026-01-01T00:00:01.5Z one', 0), line('a', '2026-01-01T00:00:03Z three', 1)];
   const b = [line('b', '2026-01-01T00:00:01.50001Z two', 2), line('b', '2026-01-01T00:00:03Z four', 3)];
-  assert.deepEqual(merge(a, b).map((one) => one.text), ['one', 'two', 'three', 'four']);
+  assert.deepEqual(
+    merge(a, b).map((one) => one.text),
+    ['one', 'two', 'three', 'four'],
+  );
   assert.deepEqual(parseLine('a', 'no time', 0), { pod: 'a', time: '', text: 'no time', seq: 0 });
 });
 
-test('a department stands before its projects, and a circle is shown all the same', () => {
-  const row = (name: string, parent: string | null) => ({ name, parent } as ProjectRow);
-  assert.deepEqual(treeOrder([row('b', 'dept'), row('dept', null), row('a', 'dept'), row('alone', 'unseen')]).map((one) => `${one.depth}${one.name}`), ['0alone', '0dept', '1a', '1b']);
-  assert.deepEqual(treeOrder([row('x', 'y'), row('y', 'x')]).map((one) => one.name).sort(), ['x', 'y']);
+test('a department stands before its projects, and a circle is shown, too', () => {
+  const row = (name: string, parent: string | null) => ({ name, parent }) as ProjectRow;
+  assert.deepEqual(
+    treeOrder([row('b', 'dept'), row('dept', null), row('a', 'dept'), row('alone', 'unseen')]).map(
+      (one) => `${one.depth}${one.name}`,
+    ),
+    ['0alone', '0dept', '1a', '1b'],
+  );
+  assert.deepEqual(
+    treeOrder([row('x', 'y'), row('y', 'x')])
+      .map((one) => one.name)
+      .sort(),
+    ['x', 'y'],
+  );
 });
 
 test('series are put on common times, and a gap is not filled', () => {
   const { times, values } = align([series([0, 10, 20], [1, 2, 3]), series([10, 12], [5, 6])]);
   assert.deepEqual(times, [0, 10, 12, 20]);
-  assert.deepEqual(values, [[1, 2, 2, 3], [null, 5, 6, null]]);
-  assert.deepEqual(align([{ ...series([0, 1], [4, 8]), steady: true }, series([100, 101], [1, 1])]).values[0], [4, 8, 8, 8]);
+  assert.deepEqual(values, [
+    [1, 2, 2, 3],
+    [null, 5, 6, null],
+  ]);
+  assert.deepEqual(
+    align([{ ...series([0, 1], [4, 8]), steady: true }, series([100, 101], [1, 1])]).values[0],
+    [4, 8, 8, 8],
+  );
   assert.deepEqual(sum([series([0, 10], [1, 2]), series([0, 10], [3, null])])?.v, [4, 2]);
 });
 
@@ -111,8 +203,21 @@ test('an integral is value times seconds, and a counter may start again', () => 
 });
 
 test('a curve is continued by what the view said later', () => {
-  const out = continued(series([10, 20], [1, 2]), [{ t: 15, values: { a: 9 } }, { t: 25, values: { a: 3 } }], 'a');
-  assert.deepEqual([out.t, out.v], [[10, 20, 25], [1, 2, 3]]);
+  const out = continued(
+    series([10, 20], [1, 2]),
+    [
+      { t: 15, values: { a: 9 } },
+      { t: 25, values: { a: 3 } },
+    ],
+    'a',
+  );
+  assert.deepEqual(
+    [out.t, out.v],
+    [
+      [10, 20, 25],
+      [1, 2, 3],
+    ],
+  );
 });
 
 test('what stays the same is noted now and then, what changes at once', () => {
@@ -120,33 +225,62 @@ test('what stays the same is noted now and then, what changes at once', () => {
   noted('k', { a: 1 }, 102);
   noted('k', { a: 2 }, 103);
   noted('k', undefined, 104);
-  assert.deepEqual(noted('k', { a: 2 }, 109).map((sample) => [sample.t, sample.values.a]), [[100, 1], [103, 2], [109, 2]]);
+  assert.deepEqual(
+    noted('k', { a: 2 }, 109).map((sample) => [sample.t, sample.values.a]),
+    [
+      [100, 1],
+      [103, 2],
+      [109, 2],
+    ],
+  );
 });
 
 test('efficiency is measured against the smallest size', () => {
   const found = bySize(series([0, 1, 2, 3], [1, 1, 4, 4]), series([0, 1, 2, 3], [10, 10, 20, 20]));
-  assert.deepEqual(found, [{ size: 1, throughput: 10, efficiency: 1 }, { size: 4, throughput: 20, efficiency: 0.5 }]);
+  assert.deepEqual(found, [
+    { size: 1, throughput: 10, efficiency: 1 },
+    { size: 4, throughput: 20, efficiency: 0.5 },
+  ]);
 });
 
 test('a project form makes the object of the walkthrough', () => {
-  const form = { ...newProject(['single-node-pool']), name: 'project-b', description: 'Second project for preemption demo' };
+  const form = {
+    ...newProject(['single-node-pool']),
+    name: 'project-b',
+    description: 'Second project for preemption demo',
+  };
   form.quotas = [{ pool: 'single-node-pool', quota: '4', limit: '', lends: '', weight: '' }];
   assert.deepEqual(projectObject(form), {
-    apiVersion: 'swell.dev/v1', kind: 'Project', metadata: { name: 'project-b' },
-    spec: { description: 'Second project for preemption demo', nodePools: [{ name: 'single-node-pool', resources: { gpu: { quota: 4 } } }] },
+    apiVersion: 'swell.dev/v1',
+    kind: 'Project',
+    metadata: { name: 'project-b' },
+    spec: {
+      description: 'Second project for preemption demo',
+      nodePools: [{ name: 'single-node-pool', resources: { gpu: { quota: 4 } } }],
+    },
   });
 });
 
 test('an edited project keeps what the form does not show', () => {
   const before = {
     metadata: { name: 'a', resourceVersion: '5' },
-    spec: { minRuntimeSeconds: 60, nodePools: [{ name: 'p', resources: { gpu: { quota: 4, limit: -1 }, cpu: { quota: 8 } } }], resources: { memory: { quota: 100 } } },
+    spec: {
+      minRuntimeSeconds: 60,
+      nodePools: [{ name: 'p', resources: { gpu: { quota: 4, limit: -1 }, cpu: { quota: 8 } } }],
+      resources: { memory: { quota: 100 } },
+    },
   };
   const form = formOf(before);
   assert.deepEqual(form.quotas, [{ pool: 'p', quota: '4', limit: 'unlimited', lends: '', weight: '' }]);
   form.quotas = [{ pool: 'p', quota: '6', limit: '', lends: '2', weight: '2' }];
   const after = projectObject(form, before);
-  assert.deepEqual(after.spec, { minRuntimeSeconds: 60, nodePools: [{ name: 'p', resources: { gpu: { quota: 6, lendingLimit: 2, overQuotaWeight: 2 }, cpu: { quota: 8 } } }], resources: { memory: { quota: 100 }, gpu: undefined } });
+  assert.deepEqual(after.spec, {
+    minRuntimeSeconds: 60,
+    nodePools: [
+      { name: 'p', resources: { gpu: { quota: 6, lendingLimit: 2, overQuotaWeight: 2 }, cpu: { quota: 8 } } },
+    ],
+    resources: { memory: { quota: 100 }, gpu: undefined },
+  });
   assert.equal(after.metadata?.resourceVersion, '5');
 });
 
@@ -158,49 +292,116 @@ test('a project form sets, changes and removes the default of autoscaling', () =
   const read = formOf(before);
   assert.equal(read.autoscaling, 'Later');
   assert.deepEqual(projectObject(read, before).spec?.autoscaling, { default: 'Later', other: 1 });
-  assert.deepEqual(projectObject({ ...read, autoscaling: 'None' }, before).spec?.autoscaling, { default: 'None', other: 1 });
+  assert.deepEqual(projectObject({ ...read, autoscaling: 'None' }, before).spec?.autoscaling, {
+    default: 'None',
+    other: 1,
+  });
   assert.deepEqual(projectObject({ ...read, autoscaling: '' }, before).spec?.autoscaling, { other: 1 });
-  assert.equal(projectObject({ ...read, autoscaling: '' }, { metadata: { name: 'a' }, spec: { autoscaling: { default: 'None' } } }).spec?.autoscaling, undefined);
+  assert.equal(
+    projectObject({ ...read, autoscaling: '' }, { metadata: { name: 'a' }, spec: { autoscaling: { default: 'None' } } })
+      .spec?.autoscaling,
+    undefined,
+  );
   assert.ok(fieldsOf(form).includes('spec.autoscaling.default'));
 });
 
 test('a project form says what is wrong at the field', () => {
   const form = newProject(['p']);
-  form.quotas = [{ pool: 'p', quota: '4', limit: '2', lends: '', weight: '-1' }, { pool: 'p', quota: 'many', limit: '', lends: '', weight: '' }];
+  form.quotas = [
+    { pool: 'p', quota: '4', limit: '2', lends: '', weight: '-1' },
+    { pool: 'p', quota: 'many', limit: '', lends: '', weight: '' },
+  ];
   form.priority = 'high';
   form.members = [{ kind: 'User', name: ' ', role: 'viewer' }];
   const wrongs: Record<string, string> = {};
-  checkProject(form, (field, message) => { wrongs[field] = message; });
-  assert.deepEqual(Object.keys(wrongs).sort(), ['spec.members.0.name', 'spec.nodePools.0.resources.gpu.limit', 'spec.nodePools.0.resources.gpu.overQuotaWeight', 'spec.nodePools.1.name', 'spec.nodePools.1.resources.gpu.quota', 'spec.priority']);
+  checkProject(form, (field, message) => {
+    wrongs[field] = message;
+  });
+  assert.deepEqual(Object.keys(wrongs).sort(), [
+    'spec.members.0.name',
+    'spec.nodePools.0.resources.gpu.limit',
+    'spec.nodePools.0.resources.gpu.overQuotaWeight',
+    'spec.nodePools.1.name',
+    'spec.nodePools.1.resources.gpu.quota',
+    'spec.priority',
+  ]);
   assert.deepEqual([amount(''), amount('unlimited'), amount('2,5'), amount('x')], [undefined, -1, 2.5, NaN]);
   form.quotas.unshift({ pool: '', quota: '1', limit: '', lends: '', weight: '' });
-  assert.deepEqual([quotaPath(form, 0, 'quota'), quotaPath(form, 1, 'quota'), poolPath(form, 0), poolPath(form, 1)], ['spec.resources.gpu.quota', 'spec.nodePools.0.resources.gpu.quota', 'spec.resources', 'spec.nodePools.0.name']);
+  assert.deepEqual(
+    [quotaPath(form, 0, 'quota'), quotaPath(form, 1, 'quota'), poolPath(form, 0), poolPath(form, 1)],
+    ['spec.resources.gpu.quota', 'spec.nodePools.0.resources.gpu.quota', 'spec.resources', 'spec.nodePools.0.name'],
+  );
 });
 
 test('a workload form makes a TrainingJob as runai submit does', () => {
-  const form = { ...newJob('project-a', 'project-a'), name: 'large', image: 'pytorch/pytorch:latest', command: 'python a.py', workers: '8', elastic: true, least: '2' };
+  const form = {
+    ...newJob('project-a', 'project-a'),
+    name: 'large',
+    image: 'pytorch/pytorch:latest',
+    command: 'python a.py',
+    workers: '8',
+    elastic: true,
+    least: '2',
+  };
   const object = jobObject(form);
   assert.deepEqual(object.spec, {
-    project: 'project-a', priorityClassName: 'train', backoffLimit: 6,
-    roles: { worker: {
-      replicas: 8, restartPolicy: 'OnFailure', elastic: { minReplicas: 2, maxReplicas: 8 },
-      template: {
-        metadata: { labels: { 'swell.dev/workload': 'train', 'swell.dev/project': 'project-a' } },
-        spec: { containers: [{ name: 'worker', image: 'pytorch/pytorch:latest', command: ['/bin/sh', '-c', 'python a.py'], resources: { limits: { 'nvidia.com/gpu': 1 } } }] },
+    project: 'project-a',
+    priorityClassName: 'train',
+    backoffLimit: 6,
+    roles: {
+      worker: {
+        replicas: 8,
+        restartPolicy: 'OnFailure',
+        elastic: { minReplicas: 2, maxReplicas: 8 },
+        template: {
+          metadata: { labels: { 'swell.dev/workload': 'train', 'swell.dev/project': 'project-a' } },
+          spec: {
+            containers: [
+              {
+                name: 'worker',
+                image: 'pytorch/pytorch:latest',
+                command: ['/bin/sh', '-c', 'python a.py'],
+                resources: { limits: { 'nvidia.com/gpu': 1 } },
+              },
+            ],
+          },
+        },
       },
-    } },
+    },
   });
   const half = jobObject({ ...form, gpus: '0.5', elastic: false, type: 'interactive' });
-  const role = (half.spec?.roles as Record<string, { template: { metadata: { annotations?: object }; spec: { containers: { resources?: object }[] } } }>).workspace;
+  const role = (
+    half.spec?.roles as Record<
+      string,
+      { template: { metadata: { annotations?: object }; spec: { containers: { resources?: object }[] } } }
+    >
+  ).workspace;
   assert.deepEqual(role?.template.metadata.annotations, { 'swell.dev/gpu-fraction': '0.5' });
   assert.equal(role?.template.spec.containers[0]?.resources, undefined);
 });
 
 test('a workload that keeps its curves has a claim of its own, as arena submit makes it', () => {
-  const object = jobObject({ ...newJob('vision', 'vision'), name: 'unet', image: 'i', curves: true, env: [{ name: 'A', value: '1' }] });
+  const object = jobObject({
+    ...newJob('vision', 'vision'),
+    name: 'unet',
+    image: 'i',
+    curves: true,
+    env: [{ name: 'A', value: '1' }],
+  });
   const role = (object.spec?.roles as Record<string, { template: { spec: Record<string, unknown> } }>).worker;
   assert.deepEqual(role?.template.spec, {
-    containers: [{ name: 'worker', image: 'i', env: [{ name: 'A', value: '1' }, { name: 'SWELL_LOG_DIR', value: '/training_logs/unet' }], resources: { limits: { 'nvidia.com/gpu': 1 } }, volumeMounts: [{ name: 'training-logs', mountPath: '/training_logs' }] }],
+    containers: [
+      {
+        name: 'worker',
+        image: 'i',
+        env: [
+          { name: 'A', value: '1' },
+          { name: 'SWELL_LOG_DIR', value: '/training_logs/unet' },
+        ],
+        resources: { limits: { 'nvidia.com/gpu': 1 } },
+        volumeMounts: [{ name: 'training-logs', mountPath: '/training_logs' }],
+      },
+    ],
     volumes: [{ name: 'training-logs', persistentVolumeClaim: { claimName: 'unet-tensorboard' } }],
   });
   const claim = curvesClaim('unet', 'vision');
@@ -210,34 +411,81 @@ test('a workload that keeps its curves has a claim of its own, as arena submit m
 
 test('spans of a workload grow on the page', () => {
   const at = Date.parse('2026-01-01T00:10:00Z');
-  const row = { status: 'Running', created: '2026-01-01T00:00:00Z', started: '2026-01-01T00:04:00Z', waitSeconds: 240, runSeconds: null };
+  const row = {
+    status: 'Running',
+    created: '2026-01-01T00:00:00Z',
+    started: '2026-01-01T00:04:00Z',
+    waitSeconds: 240,
+    runSeconds: null,
+  };
   assert.deepEqual([waitOf(row, at), runOf(row, at)], [240, 360]);
-  assert.deepEqual([waitOf({ ...row, status: 'Pending', waitSeconds: null }, at), runOf({ ...row, status: 'Preempted' }, at)], [600, null]);
+  assert.deepEqual(
+    [waitOf({ ...row, status: 'Pending', waitSeconds: null }, at), runOf({ ...row, status: 'Preempted' }, at)],
+    [600, null],
+  );
   assert.equal(runOf({ ...row, status: 'Failed', runSeconds: 12 }, at), 12);
 });
 
 test('a delta leads to the next view, and keeps what stayed', () => {
   const rows = Array.from({ length: 5 }, (_, id) => ({ id }));
-  const next = applied({ rows, total: 5 }, { data: { total: 6 }, lists: { rows: [[0, 2], { id: 9 }, [3, 2], { id: 10 }] } }) as { rows: { id: number }[]; total: number };
+  const next = applied(
+    { rows, total: 5 },
+    { data: { total: 6 }, lists: { rows: [[0, 2], { id: 9 }, [3, 2], { id: 10 }] } },
+  ) as { rows: { id: number }[]; total: number };
   assert.deepEqual(next, { total: 6, rows: [{ id: 0 }, { id: 1 }, { id: 9 }, { id: 3 }, { id: 4 }, { id: 10 }] });
   assert.equal(next.rows[3], rows[3]);
-  for (const steps of [[[3, 3]], [[-1, 1]]] as [number, number][][]) assert.equal(applied({ rows }, { data: {}, lists: { rows: steps } }), undefined);
+  for (const steps of [[[3, 3]], [[-1, 1]]] as [number, number][][])
+    assert.equal(applied({ rows }, { data: {}, lists: { rows: steps } }), undefined);
   assert.equal(applied(undefined, { data: {}, lists: { rows: [] } }), undefined);
 });
 
 test('a workload form says what is wrong at the field', () => {
   const wrongs: Record<string, string> = {};
-  checkJob({ ...newJob(), gpus: '1.5', workers: '2', elastic: true, least: '3', memory: 'lots', env: [{ name: '1x', value: '' }] }, (field, message) => { wrongs[field] = message; });
+  checkJob(
+    {
+      ...newJob(),
+      gpus: '1.5',
+      workers: '2',
+      elastic: true,
+      least: '3',
+      memory: 'lots',
+      env: [{ name: '1x', value: '' }],
+    },
+    (field, message) => {
+      wrongs[field] = message;
+    },
+  );
   assert.deepEqual(Object.keys(wrongs).sort(), ['env.0', 'gpus', 'image', 'least', 'memory', 'spec.project']);
 });
 
 test('a copy of an object has nothing that the server wrote', () => {
-  assert.deepEqual(asNew({ kind: 'TrainingJob', metadata: { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '1', labels: { x: 'y' } }, spec: { a: 1 }, status: { phase: 'Running' } }, 'b'),
-    { kind: 'TrainingJob', metadata: { name: 'b', namespace: 'n', labels: { x: 'y' } }, spec: { a: 1 } });
+  assert.deepEqual(
+    asNew(
+      {
+        kind: 'TrainingJob',
+        metadata: { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '1', labels: { x: 'y' } },
+        spec: { a: 1 },
+        status: { phase: 'Running' },
+      },
+      'b',
+    ),
+    { kind: 'TrainingJob', metadata: { name: 'b', namespace: 'n', labels: { x: 'y' } }, spec: { a: 1 } },
+  );
 });
 
 test('logs are chosen by member and attempt, and found where they are', () => {
-  const part = (member: string, attempt: number, start: number, more: Partial<LogPart> = {}): LogPart => ({ key: `${member}${attempt}/${start}`, uid: `${member}${attempt}`, member, node: 'n', container: 'c', attempt, start, live: false, running: false, ...more });
+  const part = (member: string, attempt: number, start: number, more: Partial<LogPart> = {}): LogPart => ({
+    key: `${member}${attempt}/${start}`,
+    uid: `${member}${attempt}`,
+    member,
+    node: 'n',
+    container: 'c',
+    attempt,
+    start,
+    live: false,
+    running: false,
+    ...more,
+  });
   const old = part('job-worker-0', 1, 1, { result: 'preempted' });
   const before = part('job-worker-0', 2, 1);
   const now = part('job-worker-0', 2, 2, { live: true, running: true });
@@ -249,7 +497,10 @@ test('logs are chosen by member and attempt, and found where they are', () => {
   assert.deepEqual(keys(chooseParts(all, 'job-worker-0', '2')), keys([before, now]));
   assert.deepEqual(attemptsOf(all), [1, 2]);
   assert.equal(titleOf('job', old), 'worker-0, attempt 1, preempted');
-  assert.deepEqual([markOf('job', now, true), markOf('job', old, true), markOf('job', other, false)], ['worker-0 #2.2', 'worker-0 #1', 'worker-1']);
+  assert.deepEqual(
+    [markOf('job', now, true), markOf('job', old, true), markOf('job', other, false)],
+    ['worker-0 #2.2', 'worker-0 #1', 'worker-1'],
+  );
   const pods = '/api/v1/namespaces/ns/pods/job-worker-0/log';
   assert.equal(pathOfLog('ns', now, all, { tailLines: 5 }), `${pods}?timestamps=true&container=c&tailLines=5`);
   assert.equal(pathOfLog('ns', before, all, {}), `${pods}?timestamps=true&container=c&previous=true`);
@@ -267,10 +518,31 @@ test('a counter that began within the time began at 0', () => {
 
 test('image names are refused as the nodes refuse them', () => {
   const digest = `sha256:${'a'.repeat(64)}`;
-  for (const name of ['python', 'pytorch/pytorch:2.1.0-cuda12', 'localhost/a', 'registry.example.com:5000/team/a_b__c-d.e:v1', `python@${digest}`, `team/a:b@${digest}`, '[::1]:5000/a']) assert.equal(wrongImage(name), undefined, name);
+  for (const name of [
+    'python',
+    'pytorch/pytorch:2.1.0-cuda12',
+    'localhost/a',
+    'registry.example.com:5000/team/a_b__c-d.e:v1',
+    `python@${digest}`,
+    `team/a:b@${digest}`,
+    '[::1]:5000/a',
+  ])
+    assert.equal(wrongImage(name), undefined, name);
   const wrongs: [string, RegExp][] = [
-    ['my image', /space/], ['PyTorch:latest', /capital/], ['team/Trainer', /capital/], ['python:', /tag after ":" is missing/], ['python:-x', /is not a tag/], ['a//b', /two slashes/], ['a/', /two slashes/],
-    ['-a', /no part of a repository/], ['a..b', /no part/], ['python@sha256:12', /no digest/], ['reg.io:99999/a', /registry/], ['example.com/', /missing/], ['a'.repeat(64), /64 hexadecimal/], [`a/${'b'.repeat(300)}`, /255/],
+    ['my image', /space/],
+    ['PyTorch:latest', /capital/],
+    ['team/Trainer', /capital/],
+    ['python:', /tag after ":" is missing/],
+    ['python:-x', /is not a tag/],
+    ['a//b', /two slashes/],
+    ['a/', /two slashes/],
+    ['-a', /no part of a repository/],
+    ['a..b', /no part/],
+    ['python@sha256:12', /no digest/],
+    ['reg.io:99999/a', /registry/],
+    ['example.com/', /missing/],
+    ['a'.repeat(64), /64 hexadecimal/],
+    [`a/${'b'.repeat(300)}`, /255/],
   ];
   for (const [name, wanted] of wrongs) assert.match(wrongImage(name) ?? '', wanted, name);
 });
@@ -283,8 +555,16 @@ test('an amount of memory without a unit is asked about', () => {
 });
 
 test('a table leaves out its most spare columns until the others fit', () => {
-  const columns = [{ key: 'a', width: 100 }, { key: 'b', width: 50, spare: 1 }, { key: 'c', width: 60, spare: 2 }, { key: 'd', width: 40 }];
-  const keys = (pixels: number) => fitting(columns, pixels).map((one) => one.key).join('');
+  const columns = [
+    { key: 'a', width: 100 },
+    { key: 'b', width: 50, spare: 1 },
+    { key: 'c', width: 60, spare: 2 },
+    { key: 'd', width: 40 },
+  ];
+  const keys = (pixels: number) =>
+    fitting(columns, pixels)
+      .map((one) => one.key)
+      .join('');
   assert.deepEqual([250, 249, 190, 189, 1].map(keys), ['abcd', 'abd', 'abd', 'ad', 'ad']);
 });
 
@@ -292,16 +572,26 @@ test('ten projects have ten colours, and keep them when others come and go', () 
   const taken = new Map<string, number>();
   const names = Array.from({ length: 11 }, (_, at) => `project-${at}`);
   for (const name of names) taken.set(name, placeOf(name, taken, new Set(names)));
-  assert.deepEqual(names.map((name) => taken.get(name)), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  assert.deepEqual(
+    names.map((name) => taken.get(name)),
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+  );
   const left = new Set(names.filter((name) => name !== 'project-3'));
   assert.equal(placeOf('new', taken, left), 3);
   assert.equal(placeOf('project-7', taken, left), 7);
 });
 
 test('of more curves than colours the smallest are one', () => {
-  const curves = Array.from({ length: 12 }, (_, at) => ({ label: `${at}`, values: [at, at === 1 ? null : 1], colour: 'p0' }));
+  const curves = Array.from({ length: 12 }, (_, at) => ({
+    label: `${at}`,
+    values: [at, at === 1 ? null : 1],
+    colour: 'p0',
+  }));
   assert.equal(withOthers(curves.slice(0, 10)).length, 10);
   const shown = withOthers(curves);
-  assert.deepEqual(shown.map((one) => one.label), ['3', '4', '5', '6', '7', '8', '9', '10', '11', '3 others']);
+  assert.deepEqual(
+    shown.map((one) => one.label),
+    ['3', '4', '5', '6', '7', '8', '9', '10', '11', '3 others'],
+  );
   assert.deepEqual(shown.at(-1)?.values, [3, 2]);
 });
