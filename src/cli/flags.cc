@@ -1,34 +1,15 @@
 #include "cli/flags.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/check.h"
+#include "base/nearest_word.h"
 #include "base/strings.h"
 
 namespace swell::cli {
 namespace {
 
 constexpr std::string_view kMisuse = "Misuse";
-
-// Letters to insert, remove, replace or exchange with their neighbour: the optimal string alignment
-// distance.
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> before;  // the row before the last
-  std::vector<size_t> last(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    std::vector<size_t> row(b.size() + 1);
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
-      const bool exchanged = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (exchanged) row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-    before = std::exchange(last, std::move(row));
-  }
-  return last[b.size()];
-}
 
 // The value of the flag in arguments[*at]: from the same word, implied, or the next word.
 Result<std::string> ReadValue(const Flag& flag,
@@ -233,20 +214,6 @@ Status Flags::Parse(const std::vector<std::string>& arguments, std::vector<std::
   if (words_before_dashes_ != nullptr) *words_before_dashes_ = words->size();
   if (dashes != arguments.end()) words->insert(words->end(), dashes + 1, arguments.end());
   return Status::Ok();
-}
-
-std::string NearestWord(std::string_view typed, const std::vector<std::string>& candidates) {
-  std::string best;
-  size_t best_distance = std::max<size_t>(1, typed.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    size_t distance = EditDistance(typed, candidate);
-    if (typed.size() >= 3 && candidate.starts_with(typed)) distance = 1;
-    if (distance < best_distance && distance < candidate.size()) {
-      best_distance = distance;
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 Status Misuse(std::string message) {

@@ -94,9 +94,6 @@ class Flags {
   bool stops_at_first_word_ = false;
 };
 
-// The candidate nearest to what was typed, when it is near enough to be meant; else empty.
-std::string NearestWord(std::string_view typed, const std::vector<std::string>& candidates);
-
 // An error that is the caller's mistake: exit status 2, with a pointer to --help.
 Status Misuse(std::string message);
 bool IsMisuse(const Status& status);

@@ -48,12 +48,6 @@ TEST(OutputFormTest, WhoWroteWhatIsLeftOut) {
   EXPECT_NE(FormatObject(*form, pod, "").find("managedFields"), std::string::npos);
 }
 
-TEST(FlagsTest, NearestWord) {
-  EXPECT_EQ(NearestWord("gte", {"get", "delete", "top"}), "get");
-  EXPECT_EQ(NearestWord("desc", {"get", "describe"}), "describe");
-  EXPECT_EQ(NearestWord("xyzzy", {"get", "describe"}), "");
-}
-
 TEST(JsonPathTest, MistakesSayWhere) {
   for (const char* bad :
        {"{", "{.a", "{.a[}", "{.a[?(@.b==)]}", "{range .a}", "{end}", "{\"x}", "{.a[x]}", "{}]["}) {

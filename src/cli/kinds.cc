@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "cli/flags.h"
 #include "kube/api/meta/meta.h"

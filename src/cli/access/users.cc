@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "cli/cluster.h"
 #include "cli/flags.h"

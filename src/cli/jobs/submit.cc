@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/jobs/gate_request.h"

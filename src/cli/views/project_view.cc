@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "cli/flags.h"
 #include "cli/print/text_table.h"
