@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "kube/api/objects/failure.h"
 #include "kube/process/files/disk_use.h"
 #include "kube/process/files/progress_records.h"
 #include "kube/process/files/volumes.h"
@@ -41,6 +42,16 @@ constexpr Duration kProgressInterval = std::chrono::seconds(1);
 constexpr Duration kRefillDelay = std::chrono::seconds(1);
 // What nvidia-smi shows in pods is at most so old.
 constexpr Duration kGpuInterval = std::chrono::seconds(2);
+
+// A command that the image has, and this machine has not, is missed where programs of the machine
+// serve the image.
+Status OfStandIn(const std::string& image, const Status& why) {
+  if (!why.message().starts_with("exec: ")) return why;
+  return Status(why.code(), StrCat(why.message(), "; ", api::kServedByMachine, image,
+                                   ", and what only the image has is not there: install it on this "
+                                   "machine, or use the image itself (swell images pull ",
+                                   image, ", or swell images import FILE --name ", image, ")"));
+}
 
 }  // namespace
 
@@ -500,6 +511,11 @@ void ProcessHost::WriteNotice(const std::string& uid, const std::string& json) {
 void ProcessHost::StartContainer(const node::ContainerSpec& spec,
                                  std::function<void(Result<ContainerStarted>)> done) {
   const ContainerRef& ref = spec.ref;
+  if (spec.image_handle.empty()) {
+    done = [done = std::move(done), image = spec.image](Result<ContainerStarted> result) {
+      result.ok() ? done(std::move(result)) : done(OfStandIn(image, result.status()));
+    };
+  }
   const ProcessPod* pod = store_.Find(ref.pod_uid);
   if (pod == nullptr) return done(Status(Code::kInternal, "the pod has no sandbox"));
   if (!IsPlainName(ref.name)) {

@@ -192,8 +192,14 @@ TEST_F(ProcessRuntimeTest, SaysWhyACommandCannotStart) {
   auto started = Start(spec);
   ASSERT_FALSE(started.ok());
   EXPECT_EQ(started.status().code(), Code::kInvalid);
-  EXPECT_NE(started.status().message().find("executable file not found in $PATH"),
-            std::string::npos);
+  EXPECT_EQ(
+      started.status().message(),
+      StrCat("exec: \"no-such-program\": executable file not found in $PATH; programs of this "
+             "machine serve image ",
+             spec.image,
+             ", and what only the image has is not there: install it on this machine, or use "
+             "the image itself (swell images pull ",
+             spec.image, ", or swell images import FILE --name ", spec.image, ")"));
   spec.ref.attempt = 1;
   spec.command.clear();
   spec.image = "registry.example.com/unknown:1";

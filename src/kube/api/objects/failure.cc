@@ -86,11 +86,14 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
       if (failure.exit_code == kCommandNotFound || failure.reason == "StartError" ||
           failure.reason == "ContainerCannotRun") {
         if (SpeaksOfVolumes(failure.said)) return "check the pod's volumes and what they name";
+        if (failure.said.find(kServedByMachine) != std::string::npos) {
+          return StrCat("check the command of container ", failure.container);
+        }
         if (IsServedByMachine(pod, failure.container)) {
           return StrCat("check the command of container ", failure.container,
                         "; this machine's own programs serve its image, so install what is missing "
-                        "here, or swell images pull ",
-                        ImageOf(pod, failure.container));
+                        "here, or use the image itself: swell images pull ",
+                        ImageOf(pod, failure.container), ", or swell images import");
         }
         return StrCat("check the command of container ", failure.container,
                       ", and whether its image has it");

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -13,6 +14,9 @@
 #include "kube/api/objects/failure_class.h"
 
 namespace swell::api {
+
+// Begins what the node says where a command is missing and the image is a name of its catalogue.
+inline constexpr std::string_view kServedByMachine = "programs of this machine serve image ";
 
 struct Failure {
   std::string member;     // the pod

@@ -142,6 +142,14 @@ TEST(Failure, AnEmptyLogIsNotWhereToLook) {
   EXPECT_EQ(failure.advice, "have the GPU checked");
 }
 
+TEST(Failure, ACommandThatAStandInLacksIsExplainedOnce) {
+  EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
+                       "{exitCode: 128, reason: StartError, message: 'exec: \"x\": executable file "
+                       "not found in $PATH; programs of this machine serve image i'}}}]}"),
+            "w-0 failed: container main could not start: exec: \"x\": executable file not found in "
+            "$PATH; programs of this machine serve image i; check the command of container main");
+}
+
 TEST(Failure, AVolumeThatCannotBeMountedIsNotTheCommandsFault) {
   EXPECT_EQ(SentenceOf("{phase: Failed, containerStatuses: [{name: main, state: {terminated: "
                        "{exitCode: 128, reason: StartError, message: 'volume: /data: No such file "
