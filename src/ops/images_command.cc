@@ -310,6 +310,8 @@ class ExplainAction final : public ImagesAction {
     } else {
       session.OutLine(StrCat("Neither the store nor the catalogue has it: it is pulled from ",
                              Join(places, ", then "), "."));
+      const std::string nearest = catalogue.Nearest(words[0]);
+      if (!nearest.empty()) session.OutLine(StrCat("Did you mean ", nearest, "?"));
     }
     return 0;
   }

@@ -163,6 +163,12 @@ class ImagesTest(unittest.TestCase):
         self.assertIn("capital letter", self.failure(self.start("Bad/Name"), "InvalidImageName"))
         self.failure(self.start("127.0.0.1:9/nothing:1", policy="Never"), "ErrImageNeverPull")
 
+    def test_a_misspelt_name_of_the_catalogue_runs_nothing(self):
+        message = self.failure(self.start("127.0.0.1:9/pytroch/pytorch:2", command=["true"]), "ErrImagePull",
+                               "ImagePullBackOff")
+        self.assertIn("did you mean pytorch/pytorch, which programs of this machine serve?", message)
+        self.assertIn("Did you mean pytorch/pytorch?", self.done(self.images("explain", "pytroch/pytorch")))
+
     def test_images_for_other_machines_are_refused(self):
         layout.Image([layout.base_layer()], architecture="sparc").write(self.scratch / "other")
         refused = self.images("import", self.scratch / "other", "--name", "other")

@@ -35,6 +35,14 @@ Result<std::string> RealPath(const std::string& path) {
   return out;
 }
 
+// A misspelt name of the catalogue is no image of any registry: the name that was meant comes
+// first, since what a registry says is long.
+Status WithNearest(const std::string& nearest, const Status& why) {
+  if (why.ok() || nearest.empty()) return why;
+  return Status(why.code(), StrCat("did you mean ", nearest,
+                                   ", which programs of this machine serve? ", why.message()));
+}
+
 }  // namespace
 
 namespace {
@@ -171,6 +179,7 @@ void ProcessRuntime::EnsureImage(const node::ImageRequest& request,
                                  std::function<void(Result<node::ImageReady>)> done) {
   images::EnsureRequest wanted{.image = request.image,
                                .in_catalogue = catalogue_->Find(request.image).ok()};
+  const std::string nearest = wanted.in_catalogue ? "" : catalogue_->Nearest(request.image);
   if (request.policy == node::ImageRequest::Policy::kAlways) {
     wanted.policy = images::PullPolicy::kAlways;
   } else if (request.policy == node::ImageRequest::Policy::kNever) {
@@ -192,33 +201,33 @@ void ProcessRuntime::EnsureImage(const node::ImageRequest& request,
     wanted.credentials.insert(wanted.credentials.end(), credentials->begin(), credentials->end());
   }
   if (!usable.ok() || !images_) {
-    return core_.Post([usable, done = std::move(done)] {
+    return core_.Post([usable = WithNearest(nearest, usable), done = std::move(done)] {
       usable.ok() ? done(node::ImageReady{.own_programs = true}) : done(usable);
     });
   }
   std::weak_ptr<Core> weak = shared_;
-  images_->Ensure(
-      std::move(wanted),
-      {.on_pull =
-           [core = &core_, weak, on_pull = std::move(on_pull)] {
-             core->Post([weak, on_pull] {
-               if (!weak.expired()) on_pull();
-             });
-           },
-       .done =
-           [core = &core_, weak, done = std::move(done)](Result<images::EnsuredImage> image) {
-             core->Post([weak, done, image = std::move(image)] {
-               if (weak.expired()) return;
-               if (!image.ok()) return done(image.status());
-               done(node::ImageReady{.handle = image->manifest,
-                                     .id = image->id,
-                                     .pulled = image->pulled,
-                                     .own_programs = image->manifest.empty(),
-                                     .took = image->took,
-                                     .waited = image->waited,
-                                     .size_bytes = image->size_bytes});
-             });
-           }});
+  images_->Ensure(std::move(wanted),
+                  {.on_pull =
+                       [core = &core_, weak, on_pull = std::move(on_pull)] {
+                         core->Post([weak, on_pull] {
+                           if (!weak.expired()) on_pull();
+                         });
+                       },
+                   .done =
+                       [core = &core_, weak, nearest,
+                        done = std::move(done)](Result<images::EnsuredImage> image) {
+                         core->Post([weak, nearest, done, image = std::move(image)] {
+                           if (weak.expired()) return;
+                           if (!image.ok()) return done(WithNearest(nearest, image.status()));
+                           done(node::ImageReady{.handle = image->manifest,
+                                                 .id = image->id,
+                                                 .pulled = image->pulled,
+                                                 .own_programs = image->manifest.empty(),
+                                                 .took = image->took,
+                                                 .waited = image->waited,
+                                                 .size_bytes = image->size_bytes});
+                         });
+                       }});
 }
 
 void ProcessRuntime::StartContainer(const node::ContainerSpec& spec,

@@ -3,10 +3,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "json/yaml.h"
 #include "kube/process/shim/shim_spec.h"
@@ -132,6 +134,22 @@ std::string_view WithoutTag(std::string_view image) {
   return tag ? image.substr(0, colon) : image;
 }
 
+// The repository without its registry, as Docker names it: "python" of
+// "docker.io/library/python:3.12", "nvidia/pytorch" of "nvcr.io/nvidia/pytorch@sha256:…".
+std::string_view RepositoryOf(std::string_view image) {
+  std::string_view path = WithoutTag(image);
+  const size_t slash = path.find('/');
+  const std::string_view first = path.substr(0, std::min(slash, path.size()));
+  const bool host = slash != std::string_view::npos &&
+                    (first.find_first_of(".:") != std::string_view::npos || first == "localhost");
+  if (host) path.remove_prefix(slash + 1);
+  // Mirrors keep Docker's own images in such places.
+  for (std::string_view official : {"docker/library/", "library/"}) {
+    if (path.starts_with(official)) return path.substr(official.size());
+  }
+  return path;
+}
+
 Status WriteScript(const std::string& path, std::string_view text) {
   return ReplaceFile(path, text, 0755);
 }
@@ -238,7 +256,7 @@ void AddTorchElastic(const ImageEntry& python,
   if (examples.empty()) return;
   constexpr std::string_view kData = "/usr/share/datasets/fashion-mnist";
   ImageEntry imagenet = python;
-  imagenet.match = {"wanziyu/imagenet", "*/wanziyu/imagenet", "torchelastic/examples"};
+  imagenet.match = {"wanziyu/imagenet", "torchelastic/examples"};
   imagenet.entrypoint = {"python3", "-m", "swell.launch"};
   imagenet.args.clear();
   imagenet.working_dir = "/workspace";
@@ -248,7 +266,7 @@ void AddTorchElastic(const ImageEntry& python,
   }
   imagenet.env.emplace_back("OMP_NUM_THREADS", "1");
   ImageEntry master = imagenet;
-  master.match = {"kubedl/pytorch-dist-example", "*/kubedl/pytorch-dist-example"};
+  master.match = {"kubedl/pytorch-dist-example"};
   master.entrypoint = {"python3", "/workspace/examples/imagenet/master.py"};
   entries.push_back(std::move(imagenet));
   entries.push_back(std::move(master));
@@ -265,7 +283,7 @@ void AddElasticdl(const ImageEntry& python,
                   const std::string& program,
                   std::vector<ImageEntry>& entries) {
   ImageEntry elasticdl = python;
-  elasticdl.match = {"elasticdl*", "*/elasticdl*"};
+  elasticdl.match = {"elasticdl", "elasticdl/elasticdl"};
   elasticdl.files.push_back({program, "/usr/local/bin/swell", true});
   constexpr std::string_view kData = "/usr/share/datasets/fashion-mnist/";
   for (std::string_view part : {"train", "t10k"}) {
@@ -302,7 +320,13 @@ Status WriteTools(const std::string& bin,
 
 ImageEntry GitEntry(const std::string& bin) {
   ImageEntry git;
-  git.match = {"*/git-sync", "*/git-sync-*", "git-sync"};
+  git.match = {"git-sync",
+               "git-sync/git-sync",
+               "acs/git-sync",
+               "kubedl/git-sync",
+               "google-containers/git-sync",
+               "google_containers/git-sync",
+               "google_containers/git-sync-amd64"};
   git.entrypoint = {bin + "/swell-git-sync"};
   git.env = {{"HOME", HostHome()}};
   git.files = {{bin, bin, true}};
@@ -320,19 +344,34 @@ ImageEntry PythonEntry(const std::string& bin,
                        const std::string& sdk_dir,
                        const std::string& program) {
   ImageEntry python;
-  python.match = {"registry.cn-beijing.aliyuncs.com/ai-samples/pytorch-with-tensorboard",
-                  "*/pytorch-with-tensorboard*",
-                  "pytorch/*",
-                  "*/pytorch/*",
-                  "*pytorch*",
-                  "*torch*",
-                  "*horovod*",
-                  "*mpioperator*",
-                  "*openmpi*",
-                  "python",
-                  "*/python",
-                  "kubedl/*",
-                  "wanziyu/*"};
+  python.match = {"python",
+                  "pytorch",
+                  "pytorch/pytorch",
+                  "pytorch/pytorch-nightly",
+                  "nvidia/pytorch",
+                  "rocm/pytorch",
+                  "huggingface/transformers-pytorch-cpu",
+                  "huggingface/transformers-pytorch-gpu",
+                  "pytorchlightning/pytorch_lightning",
+                  "ai-samples/pytorch-with-tensorboard",
+                  "lumo/pytorch-with-tensorboard-style-transfer",
+                  "kubeflow/pytorch-dist-mnist",
+                  "kubeflow/pytorch-elastic-example-echo",
+                  "kubeflow/pytorch-elastic-example-imagenet",
+                  "kubeflowkatib/pytorch-mnist",
+                  "kubeflowkatib/pytorch-mnist-cpu",
+                  "kubeflowkatib/pytorch-mnist-gpu",
+                  "horovod/horovod",
+                  "horovod/horovod-cpu",
+                  "uber/horovod",
+                  "tensorflow-samples/horovod",
+                  "mpioperator/base",
+                  "mpioperator/openmpi",
+                  "mpioperator/mpi-pi",
+                  "mpioperator/tensorflow-benchmarks",
+                  "torchelastic/examples",
+                  "kubedl/pytorch-dist-example",
+                  "wanziyu/imagenet"};
   // As the real ones: no entry point, so that a pod's arguments alone are a command.
   python.args = {"python3"};
   python.path = {bin};
@@ -350,7 +389,24 @@ ImageEntry PythonEntry(const std::string& bin,
 
 ImageEntry NotebookEntry(const std::string& bin, const ImageEntry& python) {
   ImageEntry notebook = python;
-  notebook.match = {"jupyter/*", "*/jupyter/*", "*jupyter*", "*notebook*"};
+  notebook.match = {"jupyter",
+                    "jupyter/docker-stacks-foundation",
+                    "jupyter/base-notebook",
+                    "jupyter/minimal-notebook",
+                    "jupyter/scipy-notebook",
+                    "jupyter/datascience-notebook",
+                    "jupyter/pytorch-notebook",
+                    "jupyter/tensorflow-notebook",
+                    "jupyter/pyspark-notebook",
+                    "jupyter/all-spark-notebook",
+                    "jupyterhub/singleuser",
+                    "kubeflownotebookswg/jupyter-scipy",
+                    "kubeflownotebookswg/jupyter-pytorch",
+                    "kubeflownotebookswg/jupyter-pytorch-full",
+                    "kubeflownotebookswg/jupyter-pytorch-cuda",
+                    "kubeflownotebookswg/jupyter-pytorch-cuda-full",
+                    "kubeflownotebookswg/jupyter-tensorflow",
+                    "kubeflownotebookswg/jupyter-tensorflow-full"};
   notebook.entrypoint = {bin + "/start-notebook.sh"};
   notebook.args.clear();
   return notebook;
@@ -396,7 +452,7 @@ std::string FindProgram(std::string_view name, std::string_view path) {
 
 ImageEntry TensorboardEntry(const ImageEntry& python, std::string programs) {
   ImageEntry entry = python;
-  entry.match = {"tensorboard", "*/tensorboard"};
+  entry.match = {"tensorboard", "tensorboard/tensorboard"};
   if (programs.empty()) {
     const char* path = ::getenv("PATH");
     programs = StrCat(path == nullptr ? "" : path, ":", HostHome(), "/.local/bin");
@@ -408,7 +464,13 @@ ImageEntry TensorboardEntry(const ImageEntry& python, std::string programs) {
 
 ImageEntry EtcdEntry() {
   ImageEntry etcd;
-  etcd.match = {"*/etcd", "etcd", "*/etcd-amd64"};
+  etcd.match = {"etcd",
+                "coreos/etcd",
+                "bitnami/etcd",
+                "etcd-development/etcd",
+                "google_containers/etcd",
+                "google_containers/etcd-amd64",
+                "etcd-amd64"};
   etcd.entrypoint = {"/usr/bin/etcd"};
   // Images keep it elsewhere than Debian does, and manifests name that path.
   etcd.files = {{"/usr/bin/etcd", "/usr/local/bin/etcd", true},
@@ -442,8 +504,7 @@ ImageEntry ShellEntry(const std::string& programs) {
   // Not where the host has it: containers do not see the data directory's path.
   constexpr std::string_view kInside = "/opt/swell/bin";
   ImageEntry shell;
-  shell.match = {"busybox",  "*/busybox", "alpine",   "*/alpine", "debian",
-                 "*/debian", "ubuntu",    "*/ubuntu", "bash"};
+  shell.match = {"busybox", "alpine", "debian", "ubuntu", "bash"};
   shell.args = {"/bin/sh"};
   shell.path = {std::string(kInside)};
   shell.files = {{programs, std::string(kInside), true}};
@@ -463,7 +524,7 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   if (!options.config_dir.empty()) {
     SWELL_RETURN_IF_ERROR(ReadConfig(catalogue.config_file_, catalogue.entries_));
   }
-  const size_t configured = catalogue.entries_.size();
+  catalogue.configured_ = catalogue.entries_.size();
   const std::string bin = options.tools_dir + "/bin";
   const std::string program = options.program.empty() ? ThisProgram() : options.program;
   const std::string shell_programs = options.tools_dir + "/shell";
@@ -481,34 +542,46 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   catalogue.entries_.push_back(python);
   catalogue.entries_.push_back(EtcdEntry());
   catalogue.entries_.push_back(ShellEntry(shell_programs));
-  SWELL_RETURN_IF_ERROR(catalogue.ResolveBases(configured));
+  SWELL_RETURN_IF_ERROR(catalogue.ResolveBases());
   return catalogue;
 }
 
-Status ImageCatalogue::ResolveBases(size_t configured) {
-  for (size_t i = 0; i < configured; ++i) {
+bool ImageCatalogue::Serves(size_t entry, std::string_view image) const {
+  const std::vector<std::string>& match = entries_[entry].match;
+  return std::any_of(match.begin(), match.end(), [&](const std::string& pattern) {
+    return entry < configured_ ? ImageMatches(pattern, image) : pattern == RepositoryOf(image);
+  });
+}
+
+Status ImageCatalogue::ResolveBases() {
+  for (size_t i = 0; i < configured_; ++i) {
     ImageEntry& entry = entries_[i];
     if (entry.base.empty()) continue;
-    const ImageEntry* base = nullptr;
-    for (size_t k = configured; k < entries_.size() && base == nullptr; ++k) {
-      for (const std::string& pattern : entries_[k].match) {
-        if (ImageMatches(pattern, entry.base)) base = &entries_[k];
-      }
-    }
-    if (base == nullptr) {
+    size_t base = configured_;
+    while (base < entries_.size() && !Serves(base, entry.base)) ++base;
+    if (base == entries_.size()) {
       return Status(Code::kInvalid, StrCat(config_file_, ": images[", i, "]: base: ",
                                            Quote(entry.base), " is not a built-in image"));
     }
-    Inherit(*base, entry);
+    Inherit(entries_[base], entry);
   }
   return Status::Ok();
 }
 
-Result<ImageEntry> ImageCatalogue::Find(const std::string& image) const {
-  for (const ImageEntry& entry : entries_) {
-    for (const std::string& pattern : entry.match) {
-      if (ImageMatches(pattern, image)) return entry;
+std::string ImageCatalogue::Nearest(std::string_view image) const {
+  std::vector<std::string> own, built_in;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    for (const std::string& name : entries_[i].match) {
+      if (name.find('*') == std::string::npos) (i < configured_ ? own : built_in).push_back(name);
     }
+  }
+  std::string near = NearestName(WithoutTag(image), own);
+  return near.empty() ? NearestName(RepositoryOf(image), built_in) : near;
+}
+
+Result<ImageEntry> ImageCatalogue::Find(const std::string& image) const {
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (Serves(i, image)) return entries_[i];
   }
   return Status(Code::kNotFound,
                 StrCat("image ", Quote(image),

@@ -2,8 +2,10 @@
 // entry point, an environment and files of the host.
 //
 // Entries come from DIR/images.yaml, first match wins, then from built-in defaults (Python and
-// PyTorch images, git-sync, etcd, plain distributions). A pattern is an image name with `*` for any
-// characters; a pattern without a tag matches every tag.
+// PyTorch images, git-sync, etcd, plain distributions). Built-in ones serve exactly the
+// repositories that they name, of any registry and with any tag: a misspelt name must not run
+// something else. In the file a pattern is an image name with `*` for any characters; a pattern
+// without a tag matches every tag.
 //
 //   images:
 //   - match: ["registry.example.com/team/*", "trainer"]
@@ -21,6 +23,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -66,17 +69,20 @@ class ImageCatalogue {
 
   // kNotFound says how to add the image.
   Result<ImageEntry> Find(const std::string& image) const;
+  // The name that an image which is not served was probably meant to be; may be empty.
+  std::string Nearest(std::string_view image) const;
   const std::vector<ImageEntry>& entries() const { return entries_; }
 
  private:
-  // The first `configured` entries are the user's, the rest are built in.
-  Status ResolveBases(size_t configured);
+  bool Serves(size_t entry, std::string_view image) const;
+  Status ResolveBases();
 
   std::vector<ImageEntry> entries_;
+  size_t configured_ = 0;  // so many come from the file, the rest are built in
   std::string config_file_;
 };
 
-// Whether an image name (with tag or digest) matches a pattern.
+// Whether an image name (with tag or digest) matches a pattern of the file.
 bool ImageMatches(std::string_view pattern, std::string_view image);
 
 }  // namespace swell::edge

@@ -77,6 +77,39 @@ TEST_F(ImageCatalogueTest, KnowsTheImagesOfTheWalkthroughs) {
   EXPECT_TRUE(FileExists(notebook->entrypoint[0]));
 }
 
+TEST_F(ImageCatalogueTest, BuiltInNamesAreRepositoriesOfAnyRegistry) {
+  auto catalogue = Load();
+  ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
+  for (const char* image :
+       {"pytorch/pytorch", "pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime", "python:3.11",
+        "docker.io/library/python:3.12-slim", "docker.io/pytorch/pytorch@sha256:12",
+        "nvcr.io/nvidia/pytorch:24.07-py3", "localhost:5000/pytorch/pytorch",
+        "public.ecr.aws/docker/library/busybox:1", "quay.io/jupyter/scipy-notebook",
+        "gcr.io/elasticdl/elasticdl:dev", "elasticdl:dev", "registry.example.com/git-sync:v3",
+        "horovod/horovod", "mpioperator/mpi-pi:openmpi", "quay.io/coreos/etcd:v3.5"}) {
+    EXPECT_TRUE(catalogue->Find(image).ok()) << image;
+  }
+  for (const char* image :
+       {"pytroch/pytorch", "pytorch/pytroch:2", "pytorch/torchserve", "team/pytorch-trainer",
+        "team/python", "docker.io/team/python", "pythn:3", "jupyter/scipy-notebok", "elasticdlx",
+        "my-notebook", "torch", "busyboxx", "kubedl/anything", "team/library/python"}) {
+    EXPECT_FALSE(catalogue->Find(image).ok()) << image;
+  }
+}
+
+TEST_F(ImageCatalogueTest, AMisspeltNameHasANearestOne) {
+  auto catalogue = Load("images:\n- match: [registry.example.com/team/trainer, 'lab/*']\n");
+  ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
+  EXPECT_EQ(catalogue->Nearest("pytroch/pytorch:2.8.0"), "pytorch/pytorch");
+  EXPECT_EQ(catalogue->Nearest("docker.io/pytorch/pytroch"), "pytorch/pytorch");
+  EXPECT_EQ(catalogue->Nearest("pythn:3"), "python");
+  EXPECT_EQ(catalogue->Nearest("team/python"), "python");
+  EXPECT_EQ(catalogue->Nearest("registry.example.com/team/trianer:1"),
+            "registry.example.com/team/trainer");
+  EXPECT_EQ(catalogue->Nearest("nginx:1.27"), "");
+  EXPECT_EQ(catalogue->Nearest("nobody/knows:1"), "");
+}
+
 TEST_F(ImageCatalogueTest, BusyboxAddsProgramsThatTheMachineLacks) {
   const std::string programs = dir_ + "/programs";
   ASSERT_TRUE(MakeDirs(programs).ok());
