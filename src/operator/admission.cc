@@ -4,12 +4,14 @@
 #include <cmath>
 #include <set>
 
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "jobs/cron_run.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/project.h"
 #include "sched/state/amount_text.h"
+#include "sched/state/device_kinds.h"
 #include "sched_inputs/gpu_request.h"
 #include "sched_inputs/sched_convert.h"
 
@@ -245,6 +247,18 @@ void Admission::CheckClass(std::string_view name, Verdict& verdict) const {
   verdict.Refuse(StrCat("no PriorityClass with name ", name, " was found"));
 }
 
+// Beyond Kubernetes' own, what some node has any of.
+std::vector<std::string> Admission::Resources() const {
+  std::set<std::string> names;
+  for (const auto& [name, node] : nodes_.objects()) {
+    const sched::NodeInfo info = ToNodeInfo(*node);
+    for (const auto& [resource, amount] : info.allocatable.extended) {
+      if (amount > 0 && !sched::IsDeviceKind(resource)) names.insert(resource);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
 void Admission::CheckNodes(const json::Value& pod, Verdict& verdict) const {
   const json::Value* spec = json::Find(pod, {"spec"});
   if (spec == nullptr || nodes_.objects().empty()) return;
@@ -278,8 +292,10 @@ void Admission::CheckNodes(const json::Value& pod, Verdict& verdict) const {
     why = StrCat("spec.nodeSelector: no node has the labels ", labels);
   } else {
     const std::string of = StrCat(" of ", missing);
+    const std::string meant = most > 0 ? "" : NearestName(missing, Resources());
     why = StrCat("requests ", AmountText(missing, AmountOf(wanted, missing), of),
-                 "; the largest node that it may run on has ", AmountText(missing, most, ""));
+                 "; the largest node that it may run on has ", AmountText(missing, most, ""),
+                 meant.empty() ? "" : StrCat("; did you mean ", meant, "?"));
   }
   if (options_.admit_oversized_pods) {
     verdict.warnings.push_back(why);

@@ -64,6 +64,7 @@ class Admission {
   void SetUser(const json::Value& object, Verdict& verdict) const;
   void CheckClass(std::string_view name, Verdict& verdict) const;
   void CheckNodes(const json::Value& pod, Verdict& verdict) const;
+  std::vector<std::string> Resources() const;
   void CheckLimits(const std::string& project,
                    double gpus,
                    std::string_view priority_class,

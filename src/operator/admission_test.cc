@@ -251,6 +251,11 @@ TEST_F(AdmissionTest, WhatCanNeverRunIsRefusedWithTheReason) {
               "{metadata: {name: p}, spec: {containers: [{name: main, image: i, resources: "
               "{requests: {memory: 9000Gi}}}]}}"),
       "requests 9000 GiB of memory; the largest node that it may run on has 128 GiB of memory");
+  EXPECT_EQ(Refused("pods",
+                    "{metadata: {name: p}, spec: {containers: [{name: main, image: i, resources: "
+                    "{limits: {nvidia.com/gpus: 1}}}]}}"),
+            "requests 1 of nvidia.com/gpus; the largest node that it may run on has 0; did you "
+            "mean nvidia.com/gpu?");
   EXPECT_EQ(Refused("pods", Gpus(5)), "needs 5 GPUs at once; the limit of project \"team\" is 4");
   EXPECT_EQ(Refused("pods", Gpus(4)), "");
   EXPECT_EQ(Refused("pods", Pod("nodeSelector: {zone: moon}")),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
@@ -223,11 +224,27 @@ std::optional<Duration> ToRuntime(std::optional<int64_t> seconds) {
   return std::chrono::seconds(std::clamp<int64_t>(*seconds, 0, 1'000'000'000));
 }
 
+// In kube-scheduler's words, and what to do.
+std::string MissingClaim(std::string_view ns, std::string_view name, const StorageView& storage) {
+  constexpr size_t kShown = 5;
+  std::vector<std::string> there = storage.claims_of(ns);
+  const std::string near = NearestName(name, there);
+  const size_t more = there.size() > kShown ? there.size() - kShown : 0;
+  there.resize(there.size() - more);
+  return StrCat("persistentvolumeclaim ", Quote(name), " not found",
+                !near.empty()   ? StrCat("; did you mean ", Quote(near), "? Otherwise")
+                : there.empty() ? StrCat("; namespace ", Quote(ns), " has none;")
+                                : StrCat("; namespace ", Quote(ns), " has ", Join(there, ", "),
+                                         more > 0 ? StrCat(" and ", more, " more") : "", ";"),
+                " apply a PersistentVolumeClaim of this name");
+}
+
 // In kube-scheduler's words; empty: nothing is the matter.
 std::string WhyNotUsable(const json::Value* claim,
+                         std::string_view ns,
                          std::string_view name,
                          const StorageView& storage) {
-  if (claim == nullptr) return StrCat("persistentvolumeclaim ", Quote(name), " not found");
+  if (claim == nullptr) return MissingClaim(ns, name, storage);
   if (api::IsDeleting(*claim)) {
     return StrCat("persistentvolumeclaim ", Quote(name), " is being deleted");
   }
@@ -341,8 +358,9 @@ void SetPriority(sched::PodInfo& pod, int32_t priority) {
 void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::PodInfo& out) {
   const bool waits = out.node.empty();
   for (const std::string_view claim_name : api::ClaimNames(pod)) {
-    const json::Value* claim = storage.claims(StrCat(api::Namespace(pod), "/", claim_name));
-    if (waits && out.obstacle.empty()) out.obstacle = WhyNotUsable(claim, claim_name, storage);
+    const std::string_view ns = api::Namespace(pod);
+    const json::Value* claim = storage.claims(StrCat(ns, "/", claim_name));
+    if (waits && out.obstacle.empty()) out.obstacle = WhyNotUsable(claim, ns, claim_name, storage);
     if (claim == nullptr) continue;
     AddUnmadeVolume(*claim, storage, out);
     const json::Value* bound = storage.volumes(json::GetString(*claim, {"spec", "volumeName"}));

@@ -39,6 +39,8 @@ struct StorageView {
   FindObject claims;
   FindObject volumes;
   FindObject classes;
+  // Names of the claims of a namespace, for a pod that names none of them.
+  std::function<std::vector<std::string>(std::string_view ns)> claims_of;
 };
 // Nodes that the pod's volumes can be used on: those their persistent volumes say. What is wrong
 // with the claims of a pod that waits, in kube-scheduler's words, is its obstacle.

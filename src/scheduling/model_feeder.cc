@@ -145,7 +145,17 @@ void ModelFeeder::OnPod(const json::Value& pod) {
   auto find = [](const client::Informer& informer) {
     return [&informer](std::string_view key) { return informer.Get(key).get(); };
   };
-  AddVolumeTerms(pod, {find(claims_), find(volumes_), find(classes_)}, info);
+  auto claims_of = [this](std::string_view ns) {
+    std::vector<std::string> names;
+    const std::string prefix = StrCat(ns, "/");
+    const auto& claims = claims_.objects();
+    for (auto it = claims.lower_bound(prefix); it != claims.end(); ++it) {
+      if (!it->first.starts_with(prefix)) break;
+      names.push_back(it->first.substr(prefix.size()));
+    }
+    return names;
+  };
+  AddVolumeTerms(pod, {find(claims_), find(volumes_), find(classes_), claims_of}, info);
   devices_.AddToPod(pod, info);
   if (info.node.empty() && held_ && held_(pod)) {
     info.scheduling_gates.emplace_back("swell.dev/grouping");

@@ -245,8 +245,20 @@ TEST(Simulate, PodsWaitForTheirClaims) {
            "provisioner: example.com/disk\n"
            "---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: v}\nspec: {}\n";
   };
+  auto other = [](const std::string& name, const std::string& ns) {
+    return "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: " + name +
+           ", namespace: " + ns + "}\nspec: {}\n";
+  };
   const std::pair<std::string, std::string> kCases[] = {
-      {"", "persistentvolumeclaim \"data\" not found"},
+      {"",
+       "persistentvolumeclaim \"data\" not found; namespace \"default\" has none; apply a "
+       "PersistentVolumeClaim of this name"},
+      {other("sets", "default") + other("results", "default") + other("data-2", "lab"),
+       "persistentvolumeclaim \"data\" not found; namespace \"default\" has sets, results; apply a "
+       "PersistentVolumeClaim of this name"},
+      {other("sets", "default") + other("dta", "default"),
+       "persistentvolumeclaim \"data\" not found; did you mean \"dta\"? Otherwise apply a "
+       "PersistentVolumeClaim of this name"},
       {claim("spec: {storageClassName: now}\n", ", deletionTimestamp: '2026-01-01T11:00:00Z'"),
        "persistentvolumeclaim \"data\" is being deleted"},
       {claim("spec: {storageClassName: now}\n"),

@@ -284,6 +284,13 @@ class Reader {
     storage.claims = Index(by_kind_["PersistentVolumeClaim"]);
     storage.volumes = Index(by_kind_["PersistentVolume"]);
     storage.classes = Index(by_kind_["StorageClass"]);
+    storage.claims_of = [this](std::string_view ns) {
+      std::vector<std::string> names;
+      for (const json::Value* claim : by_kind_["PersistentVolumeClaim"]) {
+        if (api::Namespace(*claim) == ns) names.emplace_back(api::Name(*claim));
+      }
+      return names;
+    };
     for (const json::Value* it : by_kind_["Pod"]) {
       for (const json::Value& container : api::Containers(*it)) {
         for (std::string_view list : {"requests", "limits"}) {

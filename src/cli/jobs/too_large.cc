@@ -11,6 +11,7 @@
 #include "cli/views/project_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/node.h"
 
 namespace swell::cli {
 namespace {
@@ -26,6 +27,19 @@ std::string OfMemoryText(int64_t bytes) { return StrCat(MemoryText(bytes), " of 
 constexpr Measure kMeasures[] = {{&Amounts::milli_gpus, GpusText},
                                  {&Amounts::milli_cpu, CpusText},
                                  {&Amounts::memory, OfMemoryText}};
+
+// A part of a GPU, by memory, that not even a whole one has.
+std::string TooLargeShare(const json::Value& pod, const std::vector<NodeView>& nodes) {
+  const int64_t mib = ParseInt(api::Annotation(pod, api::keys::kGpuMemory)).value_or(0);
+  int64_t most = 0;
+  for (const NodeView& node : nodes) {
+    if (node.gpus() > 0) most = std::max(most, api::GpuMemoryMib(*node.object));
+  }
+  if (mib <= most) return "";
+  if (most == 0) return "no node says how much memory its GPUs have";
+  return StrCat("no GPU has ", OfMemoryText(mib << 20), "; the largest has ",
+                OfMemoryText(most << 20));
+}
 
 std::string TooLarge(const Amounts& need, const std::vector<NodeView>& nodes) {
   std::vector<std::string> asked;
@@ -109,7 +123,9 @@ std::string TooLargeText(Api& api, const json::Value& job) {
   for (const JobTemplate& one : TemplatesOf(job, *kind)) {
     Amounts need;
     need.AddPod(*one.pod);
-    if (const std::string text = TooLarge(need, nodes); !text.empty()) {
+    std::string text = TooLarge(need, nodes);
+    if (text.empty()) text = TooLargeShare(*one.pod, nodes);
+    if (!text.empty()) {
       return StrCat(text, ". The job waits until such a node is added");
     }
     auto alike = std::find_if(pods.begin(), pods.end(),

@@ -2,10 +2,12 @@
 // them.
 #include "sched/actions/explain.h"
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <tuple>
 
+#include "base/nearest_word.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "sched/actions/node_diagnosis.h"
@@ -64,7 +66,9 @@ class Explainer {
   // Why pods that each fit somewhere do not fit together; empty if they do.
   std::string LackingTogether(GroupId id, const std::vector<PodId>& pods);
   std::string HeldText(GroupId id) const;
+  std::string TooLargeShare(const Shape& shape) const;
   std::string TooLargeExtended(const Shape& shape) const;
+  std::vector<std::string> OfferedResources() const;
   std::string RoomFor(int64_t pods, const Shape& shape) const;
   PodId Hardest(const std::vector<PodId>& pods) const;
   const PodState* Blocked(const GroupState& group) const;
@@ -91,6 +95,18 @@ std::string TooLarge(const Shape& shape, const CoreAmounts& largest) {
   return "";
 }
 
+// The same of a part of a GPU, by memory.
+std::string Explainer::TooLargeShare(const Shape& shape) const {
+  int64_t largest = 0;
+  for (const NodeId id : state_.index.by_rank) {
+    const NodeState& node = state_.nodes[id];
+    if (node.gpu_count > 0) largest = std::max(largest, node.info.gpu_memory_mib);
+  }
+  if (shape.share_mib <= largest) return "";
+  return StrCat("a suitable node whose GPUs have at least ", shape.share_mib,
+                " MiB; the largest have ", largest, " MiB");
+}
+
 // The same of a resource that is not one of Kubernetes' own.
 std::string Explainer::TooLargeExtended(const Shape& shape) const {
   for (const auto& [resource, wanted] : shape.extended) {
@@ -99,10 +115,35 @@ std::string Explainer::TooLargeExtended(const Shape& shape) const {
       largest = std::max(largest, ExtendedOf(state_.nodes[id], resource));
     }
     if (wanted <= largest) continue;
-    return StrCat("a suitable node with at least ", wanted, " ", state_.resource_names[resource],
-                  largest == 0 ? "" : StrCat("; the largest has ", largest));
+    const std::string& name = state_.resource_names[resource];
+    const std::string meant = largest == 0 ? NearestName(name, OfferedResources()) : "";
+    return StrCat("a suitable node with at least ", wanted, " ", name,
+                  largest > 0      ? StrCat("; the largest has ", largest)
+                  : !meant.empty() ? StrCat("; no node has any: did you mean ", meant, "?")
+                                   : "");
   }
   return "";
+}
+
+// Names under which some node has anything beyond Kubernetes' own resources.
+std::vector<std::string> Explainer::OfferedResources() const {
+  std::vector<std::string> names;
+  const auto offers = [this](const auto& has) {
+    const auto& nodes = state_.index.by_rank;
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](NodeId id) { return has(state_.nodes[id]); });
+  };
+  if (offers([](const NodeState& node) { return node.allocatable[kGpu] > 0; })) {
+    names.emplace_back(kGpuResource);
+  }
+  for (size_t r = 0; r < state_.resource_names.size(); ++r) {
+    const auto resource = static_cast<int>(r);
+    if (state_.resource_kinds[r] != 0) continue;
+    if (offers([resource](const NodeState& node) { return ExtendedOf(node, resource) > 0; })) {
+      names.push_back(state_.resource_names[r]);
+    }
+  }
+  return names;
 }
 
 // "room for 3 more pods, each with 4 GPUs on one node".
@@ -125,6 +166,7 @@ std::string Explainer::LeastChange(const std::vector<PodId>& pods,
   if (shape.by_kind) return "";  // numbers of devices alone would not help
   if (!d.suits_any) return "";   // nor would room: the nodes say what is in the way
   std::string too_large = TooLarge(shape, d.largest);
+  if (too_large.empty()) too_large = TooLargeShare(shape);
   if (too_large.empty()) too_large = TooLargeExtended(shape);
   if (!too_large.empty()) return too_large;
   if (!domain.change.empty()) return domain.change;

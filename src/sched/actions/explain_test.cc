@@ -52,6 +52,37 @@ TEST(Explain, ADeviceThatNoNodeHasIsWhatIsMissingNotGpus) {
             "more suitable nodes: even when empty, the nodes hold only 1 of its 2 pods");
 }
 
+TEST(Explain, APartOfAGpuMayBeMoreMemoryThanAnyHas) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2, .gpu_mib = 81920});
+  s.Node("n1", {.gpus = 2, .gpu_mib = 40960});
+  s.Pod("large", {.gpu_mib = 190734});
+  s.Cycle();
+  EXPECT_EQ(LeastChange(s, "large"),
+            "a suitable node whose GPUs have at least 190734 MiB; the largest have 81920 MiB");
+}
+
+TEST(Explain, AMisspeltResourceIsOneThatNodesHave) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4, .extended = {{"rdma/hca", 1}}});
+  for (const auto& [name, resource] : {std::pair("gpus", "nvidia.com/gpus"),
+                                       {"vendor", "nvidia/gpu"},
+                                       {"hcas", "rdma/hcas"},
+                                       {"other", "example.com/dongle"}}) {
+    s.Pod(name, {.extended = {{resource, 1}}});
+  }
+  s.Cycle();
+  EXPECT_EQ(LeastChange(s, "gpus"),
+            "a suitable node with at least 1 nvidia.com/gpus; no node has any: did you mean "
+            "nvidia.com/gpu?");
+  EXPECT_EQ(LeastChange(s, "vendor"),
+            "a suitable node with at least 1 nvidia/gpu; no node has any: did you mean "
+            "nvidia.com/gpu?");
+  EXPECT_EQ(LeastChange(s, "hcas"),
+            "a suitable node with at least 1 rdma/hcas; no node has any: did you mean rdma/hca?");
+  EXPECT_EQ(LeastChange(s, "other"), "a suitable node with at least 1 example.com/dongle");
+}
+
 TEST(Explain, RoomIsNotWhatHelpsAPodThatNoNodeSuitsOtherwise) {
   Scenario s;
   s.Node("n0", {.gpus = 1, .labels = {{"rack", "r0"}}});
