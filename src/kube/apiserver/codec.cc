@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "json/duplicates.h"
 #include "json/erase.h"
@@ -16,6 +17,7 @@ namespace swell::apiserver {
 namespace {
 
 constexpr std::string_view kDuplicateField = "duplicate field ";
+constexpr std::string_view kSwellGroup = "swell.dev";
 
 // The first bytes of a body, for error messages: JSON as it is, anything else in hex.
 std::string Excerpt(std::string_view body) {
@@ -272,6 +274,40 @@ std::string TellProblems(Call& call, const std::vector<std::string>& problems) {
   return {};
 }
 
+// The object or list element that the dotted path leads to; null where no schema knows it.
+const api::Schema* SchemaAt(const api::Schema& schema, std::string_view path) {
+  const api::Schema* at = &schema;
+  for (std::string_view part : Split(path, '.')) {
+    const api::SchemaField* field = at->Field(part.substr(0, part.find('[')));
+    if (field == nullptr) return nullptr;
+    at = field->schema.get();
+    while (at->items) at = at->items.get();
+  }
+  return at;
+}
+
+// Where a field that stands in the wrong place belongs, or what it was probably meant to be. Only
+// of Swell's own kinds: of others clients know Kubernetes' words.
+std::string FieldAdvice(const api::KindInfo& kind, std::string_view path) {
+  const size_t dot = path.rfind('.');
+  if (kind.gvk.group != kSwellGroup || dot == std::string_view::npos) return "";
+  const api::Schema* parent = SchemaAt(*kind.schema, path.substr(0, dot));
+  if (parent == nullptr) return "";
+  const std::string_view name = path.substr(dot + 1);
+  std::vector<std::string> names;
+  for (const api::SchemaField& field : parent->fields) {
+    const api::Schema* below = field.schema.get();
+    while (below->items) below = below->items.get();
+    if (below->Field(name) != nullptr) {
+      return StrCat(": it belongs in ", path.substr(0, dot + 1), field.name,
+                    field.schema->items ? "[]" : "");
+    }
+    names.push_back(field.name);
+  }
+  const std::string near = NearestName(name, names);
+  return near.empty() ? "" : StrCat(": did you mean ", near, "?");
+}
+
 }  // namespace
 
 Result<std::string> PruneObject(Call& call,
@@ -290,7 +326,7 @@ Result<std::string> PruneObject(Call& call,
       api::UnknownFields(*kind.schema, object, kind.custom ? &api::PodTemplateSchema() : nullptr);
   std::vector<std::string> problems;
   for (const std::string& field : unknown) {
-    problems.push_back(StrCat("unknown field ", Quote(field)));
+    problems.push_back(StrCat("unknown field ", Quote(field), FieldAdvice(kind, field)));
   }
   // kube-apiserver tells duplicates in YAML, and those of custom objects, before anything else.
   const bool last =

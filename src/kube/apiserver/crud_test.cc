@@ -296,6 +296,27 @@ TEST_F(CrudTest, FieldValidation) {
   EXPECT_TRUE(ignored.warnings.empty());
 }
 
+TEST_F(CrudTest, FieldsOfSwellsKindsSayWhereTheyBelong) {
+  const std::string groups = "/apis/swell.dev/v1/namespaces/default/podgroups";
+  const std::string body =
+      R"({"apiVersion":"swell.dev/v1","kind":"PodGroup","metadata":{"name":"g"},)"
+      R"("spec":{"minMember":2,"projekt":"a","podSets":[{"name":"w","topologie":{}}],"other":1}})";
+  const Answer strict = server.Post(StrCat(groups, "?fieldValidation=Strict"), body);
+  EXPECT_EQ(strict.status, 400);
+  EXPECT_NE(
+      strict.Message().find(R"(unknown field "spec.minMember": it belongs in spec.podSets[])"),
+      std::string::npos)
+      << strict.Message();
+  const Answer warned = server.Post(StrCat(groups, "?fieldValidation=Warn"), body);
+  EXPECT_EQ(warned.status, 201);
+  EXPECT_EQ(warned.warnings,
+            (std::vector<std::string>{
+                R"(299 - "unknown field \"spec.minMember\": it belongs in spec.podSets[]")",
+                R"(299 - "unknown field \"spec.projekt\": did you mean project?")",
+                R"(299 - "unknown field \"spec.podSets[0].topologie\": did you mean topology?")",
+                R"(299 - "unknown field \"spec.other\"")"}));
+}
+
 TEST_F(CrudTest, MembersNamedTwice) {
   const std::string maps = "/api/v1/namespaces/default/configmaps";
   const std::string body = R"({"metadata":{"name":"m"},"data":{"a":"1","b":"2","a":"3"}})";

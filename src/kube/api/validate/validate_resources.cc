@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
@@ -299,7 +300,11 @@ void CheckContainerResourceName(std::string_view name, const std::string& at, Fi
     if (name == "cpu" || name == "memory" || name == "ephemeral-storage" || IsHugePages(name)) {
       return;
     }
-    errors.push_back(InvalidText(at, name, "must be a standard resource for containers"));
+    const std::string meant = NearestName(name, {"cpu", "memory", "nvidia.com/gpu"});
+    errors.push_back(
+        InvalidText(at, name,
+                    StrCat("must be a standard resource for containers",
+                           meant.empty() ? "" : StrCat("; did you mean ", meant, "?"))));
   } else if (!IsNative(name) && !IsExtended(name)) {
     errors.push_back(InvalidText(at, name, "doesn't follow extended resource name standard"));
   }

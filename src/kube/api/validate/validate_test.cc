@@ -208,7 +208,7 @@ TEST_F(ValidateTest, PodEnvironmentAndResources) {
        "must be greater than or equal to 0"},
       {R"({"spec":{"containers":[{"name":"a","image":"b","resources":{
           "limits":{"gpu":"1"}}}]}})",
-       "must be a standard resource for containers"},
+       "must be a standard resource for containers; did you mean nvidia.com/gpu?"},
   };
   CheckAll(kPod, kGoodPod, kCases);
 }

@@ -131,6 +131,53 @@ AllowsVolume AllowedVolumes(const Core& core, const std::string& ns, const json:
   };
 }
 
+// What people can do about a directory of the node that they may not mount; empty: it is no
+// project's namespace.
+std::string HostPathAdvice(const Core& core, const std::string& ns, const json::Value& volume) {
+  const auto projects = core.store.List("projects.swell.dev", "");
+  if (!projects.ok()) return "";
+  const auto& all = projects->entries;
+  const auto own = std::find_if(all.begin(), all.end(), [&ns](const store::EntryPtr& entry) {
+    return api::NamespaceOfProject(*entry->Parsed()) == ns;
+  });
+  if (own == all.end()) return "";
+  const std::string project(api::Name(*(*own)->Parsed()));
+  const std::string path = CleanPath(json::GetString(volume, {"hostPath", "path"}));
+  for (const json::Value& allowed : HostPathsOf(core, ns)) {
+    const std::string there = CleanPath(json::GetString(allowed, {"path"}));
+    if (there == path) {
+      const bool creates = json::GetString(volume, {"hostPath", "type"}).ends_with("OrCreate");
+      return StrCat("; project ", project, " allows ", path,
+                    creates ? " only with a hostPath.type that creates nothing"
+                            : " only to mounts that say readOnly: true");
+    }
+    if (path.starts_with(there + "/")) {
+      return StrCat("; project ", project, " allows ", there, ": mount that, with subPath");
+    }
+  }
+  return StrCat(
+      "; an administrator can allow it in spec.allowedHostPaths of the project: swell "
+      "project edit ",
+      project, " --allow-host-path ", path);
+}
+
+// For the first directory of the node that a pod of the object may not mount.
+std::string AdviceOnHostPaths(const Core& core,
+                              const std::string& ns,
+                              Work work,
+                              const json::Value& object) {
+  std::vector<const json::Value*> pods{&object};
+  if (work != Work::kPod) pods = TemplatesOf(work, object);
+  for (const json::Value* pod : pods) {
+    const AllowsVolume allows = AllowedVolumes(core, ns, *pod);
+    for (const json::Value& volume : json::GetArray(*pod, {"spec", "volumes"})) {
+      if (json::Find(volume, {"hostPath"}) == nullptr) continue;
+      if (!allows || !allows(volume)) return HostPathAdvice(core, ns, volume);
+    }
+  }
+  return "";
+}
+
 // What is wrong with the first pod of the object that goes beyond the policy; empty: nothing.
 std::string Violations(const Core& core,
                        const NamespaceRules& rules,
@@ -229,7 +276,8 @@ Status CheckPolicies(const Admission& admission, Work work, const json::Value& o
   if (!enforced.empty() && refuses) {
     return ForbiddenError(
         admission.kind, admission.name,
-        StrCat("violates PodSecurity ", Quote(policies.enforce.ToString()), ": ", enforced));
+        StrCat("violates PodSecurity ", Quote(policies.enforce.ToString()), ": ", enforced,
+               AdviceOnHostPaths(admission.core, admission.ns, work, object)));
   }
   if (const std::string wrong = violations(policies.warn); !wrong.empty()) {
     admission.Warn(would(policies.warn, wrong));

@@ -1,6 +1,8 @@
 // Pod Security at the door: who may exceed a namespace's level, and what becomes of their work.
 #include "kube/apiserver/admission/pod_security.h"
 
+#include <tuple>
+
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
@@ -306,7 +308,24 @@ TEST_F(PodSecurityTest, AProjectMayAllowHostPathsByName) {
   };
   Must(kAlice, "POST", kPods, pod("a", R"({"path":"/data/sets/"})", true));
   Must(kAlice, "POST", kPods, pod("b", R"({"path":"/scratch","type":"Directory"})", false));
-  EXPECT_EQ(As(kAlice, "POST", kPods, pod("c", R"({"path":"/data/sets"})", false)).status, 403);
+  const std::string refused =
+      R"(pods "c" is forbidden: violates PodSecurity "baseline:latest": hostPath volumes (volume )"
+      R"("v"); )";
+  const std::tuple<const char*, bool, const char*> kAdvice[] = {
+      {R"({"path":"/data/sets"})", false,
+       "project lab allows /data/sets only to mounts that say readOnly: true"},
+      {R"({"path":"/scratch","type":"DirectoryOrCreate"})", true,
+       "project lab allows /scratch only with a hostPath.type that creates nothing"},
+      {R"({"path":"/scratch/a"})", true, "project lab allows /scratch: mount that, with subPath"},
+      {R"({"path":"/home"})", true,
+       "an administrator can allow it in spec.allowedHostPaths of the project: swell project edit "
+       "lab --allow-host-path /home"},
+  };
+  for (const auto& [source, only_read, advice] : kAdvice) {
+    const Answer answer = As(kAlice, "POST", kPods, pod("c", source, only_read));
+    EXPECT_EQ(answer.status, 403);
+    EXPECT_EQ(answer.Message(), refused + advice);
+  }
   for (const char* other :
        {R"({"path":"/data"})", R"({"path":"/data/sets/x"})", R"({"path":"/scratch/.."})",
         R"({"path":"/scratch","type":"DirectoryOrCreate"})", R"({"path":"/"})"}) {
