@@ -152,11 +152,10 @@ TEST_F(ProjectsTest, AMissingParentIsSaid) {
 }
 
 TEST_F(ProjectsTest, WorkOfAProjectThatGetsOthersBelowItIsSaid) {
-  cluster_.Create(JobYaml{.name = "work", .project = "project-a", .gpus = 4}.Text());
-  ASSERT_TRUE(cluster_.Until([&] { return Running("project-a") == 1; }));
   cluster_.Create(
       "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: part}, spec: {parent: "
       "project-a}}");
+  cluster_.Create(JobYaml{.name = "work", .project = "project-a", .gpus = 4}.Text());
   ASSERT_TRUE(cluster_.Until([&] {
     return json::GetString(*cluster_.Get(kProjects, "project-a"), {"status", "phase"}) == "Invalid";
   }));

@@ -7,6 +7,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/project.h"
 #include "kube/apiserver/access/access.h"
+#include "kube/apiserver/access/project_parent.h"
 #include "kube/apiserver/access/rbac.h"
 #include "kube/apiserver/core.h"
 #include "kube/apiserver/request/errors.h"
@@ -178,11 +179,13 @@ Status UpdateRoleBinding(Admission& admission, json::Value& object, const json::
 
 Status CreateProject(Admission& admission, json::Value& object) {
   SWELL_RETURN_IF_ERROR(CheckSecurity(admission, object, nullptr));
+  SWELL_RETURN_IF_ERROR(CheckParent(admission, object, nullptr));
   return CheckMembers(admission, object, nullptr);
 }
 
 Status UpdateProject(Admission& admission, json::Value& object, const json::Value& old) {
   SWELL_RETURN_IF_ERROR(CheckSecurity(admission, object, &old));
+  SWELL_RETURN_IF_ERROR(CheckParent(admission, object, &old));
   return CheckMembers(admission, object, &old);
 }
 
