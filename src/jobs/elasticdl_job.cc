@@ -105,7 +105,7 @@ Result<JobSpec> ElasticdlJobKind::Parse(const json::Value& job) const {
   if (spec.Find(kMaster) == nullptr) return WrongField(StrCat(kField, kMaster), "Required value");
   ReadRunPolicy(body, spec);
   if (const json::Value* policy = json::Find(body, {"runPolicy"})) ReadRunPolicy(*policy, spec);
-  ReadSwellHints(job, spec);
+  SWELL_RETURN_IF_ERROR(ReadSwellHints(job, spec));
   spec.priority_class.clear();  // each role has its own
   return spec;
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/strings.h"
+#include "jobs/git_sync.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/job.h"
 #include "kube/api/objects/pod.h"
@@ -265,16 +266,16 @@ void ReadRunPolicy(const json::Value& policy, JobSpec& spec) {
   }
 }
 
-void ReadSwellHints(const json::Value& job, JobSpec& spec) {
+Status ReadSwellHints(const json::Value& job, JobSpec& spec) {
   std::string_view project = api::Label(job, keys::kProject);
   if (!project.empty()) spec.project = project;
   std::string_view on_preemption = api::Annotation(job, keys::kOnPreemption);
   if (ToLower(on_preemption) == "fail") spec.on_preemption = OnPreemption::kFail;
-  if (!spec.priority_class.empty()) return;
   for (const ReplicaSpec& replica : spec.replicas) {
+    if (!spec.priority_class.empty()) break;
     spec.priority_class = api::PriorityClassName(replica.pod_template);
-    if (!spec.priority_class.empty()) return;
   }
+  return AddGitSync(job, spec);
 }
 
 std::vector<std::string> IgnoredFields(const json::Value& job) {
@@ -294,8 +295,7 @@ std::vector<std::string> IgnoredFields(const json::Value& job) {
                                 "sshAuthMountPath", "launcherCreationPolicy"}) {
     if (Says(api::Spec(job), path)) ignored.push_back(StrCat("spec.", path));
   }
-  for (std::string_view key :
-       {"kubedl.io/git-sync-config", "kubedl.io/tensorboard-config", "kubedl.io/network-mode"}) {
+  for (std::string_view key : {"kubedl.io/tensorboard-config", "kubedl.io/network-mode"}) {
     if (api::Annotation(job, key).empty()) continue;
     ignored.push_back(StrCat("metadata.annotations[", key, "]"));
   }

@@ -215,8 +215,8 @@ RestartPolicy ParseRestartPolicy(std::string_view text, RestartPolicy fallback);
 CleanPodPolicy ParseCleanPodPolicy(std::string_view text, CleanPodPolicy fallback);
 // Reads runPolicy's fields from `policy` (spec.runPolicy, or spec itself in older manifests).
 void ReadRunPolicy(const json::Value& policy, JobSpec& spec);
-// Reads what labels and annotations say: project, on-preemption.
-void ReadSwellHints(const json::Value& job, JobSpec& spec);
+// Reads what labels and annotations say: project, on-preemption, code to fetch. After the roles.
+Status ReadSwellHints(const json::Value& job, JobSpec& spec);
 
 // Fields that kinds of others have and nobody here follows: "spec.launcherCreationPolicy".
 std::vector<std::string> IgnoredFields(const json::Value& job);

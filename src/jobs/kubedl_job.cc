@@ -46,7 +46,7 @@ Result<JobSpec> KubedlJobKind::Parse(const json::Value& job) const {
   ReadRunPolicy(body, spec);
   spec.priority_class =
       json::GetString(body, {"schedulingPolicy", "priorityClassName"}, spec.priority_class);
-  ReadSwellHints(job, spec);
+  SWELL_RETURN_IF_ERROR(ReadSwellHints(job, spec));
   SWELL_RETURN_IF_ERROR(ReadElasticPolicy(body, spec));
   return spec;
 }

@@ -45,7 +45,7 @@ Result<JobSpec> PyTorchJobKind::Parse(const json::Value& job) const {
   SWELL_RETURN_IF_ERROR(ReadPyTorchRoles(body, spec));
   ReadRunPolicy(body, spec);  // older manifests have the fields directly in spec
   if (const json::Value* policy = json::Find(body, {"runPolicy"})) ReadRunPolicy(*policy, spec);
-  ReadSwellHints(job, spec);
+  SWELL_RETURN_IF_ERROR(ReadSwellHints(job, spec));
   SWELL_RETURN_IF_ERROR(ReadElasticPolicy(body, spec));
   return spec;
 }

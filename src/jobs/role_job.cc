@@ -192,7 +192,7 @@ Result<JobSpec> RoleJobKind::Parse(const json::Value& job) const {
   if (const json::Value* policy = json::Find(body, {"runPolicy"})) ReadRunPolicy(*policy, spec);
   spec.priority_class =
       json::GetString(body, {"schedulingPolicy", "priorityClassName"}, spec.priority_class);
-  ReadSwellHints(job, spec);
+  SWELL_RETURN_IF_ERROR(ReadSwellHints(job, spec));
   if (kind_spec_.elastic) SWELL_RETURN_IF_ERROR(ReadWorkerBounds(body, spec));
   const std::string_view success = json::GetString(body, {"successPolicy"});
   if (!success.empty() && success != "AllWorkers") {

@@ -192,7 +192,7 @@ Result<JobSpec> TrainJobKind::Parse(const json::Value& job) const {
   spec.replicas.push_back(std::move(replica));
   ReadRunPolicy(body, spec);
   spec.backoff_limit = json::GetInt(node, {"template", "spec", "backoffLimit"}, kBackoffUsual);
-  ReadSwellHints(job, spec);
+  SWELL_RETURN_IF_ERROR(ReadSwellHints(job, spec));
   return spec;
 }
 

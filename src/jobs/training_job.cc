@@ -133,7 +133,7 @@ Result<JobSpec> TrainingJobKind::Parse(const json::Value& job) const {
   spec.priority_class = json::GetString(body, {"priorityClassName"});
   ReadRunPolicy(body, spec);
   ReadPreemption(body, spec);
-  ReadSwellHints(job, spec);
+  SWELL_RETURN_IF_ERROR(ReadSwellHints(job, spec));
   SWELL_RETURN_IF_ERROR(spec.GangClass().status());
   return spec;
 }

@@ -272,7 +272,7 @@ Result<JobSpec> VolcanoJobKind::Parse(const json::Value& job) const {
   spec.priority_class = json::GetString(body, {"priorityClassName"});
   spec.project = api::ProjectOfQueue(body);
   if (policies.eviction_fails_job) spec.on_preemption = OnPreemption::kFail;
-  ReadSwellHints(job, spec);
+  SWELL_RETURN_IF_ERROR(ReadSwellHints(job, spec));
   return spec;
 }
 
