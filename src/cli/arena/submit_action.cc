@@ -17,7 +17,7 @@ Result<int> SubmitAction::Run(Session& session, std::vector<std::string> words) 
   SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
   spec_.ns = session.Namespace();
   SWELL_RETURN_IF_ERROR(CheckPriorityClass(*api, spec_.priority));
-  SWELL_RETURN_IF_ERROR(CheckQueue(*api));
+  SWELL_RETURN_IF_ERROR(CheckChargedProject(*api, spec_.project, spec_.ns, "--queue"));
   if (tensorboard_.wanted) SWELL_RETURN_IF_ERROR(ShareLogs(*api, tensorboard_, spec_));
   SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob());
   const json::Value wanted = cron_ ? cron_->CronOf(job) : job;
@@ -37,14 +37,6 @@ Result<int> SubmitAction::Run(Session& session, std::vector<std::string> words) 
                 : StrCat("You can run `arena get ", spec_.name, " --type ", trainer_.word(),
                          "` to check the job status"));
   return 0;
-}
-
-// A job whose project does not exist would wait without end.
-Status SubmitAction::CheckQueue(Api& api) const {
-  if (spec_.project.empty()) return Status::Ok();
-  SWELL_ASSIGN_OR_RETURN(const ProjectTree tree, ReadProjects(api));
-  const auto project = FindChargedProject(tree, spec_.project, spec_.ns);
-  return project.ok() ? Status::Ok() : project.status().WithContext("--queue");
 }
 
 // Whether the job or cron was deleted by other hands (kubectl), which do not know of its ConfigMap.

@@ -37,7 +37,6 @@ class SubmitAction : public Action {
   json::Object config_data_;  // of spec_.config_map
 
  private:
-  Status CheckQueue(Api& api) const;
   Result<bool> IsLeftOver(Session& session, Api& api) const;
   Status RemoveLeftOver(Api& api) const;
   Status CreateConfigMap(Session& session, Api& api, const json::Value& job);

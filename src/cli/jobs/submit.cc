@@ -109,7 +109,7 @@ class SubmitAction final : public Action {
       SWELL_ASSIGN_OR_RETURN(api, session.Server());
       spec_.ns = session.Namespace();
       SWELL_RETURN_IF_ERROR(CheckPriorityClass(*api, spec_.priority));
-      SWELL_RETURN_IF_ERROR(CheckProject(*api));
+      SWELL_RETURN_IF_ERROR(CheckChargedProject(*api, spec_.project, spec_.ns, "--project"));
     }
     if (api != nullptr || after_.empty()) {
       SWELL_RETURN_IF_ERROR(FillGate(api));
@@ -319,13 +319,6 @@ class SubmitAction final : public Action {
   }
 
   // A job whose project does not exist would run without being charged to any project.
-  Status CheckProject(Api& api) const {
-    if (spec_.project.empty()) return Status::Ok();
-    SWELL_ASSIGN_OR_RETURN(const ProjectTree tree, ReadProjects(api));
-    auto project = FindChargedProject(tree, spec_.project, spec_.ns);
-    return project.ok() ? Status::Ok() : project.status().WithContext("--project");
-  }
-
   // Returns when nothing of a job of that name is left: names of pods are names of the new one's.
   Status DeleteOld(Session& session, Api& api) {
     auto old = api.Get(client::resources::kPyTorchJobs, spec_.ns, spec_.name);

@@ -52,6 +52,7 @@ class SubmitAction final : public Action {
     SWELL_RETURN_IF_ERROR(Fill(session, std::move(words)));
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session));
+    SWELL_RETURN_IF_ERROR(CheckTakesWork(scope.project));
     spec_.pod.ns = scope.project.ns;
     spec_.pod.project = scope.project.name;
     SWELL_RETURN_IF_ERROR(pod_flags_.ChoosePools(*scope.api, spec_.pod));

@@ -232,8 +232,10 @@ Status FillProject(Session& session, Api& api, const std::string& account, Batch
   if (!tree.ok()) return account.empty() ? Status::Ok() : tree.status().WithContext("--account");
   if (account.empty()) {
     const ProjectView* own = tree->OfNamespace(job.ns);
-    if (own != nullptr) job.project = own->name;
-    if (own != nullptr) MountAllowed(*own->object, job);
+    if (own == nullptr) return Status::Ok();
+    SWELL_RETURN_IF_ERROR(CheckTakesWork(*own));
+    job.project = own->name;
+    MountAllowed(*own->object, job);
     return Status::Ok();
   }
   auto project = FindProject(*tree, account);
@@ -243,6 +245,7 @@ Status FillProject(Session& session, Api& api, const std::string& account, Batch
                          " is a department; its jobs run in one of "
                          "its projects (swell project list)"));
   }
+  SWELL_RETURN_IF_ERROR(CheckTakesWork(*project).WithContext("--account"));
   job.project = project->name;
   MountAllowed(*project->object, job);
   if (session.global().ns.empty() && !project->ns.empty()) job.ns = project->ns;

@@ -200,17 +200,33 @@ Result<ProjectView> FindProject(const ProjectTree& tree,
                                         "\n  There are: ", Join(names, ", ")));
 }
 
-Result<ProjectView> FindChargedProject(const ProjectTree& tree,
-                                       const std::string& name,
-                                       std::string_view ns) {
-  SWELL_ASSIGN_OR_RETURN(ProjectView project, FindProject(tree, name));
-  const ProjectView* owner = tree.OfNamespace(ns);
-  if (owner == nullptr || owner->name == project.name) return project;
+Status CheckTakesWork(const ProjectView& project) {
+  if (project.object && !api::IsDeleting(*project.object)) return Status::Ok();
+  return Status(
+      Code::kConflict,
+      StrCat("project ", Quote(project.name), project.object ? " is being deleted" : " was deleted",
+             " and takes no new work; swell project list shows the projects"));
+}
+
+Status CheckChargedProject(Api& api,
+                           const std::string& name,
+                           std::string_view ns,
+                           std::string_view flag) {
+  const auto tree = ReadProjects(api);
+  // A user who may not read projects has named none.
+  if (!tree.ok()) return name.empty() ? Status::Ok() : tree.status();
+  const ProjectView* owner = tree->OfNamespace(ns);
+  if (name.empty()) return owner == nullptr ? Status::Ok() : CheckTakesWork(*owner);
+  auto project = FindProject(*tree, name);
+  if (!project.ok()) return project.status().WithContext(flag);
+  if (owner == nullptr || owner->name == project->name) {
+    return CheckTakesWork(*project).WithContext(flag);
+  }
   return Status(Code::kInvalid,
-                StrCat(Quote(name), ": namespace ", ns, " is project ", owner->name,
+                StrCat(flag, ": ", Quote(name), ": namespace ", ns, " is project ", owner->name,
                        "'s, and work there is charged to it; ",
-                       project.ns.empty() ? StrCat("project ", name, " has no namespace yet")
-                                          : StrCat("for project ", name, ": -n ", project.ns)));
+                       project->ns.empty() ? StrCat("project ", name, " has no namespace yet")
+                                           : StrCat("for project ", name, ": -n ", project->ns)));
 }
 
 Result<std::vector<JobView>> ListJobsOfProject(Api& api,

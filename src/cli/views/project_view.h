@@ -81,10 +81,15 @@ ProjectTree ViewProjects(std::vector<json::SharedValue> objects);
 Result<ProjectView> FindProject(const ProjectTree& tree,
                                 const std::string& name,
                                 const std::string& program = "swell");
-// A project that work in `ns` can be charged to. kInvalid where the namespace is another project's.
-Result<ProjectView> FindChargedProject(const ProjectTree& tree,
-                                       const std::string& name,
-                                       std::string_view ns);
+// Whether new work in `ns` can be charged to the project of this name (empty: of the namespace).
+// kInvalid where the namespace is another project's. `flag` is what named it.
+Status CheckChargedProject(Api& api,
+                           const std::string& name,
+                           std::string_view ns,
+                           std::string_view flag);
+// Refuses new work of a project that is being deleted, or is gone and left a namespace: it would
+// keep the project from going, or wait without end.
+Status CheckTakesWork(const ProjectView& project);
 // Jobs in namespaces that the user may not read are left out.
 Result<std::vector<JobView>> ListJobsOfProject(Api& api,
                                                const ProjectTree& tree,
