@@ -87,9 +87,18 @@ TEST_F(ElasticdlTest, LaterVersionsFlagsAndFractions) {
                    "--worker_pod_priority=0.5", "--worker_resource_request",
                    "cpu=2,memory=1Gi,gpu=1", "--use_async", "true", "--envs=A=1,B=x=y",
                    "--volume=claim_name=c,mount_path=/v;host_path=/h,mount_path=/w",
-                   "--aux_params=disable_relaunch=true", "--need_tf_config", "--num_ps_pods=2"}),
+                   "--aux_params=disable_relaunch=true", "--need_tf_config", "--num_ps_pods=2",
+                   "--log_level=INFO", "--ps_pod_priority=high", "--get_model_steps=2"}),
             0)
       << err_;
+  for (const char* told : {"--need_tf_config has no effect: model files are PyTorch's.\n",
+                           "--log_level has no effect: kubectl logs prints all logs.\n",
+                           "--ps_pod_priority has no effect: there are no parameter servers.\n",
+                           "--get_model_steps has no effect: workers get the model with each "
+                           "answer.\n"}) {
+    EXPECT_NE(err_.find(told), std::string::npos) << told << err_;
+  }
+  EXPECT_EQ(err_.find("--repository"), std::string::npos) << err_;
   EXPECT_NE(err_.find("There are no parameter servers: the master keeps the parameters, and "
                       "--num_ps_pods=2 has no effect."),
             std::string::npos)

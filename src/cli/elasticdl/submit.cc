@@ -50,19 +50,17 @@ class SubmitAction final : public Action {
     SWELL_RETURN_IF_ERROR(Fill());
     SWELL_ASSIGN_OR_RETURN(std::vector<ModelPart> parts, ReadModel(flags_));
     auto getenv = session.env().getenv;
-    if (yaml_) return PrintManifests(session, parts);
+    if (yaml_) {
+      TellWithoutEffect(session);
+      return PrintManifests(session, parts);
+    }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     flags_.ns = session.Namespace();
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob(flags_, parts, getenv));
     SWELL_RETURN_IF_ERROR(NamePriorities(*api, job));
     SWELL_RETURN_IF_ERROR(CheckPriorities(*api));
     SWELL_RETURN_IF_ERROR(Submit(*api, job, parts));
-    if (flags_.ps > 0) {
-      session.ErrLine(
-          StrCat("There are no parameter servers: the master keeps the parameters, and "
-                 "--num_ps_pods=",
-                 flags_.ps, " has no effect."));
-    }
+    TellWithoutEffect(session);
     session.OutLine(StrCat("ElasticDL job ", flags_.name,
                            " was successfully submitted. The master pod is: elasticdl-master-",
                            flags_.name, "."));
@@ -199,32 +197,55 @@ class SubmitAction final : public Action {
     flags.Group("Accepted without effect");
     DeclareRole(flags, "ps", flags_.ps_role);
     flags.Int("--num_ps_pods", &flags_.ps, "N", "the master keeps the parameters");
-    struct Accepted {
-      const char* names;
-      const char* why;
+    constexpr const char* kNoPush = "no image is built or pushed";
+    constexpr const char* kAllLogs = "kubectl logs prints all logs";
+    constexpr const char* kHowOften = "--evaluation_steps sets how often";
+    Accept(flags, "--repository", kNoPush);
+    Accept(flags, "--docker_image_repository", kNoPush);
+    Accept(flags, "--docker_base_url", kNoPush);
+    Accept(flags, "--docker_tlscert", kNoPush);
+    Accept(flags, "--docker_tlskey", kNoPush);
+    Accept(flags, "--log_level", kAllLogs);
+    Accept(flags, "--log_file_path", kAllLogs);
+    Accept(flags, "--tensorboard_log_dir", "no TensorBoard is started");
+    Accept(flags, "--relaunch_timeout_worker", "workers wait for resources without a time limit");
+    Accept(flags, "--evaluation_start_delay_secs", kHowOften);
+    Accept(flags, "--evaluation_throttle_secs", kHowOften);
+    AcceptSwitch(flags, "--need_elasticdl_job_service", "the master is always reached by name");
+    AcceptSwitch(flags, "--need_task_manager", "the master always hands out records");
+    AcceptSwitch(flags, "--need_pod_manager", "workers are always elastic");
+    AcceptSwitch(flags, "--need_tf_config", "model files are PyTorch's");
+    AcceptSwitch(flags, "--force_use_kube_config_file", "the kubeconfig is always used");
+  }
+  void Accept(Flags& flags, const char* name, const char* why) {
+    Accepted& one = accepted_.emplace_back(Accepted{name, why, {}, {}});
+    flags.Text(name, &one.text, "TEXT", why);
+  }
+  void AcceptSwitch(Flags& flags, const char* name, const char* why) {
+    Accepted& one = accepted_.emplace_back(Accepted{name, why, {}, {}});
+    flags.Maybe(name, &one.word, "BOOL", why);
+  }
+
+  void TellWithoutEffect(Session& session) const {
+    if (flags_.ps > 0) {
+      session.ErrLine(
+          StrCat("There are no parameter servers: the master keeps the parameters, and "
+                 "--num_ps_pods=",
+                 flags_.ps, " has no effect."));
+    }
+    auto tell = [&session](std::string_view flag, std::string_view why) {
+      session.ErrLine(StrCat(flag, " has no effect: ", why, "."));
     };
-    static constexpr Accepted kTexts[] = {
-        {"--repository", "no image is built or pushed"},
-        {"--docker_image_repository", "no image is built or pushed"},
-        {"--docker_base_url", "no image is built or pushed"},
-        {"--docker_tlscert", "no image is built or pushed"},
-        {"--docker_tlskey", "no image is built or pushed"},
-        {"--log_level", "kubectl logs prints all logs"},
-        {"--log_file_path", "kubectl logs prints all logs"},
-        {"--tensorboard_log_dir", "no TensorBoard is started"},
-        {"--relaunch_timeout_worker", "workers wait for resources without a time limit"},
-        {"--evaluation_start_delay_secs", "--evaluation_steps sets how often"},
-        {"--evaluation_throttle_secs", "--evaluation_steps sets how often"},
-    };
-    for (const Accepted& one : kTexts) flags.Text(one.names, &ignored_, "TEXT", one.why);
-    static constexpr Accepted kSwitches[] = {
-        {"--need_elasticdl_job_service", "the master is always reached by name"},
-        {"--need_task_manager", "the master always hands out records"},
-        {"--need_pod_manager", "workers are always elastic"},
-        {"--need_tf_config", "model files are PyTorch's"},
-        {"--force_use_kube_config_file", "the kubeconfig is always used"},
-    };
-    for (const Accepted& one : kSwitches) flags.Maybe(one.names, &ignored_switch_, "BOOL", one.why);
+    constexpr std::string_view kNoServers = "there are no parameter servers";
+    if (!flags_.ps_role.request.empty()) tell("--ps_resource_request", kNoServers);
+    if (!flags_.ps_role.limit.empty()) tell("--ps_resource_limit", kNoServers);
+    if (!flags_.ps_role.priority.empty()) tell("--ps_pod_priority", kNoServers);
+    if (!ValueOf("get_model_steps").empty()) {
+      tell("--get_model_steps", "workers get the model with each answer");
+    }
+    for (const Accepted& one : accepted_) {
+      if (!one.text.empty() || one.word) tell(one.name, one.why);
+    }
   }
 
   Status CheckNumbers() const {
@@ -386,11 +407,19 @@ class SubmitAction final : public Action {
     std::string name, value;
     std::optional<int64_t> least;  // of a number
   };
+  // A flag without effect, and what it was given.
+  struct Accepted {
+    const char* name;
+    const char* why;
+    std::string text;
+    std::optional<std::string> word;
+  };
 
   JobFlags flags_;
-  std::deque<Passed> passed_;  // addresses of its members are given away
-  std::optional<std::string> yaml_, use_async_, modulate_, fault_tolerance_, ignored_switch_;
-  std::string training_data_, validation_data_, prediction_data_, ignored_;
+  std::deque<Passed> passed_;      // addresses of its members are given away
+  std::deque<Accepted> accepted_;  // likewise
+  std::optional<std::string> yaml_, use_async_, modulate_, fault_tolerance_;
+  std::string training_data_, validation_data_, prediction_data_;
   int64_t minibatch_ = kMinibatchUsual;
   int64_t minibatches_per_task_ = kMinibatchesPerTaskUsual;
   int64_t records_per_task_ = JobFlags::kUnsaid;
