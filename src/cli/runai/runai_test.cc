@@ -479,6 +479,75 @@ TEST_F(RunaiTest, MemoryOfAGpuIsAskedForAsAPartOfTheSmallest) {
   EXPECT_NE(out_.find(" 0 (0.2"), std::string::npos) << out_;
 }
 
+TEST_F(RunaiTest, MoreMemoryThanAnyGpuHasIsAWarning) {
+  Cluster();
+  Create(
+      "{apiVersion: v1, kind: Node, metadata: {name: big, labels: {nvidia.com/gpu.memory: "
+      "'81920'}}}");
+  Status("/api/v1/nodes/big",
+         R"({"status":{"allocatable":{"nvidia.com/gpu":"8","cpu":"8","memory":"64Gi"}}})");
+  ASSERT_EQ(Submit({"--gpu-memory", "200Gi"}), 0) << err_;
+  EXPECT_EQ(err_,
+            "runai: warning: no GPU has 200Gi of memory; the largest has 80Gi of memory. The job "
+            "waits until such a node is added\n");
+  ASSERT_EQ(Run({"runai", "submit", "fits", "-p", "project-a", "-i", "i", "--gpu-memory", "80Gi"}),
+            0);
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(RunaiTest, AWorkspaceWithoutACommandWaitsAtATerminal) {
+  Cluster();
+  auto container = [this](std::vector<std::string> more) {
+    std::vector<std::string> words{"runai",  "submit",           "desk", "-p",  "project-b", "-i",
+                                   "python", "--dry-run=server", "-o",   "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    EXPECT_EQ(Run(words), 0) << err_;
+    const json::Value job = json::Parse(out_).value();
+    for (const auto& role : json::GetObject(job, {"spec", "roles"})) {
+      return json::GetArray(role.value(), {"template", "spec", "containers"})[0];
+    }
+    return json::Value();
+  };
+  const json::Value desk = container({"--interactive"});
+  EXPECT_TRUE(json::GetBool(desk, {"stdin"}));
+  EXPECT_TRUE(json::GetBool(desk, {"tty"}));
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"--interactive", "--command", "sleep 5"},
+                                             {"--interactive", "--", "x"},
+                                             {"--jupyter"},
+                                             {}}) {
+    EXPECT_FALSE(json::GetBool(container(words), {"tty"})) << Join(words, " ");
+  }
+}
+
+TEST_F(RunaiTest, AProjectThatIsBeingDeletedTakesNoWork) {
+  Cluster();
+  Create("{apiVersion: swell.dev/v1, kind: Project, metadata: {name: going, finalizers: [a.b/c]}}");
+  Create("{apiVersion: v1, kind: Namespace, metadata: {name: going}}");
+  server_.Send(server_.Request("DELETE", "/apis/swell.dev/v1/projects/going"));
+  const std::string refused =
+      "project \"going\" is being deleted and takes no new work; swell project list shows the "
+      "projects";
+  EXPECT_EQ(Run({"runai", "submit", "t", "-p", "going", "-i", "i"}), 1);
+  EXPECT_NE(err_.find(refused), std::string::npos) << err_;
+  EXPECT_EQ(
+      Run({"runai", "submit-dist", "pytorch", "t", "-p", "going", "-i", "i", "--workers", "1"}), 1);
+  EXPECT_NE(err_.find(refused), std::string::npos) << err_;
+  EXPECT_EQ(Run({"swell", "submit", "t", "-n", "going", "--image", "i", "--", "x"}), 1);
+  EXPECT_NE(err_.find(refused), std::string::npos) << err_;
+  EXPECT_EQ(Run({"swell", "submit", "t", "--project", "going", "--image", "i", "--", "x"}), 1);
+  EXPECT_NE(err_.find("--project: " + refused), std::string::npos) << err_;
+  EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name=t", "-n", "going", "--image=i", "x"}), 1);
+  EXPECT_NE(err_.find(refused), std::string::npos) << err_;
+  // What a project that is gone left is for looking at.
+  Create(
+      "{apiVersion: v1, kind: Namespace, metadata: {name: kept, labels: {swell.dev/project: "
+      "kept}}}");
+  EXPECT_EQ(Run({"runai", "submit", "t", "-p", "kept", "-i", "i"}), 1);
+  EXPECT_NE(err_.find("project \"kept\" was deleted and takes no new work"), std::string::npos)
+      << err_;
+}
+
 TEST_F(RunaiTest, ListAndDescribeHaveTheDocumentsShape) {
   Cluster();
   ASSERT_EQ(Submit({"--gpu", "8", "--command", "python a.py"}), 0) << err_;

@@ -182,6 +182,12 @@ class SubmitAction final : public Action {
     // A workspace comes back however often it ends; training that keeps failing is broken.
     constexpr int64_t kBackoffUsual = 6;
     if (spec_.backoff_limit < 0 && spec_.workload == "train") spec_.backoff_limit = kBackoffUsual;
+    // A workspace without a command is its image's shell or Python, which would end at once with
+    // nobody to read from; an image that serves something does so. runai attach leads to it.
+    const bool own_program = spec_.pod.command.empty() && spec_.pod.args.empty();
+    if (spec_.role == "workspace" && own_program && !jupyter_) {
+      spec_.pod.keep_stdin = spec_.pod.tty = true;
+    }
     if (jupyter_) {
       if (spec_.pod.image.empty()) spec_.pod.image = kJupyterImage;
       if (ports_text_.empty()) ports_text_.push_back(std::to_string(kJupyterPort));
@@ -392,7 +398,9 @@ Command SubmitSpec(const std::string& workload) {
             "8888:8888"}},
   };
   command.notes =
-      "Training may use idle GPUs of other projects. When those need them, elastic training "
+      "A workspace without a command keeps its image's own program at a terminal, so that runai "
+      "bash and runai attach reach it. Training may use idle GPUs of other projects. When those "
+      "need them, elastic training "
       "shrinks; other training is preempted, waits and resumes by itself.";
   command.make = [workload] { return std::make_unique<SubmitAction>(workload); };
   return command;
