@@ -16,6 +16,7 @@ constexpr long kConnectSeconds = 15;
 constexpr long kRedirectsMax = 5;
 constexpr size_t kHeadersMax = 200;
 constexpr size_t kErrorBodyMax = 64 << 10;
+constexpr std::string_view kUnknownHost = "UnknownHost";
 constexpr std::string_view kTlsFailure = "TLS handshake failed: ";
 
 // libcurl's functions, found when the first request is sent.
@@ -148,6 +149,12 @@ Status Describe(const Transfer& transfer, CURLcode code, const char* detail) {
                            static_cast<int64_t>(transfer.request.stall.count()), " s"));
     case CURLE_ABORTED_BY_CALLBACK:
       return Status(Code::kUnavailable, "the pull was stopped");
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY: {
+      StatusDetails details;
+      details.causes.push_back({std::string(kUnknownHost), "", ""});
+      return Status(Code::kUnavailable, why, std::move(details));
+    }
     case CURLE_SSL_CONNECT_ERROR:
       return Status(Code::kUnavailable, StrCat(kTlsFailure, why));
     default:
@@ -156,6 +163,11 @@ Status Describe(const Transfer& transfer, CURLcode code, const char* detail) {
 }
 
 }  // namespace
+
+bool IsUnknownHost(const Status& status) {
+  const std::vector<StatusCause>& causes = status.details().causes;
+  return causes.size() == 1 && causes[0].reason == kUnknownHost;
+}
 
 bool IsTlsFailure(const Status& status) { return status.message().starts_with(kTlsFailure); }
 

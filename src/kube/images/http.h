@@ -45,6 +45,9 @@ struct HttpAnswer {
 // kTooLarge, else kUnavailable. `answer` holds what did come.
 Status SendHttp(const HttpRequest& request, HttpAnswer& answer);
 
+// Whether it failed because nobody knows the host, as on a machine without a network.
+bool IsUnknownHost(const Status& status);
+
 // Whether a failed request failed because the server does not speak TLS.
 bool IsTlsFailure(const Status& status);
 

@@ -51,7 +51,8 @@ Status Advise(const Status& status, const Reference& name) {
   return Status(status.code(),
                 StrCat("registry ", name.host, " cannot be used: ", status.message(),
                        ". Without it, import the image (swell images import FILE --name ",
-                       name.Name(), ") or use a name of the catalogue (swell images list)"));
+                       name.Name(), ") or use a name of the catalogue (swell images list)"),
+                status.details());
 }
 
 }  // namespace

@@ -70,6 +70,16 @@ TEST_F(AgentImagesTest, AnImageThatIsHereIsNotPulled) {
   EXPECT_TRUE(Said("Pulled", "Container image \"team/app:1\" already present on machine"));
 }
 
+TEST_F(AgentImagesTest, AStandInIsAWarning) {
+  ready_ = {.own_programs = true, .instead = "nobody knows registry docker.io"};
+  Run();
+  EXPECT_EQ(State("a"), "running");
+  EXPECT_TRUE(Said("StandIn",
+                   "Programs of this machine stand in for image \"team/app:1\", because nobody "
+                   "knows registry docker.io"));
+  EXPECT_FALSE(Saw("Pulled"));
+}
+
 TEST_F(AgentImagesTest, AFailedPullBacksOffAndEndsWhenItSucceeds) {
   answer_ = swell::Status(Code::kUnavailable, "the registry sleeps");
   Run();

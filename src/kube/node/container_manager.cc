@@ -320,7 +320,9 @@ void ContainerManager::OnImage(const std::string& name, Result<ImageReady> resul
   container->finding_image = false;
   if (container->phase != Phase::kWaiting || record_.state.ending()) return;
   if (result.ok()) {
-    host_.Event(*record_.pod, "Normal", "Pulled", PulledText(container->image, *result));
+    host_.Event(*record_.pod, result->instead.empty() ? "Normal" : "Warning",
+                result->instead.empty() ? "Pulled" : "StandIn",
+                PulledText(container->image, *result));
     container->pull_back_off = Duration(0);
     container->image_ready = std::move(*result);
   } else {

@@ -29,6 +29,10 @@ ImageRequest::Policy PullPolicyOf(const json::Value& container) {
 }
 
 std::string PulledText(std::string_view image, const ImageReady& ready) {
+  if (!ready.instead.empty()) {
+    return StrCat("Programs of this machine stand in for image ", Quote(image), ", because ",
+                  ready.instead);
+  }
   if (ready.own_programs) {
     return StrCat("Container image ", Quote(image),
                   " stands for programs of this machine; the image itself is not used");

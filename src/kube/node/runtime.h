@@ -131,6 +131,7 @@ struct ImageReady {
   std::string id;  // "docker.io/library/busybox@sha256:…"; may be empty
   bool pulled = false;
   bool own_programs = false;  // of the machine: the name is in its catalogue, no image is used
+  std::string instead;        // why these stand in for an image that is not in the catalogue
   Duration took{0};           // of the pull
   Duration waited{0};         // the same with the time before it began
   int64_t size_bytes = 0;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "kube/images/http.h"
 #include "kube/process/streams/log_reader.h"
 
 namespace swell::edge {
@@ -41,6 +42,23 @@ Status WithNearest(const std::string& nearest, const Status& why) {
   if (why.ok() || nearest.empty()) return why;
   return Status(why.code(), StrCat("did you mean ", nearest,
                                    ", which programs of this machine serve? ", why.message()));
+}
+
+// `alike`: the catalogue has a stand-in where no registry can be found.
+Result<node::ImageReady> ToReady(const Result<images::EnsuredImage>& image,
+                                 const std::string& nearest,
+                                 bool alike) {
+  if (!image.ok() && alike && images::IsUnknownHost(image.status())) {
+    return node::ImageReady{.own_programs = true, .instead = image.status().message()};
+  }
+  if (!image.ok()) return WithNearest(nearest, image.status());
+  return node::ImageReady{.handle = image->manifest,
+                          .id = image->id,
+                          .pulled = image->pulled,
+                          .own_programs = image->manifest.empty(),
+                          .took = image->took,
+                          .waited = image->waited,
+                          .size_bytes = image->size_bytes};
 }
 
 }  // namespace
@@ -180,6 +198,7 @@ void ProcessRuntime::EnsureImage(const node::ImageRequest& request,
   images::EnsureRequest wanted{.image = request.image,
                                .in_catalogue = catalogue_->Find(request.image).ok()};
   const std::string nearest = wanted.in_catalogue ? "" : catalogue_->Nearest(request.image);
+  const bool alike = !wanted.in_catalogue && catalogue_->StandInFor(request.image).ok();
   if (request.policy == node::ImageRequest::Policy::kAlways) {
     wanted.policy = images::PullPolicy::kAlways;
   } else if (request.policy == node::ImageRequest::Policy::kNever) {
@@ -214,18 +233,10 @@ void ProcessRuntime::EnsureImage(const node::ImageRequest& request,
                          });
                        },
                    .done =
-                       [core = &core_, weak, nearest,
+                       [core = &core_, weak, nearest, alike,
                         done = std::move(done)](Result<images::EnsuredImage> image) {
-                         core->Post([weak, nearest, done, image = std::move(image)] {
-                           if (weak.expired()) return;
-                           if (!image.ok()) return done(WithNearest(nearest, image.status()));
-                           done(node::ImageReady{.handle = image->manifest,
-                                                 .id = image->id,
-                                                 .pulled = image->pulled,
-                                                 .own_programs = image->manifest.empty(),
-                                                 .took = image->took,
-                                                 .waited = image->waited,
-                                                 .size_bytes = image->size_bytes});
+                         core->Post([weak, nearest, alike, done, image = std::move(image)] {
+                           if (!weak.expired()) done(ToReady(image, nearest, alike));
                          });
                        }});
 }

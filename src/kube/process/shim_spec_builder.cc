@@ -356,7 +356,7 @@ Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
   out.isolation = isolation;
   Root root;
   if (spec.image_handle.empty()) {
-    SWELL_ASSIGN_OR_RETURN(root.entry, defaults.catalogue.Find(spec.image));
+    SWELL_ASSIGN_OR_RETURN(root.entry, defaults.catalogue.StandInFor(spec.image));
     // Root's home is closed to other users, and the machine's people have theirs outside.
     if (spec.run_as_user.value_or(0) != 0) root.home = "/tmp";
   } else {

@@ -257,6 +257,7 @@ void AddTorchElastic(const ImageEntry& python,
   constexpr std::string_view kData = "/usr/share/datasets/fashion-mnist";
   ImageEntry imagenet = python;
   imagenet.match = {"wanziyu/imagenet", "torchelastic/examples"};
+  imagenet.alike.clear();
   imagenet.entrypoint = {"python3", "-m", "swell.launch"};
   imagenet.args.clear();
   imagenet.working_dir = "/workspace";
@@ -284,6 +285,7 @@ void AddElasticdl(const ImageEntry& python,
                   std::vector<ImageEntry>& entries) {
   ImageEntry elasticdl = python;
   elasticdl.match = {"elasticdl", "elasticdl/elasticdl"};
+  elasticdl.alike = {"elasticdl*", "*/elasticdl*"};
   elasticdl.files.push_back({program, "/usr/local/bin/swell", true});
   constexpr std::string_view kData = "/usr/share/datasets/fashion-mnist/";
   for (std::string_view part : {"train", "t10k"}) {
@@ -327,6 +329,7 @@ ImageEntry GitEntry(const std::string& bin) {
                "google-containers/git-sync",
                "google_containers/git-sync",
                "google_containers/git-sync-amd64"};
+  git.alike = {"*/git-sync", "*/git-sync-*"};
   git.entrypoint = {bin + "/swell-git-sync"};
   git.env = {{"HOME", HostHome()}};
   git.files = {{bin, bin, true}};
@@ -372,6 +375,8 @@ ImageEntry PythonEntry(const std::string& bin,
                   "torchelastic/examples",
                   "kubedl/pytorch-dist-example",
                   "wanziyu/imagenet"};
+  python.alike = {"*torch*",  "*horovod*",   "*mpioperator*", "*openmpi*",
+                  "*/python", "*deepspeed*", "kubedl/*",      "wanziyu/*"};
   // As the real ones: no entry point, so that a pod's arguments alone are a command.
   python.args = {"python3"};
   python.path = {bin};
@@ -407,6 +412,7 @@ ImageEntry NotebookEntry(const std::string& bin, const ImageEntry& python) {
                     "kubeflownotebookswg/jupyter-pytorch-cuda-full",
                     "kubeflownotebookswg/jupyter-tensorflow",
                     "kubeflownotebookswg/jupyter-tensorflow-full"};
+  notebook.alike = {"*jupyter*", "*notebook*"};
   notebook.entrypoint = {bin + "/start-notebook.sh"};
   notebook.args.clear();
   return notebook;
@@ -453,6 +459,7 @@ std::string FindProgram(std::string_view name, std::string_view path) {
 ImageEntry TensorboardEntry(const ImageEntry& python, std::string programs) {
   ImageEntry entry = python;
   entry.match = {"tensorboard", "tensorboard/tensorboard"};
+  entry.alike = {"*/tensorboard"};
   if (programs.empty()) {
     const char* path = ::getenv("PATH");
     programs = StrCat(path == nullptr ? "" : path, ":", HostHome(), "/.local/bin");
@@ -471,6 +478,7 @@ ImageEntry EtcdEntry() {
                 "google_containers/etcd",
                 "google_containers/etcd-amd64",
                 "etcd-amd64"};
+  etcd.alike = {"*/etcd", "*/etcd-amd64"};
   etcd.entrypoint = {"/usr/bin/etcd"};
   // Images keep it elsewhere than Debian does, and manifests name that path.
   etcd.files = {{"/usr/bin/etcd", "/usr/local/bin/etcd", true},
@@ -505,6 +513,7 @@ ImageEntry ShellEntry(const std::string& programs) {
   constexpr std::string_view kInside = "/opt/swell/bin";
   ImageEntry shell;
   shell.match = {"busybox", "alpine", "debian", "ubuntu", "bash"};
+  shell.alike = {"*/busybox", "*/alpine", "*/debian", "*/ubuntu"};
   shell.args = {"/bin/sh"};
   shell.path = {std::string(kInside)};
   shell.files = {{programs, std::string(kInside), true}};
@@ -577,6 +586,17 @@ std::string ImageCatalogue::Nearest(std::string_view image) const {
   }
   std::string near = NearestName(WithoutTag(image), own);
   return near.empty() ? NearestName(RepositoryOf(image), built_in) : near;
+}
+
+Result<ImageEntry> ImageCatalogue::StandInFor(const std::string& image) const {
+  auto served = Find(image);
+  if (served.ok()) return served;
+  for (const ImageEntry& entry : entries_) {
+    for (const std::string& pattern : entry.alike) {
+      if (ImageMatches(pattern, image)) return entry;
+    }
+  }
+  return served;
 }
 
 Result<ImageEntry> ImageCatalogue::Find(const std::string& image) const {

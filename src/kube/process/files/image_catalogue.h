@@ -4,8 +4,9 @@
 // Entries come from DIR/images.yaml, first match wins, then from built-in defaults (Python and
 // PyTorch images, git-sync, etcd, plain distributions). Built-in ones serve exactly the
 // repositories that they name, of any registry and with any tag: a misspelt name must not run
-// something else. In the file a pattern is an image name with `*` for any characters; a pattern
-// without a tag matches every tag.
+// something else, nor must somebody's own image be replaced. Where no registry can be found at all,
+// as on a machine without a network, they also stand in for names that are alike. In the file a
+// pattern is an image name with `*` for any characters; a pattern without a tag matches every tag.
 //
 //   images:
 //   - match: ["registry.example.com/team/*", "trainer"]
@@ -39,6 +40,7 @@ struct ImageFile {
 
 struct ImageEntry {
   std::vector<std::string> match;
+  std::vector<std::string> alike;  // patterns: see StandInFor
   std::string base;
   std::vector<std::string> entrypoint;
   std::vector<std::string> args;
@@ -69,6 +71,8 @@ class ImageCatalogue {
 
   // kNotFound says how to add the image.
   Result<ImageEntry> Find(const std::string& image) const;
+  // The same for names that are alike, too.
+  Result<ImageEntry> StandInFor(const std::string& image) const;
   // The name that an image which is not served was probably meant to be; may be empty.
   std::string Nearest(std::string_view image) const;
   const std::vector<ImageEntry>& entries() const { return entries_; }

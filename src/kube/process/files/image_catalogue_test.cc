@@ -97,6 +97,21 @@ TEST_F(ImageCatalogueTest, BuiltInNamesAreRepositoriesOfAnyRegistry) {
   }
 }
 
+TEST_F(ImageCatalogueTest, StandsInForNamesThatAreAlike) {
+  auto catalogue = Load();
+  ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
+  for (const char* image :
+       {"python:3", "team/pytorch-trainer:v3", "registry.example.com/team/python", "kubedl/mnist",
+        "me/elasticdl_train", "my-notebook", "registry.example.com/base/ubuntu:22.04"}) {
+    EXPECT_TRUE(catalogue->StandInFor(image).ok()) << image;
+  }
+  const auto notebook = catalogue->StandInFor("my-notebook");
+  EXPECT_EQ(notebook->entrypoint, catalogue->Find("jupyter/scipy-notebook")->entrypoint);
+  for (const char* image : {"nginx", "team/app", "pythn:3"}) {
+    EXPECT_FALSE(catalogue->StandInFor(image).ok()) << image;
+  }
+}
+
 TEST_F(ImageCatalogueTest, AMisspeltNameHasANearestOne) {
   auto catalogue = Load("images:\n- match: [registry.example.com/team/trainer, 'lab/*']\n");
   ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
