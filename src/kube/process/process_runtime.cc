@@ -36,8 +36,8 @@ Result<std::string> RealPath(const std::string& path) {
   return out;
 }
 
-// A misspelt name of the catalogue is no image of any registry: the name that was meant comes
-// first, since what a registry says is long.
+// No registry has an image of a misspelt name. The name that was meant comes first, since what a
+// registry says is long.
 Status WithNearest(const std::string& nearest, const Status& why) {
   if (why.ok() || nearest.empty()) return why;
   return Status(why.code(), StrCat("did you mean ", nearest,
