@@ -53,7 +53,20 @@ def parse_arguments():
     parser.add_argument("--checkpoint-every", type=int, default=500, help="steps; 0: only on a notice")
     parser.add_argument("--target-accuracy", type=float, help="stop after the epoch that reaches it")
     parser.add_argument("--data-dir", default=os.environ.get("FASHION_MNIST_DIR") or DEFAULT_DIR)
+    # Kubeflow's example of this name has these, and its manifests should run. They have no effect.
+    for flag in ("--momentum", "--test-batch-size", "--dir", "--log-path", "--logger"):
+        parser.add_argument(flag, help=argparse.SUPPRESS)
+    for flag in ("--no-cuda", "--save-model"):
+        parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
+
+
+def usable(backend):
+    """gloo in place of a backend that cannot be had: the network trains on CPUs, and few builds of torch know MPI."""
+    if backend == "nccl" or (backend == "mpi" and not dist.is_mpi_available()):
+        log(f"backend gloo in place of {backend}, which is not available here")
+        return "gloo"
+    return backend
 
 
 def build_network():
@@ -198,7 +211,7 @@ def main():
     options = parse_arguments()
     # One thread per rank: ranks share the machine's cores, and sums are the same on every machine.
     torch.set_num_threads(1)
-    JOB.backend = options.backend
+    JOB.backend = usable(options.backend)
     training = Training(options)
     training.resume()
     training.run()

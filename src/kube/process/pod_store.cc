@@ -356,10 +356,17 @@ Status PodStore::WriteHosts(const ProcessPod& pod) const {
     if (name->empty() || std::find(names.begin(), names.end(), *name) != names.end()) continue;
     names.push_back(*name);
   }
+  // One line for its own address, or `hostname --ip-address` says it twice.
+  for (const node::HostsEntry& entry : pod.spec.hosts) {
+    if (entry.ip.empty() || entry.ip != pod.info.ip) continue;
+    for (const std::string& name : entry.names) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
   text += StrCat(pod.info.ip, "\t", Join(names, " "));
   text += '\n';
   for (const node::HostsEntry& entry : pod.spec.hosts) {
-    if (entry.ip.empty() || entry.names.empty()) continue;
+    if (entry.ip.empty() || entry.names.empty() || entry.ip == pod.info.ip) continue;
     text += StrCat(entry.ip, "\t", Join(entry.names, "\t"), "\n");
   }
   return RewriteFile(pod.dir + "/etc/hosts", text);

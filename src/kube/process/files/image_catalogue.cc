@@ -16,6 +16,13 @@
 namespace swell::edge {
 namespace {
 
+// In place of the program that an image runs by itself.
+constexpr std::string_view kNoProgram = R"sh(#!/bin/sh
+echo "This image is not here, and programs of this machine stand in for it. The program that it runs by itself is not" \
+  "among them: give a command, or import the image (swell images import)." >&2
+exit 127
+)sh";
+
 // What arena's init containers and git-sync users expect of the image, on top of the host's git.
 constexpr std::string_view kGitSync = R"sh(#!/bin/sh
 # Clones GIT_SYNC_REPO to GIT_SYNC_ROOT/GIT_SYNC_DEST, once or over and over.
@@ -273,6 +280,26 @@ void AddTorchElastic(const ImageEntry& python,
   entries.push_back(std::move(master));
 }
 
+// Kubeflow's images of its example for MNIST: ours is where its manifests have it.
+void AddMnist(const ImageEntry& python,
+              const std::string& sdk_dir,
+              std::vector<ImageEntry>& entries) {
+  const std::string examples = FindExamples(sdk_dir);
+  if (examples.empty()) return;
+  ImageEntry mnist = python;
+  mnist.match = {"kubeflow/pytorch-dist-mnist",     "kubeflow/pytorch-dist-mnist-test",
+                 "kubeflowkatib/pytorch-mnist",     "kubeflowkatib/pytorch-mnist-cpu",
+                 "kubeflowkatib/pytorch-mnist-gpu", "kubeflow-examples/pytorch-dist-mnist"};
+  mnist.alike.clear();
+  mnist.working_dir = "/opt/mnist/src";
+  mnist.entrypoint = {"python3", "/opt/mnist/src/mnist.py"};
+  mnist.args.clear();
+  for (const char* path : {"/opt/mnist/src", "/opt/pytorch-mnist"}) {
+    mnist.files.push_back({examples + "/mnist-pytorch", path, true});
+  }
+  entries.push_back(std::move(mnist));
+}
+
 std::string ThisProgram() {
   char path[4096];
   const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
@@ -313,6 +340,7 @@ Status WriteTools(const std::string& bin,
   SWELL_RETURN_IF_ERROR(WriteLink(bin + "/python3", options.python));
   SWELL_RETURN_IF_ERROR(WriteLink(bin + "/swell", program));
   SWELL_RETURN_IF_ERROR(WriteScript(bin + "/swell-git-sync", kGitSync));
+  SWELL_RETURN_IF_ERROR(WriteScript(bin + "/swell-no-program", kNoProgram));
   // By the names that the images have for it, too.
   for (const char* name : {"start-notebook.sh", "start-notebook.py", "start-singleuser.sh"}) {
     SWELL_RETURN_IF_ERROR(WriteScript(StrCat(bin, "/", name), kNotebook));
@@ -358,12 +386,8 @@ ImageEntry PythonEntry(const std::string& bin,
                   "pytorchlightning/pytorch_lightning",
                   "ai-samples/pytorch-with-tensorboard",
                   "lumo/pytorch-with-tensorboard-style-transfer",
-                  "kubeflow/pytorch-dist-mnist",
                   "kubeflow/pytorch-elastic-example-echo",
                   "kubeflow/pytorch-elastic-example-imagenet",
-                  "kubeflowkatib/pytorch-mnist",
-                  "kubeflowkatib/pytorch-mnist-cpu",
-                  "kubeflowkatib/pytorch-mnist-gpu",
                   "horovod/horovod",
                   "horovod/horovod-cpu",
                   "uber/horovod",
@@ -548,6 +572,8 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   catalogue.entries_.push_back(NotebookEntry(bin, python));
   catalogue.entries_.push_back(TensorboardEntry(python, options.programs));
   AddTorchElastic(python, options.sdk_dir, catalogue.entries_);
+  AddMnist(python, options.sdk_dir, catalogue.entries_);
+  catalogue.no_program_ = bin + "/swell-no-program";
   catalogue.entries_.push_back(python);
   catalogue.entries_.push_back(EtcdEntry());
   catalogue.entries_.push_back(ShellEntry(shell_programs));
@@ -593,7 +619,14 @@ Result<ImageEntry> ImageCatalogue::StandInFor(const std::string& image) const {
   if (served.ok()) return served;
   for (const ImageEntry& entry : entries_) {
     for (const std::string& pattern : entry.alike) {
-      if (ImageMatches(pattern, image)) return entry;
+      if (!ImageMatches(pattern, image)) continue;
+      ImageEntry stand_in = entry;
+      // What the image runs by itself is not known.
+      if (stand_in.entrypoint.empty()) {
+        stand_in.entrypoint = {no_program_};
+        stand_in.args.clear();
+      }
+      return stand_in;
     }
   }
   return served;

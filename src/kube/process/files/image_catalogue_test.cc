@@ -107,6 +107,11 @@ TEST_F(ImageCatalogueTest, StandsInForNamesThatAreAlike) {
   }
   const auto notebook = catalogue->StandInFor("my-notebook");
   EXPECT_EQ(notebook->entrypoint, catalogue->Find("jupyter/scipy-notebook")->entrypoint);
+  // Nobody knows what the image runs by itself.
+  const auto trainer = catalogue->StandInFor("team/pytorch-trainer");
+  ASSERT_EQ(trainer->entrypoint.size(), 1u);
+  EXPECT_TRUE(FileExists(trainer->entrypoint[0])) << trainer->entrypoint[0];
+  EXPECT_TRUE(trainer->args.empty());
   for (const char* image : {"nginx", "team/app", "pythn:3"}) {
     EXPECT_FALSE(catalogue->StandInFor(image).ok()) << image;
   }
