@@ -15,10 +15,11 @@ constexpr size_t kLastWordsMax = 400;
 
 struct TextRule {
   FailureClass which;
-  std::string_view text;  // in lower case, anywhere in what the container said
+  std::string_view text;  // in lower case, anywhere in a line
 };
 
-// The first rule that matches decides. Causes stand before what they bring about in other members.
+// The first rule that a line matches is the line's. Causes stand before what they bring about in
+// other members. Which line decides is DecidingRule's business.
 constexpr TextRule kTextRules[] = {
     {FailureClass::kHardware, "uncorrectable ecc"},
     {FailureClass::kHardware, "nvrm: xid"},
@@ -139,9 +140,28 @@ bool TellsOfPeer(std::string_view line) {
   });
 }
 
-// What the program itself said, without prefixes of ranks and without torchrun's report. Where one
-// container had several processes, one of them lost the others because another failed: what the
-// other said counts.
+bool BeginsTrace(std::string_view line) { return line.starts_with("Traceback ("); }
+
+// Python's errors of objects that it clears away at its end. They follow from the end, and say
+// nothing of its cause.
+void RemoveIgnored(std::vector<std::string_view>& lines) {
+  std::vector<std::string_view> kept;
+  bool ignored = false;
+  for (std::string_view line : lines) {
+    const bool begins = line.starts_with("Exception ignored in");
+    if (!ignored && !begins) {
+      kept.push_back(line);
+      continue;
+    }
+    // The first line after the trace names the error.
+    ignored = begins || BeginsTrace(line) || line.starts_with(' ');
+  }
+  if (std::any_of(kept.begin(), kept.end(), NamesAnError)) lines = std::move(kept);
+}
+
+// What the program itself said, without prefixes of ranks, without torchrun's report and without
+// errors that Python ignored. Where one container had several processes, one of them lost the
+// others because another failed: what the other said counts.
 std::string OwnWords(std::string_view said) {
   const std::string plain = PlainText(said);
   std::vector<std::string_view> lines;
@@ -156,6 +176,7 @@ std::string OwnWords(std::string_view said) {
   if (reported && std::any_of(lines.begin(), lines.end(), is_cause)) {
     std::erase_if(lines, TellsOfPeer);
   }
+  RemoveIgnored(lines);
   std::string words;
   for (std::string_view line : lines) words += StrCat(line, "\n");
   return words;
@@ -164,6 +185,97 @@ std::string OwnWords(std::string_view said) {
 bool HasLetter(std::string_view line) {
   return std::any_of(line.begin(), line.end(),
                      [](unsigned char c) { return std::isalnum(c) != 0 || c >= 0x80; });
+}
+
+constexpr size_t kNoRule = std::size(kTextRules);
+
+size_t RuleOf(std::string_view line) {
+  const std::string lower = ToLower(line);
+  size_t i = 0;
+  while (i < kNoRule && lower.find(kTextRules[i].text) == std::string::npos) ++i;
+  return i;
+}
+
+FailureClass ClassOf(size_t rule) { return kTextRules[rule].which; }
+
+// What a line says of the end. An error with its trace counts as one line.
+struct Said {
+  size_t rule = kNoRule;
+  bool error = false;
+  // A number that is no number any more, in a line that says neither that it is an error nor that
+  // the program stops: training continued after it.
+  bool survived = false;
+};
+
+Said ReadLine(std::string_view line) {
+  Said said{.rule = RuleOf(line), .error = NamesAnError(line)};
+  if (said.rule == kNoRule || ClassOf(said.rule) != FailureClass::kNotANumber) return said;
+  const std::string lower = ToLower(line);
+  said.survived = !said.error;
+  for (std::string_view word : {"stop", "abort", "exit", "terminat"}) {
+    if (lower.find(word) != std::string::npos) said.survived = false;
+  }
+  return said;
+}
+
+// "    assert torch.isfinite(loss)", of which the error itself says nothing.
+bool AssertsANumber(std::string_view line) {
+  return Trim(line).starts_with("assert") && (line.find("isfinite") != std::string_view::npos ||
+                                              line.find("isnan") != std::string_view::npos);
+}
+
+// Python's words between an error and another one that came while it was handled.
+bool LinksErrors(std::string_view line) {
+  return line.starts_with("During handling of the above exception") ||
+         line.starts_with("The above exception was the direct cause");
+}
+
+std::vector<Said> ReadLines(std::string_view words) {
+  static const size_t not_a_number = RuleOf("loss is nan");
+  std::vector<Said> all;
+  bool trace = false, linked = false, asserts = false;
+  for (std::string_view line : Split(words, '\n')) {
+    if (!HasLetter(line)) continue;
+    if (LinksErrors(line)) {
+      linked = true;
+    } else if (BeginsTrace(line)) {
+      trace = true;
+    } else if (trace && line.starts_with(' ')) {
+      asserts = asserts || AssertsANumber(line);
+    } else {
+      Said said = ReadLine(line);
+      if (asserts) said.rule = std::min(said.rule, not_a_number);
+      // Where errors follow from each other, the cause counts.
+      if (trace && linked && !all.empty()) {
+        said.rule = std::min(said.rule, all.back().rule);
+        all.pop_back();
+      }
+      all.push_back(said);
+      trace = linked = asserts = false;
+    }
+  }
+  return all;
+}
+
+// The rule of the line that says why the program ended; kNoRule if no line does. The last such line
+// decides: what was said before it, the program survived.
+// - A line of a NaN that training survived counts only where no error follows, and the program
+//   ended by itself.
+// - Of a container with several processes, some lose the one that failed. So a lost peer counts
+//   only where nothing is said that would make it a consequence.
+size_t DecidingRule(const std::vector<Said>& lines, bool by_signal) {
+  bool error_follows = by_signal;
+  size_t found = kNoRule;
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    if (line->rule != kNoRule && !(line->survived && error_follows)) {
+      const FailureClass which = ClassOf(line->rule);
+      if (found == kNoRule && which != FailureClass::kPeerLost) return line->rule;
+      const bool cause = which != FailureClass::kUserError && !line->survived;
+      if (found == kNoRule || cause) found = std::min(found, line->rule);
+    }
+    error_follows = error_follows || line->error;
+  }
+  return found;
 }
 
 }  // namespace
@@ -188,10 +300,9 @@ FailureClass ClassifyEnd(const ContainerEnd& end) {
   if (end.reason == "StartError" || end.reason == "ContainerCannotRun") {
     return FailureClass::kUserError;
   }
-  const std::string said = ToLower(OwnWords(end.said));
-  for (const TextRule& rule : kTextRules) {
-    if (said.find(rule.text) != std::string::npos) return rule.which;
-  }
+  const size_t rule =
+      DecidingRule(ReadLines(OwnWords(end.said)), /*by_signal=*/SignalOf(end.exit_code) != 0);
+  if (rule != kNoRule) return ClassOf(rule);
   const bool user =
       std::find(kUserExits.begin(), kUserExits.end(), end.exit_code) != kUserExits.end();
   return user ? FailureClass::kUserError : FailureClass::kUnknown;

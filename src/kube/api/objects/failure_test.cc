@@ -36,6 +36,65 @@ TEST(FailureClass, TheTableDecides) {
   }
 }
 
+TEST(FailureClass, TheLastThingThatItSaidDecides) {
+  const std::string nan = "step 7 loss: nan\nstep 8 loss: nan\n";
+  const std::string trace = "Traceback (most recent call last):\n  File \"t.py\", line 3\n";
+  struct Case {
+    std::string said;
+    std::string_view expected;
+    int64_t code = 1;
+  };
+  for (const Case& one : std::initializer_list<Case>{
+           // A NaN that training survived is not why it ended.
+           {nan + trace + "    import x\nModuleNotFoundError: No module named 'x'\n", "UserError"},
+           {nan + "python: can't open file 'next.py': [Errno 2] No such file or directory\n",
+            "UserError", 2},
+           {nan + trace + "RuntimeError: stack expects each tensor to be equal size\n",
+            "UserError"},
+           {nan + "bash: line 3: evaluate: command not found\n", "UserError", 127},
+           {nan + trace + "RuntimeError: Connection reset by peer\n", "PeerLost"},
+           {nan + "torch.cuda.OutOfMemoryError: CUDA out of memory.\n", "GpuOutOfMemory"},
+           {nan, "Unknown", 139},
+           {"WARNING: non-finite gradient, skipped\n" + trace + "KeyError: 'a'\n", "UserError"},
+           // A NaN that ended it is.
+           {nan + "the loss does not fall any more\n", "NotANumber"},
+           {nan + "Loss is nan, stopping training\n", "NotANumber"},
+           {nan + trace + "FloatingPointError: loss is NaN at step 9\n", "NotANumber"},
+           {nan + trace + "    assert torch.isfinite(loss)\nAssertionError\n", "NotANumber"},
+           {trace +
+                "FloatingPointError: loss is NaN\n\nDuring handling of the above exception, "
+                "another exception occurred:\n\n" +
+                trace + "ValueError: no checkpoint to go back to\n",
+            "NotANumber"},
+           {"ValueError: a bad sample was left out\nLoss is NaN, aborting\n", "NotANumber"},
+           // Every class gives way to what comes after it.
+           {"connection refused, trying again\n" + trace + "ImportError: x\n", "UserError"},
+           {"CUDA out of memory. Trying half the batch\n" + trace + "KeyError: 'a'\n", "UserError"},
+           {"KeyError: 'a' was left out\n" + trace + "MemoryError\n", "HostOutOfMemory"},
+           // But a lost peer is a consequence, and errors at the interpreter's end are, too.
+           {"torch.cuda.OutOfMemoryError: CUDA out of memory.\nConnection reset by peer\n",
+            "GpuOutOfMemory"},
+           {"Loss is nan, stopping training\n" + trace + "RuntimeError: Connection reset by peer\n",
+            "NotANumber"},
+           {"KeyError: 'a' was left out\nRuntimeError: Connection reset by peer\n", "PeerLost"},
+           {"torch.cuda.OutOfMemoryError: CUDA out of memory.\nException ignored in: <function "
+            "P.__del__>\n" +
+                trace + "TypeError: 'NoneType' object is not callable\n",
+            "GpuOutOfMemory"}}) {
+    EXPECT_EQ(FailureClassName(ClassifyEnd({one.code, "Error", one.said})), one.expected)
+        << one.said;
+  }
+}
+
+TEST(FailureClass, ErrorsThatPythonIgnoredAreNotItsLastWords) {
+  EXPECT_EQ(LastWords("ValueError: bad shape\nException ignored in: <function P.__del__>\n"
+                      "Traceback (most recent call last):\n  File \"x\"\nTypeError: late\n"),
+            "ValueError: bad shape");
+  EXPECT_EQ(LastWords("step 3\nException ignored in: <stdout>\nBrokenPipeError: [Errno 32]\n"),
+            "BrokenPipeError: [Errno 32]")
+      << "it is all that there is";
+}
+
 constexpr char kTorchrun[] = R"(step 2
 Traceback (most recent call last):
   File "/p/bad.py", line 5, in <module>
