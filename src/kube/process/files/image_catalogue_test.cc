@@ -63,6 +63,13 @@ TEST_F(ImageCatalogueTest, KnowsTheImagesOfTheWalkthroughs) {
   ASSERT_TRUE(torch.ok());
   ASSERT_FALSE(torch->path.empty());
   EXPECT_TRUE(FileExists(torch->path[0] + "/python"));
+  for (const char* launcher :
+       {"horovod/horovod:0.28.1", "deepspeed/deepspeed", "deepspeed/deepspeed:v072_torch112_cu117",
+        "registry.cn-beijing.aliyuncs.com/acs/deepspeed:v072_base"}) {
+    auto found = catalogue->Find(launcher);
+    ASSERT_TRUE(found.ok()) << launcher;
+    EXPECT_EQ(found->path, torch->path) << launcher;
+  }
   auto git = catalogue->Find("registry.cn-zhangjiakou.aliyuncs.com/acs/git-sync:v3.3.5");
   ASSERT_TRUE(git.ok());
   EXPECT_TRUE(git->host_network);
