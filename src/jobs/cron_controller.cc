@@ -146,10 +146,11 @@ void CronController::Reconcile(const std::string& key, Done done) {
   Observe(*pass);
   UpdateHistory(*pass);
   const std::string_view text = json::GetString(*cron, {"spec", "schedule"});
-  const auto schedule = CronSchedule::Parse(text);
+  const auto schedule = api::CronSchedule::Parse(text);
   bool sent = false;
   if (!schedule.ok()) {
-    TellOnce(*cron, "Warning", "InvalidSchedule", text, schedule.status().message());
+    TellOnce(*cron, "Warning", "InvalidSchedule", text,
+             StrCat("spec.schedule ", Quote(text), ": ", schedule.status().message()));
   } else if (!json::GetBool(*cron, {"spec", "suspend"})) {
     sent = StartDue(pass, *schedule);
   }
@@ -250,7 +251,8 @@ void CronController::UpdateHistory(Pass& pass) {
   }
 }
 
-bool CronController::StartDue(const std::shared_ptr<Pass>& pass, const CronSchedule& schedule) {
+bool CronController::StartDue(const std::shared_ptr<Pass>& pass,
+                              const api::CronSchedule& schedule) {
   const json::Value& cron = *pass->cron;
   const std::string_view until = json::GetString(cron, {"spec", "deadline"});
   const auto deadline = api::ParseTime(until);
@@ -260,7 +262,7 @@ bool CronController::StartDue(const std::shared_ptr<Pass>& pass, const CronSched
   }
   const auto last = api::ParseTime(json::GetString(pass->status, {"lastScheduleTime"}));
   const WallTime since = last.value_or(api::CreationTime(cron));
-  const CronSchedule::Due due = schedule.DueAt(pass->now, since);
+  const api::CronSchedule::Due due = schedule.DueAt(pass->now, since);
   if (due.too_many) {
     // A long run has it miss more and more times: one event is enough until a run starts.
     TellOnce(cron, "Warning", "TooManyMissedTimes", api::FormatTime(since),

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "jobs/cron_run.h"
+#include "kube/api/objects/cron_schedule.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/workload.h"
-#include "kube/controllers/workloads/cron.h"
 
 namespace swell::controllers {
 
@@ -59,7 +59,7 @@ class CronController {
   void Observe(Pass& pass);
   void UpdateHistory(Pass& pass);
   // Whether a run was sent off, which writes the status when it is answered.
-  bool StartDue(const std::shared_ptr<Pass>& pass, const CronSchedule& schedule);
+  bool StartDue(const std::shared_ptr<Pass>& pass, const api::CronSchedule& schedule);
   bool StartRun(const std::shared_ptr<Pass>& pass, WallTime at);
   // Whether the job that is there under the run's name is the Cron's.
   bool Has(const json::Value& cron, const NewRun& run) const;

@@ -10,8 +10,8 @@
 #include "jobs/progress_reader.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/cron_schedule.h"
 #include "kube/api/objects/pod_group.h"
-#include "kube/controllers/workloads/cron.h"
 #include "sched_inputs/gpu_request.h"
 #include "sched_inputs/project_shares.h"
 
@@ -132,7 +132,7 @@ Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
 
 Status JobRules::CheckCron(const json::Value& cron) const {
   const std::string_view text = json::GetString(cron, {"spec", "schedule"});
-  const auto schedule = CronSchedule::Parse(text);
+  const auto schedule = api::CronSchedule::Parse(text);
   if (!schedule.ok()) return WrongText("spec.schedule", text, schedule.status().message());
   if (!schedule->Next({})) return WrongText("spec.schedule", text, "matches no date");
   // A label of its jobs has the Cron's name.

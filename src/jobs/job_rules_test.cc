@@ -311,8 +311,11 @@ TEST_F(JobRulesTest, ACronIsRefusedForWhatItsJobsWouldBe) {
                   StrCat("spec: {mpiReplicaSpecs: {Launcher: {", kTemplate, "}}}")),
             "");
   EXPECT_EQ(wrong("0 0 22 * * ?", kOf, spec),
-            "FieldValueInvalid spec.schedule: Invalid value: \"0 0 22 * * ?\": cron: expected "
-            "exactly 5 fields, found 6: \"0 0 22 * * ?\"; leave out the seconds");
+            "FieldValueInvalid spec.schedule: Invalid value: \"0 0 22 * * ?\": expected "
+            "exactly 5 fields, found 6; leave out the seconds");
+  EXPECT_EQ(wrong("61 * * * *", kOf, spec),
+            "FieldValueInvalid spec.schedule: Invalid value: \"61 * * * *\": minute 61 is not in "
+            "0-59");
   EXPECT_EQ(wrong("0 0 30 2 *", kOf, spec),
             "FieldValueInvalid spec.schedule: Invalid value: \"0 0 30 2 *\": matches no date");
   EXPECT_NE(wrong("@daily", "apiVersion: batch/v1, kind: Job", spec)

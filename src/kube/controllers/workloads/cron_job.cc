@@ -69,10 +69,12 @@ void CronJobController::Reconcile(const std::string& key, Done done) {
   pass.status = json::GetObject(*cron, {"status"});
   Observe(pass);
   RemoveHistory(pass);
-  const auto schedule = CronSchedule::Parse(json::GetString(*cron, {"spec", "schedule"}));
+  const std::string_view text = json::GetString(*cron, {"spec", "schedule"});
+  const auto schedule = api::CronSchedule::Parse(text);
   const auto zone = TimeZone::Load(json::GetString(*cron, {"spec", "timeZone"}, "UTC"));
   if (!schedule.ok()) {
-    events_.Record(*cron, "Warning", "UnparseableSchedule", schedule.status().message());
+    events_.Record(*cron, "Warning", "UnparseableSchedule",
+                   StrCat("spec.schedule ", Quote(text), ": ", schedule.status().message()));
   } else if (!zone.ok()) {
     events_.Record(*cron, "Warning", "UnknownTimeZone",
                    StrCat("invalid timeZone: ", zone.status().message()));
@@ -118,7 +120,9 @@ void CronJobController::RemoveHistory(Pass& pass) {
   trim(pass.failed, "failedJobsHistoryLimit", 1);
 }
 
-void CronJobController::StartDue(Pass& pass, const CronSchedule& schedule, const TimeZone& zone) {
+void CronJobController::StartDue(Pass& pass,
+                                 const api::CronSchedule& schedule,
+                                 const TimeZone& zone) {
   const json::Value& cron = *pass.cron;
   const auto last = api::ParseTime(json::GetString(cron, {"status", "lastScheduleTime"}));
   WallTime since = last.value_or(api::CreationTime(cron));
@@ -127,7 +131,7 @@ void CronJobController::StartDue(Pass& pass, const CronSchedule& schedule, const
     const WallTime earliest = pass.now - std::chrono::seconds(deadline->to_number<int64_t>());
     if (earliest.unix_ns > since.unix_ns) since = earliest;
   }
-  const CronSchedule::Due due = schedule.DueAt(pass.now, since, zone);
+  const api::CronSchedule::Due due = schedule.DueAt(pass.now, since, zone);
   if (due.too_many) {
     events_.Record(cron, "Warning", "TooManyMissedTimes",
                    "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or "

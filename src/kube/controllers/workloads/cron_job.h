@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "kube/api/objects/cron_schedule.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/workload.h"
-#include "kube/controllers/workloads/cron.h"
 #include "kube/controllers/write_batch.h"
 
 namespace swell::controllers {
@@ -24,7 +24,7 @@ class CronJobController {
   void Reconcile(const std::string& key, Done done);
   void Observe(Pass& pass);
   void RemoveHistory(Pass& pass);
-  void StartDue(Pass& pass, const CronSchedule& schedule, const TimeZone& zone);
+  void StartDue(Pass& pass, const api::CronSchedule& schedule, const TimeZone& zone);
   void StartJob(Pass& pass, WallTime at);
   void DeleteJob(Pass& pass, const json::SharedValue& job);
   void WriteStatus(Pass& pass);

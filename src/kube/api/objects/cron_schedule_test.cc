@@ -1,19 +1,18 @@
-#include "kube/controllers/workloads/cron.h"
+#include "kube/api/objects/cron_schedule.h"
 
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
-#include "operator/testing/cluster_test_util.h"
 
-namespace swell::controllers {
+namespace swell::api {
 namespace {
 
 std::string NextAfter(std::string_view schedule, std::string_view time, const TimeZone& zone = {}) {
   const auto parsed = CronSchedule::Parse(schedule);
   if (!parsed.ok()) return parsed.status().message();
-  const auto next = parsed->Next(api::ParseTime(time).value(), zone);
-  return next ? api::FormatTime(*next) : "never";
+  const auto next = parsed->Next(ParseTime(time).value(), zone);
+  return next ? FormatTime(*next) : "never";
 }
 
 TEST(CronSchedule, FindsTheNextTime) {
@@ -46,10 +45,8 @@ TEST(CronSchedule, TimesAreThoseOfAZonesClocks) {
 std::string DueAt(std::string_view schedule, std::string_view since, std::string_view now) {
   const auto parsed = CronSchedule::Parse(schedule);
   if (!parsed.ok()) return parsed.status().message();
-  const auto due = parsed->DueAt(api::ParseTime(now).value(), api::ParseTime(since).value());
-  auto text = [](const std::optional<WallTime>& time) {
-    return time ? api::FormatTime(*time) : "none";
-  };
+  const auto due = parsed->DueAt(ParseTime(now).value(), ParseTime(since).value());
+  auto text = [](const std::optional<WallTime>& time) { return time ? FormatTime(*time) : "none"; };
   return StrCat(text(due.run), " ", text(due.next), due.too_many ? " many" : "");
 }
 
@@ -74,93 +71,29 @@ TEST(CronSchedule, OfAllTimesThatHaveComeTheLatestIsDue) {
             "none 2026-01-01T04:00:00Z");
 }
 
-TEST(CronSchedule, RefusesWhatIsNone) {
-  for (const char* broken :
-       {"", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *",
-        "* * * * 8", "a * * * *", "1-0 * * * *", "*/0 * * * *", "1,,2 * * * *", "@never"}) {
-    EXPECT_FALSE(CronSchedule::Parse(broken).ok()) << broken;
-  }
-}
-
-using client::resources::kCronJobs;
-using client::resources::kJobs;
-
-std::string CronYaml(std::string_view more) {
-  return StrCat(R"(
-apiVersion: batch/v1
-kind: CronJob
-metadata: {name: tick}
-spec:
-  schedule: '* * * * *'
-  )",
-                more, R"(
-  jobTemplate:
-    spec:
-      template:
-        spec: {schedulerName: swell, restartPolicy: Never, containers: [{name: c, image: 'x'}]}
-)");
-}
-
-class CronJobTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    cluster.AddNode("n0", 0);
-    cluster.StartManager();
-  }
-  void FinishPods() {
-    for (const json::SharedValue& pod : cluster.List(client::resources::kPods)) {
-      const std::string key = api::KeyOf(*pod);
-      if (cluster.PodPhase(key) == "Running") cluster.agents->Exit(key, 0);
-    }
-  }
-  TestCluster cluster;
-};
-
-TEST_F(CronJobTest, MakesAJobEachMinuteAndKeepsTheLastThree) {
-  cluster.Create(CronYaml("concurrencyPolicy: Allow"));
-  for (int minute = 0; minute < 6; ++minute) {
-    cluster.Run(std::chrono::seconds(60));
-    FinishPods();
-  }
-  cluster.Run(std::chrono::seconds(5));
-  EXPECT_GE(cluster.Events("SuccessfulCreate", "tick"), 5);
-  EXPECT_LE(cluster.List(kJobs).size(), 4U);
-  const json::SharedValue cron = cluster.Get(kCronJobs, "default/tick");
-  EXPECT_FALSE(json::GetString(*cron, {"status", "lastScheduleTime"}).empty());
-}
-
-TEST_F(CronJobTest, ForbidWaitsForTheOneThatRuns) {
-  cluster.Create(CronYaml("concurrencyPolicy: Forbid"));
-  cluster.Run(std::chrono::seconds(240));
-  EXPECT_EQ(cluster.List(kJobs).size(), 1U);
-  const json::SharedValue cron = cluster.Get(kCronJobs, "default/tick");
-  EXPECT_EQ(json::GetArray(*cron, {"status", "active"}).size(), 1U);
-  FinishPods();
-  ASSERT_TRUE(
-      cluster.Until([&] { return cluster.List(kJobs).size() == 2; }, std::chrono::seconds(90)));
-}
-
-TEST_F(CronJobTest, ReplaceEndsTheOneBefore) {
-  cluster.Create(CronYaml("concurrencyPolicy: Replace"));
-  cluster.Run(std::chrono::seconds(245));
-  EXPECT_EQ(cluster.List(kJobs).size(), 1U);
-  EXPECT_GE(cluster.Events("SuccessfulDelete", "tick"), 2);
-}
-
-TEST_F(CronJobTest, OfManyMissedRunsItStartsTheLatest) {
-  cluster.Create(CronYaml("suspend: true\n  concurrencyPolicy: Forbid"));
-  cluster.Run(std::chrono::hours(3));
-  ASSERT_TRUE(cluster.Patch(kCronJobs, "default/tick", "spec: {suspend: false}").ok());
-  cluster.Run(std::chrono::seconds(5));
-  EXPECT_EQ(cluster.List(kJobs).size(), 1U);
-  EXPECT_GE(cluster.Events("TooManyMissedTimes", "tick"), 1);
-}
-
-TEST_F(CronJobTest, SuspendedItMakesNone) {
-  cluster.Create(CronYaml("suspend: true"));
-  cluster.Run(std::chrono::seconds(180));
-  EXPECT_TRUE(cluster.List(kJobs).empty());
+TEST(CronSchedule, WhatIsWrongIsNamedWithWhatItMayBe) {
+  const auto wrong = [](std::string_view text) {
+    const auto parsed = CronSchedule::Parse(text);
+    return parsed.ok() ? std::string() : std::string(parsed.status().message());
+  };
+  EXPECT_EQ(wrong("61 * * * *"), "minute 61 is not in 0-59");
+  EXPECT_EQ(wrong("5,60 * * * *"), "minute 60 is not in 0-59");
+  EXPECT_EQ(wrong("* 24 * * *"), "hour 24 is not in 0-23");
+  EXPECT_EQ(wrong("* * 0 * *"), "day of month 0 is not in 1-31");
+  EXPECT_EQ(wrong("* * * 13 *"), "month 13 is not in 1-12 or jan-dec");
+  EXPECT_EQ(wrong("* * * * 8"), "day of week 8 is not in 0-7 or sun-sat");
+  EXPECT_EQ(wrong("* * * * 1-8"), "day of week 8 is not in 0-7 or sun-sat");
+  EXPECT_EQ(wrong("* * * foo *"), "month \"foo\" is not a number in 1-12 or jan-dec");
+  EXPECT_EQ(wrong("a * * * *"), "minute \"a\" is not a number in 0-59");
+  EXPECT_EQ(wrong("1,,2 * * * *"), "minute \"\" is not a number in 0-59");
+  EXPECT_EQ(wrong("1-0 * * * *"), "minute \"1-0\" ends before it begins");
+  EXPECT_EQ(wrong("*/0 * * * *"), "minute \"*/0\": the step \"0\" is not in 1-100");
+  EXPECT_EQ(wrong("0 */x * * *"), "hour \"*/x\": the step \"x\" is not in 1-100");
+  EXPECT_EQ(wrong(""), "expected exactly 5 fields, found 0");
+  EXPECT_EQ(wrong("* * * *"), "expected exactly 5 fields, found 4");
+  EXPECT_EQ(wrong("@never"), "expected exactly 5 fields, found 1");
+  EXPECT_EQ(wrong("* * * * * *"), "expected exactly 5 fields, found 6; leave out the seconds");
 }
 
 }  // namespace
-}  // namespace swell::controllers
+}  // namespace swell::api

@@ -13,11 +13,11 @@
 #include "base/result.h"
 #include "base/time_zone.h"
 
-namespace swell::controllers {
+namespace swell::api {
 
 class CronSchedule {
  public:
-  // kBadRequest says which field is wrong.
+  // kBadRequest says which field is wrong, and what it may be.
   static Result<CronSchedule> Parse(std::string_view text);
 
   // The first time after `time`; nullopt if no time matches within eight years (30 February).
@@ -41,4 +41,4 @@ class CronSchedule {
   bool any_day_ = false, any_weekday_ = false;
 };
 
-}  // namespace swell::controllers
+}  // namespace swell::api

@@ -1,10 +1,10 @@
-#include "kube/controllers/workloads/cron.h"
+#include "kube/api/objects/cron_schedule.h"
 
 #include <string>
 
 #include "base/strings.h"
 
-namespace swell::controllers {
+namespace swell::api {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
@@ -26,7 +26,17 @@ constexpr Field kFields[] = {
     {"day of week", 0, 7, "sunmontuewedthufrisat"},
 };
 
-std::optional<int> ReadValue(std::string_view text, const Field& field) {
+// "0-59", "1-12 or jan-dec".
+std::string RangeOf(const Field& field) {
+  std::string range = StrCat(field.first, "-", field.last);
+  if (field.words.size() < 6) return range;
+  return StrCat(range, " or ", field.words.substr(0, 3), "-",
+                field.words.substr(field.words.size() - 3));
+}
+
+Status Wrong(std::string_view what) { return Status(Code::kBadRequest, std::string(what)); }
+
+Result<int> ReadValue(std::string_view text, const Field& field) {
   if (text.size() == 3 && !field.words.empty()) {
     const size_t at = field.words.find(ToLower(text));
     if (at != std::string_view::npos && at % 3 == 0) {
@@ -34,17 +44,27 @@ std::optional<int> ReadValue(std::string_view text, const Field& field) {
     }
   }
   const auto number = ParseInt(text);
-  if (!number || *number < field.first || *number > field.last) return std::nullopt;
+  if (!number) {
+    return Wrong(StrCat(field.name, " ", Quote(text), " is not a number in ", RangeOf(field)));
+  }
+  if (*number < field.first || *number > field.last) {
+    return Wrong(StrCat(field.name, " ", *number, " is not in ", RangeOf(field)));
+  }
   return static_cast<int>(*number);
 }
 
 // One of a field's items: "*", "?", "3", "1-5", each perhaps with "/2".
-std::optional<uint64_t> ReadItem(std::string_view text, const Field& field) {
+Result<uint64_t> ReadItem(std::string_view text, const Field& field) {
+  constexpr int64_t kStepMax = 100;
   int64_t step = 1;
   const size_t slash = text.find('/');
   if (slash != std::string_view::npos) {
-    const auto number = ParseInt(text.substr(slash + 1));
-    if (!number || *number <= 0 || *number > 100) return std::nullopt;
+    const std::string_view after = text.substr(slash + 1);
+    const auto number = ParseInt(after);
+    if (!number || *number <= 0 || *number > kStepMax) {
+      return Wrong(StrCat(field.name, " ", Quote(text), ": the step ", Quote(after),
+                          " is not in 1-", kStepMax));
+    }
     step = *number;
     text = text.substr(0, slash);
   }
@@ -52,13 +72,12 @@ std::optional<uint64_t> ReadItem(std::string_view text, const Field& field) {
   int to = field.last;
   if (text != "*" && text != "?") {
     const size_t dash = text.find('-');
-    const auto low = ReadValue(text.substr(0, dash), field);
-    if (!low) return std::nullopt;
-    from = *low;
+    SWELL_ASSIGN_OR_RETURN(from, ReadValue(text.substr(0, dash), field));
     if (dash != std::string_view::npos) {
-      const auto high = ReadValue(text.substr(dash + 1), field);
-      if (!high || *high < from) return std::nullopt;
-      to = *high;
+      SWELL_ASSIGN_OR_RETURN(to, ReadValue(text.substr(dash + 1), field));
+      if (to < from) {
+        return Wrong(StrCat(field.name, " ", Quote(text), " ends before it begins"));
+      }
     } else if (slash == std::string_view::npos) {
       to = from;
     }
@@ -71,11 +90,8 @@ std::optional<uint64_t> ReadItem(std::string_view text, const Field& field) {
 Result<uint64_t> ReadField(std::string_view text, const Field& field) {
   uint64_t bits = 0;
   for (std::string_view item : Split(text, ',')) {
-    const auto one = ReadItem(item, field);
-    if (!one) {
-      return Status(Code::kBadRequest, StrCat("cron: ", field.name, ": ", Quote(text)));
-    }
-    bits |= *one;
+    SWELL_ASSIGN_OR_RETURN(const uint64_t one, ReadItem(item, field));
+    bits |= one;
   }
   return bits;
 }
@@ -117,9 +133,8 @@ Result<CronSchedule> CronSchedule::Parse(std::string_view text) {
   }
   if (parts.size() != 5) {
     // Quartz, and Arena's own example, begin with seconds.
-    return Status(Code::kBadRequest,
-                  StrCat("cron: expected exactly 5 fields, found ", parts.size(), ": ", Quote(text),
-                         parts.size() == 6 ? "; leave out the seconds" : ""));
+    return Wrong(StrCat("expected exactly 5 fields, found ", parts.size(),
+                        parts.size() == 6 ? "; leave out the seconds" : ""));
   }
   CronSchedule schedule;
   uint64_t* const bits[] = {&schedule.minutes_, &schedule.hours_, &schedule.days_,
@@ -203,4 +218,4 @@ CronSchedule::Due CronSchedule::DueAt(WallTime now, WallTime since, const TimeZo
   return due;
 }
 
-}  // namespace swell::controllers
+}  // namespace swell::api
