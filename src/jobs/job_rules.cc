@@ -1,13 +1,16 @@
 #include "jobs/job_rules.h"
 
 #include <map>
+#include <set>
 
+#include "base/check.h"
 #include "base/duration.h"
 #include "base/strings.h"
 #include "elastic/log_metrics.h"
 #include "elastic/log_progress.h"
 #include "jobs/cron_run.h"
 #include "jobs/progress_reader.h"
+#include "kube/api/crd/definitions.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/cron_schedule.h"
@@ -82,6 +85,52 @@ Status CheckPodGroup(const json::Value& group) {
   return Status::Ok();
 }
 
+// Kinds of jobs as their CustomResourceDefinitions have them; null for another kind. Versions
+// of a kind have the same fields.
+const api::KindInfo* DefinedKind(const client::Resource& resource) {
+  static const std::map<std::string, api::KindInfo> kinds = [] {
+    std::map<std::string, api::KindInfo> all;
+    std::set<std::string> jobs;
+    for (const api::Definition& one : api::JobDefinitions()) jobs.insert(one.GroupResource());
+    for (const json::Value& crd : api::SwellCrds()) {
+      std::string name(api::Name(crd));
+      if (!jobs.contains(name)) continue;
+      auto versions = api::KindsOfCrd(crd);
+      SWELL_CHECK_MSG(versions.ok(), versions.status().ToString());
+      all.emplace(std::move(name), std::move(versions->front().kind));
+    }
+    return all;
+  }();
+  const auto found = kinds.find(resource.GroupResource());
+  return found == kinds.end() ? nullptr : &found->second;
+}
+
+// Where a Cron has what is at this field of its run. A run that is named after the Cron has no name
+// of its own to change.
+std::string FieldOfCron(const NewRun& run, std::string_view field) {
+  if (!run.named && field == "metadata.name") return std::string(field);
+  return StrCat("spec.template.workload.", field);
+}
+
+// Wrong types and values, in the words in which the server would refuse the run.
+Status CheckTypes(const NewRun& run) {
+  const api::KindInfo* kind = DefinedKind(run.resource);
+  if (kind == nullptr) return Status::Ok();
+  json::Value job = run.job;
+  json::Remove(job, {"metadata", "ownerReferences"});  // a Cron that is new has no uid yet
+  api::ApplyDefaults(*kind->schema, job);
+  StatusDetails details;
+  std::vector<std::string> texts;
+  for (const api::FieldError& error :
+       api::ValidateObject(*kind, job, nullptr, api::ValidateAgainst(*kind->schema, job))) {
+    std::string field = FieldOfCron(run, error.field);
+    texts.push_back(StrCat(field, ": ", error.message));
+    details.causes.push_back({error.reason, std::move(field), error.message});
+  }
+  if (texts.empty()) return Status::Ok();
+  return Status(Code::kInvalid, Join(texts, ", "), std::move(details));
+}
+
 // Pods are reached by their names, which are labels of DNS then.
 Status CheckPodNames(const JobSpec& spec, const json::Value& job) {
   constexpr size_t kNameMax = 63;
@@ -142,12 +191,11 @@ Status JobRules::CheckCron(const json::Value& cron) const {
   SWELL_ASSIGN_OR_RETURN(const NewRun run, MakeCronRun(cron, kTypicalTime));
   const JobKind* kind = Find(run.resource.group, run.resource.plural);
   if (kind == nullptr) return Status::Ok();
+  SWELL_RETURN_IF_ERROR(CheckTypes(run));
   const Status wrong = Check(*kind, run.job);
   if (wrong.ok() || wrong.details().causes.empty()) return wrong;
   const StatusCause& cause = wrong.details().causes.front();
-  // A job that is named after the Cron has no name of its own to change.
-  if (!run.named && cause.field == "metadata.name") return wrong;
-  return WrongField(StrCat("spec.template.workload.", cause.field), cause.message);
+  return WrongField(FieldOfCron(run, cause.field), cause.message);
 }
 
 Status JobRules::CheckObject(const api::KindInfo& kind, const json::Value& object) const {

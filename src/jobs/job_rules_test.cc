@@ -328,6 +328,24 @@ TEST_F(JobRulesTest, ACronIsRefusedForWhatItsJobsWouldBe) {
   EXPECT_EQ(wrong("@daily", kOf, "spec: {tfReplicaSpecs: {Worker: {}}}"),
             "FieldValueRequired spec.template.workload.spec.tfReplicaSpecs.Worker.template.spec."
             "containers: Required value");
+  // Types are those of the template's own kind, and all that is wrong is said.
+  const std::string typed =
+      StrCat("spec: {runPolicy: {backoffLimit: -1}, tfReplicaSpecs: {Worker: {replicas: two, ",
+             kTemplate, "}}}");
+  EXPECT_EQ(wrong("@daily", kOf, typed),
+            "FieldValueInvalid spec.template.workload.spec.runPolicy.backoffLimit: Invalid value: "
+            "-1: spec.runPolicy.backoffLimit in body should be greater than or equal to 0"
+            "FieldValueTypeInvalid spec.template.workload.spec.tfReplicaSpecs.Worker.replicas: "
+            "Invalid value: \"string\": spec.tfReplicaSpecs.Worker.replicas in body must be of "
+            "type integer: \"string\"");
+  EXPECT_NE(
+      wrong("@daily", "apiVersion: kubeflow.org/v2beta1, kind: MPIJob",
+            StrCat("spec: {slotsPerWorker: '2', mpiReplicaSpecs: {Launcher: {", kTemplate, "}}}"))
+          .find("spec.template.workload.spec.slotsPerWorker: Invalid value: \"string\""),
+      std::string::npos);
+  EXPECT_NE(wrong("@daily", kOf, StrCat("metadata: {labels: {a: 'b c'}}, ", spec))
+                .find("spec.template.workload.metadata.labels: Invalid value: \"b c\""),
+            std::string::npos);
   // Names of runs are longer than the Cron's, and those of pods longer still.
   const std::string name(50, 'c');
   EXPECT_EQ(wrong("@daily", kOf, spec, name),

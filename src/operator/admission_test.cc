@@ -154,6 +154,15 @@ TEST_F(AdmissionTest, ACronsJobsCarryTheNameOfWhoWroteThemAndKeepTheLimits) {
   EXPECT_EQ(Refused(kCrons, "{metadata: {name: c}, spec: {schedule: '@never', template: {}}}"),
             "Cron can not run: spec.schedule: Invalid value: \"@never\": expected exactly 5 "
             "fields, found 1");
+  EXPECT_EQ(
+      Refused(kCrons,
+              "{metadata: {name: c}, spec: {schedule: '@daily', template: {apiVersion: "
+              "kubeflow.org/v1, kind: PyTorchJob, workload: {spec: {pytorchReplicaSpecs: "
+              "{Master: {replicas: one, template: {spec: {containers: [{name: pytorch, image: "
+              "i}]}}}}}}}}}"),
+      "Cron can not run: spec.template.workload.spec.pytorchReplicaSpecs.Master.replicas: "
+      "Invalid value: \"string\": spec.pytorchReplicaSpecs.Master.replicas in body must be of type "
+      "integer: \"string\"");
   // A change of the time leaves it; who changes the jobs answers for them.
   operation_ = "UPDATE";
   EXPECT_EQ(Refused(kCrons, cron(kForged, 1)), "");
