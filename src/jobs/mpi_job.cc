@@ -24,18 +24,19 @@ constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
 constexpr std::string_view kRbacVersion = "rbac.authorization.k8s.io/v1";
 
 // What mpirun calls in place of ssh or rsh. Options may also follow the host, as horovodrun writes
-// them. A worker that starts at the same time as the launcher is waited for. Both tools without a
-// file of their own ask the cluster that they run in.
+// them. A worker that starts at the same time as the launcher is waited for: it is in the hostfile,
+// or has a pod. Any other name is a mistake, and is refused at once. Errors end with 255, as those
+// of ssh do. Both tools without a file of their own ask the cluster that they run in.
 constexpr std::string_view kRemoteShellText = R"sh(#!/bin/sh
 # kubexec.sh [OPTIONS] WORKER [OPTIONS] COMMAND...: runs the command in that pod of the job.
-die() { echo "kubexec.sh: $*" >&2; exit 127; }
-worker=
+die() { echo "kubexec.sh: $*" >&2; exit 255; }
+worker= host=
 while [ $# -gt 0 ]; do
   case $1 in
     -l|-o|-p|-i) shift; [ $# -eq 0 ] || shift ;;
     -*) shift ;;
     *) [ -z "$worker" ] || break
-       worker=${1#*@}; worker=${worker%%.*}; shift ;;
+       host=${1#*@}; worker=${host%%.*}; shift ;;
   esac
 done
 { [ -n "$worker" ] && [ $# -gt 0 ]; } || die "usage: kubexec.sh WORKER COMMAND..."
@@ -46,10 +47,20 @@ elif command -v swell >/dev/null; then
 else
   die "workers are reached by kubectl exec, and the launcher's image has neither kubectl nor swell"
 fi
+phase_of_worker() {
+  $tool get pods --field-selector=metadata.name="$worker" \
+    -l training.kubeflow.org/job-name=@JOB@ -o 'jsonpath={.items[*].status.phase}'
+}
 tries=0
-until [ "$($tool get pod "$worker" -o 'jsonpath={.status.phase}')" = Running ]; do
+while :; do
+  # A question that fails is asked again; one without an answer is about no pod of the job.
+  if phase=$(phase_of_worker); then
+    [ "$phase" != Running ] || break
+    [ -n "$phase" ] || sed 's/[ :].*//' @FOLDER@/@HOSTFILE@ | grep -Fxq -e "$worker" ||
+      die "$host is no worker of the job @JOB@; its workers are listed in @FOLDER@/@HOSTFILE@"
+  fi
   tries=$((tries + 1))
-  [ $tries -lt 300 ] || die "worker $worker does not run"
+  [ $tries -lt 300 ] || die "worker $worker does not run${phase:+: its pod is $phase}"
   sleep 1
 done
 exec $tool exec "$worker"@CONTAINER@ -- /bin/sh -c "$*"
@@ -76,7 +87,9 @@ done
 
 std::string Replaced(std::string_view text, std::string_view word, std::string_view by) {
   std::string out(text);
-  if (const size_t at = out.find(word); at != std::string::npos) out.replace(at, word.size(), by);
+  for (size_t at = out.find(word); at != std::string::npos; at = out.find(word, at + by.size())) {
+    out.replace(at, word.size(), by);
+  }
   return out;
 }
 
@@ -123,16 +136,19 @@ std::string_view AccountOf(const ReplicaSpec& launcher) {
 json::Value ConfigMap(const json::Value& job, const JobSpec& spec) {
   const std::string_view container = json::GetString(job, {"spec", "mainContainer"});
   const std::string in = container.empty() ? "" : StrCat(" -c ", container);
+  std::string shell = Replaced(kRemoteShellText, "@CONTAINER@", in);
+  shell = Replaced(shell, "@JOB@", api::Name(job));
+  shell = Replaced(shell, "@FOLDER@", kFolder);
+  shell = Replaced(shell, "@HOSTFILE@", kHostfile);
   std::string discovery = Replaced(kDiscoveryText, "@JOB@", api::Name(job));
   discovery = Replaced(discovery, "@SLOTS@", std::to_string(Slots(job)));
-  return json::Object{
-      {"apiVersion", "v1"},
-      {"kind", "ConfigMap"},
-      {"metadata", json::Object{{"name", ConfigName(job)}}},
-      {"data", json::Object{{kHostfile, Hostfile(job, spec)},
-                            {kHorovodHosts, Hosts(job, spec, ":")},
-                            {kRemoteShell, Replaced(kRemoteShellText, "@CONTAINER@", in)},
-                            {kDiscovery, std::move(discovery)}}}};
+  return json::Object{{"apiVersion", "v1"},
+                      {"kind", "ConfigMap"},
+                      {"metadata", json::Object{{"name", ConfigName(job)}}},
+                      {"data", json::Object{{kHostfile, Hostfile(job, spec)},
+                                            {kHorovodHosts, Hosts(job, spec, ":")},
+                                            {kRemoteShell, std::move(shell)},
+                                            {kDiscovery, std::move(discovery)}}}};
 }
 
 // To see pods, and to run commands in the job's own.

@@ -1,9 +1,16 @@
 // MPIJob: a launcher and workers that it reaches.
 #include "jobs/mpi_job.h"
 
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "base/temp_dir.h"
 #include "jobs/role_job.h"
 #include "kube/api/meta/meta.h"
 #include "operator/testing/cluster_test_util.h"
@@ -105,6 +112,76 @@ TEST_F(MpiJobTest, ALauncherMayRunCommandsInItsOwnWorkersAlone) {
   const json::Value& rule = json::GetArray(*role, {"rules"})[1];
   EXPECT_EQ(json::Print(*json::Find(rule, {"resources"})), R"(["pods/exec"])");
   EXPECT_EQ(json::Print(*json::Find(rule, {"resourceNames"})), R"(["pi-launcher","pi-worker-0"])");
+}
+
+// What stands in for ssh, with a kubectl and a sleep of the test's own.
+class RemoteShell {
+ public:
+  RemoteShell(std::string text, std::string_view hostfile) {
+    constexpr std::string_view kFolder = "/etc/mpi";
+    for (size_t at; (at = text.find(kFolder)) != std::string::npos;) {
+      text.replace(at, kFolder.size(), dir_.path());
+    }
+    Write("ssh", text);
+    Write("hostfile", hostfile);
+    Write("kubectl", StrCat("#!/bin/sh\ncase $1 in\nget) cat ", dir_.path(),
+                            "/phase ;;\nexec) echo \"$*\" ;;\nesac\n"));
+    Write("sleep", StrCat("#!/bin/sh\n[ ! -e ", dir_.path(), "/later ] || mv ", dir_.path(),
+                          "/later ", dir_.path(), "/phase\n"));
+  }
+  // What the API server says of the worker: now, and after the first wait.
+  void Phase(std::string_view now, std::string_view later = {}) {
+    Write("phase", now);
+    if (!later.empty()) Write("later", later);
+  }
+  // Output and exit code.
+  std::string Run(const std::string& words) {
+    const std::string line = StrCat("PATH=", dir_.path(), ":$PATH ssh ", words, " 2>&1");
+    FILE* pipe = ::popen(line.c_str(), "r");
+    if (pipe == nullptr) return "cannot run it";
+    std::string out;
+    char part[512];
+    for (size_t n = 0; (n = std::fread(part, 1, sizeof part, pipe)) > 0;) out.append(part, n);
+    const int code = WEXITSTATUS(::pclose(pipe));
+    return StrCat(out, code);
+  }
+  const std::string& folder() const { return dir_.path(); }
+
+ private:
+  void Write(std::string_view name, std::string_view text) {
+    const std::string path = dir_.File(name);
+    std::ofstream(path) << text;
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  }
+  TempDir dir_;
+};
+
+TEST_F(MpiJobTest, AWorkerIsWaitedForAndAnyOtherNameIsRefusedAtOnce) {
+  Submit(1);
+  ASSERT_TRUE(AllRun(2));
+  const json::SharedValue map = cluster_.Get(kConfigMaps, "default/pi-config");
+  RemoteShell shell(std::string(json::GetString(*map, {"data", "kubexec.sh"})), Hostfile());
+  shell.Phase("Running");
+  const std::string runs = "exec pi-worker-0 -- /bin/sh -c hostname -s\n0";
+  EXPECT_EQ(shell.Run("-o A=b -p 22 root@pi-worker-0.pi hostname -s"), runs);
+  shell.Phase("Pending", "Running");
+  EXPECT_EQ(shell.Run("pi-worker-0 hostname -s"), runs);
+  shell.Phase("", "Running");
+  EXPECT_EQ(shell.Run("pi-worker-0 hostname -s"), runs) << "the hostfile has it";
+  // A worker that has come since: the hostfile of a running pod is behind.
+  shell.Phase("Pending", "Running");
+  EXPECT_EQ(shell.Run("pi-worker-1 id"), "exec pi-worker-1 -- /bin/sh -c id\n0");
+  shell.Phase("Failed");
+  EXPECT_EQ(shell.Run("pi-worker-0 id"),
+            "kubexec.sh: worker pi-worker-0 does not run: its pod is Failed\n255");
+  shell.Phase("", "Running");
+  for (const char* other : {"pi-worker-9", "pi-worker", "10.0.0.1", "pi.worker-0"}) {
+    EXPECT_EQ(
+        shell.Run(StrCat("-o A=b root@", other, " id")),
+        StrCat("kubexec.sh: ", other, " is no worker of the job pi; its workers are listed in ",
+               shell.folder(), "/hostfile\n255"));
+  }
+  EXPECT_EQ(shell.Run("pi-worker-0"), "kubexec.sh: usage: kubexec.sh WORKER COMMAND...\n255");
 }
 
 TEST_F(MpiJobTest, JobsOfTheNewerVersionRunWithoutSsh) {
