@@ -515,5 +515,31 @@ TEST(ElasticSizeTest, PyTorchJobsKeepToTheirPolicy) {
   EXPECT_EQ(cluster.EventMessage("Shrunk"), "Shrunk from 4 to 2 replicas, as asked (2 to 4)");
 }
 
+TEST(ElasticSizeTest, AGrowthIsToldWithTheNumberThatItReached) {
+  TestCluster cluster;
+  cluster.AddNode("node-0", 4);
+  cluster.StartManager();
+  PyTorchYaml yaml{.workers = 2,
+                   .more_spec = "  elasticPolicy: {minReplicas: 2, maxReplicas: 6}\n"};
+  cluster.Create(yaml.Text());
+  ASSERT_TRUE(cluster.Until([&] { return cluster.Pods("Running") == 3; }));
+  ASSERT_TRUE(cluster.Patch(kPyTorchJobs, "default/job", "spec: {replicas: 6}", "scale").ok());
+  ASSERT_TRUE(cluster.Until([&] { return cluster.Pods("Running") == 4; }));
+  cluster.Run(10 * kSecond);
+  EXPECT_EQ(cluster.Events("Grown"), 1);
+  EXPECT_EQ(cluster.EventMessage("Grown"), "Grown from 2 to 3 of 6 replicas, as asked (2 to 6)");
+  // What finds room later is the scheduler's to tell, of the group.
+  cluster.AddNode("node-1", 1);
+  ASSERT_TRUE(cluster.Until([&] { return cluster.Pods("Running") == 5; }));
+  cluster.Run(10 * kSecond);
+  EXPECT_EQ(cluster.Events("Grown"), 2);
+  // Nothing is reached by a number for which there is no room.
+  ASSERT_TRUE(cluster.Patch(kPyTorchJobs, "default/job", "spec: {replicas: 5}", "scale").ok());
+  cluster.Run(10 * kSecond);
+  EXPECT_EQ(cluster.Events("Grown"), 2);
+  EXPECT_EQ(cluster.Events("Shrunk"), 0);
+  EXPECT_EQ(cluster.Int(kPyTorchJobs, "default/job", {"status", "elastic", "desiredReplicas"}), 5);
+}
+
 }  // namespace
 }  // namespace swell::controllers

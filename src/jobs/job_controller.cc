@@ -51,6 +51,7 @@ JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
               ToLower(kind_->kind()) + "-controller") {
   Follow(jobs_, Queued(queue_), [this](const json::SharedValue& job) {
     vanished_.erase(std::string(api::Uid(*job)));
+    resizing_.erase(std::string(api::Uid(*job)));
     refused_.erase(std::string(api::Uid(*job)));
     expected_.Forget(std::string(api::Uid(*job)));
     attempts_.Forget(std::string(api::Uid(*job)));

@@ -135,6 +135,12 @@ class JobController {
   static std::string_view PhaseWord(const Pass& pass);
   void FillCounts(Pass& pass);
   void FillSize(Pass& pass);
+  // Members of the roles that may change size.
+  struct SizeNow {
+    int64_t least = 0, most = 0, desired = 0, now = 0;
+  };
+  static bool HasSettled(const Pass& pass);
+  void ReportResize(Pass& pass, const SizeNow& size);
   std::string WhyNoMore(const Pass& pass, int64_t now, int64_t desired) const;
   std::string WhyChanged(const Pass& pass,
                          const std::vector<api::SizeChange>& history,
@@ -191,6 +197,9 @@ class JobController {
     int64_t windows = 0;  // api::OwnPart::windows then
   };
   std::map<std::string, std::map<int64_t, SlowSince>> slow_since_;
+  // How many members ran when another number was requested, by their job's uid; until the change is
+  // reported.
+  std::map<std::string, int64_t> resizing_;
   std::set<std::string> counted_;  // uids of failed pods whose failure the job's annotations have
   client::WorkQueue queue_;
   client::Client client_;

@@ -144,6 +144,40 @@ void NoteThroughput(json::Value& entry, double throughput) {
 
 }  // namespace
 
+// No member is about to start: each runs, or waits for the scheduler to find room.
+bool JobController::HasSettled(const Pass& pass) {
+  for (const ReplicaSpec& replica : pass.spec.replicas) {
+    if (!replica.max_member) continue;
+    for (int64_t k = 0; k < replica.replicas; ++k) {
+      const auto pod = pass.pods.find(replica.PodName(pass.name, k));
+      if (pod == pass.pods.end()) return false;
+      if (Runs(*pod->second)) continue;
+      const bool waits = !api::IsBound(*pod->second) && !api::IsDeleting(*pod->second) &&
+                         api::FindCondition(*pod->second, "PodScheduled").has_value();
+      if (!waits) return false;
+    }
+  }
+  return true;
+}
+
+// A change of size that was requested is reported when it has happened, with the number that was
+// reached. Members that wait for room are the scheduler's to report once they have it.
+void JobController::ReportResize(Pass& pass, const SizeNow& size) {
+  const auto resize = resizing_.find(std::string(api::Uid(*pass.job)));
+  if (resize == resizing_.end()) return;
+  const bool reached = size.now == size.desired;
+  if (!reached && !(size.now < size.desired && HasSettled(pass))) return;
+  const int64_t before = resize->second;
+  resizing_.erase(resize);
+  // The first members of a job are its start.
+  if (size.now == before || before == 0) return;
+  const std::string_view word = size.now < before ? "Shrunk" : "Grown";
+  pass.AddEvent(
+      "Normal", word,
+      StrCat(word, " from ", before, " to ", size.now, reached ? "" : StrCat(" of ", size.desired),
+             " replicas, as asked (", size.least, " to ", size.most, ")"));
+}
+
 // Why fewer run than are wanted, or no more than that are wanted.
 std::string JobController::WhyNoMore(const Pass& pass, int64_t now, int64_t desired) const {
   if (pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended")) return "";
@@ -199,7 +233,10 @@ void JobController::FillSize(Pass& pass) {
   const std::vector<api::SizeChange>& changes = known.history;
   const int64_t wanted = known.desired.value_or(desired);
   json::Array history = json::GetArray(pass.status, {field, "history"});
-  bool began = !changes.empty() || now > 0;
+  const std::string uid(api::Uid(*pass.job));
+  const bool over = pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended");
+  if (desired != wanted) resizing_.try_emplace(uid, known.replicas);
+  const bool began = !changes.empty() || now > 0;
   const int64_t before = changes.empty() ? 0 : changes.back().replicas;
   if (began && now != before) {
     const std::string why = WhyChanged(pass, changes, now, desired);
@@ -215,10 +252,9 @@ void JobController::FillSize(Pass& pass) {
       continues =
           grew && last.time && pass.now - *last.time < kOneChange && last.desired == desired;
     }
-    const bool over = pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended");
     // The job's own event reports a resume.
     const bool rested = !changes.empty() && changes.back().reason == "suspended";
-    if (!pass.spec.grouped && !history.empty() && !continues && desired == wanted && !over &&
+    if (!pass.spec.grouped && !history.empty() && !continues && !resizing_.contains(uid) && !over &&
         !rested && why != kMemberEnded) {
       News news = OfLoners(before, now, desired, why);
       pass.AddEvent("Normal", news.reason, std::move(news.message));
@@ -243,12 +279,11 @@ void JobController::FillSize(Pass& pass) {
   // kube-apiserver 1.20 takes an empty string for a null, and refuses it.
   if (std::string why = WhyNoMore(pass, now, desired); !why.empty()) size["message"] = why;
   json::Set(pass.status, {field}, std::move(size));
-  // The scheduler tells of members that found room, or had to give theirs away.
-  if (desired == wanted || by_metric || pass.IsTrue("Succeeded") || pass.IsTrue("Failed")) return;
-  const std::string_view word = desired < wanted ? "Shrunk" : "Grown";
-  pass.AddEvent("Normal", word,
-                StrCat(word, " from ", wanted, " to ", desired, " replicas, as asked (", least,
-                       " to ", most, ")"));
+  if (over || by_metric) {
+    resizing_.erase(uid);
+  } else {
+    ReportResize(pass, {.least = least, .most = most, .desired = desired, .now = now});
+  }
 }
 
 }  // namespace swell::controllers
