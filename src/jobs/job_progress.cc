@@ -288,8 +288,10 @@ std::map<int64_t, SlowRank> SlowRanks(const std::vector<Member>& members, bool k
   return slow;
 }
 
-// "loss is NaN at step 120" of what the SDK reports; JSON has no such numbers, so they are texts.
-std::string NotFiniteIn(std::string_view metrics_text) {
+// "loss is NaN at step 120" of what a pod reports; JSON has no such numbers, so they are texts.
+// Numbers that came with a checkpoint alone are of its step.
+std::string NotFiniteIn(const json::Value& pod) {
+  const std::string_view metrics_text = api::Annotation(pod, keys::kMetrics);
   if (metrics_text.find("NaN") == std::string_view::npos &&
       metrics_text.find("Infinity") == std::string_view::npos) {
     return "";
@@ -300,8 +302,9 @@ std::string NotFiniteIn(std::string_view metrics_text) {
     if (!metric.value().is_string()) continue;
     const std::string_view value = json::View(metric.value().get_string());
     if (value != "NaN" && value != "Infinity" && value != "-Infinity") continue;
-    const int64_t step =
-        json::GetInt(*metrics, {"not_finite_since"}, json::GetInt(*metrics, {"training_step"}));
+    const int64_t saved = ParseInt(api::Annotation(pod, api::keys::kStep)).value_or(0);
+    const int64_t step = json::GetInt(*metrics, {"not_finite_since"},
+                                      json::GetInt(*metrics, {"training_step"}, saved));
     constexpr size_t kNameMax = 64;
     return StrCat(std::string_view(metric.key()).substr(0, kNameMax), " is ", value,
                   step > 0 ? StrCat(" at step ", step) : "");
@@ -471,7 +474,7 @@ void JobController::NoteSaves(Pass& pass) {
 // The script decides whether to stop; users must see that steps may be wasted.
 void JobController::NoteNotFinite(Pass& pass) {
   for (const auto& [name, pod] : pass.pods) {
-    const std::string what = NotFiniteIn(api::Annotation(*pod, keys::kMetrics));
+    const std::string what = NotFiniteIn(*pod);
     if (what.empty()) continue;
     // The condition keeps the step at which it was first seen.
     if (pass.IsTrue(kNotFinite)) return;

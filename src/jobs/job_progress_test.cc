@@ -385,6 +385,16 @@ TEST_F(JobProgressTest, ALossThatIsNoNumberIsToldUntilItIsOneAgain) {
   ASSERT_TRUE(cluster_.Until([&] { return !Is("MetricNotFinite"); }));
 }
 
+TEST_F(JobProgressTest, ALossThatCameWithACheckpointIsOfItsStep) {
+  Submit("");
+  Annotate(0, api::keys::kStep, "40");
+  Annotate(0, api::keys::kMetrics, R"({"loss": "Infinity"})");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("MetricNotFinite"); }));
+  EXPECT_TRUE(Message("MetricNotFinite")
+                  .starts_with("Pod job-worker-0 reports that loss is Infinity at step 40. "))
+      << Message("MetricNotFinite");
+}
+
 TEST_F(JobProgressTest, ASuspensionWaitsForASaveUnlessItIsForced) {
   Submit("");
   Annotate(0, api::keys::kSaveError, R"({"step": 40, "reason": "Read-only file system"})");

@@ -195,6 +195,21 @@ TEST_F(ArenaKindsTest, AnotherClientThatWroteInBetweenIsNotOverwritten) {
   EXPECT_EQ(Workers(), 6);
 }
 
+TEST_F(ArenaKindsTest, ALossThatIsNoNumberIsOneLineOfAJob) {
+  ASSERT_EQ(SubmitEt(), 0) << err_;
+  EtPod("launcher", 0);
+  EtIs("Running");
+  ASSERT_EQ(Run({"arena", "get", "et"}), 0) << err_;
+  EXPECT_EQ(out_.find("NUMBERS"), std::string::npos) << out_;
+  Status(StrCat(kMpiJobs, "et"),
+         R"({"status":{"conditions":[{"type":"Running","status":"True","reason":"R"},)"
+         R"({"type":"MetricNotFinite","status":"True","reason":"NotANumber",)"
+         R"("message":"Pod et-worker-0 reports that loss is NaN at step 7."}]}})");
+  ASSERT_EQ(Run({"arena", "get", "et"}), 0) << err_;
+  EXPECT_TRUE(out_.ends_with("\nNUMBERS: Pod et-worker-0 reports that loss is NaN at step 7.\n"))
+      << out_;
+}
+
 TEST_F(ArenaKindsTest, KindsThatAreMpiJobsAreToldApart) {
   ASSERT_EQ(SubmitEt(), 0) << err_;
   ASSERT_EQ(Run({"arena", "submit", "mpi", "--name=plain", "--image=i", "mpirun a"}), 0) << err_;

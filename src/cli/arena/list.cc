@@ -66,6 +66,9 @@ class GetAction final : public Action {
     if (!reason.empty() && (job.failure || StatusWord(job) == "PENDING")) {
       session.Out(StrCat("\nREASON: ", reason, "\n"));
     }
+    if (!job.not_finite.empty()) {
+      session.Out(StrCat("\nNUMBERS: ", OneLine(job.not_finite), "\n"));
+    }
   }
 
   static void PrintTensorboard(Session& session, const TensorboardView& view) {
