@@ -80,6 +80,14 @@ class ArenaKindsTest : public CliTest {
                   R"(","status":"True","reason":"R","message":"M","lastTransitionTime":)"
                   R"("2026-01-01T00:00:00Z"}]}})"));
   }
+  // As another client does.
+  void SetWorkers(int workers) {
+    const auto answer = server_.Send(server_.Request(
+        "PATCH", StrCat(kMpiJobs, "et"),
+        StrCat(R"({"spec":{"mpiReplicaSpecs":{"Worker":{"replicas":)", workers, "}}}}"),
+        "application/merge-patch+json"));
+    EXPECT_EQ(answer.status, 200);
+  }
   int64_t Workers() {
     return json::GetInt(MpiJob("et"), {"spec", "mpiReplicaSpecs", "Worker", "replicas"});
   }
@@ -184,15 +192,52 @@ TEST_F(ArenaKindsTest, AnotherClientThatWroteInBetweenIsNotOverwritten) {
   before_ = [&](const api::RestRequest& request) {
     if (request.method != "PATCH" || wrote) return;
     wrote = true;
-    auto answer =
-        server_.Send(server_.Request("PATCH", StrCat(kMpiJobs, "et"),
-                                     R"({"spec":{"mpiReplicaSpecs":{"Worker":{"replicas":5}}}})",
-                                     "application/merge-patch+json"));
-    EXPECT_EQ(answer.status, 200);
+    SetWorkers(5);
   };
   EXPECT_EQ(Run({"arena", "scaleout", "etjob", "--name=et", "--timeout=0"}), 0) << err_;
   before_ = nullptr;
   EXPECT_EQ(Workers(), 6);
+}
+
+TEST_F(ArenaKindsTest, WorkersAreCountedFromTheNumberThatTheJobHas) {
+  ASSERT_EQ(SubmitEt(), 0) << err_;
+  EtPod("launcher", 0);
+  EtIs("Running");
+  SetWorkers(9);  // as kubectl scale does: the job has its most, 3
+  EXPECT_EQ(Run({"arena", "scaleout", "etjob", "--name=et"}), 1);
+  EXPECT_NE(err_.find("would leave et with 4 workers, more than spec.elasticPolicy.maxReplicas, 3; "
+                      "it has 3"),
+            std::string::npos)
+      << err_;
+  ASSERT_EQ(Run({"arena", "scalein", "etjob", "--name=et", "--timeout=0"}), 0) << err_;
+  EXPECT_EQ(out_, "mpijob.kubeflow.org/et scaled: 3 -> 2 workers\n");
+  EXPECT_EQ(Workers(), 2);
+  SetWorkers(0);  // the job has its least, 1
+  ASSERT_EQ(Run({"arena", "scaleout", "etjob", "--name=et", "--timeout=0"}), 0) << err_;
+  EXPECT_EQ(Workers(), 2);
+  SetWorkers(9);
+  ASSERT_EQ(Run({"swell", "scale", "et", "--replicas=3", "--current-replicas=3"}), 0) << err_;
+}
+
+TEST_F(ArenaKindsTest, AWaitEndsWhenAnotherClientSetsAnotherNumber) {
+  ASSERT_EQ(SubmitEt(), 0) << err_;
+  EtPod("launcher", 0);
+  EtIs("Running");
+  bool patched = false;
+  int reads = 0;
+  before_ = [&](const api::RestRequest& request) {
+    patched = patched || request.method == "PATCH";
+    // While it waits for its third worker.
+    if (patched && request.method == "GET" && ++reads == 30) SetWorkers(1);
+  };
+  EXPECT_EQ(Run({"arena", "scaleout", "etjob", "--name=et", "--timeout=600s"}), 1);
+  before_ = nullptr;
+  EXPECT_GE(reads, 30);
+  EXPECT_NE(err_.find("the number of workers of et was changed meanwhile to 1 by another client; "
+                      "this command had set it to 3"),
+            std::string::npos)
+      << err_;
+  EXPECT_EQ(Workers(), 1);
 }
 
 TEST_F(ArenaKindsTest, ALossThatIsNoNumberIsOneLineOfAJob) {

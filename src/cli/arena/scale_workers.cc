@@ -1,5 +1,6 @@
 // arena scaleout etjob, scalein etjob: workers more or fewer, while the job runs.
 #include <algorithm>
+#include <optional>
 
 #include "base/strings.h"
 #include "cli/arena/arena.h"
@@ -71,6 +72,14 @@ class ScaleWorkersAction : public Action {
     return FindArenaJob(session, api, name_, TypeFlag(TrainerNamed("etjob")));
   }
 
+  // Empty: the job's size is fixed.
+  static std::optional<RoleBounds> WorkersOf(const JobView& job) {
+    for (RoleBounds& role : BoundsOf(*job.object, *job.kind)) {
+      if (role.role == kWorker && !role.least_field.empty()) return std::move(role);
+    }
+    return std::nullopt;
+  }
+
   // The number of workers that there are to be, where the job may have so many.
   Result<int64_t> Count(const JobView& job, const RoleBounds& role) const {
     const int64_t wanted = role.replicas + sign_ * count_;
@@ -92,11 +101,9 @@ class ScaleWorkersAction : public Action {
                       StrCat("the job: ", name_, " status: ", StatusWord(job),
                              " , is not RUNNING or SCALING, please try again later."));
       }
-      for (RoleBounds& role : BoundsOf(*job.object, *job.kind)) {
-        if (role.role != kWorker) continue;
-        if (role.least_field.empty()) break;
-        SWELL_ASSIGN_OR_RETURN(const int64_t number, Count(job, role));
-        return Seen{std::move(job), std::move(role), number};
+      if (std::optional<RoleBounds> role = WorkersOf(job)) {
+        SWELL_ASSIGN_OR_RETURN(const int64_t number, Count(job, *role));
+        return Seen{std::move(job), std::move(*role), number};
       }
       return Status(Code::kInvalid,
                     StrCat("the job ", name_, " has no spec.elasticPolicy: its size is fixed"));
@@ -123,6 +130,13 @@ class ScaleWorkersAction : public Action {
       SWELL_ASSIGN_OR_RETURN(const JobView job, Look(session, api));
       if (job.over()) {
         return Status(Code::kConflict, StrCat("the job ", name_, " is over: ", StatusWord(job)));
+      }
+      // The job does not go for this command's number any more.
+      if (const auto role = WorkersOf(job); role && role->replicas != wanted) {
+        return Status(
+            Code::kConflict,
+            StrCat("the number of workers of ", name_, " was changed meanwhile to ", role->replicas,
+                   " by another client; this command had set it to ", wanted));
       }
       const Workers workers = CountWorkers(job);
       if (workers.running == wanted && workers.all == wanted) {

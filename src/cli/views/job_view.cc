@@ -192,9 +192,11 @@ std::vector<JobTemplate> TemplatesOf(const json::Value& job, const JobKindInfo& 
     }
     return templates;
   }
-  for (const RoleEntry& role : RolesOf(job, kind)) {
-    if (const json::Value* pod = api::TemplateOf(*role.spec)) {
-      templates.push_back({pod, api::ReplicasOf(*role.spec)});
+  const std::vector<RoleEntry> roles = RolesOf(job, kind);
+  const std::vector<RoleBounds> bounds = BoundsOf(job, kind);  // of the same roles
+  for (size_t i = 0; i < roles.size(); ++i) {
+    if (const json::Value* pod = api::TemplateOf(*roles[i].spec)) {
+      templates.push_back({pod, bounds[i].replicas});
     }
   }
   return templates;
@@ -298,7 +300,8 @@ std::vector<RoleBounds> BoundsOf(const json::Value& job, const JobKindInfo& kind
       one.most = std::max(one.least, bounds->most.value_or(one.replicas));
       one.least_field = field + ".minReplicas";
       one.most_field = field + ".maxReplicas";
-      if (elastic != nullptr) one.replicas = std::clamp(one.replicas, one.least, one.most);
+      // Others may write any number. The job has the nearer bound then.
+      one.replicas = std::clamp(one.replicas, one.least, one.most);
     }
     all.push_back(std::move(one));
   }

@@ -132,7 +132,7 @@ std::vector<OthersJob> ListOthersJobs(Api& api, std::string_view ns);
 // How many of a role there may be.
 struct RoleBounds {
   std::string role;
-  int64_t replicas = 1;
+  int64_t replicas = 1;         // as requested, within the bounds
   int64_t least = 1, most = 1;  // both `replicas` when the role is rigid
   std::string least_field, most_field;
 };
