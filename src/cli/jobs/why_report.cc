@@ -1,6 +1,7 @@
 #include "cli/jobs/why_report.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "base/strings.h"
@@ -118,14 +119,23 @@ class WhyReport {
   }
 
  private:
+  // "2 GPUs in one pod", "4 GPUs in 2 pods of 2", "2 GPUs in 3 pods (2 of 1, 1 of none)".
   std::string NeedText() const {
-    if (facts_.IsPod()) return GpusText(facts_.job.milli_gpus);
-    std::string each;
-    if (!facts_.job.pods.empty()) each = GpuText(MilliGpus(*facts_.job.pods[0]));
-    return facts_.job.replicas == 1
-               ? StrCat(GpusText(facts_.job.milli_gpus), " in one pod")
-               : StrCat(GpusText(facts_.job.milli_gpus), " in ", facts_.job.replicas, " pods",
-                        each.empty() ? "" : StrCat(" of ", each));
+    const JobView& job = facts_.job;
+    const std::string gpus = GpusText(job.milli_gpus);
+    if (facts_.IsPod()) return gpus;
+    if (job.replicas == 1) return StrCat(gpus, " in one pod");
+    std::map<int64_t, int64_t, std::greater<>> pods;  // by what each requests
+    for (const json::SharedValue& pod : job.pods) ++pods[MilliGpus(*pod)];
+    const std::string text = StrCat(gpus, " in ", job.replicas, " pods");
+    // What pods that do not exist yet will request is not known here.
+    if (static_cast<int64_t>(job.pods.size()) != job.replicas) return text;
+    if (pods.size() == 1) return StrCat(text, " of ", GpuText(pods.begin()->first));
+    std::vector<std::string> parts;
+    for (const auto& [each, count] : pods) {
+      parts.push_back(StrCat(count, " of ", each == 0 ? "none" : GpuText(each)));
+    }
+    return StrCat(text, " (", Join(parts, ", "), ")");
   }
 
   // ", 2 GPUs held"; nothing of a job that asks for none.

@@ -151,6 +151,22 @@ TEST(WhyReport, NamesTheReasonTheNodesAndWhatWouldStartTheJob) {
   EXPECT_EQ(json::GetArray(document, {"wouldStartWith"}).size(), 2U);
 }
 
+TEST(WhyReport, PodsThatRequestDifferentNumbersOfGpusAreCountedByThem) {
+  WhyFacts facts = WaitingJob();
+  json::Value launcher = *facts.job.pods[0];
+  json::Remove(launcher, {"spec", "containers"});
+  facts.job.pods.insert(facts.job.pods.begin(),
+                        std::make_shared<const json::Value>(std::move(launcher)));
+  facts.job.replicas = 3;
+  EXPECT_TRUE(WhyText(facts, {}).starts_with(
+      "mnist waits for 4 GPUs in 3 pods (2 of 2, 1 of none), submitted 30m ago.\n"))
+      << WhyText(facts, {});
+  facts.job.replicas = 5;  // two are not there yet
+  EXPECT_TRUE(
+      WhyText(facts, {}).starts_with("mnist waits for 4 GPUs in 5 pods, submitted 30m ago.\n"))
+      << WhyText(facts, {});
+}
+
 // A node with two GPUs of which these are unhealthy, as its object says.
 NodeView UnhealthyNode(const char* name, const char* gpus, const char* said) {
   json::Value object = json::Object{};
