@@ -57,7 +57,7 @@ while :; do
   if phase=$(phase_of_worker); then
     [ "$phase" != Running ] || break
     [ -n "$phase" ] || sed 's/[ :].*//' @FOLDER@/@HOSTFILE@ | grep -Fxq -e "$worker" ||
-      die "$host is no worker of the job @JOB@; its workers are listed in @FOLDER@/@HOSTFILE@"
+      die "$host is not a worker of the job @JOB@; its workers are listed in @FOLDER@/@HOSTFILE@"
   fi
   tries=$((tries + 1))
   [ $tries -lt 300 ] || die "worker $worker does not run${phase:+: its pod is $phase}"

@@ -178,7 +178,7 @@ TEST_F(MpiJobTest, AWorkerIsWaitedForAndAnyOtherNameIsRefusedAtOnce) {
   for (const char* other : {"pi-worker-9", "pi-worker", "10.0.0.1", "pi.worker-0"}) {
     EXPECT_EQ(
         shell.Run(StrCat("-o A=b root@", other, " id")),
-        StrCat("kubexec.sh: ", other, " is no worker of the job pi; its workers are listed in ",
+        StrCat("kubexec.sh: ", other, " is not a worker of the job pi; its workers are listed in ",
                shell.folder(), "/hostfile\n255"));
   }
   EXPECT_EQ(shell.Run("pi-worker-0"), "kubexec.sh: usage: kubexec.sh WORKER COMMAND...\n255");

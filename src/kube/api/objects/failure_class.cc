@@ -202,7 +202,7 @@ FailureClass ClassOf(size_t rule) { return kTextRules[rule].which; }
 struct Said {
   size_t rule = kNoRule;
   bool error = false;
-  // A number that is no number any more, in a line that says neither that it is an error nor that
+  // A number that is NaN or infinite, in a line that says neither that it is an error nor that
   // the program stops: training continued after it.
   bool survived = false;
 };
