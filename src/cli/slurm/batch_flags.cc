@@ -203,6 +203,7 @@ void BatchFlags::Declare(Flags& flags) {
     }
   }
   flags.Group("");
+  flags.AddName("--ntasks-per-node", "--tasks-per-node");
 }
 
 Status BatchFlags::Parse(const std::vector<std::string>& words) {

@@ -57,6 +57,11 @@ TEST_F(SlurmTest, SeveralNodesAreALauncherAndWorkers) {
   EXPECT_EQ(EnvOf(worker, "SLURM_TASKS_PER_NODE"), "4(x3)");
   EXPECT_EQ(EnvOf(worker, "SLURM_JOB_NODELIST"),
             StrCat(name, "-launcher,", name, "-worker-0,", name, "-worker-1"));
+  // The flag's other name.
+  ASSERT_EQ(Sbatch("-N 2 --tasks-per-node=3"), 0) << err_;
+  const json::Value other =
+      Get("/apis/kubeflow.org/v1/namespaces/default/mpijobs/train-sh-" + Number());
+  EXPECT_EQ(json::GetInt(other, {"spec", "slotsPerWorker"}), 3);
 }
 
 TEST_F(SlurmTest, GpusAloneTakeAsFewNodesAsHoldThem) {
@@ -279,6 +284,10 @@ TEST_F(SlurmTest, SrunNeedsACommandAndRefusesATerminal) {
   EXPECT_EQ(Run({"srun"}), 2);
   EXPECT_EQ(Run({"srun", "--pty", "bash"}), 2);
   EXPECT_NE(err_.find("use swell exec -it"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"srun", "-K", "-K1", "--kill-on-bad-exit=0", "--kill-on-bad-exit"}), 2);
+  EXPECT_NE(err_.find("no command"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"srun", "-K2", "hostname"}), 2);
+  EXPECT_NE(err_.find("expected 0 or 1"), std::string::npos) << err_;
 }
 
 TEST_F(SlurmTest, SwellSubmitWaitsInTheSameWay) {

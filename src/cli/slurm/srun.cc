@@ -78,6 +78,10 @@ class SrunAction final : public Action {
     flags.Text("--jobid", &job_id_, "JOB", "run a step of this job, which runs already");
     flags.Switch("--overlap", &ignored_, "accepted; steps share their job's nodes").hidden = true;
     flags.Switch("-u,--unbuffered", &ignored_, "accepted; output is never held back").hidden = true;
+    Flag& kill = flags.Choice("-K,--kill-on-bad-exit", &kill_on_bad_exit_, "0|1", {"0", "1"},
+                              "accepted; a step ends when all of its tasks have ended");
+    kill.implied = "1";
+    kill.hidden = true;
     flags.Group("");
   }
 
@@ -176,7 +180,7 @@ class SrunAction final : public Action {
   }
 
   BatchFlags typed_{BatchCommand::kSrun};
-  std::string job_id_;
+  std::string job_id_, kill_on_bad_exit_;
   bool label_ = false, ignored_ = false;
 };
 

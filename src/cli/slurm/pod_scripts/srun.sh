@@ -40,7 +40,7 @@ while [ $# -gt 0 ]; do
   case $flag in
     -n | --ntasks) number "$flag" "$value"; tasks=$value ;;
     -N | --nodes) number "$flag" "$value"; nodes=$value ;;
-    --ntasks-per-node) number "$flag" "$value"; per_node=$value ;;
+    --ntasks-per-node | --tasks-per-node) number "$flag" "$value"; per_node=$value ;;
     -w | --nodelist) where=$value ;;
     -o | --output) output=$value ;;
     -e | --error) errors=$value ;;
