@@ -98,19 +98,19 @@ TEST_F(SlurmTest, WhatIsNotFollowedIsRefusedByName) {
   struct Case {
     std::string header, says;
   };
-  for (const Case& one : std::vector<Case>{
-           {"--exclusive", "--exclusive is not supported: a job has the GPUs it asks for"},
-           {"--nice=5", "--nice is not supported: --qos CLASS"},
-           {"--gpu 2", "unknown flag --gpu"},
-           {"--gres=fpga:1", "only GPUs are resources of this kind here"},
-           {"--gpus=1 -N 2", "each of the 2 nodes needs one"},
-           {"-N 4 -n 2", "--nodes 4 is above --ntasks 2"},
-           {"--signal=USR1@60", "which the job lacks; give --time"},
-           {"--mem=4G --mem-per-cpu=1G", "exclude each other"},
-           {"--time=soon", "--time \"soon\": expected minutes"},
-           {"--dependency=aftercorr:1", "--dependency aftercorr is not supported"},
-           {"--dependency=afterok:999", "there is no job 999"},
-           {"--array=5-1", "indices like 0-99"}}) {
+  for (const Case& one :
+       std::vector<Case>{{"--exclude=node-1", "--exclude is not supported: name the nodes"},
+                         {"--priority=5", "--priority is not supported: --qos CLASS"},
+                         {"--gpu 2", "unknown flag --gpu"},
+                         {"--gres=fpga:1", "only GPUs are resources of this kind here"},
+                         {"--gpus=1 -N 2", "each of the 2 nodes needs one"},
+                         {"-N 4 -n 2", "--nodes 4 is above --ntasks 2"},
+                         {"--signal=USR1@60", "which the job lacks; give --time"},
+                         {"--mem=4G --mem-per-cpu=1G", "exclude each other"},
+                         {"--time=soon", "--time \"soon\": expected minutes"},
+                         {"--dependency=aftercorr:1", "--dependency aftercorr is not supported"},
+                         {"--dependency=afterok:999", "there is no job 999"},
+                         {"--array=5-1", "indices like 0-99"}}) {
     EXPECT_NE(Sbatch(one.header), 0) << one.header;
     EXPECT_NE(err_.find(one.says), std::string::npos) << one.header << ": " << err_;
   }
@@ -118,6 +118,34 @@ TEST_F(SlurmTest, WhatIsNotFollowedIsRefusedByName) {
   EXPECT_EQ(err_,
             "sbatch: warning: --mail-type changes nothing: no mail is sent; swell wait JOB returns "
             "when the job ends\n");
+}
+
+TEST_F(SlurmTest, WhatChangesNothingIsSaidByName) {
+  struct Case {
+    std::string header, name;
+  };
+  for (const Case& one : std::vector<Case>{{"--ntasks-per-socket=4", "ntasks-per-socket"},
+                                           {"--ntasks-per-core=1", "ntasks-per-core"},
+                                           {"--threads-per-core 1", "threads-per-core"},
+                                           {"--mincpus=8", "mincpus"},
+                                           {"-O", "overcommit"},
+                                           {"--contiguous", "contiguous"},
+                                           {"-I", "immediate"},
+                                           {"--immediate=30", "immediate"},
+                                           {"-m block:cyclic", "distribution"},
+                                           {"--nice", "nice"},
+                                           {"--nice=5", "nice"},
+                                           {"--mpi=pmix", "mpi"},
+                                           {"--hint=nomultithread", "hint"},
+                                           {"--cpu-bind=cores", "cpu-bind"},
+                                           {"--mem-bind=local", "mem-bind"},
+                                           {"--gpu-bind=closest", "gpu-bind"},
+                                           {"--exclusive", "exclusive"},
+                                           {"--exclusive=user", "exclusive"}}) {
+    EXPECT_EQ(Sbatch(one.header), 0) << one.header << ": " << err_;
+    EXPECT_TRUE(err_.starts_with(StrCat("sbatch: warning: --", one.name, " changes nothing: ")))
+        << one.header << ": " << err_;
+  }
 }
 
 TEST_F(SlurmTest, AScriptNeedsAnInterpreterAndAnImage) {

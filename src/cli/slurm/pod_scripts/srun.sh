@@ -27,7 +27,7 @@ while [ $# -gt 0 ]; do
   case $flag in
     # They change nothing here: a step shares its job's nodes, and nothing is buffered or bound.
     -u | --unbuffered | -v | --verbose | -Q | --quiet | --exact | --exclusive | --overcommit | -O | \
-      -K | --kill-on-bad-exit | --no-container-mount-home) continue ;;
+      -K | --kill-on-bad-exit | -I | --immediate | --nice | --contiguous | --no-container-mount-home) continue ;;
     --overlap) overlap=1; continue ;;
     -l | --label) label=1; continue ;;
     --swell-signal) signal=$1; shift; continue ;;
@@ -61,8 +61,11 @@ while [ $# -gt 0 ]; do
     -t | --time) echo "srun: warning: $flag $value: a step has no limit of its own; the job's counts" >&2 ;;
     -c | --cpus-per-task | -J | --job-name | -p | --partition | -A | --account | --cpu-bind | \
       --mem-bind | --gpu-bind | --hint | -m | --distribution | --mem | --mem-per-cpu | --mem-per-gpu | \
-      --wait | -W | --export) ;;
-    --mpi) [ "$value" = none ] || die "--mpi=$value: plain tasks only; mpirun starts MPI's processes (an MPIJob)" ;;
+      --wait | -W | --export | --ntasks-per-socket | --ntasks-per-core | --threads-per-core | --mincpus) ;;
+    --mpi)
+      why="tasks are plain processes; mpirun of an MPIJob starts MPI's"
+      [ "$value" = none ] || echo "srun: warning: --mpi=$value changes nothing: $why" >&2
+      ;;
     *) die "$flag is not supported within a job" ;;
   esac
 done
