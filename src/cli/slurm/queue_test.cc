@@ -228,6 +228,13 @@ TEST_F(SlurmQueueTest, SinfoShowsPoolsAndStates) {
             "big          up   infinite      1    mix node-1\n"
             "all*         up   infinite      1    mix node-1\n"
             "all*         up   infinite      1   idle node-2\n");
+  // A partition has one line for nodes that are alike in what is shown.
+  ASSERT_EQ(Run({"sinfo", "-h", "-o", "%P"}), 0) << err_;
+  EXPECT_EQ(out_, "big\nall*\n");
+  ASSERT_EQ(Run({"sinfo", "-h", "-p", "all", "-o", "%P %D %N"}), 0) << err_;
+  EXPECT_EQ(out_, "all* 2 node-[1-2]\n");
+  ASSERT_EQ(Run({"sinfo", "-h", "-p", "all", "-o", "%n"}), 0) << err_;
+  EXPECT_EQ(out_, "node-1\nnode-2\n");
   ASSERT_EQ(Run({"sinfo", "-N", "-h", "-p", "all", "-o", "%N %t %G %c"}), 0) << err_;
   EXPECT_EQ(out_,
             "node-1 mix gpu:NVIDIA-A100-SXM4-80GB:8 64\nnode-2 idle gpu:NVIDIA-A100-SXM4-80GB:8 "

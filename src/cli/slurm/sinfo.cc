@@ -60,6 +60,8 @@ std::string Title(char letter) {
   }
 }
 constexpr std::string_view kLetters = "PRalDFtTNnGcCmE";
+// Those that say something of one node: nodes on a line are alike in them.
+constexpr std::string_view kOfOneNode = "tTnGcmE";
 
 // "3/1/0/4": allocated, idle, others, all.
 std::string FourOf(int64_t taken, int64_t idle, int64_t other) {
@@ -166,7 +168,7 @@ class SinfoAction final : public Action {
     // A node's reason is told once, whatever partitions it is in.
     if (reasons_ && partitions_.empty()) partitions.erase(partitions.begin(), partitions.end() - 1);
     if (!no_header_) session.Out(FormatRow(format, Title));
-    for (const Group& group : Groups(partitions)) {
+    for (const Group& group : Groups(partitions, format)) {
       session.Out(FormatRow(format, [&group](char letter) { return Value(group, letter); }));
     }
     return 0;
@@ -197,7 +199,22 @@ class SinfoAction final : public Action {
            (!responding_ || node.ready);
   }
 
-  std::vector<Group> Groups(const std::vector<Partition>& partitions) const {
+  // The same for nodes that are on one line of a partition.
+  std::string KeyOf(const Partition& partition,
+                    const NodeView* node,
+                    const std::vector<FormatPart>& format) const {
+    if (by_node_) return node->name;
+    std::string key;
+    if (summary_) return key;
+    for (const FormatPart& part : format) {
+      if (kOfOneNode.find(part.letter) == std::string_view::npos) continue;
+      key += StrCat(Value({&partition, {node}}, part.letter), "/");
+    }
+    return key;
+  }
+
+  std::vector<Group> Groups(const std::vector<Partition>& partitions,
+                            const std::vector<FormatPart>& format) const {
     const std::vector<std::string> wanted = CommaList(partitions_);
     std::vector<Group> groups;
     for (const Partition& partition : partitions) {
@@ -205,16 +222,11 @@ class SinfoAction final : public Action {
           std::find(wanted.begin(), wanted.end(), partition.name) == wanted.end()) {
         continue;
       }
-      // In the order in which the states first occur.
+      // Lines are in the order of their first nodes.
       std::map<std::string, size_t> place;
       for (const NodeView* node : partition.nodes) {
         if (!Takes(*node)) continue;
-        std::string key = by_node_ ? node->name : summary_ ? "" : std::string(StateOf(*node).code);
-        if (reasons_) key += StrCat("/", ReasonOf(*node));
-        if (long_ && !summary_) {
-          key += StrCat("/", GresOf(*node), "/", node->total.milli_cpu, "/", node->total.memory);
-        }
-        const auto [at, is_new] = place.try_emplace(key, groups.size());
+        const auto [at, is_new] = place.try_emplace(KeyOf(partition, node, format), groups.size());
         if (is_new) groups.push_back({&partition, {}});
         groups[at->second].nodes.push_back(node);
       }
