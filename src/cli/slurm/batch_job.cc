@@ -590,7 +590,8 @@ Result<BatchJob> ReadBatchJob(const BatchFlags& flags,
     }
     job.image = "python";
   }
-  if (flags.Has("constraint")) {
+  // A word alone is a type of GPU: the nodes say which there are.
+  if (flags.Text("constraint").find('=') != std::string::npos) {
     SWELL_ASSIGN_OR_RETURN(KeyValues labels,
                            ParseLabels({flags.Text("constraint")}, "--constraint"));
     job.node_choices.push_back(std::move(labels));

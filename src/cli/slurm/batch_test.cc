@@ -88,6 +88,14 @@ TEST_F(SlurmTest, PartitionAccountAndQosArePoolProjectAndClass) {
   EXPECT_NE(err_.find("there is no such node pool; there are: big"), std::string::npos) << err_;
   EXPECT_EQ(Sbatch("--gres=gpu:h100:1"), 1);
   EXPECT_NE(err_.find("there are: NVIDIA-A100-SXM4-80GB"), std::string::npos) << err_;
+  EXPECT_EQ(Sbatch("-C infiniband"), 2);
+  EXPECT_NE(err_.find("--constraint \"infiniband\": expected KEY=VALUE, or a type of GPU that "
+                      "nodes have"),
+            std::string::npos)
+      << err_;
+  ASSERT_EQ(Sbatch("-C a100"), 0) << err_;
+  EXPECT_EQ(json::Print(*json::Find(PodSpec(JobOf("train-sh-" + Number())), {"nodeSelector"})),
+            R"({"nvidia.com/gpu.product":"NVIDIA-A100-SXM4-80GB"})");
   EXPECT_EQ(Sbatch("-A nobody"), 1);
   EXPECT_NE(err_.find("--account"), std::string::npos) << err_;
   // The class that every cluster of Slurm has counts as no class if it does not exist.

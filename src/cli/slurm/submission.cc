@@ -159,6 +159,19 @@ Result<std::vector<KeyValues>> GpuChoices(const std::vector<json::SharedValue>& 
                                         : Join({products.begin(), products.end()}, ", ")));
 }
 
+// A word alone in --constraint is a type of GPU, as Slurm's features often are.
+Result<std::vector<KeyValues>> FeatureChoices(const std::vector<json::SharedValue>& nodes,
+                                              const BatchFlags& flags) {
+  const std::string& word = flags.Text("constraint");
+  if (!flags.Has("constraint") || word.find('=') != std::string::npos) {
+    return std::vector<KeyValues>{};
+  }
+  auto choices = GpuChoices(nodes, word);
+  if (choices.ok() && !choices->empty()) return choices;
+  return Misuse(StrCat("--constraint ", Quote(word),
+                       ": expected KEY=VALUE, or a type of GPU that nodes have"));
+}
+
 // Nodes that `swell up` runs on the machine that this runs on.
 bool IsThisMachine(const std::vector<json::SharedValue>& nodes) {
   const auto boot = ReadFile("/proc/sys/kernel/random/boot_id", 4096);
@@ -447,6 +460,8 @@ Result<Submission> PrepareSubmission(Session& session,
   SWELL_RETURN_IF_ERROR(FillQos(api, job));
   SWELL_RETURN_IF_ERROR(Narrow(job.node_choices, pools));
   SWELL_RETURN_IF_ERROR(Narrow(job.node_choices, named));
+  SWELL_ASSIGN_OR_RETURN(const std::vector<KeyValues> feature, FeatureChoices(nodes, flags));
+  SWELL_RETURN_IF_ERROR(Narrow(job.node_choices, feature));
   SWELL_ASSIGN_OR_RETURN(const std::vector<KeyValues> gpus, GpuChoices(nodes, job.layout.gpu_type));
   SWELL_RETURN_IF_ERROR(Narrow(job.node_choices, gpus));
   SWELL_RETURN_IF_ERROR(FillGate(session, api, flags, job));
