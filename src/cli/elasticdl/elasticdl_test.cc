@@ -116,6 +116,29 @@ TEST_F(ElasticdlTest, LaterVersionsFlagsAndFractions) {
   EXPECT_NE(args.find("--use_async=true"), std::string::npos) << args;
 }
 
+TEST_F(ElasticdlTest, TakesTheLinesOfTutorialsForEstimators) {
+  ASSERT_EQ(Train({"--training_data=/d", "--dataset_fn=records", "--num_ps=1", "--ps_image=i",
+                   "--chief_image=i", "--chief_resource_request=cpu=0.3",
+                   "--chief_resource_limit=cpu=1", "--chief_pod_priority=high", "--num_evaluator=1",
+                   "--evaluator_image=i", "--evaluator_resource_request=cpu=0.3",
+                   "--evaluator_resource_limit=cpu=1", "--evaluator_pod_priority=low"}),
+            0)
+      << err_;
+  for (const char* told :
+       {"--num_ps_pods=1 has no effect.\n",
+        "--ps_image has no effect: there are no parameter servers.\n",
+        "--chief_image has no effect: workers are alike, without a chief.\n",
+        "--chief_resource_request has no effect: ", "--chief_resource_limit has no effect: ",
+        "--chief_pod_priority has no effect: ",
+        "--num_evaluators has no effect: workers evaluate.\n",
+        "--evaluator_image has no effect: ", "--evaluator_resource_request has no effect: ",
+        "--evaluator_resource_limit has no effect: ", "--evaluator_pod_priority has no effect: "}) {
+    EXPECT_NE(err_.find(told), std::string::npos) << told << err_;
+  }
+  const std::string args = Printed(Container(Job(), "Worker"), {"args"});
+  EXPECT_NE(args.find("\"--feed=records\""), std::string::npos) << args;
+}
+
 TEST_F(ElasticdlTest, APartOfTheWorkersHasAClassByName) {
   CreateClass("low");
   CreateClass("urgent");

@@ -108,6 +108,8 @@ class SubmitAction final : public Action {
     for (const char* name : {"loss", "optimizer", "feed", "eval_metrics_fn", "callbacks",
                              "custom_data_reader", "prediction_outputs_processor"}) {
       Pass(flags, name, "NAME", "name of this function or class in the model file");
+      if (std::string_view(name) != "feed") continue;
+      flags.Text("--dataset_fn", &passed_.back().value, "NAME", "the old name of --feed");
     }
   }
   void DeclareData(Flags& flags) {
@@ -197,6 +199,21 @@ class SubmitAction final : public Action {
     flags.Group("Accepted without effect");
     DeclareRole(flags, "ps", flags_.ps_role);
     flags.Int("--num_ps_pods", &flags_.ps, "N", "the master keeps the parameters");
+    flags.AddName("--num_ps_pods", "--num_ps");
+    Accept(flags, "--ps_image", "there are no parameter servers");
+    // TensorFlow's estimators have these.
+    constexpr const char* kNoChief = "workers are alike, without a chief";
+    constexpr const char* kNoEvaluator = "workers evaluate";
+    Accept(flags, "--chief_image", kNoChief);
+    Accept(flags, "--chief_resource_request", kNoChief);
+    Accept(flags, "--chief_resource_limit", kNoChief);
+    Accept(flags, "--chief_pod_priority", kNoChief);
+    Accept(flags, "--num_evaluators", kNoEvaluator);
+    flags.AddName("--num_evaluators", "--num_evaluator");
+    Accept(flags, "--evaluator_image", kNoEvaluator);
+    Accept(flags, "--evaluator_resource_request", kNoEvaluator);
+    Accept(flags, "--evaluator_resource_limit", kNoEvaluator);
+    Accept(flags, "--evaluator_pod_priority", kNoEvaluator);
     constexpr const char* kNoPush = "no image is built or pushed";
     constexpr const char* kAllLogs = "kubectl logs prints all logs";
     constexpr const char* kHowOften = "--evaluation_steps sets how often";
