@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/arena/arena.h"
+#include "cli/jobs/why_cron.h"
 #include "json/value.h"
 
 namespace swell::cli::arena {

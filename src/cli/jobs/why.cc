@@ -1,9 +1,11 @@
-// swell why: reads a job and its cluster, and prints why the job waits and what would start it.
+// swell why: reads a job and its cluster, and prints why the job waits and what would start it; of
+// a Cron or a CronJob when it starts one.
 #include "cli/jobs/why.h"
 
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/jobs/what_if.h"
+#include "cli/jobs/why_cron.h"
 #include "cli/jobs/why_report.h"
 #include "cli/pods/job_logs.h"
 #include "cli/print/output.h"
@@ -105,18 +107,30 @@ class WhyAction final : public Action {
     }
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(const WhyAnswer answer,
-                           ExplainJob(session, *api, all_ ? "" : session.Namespace(), words[0]));
-    if (form.table()) {
-      session.Out(WhyText(answer.facts, answer.forecast));
-    } else {
-      session.Out(FormatObject(form, WhyJson(answer.facts, answer.forecast),
-                               answer.facts.job.ResourceName()));
+    const std::string ns = all_ ? "" : session.Namespace();
+    if (NamesCron(words[0])) {
+      SWELL_ASSIGN_OR_RETURN(const CronAnswer cron, ExplainCron(session, *api, ns, words[0]));
+      return Print(session, form, cron);
     }
-    return 0;
+    const auto answer = ExplainJob(session, *api, ns, words[0]);
+    if (answer.status().code() == Code::kNotFound) {
+      const auto cron = ExplainCron(session, *api, ns, words[0]);
+      if (cron.ok()) return Print(session, form, *cron);
+    }
+    if (!answer.ok()) return answer.status();
+    return Print(session, form,
+                 {.text = WhyText(answer->facts, answer->forecast),
+                  .document = WhyJson(answer->facts, answer->forecast),
+                  .resource_name = answer->facts.job.ResourceName()});
   }
 
  private:
+  static int Print(Session& session, const OutputForm& form, const CronAnswer& answer) {
+    session.Out(form.table() ? answer.text
+                             : FormatObject(form, answer.document, answer.resource_name));
+    return 0;
+  }
+
   bool all_ = false;
   std::string output_;
 };
@@ -243,10 +257,12 @@ Command WhyCommandSpec() {
   Command command{
       .name = "why",
       .group = "Jobs",
-      .summary = "Explain why a job waits or was stopped, and what would start it.",
+      .summary = "Explain why a job or a cron waits or was stopped, and what would start it.",
       .usage = "JOB",
       .examples = {{"Why a job does not start", "swell why mnist"},
                    {"A pod or a pod group without a job", "swell why pod/mnist"},
+                   {"When a Cron or a CronJob starts its next job, and why it does not",
+                    "swell why cron/nightly"},
                    {"As JSON", "swell why mnist -o json"}},
   };
   command.notes =
