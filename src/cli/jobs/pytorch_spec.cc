@@ -1,5 +1,6 @@
 #include "cli/jobs/pytorch_spec.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
@@ -225,6 +226,18 @@ void AddEnv(const PyTorchSpec& spec, PodParts& parts) {
   }
   if (!spec.nproc_per_node.empty()) {
     parts.env.push_back(EnvVar("PET_NPROC_PER_NODE", spec.nproc_per_node));
+  }
+  const auto given = [&spec](std::string_view name) {
+    return std::ranges::any_of(spec.env, [name](const auto& pair) { return pair.first == name; });
+  };
+  for (const auto& [name, value] : spec.own_env) {
+    if (!given(name)) parts.env.push_back(EnvVar(name, value));
+  }
+  for (const auto& [name, field] : spec.field_env) {
+    if (given(name)) continue;
+    json::Value variable = json::Object{{"name", name}};
+    json::Set(variable, {"valueFrom", "fieldRef", "fieldPath"}, field);
+    parts.env.push_back(std::move(variable));
   }
   for (const auto& [name, value] : spec.env) parts.env.push_back(EnvVar(name, value));
 }

@@ -38,6 +38,9 @@ struct PyTorchSpec {
   std::string priority, project;
   std::string on_preemption;  // Requeue or Fail
   KeyValues env, labels, annotations, selectors;
+  // Variables of the command line's own, which yield to those of `env`: values, and fields of the
+  // pod.
+  KeyValues own_env, field_env;
   std::vector<KeyValues> node_choices;   // nodes with all labels of one of these; empty: any
   std::vector<std::string> tolerations;  // "all", KEY, KEY=VALUE:EFFECT[,OPERATOR], key=KEY,...
   std::vector<std::string> volumes;      // CLAIM:PATH[:ro]

@@ -426,6 +426,26 @@ Status PodFlags::MakeOwnClaims(Api& api, const json::Value& job) const {
   return Status::Ok();
 }
 
+void PodFlags::AddVariables(std::string_view name_label,
+                            std::string_view index_label,
+                            PyTorchSpec& pod) {
+  for (const char* variable : {"JOB_NAME", "RUNAI_JOB_NAME"}) {
+    // The server completes a prefix; the pods' labels have the name.
+    if (pod.name.empty()) {
+      pod.field_env.emplace_back(variable, StrCat("metadata.labels['", name_label, "']"));
+    } else {
+      pod.own_env.emplace_back(variable, pod.name);
+    }
+  }
+  pod.own_env.emplace_back("RUNAI_PROJECT", pod.project);
+  pod.field_env.emplace_back("POD_UUID", "metadata.uid");
+  if (index_label.empty()) {
+    pod.own_env.emplace_back("POD_INDEX", "0");
+  } else {
+    pod.field_env.emplace_back("POD_INDEX", StrCat("metadata.labels['", index_label, "']"));
+  }
+}
+
 Status PodFlags::ChoosePools(Api& api, PyTorchSpec& pod) const {
   for (const std::string& list : node_pools_) {
     for (std::string_view name : Split(list, ',')) {

@@ -39,6 +39,12 @@ class PodFlags {
   // The first of the words is the name where no flag gives it. Refuses other words before "--".
   static Status TakeName(PyTorchSpec& pod, size_t before_dashes, std::vector<std::string>& words);
   Status Fill(PyTorchSpec& pod);
+  // The variables that Run:ai gives its workloads, of a pod whose project is known. The labels are
+  // those by which a pod says the workload's name and which of its replicas it is; no second one:
+  // replicas are not counted.
+  static void AddVariables(std::string_view name_label,
+                           std::string_view index_label,
+                           PyTorchSpec& pod);
   // The nodes of the pools that were asked for, by their labels.
   Status ChoosePools(Api& api, PyTorchSpec& pod) const;
   // Claims that are to be there before the workload, and those that go with it.

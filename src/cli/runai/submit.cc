@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::string_view kJupyterImage = "jupyter/scipy-notebook";
 constexpr int64_t kJupyterPort = 8888;
+constexpr std::string_view kBatchName = "batch.kubernetes.io/job-name";
 
 void Mark(KeyValues& pairs, std::string_view key, std::string value) {
   if (!value.empty()) pairs.emplace_back(std::string(key), std::move(value));
@@ -55,6 +56,8 @@ class SubmitAction final : public Action {
     SWELL_RETURN_IF_ERROR(CheckTakesWork(scope.project));
     spec_.pod.ns = scope.project.ns;
     spec_.pod.project = scope.project.name;
+    PodFlags::AddVariables(spec_.Repeats() ? kBatchName : api::keys::kJobName,
+                           spec_.Repeats() ? std::string_view() : api::keys::kJobIndex, spec_.pod);
     SWELL_RETURN_IF_ERROR(pod_flags_.ChoosePools(*scope.api, spec_.pod));
     SWELL_RETURN_IF_ERROR(CheckPriorityClass(*scope.api, spec_.pod.priority));
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakeTrainingJob(spec_));

@@ -165,6 +165,8 @@ class SubmitDistAction final : public Action {
     SWELL_RETURN_IF_ERROR(CheckTakesWork(scope.project));
     spec_.ns = scope.project.ns;
     spec_.project = scope.project.name;
+    PodFlags::AddVariables("training.kubeflow.org/job-name", "training.kubeflow.org/replica-index",
+                           spec_);
     SWELL_RETURN_IF_ERROR(pod_flags_.ChoosePools(*scope.api, spec_));
     SWELL_RETURN_IF_ERROR(CheckPriorityClass(*scope.api, spec_.priority));
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob());

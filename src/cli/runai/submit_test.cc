@@ -1,0 +1,70 @@
+// What `runai submit` makes of Run:ai's own words.
+#include <unistd.h>
+
+#include <map>
+
+#include "cli/runai/runai_test_util.h"
+
+namespace swell::cli {
+namespace {
+
+class RunaiSubmitTest : public RunaiTest {
+ protected:
+  // The object that the words print, of a workload of project-a.
+  json::Value Made(std::vector<std::string> words, const std::vector<std::string>& more = {}) {
+    words.insert(words.begin(), "runai");
+    words.insert(words.end(), {"-p", "project-a", "-i", "img", "--dry-run"});
+    words.insert(words.end(), more.begin(), more.end());
+    if (Run(words) != 0) {
+      ADD_FAILURE() << err_;
+      return json::Object{};
+    }
+    auto documents = json::ParseYaml(out_);
+    EXPECT_TRUE(documents.ok()) << out_;
+    return documents.ok() ? documents->front() : json::Value(json::Object{});
+  }
+  // Variables of the pod's container: values, or the paths of fields.
+  static std::map<std::string, std::string> Env(const json::Value& pod) {
+    std::map<std::string, std::string> env;
+    for (const json::Value& one : json::GetArray(Container(pod), {"env"})) {
+      const std::string name(json::GetString(one, {"name"}));
+      EXPECT_FALSE(env.contains(name)) << name;
+      env[name] = json::GetString(one, {"valueFrom", "fieldRef", "fieldPath"},
+                                  json::GetString(one, {"value"}));
+    }
+    return env;
+  }
+  static const json::Value& Container(const json::Value& pod) {
+    return json::GetArray(pod, {"containers"})[0];
+  }
+  static json::Value PodOf(const json::Value& job, const std::string& role = "worker") {
+    return *json::Find(job, {"spec", "roles", role, "template", "spec"});
+  }
+};
+
+TEST_F(RunaiSubmitTest, PodsGetRunaisVariables) {
+  Cluster();
+  auto env = Env(PodOf(Made({"submit", "train1"}, {"-e", "RUNAI_PROJECT=mine"})));
+  EXPECT_EQ(env["JOB_NAME"], "train1");
+  EXPECT_EQ(env["RUNAI_JOB_NAME"], "train1");
+  EXPECT_EQ(env["RUNAI_PROJECT"], "mine") << "the user's own value counts";
+  EXPECT_EQ(env["POD_UUID"], "metadata.uid");
+  EXPECT_EQ(env["POD_INDEX"], "metadata.labels['swell.dev/job-index']");
+  env = Env(PodOf(Made({"training", "submit"})));
+  EXPECT_EQ(env["JOB_NAME"], "metadata.labels['swell.dev/job-name']") << "it has no name yet";
+  EXPECT_EQ(env["RUNAI_PROJECT"], "project-a");
+  const json::Value runs = Made({"submit", "--completions", "2"});
+  env = Env(*json::Find(runs, {"spec", "template", "spec"}));
+  EXPECT_EQ(env["RUNAI_JOB_NAME"], "metadata.labels['batch.kubernetes.io/job-name']");
+  EXPECT_EQ(env["POD_INDEX"], "0");
+  const json::Value torch = Made({"submit-dist", "pytorch", "py"});
+  for (const char* role : {"Master", "Worker"}) {
+    env = Env(*json::Find(torch, {"spec", "pytorchReplicaSpecs", role, "template", "spec"}));
+    EXPECT_EQ(env["JOB_NAME"], "py");
+    EXPECT_EQ(env["POD_INDEX"], "metadata.labels['training.kubeflow.org/replica-index']");
+  }
+  EXPECT_EQ(Submit(), 0) << "the server takes them: " << err_;
+}
+
+}  // namespace
+}  // namespace swell::cli
