@@ -136,7 +136,8 @@ void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
   flags.List("--args", &args_, "ARGUMENT", "argument of the command, repeatable");
   flags.List("-e,--environment", &env_, "KEY=VALUE", "environment variable, repeatable");
   flags.Text("--working-dir", &pod.working_dir, "PATH", "working directory");
-  flags.List("-v,--volume", &volumes_, "HOST:PATH", "directory of the node, repeatable");
+  flags.List("-v,--volume", &volumes_, "HOST:PATH",
+             "directory of the node, or of an NFS server: DIRECTORY:PATH::SERVER, repeatable");
   flags.List("--pvc", &claims_, "CLAIM:PATH",
              "volume claim; CLASS:SIZE:PATH creates one, repeatable");
   flags.List("--existing-pvc", &existing_claims_, "claimname=CLAIM,path=PATH[,ro]",
@@ -327,7 +328,7 @@ Status PodFlags::Fill(PyTorchSpec& pod) {
 Status PodFlags::FillMounts(PyTorchSpec& pod) {
   pod.volume_flag = "--pvc";
   pod.host_path_flag = "--volume";
-  pod.host_paths = volumes_;
+  for (const std::string& text : volumes_) SWELL_RETURN_IF_ERROR(ReadVolume(text, pod));
   for (const std::string& text : claims_) SWELL_RETURN_IF_ERROR(ReadClaim(text, pod));
   SWELL_RETURN_IF_ERROR(AddMounts(kExistingClaim, existing_claims_, pod));
   for (const std::string& text : new_claims_) SWELL_RETURN_IF_ERROR(ReadNewClaim(text, pod));
@@ -356,6 +357,31 @@ Status PodFlags::FillGit(PyTorchSpec& pod) const {
   if (pod.sync_source.empty()) {
     return Misuse(StrCat("--git-sync ", Quote(git_sync_), ": source= is missing"));
   }
+  return Status::Ok();
+}
+
+// HOST:PATH[:ro|rw], or version 1's DIRECTORY:PATH:[ro|rw]:NFS_SERVER.
+Status PodFlags::ReadVolume(const std::string& text, PyTorchSpec& pod) {
+  const std::vector<std::string_view> parts = Split(text, ':');
+  if (parts.size() < 3) {
+    pod.host_paths.push_back(text);
+    return Status::Ok();
+  }
+  const std::string_view access = parts[2];
+  const std::string_view server = parts.size() == 4 ? parts[3] : std::string_view();
+  if (parts.size() > 4 || (!access.empty() && access != "ro" && access != "rw") ||
+      !parts[0].starts_with('/') || !parts[1].starts_with('/')) {
+    return Misuse(StrCat("--volume ", Quote(text),
+                         ": expected HOST:PATH[:ro] or DIRECTORY:PATH:[ro]:NFS_SERVER"));
+  }
+  if (server.empty()) {
+    pod.host_paths.push_back(StrCat(parts[0], ":", parts[1], access == "ro" ? ":ro" : ""));
+    return Status::Ok();
+  }
+  json::Object source{{"nfs", json::Object{{"server", server}, {"path", parts[0]}}}};
+  pod.mounts.push_back({.source = std::move(source),
+                        .path = std::string(parts[1]),
+                        .read_only = access == "ro"});
   return Status::Ok();
 }
 

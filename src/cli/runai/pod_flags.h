@@ -57,6 +57,7 @@ class PodFlags {
   Status FillGpus(PyTorchSpec& pod) const;
   Status FillMounts(PyTorchSpec& pod);
   Status FillGit(PyTorchSpec& pod) const;
+  static Status ReadVolume(const std::string& text, PyTorchSpec& pod);
   Status ReadClaim(const std::string& text, PyTorchSpec& pod);
   Status ReadNewClaim(const std::string& text, PyTorchSpec& pod);
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cli/runai/runai_test_util.h"
+#include "json/yaml.h"
 
 namespace swell::cli {
 namespace {
@@ -64,6 +65,32 @@ TEST_F(RunaiSubmitTest, PodsGetRunaisVariables) {
     EXPECT_EQ(env["POD_INDEX"], "metadata.labels['training.kubeflow.org/replica-index']");
   }
   EXPECT_EQ(Submit(), 0) << "the server takes them: " << err_;
+}
+
+TEST_F(RunaiSubmitTest, VersionOnesVolumesMayBeOfAnNfsServer) {
+  Cluster();
+  const json::Value pod = PodOf(Made(
+      {"submit", "t"}, {"-v", "/public/data:/root/data::nfs.example.com", "-v", "/d:/ro:ro:nas",
+                        "-v", "/h:/host:ro", "-v", "/w:/work:rw:", "-v", "/same"}));
+  EXPECT_EQ(json::Print(*json::Find(pod, {"volumes"})),
+            R"([{"hostPath":{"path":"/h"},"name":"training-data-0"},)"
+            R"({"hostPath":{"path":"/w"},"name":"training-data-1"},)"
+            R"({"hostPath":{"path":"/same"},"name":"training-data-2"},)"
+            R"({"name":"volume-0","nfs":{"path":"/public/data","server":"nfs.example.com"}},)"
+            R"({"name":"volume-1","nfs":{"path":"/d","server":"nas"}}])");
+  std::vector<std::string> mounts;
+  for (const json::Value& mount : json::GetArray(Container(pod), {"volumeMounts"})) {
+    mounts.push_back(StrCat(json::GetString(mount, {"mountPath"}),
+                            json::GetBool(mount, {"readOnly"}) ? " ro" : ""));
+  }
+  EXPECT_EQ(mounts,
+            (std::vector<std::string>{"/host ro", "/work", "/same", "/root/data", "/ro ro"}));
+  for (const char* wrong : {"/a:/b:no", "/a:/b:ro:nas:x", "a:/b::nas", "/a:b::nas"}) {
+    EXPECT_EQ(Submit({"-v", wrong}), 2) << wrong;
+    EXPECT_NE(err_.find("expected HOST:PATH[:ro] or DIRECTORY:PATH:[ro]:NFS_SERVER"),
+              std::string::npos)
+        << err_;
+  }
 }
 
 }  // namespace
