@@ -97,7 +97,7 @@ Command DeleteSpec() {
 
 Command SuspendSpec(bool suspend) {
   const std::string name = suspend ? "suspend" : "resume";
-  return {
+  Command command{
       .name = name,
       .summary = suspend ? "Suspend workloads: stop their pods and release their GPUs."
                          : "Resume suspended workloads from their last checkpoint.",
@@ -106,6 +106,16 @@ Command SuspendSpec(bool suspend) {
       .completes = Completes::kJob,
       .make = [suspend] { return std::make_unique<SuspendAction>(suspend); },
   };
+  Command job{
+      .name = "job",
+      .aliases = {"jobs", "workload"},
+      .summary = suspend ? "Suspend workloads." : "Resume workloads.",
+      .usage = command.usage,
+      .completes = command.completes,
+      .make = command.make,
+  };
+  command.children.push_back(std::move(job));
+  return command;
 }
 
 }  // namespace swell::cli::runai

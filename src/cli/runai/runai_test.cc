@@ -631,6 +631,10 @@ TEST_F(RunaiTest, SuspendResumeAndDelete) {
   EXPECT_TRUE(json::GetBool(Job(), {"spec", "suspend"}));
   ASSERT_EQ(Run({"runai", "resume", "large-training-job", "-p", "project-a"}), 0) << err_;
   EXPECT_FALSE(json::GetBool(Job(), {"spec", "suspend"}));
+  ASSERT_EQ(Run({"runai", "suspend", "job", "large-training-job", "-p", "project-a"}), 0) << err_;
+  EXPECT_TRUE(json::GetBool(Job(), {"spec", "suspend"}));
+  ASSERT_EQ(Run({"runai", "training", "resume", "workload", "large-training-job"}), 0) << err_;
+  EXPECT_FALSE(json::GetBool(Job(), {"spec", "suspend"}));
   ASSERT_EQ(Run({"runai", "delete", "large-training-job", "--project", "project-a"}), 0) << err_;
   EXPECT_EQ(out_, "The job 'large-training-job' has been deleted successfully\n");
   EXPECT_EQ(Run({"runai", "delete", "large-training-job", "--project", "project-a"}), 1);
