@@ -61,6 +61,7 @@ class SubmitAction final : public Action {
     SWELL_RETURN_IF_ERROR(pod_flags_.ChoosePools(*scope.api, spec_.pod));
     SWELL_RETURN_IF_ERROR(CheckPriorityClass(*scope.api, spec_.pod.priority));
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakeTrainingJob(spec_));
+    for (const std::string& remark : remarks_) session.ErrLine(StrCat("runai: ", remark));
     if (dry_run_ == "client") {
       if (form.table()) form.kind = OutputForm::Kind::kYaml;
       session.Out(FormatObject(form, job, ResourceNameOf(job)));
@@ -124,6 +125,9 @@ class SubmitAction final : public Action {
   }
   void DeclareReach(Flags& flags) {
     flags.Group("Networking");
+    if (workload_ == "inference") {
+      flags.Text("--serving-port", &serving_port_, "PORT", "port that the server listens on");
+    }
     flags.List("--port", &ports_text_, "OUTSIDE:INSIDE",
                "port to expose, repeatable; or container=N,external=N,service-type=TYPE");
     flags.List("--external-url", &external_urls_, "container=PORT",
@@ -275,6 +279,7 @@ class SubmitAction final : public Action {
 
   // As version 1 says them, or in version 2's fields.
   Status FillPorts() {
+    if (!serving_port_.empty()) SWELL_RETURN_IF_ERROR(FillServingPort());
     for (const std::string& text : ports_text_) {
       PortPair port;
       if (text.find('=') == std::string::npos) {
@@ -299,6 +304,28 @@ class SubmitAction final : public Action {
       AddPort(port);
       if (service_type_.empty()) service_type_ = "external-url";
     }
+    return Status::Ok();
+  }
+  // "8000" or "container=8000", and fields of Run:ai's gateway, which is not here.
+  Status FillServingPort() {
+    constexpr std::string_view kContainer = "container=";
+    std::optional<int64_t> port;
+    for (std::string_view field : Split(serving_port_, ',')) {
+      const bool named = field.starts_with(kContainer);
+      const auto number = ParseInt(named ? field.substr(kContainer.size()) : field);
+      if (number && !port) {
+        port = number;
+      } else {
+        remarks_.push_back(StrCat("--serving-port ", field,
+                                  " has no effect: all pods of the cluster may reach the port"));
+      }
+    }
+    constexpr int64_t kPortLast = 65535;
+    if (!port || *port < 1 || *port > kPortLast) {
+      return Misuse(StrCat("--serving-port ", Quote(serving_port_),
+                           ": expected a port from 1 to 65535, as in --serving-port 8000"));
+    }
+    AddPort({*port, *port});
     return Status::Ok();
   }
   void AddPort(const PortPair& port) {
@@ -372,7 +399,8 @@ class SubmitAction final : public Action {
   std::vector<PortPair> ports_;
   json::SharedValue service_;  // of its ports, as the server made it
   std::string service_type_, ttl_, max_run_time_, preemptibility_, on_preemption_, dry_run_,
-      output_;
+      output_, serving_port_;
+  std::vector<std::string> remarks_;  // on what has no effect
   static constexpr int64_t kUnsaid = INT64_MIN;
   int64_t workers_ = kUnsaid, workers_min_ = 0;
   bool interactive_ = false, build_ = false, inference_ = false, jupyter_ = false,

@@ -93,5 +93,23 @@ TEST_F(RunaiSubmitTest, VersionOnesVolumesMayBeOfAnNfsServer) {
   }
 }
 
+TEST_F(RunaiSubmitTest, TheServingPortIsTheContainersPort) {
+  Cluster();
+  for (const char* said : {"8000,protocol=http", "container=8000,protocol=http"}) {
+    const json::Value pod =
+        PodOf(Made({"inference", "submit", "s"}, {StrCat("--serving-port=", said)}), "inference");
+    EXPECT_EQ(json::Print(*json::Find(Container(pod), {"ports"})), R"([{"containerPort":8000}])");
+    EXPECT_EQ(err_,
+              "runai: --serving-port protocol=http has no effect: all pods of the cluster may "
+              "reach the port\n");
+  }
+  for (const char* wrong : {"http", "70000"}) {
+    EXPECT_EQ(Run({"runai", "inference", "submit", "s", "-p", "project-a", "-i", "img",
+                   "--serving-port", wrong}),
+              2);
+    EXPECT_NE(err_.find("expected a port from 1 to 65535"), std::string::npos) << err_;
+  }
+}
+
 }  // namespace
 }  // namespace swell::cli
