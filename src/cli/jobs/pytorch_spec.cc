@@ -279,7 +279,10 @@ json::Object Container(const PyTorchSpec& spec, PodParts& parts) {
   if (!resources.empty()) container["resources"] = std::move(resources);
   if (!parts.mounts.empty()) container["volumeMounts"] = std::move(parts.mounts);
   json::Object security;
-  if (spec.rdma) security["capabilities"] = json::Object{{"add", json::Array{"IPC_LOCK"}}};
+  json::Array added;
+  if (spec.rdma) added.push_back(json::Value("IPC_LOCK"));
+  for (const std::string& name : spec.capabilities) added.emplace_back(name);
+  if (!added.empty()) security["capabilities"] = json::Object{{"add", std::move(added)}};
   if (spec.no_new_privileges) security["allowPrivilegeEscalation"] = false;
   if (!security.empty()) container["securityContext"] = std::move(security);
   return container;
@@ -304,16 +307,27 @@ void ChooseNodes(const PyTorchSpec& spec, json::Object& pod) {
     selectors.insert(selectors.end(), only.begin(), only.end());
   }
   if (!selectors.empty()) pod["nodeSelector"] = ToObject(selectors);
-  if (spec.node_choices.size() < 2) return;
-  json::Array terms;
-  for (const KeyValues& choice : spec.node_choices) {
-    json::Array expressions;
-    for (const auto& [key, value] : choice) {
-      expressions.push_back(
-          json::Object{{"key", key}, {"operator", "In"}, {"values", json::Array{value}}});
-    }
-    terms.push_back(json::Object{{"matchExpressions", std::move(expressions)}});
+  json::Array excluded;
+  for (const std::string& node : spec.excluded_nodes) {
+    excluded.push_back(json::Object{
+        {"key", "metadata.name"}, {"operator", "NotIn"}, {"values", json::Array{node}}});
   }
+  json::Array terms;
+  if (spec.node_choices.size() > 1) {
+    for (const KeyValues& choice : spec.node_choices) {
+      json::Array expressions;
+      for (const auto& [key, value] : choice) {
+        expressions.push_back(
+            json::Object{{"key", key}, {"operator", "In"}, {"values", json::Array{value}}});
+      }
+      json::Object term{{"matchExpressions", std::move(expressions)}};
+      if (!excluded.empty()) term["matchFields"] = excluded;
+      terms.push_back(std::move(term));
+    }
+  } else if (!excluded.empty()) {
+    terms.push_back(json::Object{{"matchFields", std::move(excluded)}});
+  }
+  if (terms.empty()) return;
   json::Value affinity = json::Object{};
   json::Set(affinity,
             {"nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"},

@@ -42,6 +42,7 @@ struct PyTorchSpec {
   // pod.
   KeyValues own_env, field_env;
   std::vector<KeyValues> node_choices;   // nodes with all labels of one of these; empty: any
+  std::vector<std::string> excluded_nodes;  // not on these
   std::vector<std::string> tolerations;  // "all", KEY, KEY=VALUE:EFFECT[,OPERATOR], key=KEY,...
   std::vector<std::string> volumes;      // CLAIM:PATH[:ro]
   std::vector<std::string> host_paths;   // PATH or HOST:PATH[:ro]
@@ -58,6 +59,7 @@ struct PyTorchSpec {
   bool host_users = false;      // no user namespace
   std::vector<int64_t> groups;  // further ones that it runs with
   bool no_new_privileges = false;
+  std::vector<std::string> capabilities;  // of Linux, beside the usual ones
   std::vector<int64_t> ports;  // that the container listens on
   bool gang_labels = false;
   std::string share_memory;    // size of /dev/shm; empty: the machine's own

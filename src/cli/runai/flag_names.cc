@@ -11,6 +11,7 @@ struct OtherNames {
 };
 
 constexpr OtherNames kOtherNames[] = {
+    {"--add-capability", {"--capability"}},
     {"--auto-deletion-time-after-completion", {"--ttl-after-finish"}},
     {"--backoff-limit", {"--backoffLimit"}},
     {"--completions", {"--runs"}},
@@ -18,12 +19,15 @@ constexpr OtherNames kOtherNames[] = {
     {"--cpu", {"--cpu-core-request"}},
     {"--cpu-limit", {"--cpu-core-limit"}},
     {"--environment", {"--environment-variable", "--env"}},
+    {"--existing-pvc", {"--pvc-exists"}},
     {"--gpu", {"--gpu-devices-request"}},
     {"--gpu-memory", {"--gpu-memory-request"}},
     {"--job-name-prefix", {"--name-prefix", "--prefix-name"}},
+    {"--master-gpu-devices-request", {"--master-gpu"}},
     {"--memory", {"--cpu-memory-request"}},
     {"--memory-limit", {"--cpu-memory-limit"}},
     {"--min-workers", {"--min-replicas"}},
+    {"--new-pvc", {"--pvc-new"}},
     {"--run-as-user", {"--run-as-uid"}},
 };
 

@@ -1,5 +1,7 @@
 #include "cli/runai/pod_flags.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -153,7 +155,7 @@ void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
              "mount a directory of an NFS server");
   flags.Text("--git-sync", &git_sync_, "source=URL[,branch=B][,rev=R]",
              "fetch code into WORKING_DIR/code");
-  flags.List("--label", &labels_, "KEY=VALUE", "label, repeatable");
+  flags.List("-l,--label", &labels_, "KEY=VALUE", "label, repeatable");
   flags.List("--annotation", &annotations_, "KEY=VALUE", "annotation, repeatable");
   flags.Text("--image-pull-policy", &pod.image_pull_policy, "POLICY",
              "Always, IfNotPresent or Never");
@@ -162,12 +164,17 @@ void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
   flags.Switch("--local-image", &local_image_, "do not pull an image that the node has");
   flags.Switch("--stdin", &pod.keep_stdin, "keep standard input open");
   flags.Switch("-t,--tty", &pod.tty, "allocate a terminal");
-  flags.Int("--run-as-user", &pod.run_as_user, "UID", "user ID of the processes");
+  flags.Maybe("--run-as-user", &run_as_user_, "UID",
+              "user ID of the processes; without a value, yours");
   flags.Int("--run-as-gid", &pod.run_as_group, "GID", "group ID of the processes");
   flags.List("--supplemental-groups", &groups_, "GID,...", "supplemental group IDs");
   flags.Switch("--prevent-privilege-escalation", &pod.no_new_privileges,
                "do not allow privilege escalation");
-  flags.Switch("--run-as-current-user", &ignored_, "accepted for compatibility").hidden = true;
+  flags.Switch("--run-as-current-user", &as_submitter_, "same as --run-as-user alone").hidden =
+      true;
+  flags.List("--add-capability", &pod.capabilities, "NAME",
+             "capability of Linux to add, such as NET_ADMIN, repeatable");
+  flags.Switch("--mount-propagation", &mount_propagation_, "has no effect").hidden = true;
 }
 
 void PodFlags::DeclareAmounts(Flags& flags, PyTorchSpec& pod) {
@@ -191,12 +198,14 @@ void PodFlags::DeclarePlace(Flags& flags, PyTorchSpec& pod) {
   flags.Text("--node-type", &node_type_, "TEXT", "only nodes with the label run.ai/type=TEXT");
   flags.List("--node-pools", &node_pools_, "POOL", "only nodes of this pool, repeatable");
   flags.List("--selector", &selectors_, "KEY=VALUE", "only nodes with this label");
+  flags.List("--exclude-node", &excluded_nodes_, "NODE,...", "not on these nodes, repeatable");
   flags.List("--toleration", &pod.tolerations, "TAINT",
              "all, KEY, KEY=VALUE:EFFECT, or key=KEY,operator=Equal|Exists,value=...");
   flags.Switch("--host-network", &pod.host_network, "use the network of the node");
   flags.Switch("--host-ipc", &pod.host_ipc, "use the IPC namespace of the node");
   flags.Text("--termination-grace-period", &grace_, "DURATION",
              "time between SIGTERM and SIGKILL (default 30s)");
+  flags.List("--address", &addresses_, "ADDRESS", "has no effect").hidden = true;
   // Nobody waits here: a submission is made when the command returns.
   for (const char* name : {"--wait-for-submit", "--pod-running-timeout"}) {
     flags.Text(name, &ignored_text_, "DURATION", "accepted for compatibility").hidden = true;
@@ -219,7 +228,6 @@ void PodFlags::RefuseOthers(Flags& flags) {
       {"--nfs-server", "use --nfs server=HOST,path=PATH,mountpath=PATH"},
       {"--s3", "use --pvc or --git-sync"},
       {"--allow-privilege-escalation", "workloads cannot gain privileges"},
-      {"--capability", "workloads cannot gain privileges"},
       {"--seccomp-profile", "the node decides which system calls are allowed"},
       {"--custom-url", "use --port with --service-type nodeport, or runai port-forward"},
       {"--user-group-source", "use --run-as-user UID"},
@@ -317,12 +325,44 @@ Status PodFlags::Fill(PyTorchSpec& pod) {
       pod.groups.push_back(*group);
     }
   }
+  for (const std::string& list : excluded_nodes_) {
+    for (std::string_view node : Split(list, ',')) pod.excluded_nodes.emplace_back(node);
+  }
   if (!grace_.empty()) {
     SWELL_ASSIGN_OR_RETURN(Duration span, ParseDuration(grace_, "--termination-grace-period"));
     pod.grace_s = std::chrono::duration_cast<std::chrono::seconds>(span).count();
   }
+  SWELL_RETURN_IF_ERROR(FillUser(pod));
   SWELL_RETURN_IF_ERROR(FillMounts(pod));
   return FillGit(pod);
+}
+
+std::vector<std::string> PodFlags::Remarks() const {
+  std::vector<std::string> remarks;
+  if (mount_propagation_) {
+    remarks.emplace_back(
+        "--mount-propagation has no effect: mounts of the node that appear later are not seen");
+  }
+  if (!addresses_.empty()) {
+    remarks.emplace_back(
+        "--address has no effect: runai port-forward --address says where to listen");
+  }
+  return remarks;
+}
+
+Status PodFlags::FillUser(PyTorchSpec& pod) const {
+  if (run_as_user_ && !run_as_user_->empty()) {
+    const auto user = ParseInt(*run_as_user_);
+    if (!user || *user < 0) {
+      return Misuse(StrCat("--run-as-user ", Quote(*run_as_user_),
+                           ": expected a whole number, or no value for your own user ID"));
+    }
+    pod.run_as_user = *user;
+  } else if (run_as_user_ || as_submitter_) {
+    pod.run_as_user = ::geteuid();
+    if (pod.run_as_group < 0) pod.run_as_group = ::getegid();
+  }
+  return Status::Ok();
 }
 
 Status PodFlags::FillMounts(PyTorchSpec& pod) {

@@ -39,6 +39,8 @@ class PodFlags {
   // The first of the words is the name where no flag gives it. Refuses other words before "--".
   static Status TakeName(PyTorchSpec& pod, size_t before_dashes, std::vector<std::string>& words);
   Status Fill(PyTorchSpec& pod);
+  // One sentence for each flag that was given and has no effect here.
+  std::vector<std::string> Remarks() const;
   // The variables that Run:ai gives its workloads, of a pod whose project is known. The labels are
   // those by which a pod says the workload's name and which of its replicas it is; no second one:
   // replicas are not counted.
@@ -55,6 +57,7 @@ class PodFlags {
 
  private:
   Status FillGpus(PyTorchSpec& pod) const;
+  Status FillUser(PyTorchSpec& pod) const;
   Status FillMounts(PyTorchSpec& pod);
   Status FillGit(PyTorchSpec& pod) const;
   static Status ReadVolume(const std::string& text, PyTorchSpec& pod);
@@ -62,13 +65,14 @@ class PodFlags {
   Status ReadNewClaim(const std::string& text, PyTorchSpec& pod);
 
   int version_;
-  std::optional<std::string> command_;  // empty: given alone
+  std::optional<std::string> command_, run_as_user_;  // empty: given alone
   std::vector<std::string> args_, env_, volumes_, claims_, existing_claims_, new_claims_,
       host_paths_, config_maps_, secrets_, nfs_, labels_, annotations_, devices_, selectors_,
-      node_pools_, groups_;
+      node_pools_, groups_, excluded_nodes_, addresses_;
   std::string gpus_, gpu_portion_, gpu_memory_, gpu_request_type_, node_type_, git_sync_, grace_,
       ignored_text_;
-  bool local_image_ = false, always_pull_ = false, large_shm_ = false, ignored_ = false;
+  bool local_image_ = false, always_pull_ = false, large_shm_ = false, as_submitter_ = false,
+       mount_propagation_ = false;
   std::vector<json::Value> lasting_claims_, own_claims_;
 };
 

@@ -116,6 +116,7 @@ class SubmitAction final : public Action {
     flags.Int("--min-workers", &workers_min_, "N",
               "minimum number of instances of elastic training");
     pod_flags_.DeclareAmounts(flags, spec_.pod);
+    flags.Text("--master-gpu", &master_gpu_, "N", "has no effect").hidden = true;
     flags.Group("Placement");
     pod_flags_.DeclarePlace(flags, spec_.pod);
     flags.Text("--required-pod-topology-key", &spec_.topology_required, "LABEL",
@@ -162,6 +163,10 @@ class SubmitAction final : public Action {
     }
     pod_flags_.FillCommand(spec_.pod, std::move(words));
     SWELL_RETURN_IF_ERROR(pod_flags_.Fill(spec_.pod));
+    remarks_ = pod_flags_.Remarks();
+    if (!master_gpu_.empty()) {
+      remarks_.emplace_back("--master-gpu has no effect: runai submit-dist makes a master");
+    }
     SWELL_RETURN_IF_ERROR(FillClass());
     SWELL_RETURN_IF_ERROR(FillAmounts());
     SWELL_RETURN_IF_ERROR(FillRest());
@@ -399,7 +404,7 @@ class SubmitAction final : public Action {
   std::vector<PortPair> ports_;
   json::SharedValue service_;  // of its ports, as the server made it
   std::string service_type_, ttl_, max_run_time_, preemptibility_, on_preemption_, dry_run_,
-      output_, serving_port_;
+      output_, serving_port_, master_gpu_;
   std::vector<std::string> remarks_;  // on what has no effect
   static constexpr int64_t kUnsaid = INT64_MIN;
   int64_t workers_ = kUnsaid, workers_min_ = 0;

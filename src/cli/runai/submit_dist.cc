@@ -170,6 +170,9 @@ class SubmitDistAction final : public Action {
     SWELL_RETURN_IF_ERROR(pod_flags_.ChoosePools(*scope.api, spec_));
     SWELL_RETURN_IF_ERROR(CheckPriorityClass(*scope.api, spec_.priority));
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob());
+    for (const std::string& remark : pod_flags_.Remarks()) {
+      session.ErrLine(StrCat("runai: ", remark));
+    }
     if (dry_run_ == "client") {
       session.Out(FormatObject({.kind = OutputForm::Kind::kYaml}, job, ""));
       return 0;

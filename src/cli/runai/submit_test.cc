@@ -97,7 +97,7 @@ TEST_F(RunaiSubmitTest, TheServingPortIsTheContainersPort) {
   Cluster();
   for (const char* said : {"8000,protocol=http", "container=8000,protocol=http"}) {
     const json::Value pod =
-        PodOf(Made({"inference", "submit", "s"}, {StrCat("--serving-port=", said)}), "inference");
+        PodOf(Made({"inference", "submit", "s"}, {StrCat("--serving-port=", said)}), "server");
     EXPECT_EQ(json::Print(*json::Find(Container(pod), {"ports"})), R"([{"containerPort":8000}])");
     EXPECT_EQ(err_,
               "runai: --serving-port protocol=http has no effect: all pods of the cluster may "
@@ -109,6 +109,43 @@ TEST_F(RunaiSubmitTest, TheServingPortIsTheContainersPort) {
               2);
     EXPECT_NE(err_.find("expected a port from 1 to 65535"), std::string::npos) << err_;
   }
+}
+
+TEST_F(RunaiSubmitTest, VersionOnesOtherFlags) {
+  Cluster();
+  const json::Value job = Made(
+      {"submit", "t"},
+      {"--pvc-exists", "claimname=data,path=/data", "--pvc-new", "claimname=new,size=1Gi,path=/new",
+       "--add-capability", "NET_ADMIN", "--exclude-node", "node-1,node-2", "-l", "team=red",
+       "--mount-propagation", "--address", "0.0.0.0", "--master-gpu", "1", "--run-as-user"});
+  EXPECT_EQ(err_,
+            "runai: --mount-propagation has no effect: mounts of the node that appear later are "
+            "not seen\n"
+            "runai: --address has no effect: runai port-forward --address says where to listen\n"
+            "runai: --master-gpu has no effect: runai submit-dist makes a master\n");
+  EXPECT_EQ(api::Label(job, "team"), "red");
+  const json::Value pod = PodOf(job);
+  EXPECT_EQ(json::GetArray(pod, {"volumes"}).size(), 2u);
+  EXPECT_EQ(json::Print(*json::Find(Container(pod), {"securityContext"})),
+            R"({"capabilities":{"add":["NET_ADMIN"]}})");
+  EXPECT_EQ(json::Print(*json::Find(pod, {"affinity", "nodeAffinity"})),
+            R"({"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":)"
+            R"([{"matchFields":[)"
+            R"({"key":"metadata.name","operator":"NotIn","values":["node-1"]},)"
+            R"({"key":"metadata.name","operator":"NotIn","values":["node-2"]}]}]}})");
+  EXPECT_EQ(json::GetInt(pod, {"securityContext", "runAsUser"}), int64_t{::geteuid()});
+  EXPECT_EQ(json::GetInt(pod, {"securityContext", "runAsGroup"}), int64_t{::getegid()});
+  EXPECT_EQ(Submit({"--run-as-user", "eve"}), 2);
+  EXPECT_NE(err_.find("--run-as-user \"eve\": expected a whole number"), std::string::npos)
+      << err_;
+  EXPECT_EQ(Submit({"--exclude-node", "node-1"}), 0) << err_;
+  const json::Value torch =
+      Made({"submit-dist", "pytorch", "d"}, {"-g", "2", "--master-gpu", "1", "--address", "a"});
+  EXPECT_EQ(err_,
+            "runai: --address has no effect: runai port-forward --address says where to listen\n");
+  const json::Value& master =
+      *json::Find(torch, {"spec", "pytorchReplicaSpecs", "Master", "template", "spec"});
+  EXPECT_EQ(json::GetString(Container(master), {"resources", "limits", "nvidia.com/gpu"}), "1");
 }
 
 }  // namespace
