@@ -21,6 +21,12 @@ void GlobalFlags::Declare(Flags& flags, FrontEnd front_end) {
                "project (default: the one set by runai config project)");
     flags.Text("--loglevel", &log_level, "LEVEL", "accepted for compatibility; does nothing")
         .hidden = true;
+    for (const char* name : {"--verbose", "--debug", "--quiet"}) {
+      if (flags.Find(name) != nullptr) continue;
+      Flag& flag = flags.Switch(name, &talk, "accepted for compatibility; does nothing");
+      flag.hidden = true;
+      if (flag.Long() == "quiet" && flags.Find("-q") == nullptr) flag.also = {"-q"};
+    }
   }
   if (front_end == FrontEnd::kArena) {
     flags.Choice("--loglevel", &log_level, "LEVEL",

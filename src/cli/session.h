@@ -35,6 +35,7 @@ struct GlobalFlags {
   bool trace = false;
   // Run:ai's.
   std::string project;
+  bool talk = false;  // how much version 2 is to print: accepted
   std::string command_line;  // as it was typed
 
   void Declare(Flags& flags, FrontEnd front_end);

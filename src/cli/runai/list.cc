@@ -57,6 +57,7 @@ class ListJobsAction final : public Action {
     flags.Switch("-A,--all-projects", &all_, "all projects").also = {"--all"};
     flags.Text("--state", &state_, "STATUS",
                "only workloads with this status: Running, Pending, ...");
+    flags.Text("--type", &type_, "TYPE", "only workloads of this class or framework").hidden = true;
     flags.Int("--limit", &limit_, "N", "show at most N");
     flags.Int("--offset", &offset_, "N", "skip the first N");
     form_.Declare(flags);
@@ -69,10 +70,13 @@ class ListJobsAction final : public Action {
     }
     SWELL_ASSIGN_OR_RETURN(OutputForm form, form_.Form());
     SWELL_RETURN_IF_ERROR(CheckState());
+    SWELL_ASSIGN_OR_RETURN(const WorkloadType type, FindType());
     SWELL_ASSIGN_OR_RETURN(Scope scope, all_ ? All(session) : FindScope(session));
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListWorkloads(session, scope));
-    std::erase_if(jobs, [this](const JobView& job) {
+    std::erase_if(jobs, [this, &type](const JobView& job) {
       return !IsOf(job, workload_) || (!kind_.empty() && job.kind->kind != kind_) ||
+             !IsOf(job, std::string(type.workload)) ||
+             (!type.kind.empty() && job.kind->kind != type.kind) ||
              (!state_.empty() && !IsInState(job));
     });
     const size_t skipped =
@@ -109,6 +113,27 @@ class ListJobsAction final : public Action {
     return scope;
   }
 
+  // What version 2 calls a type: a class of work, or a kind of jobs.
+  struct WorkloadType {
+    std::string_view name, workload, kind;
+  };
+  Result<WorkloadType> FindType() const {
+    static constexpr WorkloadType kTypes[] = {
+        {"training", "train", ""},         {"train", "train", ""},
+        {"standard", "train", ""},         {"workspace", "interactive", ""},
+        {"interactive", "interactive", ""}, {"inference", "inference", ""},
+        {"pytorch", "", "PyTorchJob"},     {"tensorflow", "", "TFJob"},
+        {"tf", "", "TFJob"},               {"mpi", "", "MPIJob"},
+        {"xgboost", "", "XGBoostJob"},     {"jax", "", "JAXJob"}};
+    if (type_.empty()) return WorkloadType{};
+    for (const WorkloadType& one : kTypes) {
+      if (one.name == ToLower(type_)) return one;
+    }
+    return Misuse(StrCat("--type ", Quote(type_),
+                         ": expected training, workspace, inference, pytorch, tensorflow, mpi, "
+                         "xgboost or jax"));
+  }
+
   // A workload's own words, and those of pods that Kubernetes has for what goes wrong.
   Status CheckState() const {
     constexpr std::string_view kStates[] = {"pending", "running", "succeeded", "failed",
@@ -137,7 +162,7 @@ class ListJobsAction final : public Action {
   std::string kind_;  // of the jobs; empty: any
   bool all_ = false, no_headers_ = false;
   int64_t limit_ = 0, offset_ = 0;
-  std::string state_;
+  std::string state_, type_;
   FormFlags form_;
 };
 
@@ -212,6 +237,7 @@ class DescribeJobAction final : public Action {
     for (const char* part : {"--general", "--compute", "--pods", "--networks", "--containers"}) {
       flags.Switch(part, &shown_, "shown anyway").hidden = true;
     }
+    flags.Text("--type", &type_, "TYPE", "accepted; the name finds the workload").hidden = true;
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) {
@@ -249,7 +275,7 @@ class DescribeJobAction final : public Action {
 
   bool all_events_ = false, shown_ = true;
   int64_t limit_ = 0;
-  std::string output_;
+  std::string output_, type_;
 };
 
 class DescribeProjectAction final : public Action {

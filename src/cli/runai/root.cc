@@ -80,7 +80,7 @@ void AddMissing(Command& root) {
   static constexpr Absent kMissing[] = {
       {"login", "the kubeconfig identifies you; swell user create adds users", true},
       {"logout", "the kubeconfig identifies you; unset KUBECONFIG to log out", true},
-      {"cluster", "the kubeconfig selects the cluster; runai cluster-info shows it"},
+      {"cluster", "the kubeconfig selects the cluster; runai cluster-info shows it", true},
       {"kubeconfig", "the file named by $KUBECONFIG is used", true},
       {"pvc", "use kubectl get pvc -n NAMESPACE"},
       {"report", "use swell report, and Prometheus for metrics"},

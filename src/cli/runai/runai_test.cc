@@ -94,6 +94,9 @@ TEST_F(RunaiTest, WhatCannotBeHadSaysWhyAndWhatElse) {
       << err_;
   EXPECT_EQ(Run({"runai", "login", "user", "-u", "eve", "-p", "x"}), 0) << "scripts go on";
   EXPECT_NE(err_.find("login is not needed: the kubeconfig identifies you"), std::string::npos);
+  EXPECT_EQ(Run({"runai", "cluster", "list"}), 0) << "scripts go on";
+  EXPECT_NE(err_.find("cluster is not needed: the kubeconfig selects the cluster"),
+            std::string::npos);
   EXPECT_EQ(Run({"runai", "list", "templates"}), 2);
   EXPECT_NE(err_.find("\"templates\": expected jobs, projects, departments, nodes or node-pools"),
             std::string::npos)
@@ -367,6 +370,16 @@ TEST_F(RunaiTest, VersionTwosNounsShowTheirOwnClass) {
   EXPECT_EQ(names("workspace"), "w\n");
   EXPECT_EQ(names("inference"), "");
   EXPECT_EQ(names("workload"), "t\nw\n");
+  ASSERT_EQ(Run({"runai", "workload", "list", "-p", "project-a", "-o", "name", "--type",
+                 "Workspace", "-q"}),
+            0)
+      << err_;
+  EXPECT_EQ(out_, "w\n");
+  EXPECT_EQ(Run({"runai", "workload", "list", "-p", "project-a", "--type", "x"}), 2);
+  EXPECT_EQ(Run({"runai", "workload", "describe", "w", "--type", "workspace", "--debug",
+                 "--verbose"}),
+            0)
+      << err_;
   ASSERT_EQ(Run({"runai", "list", "departments", "-o", "name"}), 0) << err_;
   EXPECT_EQ(out_, "");
   ASSERT_EQ(Run({"runai", "list", "projects", "-o", "name"}), 0) << err_;
