@@ -23,7 +23,7 @@ void GlobalFlags::Declare(Flags& flags, FrontEnd front_end) {
         .hidden = true;
     for (const char* name : {"--verbose", "--debug", "--quiet"}) {
       if (flags.Find(name) != nullptr) continue;
-      Flag& flag = flags.Switch(name, &talk, "accepted for compatibility; does nothing");
+      Flag& flag = flags.Switch(name, &ignored, "accepted for compatibility; does nothing");
       flag.hidden = true;
       if (flag.Long() == "quiet" && flags.Find("-q") == nullptr) flag.also = {"-q"};
     }

@@ -100,13 +100,20 @@ TEST_F(ArenaCronTest, RefusesWhatSaysNoTime) {
       << err_;
   EXPECT_EQ(SubmitNightly({"--history-limit=-1"}), 2);
   EXPECT_EQ(SubmitNightly({"--concurrency-policy=Never"}), 2);
-  for (const char* flag : {"--tensorboard", "--tensorboard-image=i", "--logdir=/logs"}) {
+  for (const char* flag : {"--tensorboard", "--tensorboard-image=i"}) {
     EXPECT_EQ(SubmitNightly({flag}), 2) << flag;
     EXPECT_NE(err_.find("a cron has many jobs"), std::string::npos) << err_;
   }
   ASSERT_EQ(Run({"arena", "cron", "tfjob", "--help"}), 0);
   EXPECT_EQ(out_.find("logdir"), std::string::npos) << out_;
   EXPECT_NE(out_.find("name of the cron"), std::string::npos) << out_;
+}
+
+TEST_F(ArenaCronTest, SaysThatALogDirectoryHasNoEffect) {
+  ASSERT_EQ(SubmitNightly({"--logdir=/logs"}), 0) << err_;
+  EXPECT_NE(err_.find("WARN[0000] --logdir has no effect: a cron runs no TensorBoard\n"),
+            std::string::npos)
+      << err_;
 }
 
 TEST_F(ArenaCronTest, ACronThatMayNotBeReadKeepsItsConfigMap) {

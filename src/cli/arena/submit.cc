@@ -134,8 +134,11 @@ class SubmitTensorFlowAction final : public SubmitInstancesAction {
                                         {.role = "PS", .prefix = "ps"},
                                         {.role = "Evaluator", .prefix = "evaluator"}}};
   std::vector<std::string> Remarks() const override {
-    if (role_sequence_.empty()) return {};
-    return {"--role-sequence has no effect: the instances start together"};
+    std::vector<std::string> remarks = SubmitInstancesAction::Remarks();
+    if (!role_sequence_.empty()) {
+      remarks.emplace_back("--role-sequence has no effect: the instances start together");
+    }
+    return remarks;
   }
 
   std::string success_policy_, role_sequence_;

@@ -221,10 +221,10 @@ void SubmitInstancesAction::DeclareTensorboard(Flags& flags) {
 
 void SubmitInstancesAction::DeclareRest(Flags& flags) {
   if (cron_) {
-    for (const char* name :
-         {"--tensorboard", "--tensorboard-image", "--tensorboardImage", "--logdir"}) {
+    for (const char* name : {"--tensorboard", "--tensorboard-image", "--tensorboardImage"}) {
       flags.Refuse(name, "a cron has many jobs; run TensorBoard beside one of them");
     }
+    flags.Text("--logdir", &cron_log_dir_, "PATH", "has no effect").hidden = true;
   } else {
     DeclareTensorboard(flags);
   }
@@ -240,6 +240,11 @@ void SubmitInstancesAction::DeclareRest(Flags& flags) {
   for (const char* name : {"--model-name", "--model-source"}) {
     flags.Refuse(name, "Swell has no model registry");
   }
+}
+
+std::vector<std::string> SubmitInstancesAction::Remarks() const {
+  if (cron_log_dir_.empty()) return {};
+  return {"--logdir has no effect: a cron runs no TensorBoard"};
 }
 
 Status SubmitInstancesAction::Fill(Session& session, const std::vector<std::string>& words) {

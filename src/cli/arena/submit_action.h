@@ -59,6 +59,7 @@ class SubmitInstancesAction : public SubmitAction {
   // How many instances of which size.
   virtual void DeclareInstances(Flags& flags) = 0;
   virtual int64_t TotalGpus() const = 0;
+  std::vector<std::string> Remarks() const override;
   Status Fill(Session& session, const std::vector<std::string>& words) override;
 
  private:
@@ -71,7 +72,7 @@ class SubmitInstancesAction : public SubmitAction {
   Status ReadConfigFiles();
 
   std::vector<std::string> env_, devices_, labels_, annotations_, selectors_, config_files_;
-  std::string shell_ = "sh", on_preemption_ = "fail", running_timeout_, ttl_;
+  std::string shell_ = "sh", on_preemption_ = "fail", running_timeout_, ttl_, cron_log_dir_;
   std::optional<std::string> queue_;
 };
 
