@@ -292,8 +292,16 @@ std::vector<std::string> IgnoredFields(const json::Value& job) {
     }
   }
   for (std::string_view path : {"runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
-                                "sshAuthMountPath", "launcherCreationPolicy"}) {
+                                "sshAuthMountPath", "launcherCreationPolicy", "plugins.ssh"}) {
     if (Says(api::Spec(job), path)) ignored.push_back(StrCat("spec.", path));
+  }
+  const json::Array& arguments = json::GetArray(job, {"spec", "plugins", "pytorch"});
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].is_string()) continue;
+    if (json::View(arguments[i].get_string()).find("wait-master-") == std::string_view::npos) {
+      continue;
+    }
+    ignored.push_back(StrCat("spec.plugins.pytorch[", i, "]"));
   }
   for (std::string_view key : {"kubedl.io/tensorboard-config", "kubedl.io/network-mode"}) {
     if (api::Annotation(job, key).empty()) continue;

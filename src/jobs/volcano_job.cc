@@ -20,7 +20,8 @@ constexpr std::string_view kHostsFolder = "/etc/volcano";
 constexpr int64_t kRetriesUsual = 3;
 constexpr std::string_view kQueueUsual = "default";
 
-// What the plugin pytorch is told: --master=NAME --worker=NAME --port=N.
+// What the plugin pytorch is told: --master=NAME --worker=NAME --port=N. Pods of a gang start
+// together, so that --wait-master-enabled and its like have no effect.
 struct PyTorchPlugin {
   std::string master = "master";
   std::string worker = "worker";
@@ -51,6 +52,8 @@ Result<PyTorchPlugin> ReadPyTorchPlugin(const json::Value& job) {
       plugin.worker = value;
     } else if (port && *port > 0 && *port < 65536) {
       plugin.port = *port;
+    } else if (name.starts_with("wait-master-") && equals != std::string_view::npos) {
+      continue;
     } else {
       return WrongText(field, whole, "must be --master=TASK, --worker=TASK or --port=NUMBER");
     }
@@ -59,16 +62,16 @@ Result<PyTorchPlugin> ReadPyTorchPlugin(const json::Value& job) {
 }
 
 Status CheckPlugins(const json::Value& job) {
-  static constexpr std::array<std::string_view, 3> kKnown = {"env", "svc", "pytorch"};
+  static constexpr std::array<std::string_view, 4> kKnown = {"env", "svc", "pytorch", "ssh"};
   for (const auto& plugin : json::GetObject(job, {"spec", "plugins"})) {
     const std::string_view name(plugin.key().data(), plugin.key().size());
     if (std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) continue;
     const std::string field = StrCat("spec.plugins.", name);
-    if (name == "ssh" || name == "mpi") {
+    if (name == "mpi") {
       return WrongField(field,
                         "Forbidden: pods get no SSH keys here; use an MPIJob, which needs none");
     }
-    return WrongField(field, "Unsupported value: supported plugins: env, pytorch, svc");
+    return WrongField(field, "Unsupported value: supported plugins: env, pytorch, ssh, svc");
   }
   return ReadPyTorchPlugin(job).status();
 }

@@ -88,6 +88,15 @@ TEST_F(VolcanoJobTest, ThePluginPytorchSetsRanks) {
   EXPECT_EQ(Env("job-m-0", "WORLD_SIZE"), "3");
 }
 
+TEST_F(VolcanoJobTest, RunsWithoutSshKeysAndWithoutWaitingForTheMaster) {
+  Submit("plugins: {ssh: [], pytorch: [--master=m, --worker=w, --wait-master-enabled=true]}, ",
+         {Task("m", 1), Task("w", 1)});
+  ASSERT_TRUE(Run(2));
+  EXPECT_EQ(Env("job-w-0", "RANK"), "1");
+  EXPECT_EQ(cluster_.EventMessage("FieldIgnored"),
+            "the job runs as if it did not say spec.plugins.ssh, spec.plugins.pytorch[2]");
+}
+
 TEST_F(VolcanoJobTest, AJobOfAnotherKindKeepsItsPodGroup) {
   cluster_.Create(
       "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: job, namespace: default}, "
@@ -170,7 +179,7 @@ TEST(VolcanoJobRules, WhatCannotBeFollowedIsRefusedByItsField) {
   const std::vector<Case> cases = {
       {Manifest("", {}), "spec.tasks: Required value"},
       {Manifest("minAvailable: 3, ", {task}), "spec.minAvailable: Invalid value: 3"},
-      {Manifest("plugins: {ssh: []}, ", {task}), "spec.plugins.ssh: Forbidden"},
+      {Manifest("plugins: {mpi: []}, ", {task}), "spec.plugins.mpi: Forbidden"},
       {Manifest("plugins: {tensorflow: []}, ", {task}), "spec.plugins.tensorflow: Unsupported"},
       {Manifest("plugins: {pytorch: [--port=x]}, ", {task}), "spec.plugins.pytorch[0]: Invalid"},
       {Manifest("policies: [{event: JobUnknown, action: RestartJob}], ", {task}),
