@@ -35,7 +35,7 @@ struct GlobalFlags {
   bool trace = false;
   // Run:ai's.
   std::string project;
-  bool ignored = false;  // --verbose, --debug and --quiet of version 2
+  bool ignored = false;      // --verbose, --debug and --quiet of version 2
   std::string command_line;  // as it was typed
 
   void Declare(Flags& flags, FrontEnd front_end);

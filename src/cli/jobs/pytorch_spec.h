@@ -41,12 +41,12 @@ struct PyTorchSpec {
   // Variables of the command line's own, which yield to those of `env`: values, and fields of the
   // pod.
   KeyValues own_env, field_env;
-  std::vector<KeyValues> node_choices;   // nodes with all labels of one of these; empty: any
+  std::vector<KeyValues> node_choices;      // nodes with all labels of one of these; empty: any
   std::vector<std::string> excluded_nodes;  // not on these
-  std::vector<std::string> tolerations;  // "all", KEY, KEY=VALUE:EFFECT[,OPERATOR], key=KEY,...
-  std::vector<std::string> volumes;      // CLAIM:PATH[:ro]
-  std::vector<std::string> host_paths;   // PATH or HOST:PATH[:ro]
-  std::vector<PodMount> mounts;          // further ones
+  std::vector<std::string> tolerations;     // "all", KEY, KEY=VALUE:EFFECT[,OPERATOR], key=KEY,...
+  std::vector<std::string> volumes;         // CLAIM:PATH[:ro]
+  std::vector<std::string> host_paths;      // PATH or HOST:PATH[:ro]
+  std::vector<PodMount> mounts;             // further ones
   std::string working_dir;
   std::string sync_mode, sync_source, sync_image;
   std::vector<std::string> image_pull_secrets;
@@ -60,7 +60,7 @@ struct PyTorchSpec {
   std::vector<int64_t> groups;  // further ones that it runs with
   bool no_new_privileges = false;
   std::vector<std::string> capabilities;  // of Linux, beside the usual ones
-  std::vector<int64_t> ports;  // that the container listens on
+  std::vector<int64_t> ports;             // that the container listens on
   bool gang_labels = false;
   std::string share_memory;    // size of /dev/shm; empty: the machine's own
   std::string nproc_per_node;  // a number, auto, cpu or gpu; empty: as the image has it

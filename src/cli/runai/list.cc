@@ -118,13 +118,18 @@ class ListJobsAction final : public Action {
     std::string_view name, workload, kind;
   };
   Result<WorkloadType> FindType() const {
-    static constexpr WorkloadType kTypes[] = {
-        {"training", "train", ""},         {"train", "train", ""},
-        {"standard", "train", ""},         {"workspace", "interactive", ""},
-        {"interactive", "interactive", ""}, {"inference", "inference", ""},
-        {"pytorch", "", "PyTorchJob"},     {"tensorflow", "", "TFJob"},
-        {"tf", "", "TFJob"},               {"mpi", "", "MPIJob"},
-        {"xgboost", "", "XGBoostJob"},     {"jax", "", "JAXJob"}};
+    static constexpr WorkloadType kTypes[] = {{"training", "train", ""},
+                                              {"train", "train", ""},
+                                              {"standard", "train", ""},
+                                              {"workspace", "interactive", ""},
+                                              {"interactive", "interactive", ""},
+                                              {"inference", "inference", ""},
+                                              {"pytorch", "", "PyTorchJob"},
+                                              {"tensorflow", "", "TFJob"},
+                                              {"tf", "", "TFJob"},
+                                              {"mpi", "", "MPIJob"},
+                                              {"xgboost", "", "XGBoostJob"},
+                                              {"jax", "", "JAXJob"}};
     if (type_.empty()) return WorkloadType{};
     for (const WorkloadType& one : kTypes) {
       if (one.name == ToLower(type_)) return one;

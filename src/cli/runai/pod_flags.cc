@@ -419,9 +419,8 @@ Status PodFlags::ReadVolume(const std::string& text, PyTorchSpec& pod) {
     return Status::Ok();
   }
   json::Object source{{"nfs", json::Object{{"server", server}, {"path", parts[0]}}}};
-  pod.mounts.push_back({.source = std::move(source),
-                        .path = std::string(parts[1]),
-                        .read_only = access == "ro"});
+  pod.mounts.push_back(
+      {.source = std::move(source), .path = std::string(parts[1]), .read_only = access == "ro"});
   return Status::Ok();
 }
 

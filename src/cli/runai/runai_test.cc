@@ -376,9 +376,8 @@ TEST_F(RunaiTest, VersionTwosNounsShowTheirOwnClass) {
       << err_;
   EXPECT_EQ(out_, "w\n");
   EXPECT_EQ(Run({"runai", "workload", "list", "-p", "project-a", "--type", "x"}), 2);
-  EXPECT_EQ(Run({"runai", "workload", "describe", "w", "--type", "workspace", "--debug",
-                 "--verbose"}),
-            0)
+  EXPECT_EQ(
+      Run({"runai", "workload", "describe", "w", "--type", "workspace", "--debug", "--verbose"}), 0)
       << err_;
   ASSERT_EQ(Run({"runai", "list", "departments", "-o", "name"}), 0) << err_;
   EXPECT_EQ(out_, "");

@@ -437,7 +437,9 @@ Command SubmitSpec(const std::string& workload) {
       "A workspace without a command keeps its image's own program at a terminal, so that runai "
       "bash and runai attach reach it. Training may use idle GPUs of other projects. When those "
       "need them, elastic training "
-      "shrinks; other training is preempted, waits and resumes by itself.";
+      "shrinks; other training is preempted, waits and resumes by itself. Pods have the variables "
+      "JOB_NAME, RUNAI_JOB_NAME, RUNAI_PROJECT, POD_UUID and POD_INDEX; --environment overrides "
+      "them.";
   command.make = [workload] { return std::make_unique<SubmitAction>(workload); };
   return command;
 }

@@ -136,8 +136,7 @@ TEST_F(RunaiSubmitTest, VersionOnesOtherFlags) {
   EXPECT_EQ(json::GetInt(pod, {"securityContext", "runAsUser"}), int64_t{::geteuid()});
   EXPECT_EQ(json::GetInt(pod, {"securityContext", "runAsGroup"}), int64_t{::getegid()});
   EXPECT_EQ(Submit({"--run-as-user", "eve"}), 2);
-  EXPECT_NE(err_.find("--run-as-user \"eve\": expected a whole number"), std::string::npos)
-      << err_;
+  EXPECT_NE(err_.find("--run-as-user \"eve\": expected a whole number"), std::string::npos) << err_;
   EXPECT_EQ(Submit({"--exclude-node", "node-1"}), 0) << err_;
   const json::Value torch =
       Made({"submit-dist", "pytorch", "d"}, {"-g", "2", "--master-gpu", "1", "--address", "a"});
