@@ -113,11 +113,11 @@ void VolumeBinder::QueueClaimsOf(const json::Value& pod) {
   for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
     const std::string_view name = json::GetString(volume, {"persistentVolumeClaim", "claimName"});
     if (name.empty()) continue;
-    std::string key = StrCat(api::Namespace(pod), "/", name);
+    const std::string key = StrCat(api::Namespace(pod), "/", name);
     const json::SharedValue claim = claims_.Get(key);
     if (!claim) continue;
     const bool bound = json::GetString(*claim, {"status", "phase"}) == "Bound";
-    if (!bound || api::IsDeleting(*claim)) claim_queue_.Add(std::move(key));
+    if (!bound || api::IsDeleting(*claim)) claim_queue_.Add(key);
   }
 }
 

@@ -213,7 +213,7 @@ void DisruptionController::Reconcile(const std::string& key, const client::WorkQ
   json::Set(updated, {"status"}, std::move(next));
   // A whole status with the version looked at: an eviction may be writing to it right now.
   client_.Update(client::resources::kPodDisruptionBudgets, updated,
-                 Ends(std::move(done), sums.requeue_after), "status");
+                 Ends(done, sums.requeue_after), "status");
 }
 
 }  // namespace swell::controllers
