@@ -74,8 +74,8 @@ class ScaleWorkersAction : public Action {
 
   // Empty: the job's size is fixed.
   static std::optional<RoleBounds> WorkersOf(const JobView& job) {
-    for (RoleBounds& role : BoundsOf(*job.object, *job.kind)) {
-      if (role.role == kWorker && !role.least_field.empty()) return std::move(role);
+    for (const RoleBounds& role : BoundsOf(*job.object, *job.kind)) {
+      if (role.role == kWorker && !role.least_field.empty()) return role;
     }
     return std::nullopt;
   }

@@ -235,11 +235,13 @@ class SubmitAction final : public Action {
     AcceptSwitch(flags, "--force_use_kube_config_file", "the kubeconfig is always used");
   }
   void Accept(Flags& flags, const char* name, const char* why) {
-    Accepted& one = accepted_.emplace_back(Accepted{name, why, {}, {}});
+    accepted_.push_back({name, why, {}, {}});
+    Accepted& one = accepted_.back();
     flags.Text(name, &one.text, "TEXT", why);
   }
   void AcceptSwitch(Flags& flags, const char* name, const char* why) {
-    Accepted& one = accepted_.emplace_back(Accepted{name, why, {}, {}});
+    accepted_.push_back({name, why, {}, {}});
+    Accepted& one = accepted_.back();
     flags.Maybe(name, &one.word, "BOOL", why);
   }
 

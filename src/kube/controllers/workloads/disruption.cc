@@ -212,8 +212,8 @@ void DisruptionController::Reconcile(const std::string& key, const client::WorkQ
   json::Value updated = *budget;
   json::Set(updated, {"status"}, std::move(next));
   // A whole status with the version looked at: an eviction may be writing to it right now.
-  client_.Update(client::resources::kPodDisruptionBudgets, updated,
-                 Ends(done, sums.requeue_after), "status");
+  client_.Update(client::resources::kPodDisruptionBudgets, updated, Ends(done, sums.requeue_after),
+                 "status");
 }
 
 }  // namespace swell::controllers
