@@ -27,12 +27,14 @@ struct CronKind {
 };
 
 const std::vector<CronKind>& CronKinds() {
-  static const std::vector<CronKind> kinds = {
-      {kCrons, "Cron", "cron.apps.kubedl.io", {"cron", "crons", "cron.apps.kubedl.io"}},
-      {client::resources::kCronJobs,
-       "CronJob",
-       "cronjob.batch",
-       {"cronjob", "cronjobs", "cj", "cronjob.batch"}}};
+  static const std::vector<CronKind> kinds = {{client::resources::kCrons,
+                                               "Cron",
+                                               "cron.apps.kubedl.io",
+                                               {"cron", "crons", "cron.apps.kubedl.io"}},
+                                              {client::resources::kCronJobs,
+                                               "CronJob",
+                                               "cronjob.batch",
+                                               {"cronjob", "cronjobs", "cj", "cronjob.batch"}}};
   return kinds;
 }
 

@@ -11,8 +11,6 @@
 
 namespace swell::cli {
 
-inline const client::Resource kCrons{"apps.kubedl.io", "v1alpha1", "crons", true};
-
 struct CronAnswer {
   std::string text;
   json::Value document;
