@@ -373,10 +373,7 @@ bool JobController::DecideDisrupted(Pass& pass) {
   if (!pass.IsTrue("Restarting")) {
     std::string message =
         StrCat(kind_->kind(), " ", pass.name, " is restarting because of ", disrupted);
-    SetCondition(pass, "Restarting", true, kind_->Reason("Restarting"), message);
-    if (pass.IsTrue("Running")) {
-      SetCondition(pass, "Running", false, kind_->Reason("Restarting"), message);
-    }
+    SetRestarting(pass, kind_->Reason("Restarting"), message);
     pass.AddEvent("Warning", kind_->Reason("Restarting"), message);
   }
   StopPods(pass, Which::kAll);
@@ -494,11 +491,13 @@ void JobController::SayRestarting(Pass& pass) {
   if (pass.IsTrue("Restarting")) return;
   const std::string message =
       StrCat(kind_->kind(), " ", pass.name, " is restarting.", FailureText(pass));
-  SetCondition(pass, "Restarting", true, kind_->Reason("Restarting"), message);
-  if (pass.IsTrue("Running")) {
-    SetCondition(pass, "Running", false, kind_->Reason("Restarting"), message);
-  }
+  SetRestarting(pass, kind_->Reason("Restarting"), message);
   pass.AddEvent("Warning", kind_->Reason("Restarting"), message);
+}
+
+void JobController::SetRestarting(Pass& pass, std::string_view reason, std::string_view message) {
+  SetCondition(pass, "Restarting", true, reason, message);
+  if (pass.IsTrue("Running")) SetCondition(pass, "Running", false, reason, message);
 }
 
 bool JobController::StoppedBySuspension(const Pass& pass) const {

@@ -78,12 +78,15 @@ class JobController {
   // True when the job is over, and not given more memory instead.
   bool EndAtBackoffLimit(Pass& pass);
   void SayRestarting(Pass& pass);
+  // It does not run meanwhile.
+  void SetRestarting(Pass& pass, std::string_view reason, std::string_view message);
   bool DecideHopeless(Pass& pass);
   static int64_t InPlaceRestarts(const Pass& pass);
   void ChargeFailure(Pass& pass, const ReplicaSpec& replica, const json::Value& pod);
   void NoteCrash(Pass& pass, const json::Value& pod, const api::Failure& failure);
   bool RaiseMemory(Pass& pass, const ReplicaSpec& replica, const json::Value& pod);
   bool RaiseMemoryInPlace(Pass& pass, bool running_too);
+  static std::string_view DecidedAnnotation(const Pass& pass, std::string_view key);
   static int64_t SparedFailures(const Pass& pass);
   static bool IsSpared(const Pass& pass, const api::Failure& failure);
   static void AvoidNode(Pass& pass, std::string_view node);

@@ -96,22 +96,23 @@ void JobController::ChargeFailure(Pass& pass, const ReplicaSpec& replica, const 
   NoteCrash(pass, pod, failure);
 }
 
+// The job's annotation, as this pass has decided it.
+std::string_view JobController::DecidedAnnotation(const Pass& pass, std::string_view key) {
+  const auto decided = pass.annotations.find(key);
+  return decided == pass.annotations.end() ? api::Annotation(*pass.job, key)
+                                           : json::View(decided->value().get_string());
+}
+
 // Failures of hardware that were not counted, those of this pass included.
 int64_t JobController::SparedFailures(const Pass& pass) {
-  const auto decided = pass.annotations.find(keys::kHardwareFailures);
-  const std::string_view text = decided == pass.annotations.end()
-                                    ? api::Annotation(*pass.job, keys::kHardwareFailures)
-                                    : json::View(decided->value().get_string());
-  return std::max<int64_t>(0, ParseInt(text).value_or(0));
+  return std::max<int64_t>(0,
+                           ParseInt(DecidedAnnotation(pass, keys::kHardwareFailures)).value_or(0));
 }
 
 // New pods of the job go to other nodes where those have room.
 void JobController::AvoidNode(Pass& pass, std::string_view node) {
-  const auto decided = pass.annotations.find(keys::kAvoidedNodes);
-  pass.annotations[keys::kAvoidedNodes] = AddAvoidedNode(
-      decided == pass.annotations.end() ? api::Annotation(*pass.job, keys::kAvoidedNodes)
-                                        : json::View(decided->value().get_string()),
-      node);
+  pass.annotations[keys::kAvoidedNodes] =
+      AddAvoidedNode(DecidedAnnotation(pass, keys::kAvoidedNodes), node);
 }
 
 // A GPU that fails is not the job's fault. Not for ever, since only the log says that it was the

@@ -413,10 +413,7 @@ bool JobController::ActOnHang(Pass& pass,
                    " where those have room.");
   }
   SetFirst(pass, kHung, false, "Restarted", text);
-  SetCondition(pass, "Restarting", true, kind_->Reason("Restarting"), text);
-  if (pass.IsTrue("Running")) {
-    SetCondition(pass, "Running", false, kind_->Reason("Restarting"), text);
-  }
+  SetRestarting(pass, kind_->Reason("Restarting"), text);
   pass.AddEvent("Warning", "HangRestart", text);
   StopPods(pass, Which::kAll);
   return true;

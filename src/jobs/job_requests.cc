@@ -66,8 +66,7 @@ bool JobController::DecideRequested(Pass& pass) {
         StrCat(kind_->kind(), " ", pass.name, " is requeued",
                requester.empty() ? "" : StrCat(" at the request of its pod ", requester),
                ": it stops, waits and starts again.");
-    SetCondition(pass, "Restarting", true, "Requeued", message);
-    if (pass.IsTrue("Running")) SetCondition(pass, "Running", false, "Requeued", message);
+    SetRestarting(pass, "Requeued", message);
     pass.AddEvent("Normal", "Requeued", message);
   }
   StopPods(pass, Which::kAll);
