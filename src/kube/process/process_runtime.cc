@@ -38,20 +38,26 @@ Result<std::string> RealPath(const std::string& path) {
 
 // No registry has an image of a misspelt name. The name that was meant comes first, since what a
 // registry says is long.
-Status WithNearest(const std::string& nearest, const Status& why) {
-  if (why.ok() || nearest.empty()) return why;
+Status WithNearest(const ImageCatalogue& catalogue, const std::string& image, const Status& why) {
+  const std::string nearest = catalogue.Nearest(image);
+  if (nearest.empty()) return why;
   return Status(why.code(), StrCat("did you mean ", nearest,
                                    ", which programs of this machine serve? ", why.message()));
 }
 
-// `alike`: the catalogue has a stand-in where no registry can be found.
-Result<node::ImageReady> ToReady(const Result<images::EnsuredImage>& image,
-                                 const std::string& nearest,
-                                 bool alike) {
-  if (!image.ok() && alike && images::IsUnknownHost(image.status())) {
-    return node::ImageReady{.own_programs = true, .instead = image.status().message()};
+// What a name that the catalogue does not serve comes to where it cannot be had: a stand-in where
+// no registry can be found.
+Result<node::ImageReady> WithoutImage(const ImageCatalogue& catalogue,
+                                      const std::string& image,
+                                      const Status& why) {
+  if (images::IsUnknownHost(why) && catalogue.StandInFor(image).ok()) {
+    return node::ImageReady{.own_programs = true, .instead = why.message()};
   }
-  if (!image.ok()) return WithNearest(nearest, image.status());
+  return WithNearest(catalogue, image, why);
+}
+
+Result<node::ImageReady> ToReady(const Result<images::EnsuredImage>& image) {
+  if (!image.ok()) return image.status();
   return node::ImageReady{.handle = image->manifest,
                           .id = image->id,
                           .pulled = image->pulled,
@@ -197,8 +203,6 @@ void ProcessRuntime::EnsureImage(const node::ImageRequest& request,
                                  std::function<void(Result<node::ImageReady>)> done) {
   images::EnsureRequest wanted{.image = request.image,
                                .in_catalogue = catalogue_->Find(request.image).ok()};
-  const std::string nearest = wanted.in_catalogue ? "" : catalogue_->Nearest(request.image);
-  const bool alike = !wanted.in_catalogue && catalogue_->StandInFor(request.image).ok();
   if (request.policy == node::ImageRequest::Policy::kAlways) {
     wanted.policy = images::PullPolicy::kAlways;
   } else if (request.policy == node::ImageRequest::Policy::kNever) {
@@ -219,8 +223,11 @@ void ProcessRuntime::EnsureImage(const node::ImageRequest& request,
     }
     wanted.credentials.insert(wanted.credentials.end(), credentials->begin(), credentials->end());
   }
+  // Asked where the image cannot be had; null: it serves the image itself.
+  const ImageCatalogue* others = wanted.in_catalogue ? nullptr : catalogue_.get();
   if (!usable.ok() || !images_) {
-    return core_.Post([usable = WithNearest(nearest, usable), done = std::move(done)] {
+    if (!usable.ok() && others != nullptr) usable = WithNearest(*others, request.image, usable);
+    return core_.Post([usable, done = std::move(done)] {
       usable.ok() ? done(node::ImageReady{.own_programs = true}) : done(usable);
     });
   }
@@ -233,10 +240,12 @@ void ProcessRuntime::EnsureImage(const node::ImageRequest& request,
                          });
                        },
                    .done =
-                       [core = &core_, weak, nearest, alike,
+                       [core = &core_, weak, others, name = request.image,
                         done = std::move(done)](Result<images::EnsuredImage> image) {
-                         core->Post([weak, nearest, alike, done, image = std::move(image)] {
-                           if (!weak.expired()) done(ToReady(image, nearest, alike));
+                         core->Post([weak, others, name, done, image = std::move(image)] {
+                           if (weak.expired()) return;
+                           if (image.ok() || others == nullptr) return done(ToReady(image));
+                           done(WithoutImage(*others, name, image.status()));
                          });
                        }});
 }
