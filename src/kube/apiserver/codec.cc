@@ -274,14 +274,20 @@ std::string TellProblems(Call& call, const std::vector<std::string>& problems) {
   return {};
 }
 
+// What a field is, or where it is a list, what its elements are.
+const api::Schema& ElementOf(const api::SchemaField& field) {
+  const api::Schema* schema = field.schema.get();
+  while (schema->items) schema = schema->items.get();
+  return *schema;
+}
+
 // The object or list element that the dotted path leads to; null where no schema knows it.
 const api::Schema* SchemaAt(const api::Schema& schema, std::string_view path) {
   const api::Schema* at = &schema;
   for (std::string_view part : Split(path, '.')) {
     const api::SchemaField* field = at->Field(part.substr(0, part.find('[')));
     if (field == nullptr) return nullptr;
-    at = field->schema.get();
-    while (at->items) at = at->items.get();
+    at = &ElementOf(*field);
   }
   return at;
 }
@@ -296,9 +302,7 @@ std::string FieldAdvice(const api::KindInfo& kind, std::string_view path) {
   const std::string_view name = path.substr(dot + 1);
   std::vector<std::string> names;
   for (const api::SchemaField& field : parent->fields) {
-    const api::Schema* below = field.schema.get();
-    while (below->items) below = below->items.get();
-    if (below->Field(name) != nullptr) {
+    if (ElementOf(field).Field(name) != nullptr) {
       return StrCat(": it belongs in ", path.substr(0, dot + 1), field.name,
                     field.schema->items ? "[]" : "");
     }
