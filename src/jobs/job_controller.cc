@@ -4,7 +4,8 @@
 
 #include "base/strings.h"
 #include "jobs/job_gates.h"
-#include "jobs/job_pass.h"
+#include "jobs/job_progress.h"
+#include "jobs/job_requests.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
@@ -18,94 +19,8 @@ namespace {
 
 // How long members of an elastic job may keep running after its first member has finished.
 constexpr Duration kElasticDrainTimeout = std::chrono::seconds(60);
-// The scheduler deletes the pods that it marks. If one is still there after this, the scheduler has
-// died.
-constexpr Duration kMarkedMax = std::chrono::seconds(10);
-// After this a pod that was created but never seen is created again: it may have been deleted while
-// the watch was broken.
-constexpr Duration kWatchLag = std::chrono::seconds(30);
 // How often a job looks for an object that it refers to and that does not exist yet.
 constexpr Duration kReadReferenceAgain = std::chrono::seconds(5);
-
-}  // namespace
-
-JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
-    : context_(std::move(context)),
-      kind_(std::move(kind)),
-      jobs_(context_.informers.Of(kind_->resource())),
-      pods_(context_.informers.Of(client::resources::kPods)),
-      groups_(context_.informers.Of(client::resources::kPodGroups)),
-      services_(context_.informers.Of(client::resources::kServices)),
-      nodes_(context_.informers.Of(client::resources::kNodes)),
-      events_(MakeRecorder(context_, ToLower(kind_->kind()) + "-controller")),
-      queue_(context_.executor,
-             context_.metrics,
-             kind_->resource().GroupResource(),
-             64,
-             [this](const std::string& key, client::WorkQueue::Done done) {
-               Reconcile(key, std::move(done));
-             }),
-      client_(context_.executor,
-              context_.server,
-              context_.user,
-              ToLower(kind_->kind()) + "-controller") {
-  Follow(jobs_, Queued(queue_), [this](const json::SharedValue& job) {
-    vanished_.erase(std::string(api::Uid(*job)));
-    resizing_.erase(std::string(api::Uid(*job)));
-    refused_.erase(std::string(api::Uid(*job)));
-    expected_.Forget(std::string(api::Uid(*job)));
-    attempts_.Forget(std::string(api::Uid(*job)));
-    gpu_time_.Forget(std::string(api::Uid(*job)));
-  });
-  Follow(
-      pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
-      [this](const json::SharedValue& pod) { OnPodGone(pod); });
-}
-
-// Two groups may have a kind of the same name.
-bool JobController::Owns(const api::OwnerReference& owner) const {
-  return owner.kind == kind_->kind() &&
-         owner.api_version.starts_with(StrCat(kind_->resource().group, "/"));
-}
-
-void JobController::OnPod(const json::Value& pod) {
-  auto owner = api::ControllerOf(pod);
-  if (!owner || !Owns(*owner)) return;
-  expected_.Seen(StrCat(owner->uid, "/", api::Name(pod)));
-  queue_.Add(StrCat(api::Namespace(pod), "/", owner->name));
-}
-
-void JobController::OnPodGone(const json::SharedValue& pod) {
-  counted_.erase(std::string(api::Uid(*pod)));
-  auto owner = api::ControllerOf(*pod);
-  if (!owner || !Owns(*owner)) return;
-  if (WasPreempted(*pod)) {
-    vanished_[owner->uid] = {StrCat(api::Name(*pod), ": ", PreemptionMessage(*pod)),
-                             PodAge::Of(*pod)};
-  }
-  const json::SharedValue job = jobs_.Get(StrCat(api::Namespace(*pod), "/", owner->name));
-  if (job && api::Uid(*job) == owner->uid) attempts_.OnPodGone(owner->uid, pod);
-  OnPod(*pod);
-}
-
-void JobController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(kNotSynced);
-  json::SharedValue job = jobs_.Get(key);
-  if (!job || api::IsDeleting(*job)) return done(Duration::zero());
-  auto pass = std::make_shared<Pass>();
-  pass->key = key;
-  pass->job = job;
-  pass->ns = api::Namespace(*job);
-  pass->name = api::Name(*job);
-  pass->now = context_.clock.Now();
-  Observe(*pass);
-  NoteAttempts(*pass);
-  Decide(*pass);
-  FillCounts(*pass);
-  Write(pass, std::move(done));
-}
-
-namespace {
 
 // A script that saves itself when it is told to stop may well exit with 0. It has done its part
 // only if its ranks say so.
@@ -116,117 +31,11 @@ bool EndedByPreemption(const json::Value& pod) {
                                        [](const api::RankProgress& rank) { return rank.done(); });
 }
 
-}  // namespace
-
-void JobController::Observe(Pass& pass) {
-  const json::Value* status = api::FindStatus(*pass.job);
-  pass.status = status && status->is_object() ? *status : json::Value(json::Object{});
-  if (!json::Find(pass.status, {"conditions"})) {
-    json::Set(pass.status, {"conditions"}, json::Array{});
-  }
-  pass.restarts = ParseInt(api::Annotation(*pass.job, keys::kRestarts)).value_or(0);
-  for (const json::SharedValue& pod : pods_.ByIndex("owner", api::Uid(*pass.job))) {
-    pass.pods[std::string(api::Name(*pod))] = pod;
-  }
-  ObserveFailure(pass);
-  auto spec = kind_->Parse(*pass.job);
-  if (spec.ok()) {
-    pass.spec = std::move(spec).value();
-    auto gang_class = pass.spec.GangClass();
-    pass.gang_class = gang_class.ok() ? *gang_class : pass.spec.priority_class;
-    pass.valid = true;
-  } else if (spec.status().code() == Code::kNotFound) {
-    pass.waits_for = spec.status().message();
-  } else {
-    pass.invalid_because = spec.status().message();
-  }
-  pass.counts.resize(pass.spec.replicas.size());
-  for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
-    for (int64_t k = 0; k < pass.spec.replicas[i].replicas; ++k) {
-      auto it = pass.pods.find(pass.spec.replicas[i].PodName(pass.name, k));
-      if (it == pass.pods.end()) continue;
-      std::string_view phase = Phase(*it->second);
-      ReplicaCount& count = pass.counts[i];
-      const bool done = phase == "Succeeded" && !EndedByPreemption(*it->second);
-      if (done) ++count.succeeded;
-      if (done && k == 0) count.first_succeeded = true;
-      if (phase == "Failed") ++count.failed;
-      if (phase == "Running") ++count.running;
-      if (phase == "Running" || phase == "Pending") ++count.active;
-    }
-  }
-}
-
-void JobController::Decide(Pass& pass) {
-  const bool goes = !api::Annotation(*pass.job, api::keys::kDeleteWhenStopped).empty();
-  const bool over = pass.IsTrue("Succeeded") || pass.IsTrue("Failed");
-  if (goes && (over || (pass.spec.suspend && pass.pods.empty()))) {
-    pass.delete_job = true;
-    return;
-  }
-  if (over) return DecideFinished(pass);
-  if (!api::OtherManager(*pass.job).empty()) return;
-  const bool is_new = json::GetArray(pass.status, {"conditions"}).empty();
-  if (is_new) {
-    SetCondition(pass, "Created", true, kind_->Reason("Created"),
-                 StrCat(kind_->kind(), " ", pass.name, " is created."));
-  }
-  if (!pass.waits_for.empty()) {
-    if (is_new) pass.AddEvent("Warning", "ReferenceNotFound", pass.waits_for);
-    return pass.RequeueAfter(kReadReferenceAgain);
-  }
-  if (!pass.valid) {
-    return Finish(pass, "Failed", "InvalidSpec",
-                  StrCat(kind_->kind(), " ", pass.name, " cannot run: ", pass.invalid_because));
-  }
-  const int64_t members = pass.spec.TotalReplicas();
-  if (is_new && pass.spec.min_available.value_or(0) > members) {
-    pass.AddEvent("Warning", "MinAvailableTooHigh",
-                  StrCat("minAvailable is ", *pass.spec.min_available, ", but the job has ",
-                         members, " members: it starts when all of them can"));
-  }
-  const auto ignored = is_new ? IgnoredFields(*pass.job) : std::vector<std::string>();
-  if (!ignored.empty()) {
-    pass.AddEvent("Warning", "FieldIgnored",
-                  StrCat("the job runs as if it did not say ", Join(ignored, ", ")));
-  }
-  DecideDegraded(pass);
-  NoteProgress(pass);
-  NoteGpuTime(pass, /*over=*/false);
-  if (!pass.spec.suspend && pass.IsTrue("SuspensionWaits")) {
-    SetFirst(pass, "SuspensionWaits", false, "Resumed", "The job is not to be suspended any more.");
-  }
-  if (const std::string_view never = pass.spec.suspend ? NeverOpens(*pass.job) : "";
-      !never.empty()) {
-    return Finish(
-        pass, "Failed", api::keys::kNeverSatisfied,
-        StrCat(kind_->kind(), " ", pass.name,
-               " has failed because what it waits for can never come true: ", never, "."));
-  }
-  if (pass.spec.suspend && !SuspensionWaits(pass)) return DecideSuspended(pass);
-  if (pass.IsTrue("Suspended")) {
-    SetCondition(pass, "Suspended", false, kind_->Reason("Resumed"),
-                 StrCat(kind_->kind(), " ", pass.name, " is resumed."));
-    json::Set(pass.status, {"startTime"}, api::FormatTime(pass.now));
-  }
-  if (!json::Find(pass.status, {"startTime"})) {
-    json::Set(pass.status, {"startTime"}, api::FormatTime(pass.now));
-  }
-  if (DecideRequested(pass)) return;
-  if (DecideEnd(pass)) return;
-  if (DecideDisrupted(pass)) return;
-  if (DecideHang(pass)) return;
-  if (DecideFailures(pass)) return;
-  DecideRunning(pass);
-  WantPods(pass);
-  NoteRefusal(pass);
-}
-
 // Success and the deadline. True when the job is over.
-bool JobController::DecideEnd(Pass& pass) {
-  if (kind_->Succeeded(pass.spec, pass.counts)) {
-    Finish(pass, "Succeeded", kind_->Reason("Succeeded"),
-           StrCat(kind_->kind(), " ", pass.name, " is successfully completed."));
+bool DecideEnd(JobPass& pass) {
+  if (pass.kind.Succeeded(pass.spec, pass.counts)) {
+    pass.Finish("Succeeded", pass.kind.Reason("Succeeded"),
+                StrCat(pass.kind.kind(), " ", pass.name, " is successfully completed."));
     return true;
   }
   if (!pass.spec.active_deadline_seconds) return false;
@@ -236,29 +45,15 @@ bool JobController::DecideEnd(Pass& pass) {
     pass.RequeueAfter(left);
     return false;
   }
-  Finish(pass, "Failed", "DeadlineExceeded",
-         StrCat(kind_->kind(), " ", pass.name, " has failed because it was active longer than ",
-                *pass.spec.active_deadline_seconds, " seconds.", FailureText(pass)));
+  pass.Finish(
+      "Failed", "DeadlineExceeded",
+      StrCat(pass.kind.kind(), " ", pass.name, " has failed because it was active longer than ",
+             *pass.spec.active_deadline_seconds, " seconds.", pass.FailureText()));
   return true;
 }
 
-void JobController::Finish(Pass& pass,
-                           std::string_view type,
-                           std::string_view reason,
-                           std::string message) {
-  if (pass.IsTrue("Running")) {
-    SetCondition(pass, "Running", false, reason, message);
-  }
-  NoteEnd(pass, type == "Failed", reason);
-  NoteGpuTime(pass, /*over=*/true);
-  SetCondition(pass, type, true, reason, message);
-  json::Set(pass.status, {"completionTime"}, api::FormatTime(pass.now));
-  pass.AddEvent(type == "Failed" ? "Warning" : "Normal", reason, std::move(message));
-  DecideFinished(pass);
-}
-
 // What is left to do for a job that is over: pods by policy, nothing left running, TTL.
-void JobController::DecideFinished(Pass& pass) {
+void DecideFinished(JobPass& pass) {
   CleanPodPolicy policy = pass.valid ? pass.spec.clean_pod_policy : CleanPodPolicy::kRunning;
   bool failed = pass.IsTrue("Failed");
   for (const auto& [name, pod] : pass.pods) {
@@ -286,256 +81,42 @@ void JobController::DecideFinished(Pass& pass) {
   }
 }
 
-void JobController::DecideSuspended(Pass& pass) {
-  StopPods(pass, Which::kUnfinished);
-  std::string message = StrCat(kind_->kind(), " ", pass.name, " is suspended.");
-  if (pass.IsTrue("Running")) {
-    SetCondition(pass, "Running", false, kind_->Reason("Suspended"), message);
-  }
-  if (!pass.IsTrue("Suspended")) {
-    SetCondition(pass, "Suspended", true, kind_->Reason("Suspended"), message);
-    pass.AddEvent("Normal", kind_->Reason("Suspended"), message);
-  }
-  NoteRefusal(pass);
-  json::Remove(pass.status, {"startTime"});
-}
-
-void JobController::StopPods(Pass& pass, Which which) {
-  for (const auto& [name, pod] : pass.pods) {
-    if (api::IsDeleting(*pod) || (which == Which::kUnfinished && HasEnded(*pod))) continue;
-    const Duration marked = pass.now - PreemptionTime(*pod).value_or(WallTime());
-    if (marked >= Duration::zero() && marked < kMarkedMax) {
-      pass.RequeueAfter(kMarkedMax - marked);
-    } else {
-      pass.delete_pods.push_back(pod);
-    }
-  }
-}
-
-// Whether the node that the pod is on is gone or has stopped talking.
-bool JobController::OnLostNode(const json::Value& pod) const {
-  std::string_view name = api::NodeName(pod);
-  if (name.empty()) return false;
-  json::SharedValue node = nodes_.Get(name);
-  if (!node) return true;
-  const std::optional<api::Condition> ready = api::FindCondition(*node, "Ready");
-  return ready && ready->status == "Unknown";
-}
-
-// Pods that were taken away, and what their peers did about it. True when the pass is decided.
-bool JobController::DecideDisrupted(Pass& pass) {
-  const LastPreemption last = LastPreemption::Of(pass.status);
-  int64_t staying = 0;
-  std::string preempted, disrupted;
-  WallTime newest;          // of the pods that it stops, by the server's clock
-  bool fresh = false;       // a pod that was made after the last preemption is preempted
-  bool failed_old = false;  // a pod that the last preemption stopped has failed
-  bool failed = false;
-  bool lost_node = false;
-  for (const auto& [name, pod] : pass.pods) {
-    newest = std::max(newest, api::CreationTime(*pod));
-    if (WasPreempted(*pod)) {
-      if (preempted.empty()) preempted = StrCat(name, ": ", PreemptionMessage(*pod));
-      fresh = fresh || !last.Stopped(PodAge::Of(*pod));
-    } else if (WasDisrupted(*pod)) {
-      if (disrupted.empty()) disrupted = StrCat(name, ": ", PreemptionMessage(*pod));
-    } else if (Phase(*pod) == "Failed") {
-      failed = failed || !api::IsDeleting(*pod);
-      failed_old = failed_old || last.Stopped(PodAge::Of(*pod));
-    } else if (!api::IsDeleting(*pod)) {
-      lost_node = lost_node || OnLostNode(*pod);
-      // Only the gang counts: members in groups of their own cannot train without it.
-      const bool of_gang = !pass.spec.tiered() || api::Label(*pod, keys::kPodGroup) == pass.name;
-      if (of_gang && api::IsBound(*pod)) ++staying;
-    }
-  }
-  auto vanished = vanished_.find(std::string(api::Uid(*pass.job)));
-  if (vanished != vanished_.end()) {
-    if (preempted.empty()) preempted = vanished->second.message;
-    newest = std::max(newest, vanished->second.age.created);
-    fresh = fresh || !last.Stopped(vanished->second.age);
-    pass.vanished_seen = true;
-  }
-  if (disrupted.empty() && failed && lost_node) disrupted = "a node of the job is lost";
-  if (preempted.empty() && disrupted.empty() && !failed_old) return false;
-  if (pass.spec.elastic && staying >= pass.spec.min_available.value_or(1) && !failed_old &&
-      pass.KeepsVitalMembers()) {
-    return false;
-  }
-  if (!preempted.empty() || failed_old) {
-    // A clock behind the server's must not make what is known now look new for ever.
-    pass.now = std::max(pass.now, newest);
-    // What is known already and has no pods left to stop is over: new pods may come.
-    if (!fresh && last.known() && pass.pods.empty()) return false;
-    DecidePreempted(pass, preempted, fresh && last.known());
-    return true;
-  }
-  if (!pass.IsTrue("Restarting")) {
-    std::string message =
-        StrCat(kind_->kind(), " ", pass.name, " is restarting because of ", disrupted);
-    SetRestarting(pass, kind_->Reason("Restarting"), message);
-    pass.AddEvent("Warning", kind_->Reason("Restarting"), message);
-  }
-  StopPods(pass, Which::kAll);
-  return true;
-}
-
-void JobController::DecidePreempted(Pass& pass, const std::string& message, bool again) {
-  if (pass.spec.on_preemption == OnPreemption::kFail) {
-    return Finish(pass, "Failed", "Preempted",
-                  StrCat(kind_->kind(), " ", pass.name, " failed because ", message,
-                         "; with on-preemption Requeue it would wait and resume"));
-  }
-  if (again) SetCondition(pass, "Preempted", false, "Preempted", message);
-  if (!pass.IsTrue("Preempted")) {
-    SetCondition(pass, "Preempted", true, "Preempted", message);
-    json::Set(pass.status, {"preemptions"}, json::GetInt(pass.status, {"preemptions"}) + 1);
-    if (pass.IsTrue("Running")) SetCondition(pass, "Running", false, "Preempted", message);
-    pass.AddEvent("Normal", "Preempted", message);
-  }
-  // The gang goes whole, its finished members too: all start again together from the checkpoint.
-  StopPods(pass, Which::kAll);
-}
-
-// Kubeflow's two counts: containers restarted in place reach the limit, pods made anew pass it.
-bool JobController::ExceedsBackoff(const Pass& pass, int64_t in_place_restarts) const {
-  if (!pass.spec.backoff_limit) return false;
-  int64_t limit = *pass.spec.backoff_limit;
-  return pass.restarts + in_place_restarts > limit ||
-         (in_place_restarts > 0 && in_place_restarts >= limit);
-}
-
-JobController::Judgement JobController::JudgeFailure(const Pass& pass,
-                                                     size_t role,
-                                                     const json::Value& pod) const {
-  const ReplicaSpec& replica = pass.spec.replicas[role];
-  const OnFailure verdict = kind_->ClassifyFailure(replica, pass.counts[role], pod, pass.restarts);
-  const auto failure = api::FailureOf(pod, pass.now);
-  const bool by_code = replica.restart_policy == RestartPolicy::kExitCode;
-  const bool spared =
-      replica.restart_policy != RestartPolicy::kNever && failure && IsSpared(pass, *failure);
-  // Its exit code tells of another member's end.
-  const bool lost_peer = by_code && failure && failure->which == api::FailureClass::kPeerLost;
-  const bool by_cluster = FailedByCluster(pod) || WasDisrupted(pod);
-  const bool by_kind = verdict != OnFailure::kAsUsual && verdict != OnFailure::kFailJob;
-  return {.verdict = verdict,
-          .retryable = spared || lost_peer || by_cluster || by_kind || api::IsDeleting(pod) ||
-                       (by_code && ExitCode(pod).value_or(1) >= 128),
-          // Only failures of its own are held against the job, and each once.
-          .charged = verdict != OnFailure::kReplaceFree && !by_cluster &&
-                     !counted_.contains(std::string(api::Uid(pod)))};
-}
-
-// Failures that are the job's own. True when the job is over.
-bool JobController::DecideFailures(Pass& pass) {
-  if (DecideHopeless(pass)) return true;
-  bool restarting = false;
-  bool restart_all = false;
-  for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
-    const ReplicaSpec& replica = pass.spec.replicas[i];
-    for (int64_t k = 0; k < replica.replicas; ++k) {
-      auto it = pass.pods.find(replica.PodName(pass.name, k));
-      if (it == pass.pods.end()) continue;
-      const json::Value& pod = *it->second;
-      if (Phase(pod) != "Failed") continue;
-      // A member that gave its place away is missed by nobody: the others train on.
-      if (pass.spec.elastic && WasDisrupted(pod)) {
-        if (!api::IsDeleting(pod)) pass.delete_pods.push_back(it->second);
-        continue;
-      }
-      const Judgement judged = JudgeFailure(pass, i, pod);
-      if (judged.verdict == OnFailure::kIgnore) continue;
-      restart_all = restart_all || judged.verdict == OnFailure::kRestartJob;
-      if (!judged.retryable) {
-        Finish(pass, "Failed", kind_->Reason("Failed"),
-               StrCat(kind_->kind(), " ", pass.name, " failed because ", pass.counts[i].failed, " ",
-                      replica.type, " replica(s) failed.", FailureText(pass)));
-        return true;
-      }
-      restarting = true;
-      if (api::IsDeleting(pod)) continue;
-      pass.delete_pods.push_back(it->second);
-      if (judged.charged) ChargeFailure(pass, replica, pod);
-    }
-  }
-  if (ExceedsBackoff(pass, InPlaceRestarts(pass))) return EndAtBackoffLimit(pass);
-  if (kind_->Failed(pass.spec, pass.counts)) {
-    Finish(pass, "Failed", kind_->Reason("Failed"),
-           StrCat(kind_->kind(), " ", pass.name, " failed because too few members succeeded.",
-                  FailureText(pass)));
-    return true;
-  }
-  if (restarting) SayRestarting(pass);
-  if (!restart_all) {
-    RaiseMemoryInPlace(pass, /*running_too=*/false);
-    LeaveHardwareInPlace(pass);
-    return false;
-  }
-  pass.delete_pods.clear();
-  StopPods(pass, Which::kAll);
-  return true;
-}
-
-bool JobController::EndAtBackoffLimit(Pass& pass) {
-  // What lacked memory gets more before its last start counts.
-  if (!ExceedsBackoff(pass, 0) && RaiseMemoryInPlace(pass, /*running_too=*/true)) return false;
-  pass.delete_pods.clear();
-  Finish(
-      pass, "Failed", "BackoffLimitExceeded",
-      StrCat(kind_->kind(), " ", pass.name,
-             " has failed because it has reached the specified backoff limit.", FailureText(pass)));
-  return true;
-}
-
-void JobController::SayRestarting(Pass& pass) {
-  if (pass.IsTrue("Restarting")) return;
-  const std::string message =
-      StrCat(kind_->kind(), " ", pass.name, " is restarting.", FailureText(pass));
-  SetRestarting(pass, kind_->Reason("Restarting"), message);
-  pass.AddEvent("Warning", kind_->Reason("Restarting"), message);
-}
-
-void JobController::SetRestarting(Pass& pass, std::string_view reason, std::string_view message) {
-  SetCondition(pass, "Restarting", true, reason, message);
-  if (pass.IsTrue("Running")) SetCondition(pass, "Running", false, reason, message);
-}
-
-bool JobController::StoppedBySuspension(const Pass& pass) const {
+bool StoppedBySuspension(const JobPass& pass) {
   const auto running = api::FindConditionIn(pass.status, "Running");
-  return running && running->reason == kind_->Reason("Suspended");
+  return running && running->reason == pass.kind.Reason("Suspended");
 }
 
-void JobController::DecideRunning(Pass& pass) {
-  if (!kind_->Running(pass.spec, pass.counts) || pass.IsTrue("Running")) return;
-  std::string message = StrCat(kind_->kind(), " ", pass.name, " is running.");
+void DecideRunning(JobPass& pass) {
+  if (!pass.kind.Running(pass.spec, pass.counts) || pass.IsTrue("Running")) return;
+  std::string message = StrCat(pass.kind.kind(), " ", pass.name, " is running.");
   const bool preempted = pass.IsTrue("Preempted");
   if (preempted) {
-    SetCondition(pass, "Preempted", false, "Resumed",
-                 StrCat(kind_->kind(), " ", pass.name, " runs again."));
+    pass.SetCondition("Preempted", false, "Resumed",
+                      StrCat(pass.kind.kind(), " ", pass.name, " runs again."));
   }
   if (preempted || StoppedBySuspension(pass)) {
     int64_t running = 0;
     for (const ReplicaCount& count : pass.counts) running += count.running;
     pass.AddEvent("Normal", "Resumed",
-                  StrCat(kind_->kind(), " ", pass.name, " runs again; so far ", running, " of its ",
-                         pass.spec.TotalReplicas(), " pods run."));
+                  StrCat(pass.kind.kind(), " ", pass.name, " runs again; so far ", running,
+                         " of its ", pass.spec.TotalReplicas(), " pods run."));
   }
   if (pass.IsTrue("Restarting")) {
-    SetCondition(pass, "Restarting", false, kind_->Reason("Running"), message);
+    pass.SetCondition("Restarting", false, pass.kind.Reason("Running"), message);
   }
-  SetCondition(pass, "Running", true, kind_->Reason("Running"), message);
-  if (kind_->kubedl_style_status()) {
+  pass.SetCondition("Running", true, pass.kind.Reason("Running"), message);
+  if (pass.kind.kubedl_style_status()) {
     json::Array& conditions = json::FindMutable(pass.status, {"conditions"})->get_array();
     auto created = std::find_if(conditions.begin(), conditions.end(), [](const json::Value& one) {
       return json::GetString(one, {"type"}) == "Created";
     });
     if (created != conditions.end()) conditions.erase(created);
   }
-  pass.AddEvent("Normal", kind_->Reason("Running"), message);
+  pass.AddEvent("Normal", pass.kind.Reason("Running"), message);
 }
 
 // A member that would start when others have finished already would wait for them for ever.
-bool JobController::EndsElastically(const Pass& pass) {
+bool EndsElastically(const JobPass& pass) {
   if (!pass.spec.elastic || !pass.spec.grouped) return false;
   return std::any_of(pass.counts.begin(), pass.counts.end(),
                      [](const ReplicaCount& count) { return count.succeeded > 0; });
@@ -543,7 +124,7 @@ bool JobController::EndsElastically(const Pass& pass) {
 
 // Members that have nobody left to train with: they were not placed, wait to join, or run on long
 // after the first member, where all others meet, has finished.
-void JobController::StopStragglers(Pass& pass) {
+void StopStragglers(JobPass& pass) {
   auto leader = pass.pods.find(pass.spec.replicas.front().PodName(pass.name, 0));
   std::optional<WallTime> finished;
   if (leader != pass.pods.end() && Phase(*leader->second) == "Succeeded") {
@@ -563,26 +144,224 @@ void JobController::StopStragglers(Pass& pass) {
   }
 }
 
-bool JobController::IsExpected(Pass& pass, const std::string& pod) {
-  const std::string token = StrCat(api::Uid(*pass.job), "/", pod);
-  const auto added = expected_.AddedAt(token);
-  if (!added) return false;
-  const Duration left = *added + kWatchLag - context_.clock.Steady();
-  if (left <= Duration::zero()) {
-    expected_.Seen(token);
-    return false;
+std::string_view PhaseWord(const JobPass& pass) {
+  for (std::string_view word :
+       {"Succeeded", "Failed", "Suspended", "Preempted", "Restarting", "Running"}) {
+    if (!pass.IsTrue(word)) continue;
+    if (word != "Running") return word;
+    if (pass.IsTrue(kDegraded)) return "Degraded";
+    return pass.IsTrue(kHung) ? "Hung" : word;
   }
-  pass.RequeueAfter(left);
-  return true;
+  return "Pending";
 }
 
-JobParts JobController::PartsOf(const Pass& pass) const {
-  return {*kind_, *pass.job, pass.spec, pass.gang_class};
+// What is said when a job is new. True when the pass is decided: the job cannot be read, or not
+// yet.
+bool DecideUnreadable(JobPass& pass) {
+  const bool is_new = json::GetArray(pass.status, {"conditions"}).empty();
+  if (is_new) {
+    pass.SetCondition("Created", true, pass.kind.Reason("Created"),
+                      StrCat(pass.kind.kind(), " ", pass.name, " is created."));
+  }
+  if (!pass.waits_for.empty()) {
+    if (is_new) pass.AddEvent("Warning", "ReferenceNotFound", pass.waits_for);
+    pass.RequeueAfter(kReadReferenceAgain);
+    return true;
+  }
+  if (!pass.valid) {
+    pass.Finish("Failed", "InvalidSpec",
+                StrCat(pass.kind.kind(), " ", pass.name, " cannot run: ", pass.invalid_because));
+    return true;
+  }
+  const int64_t members = pass.spec.TotalReplicas();
+  if (is_new && pass.spec.min_available.value_or(0) > members) {
+    pass.AddEvent("Warning", "MinAvailableTooHigh",
+                  StrCat("minAvailable is ", *pass.spec.min_available, ", but the job has ",
+                         members, " members: it starts when all of them can"));
+  }
+  const auto ignored = is_new ? IgnoredFields(*pass.job) : std::vector<std::string>();
+  if (!ignored.empty()) {
+    pass.AddEvent("Warning", "FieldIgnored",
+                  StrCat("the job runs as if it did not say ", Join(ignored, ", ")));
+  }
+  return false;
 }
 
-void JobController::WantPods(Pass& pass) {
+}  // namespace
+
+JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
+    : context_(std::move(context)),
+      kind_(std::move(kind)),
+      jobs_(context_.informers.Of(kind_->resource())),
+      pods_(context_.informers.Of(client::resources::kPods)),
+      disruptions_(context_.informers.Of(client::resources::kNodes)),
+      failures_(context_.informers.Of(client::resources::kNodes)),
+      writes_(
+          context_,
+          *kind_,
+          {.on_annotated = [this](const JobPass& pass) { failures_.NoteWritten(pass.dealt_with); },
+           .on_status =
+               [this](const JobPass& pass) {
+                 if (pass.vanished_seen) disruptions_.Forget(pass.uid());
+               },
+           .on_again = [this](const std::string& key) { queue_.Add(key); }}),
+      queue_(context_.executor,
+             context_.metrics,
+             kind_->resource().GroupResource(),
+             64,
+             [this](const std::string& key, client::WorkQueue::Done done) {
+               Reconcile(key, std::move(done));
+             }) {
+  Follow(jobs_, Queued(queue_), [this](const json::SharedValue& job) { OnJobGone(*job); });
+  Follow(
+      pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
+      [this](const json::SharedValue& pod) { OnPodGone(pod); });
+}
+
+void JobController::OnJobGone(const json::Value& job) {
+  const std::string uid(api::Uid(job));
+  attempts_.Forget(uid);
+  disruptions_.Forget(uid);
+  gpu_time_.Forget(uid);
+  health_.Forget(uid);
+  size_.Forget(uid);
+  writes_.Forget(uid);
+}
+
+void JobController::OnPod(const json::Value& pod) {
+  auto owner = api::ControllerOf(pod);
+  if (!owner || !kind_->Owns(*owner)) return;
+  writes_.OnPodSeen(owner->uid, api::Name(pod));
+  queue_.Add(StrCat(api::Namespace(pod), "/", owner->name));
+}
+
+void JobController::OnPodGone(const json::SharedValue& pod) {
+  failures_.OnPodGone(std::string(api::Uid(*pod)));
+  auto owner = api::ControllerOf(*pod);
+  if (!owner || !kind_->Owns(*owner)) return;
+  disruptions_.OnPodGone(owner->uid, *pod);
+  const json::SharedValue job = jobs_.Get(StrCat(api::Namespace(*pod), "/", owner->name));
+  if (job && api::Uid(*job) == owner->uid) attempts_.OnPodGone(owner->uid, pod);
+  OnPod(*pod);
+}
+
+void JobController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
+  if (!context_.informers.synced()) return done(kNotSynced);
+  json::SharedValue job = jobs_.Get(key);
+  if (!job || api::IsDeleting(*job)) return done(Duration::zero());
+  auto pass = std::make_shared<JobPass>(*kind_);
+  pass->key = key;
+  pass->job = job;
+  pass->ns = api::Namespace(*job);
+  pass->name = api::Name(*job);
+  pass->now = context_.clock.Now();
+  Observe(*pass);
+  NoteAttempts(*pass);
+  Decide(*pass);
+  if (pass->ends_now) NoteEnd(*pass);
+  FillCounts(*pass);
+  writes_.Write(pass, std::move(done));
+}
+
+void JobController::Observe(JobPass& pass) {
+  const json::Value* status = api::FindStatus(*pass.job);
+  pass.status = status && status->is_object() ? *status : json::Value(json::Object{});
+  if (!json::Find(pass.status, {"conditions"})) {
+    json::Set(pass.status, {"conditions"}, json::Array{});
+  }
+  pass.restarts = ParseInt(api::Annotation(*pass.job, keys::kRestarts)).value_or(0);
+  for (const json::SharedValue& pod : pods_.ByIndex("owner", api::Uid(*pass.job))) {
+    pass.pods[std::string(api::Name(*pod))] = pod;
+  }
+  pass.ObserveFailure();
+  auto spec = pass.kind.Parse(*pass.job);
+  if (spec.ok()) {
+    pass.spec = std::move(spec).value();
+    auto gang_class = pass.spec.GangClass();
+    pass.gang_class = gang_class.ok() ? *gang_class : pass.spec.priority_class;
+    pass.valid = true;
+  } else if (spec.status().code() == Code::kNotFound) {
+    pass.waits_for = spec.status().message();
+  } else {
+    pass.invalid_because = spec.status().message();
+  }
+  pass.counts.resize(pass.spec.replicas.size());
+  for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
+    for (int64_t k = 0; k < pass.spec.replicas[i].replicas; ++k) {
+      auto it = pass.pods.find(pass.spec.replicas[i].PodName(pass.name, k));
+      if (it == pass.pods.end()) continue;
+      std::string_view phase = Phase(*it->second);
+      ReplicaCount& count = pass.counts[i];
+      const bool done = phase == "Succeeded" && !EndedByPreemption(*it->second);
+      if (done) ++count.succeeded;
+      if (done && k == 0) count.first_succeeded = true;
+      if (phase == "Failed") ++count.failed;
+      if (phase == "Running") ++count.running;
+      if (phase == "Running" || phase == "Pending") ++count.active;
+    }
+  }
+}
+
+void JobController::Decide(JobPass& pass) {
+  const bool goes = !api::Annotation(*pass.job, api::keys::kDeleteWhenStopped).empty();
+  const bool over = pass.IsTrue("Succeeded") || pass.IsTrue("Failed");
+  if (goes && (over || (pass.spec.suspend && pass.pods.empty()))) {
+    pass.delete_job = true;
+    return;
+  }
+  if (over) return DecideFinished(pass);
+  if (!api::OtherManager(*pass.job).empty()) return;
+  if (DecideUnreadable(pass)) return;
+  JobFailures::DecideDegraded(pass);
+  NoteProgress(pass);
+  health_.NoteStragglers(pass);
+  NoteGpuTime(pass, /*over=*/false);
+  if (!pass.spec.suspend && pass.IsTrue("SuspensionWaits")) {
+    pass.SetFirst("SuspensionWaits", false, "Resumed", "The job is not to be suspended any more.");
+  }
+  if (const std::string_view never = pass.spec.suspend ? NeverOpens(*pass.job) : "";
+      !never.empty()) {
+    return pass.Finish(
+        "Failed", api::keys::kNeverSatisfied,
+        StrCat(pass.kind.kind(), " ", pass.name,
+               " has failed because its condition to start can never be met: ", never, "."));
+  }
+  if (pass.spec.suspend && !SuspensionWaits(pass)) return DecideSuspended(pass);
+  if (pass.IsTrue("Suspended")) {
+    pass.SetCondition("Suspended", false, pass.kind.Reason("Resumed"),
+                      StrCat(pass.kind.kind(), " ", pass.name, " is resumed."));
+    json::Set(pass.status, {"startTime"}, api::FormatTime(pass.now));
+  }
+  if (!json::Find(pass.status, {"startTime"})) {
+    json::Set(pass.status, {"startTime"}, api::FormatTime(pass.now));
+  }
+  if (DecideRequested(pass)) return;
+  if (DecideEnd(pass)) return;
+  if (disruptions_.Decide(pass)) return;
+  if (JobHealth::DecideHang(pass)) return;
+  if (failures_.Decide(pass)) return;
+  DecideRunning(pass);
+  WantPods(pass);
+  writes_.NoteRefusal(pass);
+}
+
+void JobController::DecideSuspended(JobPass& pass) {
+  pass.StopPods(JobPass::Which::kUnfinished);
+  std::string message = StrCat(pass.kind.kind(), " ", pass.name, " is suspended.");
+  if (pass.IsTrue("Running")) {
+    pass.SetCondition("Running", false, pass.kind.Reason("Suspended"), message);
+  }
+  if (!pass.IsTrue("Suspended")) {
+    pass.SetCondition("Suspended", true, pass.kind.Reason("Suspended"), message);
+    pass.AddEvent("Normal", pass.kind.Reason("Suspended"), message);
+  }
+  writes_.NoteRefusal(pass);
+  json::Remove(pass.status, {"startTime"});
+}
+
+void JobController::WantPods(JobPass& pass) {
   if (EndsElastically(pass)) return StopStragglers(pass);
-  const std::string held_until = HoldPreemption(pass);
+  const std::string held_until = JobFailures::HoldPreemption(pass);
   // After a stop the new pods wait until the last old one is gone, so that they start even.
   bool old_ones = !pass.spec.elastic && !pass.IsTrue("Running") &&
                   std::any_of(pass.pods.begin(), pass.pods.end(),
@@ -592,10 +371,10 @@ void JobController::WantPods(Pass& pass) {
   for (const ReplicaSpec& replica : pass.spec.replicas) {
     for (int64_t k = 0; k < replica.replicas; ++k) {
       const std::string pod = replica.PodName(pass.name, k);
-      if (pass.pods.contains(pod) || IsExpected(pass, pod)) continue;
+      if (pass.pods.contains(pod) || writes_.IsExpected(pass, pod)) continue;
       // Before its gang has its place, a member of another class would hold one to no use.
       if (!all && pass.GroupOf(replica, k) != pass.name) continue;
-      json::Value member = MakeMember(PartsOf(pass), replica, k);
+      json::Value member = MakeMember(pass.Parts(), replica, k);
       if (!held_until.empty()) {
         json::Set(member, {"metadata", "annotations", keys::kPreemptsFrom}, held_until);
       }
@@ -608,39 +387,14 @@ void JobController::WantPods(Pass& pass) {
   pass.want_group = true;
 }
 
-void JobController::SetCondition(Pass& pass,
-                                 std::string_view type,
-                                 bool status,
-                                 std::string_view reason,
-                                 std::string_view message) {
-  json::Array& conditions = json::FindMutable(pass.status, {"conditions"})->get_array();
-  if (!api::SetCondition(conditions, type, status ? "True" : "False", reason, message, pass.now)) {
-    return;
-  }
-  // Kubeflow's conditions carry the time of the last update too, and the newest stands last.
-  for (size_t i = 0; i < conditions.size(); ++i) {
-    if (json::GetString(conditions[i], {"type"}) != type) continue;
-    json::Value changed = conditions[i];
-    json::Set(changed, {"lastUpdateTime"}, api::FormatTime(pass.now));
-    conditions.erase(conditions.begin() + static_cast<std::ptrdiff_t>(i));
-    conditions.push_back(std::move(changed));
-    return;
-  }
+void JobController::NoteEnd(JobPass& pass) {
+  health_.Forget(pass.uid());
+  NoteGpuTime(pass, /*over=*/true);
+  DecideFinished(pass);
 }
 
-std::string_view JobController::PhaseWord(const Pass& pass) {
-  for (std::string_view word :
-       {"Succeeded", "Failed", "Suspended", "Preempted", "Restarting", "Running"}) {
-    if (!pass.IsTrue(word)) continue;
-    if (word != "Running") return word;
-    if (pass.IsTrue("Degraded")) return "Degraded";
-    return pass.IsTrue("Hung") ? "Hung" : word;
-  }
-  return "Pending";
-}
-
-void JobController::FillCounts(Pass& pass) {
-  if (kind_->has_phase()) json::Set(pass.status, {"phase"}, PhaseWord(pass));
+void JobController::FillCounts(JobPass& pass) {
+  if (pass.kind.has_phase()) json::Set(pass.status, {"phase"}, PhaseWord(pass));
   if (!pass.valid) return;
   json::Object statuses;
   for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
@@ -650,7 +404,7 @@ void JobController::FillCounts(Pass& pass) {
     if (count.succeeded > 0) one["succeeded"] = count.succeeded;
     if (count.failed > 0) one["failed"] = count.failed;
     // Which pods a HorizontalPodAutoscaler looks at.
-    if (!kind_->kubedl_style_status()) {
+    if (!pass.kind.kubedl_style_status()) {
       const bool one_group = pass.spec.grouped && !pass.spec.tiered();
       one["selector"] = StrCat(one_group ? keys::kPodGroup : keys::kJobName, "=", pass.name, ",",
                                one_group ? keys::kPodSet : keys::kJobRole, "=",
@@ -660,8 +414,27 @@ void JobController::FillCounts(Pass& pass) {
   }
   json::Set(pass.status, {"replicaStatuses"}, std::move(statuses));
   if (pass.restarts > 0) json::Set(pass.status, {"restarts"}, pass.restarts);
-  if (pass.spec.elastic) FillSize(pass);
-  kind_->FillStatus(*pass.job, pass.spec, pass.counts, pass.now, pass.status);
+  if (pass.spec.elastic) size_.Fill(pass, disruptions_.MessageOf(pass.uid()));
+  pass.kind.FillStatus(*pass.job, pass.spec, pass.counts, pass.now, pass.status);
+}
+
+// The pods that its members had before.
+void JobController::NoteAttempts(JobPass& pass) {
+  std::set<std::string> first;
+  for (const ReplicaSpec& replica : pass.spec.replicas) {
+    for (int64_t k = 0; k < replica.replicas && first.size() < JobAttempts::kMembersNoted; ++k) {
+      first.insert(replica.PodName(pass.name, k));
+    }
+  }
+  attempts_.Note(pass.uid(), first, pass.now, pass.status);
+}
+
+void JobController::NoteGpuTime(JobPass& pass, bool over) {
+  // Their statuses read as in KubeDL's documents.
+  if (pass.kind.kubedl_style_status()) return;
+  const std::string uid = pass.uid();
+  gpu_time_.Note(uid, pass.pods, pass.GangRuns(), pass.now, over, pass.status);
+  if (over) gpu_time_.Forget(uid);
 }
 
 }  // namespace swell::controllers

@@ -1,20 +1,19 @@
-// JobController: what a job reports of its members' failures.
+#include "jobs/job_failures.h"
+
 #include <algorithm>
 #include <cstdint>
 
 #include "base/strings.h"
 #include "jobs/failure_rules.h"
-#include "jobs/job_controller.h"
-#include "jobs/job_pass.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/api/objects/failure.h"
+#include "kube/controllers/context.h"
+#include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
 namespace {
 
-constexpr std::string_view kDegraded = "Degraded";
-constexpr std::string_view kReplicaFailure = "ReplicaFailure";  // as ReplicaSets have it
 constexpr std::string_view kMemoryCondition = "MemoryRaised";
 constexpr int64_t kSparedMax = 10;
 // A pod that fails within this after its start has done little.
@@ -44,25 +43,68 @@ int64_t MemoryOf(const json::Value& node) {
   return memory == amounts.end() ? 0 : memory->second.Value();
 }
 
-}  // namespace
+// Failures of hardware that were not counted, those of this pass included.
+int64_t SparedFailures(const JobPass& pass) {
+  return std::max<int64_t>(0,
+                           ParseInt(pass.DecidedAnnotation(keys::kHardwareFailures)).value_or(0));
+}
 
-// An error that every start repeats ends the job at its second time. True when it has.
-bool JobController::DecideHopeless(Pass& pass) {
-  const std::optional<api::Failure>& failure = pass.failure;
-  if (!failure || !NeverMends(*failure) || !FailedSoBefore(pass.status, *failure)) return false;
-  if (api::Annotation(*pass.job, keys::kOnUserError) == "Restart") return false;
-  for (const ReplicaSpec& replica : pass.spec.replicas) {
-    // What follows from their failures is said by the job.
-    if (!replica.on_failure.empty() || replica.relaunches > 0) return false;
-  }
-  Finish(pass, "Failed", "UserError",
-         StrCat(kind_->kind(), " ", pass.name, " failed because starting it again cannot help.",
-                FailureText(pass)));
+// A GPU that fails is not the job's fault. Not for ever, since only the log says that it was the
+// GPU.
+bool IsSpared(const JobPass& pass, const api::Failure& failure) {
+  return failure.which == api::FailureClass::kHardware && SparedFailures(pass) < kSparedMax;
+}
+
+// A failure of hardware counts as no restart. True if it does not.
+bool SpareHardware(JobPass& pass, const json::Value& pod, const api::Failure& failure) {
+  if (!IsSpared(pass, failure)) return false;
+  const int64_t spared = SparedFailures(pass) + 1;
+  pass.annotations[keys::kHardwareFailures] = std::to_string(spared);
+  pass.AvoidNode(api::NodeName(pod));
+  // Peers that lose this member are explained by it.
+  pass.annotations[keys::kLastFailure] =
+      ChargedFailure{failure.time.value_or(pass.now), failure.which}.ToString();
+  pass.AddEvent("Warning", "HardwareFailed",
+                StrCat(failure.Sentence(), " Node ", api::NodeName(pod),
+                       " is charged with it, and new pods of the job go to other nodes where those "
+                       "have room. The member is made anew, which is not counted as a restart (",
+                       spared, " of ", kSparedMax, " times)."));
   return true;
 }
 
+// A container that starts again in its pod keeps its GPU, so the pod is made anew.
+void LeaveHardwareInPlace(JobPass& pass) {
+  for (const auto& [name, pod] : pass.pods) {
+    if (!pass.Wants(name) || HasEnded(*pod) || api::IsDeleting(*pod)) continue;
+    const auto failure = api::FailureOf(*pod, pass.now);
+    // One that runs again may do.
+    if (!failure || !failure->repeats() || failure->settles) continue;
+    if (SpareHardware(pass, *pod, *failure)) pass.delete_pods.push_back(pod);
+  }
+}
+
+// A job that fails soon after each start takes no places of others for a while.
+void NoteCrash(JobPass& pass, const json::Value& pod, const api::Failure& failure) {
+  const WallTime end = failure.time.value_or(pass.now);
+  const bool soon = end - api::StartTime(pod).value_or(end) < kSoon;
+  const int64_t before = ParseInt(api::Annotation(*pass.job, keys::kCrashes)).value_or(0);
+  const int64_t crashes = soon ? std::clamp<int64_t>(before, 0, 1000) + 1 : 0;
+  pass.annotations[keys::kCrashes] = std::to_string(crashes);
+  const Duration hold = PreemptionHold(crashes);
+  if (hold == Duration::zero()) {
+    pass.annotations[keys::kPreemptsFrom] = nullptr;
+    return;
+  }
+  const std::string until = api::FormatTime(pass.now + hold);
+  pass.annotations[keys::kPreemptsFrom] = until;
+  pass.AddEvent("Warning", "PreemptionHeld",
+                StrCat(pass.kind.kind(), " ", pass.name, " failed ", crashes,
+                       " times in a row, each time soon after its start. Until ", until,
+                       " it starts only where there is room, and preempts nobody."));
+}
+
 // Containers restarted in place. Peers of a member that failed restart with it: theirs are its own.
-int64_t JobController::InPlaceRestarts(const Pass& pass) {
+int64_t InPlaceRestarts(const JobPass& pass) {
   int64_t own = 0, of_peers = 0;
   for (const auto& [name, pod] : pass.pods) {
     // One that is being removed is made anew, and begins with none.
@@ -78,8 +120,125 @@ int64_t JobController::InPlaceRestarts(const Pass& pass) {
   return std::max(own, of_peers);
 }
 
+// Kubeflow's two counts: containers restarted in place reach the limit, pods made anew pass it.
+bool ExceedsBackoff(const JobPass& pass, int64_t in_place_restarts) {
+  if (!pass.spec.backoff_limit) return false;
+  int64_t limit = *pass.spec.backoff_limit;
+  return pass.restarts + in_place_restarts > limit ||
+         (in_place_restarts > 0 && in_place_restarts >= limit);
+}
+
+void SayRestarting(JobPass& pass) {
+  if (pass.IsTrue("Restarting")) return;
+  const std::string message =
+      StrCat(pass.kind.kind(), " ", pass.name, " is restarting.", pass.FailureText());
+  pass.SetRestarting(pass.kind.Reason("Restarting"), message);
+  pass.AddEvent("Warning", pass.kind.Reason("Restarting"), message);
+}
+
+// An error that every start repeats ends the job at its second time. True when it has.
+bool DecideHopeless(JobPass& pass) {
+  const std::optional<api::Failure>& failure = pass.failure;
+  if (!failure || !NeverMends(*failure) || !FailedSoBefore(pass.status, *failure)) return false;
+  if (api::Annotation(*pass.job, keys::kOnUserError) == "Restart") return false;
+  for (const ReplicaSpec& replica : pass.spec.replicas) {
+    // What follows from their failures is said by the job.
+    if (!replica.on_failure.empty() || replica.relaunches > 0) return false;
+  }
+  pass.Finish("Failed", "UserError",
+              StrCat(pass.kind.kind(), " ", pass.name,
+                     " failed because starting it again cannot help.", pass.FailureText()));
+  return true;
+}
+
+}  // namespace
+
+// Failures that are the job's own. True when the job is over.
+bool JobFailures::Decide(JobPass& pass) {
+  if (DecideHopeless(pass)) return true;
+  bool restarting = false;
+  bool restart_all = false;
+  for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
+    const ReplicaSpec& replica = pass.spec.replicas[i];
+    for (int64_t k = 0; k < replica.replicas; ++k) {
+      auto it = pass.pods.find(replica.PodName(pass.name, k));
+      if (it == pass.pods.end()) continue;
+      const json::Value& pod = *it->second;
+      if (Phase(pod) != "Failed") continue;
+      // A member that gave its place away is missed by nobody: the others train on.
+      if (pass.spec.elastic && WasDisrupted(pod)) {
+        if (!api::IsDeleting(pod)) pass.delete_pods.push_back(it->second);
+        continue;
+      }
+      const Judgement judged = Judge(pass, i, pod);
+      if (judged.verdict == OnFailure::kIgnore) continue;
+      restart_all = restart_all || judged.verdict == OnFailure::kRestartJob;
+      if (!judged.retryable) {
+        pass.Finish(
+            "Failed", pass.kind.Reason("Failed"),
+            StrCat(pass.kind.kind(), " ", pass.name, " failed because ", pass.counts[i].failed, " ",
+                   replica.type, " replica(s) failed.", pass.FailureText()));
+        return true;
+      }
+      restarting = true;
+      if (api::IsDeleting(pod)) continue;
+      pass.delete_pods.push_back(it->second);
+      if (judged.charged) Charge(pass, replica, pod);
+    }
+  }
+  if (ExceedsBackoff(pass, InPlaceRestarts(pass))) return EndAtBackoffLimit(pass);
+  if (pass.kind.Failed(pass.spec, pass.counts)) {
+    pass.Finish("Failed", pass.kind.Reason("Failed"),
+                StrCat(pass.kind.kind(), " ", pass.name,
+                       " failed because too few members succeeded.", pass.FailureText()));
+    return true;
+  }
+  if (restarting) SayRestarting(pass);
+  if (!restart_all) {
+    RaiseMemoryInPlace(pass, /*running_too=*/false);
+    LeaveHardwareInPlace(pass);
+    return false;
+  }
+  pass.delete_pods.clear();
+  pass.StopPods(JobPass::Which::kAll);
+  return true;
+}
+
+JobFailures::Judgement JobFailures::Judge(const JobPass& pass,
+                                          size_t role,
+                                          const json::Value& pod) const {
+  const ReplicaSpec& replica = pass.spec.replicas[role];
+  const OnFailure verdict =
+      pass.kind.ClassifyFailure(replica, pass.counts[role], pod, pass.restarts);
+  const auto failure = api::FailureOf(pod, pass.now);
+  const bool by_code = replica.restart_policy == RestartPolicy::kExitCode;
+  const bool spared =
+      replica.restart_policy != RestartPolicy::kNever && failure && IsSpared(pass, *failure);
+  // Its exit code tells of another member's end.
+  const bool lost_peer = by_code && failure && failure->which == api::FailureClass::kPeerLost;
+  const bool by_cluster = FailedByCluster(pod) || WasDisrupted(pod);
+  const bool by_kind = verdict != OnFailure::kAsUsual && verdict != OnFailure::kFailJob;
+  return {.verdict = verdict,
+          .retryable = spared || lost_peer || by_cluster || by_kind || api::IsDeleting(pod) ||
+                       (by_code && ExitCode(pod).value_or(1) >= 128),
+          // Only failures of its own are held against the job, and each once.
+          .charged = verdict != OnFailure::kReplaceFree && !by_cluster &&
+                     !counted_.contains(std::string(api::Uid(pod)))};
+}
+
+bool JobFailures::EndAtBackoffLimit(JobPass& pass) const {
+  // What lacked memory gets more before its last start counts.
+  if (!ExceedsBackoff(pass, 0) && RaiseMemoryInPlace(pass, /*running_too=*/true)) return false;
+  pass.delete_pods.clear();
+  pass.Finish("Failed", "BackoffLimitExceeded",
+              StrCat(pass.kind.kind(), " ", pass.name,
+                     " has failed because it has reached the specified backoff limit.",
+                     pass.FailureText()));
+  return true;
+}
+
 // A failed pod that is made anew. More memory, or another member's failure, may explain it.
-void JobController::ChargeFailure(Pass& pass, const ReplicaSpec& replica, const json::Value& pod) {
+void JobFailures::Charge(JobPass& pass, const ReplicaSpec& replica, const json::Value& pod) const {
   pass.dealt_with.emplace_back(api::Uid(pod));
   const api::Failure failure = api::FailureOf(pod, pass.now).value_or(api::Failure{});
   if (RaiseMemory(pass, replica, pod) || SpareHardware(pass, pod, failure)) return;
@@ -96,81 +255,8 @@ void JobController::ChargeFailure(Pass& pass, const ReplicaSpec& replica, const 
   NoteCrash(pass, pod, failure);
 }
 
-// The job's annotation, as this pass has decided it.
-std::string_view JobController::DecidedAnnotation(const Pass& pass, std::string_view key) {
-  const auto decided = pass.annotations.find(key);
-  return decided == pass.annotations.end() ? api::Annotation(*pass.job, key)
-                                           : json::View(decided->value().get_string());
-}
-
-// Failures of hardware that were not counted, those of this pass included.
-int64_t JobController::SparedFailures(const Pass& pass) {
-  return std::max<int64_t>(0,
-                           ParseInt(DecidedAnnotation(pass, keys::kHardwareFailures)).value_or(0));
-}
-
-// New pods of the job go to other nodes where those have room.
-void JobController::AvoidNode(Pass& pass, std::string_view node) {
-  pass.annotations[keys::kAvoidedNodes] =
-      AddAvoidedNode(DecidedAnnotation(pass, keys::kAvoidedNodes), node);
-}
-
-// A GPU that fails is not the job's fault. Not for ever, since only the log says that it was the
-// GPU.
-bool JobController::IsSpared(const Pass& pass, const api::Failure& failure) {
-  return failure.which == api::FailureClass::kHardware && SparedFailures(pass) < kSparedMax;
-}
-
-// A failure of hardware counts as no restart. True if it does not.
-bool JobController::SpareHardware(Pass& pass, const json::Value& pod, const api::Failure& failure) {
-  if (!IsSpared(pass, failure)) return false;
-  const int64_t spared = SparedFailures(pass) + 1;
-  pass.annotations[keys::kHardwareFailures] = std::to_string(spared);
-  AvoidNode(pass, api::NodeName(pod));
-  // Peers that lose this member are explained by it.
-  pass.annotations[keys::kLastFailure] =
-      ChargedFailure{failure.time.value_or(pass.now), failure.which}.ToString();
-  pass.AddEvent("Warning", "HardwareFailed",
-                StrCat(failure.Sentence(), " Node ", api::NodeName(pod),
-                       " is charged with it, and new pods of the job go to other nodes where those "
-                       "have room. The member is made anew, which is not counted as a restart (",
-                       spared, " of ", kSparedMax, " times)."));
-  return true;
-}
-
-// A container that starts again in its pod keeps its GPU, so the pod is made anew.
-void JobController::LeaveHardwareInPlace(Pass& pass) {
-  for (const auto& [name, pod] : pass.pods) {
-    if (!pass.Wants(name) || HasEnded(*pod) || api::IsDeleting(*pod)) continue;
-    const auto failure = api::FailureOf(*pod, pass.now);
-    // One that runs again may do.
-    if (!failure || !failure->repeats() || failure->settles) continue;
-    if (SpareHardware(pass, *pod, *failure)) pass.delete_pods.push_back(pod);
-  }
-}
-
-// A job that fails soon after each start takes no places of others for a while.
-void JobController::NoteCrash(Pass& pass, const json::Value& pod, const api::Failure& failure) {
-  const WallTime end = failure.time.value_or(pass.now);
-  const bool soon = end - api::StartTime(pod).value_or(end) < kSoon;
-  const int64_t before = ParseInt(api::Annotation(*pass.job, keys::kCrashes)).value_or(0);
-  const int64_t crashes = soon ? std::clamp<int64_t>(before, 0, 1000) + 1 : 0;
-  pass.annotations[keys::kCrashes] = std::to_string(crashes);
-  const Duration hold = PreemptionHold(crashes);
-  if (hold == Duration::zero()) {
-    pass.annotations[keys::kPreemptsFrom] = nullptr;
-    return;
-  }
-  const std::string until = api::FormatTime(pass.now + hold);
-  pass.annotations[keys::kPreemptsFrom] = until;
-  pass.AddEvent("Warning", "PreemptionHeld",
-                StrCat(kind_->kind(), " ", pass.name, " failed ", crashes,
-                       " times in a row, each time soon after its start. Until ", until,
-                       " it starts only where there is room, and preempts nobody."));
-}
-
 // Until when new pods may not preempt others; empty: they may, and those that wait may again.
-std::string JobController::HoldPreemption(Pass& pass) {
+std::string JobFailures::HoldPreemption(JobPass& pass) {
   const std::string_view text = api::Annotation(*pass.job, keys::kPreemptsFrom);
   const auto until = api::ParseTime(text);
   if (until && *until > pass.now) {
@@ -185,7 +271,7 @@ std::string JobController::HoldPreemption(Pass& pass) {
 }
 
 // The most memory that the container can have: the rest of the pod has to fit beside it.
-int64_t JobController::MemoryMax(const json::Value& pod, std::string_view container) const {
+int64_t JobFailures::MemoryMax(const json::Value& pod, std::string_view container) const {
   int64_t most = 0;
   for (const auto& [name, node] : nodes_.objects()) most = std::max(most, MemoryOf(*node));
   const api::Amounts all = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
@@ -196,17 +282,16 @@ int64_t JobController::MemoryMax(const json::Value& pod, std::string_view contai
 
 // The next pod of the role gets more memory if this one was killed for lack of it. True when it
 // does, or a later limit than this pod's is set already.
-bool JobController::RaiseMemory(Pass& pass, const ReplicaSpec& replica, const json::Value& pod) {
+bool JobFailures::RaiseMemory(JobPass& pass,
+                              const ReplicaSpec& replica,
+                              const json::Value& pod) const {
   const auto failure = api::FailureOf(pod, pass.now);
   if (!failure || failure->reason != "OOMKilled") return false;
   if (api::Annotation(*pass.job, keys::kRaiseMemory) == "false") return false;
   if (!api::Annotation(*pass.job, keys::kMemoryRefused).empty()) return false;
   const std::string role = ToLower(replica.type);
   const std::string place = StrCat(role, "/", failure->container);
-  const auto decided = pass.annotations.find(keys::kMemoryRaised);
-  MemoryRaises raises = ParseMemoryRaises(decided == pass.annotations.end()
-                                              ? api::Annotation(*pass.job, keys::kMemoryRaised)
-                                              : json::View(decided->value().get_string()));
+  MemoryRaises raises = ParseMemoryRaises(pass.DecidedAnnotation(keys::kMemoryRaised));
   const int64_t current = MemoryLimitOf(pod, failure->container);
   const auto known = raises.find(place);
   if (known != raises.end() && known->second > current) return true;
@@ -219,14 +304,14 @@ bool JobController::RaiseMemory(Pass& pass, const ReplicaSpec& replica, const js
       StrCat(failure->member, ": container ", failure->container, " was killed at its limit of ",
              MemoryText(current), " of memory. New pods of role ", role, " get ", MemoryText(next),
              ". To keep the limit, set the job's annotation ", keys::kRaiseMemory, " to false.");
-  SetFirst(pass, kMemoryCondition, true, "OOMKilled", message);
+  pass.SetFirst(kMemoryCondition, true, "OOMKilled", message);
   pass.AddEvent("Warning", "MemoryRaised", message);
   return true;
 }
 
 // A container that starts again in its pod keeps its limit, so the pod is made anew. True where one
 // is. With `running_too` also those that run again, which else may do with what they have.
-bool JobController::RaiseMemoryInPlace(Pass& pass, bool running_too) {
+bool JobFailures::RaiseMemoryInPlace(JobPass& pass, bool running_too) const {
   bool raised = false;
   for (const ReplicaSpec& replica : pass.spec.replicas) {
     for (int64_t k = 0; k < replica.replicas; ++k) {
@@ -242,80 +327,12 @@ bool JobController::RaiseMemoryInPlace(Pass& pass, bool running_too) {
   return raised;
 }
 
-// A limit of the namespace, or its quota, refuses the memory: the pods get what the job says.
-void JobController::GiveBackMemory(const std::shared_ptr<Pass>& pass, const Status& refused) {
-  if (refused.message().find("memory") == std::string::npos ||
-      api::Annotation(*pass->job, keys::kMemoryRaised).empty() ||
-      !api::Annotation(*pass->job, keys::kMemoryRefused).empty()) {
-    return;
-  }
-  const json::Value patch = json::Object{
-      {"metadata",
-       json::Object{{"uid", api::Uid(*pass->job)},
-                    {"annotations", json::Object{{keys::kMemoryRefused, refused.message()}}}}}};
-  client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, patch,
-                [this, pass](const Result<json::SharedValue>& job) {
-                  if (!job.ok()) return queue_.Add(pass->key);
-                  events_.Record(*pass->job, "Warning", "MemoryNotRaised",
-                                 StrCat("Pods with more memory were refused, so they are made "
-                                        "with the memory that the job says: ",
-                                        api::Annotation(**job, keys::kMemoryRefused)));
-                });
-}
-
-// The failure as it is when its pod is not to start again.
-std::optional<api::Failure> JobController::LastFailure(const Pass& pass) {
-  std::optional<api::Failure> failure = pass.failure;
-  if (failure && failure->exit_code) failure->waits.clear();
-  return failure;
-}
-
-// " train-worker-1 failed: …", to be appended to the message of a condition; empty: none failed.
-std::string JobController::FailureText(const Pass& pass) {
-  const std::optional<api::Failure> failure = LastFailure(pass);
-  return failure ? StrCat(" ", failure->Sentence()) : "";
-}
-
-void JobController::ObserveFailure(Pass& pass) {
-  std::vector<json::SharedValue> pods, active;
-  for (const auto& [name, pod] : pass.pods) {
-    pods.push_back(pod);
-    if (!api::IsDeleting(*pod) && !HasEnded(*pod)) active.push_back(pod);
-  }
-  pass.failure = api::FirstFailure(pods, pass.now);
-  // Members that were taken away have not failed.
-  if (pass.failure && pass.failure->which == api::FailureClass::kPreempted) pass.failure.reset();
-  pass.repeated = api::FirstFailure(active, pass.now);
-  if (pass.repeated && !pass.repeated->repeats()) pass.repeated.reset();
-}
-
-// Kubeflow's clients read the last condition as the state of the job, so this one stands first.
-void JobController::SetFirst(Pass& pass,
-                             std::string_view type,
-                             bool status,
-                             std::string_view reason,
-                             std::string_view message) {
-  SetCondition(pass, type, status, reason, message);
-  json::Array& conditions = json::FindMutable(pass.status, {"conditions"})->get_array();
-  const auto found = std::find_if(
-      conditions.begin(), conditions.end(),
-      [type](const json::Value& one) { return json::GetString(one, {"type"}) == type; });
-  if (found != conditions.end()) std::rotate(conditions.begin(), found, found + 1);
-}
-
-void JobController::SetDegraded(Pass& pass,
-                                bool degraded,
-                                std::string_view reason,
-                                std::string_view message) {
-  SetFirst(pass, kDegraded, degraded, reason, message);
-}
-
 // A job whose members start again and again holds its place, but does not train.
-void JobController::DecideDegraded(Pass& pass) {
+void JobFailures::DecideDegraded(JobPass& pass) {
   if (pass.repeated) {
     const bool known = pass.IsTrue(kDegraded);
     const std::string message = pass.repeated->Sentence();
-    SetDegraded(pass, true, pass.repeated->Word(), message);
+    pass.SetFirst(kDegraded, true, pass.repeated->Word(), message);
     json::Set(pass.status, {"failure"}, pass.repeated->ToJson());
     if (!known) pass.AddEvent("Warning", kDegraded, message);
     if (pass.repeated->settles) pass.RequeueAfter(*pass.repeated->settles - pass.now);
@@ -323,46 +340,7 @@ void JobController::DecideDegraded(Pass& pass) {
   }
   json::Remove(pass.status, {"failure"});
   if (pass.IsTrue(kDegraded)) {
-    SetDegraded(pass, false, "Recovered", "No member starts again and again any more.");
-  }
-}
-
-void JobController::NoteRefusal(Pass& pass) {
-  const std::string uid(api::Uid(*pass.job));
-  if (pass.create_pods.empty()) refused_.erase(uid);
-  const auto refused = refused_.find(uid);
-  if (refused != refused_.end()) {
-    SetFirst(pass, kReplicaFailure, true, "FailedCreate", refused->second);
-  } else if (pass.create_pods.empty() && pass.IsTrue(kReplicaFailure)) {
-    SetFirst(pass, kReplicaFailure, false, "Created", "No member waits to be created any more.");
-  }
-}
-
-// The pods that its members had before.
-void JobController::NoteAttempts(Pass& pass) {
-  std::set<std::string> first;
-  for (const ReplicaSpec& replica : pass.spec.replicas) {
-    for (int64_t k = 0; k < replica.replicas && first.size() < JobAttempts::kMembersNoted; ++k) {
-      first.insert(replica.PodName(pass.name, k));
-    }
-  }
-  attempts_.Note(std::string(api::Uid(*pass.job)), first, pass.now, pass.status);
-}
-
-// The end of a job says which failure ended it.
-void JobController::NoteEnd(Pass& pass, bool failed, std::string_view reason) {
-  if (pass.IsTrue(kDegraded)) {
-    SetDegraded(pass, false, reason, "The job is over.");
-  }
-  for (std::string_view type :
-       {std::string_view("Hung"), std::string_view("Straggler"), kReplicaFailure}) {
-    if (pass.IsTrue(type)) SetFirst(pass, type, false, reason, "The job is over.");
-  }
-  slow_since_.erase(std::string(api::Uid(*pass.job)));
-  if (failed && pass.failure) {
-    json::Set(pass.status, {"failure"}, LastFailure(pass)->ToJson());
-  } else {
-    json::Remove(pass.status, {"failure"});
+    pass.SetFirst(kDegraded, false, "Recovered", "No member starts again and again any more.");
   }
 }
 

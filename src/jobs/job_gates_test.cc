@@ -79,7 +79,7 @@ TEST_F(GatesTest, AJobWhoseDependencyFailedWaitsAndSaysSo) {
   const json::SharedValue job = failed();
   const auto why = api::FindCondition(*job, "Failed");
   EXPECT_EQ(why->reason, "DependencyNeverSatisfied");
-  EXPECT_TRUE(why->message.ends_with("can never come true: job first failed.")) << why->message;
+  EXPECT_TRUE(why->message.ends_with("can never be met: job first failed.")) << why->message;
   EXPECT_FALSE(Runs("ok"));
 }
 

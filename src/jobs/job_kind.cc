@@ -145,6 +145,10 @@ std::vector<json::Value> JobKind::Dependents(const json::Value&, const JobSpec&)
   return {};
 }
 
+bool JobKind::Owns(const api::OwnerReference& owner) const {
+  return owner.kind == kind() && owner.api_version.starts_with(StrCat(resource().group, "/"));
+}
+
 std::string JobKind::Reason(std::string_view what) const { return StrCat(kind(), what); }
 
 Status ReadRoles(const json::Value& body,

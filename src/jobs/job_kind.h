@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "json/value.h"
+#include "kube/api/meta/meta.h"
 #include "kube/client/client.h"
 #include "kube/controllers/wrong_field.h"
 
@@ -137,6 +138,8 @@ class JobKind {
 
   virtual client::Resource resource() const = 0;
   virtual std::string kind() const = 0;  // "PyTorchJob"
+  // Two groups may have a kind of the same name.
+  bool Owns(const api::OwnerReference& owner) const;
   // Other resources that its jobs refer to (JobKindOptions::find).
   virtual std::vector<client::Resource> References() const { return {}; }
   // The reason of a condition or an event: "PyTorchJobRunning".

@@ -1,23 +1,33 @@
-// JobController::Pass: what one reconcile pass over a job observed, and the writes it decided on.
-// - Threads: core executor only; lives until the pass's last write is answered.
+// JobPass: one reconcile pass over a job as data: what was observed, and the status and the writes
+// that were decided. Its parts fill it one after the other (JobController says in which order), and
+// JobWrites carries it out.
+// - Threads: core executor only.
+// - Ownership: lives until the pass's last write is answered; the kind outlives it.
 #pragma once
 
-#include <algorithm>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "jobs/job_controller.h"
+#include "jobs/job_kind.h"
+#include "jobs/job_members.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/failure.h"
-#include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
 
-struct JobController::Pass {
+// Types of a job's conditions that several parts set.
+inline constexpr std::string_view kDegraded = "Degraded";
+inline constexpr std::string_view kHung = "Hung";
+inline constexpr std::string_view kStraggler = "Straggler";
+inline constexpr std::string_view kReplicaFailure = "ReplicaFailure";  // as ReplicaSets have it
+
+struct JobPass {
+  explicit JobPass(const JobKind& kind) : kind(kind) {}
+
   // Seen.
+  const JobKind& kind;
   std::string key, ns, name;
   json::SharedValue job;
   WallTime now;
@@ -33,6 +43,7 @@ struct JobController::Pass {
 
   // Decided.
   json::Value status;
+  bool ends_now = false;  // this pass has ended the job
   int64_t restarts = 0;
   json::Object annotations;             // of the job, to be written before its status
   std::vector<std::string> dealt_with;  // uids of failed pods of which these annotations are
@@ -49,62 +60,61 @@ struct JobController::Pass {
   std::vector<Event> events;
   Duration requeue_after{0};
 
+  // Looks at the pods for failures.
+  void ObserveFailure();
+
+  std::string uid() const { return std::string(api::Uid(*job)); }
+  // A condition of the status as decided so far.
   bool IsTrue(std::string_view condition) const {
     return api::ConditionIsTrueIn(status, condition);
   }
-  bool Wants(const std::string& pod_name) const {
-    for (const ReplicaSpec& replica : spec.replicas) {
-      for (int64_t k = 0; k < replica.replicas; ++k) {
-        if (replica.PodName(name, k) == pod_name) return true;
-      }
-    }
-    return false;
-  }
+  // Whether the job has a member of this name.
+  bool Wants(const std::string& pod_name) const;
   std::string GroupOf(const ReplicaSpec& replica, int64_t index) const {
     return spec.GroupOf(name, gang_class, replica, index);
   }
+  JobParts Parts() const { return {kind, *job, spec, gang_class}; }
   // Every member of the gang's minimum has its place.
-  bool GangPlaced() const {
-    for (const ReplicaSpec& replica : spec.replicas) {
-      for (int64_t k = 0; k < std::min(replica.min_member.value_or(0), replica.replicas); ++k) {
-        auto pod = pods.find(replica.PodName(name, k));
-        if (pod == pods.end() || !api::IsBound(*pod->second)) {
-          return false;
-        }
-      }
-    }
-    return true;
-  }
+  bool GangPlaced() const;
+  // Every member that the gang needs runs, or has done its part.
+  bool GangRuns() const;
   // The members without which the others cannot continue hold their places.
-  bool KeepsVitalMembers() const {
-    for (const ReplicaSpec& replica : spec.replicas) {
-      for (int64_t k = 0; replica.vital && k < replica.replicas; ++k) {
-        auto pod = pods.find(replica.PodName(name, k));
-        if (pod == pods.end() || !api::IsBound(*pod->second) || api::IsDeleting(*pod->second) ||
-            WasPreempted(*pod->second) || WasDisrupted(*pod->second)) {
-          return false;
-        }
-      }
-    }
-    return true;
-  }
+  bool KeepsVitalMembers() const;
   // Members that the job has no more are to go.
-  bool Shrinks() const {
-    return std::any_of(
-        delete_pods.begin(), delete_pods.end(),
-        [this](const json::SharedValue& pod) { return !Wants(std::string(api::Name(*pod))); });
-  }
+  bool Shrinks() const;
   // Nothing is deleted and no event is recorded, so the writes need not wait for the status.
-  bool OnlyAdds() const {
-    return annotations.empty() && !vanished_seen && !delete_job && delete_pods.empty() &&
-           stop_pods.empty() && free_pods.empty() && events.empty();
-  }
-  void AddEvent(std::string_view type, std::string_view reason, std::string message) {
-    events.push_back({std::string(type), std::string(reason), std::move(message)});
-  }
-  void RequeueAfter(Duration delay) {
-    if (requeue_after.count() == 0 || delay < requeue_after) requeue_after = delay;
-  }
+  bool OnlyAdds() const;
+  // The job's annotation, as this pass has decided it.
+  std::string_view DecidedAnnotation(std::string_view annotation) const;
+  // The failure as it is when its pod is not to start again.
+  std::optional<api::Failure> LastFailure() const;
+  // " train-worker-1 failed: …", to be appended to the message of a condition; empty: none failed.
+  std::string FailureText() const;
+
+  // Becomes the last condition, which Kubeflow's clients read as the state of the job.
+  void SetCondition(std::string_view type,
+                    bool is_true,
+                    std::string_view reason,
+                    std::string_view message);
+  // For what is not the state of the job: stands before the other conditions.
+  void SetFirst(std::string_view type,
+                bool is_true,
+                std::string_view reason,
+                std::string_view message);
+  // It does not run meanwhile.
+  void SetRestarting(std::string_view reason, std::string_view message);
+  // The job is over: `type` is Succeeded or Failed.
+  void Finish(std::string_view type, std::string_view reason, std::string message);
+  enum class Which { kUnfinished, kAll };
+  void StopPods(Which which);
+  // New pods of the job go to other nodes where those have room.
+  void AvoidNode(std::string_view node);
+  void AddEvent(std::string_view type, std::string_view reason, std::string message);
+  void RequeueAfter(Duration delay);
+
+ private:
+  // The end of a job says which failure ended it.
+  void NoteEnd(bool failed, std::string_view reason);
 };
 
 }  // namespace swell::controllers

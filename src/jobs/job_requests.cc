@@ -1,13 +1,13 @@
-// JobController: what processes of a job's own pods request of it, and requeues (request_keys.h).
+#include "jobs/job_requests.h"
+
 #include <algorithm>
 
 #include "base/strings.h"
-#include "jobs/job_controller.h"
-#include "jobs/job_pass.h"
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/request_keys.h"
 #include "kube/api/objects/pod.h"
+#include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
@@ -33,9 +33,7 @@ std::string RequestOf(const json::Value& pod) {
 
 }  // namespace
 
-// A script may end as soon as it has asked, with any exit code: so this comes before the job's end
-// and its failures. True when the pass is decided.
-bool JobController::DecideRequested(Pass& pass) {
+bool DecideRequested(JobPass& pass) {
   if (api::Label(*pass.job, api::keys::kSlurmJobId).empty()) return false;
   const int64_t requeues = RequeuesOf(*pass.job);
   bool stops = false;
@@ -47,8 +45,9 @@ bool JobController::DecideRequested(Pass& pass) {
     }
     const std::string word = RequestOf(*pod);
     if (word == api::keys::kRequestCancel) {
-      Finish(pass, "Failed", api::keys::kCancelled,
-             StrCat(kind_->kind(), " ", pass.name, " was cancelled by its own pod ", name, "."));
+      pass.Finish(
+          "Failed", api::keys::kCancelled,
+          StrCat(pass.kind.kind(), " ", pass.name, " was cancelled by its own pod ", name, "."));
       return true;
     }
     // A pod that is preempted starts again anyway, and that counts once.
@@ -63,13 +62,13 @@ bool JobController::DecideRequested(Pass& pass) {
   if (!stops) return false;
   if (!pass.IsTrue("Restarting")) {
     const std::string message =
-        StrCat(kind_->kind(), " ", pass.name, " is requeued",
+        StrCat(pass.kind.kind(), " ", pass.name, " is requeued",
                requester.empty() ? "" : StrCat(" at the request of its pod ", requester),
                ": it stops, waits and starts again.");
-    SetRestarting(pass, "Requeued", message);
+    pass.SetRestarting("Requeued", message);
     pass.AddEvent("Normal", "Requeued", message);
   }
-  StopPods(pass, Which::kAll);
+  pass.StopPods(JobPass::Which::kAll);
   return true;
 }
 

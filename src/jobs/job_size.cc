@@ -1,15 +1,13 @@
-// JobController's third part: how large an elastic job is, how large it may be, why it is not
-// larger, and how that went: status.elastic, of which people see tables and charts. In a status
-// that has only what its kind's users know, it is `size`: behind what their documents show.
+#include "jobs/job_size.h"
+
 #include <algorithm>
 
 #include "autoscaling/scale_target.h"
 #include "base/strings.h"
 #include "elastic/metric_scaler.h"
-#include "jobs/job_controller.h"
-#include "jobs/job_pass.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/job.h"
+#include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
@@ -142,10 +140,8 @@ void NoteThroughput(json::Value& entry, double throughput) {
   json::Set(entry, {"throughput"}, throughput);
 }
 
-}  // namespace
-
 // No member is about to start: each runs, or waits for the scheduler to find room.
-bool JobController::HasSettled(const Pass& pass) {
+bool HasSettled(const JobPass& pass) {
   for (const ReplicaSpec& replica : pass.spec.replicas) {
     if (!replica.max_member) continue;
     for (int64_t k = 0; k < replica.replicas; ++k) {
@@ -160,26 +156,8 @@ bool JobController::HasSettled(const Pass& pass) {
   return true;
 }
 
-// A change of size that was requested is reported when it has happened, with the number that was
-// reached. Members that wait for room are the scheduler's to report once they have it.
-void JobController::ReportResize(Pass& pass, const SizeNow& size) {
-  const auto resize = resizing_.find(std::string(api::Uid(*pass.job)));
-  if (resize == resizing_.end()) return;
-  const bool reached = size.now == size.desired;
-  if (!reached && !(size.now < size.desired && HasSettled(pass))) return;
-  const int64_t before = resize->second;
-  resizing_.erase(resize);
-  // The first members of a job are its start.
-  if (size.now == before || before == 0) return;
-  const std::string_view word = size.now < before ? "Shrunk" : "Grown";
-  pass.AddEvent(
-      "Normal", word,
-      StrCat(word, " from ", before, " to ", size.now, reached ? "" : StrCat(" of ", size.desired),
-             " replicas, as asked (", size.least, " to ", size.most, ")"));
-}
-
 // Why fewer run than are wanted, or no more than that are wanted.
-std::string JobController::WhyNoMore(const Pass& pass, int64_t now, int64_t desired) const {
+std::string WhyNoMore(const JobPass& pass, int64_t now, int64_t desired) {
   if (pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended")) return "";
   if (now >= desired) {
     for (const ReplicaSpec& replica : pass.spec.replicas) {
@@ -200,10 +178,11 @@ std::string JobController::WhyNoMore(const Pass& pass, int64_t now, int64_t desi
   return waits.empty() ? text : Short(StrCat(text, ": ", waits));
 }
 
-std::string JobController::WhyChanged(const Pass& pass,
-                                      const std::vector<api::SizeChange>& history,
-                                      int64_t now,
-                                      int64_t desired) const {
+std::string WhyChanged(const JobPass& pass,
+                       const std::vector<api::SizeChange>& history,
+                       int64_t now,
+                       int64_t desired,
+                       const std::string& preempted) {
   for (std::string_view word : {"Succeeded", "Failed", "Suspended"}) {
     if (pass.IsTrue(word)) return ToLower(word);
   }
@@ -214,16 +193,35 @@ std::string JobController::WhyChanged(const Pass& pass,
     for (const auto& [name, pod] : pass.pods) {
       if (WasPreempted(*pod)) return Short(PreemptionMessage(*pod));
     }
-    auto vanished = vanished_.find(std::string(api::Uid(*pass.job)));
-    if (vanished != vanished_.end()) return Short(vanished->second.message);
+    if (!preempted.empty()) return Short(preempted);
   }
   if (wanted != desired) return StrCat("scaled from ", wanted, " to ", desired);
   if (now < before) return std::string(kMemberEnded);
   return before == 0 ? "resumed" : "room again";
 }
 
-void JobController::FillSize(Pass& pass) {
-  const std::string_view field = kind_->kubedl_style_status() ? "size" : "elastic";
+}  // namespace
+
+// A change of size that was requested is reported when it has happened, with the number that was
+// reached. Members that wait for room are the scheduler's to report once they have it.
+void JobSize::ReportResize(JobPass& pass, const Now& size) {
+  const auto resize = resizing_.find(pass.uid());
+  if (resize == resizing_.end()) return;
+  const bool reached = size.now == size.desired;
+  if (!reached && !(size.now < size.desired && HasSettled(pass))) return;
+  const int64_t before = resize->second;
+  resizing_.erase(resize);
+  // The first members of a job are its start.
+  if (size.now == before || before == 0) return;
+  const std::string_view word = size.now < before ? "Shrunk" : "Grown";
+  pass.AddEvent(
+      "Normal", word,
+      StrCat(word, " from ", before, " to ", size.now, reached ? "" : StrCat(" of ", size.desired),
+             " replicas, as asked (", size.least, " to ", size.most, ")"));
+}
+
+void JobSize::Fill(JobPass& pass, const std::string& preempted) {
+  const std::string_view field = pass.kind.kubedl_style_status() ? "size" : "elastic";
   const Tally tally = Count(*pass.job, pass.name, pass.spec, pass.pods);
   const auto& [least, most, desired, now, members, by_metric, observed] = tally;
   if (most == 0) return;  // no role of this job may change its size
@@ -233,13 +231,13 @@ void JobController::FillSize(Pass& pass) {
   const std::vector<api::SizeChange>& changes = known.history;
   const int64_t wanted = known.desired.value_or(desired);
   json::Array history = json::GetArray(pass.status, {field, "history"});
-  const std::string uid(api::Uid(*pass.job));
+  const std::string uid = pass.uid();
   const bool over = pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended");
   if (desired != wanted) resizing_.try_emplace(uid, known.replicas);
   const bool began = !changes.empty() || now > 0;
   const int64_t before = changes.empty() ? 0 : changes.back().replicas;
   if (began && now != before) {
-    const std::string why = WhyChanged(pass, changes, now, desired);
+    const std::string why = WhyChanged(pass, changes, now, desired, preempted);
     json::Object entry{{"time", api::FormatTime(pass.now)},
                        {"replicas", now},
                        {"desired", desired},

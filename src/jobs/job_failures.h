@@ -1,0 +1,53 @@
+// JobFailures: what a job does about failures of its members: which of them start again, what
+// counts as a restart, more memory, other nodes, and when it is over.
+// - Threads: core executor only.
+// - Ownership: belongs to the JobController; the informer outlives it.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "jobs/job_pass.h"
+#include "kube/client/informer.h"
+
+namespace swell::controllers {
+
+class JobFailures {
+ public:
+  // Nodes say how much memory a container could have.
+  explicit JobFailures(client::Informer& nodes) : nodes_(nodes) {}
+
+  // True when the pass is decided: the job is over, or all of it starts again.
+  bool Decide(JobPass& pass);
+  // A job whose members start again and again holds its place, but does not train.
+  static void DecideDegraded(JobPass& pass);
+  // Until when new pods may not preempt others; empty: they may, and those that wait may again.
+  static std::string HoldPreemption(JobPass& pass);
+
+  // The annotations of the job have the failures of these pods (JobPass::dealt_with).
+  void NoteWritten(const std::vector<std::string>& pod_uids) {
+    counted_.insert(pod_uids.begin(), pod_uids.end());
+  }
+  void OnPodGone(const std::string& pod_uid) { counted_.erase(pod_uid); }
+
+ private:
+  // What a failed member means for its job.
+  struct Judgement {
+    OnFailure verdict = OnFailure::kAsUsual;
+    bool retryable = false;  // it is made anew; else the job fails
+    bool charged = false;    // against the job's limit of restarts
+  };
+  Judgement Judge(const JobPass& pass, size_t role, const json::Value& pod) const;
+  // True when the job is over, and not given more memory instead.
+  bool EndAtBackoffLimit(JobPass& pass) const;
+  void Charge(JobPass& pass, const ReplicaSpec& replica, const json::Value& pod) const;
+  int64_t MemoryMax(const json::Value& pod, std::string_view container) const;
+  bool RaiseMemory(JobPass& pass, const ReplicaSpec& replica, const json::Value& pod) const;
+  bool RaiseMemoryInPlace(JobPass& pass, bool running_too) const;
+
+  client::Informer& nodes_;
+  std::set<std::string> counted_;  // uids of failed pods whose failure the job's annotations have
+};
+
+}  // namespace swell::controllers
