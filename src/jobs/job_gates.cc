@@ -7,6 +7,7 @@
 #include "kube/api/crd/definitions.h"
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/job.h"
 
 namespace swell::controllers {
 namespace {
@@ -285,12 +286,7 @@ void JobGates::Open(const JobKey& key, const json::Value& job) {
   json::Set(patch, {"metadata", "uid"}, uid);
   json::Set(patch, {"metadata", "annotations", keys::kGate}, nullptr);
   json::Set(patch, {"metadata", "annotations", keys::kGateReason}, nullptr);
-  const size_t dot = kind.suspend.find('.');
-  if (dot == std::string::npos) {
-    json::Set(patch, {"spec", kind.suspend}, false);
-  } else {
-    json::Set(patch, {"spec", kind.suspend.substr(0, dot), kind.suspend.substr(dot + 1)}, false);
-  }
+  api::SetSuspended(patch, kind.suspend, false);
   opening_.insert(uid);
   client_.Patch(kind.jobs->resource(), api::Namespace(job), api::Name(job),
                 client::PatchType::kMerge, patch,

@@ -14,6 +14,7 @@
 #include "jobs/job_kinds.h"
 #include "jobs/progress_metrics.h"
 #include "jobs/progress_reader.h"
+#include "kube/api/crd/definitions.h"
 #include "kube/controllers/cluster/certificate_cleaner.h"
 #include "kube/controllers/cluster/garbage_collector.h"
 #include "kube/controllers/cluster/namespace.h"
@@ -30,6 +31,7 @@
 #include "kube/controllers/workloads/disruption.h"
 #include "kube/controllers/workloads/endpoint_slices.h"
 #include "kube/controllers/workloads/endpoints.h"
+#include "kube/controllers/workloads/queued_jobs.h"
 #include "kube/controllers/workloads/replica_set.h"
 #include "kube/controllers/workloads/stateful_set.h"
 #include "projects/idle_rules.h"
@@ -184,6 +186,7 @@ struct Manager::Parts {
       members.emplace(context);
       job_accounts.emplace(context);
       cluster.emplace(context, options);
+      ResumeQueued(context, options);
     }
     // Last: it shares the informers of all kinds of jobs.
     gates.emplace(context);
@@ -203,6 +206,15 @@ struct Manager::Parts {
     });
     if (!options.own_namespace.empty()) KeepRecords(context, options);
     if (!options.log_file.empty()) scheduler_pod.emplace(context, options.log_file);
+  }
+
+  // A batch Job is resumed by its own controller. On a real cluster all of them are Kueue's.
+  void ResumeQueued(const Context& context, const ManagerOptions& options) {
+    for (const api::Definition& kind : api::JobDefinitions()) {
+      if (kind.suspend.empty() || options.others_jobs.contains(kind.GroupResource())) continue;
+      queued.emplace_back(context, client::Resource{kind.group, kind.version, kind.plural, true},
+                          kind.suspend, ToLower(kind.kind) + "-controller");
+    }
   }
 
   void KeepRecords(const Context& context, const ManagerOptions& options) {
@@ -228,6 +240,7 @@ struct Manager::Parts {
   GangConditions gang_conditions;
   PodGrouper grouper;
   std::list<JobController> jobs;
+  std::list<QueuedJobs> queued;
   std::optional<CronController> crons;
   std::list<ProgressReader> progress_readers;
   std::list<ProgressMetrics> progress_metrics;

@@ -9,6 +9,7 @@
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/job.h"
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_facts.h"
 
@@ -159,12 +160,7 @@ void IdleRules::Decide(const std::string& uid, const Work& work) {
 
 void IdleRules::Stop(const Work& work, Duration idle) {
   json::Value patch = json::Object{{"metadata", json::Object{{"uid", api::Uid(*work.job)}}}};
-  const size_t dot = work.suspend.find('.');
-  if (dot == std::string::npos) {
-    json::Set(patch, {"spec", work.suspend}, true);
-  } else {
-    json::Set(patch, {"spec", work.suspend.substr(0, dot), work.suspend.substr(dot + 1)}, true);
-  }
+  api::SetSuspended(patch, work.suspend, true);
   client_.Patch(
       work.resource, api::Namespace(*work.job), api::Name(*work.job), client::PatchType::kMerge,
       patch, scope_.Wrap([this, job = work.job, idle](const Result<json::SharedValue>& done) {

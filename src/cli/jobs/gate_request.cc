@@ -6,6 +6,7 @@
 #include "cli/flags.h"
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/job.h"
 
 namespace swell::cli {
 namespace {
@@ -51,12 +52,7 @@ void SetGate(json::Value& job, const JobKindInfo& kind, const GateRequest& gate)
   if (gate.held) annotate(api::keys::kHeld, "user");
   if (gate.closed()) annotate(api::keys::kGate, "closed");
   if (!gate.closed() && !gate.held) return;
-  const size_t dot = kind.suspend.find('.');
-  if (dot == std::string::npos) {
-    json::Set(job, {"spec", kind.suspend}, true);
-  } else {
-    json::Set(job, {"spec", kind.suspend.substr(0, dot), kind.suspend.substr(dot + 1)}, true);
-  }
+  api::SetSuspended(job, kind.suspend, true);
 }
 
 Result<ArrayRange> ParseArrayRange(std::string_view flag, std::string_view text) {

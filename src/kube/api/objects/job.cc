@@ -113,4 +113,19 @@ std::string_view OtherManager(const json::Value& job) {
   return own ? std::string_view() : manager;
 }
 
+bool IsSuspended(const json::Value& job, std::string_view field) {
+  const size_t dot = field.find('.');
+  if (dot == std::string_view::npos) return json::GetBool(job, {"spec", field});
+  return json::GetBool(job, {"spec", field.substr(0, dot), field.substr(dot + 1)});
+}
+
+void SetSuspended(json::Value& job, std::string_view field, bool suspended) {
+  const size_t dot = field.find('.');
+  if (dot == std::string_view::npos) {
+    json::Set(job, {"spec", field}, suspended);
+  } else {
+    json::Set(job, {"spec", field.substr(0, dot), field.substr(dot + 1)}, suspended);
+  }
+}
+
 }  // namespace swell::api

@@ -86,4 +86,10 @@ std::string_view JobStatusWord(const json::Value& job);
 // the operators of Kubeflow.
 std::string_view OtherManager(const json::Value& job);
 
+// Whether the job is suspended. `field` is its kind's: "suspend" or "runPolicy.suspend", below
+// spec.
+bool IsSuspended(const json::Value& job, std::string_view field);
+// In a job, or in a patch of one.
+void SetSuspended(json::Value& job, std::string_view field, bool suspended);
+
 }  // namespace swell::api

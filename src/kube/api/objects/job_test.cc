@@ -101,6 +101,19 @@ TEST(Job, AnotherManagerIsOneThatSwellDoesNotStandInFor) {
   EXPECT_EQ(manager("{managedBy: kueue.x-k8s.io/multikueue}"), "kueue.x-k8s.io/multikueue");
 }
 
+TEST(Job, IsSuspendedByTheFieldOfItsKind) {
+  for (const char* field : {"suspend", "runPolicy.suspend"}) {
+    json::Value job = Document("{spec: {runPolicy: {backoffLimit: 1}}}");
+    EXPECT_FALSE(IsSuspended(job, field));
+    SetSuspended(job, field, true);
+    EXPECT_TRUE(IsSuspended(job, field));
+    EXPECT_EQ(json::GetInt(job, {"spec", "runPolicy", "backoffLimit"}), 1);
+    SetSuspended(job, field, false);
+    EXPECT_FALSE(IsSuspended(job, field));
+  }
+  EXPECT_FALSE(IsSuspended(Document("{spec: {suspend: true}}"), "runPolicy.suspend"));
+}
+
 TEST(Job, TheQueueThatEverybodyHasNamesNoProject) {
   EXPECT_EQ(ProjectOfQueue(Document("{queue: vision}")), "vision");
   EXPECT_EQ(ProjectOfQueue(Document("{queue: default}")), "");

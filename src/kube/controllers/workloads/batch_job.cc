@@ -137,7 +137,7 @@ BatchJobController::BatchJobController(Context context)
           16,
           [this](const std::string& key, Done done) { ReconcileOrphan(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)),
-      queued_(context_) {
+      queued_(context_, client::resources::kJobs, "suspend", std::string(kComponent)) {
   Follow(jobs_, Queued(queue_));
   auto pod = [this](const json::SharedValue& it) { OnPod(*it); };
   Follow(pods_, pod, pod);
