@@ -427,8 +427,9 @@ TEST_F(CliTest, ArenaSubmitsTensorFlowByRoles) {
   EXPECT_EQ(json::GetString(container("Worker"), {"resources", "limits", "cpu"}), "2");
   EXPECT_EQ(json::GetString(container("PS"), {"image"}), "p");
   EXPECT_EQ(json::GetInt(json::GetArray(container("PS"), {"ports"})[0], {"containerPort"}), 2223);
-  EXPECT_EQ(json::Find(container("Chief"), {"resources"}), nullptr);
-  EXPECT_EQ(api::Annotation(job, "requestGPUsOfJobOwner"), "2");
+  EXPECT_EQ(json::GetString(container("Chief"), {"resources", "limits", "nvidia.com/gpu"}), "1");
+  EXPECT_EQ(json::Find(container("Chief"), {"resources", "limits", "cpu"}), nullptr);
+  EXPECT_EQ(api::Annotation(job, "requestGPUsOfJobOwner"), "3");
   ASSERT_EQ(Run({"arena", "list", "--type", "tf"}), 0) << err_;
   EXPECT_NE(out_.find("TFJOB"), std::string::npos) << out_;
   ASSERT_EQ(Run({"arena", "list", "--type", "pytorch"}), 0) << err_;

@@ -383,6 +383,23 @@ TEST_F(ArenaFilesTest, AJobThatIsRefusedLeavesNoConfigMaps) {
   EXPECT_EQ(Submit({"arena", "submit", "pytorch"}), 0) << err_;
 }
 
+TEST_F(ArenaKindsTest, ATensorFlowWorkerOfArenaThatIsAloneIsAChief) {
+  ASSERT_EQ(Run({"arena", "submit", "tf", "--name=alone", "--image=i", "--workers=1", "--gpus=1",
+                 "--worker-cpu=2", "--success-policy=ChiefWorker", "python a.py"}),
+            0)
+      << err_;
+  const json::Value job = Get("/apis/kubeflow.org/v1/namespaces/default/tfjobs/alone");
+  const json::Value& roles = *json::Find(job, {"spec", "tfReplicaSpecs"});
+  EXPECT_EQ(roles.get_object().size(), 1u);
+  EXPECT_EQ(json::GetInt(roles, {"Chief", "replicas"}), 1);
+  const json::Value& container =
+      json::GetArray(roles, {"Chief", "template", "spec", "containers"})[0];
+  EXPECT_EQ(json::GetString(container, {"resources", "limits", "nvidia.com/gpu"}), "1");
+  EXPECT_EQ(json::GetString(container, {"resources", "limits", "cpu"}), "2");
+  EXPECT_EQ(api::Annotation(job, "requestGPUsOfJobOwner"), "1");
+  EXPECT_EQ(json::Find(job, {"spec", "successPolicy"}), nullptr);
+}
+
 TEST_F(ArenaKindsTest, AVolcanoJobHasATaskForEachImage) {
   ASSERT_EQ(Run({"arena", "submit", "vj", "--name=v", "--taskImages", "a,b", "--task-replicas=2",
                  "--minAvailable=4", "--schedulerName=volcano", "-l", "team=x", "sleep 5"}),

@@ -54,6 +54,15 @@ struct TensorFlowRole {
     }
     flag.also = {older};
   }
+  // What this role does not say is as the other one's.
+  void TakeMissing(const TensorFlowRole& other) {
+    for (auto field : {&TensorFlowRole::image, &TensorFlowRole::cpu, &TensorFlowRole::cpu_limit,
+                       &TensorFlowRole::memory, &TensorFlowRole::memory_limit}) {
+      if ((this->*field).empty()) this->*field = other.*field;
+    }
+    if (port == 0) port = other.port;
+    if (selectors.empty()) selectors = other.selectors;
+  }
   Result<JobRole> Make(const PyTorchSpec& job) const {
     SWELL_RETURN_IF_ERROR(CheckRequest(Name("cpu"), cpu, Name("cpu-limit"), cpu_limit));
     SWELL_RETURN_IF_ERROR(CheckRequest(Name("memory"), memory, Name("memory-limit"), memory_limit));
@@ -88,14 +97,16 @@ class SubmitTensorFlowAction final : public SubmitInstancesAction {
 
  private:
   void DeclareInstances(Flags& flags) override {
-    flags.Int("--gpus", &worker().gpus, "N", "GPUs per worker");
-    flags.Int("--workers", &worker().replicas, "N", "number of workers (default 1)");
+    flags.Int("--gpus", &worker().gpus, "N", "GPUs of each worker, of the chief and the evaluator");
+    flags.Int("--workers", &worker().replicas, "N",
+              "number of workers (default 1); without parameter servers a single one is the chief");
     flags.Int("--ps", &ps().replicas, "N", "number of parameter servers");
     flags.Int("--ps-gpus", &ps().gpus, "N", "GPUs per parameter server");
     flags.Switch("--chief", &chief_, "add a chief; the job ends when the chief ends");
     flags.Switch("--evaluator", &evaluator_, "add an evaluator");
     flags.Text("--success-policy", &success_policy_, "POLICY",
-               "AllWorkers: the job succeeds when all workers do, not when the first does");
+               "AllWorkers: the job succeeds when all workers do, not when the first does "
+               "(default ChiefWorker)");
     for (TensorFlowRole& role : roles_) role.Declare(flags);
     flags.Group("Job");
     flags
@@ -111,8 +122,6 @@ class SubmitTensorFlowAction final : public SubmitInstancesAction {
   Result<json::Value> MakeJob() override {
     if (spec_.image.empty()) spec_.image = worker().image;
     SWELL_RETURN_IF_ERROR(CheckJob(spec_));
-    roles_[0].replicas = chief_ ? 1 : 0;
-    roles_[3].replicas = evaluator_ ? 1 : 0;
     std::vector<JobRole> made;
     for (const TensorFlowRole& role : roles_) {
       if (role.replicas < 0) {
@@ -122,12 +131,35 @@ class SubmitTensorFlowAction final : public SubmitInstancesAction {
       made.push_back(std::move(one));
     }
     json::Value job = MakeRoleJob(spec_, kTensorFlowForm, std::move(made));
-    if (!success_policy_.empty()) json::Set(job, {"spec", "successPolicy"}, success_policy_);
+    // The operator calls the usual policy by no name.
+    if (!success_policy_.empty() && success_policy_ != "ChiefWorker") {
+      json::Set(job, {"spec", "successPolicy"}, success_policy_);
+    }
     return job;
   }
+  Status Fill(Session& session, const std::vector<std::string>& words) override {
+    FillRoles();
+    return SubmitInstancesAction::Fill(session, words);
+  }
+  // As Arena makes them: the worker of a job with nothing else is its chief.
+  void FillRoles() {
+    if (worker().replicas == 1 && ps().replicas < 1) {
+      chief_ = true;
+      worker().replicas = 0;
+      chief().TakeMissing(worker());
+    }
+    chief().replicas = chief_ ? 1 : 0;
+    evaluator().replicas = evaluator_ ? 1 : 0;
+    for (TensorFlowRole* alike : {&chief(), &evaluator()}) {
+      alike->gpus = worker().gpus;
+      if (alike->image.empty()) alike->image = worker().image;
+    }
+  }
 
+  TensorFlowRole& chief() { return roles_[0]; }
   TensorFlowRole& worker() { return roles_[1]; }
   TensorFlowRole& ps() { return roles_[2]; }
+  TensorFlowRole& evaluator() { return roles_[3]; }
 
   std::array<TensorFlowRole, 4> roles_{{{.role = "Chief", .prefix = "chief"},
                                         {.role = "Worker", .prefix = "worker"},
