@@ -522,9 +522,6 @@ Result<json::Value> MakeMpiJob(const PyTorchSpec& launcher,
                                int64_t workers,
                                int64_t slots) {
   SWELL_RETURN_IF_ERROR(CheckJob(worker));
-  if (launcher.command.empty() && launcher.args.empty()) {
-    return Misuse("a command is missing: what the launcher runs, such as mpirun");
-  }
   SWELL_ASSIGN_OR_RETURN(json::Object head, MakePodSpec(launcher));
   PyTorchSpec waiting = worker;
   waiting.command.clear();

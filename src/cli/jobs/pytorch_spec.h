@@ -107,8 +107,8 @@ Status CheckRequest(std::string_view flag,
 Status CheckJob(const PyTorchSpec& spec);
 // The job of these roles, those without members left out; all but the pods is from `spec`.
 json::Value MakeRoleJob(const PyTorchSpec& spec, const JobForm& form, std::vector<JobRole> roles);
-// A launcher, which alone runs the command, and `workers` workers, which it starts `slots`
-// processes in each of.
+// A launcher, which alone runs the command (its image's own if there is none), and `workers`
+// workers, which it starts `slots` processes in each of.
 Result<json::Value> MakeMpiJob(const PyTorchSpec& launcher,
                                const PyTorchSpec& worker,
                                int64_t workers,

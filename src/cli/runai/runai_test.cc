@@ -86,8 +86,6 @@ TEST_F(RunaiTest, WhatCannotBeHadSaysWhyAndWhatElse) {
   EXPECT_NE(err_.find("--cpu \"abc\": expected an amount"), std::string::npos) << err_;
   EXPECT_EQ(Submit({"--template", "t"}), 2);
   EXPECT_NE(err_.find("--template is not supported: Swell stores no templates"), std::string::npos);
-  EXPECT_EQ(Run({"runai", "submit-dist", "mpi", "--name", "x", "-i", "img", "-p", "project-a"}), 2);
-  EXPECT_NE(err_.find("a command is missing: what the launcher runs"), std::string::npos) << err_;
   EXPECT_EQ(Run({"runai", "submit-mpi", "old", "--processes", "3", "-g", "1", "-i", "img", "-p",
                  "project-a", "--", "mpirun", "a.out"}),
             0)
@@ -343,11 +341,17 @@ TEST_F(RunaiTest, FrameworksAreKubeflowsJobs) {
   EXPECT_EQ(json::Find(mpi_container("Worker"), {"args"}), nullptr) << "it waits";
   EXPECT_EQ(json::Find(mpi_container("Launcher"), {"resources", "limits", "nvidia.com/gpu"}),
             nullptr);
+  ASSERT_EQ(Run({"runai", "submit-mpi", "own", "-p", "project-a", "-i", "img"}), 0) << err_;
+  const json::Value own = roles("mpijobs", "own", "mpiReplicaSpecs");
+  const json::Value& runs =
+      json::GetArray(own, {"Launcher", "template", "spec", "containers"})[0];
+  EXPECT_EQ(json::Find(runs, {"command"}), nullptr) << "the image's own";
+  EXPECT_EQ(json::Find(runs, {"args"}), nullptr);
   EXPECT_EQ(Run({"runai", "pytorch", "submit", "q", "-p", "project-a", "-i", "img",
                  "--slots-per-worker", "2"}),
             2);
   ASSERT_EQ(Run({"runai", "training", "list", "-p", "project-a", "--json"}), 0) << err_;
-  EXPECT_EQ(json::GetArray(json::Parse(out_).value(), {"items"}).size(), 5u);
+  EXPECT_EQ(json::GetArray(json::Parse(out_).value(), {"items"}).size(), 6u);
   ASSERT_EQ(Run({"runai", "list", "-p", "project-a", "--state", "running"}), 0) << err_;
   EXPECT_EQ(out_.find("xgb"), std::string::npos) << out_;
   ASSERT_EQ(Run({"runai", "project", "list", "--yaml"}), 0) << err_;
