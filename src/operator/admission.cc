@@ -221,6 +221,12 @@ std::string Admission::ProjectOf(const json::Value& object,
   return "";
 }
 
+void Admission::CheckTakesWork(const std::string& project, Verdict& verdict) const {
+  const json::SharedValue found = projects_.Get(project);
+  if (!found || !api::IsDeleting(*found)) return;
+  verdict.Refuse(StrCat("project ", Quote(project), " is being deleted and takes no new work"));
+}
+
 void Admission::SetProject(const json::Value& object,
                            const std::string& project,
                            Verdict& verdict) const {
@@ -342,6 +348,7 @@ void Admission::LookAtPod(const json::Value& pod, std::string_view ns, Verdict& 
   if (!usual && scheduler != options_.scheduler_name) return;
   const std::string project = ProjectOf(pod, {}, ns, verdict);
   if (project.empty() && usual) return;
+  if (!owner) CheckTakesWork(project, verdict);
   if (usual) verdict.Put("/spec/schedulerName", options_.scheduler_name);
   SetProject(pod, project, verdict);
   SetUser(pod, verdict);
@@ -377,6 +384,7 @@ void Admission::LookAtJob(const json::Value& job,
   }
   const auto spec = kind.Parse(job);
   const std::string project = ProjectOf(job, spec->project, ns, verdict);
+  if (!api::ControllerOf(job)) CheckTakesWork(project, verdict);
   if (spec->project.empty()) SetProject(job, project, verdict);
   SetUser(job, verdict);
   std::string priority = spec->priority_class;

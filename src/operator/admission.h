@@ -4,9 +4,9 @@
 // the reason.
 //
 // Refused are: jobs that Swell's controllers could not read; unknown projects and priority classes;
-// departments; invalid GPU fractions; more than the project's limit, or more than its quota for
-// work that is never preempted; more than the largest node has, which is only a warning where nodes
-// may be added (AdmissionOptions).
+// departments; new work of a project that is being deleted; invalid GPU fractions; more than the
+// project's limit, or more than its quota for work that is never preempted; more than the largest
+// node has, which is only a warning where nodes may be added (AdmissionOptions).
 //
 // A Cron is refused for what its jobs would be refused for, unless it was so before or another
 // operator runs it; its jobs carry the name of who wrote them.
@@ -60,6 +60,7 @@ class Admission {
                         std::string_view named,
                         std::string_view ns,
                         Verdict& verdict) const;
+  void CheckTakesWork(const std::string& project, Verdict& verdict) const;
   void SetProject(const json::Value& object, const std::string& project, Verdict& verdict) const;
   void SetUser(const json::Value& object, Verdict& verdict) const;
   void CheckClass(std::string_view name, Verdict& verdict) const;

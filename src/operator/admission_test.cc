@@ -277,6 +277,20 @@ TEST_F(AdmissionTest, WhatCanNeverRunIsRefusedWithTheReason) {
       "the quota of project \"team\", which is 2");
 }
 
+TEST_F(AdmissionTest, AProjectThatIsBeingDeletedTakesNoNewWork) {
+  ASSERT_TRUE(
+      cluster_
+          .Patch(client::resources::kProjects, "team", "metadata: {finalizers: [swell.dev/in-use]}")
+          .ok());
+  ASSERT_TRUE(cluster_.Delete(client::resources::kProjects, "team").ok());
+  cluster_.Run(kSecond);
+  EXPECT_EQ(Refused("pods", Pod("")), "project \"team\" is being deleted and takes no new work");
+  EXPECT_EQ(Refused("pods", Pod("",
+                                "ownerReferences: [{apiVersion: v1, kind: Job, name: j, uid: u, "
+                                "controller: true}]")),
+            "");
+}
+
 TEST_F(AdmissionTest, WhereNodesMayComeTheLargestOneIsAWarning) {
   Open({.admit_oversized_pods = true});
   const json::Value review = Ask("pods", Gpus(16), "default");

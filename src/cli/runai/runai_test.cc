@@ -343,8 +343,7 @@ TEST_F(RunaiTest, FrameworksAreKubeflowsJobs) {
             nullptr);
   ASSERT_EQ(Run({"runai", "submit-mpi", "own", "-p", "project-a", "-i", "img"}), 0) << err_;
   const json::Value own = roles("mpijobs", "own", "mpiReplicaSpecs");
-  const json::Value& runs =
-      json::GetArray(own, {"Launcher", "template", "spec", "containers"})[0];
+  const json::Value& runs = json::GetArray(own, {"Launcher", "template", "spec", "containers"})[0];
   EXPECT_EQ(json::Find(runs, {"command"}), nullptr) << "the image's own";
   EXPECT_EQ(json::Find(runs, {"args"}), nullptr);
   EXPECT_EQ(Run({"runai", "pytorch", "submit", "q", "-p", "project-a", "-i", "img",

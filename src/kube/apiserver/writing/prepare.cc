@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/decode_problem.h"
+#include "kube/apiserver/access/charged_project.h"
 #include "kube/apiserver/access/node_restriction.h"
 #include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/access/system_marks.h"
@@ -171,6 +172,7 @@ Status PrepareCreate(Admission& admission, json::Value& object) {
   }
   SWELL_RETURN_IF_ERROR(ChooseName(admission, object));
   SWELL_RETURN_IF_ERROR(CheckNamespace(admission));
+  SWELL_RETURN_IF_ERROR(CheckProjectTakesWork(admission, object));
   StampNew(admission, object);
   const ResourceHooks& hooks = admission.core.hooks.Of(kind);
   if (kind.has_status && !hooks.keep_status && !kind.read_only) {
