@@ -348,7 +348,7 @@ class BodyRow<T> extends Component<RowProps<T>> {
         role="row"
         class={`grid-row${href ? ' goes' : ''}${chosen ? ' chosen' : ''}`}
         aria-rowindex={index + 2}
-        style={{ transform: `translateY(${index * ROW}px)` }}
+        style={{ top: `${index * ROW}px` }}
         onClick={open}
       >
         {onChoose && (
@@ -638,7 +638,8 @@ export function Grid<T>(props: GridProps<T>) {
   const shown = useShownRows(props, choices);
   const [chosen, setChosen] = useState<Set<string>>(() => new Set());
   const frame = useRef<HTMLDivElement>(null);
-  const { visible, unfit } = useShownColumns(props, choices.get('cols'), useWidth(frame));
+  const width = useWidth(frame);
+  const { visible, unfit } = useShownColumns(props, choices.get('cols'), width);
   const picked = props.bulk && rows && chosen.size > 0 ? rows.filter((row) => chosen.has(rowKey(row))) : [];
   const clear = () => setChosen(new Set());
   const widths = visible.map((one) => `minmax(${one.width}px, ${one.grow ?? 1}fr)`);
@@ -661,7 +662,7 @@ export function Grid<T>(props: GridProps<T>) {
           </Button>
         </div>
       )}
-      <div class="grid" style={style} ref={frame}>
+      <div class={`grid${least + BAR_WIDTH > width ? ' wide' : ''}`} style={style} ref={frame}>
         {rows === undefined && (
           <div style={{ padding: '16px' }}>
             <Skeleton lines={6} height={18} />

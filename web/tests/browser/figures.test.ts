@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stage } from './fixture.ts';
-import { JOBS, scrollWorkloads } from './scroll.ts';
+import { JOBS, layersWhileScrolling, scrollWorkloads } from './scroll.ts';
 
 const one = stage(JOBS);
 
@@ -14,6 +14,9 @@ test('10,000 workloads scroll with few rows on the page', async (context) => {
   );
   const rows = await page.locator('.grid-body .grid-row').count();
   assert.ok(rows < 100, `${rows} rows are on the page`);
+  // The page, its rail and its top bar with their parts, the table's box, its head, and all rows as one.
+  const layers = await layersWhileScrolling(page);
+  assert.ok(layers > 0 && layers <= 12, `${layers} layers`);
   // Machines that test are busy: the figure is reported, and decides only where SWELL_FRAMES_MIN is set (to 50).
   assert.ok(rate >= Number(process.env.SWELL_FRAMES_MIN ?? 0), `${rate.toFixed(1)} frames/s`);
   await page.context().close();

@@ -47,3 +47,26 @@ export async function scrollWorkloads(page: Page): Promise<Scroll> {
   await devtools.detach();
   return { rate: (1000 * seen.frames) / seen.ms, slowestMs: seen.slowest, costMs: (1000 * cost) / seen.frames };
 }
+
+// What the browser keeps as pictures of their own while the table of an open page scrolls. Each costs time in each
+// frame, however few of the rows are new.
+export async function layersWhileScrolling(page: Page): Promise<number> {
+  const devtools = await page.context().newCDPSession(page);
+  let drawn = 0;
+  devtools.on('LayerTree.layerTreeDidChange', ({ layers }) => {
+    if (layers) drawn = layers.filter((layer) => layer.drawsContent).length;
+  });
+  await devtools.send('DOM.enable');
+  await devtools.send('LayerTree.enable');
+  for (let step = 0; step < 20; step += 1) {
+    await page.evaluate(
+      () =>
+        new Promise((done) => {
+          document.querySelector('.grid-scroll')?.scrollBy(0, 60);
+          requestAnimationFrame(() => requestAnimationFrame(done));
+        }),
+    );
+  }
+  await devtools.detach();
+  return drawn;
+}
