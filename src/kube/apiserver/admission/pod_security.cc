@@ -6,8 +6,8 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
-#include "kube/api/objects/project.h"
 #include "kube/apiserver/access/access.h"
+#include "kube/apiserver/access/charged_project.h"
 #include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/access/work.h"
 #include "kube/apiserver/admission/pod_security_checks.h"
@@ -102,14 +102,8 @@ bool IsOnlyRead(const json::Value& pod, std::string_view volume) {
 // The list of the project whose namespace it is. A path counts as it is written and no deeper:
 // below it a member could have made a link that leads elsewhere.
 json::Array HostPathsOf(const Core& core, const std::string& ns) {
-  const auto projects = core.store.List("projects.swell.dev", "");
-  if (!projects.ok()) return {};
-  for (const store::EntryPtr& entry : projects->entries) {
-    const json::SharedValue project = entry->Parsed();
-    const json::Array& paths = json::GetArray(*project, {"spec", "allowedHostPaths"});
-    if (!paths.empty() && api::NamespaceOfProject(*project) == ns) return paths;
-  }
-  return {};
+  const json::SharedValue project = ProjectOfNamespace(core, ns);
+  return project ? json::GetArray(*project, {"spec", "allowedHostPaths"}) : json::Array();
 }
 
 AllowsVolume AllowedVolumes(const Core& core, const std::string& ns, const json::Value& pod) {
@@ -134,16 +128,11 @@ AllowsVolume AllowedVolumes(const Core& core, const std::string& ns, const json:
 // What people can do about a directory of the node that they may not mount; empty: it is no
 // project's namespace.
 std::string HostPathAdvice(const Core& core, const std::string& ns, const json::Value& volume) {
-  const auto projects = core.store.List("projects.swell.dev", "");
-  if (!projects.ok()) return "";
-  const auto& all = projects->entries;
-  const auto own = std::find_if(all.begin(), all.end(), [&ns](const store::EntryPtr& entry) {
-    return api::NamespaceOfProject(*entry->Parsed()) == ns;
-  });
-  if (own == all.end()) return "";
-  const std::string project(api::Name(*(*own)->Parsed()));
+  const json::SharedValue own = ProjectOfNamespace(core, ns);
+  if (!own) return "";
+  const std::string project(api::Name(*own));
   const std::string path = CleanPath(json::GetString(volume, {"hostPath", "path"}));
-  for (const json::Value& allowed : HostPathsOf(core, ns)) {
+  for (const json::Value& allowed : json::GetArray(*own, {"spec", "allowedHostPaths"})) {
     const std::string there = CleanPath(json::GetString(allowed, {"path"}));
     if (there == path) {
       const bool creates = json::GetString(volume, {"hostPath", "type"}).ends_with("OrCreate");

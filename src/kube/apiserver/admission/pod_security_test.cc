@@ -349,6 +349,16 @@ TEST_F(PodSecurityTest, AProjectMayAllowHostPathsByName) {
         << spec;
   }
   Must(kAlice, "PATCH", "/apis/swell.dev/v1/projects/lab", R"({"spec":{"description":"x"}})");
+  // Where two projects claim the namespace, the one that its work is charged to counts.
+  Must(kMaster, "POST", "/apis/swell.dev/v1/projects",
+       R"({"apiVersion":"swell.dev/v1","kind":"Project","metadata":{"name":"annex"},)"
+       R"("spec":{"namespace":"lab"}})");
+  const Answer annex =
+      As(kAlice, "POST", kPods, pod("e", R"({"path":"/scratch","type":"Directory"})", false));
+  EXPECT_EQ(annex.status, 403);
+  EXPECT_NE(annex.Message().find("project edit annex --allow-host-path /scratch"),
+            std::string::npos)
+      << annex.Message();
 }
 
 TEST_F(PodSecurityTest, SystemClassesAreForTheSystem) {
