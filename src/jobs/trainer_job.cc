@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "jobs/job_kinds.h"
 #include "jobs/launch_env.h"
+#include "kube/api/crd/crds.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/quantity.h"
 #include "kube/api/objects/pod.h"
@@ -19,25 +20,9 @@ constexpr std::string_view kVersion = "v1alpha1";
 constexpr std::string_view kNode = "node";  // the job of a runtime that trains, and its container
 constexpr int64_t kPort = 29400;
 constexpr int64_t kBackoffUsual = 6;  // Kubernetes' default for the Jobs of a JobSet
-// The runtime that Kubeflow installs; it exists here without anybody creating it.
-constexpr std::string_view kTorchRuntime = "torch-distributed";
 
 client::Resource Resource(std::string_view plural, bool namespaced) {
   return {std::string(kGroup), std::string(kVersion), std::string(plural), namespaced};
-}
-
-json::Value TorchRuntime() {
-  const json::Value container =
-      json::Object{{"name", kNode}, {"image", "pytorch/pytorch:2.7.1-cuda12.8-cudnn9-runtime"}};
-  const json::Value pod =
-      json::Object{{"spec", json::Object{{"containers", json::Array{container}}}}};
-  const json::Value job = json::Object{
-      {"name", kNode}, {"template", json::Object{{"spec", json::Object{{"template", pod}}}}}};
-  return json::Object{
-      {"spec",
-       json::Object{{"mlPolicy", json::Object{{"numNodes", 1}, {"torch", json::Object{}}}},
-                    {"template",
-                     json::Object{{"spec", json::Object{{"replicatedJobs", json::Array{job}}}}}}}}};
 }
 
 class TrainJobKind final : public JobKind {
@@ -92,7 +77,9 @@ Result<json::Value> TrainJobKind::FindRuntime(const json::Value& job) const {
                                        StrCat(api::Namespace(job), "/", name));
   }
   if (found != nullptr) return *found;
-  if (!options_.find || (of_cluster && name == kTorchRuntime)) return TorchRuntime();
+  // A cluster without the object, such as one whose Kubeflow is not installed, has it all the same.
+  json::Value torch = api::TorchTrainingRuntime();
+  if (!options_.find || (of_cluster && name == api::Name(torch))) return torch;
   return Status(Code::kNotFound, StrCat("spec.runtimeRef: the ", kind, " ", Quote(name),
                                         " does not exist; the job waits for it"));
 }

@@ -102,6 +102,21 @@ TEST_F(TrainJobTest, KubeflowsOwnRuntimeIsThere) {
   EXPECT_EQ(Env("job-node-0-0", "PET_NPROC_PER_NODE"), "2");
 }
 
+TEST_F(TrainJobTest, KubeflowsOwnRuntimeMayBeEdited) {
+  const client::Resource runtimes{"trainer.kubeflow.org", "v1alpha1", "clustertrainingruntimes",
+                                  false};
+  ASSERT_TRUE(
+      cluster_.Patch(runtimes, "torch-distributed", "{spec: {mlPolicy: {numNodes: 2}}}").ok());
+  cluster_.Create(Job("runtimeRef: {name: torch-distributed}, trainer: {command: [x]}"));
+  ASSERT_TRUE(Run(2));
+  ASSERT_TRUE(cluster_.Delete(runtimes, "torch-distributed").ok());
+  cluster_.Run(kSecond);
+  cluster_.Create(
+      "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: usual, "
+      "namespace: default}, spec: {runtimeRef: {name: torch-distributed}}}");
+  EXPECT_TRUE(Run(3)) << "as on a cluster without it";
+}
+
 TEST_F(TrainJobTest, IsSuspendedAndResumed) {
   cluster_.Create(Job("suspend: true, runtimeRef: {name: torch-distributed}"));
   ASSERT_TRUE(

@@ -99,6 +99,9 @@ bool MadeBySwell(const std::string& resource, const json::Value& object) {
   if (resource == "customresourcedefinitions.apiextensions.k8s.io") {
     return named_so(api::SwellCrds());
   }
+  if (resource == "clustertrainingruntimes.trainer.kubeflow.org") {
+    return named_so({api::TorchTrainingRuntime()});
+  }
   return resource == "priorityclasses.scheduling.k8s.io" && named_so(api::SwellPriorityClasses());
 }
 

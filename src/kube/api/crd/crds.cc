@@ -189,6 +189,22 @@ std::vector<Value> SwellPriorityClasses() {
   return out;
 }
 
+Value TorchTrainingRuntime() {
+  constexpr const char* kNode = "node";
+  const Value container =
+      Object{{"name", kNode}, {"image", "pytorch/pytorch:2.7.1-cuda12.8-cudnn9-runtime"}};
+  const Value pod = Object{{"spec", Object{{"containers", Array{container}}}}};
+  const Value job =
+      Object{{"name", kNode}, {"template", Object{{"spec", Object{{"template", pod}}}}}};
+  return Object{
+      {"apiVersion", "trainer.kubeflow.org/v1alpha1"},
+      {"kind", "ClusterTrainingRuntime"},
+      {"metadata", Object{{"name", "torch-distributed"},
+                          {"labels", Object{{"trainer.kubeflow.org/framework", "torch"}}}}},
+      {"spec", Object{{"mlPolicy", Object{{"numNodes", 1}, {"torch", Object{}}}},
+                      {"template", Object{{"spec", Object{{"replicatedJobs", Array{job}}}}}}}}};
+}
+
 std::vector<Value> SwellCrds() {
   SchemaLibrary library(EmbeddedSchemas());
   std::vector<Value> out;

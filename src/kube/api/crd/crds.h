@@ -12,6 +12,9 @@ namespace swell::api {
 // The priority classes of Run:ai's and Kubernetes' GPU users: train, interactive, build, inference.
 std::vector<json::Value> SwellPriorityClasses();
 
+// The ClusterTrainingRuntime that Kubeflow's trainer brings: torch-distributed.
+json::Value TorchTrainingRuntime();
+
 // JSON Schema as CRDs write it: every named type in place, nothing nullable.
 json::Value StructuralSchemaJson(const Schema& schema);
 

@@ -318,6 +318,22 @@ TEST(Bootstrap, RolesOfAnEarlierVersionGetTheRulesThatTheyLack) {
   EXPECT_TRUE(json::GetArray(server.Get(path).body, {"rules"}).empty());
 }
 
+TEST(Bootstrap, KubeflowsTrainingRuntimeIsMadeWhereItIsMissing) {
+  const std::string path =
+      "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes/torch-distributed";
+  TestServer server;
+  server.Boot();
+  ASSERT_TRUE(server.boot.ok()) << server.boot.ToString();
+  ASSERT_EQ(server.Get(path).status, 200);
+  ASSERT_EQ(server.Merge(path, R"({"spec":{"mlPolicy":{"numNodes":3}}})").status, 200);
+  server.Boot();
+  EXPECT_EQ(json::GetInt(server.Get(path).body, {"spec", "mlPolicy", "numNodes"}), 3)
+      << "an edit stays";
+  ASSERT_EQ(server.Delete(path).status, 200);
+  server.Boot();
+  EXPECT_EQ(json::GetInt(server.Get(path).body, {"spec", "mlPolicy", "numNodes"}), 1);
+}
+
 // A program of before made the definitions that a new one finds.
 TEST(Bootstrap, DefinitionsOfAnEarlierVersionAreRenewedUnlessSomebodyChangedThem) {
   const std::string path = StrCat(kCrds, "/projects.swell.dev");

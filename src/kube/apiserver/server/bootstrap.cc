@@ -226,11 +226,26 @@ bool Renew(Core& core, const Step& step, const std::shared_ptr<Progress>& progre
   return true;
 }
 
+// Objects of Swell's own kinds. Their definitions are there first. A kind whose definition somebody
+// has taken away has none.
+void CreateOfOwnKinds(Core& core, const std::function<void(const Status&)>& ready) {
+  json::Value runtime = api::TorchTrainingRuntime();
+  constexpr char kGroup[] = "trainer.kubeflow.org", kPlural[] = "clustertrainingruntimes";
+  if (!core.scheme->StorageKind(kGroup, kPlural)) return ready(Status::Ok());
+  CreateInternally(core, kGroup, kPlural, std::move(runtime), [ready](const Status& status) {
+    ready(status.ok() ? status : status.WithContext("bootstrap"));
+  });
+}
+
 }  // namespace
 
 void RunBootstrap(Core& core, std::function<void(const Status&)> ready) {
   auto progress = std::make_shared<Progress>();
-  progress->ready = std::move(ready);
+  progress->ready = [&core, ready = std::move(ready)](const Status& status) {
+    if (!status.ok()) return ready(status);
+    // Definitions are served from the moment they are written, which the last answer may precede.
+    core.executor.Post([&core, ready] { CreateOfOwnKinds(core, ready); });
+  };
   for (Step& step : Steps(core)) {
     ++progress->pending;
     if (step.stored == Step::Stored::kReplaced && Replace(core, step, progress)) continue;
