@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
@@ -52,10 +54,43 @@ bool IsAddress(const std::string& host) {
          host.find_first_not_of("0123456789.") == std::string::npos;
 }
 
-int PidIn(const DataDir& dir) {
-  auto text = ReadFile(dir.PidFile(), 64);
-  if (!text.ok()) return 0;
-  return static_cast<int>(ParseInt(Trim(*text)).value_or(0));
+// The process that the kernel names as the holder of a lock on this file; 0: none, or not known.
+int HolderInKernel(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return 0;
+  char file[64];
+  std::snprintf(file, sizeof file, "%02x:%02x:%llu", major(info.st_dev), minor(info.st_dev),
+                static_cast<unsigned long long>(info.st_ino));
+  const auto locks = ReadFile("/proc/locks", 1 << 20);
+  if (!locks.ok()) return 0;
+  // "7: FLOCK  ADVISORY  WRITE 4711 fe:00:1234 0 EOF"
+  for (std::string_view line : Split(*locks, '\n')) {
+    std::vector<std::string_view> words;
+    for (std::string_view word : Split(line, ' ')) {
+      if (!word.empty()) words.push_back(word);
+    }
+    if (words.size() < 6 || words[1] != "FLOCK" || words[3] != "WRITE" || words[5] != file)
+      continue;
+    return static_cast<int>(ParseInt(words[4]).value_or(0));
+  }
+  return 0;
+}
+
+bool IsLocked(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool locked = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(fd);
+  return locked;
+}
+
+// The process that runs the cluster; 0: none, or it has not said yet who it is.
+int Holder(const DataDir& dir) {
+  const bool has_file = IsLocked(dir.PidFile());
+  if (!has_file && !IsLocked(dir.path)) return 0;
+  const auto text = ReadFile(dir.PidFile(), 64);
+  const int64_t said = has_file && text.ok() ? ParseInt(Trim(*text)).value_or(0) : 0;
+  return said > 0 ? static_cast<int>(said) : HolderInKernel(has_file ? dir.PidFile() : dir.path);
 }
 
 }  // namespace
@@ -152,24 +187,27 @@ Result<Pki> LoadOrMakePki(const DataDir& dir,
 }
 
 std::optional<RunningCluster> FindRunning(const DataDir& dir) {
-  int fd = ::open(dir.PidFile().c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return std::nullopt;
-  bool free = ::flock(fd, LOCK_SH | LOCK_NB) == 0;
-  ::close(fd);
-  int pid = PidIn(dir);
-  if (free || pid <= 0) return std::nullopt;
+  const int pid = Holder(dir);
+  if (pid <= 0) return std::nullopt;
   return RunningCluster{pid};
 }
 
 Status LockDataDir(const DataDir& dir) {
-  // Never closed: the lock ends with the process, however it ends.
-  int fd = ::open(dir.PidFile().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  // Never closed: the locks end with the process, however it ends. People remove the file, so the
+  // directory is locked, too, where its file system can.
+  const int directory = ::open(dir.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return ErrnoStatus(errno, "open " + dir.path);
+  const bool free =
+      ::flock(directory, LOCK_EX | LOCK_NB) == 0 || (errno != EWOULDBLOCK && errno != EINTR);
+  const int fd = ::open(dir.PidFile().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return ErrnoStatus(errno, "open " + dir.PidFile());
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    int pid = PidIn(dir);
+  if (!free || ::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const int pid = Holder(dir);
     ::close(fd);
-    return Status(Code::kConflict, StrCat("a cluster already runs in ", dir.path, " (process ", pid,
-                                          "); stop it with: swell down --data-dir ", dir.path));
+    ::close(directory);
+    return Status(Code::kConflict, StrCat("a cluster already runs in ", dir.path,
+                                          pid > 0 ? StrCat(" (process ", pid, ")") : "",
+                                          "; stop it with: swell down --data-dir ", dir.path));
   }
   std::string text = std::to_string(::getpid()) + "\n";
   if (::ftruncate(fd, 0) != 0 ||

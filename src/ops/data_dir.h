@@ -71,7 +71,8 @@ struct RunningCluster {
   int pid = 0;
 };
 std::optional<RunningCluster> FindRunning(const DataDir& dir);
-// Holds DIR/swell.pid locked for the life of this process. kConflict names the other process.
+// Holds DIR and DIR/swell.pid locked for the life of this process. kConflict names the other
+// process.
 Status LockDataDir(const DataDir& dir);
 
 }  // namespace swell

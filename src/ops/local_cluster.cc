@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/file.h"
 #include "base/strings.h"
@@ -13,10 +14,13 @@
 #include "cli/session.h"
 #include "json/value.h"
 #include "kube/client/kubeconfig.h"
+#include "kube/net/reactor/reactor.h"
+#include "kube/process/pod_store.h"
 #include "ops/commands.h"
 #include "ops/data_dir.h"
 #include "ops/flags.h"
 #include "ops/machine_limits.h"
+#include "ops/pod_runtime.h"
 
 namespace swell {
 namespace {
@@ -39,10 +43,7 @@ class DownAction final : public cli::Action {
     SWELL_RETURN_IF_ERROR(CheckWords(words));
     const DataDir dir = ChooseDataDir(data_dir_);
     const auto running = FindRunning(dir);
-    if (!running) {
-      session.OutLine(StrCat("No cluster runs in ", dir.path));
-      return 0;
-    }
+    if (!running) return EndLeftPods(session, dir);
     const int process = static_cast<int>(::syscall(SYS_pidfd_open, running->pid, 0));
     if (process < 0) return ErrnoStatus(errno, StrCat("find process ", running->pid));
     if (::kill(running->pid, now_ ? SIGQUIT : SIGTERM) != 0) {
@@ -62,6 +63,38 @@ class DownAction final : public cli::Action {
   }
 
  private:
+  // A swell that was killed leaves its pods, for the next one to take over.
+  Result<int> EndLeftPods(cli::Session& session, const DataDir& dir) const {
+    const int left = edge::RunningPods(dir.path);
+    if (left == 0) {
+      session.OutLine(StrCat("No cluster runs in ", dir.path));
+      return 0;
+    }
+    const std::string pods = StrCat(left, left == 1 ? " pod" : " pods");
+    if (!now_) {
+      return Status(Code::kConflict,
+                    StrCat("no cluster runs in ", dir.path, ", but ", pods,
+                           " of it still run, since it ended without swell down. To continue "
+                           "them: swell up --detach. To kill them: swell down --now"));
+    }
+    SWELL_RETURN_IF_ERROR(LockDataDir(dir));
+    RealClock clock;
+    net::Reactor core;
+    SWELL_ASSIGN_OR_RETURN(auto runtime, PodRuntime::Make("process", core, clock,
+                                                          {.data_dir = dir.path,
+                                                           .image_store = ImageStoreOf(dir, ""),
+                                                           .keep_logs = true}));
+    bool ended = false;
+    runtime->Shutdown([&ended] { ended = true; });
+    core.RunUntil([&ended] { return ended; }, std::chrono::milliseconds(kStopLimitMs));
+    if (!ended) {
+      return Status(Code::kTimeout, StrCat(pods, " in ", dir.path, " did not end in 60 s"));
+    }
+    session.OutLine(StrCat(pods, " that an earlier cluster had left in ", dir.path,
+                           left == 1 ? " is ended" : " are ended"));
+    return 0;
+  }
+
   static bool Ends(int process, int limit_ms) {
     pollfd wait{process, POLLIN, 0};
     return ::poll(&wait, 1, limit_ms) > 0;
@@ -102,6 +135,11 @@ class StatusAction final : public cli::Action {
       TellFaults(session, dir);
     } else {
       session.Out(StrCat("No cluster runs in ", dir.path, "\nStart one with: swell up --detach\n"));
+      if (const int left = edge::RunningPods(dir.path); left > 0) {
+        session.Out(StrCat("Pods        ", left,
+                           " still run, left by a cluster that ended without swell down. The next "
+                           "swell up continues them; swell down --now kills them.\n"));
+      }
     }
     return running ? 0 : kExitNotRunning;
   }

@@ -200,6 +200,34 @@ ProcessContainer* PodStore::Find(const ContainerRef& ref) const {
 
 // ---- what earlier runs left ----
 
+namespace {
+
+bool Runs(const std::string& container_dir) {
+  const Result<std::vector<std::string>> attempts = ListDir(container_dir);
+  if (!attempts.ok()) return false;
+  return std::any_of(attempts->begin(), attempts->end(), [&](const std::string& attempt) {
+    const std::string dir = StrCat(container_dir, "/", attempt);
+    const auto state = ReadShimState(dir);
+    return state.ok() && state->shim_start != 0 &&
+           ProcessStartTime(state->shim_pid) == state->shim_start &&
+           !FileExists(dir + "/exit.json");
+  });
+}
+
+}  // namespace
+
+int RunningPods(const std::string& data_dir) {
+  const auto uids = ListDir(data_dir + "/pods");
+  if (!uids.ok()) return 0;
+  return static_cast<int>(std::count_if(uids->begin(), uids->end(), [&](const std::string& uid) {
+    const std::string containers = StrCat(data_dir, "/pods/", uid, "/containers");
+    const auto names = ListDir(containers);
+    return names.ok() && std::any_of(names->begin(), names->end(), [&](const std::string& name) {
+             return Runs(StrCat(containers, "/", name));
+           });
+  }));
+}
+
 Status PodStore::Start() {
   for (const char* part : {"/pods", "/volumes"}) {
     SWELL_RETURN_IF_ERROR(MakeDirs(options_.data_dir + part, 0711));
@@ -325,8 +353,10 @@ Status PodStore::MakeFiles(ProcessPod& pod, const std::string& resolv_conf) {
     const bool of_host =
         volume.kind == node::VolumeSpec::Kind::kHostPath && !volume.declared && !named_file;
     const bool of_user = of_host && !volume.of_administrator;
-    pod.volumes[volume.name] = {path, of_user ? ShimMount::Owners::kUser : ShimMount::Owners::kPod,
-                                of_host};
+    // An author who could have named anybody's ids gets at nobody's files by them.
+    const ShimMount::Owners own = pod.spec.security.ids_chosen ? ShimMount::Owners::kNobody
+                                                               : ShimMount::Owners::kUser;
+    pod.volumes[volume.name] = {path, of_user ? own : ShimMount::Owners::kPod, of_host};
   }
   // Without it, /dev/shm is a directory of the container's own /dev.
   Status shared = MakeInMemory(SharedMemoryDir(pod.spec.pod_uid), pod.spec.memory_limit_bytes);

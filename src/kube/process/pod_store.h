@@ -137,6 +137,9 @@ class PodStore {
   Pods pods_;
 };
 
+// How many pods below the data directory have a container that runs, of this run or an earlier one.
+int RunningPods(const std::string& data_dir);
+
 // "process://UID-NAME-ATTEMPT".
 std::string ContainerIdOf(const node::ContainerRef& ref);
 // The name of the container's control group.
