@@ -73,7 +73,7 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
       "address of the API server (default 127.0.0.1 and a free port, the same after a restart)");
   flags.Text("--ui-address", &cluster.ui_address, "HOST:PORT|off",
              "address of the pages (default 127.0.0.1 and a free port, the same after a restart); "
-             "on other addresses they speak TLS; off: no pages");
+             "any other than a loopback address speaks TLS; off: no pages");
   flags.Text("--ui-programs-address", &cluster.programs_address, "HOST:PORT|off",
              "address of the programs of pods that the pages open, such as TensorBoard (default: "
              "the host of the pages and a free port, the same after a restart); off: none");
@@ -83,8 +83,8 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
              "maximum life of service accounts' tokens and of users' tokens and certificates "
              "(default 365d)");
   flags.Choice("--audit", &cluster.audit, "LEVEL", {"none", "writes", "all"},
-               "requests to log in DIR/audit.log: none; writes, reads of Secrets and refused "
-               "requests; all (default writes)");
+               "what DIR/audit.log records. none: nothing. writes: writes, reads of Secrets and "
+               "refused requests. all: every request (default writes)");
   flags.Int("--audit-log-maxsize", &to.audit_mib, "MIB",
             "size at which the audit log is rotated to audit.log.1 (default 100)");
   flags.Int("--audit-log-maxbackup", &to.audit_backups, "N",

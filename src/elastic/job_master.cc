@@ -14,6 +14,10 @@ constexpr size_t kNameBytesMax = 253;
 constexpr size_t kAddressBytesMax = 512;
 constexpr size_t kFactsMax = 64;
 
+Status NotKnownYet() {
+  return {Code::kConflict, "the job is not known yet: send POST /v1/job first"};
+}
+
 Status Wrong(std::string_view field, std::string_view message) {
   return {Code::kInvalid, StrCat(field, ": ", message)};
 }
@@ -77,7 +81,7 @@ Result<JobMaster::Answer> JobMaster::Handle(std::string_view path,
   if (path == "/v1/job") return Job(body);
   if (path == "/v1/restore") return RestorePosition(body);
   if (path == "/v1/facts") return Facts(body);
-  if (!ledger_) return Status(Code::kConflict, "the job is not known yet; POST /v1/job tells it");
+  if (!ledger_) return NotKnownYet();
   if (path == "/v1/end") return End();
   if (path == "/v1/expire") return Expire(body);
   const std::string_view worker = json::GetString(body, {"worker"});
@@ -110,7 +114,7 @@ Result<JobMaster::Answer> JobMaster::Job(const json::Value& body) {
 }
 
 Result<JobMaster::Answer> JobMaster::RestorePosition(const json::Value& body) {
-  if (!ledger_) return Status(Code::kConflict, "the job is not known yet; POST /v1/job tells it");
+  if (!ledger_) return NotKnownYet();
   const json::Value* snapshot = json::Find(body, {"snapshot"});
   // Numbers of before the restart are never given again: their holders may still be there.
   const int64_t next_lease = ledger_->next_lease();

@@ -41,7 +41,7 @@ class JobMasterTest : public testing::Test {
 
 TEST_F(JobMasterTest, HandsOutRangesAndEnds) {
   EXPECT_EQ(Ask("/v1/task", R"({"worker":"a"})"),
-            "Conflict: the job is not known yet; POST /v1/job tells it");
+            "Conflict: the job is not known yet: send POST /v1/job first");
   Begin();
   EXPECT_EQ(Ask("/v1/task", R"({"worker":"a"})"),
             R"({"tasks":[{"id":1,"epoch":0,"start":0,"end":20,"tries":0}]})");

@@ -224,9 +224,8 @@ Fit FitOf(const Measurements& measurements, BatchRule rule) {
                                                            std::min(*sync, 0.99 * size.step_s)};
   }
   if (rows.size() < 2) {
-    fit.message =
-        StrCat("none: it takes 2 sizes whose time for gradients is known, and ", rows.size(),
-               rows.size() == 1 ? " is" : " are", "; other sizes follow from the measured ones");
+    fit.message = StrCat("none yet: it needs 2 sizes with known time for gradients, and has ",
+                         rows.size(), "; other sizes follow from the measured ones");
     return fit;
   }
   fit.parameters = FitSteps(rows, nullptr);

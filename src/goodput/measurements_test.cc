@@ -144,7 +144,7 @@ TEST(FitOf, NeedsTwoSizesWithSynchronisation) {
   EXPECT_FALSE(fit.healthy);
   EXPECT_EQ(
       fit.message,
-      "none: it takes 2 sizes whose time for gradients is known, and 0 are; other sizes follow "
+      "none yet: it needs 2 sizes with known time for gradients, and has 0; other sizes follow "
       "from the measured ones");
 }
 

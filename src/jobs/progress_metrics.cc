@@ -26,7 +26,7 @@ void ProgressMetrics::Collect(MetricPage& page) const {
                                "Time that the rest of the job takes at its present speed.", labels};
   const MetricFamily productive{
       "swell_job_productive_ratio", MetricType::kGauge,
-      "Share of the time of the job's GPUs in which it trained and did not lose it again.", labels};
+      "Share of the job's held GPU time spent training, less the lost work.", labels};
   size_t shown = 0;
   for (const auto& [key, job] : jobs_.objects()) {
     if (shown == kJobsMax) break;

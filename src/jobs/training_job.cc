@@ -97,9 +97,8 @@ Status CheckBatch(const json::Value& body) {
   const bool chosen = json::GetString(*batch, {"effective"}) == "Goodput";
   const bool bounded = json::Find(*batch, {"max"}) != nullptr;
   if (chosen && !bounded) {
-    return WrongField(
-        "spec.batch.max",
-        "Required value: effective Goodput chooses a batch of at most so many records");
+    return WrongField("spec.batch.max",
+                      "Required value: the largest batch that effective Goodput may choose");
   }
   if (bounded && !chosen) {
     return WrongField("spec.batch.max", "Forbidden: only effective Goodput chooses the batch");

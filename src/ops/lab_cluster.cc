@@ -57,9 +57,7 @@ Result<lab::ClusterShape> ShapeOf(const std::vector<cli::NodeView>& nodes,
     if (node.gpus() > 0) ++groups[node.gpus()];
   }
   if (groups.empty()) {
-    return cli::Misuse(
-        "expected --cluster NODESxGPUS: the cluster has no node with GPUs whose shape could be "
-        "taken");
+    return cli::Misuse("give --cluster NODESxGPUS: the cluster has no node with GPUs");
   }
   const auto largest = std::max_element(groups.begin(), groups.end(), [](auto& a, auto& b) {
     return a.first * a.second < b.first * b.second;
@@ -105,15 +103,14 @@ Result<LabCluster> ReadLabCluster(cli::Session& session, const LabClusterQuery& 
   PastJobs past = PastJobsOf(shown.jobs, projects, days, session.Now() - query.last);
   auto history = lab::HistoryOf(std::string(kTraceName), std::move(past.jobs));
   if (!history.ok()) {
-    return Status(
-        Code::kNotFound,
-        StrCat("no job with GPUs was submitted in the last ", api::HumanDuration(query.last),
-               " and has ended",
-               past.left_out > 0 ? StrCat(" (", past.left_out,
-                                          " used no GPU, never began or still "
-                                          "run)")
-                                 : "",
-               ": --last takes a longer time (30d), swell report --by job shows what is known"));
+    return Status(Code::kNotFound,
+                  StrCat("no job with GPUs was submitted in the last ",
+                         api::HumanDuration(query.last), " and has ended",
+                         past.left_out > 0 ? StrCat(" (", past.left_out,
+                                                    " used no GPU, never began or still "
+                                                    "run)")
+                                           : "",
+                         "; --last 30d reads more, and swell report --by job lists what is known"));
   }
   cluster.history = std::move(*history);
   cluster.history.trace.left_out += past.left_out;

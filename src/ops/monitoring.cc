@@ -10,7 +10,7 @@ void AddMonitoringFlag(cli::Flags& flags, std::string& address, const std::strin
   flags.Text(
       "--metrics-address", &address, "HOST:PORT",
       StrCat("address of /metrics, /healthz, /livez and /readyz, without authentication (default ",
-             usual, "; none: off)"));
+             usual, "); none turns it off"));
 }
 
 Monitoring::Monitoring()

@@ -295,7 +295,7 @@ std::string ProjectController::WrongPool(const json::Value& project) const {
   for (size_t i = 0; i < pools.size(); ++i) {
     if (pools_.Get(pools[i].name)) continue;
     return StrCat("spec.nodePools[", i, "].name: Not found: ", Quote(pools[i].name),
-                  ": there is no such node pool, so what is said of it here holds nowhere");
+                  ": no node pool has this name, so these quotas and limits have no effect");
   }
   return "";
 }

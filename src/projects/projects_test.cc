@@ -178,8 +178,8 @@ TEST_F(ProjectsTest, AMissingNodePoolIsSaid) {
   };
   EXPECT_TRUE(cluster_.Until([&] { return phase() == "Invalid"; }));
   EXPECT_EQ(json::GetString(*cluster_.Get(kProjects, "p"), {"status", "message"}),
-            "spec.nodePools[0].name: Not found: \"a100\": there is no such node pool, so what is "
-            "said of it here holds nowhere");
+            "spec.nodePools[0].name: Not found: \"a100\": no node pool has this name, so these "
+            "quotas and limits have no effect");
   const std::string pool =
       "apiVersion: swell.dev/v1\nkind: NodePool\nmetadata: {name: a100}\n"
       "spec: {nodeSelector: {gpu: a100}}\n";

@@ -141,8 +141,8 @@ Command AuditCommandSpec() {
                    {"What a user was refused today",
                     "swell audit --user alice --refused --last 24h"}},
       .notes =
-          "Administrators only. All namespaces, unless --namespace names one. What is logged "
-          "is said by swell up --audit.",
+          "Administrators only. All namespaces, unless --namespace names one. swell up --audit "
+          "sets what is logged.",
       .make = Makes<AuditAction>(),
   };
 }

@@ -112,9 +112,7 @@ class SuspendAction final : public Action {
     if (!suspend_) return changed ? "resumed" : "is not suspended";
     if (job.RunsUnsaved() && force_) return "suspended without a save";
     if (!job.RunsUnsaved()) return changed ? "suspended" : "is already suspended";
-    return StrCat("runs on until a save goes well, and is suspended then. Its last one failed; to ",
-                  "lose what was done since the last good one: swell suspend ", job.name,
-                  " --force");
+    return job.SuspensionWaitText();
   }
 
   // A job that is resumed is not forced when it is suspended next.

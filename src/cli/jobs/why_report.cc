@@ -223,8 +223,8 @@ class WhyReport {
                     ": ", Quote(facts_.OtherScheduler()),
                     facts_.IsPod()
                         ? " (spec.schedulerName)"
-                        : " (schedulerName of its pod template); Swell places those that "
-                          "name swell or nobody");
+                        : " (schedulerName of its pod template); Swell places pods whose "
+                          "schedulerName is swell or empty");
     }
     if (facts_.IsPod() && !facts_.PodNode().empty()) {
       const std::string of_node = NodeTrouble();
@@ -292,9 +292,11 @@ class WhyReport {
     const double share = *project->gpu().fair_share;
     if (!others_exceed || facts_.job.RunningPods() > 0) return "";
     if (project->gpu().allocated + need <= share) return "";
-    return StrCat("others hold more than their quotas, of which ", project->name,
-                  " may take back what its fair share of ", ShareText(share, ShareOf::kGpu),
-                  " lacks; the job needs ", ShareText(need, ShareOf::kGpu), " at once");
+    const double missing = std::max(0.0, share - project->gpu().allocated);
+    return StrCat("other projects hold more than their quotas. ", project->name, " may take back ",
+                  ShareText(missing, ShareOf::kGpu), " of their GPUs, up to its fair share of ",
+                  ShareText(share, ShareOf::kGpu), "; the job needs ",
+                  ShareText(need, ShareOf::kGpu), " at once");
   }
 
   // Past use lowers the share of a project if shares are fair over time.

@@ -52,8 +52,8 @@ TEST(WhyReport, AGangAboveItsFairShareIsToldThatItCannotReclaim) {
   facts.tree.projects = {project("team", 3, 0), project("beta", 4, 8)};
   facts.job.project = "team";
   const std::string line =
-      "Reclaim:  others hold more than their quotas, of which team may take back what its fair "
-      "share of 3 lacks; the job needs 4 at once\n";
+      "Reclaim:  other projects hold more than their quotas. team may take back 3 of their GPUs, "
+      "up to its fair share of 3; the job needs 4 at once\n";
   EXPECT_NE(WhyText(facts, {}).find(line), std::string::npos) << WhyText(facts, {});
   facts.job.least = 1;  // it may begin with two GPUs
   EXPECT_EQ(WhyText(facts, {}).find("Reclaim:"), std::string::npos);

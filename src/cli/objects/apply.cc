@@ -317,7 +317,7 @@ class DeleteAction final : public Action {
       }
       return doomed;
     }
-    if (by_selector) return Misuse("a selector goes with one kind and no names");
+    if (by_selector) return Misuse("with a selector, give one KIND and no names");
     if (kind.ok() && words.size() > 1) {
       for (size_t i = 1; i < words.size(); ++i) {
         doomed.push_back({*kind, session.Namespace(), words[i], {}});

@@ -135,8 +135,8 @@ class ReportAction final : public Action {
       const auto project = api.Get(client::resources::kProjects, "", name);
       if (project.status().code() != Code::kNotFound) continue;
       return Status(Code::kNotFound, StrCat("--project ", Quote(name),
-                                            ": there is no such project, and no use of one; swell "
-                                            "project list shows the projects"));
+                                            ": no project has this name, and no usage is recorded "
+                                            "for it; swell project list shows the projects"));
     }
     return Status::Ok();
   }

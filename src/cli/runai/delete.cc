@@ -57,8 +57,7 @@ class SuspendAction final : public Action {
         continue;
       }
       if (suspend_ && job.RunsUnsaved()) {
-        session.OutLine(StrCat(name, "runs on until a save goes well, and is suspended then. ",
-                               "Without waiting: swell suspend ", job.name, " --force"));
+        session.OutLine(StrCat(name, job.SuspensionWaitText()));
         continue;
       }
       session.OutLine(

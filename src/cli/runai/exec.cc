@@ -174,7 +174,7 @@ Command PortForwardSpec() {
   return {
       .name = "port-forward",
       .summary = "Forward local ports to a workload.",
-      .usage = "WORKLOAD --port LOCAL:REMOTE",
+      .usage = "WORKLOAD [--port LOCAL:REMOTE]",
       .examples = {{"A notebook at localhost:8888",
                     "runai port-forward notebook -p team-a --port 8888:8888"}},
       .completes = Completes::kJob,

@@ -382,6 +382,13 @@ void ReadFailure(JobView& job) {
   if (moves && !job.over() && job.RunningPods() >= job.replicas) job.failure.reset();
 }
 
+std::string JobView::SuspensionWaitText() const {
+  return StrCat(
+      "keeps running until a save succeeds, because its last save failed. To "
+      "suspend it now and lose the work since its last checkpoint: swell suspend ",
+      name, " --force");
+}
+
 std::string JobView::GateText() const {
   if (!object || over()) return "";
   if (const std::string_view manager = api::OtherManager(*object); !manager.empty()) {

@@ -85,6 +85,8 @@ struct JobView {
   std::string HindranceReason() const;
   // Its pods would lose what they did since the last good save: `unsaved` says more.
   bool RunsUnsaved() const { return !unsaved.empty() && !over() && RunningPods() > 0; }
+  // What its suspension waits for then, to follow its name.
+  std::string SuspensionWaitText() const;
   // What people should know of it in a sentence: what fails, hangs, cannot be saved or is missing,
   // why it waits, or how it ended. Empty: all is well.
   std::string Reason() const;

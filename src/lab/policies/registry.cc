@@ -26,7 +26,8 @@ const std::vector<PolicyKind>& Policies() {
        .on_events = true,
        .make = MakeFifo},
       {.name = "fair",
-       .summary = "Swell's scheduler, a project of equal weight for each tenant, jobs rigid",
+       .summary = "Swell's scheduler, a project for each tenant with its quota and weight where "
+                  "known, jobs rigid",
        .on_events = true,
        .make = MakeFair},
       {.name = "shortest",

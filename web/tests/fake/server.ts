@@ -222,7 +222,7 @@ function kube(fake: Fake, request: IncomingMessage, response: ServerResponse, ur
     return answer(response, 201, { status: { allowed: !fake.denied.has(`${wanted.verb} ${wanted.resource}`) } });
   }
   if (place === '/version')
-    return answer(response, 200, { gitVersion: 'v1.30.0+swell.0.1.0', platform: 'linux/amd64' });
+    return answer(response, 200, { gitVersion: 'v1.37.2+swell', platform: 'linux/amd64' });
   if (place === '/swell/v1/audit')
     return answer(response, 200, {
       items: world.audit.filter(

@@ -98,15 +98,15 @@ Status UpdateClaim(Admission&, json::Value& object, const json::Value&) {
 // Services get their addresses from the range that the server was started with.
 Status CreateServiceRange(Admission& admission, json::Value&) {
   admission.Warn(
-      "this server takes the addresses of services from its own range alone (ServiceCIDR "
-      "kubernetes); this one is stored and not used");
+      "this object is stored but not used: services get addresses only from the server's own range "
+      "(ServiceCIDR kubernetes)");
   return Status::Ok();
 }
 
 Status CreateAddress(Admission& admission, json::Value&) {
   admission.Warn(
-      "this server keeps no IPAddress for the addresses of its services; this one is stored and "
-      "reserves nothing");
+      "this object is stored but reserves nothing: this server keeps no IPAddress for the "
+      "addresses of its services");
   return Status::Ok();
 }
 

@@ -18,8 +18,8 @@ namespace {
 
 // In place of the program that an image runs by itself.
 constexpr std::string_view kNoProgram = R"sh(#!/bin/sh
-echo "This image is not here, and programs of this machine stand in for it. The program that it runs by itself is not" \
-  "among them: give a command, or import the image (swell images import)." >&2
+echo "This image is not on this machine; programs of the machine stand in for it, and the image's own entry point is" \
+  "not one of them. Give a command, or import the image (swell images import)." >&2
 exit 127
 )sh";
 
