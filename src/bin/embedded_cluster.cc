@@ -172,7 +172,7 @@ void EmbeddedCluster::Impl::AddCertificates(apiserver::Options& server_options) 
   };
 }
 
-// How the server reaches nodes, and the services that it asks: webhooks and other API servers.
+// How the server reaches nodes, and the services that webhooks name.
 void EmbeddedCluster::Impl::AddDialers(apiserver::Options& server_options) {
   server_options.node_dialer =
       [this](const std::string& node) -> Result<std::shared_ptr<api::RestHandler>> {

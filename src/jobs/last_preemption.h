@@ -1,4 +1,4 @@
-// LastPreemption: tells the pods that a job's last preemption stopped from the pods made after it.
+// LastPreemption: whether a pod was stopped by the job's last preemption or created after it.
 // - Threads: plain values.
 //
 // Creation times are whole seconds of another machine's clock, and a job may be preempted twice

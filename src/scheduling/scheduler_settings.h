@@ -1,6 +1,6 @@
-// SchedulerSettings: what a scheduler is run with, and how others get to know it: it keeps them in
-// a ConfigMap (keys::kSchedulerSettings, one entry per setting), which is part of a cluster's
-// state, so that what `swell why` and `swell simulate` say of a cluster is what its scheduler does.
+// SchedulerSettings: what a scheduler runs with. It is published in a ConfigMap
+// (keys::kSchedulerSettings, one entry per setting), so that `swell why` and `swell simulate`
+// decide as the scheduler does.
 // - Threads: values and pure functions; SettingsTeller: core executor only.
 #pragma once
 

@@ -1,7 +1,6 @@
 // SimCaches: what the replicas believe of the cluster, held to what is durable.
 //
-// In calm an informer is behind for moments only: what it holds in another version than the store,
-// lacks, or holds for nothing at one look, is right at the next one.
+// In calm, an informer that differs from the store at one check agrees with it at the next.
 //
 // - Threads: one thread.
 // - Ownership: the cluster outlives it.

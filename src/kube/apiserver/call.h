@@ -98,8 +98,8 @@ struct Call : std::enable_shared_from_this<Call> {
   bool InTurn(std::function<void()> rest);
   // Whether the receiver takes any one chunk now; one that has no pace of its own always does.
   bool HasRoom() const { return can_.paced == nullptr || !sink_ || can_.paced->HasRoom(); }
-  // The rest of much that is there at once, when the receiver has room for it, unless it has gone.
-  // False: it takes all of it.
+  // Runs `rest` when the receiver has room, unless it has gone. Returns false, and does not run it,
+  // if the receiver takes everything at once.
   bool WhenRoom(std::function<void()> rest);
 
   // Runs when the caller gives up or the stream has ended: releases what feeds the stream.

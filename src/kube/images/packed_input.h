@@ -35,8 +35,7 @@ class GrowingFile final : public PackedInput {
  public:
   static Result<std::unique_ptr<GrowingFile>> Open(const std::string& path);
 
-  // So many bytes are there now. Fewer than before: what was read is not what is there now, and
-  // reading fails.
+  // The file now has `size` bytes. If that is less than before, it was replaced, and reading fails.
   void Grew(int64_t size);
   // Nothing more comes: the file is whole, or reading fails.
   void End(bool whole);

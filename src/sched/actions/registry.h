@@ -1,4 +1,5 @@
-// The registry of actions: what a cycle does, from the least disruptive to the most.
+// The registry of actions: what a cycle does, in a fixed order: it places what fits, makes room
+// (the least disruptive way first), stops stale gangs, then gives out idle room and rebalances.
 //
 // A new action is a file that defines its function below, and a line in registry.cc.
 //

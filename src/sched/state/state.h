@@ -388,11 +388,11 @@ struct State {
   const std::string& GroupName(const GroupState& group) const;
   bool QueueUnknown(const GroupState& group) const;
 
-  // To be called for each i while pods of a long list are gone through, which lie anywhere in
-  // memory: has what a look at those soon to come will read on its way by then.
+  // Call for each i of a long list of pods, which lie anywhere in memory: prefetches the pods that
+  // come next.
   void PrefetchAt(const std::vector<PodId>& list, size_t i) const;
 
-  // --- upkeep (model.cc) --------------------------------------------------------------------
+  // --- upkeep (state.cc, pools.cc) ----------------------------------------------------------
   // Ranks, pools and index after nodes or pools changed; no-op otherwise.
   void Refresh();
   void RankQueues();
