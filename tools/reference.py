@@ -142,6 +142,7 @@ def events_page():
     for _, text in sources():
         recorded = re.findall(r'"(?:Normal|Warning)",\s*"([A-Z]\w+)"', text)
         recorded += re.findall(r'Event\(\) const override \{ return "([A-Z]\w+)"', text)
+        recorded += re.findall(r'constexpr std::string_view k\w*Event = "([A-Z]\w+)"', text)
         missing.update(set(recorded) - known)
     if missing:
         sys.exit("reference: tools/event_reasons.txt lacks: " + ", ".join(sorted(missing)))

@@ -9,6 +9,7 @@ exit status is 1 when there was any. Python's standard library only.
   tools/tidy.py --update-ratchet  write today's overlong files and functions to the ratchet
 """
 
+import fnmatch
 import os
 import re
 import subprocess
@@ -87,8 +88,14 @@ PRIVATE_WORDS = [
      "write: is not a ..."),
 ]
 
+# What the README of a layer says in code: names of files and folders, `lab_*` for several.
+CODE_SPAN = re.compile(r"`([^`\n]+)`")
+README_NAME = re.compile(r"[\w*][\w*/.-]*")
+# Tests and what they share need no line in a README.
+FOR_TESTS = re.compile(r"_(?:test|test_util|testing|fixture|bench|fuzz)\.(?:cc|h)$|/(?:test|fake)_\w+\.(?:cc|h)$")
+
 # A source file of ours that a comment or a document names; foo.cc stands for any.
-NAMED_SOURCE = re.compile(r"(?<![\w/<.*])(?!foo\b|foo_)((?:[a-z_0-9]+/)*[a-z_0-9]+\.(?:h|cc))\b")
+NAMED_SOURCE = re.compile(r"(?<![\w/<.*])((?:[a-z_0-9]+/)*(?!foo\b|foo_)[a-z_0-9]+\.(?:h|cc))\b")
 
 COLUMNS_CPP = 100
 COLUMNS_SCRIPTS = 120  # Python, shell and the pages: one statement a line matters more than the width
@@ -573,6 +580,25 @@ class Tidy:
                         line = line_of(text, deps.start())
                         self.breach(path, line, "layer", f"{layer} may not use {used}")
 
+    def check_readmes(self):
+        """The README of a layer names each folder of it, and each file that lies in none."""
+        named = {}  # layer -> patterns
+        for layer in LAYERS:
+            readme = self.text.get(f"src/{layer}/README.md", "")
+            words = [word for span in CODE_SPAN.findall(readme) for word in README_NAME.findall(span)]
+            stems = {part for word in words for part in re.sub(r"\.(?:cc|h)$", "", word).split("/")}
+            named[layer] = {stem for stem in stems if re.search(r"\w\w", stem)}
+        missing = set()
+        for path in self.text:
+            layer = layer_of(path[len("src/"):]) if path.startswith("src/") and path.endswith(CPP) else None
+            if layer is None or FOR_TESTS.search(path):
+                continue
+            *folders, file = path[len(f"src/{layer}/"):].split("/")
+            missing.update((layer, name) for name in folders or [file.rsplit(".", 1)[0]])
+        for layer, name in sorted(missing):
+            if not any(fnmatch.fnmatchcase(name, pattern) for pattern in named[layer]):
+                self.breach(f"src/{layer}/README.md", 1, "readme", f"says nothing of `{name}`")
+
     def check_ratchet(self):
         """What was too long before may stay as long as it is; it may not grow, nothing may join."""
         known = {}
@@ -608,7 +634,9 @@ class Tidy:
             self.check_text(path, text)
             if path.endswith(CPP):
                 self.check_cpp(path, text)
-            if path.startswith("src/") and path.endswith(CPP) or path.startswith("docs/") and "/adr/" not in path:
+            if path.startswith("src/") and path.endswith(CPP + (".md",)) or (
+                path.startswith("docs/") and "/adr/" not in path
+            ):
                 self.check_names(path, text)
             self.check_prose(path, text)
 
@@ -616,6 +644,7 @@ class Tidy:
         self.scan()
         self.check_tree()
         self.check_cmake_layers()
+        self.check_readmes()
         self.check_ratchet()
         return sorted(set(self.breaches))
 

@@ -12,7 +12,7 @@ HEADER = "// What it is.\n// - Threads: one.\n#pragma once\n"
 
 
 def breaches(files):
-    """The `file:line rule` of every breach in a tree of these files."""
+    """The `file:line rule` of every breach in a tree of these files. Trees without a README need none."""
     with tempfile.TemporaryDirectory() as root:
         for path, text in files.items():
             full = os.path.join(root, path)
@@ -20,7 +20,8 @@ def breaches(files):
             with open(full, "w", encoding="utf-8") as f:
                 f.write(text)
         found = tidy.Tidy(root).run()
-    return [f"{path}:{line} {rule}" for path, line, rule, _ in found]
+    with_readme = any(path.endswith("README.md") for path in files)
+    return [f"{path}:{line} {rule}" for path, line, rule, _ in found if rule != "readme" or with_readme]
 
 
 def source(layer, text, **more):
@@ -235,6 +236,37 @@ class Tree(unittest.TestCase):
 
     def test_listed_from_above(self):
         self.assertEqual(breaches({"tests/sim/a.cc": "", "tests/CMakeLists.txt": "x(sim/a.cc)"}), [])
+
+
+class Readmes(unittest.TestCase):
+    def said(self, readme, *names):
+        """What the README of json lacks of these files."""
+        tree = {f"src/json/{name}": "" for name in names}
+        tree["src/json/CMakeLists.txt"] = f"add_component(SRCS {' '.join(names)})\n"
+        tree["src/json/README.md"] = readme
+        return breaches(tree)
+
+    def test_names_each_file_and_folder(self):
+        lacks = ["src/json/README.md:1 readme"]
+        self.assertEqual(self.said("# json\n\n`patch`\n", "patch.cc"), [])
+        self.assertEqual(self.said("# json\n\n`patch`\n", "patch.cc", "yaml.cc"), lacks)
+        self.assertEqual(self.said("# json\n\n`patch`\n", "patch.cc", "text/yaml.cc"), lacks)
+        self.assertEqual(self.said("# json\n\n`patch`, `text/yaml`\n", "patch.cc", "text/print.cc"), [])
+        self.assertEqual(self.said("# json\n\npatch, `repatch`, `patch_it`, `*`\n", "patch.cc"), lacks)
+
+    def test_may_name_several_at_once(self):
+        self.assertEqual(self.said("# json\n\n`yaml*`\n", "yaml.cc", "yaml_print.cc"), [])
+
+    def test_needs_no_tests(self):
+        self.assertEqual(self.said("# json\n\n`patch`\n", "patch.cc", "patch_test.cc", "fake_disk.cc"), [])
+
+    def test_a_layer_without_one_lacks_all(self):
+        tree = source("json", "", **{"README.md": "# All\n"})
+        self.assertEqual(breaches(tree), ["src/json/README.md:1 readme"])
+
+    def test_names_files_that_are_there(self):
+        self.assertEqual(self.said("# json\n\n`patch.cc`, src/json/foo_job.cc\n", "patch.cc"), [])
+        self.assertEqual(self.said("# json\n\n`patch.cc`, `gone.h`\n", "patch.cc"), ["src/json/README.md:3 name"])
 
 
 class Lengths(unittest.TestCase):
