@@ -86,8 +86,7 @@ Result<StoredImage> PullByName(const ImageStore& store,
         return pulled;
       }
     }
-    std::erase(pulled->credentials, used);
-    pulled->credentials.push_back(used);
+    pulled->AddCredential(used);
   }
   SWELL_RETURN_IF_ERROR(store.Put(*pulled));
   return pulled;

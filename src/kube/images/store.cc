@@ -69,6 +69,14 @@ std::vector<std::string> Names(const std::string& dir) {
 
 }  // namespace
 
+void StoredImage::AddCredential(const std::string& fingerprint) {
+  std::erase(credentials, fingerprint);
+  credentials.push_back(fingerprint);
+  if (credentials.size() > kCredentialsMax) {
+    credentials.erase(credentials.begin(), credentials.end() - kCredentialsMax);
+  }
+}
+
 int64_t UnixNow() {
   return std::chrono::duration_cast<std::chrono::seconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -252,16 +260,6 @@ Status ImageStore::Put(const StoredImage& image) const {
   SWELL_RETURN_IF_ERROR(Write(all));
   Touch(image.manifest);
   return Status::Ok();
-}
-
-Status ImageStore::AddCredential(std::string_view name, const std::string& fingerprint) const {
-  SWELL_ASSIGN_OR_RETURN(const UniqueFd lock, Lock("store", LOCK_EX));
-  SWELL_ASSIGN_OR_RETURN(std::vector<StoredImage> all, List());
-  for (StoredImage& image : all) {
-    if (image.name != name || image.credentials.size() >= 100) continue;
-    image.credentials.push_back(fingerprint);
-  }
-  return Write(all);
 }
 
 Status ImageStore::Remove(std::string_view name, bool force) const {

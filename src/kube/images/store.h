@@ -41,11 +41,17 @@ struct StoredImage {
   std::string manifest;  // digest of this machine's manifest
   int64_t size_bytes = 0;
   bool imported = false;  // from a file: there is no registry to ask for it
-  // Fingerprints of the credentials that a registry accepted for it; empty: it asked for none.
+  // Fingerprints of the credentials that a registry accepted for it, the latest last; empty: it
+  // asked for none.
   std::vector<std::string> credentials;
   int64_t pulled_s = 0;  // Unix time
   std::string boot;      // the machine's start in which it was pulled; empty: it is on the disk
   bool operator==(const StoredImage&) const = default;
+
+  static constexpr size_t kCredentialsMax = 100;
+  // Adds a fingerprint, or makes it the latest. Beyond the bound the oldest is forgotten: its pods
+  // pull again.
+  void AddCredential(const std::string& fingerprint);
 };
 
 // What a container of a stored image needs.
@@ -86,8 +92,6 @@ class ImageStore {
   // An image by its name, or by HOST/PATH@DIGEST if any tag of that repository has the digest.
   Result<StoredImage> Find(std::string_view name) const;
   Status Put(const StoredImage& image) const;
-  // Adds a fingerprint that a registry accepted.
-  Status AddCredential(std::string_view name, const std::string& fingerprint) const;
   // kNotFound; kConflict when containers run it, unless `force`.
   Status Remove(std::string_view name, bool force) const;
 

@@ -389,5 +389,18 @@ TEST_F(ServiceTest, APrivateImageIsForPodsWithItsCredential) {
   EXPECT_EQ(never.status().code(), Code::kMethodNotAllowed);
 }
 
+TEST(StoredImage, KeepsTheLatestCredentials) {
+  StoredImage image;
+  for (size_t i = 0; i < StoredImage::kCredentialsMax; ++i) image.AddCredential(StrCat(i));
+  image.AddCredential("0");
+  EXPECT_EQ(image.credentials.size(), StoredImage::kCredentialsMax);
+  EXPECT_EQ(image.credentials.front(), "1");
+  EXPECT_EQ(image.credentials.back(), "0");
+  image.AddCredential("new");
+  EXPECT_EQ(image.credentials.size(), StoredImage::kCredentialsMax);
+  EXPECT_EQ(image.credentials.front(), "2");
+  EXPECT_EQ(image.credentials.back(), "new");
+}
+
 }  // namespace
 }  // namespace swell::images
