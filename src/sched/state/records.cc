@@ -209,12 +209,11 @@ void State::CountTerm(TermId t) {
     if (placed.labels == kNone || !terms.Matches(t, placed.labels)) continue;
     if (placed.Placed()) {
       const NodeState& node = nodes[placed.node];
-      terms.CountMatch(t, placed.node, node.version, node.info.labels, true,
-                       placed.phase != PodPhase::kReleasing);
+      terms.CountMatch(t, placed.node, node.version, node.info.labels, placed.PresenceThere());
     }
     if (placed.promise != kNone) {
       const NodeState& node = nodes[placed.promise];
-      terms.CountMatch(t, placed.promise, node.version, node.info.labels, false, true);
+      terms.CountMatch(t, placed.promise, node.version, node.info.labels, Presence::kFutureOnly);
     }
   }
 }

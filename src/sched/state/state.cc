@@ -375,12 +375,13 @@ void State::CountTerms(PodId id, int sign) {
   const Shape& shape = shapes[pod.shape];
   if (pod.Placed()) {
     const NodeState& node = nodes[pod.node];
-    terms.Count(pod.labels, shape, pod.node, node.version, node.info.labels, sign, true,
-                pod.phase != PodPhase::kReleasing);
+    terms.Count(pod.labels, shape, pod.node, node.version, node.info.labels, sign,
+                pod.PresenceThere());
   }
   if (pod.promise != kNone) {
     const NodeState& node = nodes[pod.promise];
-    terms.Count(pod.labels, shape, pod.promise, node.version, node.info.labels, sign, false, true);
+    terms.Count(pod.labels, shape, pod.promise, node.version, node.info.labels, sign,
+                Presence::kFutureOnly);
   }
 }
 

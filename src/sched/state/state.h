@@ -164,6 +164,10 @@ struct alignas(64) PodState {
                              phase == PodPhase::kReleasing);
   }
   bool Holds() const { return Placed() && phase != PodPhase::kReleasing; }
+  // In which a placed pod counts on its node.
+  Presence PresenceThere() const {
+    return phase == PodPhase::kReleasing ? Presence::kNowOnly : Presence::kNowAndFuture;
+  }
   bool Waits() const {
     return ours && !gated && !blocked && phase == PodPhase::kPending && promise == kNone;
   }

@@ -19,9 +19,9 @@ bool MatchesLabels(const Term& term, const LabelSet& set) {
   return MatchesAll(set.labels, term.selector);
 }
 
-void Bump(DomainCount& count, int sign, bool now, bool future) {
-  if (now) count.now += sign;
-  if (future) count.future += sign;
+void Bump(DomainCount& count, int sign, Presence presence) {
+  if (presence != Presence::kFutureOnly) count.now += sign;
+  if (presence != Presence::kNowOnly) count.future += sign;
 }
 
 }  // namespace
@@ -118,29 +118,24 @@ void TermTable::Count(LabelSetId labels,
                       uint32_t node_version,
                       const Labels& node_labels,
                       int sign,
-                      bool now,
-                      bool future) {
+                      Presence presence) {
   for (TermId id : label_sets_[labels].matching) {
-    Bump(terms_[id].matching_total, sign, now, future);
+    Bump(terms_[id].matching_total, sign, presence);
     const int32_t domain = Domain(id, node, node_version, node_labels);
-    if (domain != kNone) Bump(terms_[id].matching[domain], sign, now, future);
+    if (domain != kNone) Bump(terms_[id].matching[domain], sign, presence);
   }
   for (TermId id : shape.anti_affinity) {
-    Bump(terms_[id].owners_total, sign, now, future);
+    Bump(terms_[id].owners_total, sign, presence);
     const int32_t domain = Domain(id, node, node_version, node_labels);
-    if (domain != kNone) Bump(terms_[id].owners[domain], sign, now, future);
+    if (domain != kNone) Bump(terms_[id].owners[domain], sign, presence);
   }
 }
 
-void TermTable::CountMatch(TermId id,
-                           NodeId node,
-                           uint32_t node_version,
-                           const Labels& node_labels,
-                           bool now,
-                           bool future) {
-  Bump(terms_[id].matching_total, 1, now, future);
+void TermTable::CountMatch(
+    TermId id, NodeId node, uint32_t node_version, const Labels& node_labels, Presence presence) {
+  Bump(terms_[id].matching_total, 1, presence);
   const int32_t domain = Domain(id, node, node_version, node_labels);
-  if (domain != kNone) Bump(terms_[id].matching[domain], 1, now, future);
+  if (domain != kNone) Bump(terms_[id].matching[domain], 1, presence);
 }
 
 }  // namespace swell::sched

@@ -25,6 +25,9 @@ struct DomainCount {
   int32_t future = 0;
 };
 
+// In which of the two a pod counts: a terminating pod only now, a promised one only in the future.
+enum class Presence { kNowOnly, kNowAndFuture, kFutureOnly };
+
 struct Term {
   std::string key;
   int32_t refs = 0;
@@ -82,15 +85,10 @@ class TermTable {
              uint32_t node_version,
              const Labels& node_labels,
              int sign,
-             bool now,
-             bool future);
+             Presence presence);
   // The same for one term and a pod that matches it: catching up when the term is new.
-  void CountMatch(TermId id,
-                  NodeId node,
-                  uint32_t node_version,
-                  const Labels& node_labels,
-                  bool now,
-                  bool future);
+  void CountMatch(
+      TermId id, NodeId node, uint32_t node_version, const Labels& node_labels, Presence presence);
 
  private:
   InternTable<Term> terms_;
