@@ -57,14 +57,14 @@ class RealConsole final : public Console {
       // output.
       const int own = ::open("/proc/self/fd/0", O_RDONLY | O_NOCTTY | O_CLOEXEC);
       if (own >= 0) fd_ = own;
-      auto watch = reactor_.Watch(fd_, [this](bool, bool) { ReadSome(); });
+      auto watch = reactor_.Watch(fd_, [this](net::Readiness) { ReadSome(); });
       if (watch.ok()) watch_ = std::move(*watch);
     }
     SetReading(true);
   }
   void SetReading(bool on) override {
     reading_ = on;
-    if (watch_) return watch_->SetInterest(on && !ended_, false);
+    if (watch_) return watch_->SetInterest(net::InterestIn(on && !ended_, false));
     if (on) ReadLater();
   }
 
@@ -98,7 +98,7 @@ class RealConsole final : public Console {
     if (n <= 0) {
       const Status why = n == 0 ? Status::Ok() : ErrnoStatus(errno, "read standard input");
       ended_ = true;
-      if (watch_) watch_->SetInterest(false, false);
+      if (watch_) watch_->SetInterest(net::Interest::kNone);
       return callbacks_.on_end(why);
     }
     bytes.resize(static_cast<size_t>(n));

@@ -44,11 +44,11 @@ class RawPeer {
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-    watch_ = std::move(reactor_.Watch(fd_.get(), [this](bool readable, bool writable) {
-               if (readable) Read();
-               if (writable) Write();
+    watch_ = std::move(reactor_.Watch(fd_.get(), [this](Readiness ready) {
+               if (ready.readable) Read();
+               if (ready.writable) Write();
              })).value();
-    watch_->SetInterest(true, false);
+    watch_->SetInterest(Interest::kRead);
   }
 
   void Send(std::string_view bytes) {
@@ -58,7 +58,7 @@ class RawPeer {
   void StopReading() { SetReading(false); }
   void SetReading(bool on) {
     reading_ = on;
-    watch_->SetInterest(reading_, !out_.empty());
+    watch_->SetInterest(InterestIn(reading_, !out_.empty()));
   }
   void HalfClose() { shutdown(fd_.get(), SHUT_WR); }
   void Close() {
@@ -93,7 +93,7 @@ class RawPeer {
     if (got < 0 && errno == EAGAIN) return;
     if (got <= 0) {
       eof = true;
-      watch_->SetInterest(false, false);
+      watch_->SetInterest(Interest::kNone);
       return;
     }
     received.append(buffer, static_cast<size_t>(got));
@@ -104,7 +104,7 @@ class RawPeer {
       if (put <= 0) break;
       out_.erase(0, static_cast<size_t>(put));
     }
-    watch_->SetInterest(reading_ && !eof, !out_.empty() && !eof);
+    watch_->SetInterest(InterestIn(reading_ && !eof, !out_.empty() && !eof));
   }
 
   Reactor& reactor_;

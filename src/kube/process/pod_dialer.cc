@@ -116,12 +116,12 @@ void PodDialer::TryNext(const std::shared_ptr<Attempt>& attempt) {
       continue;
     }
     std::weak_ptr<Attempt> weak = attempt;
-    auto watch = reactor_.Watch(attempt->fd.get(), [this, weak](bool, bool) {
+    auto watch = reactor_.Watch(attempt->fd.get(), [this, weak](net::Readiness) {
       if (auto alive = weak.lock()) OnConnected(alive);
     });
     if (!watch.ok()) continue;
     attempt->watch = std::move(*watch);
-    attempt->watch->SetInterest(false, true);
+    attempt->watch->SetInterest(net::Interest::kWrite);
     attempt->timer = reactor_.After(kDialTimeout, [this, weak] {
       auto late = weak.lock();
       if (!late) return;

@@ -35,9 +35,8 @@ Status Channel::Start(bool connecting,
   tls_context_ = std::move(tls);
   server_name_ = server_name;
   // The watch ends before the channel does, so `this` is valid in its callback.
-  SWELL_ASSIGN_OR_RETURN(watch_, reactor_.Watch(fd_.get(), [this](bool readable, bool writable) {
-    OnReady(readable, writable);
-  }));
+  SWELL_ASSIGN_OR_RETURN(watch_,
+                         reactor_.Watch(fd_.get(), [this](Readiness ready) { OnReady(ready); }));
   if (connecting) {
     phase_ = Phase::kConnecting;
     UpdateInterest();
@@ -57,21 +56,21 @@ Status Channel::Start(bool connecting,
 void Channel::UpdateInterest() {
   if (watch_ == nullptr) return;
   const bool shaking = phase_ == Phase::kHandshake && tls_ != nullptr;
-  bool read = shaking || (phase_ == Phase::kOpen && reading_ && !saw_eof_);
-  bool write = phase_ == Phase::kConnecting || tls_wants_write_ || blocked_;
-  watch_->SetInterest(read, write);
+  const bool read = shaking || (phase_ == Phase::kOpen && reading_ && !saw_eof_);
+  const bool write = phase_ == Phase::kConnecting || tls_wants_write_ || blocked_;
+  watch_->SetInterest(InterestIn(read, write));
 }
 
-void Channel::OnReady(bool readable, bool writable) {
+void Channel::OnReady(Readiness ready) {
   if (events_ == nullptr) return;
-  if (events_->TakesTurn(readable, writable)) {
-    Proceed(readable, writable);
+  if (events_->TakesTurn(ready)) {
+    Proceed(ready);
   } else if (watch_ != nullptr && events_->Waits()) {
     watch_->Hold();
   }
 }
 
-void Channel::Proceed(bool readable, bool writable) {
+void Channel::Proceed(Readiness ready) {
   auto self = shared_from_this();
   if (watch_ != nullptr) watch_->Release();
   switch (phase_) {
@@ -86,12 +85,12 @@ void Channel::Proceed(bool readable, bool writable) {
     case Phase::kOpen:
       break;
   }
-  if (writable && queued_bytes_ > 0) {
+  if (ready.writable && queued_bytes_ > 0) {
     size_t before = queued_bytes_;
     Flush();
     if (!closed() && queued_bytes_ < before) events_->OnProgress();
   }
-  if (readable && !closed() && reading_) ReadSome();
+  if (ready.readable && !closed() && reading_) ReadSome();
 }
 
 void Channel::FinishConnect() {
@@ -174,7 +173,7 @@ void Channel::ReadLater() {
   read_later_ = true;
   reactor_.Post([self = shared_from_this()] {
     self->read_later_ = false;
-    self->OnReady(true, false);
+    self->OnReady({.readable = true});
   });
 }
 
@@ -303,7 +302,8 @@ void Channel::FlushLater() {
   reactor_.Post([self = shared_from_this()] {
     self->flush_later_ = false;
     if (self->closed() || self->blocked_) return;
-    if (self->events_->TakesTurn(false, true)) self->Proceed(false, true);
+    const Readiness ready{.writable = true};
+    if (self->events_->TakesTurn(ready)) self->Proceed(ready);
   });
 }
 

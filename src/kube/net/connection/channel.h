@@ -37,7 +37,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
     // The channel is closed.
     virtual void OnError(const Status& why) = 0;
     // The socket is ready. False: not now; who says so calls Proceed later.
-    virtual bool TakesTurn(bool /*readable*/, bool /*writable*/) { return true; }
+    virtual bool TakesTurn(Readiness /*ready*/) { return true; }
     // After that: whether it is still to come.
     virtual bool Waits() const { return false; }
   };
@@ -57,7 +57,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void SetEvents(Events* events) { events_ = events; }
   void SetReading(bool on);
   // Reads and writes what can be read and written. Told too late or twice, it finds nothing to do.
-  void Proceed(bool readable, bool writable);
+  void Proceed(Readiness ready);
 
   // Queue output; small pieces are copied together, large chunks are shared.
   void Send(std::string_view bytes);
@@ -90,7 +90,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   enum class Phase { kConnecting, kHandshake, kOpen, kClosed };
   enum class Flushed { kAll, kBlocked, kTurnOver };
 
-  void OnReady(bool readable, bool writable);
+  void OnReady(Readiness ready);
   void FinishConnect();
   void ContinueHandshake();
   void FinishHandshake(TlsSession::Io outcome);

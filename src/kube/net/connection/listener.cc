@@ -72,10 +72,10 @@ void TcpListener::Accept() {
 
 // Out of descriptors: somebody still waits, and to ask in a loop would eat the CPU.
 void TcpListener::PauseAccepting() {
-  socket_->watch->SetInterest(false, false);
+  socket_->watch->SetInterest(Interest::kNone);
   reactor_.After(kAcceptPause, [socket = std::weak_ptr(socket_)] {
     const auto alive = socket.lock();
-    if (alive && alive->watch) alive->watch->SetInterest(true, false);
+    if (alive && alive->watch) alive->watch->SetInterest(Interest::kRead);
   });
 }
 

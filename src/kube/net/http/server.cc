@@ -112,10 +112,10 @@ bool ServerImpl::HasRoomFor(const std::string& address) const {
 
 // Out of descriptors: the listener stays readable, and asking in a loop would eat the CPU.
 void ServerImpl::PauseAccepting(Port* port) {
-  port->watch->SetInterest(false, false);
+  port->watch->SetInterest(Interest::kNone);
   reactor.After(kAcceptPause, scope_.Wrap([this, port] {
     for (auto& candidate : ports_) {
-      if (candidate.get() == port) port->watch->SetInterest(true, false);
+      if (candidate.get() == port) port->watch->SetInterest(Interest::kRead);
     }
   }));
 }

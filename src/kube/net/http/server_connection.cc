@@ -145,9 +145,9 @@ void ServerConnection::OnExchangeWork(const std::shared_ptr<ExchangeState>& stat
   server_.TakeTurn(shared_from_this());
 }
 
-bool ServerConnection::TakesTurn(bool readable, bool writable) {
-  due_.readable |= readable;
-  due_.writable |= writable;
+bool ServerConnection::TakesTurn(Readiness ready) {
+  due_.ready.readable |= ready.readable;
+  due_.ready.writable |= ready.writable;
   server_.TakeTurn(shared_from_this());
   return false;
 }
@@ -155,7 +155,7 @@ bool ServerConnection::TakesTurn(bool readable, bool writable) {
 void ServerConnection::Serve() {
   const Due due = std::exchange(due_, {});
   if (due.answer) Answer();
-  if (due.readable || due.writable) channel_->Proceed(due.readable, due.writable);
+  if (due.ready.readable || due.ready.writable) channel_->Proceed(due.ready);
 }
 
 void ServerConnection::Answer() {

@@ -115,7 +115,7 @@ class ServerConnection final : public Channel::Events,
   void OnEof() override;
   void OnProgress() override;
   void OnError(const Status& why) override;
-  bool TakesTurn(bool readable, bool writable) override;
+  bool TakesTurn(Readiness ready) override;
   bool Waits() const override { return waits; }
 
   // Names the client, as far as is known.
@@ -142,7 +142,8 @@ class ServerConnection final : public Channel::Events,
   };
 
   struct Due {
-    bool readable = false, writable = false, answer = false;
+    Readiness ready;
+    bool answer = false;
   };
 
   void Enter(Phase phase);

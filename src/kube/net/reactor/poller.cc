@@ -41,8 +41,8 @@ Result<std::shared_ptr<Poller::Watch>> Poller::Add(int fd, Ready ready) {
   return watch;
 }
 
-bool Poller::SetInterest(Watch& watch, bool read, bool write) {
-  const uint32_t events = (read ? EPOLLIN : 0U) | (write ? EPOLLOUT : 0U);
+bool Poller::SetInterest(Watch& watch, Interest interest) {
+  const uint32_t events = (Reads(interest) ? EPOLLIN : 0U) | (Writes(interest) ? EPOLLOUT : 0U);
   if (events == watch.events) return true;
   // Without interest the descriptor must be removed: the kernel reports errors and hang-ups of
   // every descriptor that it knows.
@@ -75,7 +75,7 @@ void Poller::Release(Watch& watch) {
 }
 
 void Poller::Remove(Watch& watch) {
-  SetInterest(watch, false, false);
+  SetInterest(watch, Interest::kNone);
   watches_.erase(watch.id);
 }
 
@@ -91,7 +91,7 @@ void Poller::HandOut(const std::function<bool()>& stopped) {
     const bool broken = (told & (EPOLLERR | EPOLLHUP)) != 0;
     const bool read = (watch->events & EPOLLIN) != 0 && (broken || (told & EPOLLIN) != 0);
     const bool write = (watch->events & EPOLLOUT) != 0 && (broken || (told & EPOLLOUT) != 0);
-    if (read || write) watch->ready(read, write);
+    if (read || write) watch->ready({.readable = read, .writable = write});
   }
 }
 

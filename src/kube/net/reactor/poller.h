@@ -21,7 +21,7 @@ namespace swell::net {
 
 class Poller {
  public:
-  using Ready = std::function<void(bool readable, bool writable)>;
+  using Ready = std::function<void(Readiness)>;
 
   struct Watch {
     int fd = -1;
@@ -39,7 +39,7 @@ class Poller {
   // Watches nothing at first. Makes the descriptor non-blocking; fails if it is not a descriptor.
   Result<std::shared_ptr<Watch>> Add(int fd, Ready ready);
   // False when the descriptor cannot be watched, as a regular file cannot.
-  bool SetInterest(Watch& watch, bool read, bool write);
+  bool SetInterest(Watch& watch, Interest interest);
   // Nothing is handed out until it is released: what is ready and waits need not be told of again.
   void Hold(Watch& watch);
   void Release(Watch& watch);

@@ -47,11 +47,11 @@ FdWatch::FdWatch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 FdWatch::~FdWatch() { impl_->poller.Remove(*impl_->watch); }
 
-void FdWatch::SetInterest(bool read, bool write) {
-  if (impl_->poller.SetInterest(*impl_->watch, read, write)) return;
+void FdWatch::SetInterest(Interest interest) {
+  if (impl_->poller.SetInterest(*impl_->watch, interest)) return;
   // What the kernel cannot watch reports once; the reader then sees why by reading.
-  impl_->reactor.Post([weak = std::weak_ptr(impl_->watch), read, write] {
-    if (auto watch = weak.lock()) watch->ready(read, write);
+  impl_->reactor.Post([weak = std::weak_ptr(impl_->watch), interest] {
+    if (auto watch = weak.lock()) watch->ready({Reads(interest), Writes(interest)});
   });
 }
 
@@ -294,14 +294,14 @@ bool Reactor::OnThread() const {
 }
 
 Result<std::unique_ptr<FdWatch>> Reactor::WatchFd(int fd, std::function<void()> readable) {
-  auto watch = Watch(fd, [readable = std::move(readable)](bool read, bool) {
-    if (read) readable();
+  auto watch = Watch(fd, [readable = std::move(readable)](Readiness ready) {
+    if (ready.readable) readable();
   });
-  if (watch.ok()) (*watch)->SetInterest(true, false);
+  if (watch.ok()) (*watch)->SetInterest(Interest::kRead);
   return watch;
 }
 
-Result<std::unique_ptr<FdWatch>> Reactor::Watch(int fd, std::function<void(bool, bool)> ready) {
+Result<std::unique_ptr<FdWatch>> Reactor::Watch(int fd, std::function<void(Readiness)> ready) {
   SWELL_ASSIGN_OR_RETURN(auto watch, impl_->poller.Add(fd, std::move(ready)));
   impl_->AwaitReady();
   return std::make_unique<FdWatch>(

@@ -19,6 +19,23 @@
 
 namespace swell::net {
 
+// What a watch of a descriptor waits for, and what it tells of.
+enum class Interest { kNone, kRead, kWrite, kBoth };
+struct Readiness {
+  bool readable = false, writable = false;
+};
+
+constexpr Interest InterestIn(bool read, bool write) {
+  if (read) return write ? Interest::kBoth : Interest::kRead;
+  return write ? Interest::kWrite : Interest::kNone;
+}
+constexpr bool Reads(Interest interest) {
+  return interest == Interest::kRead || interest == Interest::kBoth;
+}
+constexpr bool Writes(Interest interest) {
+  return interest == Interest::kWrite || interest == Interest::kBoth;
+}
+
 // One address to connect to: the bytes of a sockaddr.
 struct SocketAddress {
   std::string bytes;
@@ -34,7 +51,7 @@ class FdWatch {
   FdWatch(const FdWatch&) = delete;
   FdWatch& operator=(const FdWatch&) = delete;
 
-  void SetInterest(bool read, bool write);
+  void SetInterest(Interest interest);
   // No callbacks until Release, after which they come again for what is ready then.
   void Hold();
   void Release();
@@ -85,8 +102,8 @@ class Reactor final : public Executor {
 
   // Calls `readable` while `fd` (pipe, socket, pidfd, inotify, eventfd) has something to read.
   Result<std::unique_ptr<FdWatch>> WatchFd(int fd, std::function<void()> readable);
-  // Both directions; no interest until SetInterest. `ready(readable, writable)`.
-  Result<std::unique_ptr<FdWatch>> Watch(int fd, std::function<void(bool, bool)> ready);
+  // Both directions; no interest until SetInterest.
+  Result<std::unique_ptr<FdWatch>> Watch(int fd, std::function<void(Readiness)> ready);
   Result<std::unique_ptr<SignalWatch>> WatchSignals(const std::vector<int>& signals,
                                                     std::function<void(int)> received);
 

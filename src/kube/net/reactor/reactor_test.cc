@@ -136,17 +136,17 @@ TEST(ReactorTest, WithoutInterestNotEvenAHangUpIsTold) {
   ASSERT_EQ(pipe(ends), 0);
   UniqueFd reader(ends[0]);
   bool readable = false;
-  auto watch = reactor.Watch(reader.get(), [&](bool read, bool write) {
-    readable = read;
-    EXPECT_FALSE(write);
+  auto watch = reactor.Watch(reader.get(), [&](Readiness ready) {
+    readable = ready.readable;
+    EXPECT_FALSE(ready.writable);
   });
   ASSERT_TRUE(watch.ok());
-  (*watch)->SetInterest(true, false);
-  (*watch)->SetInterest(false, false);
+  (*watch)->SetInterest(Interest::kRead);
+  (*watch)->SetInterest(Interest::kNone);
   ASSERT_EQ(close(ends[1]), 0);
   reactor.RunFor(milliseconds(5));
   EXPECT_FALSE(readable);
-  (*watch)->SetInterest(true, false);
+  (*watch)->SetInterest(Interest::kRead);
   EXPECT_TRUE(reactor.RunUntil([&] { return readable; }, kPatience));
 }
 

@@ -87,10 +87,10 @@ void NetProbe::Begin() {
       errno != EINPROGRESS) {
     return Fail(StrCat("connect: ", ToLower(std::strerror(errno))));
   }
-  auto watch = reactor_.Watch(fd_.get(), [this](bool, bool) { OnReady(); });
+  auto watch = reactor_.Watch(fd_.get(), [this](net::Readiness) { OnReady(); });
   if (!watch.ok()) return Finish(false, watch.status().message());
   watch_ = std::move(*watch);
-  watch_->SetInterest(false, true);
+  watch_->SetInterest(net::Interest::kWrite);
   timer_.Start(spec_.timeout, [this] {
     if (!connected_ || spec_.protocol != Protocol::kGrpc) return Fail("i/o timeout");
     Finish(false, "timeout: no answer about the server's health");
@@ -103,7 +103,7 @@ void NetProbe::Fail(std::string_view what) {
 
 void NetProbe::Finish(bool ok, std::string message) {
   if (!done_) return;
-  if (watch_) watch_->SetInterest(false, false);
+  if (watch_) watch_->SetInterest(net::Interest::kNone);
   reactor_.Post(
       scope_.Wrap([done = std::exchange(done_, nullptr), ok, message = std::move(message)] {
         done({ok, message});
@@ -168,8 +168,8 @@ void NetProbe::Receive() {
 
 // Until the socket is ready for it again; or the connection has come to its end.
 void NetProbe::Wait(Io io) {
-  if (io == Io::kWantRead) return watch_->SetInterest(true, false);
-  if (io == Io::kWantWrite) return watch_->SetInterest(false, true);
+  if (io == Io::kWantRead) return watch_->SetInterest(net::Interest::kRead);
+  if (io == Io::kWantWrite) return watch_->SetInterest(net::Interest::kWrite);
   if (tls_ && !encrypted_) {
     const std::string why = tls_->error().empty() ? "the connection was closed" : tls_->error();
     return Finish(false, StrCat("TLS handshake failed: ", why));

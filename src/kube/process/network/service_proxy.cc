@@ -106,7 +106,7 @@ class Flow {
       const auto* address = reinterpret_cast<const sockaddr*>(&*name);
       if (::connect(backend_.fd, address, sizeof *name) != 0 && errno != EINPROGRESS) continue;
       if (!WatchEnd(backend_)) continue;
-      backend_.watch->SetInterest(false, true);
+      backend_.watch->SetInterest(net::Interest::kWrite);
       return true;
     }
     return false;
@@ -122,7 +122,7 @@ class Flow {
   };
 
   bool WatchEnd(End& end) {
-    auto watch = reactor_.Watch(end.fd, [this](bool, bool) { OnReady(); });
+    auto watch = reactor_.Watch(end.fd, [this](net::Readiness) { OnReady(); });
     if (!watch.ok()) return false;
     end.watch = std::move(*watch);
     return true;
@@ -132,10 +132,10 @@ class Flow {
     if (!connected_ && !FinishDialing()) return;
     if (!Carry(client_, backend_) || !Carry(backend_, client_)) return Finish();
     if (client_.told_all && backend_.told_all) return Finish();
-    client_.watch->SetInterest(!client_.said_all && backend_.unsent.empty(),
-                               !client_.unsent.empty());
-    backend_.watch->SetInterest(!backend_.said_all && client_.unsent.empty(),
-                                !backend_.unsent.empty());
+    client_.watch->SetInterest(
+        net::InterestIn(!client_.said_all && backend_.unsent.empty(), !client_.unsent.empty()));
+    backend_.watch->SetInterest(
+        net::InterestIn(!backend_.said_all && client_.unsent.empty(), !backend_.unsent.empty()));
   }
 
   bool FinishDialing() {
@@ -272,8 +272,9 @@ class ServiceProxy::Listener {
   // Out of descriptors: somebody still waits, and to ask in a loop would eat the CPU.
   void OnNoneAccepted(int error) {
     if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM) return;
-    watch_->SetInterest(false, false);
-    reactor_.After(kAcceptPause, scope_.Wrap([this] { watch_->SetInterest(true, false); }));
+    watch_->SetInterest(net::Interest::kNone);
+    reactor_.After(kAcceptPause,
+                   scope_.Wrap([this] { watch_->SetInterest(net::Interest::kRead); }));
   }
 
   // The backends for a connection of this client, the one that is its turn first.

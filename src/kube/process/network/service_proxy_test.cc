@@ -65,7 +65,7 @@ class Echo {
       const ssize_t n = ::recv(fd, buffer, sizeof buffer, 0);
       if (n > 0) ::send(fd, buffer, static_cast<size_t>(n), MSG_NOSIGNAL);
       if (n == 0) ::shutdown(fd, SHUT_WR);
-      if (n <= 0) clients_[fd]->SetInterest(false, false);
+      if (n <= 0) clients_[fd]->SetInterest(net::Interest::kNone);
     }));
   }
 
@@ -89,7 +89,7 @@ class ServiceProxyTest : public ::testing::Test {
     std::string heard;
     bool ended = false;
     size_t sent = 0;
-    auto watch = reactor_.Watch(fd, [&](bool, bool) {
+    auto watch = reactor_.Watch(fd, [&](net::Readiness) {
       char buffer[4096];
       const ssize_t n = ::recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
       if (n > 0) heard.append(buffer, static_cast<size_t>(n));
@@ -100,10 +100,10 @@ class ServiceProxyTest : public ::testing::Test {
       if (m > 0) sent += static_cast<size_t>(m);
       if (sent < words.size()) return;
       ::shutdown(fd, SHUT_WR);
-      (*watch_)->SetInterest(true, false);
+      (*watch_)->SetInterest(net::Interest::kRead);
     });
     watch_ = &*watch;
-    (*watch)->SetInterest(true, !words.empty());
+    (*watch)->SetInterest(words.empty() ? net::Interest::kRead : net::Interest::kBoth);
     if (words.empty()) ::shutdown(fd, SHUT_WR);
     EXPECT_TRUE(reactor_.RunUntil([&] { return ended; }, kLimit));
     watch->reset();

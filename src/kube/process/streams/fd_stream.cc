@@ -93,23 +93,23 @@ class FdIo : public std::enable_shared_from_this<FdIo> {
     const bool read = started_ && wanted_ && !ended_ && !closing_ && read_fd_ >= 0 &&
                       under_way_ < api::kDuplexHighWater;
     const bool write = write_fd_ >= 0 && !queue_.empty();
-    if (read_fd_ >= 0) Watch(read_watch_, read_fd_, read, one_fd() && write);
-    if (write_fd_ >= 0 && !one_fd()) Watch(write_watch_, write_fd_, false, write);
+    if (read_fd_ >= 0) Watch(read_watch_, read_fd_, net::InterestIn(read, one_fd() && write));
+    if (write_fd_ >= 0 && !one_fd()) Watch(write_watch_, write_fd_, net::InterestIn(false, write));
     if (read && ending_) ReadLater();
   }
-  void Watch(std::unique_ptr<net::FdWatch>& watch, int fd, bool read, bool write) {
-    if (!watch && !read && !write) return;
+  void Watch(std::unique_ptr<net::FdWatch>& watch, int fd, net::Interest interest) {
+    if (!watch && interest == net::Interest::kNone) return;
     if (!watch) {
-      auto made = reactor_->Watch(fd, [weak = weak_from_this()](bool readable, bool writable) {
+      auto made = reactor_->Watch(fd, [weak = weak_from_this()](net::Readiness ready) {
         auto self = weak.lock();
         if (!self) return;
-        if (writable) self->Flush();
-        if (readable) self->ReadSome();
+        if (ready.writable) self->Flush();
+        if (ready.readable) self->ReadSome();
       });
       if (!made.ok()) return DeliverEnd(made.status());
       watch = std::move(*made);
     }
-    watch->SetInterest(read, write);
+    watch->SetInterest(interest);
   }
   void ReadLater() {
     reactor_->Post([weak = weak_from_this()] {
