@@ -44,7 +44,10 @@ class DeploymentController {
   bool OldPodsRun(const Pass& pass) const;
 
   void WriteStatus(Pass& pass);
-  void SetProgress(Pass& pass, json::Value& status, bool complete, bool progressing);
+  // How far its newest ReplicaSet has come.
+  enum class Rollout { kComplete, kProgressing, kStalled };
+  void SetProgress(Pass& pass, json::Value& status, Rollout rollout);
+  void SetProgressOfNew(Pass& pass, json::Value& status, Rollout rollout);
 
   Context context_;
   client::Informer& deployments_;

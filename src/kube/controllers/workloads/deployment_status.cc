@@ -110,7 +110,10 @@ void DeploymentController::WriteStatus(Pass& pass) {
                            grown("availableReplicas") ||
                            Sum(all, "replicas") - updated < old_before;
   if (json::GetInt(it, {"spec", "progressDeadlineSeconds"}, kNoDeadline) != kNoDeadline) {
-    SetProgress(pass, status, complete, progressing);
+    SetProgress(pass, status,
+                complete      ? Rollout::kComplete
+                : progressing ? Rollout::kProgressing
+                              : Rollout::kStalled);
   }
   if (!pass.annotations.empty()) {
     json::Value patch = json::Object{{"metadata", json::Object{{"annotations", pass.annotations}}}};
@@ -127,11 +130,7 @@ void DeploymentController::WriteStatus(Pass& pass) {
                 client::PatchType::kMerge, patch, pass.writes->Track(), "status");
 }
 
-void DeploymentController::SetProgress(Pass& pass,
-                                       json::Value& status,
-                                       bool complete,
-                                       bool progressing) {
-  const json::Value& it = *pass.deployment;
+void DeploymentController::SetProgress(Pass& pass, json::Value& status, Rollout rollout) {
   const std::string reason = ReasonOf(status, "Progressing");
   if (pass.paused) {
     if (reason != "ProgressDeadlineExceeded") {
@@ -149,7 +148,11 @@ void DeploymentController::SetProgress(Pass& pass,
         pass.now, true);
     return;
   }
-  if (!pass.fresh) return;
+  if (pass.fresh) SetProgressOfNew(pass, status, rollout);
+}
+
+void DeploymentController::SetProgressOfNew(Pass& pass, json::Value& status, Rollout rollout) {
+  const std::string reason = ReasonOf(status, "Progressing");
   const std::string name = Quote(api::Name(*pass.fresh));
   const bool was_complete =
       json::GetInt(status, {"replicas"}) == json::GetInt(status, {"updatedReplicas"}) &&
@@ -160,12 +163,12 @@ void DeploymentController::SetProgress(Pass& pass,
         {"Progressing", "True", "FoundNewReplicaSet", StrCat("Found new replica set ", name)},
         pass.now);
   }
-  if (complete) {
+  if (rollout == Rollout::kComplete) {
     Set(status,
         {"Progressing", "True", "NewReplicaSetAvailable",
          StrCat("ReplicaSet ", name, " has successfully progressed.")},
         pass.now);
-  } else if (progressing) {
+  } else if (rollout == Rollout::kProgressing) {
     Set(status,
         {"Progressing", "True", "ReplicaSetUpdated",
          StrCat("ReplicaSet ", name, " is progressing.")},
@@ -173,7 +176,7 @@ void DeploymentController::SetProgress(Pass& pass,
   } else if (const json::Value* known = Find(status, "Progressing")) {
     const auto since = api::ParseTime(json::GetString(*known, {"lastUpdateTime"}));
     const auto deadline =
-        std::chrono::seconds(json::GetInt(it, {"spec", "progressDeadlineSeconds"}));
+        std::chrono::seconds(json::GetInt(*pass.deployment, {"spec", "progressDeadlineSeconds"}));
     const Duration left = since ? *since + deadline - pass.now : Duration::zero();
     if (ReasonOf(status, "Progressing") == "ProgressDeadlineExceeded") return;
     if (left > Duration::zero()) {
