@@ -56,12 +56,19 @@ struct Styles {
   bool literal = true;
 };
 
-bool IsIndicator(char c, bool first, bool followed_by_space, bool after_space) {
-  if (first) {
+// Where a character of a text stands.
+struct Place {
+  bool first = false;
+  bool after_space = false;
+  bool before_space = false;
+};
+
+bool IsIndicator(char c, Place place) {
+  if (place.first) {
     if (Contains("#,[]{}&*!|>'\"%@`", c)) return true;
-    return Contains("?:-", c) && followed_by_space;
+    return Contains("?:-", c) && place.before_space;
   }
-  return (c == ':' && followed_by_space) || (c == '#' && after_space);
+  return (c == ':' && place.before_space) || (c == '#' && place.after_space);
 }
 
 // At the begin of a line it begins or ends a document, quoted or not.
@@ -80,7 +87,9 @@ Styles Analyze(std::string_view s) {
     unsigned char byte = static_cast<unsigned char>(c);
     bool space = c == ' ';
     bool followed = i + 1 == s.size() || Contains(" \t\n\r", s[i + 1]);
-    if (IsIndicator(c, i == 0, followed, after_space)) styles.plain = false;
+    if (IsIndicator(c, {.first = i == 0, .after_space = after_space, .before_space = followed})) {
+      styles.plain = false;
+    }
     std::string_view rest = s.substr(i);
     bool unprintable = (byte < 0x20 && c != '\n') || byte == 0x7f ||
                        (byte == 0xc2 && static_cast<unsigned char>(rest[1]) < 0xa0) ||

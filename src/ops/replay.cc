@@ -112,7 +112,13 @@ json::Value DecisionJson(const sched::Decision& decision) {
   return out;
 }
 
-std::string JsonOf(const std::vector<Replayed>& replayed, bool torn, bool equal) {
+bool AllEqual(const std::vector<Replayed>& replayed) {
+  return std::all_of(replayed.begin(), replayed.end(), [](const Replayed& one) {
+    return one.error.empty() && one.cycle.difference.empty();
+  });
+}
+
+std::string JsonOf(const std::vector<Replayed>& replayed, bool torn) {
   json::Array cycles;
   for (const Replayed& one : replayed) {
     if (!one.error.empty()) {
@@ -137,7 +143,7 @@ std::string JsonOf(const std::vector<Replayed>& replayed, bool torn, bool equal)
     cycles.push_back(std::move(cycle));
   }
   const json::Value out =
-      json::Object{{"equal", equal}, {"torn", torn}, {"cycles", std::move(cycles)}};
+      json::Object{{"equal", AllEqual(replayed)}, {"torn", torn}, {"cycles", std::move(cycles)}};
   return json::PrintPretty(out, 1) + "\n";
 }
 
@@ -219,16 +225,13 @@ class ReplayAction final : public cli::Action {
                     StrCat("cycle ", flags_.cycle, " is not on record in ", path, "; recorded are ",
                            recorded.first, " to ", recorded.end - 1));
     }
-    const bool equal = std::all_of(replayed.begin(), replayed.end(), [](const Replayed& one) {
-      return one.error.empty() && one.cycle.difference.empty();
-    });
     if (flags_.output == "json") {
-      session.Out(JsonOf(replayed, recorded.torn, equal));
+      session.Out(JsonOf(replayed, recorded.torn));
     } else {
       session.Out(flags_.verbose ? VerboseText(replayed) : TableOf(replayed));
       session.Out(Summary(replayed, recorded.torn));
     }
-    return equal ? 0 : 1;
+    return AllEqual(replayed) ? 0 : 1;
   }
 
  private:

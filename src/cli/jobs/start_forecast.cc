@@ -249,7 +249,9 @@ class ChangeFinder {
       const double limit = facts_.tree.Find(name)->gpu().limit;
       if (limit >= 0 && amount > limit) limited[name] = amount;
     }
-    auto attempt = [&](bool limits, bool quotas) {
+    enum class Raised { kLimits, kQuotas, kBoth };
+    auto attempt = [&](Raised raised) {
+      const bool limits = raised != Raised::kQuotas, quotas = raised != Raised::kLimits;
       json::Array state = what_if.state();
       if (limits) Raise(state, limited, "limit");
       if (quotas) Raise(state, gpus, "quota");
@@ -266,8 +268,8 @@ class ChangeFinder {
       return true;
     };
     if (gpus.empty()) return;
-    if (!limited.empty() && attempt(true, false)) return;
-    attempt(!limited.empty(), true);
+    if (!limited.empty() && attempt(Raised::kLimits)) return;
+    attempt(limited.empty() ? Raised::kQuotas : Raised::kBoth);
   }
 
   void TryNode(const WhatIf& what_if, const std::string& group, int64_t need) {

@@ -67,7 +67,8 @@ void NodeHealth::OnTimeout() {
   on_round_(changes, false);
 }
 
-bool NodeHealth::Streak::Add(bool is_bad, bool certain) {
+bool NodeHealth::Streak::Add(Finding finding) {
+  const bool is_bad = finding != Finding::kGood;
   if (!known) {
     known = true;
     bad = is_bad;
@@ -77,7 +78,10 @@ bool NodeHealth::Streak::Add(bool is_bad, bool certain) {
     against = 0;
     return false;
   }
-  if (++against < (is_bad ? (certain ? 1 : kBadInARow) : kGoodInARow)) return false;
+  const int enough = finding == Finding::kGood  ? kGoodInARow
+                     : finding == Finding::kBad ? kBadInARow
+                                                : 1;
+  if (++against < enough) return false;
   bad = is_bad;
   against = 0;
   return true;
@@ -118,7 +122,11 @@ void NodeHealth::Take(const HealthReport& report, std::vector<Change>& changes) 
   if (report.type == api::kGpuHealthy) return;
   Condition& condition = conditions_[report.type];
   const bool bad = report.verdict == Verdict::kBad;
-  if (report.verdict != Verdict::kUnknown) condition.streak.Add(bad, report.certain);
+  if (report.verdict != Verdict::kUnknown) {
+    condition.streak.Add(!bad             ? Finding::kGood
+                         : report.certain ? Finding::kCertainlyBad
+                                          : Finding::kBad);
+  }
   // One that contradicts what is told waits until it is sure.
   if (report.verdict != Verdict::kUnknown && condition.streak.bad != bad) return;
   Tell(report.type, condition, report.verdict, report, changes);
@@ -185,7 +193,11 @@ void NodeHealth::TakeGpus(const std::vector<HealthReport>& reports, std::vector<
     const bool in_doubt =
         std::any_of(gpu.blamed_by.begin(), gpu.blamed_by.end(),
                     [&unknown](const std::string& type) { return unknown.contains(type); });
-    if (bad || !in_doubt) gpu.streak.Add(bad, bad && fault->second);
+    if (bad) {
+      gpu.streak.Add(fault->second ? Finding::kCertainlyBad : Finding::kBad);
+    } else if (!in_doubt) {
+      gpu.streak.Add(Finding::kGood);
+    }
     if (gpu.streak.bad) bad_gpus_.insert(index);
   }
   std::erase_if(gpus_, [&certain](const auto& one) {

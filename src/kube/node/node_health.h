@@ -59,12 +59,13 @@ class NodeHealth {
   bool known() const { return rounds_ > 0; }
 
  private:
+  enum class Finding { kGood, kBad, kCertainlyBad };
   // One thing that is good or bad.
   struct Streak {
     bool known = false, bad = false;
     int against = 0;  // results in a row that contradict it
     // Whether it changed.
-    bool Add(bool is_bad, bool certain);
+    bool Add(Finding finding);
   };
   struct Condition {
     Streak streak;
