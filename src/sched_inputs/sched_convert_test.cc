@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "kube/api/objects/node.h"
+#include "sched/state/shape.h"
 #include "sched_inputs/goodput_note.h"
 
 namespace swell::controllers {
@@ -44,6 +46,47 @@ TEST(SchedConvert, BadQuantitiesCountAsNothing) {
       R"({"containers":[{"resources":{"requests":{"cpu":"lots","memory":-5,"x/y":{}}}}]})");
   ASSERT_TRUE(spec.ok());
   EXPECT_EQ(PodRequests(*spec), sched::Resources{});
+}
+
+// Controllers read tolerations from documents, the scheduler from types of its own.
+TEST(SchedConvert, TolerationsMeanTheSameToControllersAndTheScheduler) {
+  const auto parse = [](std::string_view text) {
+    auto value = json::Parse(text);
+    SWELL_CHECK(value.ok());
+    return std::move(*value);
+  };
+  const json::Value node = parse(R"({"spec":{"taints":[
+      {"key":"a","value":"x","effect":"NoSchedule"}, {"key":"a","effect":"NoSchedule"},
+      {"key":"a","value":"x","effect":"NoExecute"}, {"key":"a","effect":"PreferNoSchedule"},
+      {"key":"b","value":"x","effect":"NoSchedule"}]}})");
+  const std::vector<api::Taint> taints = api::TaintsOf(node);
+  const sched::NodeInfo info = ToNodeInfo(node);
+  ASSERT_EQ(info.taints.size(), taints.size());
+  // Which of the taints each bears.
+  const std::pair<const char*, const char*> rows[] = {
+      {R"({})", "-----"},
+      {R"({"operator":"Exists"})", "+++++"},
+      {R"({"operator":"Exists","effect":"NoExecute"})", "--+--"},
+      {R"({"key":"a","operator":"Exists"})", "++++-"},
+      {R"({"key":"a","operator":"Exists","value":"y","effect":"NoSchedule"})", "++---"},
+      {R"({"key":"a","operator":"Equal","value":"x"})", "+-+--"},
+      {R"({"key":"a","value":"x","effect":"NoSchedule"})", "+----"},
+      {R"({"key":"a"})", "-+-+-"},
+      {R"({"key":"c","operator":"Exists"})", "-----"},
+      {R"({"operator":"Equal","value":"x"})", "-----"},
+  };
+  for (const auto& [text, expected] : rows) {
+    const json::Value toleration = parse(text);
+    const sched::PodInfo pod =
+        ToPodInfo(json::Object{{"spec", json::Object{{"tolerations", json::Array{toleration}}}}});
+    std::string documents, scheduler;
+    for (size_t i = 0; i < taints.size(); ++i) {
+      documents += api::Tolerates(toleration, taints[i]) ? '+' : '-';
+      scheduler += sched::Tolerates(pod.tolerations, info.taints[i]) ? '+' : '-';
+    }
+    EXPECT_EQ(documents, expected) << text;
+    EXPECT_EQ(scheduler, expected) << text;
+  }
 }
 
 TEST(SchedConvert, PhasesOfPods) {

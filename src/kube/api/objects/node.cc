@@ -14,9 +14,20 @@ std::vector<Taint> TaintsOf(const json::Value& node) {
   for (const json::Value& taint : json::GetArray(node, {"spec", "taints"})) {
     taints.push_back({.key = json::GetString(taint, {"key"}),
                       .value = json::GetString(taint, {"value"}),
-                      .effect = json::GetString(taint, {"effect"})});
+                      .effect = json::GetString(taint, {"effect"}),
+                      .time_added = json::GetString(taint, {"timeAdded"})});
   }
   return taints;
+}
+
+bool Tolerates(const json::Value& toleration, const Taint& taint) {
+  const std::string_view effect = json::GetString(toleration, {"effect"});
+  if (!effect.empty() && effect != taint.effect) return false;
+  const std::string_view key = json::GetString(toleration, {"key"});
+  const bool exists = json::GetString(toleration, {"operator"}) == "Exists";
+  if (key.empty()) return exists;
+  if (key != taint.key) return false;
+  return exists || json::GetString(toleration, {"value"}) == taint.value;
 }
 
 std::vector<NodeAddress> Addresses(const json::Value& node) {

@@ -15,12 +15,15 @@ bool IsUnschedulable(const json::Value& node);
 
 // One of spec.taints.
 struct Taint {
-  std::string_view key, value, effect;
+  std::string_view key, value, effect, time_added;
 
   // Whether a pod that does not tolerate it stays away.
   bool Repels() const { return effect == "NoSchedule" || effect == "NoExecute"; }
 };
 std::vector<Taint> TaintsOf(const json::Value& node);
+// Whether one of a pod's spec.tolerations bears the taint. The scheduler has the rule in types of
+// its own (sched/state/shape.h).
+bool Tolerates(const json::Value& toleration, const Taint& taint);
 
 // One of status.addresses.
 struct NodeAddress {

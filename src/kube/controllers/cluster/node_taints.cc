@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/node.h"
 
 namespace swell::controllers {
 namespace {
@@ -26,16 +27,6 @@ void Put(
     taints.push_back(
         json::Object{{"key", key}, {"effect", effect}, {"timeAdded", api::FormatTime(now)}});
   }
-}
-
-bool Tolerates(const json::Value& toleration, const json::Value& taint) {
-  std::string_view effect = json::GetString(toleration, {"effect"});
-  if (!effect.empty() && effect != json::GetString(taint, {"effect"})) return false;
-  std::string_view key = json::GetString(toleration, {"key"});
-  bool exists = json::GetString(toleration, {"operator"}) == "Exists";
-  if (key.empty()) return exists;
-  if (key != json::GetString(taint, {"key"})) return false;
-  return exists || json::GetString(toleration, {"value"}) == json::GetString(taint, {"value"});
 }
 
 // How long the toleration holds; nullopt: for ever.
@@ -75,13 +66,13 @@ std::optional<WallTime> ToleratedFor(const json::Value& pod,
                                      const json::Value& node,
                                      Duration usual_delay) {
   std::optional<WallTime> until;
-  for (const json::Value& taint : json::GetArray(node, {"spec", "taints"})) {
-    if (json::GetString(taint, {"effect"}) != "NoExecute") continue;
-    WallTime since = api::ParseTime(json::GetString(taint, {"timeAdded"})).value_or(WallTime{});
+  for (const api::Taint& taint : api::TaintsOf(node)) {
+    if (taint.effect != "NoExecute") continue;
+    WallTime since = api::ParseTime(taint.time_added).value_or(WallTime{});
     bool tolerated = false;
     std::optional<WallTime> this_until;
     for (const json::Value& toleration : json::GetArray(pod, {"spec", "tolerations"})) {
-      if (!Tolerates(toleration, taint)) continue;
+      if (!api::Tolerates(toleration, taint)) continue;
       tolerated = true;
       auto seconds = Seconds(toleration, usual_delay);
       if (seconds && (!this_until || since + *seconds < *this_until)) this_until = since + *seconds;

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/selector.h"
+#include "kube/api/objects/node.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
@@ -40,17 +41,9 @@ json::Array TolerationsOf(const json::Value& pod_spec) {
   return tolerations;
 }
 
-bool Tolerates(const json::Array& tolerations, const json::Value& taint) {
-  return std::any_of(tolerations.begin(), tolerations.end(), [&taint](const json::Value& one) {
-    const std::string_view effect = json::GetString(one, {"effect"});
-    const std::string_view key = json::GetString(one, {"key"});
-    if (!effect.empty() && effect != json::GetString(taint, {"effect"})) return false;
-    if (json::GetString(one, {"operator"}) == "Exists") {
-      return key.empty() || key == json::GetString(taint, {"key"});
-    }
-    return key == json::GetString(taint, {"key"}) &&
-           json::GetString(one, {"value"}) == json::GetString(taint, {"value"});
-  });
+bool Tolerates(const json::Array& tolerations, const api::Taint& taint) {
+  return std::any_of(tolerations.begin(), tolerations.end(),
+                     [&taint](const json::Value& one) { return api::Tolerates(one, taint); });
 }
 
 // A term's expressions over labels; those over fields know the node's name alone.
@@ -93,10 +86,9 @@ enum class Fit { kNo, kStays, kRuns };
 Fit FitOf(const json::Value& pod_spec, const json::Array& tolerations, const json::Value& node) {
   if (!WantsNode(pod_spec, node)) return Fit::kNo;
   Fit fit = Fit::kRuns;
-  for (const json::Value& taint : json::GetArray(node, {"spec", "taints"})) {
-    const std::string_view effect = json::GetString(taint, {"effect"});
-    if (effect == "PreferNoSchedule" || Tolerates(tolerations, taint)) continue;
-    if (effect == "NoExecute") return Fit::kNo;
+  for (const api::Taint& taint : api::TaintsOf(node)) {
+    if (taint.effect == "PreferNoSchedule" || Tolerates(tolerations, taint)) continue;
+    if (taint.effect == "NoExecute") return Fit::kNo;
     fit = Fit::kStays;
   }
   return fit;
