@@ -11,21 +11,9 @@
 #include "cli/views/own_namespaces.h"
 #include "cli/views/project_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/selector.h"
 
 namespace swell::cli::slurm {
-namespace {
-
-bool Selects(const json::Value& pool, const json::Value& node) {
-  const json::Object& labels = json::GetObject(pool, {"spec", "nodeSelector"});
-  return std::all_of(labels.begin(), labels.end(), [&node](const auto& label) {
-    const std::string_view key(label.key().data(), label.key().size());
-    return label.value().is_string() &&
-           api::Label(node, key) == json::View(label.value().get_string());
-  });
-}
-
-}  // namespace
-
 Result<std::vector<NodeView>> ReadNodesToShow(Session& session,
                                               Api& api,
                                               const std::vector<std::string>& names) {
@@ -58,7 +46,8 @@ Result<std::vector<Partition>> ReadPartitions(Api& api, const std::vector<NodeVi
     for (const json::SharedValue& pool : *pools) {
       Partition one{.name = std::string(api::Name(*pool))};
       for (const NodeView& node : nodes) {
-        if (Selects(*pool, *node.object)) one.nodes.push_back(&node);
+        if (api::HasLabels(*node.object, json::GetObject(*pool, {"spec", "nodeSelector"})))
+          one.nodes.push_back(&node);
       }
       all.push_back(std::move(one));
     }

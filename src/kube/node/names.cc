@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/selector.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::node {
@@ -14,16 +15,6 @@ namespace {
 constexpr Duration kFlushInterval = std::chrono::milliseconds(100);
 constexpr std::string_view kDomain = "cluster.local";
 constexpr int64_t kAffinitySeconds = 10'800;  // Kubernetes' default
-
-bool Selects(const json::Object& selector, const json::Value& pod) {
-  for (const auto& want : selector) {
-    if (!want.value().is_string() ||
-        api::Label(pod, want.key()) != json::View(want.value().get_string())) {
-      return false;
-    }
-  }
-  return true;
-}
 
 // Names depend on nothing else of a pod.
 bool SameForNames(const json::Value& a, const json::Value& b) {
@@ -234,7 +225,7 @@ std::vector<std::string> ServiceNames::AddressesOf(const json::Value& service) c
   if (!selector.empty()) {
     for (const json::SharedValue& pod : pods_.ByIndex("namespace", api::Namespace(service))) {
       std::string_view ip = json::GetString(*pod, {"status", "podIP"});
-      if (ip.empty() || !api::IsActive(*pod) || !Selects(selector, *pod)) continue;
+      if (ip.empty() || !api::IsActive(*pod) || !api::HasLabels(*pod, selector)) continue;
       running.emplace_back(ip);
       if (publish_all || api::ConditionIsTrue(*pod, "Ready")) ready.emplace_back(ip);
     }

@@ -354,6 +354,13 @@ std::string LabelSelector::ToString() const {
   return Join(parts, ",");
 }
 
+bool HasLabels(const json::Value& object, const json::Object& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&object](const auto& label) {
+    return label.value().is_string() &&
+           Label(object, label.key()) == json::View(label.value().get_string());
+  });
+}
+
 Result<FieldSelector> FieldSelector::Parse(std::string_view text) {
   FieldSelector selector;
   for (std::string_view part : SplitTerms(text)) {

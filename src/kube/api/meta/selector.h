@@ -37,6 +37,10 @@ class LabelSelector {
   bool nothing_ = false;
 };
 
+// Whether it has all these labels, as the selectors of services and pools ask. One without labels
+// asks for nothing.
+bool HasLabels(const json::Value& object, const json::Object& wanted);
+
 class FieldSelector {
  public:
   // "spec.nodeName=x,status.phase!=Failed".

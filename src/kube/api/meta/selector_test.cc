@@ -8,6 +8,18 @@
 namespace swell::api {
 namespace {
 
+TEST(HasLabels, AsksForAllOfThem) {
+  const json::Value object =
+      json::Object{{"metadata", json::Object{{"labels", json::Object{{"a", "1"}, {"b", "2"}}}}}};
+  EXPECT_TRUE(HasLabels(object, {}));
+  EXPECT_TRUE(HasLabels(object, {{"a", "1"}}));
+  EXPECT_TRUE(HasLabels(object, {{"a", "1"}, {"b", "2"}}));
+  EXPECT_FALSE(HasLabels(object, {{"a", "1"}, {"b", "1"}}));
+  EXPECT_FALSE(HasLabels(object, {{"c", "1"}}));
+  EXPECT_FALSE(HasLabels(object, {{"a", 1}}));
+  EXPECT_FALSE(HasLabels(json::Object{}, {{"a", "1"}}));
+}
+
 TEST(LabelSelector, ParsesAndMatches) {
   const StringPairs labels = {{"app", "web"}, {"gpu", "8"}, {"tier", ""}};
   const json::Value object = json::Object{{"app", "web"}, {"gpu", "8"}, {"tier", ""}};

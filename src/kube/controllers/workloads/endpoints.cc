@@ -2,6 +2,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/selector.h"
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/write_batch.h"
 
@@ -9,11 +10,7 @@ namespace swell::controllers {
 namespace {
 
 bool Selects(const json::Object& selector, const json::Value& pod) {
-  for (const auto& [key, value] : selector) {
-    if (!value.is_string()) return false;
-    if (api::Label(pod, {key.data(), key.size()}) != json::View(value.get_string())) return false;
-  }
-  return !selector.empty();
+  return !selector.empty() && api::HasLabels(pod, selector);
 }
 
 // The number behind a service's targetPort in this pod; 0 when a name is not found.
