@@ -18,17 +18,6 @@ inline uint64_t WordAt(const char* at) {
   return word;
 }
 
-// How many bytes two texts of at least `most` bytes begin with alike, `most` at the most.
-inline size_t CommonStart(const char* a, const char* b, size_t most) {
-  size_t i = 0;
-  for (; i + sizeof(uint64_t) <= most; i += sizeof(uint64_t)) {
-    const uint64_t differ = WordAt(a + i) ^ WordAt(b + i);
-    if (differ != 0) return i + static_cast<size_t>(std::countr_zero(differ)) / 8;
-  }
-  while (i < most && a[i] == b[i]) ++i;
-  return i;
-}
-
 // The first `byte` of the text from `from` on, or npos.
 inline size_t FindByte(std::string_view text, char byte, size_t from) {
   constexpr uint64_t kOnes = 0x0101010101010101ULL;

@@ -13,7 +13,7 @@ TEST(StepSurface, InterpolatesBetweenNodesGpusAndBatches) {
                                     {{1, 4, 8}, {2, 0}},
                                     {{1, 4, 16}, {3, 0}},
                                     {{3, 12, 8}, {4, 1}}});
-  EXPECT_FALSE(surface.has_published_cells());
+  EXPECT_FALSE(surface.HasPublishedCellsForTest());
   EXPECT_EQ(surface.At(1, 2, 12).step_s, 1.5);
   EXPECT_EQ(surface.At(1, 3, 8).step_s, 1.5);
   EXPECT_EQ(surface.At(2, 8, 8).step_s, 3) << "as dense, half way";

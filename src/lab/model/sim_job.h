@@ -70,8 +70,7 @@ class SimJob {
   int restarts() const { return restarts_; }
   // GPU-seconds held so far, delays included.
   double service() const { return service_; }
-  int64_t running_s() const { return running_s_; }    // with GPUs, delays included
-  int64_t resizing_s() const { return resizing_s_; }  // of the delay to come
+  int64_t running_s() const { return running_s_; }  // with GPUs, delays included
   int epoch() const { return epoch_; }
 
   // What is known without looking ahead. A curve is of goodput by GPUs on as few nodes as can be;
@@ -106,7 +105,7 @@ class SimJob {
 
   Placement placement_;
   int gpus_ = 0;
-  int64_t resizing_s_ = 0;
+  int64_t resizing_s_ = 0;  // of the delay to come
   std::optional<int64_t> started_s_;
   std::optional<int64_t> ended_s_;
   int restarts_ = 0;

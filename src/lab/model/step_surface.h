@@ -36,7 +36,7 @@ class StepSurface {
   StepSurface(std::string_view application, const std::vector<StepPoint>& points);
 
   StepTime At(int nodes, int gpus, int64_t batch) const;
-  bool has_published_cells() const { return !cells_.empty(); }
+  bool HasPublishedCellsForTest() const { return !cells_.empty(); }
 
  private:
   using Curve = std::vector<std::pair<int64_t, StepTime>>;  // by batch

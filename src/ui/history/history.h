@@ -87,7 +87,6 @@ class History {
   void Restore(const HistoryPiece& piece);
 
   size_t ladders() const { return ladders_.size(); }
-  size_t job_series() const { return jobs_.size(); }
 
  private:
   struct LadderEntry {
