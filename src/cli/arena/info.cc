@@ -2,6 +2,7 @@
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/print/text_table.h"
+#include "cli/setup/front_end_version.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli::arena {
@@ -54,21 +55,6 @@ class WhoamiAction final : public Action {
   }
 };
 
-class VersionAction final : public Action {
- public:
-  void Declare(Flags& flags) override {
-    flags.Switch("--short", &short_, "print the version only");
-  }
-  Result<int> Run(Session& session, std::vector<std::string>) override {
-    session.OutLine(StrCat("arena: v0.5.0+swell-", Version()));
-    if (!short_) session.OutLine("  Commands of Arena v0.5.0, provided by Swell");
-    return 0;
-  }
-
- private:
-  bool short_ = false;
-};
-
 }  // namespace
 
 Command DataSpec() {
@@ -96,11 +82,8 @@ Command WhoamiSpec() {
 }
 
 Command VersionSpec() {
-  return {
-      .name = "version",
-      .summary = "Print the version.",
-      .make = Makes<VersionAction>(),
-  };
+  return FrontEndVersionSpec(StrCat("arena: v0.5.0+swell-", Version()),
+                             "  Commands of Arena v0.5.0, provided by Swell");
 }
 
 }  // namespace swell::cli::arena

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/runai/runai.h"
+#include "cli/setup/front_end_version.h"
 #include "json/yaml.h"
 
 namespace swell::cli::runai {
@@ -78,21 +79,6 @@ class WhoamiAction final : public Action {
   }
 };
 
-class VersionAction final : public Action {
- public:
-  void Declare(Flags& flags) override {
-    flags.Switch("--short", &short_, "print the version only");
-  }
-  Result<int> Run(Session& session, std::vector<std::string>) override {
-    session.OutLine(StrCat("Version: ", Version()));
-    if (!short_) session.OutLine("  Commands of Run:ai, provided by Swell");
-    return 0;
-  }
-
- private:
-  bool short_ = false;
-};
-
 }  // namespace
 
 Command ConfigSpec() {
@@ -135,11 +121,8 @@ Command WhoamiSpec() {
 }
 
 Command VersionSpec() {
-  return {
-      .name = "version",
-      .summary = "Print the version.",
-      .make = Makes<VersionAction>(),
-  };
+  return FrontEndVersionSpec(StrCat("Version: ", Version()),
+                             "  Commands of Run:ai, provided by Swell");
 }
 
 }  // namespace swell::cli::runai
