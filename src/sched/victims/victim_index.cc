@@ -175,19 +175,19 @@ bool VictimIndex::AllNeeded() {
   return all;
 }
 
-bool VictimIndex::StillHolds(const NodeEvictionPlan& offer) {
+bool VictimIndex::StillHolds(const NodeEvictionPlan& plan) {
   context_.searches.budget -= 1;
-  for (const VictimUnit& pick : offer.units) {
+  for (const VictimUnit& pick : plan.units) {
     __builtin_prefetch(&state_.groups[pick.group]);
     __builtin_prefetch(&state_.groups[pick.group].change);
   }
   // More losses never help: what was not allowed before is not now.
-  return std::all_of(offer.units.begin(), offer.units.end(),
+  return std::all_of(plan.units.begin(), plan.units.end(),
                      [this](const VictimUnit& pick) {
                        return facts_.Eligible(pick.group) &&
                               state_.groups[pick.group].change == pick.change;
                      }) &&
-         facts_.AllAllowed(offer.units);
+         facts_.AllAllowed(plan.units);
 }
 
 // The one pick that is enough and costs less than those chosen.
@@ -207,37 +207,27 @@ void VictimIndex::ChooseOne(double missing) {
   }
 }
 
-NodeEvictionPlan VictimIndex::Evaluate(PodId pod, NodeId node_id) {
-  NodeEvictionPlan offer;
-  const NodeState& node = state_.nodes[node_id];
-  context_.searches.budget -= 1 + static_cast<int64_t>(node.pods.size()) / 8;
-  if (pool_ != kNone && node.pool != pool_) return offer;
-  const ShapeId shape_id = state_.pods[pod].shape;
-  if (state_.VerdictOf(shape_id, node_id).unfit != Unfit::kNone) return offer;
-  if (!excluded_.empty() && excluded_.contains({shape_id, node_id})) return offer;
-  const Shape& shape = state_.shapes[shape_id];
-  for (int r = 0; r < kCoreCount; ++r) {
-    if (shape.core[r] > node.allocatable[r]) return offer;
-  }
+// What may be stopped on the node, in groups.
+void VictimIndex::CollectCandidates(const NodeState& node) {
   candidates_.clear();
+  units_.clear();
   for (PodId other : node.pods) {
     const PodState& held = state_.pods[other];
     if (held.Holds() && facts_.Eligible(held.group)) candidates_.push_back({held.group, other});
   }
-  if (candidates_.empty()) return offer;
   std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
     return std::pair(a.group, a.pod) < std::pair(b.group, b.pod);
   });
-  units_.clear();
   for (size_t i = 0; i < candidates_.size();) {
     size_t j = i + 1;
     while (j < candidates_.size() && candidates_[j].group == candidates_[i].group) ++j;
     AddUnits(candidates_[i].group, static_cast<int>(i), static_cast<int>(j - i), units_);
     i = j;
   }
-  if (units_.empty()) return offer;
-  room_.Reset(state_, node, shape);
-  const double missing = room_.Missing();
+}
+
+// How much of what is missing each unit frees.
+void VictimIndex::ValueUnits(double missing) {
   for (VictimUnit& pick : units_) {
     for (int c = pick.first; c < pick.first + pick.count; ++c) {
       room_.Move(state_.pods[candidates_[c].pod], +1);
@@ -249,45 +239,73 @@ NodeEvictionPlan VictimIndex::Evaluate(PodId pod, NodeId node_id) {
       room_.Move(state_.pods[candidates_[c].pod], -1);
     }
   }
+}
+
+// False: no units that may end make room.
+bool VictimIndex::ChooseUnits(double missing) {
   going_.assign(candidates_.size(), 0);
   chosen_.assign(units_.size(), 0);
   if (missing > 0 && AllNeeded()) {
     std::sort(units_.begin(), units_.end(),
               [&](const VictimUnit& a, const VictimUnit& b) { return facts_.Before(a, b, true); });
-    if (room_.Missing() > 0 || !facts_.AllAllowed(units_)) return offer;
-  } else {
-    if (!Choose(missing, true)) return offer;
-    if (missing > 0 && ChosenCost().second >= kLossFloor) {
-      if (!Choose(missing, false)) Choose(missing, true);
-      ChooseOne(missing);
-    }
+    return room_.Missing() <= 0 && facts_.AllAllowed(units_);
   }
-  offer.possible = true;
-  offer.last_saved_ns = INT64_MAX;
+  if (!Choose(missing, true)) return false;
+  if (missing > 0 && ChosenCost().second >= kLossFloor) {
+    if (!Choose(missing, false)) Choose(missing, true);
+    ChooseOne(missing);
+  }
+  return true;
+}
+
+NodeEvictionPlan VictimIndex::PlanOfChosen() const {
+  NodeEvictionPlan plan;
+  plan.possible = true;
+  plan.last_saved_ns = INT64_MAX;
   for (size_t i = 0; i < units_.size(); ++i) {
     if (!chosen_[i]) continue;
     const GroupState& group = state_.groups[units_[i].group];
-    offer.stops |= !units_[i].surplus;
-    offer.cost += units_[i].cost;
-    offer.priority = std::max(offer.priority, group.priority);
-    offer.over_rank = std::max(offer.over_rank, facts_.OverRank(group.queue));
-    offer.last_saved_ns = std::min(offer.last_saved_ns, units_[i].last_saved_ns);
+    plan.stops_gang |= !units_[i].surplus;
+    plan.cost += units_[i].cost;
+    plan.priority = std::max(plan.priority, group.priority);
+    plan.over_rank = std::max(plan.over_rank, facts_.OverRank(group.queue));
+    plan.last_saved_ns = std::min(plan.last_saved_ns, units_[i].last_saved_ns);
     if (units_[i].surplus) {
-      offer.member = std::max(offer.member, state_.pods[units_[i].pod].member_priority);
+      plan.member_priority =
+          std::max(plan.member_priority, state_.pods[units_[i].pod].member_priority);
     }
-    offer.units.push_back(units_[i]);
-    offer.units.back().change = group.change;
+    plan.units.push_back(units_[i]);
+    plan.units.back().change = group.change;
   }
-  return offer;
+  return plan;
 }
 
-VictimOrder VictimIndex::OrderOf(const NodeEvictionPlan& offer, int rank) const {
-  return {.stops_gang = offer.stops,
-          .cost = static_cast<double>(QuantizedCost(offer.cost)),
-          .priority = offer.priority,
-          .over_rank = offer.over_rank,
-          .age_ns = -offer.last_saved_ns,
-          .member_priority = offer.member,
+NodeEvictionPlan VictimIndex::Evaluate(PodId pod, NodeId node_id) {
+  const NodeState& node = state_.nodes[node_id];
+  context_.searches.budget -= 1 + static_cast<int64_t>(node.pods.size()) / 8;
+  if (pool_ != kNone && node.pool != pool_) return {};
+  const ShapeId shape_id = state_.pods[pod].shape;
+  if (state_.VerdictOf(shape_id, node_id).unfit != Unfit::kNone) return {};
+  if (!excluded_.empty() && excluded_.contains({shape_id, node_id})) return {};
+  const Shape& shape = state_.shapes[shape_id];
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (shape.core[r] > node.allocatable[r]) return {};
+  }
+  CollectCandidates(node);
+  if (units_.empty()) return {};
+  room_.Reset(state_, node, shape);
+  const double missing = room_.Missing();
+  ValueUnits(missing);
+  return ChooseUnits(missing) ? PlanOfChosen() : NodeEvictionPlan();
+}
+
+VictimOrder VictimIndex::OrderOf(const NodeEvictionPlan& plan, int rank) const {
+  return {.stops_gang = plan.stops_gang,
+          .cost = static_cast<double>(QuantizedCost(plan.cost)),
+          .priority = plan.priority,
+          .over_rank = plan.over_rank,
+          .age_ns = -plan.last_saved_ns,
+          .member_priority = plan.member_priority,
           .number = rank};
 }
 
@@ -296,10 +314,10 @@ void VictimIndex::Relist(Table& table, NodeId node) {
   if (rank == kNone) return;
   if (table.listed[rank]) table.order.erase(table.key_of[rank]);
   table.listed[rank] = 0;
-  NodeEvictionPlan& offer = table.offers[rank];
-  offer = Evaluate(table.example, node);
-  if (!offer.possible) return;
-  table.key_of[rank] = OrderOf(offer, rank);
+  NodeEvictionPlan& plan = table.plans[rank];
+  plan = Evaluate(table.example, node);
+  if (!plan.possible) return;
+  table.key_of[rank] = OrderOf(plan, rank);
   table.listed[rank] = 1;
   table.order.insert(table.key_of[rank]);
 }
@@ -310,7 +328,7 @@ VictimIndex::Table* VictimIndex::TableFor(PodId pod) {
   if (!added) return &table;
   table.example = pod;
   table.key_of.resize(state_.index.by_rank.size());
-  table.offers.resize(state_.index.by_rank.size());
+  table.plans.resize(state_.index.by_rank.size());
   table.listed.resize(state_.index.by_rank.size());
   const std::vector<int> ranks = RanksWithCandidates();
   for (size_t i = 0; i < ranks.size(); ++i) {
@@ -382,7 +400,7 @@ std::vector<int> VictimIndex::RanksWithCandidates() {
   return ranks;
 }
 
-NodeId VictimIndex::Best(PodId pod, const NodeFilter* filter, NodeEvictionPlan& offer) {
+NodeId VictimIndex::Best(PodId pod, const NodeFilter* filter, NodeEvictionPlan& plan) {
   Table* table = TableFor(pod);
   if (table == nullptr) return kNone;
   for (auto it = table->order.begin(); it != table->order.end() && context_.searches.budget > 0;) {
@@ -393,13 +411,13 @@ NodeId VictimIndex::Best(PodId pod, const NodeFilter* filter, NodeEvictionPlan& 
       ++it;
       continue;
     }
-    if (StillHolds(table->offers[rank])) {
-      offer = table->offers[rank];
+    if (StillHolds(table->plans[rank])) {
+      plan = table->plans[rank];
       return node;
     }
     Relist(*table, node);
     if (table->listed[rank] && table->key_of[rank] == key) {
-      offer = table->offers[rank];
+      plan = table->plans[rank];
       return node;
     }
     it = table->order.begin();

@@ -20,12 +20,12 @@ namespace swell::sched {
 // What making room on one node would take.
 struct NodeEvictionPlan {
   bool possible = false;
-  bool stops = false;  // takes more than surplus
+  bool stops_gang = false;  // takes more than surplus
   int64_t cost = 0;
-  int32_t priority = INT32_MIN;  // highest among victims
-  int32_t over_rank = -1;        // least over its share among victims' queues
-  int64_t last_saved_ns = 0;     // oldest among victims
-  int64_t member = INT64_MIN;    // highest member priority among surplus: who is given up last
+  int32_t priority = INT32_MIN;         // highest among victims
+  int32_t over_rank = -1;               // least over its share among victims' queues
+  int64_t last_saved_ns = 0;            // oldest among victims
+  int64_t member_priority = INT64_MIN;  // highest among surplus: who is given up last
   std::vector<VictimUnit> units;
 };
 
@@ -36,10 +36,10 @@ class VictimIndex {
   // Begins a search: for whom, under which rule. Catches up with what changed since the last one.
   void Begin(GroupId group, const VictimPolicy& policy);
   // The best node for the pod within the filter, as it is now; kNone: none.
-  NodeId Best(PodId pod, const NodeFilter* filter, NodeEvictionPlan& offer);
+  NodeId Best(PodId pod, const NodeFilter* filter, NodeEvictionPlan& plan);
   // Room was made there and the pod still did not fit: not in this search again.
   void Exclude(PodId pod, NodeId node);
-  // Nodes changed: renews their offers.
+  // Nodes changed: renews their plans.
   void CatchUp();
   // Everything of the group that may be given up, wherever it runs.
   void PicksOf(GroupId group, std::vector<VictimUnit>& units);
@@ -50,8 +50,8 @@ class VictimIndex {
  private:
   struct Table {
     PodId example = kNone;
-    std::vector<VictimOrder> key_of;       // by rank; valid where listed
-    std::vector<NodeEvictionPlan> offers;  // the same
+    std::vector<VictimOrder> key_of;      // by rank; valid where listed
+    std::vector<NodeEvictionPlan> plans;  // the same
     std::vector<uint8_t> listed;
     std::set<VictimOrder> order;
   };
@@ -62,11 +62,15 @@ class VictimIndex {
 
   // Null: the budget ended before every node was looked at.
   Table* TableFor(PodId pod);
-  VictimOrder OrderOf(const NodeEvictionPlan& offer, int rank) const;
+  VictimOrder OrderOf(const NodeEvictionPlan& plan, int rank) const;
   void Relist(Table& table, NodeId node);
   NodeEvictionPlan Evaluate(PodId pod, NodeId node);
+  void CollectCandidates(const NodeState& node);
+  void ValueUnits(double missing);
+  bool ChooseUnits(double missing);
+  NodeEvictionPlan PlanOfChosen() const;
   // Whether it is what Evaluate would answer, the node being as it was.
-  bool StillHolds(const NodeEvictionPlan& offer);
+  bool StillHolds(const NodeEvictionPlan& plan);
   bool AddSingleUnits(GroupId group, int first, int count, std::vector<VictimUnit>& units);
   void AddUnits(GroupId group, int first, int count, std::vector<VictimUnit>& units);
   bool AllNeeded();

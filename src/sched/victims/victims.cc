@@ -221,12 +221,12 @@ bool Search::MoveTaken() {
 
 // Evicts on the cheapest node that then fits the pod, and promises it.
 bool Search::MakeRoom(PodId pod, const NodeFilter* filter) {
-  NodeEvictionPlan offer;
+  NodeEvictionPlan plan;
   while (context_.searches.budget > 0) {
-    const NodeId node = index_.Best(pod, filter, offer);
+    const NodeId node = index_.Best(pod, filter, plan);
     if (node == kNone) return false;
     const Statement::Mark mark = trial_.Checkpoint();
-    TakeAll(offer.units);
+    TakeAll(plan.units);
     if (Fits(state_, pod, node, Tense::kFuture)) {
       trial_.Promise(
           pod, node,

@@ -39,7 +39,7 @@ TEST(WorkedExample, TheFirstNodeMakesTheSecondCheaper) {
 
   // Step 1: every node's cheapest set is listed. The first is n3, where gang d stops whole.
   EXPECT_EQ(index.Best(cycle.Pod("g-0"), nullptr, plan), cycle.Node("n3"));
-  EXPECT_TRUE(plan.stops);
+  EXPECT_TRUE(plan.stops_gang);
   EXPECT_EQ(plan.cost, 6'000 * kGpuSeconds);
   EXPECT_EQ(plan.units.size(), 3u);
 
@@ -54,7 +54,7 @@ TEST(WorkedExample, TheFirstNodeMakesTheSecondCheaper) {
                               cycle.state.nodes[cycle.Node("n3")], Tense::kFuture));
   index.CatchUp();
   EXPECT_EQ(index.Best(cycle.Pod("g-1"), nullptr, plan), cycle.Node("n4"));
-  EXPECT_FALSE(plan.stops);
+  EXPECT_FALSE(plan.stops_gang);
   EXPECT_EQ(plan.cost, 1'200 * kGpuSeconds);
   EXPECT_EQ(plan.units.size(), 2u);
 }
