@@ -113,6 +113,8 @@ HEAVY_INCLUDE = re.compile(
     r"<(?:boost/(?:asio|beast)|openssl/|spdlog|fmt/|sqlite3|yaml-cpp|CLI/"
     r"|(?:regex|ranges|iostream)>)"
 )
+# What kube/api reads for everybody.
+PHASE_READ = re.compile(r'\bGet\w*\([^;]*?\{"status", "phase"\}')
 FULL_JSON_INCLUDE = re.compile(r"<boost/json(?!/fwd\.hpp)")
 
 # What the deterministic layers must get through their constructors instead.
@@ -444,6 +446,9 @@ class Tidy:
         if parts[0] == "src" and layer is None:
             self.breach(path, 1, "layer", f"src/{parts[1]} is not a layer; the table is in tools/tidy.py")
         self.check_includes(path, text, layer, is_test)
+        if layer and layer != "kube/api" and not is_test:
+            for match in PHASE_READ.finditer(text):
+                self.breach(path, line_of(text, match.start()), "reader", "api::StatusPhase or api::Phase reads it")
         for within in FOLDERS:
             if path.startswith(f"src/{within}/") and not is_test:
                 self.check_folders(path, text, within)

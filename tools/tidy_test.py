@@ -31,6 +31,14 @@ def source(layer, text, **more):
     return tree
 
 
+class Readers(unittest.TestCase):
+    def test_a_phase_is_read_by_its_reader(self):
+        text = 'auto phase =\n    json::GetString(*record.pod(), {"status", "phase"}, "none");\n'
+        self.assertEqual(breaches(source("kube/node", text)), ["src/kube/node/a.cc:2 reader"])
+        self.assertEqual(breaches(source("kube/api", text)), [])
+        self.assertEqual(breaches(source("kube/node", 'json::Set(pod, {"status", "phase"}, "Failed");\n')), [])
+
+
 class Layers(unittest.TestCase):
     def test_arrows_only_go_up(self):
         self.assertEqual(

@@ -46,7 +46,8 @@ std::string ReasonText(const JobView& job);   // what failed, or why it waits; m
 std::string TrainerWord(const JobView& job);  // PYTORCHJOB
 std::string Age(const JobView& job, WallTime now);
 Duration TrainingDuration(const JobView& job, WallTime now);
-std::string HostOf(const json::Value& pod);  // host IP, or N/A
+std::string HostOf(const json::Value& pod);     // host IP, or N/A
+std::string PhaseWord(const json::Value& pod);  // RUNNING, or UNKNOWN
 
 // A kind that arena submits. Several are MPIJobs here; the label `app` tells them apart.
 struct Trainer {

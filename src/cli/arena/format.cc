@@ -89,6 +89,11 @@ std::string HostOf(const json::Value& pod) {
   return host.empty() ? "N/A" : std::string(host);
 }
 
+std::string PhaseWord(const json::Value& pod) {
+  const std::string_view phase = api::StatusPhase(pod);
+  return phase.empty() ? "UNKNOWN" : ToUpper(phase);
+}
+
 bool IsData(const std::string& output) { return output == "json" || output == "yaml"; }
 
 Status CheckOutput(const std::string& output) {
@@ -104,15 +109,14 @@ json::Value DescribeJob(const JobView& job, WallTime now) {
   json::Array instances;
   for (size_t i = 0; i < job.pods.size(); ++i) {
     const json::Value& pod = *job.pods[i];
-    instances.push_back(
-        json::Object{{"ip", api::PodIp(pod)},
-                     {"status", ToUpper(json::GetString(pod, {"status", "phase"}, "Unknown"))},
-                     {"name", api::Name(pod)},
-                     {"age", ShortDuration(now - api::CreationTime(pod))},
-                     {"node", HostOf(pod)},
-                     {"nodeName", api::NodeName(pod)},
-                     {"isChief", i == 0},
-                     {"requestGPUs", MilliGpus(pod) / 1000}});
+    instances.push_back(json::Object{{"ip", api::PodIp(pod)},
+                                     {"status", PhaseWord(pod)},
+                                     {"name", api::Name(pod)},
+                                     {"age", ShortDuration(now - api::CreationTime(pod))},
+                                     {"node", HostOf(pod)},
+                                     {"nodeName", api::NodeName(pod)},
+                                     {"isChief", i == 0},
+                                     {"requestGPUs", MilliGpus(pod) / 1000}});
   }
   return json::Object{{"name", job.name},
                       {"namespace", job.ns},

@@ -12,10 +12,10 @@
 namespace swell::cli::arena {
 namespace {
 
-std::string PhaseWord(const json::Value& pod, WallTime now) {
+std::string StateWord(const json::Value& pod, WallTime now) {
   const auto failure = api::FailureOf(pod, now);
   if (failure && failure->repeats()) return ToUpper(failure->Word());
-  return ToUpper(json::GetString(pod, {"status", "phase"}, "Unknown"));
+  return PhaseWord(pod);
 }
 
 std::string OrNotAvailable(const std::string& text) { return text.empty() ? "N/A" : text; }
@@ -56,7 +56,7 @@ class GetAction final : public Action {
                        "\nTRAINING DURATION: ", ShortDuration(TrainingDuration(job, now)), "\n\n"));
     TextTable table({"NAME", "STATUS", "TRAINER", "AGE", "INSTANCE", "NODE"}, 2);
     for (const json::SharedValue& pod : job.pods) {
-      std::string status = PhaseWord(*pod, now);
+      std::string status = StateWord(*pod, now);
       table.Add({job.name, session.Paint(Colour::kNone, status), TrainerWord(job), Age(job, now),
                  std::string(api::Name(*pod)), HostOf(*pod)});
     }

@@ -66,7 +66,7 @@ Result<WaitCondition> ParseWaitCondition(const std::string& text) {
 // How a job or a pod ended that changes no more; empty: it has not.
 std::string EndOf(const json::Value& object) {
   const bool pod = json::GetString(object, {"kind"}) == "Pod";
-  const std::string_view phase = json::GetString(object, {"status", "phase"});
+  const std::string_view phase = api::StatusPhase(object);
   if (pod) return phase == "Failed" || phase == "Succeeded" ? std::string(phase) : "";
   if (KindOfJob(object) == nullptr) return "";
   for (const char* type : {"Failed", "Succeeded", "Complete"}) {

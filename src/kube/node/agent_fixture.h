@@ -71,9 +71,7 @@ class AgentTest : public ::testing::Test {
   }
 
   json::Value Pod(const std::string& name) { return api_->Get(kPods, name); }
-  std::string Phase(const std::string& name) {
-    return std::string(json::GetString(Pod(name), {"status", "phase"}));
-  }
+  std::string Phase(const std::string& name) { return std::string(api::StatusPhase(Pod(name))); }
   json::Value Status(const std::string& name, size_t index = 0) {
     json::Value pod = Pod(name);
     const json::Array& list = json::GetArray(pod, {"status", "containerStatuses"});

@@ -162,7 +162,7 @@ bool IsKubeletCondition(std::string_view type) {
 }
 
 std::string_view PodPhase(const PodRecord& record) {
-  std::string_view known = json::GetString(*record.pod, {"status", "phase"});
+  std::string_view known = api::StatusPhase(*record.pod);
   if (known == "Succeeded" || known == "Failed") return known;
   const bool over = record.state.ending() && record.AllStopped();
   if (!record.failed_reason.empty()) {

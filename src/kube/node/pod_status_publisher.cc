@@ -182,7 +182,7 @@ void PodStatusPublisher::SendStatus() {
 bool PodStatusPublisher::Overwritten() const {
   if (!sent_status_ || ended_in_api_ || record_.state.deleted_from_api()) return false;
   const json::Value& pod = *record_.pod;
-  if (json::GetString(pod, {"status", "phase"}) != PodPhase(record_)) return true;
+  if (api::StatusPhase(pod) != PodPhase(record_)) return true;
   return std::any_of(conditions_.begin(), conditions_.end(), [&](const json::Value& ours) {
     std::string_view type = json::GetString(ours, {"type"});
     if (!IsKubeletCondition(type)) return false;

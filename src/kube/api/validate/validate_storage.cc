@@ -67,7 +67,7 @@ void CheckClaim(const Value& claim, const Value* old, FieldErrors& errors) {
   if (json::GetString(before, {"volumeName"}).empty()) json::Remove(b, {"volumeName"});
   json::Remove(a, {"volumeAttributesClassName"});
   json::Remove(b, {"volumeAttributesClassName"});
-  if (json::GetString(*old, {"status", "phase"}) == "Bound") {
+  if (StatusPhase(*old) == "Bound") {
     json::Remove(a, {"resources", "requests", "storage"});
     json::Remove(b, {"resources", "requests", "storage"});
   }

@@ -33,7 +33,7 @@ std::set<std::string> WorkIn(const Core& core, const std::string& ns) {
     }
   };
   add("podgroups.swell.dev", [](const json::Value& group) {
-    const std::string_view phase = json::GetString(group, {"status", "phase"});
+    const std::string_view phase = api::StatusPhase(group);
     return phase != "Succeeded" && phase != "Failed";
   });
   add("pods", [](const json::Value& pod) {

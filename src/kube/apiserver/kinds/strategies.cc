@@ -470,7 +470,7 @@ Status UpdatePvc(Admission& admission, json::Value& object, const json::Value& o
     return ForbiddenError(admission.kind, admission.name, why);
   };
   // What is not bound stays as it is: the rules of claims say so.
-  if (json::GetString(old, {"status", "phase"}) != "Bound") return Status::Ok();
+  if (api::StatusPhase(old) != "Bound") return Status::Ok();
   const std::string_view name = json::GetString(old, {"spec", "storageClassName"});
   const auto kind = admission.core.scheme->StorageKind("storage.k8s.io", "storageclasses");
   const auto entry = !name.empty() && kind

@@ -87,7 +87,7 @@ void PrintEndpoints(const json::Value& object, const CellContext& context, json:
 
 void PrintNamespace(const json::Value& object, const CellContext& context, json::Array& cells) {
   cells.emplace_back(api::Name(object));
-  cells.emplace_back(json::GetString(object, {"status", "phase"}));
+  cells.emplace_back(api::StatusPhase(object));
   cells.emplace_back(AgeCell(object, context.now));
 }
 
@@ -176,7 +176,7 @@ std::string AccessModes(const json::Array& modes) {
 
 std::string VolumePhase(const json::Value& object) {
   if (api::IsDeleting(object)) return "Terminating";
-  return std::string(json::GetString(object, {"status", "phase"}));
+  return std::string(api::StatusPhase(object));
 }
 
 void PrintVolume(const json::Value& object, const CellContext& context, json::Array& cells) {

@@ -101,7 +101,7 @@ void ReadContainers(const json::Value& pod, PodLine& line) {
 
 PodLine ReadPod(const json::Value& pod) {
   PodLine line;
-  const std::string phase(json::GetString(pod, {"status", "phase"}));
+  const std::string phase(api::StatusPhase(pod));
   const std::string why(json::GetString(pod, {"status", "reason"}));
   line.reason = why.empty() ? phase : why;
   const std::optional<api::Condition> scheduled = api::FindCondition(pod, "PodScheduled");

@@ -116,7 +116,7 @@ void VolumeBinder::QueueClaimsOf(const json::Value& pod) {
     const std::string key = StrCat(api::Namespace(pod), "/", name);
     const json::SharedValue claim = claims_.Get(key);
     if (!claim) continue;
-    const bool bound = json::GetString(*claim, {"status", "phase"}) == "Bound";
+    const bool bound = api::StatusPhase(*claim) == "Bound";
     if (!bound || api::IsDeleting(*claim)) claim_queue_.Add(key);
   }
 }
@@ -128,7 +128,7 @@ void VolumeBinder::QueueVolumeOf(const json::Value& claim) {
 
 void VolumeBinder::QueueUnbound() {
   for (const auto& [key, claim] : claims_.objects()) {
-    if (json::GetString(*claim, {"status", "phase"}) != "Bound") claim_queue_.Add(key);
+    if (api::StatusPhase(*claim) != "Bound") claim_queue_.Add(key);
   }
 }
 
@@ -174,7 +174,7 @@ void VolumeBinder::BindNamed(Pass& pass, std::string_view volume_name) {
   const bool completed = !api::Annotation(claim, kBindCompleted).empty();
   const json::SharedValue volume = volumes_.Get(std::string(volume_name));
   if (!volume) {
-    if (completed && json::GetString(claim, {"status", "phase"}) != "Lost") {
+    if (completed && api::StatusPhase(claim) != "Lost") {
       events_.Record(claim, "Warning", "ClaimLost",
                      "Bound claim has lost its PersistentVolume. Data on the volume is lost!");
     }
@@ -321,7 +321,7 @@ void VolumeBinder::SetClaimStatus(Pass& pass, std::string_view phase, const json
 }
 
 void VolumeBinder::SetVolumePhase(Pass& pass, std::string_view phase, std::string_view message) {
-  if (json::GetString(pass.object, {"status", "phase"}) == phase) return;
+  if (api::StatusPhase(pass.object) == phase) return;
   json::Value next = pass.object;
   json::Set(next, {"status"}, json::Object{{"phase", phase}});
   if (!message.empty()) json::Set(next, {"status", "message"}, message);
@@ -354,7 +354,7 @@ void VolumeBinder::ReconcileVolume(const std::string& name, client::WorkQueue::D
 // The claim is gone.
 void VolumeBinder::Reclaim(Pass& pass) {
   const json::Value& volume = pass.object;
-  const std::string_view phase = json::GetString(volume, {"status", "phase"});
+  const std::string_view phase = api::StatusPhase(volume);
   if (phase == "Failed") return;
   if (phase != "Released") return SetVolumePhase(pass, "Released");
   const std::string_view policy =
