@@ -52,6 +52,12 @@ TEST(SimExecutor, RunUntilStopsAtTheLimit) {
   EXPECT_EQ(executor.Steady().ns, 5'000'000'000);
 }
 
+TEST(Strings, ContainsComparesWholeTexts) {
+  EXPECT_TRUE(Contains({"a", "bc"}, "bc"));
+  EXPECT_FALSE(Contains({"a", "bc"}, "b"));
+  EXPECT_FALSE(Contains({}, ""));
+}
+
 TEST(Strings, Base64RoundTripsEveryLength) {
   Random random(7);
   for (size_t length = 0; length < 50; ++length) {

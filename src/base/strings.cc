@@ -65,6 +65,10 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
   return out;
 }
 
+bool Contains(const std::vector<std::string>& texts, std::string_view text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
 std::string_view Trim(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n\f\v";
   size_t begin = text.find_first_not_of(kSpace);

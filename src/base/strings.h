@@ -13,6 +13,7 @@ namespace swell {
 // "a,b,,c" → {"a","b","","c"}; "" → {}.
 std::vector<std::string_view> Split(std::string_view text, char separator);
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
+bool Contains(const std::vector<std::string>& texts, std::string_view text);
 std::string_view Trim(std::string_view text);
 std::string ToLower(std::string_view text);
 std::string ToUpper(std::string_view text);

@@ -1,9 +1,9 @@
 #include "ui/state/rights.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/strings.h"
+#include "kube/api/meta/rule_words.h"
 
 namespace swell::ui {
 namespace {
@@ -11,18 +11,11 @@ namespace {
 constexpr std::string_view kReviews = "/apis/authorization.k8s.io/v1/";
 constexpr std::string_view kReviewVersion = "authorization.k8s.io/v1";
 
-bool Has(const json::Value& rule, std::string_view field, std::string_view word) {
-  for (const json::Value& one : json::GetArray(rule, {field})) {
-    if (!one.is_string()) continue;
-    const std::string_view text = json::View(one.get_string());
-    if (text == "*" || text == word) return true;
-  }
-  return false;
-}
-
 bool GrantsList(const json::Value& rule, const client::Resource& resource) {
-  return json::GetArray(rule, {"resourceNames"}).empty() && Has(rule, "verbs", "list") &&
-         Has(rule, "apiGroups", resource.group) && Has(rule, "resources", resource.plural);
+  return json::GetArray(rule, {"resourceNames"}).empty() &&
+         api::HasWordOrAll(json::GetArray(rule, {"verbs"}), "list") &&
+         api::HasWordOrAll(json::GetArray(rule, {"apiGroups"}), resource.group) &&
+         api::HasWordOrAll(json::GetArray(rule, {"resources"}), resource.plural);
 }
 
 KindSet Granted(const json::Value& status) {

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "json/json_test_util.h"
+#include "kube/api/meta/rule_words.h"
 
 namespace swell::api {
 namespace {
@@ -178,6 +179,17 @@ TEST(Names, AreCheckedInKubernetesWords) {
   EXPECT_NE(CheckLabelValue("a b").find("a valid label must be an empty string"),
             std::string::npos);
   EXPECT_EQ(CheckLabelValue(std::string(64, 'a')), "must be no more than 63 characters");
+}
+
+TEST(RuleWords, AStarStandsForEveryWord) {
+  const std::vector<std::string> texts = {"get", "list"};
+  EXPECT_TRUE(HasWordOrAll(texts, "list"));
+  EXPECT_FALSE(HasWordOrAll(texts, "watch"));
+  EXPECT_FALSE(HasWordOrAll(std::vector<std::string>(), "get"));
+  EXPECT_TRUE(HasWordOrAll(std::vector<std::string>{"get", "*"}, "watch"));
+  EXPECT_TRUE(HasWordOrAll(json::Array{"get"}, "get"));
+  EXPECT_TRUE(HasWordOrAll(json::Array{1, "*"}, "watch"));
+  EXPECT_FALSE(HasWordOrAll(json::Array{1, "get"}, "watch"));
 }
 
 }  // namespace

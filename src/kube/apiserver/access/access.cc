@@ -1,7 +1,5 @@
 #include "kube/apiserver/access/access.h"
 
-#include <algorithm>
-
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -12,10 +10,6 @@ constexpr std::string_view kAnonymous = "system:anonymous";
 constexpr std::string_view kAccountPrefix = "system:serviceaccount:";
 constexpr std::string_view kNodePrefix = "system:node:";
 constexpr std::string_view kSystemNamespace = "kube-system";
-
-bool Contains(const std::vector<std::string>& texts, std::string_view text) {
-  return std::find(texts.begin(), texts.end(), text) != texts.end();
-}
 
 Status Forbidden(const api::UserInfo& user,
                  const AccessAttributes& attributes,

@@ -27,10 +27,6 @@ constexpr std::string_view kAuthentication = "authentication.k8s.io";
 // Where so many groups or extra values are asked for, a right to all is tried first.
 constexpr size_t kMany = 4;
 
-bool Contains(const std::vector<std::string>& texts, std::string_view text) {
-  return std::find(texts.begin(), texts.end(), text) != texts.end();
-}
-
 std::optional<std::string> NodeOf(std::string_view user_name) {
   if (!user_name.starts_with(kNodePrefix)) return std::nullopt;
   std::string name(user_name.substr(kNodePrefix.size()));

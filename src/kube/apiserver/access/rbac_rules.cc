@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "kube/api/meta/rule_words.h"
 
 namespace swell::apiserver {
 namespace {
@@ -19,17 +20,10 @@ Texts ReadTexts(const json::Value& rule, std::string_view field) {
   return texts;
 }
 
-bool Has(const Texts& texts, std::string_view text) {
-  return std::find(texts.begin(), texts.end(), text) != texts.end();
-}
-
-bool HasOrAll(const Texts& texts, std::string_view text) {
-  return Has(texts, "*") || Has(texts, text);
-}
-
 bool MatchesResource(const Texts& resources, const std::string& resource, std::string_view sub) {
-  if (HasOrAll(resources, sub.empty() ? resource : StrCat(resource, "/", sub))) return true;
-  return !sub.empty() && Has(resources, StrCat("*/", sub));
+  if (api::HasWordOrAll(resources, sub.empty() ? resource : StrCat(resource, "/", sub)))
+    return true;
+  return !sub.empty() && Contains(resources, StrCat("*/", sub));
 }
 
 bool MatchesPath(const Texts& patterns, std::string_view path) {
@@ -42,16 +36,17 @@ bool MatchesPath(const Texts& patterns, std::string_view path) {
 
 // Whether `rule` gives all of `part`, which has one verb and one resource or path.
 bool Covers(const PolicyRule& rule, const PolicyRule& part) {
-  if (!HasOrAll(rule.verbs, part.verbs[0])) return false;
+  if (!api::HasWordOrAll(rule.verbs, part.verbs[0])) return false;
   if (!part.paths.empty()) return MatchesPath(rule.paths, part.paths[0]);
   const std::string& resource = part.resources[0];
   const size_t slash = resource.find('/');
-  if (!HasOrAll(rule.groups, part.groups[0])) return false;
-  if (!HasOrAll(rule.resources, resource) &&
-      (slash == std::string::npos || !Has(rule.resources, StrCat("*", resource.substr(slash))))) {
+  if (!api::HasWordOrAll(rule.groups, part.groups[0])) return false;
+  if (!api::HasWordOrAll(rule.resources, resource) &&
+      (slash == std::string::npos ||
+       !Contains(rule.resources, StrCat("*", resource.substr(slash))))) {
     return false;
   }
-  return rule.names.empty() || (!part.names.empty() && Has(rule.names, part.names[0]));
+  return rule.names.empty() || (!part.names.empty() && Contains(rule.names, part.names[0]));
 }
 
 void BreakDown(const PolicyRule& rule, PolicyRules& parts) {
@@ -91,11 +86,11 @@ PolicyRules ReadRules(const json::Value& role) {
 }
 
 bool Allows(const PolicyRule& rule, const AccessAttributes& attributes) {
-  if (!HasOrAll(rule.verbs, attributes.verb)) return false;
+  if (!api::HasWordOrAll(rule.verbs, attributes.verb)) return false;
   if (attributes.resource.empty()) return MatchesPath(rule.paths, attributes.path);
-  return HasOrAll(rule.groups, attributes.group) &&
+  return api::HasWordOrAll(rule.groups, attributes.group) &&
          MatchesResource(rule.resources, attributes.resource, attributes.subresource) &&
-         (rule.names.empty() || Has(rule.names, attributes.name));
+         (rule.names.empty() || Contains(rule.names, attributes.name));
 }
 
 PolicyRules Uncovered(const PolicyRules& held, const PolicyRules& wanted) {

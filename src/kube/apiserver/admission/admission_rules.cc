@@ -1,10 +1,10 @@
 #include "kube/apiserver/admission/admission_rules.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/rule_words.h"
 #include "kube/apiserver/request/errors.h"
 #include "kube/apiserver/webhooks/conversion.h"
 
@@ -48,11 +48,6 @@ std::vector<RequestRules::Rule> ReadRules(const json::Value& value, std::string_
   return rules;
 }
 
-bool Has(const std::vector<std::string>& list, std::string_view wanted) {
-  return std::any_of(list.begin(), list.end(),
-                     [&](const std::string& one) { return one == "*" || one == wanted; });
-}
-
 bool RuleMatches(const RequestRules::Rule& rule,
                  const api::KindInfo& kind,
                  std::string_view name,
@@ -60,14 +55,12 @@ bool RuleMatches(const RequestRules::Rule& rule,
                  std::string_view subresource) {
   if (rule.scope == "Namespaced" && !kind.namespaced) return false;
   if (rule.scope == "Cluster" && kind.namespaced) return false;
-  if (!Has(rule.operations, operation) || !Has(rule.groups, kind.gvk.group) ||
-      !Has(rule.versions, kind.gvk.version)) {
+  if (!api::HasWordOrAll(rule.operations, operation) ||
+      !api::HasWordOrAll(rule.groups, kind.gvk.group) ||
+      !api::HasWordOrAll(rule.versions, kind.gvk.version)) {
     return false;
   }
-  if (!rule.names.empty() &&
-      std::find(rule.names.begin(), rule.names.end(), name) == rule.names.end()) {
-    return false;
-  }
+  if (!rule.names.empty() && !Contains(rule.names, name)) return false;
   for (const std::string& both : rule.resources) {
     const size_t slash = both.find('/');
     const std::string resource = both.substr(0, slash);
