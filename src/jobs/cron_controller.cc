@@ -40,15 +40,6 @@ std::string EndOf(const json::Value& job, WallTime now) {
   return api::FormatTime(now);
 }
 
-json::Value ReferenceTo(const json::Value& job) {
-  return json::Object{{"apiVersion", api::ApiVersionOf(job)},
-                      {"kind", api::KindOf(job)},
-                      {"name", api::Name(job)},
-                      {"namespace", api::Namespace(job)},
-                      {"resourceVersion", api::ResourceVersionText(job)},
-                      {"uid", api::Uid(job)}};
-}
-
 std::string GroupOf(const json::Value& job) {
   const std::string_view version = api::ApiVersionOf(job);
   return std::string(version.substr(0, version.find('/')));
@@ -390,7 +381,7 @@ void CronController::WriteStatus(Pass& pass) {
   json::Array active;
   const size_t count = pass.active.size();
   for (size_t i = count - std::min(count, kListedMax); i < count; ++i) {
-    active.push_back(ReferenceTo(*pass.active[i].job));
+    active.push_back(api::ObjectReferenceTo(*pass.active[i].job));
   }
   const json::Value known = json::GetObject(*pass.cron, {"status"});
   SetActive(known, std::move(active), pass.status);

@@ -16,20 +16,6 @@ constexpr int kTickBits = 12;
 constexpr size_t kTickDigits = 13;
 constexpr double kRefillPerSecond = 1.0 / 300;
 
-json::Value ReferenceTo(const json::Value& object) {
-  json::Object reference;
-  auto copy = [&](std::string_view to, std::string_view value) {
-    if (!value.empty()) reference[to] = value;
-  };
-  copy("kind", json::GetString(object, {"kind"}));
-  copy("namespace", api::Namespace(object));
-  copy("name", api::Name(object));
-  copy("uid", api::Uid(object));
-  copy("apiVersion", json::GetString(object, {"apiVersion"}));
-  copy("resourceVersion", json::GetString(object, {"metadata", "resourceVersion"}));
-  return reference;
-}
-
 }  // namespace
 
 EventRecorder::EventRecorder(Executor& executor,
@@ -105,7 +91,7 @@ void EventRecorder::Record(const json::Value& object,
   const Known known{StrCat(api::Name(object), ".", NextSuffix()), ns, 1};
   Remember(key, known);
   Send({key, true,
-        [this, known, now, about = ReferenceTo(object), type = std::string(type),
+        [this, known, now, about = api::ObjectReferenceTo(object), type = std::string(type),
          reason = std::string(reason), said = std::string(message.substr(0, kMessageBytesMax))] {
           json::Object source{{"component", component_}};
           if (!host_.empty()) source["host"] = host_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "kube/images/reference.h"
 #include "kube/images/registries.h"
 #include "kube/images/shared_library.h"
 
@@ -130,11 +131,6 @@ bool IsConnectFailure(CURLcode code) {
          code == CURLE_URL_MALFORMAT;
 }
 
-std::string HostOf(const std::string& url) {
-  const size_t begin = url.find("://") + 3;
-  return url.substr(begin, url.find('/', begin) - begin);
-}
-
 Status Describe(const Transfer& transfer, CURLcode code, const char* detail) {
   if (transfer.too_large) {
     return Status(Code::kTooLarge,
@@ -219,7 +215,7 @@ Status SendHttp(const HttpRequest& request, HttpAnswer& answer) {
     set(CURLOPT_SSL_VERIFYHOST, 0L);
   }
   // A proxy of this machine cannot reach its loopback.
-  if (IsLoopback(HostOf(request.url))) set(CURLOPT_NOPROXY, "*");
+  if (IsLoopback(std::string(HostOf(request.url)))) set(CURLOPT_NOPROXY, "*");
   const CURLcode code = curl.perform(handle.easy);
   long status = 0;
   curl.getinfo(handle.easy, CURLINFO_RESPONSE_CODE, &status);

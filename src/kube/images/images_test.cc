@@ -70,6 +70,13 @@ TEST(Reference, BadNamesAreRefusedWithTheReason) {
   }
 }
 
+TEST(Reference, HostsOfUrls) {
+  EXPECT_EQ(HostOf("https://mirror:5000/v2/app"), "mirror:5000");
+  EXPECT_EQ(HostOf("https://mirror"), "mirror");
+  EXPECT_EQ(HostOf("mirror:5000/prefix"), "mirror:5000");
+  EXPECT_EQ(HostOf("https://"), "");
+}
+
 TEST(Manifest, ReadsManifestsAndIndexes) {
   auto manifest = ParseManifest(StrCat(
       R"({"schemaVersion":2,"config":{"digest":"sha256:)", kHex, R"(","size":7},"layers":[)",

@@ -89,6 +89,13 @@ Status CheckPath(std::string_view text, std::string_view path) {
 
 }  // namespace
 
+std::string_view HostOf(std::string_view url) {
+  if (const size_t slashes = url.find("://"); slashes != std::string_view::npos) {
+    url.remove_prefix(slashes + 3);
+  }
+  return url.substr(0, url.find('/'));
+}
+
 bool IsDigest(std::string_view text) {
   if (!text.starts_with(kSha256) || text.size() != kSha256.size() + 64) return false;
   text.remove_prefix(kSha256.size());

@@ -26,6 +26,9 @@ struct Reference {
 // kInvalid says which part is wrong and why.
 Result<Reference> ParseReference(std::string_view text);
 
+// The host and port of a registry's URL, which may lack its scheme; valid while the URL is.
+std::string_view HostOf(std::string_view url);
+
 // Whether it is "sha256:" and 64 lower-case hexadecimal digits.
 bool IsDigest(std::string_view text);
 // The hexadecimal digits of a digest.

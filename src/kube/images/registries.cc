@@ -5,19 +5,13 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "json/yaml.h"
+#include "kube/images/reference.h"
 
 namespace swell::images {
 namespace {
 
 bool HasScheme(std::string_view url) {
   return url.starts_with("http://") || url.starts_with("https://");
-}
-
-std::string_view HostOf(std::string_view url) {
-  if (const size_t slashes = url.find("://"); slashes != std::string_view::npos) {
-    url.remove_prefix(slashes + 3);
-  }
-  return url.substr(0, url.find('/'));
 }
 
 Result<std::vector<std::string>> Mirrors(const json::Value& value) {

@@ -60,7 +60,7 @@ std::string HeaderOf(const HttpAnswer& answer, const std::string& name) {
   return found == answer.headers.end() ? "" : found->second;
 }
 
-std::string HostOf(const std::string& url) { return url.substr(url.find("://") + 3); }
+std::string WithoutScheme(const std::string& url) { return url.substr(url.find("://") + 3); }
 
 }  // namespace
 
@@ -176,7 +176,7 @@ Result<std::string> Registry::GetManifest(Session& session, const std::string& w
     net::Sha256 hash;
     hash.Add(answer.body);
     if (hash.Hex() != DigestHex(wanted)) {
-      return Status(Code::kInvalid, StrCat(HostOf(session.endpoint.url),
+      return Status(Code::kInvalid, StrCat(WithoutScheme(session.endpoint.url),
                                            " sent another manifest "
                                            "than ",
                                            wanted));
@@ -186,7 +186,7 @@ Result<std::string> Registry::GetManifest(Session& session, const std::string& w
 }
 
 Status Registry::Explain(const Session& session, const HttpAnswer& answer) const {
-  const std::string who = HostOf(session.endpoint.url), why = Reason(answer);
+  const std::string who = WithoutScheme(session.endpoint.url), why = Reason(answer);
   const std::string what = image_.Name();
   switch (answer.status) {
     case 401:
@@ -254,7 +254,7 @@ Status Registry::Send(Session& session, HttpRequest request, HttpAnswer& answer)
 Status Registry::GetToken(Session& session, const std::string& challenge) {
   auto parameters = ParseChallenge(std::string_view(challenge).substr(challenge.find(' ') + 1));
   const std::string realm = parameters["realm"];
-  const std::string who = HostOf(session.endpoint.url);
+  const std::string who = WithoutScheme(session.endpoint.url);
   if (!realm.starts_with("https://") && !realm.starts_with("http://")) {
     return Status(Code::kUnavailable,
                   StrCat(who, " names no place to get a token from: realm ", Quote(realm)));
@@ -282,7 +282,7 @@ Status Registry::GetToken(Session& session, const std::string& challenge) {
   }
   HttpAnswer answer;
   Status sent = SendPatiently(request, answer);
-  if (!sent.ok()) return sent.WithContext(StrCat("token from ", HostOf(realm)));
+  if (!sent.ok()) return sent.WithContext(StrCat("token from ", WithoutScheme(realm)));
   if (answer.status != 200) return Explain(session, answer);
   auto value = json::Parse(answer.body);
   std::string token;
@@ -290,7 +290,7 @@ Status Registry::GetToken(Session& session, const std::string& challenge) {
     token = json::GetString(*value, {"token"}, json::GetString(*value, {"access_token"}));
   }
   if (token.empty() || token.find_first_of("\r\n") != std::string::npos) {
-    return Status(Code::kUnavailable, StrCat(HostOf(realm), " answered without a token"));
+    return Status(Code::kUnavailable, StrCat(WithoutScheme(realm), " answered without a token"));
   }
   session.token = "Bearer " + token;
   return Status::Ok();

@@ -230,6 +230,20 @@ std::optional<OwnerReference> ControllerOf(const json::Value& object) {
   return std::nullopt;
 }
 
+json::Object ObjectReferenceTo(const json::Value& object) {
+  json::Object reference;
+  auto copy = [&](std::string_view to, std::string_view value) {
+    if (!value.empty()) reference[to] = value;
+  };
+  copy("kind", KindOf(object));
+  copy("namespace", Namespace(object));
+  copy("name", Name(object));
+  copy("uid", Uid(object));
+  copy("apiVersion", ApiVersionOf(object));
+  copy("resourceVersion", ResourceVersionText(object));
+  return reference;
+}
+
 json::Value MakeOwnerReference(const json::Value& owner, bool controller) {
   json::Object reference;
   reference["apiVersion"] = Text(json::GetString(owner, {"apiVersion"}));

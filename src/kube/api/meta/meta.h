@@ -100,6 +100,9 @@ std::vector<OwnerReference> Owners(const json::Value& object);
 std::optional<OwnerReference> ControllerOf(const json::Value& object);
 json::Value MakeOwnerReference(const json::Value& owner, bool controller = true);
 
+// Names the object to others: an ObjectReference, without what the object does not say.
+json::Object ObjectReferenceTo(const json::Value& object);
+
 // One of status.conditions. Its texts are valid while the object lives.
 struct Condition {
   explicit Condition(const json::Value& document);

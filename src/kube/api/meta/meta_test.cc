@@ -181,6 +181,19 @@ TEST(Names, AreCheckedInKubernetesWords) {
   EXPECT_EQ(CheckLabelValue(std::string(64, 'a')), "must be no more than 63 characters");
 }
 
+TEST(Meta, ReferencesNameWhatTheObjectSays) {
+  const json::Value object = json::Object{
+      {"apiVersion", "batch/v1"},
+      {"kind", "Job"},
+      {"metadata",
+       json::Object{{"name", "j"}, {"namespace", "n"}, {"uid", "u"}, {"resourceVersion", "7"}}}};
+  const json::Object all{{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"name", "j"},
+                         {"namespace", "n"},         {"uid", "u"},    {"resourceVersion", "7"}};
+  EXPECT_EQ(ObjectReferenceTo(object), all);
+  const json::Value node = json::Object{{"metadata", json::Object{{"name", "n1"}}}};
+  EXPECT_EQ(ObjectReferenceTo(node), (json::Object{{"name", "n1"}}));
+}
+
 TEST(RuleWords, AStarStandsForEveryWord) {
   const std::vector<std::string> texts = {"get", "list"};
   EXPECT_TRUE(HasWordOrAll(texts, "list"));

@@ -46,15 +46,6 @@ bool Uses(const json::Value& pod, std::string_view claim) {
   return false;
 }
 
-json::Value ReferenceTo(const json::Value& claim) {
-  return json::Object{{"apiVersion", "v1"},
-                      {"kind", "PersistentVolumeClaim"},
-                      {"namespace", api::Namespace(claim)},
-                      {"name", api::Name(claim)},
-                      {"uid", api::Uid(claim)},
-                      {"resourceVersion", json::GetString(claim, {"metadata", "resourceVersion"})}};
-}
-
 }  // namespace
 
 // One look at one object.
@@ -268,7 +259,7 @@ void VolumeBinder::Provision(Pass& pass, const json::Value& storage_class) {
       {"spec",
        json::Object{{"capacity", json::Object{{"storage", request ? *request : json::Value("0")}}},
                     {"accessModes", json::GetArray(claim, {"spec", "accessModes"})},
-                    {"claimRef", ReferenceTo(claim)},
+                    {"claimRef", api::ObjectReferenceTo(claim)},
                     {"storageClassName", api::Name(storage_class)},
                     {"volumeMode", json::GetString(claim, {"spec", "volumeMode"}, "Filesystem")},
                     {"persistentVolumeReclaimPolicy",
@@ -292,7 +283,7 @@ void VolumeBinder::Bind(Pass& pass, const json::Value& volume) {
     if (json::Find(volume, {"spec", "claimRef"}) == nullptr) {
       json::Set(next, {"metadata", "annotations", kBoundByController}, "yes");
     }
-    json::Set(next, {"spec", "claimRef"}, ReferenceTo(claim));
+    json::Set(next, {"spec", "claimRef"}, api::ObjectReferenceTo(claim));
     client_.Update(client::resources::kPersistentVolumes, next, pass.writes->Track());
     return;
   }

@@ -17,15 +17,6 @@ bool IsOver(const json::Value& job) {
   return api::ConditionIsTrue(job, "Complete") || api::ConditionIsTrue(job, "Failed");
 }
 
-json::Value ReferenceTo(const json::Value& job) {
-  return json::Object{{"apiVersion", "batch/v1"},
-                      {"kind", "Job"},
-                      {"name", api::Name(job)},
-                      {"namespace", api::Namespace(job)},
-                      {"resourceVersion", json::GetString(job, {"metadata", "resourceVersion"})},
-                      {"uid", api::Uid(job)}};
-}
-
 bool IsOlder(const json::SharedValue& a, const json::SharedValue& b) {
   const WallTime left = api::CreationTime(*a);
   const WallTime right = api::CreationTime(*b);
@@ -195,7 +186,7 @@ void CronJobController::DeleteJob(Pass& pass, const json::SharedValue& job) {
 
 void CronJobController::WriteStatus(Pass& pass) {
   json::Array active;
-  for (const json::SharedValue& job : pass.active) active.push_back(ReferenceTo(*job));
+  for (const json::SharedValue& job : pass.active) active.push_back(api::ObjectReferenceTo(*job));
   const json::Value known = json::GetObject(*pass.cron, {"status"});
   SetActive(known, std::move(active), pass.status);
   if (json::Equal(known, pass.status)) return;
