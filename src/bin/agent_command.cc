@@ -10,7 +10,7 @@
 #include "cli/session.h"
 #include "kube/edge/kubelet/kubelet_server.h"
 #include "kube/node/names.h"
-#include "kube/node/node_agent.h"
+#include "kube/node/node_fleet.h"
 #include "ops/cluster_metrics.h"
 #include "ops/data_dir.h"
 #include "ops/flags.h"

@@ -28,7 +28,7 @@
 #include "kube/net/reactor/reactor.h"
 #include "kube/node/names.h"
 #include "kube/node/network_watch.h"
-#include "kube/node/node_agent.h"
+#include "kube/node/node_fleet.h"
 #include "kube/node/service_addresses.h"
 #include "kube/store/backend.h"
 #include "operator/manager.h"

@@ -6,7 +6,7 @@
 #include "base/metrics.h"
 #include "kube/edge/http/http_front.h"
 #include "kube/net/http/server.h"
-#include "kube/node/node_agent.h"
+#include "kube/node/node_fleet.h"
 #include "ops/data_dir.h"
 
 namespace swell {

@@ -7,6 +7,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/schema/scheme.h"
+#include "kube/node/node_fleet.h"
 
 namespace swell::sim {
 namespace {

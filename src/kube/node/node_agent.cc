@@ -11,6 +11,7 @@
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/node_health.h"
 #include "kube/api/objects/pod.h"
+#include "kube/node/gpu_assignment.h"
 
 namespace swell::node {
 namespace {
@@ -83,8 +84,7 @@ NodeAgent::~NodeAgent() {
 void NodeAgent::Start(bool own_pods) {
   Register();
   if (health_) {
-    const auto gpus = capacity_.find(kGpuResource);
-    health_->Start(config_.name, gpus == capacity_.end() ? 0 : gpus->second);
+    health_->Start(config_.name, Gpus());
   }
   plugs_.runtime.List(config_.name, scope_.Wrap([this](Result<std::vector<FoundPod>> found) {
     OnPodsFound(std::move(found));
@@ -294,7 +294,7 @@ void NodeAgent::OnHealthRound(const std::vector<NodeHealth::Change>& changes, bo
 
 // Tried again with the next round until it is written.
 void NodeAgent::WriteUnhealthyGpus() {
-  const std::set<int> bad = health_ ? health_->bad_gpus() : std::set<int>();
+  const std::set<int> bad = BadGpus();
   std::vector<std::string> indices;
   for (const int index : bad) indices.push_back(std::to_string(index));
   json::Value text;
@@ -308,9 +308,7 @@ void NodeAgent::WriteUnhealthyGpus() {
                      });
 }
 
-void NodeAgent::PublishGpus() {
-  slice_.Publish(node_uid_, allocatable_, health_ ? health_->bad_gpus() : std::set<int>());
-}
+void NodeAgent::PublishGpus() { slice_.Publish(node_uid_, allocatable_, BadGpus()); }
 
 // Conditions of checks that an earlier agent had and this one does not would hold for ever.
 void NodeAgent::ForgetStaleConditions(const json::Value& node) {
@@ -576,102 +574,20 @@ PodHost::AdmitResult NodeAgent::Admit(const PodWorker& pod) {
   if (orphans_ > 0 && has_devices) {
     return {AdmitResult::Kind::kWait, "", "", {}};
   }
-  return PickGpus(pod, gpu == wanted.end() ? 0 : gpu->second);
+  const int64_t gpus = Gpus();
+  const GpuAssignment::Node node{
+      .gpus = gpus,
+      .devices = std::max(gpus, static_cast<int64_t>(config_.gpu_device_ids.size())),
+      .bad = BadGpus(),
+      .workers = workers_};
+  return GpuAssignment(node, pod).Pick(gpu == wanted.end() ? 0 : gpu->second);
 }
 
-// The pod that uses the device, if it or the new pod has whole devices: a scheduler that is no
-// longer the leader may have assigned it a second time. Pods that share a claim share its devices.
-const PodWorker* NodeAgent::FindGpuConflict(int device, const PodWorker& pod, bool whole) const {
-  for (const auto& [uid, worker] : workers_) {
-    if (worker.get() == &pod || !worker->holds_resources()) continue;
-    const std::vector<int>& gpus = worker->gpus();
-    if (std::find(gpus.begin(), gpus.end(), device) == gpus.end()) continue;
-    if (pod.claims().MayShare(device, worker->claims())) continue;
-    if (whole || worker->claims().Has(device) || worker->requests().contains(kGpuResource)) {
-      return worker.get();
-    }
-  }
-  return nullptr;
-}
+std::set<int> NodeAgent::BadGpus() const { return health_ ? health_->bad_gpus() : std::set<int>(); }
 
-// Whether the pod gets the device that `who` says is its own; adds it to the verdict or makes the
-// verdict another one.
-bool NodeAgent::GiveGpu(const PodWorker& pod,
-                        int device,
-                        bool whole,
-                        const std::string& who,
-                        AdmitResult& verdict) const {
-  auto reject = [&verdict, &who](const std::string& why) {
-    verdict = {AdmitResult::Kind::kRejected, "UnexpectedAdmissionError", StrCat(who, why), {}};
-    return false;
-  };
-  if (health_ && health_->bad_gpus().contains(device)) {
-    return reject(StrCat(": device ", device, " became unhealthy before the pod started"));
-  }
-  if (const PodWorker* other = FindGpuConflict(device, pod, whole)) {
-    if (other->terminating()) {
-      verdict = {AdmitResult::Kind::kWait, "", "", {}};
-      return false;
-    }
-    return reject(StrCat(": device ", device, " is used by pod ", api::KeyOf(other->pod())));
-  }
-  verdict.gpus.push_back(device);
-  return true;
-}
-
-PodHost::AdmitResult NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) const {
-  AdmitResult verdict;
-  const auto total = capacity_.find(kGpuResource);
-  const int64_t gpus = total == capacity_.end() ? 0 : total->second;
-  const int64_t devices = std::max(gpus, static_cast<int64_t>(config_.gpu_device_ids.size()));
-  const std::string_view assigned = api::Annotation(pod.pod(), api::keys::kGpuDevices);
-  const std::string who = StrCat("annotation ", api::keys::kGpuDevices, ": ", Quote(assigned));
-  for (std::string_view part : Split(assigned, ',')) {
-    auto index = ParseInt(Trim(part));
-    if (!index || *index < 0 || *index >= devices) {
-      return {AdmitResult::Kind::kRejected,
-              "UnexpectedAdmissionError",
-              StrCat(who, " names a device that this node with ", devices, " GPUs does not have"),
-              {}};
-    }
-    const int device = static_cast<int>(*index);
-    const bool whole = wanted > 0 || pod.claims().Has(device);
-    if (!GiveGpu(pod, device, whole, who, verdict)) return verdict;
-  }
-  for (const int device : pod.claims().Gpus()) {
-    const auto& given = verdict.gpus;
-    if (std::find(given.begin(), given.end(), device) != given.end()) continue;
-    if (device >= devices) {
-      return {AdmitResult::Kind::kRejected,
-              "UnexpectedAdmissionError",
-              StrCat("its claims name device ", device, ", which this node with ", devices,
-                     " GPUs does not have"),
-              {}};
-    }
-    if (!GiveGpu(pod, device, true, "its claims", verdict)) return verdict;
-  }
-  if (wanted <= 0 || !assigned.empty()) return verdict;
-  PickFreeGpus(pod, wanted, gpus, verdict);
-  return verdict;
-}
-
-// Picks devices for a pod whose scheduler said nothing of them.
-void NodeAgent::PickFreeGpus(const PodWorker& pod,
-                             int64_t wanted,
-                             int64_t gpus,
-                             AdmitResult& verdict) const {
-  std::set<int> taken(verdict.gpus.begin(), verdict.gpus.end());
-  if (health_) taken.insert(health_->bad_gpus().begin(), health_->bad_gpus().end());
-  for (const auto& [uid, worker] : workers_) {
-    if (worker.get() == &pod || !worker->holds_resources()) continue;
-    taken.insert(worker->gpus().begin(), worker->gpus().end());
-  }
-  for (int index = 0; index < gpus && wanted > 0; ++index) {
-    if (taken.contains(index)) continue;
-    verdict.gpus.push_back(index);
-    --wanted;
-  }
-  if (wanted > 0) verdict = {AdmitResult::Kind::kWait, "", "", {}};
+int64_t NodeAgent::Gpus() const {
+  const auto gpus = capacity_.find(kGpuResource);
+  return gpus == capacity_.end() ? 0 : gpus->second;
 }
 
 int64_t NodeAgent::GpuMemoryMib() const {
@@ -730,70 +646,6 @@ void NodeAgent::OnWorkerDone(const std::string& uid) {
   worker->Detach();
   // Destroyed later: a method of the worker is running.
   plugs_.executor.Post([worker] {});
-}
-
-// ---- the fleet ----
-
-NodeFleet::NodeFleet(AgentPlugs plugs, std::vector<NodeConfig> nodes) : plugs_(std::move(plugs)) {
-  const bool publish = nodes.size() <= kPublishingNodes;
-  for (NodeConfig& config : nodes) {
-    std::string name = config.name;
-    config.publish_gpus = config.publish_gpus && publish;
-    agents_.emplace(name, std::make_unique<NodeAgent>(plugs_, std::move(config)));
-  }
-}
-
-NodeFleet::~NodeFleet() { pods_.reset(); }
-
-void NodeFleet::Start() {
-  if (agents_.empty()) return;
-  for (auto& [name, agent] : agents_) agent->Start(/*own_pods=*/false);
-  client::InformerOptions options;
-  // One node watches its own pods only; many share one watch of all bound pods.
-  options.field_selector = agents_.size() == 1 ? "spec.nodeName=" + agents_.begin()->first
-                                               : std::string("spec.nodeName!=");
-  pods_ = std::make_unique<client::Informer>(plugs_.executor, plugs_.server,
-                                             NodeUser(agents_.begin()->first),
-                                             client::resources::kPods, options, plugs_.seed);
-  auto agent_of = [this](const json::SharedValue& pod) { return Find(api::NodeName(*pod)); };
-  auto on_pod = [agent_of](const json::SharedValue& pod) {
-    if (NodeAgent* agent = agent_of(pod)) agent->OnPod(pod);
-  };
-  pods_->AddHandlers(
-      {on_pod, [on_pod](const json::SharedValue&, const json::SharedValue& pod) { on_pod(pod); },
-       [agent_of](const json::SharedValue& pod) {
-         if (NodeAgent* agent = agent_of(pod)) agent->OnPodDeleted(pod);
-       }});
-  pods_->WhenSynced([this] {
-    for (auto& [name, agent] : agents_) agent->OnPodsSynced();
-  });
-  pods_->Start();
-}
-
-void NodeFleet::StopPods(Duration limit, const std::function<void()>& done) {
-  pods_.reset();
-  auto left = std::make_shared<size_t>(agents_.size() + 1);
-  const auto step = [left, done] {
-    if (--*left == 0) done();
-  };
-  for (auto& [name, agent] : agents_) agent->StopPods(limit, step);
-  step();
-}
-
-NodeAgent* NodeFleet::Find(std::string_view node) const {
-  auto it = agents_.find(node);
-  return it == agents_.end() ? nullptr : it->second.get();
-}
-
-std::vector<NodeAgent*> NodeFleet::nodes() const {
-  std::vector<NodeAgent*> all;
-  for (const auto& [name, agent] : agents_) all.push_back(agent.get());
-  return all;
-}
-
-bool NodeFleet::registered() const {
-  return std::all_of(agents_.begin(), agents_.end(),
-                     [](const auto& entry) { return entry.second->registered(); });
 }
 
 }  // namespace swell::node

@@ -1,8 +1,7 @@
 // NodeAgent: one node of the cluster. Registers the Node, keeps its lease and status fresh, and
-// gives every pod bound to it a PodWorker. NodeFleet: any number of them in one process.
+// gives every pod bound to it a PodWorker.
 //
-// Pods come from an informer: a lone node watches spec.nodeName=NAME; a fleet shares one watch of
-// all bound pods, so that thousands of virtual nodes cost one.
+// Pods come from an informer that watches spec.nodeName=NAME, or from the agent's NodeFleet.
 //
 // A restarted agent asks its runtime what still runs and adopts it; what belongs to no pod of the
 // API any more is removed.
@@ -36,8 +35,6 @@ namespace swell::node {
 
 // What pods are given to save when their node shuts down: the usual grace period of a pod.
 inline constexpr Duration kShutdownGrace = std::chrono::seconds(30);
-// A fleet of more nodes publishes no ResourceSlices: a slice takes 30 KB of the cluster's memory.
-inline constexpr size_t kPublishingNodes = 500;
 
 struct AgentPlugs {
   Executor& executor;
@@ -110,14 +107,8 @@ class NodeAgent final : public PodHost {
   void StartWorker(const json::SharedValue& pod);
   void UpdateExtendedResources(const json::Value& node);
   bool NodeReadSince(const std::string& uid);
-  const PodWorker* FindGpuConflict(int device, const PodWorker& pod, bool whole) const;
-  bool GiveGpu(const PodWorker& pod,
-               int device,
-               bool whole,
-               const std::string& who,
-               AdmitResult& verdict) const;
-  AdmitResult PickGpus(const PodWorker& pod, int64_t wanted) const;
-  void PickFreeGpus(const PodWorker& pod, int64_t wanted, int64_t gpus, AdmitResult& verdict) const;
+  int64_t Gpus() const;
+  std::set<int> BadGpus() const;
   void RetryAdmissions();
   void CheckPodsStopped();
 
@@ -157,24 +148,6 @@ class NodeAgent final : public PodHost {
   client::Client client_;
   std::string node_uid_;  // empty: not registered yet
   DeviceSlice slice_{plugs_.executor, client_, config_};
-};
-
-class NodeFleet {
- public:
-  NodeFleet(AgentPlugs plugs, std::vector<NodeConfig> nodes);
-  ~NodeFleet();
-
-  void Start();
-  // Ends the pods of all nodes; see NodeAgent. `done` runs once.
-  void StopPods(Duration limit, const std::function<void()>& done);
-  NodeAgent* Find(std::string_view node) const;
-  std::vector<NodeAgent*> nodes() const;
-  bool registered() const;  // all of them
-
- private:
-  AgentPlugs plugs_;
-  std::map<std::string, std::unique_ptr<NodeAgent>, std::less<>> agents_;
-  std::unique_ptr<client::Informer> pods_;
 };
 
 // The user a node agent acts as: system:node:NAME of group system:nodes.

@@ -16,7 +16,7 @@
 #include "kube/net/http/server.h"
 #include "kube/net/net_testing.h"
 #include "kube/net/reactor/reactor.h"
-#include "kube/node/node_agent.h"
+#include "kube/node/node_fleet.h"
 #include "kube/node/simulated_runtime.h"
 #include "kube/store/backend.h"
 
