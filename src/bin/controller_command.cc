@@ -16,6 +16,7 @@
 #include "operator/replica.h"
 #include "ops/cycle_recorder.h"
 #include "ops/install_objects.h"
+#include "ops/job_keys.h"
 #include "ops/monitoring.h"
 #include "ops/node_address.h"
 #include "ops/remote_process.h"
@@ -191,7 +192,8 @@ Result<controllers::ReplicaOptions> ReplicaFor(RemoteProcess& process,
     std::printf("Their own operators run %s; pods with schedulerName swell are placed\n",
                 Join({others.begin(), others.end()}, ", ").c_str());
   }
-  controllers::ReplicaOptions replica{.manager = {.host_network = flags.host_network,
+  controllers::ReplicaOptions replica{.manager = {.make_ssh_key = MakeJobKey,
+                                                  .host_network = flags.host_network,
                                                   .others_jobs = std::move(others),
                                                   .grouping_rules = std::move(grouping_rules),
                                                   .grouping_namespace = flags.election.ns,

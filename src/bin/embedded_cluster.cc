@@ -35,6 +35,7 @@
 #include "ops/audit_log.h"
 #include "ops/audit_search.h"
 #include "ops/cluster_metrics.h"
+#include "ops/job_keys.h"
 #include "ops/last_port.h"
 #include "ops/online_backup.h"
 #include "ops/pod_runtime.h"
@@ -410,6 +411,7 @@ void EmbeddedCluster::Impl::StartComponents() {
                                      .not_before = clock.Now() - std::chrono::minutes(5),
                                      .validity = request.validity});
       };
+  manager_options.make_ssh_key = MakeJobKey;
   // Schedulers named in manifests that do not run here.
   for (const char* other : {"volcano", "kai-scheduler", "runai-scheduler"}) {
     manager_options.scheduler_names.push_back(other);

@@ -15,7 +15,10 @@ struct Putting {
   client::Client& client;
   std::string ns, owner;
   std::vector<json::Value> objects;
-  std::function<void(const Status&)> done;
+  std::function<void(const Status&, const std::set<std::string>&)> done;
+  std::set<std::string> left_out;  // service accounts
+
+  void End(const Status& status) const { done(status, left_out); }
 };
 using PuttingPtr = std::shared_ptr<Putting>;
 
@@ -28,6 +31,14 @@ client::Resource ResourceOf(const json::Value& object) {
           StrCat(ToLower(api::KindOf(object)), "s"), true};
 }
 
+// A quota's refusal is for now; a missing right is for good.
+bool IsRightNotOurs(const json::Value& object, const Status& refused) {
+  const std::string_view kind = api::KindOf(object);
+  return refused.code() == Code::kForbidden &&
+         refused.message().find("exceeded quota") == std::string::npos &&
+         (kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding");
+}
+
 void PutNext(const PuttingPtr& putting, size_t index);
 
 void Update(const PuttingPtr& putting, size_t index) {
@@ -35,28 +46,33 @@ void Update(const PuttingPtr& putting, size_t index) {
   const client::Resource resource = ResourceOf(object);
   const std::string name(api::Name(object));
   putting->client.Get(resource, putting->ns, name, [=](const Written& there) {
-    if (!there.ok()) return putting->done(there.status());
+    if (!there.ok()) return putting->End(there.status());
     const auto owner = api::ControllerOf(**there);
     if (!owner || owner->uid != putting->owner) {
-      return putting->done(
+      return putting->End(
           Status(Code::kAlreadyExists, StrCat(resource.GroupResource(), " ", Quote(name),
                                               " exists and belongs to another object")));
     }
+    if (json::GetBool(putting->objects[index], {"immutable"})) return PutNext(putting, index + 1);
     putting->client.Patch(resource, putting->ns, name, client::PatchType::kApply,
                           putting->objects[index], [=](const Written& written) {
-                            if (!written.ok()) return putting->done(written.status());
+                            if (!written.ok()) return putting->End(written.status());
                             PutNext(putting, index + 1);
                           });
   });
 }
 
 void PutNext(const PuttingPtr& putting, size_t index) {
-  if (index == putting->objects.size()) return putting->done(Status::Ok());
+  if (index == putting->objects.size()) return putting->End(Status::Ok());
   const json::Value& object = putting->objects[index];
   putting->client.Create(ResourceOf(object), putting->ns, object, [=](const Written& made) {
     if (made.ok()) return PutNext(putting, index + 1);
     if (made.status().code() == Code::kAlreadyExists) return Update(putting, index);
-    putting->done(made.status());
+    if (!IsRightNotOurs(putting->objects[index], made.status())) return putting->End(made.status());
+    if (api::KindOf(putting->objects[index]) == "ServiceAccount") {
+      putting->left_out.emplace(api::Name(putting->objects[index]));
+    }
+    PutNext(putting, index + 1);
   });
 }
 
@@ -65,13 +81,16 @@ void PutNext(const PuttingPtr& putting, size_t index) {
 void PutDependents(client::Client& client,
                    const json::Value& job,
                    std::vector<json::Value> dependents,
-                   std::function<void(const Status&)> done) {
+                   std::function<void(const Status&, const std::set<std::string>&)> done) {
   for (json::Value& one : dependents) {
     json::Set(one, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(job)});
   }
-  PutNext(std::make_shared<Putting>(Putting{client, std::string(api::Namespace(job)),
-                                            std::string(api::Uid(job)), std::move(dependents),
-                                            std::move(done)}),
+  PutNext(std::make_shared<Putting>(Putting{client,
+                                            std::string(api::Namespace(job)),
+                                            std::string(api::Uid(job)),
+                                            std::move(dependents),
+                                            std::move(done),
+                                            {}}),
           0);
 }
 

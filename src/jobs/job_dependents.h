@@ -1,9 +1,13 @@
 // JobDependents: writes the objects that a job's pods need beside services (JobKind::Dependents).
-// Missing objects are created, the job's own are updated, and objects of other owners are an error.
+// Missing objects are created, the job's own are updated but for immutable ones, and objects of
+// other owners are an error. What gives pods rights (ServiceAccount, Role, RoleBinding) is left out
+// where the controller has no right to give them: pods then do without.
 // - Threads: core executor only. `client` outlives the call.
 #pragma once
 
 #include <functional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -12,9 +16,10 @@
 namespace swell::controllers {
 
 // `job` owns them from then on. kAlreadyExists names an object that belongs to another one.
+// `done` also gets the names of service accounts that could not be made.
 void PutDependents(client::Client& client,
                    const json::Value& job,
                    std::vector<json::Value> dependents,
-                   std::function<void(const Status&)> done);
+                   std::function<void(const Status&, const std::set<std::string>&)> done);
 
 }  // namespace swell::controllers

@@ -141,7 +141,7 @@ OnFailure JobKind::ClassifyFailure(const ReplicaSpec&,
   return OnFailure::kAsUsual;
 }
 
-std::vector<json::Value> JobKind::Dependents(const json::Value&, const JobSpec&) const {
+Result<std::vector<json::Value>> JobKind::Dependents(const json::Value&, const JobSpec&) const {
   return {};
 }
 
@@ -295,9 +295,13 @@ std::vector<std::string> IgnoredFields(const json::Value& job) {
       }
     }
   }
-  for (std::string_view path : {"runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
-                                "sshAuthMountPath", "launcherCreationPolicy", "plugins.ssh"}) {
+  for (std::string_view path :
+       {"runPolicy.schedulingPolicy.scheduleTimeoutSeconds", "plugins.ssh"}) {
     if (Says(api::Spec(job), path)) ignored.push_back(StrCat("spec.", path));
+  }
+  // Their launchers start with the workers' gang, and wait for what they reach.
+  if (json::GetString(job, {"spec", "launcherCreationPolicy"}) == "WaitForWorkersReady") {
+    ignored.emplace_back("spec.launcherCreationPolicy");
   }
   const json::Array& arguments = json::GetArray(job, {"spec", "plugins", "pytorch"});
   for (size_t i = 0; i < arguments.size(); ++i) {

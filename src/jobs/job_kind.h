@@ -16,6 +16,12 @@
 
 namespace swell::controllers {
 
+// With which the processes of one job reach each other by SSH.
+struct SshKeyPair {
+  std::string private_pem;
+  std::string public_line;  // of authorized_keys, with its newline
+};
+
 // What kinds of jobs are told about the cluster they run in.
 struct JobKindOptions {
   // Pods share the machine's ports: each job, or each member, then has ports of its own.
@@ -23,6 +29,8 @@ struct JobKindOptions {
   // An object that a job refers to, such as a training runtime; null if it does not exist. Empty
   // where nobody can look it up: then only the job itself is read.
   std::function<json::SharedValue(const client::Resource&, std::string_view key)> find;
+  // Makes a fresh key pair; empty where nobody does: pods then have none.
+  std::function<Result<SshKeyPair>()> make_ssh_key;
 };
 
 enum class RestartPolicy { kNever, kOnFailure, kAlways, kExitCode };
@@ -163,7 +171,8 @@ class JobKind {
   // Headless services of the job, complete but for metadata.ownerReferences and namespace.
   virtual std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const = 0;
   // What its pods need beside services, complete in the same sense and written before them.
-  virtual std::vector<json::Value> Dependents(const json::Value& job, const JobSpec& spec) const;
+  virtual Result<std::vector<json::Value>> Dependents(const json::Value& job,
+                                                      const JobSpec& spec) const;
   // Whether the counts (one per spec.replicas, same order) mean success.
   virtual bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const = 0;
   virtual OnFailure ClassifyFailure(const ReplicaSpec& replica,

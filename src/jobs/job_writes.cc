@@ -26,6 +26,14 @@ bool ContainsAll(const json::Value& known, const json::Value& wanted) {
   return true;
 }
 
+// The API server takes no pod whose account does not exist.
+void LeaveOutAccounts(const std::set<std::string>& accounts, std::vector<json::Value>& pods) {
+  for (json::Value& pod : pods) {
+    const std::string account(json::GetString(pod, {"spec", "serviceAccountName"}));
+    if (accounts.contains(account)) json::Remove(pod, {"spec", "serviceAccountName"});
+  }
+}
+
 }  // namespace
 
 JobWrites::JobWrites(Context& context, const JobKind& kind, Answers answers)
@@ -132,18 +140,24 @@ void JobWrites::WriteRest(const PassPtr& pass, const BatchPtr& writes) {
 
 // Pods come after what they need; what that is follows from how many there are.
 void JobWrites::WriteMembers(const PassPtr& pass, const BatchPtr& writes) {
-  std::vector<json::Value> dependents;
+  Result<std::vector<json::Value>> dependents = std::vector<json::Value>();
   if (!pass->create_pods.empty() || pass->Shrinks()) {
     dependents = kind_.Dependents(*pass->job, pass->spec);
   }
-  if (dependents.empty()) return WriteGroups(pass, writes);
-  PutDependents(client_, *pass->job, std::move(dependents),
-                [this, pass, writes, ended = writes->Track()](const Status& put) {
+  auto refused = [this, pass, writes](const Status& status) {
+    OnRefused(*pass, "FailedCreate", StrCat("Error creating: ", status.message()));
+    writes->Fail(status);
+  };
+  if (!dependents.ok()) return refused(dependents.status());
+  if (dependents->empty()) return WriteGroups(pass, writes);
+  PutDependents(client_, *pass->job, std::move(dependents).value(),
+                [this, pass, writes, refused, ended = writes->Track()](
+                    const Status& put, const std::set<std::string>& without_accounts) {
+                  LeaveOutAccounts(without_accounts, pass->create_pods);
                   if (put.ok()) {
                     WriteGroups(pass, writes);
                   } else {
-                    OnRefused(*pass, "FailedCreate", StrCat("Error creating: ", put.message()));
-                    writes->Fail(put);
+                    refused(put);
                   }
                   ended(json::SharedValue());
                 });

@@ -7,16 +7,12 @@
 #include "kube/controllers/pod_env.h"
 
 namespace swell::controllers {
-namespace {
 
-// The array of that name in `holder`, made if it does not exist.
 json::Array& ArrayIn(json::Value& holder, std::string_view name) {
   json::Value* found = json::FindMutable(holder, {name});
   if (found == nullptr || !found->is_array()) found = &json::Set(holder, {name}, json::Array{});
   return found->get_array();
 }
-
-}  // namespace
 
 int64_t LaunchPort(const json::Value& job, int64_t given, bool host_network) {
   if (given != 0) return given;

@@ -20,6 +20,8 @@ inline constexpr int64_t kLaunchPort = 23456;
 int64_t LaunchPort(const json::Value& job, int64_t given, bool host_network);
 // Names the port in the pod's first container, unless it is there.
 void AddContainerPort(json::Value& pod, std::string_view name, int64_t number);
+// The array of that name in `holder`, made if it does not exist.
+json::Array& ArrayIn(json::Value& holder, std::string_view name);
 // Adds the volume, and mounts it at `path` in the containers of these lists of the pod's spec.
 void MountVolume(json::Value& pod,
                  json::Value volume,

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "jobs/launch_env.h"
+#include "jobs/mpi_scripts.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/api/objects/pod.h"
@@ -12,86 +13,18 @@
 namespace swell::controllers {
 namespace {
 
-constexpr std::string_view kFolder = "/etc/mpi";
 constexpr std::string_view kVolume = "mpi-job-config";
-constexpr std::string_view kHostfile = "hostfile";
 constexpr std::string_view kHorovodHosts = "horovod-hosts";
-constexpr std::string_view kRemoteShell = "kubexec.sh";
 // The same under the name that programs call: horovodrun, deepspeed and pdsh know SSH alone.
 constexpr std::string_view kAsSsh = "bin/ssh";
 constexpr std::string_view kDiscovery = "discover_hosts.sh";
 constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
 constexpr std::string_view kRbacVersion = "rbac.authorization.k8s.io/v1";
-
-// What mpirun calls in place of ssh or rsh. Options may also follow the host, as horovodrun writes
-// them. A worker that starts at the same time as the launcher is waited for: it is in the hostfile,
-// or has a pod. Any other name is a mistake, and is refused at once. Errors end with 255, as those
-// of ssh do. Both tools without a file of their own ask the cluster that they run in.
-constexpr std::string_view kRemoteShellText = R"sh(#!/bin/sh
-# kubexec.sh [OPTIONS] WORKER [OPTIONS] COMMAND...: runs the command in that pod of the job.
-die() { echo "kubexec.sh: $*" >&2; exit 255; }
-worker= host=
-while [ $# -gt 0 ]; do
-  case $1 in
-    -l|-o|-p|-i) shift; [ $# -eq 0 ] || shift ;;
-    -*) shift ;;
-    *) [ -z "$worker" ] || break
-       host=${1#*@}; worker=${host%%.*}; shift ;;
-  esac
-done
-{ [ -n "$worker" ] && [ $# -gt 0 ]; } || die "usage: kubexec.sh WORKER COMMAND..."
-if command -v kubectl >/dev/null; then
-  KUBECONFIG=/dev/null; export KUBECONFIG; tool=kubectl
-elif command -v swell >/dev/null; then
-  unset KUBECONFIG; HOME=/; export HOME; tool=swell
-else
-  die "workers are reached by kubectl exec, and the launcher's image has neither kubectl nor swell"
-fi
-phase_of_worker() {
-  $tool get pods --field-selector=metadata.name="$worker" \
-    -l training.kubeflow.org/job-name=@JOB@ -o 'jsonpath={.items[*].status.phase}'
-}
-tries=0
-while :; do
-  # A question that fails is asked again; one without an answer is about no pod of the job.
-  if phase=$(phase_of_worker); then
-    [ "$phase" != Running ] || break
-    [ -n "$phase" ] || sed 's/[ :].*//' @FOLDER@/@HOSTFILE@ | grep -Fxq -e "$worker" ||
-      die "$host is not a worker of the job @JOB@; its workers are listed in @FOLDER@/@HOSTFILE@"
-  fi
-  tries=$((tries + 1))
-  [ $tries -lt 300 ] || die "worker $worker does not run${phase:+: its pod is $phase}"
-  sleep 1
-done
-exec $tool exec "$worker"@CONTAINER@ -- /bin/sh -c "$*"
-)sh";
-
-// What elastic Horovod asks for its hosts: those that run now. A worker that was told to stop still
-// runs in its grace period, and is no longer a host. Horovod keeps its hosts when the script fails,
-// but takes an empty list as the loss of all of them.
-constexpr std::string_view kDiscoveryText = R"sh(#!/bin/sh
-if command -v kubectl >/dev/null; then
-  KUBECONFIG=/dev/null; export KUBECONFIG; tool=kubectl
-else
-  unset KUBECONFIG; HOME=/; export HOME; tool=swell
-fi
-list=$(
-  $tool get pods --field-selector=status.phase=Running \
-    -l training.kubeflow.org/job-name=@JOB@,training.kubeflow.org/job-role=worker \
-    -o 'jsonpath={range .items[*]}{.metadata.name}{" "}{.metadata.deletionTimestamp}{"\n"}{end}'
-) || exit 1
-printf '%s\n' "$list" | while read -r host stops; do
-  [ -z "$host" ] || [ -n "$stops" ] || echo "$host:@SLOTS@"
-done
-)sh";
-
-std::string Replaced(std::string_view text, std::string_view word, std::string_view by) {
-  std::string out(text);
-  for (size_t at = out.find(word); at != std::string::npos; at = out.find(word, at + by.size())) {
-    out.replace(at, word.size(), by);
-  }
-  return out;
-}
+// As in Kubeflow's operator, whose users may name the volume in their init containers.
+constexpr std::string_view kKeys = "ssh-auth";
+constexpr std::string_view kRootKeys = "/root/.ssh";
+constexpr std::string_view kPrivateKey = "ssh-privatekey";
+constexpr std::string_view kPublicKey = "ssh-publickey";
 
 int64_t Slots(const json::Value& job) {
   return std::max<int64_t>(1, json::GetInt(job, {"spec", "slotsPerWorker"}, 1));
@@ -127,28 +60,51 @@ std::string Hostfile(const json::Value& job, const JobSpec& spec) {
 }
 
 std::string ConfigName(const json::Value& job) { return StrCat(api::Name(job), "-config"); }
+std::string KeySecretName(const json::Value& job) { return StrCat(api::Name(job), "-ssh"); }
 std::string AccountName(const json::Value& job) { return StrCat(api::Name(job), "-launcher"); }
 
 std::string_view AccountOf(const ReplicaSpec& launcher) {
   return json::GetString(launcher.pod_template, {"spec", "serviceAccountName"});
 }
 
+std::string_view MainContainer(const json::Value& job) {
+  return json::GetString(job, {"spec", "mainContainer"});
+}
+
+// Without a slash at its end.
+std::string_view KeyFolder(const json::Value& job) {
+  std::string_view path = json::GetString(job, {"spec", "sshAuthMountPath"}, kRootKeys);
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return path;
+}
+
+std::string RemoteShell(const json::Value& job) {
+  return RemoteShellScript(api::Name(job), MainContainer(job), KeyFolder(job));
+}
+
+std::string Discovery(const json::Value& job) {
+  return DiscoverHostsScript(api::Name(job), Slots(job));
+}
+
 json::Value ConfigMap(const json::Value& job, const JobSpec& spec) {
-  const std::string_view container = json::GetString(job, {"spec", "mainContainer"});
-  const std::string in = container.empty() ? "" : StrCat(" -c ", container);
-  std::string shell = Replaced(kRemoteShellText, "@CONTAINER@", in);
-  shell = Replaced(shell, "@JOB@", api::Name(job));
-  shell = Replaced(shell, "@FOLDER@", kFolder);
-  shell = Replaced(shell, "@HOSTFILE@", kHostfile);
-  std::string discovery = Replaced(kDiscoveryText, "@JOB@", api::Name(job));
-  discovery = Replaced(discovery, "@SLOTS@", std::to_string(Slots(job)));
   return json::Object{{"apiVersion", "v1"},
                       {"kind", "ConfigMap"},
                       {"metadata", json::Object{{"name", ConfigName(job)}}},
-                      {"data", json::Object{{kHostfile, Hostfile(job, spec)},
+                      {"data", json::Object{{kMpiHostfile, Hostfile(job, spec)},
                                             {kHorovodHosts, Hosts(job, spec, ":")},
-                                            {kRemoteShell, std::move(shell)},
-                                            {kDiscovery, std::move(discovery)}}}};
+                                            {kMpiRemoteShell, RemoteShell(job)},
+                                            {kDiscovery, Discovery(job)}}}};
+}
+
+// Kept as it is made: processes of a running job have it.
+json::Value KeySecret(const json::Value& job, const SshKeyPair& key) {
+  return json::Object{{"apiVersion", "v1"},
+                      {"kind", "Secret"},
+                      {"metadata", json::Object{{"name", KeySecretName(job)}}},
+                      {"type", "kubernetes.io/ssh-auth"},
+                      {"immutable", true},
+                      {"data", json::Object{{kPrivateKey, Base64Encode(key.private_pem)},
+                                            {kPublicKey, Base64Encode(key.public_line)}}}};
 }
 
 // To see pods, and to run commands in the job's own.
@@ -185,21 +141,55 @@ json::Value RoleBinding(const json::Value& job, std::string_view account) {
 
 void MountConfig(const json::Value& job, json::Value& pod) {
   json::Array items;
-  for (std::string_view key : {kHostfile, kRemoteShell, kDiscovery}) {
+  for (std::string_view key : {kMpiHostfile, kMpiRemoteShell, kDiscovery}) {
     items.push_back(
-        json::Object{{"key", key}, {"path", key}, {"mode", key == kHostfile ? 0444 : 0555}});
+        json::Object{{"key", key}, {"path", key}, {"mode", key == kMpiHostfile ? 0444 : 0555}});
   }
-  items.push_back(json::Object{{"key", kRemoteShell}, {"path", kAsSsh}, {"mode", 0555}});
+  items.push_back(json::Object{{"key", kMpiRemoteShell}, {"path", kAsSsh}, {"mode", 0555}});
   json::Object source{{"name", ConfigName(job)}, {"items", std::move(items)}};
-  MountVolume(pod, json::Object{{"name", kVolume}, {"configMap", std::move(source)}}, kFolder,
+  MountVolume(pod, json::Object{{"name", kVolume}, {"configMap", std::move(source)}}, kMpiFolder,
               {"containers"});
+}
+
+bool HasMount(const json::Value& container, std::string_view path) {
+  const json::Array& mounts = json::GetArray(container, {"volumeMounts"});
+  return std::any_of(mounts.begin(), mounts.end(), [path](const json::Value& mount) {
+    std::string_view at = json::GetString(mount, {"mountPath"});
+    while (at.size() > 1 && at.ends_with('/')) at.remove_suffix(1);
+    return at == path;
+  });
+}
+
+// In the containers in which processes of the job start. What the template mounts there itself
+// stays, and so do keys of its own.
+void MountKeys(const json::Value& job, json::Value& pod) {
+  json::Value& spec = *json::FindMutable(pod, {"spec"});
+  for (const json::Value& volume : json::GetArray(spec, {"volumes"})) {
+    if (json::GetString(volume, {"name"}) == kKeys) return;
+  }
+  const std::string_view folder = KeyFolder(job);
+  json::Array items{json::Object{{"key", kPrivateKey}, {"path", "id_rsa"}},
+                    json::Object{{"key", kPublicKey}, {"path", "id_rsa.pub"}},
+                    json::Object{{"key", kPublicKey}, {"path", "authorized_keys"}}};
+  json::Object source{{"secretName", KeySecretName(job)}, {"items", std::move(items)}};
+  // Elsewhere the user is another than the files' owner, and could not read them.
+  if (folder == kRootKeys) source["defaultMode"] = 0600;
+  ArrayIn(spec, "volumes").push_back(json::Object{{"name", kKeys}, {"secret", std::move(source)}});
+  json::Array& containers = json::FindMutable(spec, {"containers"})->get_array();
+  for (json::Value& one : containers) {
+    const bool trains =
+        &one == &containers.front() || json::GetString(one, {"name"}) == MainContainer(job);
+    if (!trains || HasMount(one, folder)) continue;
+    ArrayIn(one, "volumeMounts")
+        .push_back(json::Object{{"name", kKeys}, {"mountPath", folder}, {"readOnly", true}});
+  }
 }
 
 // For every mpirun that there is: whose hosts, and how they are reached. Open MPI 5 has its own
 // launcher with names of its own.
 void SetMpiEnv(const json::Value& job, json::Value& pod) {
-  const std::string hosts = StrCat(kFolder, "/", kHostfile);
-  const std::string shell = StrCat(kFolder, "/", kRemoteShell);
+  const std::string hosts = StrCat(kMpiFolder, "/", kMpiHostfile);
+  const std::string shell = StrCat(kMpiFolder, "/", kMpiRemoteShell);
   const std::string slots = std::to_string(Slots(job));
   const std::string_view mpi = json::GetString(job, {"spec", "mpiImplementation"}, "OpenMPI");
   if (mpi == "OpenMPI") {
@@ -220,21 +210,36 @@ void SetMpiEnv(const json::Value& job, json::Value& pod) {
   }
 }
 
-// A worker waits for what the launcher starts in it.
-void LetWait(json::Value& container) {
+bool IsSshServer(const json::Array& words) {
+  return !words.empty() && words[0].is_string() &&
+         json::View(words[0].get_string()).ends_with("sshd");
+}
+
+// A worker waits for what the launcher starts in it. Words after an image's own entry point stay
+// behind it.
+void LetServe(json::Value& container) {
   const json::Array& command = json::GetArray(container, {"command"});
-  const bool server = !command.empty() && command[0].is_string() &&
-                      json::View(command[0].get_string()).ends_with("sshd");
-  if (!server && (!command.empty() || !json::GetArray(container, {"args"}).empty())) return;
-  json::Set(container, {"command"}, json::Array{"sleep"});
-  json::Set(container, {"args"}, json::Array{"365d"});
+  const json::Array& args = json::GetArray(container, {"args"});
+  if (IsSshServer(command)) {
+    json::Set(container, {"command"}, ServeOrWait(command));
+  } else if (command.empty() && IsSshServer(args)) {
+    json::Set(container, {"args"}, ServeOrWait(args));
+  } else if (command.empty() && args.empty()) {
+    json::Set(container, {"command"}, ServeOrWait(SshServer()));
+  }
 }
 
 }  // namespace
 
-std::vector<json::Value> MpiDependents(const json::Value& job, const JobSpec& spec) {
+Result<std::vector<json::Value>> MpiDependents(const json::Value& job,
+                                               const JobSpec& spec,
+                                               const JobKindOptions& options) {
   const ReplicaSpec& launcher = spec.replicas.front();
   std::vector<json::Value> all{ConfigMap(job, spec)};
+  if (options.make_ssh_key) {
+    SWELL_ASSIGN_OR_RETURN(const SshKeyPair key, options.make_ssh_key());
+    all.push_back(KeySecret(job, key));
+  }
   std::string account(AccountOf(launcher));
   if (account.empty()) {
     account = AccountName(job);
@@ -247,8 +252,16 @@ std::vector<json::Value> MpiDependents(const json::Value& job, const JobSpec& sp
   return all;
 }
 
-void PrepareMpiPod(const json::Value& job, const ReplicaSpec& replica, json::Value& pod) {
+void PrepareMpiPod(const json::Value& job,
+                   const ReplicaSpec& replica,
+                   const JobKindOptions& options,
+                   json::Value& pod) {
   MountConfig(job, pod);
+  if (options.make_ssh_key) MountKeys(job, pod);
+  // Its names are those of Kubeflow's operator: POD.JOB.NAMESPACE.svc.
+  if (!json::Find(pod, {"spec", "subdomain"})) {
+    json::Set(pod, {"spec", "subdomain"}, api::Name(job));
+  }
   SetEnv(pod, "K_MPI_JOB_ROLE", ToLower(replica.type));
   if (replica.type == kLauncher) {
     SetMpiEnv(job, pod);
@@ -257,7 +270,7 @@ void PrepareMpiPod(const json::Value& job, const ReplicaSpec& replica, json::Val
     if (!HasGpus(pod)) SetEnv(pod, "NVIDIA_VISIBLE_DEVICES", "");
     return;
   }
-  LetWait(json::FindMutable(pod, {"spec", "containers"})->get_array().front());
+  LetServe(json::FindMutable(pod, {"spec", "containers"})->get_array().front());
 }
 
 }  // namespace swell::controllers

@@ -1,16 +1,9 @@
 // MPIJob: a launcher and workers that it reaches.
 #include "jobs/mpi_job.h"
 
-#include <sys/wait.h>
-
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "base/temp_dir.h"
 #include "jobs/role_job.h"
 #include "kube/api/meta/meta.h"
 #include "operator/testing/cluster_test_util.h"
@@ -20,9 +13,31 @@ namespace {
 
 using client::resources::kConfigMaps;
 using client::resources::kPods;
+using client::resources::kSecrets;
 
 const client::Resource kMpiJobs{"kubeflow.org", "v1", "mpijobs", true};
 const client::Resource kRoles{"rbac.authorization.k8s.io", "v1", "roles", true};
+
+// NAME:PATH of what containers mount, but for the job's configuration and accounts' tokens.
+std::string KeyMounts(const json::Value& pod) {
+  std::vector<std::string> out;
+  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
+    for (const json::Value& mount : json::GetArray(container, {"volumeMounts"})) {
+      const std::string_view path = json::GetString(mount, {"mountPath"});
+      if (path == "/etc/mpi" || path.starts_with("/var/run/secrets/")) continue;
+      out.push_back(StrCat(json::GetString(mount, {"name"}), ":", path));
+    }
+  }
+  return Join(out, " ");
+}
+
+int64_t KeyMode(const json::Value& pod) {
+  for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
+    if (json::Find(volume, {"secret"}) == nullptr) continue;
+    return json::GetInt(volume, {"secret", "defaultMode"});
+  }
+  return -1;
+}
 
 class MpiJobTest : public ::testing::Test {
  protected:
@@ -60,9 +75,18 @@ class MpiJobTest : public ::testing::Test {
     }
     return "none";
   }
-  std::string Command(const std::string& pod) {
-    return json::Print(
-        *json::Find(json::GetArray(*Pod(pod), {"spec", "containers"})[0], {"command"}));
+  // Joined by spaces; what the controller puts before a server's own words is "...".
+  std::string Words(const std::string& pod, std::string_view field) {
+    std::vector<std::string> words;
+    const json::SharedValue found = Pod(pod);
+    for (const json::Value& word :
+         json::GetArray(json::GetArray(*found, {"spec", "containers"})[0], {field})) {
+      words.emplace_back(json::View(word.get_string()));
+    }
+    const bool ours = words.size() > 4 && words[0] == "/bin/sh" && words[3] == "worker";
+    if (ours) words.erase(words.begin(), words.begin() + 3);
+    if (ours) words[0] = "...";
+    return Join(words, " ");
   }
   std::string Hostfile() {
     json::SharedValue map = cluster_.Get(kConfigMaps, "default/pi-config");
@@ -89,11 +113,11 @@ TEST_F(MpiJobTest, ALauncherIsToldOfItsWorkersAndEndsTheJob) {
   EXPECT_EQ(Env("pi-launcher", "OMPI_MCA_plm_rsh_agent"), "/etc/mpi/kubexec.sh");
   EXPECT_EQ(Env("pi-launcher", "OMPI_MCA_orte_default_hostfile"), "/etc/mpi/hostfile");
   EXPECT_EQ(json::GetString(*Pod("pi-launcher"), {"spec", "serviceAccountName"}), "pi-launcher");
-  EXPECT_EQ(Command("pi-worker-1"), R"(["sleep"])") << "it waits for what is started in it";
   EXPECT_EQ(api::Label(*Pod("pi-worker-1"), "training.kubeflow.org/job-role"), "worker");
   EXPECT_EQ(api::Label(*Pod("pi-launcher"), "training.kubeflow.org/replica-type"), "launcher");
-  for (const char* worker : {"default/pi-worker-0", "default/pi-worker-1"}) {
-    EXPECT_TRUE(cluster_.Get(client::resources::kServices, worker)) << "its name resolves";
+  // Their names resolve, with the job as their domain, too.
+  for (const char* name : {"default/pi-worker-0", "default/pi-worker-1", "default/pi"}) {
+    EXPECT_TRUE(cluster_.Get(client::resources::kServices, name)) << name;
   }
   EXPECT_TRUE(Is("Running"));
   cluster_.agents->Exit("default/pi-launcher", 0);
@@ -114,86 +138,137 @@ TEST_F(MpiJobTest, ALauncherMayRunCommandsInItsOwnWorkersAlone) {
   EXPECT_EQ(json::Print(*json::Find(rule, {"resourceNames"})), R"(["pi-launcher","pi-worker-0"])");
 }
 
-// What stands in for ssh, with a kubectl and a sleep of the test's own.
-class RemoteShell {
- public:
-  RemoteShell(std::string text, std::string_view hostfile) {
-    constexpr std::string_view kFolder = "/etc/mpi";
-    for (size_t at; (at = text.find(kFolder)) != std::string::npos;) {
-      text.replace(at, kFolder.size(), dir_.path());
-    }
-    Write("ssh", text);
-    Write("hostfile", hostfile);
-    Write("kubectl", StrCat("#!/bin/sh\ncase $1 in\nget) cat ", dir_.path(),
-                            "/phase ;;\nexec) echo \"$*\" ;;\nesac\n"));
-    Write("sleep", StrCat("#!/bin/sh\n[ ! -e ", dir_.path(), "/later ] || mv ", dir_.path(),
-                          "/later ", dir_.path(), "/phase\n"));
-  }
-  // What the API server says of the worker: now, and after the first wait.
-  void Phase(std::string_view now, std::string_view later = {}) {
-    Write("phase", now);
-    if (!later.empty()) Write("later", later);
-  }
-  // Output and exit code.
-  std::string Run(const std::string& words) {
-    const std::string line = StrCat("PATH=", dir_.path(), ":$PATH ssh ", words, " 2>&1");
-    FILE* pipe = ::popen(line.c_str(), "r");
-    if (pipe == nullptr) return "cannot run it";
-    std::string out;
-    char part[512];
-    for (size_t n = 0; (n = std::fread(part, 1, sizeof part, pipe)) > 0;) out.append(part, n);
-    const int code = WEXITSTATUS(::pclose(pipe));
-    return StrCat(out, code);
-  }
-  const std::string& folder() const { return dir_.path(); }
-
- private:
-  void Write(std::string_view name, std::string_view text) {
-    const std::string path = dir_.File(name);
-    std::ofstream(path) << text;
-    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  }
-  TempDir dir_;
-};
-
-TEST_F(MpiJobTest, AWorkerIsWaitedForAndAnyOtherNameIsRefusedAtOnce) {
-  Submit(1);
-  ASSERT_TRUE(AllRun(2));
-  const json::SharedValue map = cluster_.Get(kConfigMaps, "default/pi-config");
-  RemoteShell shell(std::string(json::GetString(*map, {"data", "kubexec.sh"})), Hostfile());
-  shell.Phase("Running");
-  const std::string runs = "exec pi-worker-0 -- /bin/sh -c hostname -s\n0";
-  EXPECT_EQ(shell.Run("-o A=b -p 22 root@pi-worker-0.pi hostname -s"), runs);
-  shell.Phase("Pending", "Running");
-  EXPECT_EQ(shell.Run("pi-worker-0 hostname -s"), runs);
-  shell.Phase("", "Running");
-  EXPECT_EQ(shell.Run("pi-worker-0 hostname -s"), runs) << "the hostfile has it";
-  // A worker that has come since: the hostfile of a running pod is behind.
-  shell.Phase("Pending", "Running");
-  EXPECT_EQ(shell.Run("pi-worker-1 id"), "exec pi-worker-1 -- /bin/sh -c id\n0");
-  shell.Phase("Failed");
-  EXPECT_EQ(shell.Run("pi-worker-0 id"),
-            "kubexec.sh: worker pi-worker-0 does not run: its pod is Failed\n255");
-  shell.Phase("", "Running");
-  for (const char* other : {"pi-worker-9", "pi-worker", "10.0.0.1", "pi.worker-0"}) {
-    EXPECT_EQ(
-        shell.Run(StrCat("-o A=b root@", other, " id")),
-        StrCat("kubexec.sh: ", other, " is not a worker of the job pi; its workers are listed in ",
-               shell.folder(), "/hostfile\n255"));
-  }
-  EXPECT_EQ(shell.Run("pi-worker-0"), "kubexec.sh: usage: kubexec.sh WORKER COMMAND...\n255");
-}
-
-TEST_F(MpiJobTest, JobsOfTheNewerVersionRunWithoutSsh) {
-  Submit(1, "  sshAuthMountPath: /home/mpiuser/.ssh\n  mpiImplementation: MPICH\n", "v2beta1",
-         "command: [/usr/sbin/sshd], args: [-De], ");
+TEST_F(MpiJobTest, JobsOfTheNewerVersionHaveTheirKeysWhereTheySay) {
+  Submit(1,
+         "  sshAuthMountPath: /home/mpiuser/.ssh\n  mpiImplementation: MPICH\n"
+         "  launcherCreationPolicy: AtStartup\n",
+         "v2beta1", "command: [/usr/sbin/sshd], args: [-De, -f, /home/mpiuser/.sshd_config], ");
   ASSERT_TRUE(AllRun(2));
   EXPECT_EQ(Hostfile(), "pi-worker-0:2\n");
   EXPECT_EQ(Env("pi-launcher", "HYDRA_LAUNCHER_EXEC"), "/etc/mpi/kubexec.sh");
   EXPECT_EQ(Env("pi-launcher", "OMPI_MCA_plm_rsh_agent"), "none");
-  EXPECT_EQ(Command("pi-worker-0"), R"(["sleep"])");
+  for (const char* pod : {"pi-launcher", "pi-worker-0"}) {
+    EXPECT_EQ(KeyMounts(*Pod(pod)), "ssh-auth:/home/mpiuser/.ssh") << pod;
+    // The server's default, as the files are not the user's.
+    EXPECT_EQ(KeyMode(*Pod(pod)), 0644) << pod;
+    EXPECT_EQ(json::GetString(*Pod(pod), {"spec", "subdomain"}), "pi") << pod;
+  }
+  EXPECT_EQ(cluster_.Events("FieldIgnored"), 0);
+}
+
+TEST_F(MpiJobTest, AFieldThatNothingFollowsIsNamed) {
+  Submit(1, "  launcherCreationPolicy: WaitForWorkersReady\n", "v2beta1");
+  ASSERT_TRUE(AllRun(2));
   EXPECT_EQ(cluster_.EventMessage("FieldIgnored"),
-            "the job runs as if it did not say spec.sshAuthMountPath");
+            "the job runs as if it did not say spec.launcherCreationPolicy");
+}
+
+TEST_F(MpiJobTest, AJobHasOneKeyPairForItsLife) {
+  Submit(1);
+  ASSERT_TRUE(AllRun(2));
+  const json::SharedValue made = cluster_.Get(kSecrets, "default/pi-ssh");
+  ASSERT_TRUE(made);
+  EXPECT_EQ(json::GetString(*made, {"type"}), "kubernetes.io/ssh-auth");
+  EXPECT_EQ(Base64Decode(json::GetString(*made, {"data", "ssh-privatekey"})), "private 1");
+  EXPECT_EQ(Base64Decode(json::GetString(*made, {"data", "ssh-publickey"})), "public 1");
+  EXPECT_EQ(KeyMounts(*Pod("pi-worker-0")), "ssh-auth:/root/.ssh");
+  EXPECT_EQ(KeyMode(*Pod("pi-worker-0")), 0600);
+  ASSERT_TRUE(
+      cluster_.Patch(kMpiJobs, "default/pi", "spec: {mpiReplicaSpecs: {Worker: {replicas: 2}}}")
+          .ok());
+  ASSERT_TRUE(AllRun(3));
+  EXPECT_EQ(Hostfile(), "pi-worker-0 slots=2\npi-worker-1 slots=2\n") << "this one is written";
+  const json::SharedValue now = cluster_.Get(kSecrets, "default/pi-ssh");
+  ASSERT_TRUE(now);
+  EXPECT_EQ(json::Print(*now), json::Print(*made));
+  ASSERT_TRUE(cluster_.Delete(kMpiJobs, "default/pi").ok());
+  EXPECT_TRUE(cluster_.Until([&] { return !cluster_.Get(kSecrets, "default/pi-ssh"); }));
+}
+
+TEST_F(MpiJobTest, AVolumeOfTheTemplateIsNotHiddenByKeys) {
+  const auto kinds = MakeRoleJobKinds({.make_ssh_key = [] { return SshKeyPair{"a", "b"}; }});
+  auto mounts = [&](std::string_view container, std::string_view pod) {
+    json::Value job = *json::Parse(StrCat(
+        R"({"metadata":{"name":"j"},"spec":{"mainContainer":"train","mpiReplicaSpecs":{"Launcher":)"
+        R"({"template":{"spec":{"containers":[{"name":"c")",
+        container, R"(},{"name":"log"},{"name":"train"}])", pod, "}}}}}}"));
+    for (const auto& kind : kinds) {
+      if (kind->kind() != "MPIJob") continue;
+      const Result<JobSpec> spec = kind->Parse(job);
+      json::Value made = spec->replicas[0].pod_template;
+      kind->PreparePod(job, *spec, spec->replicas[0], 0, made);
+      return KeyMounts(made);
+    }
+    return std::string("no kind");
+  };
+  EXPECT_EQ(mounts("", ""), "ssh-auth:/root/.ssh ssh-auth:/root/.ssh") << "not in the log's";
+  EXPECT_EQ(mounts(R"(,"volumeMounts":[{"name":"own","mountPath":"/root/.ssh/"}])", ""),
+            "own:/root/.ssh/ ssh-auth:/root/.ssh");
+  EXPECT_EQ(mounts(R"(,"volumeMounts":[{"name":"ssh-auth","mountPath":"/keys"}])",
+                   R"(,"volumes":[{"name":"ssh-auth","emptyDir":{}}])"),
+            "ssh-auth:/keys");
+}
+
+TEST_F(MpiJobTest, AWorkerServesSshUnlessItsCommandSaysOtherwise) {
+  struct Row {
+    const char *written, *command, *args;
+  };
+  for (const Row& row : {
+           Row{"", "... /usr/sbin/sshd -De -o StrictModes=no", ""},
+           Row{"command: [/usr/sbin/sshd], args: [-De, -f, x], ", "... /usr/sbin/sshd", "-De -f x"},
+           Row{"command: [/usr/sbin/sshd, -De], ", "... /usr/sbin/sshd -De", ""},
+           Row{"args: [/usr/sbin/sshd, -De], ", "", "... /usr/sbin/sshd -De"},
+           Row{"command: [sh, -c, sshd], ", "sh -c sshd", ""},
+           Row{"args: [wait], ", "", "wait"},
+       }) {
+    Submit(1, "", "v1", row.written);
+    ASSERT_TRUE(AllRun(2));
+    EXPECT_EQ(Words("pi-worker-0", "command"), row.command) << row.written;
+    EXPECT_EQ(Words("pi-worker-0", "args"), row.args) << row.written;
+    ASSERT_TRUE(cluster_.Delete(kMpiJobs, "default/pi").ok());
+    ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }));
+  }
+}
+
+// A real cluster's API server, where the controller may give nobody rights.
+class NoRights final : public api::RestHandler {
+ public:
+  explicit NoRights(std::shared_ptr<api::RestHandler> server) : server_(std::move(server)) {}
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    for (std::string_view kind : {"/serviceaccounts", "/roles", "/rolebindings"}) {
+      if (request.method != "POST" || !request.path.ends_with(kind)) continue;
+      api::RestResponse response;
+      response.status = 403;
+      response.body.push_back(api::MakeChunk(
+          R"({"kind":"Status","status":"Failure","reason":"Forbidden","code":403})"));
+      sink->OnResponse(std::move(response));
+      return nullptr;
+    }
+    return server_->Handle(std::move(request), std::move(sink));
+  }
+  api::HandlerCapabilities capabilities() override { return server_->capabilities(); }
+
+ private:
+  std::shared_ptr<api::RestHandler> server_;
+};
+
+TEST(MpiJobRights, WithoutTheRightToGiveRightsLaunchersHaveNoAccountOfTheirOwn) {
+  TestCluster cluster;
+  cluster.between = std::make_shared<NoRights>(cluster.server);
+  cluster.AddNode("node-a", 4);
+  cluster.StartManager();
+  cluster.Create(
+      "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: pi, namespace: default}\n"
+      "spec:\n  mpiReplicaSpecs:\n    Launcher: {template: {spec: {containers: [{name: c, image: "
+      "i}]}}}\n    Worker: {replicas: 1, template: {spec: {containers: [{name: c, image: i}]}}}\n");
+  ASSERT_TRUE(cluster.Until([&] { return cluster.Pods("Running") == 2; }));
+  EXPECT_EQ(
+      json::GetString(*cluster.Get(kPods, "default/pi-launcher"), {"spec", "serviceAccountName"}),
+      "default");
+  EXPECT_FALSE(cluster.Get(kRoles, "default/pi-launcher"));
+  EXPECT_TRUE(cluster.Get(kSecrets, "default/pi-ssh"));
+  EXPECT_EQ(cluster.Events("FailedCreate"), 0);
 }
 
 TEST_F(MpiJobTest, AHostfileFollowsTheNumberOfWorkers) {

@@ -25,6 +25,7 @@ struct Member {
   const ReplicaSpec& replica;
   int64_t index;
   std::vector<std::vector<int64_t>> ports;  // by role and index, as in `spec`
+  const JobKindOptions& options;
 
   std::string_view name() const { return api::Name(job); }
   std::string NameOf(const ReplicaSpec& other, int64_t number) const {
@@ -61,9 +62,13 @@ struct RoleJobSpec {
   std::string_view head = {};
   // Label job-role says each member's role, and not only who leads.
   bool labels_roles = false;
-  std::vector<json::Value> (*dependents)(const json::Value& job, const JobSpec& spec) = nullptr;
+  Result<std::vector<json::Value>> (*dependents)(const json::Value& job,
+                                                 const JobSpec& spec,
+                                                 const JobKindOptions& options) = nullptr;
   // Workers may come and go while the head runs, where spec.elasticPolicy says so.
   bool elastic = false;
+  // One more service, of the job's name, is the members' domain.
+  bool domain = false;
 };
 
 void SetTfConfig(const Member& member, json::Value& pod);
@@ -114,7 +119,8 @@ const RoleJobSpec kMpi{.kind = "MPIJob",
                        .head = kLauncher,
                        .labels_roles = true,
                        .dependents = MpiDependents,
-                       .elastic = true};
+                       .elastic = true,
+                       .domain = true};
 
 class RoleJobKind final : public JobKind {
  public:
@@ -146,9 +152,10 @@ class RoleJobKind final : public JobKind {
                   int64_t index,
                   json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
-  std::vector<json::Value> Dependents(const json::Value& job, const JobSpec& spec) const override {
-    return kind_spec_.dependents == nullptr ? std::vector<json::Value>()
-                                            : kind_spec_.dependents(job, spec);
+  Result<std::vector<json::Value>> Dependents(const json::Value& job,
+                                              const JobSpec& spec) const override {
+    if (kind_spec_.dependents == nullptr) return std::vector<json::Value>();
+    return kind_spec_.dependents(job, spec, options_);
   }
   bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
@@ -270,7 +277,8 @@ void RoleJobKind::PreparePod(const json::Value& job,
                              json::Value& pod) const {
   // The caller's role is one of the spec's, found again so that addresses tell them apart.
   const ReplicaSpec* own = spec.Find(replica.type);
-  const Member member{job, spec, own != nullptr ? *own : replica, index, Ports(job, spec)};
+  const Member member{job,     spec, own != nullptr ? *own : replica, index, Ports(job, spec),
+                      options_};
   for (size_t i = 0; i < spec.replicas.size(); ++i) {
     if (&spec.replicas[i] == own) {
       AddContainerPort(pod, kind_spec_.port_name, member.ports[i][static_cast<size_t>(index)]);
@@ -283,6 +291,11 @@ void RoleJobKind::PreparePod(const json::Value& job,
 std::vector<json::Value> RoleJobKind::Services(const json::Value& job, const JobSpec& spec) const {
   const std::vector<std::vector<int64_t>> ports = Ports(job, spec);
   std::vector<json::Value> services;
+  if (kind_spec_.domain) {
+    json::Object members{{"job-name", api::Name(job)}, {"group-name", resource_.group}};
+    services.push_back(LeaderService(api::Name(job), std::move(members), kind_spec_.port_name,
+                                     ports.front().front()));
+  }
   for (size_t role = 0; role < spec.replicas.size(); ++role) {
     const ReplicaSpec& replica = spec.replicas[role];
     for (int64_t i = 0; i < replica.replicas; ++i) {
@@ -382,7 +395,7 @@ void SetJaxEnv(const Member& member, json::Value& pod) {
 }
 
 void PrepareMpiMember(const Member& member, json::Value& pod) {
-  PrepareMpiPod(member.job, member.replica, pod);
+  PrepareMpiPod(member.job, member.replica, member.options, pod);
 }
 
 }  // namespace

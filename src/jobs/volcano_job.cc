@@ -224,7 +224,8 @@ class VolcanoJobKind final : public JobKind {
                   int64_t index,
                   json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
-  std::vector<json::Value> Dependents(const json::Value& job, const JobSpec& spec) const override;
+  Result<std::vector<json::Value>> Dependents(const json::Value& job,
+                                              const JobSpec& spec) const override;
   bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
   bool Failed(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
@@ -349,19 +350,20 @@ std::vector<json::Value> VolcanoJobKind::Services(const json::Value& job, const 
   return {LeaderService(api::Name(job), std::move(selector), "job", kLaunchPort)};
 }
 
-std::vector<json::Value> VolcanoJobKind::Dependents(const json::Value& job,
-                                                    const JobSpec& spec) const {
-  if (!HasPlugin(job, "svc")) return {};
+Result<std::vector<json::Value>> VolcanoJobKind::Dependents(const json::Value& job,
+                                                            const JobSpec& spec) const {
+  if (!HasPlugin(job, "svc")) return std::vector<json::Value>();
   json::Object data;
   for (const ReplicaSpec& task : spec.replicas) {
     std::string file = task.type;
     std::replace(file.begin(), file.end(), '-', '_');
     data[file + ".host"] = Join(Hosts(job, task), "\n");
   }
-  return {json::Object{{"apiVersion", "v1"},
-                       {"kind", "ConfigMap"},
-                       {"metadata", json::Object{{"name", StrCat(api::Name(job), "-svc")}}},
-                       {"data", std::move(data)}}};
+  return std::vector<json::Value>{
+      json::Object{{"apiVersion", "v1"},
+                   {"kind", "ConfigMap"},
+                   {"metadata", json::Object{{"name", StrCat(api::Name(job), "-svc")}}},
+                   {"data", std::move(data)}}};
 }
 
 struct Totals {

@@ -155,10 +155,10 @@ struct Manager::Parts {
                  .release = [this](const json::Value& pod) { scheduler.RefreshPod(pod); }}) {
     const JobKindOptions of_cluster{
         .host_network = options.host_network,
-        .find = [&informers = context.informers](const client::Resource& resource,
-                                                 std::string_view key) {
-          return informers.Of(resource).Get(key);
-        }};
+        .find = [&informers = context.informers](
+                    const client::Resource& resource,
+                    std::string_view key) { return informers.Of(resource).Get(key); },
+        .make_ssh_key = options.make_ssh_key};
     for (JobKindEntry& entry : MakeJobKinds(of_cluster)) {
       const client::Resource resource = entry.kind->resource();
       if (options.others_jobs.contains(resource.GroupResource())) continue;

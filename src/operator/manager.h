@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "jobs/job_kind.h"
 #include "kube/api/schema/scheme.h"
 #include "kube/controllers/cluster/certificate_signer.h"
 #include "kube/controllers/context.h"
@@ -28,6 +29,8 @@ struct ManagerOptions {
   std::string root_ca_pem;  // what pods trust the API server by; empty: they are told nothing
   // Signs certificates of clients by the cluster's authority; empty: nobody does here.
   SignClientCertificate sign_client_certificate;
+  // See JobKindOptions.
+  std::function<Result<SshKeyPair>()> make_ssh_key;
   // Pods of these schedulers are Swell's to place.
   std::vector<std::string> scheduler_names = {"swell"};
   bool host_network = false;

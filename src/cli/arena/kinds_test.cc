@@ -102,7 +102,7 @@ TEST_F(ArenaKindsTest, AnElasticHorovodJobIsAnMpiJobWithBounds) {
             "configmap/et-etjob created\nconfigmap/et-etjob labeled\n"
             "mpijob.kubeflow.org/et created\n");
   EXPECT_NE(err_.find("`arena get et --type etjob`"), std::string::npos) << err_;
-  EXPECT_NE(err_.find("--ssh-secret has no effect: workers are reached without SSH"),
+  EXPECT_NE(err_.find("--ssh-secret has no effect: each job has keys of its own"),
             std::string::npos)
       << err_;
   const json::Value job = MpiJob("et");

@@ -12,8 +12,8 @@ namespace {
 // Where et-operator, which runs Arena's etjob and deepspeedjob elsewhere, puts its files.
 constexpr std::string_view kEtFolder = "/etc/edl";
 constexpr std::string_view kDeepSpeedFolder = "/job";
-// A folder with a program `ssh` that reaches workers without SSH, for programs that know nothing
-// else: horovodrun, deepspeed, pdsh.
+// A folder with a program `ssh` that reaches workers by kubectl or swell, where the image has one,
+// for programs that know SSH alone: horovodrun, deepspeed, pdsh.
 constexpr std::string_view kShellFolder = "/etc/mpi/bin";
 constexpr int64_t kMaxWorkers = 1000;  // Arena's
 
@@ -106,12 +106,12 @@ class SubmitHorovodAction final : public SubmitLauncherAction {
     SubmitLauncherAction::DeclareInstances(flags);
     flags
         .Int("--ssh-port", &ssh_port_, "PORT",
-             "accepted for compatibility; workers are reached without SSH")
+             "accepted for compatibility; the image's own SSH settings say the port")
         .also = {"--sshPort"};
   }
   std::vector<std::string> Remarks() const override {
     if (ssh_port_ == 0) return {};
-    return {"--ssh-port has no effect: workers are reached without SSH"};
+    return {"--ssh-port has no effect: the image's own SSH settings say the port"};
   }
   PyTorchSpec Launcher() const override {
     PyTorchSpec launcher = SubmitLauncherAction::Launcher();
@@ -212,7 +212,7 @@ class SubmitEtAction final : public SubmitEtOperatorAction {
                  "when a worker that fails is started again (default Never)");
     flags
         .Text("--ssh-secret", &ssh_secret_, "NAME",
-              "accepted for compatibility; workers are reached without SSH")
+              "accepted for compatibility; each job has keys of its own")
         .hidden = true;
     flags.Switch("--spot-instance", &spot_, "accepted for compatibility; see --min-workers")
         .hidden = true;
@@ -221,7 +221,7 @@ class SubmitEtAction final : public SubmitEtOperatorAction {
   std::vector<std::string> Remarks() const override {
     std::vector<std::string> remarks = SubmitEtOperatorAction::Remarks();
     if (!ssh_secret_.empty()) {
-      remarks.emplace_back("--ssh-secret has no effect: workers are reached without SSH");
+      remarks.emplace_back("--ssh-secret has no effect: each job has keys of its own");
     }
     if (spot_) {
       remarks.emplace_back(
@@ -320,9 +320,10 @@ std::vector<Command> SubmitLauncherSpecs() {
                     "--gpus=1 --image=horovod/horovod \"horovodrun -np 2 --min-np 1 --max-np 3 "
                     "--host-discovery-script /etc/edl/discover_hosts.sh python mnist.py\""},
                    {"One worker more", "arena scaleout etjob --name mnist --count 1"}},
-      .notes = "/etc/edl/discover_hosts.sh and /etc/mpi/discover_hosts.sh print the workers that "
-               "run, as HOST:SLOTS. The launcher's image needs kubectl or swell. The job is an "
-               "MPIJob with spec.elasticPolicy.",
+      .notes =
+          "/etc/edl/discover_hosts.sh and /etc/mpi/discover_hosts.sh print the workers that "
+          "run, as HOST:SLOTS. The image needs kubectl or swell, or SSH's client and server. The "
+          "job is an MPIJob with spec.elasticPolicy.",
       .make = Makes<SubmitEtAction>(),
   });
   all.push_back({
@@ -334,8 +335,9 @@ std::vector<Command> SubmitLauncherSpecs() {
                     "arena submit horovod --name=mnist --workers=2 --gpus=1 "
                     "--image=horovod/horovod \"horovodrun -np 2 --hostfile /etc/mpi/hostfile "
                     "python mnist.py\""}},
-      .notes = "The job is an MPIJob. The launcher's ssh reaches workers by kubectl or swell, one "
-               "of which its image needs.",
+      .notes =
+          "The job is an MPIJob. The launcher's ssh reaches workers by kubectl or swell, or by "
+          "SSH. The image needs one of the two, or SSH's client and server.",
       .make = Makes<SubmitHorovodAction>(),
   });
   all.push_back({
@@ -346,9 +348,11 @@ std::vector<Command> SubmitLauncherSpecs() {
       .examples = {{"Two workers with eight GPUs each, and a launcher",
                     "arena submit deepspeedjob --name=bert --workers=2 --gpus=8 "
                     "--image=deepspeed/deepspeed \"deepspeed train.py\""}},
-      .notes = "/job/hostfile, where deepspeed looks for it, lists the workers. The job is an "
-               "MPIJob. The launcher's ssh reaches workers by kubectl or swell, one of which its "
-               "image needs; deepspeed also needs pdsh there, or --launcher openmpi.",
+      .notes =
+          "/job/hostfile, where deepspeed looks for it, lists the workers. The job is an "
+          "MPIJob. The launcher's ssh reaches workers by kubectl or swell, or by SSH; the image "
+          "needs one of the two, or SSH's client and server. deepspeed also needs pdsh there, "
+          "or --launcher openmpi.",
       .make = Makes<SubmitDeepSpeedAction>(),
   });
   return all;

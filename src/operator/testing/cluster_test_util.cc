@@ -200,6 +200,13 @@ TestCluster::~TestCluster() {
 
 void TestCluster::StartManager(ManagerOptions options) {
   if (options.scheme == nullptr) options.scheme = &server->scheme();
+  // These tests have no OpenSSL.
+  if (!options.make_ssh_key) {
+    options.make_ssh_key = [made = 0]() mutable -> Result<SshKeyPair> {
+      ++made;
+      return SshKeyPair{StrCat("private ", made), StrCat("public ", made)};
+    };
+  }
   std::shared_ptr<api::RestHandler> asked = server;
   if (between) asked = between;
   informers = std::make_unique<Informers>(sim, asked, kAdmin, random.Next());
