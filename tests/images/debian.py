@@ -1,7 +1,8 @@
-"""Debian as an image in OCI's layout, made by debootstrap from the machine's own mirror: with Python, or with torch.
+"""Debian as an image in OCI's layout, made by debootstrap from the machine's own mirror: with Python, torch or MPI.
 
-It takes a minute or two (with torch some ten, and 3 GB of memory) and is kept below ~/.cache/swell, so a machine makes
-it once. `debian.py torch DIR` writes the image with torch, the SDK of this tree and what the walkthroughs need to DIR.
+It takes a minute or two (with Open MPI some five; with torch some ten, and 3 GB of memory) and is kept below
+~/.cache/swell, so a machine makes it once. `debian.py torch DIR` writes the image with torch, the SDK of this tree and
+what the walkthroughs need to DIR.
 """
 
 import io
@@ -19,7 +20,8 @@ import layout
 
 SUITE = "bookworm"
 MIRROR = os.environ.get("SWELL_DEBIAN_MIRROR", "http://deb.debian.org/debian")
-PACKAGES = {"python": "python3-minimal,libpython3-stdlib", "torch": "python3-torch,dataset-fashion-mnist"}
+PACKAGES = {"python": "python3-minimal,libpython3-stdlib", "torch": "python3-torch,dataset-fashion-mnist",
+            "mpi": "openssh-server,openssh-client,openmpi-bin"}
 IMAGES = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "swell" / "images"
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 1800

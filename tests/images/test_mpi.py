@@ -1,0 +1,110 @@
+"""MPIJobs as Kubeflow's users write them, in an image that has Open MPI and OpenSSH, and neither kubectl nor swell.
+
+Skipped, with the reason, on machines that cannot make the image.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SWELL = str(Path(os.environ.get("SWELL_BIN", ROOT / "build" / "dev" / "bin")) / "swell")
+sys.path.insert(0, str(ROOT / "tests"))
+
+import debian  # noqa: E402
+import layout  # noqa: E402
+from waiting import LIMIT_S, until  # noqa: E402
+
+# As Debian's package leaves it, for root; and as Kubeflow's base image changes it, for a user.
+PLAIN, BASE = "walk/mpi:12", "walk/mpi-base:12"
+BASE_FILES = {
+    "etc/passwd": b"root:x:0:0:root:/root:/bin/bash\nsshd:x:100:65534::/run/sshd:/usr/sbin/nologin\n"
+                  b"mpiuser:x:1000:1000::/home/mpiuser:/bin/bash\n",
+    "etc/ssh/ssh_config.d/mpi.conf": b"Port 2222\n",
+    "home/mpiuser/.sshd_config": b"PidFile /home/mpiuser/sshd.pid\nHostKey /home/mpiuser/.ssh/id_rsa\n"
+                                 b"StrictModes no\nPort 2222\n",
+}
+AS_ROOT = "mpirun --allow-run-as-root -n 2 hostname && /etc/mpi/discover_hosts.sh | sort"
+
+
+def run(*words, **more):
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                          **more)
+
+
+class MpiTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        try:
+            plain = debian.image("mpi")
+        except debian.CannotBeHad as why:
+            raise unittest.SkipTest(str(why)) from why
+        cls.scratch = Path(tempfile.mkdtemp(prefix="swell-mpi-"))
+        cls.data = cls.scratch / "cluster"
+        try:
+            layout.with_layer(plain, cls.scratch / "base", layout.tar(BASE_FILES), [])
+            cls.must(run(SWELL, "up", "--detach", "--data-dir", cls.data, "--nodes", "1", "--gpus-per-node", "0"))
+            for name, directory in ((PLAIN, plain), (BASE, cls.scratch / "base")):
+                cls.must(run(SWELL, "images", "import", f"oci:{directory}", "--name", name, "--data-dir", cls.data))
+        except BaseException:
+            cls.tearDownClass()
+            raise
+
+    @classmethod
+    def tearDownClass(cls):
+        run(SWELL, "down", "--data-dir", cls.data)
+        shutil.rmtree(cls.scratch, ignore_errors=True)
+
+    @staticmethod
+    def must(done):
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(done.args)}: {done.stderr}")
+        return done.stdout
+
+    def kubectl(self, *words, **more):
+        return run("kubectl", "--kubeconfig", self.data / "kubeconfig", *words, **more)
+
+    def submit(self, name, launcher, worker, **spec):
+        def role(replicas, container):
+            return {"replicas": replicas, "template": {"spec": {"containers": [{"name": "main", **container}]}}}
+        job = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": name}, "spec": {
+            "slotsPerWorker": 1, **spec, "mpiReplicaSpecs": {"Launcher": role(1, launcher), "Worker": role(2, worker)}}}
+        self.must(self.kubectl("apply", "-f", "-", input=json.dumps(job)))
+
+    def log_of_success(self, name):
+        """What the launcher has said, once the job has succeeded."""
+        state = "jsonpath={.status.conditions[-1:].type}"
+        ended = until(lambda: self.kubectl("get", "mpijob", name, "-o", state).stdout in ("Succeeded", "Failed"),
+                      pause=0.2)
+        log = self.kubectl("logs", f"{name}-launcher").stdout
+        self.assertTrue(ended, log + self.kubectl("describe", "pods").stdout)
+        self.assertEqual(self.kubectl("get", "mpijob", name, "-o", state).stdout, "Succeeded", log)
+        return sorted(log.splitlines())
+
+    def test_a_worker_without_a_command_is_reached_by_ssh(self):
+        self.submit("plain", {"image": PLAIN, "command": ["sh", "-c", AS_ROOT]}, {"image": PLAIN})
+        self.assertEqual(self.log_of_success("plain"),
+                         ["plain-worker-0", "plain-worker-0:1", "plain-worker-1", "plain-worker-1:1"])
+
+    def test_the_example_of_kubeflow_runs_as_its_user(self):
+        container = {"image": BASE, "securityContext": {"runAsUser": 1000}}
+        self.submit("pi", {**container, "command": ["mpirun"], "args": ["-n", "2", "hostname"]},
+                    {**container, "command": ["/usr/sbin/sshd"], "args": ["-De", "-f", "/home/mpiuser/.sshd_config"]},
+                    sshAuthMountPath="/home/mpiuser/.ssh", runPolicy={"cleanPodPolicy": "Running"})
+        self.assertEqual(self.log_of_success("pi"), ["pi-worker-0", "pi-worker-1"])
+
+    def test_a_worker_that_serves_no_ssh_is_named(self):
+        self.submit("deaf", {"image": PLAIN, "env": [{"name": "MPI_SSH_SECONDS", "value": "1"}],
+                             "command": ["sh", "-c", "/etc/mpi/kubexec.sh deaf-worker-0 true 2>&1; exit 0"]},
+                    {"image": PLAIN, "command": ["sleep", "infinity"]})
+        said = self.log_of_success("deaf")[0]
+        self.assertIn("kubexec.sh: worker deaf-worker-0 cannot be reached by SSH: ssh: ", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
