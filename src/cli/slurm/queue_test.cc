@@ -346,5 +346,46 @@ TEST_F(SlurmQueueTest, ATimeLimitBecomesShorterOnly) {
   EXPECT_EQ(Run({"scontrol", "update", "JobId=" + id_, "Partition=big"}), 2);
 }
 
+TEST_F(SlurmQueueTest, SprioShowsWhatDecidesTheOrderOfJobsThatWait) {
+  server_.executor.Advance(std::chrono::seconds(65));
+  Status("/apis/swell.dev/v1/projects/vision",
+         R"({"status":{"usage":{"gpu":{"allocated":2,"requested":6,"fairShare":4}}}})");
+  ASSERT_EQ(Run({"sprio", "-h", "-o", "%i %r %u %Y %A %F"}), 0) << err_;
+  EXPECT_EQ(out_, id_ + " all ada 0 1:05 N/A\n") << "it is charged to no project";
+  ASSERT_EQ(Sbatch("-A vision"), 0) << err_;
+  const std::string charged = Number();
+  ASSERT_EQ(Run({"sprio", "-h", "-j", charged, "-o", "%i %o %F %N"}), 0) << err_;
+  EXPECT_EQ(out_, charged + " vision 2/4 N/A\n");
+  EXPECT_NE(err_.find("nothing is known here for %N"), std::string::npos) << err_;
+  Runs();
+  ASSERT_EQ(Run({"sprio", "-h", "-u", "ada", "-o", "%i"}), 0) << err_;
+  EXPECT_EQ(out_, charged + "\n") << "a job that runs has no turn to wait for";
+  EXPECT_EQ(Run({"sprio", "-n"}), 2);
+  EXPECT_EQ(Run({"sprio", "-p", "nowhere"}), 1);
+}
+
+TEST_F(SlurmQueueTest, SshareShowsTheSharesOfProjects) {
+  ASSERT_EQ(Run({"swell", "project", "create", "audio", "--gpu-quota", "24"}), 0) << err_;
+  Status("/apis/swell.dev/v1/projects/vision",
+         R"({"status":{"usage":{"gpu":{"allocated":2,"requested":6,"fairShare":4}}}})");
+  ASSERT_EQ(Run({"sshare", "-P"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "Account|RawShares|NormShares|RawUsage|Allocated|FairShare\n"
+            "audio|24|0.750000|N/A|0|N/A\n"
+            "vision|8|0.250000|N/A|2|4\n");
+  ASSERT_EQ(Run({"sshare", "-n", "-A", "vision", "-o", "Account,Requested,User"}), 0) << err_;
+  EXPECT_EQ(out_, "vision                        6        N/A \n");
+  EXPECT_NE(err_.find("nothing is known here for User"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"sshare", "-A", "visoin"}), 1);
+  EXPECT_NE(err_.find("did you mean vision?"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"sshare", "-u", "ada"}), 2);
+}
+
+TEST_F(SlurmQueueTest, SallocNeedsATerminalOrACommand) {
+  EXPECT_EQ(Run({"salloc", "--gpus=1", "--container-image", "img"}), 2);
+  EXPECT_NE(err_.find("no terminal for a shell, and no command"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"salloc", "--no-shell"}), 2);
+}
+
 }  // namespace
 }  // namespace swell::cli

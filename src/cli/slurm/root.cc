@@ -71,9 +71,9 @@ Command SlurmRoot() {
                     "eval \"$(swell slurm links ~/.swell/slurm)\""},
                    {"Submit a script", "sbatch --gpus=4 train.sh"},
                    {"See it", "squeue --me"}},
-      .children = {slurm::SbatchSpec(), slurm::SrunSpec(), slurm::SqueueSpec(), slurm::SinfoSpec(),
-                   slurm::ScancelSpec(), slurm::ScontrolSpec(), slurm::SacctSpec(),
-                   slurm::LinksSpec()},
+      .children = {slurm::SbatchSpec(), slurm::SrunSpec(), slurm::SallocSpec(), slurm::SqueueSpec(),
+                   slurm::SinfoSpec(), slurm::ScancelSpec(), slurm::ScontrolSpec(),
+                   slurm::SacctSpec(), slurm::SprioSpec(), slurm::SshareSpec(), slurm::LinksSpec()},
   };
   return root;
 }

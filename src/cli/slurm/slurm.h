@@ -1,5 +1,5 @@
-// The front end of Slurm's commands: sbatch, srun, squeue, sinfo, scancel, scontrol, sacct. Jobs
-// are TrainingJobs and MPIJobs; docs/slurm.md says what stands for what.
+// The front end of Slurm's commands: sbatch, srun, salloc, squeue, sinfo, scancel, scontrol, sacct,
+// sprio, sshare. Jobs are TrainingJobs and MPIJobs; docs/slurm.md says what stands for what.
 // - Threads: one thread.
 #pragma once
 
@@ -19,6 +19,9 @@ Command SinfoSpec();
 Command ScancelSpec();
 Command ScontrolSpec();
 Command SacctSpec();
+Command SallocSpec();
+Command SprioSpec();
+Command SshareSpec();
 Command LinksSpec();
 
 // A request that was read, with all that it names looked up on the server.

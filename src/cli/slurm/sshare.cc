@@ -1,0 +1,181 @@
+// sshare: what each project may have, has and had.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/strings.h"
+#include "cli/slurm/fields.h"
+#include "cli/slurm/slurm.h"
+#include "cli/slurm/values.h"
+#include "cli/views/project_view.h"
+
+namespace swell::cli::slurm {
+namespace {
+
+constexpr std::string_view kUsual = "Account,RawShares,NormShares,RawUsage,Allocated,FairShare";
+constexpr std::string_view kLong =
+    "Account,RawShares,NormShares,Limit,Weight,RawUsage,Allocated,Requested,FairShare,Priority";
+
+using Tree = ProjectTree;
+
+std::string Gpus(double amount) { return ShareText(amount, ShareOf::kGpu); }
+
+// The project's part of what it and its siblings are given; unknown where one has no bound.
+std::string NormShares(const Tree& tree, const ProjectView& project) {
+  double all = 0;
+  for (const ProjectView& one : tree.projects) {
+    if (one.parent != project.parent) continue;
+    if (one.gpu().quota < 0) return "N/A";
+    all += one.gpu().quota;
+  }
+  if (all <= 0) return "N/A";
+  const auto millionths = std::llround(project.gpu().quota / all * 1'000'000);
+  std::string digits = std::to_string(millionths % 1'000'000);
+  digits.insert(0, 6 - digits.size(), '0');
+  return StrCat(millionths / 1'000'000, ".", digits);
+}
+
+struct Column {
+  std::string_view name;
+  size_t width;
+  bool right;
+  std::string (*value)(const Tree&, const ProjectView&);
+};
+
+constexpr Column kColumns[] = {
+    {"Account", 20, false, [](const Tree&, const ProjectView& p) { return p.name; }},
+    {"RawShares", 10, true, [](const Tree&, const ProjectView& p) { return Gpus(p.gpu().quota); }},
+    {"NormShares", 11, true, NormShares},
+    {"Limit", 10, true, [](const Tree&, const ProjectView& p) { return Gpus(p.gpu().limit); }},
+    {"Weight", 8, true,
+     [](const Tree&, const ProjectView& p) {
+       return p.gpu().weight ? Gpus(*p.gpu().weight) : std::string("N/A");
+     }},
+    {"RawUsage", 11, true,
+     [](const Tree&, const ProjectView& p) {
+       if (!p.past_gpu_hours) return std::string("N/A");
+       return std::to_string(std::llround(*p.past_gpu_hours * 3600));
+     }},
+    {"Allocated", 10, true,
+     [](const Tree&, const ProjectView& p) { return Gpus(p.gpu().allocated); }},
+    {"Requested", 10, true,
+     [](const Tree&, const ProjectView& p) { return Gpus(p.gpu().requested); }},
+    {"FairShare", 10, true,
+     [](const Tree&, const ProjectView& p) {
+       return p.gpu().fair_share ? Gpus(*p.gpu().fair_share) : std::string("N/A");
+     }},
+    {"Priority", 10, true,
+     [](const Tree&, const ProjectView& p) { return std::to_string(p.priority); }},
+};
+
+class SshareAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Group("Which projects");
+    flags.Text("-A,--accounts", &accounts_, "PROJECT[,PROJECT]", "only these projects");
+    flags.Switch("-a,--all", &ignored_, "accepted; every project is shown").hidden = true;
+    flags.Refuse("-u,--users", "shares are of projects; swell report has GPU-hours of users");
+    flags.Group("Output");
+    flags.Text("-o,--format", &format_, "NAME[,NAME]", "columns, such as Account,RawShares");
+    flags.Switch("-l,--long", &long_, "more columns");
+    flags.Switch("-n,--noheader", &no_header_, "omit the header");
+    flags.Switch("-P,--parsable2", &parsable2_, "columns between |");
+    flags.Switch("-p,--parsable", &parsable_, "the same, with a | at the end");
+    flags.Switch("-e,--helpformat", &help_format_, "list the columns");
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    if (help_format_) {
+      for (const Column& one : kColumns) session.OutLine(one.name);
+      return 0;
+    }
+    ReadColumns(session);
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(const Tree tree, ReadProjects(*api));
+    const std::vector<std::string> wanted = CommaList(accounts_);
+    for (const std::string& name : wanted) {
+      SWELL_RETURN_IF_ERROR(FindProject(tree, name).status().WithContext("--accounts"));
+    }
+    if (!no_header_) {
+      PrintRow(session, [](const Chosen& one) { return one.title; });
+      if (!parsable_ && !parsable2_) {
+        PrintRow(session, [](const Chosen& one) { return std::string(one.width, '-'); });
+      }
+    }
+    for (const ProjectView& project : tree.projects) {
+      const bool shown =
+          wanted.empty() || std::find(wanted.begin(), wanted.end(), project.name) != wanted.end();
+      if (!shown) continue;
+      PrintRow(session, [&](const Chosen& one) {
+        if (one.column == nullptr) return std::string("N/A");
+        std::string text = one.column->value(tree, project);
+        const bool indents = one.column->name == "Account" && !parsable_ && !parsable2_;
+        return indents ? std::string(static_cast<size_t>(tree.Depth(project)), ' ') + text : text;
+      });
+    }
+    return 0;
+  }
+
+ private:
+  struct Chosen {
+    const Column* column;  // null: nothing is known for it
+    size_t width;
+    bool right;
+    std::string title;
+  };
+
+  void ReadColumns(Session& session) {
+    const std::string list = !format_.empty() ? format_ : std::string(long_ ? kLong : kUsual);
+    std::string unknown;
+    for (const std::string& word : CommaList(list)) {
+      const auto column =
+          std::find_if(std::begin(kColumns), std::end(kColumns),
+                       [&word](const Column& one) { return ToLower(one.name) == ToLower(word); });
+      if (column != std::end(kColumns)) {
+        columns_.push_back({column, column->width, column->right, std::string(column->name)});
+      } else {
+        columns_.push_back({nullptr, std::max<size_t>(10, word.size()), true, word});
+        unknown += StrCat(unknown.empty() ? "" : " ", word);
+      }
+    }
+    if (!unknown.empty()) {
+      session.ErrLine(
+          StrCat("sshare: ", UnknownColumns(unknown), "; sshare --helpformat lists the others"));
+    }
+  }
+
+  template <class Value>
+  void PrintRow(Session& session, const Value& value) const {
+    std::string line;
+    for (const Chosen& one : columns_) {
+      const std::string text = value(one);
+      line += parsable_ || parsable2_ ? text + "|" : Fit(text, one.width, one.right) + " ";
+    }
+    if (parsable2_ && !line.empty()) line.pop_back();
+    session.OutLine(line);
+  }
+
+  std::string accounts_, format_;
+  bool long_ = false, no_header_ = false, parsable_ = false, parsable2_ = false;
+  bool help_format_ = false, ignored_ = false;
+  std::vector<Chosen> columns_;
+};
+
+}  // namespace
+
+Command SshareSpec() {
+  Command command;
+  command.name = "sshare";
+  command.summary = "Show the shares of projects: what each is given, holds and held.";
+  command.examples = {{"All projects", "sshare"},
+                      {"One, for a script", "sshare -P -n -A vision -o Account,RawShares"}};
+  command.notes =
+      "RawShares is the project's quota of GPUs, NormShares its part of the quotas beside it. "
+      "FairShare is the number of GPUs that the project would hold if everybody used what they "
+      "request. RawUsage is in GPU-seconds, where the scheduler counts past use.";
+  command.make = Makes<SshareAction>();
+  return command;
+}
+
+}  // namespace swell::cli::slurm
