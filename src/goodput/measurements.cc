@@ -82,21 +82,6 @@ SizeSpeed SpeedAt(const Measurements& measurements, const Fit& fit, BatchRule ru
   return {members, at->second.speed * members / at->first, Source::kProportional};
 }
 
-// How many times as fast as on `there` the job is here: the mean over the sizes that were measured
-// here and lie among those measured there.
-std::optional<double> SpeedRatio(const Measurements& here, const Measurements& there) {
-  double sum = 0;
-  int count = 0;
-  for (const auto& [members, measured] : here.sizes()) {
-    if (there.sizes().empty() || members < there.sizes().begin()->first) continue;
-    if (members > there.largest()) continue;
-    sum += measured.speed / SpeedAt(there, {}, BatchRule::kConstant, members).speed;
-    ++count;
-  }
-  if (count == 0) return {};
-  return sum / count;
-}
-
 // What the job chose at the nearest size that is not larger; else at the least one. 0: not known.
 double ChosenBatch(const Measurements& measurements, int members) {
   double batch = 0;
@@ -175,19 +160,40 @@ void Measurements::ForgetLarger(int than, int64_t before_s) {
                 [&](const auto& size) { return size.first > than && size.second.at_s < before_s; });
 }
 
+std::optional<double> SpeedRatio(const Measurements& here, const Measurements& there) {
+  double sum = 0;
+  int count = 0;
+  for (const auto& [members, measured] : here.sizes()) {
+    if (there.sizes().empty() || members < there.sizes().begin()->first) continue;
+    if (members > there.largest()) continue;
+    sum += measured.speed / SpeedAt(there, {}, BatchRule::kConstant, members).speed;
+    ++count;
+  }
+  if (count == 0) return {};
+  return sum / count;
+}
+
+Measurements Scaled(const Measurements& there, double ratio) {
+  Measurements all;
+  for (const auto& [members, measured] : there.sizes()) {
+    Measured scaled = measured;
+    scaled.speed *= ratio;
+    scaled.step_s /= ratio;
+    scaled.sync_s.reset();
+    scaled.other_type = true;
+    all.Restore(members, scaled);
+  }
+  return all;
+}
+
 Measurements WithOtherTypes(const Measurements& here, const MeasurementsByType& others) {
   Measurements all = here;
   for (const auto& [type, there] : others) {
     const std::optional<double> ratio = SpeedRatio(here, there);
     if (!ratio) continue;
-    for (const auto& [members, measured] : there.sizes()) {
-      if (all.sizes().contains(members)) continue;
-      Measured scaled = measured;
-      scaled.speed *= *ratio;
-      scaled.step_s /= *ratio;
-      scaled.sync_s.reset();
-      scaled.other_type = true;
-      all.Restore(members, scaled);
+    const Measurements scaled = Scaled(there, *ratio);
+    for (const auto& [members, measured] : scaled.sizes()) {
+      if (!all.sizes().contains(members)) all.Restore(members, measured);
     }
   }
   return all;

@@ -63,6 +63,11 @@ using MeasurementsByType = std::map<std::string, Measurements, std::less<>>;
 // `here`, and the sizes that were measured on other types alone. Nothing follows from a type that
 // was measured at no size of `here`.
 Measurements WithOtherTypes(const Measurements& here, const MeasurementsByType& others);
+// How many times as fast as on `there` a job is here: the mean over the sizes that were measured
+// here and lie among those measured there. Nothing if no size does.
+std::optional<double> SpeedRatio(const Measurements& here, const Measurements& there);
+// What was measured on another type, as it would be on one that is so many times as fast.
+Measurements Scaled(const Measurements& there, double ratio);
 
 // How the work of a step is split: the whole job's batch is constant, or each member's is, or the
 // job chooses a batch for each size.
