@@ -5,7 +5,9 @@
 #include <set>
 #include <utility>
 
+#include "autoscaling/goodput_round.h"
 #include "base/strings.h"
+#include "kube/api/meta/gpu_type_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/controllers/pod_facts.h"
@@ -17,7 +19,6 @@ namespace {
 
 constexpr double kResizeSecondsMax = 600;
 constexpr double kMustLastSecondsMax = 24 * 3600;
-constexpr std::string_view kGpuProduct = "nvidia.com/gpu.product";
 constexpr int64_t kStepMax = int64_t{1} << 53;
 // Sizes that did not pay are tried again after so long, and as long as the job had run: so each
 // retry waits longer than the one before.
@@ -76,7 +77,15 @@ std::optional<Report> ReportOf(const json::Value& pod, int64_t members, int64_t 
   return report;
 }
 
-// "0.3 s", "12 s".
+// The members are not empty.
+const json::Value& FirstMember(const std::vector<json::SharedValue>& members) {
+  return **std::min_element(members.begin(), members.end(), [](const auto& a, const auto& b) {
+    return api::Name(*a) < api::Name(*b);
+  });
+}
+
+}  // namespace
+
 std::string SecondsText(double seconds) {
   if (seconds >= 10) return StrCat(std::llround(seconds), " s");
   const auto tenths = std::max<int64_t>(1, std::llround(seconds * 10));
@@ -88,25 +97,17 @@ std::string PercentText(double ratio) {
   return StrCat(percent > 0 ? "+" : "", percent, " %");
 }
 
-}  // namespace
-
-struct GoodputScaler::Round : JobScaler::Round {
-  GoodputRole target;
-  std::vector<json::SharedValue> members;  // of the role, that run
-  std::string group;                       // the name of the PodGroup
-  int nodes = 1;
-  GoodputOutlook outlook;
-};
-
 GoodputScaler::GoodputScaler(Context context,
                              client::Resource resource,
                              ReadGoodputRole read,
-                             std::string default_mode)
+                             std::string default_mode,
+                             FindRooms find_rooms)
     : JobScaler(std::move(context), std::move(resource), "goodput"),
       read_(read),
       groups_(context_.informers.Of(client::resources::kPodGroups)),
       nodes_(context_.informers.Of(client::resources::kNodes)),
-      defaults_(context_, std::move(default_mode), [this] { RequeueAll(); }) {}
+      defaults_(context_, std::move(default_mode), [this] { RequeueAll(); }),
+      find_rooms_(std::move(find_rooms)) {}
 
 void GoodputScaler::ObserveAndDecide(const std::string& key,
                                      const json::SharedValue& job,
@@ -144,6 +145,7 @@ GoodputScaler::Known& GoodputScaler::Remember(const std::string& key,
     known = Known();
     known.uid = api::Uid(job);
     const json::Value* status = json::Find(job, {"status", "goodput"});
+    known.is_new = status == nullptr;
     if (status != nullptr && json::GetString(*status, {"role"}) == role.role) {
       known.state = GoodputState::FromStatus(*status);
     }
@@ -188,6 +190,14 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
     known.other_batch = 0;
   }
   if (members == 0) return;
+  FollowHold(round, known);
+  const json::Value& first = FirstMember(round.members);
+  if (known.first != api::Uid(first)) {
+    // How long a pod has run that was there before this process says nothing of its start.
+    known.starting = !known.first.empty() || known.is_new;
+    known.first = api::Uid(first);
+    known.warm = false;
+  }
   std::optional<Report> newest;
   for (const json::SharedValue& pod : round.members) {
     const std::optional<Report> report =
@@ -196,6 +206,7 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
   }
   if (!newest || newest->step == known.step) return;
   known.step = newest->step;
+  if (std::exchange(known.starting, false)) NoteStart(first, state);
   const std::optional<SteadyTime> resized = std::exchange(known.resized, std::nullopt);
   if (newest->resize_s > 0) {
     state.resize_s = newest->resize_s;
@@ -233,12 +244,17 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
   if (known.fresh >= round.target.observations) NoteMeasured(round, known);
 }
 
+// It took until the first report, at most.
+void GoodputScaler::NoteStart(const json::Value& pod, GoodputState& state) const {
+  const auto start = api::ParseTime(json::GetString(pod, {"status", "startTime"}));
+  if (!start) return;
+  const double seconds = std::chrono::duration<double>(context_.clock.Now() - *start).count();
+  if (seconds > 0) state.restart_s = std::clamp(seconds, 0.1, kResizeSecondsMax);
+}
+
 void GoodputScaler::FollowGpuType(const Round& round, Known& known) const {
-  const auto first =
-      std::min_element(round.members.begin(), round.members.end(),
-                       [](const auto& a, const auto& b) { return api::Name(*a) < api::Name(*b); });
-  const json::SharedValue node = nodes_.Get(api::NodeName(**first));
-  const std::string_view type = node ? api::Label(*node, kGpuProduct) : std::string_view();
+  const json::SharedValue node = nodes_.Get(api::NodeName(FirstMember(round.members)));
+  const std::string_view type = node ? api::Label(*node, keys::kGpuProduct) : std::string_view();
   const std::string& before = known.state.gpu_type;
   if (type.empty() || type == before) return;
   if (!before.empty()) {
@@ -267,6 +283,7 @@ void GoodputScaler::FollowBatch(const Round& round, Known& known, double records
 void GoodputScaler::NoteMeasured(const Round& round, Known& known) {
   GoodputState& state = known.state;
   const int64_t before = std::exchange(state.measured_at, state.members);
+  NoteMoved(round, known);
   if (before == 0 || before == state.members) return;
   const auto& sizes = state.told.sizes();
   const auto was = sizes.find(static_cast<int>(before));
@@ -357,6 +374,7 @@ void GoodputScaler::Decide(const RoundPtr& round) {
   const int wanted =
       goodput::SizeToAskFor(speeds, static_cast<int>(std::min<int64_t>(now, INT32_MAX)));
   if (wanted != now) SayWanted(*round, known, wanted);
+  if (state.wanted == now && ConsiderMove(round)) return;
   Write(round);
 }
 
@@ -430,6 +448,12 @@ void GoodputScaler::Drop(const json::Value& job) {
     client_.Patch(client::resources::kPodGroups, ns, api::Name(job), client::PatchType::kMerge,
                   patch, {});
   }
+  if (!api::Annotation(job, keys::kHeldGpuType).empty()) {
+    json::Value patch;
+    json::Set(patch, {"metadata", "uid"}, api::Uid(job));
+    json::Set(patch, {"metadata", "annotations", keys::kHeldGpuType}, json::Value(nullptr));
+    client_.Patch(resource_, ns, api::Name(job), client::PatchType::kMerge, patch, {});
+  }
   // What was measured stays, for when the default is back.
   if (json::Find(job, {"status", "goodput", "defaultOf"}) == nullptr) return;
   json::Value patch;
@@ -442,8 +466,9 @@ void GoodputScaler::WriteStatus(const RoundPtr& round) {
   json::Value wanted = ToStatus(known_.at(round->key).state, round->target, round->outlook);
   const json::Value* shown = json::Find(*round->job, {"status", "goodput"});
   if (shown != nullptr && json::Equal(*shown, wanted)) return Finish(round, Status::Ok());
-  for (std::string_view optional : {"gpuType", "otherTypes", "defaultOf", "nextPercent",
-                                    "resizeSeconds", "noiseRecords", "decision", "decidedAt"}) {
+  for (std::string_view optional :
+       {"gpuType", "otherTypes", "defaultOf", "nextPercent", "resizeSeconds", "noiseRecords",
+        "decision", "decidedAt", "restartSeconds", "heldTo", "typeDecision", "move"}) {
     if (json::Find(wanted, {optional}) == nullptr)
       json::Set(wanted, {optional}, json::Value(nullptr));
   }

@@ -11,31 +11,44 @@
 // the batch has changed, or after a long time. Each type of GPU has measurements of its own; sizes
 // that were measured on another type alone follow from the ratio of both.
 //
+// A job that would make clearly more of GPUs of another type moves there: it is held to that type
+// by an annotation, by which its controller restarts it (src/jobs). One job moves at a time.
+//
 // A job that names no mode is scaled so where its project or the cluster makes it the default.
 // A job whose number of members somebody else sets is still measured; its number stays.
 //
 // - Threads: core executor only.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "autoscaling/goodput_status.h"
 #include "autoscaling/goodput_target.h"
 #include "autoscaling/job_scaler.h"
 #include "autoscaling/scaling_defaults.h"
+#include "goodput/type_move.h"
+#include "sched/room_elsewhere.h"
 
 namespace swell::controllers {
 
 class GoodputScaler final : public JobScaler {
  public:
+  // What the pod group of that key could have on nodes with other values of the label.
+  using FindRooms = std::function<std::vector<sched::RoomElsewhere>(const std::string& group,
+                                                                    const std::string& label)>;
   // `default_mode`: the cluster's, of jobs that name none and whose projects have no default.
+  // Without `find_rooms` no job moves to another type.
   GoodputScaler(Context context,
                 client::Resource resource,
                 ReadGoodputRole read,
-                std::string default_mode);
+                std::string default_mode,
+                FindRooms find_rooms);
 
  private:
   struct Known : ScaleObservation {
@@ -50,6 +63,10 @@ class GoodputScaler final : public JobScaler {
     int other_batch = 0;     // observations in a row whose steps had clearly more or fewer
     bool went_back = false;  // it shrinks, because what it tried did not pay
     std::optional<SteadyTime> resized;  // when the size changed, until its first report
+    bool is_new = false;                // nothing was known of the job when this process saw it
+    std::string first;                  // the uid of the first member's pod
+    bool starting = false;              // that pod is new and has reported nothing yet
+    std::optional<SteadyTime> moves_considered;
   };
   struct Round;
   using RoundPtr = std::shared_ptr<Round>;
@@ -64,6 +81,7 @@ class GoodputScaler final : public JobScaler {
   void Observe(const Round& round, Known& known);
   // With GPUs of another type the size is measured anew.
   void FollowGpuType(const Round& round, Known& known) const;
+  void NoteStart(const json::Value& pod, GoodputState& state) const;
   // With another batch, what was measured counts no more.
   void FollowBatch(const Round& round, Known& known, double records) const;
   // Larger sizes that were seen long ago are tried again.
@@ -76,6 +94,24 @@ class GoodputScaler final : public JobScaler {
   // Why the job does not ask for a size that may pay yet. Empty: it does.
   std::string TooDear(const Round& round, const GoodputState& state, int wanted) const;
   void Say(Known& known, std::string decision) const;
+  // goodput_moves.cc
+  void FollowHold(const Round& round, Known& known) const;
+  void NoteMoved(const Round& round, Known& known);
+  // True: the job moves, and the round ends when that is written.
+  bool ConsiderMove(const RoundPtr& round);
+  using Rooms = std::map<std::string, int32_t>;  // members by type
+  std::vector<goodput::TypeOffer> OffersFor(const Round& round,
+                                            const GoodputState& state,
+                                            const Rooms* rooms) const;
+  std::map<std::string, double> RatiosOfOthers(const Round& round, const GoodputState& state) const;
+  goodput::MoveTerms TermsOf(const Round& round, const GoodputState& state) const;
+  std::string WhyHeldBack(const Round& round) const;
+  bool InOneGroup(const Round& round) const;
+  bool SomebodyMoves(const std::string& but) const;
+  void StartMove(const RoundPtr& round, const goodput::TypeOffer& offer, double gain);
+  // An empty type takes the hold away.
+  void WriteHold(const RoundPtr& round, std::string_view type, std::function<void()> then);
+
   void Write(const RoundPtr& round);
   // Tells the scheduler, if the PodGroup does not say so yet.
   void WriteNote(const RoundPtr& round);
@@ -87,6 +123,8 @@ class GoodputScaler final : public JobScaler {
   client::Informer& groups_;
   client::Informer& nodes_;
   ScalingDefaults defaults_;
+  FindRooms find_rooms_;
+  bool hold_under_way_ = false;         // one is being written
   std::map<std::string, Known> known_;  // by the job's key
 };
 

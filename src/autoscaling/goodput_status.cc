@@ -167,7 +167,37 @@ GoodputState GoodputState::FromStatus(const json::Value& status) {
   state.noise = std::max(0.0, NumberIn(status, "noiseRecords"));
   state.decision = json::GetString(status, {"decision"});
   state.decided_at = api::ParseTime(json::GetString(status, {"decidedAt"})).value_or(WallTime{});
+  state.restart_s = std::max(0.0, NumberIn(status, "restartSeconds"));
+  state.held_to = json::GetString(status, {"heldTo"});
+  state.type_decision = json::GetString(status, {"typeDecision"});
+  if (const json::Value* move = json::Find(status, {"move"})) {
+    state.move = GoodputMove::FromStatus(*move);
+  }
   return state;
+}
+
+GoodputMove GoodputMove::FromStatus(const json::Value& status) {
+  GoodputMove move;
+  move.from = json::GetString(status, {"from"});
+  move.to = json::GetString(status, {"to"});
+  move.from_members = json::GetInt(status, {"fromMembers"});
+  move.to_members = json::GetInt(status, {"toMembers"});
+  move.expected = NumberIn(status, "expectedPercent") / 100;
+  move.count = std::max<int64_t>(0, json::GetInt(status, {"count"}));
+  move.at = api::ParseTime(json::GetString(status, {"time"})).value_or(WallTime{});
+  move.over = json::GetBool(status, {"over"});
+  return move;
+}
+
+json::Value GoodputMove::ToStatus() const {
+  return json::Object{{"from", from},
+                      {"fromMembers", from_members},
+                      {"to", to},
+                      {"toMembers", to_members},
+                      {"expectedPercent", std::llround(expected * 100)},
+                      {"count", count},
+                      {"time", api::FormatTime(at)},
+                      {"over", over}};
 }
 
 GoodputOutlook OutlookOf(const GoodputState& state, const GoodputRole& role) {
@@ -177,6 +207,22 @@ GoodputOutlook OutlookOf(const GoodputState& state, const GoodputRole& role) {
                                      role.bounds, outlook.fit, BatchOf(state, role));
   outlook.curve = goodput::CurveOf(outlook.speeds);
   return outlook;
+}
+
+double GoodputAt(const GoodputOutlook& outlook, int64_t members) {
+  if (outlook.speeds.empty() || members < 1) return 0;
+  const double relative = static_cast<double>(outlook.curve.At(members)) / goodput::kOne;
+  return outlook.speeds.front().goodput() * relative;
+}
+
+GoodputOutlook OutlookOnType(GoodputState state,
+                             const GoodputRole& role,
+                             std::string_view type,
+                             double ratio) {
+  const goodput::Measurements here = state.told;
+  state.ChangeGpuType(type);
+  if (state.told.sizes().empty() && ratio > 0) state.told = goodput::Scaled(here, ratio);
+  return OutlookOf(state, role);
 }
 
 goodput::BatchFacts BatchOf(const GoodputState& state, const GoodputRole& role) {
@@ -223,6 +269,10 @@ json::Value ToStatus(const GoodputState& state,
   }
   if (state.resize_s > 0) status["resizeSeconds"] = Rounded(state.resize_s);
   if (state.noise > 0) status["noiseRecords"] = Rounded(state.noise);
+  if (state.restart_s > 0) status["restartSeconds"] = Rounded(state.restart_s);
+  if (!state.held_to.empty()) status["heldTo"] = state.held_to;
+  if (!state.type_decision.empty()) status["typeDecision"] = state.type_decision;
+  if (!state.move.to.empty()) status["move"] = state.move.ToStatus();
   if (!state.decision.empty()) {
     status["decision"] = state.decision;
     status["decidedAt"] = api::FormatTime(state.decided_at);

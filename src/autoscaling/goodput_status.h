@@ -19,6 +19,19 @@
 
 namespace swell::controllers {
 
+// The last time that the job was moved to GPUs of another type.
+struct GoodputMove {
+  std::string from, to;  // types; `to` empty: never
+  int64_t from_members = 0, to_members = 0;
+  double expected = 0;  // 0.61: 61 % more goodput
+  int64_t count = 0;    // of moves so far
+  WallTime at;          // when it was decided
+  bool over = false;    // it is known what came of it
+
+  static GoodputMove FromStatus(const json::Value& status);
+  json::Value ToStatus() const;
+};
+
 struct GoodputState {
   std::string unit;      // records or steps
   std::string gpu_type;  // that was measured: of the first member's node; empty: not known
@@ -32,6 +45,10 @@ struct GoodputState {
   double noise = 0;  // the noise scale of the gradient, in records; 0: not known
   std::string decision;
   WallTime decided_at;
+  double restart_s = 0;       // how long the job took to train again after a start; 0: not known
+  std::string held_to;        // the type of GPU to which its members are held; empty: to none
+  std::string type_decision;  // why it has the type that it has, for people
+  GoodputMove move;
 
   // Adds to what is measured, and to what is told where it is news.
   void Add(int64_t at, const goodput::Observation& seen);
@@ -58,6 +75,14 @@ struct GoodputOutlook {
   bool Tried(int64_t members) const;
 };
 GoodputOutlook OutlookOf(const GoodputState& state, const GoodputRole& role);
+// What so many members make, in units of work per second. 0: nothing is measured.
+double GoodputAt(const GoodputOutlook& outlook, int64_t members);
+// What the job would make of another type, by what it measured there; if it has never run there,
+// `ratio` times what it makes here. 0: not known, and the outlook is empty.
+GoodputOutlook OutlookOnType(GoodputState state,
+                             const GoodputRole& role,
+                             std::string_view type,
+                             double ratio);
 goodput::BatchFacts BatchOf(const GoodputState& state, const GoodputRole& role);
 
 json::Value ToStatus(const GoodputState& state,

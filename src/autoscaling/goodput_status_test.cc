@@ -51,6 +51,40 @@ TEST(GoodputStatus, IsReadAsItWasWritten) {
   EXPECT_TRUE(json::GetBool(status, {"fit", "healthy"})) << json::Print(status);
 }
 
+TEST(GoodputStatus, KeepsTheLastMove) {
+  GoodputState state = TwoSizes();
+  const GoodputRole role = Worker();
+  state.restart_s = 3.2;
+  state.held_to = "T4";
+  state.type_decision = "Moves from 4 K80 to 2 T4: +61 % goodput expected, 3.2 s to restart";
+  state.move = {.from = "K80",
+                .to = "T4",
+                .from_members = 4,
+                .to_members = 2,
+                .expected = 0.61,
+                .count = 3,
+                .at = WallTime{1'800'000'000'000'000'000}};
+  const json::Value status = ToStatus(state, role, OutlookOf(state, role));
+  const GoodputState read = GoodputState::FromStatus(status);
+  EXPECT_TRUE(json::Equal(ToStatus(read, role, OutlookOf(read, role)), status))
+      << json::Print(status);
+  EXPECT_EQ(read.move.count, 3);
+  EXPECT_EQ(read.move.at, state.move.at);
+  EXPECT_EQ(json::GetInt(status, {"move", "expectedPercent"}), 61);
+  EXPECT_EQ(json::GetString(status, {"heldTo"}), "T4");
+}
+
+TEST(GoodputStatus, AnotherTypeFollowsFromItsOwnSizesElseFromARatio) {
+  GoodputState state = TwoSizes();
+  const GoodputRole role = Worker();
+  EXPECT_EQ(GoodputAt(OutlookOnType(state, role, "A100", 0), 2), 0) << "nothing is known of it";
+  EXPECT_NEAR(GoodputAt(OutlookOnType(state, role, "A100", 3), 2), 540, 1);
+  state.other_types["A100"].Restore(2, {{.nodes = 1, .speed = 270, .step_s = 0.185}, 3});
+  EXPECT_NEAR(GoodputAt(OutlookOnType(state, role, "A100", 3), 2), 270, 1);
+  EXPECT_NEAR(GoodputAt(OutlookOnType(state, role, "A100", 0), 1), 150, 1) << "in proportion";
+  EXPECT_EQ(state.gpu_type, "T4") << "the state is as before";
+}
+
 TEST(GoodputStatus, EachTypeOfGpuHasItsOwnMeasurements) {
   GoodputState state = TwoSizes();
   const GoodputRole role = Worker();

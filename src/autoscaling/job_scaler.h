@@ -75,6 +75,7 @@ class JobScaler {
   void Finish(const AnyRound& round, const Status& status);
   // Something that decides about all jobs has changed: each is looked at when it is due.
   void RequeueAll();
+  const client::Informer& jobs() const { return jobs_; }
   // Records an event, unless the last one had the same message.
   void Complain(const json::Value& job, ScaleObservation& look, const std::string& message);
 

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "jobs/job_gates.h"
+#include "jobs/job_moves.h"
 #include "jobs/job_progress.h"
 #include "jobs/job_requests.h"
 #include "kube/api/meta/failure_keys.h"
@@ -336,6 +337,7 @@ void JobController::Decide(JobPass& pass) {
     json::Set(pass.status, {"startTime"}, api::FormatTime(pass.now));
   }
   if (DecideRequested(pass)) return;
+  if (DecideMoved(pass)) return;
   if (DecideEnd(pass)) return;
   if (disruptions_.Decide(pass)) return;
   if (JobHealth::DecideHang(pass)) return;
@@ -347,6 +349,7 @@ void JobController::Decide(JobPass& pass) {
 
 void JobController::DecideSuspended(JobPass& pass) {
   pass.StopPods(JobPass::Which::kUnfinished);
+  EndHold(pass);
   std::string message = StrCat(pass.kind.kind(), " ", pass.name, " is suspended.");
   if (pass.IsTrue("Running")) {
     pass.SetCondition("Running", false, pass.kind.Reason("Suspended"), message);

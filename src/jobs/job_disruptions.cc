@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "jobs/job_moves.h"
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 
@@ -24,6 +25,7 @@ void DecidePreempted(JobPass& pass, const std::string& message, bool again) {
   }
   // The gang goes whole, its finished members too: all start again together from the checkpoint.
   pass.StopPods(JobPass::Which::kAll);
+  EndHold(pass);
 }
 
 }  // namespace

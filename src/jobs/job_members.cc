@@ -4,7 +4,9 @@
 
 #include "base/strings.h"
 #include "jobs/failure_rules.h"
+#include "jobs/gpu_hold.h"
 #include "kube/api/meta/failure_keys.h"
+#include "kube/api/meta/gpu_type_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/request_keys.h"
 #include "kube/api/meta/swell_keys.h"
@@ -137,6 +139,7 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
   parts.kind.PreparePod(parts.job, spec, replica, index, pod);
   KeepLastWords(pod);
   AvoidNodes(pod, api::Annotation(parts.job, keys::kAvoidedNodes));
+  HoldToGpuType(pod, api::Annotation(parts.job, keys::kHeldGpuType));
   if (api::Annotation(parts.job, keys::kMemoryRefused).empty()) {
     RaiseMemoryOf(pod, ToLower(replica.type),
                   ParseMemoryRaises(api::Annotation(parts.job, keys::kMemoryRaised)));

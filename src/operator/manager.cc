@@ -168,7 +168,10 @@ struct Manager::Parts {
       progress_metrics.emplace_back(context, resource);
       if (entry.scale != nullptr) scalers.emplace_back(context, resource, entry.scale);
       if (entry.goodput != nullptr) {
-        goodput_scalers.emplace_back(context, resource, entry.goodput, options.autoscaling_default);
+        goodput_scalers.emplace_back(context, resource, entry.goodput, options.autoscaling_default,
+                                     [this](const std::string& group, const std::string& label) {
+                                       return scheduler.RoomsElsewhere(group, label);
+                                     });
       }
       if (entry.target != nullptr) target_scalers.emplace_back(context, resource, entry.target);
     }

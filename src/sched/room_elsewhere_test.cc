@@ -124,8 +124,7 @@ TEST_F(RoomElsewhereTest, IsForGroupsThatMayMove) {
   s_.Group("job", {.min = 2});
   EXPECT_EQ(Rooms(), "") << "it has no curve";
   s_.Group("job", {.min = 3, .goodput = Curve()});
-  EXPECT_EQ(RoomsElsewhere(s_.model, "default/job", kType).size(), 0u)
-      << "it is below its minimum";
+  EXPECT_EQ(RoomsElsewhere(s_.model, "default/job", kType).size(), 0u) << "it is below its minimum";
   s_.Group("job", {.min = 2, .goodput = Curve()});
   EXPECT_EQ(Rooms(), "A100:4");
   PodSpec elsewhere = Member(2);

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "base/timer.h"
 #include "kube/controllers/context.h"
 #include "sched/past_use.h"
+#include "sched/room_elsewhere.h"
 #include "sched/scheduler.h"
 #include "scheduling/decision_executor.h"
 #include "scheduling/device_claims.h"
@@ -51,6 +53,11 @@ class SchedulerLoop {
   void Start();
   const sched::Model& model() const { return model_; }
   std::vector<sched::PastUse> past_use() const { return sched::PastUses(model_); }
+  // What the group of that key could have on nodes with other values of the label.
+  std::vector<sched::RoomElsewhere> RoomsElsewhere(std::string_view group,
+                                                   const std::string& label) {
+    return sched::RoomsElsewhere(model_, group, label);
+  }
   const SchedulerLoopStats& stats() const { return stats_; }
 
  private:

@@ -54,6 +54,7 @@ class WhyReport {
       if (!facts_.goodput->sizes.empty()) add("Model:    ", facts_.goodput->fit);
       add("Next GPU: ", NextGpuText(*facts_.goodput, facts_.others));
       add("Decided:  ", facts_.goodput->decision);
+      add("GPU type: ", facts_.goodput->type_decision);
     }
     if (!facts_.WaitsForScheduler()) return out;
     if (facts_.hidden) {

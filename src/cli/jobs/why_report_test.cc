@@ -338,6 +338,19 @@ TEST(WhyReport, TellsWhatAJobMakesOfItsGpus) {
             "  Decided:  Asks for 4 members instead of 2: +79 % goodput expected\n");
 }
 
+TEST(WhyReport, TellsWhyAJobHasItsTypeOfGpu) {
+  WhyFacts facts = WaitingJob();
+  facts.goodput = Goodput("mnist", 2, 45);
+  EXPECT_EQ(WhyText(facts, StartForecast{}).find("GPU type:"), std::string::npos)
+      << "there may be one type only";
+  facts.goodput->type_decision = "Moved from 2 T4 to 2 A100: +60 % goodput measured";
+  constexpr std::string_view kLine =
+      "GPU type: Moved from 2 T4 to 2 A100: +60 % goodput measured\n";
+  EXPECT_NE(WhyText(facts, StartForecast{}).find(kLine), std::string::npos)
+      << WhyText(facts, StartForecast{});
+  EXPECT_NE(GoodputTable(*facts.goodput).find(kLine), std::string::npos);
+}
+
 TEST(WhyReport, TellsWhereAJobIsOnItsCurve) {
   GoodputView view = Goodput("t", 2, 45);
   view.wanted = view.measured_at = 2;

@@ -89,6 +89,7 @@ std::optional<GoodputView> GoodputOf(const json::Value& job) {
   view.noise = NumberIn(*status, "noiseRecords");
   view.fit = json::GetString(*status, {"fit", "message"});
   view.decision = json::GetString(*status, {"decision"});
+  view.type_decision = json::GetString(*status, {"typeDecision"});
   return view;
 }
 
@@ -130,6 +131,7 @@ std::string GoodputTable(const GoodputView& view) {
   add("Next GPU: ", NextGpuText(view, {}));
   add("Model:    ", view.fit);
   add("Decided:  ", view.decision);
+  add("GPU type: ", view.type_decision);
   return text;
 }
 

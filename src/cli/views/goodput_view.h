@@ -27,6 +27,7 @@ struct GoodputView {
   std::vector<Size> sizes;
   double noise = 0;  // the noise scale of the gradient in records; 0: not known
   std::string fit, decision;
+  std::string type_decision;  // why it has the type of GPU that it has
 };
 
 // Nothing for a job that is not scaled by goodput.
