@@ -40,6 +40,7 @@ const subscriptions = new Map<string, Subscription>();
 let nextId = 1;
 let socket: WebSocket | undefined;
 let tries = 0;
+let wasLive = false; // since the session began
 let retryTimer = 0;
 let pollTimer = 0;
 let hiddenTimer = 0;
@@ -92,6 +93,7 @@ function connect(): void {
   socket = made;
   made.onopen = () => {
     tries = 0;
+    wasLive = true;
     stopPolling();
     link.value = 'live';
     for (const subscription of subscriptions.values()) subscribe(subscription);
@@ -108,7 +110,8 @@ function connect(): void {
     socket = undefined;
     if (!running || asleep || paused.peek()) return;
     tries += 1;
-    if (tries >= TRIES_BEFORE_POLLING) startPolling();
+    // Pages that show nothing yet do not wait for a second try.
+    if (!wasLive || tries >= TRIES_BEFORE_POLLING) startPolling();
     else link.value = 'connecting';
     retryTimer = window.setTimeout(connect, Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** tries));
   };
@@ -169,6 +172,7 @@ export function start(): void {
   if (running) return;
   running = true;
   tries = 0;
+  wasLive = false;
   document.addEventListener('visibilitychange', visibilityChanged);
   connect();
 }

@@ -125,8 +125,8 @@ export function toneOf(status: string): string {
 }
 export function Status({ word, reason }: { word: string; reason?: string | null }) {
   return (
-    <span class={`badge ${toneOf(word)}`} title={reason ?? undefined}>
-      {word}
+    <span class={`badge ${toneOf(word)}`} title={reason ?? word}>
+      <span class="cut">{word}</span>
     </span>
   );
 }

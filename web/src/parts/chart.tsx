@@ -6,6 +6,17 @@ import { painted, theme } from '../lib/theme.ts';
 
 export const HEADROOM = 1.08; // of an axis over its highest value
 
+const LABEL_HALF = 27; // of a time at the right end of an axis, px
+const STEPS = Array.from({ length: 16 }, (_, power) => [1, 2, 4, 5].map((digit) => digit * 10 ** (power - 4))).flat();
+const WHOLE_STEPS = STEPS.filter((step) => step >= 1);
+const MINUTE = 60;
+const HOUR = 3600;
+const SPAN_STEPS = [
+  ...[1, 2, 5, 10, 20, 30],
+  ...[1, 2, 5, 10, 20, 30].map((minutes) => minutes * MINUTE),
+  ...[1, 2, 4, 6, 12, 24, 48, 96, 240, 480, 960].map((hours) => hours * HOUR),
+];
+
 export interface Curve {
   label: string;
   values: (number | null)[];
@@ -31,6 +42,7 @@ export interface ChartProps {
   range?: [number, number];
   marks?: Mark[];
   format?: (value: number | null | undefined) => string;
+  steps?: 'whole' | 'spans'; // of the axis: no parts of one, or seconds, minutes and hours
   sync?: string;
   top?: number;
   onZoom?: (from: number, to: number) => void;
@@ -139,6 +151,12 @@ function seriesOf(curve: Curve, stacked: boolean): uPlot.Series {
   };
 }
 
+// As many decimals as the step has, so that no two numbers of an axis look alike.
+function stepText(value: number, step: number): string {
+  const decimals = Math.max(0, Math.ceil(-Math.log10(step)));
+  return value.toLocaleString('en-US', { maximumFractionDigits: Math.max(2, decimals) });
+}
+
 function axes(now: () => Drawn): uPlot.Axis[] {
   const { props } = now();
   const text = token('muted');
@@ -169,7 +187,11 @@ function axes(now: () => Drawn): uPlot.Axis[] {
       font,
       size: 52,
       space: 32,
-      values: (_, splits) => splits.map((value) => show(value)),
+      incrs: (_, __, ___, most) => {
+        if (props.steps === 'spans') return SPAN_STEPS;
+        return props.steps === 'whole' || most >= 2 ? WHOLE_STEPS : STEPS;
+      },
+      values: (_, splits, __, ___, step) => splits.map((value) => (props.format ? show(value) : stepText(value, step))),
     },
   ];
   if (props.curves.some((curve) => curve.right)) {
@@ -200,7 +222,7 @@ function optionsOf(now: () => Drawn, width: number, onCursor: (index: number | n
     width,
     height: props.height ?? 200,
     legend: { show: false },
-    padding: [8, props.curves.some((curve) => curve.right) ? 0 : (props.padRight ?? 12), 0, 0],
+    padding: [8, props.curves.some((curve) => curve.right) ? 0 : (props.padRight ?? LABEL_HALF), 0, 0],
     cursor: {
       y: false,
       sync: props.sync ? { key: props.sync } : undefined,

@@ -39,7 +39,11 @@ const TONES: Record<string, string> = {
   Promised: 'wait',
 };
 export function ReasonBadge({ reason, type }: { reason: string; type?: string }) {
-  return <span class={`badge ${TONES[reason] ?? (type === 'Warning' ? 'wait' : '')}`}>{reason}</span>;
+  return (
+    <span class={`badge ${TONES[reason] ?? (type === 'Warning' ? 'wait' : '')}`} title={reason}>
+      <span class="cut">{reason}</span>
+    </span>
+  );
 }
 export function DecisionLine({ decision }: { decision: Decision }) {
   return (

@@ -157,7 +157,7 @@ function SizeCard({ sizes, pace, unit, loading, shared }: SizeProps) {
   }
   return (
     <Card title="Size and throughput" right={<span class="muted small">green: checkpoints, red: preemptions</span>}>
-      <Chart label="Size and throughput" times={times} height={200} curves={curves} {...shared} />
+      <Chart label="Size and throughput" times={times} height={200} curves={curves} steps="whole" {...shared} />
       {!pace && !loading && (
         <p class="muted small">No throughput has been reported. A script that uses the SDK reports it.</p>
       )}

@@ -158,7 +158,7 @@ function Ticks({ axis }: { axis: Axis }) {
 function Attempts({ attempts, axis }: { attempts: JobData['attempts']; axis: Axis }) {
   if (attempts.length === 0) return null;
   return (
-    <ListTable label="Attempts" heads={[num('Attempt'), 'Began', 'Lasted', 'How it ended']}>
+    <ListTable label="Attempts" fills heads={[num('Attempt'), 'Began', 'Lasted', 'How it ended']}>
       {attempts.slice(-ATTEMPTS_MAX).map((one) => (
         <tr key={one.number}>
           <td class="num">{one.number}</td>

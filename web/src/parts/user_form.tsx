@@ -142,24 +142,22 @@ function bodyOf(form: Form, days: number | undefined): Record<string, unknown> {
 function Fields({ form, set, wrongs }: { form: Form; set: (change: Partial<Form>) => void; wrongs: Wrongs }) {
   return (
     <>
-      <div class="fields">
-        <TextField
-          label="Name"
-          name="name"
-          value={form.name}
-          onInput={(name) => set({ name })}
-          wrongs={wrongs}
-          placeholder="alice"
-        />
-        <SelectField
-          label="Role"
-          name="role"
-          value={form.role}
-          onChange={(role) => set({ role })}
-          options={ROLES}
-          wrongs={wrongs}
-        />
-      </div>
+      <TextField
+        label="Name"
+        name="name"
+        value={form.name}
+        onInput={(name) => set({ name })}
+        wrongs={wrongs}
+        placeholder="alice"
+      />
+      <SelectField
+        label="Role"
+        name="role"
+        value={form.role}
+        onChange={(role) => set({ role })}
+        options={ROLES}
+        wrongs={wrongs}
+      />
       {isLimited(form) && <Projects chosen={form.projects} change={(projects) => set({ projects })} wrongs={wrongs} />}
       <div class="fields">
         <TextField

@@ -8,7 +8,7 @@ import { hrefOf, param, setParams } from '../lib/router.ts';
 import { csv, download } from '../lib/rows.ts';
 import type { EventRow, OverviewData, PoolRow, ProjectRow, Rows, Series } from '../lib/types.ts';
 import { Button, Card, Head, Menu, Notice, ProjectName, Segments, Tile } from '../parts/basic.tsx';
-import { Chart, type Curve, type Mark } from '../parts/chart.tsx';
+import { Chart, type ChartProps, type Curve, type Mark } from '../parts/chart.tsx';
 import { ListTable, num } from '../parts/list_table.tsx';
 import {
   ProjectUsageChart,
@@ -97,6 +97,8 @@ function Lines({
   marks,
   height = 170,
   format,
+  steps,
+  per = 1,
 }: {
   label: string;
   history: History;
@@ -104,6 +106,8 @@ function Lines({
   marks?: Mark[];
   height?: number;
   format?: (value: number | null | undefined) => string;
+  steps?: ChartProps['steps'];
+  per?: number; // so many of a series are one of the chart
 }) {
   const drawn = useMemo(() => {
     const { times, values } = align(
@@ -113,7 +117,7 @@ function Lines({
       times,
       curves: names.map(([, title, colour, area], at): Curve => ({
         label: title,
-        values: values[at] ?? [],
+        values: (values[at] ?? []).map((value) => (value === null ? null : value / per)),
         colour,
         step: true,
         area,
@@ -130,6 +134,7 @@ function Lines({
       marks={marks}
       height={height}
       format={format}
+      steps={steps}
     />
   );
 }
@@ -172,6 +177,7 @@ function ByRule({ history }: { history: History }) {
             times={drawn.times}
             curves={drawn.curves}
             stacked
+            steps="whole"
             range={rangeOf(history)}
             sync={SYNC}
             height={150}
@@ -214,6 +220,7 @@ function Waits({ history, marks }: { history: History; marks: Mark[] }) {
         ]}
         height={150}
         format={shortSpan}
+        steps="spans"
       />
       {rows.length === 0 ? (
         <p class="muted small">No workload has started in this time.</p>
@@ -333,7 +340,7 @@ function UseTable({ uses, price }: { uses: Use[]; price: number }) {
       ))}
       <tr>
         <td>
-          <strong>All</strong>
+          <strong>All projects</strong>
         </td>
         <td class="num">
           <strong>{number(total.hours)}</strong>
@@ -462,8 +469,6 @@ function Tiles({ history, pool, overview }: { history: History; pool: string; ov
 
 // The curves of the whole cluster: queue, running workloads, preemptions, lost work.
 function ClusterCharts({ history, marks }: { history: History; marks: Mark[] }) {
-  const hours = (seconds: number | null | undefined) =>
-    number(seconds === null || seconds === undefined ? seconds : seconds / 3600);
   return (
     <div class="columns">
       <Card title="Queue">
@@ -484,6 +489,7 @@ function ClusterCharts({ history, marks }: { history: History; marks: Mark[] }) 
           history={history}
           marks={marks}
           names={[['running_jobs', 'Running', 'ok', true]]}
+          steps="whole"
         />
       </Card>
       <Card title="Preemptions">
@@ -491,6 +497,7 @@ function ClusterCharts({ history, marks }: { history: History; marks: Mark[] }) 
           label="Preemptions, counted up"
           history={history}
           names={[['preemptions', 'Preemptions, counted up', 'bad', true]]}
+          steps="whole"
         />
       </Card>
       <ByRule history={history} />
@@ -499,7 +506,7 @@ function ClusterCharts({ history, marks }: { history: History; marks: Mark[] }) 
           label="GPU-hours of work lost by preemptions"
           history={history}
           names={[['lost_gpu_seconds', 'GPU-hours, cumulative', 'bad', true]]}
-          format={hours}
+          per={3600}
         />
       </Card>
     </div>

@@ -32,7 +32,7 @@ export const EVENT_COLUMNS: Column<EventRow>[] = [
     title: 'Reason',
     value: (row) => row.reason,
     cell: (row) => <ReasonBadge reason={row.reason} type={row.type} />,
-    width: 150,
+    width: 190,
     grow: 0.6,
     filter: true,
   },

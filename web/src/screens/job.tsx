@@ -177,6 +177,12 @@ function Displaced({ jobs }: { jobs: NonNullable<WhyData['displaces']> }) {
   );
 }
 
+// What swell why prints, without what the page says elsewhere: the sentence above it and the next step below it.
+function linesBeside({ lines, sentence, next }: WhyData): string[] {
+  const first = (line: string) => line === sentence || line === `${sentence}.`;
+  return lines.filter((line) => !first(line) && !(next && line.startsWith('Next:')));
+}
+
 function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
   const view = useView<WhyData>('why', { namespace: row.namespace, name: row.name, kind: row.kind });
   const why = view.data;
@@ -187,13 +193,14 @@ function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
       </Card>
     );
   }
+  const lines = linesBeside(why);
   return (
     <div class="stack">
       <Card title="Why">
         <p class="sentence">{why.sentence}</p>
-        {why.lines.length > 1 && (
-          <pre class="text" tabIndex={0} aria-label="The same, as swell why prints it" style={{ marginTop: '12px' }}>
-            {why.lines.join('\n')}
+        {lines.length > 0 && (
+          <pre class="text wraps" tabIndex={0} aria-label="More, as swell why prints it" style={{ marginTop: '12px' }}>
+            {lines.join('\n')}
           </pre>
         )}
       </Card>
@@ -453,7 +460,7 @@ function workersText(row: WorkloadRow): string {
 }
 
 function priorityText(row: WorkloadRow): string {
-  const priority = row.priority ?? '–';
+  const priority = row.priority ?? 'none';
   if (row.preemptible === false) return `${priority}, not preemptible`;
   return row.preemptible ? `${priority}, preemptible` : String(priority);
 }

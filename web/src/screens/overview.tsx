@@ -14,6 +14,20 @@ import { ProjectUsageChart, UtilizationChart } from '../parts/usage_charts.tsx';
 const NODES_MAX = 200;
 const DECISIONS_MAX = 20;
 
+// What was decided of a workload stands for what was decided of its pods in the same second.
+function withoutPods(decisions: OverviewData['decisions']): OverviewData['decisions'] {
+  const said = decisions.filter((one) => one.object.kind !== 'Pod');
+  const isSaid = (pod: OverviewData['decisions'][number]) =>
+    said.some(
+      ({ object, reason, time }) =>
+        reason === pod.reason &&
+        time === pod.time &&
+        object.namespace === pod.object.namespace &&
+        pod.object.name.startsWith(`${object.name}-`),
+    );
+  return decisions.filter((one) => one.object.kind !== 'Pod' || !isSaid(one));
+}
+
 function Tiles({ data }: { data: OverviewData }) {
   const { gpus, jobs } = data;
   const waited = secondsSince(jobs.oldestPendingSince, now.value);
@@ -89,6 +103,9 @@ function NodeMap({ nodes }: { nodes: OverviewData['nodes'] }) {
             {name}
           </a>
         ))}
+        {nodes.some((node) => node.gpus.some((gpu) => gpu.job && !gpu.project)) && (
+          <span>other colours: a workload of no project each</span>
+        )}
         <span>
           <span class="swatch" style={{ background: 'var(--sunk)', border: '1px solid var(--line)' }} />
           free
@@ -144,12 +161,14 @@ function Decisions({ decisions }: { decisions: OverviewData['decisions'] }) {
         <p class="muted">The scheduler has decided nothing yet. Submit a workload to see why it runs where it does.</p>
       )}
       <ul class="feed">
-        {decisions.slice(0, DECISIONS_MAX).map((one, index) => (
-          <li key={`${one.time}${index}`}>
-            <time dateTime={one.time}>{clock(one.time)}</time>
-            <DecisionLine decision={one} />
-          </li>
-        ))}
+        {withoutPods(decisions)
+          .slice(0, DECISIONS_MAX)
+          .map((one, index) => (
+            <li key={`${one.time}${index}`}>
+              <time dateTime={one.time}>{clock(one.time)}</time>
+              <DecisionLine decision={one} />
+            </li>
+          ))}
       </ul>
     </Card>
   );

@@ -23,7 +23,7 @@ function Grows({ row, of }: { row: WorkloadRow; of: (row: WorkloadRow, now: numb
 }
 
 export const WORKLOAD_COLUMNS: Column<WorkloadRow>[] = [
-  { key: 'name', title: 'Workload', value: (row) => row.name, width: 170, grow: 1.6 },
+  { key: 'name', title: 'Workload', value: (row) => row.name, width: 190, grow: 1.6 },
   {
     key: 'status',
     title: 'Status',

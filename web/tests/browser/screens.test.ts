@@ -76,6 +76,12 @@ test('no table is wider than a screen of 1280', async () => {
       assert.ok((wide ?? 0) <= (inside ?? 0), `${address}: a table of ${wide} px in ${inside}`);
       tables += 1;
     }
+    const over = await page.evaluate(() =>
+      [...document.querySelectorAll('.grid-body [role=cell]')]
+        .filter((cell) => cell.scrollWidth > cell.clientWidth + 1)
+        .map((cell) => cell.textContent),
+    );
+    assert.deepEqual(over, [], `${address}: cells that run into the next`);
     await shot(page, `wide${address.replaceAll(/[^a-z0-9]+/gi, '-')}`);
   }
   assert.ok(tables > 10);

@@ -395,7 +395,7 @@ export function makeWorld(jobs: number, seed = 7, now = Date.now()): World {
   world.events = running.slice(0, 40).map((row, at): EventRow => ({
     time: new Date(now - at * 97e3).toISOString(),
     type: at % 5 === 0 ? 'Warning' : 'Normal',
-    reason: ['Scheduled', 'Reclaimed', 'Resumed', 'Grown', 'Shrunk'][at % 5] ?? 'Scheduled',
+    reason: ['Scheduled', 'Reclaimed', 'SawCompletedWorkload', 'Grown', 'Shrunk'][at % 5] ?? 'Scheduled',
     object: { kind: row.kind, namespace: row.namespace, name: row.name },
     message:
       at % 5 === 1
