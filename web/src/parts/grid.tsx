@@ -210,6 +210,7 @@ function useWindow(box: RefObject<HTMLDivElement | null>, count: number): [numbe
       );
     };
     const later = () => {
+      element.classList.toggle('aside', element.scrollLeft > 0);
       if (!frame) frame = requestAnimationFrame(measure);
     };
     element.addEventListener('scroll', later, { passive: true });
@@ -638,8 +639,7 @@ export function Grid<T>(props: GridProps<T>) {
   const shown = useShownRows(props, choices);
   const [chosen, setChosen] = useState<Set<string>>(() => new Set());
   const frame = useRef<HTMLDivElement>(null);
-  const width = useWidth(frame);
-  const { visible, unfit } = useShownColumns(props, choices.get('cols'), width);
+  const { visible, unfit } = useShownColumns(props, choices.get('cols'), useWidth(frame));
   const picked = props.bulk && rows && chosen.size > 0 ? rows.filter((row) => chosen.has(rowKey(row))) : [];
   const clear = () => setChosen(new Set());
   const widths = visible.map((one) => `minmax(${one.width}px, ${one.grow ?? 1}fr)`);
@@ -662,7 +662,7 @@ export function Grid<T>(props: GridProps<T>) {
           </Button>
         </div>
       )}
-      <div class={`grid${least + BAR_WIDTH > width ? ' wide' : ''}`} style={style} ref={frame}>
+      <div class="grid" style={style} ref={frame}>
         {rows === undefined && (
           <div style={{ padding: '16px' }}>
             <Skeleton lines={6} height={18} />

@@ -88,6 +88,23 @@ test('no table is wider than a screen of 1280', async () => {
   await page.context().close();
 });
 
+test('the name of a row stays in sight while its table is scrolled sideways', async () => {
+  const page = await one.page({ width: 390 });
+  await go(page, '/workloads', 'Workloads');
+  await page.waitForSelector('.grid-body .grid-row');
+  const left = () =>
+    page.evaluate(() => {
+      const box = document.querySelector('.grid-scroll') as HTMLElement;
+      const name = document.querySelector('.grid-body .stick') as HTMLElement;
+      return name.getBoundingClientRect().left - box.getBoundingClientRect().left;
+    });
+  assert.ok((await left()) > 20);
+  await page.evaluate(() => document.querySelector('.grid-scroll')?.scrollBy(300, 0));
+  await page.waitForSelector('.grid-scroll.aside');
+  assert.equal(await left(), 0);
+  await page.context().close();
+});
+
 test('the rail has the words of Run:ai', async () => {
   const page = await one.page();
   assert.deepEqual(await texts(page, 'nav.rail li a'), [
