@@ -266,7 +266,6 @@ Result<PodSecurity> ReadPodSecurity(const json::Value& pod) {
        json::GetArray(pod, {"spec", "securityContext", "supplementalGroups"})) {
     NoteId(&group, security);
   }
-  security.ids_chosen = api::Annotation(pod, api::kIdsChosen) == "true";
   security.never_root = true;
   for (std::string_view list : kLists) {
     for (const json::Value& container : json::GetArray(pod, {"spec", list})) {

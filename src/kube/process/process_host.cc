@@ -379,13 +379,11 @@ Status ProcessHost::ChooseUsers(ProcessPod& pod) {
   }
   const std::string path = own_network ? network_->LeaseOf(pod.slot).users : "";
   if (path.empty()) return without("this machine has no user namespaces for pods");
-  // A user who is not root may keep the machine's ids, and so the files. Root may not, nor may one
-  // whose author could have named anybody's.
-  const bool keeps_ids = security.never_root && !security.ids_chosen;
   if (security.highest_id >= kIdsOfPod) {
     const std::string why =
         StrCat("the pod names the id ", security.highest_id, "; it has 0 to ", kIdsOfPod - 1);
-    if (keeps_ids) return without(why);
+    // A user who is not root may keep the machine's ids. Root may not.
+    if (security.never_root) return without(why);
     return Status(Code::kNotAcceptable,
                   StrCat("securityContext: ", why, "; with hostUsers: true it has the machine's"));
   }
@@ -393,7 +391,8 @@ Status ProcessHost::ChooseUsers(ProcessPod& pod) {
   if (!users.valid()) return ErrnoStatus(errno, "open " + path);
   for (auto& [name, volume] : pod.volumes) {
     if (KeepsOwners(volume.path, users)) continue;
-    if (keeps_ids) {
+    // A user who is not root may keep the machine's ids, and so the files. Root may not.
+    if (security.never_root) {
       return without(StrCat("the file system of volume ", Quote(name), " cannot translate owners"));
     }
     volume.owners = ShimMount::Owners::kNobody;
