@@ -448,17 +448,20 @@ void GoodputScaler::Drop(const json::Value& job) {
     client_.Patch(client::resources::kPodGroups, ns, api::Name(job), client::PatchType::kMerge,
                   patch, {});
   }
-  if (!api::Annotation(job, keys::kHeldGpuType).empty()) {
+  // A hold that somebody else wrote is theirs.
+  const bool held = json::Find(job, {"status", "goodput", "heldTo"}) != nullptr;
+  if (held && !api::Annotation(job, keys::kHeldGpuType).empty()) {
     json::Value patch;
     json::Set(patch, {"metadata", "uid"}, api::Uid(job));
     json::Set(patch, {"metadata", "annotations", keys::kHeldGpuType}, json::Value(nullptr));
     client_.Patch(resource_, ns, api::Name(job), client::PatchType::kMerge, patch, {});
   }
   // What was measured stays, for when the default is back.
-  if (json::Find(job, {"status", "goodput", "defaultOf"}) == nullptr) return;
+  if (!held && json::Find(job, {"status", "goodput", "defaultOf"}) == nullptr) return;
   json::Value patch;
   json::Set(patch, {"metadata", "uid"}, api::Uid(job));
   json::Set(patch, {"status", "goodput", "defaultOf"}, json::Value(nullptr));
+  json::Set(patch, {"status", "goodput", "heldTo"}, json::Value(nullptr));
   client_.Patch(resource_, ns, api::Name(job), client::PatchType::kMerge, patch, {}, "status");
 }
 

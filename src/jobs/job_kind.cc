@@ -142,7 +142,7 @@ OnFailure JobKind::ClassifyFailure(const ReplicaSpec&,
 }
 
 Result<std::vector<json::Value>> JobKind::Dependents(const json::Value&, const JobSpec&) const {
-  return {};
+  return std::vector<json::Value>();
 }
 
 bool JobKind::Owns(const api::OwnerReference& owner) const {
