@@ -241,10 +241,13 @@ void CreateOfOwnKinds(Core& core, const std::function<void(const Status&)>& read
 
 void RunBootstrap(Core& core, std::function<void(const Status&)> ready) {
   auto progress = std::make_shared<Progress>();
-  progress->ready = [&core, ready = std::move(ready)](const Status& status) {
-    if (!status.ok()) return ready(status);
+  progress->ready = [weak = core.weak_from_this(), ready = std::move(ready)](const Status& status) {
+    const auto alive = weak.lock();
+    if (!alive || !status.ok()) return ready(status);
     // Definitions are served from the moment they are written, which the last answer may precede.
-    core.executor.Post([&core, ready] { CreateOfOwnKinds(core, ready); });
+    alive->executor.Post([weak, ready] {
+      if (const auto core = weak.lock()) CreateOfOwnKinds(*core, ready);
+    });
   };
   for (Step& step : Steps(core)) {
     ++progress->pending;
