@@ -63,9 +63,12 @@ struct TensorFlowRole {
     if (port == 0) port = other.port;
     if (selectors.empty()) selectors = other.selectors;
   }
-  Result<JobRole> Make(const PyTorchSpec& job) const {
+  Status Check() const {
     SWELL_RETURN_IF_ERROR(CheckRequest(Name("cpu"), cpu, Name("cpu-limit"), cpu_limit));
-    SWELL_RETURN_IF_ERROR(CheckRequest(Name("memory"), memory, Name("memory-limit"), memory_limit));
+    return CheckRequest(Name("memory"), memory, Name("memory-limit"), memory_limit);
+  }
+  Result<JobRole> Make(const PyTorchSpec& job) const {
+    SWELL_RETURN_IF_ERROR(Check());
     PyTorchSpec pod = job;
     pod.gpus = gpus;
     pod.cpu = cpu;
@@ -122,6 +125,8 @@ class SubmitTensorFlowAction final : public SubmitInstancesAction {
   Result<json::Value> MakeJob() override {
     if (spec_.image.empty()) spec_.image = worker().image;
     SWELL_RETURN_IF_ERROR(CheckJob(spec_));
+    // First: a chief may have its amounts, and an error names the flags that were given.
+    SWELL_RETURN_IF_ERROR(worker().Check());
     std::vector<JobRole> made;
     for (const TensorFlowRole& role : roles_) {
       if (role.replicas < 0) {
