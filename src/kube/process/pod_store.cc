@@ -229,8 +229,8 @@ int RunningPods(const std::string& data_dir) {
 }
 
 Status PodStore::Start() {
-  for (const char* part : {"/pods", "/volumes"}) {
-    SWELL_RETURN_IF_ERROR(MakeDirs(options_.data_dir + part, 0711));
+  for (const char* part : {"/pods", "/volumes", "/checkpoints"}) {
+    SWELL_RETURN_IF_ERROR(MakePrivateDir(options_.data_dir + part));
   }
   remover_.Empty(TrashDir());
   remover_.Empty(MemoryTrashDir());
@@ -238,6 +238,7 @@ Status PodStore::Start() {
   // Another version may have made the ready directories.
   Status cleared = remover_.Discard(ReadyDir(), TrashDir());
   (void)cleared;
+  SWELL_RETURN_IF_ERROR(MakePrivateDir(ReadyDir()));
   SWELL_ASSIGN_OR_RETURN(std::vector<std::string> uids, ListDir(options_.data_dir + "/pods"));
   for (const std::string& uid : uids) {
     const Result<std::string> text = ReadFile(PodDir(uid) + "/pod.json", 4 << 20);
@@ -365,8 +366,24 @@ Status PodStore::MakeFiles(ProcessPod& pod, const std::string& resolv_conf) {
   return RewriteFile(pod.dir + "/etc/resolv.conf", resolv_conf);
 }
 
+// Pods choose owners and modes of their files, and may make one that gives its owner's rights to
+// the user who runs it: other users of the machine reach none of them. Pods have them mounted
+// before they become another user; where nothing can be mounted they walk these paths.
+Status PodStore::MakePrivateDir(const std::string& dir) const {
+  const mode_t mode = options_.isolation == Isolation::kNone ? 0711 : 0700;
+  SWELL_RETURN_IF_ERROR(MakeDirs(dir, static_cast<int>(mode)));
+  struct stat info;
+  if (::lstat(dir.c_str(), &info) != 0) return ErrnoStatus(errno, dir);
+  if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid()) {
+    return Status(Code::kForbidden, StrCat(dir, ": not a directory of the user who runs swell"));
+  }
+  // An earlier version made it for more.
+  return ::chmod(dir.c_str(), mode) == 0 ? Status::Ok() : ErrnoStatus(errno, "chmod " + dir);
+}
+
 // A file system of its own where that is possible: then it has a size. 0: half of the memory.
 Status PodStore::MakeInMemory(const std::string& dir, int64_t size_bytes) const {
+  SWELL_RETURN_IF_ERROR(MakePrivateDir(MemoryRoot()));
   SWELL_RETURN_IF_ERROR(MakeDirs(dir, 0711));
   if (options_.isolation == Isolation::kFull) {
     const std::string size = size_bytes > 0 ? StrCat(",size=", size_bytes) : "";

@@ -120,6 +120,7 @@ class PodStore {
   KeptLogs& kept_logs() { return kept_logs_; }
 
  private:
+  Status MakePrivateDir(const std::string& dir) const;
   Status Load(const std::string& uid, const std::string& text);
   void LoadContainer(ProcessPod& pod, const std::string& name);
   Status MakeFiles(ProcessPod& pod, const std::string& resolv_conf);
