@@ -89,6 +89,18 @@ void AddSubmitter(TokenUser& answer, std::string_view submitter) {
   answer.user.extra.push_back({std::string(kSubmitterExtra), {std::string(submitter)}});
 }
 
+// The user who asked for it is there still, and is the same one. What is open ends with the user.
+Status CheckRequester(const Core& core, const json::Value& claims, TokenUser& answer) {
+  const std::string_view text = json::GetString(claims, {kRequesterExtra});
+  if (text.empty()) return Status::Ok();
+  const auto reference = UserReference::FromOrganization(text);
+  if (reference && FindRegisteredUser(core, *reference).ok()) {
+    answer.user.extra.push_back({std::string(kRequesterExtra), {reference->uid}});
+    return Status::Ok();
+  }
+  return Invalid("the user who asked for the service account token is no longer a user");
+}
+
 void AddNode(const Core& core, const json::Value& pod, TokenUser& answer) {
   const std::string node(api::NodeName(pod));
   if (node.empty()) return;
@@ -140,6 +152,7 @@ Result<TokenUser> UserOfBound(Core& core, const json::Value& claims) {
   if (Gone(core, FindLiving(core, {"serviceaccounts", std::string(ns), std::string(name)}, uid))) {
     return Invalid("service account token has been invalidated");
   }
+  SWELL_RETURN_IF_ERROR(CheckRequester(core, claims, answer));
   const std::string_view id = json::GetString(claims, {"jti"});
   if (!id.empty()) {
     answer.user.extra.push_back(
@@ -180,6 +193,7 @@ Result<TokenUser> UserOfLegacy(Core& core, const json::Value& claims, std::strin
     return Invalid("service account token has been invalidated");
   }
   TokenUser answer = UserFor(ns, name, uid);
+  SWELL_RETURN_IF_ERROR(CheckRequester(core, claims, answer));
   AddSubmitter(answer, api::Annotation(*secret->Parsed(), api::keys::kUser));
   answer.audiences = {std::string(kTokenIssuer)};
   return answer;
@@ -237,6 +251,7 @@ std::string MakeBoundToken(Core& core, const TokenClaims& token) {
   claims["nbf"] = token.now.unix_ns / 1'000'000'000;
   claims["sub"] = AccountUserName(token.ns, token.account);
   if (!token.submitter.empty()) claims[kSubmitterExtra] = token.submitter;
+  if (!token.requester.empty()) claims[kRequesterExtra] = token.requester;
   return Signed(core, claims);
 }
 
@@ -250,6 +265,7 @@ std::string MakeLegacyToken(const Core& core,
   claims["kubernetes.io/serviceaccount/service-account.name"] = account.account;
   claims["kubernetes.io/serviceaccount/service-account.uid"] = account.account_uid;
   claims["sub"] = AccountUserName(account.ns, account.account);
+  if (!account.requester.empty()) claims[kRequesterExtra] = account.requester;
   return Signed(core, claims);
 }
 

@@ -2,7 +2,8 @@
 //
 // A bound token says until when, for whom (audiences) and, where asked, for which pod or secret it
 // is good; it dies with its service account and with that object. A legacy token lives in a Secret
-// of type kubernetes.io/service-account-token and is good as long as the secret holds it.
+// of type kubernetes.io/service-account-token and is good as long as the secret holds it. A token
+// that a registered user asked for ends with that user, too.
 //
 // - Threads: core executor only.
 #pragma once
@@ -18,6 +19,9 @@ namespace swell::apiserver {
 // The audience of tokens that name none, and of this server itself.
 inline constexpr std::string_view kTokenIssuer = "https://kubernetes.default.svc.cluster.local";
 
+// The claim of the registered user who asked for a token; the extra field has the uid alone.
+inline constexpr std::string_view kRequesterExtra = "swell.dev/requester";
+
 struct TokenUser {
   api::UserInfo user;
   std::vector<std::string> audiences;
@@ -30,6 +34,8 @@ struct TokenClaims {
   std::string bound_kind, bound_name, bound_uid;  // pod or secret; may be empty
   std::vector<std::string> audiences;
   std::string submitter;  // for whom it was made; empty: nobody's
+  // The registered user with whom it ends, as UserReference::Organization; empty: none.
+  std::string requester;
   WallTime now, expires;
 };
 std::string MakeBoundToken(Core& core, const TokenClaims& claims);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kube/api/meta/meta.h"
+#include "kube/apiserver/access/account_tokens.h"
 #include "kube/apiserver/access/registered_users.h"
 
 namespace swell::apiserver {
@@ -75,6 +76,9 @@ std::vector<OpenStreams::OfUser*> OpenStreams::Of(const Call& call) {
   std::vector<OfUser*> all;
   for (const api::UserInfo* user : {&call.user, &call.impersonator}) {
     if (!user->uid.empty()) all.push_back(&users_[user->uid]);
+    for (const auto& [key, values] : user->extra) {
+      if (key == kRequesterExtra && !values.empty()) all.push_back(&users_[values.front()]);
+    }
   }
   return all;
 }

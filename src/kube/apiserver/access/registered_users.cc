@@ -40,19 +40,35 @@ Result<api::UserInfo> FindRegisteredUser(const Core& core, const UserReference& 
   return user;
 }
 
-std::string RunAsOfUser(const Core& core, std::string_view name) {
+namespace {
+
+// Nullopt: no registered user has this name.
+std::optional<api::RegisteredUser> FindByName(const Core& core, std::string_view name) {
   // Few secrets of the namespace are users', and the label says which.
   const auto users = core.store.List(
       "secrets", std::string(api::kUserNamespace),
       [](const auto& entry) { return entry.attributes.labels.Find(api::kUserLabel).has_value(); });
-  if (!users.ok()) return "";
+  if (!users.ok()) return std::nullopt;
   for (const store::EntryPtr& entry : users->entries) {
     const json::SharedValue secret = entry->Parsed();
     if (!api::IsUserSecret(*secret)) continue;
     api::RegisteredUser user(*secret);
-    if (user.name == name) return std::move(user.run_as);
+    if (user.name == name) return user;
   }
-  return "";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<UserReference> ReferenceOfUser(const Core& core, std::string_view name) {
+  const auto user = FindByName(core, name);
+  if (!user) return std::nullopt;
+  return UserReference{user->secret, user->uid};
+}
+
+std::string RunAsOfUser(const Core& core, std::string_view name) {
+  const auto user = FindByName(core, name);
+  return user ? user->run_as : "";
 }
 
 namespace {

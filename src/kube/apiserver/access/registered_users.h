@@ -35,6 +35,9 @@ struct UserReference {
 // kUnauthorized: there is no such user any more.
 Result<api::UserInfo> FindRegisteredUser(const Core& core, const UserReference& reference);
 
+// Nullopt: no registered user has this name.
+std::optional<UserReference> ReferenceOfUser(const Core& core, std::string_view name);
+
 // As whom pods of the user of this name run, as the secret has it ("1500:100,44"); empty: as they
 // say themselves.
 std::string RunAsOfUser(const Core& core, std::string_view name);

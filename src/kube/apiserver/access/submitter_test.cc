@@ -350,6 +350,58 @@ TEST_F(SubmitterTest, TheTokenOfAPodWithAUsersNumbersEndsWithTheUser) {
   EXPECT_EQ(server.Send(list).status, 401);
 }
 
+TEST_F(SubmitterTest, ATokenEndsWithTheUserWhoAskedForIt) {
+  TestServer server(Options{.token_key = std::make_shared<const TestTokenKey>(), .rbac = true});
+  server.Boot();
+  auto make = [&server](const api::UserInfo& user, const char* method, const std::string& target,
+                        std::string body) {
+    auto request = server.Request(method, target, std::move(body));
+    request.user = user;
+    const Answer answer = server.Send(std::move(request));
+    EXPECT_LT(answer.status, 300) << answer.text;
+    return answer;
+  };
+  make(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+       R"({"metadata":{"name":"a"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+       R"("kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","name":)"
+       R"("alice","apiGroup":"rbac.authorization.k8s.io"},{"kind":"Group","name":)"
+       R"("system:serviceaccounts","apiGroup":"rbac.authorization.k8s.io"}]})");
+  const std::string secrets = "/api/v1/namespaces/kube-system/secrets";
+  const std::string user =
+      R"({"metadata":{"name":"swell-user-a","labels":{"swell.dev/user-secret":"x"}},)"
+      R"("type":"swell.dev/user","stringData":{"username":"alice"}})";
+  make(kMaster, "POST", secrets, user);
+  const std::string tokens = StrCat(kAccounts, "/default/token");
+  const std::string asked = make(kAlice, "POST", tokens, R"({"spec":{}})").Str({"status", "token"});
+  const Answer secret =
+      make(kAlice, "POST", "/api/v1/namespaces/default/secrets",
+           R"({"metadata":{"name":"t","annotations":{"kubernetes.io/service-account.name":)"
+           R"("default"}},"type":"kubernetes.io/service-account-token"})");
+  const std::string legacy = Base64Decode(secret.Str({"data", "token"})).value_or("");
+  const std::string others =
+      make(kMaster, "POST", tokens, R"({"spec":{}})").Str({"status", "token"});
+  auto list = [&server](const std::string& token, const char* method = "GET",
+                        const std::string& target = kPods, std::string body = "") {
+    auto request = server.Request(method, target, std::move(body));
+    request.user = {};
+    request.credentials.bearer_token = token;
+    return server.Send(std::move(request));
+  };
+  // Nor does a further token outlive the user, which the first one asked for.
+  const std::string further =
+      list(asked, "POST", tokens, R"({"spec":{}})").Str({"status", "token"});
+  for (const std::string& token : {asked, legacy, further, others}) {
+    EXPECT_EQ(list(token).status, 200);
+  }
+  make(kMaster, "DELETE", StrCat(secrets, "/swell-user-a"), "");
+  for (const std::string& token : {asked, legacy, further}) EXPECT_EQ(list(token).status, 401);
+  make(kMaster, "POST", secrets, user);
+  for (const std::string& token : {asked, legacy, further}) {
+    EXPECT_EQ(list(token).status, 401) << "of an earlier user of that name";
+  }
+  EXPECT_EQ(list(others).status, 200);
+}
+
 TEST_F(SubmitterTest, TheEditorOfAJobBecomesItsSubmitter) {
   constexpr const char* kJobs = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs";
   const json::Value made = Must(

@@ -6,6 +6,7 @@
 #include "kube/apiserver/access/account_tokens.h"
 #include "kube/apiserver/access/handlers.h"
 #include "kube/apiserver/access/node_restriction.h"
+#include "kube/apiserver/access/registered_users.h"
 #include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/print/output.h"
@@ -66,6 +67,13 @@ Status ReadBoundObject(Core& core, const json::Value& request, TokenClaims& clai
   return Status::Ok();
 }
 
+// The registered user for whom the call acts, also through an account.
+std::string RequesterOf(const Core& core, const Call& call) {
+  const std::string name = SubmitterOf(core, call).value_or("");
+  const auto reference = name.empty() ? std::nullopt : ReferenceOfUser(core, name);
+  return reference ? reference->Organization() : "";
+}
+
 Result<TokenClaims> ReadClaims(Core& core, Call& call, const json::Value& request) {
   TokenClaims claims;
   claims.ns = call.info.ns;
@@ -86,6 +94,7 @@ Result<TokenClaims> ReadClaims(Core& core, Call& call, const json::Value& reques
   }
   if (claims.audiences.empty()) claims.audiences.emplace_back(kTokenIssuer);
   claims.submitter = SubmitterOf(core, call).value_or("");
+  claims.requester = RequesterOf(core, call);
   claims.now = core.clock.Now();
   // As kube-apiserver does it: a longer life is cut, and the answer says when the token expires.
   claims.expires =
@@ -172,6 +181,7 @@ void FillAccountSecret(Admission& admission, json::Value& secret) {
   const std::string_view uid = api::Annotation(secret, kAccountUid);
   if (!uid.empty() && uid != entry->attributes.uid) return;
   account.account_uid = entry->attributes.uid;
+  if (admission.call != nullptr) account.requester = RequesterOf(core, *admission.call);
   json::Set(secret, {"metadata", "annotations", kAccountUid}, account.account_uid);
   json::Set(secret, {"data", "token"},
             Base64Encode(MakeLegacyToken(core, account, admission.name)));
