@@ -4,6 +4,8 @@
 #include <array>
 
 #include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/user.h"
 
 namespace swell::node {
 namespace {
@@ -266,6 +268,7 @@ Result<PodSecurity> ReadPodSecurity(const json::Value& pod) {
        json::GetArray(pod, {"spec", "securityContext", "supplementalGroups"})) {
     NoteId(&group, security);
   }
+  security.ids_chosen = api::Annotation(pod, api::kIdsChosen) == "true";
   security.never_root = true;
   for (std::string_view list : kLists) {
     for (const json::Value& container : json::GetArray(pod, {"spec", list})) {

@@ -51,6 +51,8 @@ struct PodSecurity {
   std::vector<std::pair<std::string, std::string>> sysctls;
   int64_t highest_id = 0;   // of the users and groups that it names
   bool never_root = false;  // every container names a user who is not root
+  // Nobody gave these ids to the pod's author: they are worth nothing on the machine.
+  bool ids_chosen = false;
 };
 
 Result<ContainerSecurity> ReadContainerSecurity(const json::Value& pod,

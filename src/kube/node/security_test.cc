@@ -128,6 +128,11 @@ spec:
   EXPECT_EQ(OnlyUser(pod), 1500);
   EXPECT_EQ(OnlyUser(Pod("{spec: {containers: [{name: a}]}}")), std::nullopt);
   EXPECT_TRUE(NamesUsers(pod));
+  EXPECT_FALSE(read->ids_chosen);
+  auto chosen = ReadPodSecurity(
+      Pod("{metadata: {annotations: {swell.dev/ids-chosen: 'true'}}, spec: {containers: []}}"));
+  ASSERT_TRUE(chosen.ok());
+  EXPECT_TRUE(chosen->ids_chosen);
 }
 
 }  // namespace

@@ -355,8 +355,8 @@ Status PodStore::MakeFiles(ProcessPod& pod, const std::string& resolv_conf) {
         volume.kind == node::VolumeSpec::Kind::kHostPath && !volume.declared && !named_file;
     const bool of_user = of_host && !volume.of_administrator;
     // An author who could have named anybody's ids gets at nobody's files by them.
-    const ShimMount::Owners own = pod.spec.security.ids_chosen ? ShimMount::Owners::kNobody
-                                                               : ShimMount::Owners::kUser;
+    const ShimMount::Owners own =
+        pod.spec.security.ids_chosen ? ShimMount::Owners::kNobody : ShimMount::Owners::kUser;
     pod.volumes[volume.name] = {path, of_user ? own : ShimMount::Owners::kPod, of_host};
   }
   // Without it, /dev/shm is a directory of the container's own /dev.

@@ -188,6 +188,12 @@ TEST_F(Confinement, APathOfTheHostIsUsedWithTheRightsOfThePodsUser) {
   EXPECT_EQ(info.st_uid, 1500u);
   ContainerSpec root = Mounted(Shell("pod-c", "ls /v 2>&1 | grep -c denied"));
   EXPECT_EQ(Say(WithVolume(Sandbox("pod-c"), eves), root), "1\n");
+  // Ids that the author only chose may be anybody's.
+  SandboxSpec chosen = WithVolume(Sandbox("pod-e"), eves);
+  chosen.security.ids_chosen = chosen.security.never_root = true;
+  ContainerSpec thief = Mounted(Shell("pod-e", "id -u; cat /v/f 2>&1 | grep -c denied"));
+  thief.run_as_user = thief.run_as_group = 1500;
+  EXPECT_EQ(Say(chosen, thief), "1500\n1\n");
   // An administrator may give the node's own root.
   SandboxSpec own = WithVolume(Sandbox("pod-d"), roots);
   own.security.host_users = true;
@@ -261,8 +267,11 @@ TEST_F(Confinement, IdsBeyondThePodsAreForUsersWhoAreNotRoot) {
   far.security.never_root = true;
   far.security.host_users = false;
   EXPECT_EQ(make(far).code(), Code::kNotAcceptable) << "it asked for ids of its own";
-  far.pod_uid = "pod-d";
   far.security.host_users.reset();
+  far.security.ids_chosen = true;
+  EXPECT_EQ(make(far).code(), Code::kNotAcceptable) << "ids of the machine that nobody gave it";
+  far.security.ids_chosen = false;
+  far.pod_uid = "pod-d";
   ASSERT_TRUE(make(far).ok());
   ContainerSpec spec = Shell("pod-d", "grep NoNewPrivs /proc/self/status");
   spec.run_as_user = 70'000;

@@ -379,11 +379,13 @@ Status ProcessHost::ChooseUsers(ProcessPod& pod) {
   }
   const std::string path = own_network ? network_->LeaseOf(pod.slot).users : "";
   if (path.empty()) return without("this machine has no user namespaces for pods");
+  // A user who is not root may keep the machine's ids, and so the files. Root may not, nor may one
+  // whose author could have named anybody's.
+  const bool keeps_ids = security.never_root && !security.ids_chosen;
   if (security.highest_id >= kIdsOfPod) {
     const std::string why =
         StrCat("the pod names the id ", security.highest_id, "; it has 0 to ", kIdsOfPod - 1);
-    // A user who is not root may keep the machine's ids. Root may not.
-    if (security.never_root) return without(why);
+    if (keeps_ids) return without(why);
     return Status(Code::kNotAcceptable,
                   StrCat("securityContext: ", why, "; with hostUsers: true it has the machine's"));
   }
@@ -391,8 +393,7 @@ Status ProcessHost::ChooseUsers(ProcessPod& pod) {
   if (!users.valid()) return ErrnoStatus(errno, "open " + path);
   for (auto& [name, volume] : pod.volumes) {
     if (KeepsOwners(volume.path, users)) continue;
-    // A user who is not root may keep the machine's ids, and so the files. Root may not.
-    if (security.never_root) {
+    if (keeps_ids) {
       return without(StrCat("the file system of volume ", Quote(name), " cannot translate owners"));
     }
     volume.owners = ShimMount::Owners::kNobody;

@@ -3,6 +3,7 @@
 // - Threads: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,12 @@ inline constexpr std::string_view kUserNamespace = "kube-system";
 // A label of the Secret, and of the role bindings that were made with it: there its value is the
 // Secret's name.
 inline constexpr std::string_view kUserLabel = keys::kUserSecret;
+
+// How many user and group ids a pod has of its own: 0 to 65,535.
+inline constexpr int64_t kIdsOfPod = 65'536;
+// An annotation of pods, which the server alone writes: the author chose the ids that the pod
+// names, and nobody gave them. They are worth nothing on files of the machine.
+inline constexpr std::string_view kIdsChosen = "swell.dev/ids-chosen";
 
 bool IsUserSecret(const json::Value& secret);
 

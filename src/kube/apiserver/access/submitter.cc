@@ -59,8 +59,7 @@ struct Given {
 };
 
 // An administrator writes the number; one that cannot be read lets nothing run.
-Result<std::optional<Given>> GivenTo(const Admission& admission, const json::Value& pod) {
-  const std::string user(api::Annotation(pod, api::keys::kUser));
+Result<std::optional<Given>> GivenTo(const Admission& admission, const std::string& user) {
   std::string text = user.empty() ? "" : RunAsOfUser(admission.core, user);
   std::string whose = StrCat("user ", Quote(user));
   const bool of_user = !text.empty();
@@ -122,6 +121,50 @@ Status CheckPod(const Admission& admission, const Given& given, const json::Valu
   return Status::Ok();
 }
 
+struct NamedId {
+  std::string field;
+  int64_t id = 0;
+};
+
+// The users and groups that a pod names, with their places.
+std::vector<NamedId> IdsIn(const json::Value& pod) {
+  std::vector<NamedId> ids;
+  auto add = [&ids](const std::string& path, const json::Value& of) {
+    for (const char* field : {"runAsUser", "runAsGroup", "fsGroup"}) {
+      const int64_t id = json::GetInt(of, {"securityContext", field});
+      ids.push_back({StrCat(path, "securityContext.", field), id});
+    }
+    const json::Array& groups = json::GetArray(of, {"securityContext", "supplementalGroups"});
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (!groups[i].is_int64()) continue;
+      ids.push_back(
+          {StrCat(path, "securityContext.supplementalGroups[", i, "]"), groups[i].get_int64()});
+    }
+  };
+  const json::Value* spec = json::Find(pod, {"spec"});
+  if (spec == nullptr) return ids;
+  add("spec.", *spec);
+  for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+    const json::Array& containers = json::GetArray(*spec, {list});
+    for (size_t i = 0; i < containers.size(); ++i) {
+      add(StrCat("spec.", list, "[", i, "]."), containers[i]);
+    }
+  }
+  return ids;
+}
+
+std::optional<NamedId> IdOfMachine(const json::Value& pod) {
+  for (NamedId& one : IdsIn(pod)) {
+    if (one.id >= api::kIdsOfPod) return std::move(one);
+  }
+  return std::nullopt;
+}
+
+std::vector<const json::Value*> PodsIn(Work work, const json::Value& object) {
+  if (work == Work::kPod) return {&object};
+  return TemplatesOf(work, object);
+}
+
 }  // namespace
 
 std::optional<std::string> SubmitterOf(const Core& core, const Call& call) {
@@ -172,12 +215,12 @@ void KeepSubmitter(const Admission& admission, json::Value& object, const json::
 
 Status AdmitRunAs(const Admission& admission, json::Value& pod) {
   if (!admission.core.Get<AccessControl>().rbac) return Status::Ok();
-  SWELL_ASSIGN_OR_RETURN(const std::optional<Given> given, GivenTo(admission, pod));
+  const std::string user(api::Annotation(pod, api::keys::kUser));
+  SWELL_ASSIGN_OR_RETURN(const std::optional<Given> given, GivenTo(admission, user));
   if (!given) return Status::Ok();
   SWELL_RETURN_IF_ERROR(CheckPod(admission, *given, pod));
   json::Set(pod, {"spec", "securityContext", "runAsUser"}, given->numbers.uid);
   if (given->of_user) {
-    const std::string user(api::Annotation(pod, api::keys::kUser));
     json::Set(pod, {"metadata", "annotations", kRunAsOf}, json::Value(user));
   }
   if (json::Find(pod, {"spec", "securityContext", "runAsGroup"}) == nullptr) {
@@ -200,8 +243,39 @@ Status AdmitNewContainers(const Admission& admission, const json::Value& pod) {
       !json::Find(pod, {"spec", "securityContext", "runAsUser"})) {
     return Status::Ok();
   }
-  SWELL_ASSIGN_OR_RETURN(const std::optional<Given> given, GivenTo(admission, pod));
+  const std::string user(api::Annotation(pod, api::keys::kUser));
+  SWELL_ASSIGN_OR_RETURN(const std::optional<Given> given, GivenTo(admission, user));
   return given ? CheckPod(admission, *given, pod) : Status::Ok();
+}
+
+Result<bool> HasGivenNumbers(const Admission& admission, const json::Value& pod) {
+  const std::string user(api::Annotation(pod, api::keys::kUser));
+  SWELL_ASSIGN_OR_RETURN(const std::optional<Given> given, GivenTo(admission, user));
+  return given.has_value();
+}
+
+Status CheckIdsOfWork(const Admission& admission, Work work, const json::Value& object) {
+  const json::Value* made = TemplateOf(work, object);
+  const std::string user(api::Annotation(made != nullptr ? *made : object, api::keys::kUser));
+  for (const json::Value* pod : PodsIn(work, object)) {
+    const auto found = IdOfMachine(*pod);
+    if (!found) continue;
+    SWELL_ASSIGN_OR_RETURN(const std::optional<Given> given, GivenTo(admission, user));
+    if (given) return Status::Ok();
+    return ForbiddenError(
+        admission.kind, admission.name,
+        StrCat(work == Work::kPod ? "" : "template.", found->field, ": ", found->id,
+               ": a pod has the ids 0 to ", api::kIdsOfPod - 1,
+               " of its own; beyond them are ids of the machine, which an administrator names, or "
+               "gives to a user (swell user create --run-as)"));
+  }
+  return Status::Ok();
+}
+
+bool NamesIdsOfMachine(Work work, const json::Value& object) {
+  const auto pods = PodsIn(work, object);
+  return std::any_of(pods.begin(), pods.end(),
+                     [](const json::Value* pod) { return IdOfMachine(*pod).has_value(); });
 }
 
 }  // namespace swell::apiserver

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kube/apiserver/access/work.h"
 #include "kube/apiserver/core.h"
 
 namespace swell::apiserver {
@@ -45,5 +46,13 @@ void KeepSubmitter(const Admission& admission, json::Value& object, const json::
 Status AdmitRunAs(const Admission& admission, json::Value& pod);
 // The same of containers that are added to a pod that runs; it is as it was admitted.
 Status AdmitNewContainers(const Admission& admission, const json::Value& pod);
+
+// Whether the pod's author, or its namespace, was given the numbers that pods run as.
+Result<bool> HasGivenNumbers(const Admission& admission, const json::Value& pod);
+// Refuses ids beyond those that a pod has of its own: they would be the machine's. A user who was
+// given numbers is held to those when the pod is made.
+Status CheckIdsOfWork(const Admission& admission, Work work, const json::Value& object);
+// Whether a pod of the object names such an id.
+bool NamesIdsOfMachine(Work work, const json::Value& object);
 
 }  // namespace swell::apiserver

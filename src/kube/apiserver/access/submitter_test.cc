@@ -105,6 +105,45 @@ TEST_F(SubmitterTest, OtherNumbersAreRefused) {
   EXPECT_EQ(debug.status, 403) << debug.text;
 }
 
+// May do what a researcher may, and so not name the machine's ids.
+TEST_F(SubmitterTest, IdsOfTheMachineAreForAdministratorsAndThoseWhoWereGivenThem) {
+  const api::UserInfo carol{"carol", "", {"system:authenticated"}};
+  Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+       R"({"metadata":{"name":"pods"},"rules":[{"apiGroups":["","apps"],"resources":["*"],)"
+       R"("verbs":["*"]}]})");
+  Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+       R"({"metadata":{"name":"carol"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+       R"("kind":"ClusterRole","name":"pods"},"subjects":[{"kind":"User","name":"carol",)"
+       R"("apiGroup":"rbac.authorization.k8s.io"}]})");
+  for (const char* context :
+       {R"({"runAsUser":70000})", R"({"runAsUser":1,"supplementalGroups":[42,65536]})",
+        R"({"fsGroup":65536})"}) {
+    EXPECT_EQ(As(carol, "POST", kPods, Pod("a", context)).status, 403) << context;
+    EXPECT_EQ(As(kMaster, "POST", StrCat(kPods, "?dryRun=All"), Pod("a", context)).status, 201);
+  }
+  const Answer inner =
+      As(carol, "POST", kPods, Pod("a", R"({"runAsUser":0})", R"({"runAsUser":70000})"));
+  EXPECT_EQ(inner.Message(),
+            "pods \"a\" is forbidden: spec.containers[0].securityContext.runAsUser: 70000: a pod "
+            "has the ids 0 to 65535 of its own; beyond them are ids of the machine, which an "
+            "administrator names, or gives to a user (swell user create --run-as)");
+  const Answer later =
+      As(carol, "POST", kDeployments,
+         R"({"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":)"
+         R"({"metadata":{"labels":{"a":"b"}},"spec":{"securityContext":{"fsGroup":70000},)"
+         R"("containers":[{"name":"c","image":"i"}]}}}})");
+  EXPECT_EQ(later.status, 403) << later.text;
+  // Within its own ids a pod chooses; what the node must know of that, the server says.
+  const json::Value chosen = Must(carol, "POST", kPods, Pod("b", R"({"runAsUser":1500})"));
+  EXPECT_EQ(api::Annotation(chosen, "swell.dev/ids-chosen"), "true");
+  const json::Value masters = Must(kMaster, "POST", kPods, Pod("c", R"({"runAsUser":1500})"));
+  EXPECT_EQ(api::Annotation(masters, "swell.dev/ids-chosen"), "");
+  Must(kMaster, "PATCH", "/api/v1/namespaces/default",
+       R"({"metadata":{"annotations":{"swell.dev/run-as-user":"70000"}}})");
+  const json::Value given = Must(carol, "POST", kPods, Pod("e", R"({"runAsUser":70000})"));
+  EXPECT_EQ(api::Annotation(given, "swell.dev/ids-chosen"), "");
+}
+
 TEST_F(SubmitterTest, ANamespaceSaysItForWhoeverHasNoNumbers) {
   RunAliceAs("1500");
   Must(kMaster, "PATCH", "/api/v1/namespaces/default",

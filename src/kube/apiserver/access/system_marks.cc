@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/user.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/access/work.h"
@@ -21,7 +22,8 @@ constexpr std::string_view kMarks[] = {keys::kGpuDevices,        keys::kGpuShare
                                        keys::kPreemptedBy,       keys::kPreemptedRule,
                                        keys::kPreemptedMessage,  keys::kPreemptedLost,
                                        keys::kPreemptionsBefore, keys::kStopRequested,
-                                       keys::kRestarts,          kRunAsOf};
+                                       keys::kRestarts,          kRunAsOf,
+                                       api::kIdsChosen};
 
 bool IsWrittenByPeople(const Admission& admission) {
   if (admission.call == nullptr || !admission.core.Get<AccessControl>().rbac) return false;

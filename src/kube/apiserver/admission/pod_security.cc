@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/user.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/charged_project.h"
 #include "kube/apiserver/access/submitter.h"
@@ -187,6 +188,7 @@ std::string Violations(const Core& core,
 // Whether the object needs the right: it goes beyond what is usual, or beyond what holds here.
 bool Exceeds(const Admission& admission, Work work, const json::Value& object) {
   if (admission.ns != kSystemNamespace && !SystemClassIn(work, object).empty()) return true;
+  if (NamesIdsOfMachine(work, object)) return true;
   const NamespaceRules rules = RulesOf(admission.core, admission.ns);
   PodSecurityPolicy policy = rules.enforce;
   if (policy.level == PodSecurityLevel::kPrivileged) policy.level = PodSecurityLevel::kBaseline;
@@ -359,7 +361,26 @@ Status CheckPodSecurity(const Admission& admission,
     return Status::Ok();
   }
   SWELL_RETURN_IF_ERROR(CheckSystemClass(admission, work, object));
+  SWELL_RETURN_IF_ERROR(CheckIdsOfWork(admission, work, object));
   return CheckPolicies(admission, work, object);
+}
+
+Status MarkChosenIds(const Admission& admission, json::Value& pod) {
+  bool matters = false;
+  for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
+    matters = matters || json::Find(volume, {"hostPath"}) != nullptr;
+  }
+  for (const char* list : {"initContainers", "containers"}) {
+    for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
+      matters = matters || json::Find(container, {"securityContext", "runAsUser"}) != nullptr;
+    }
+  }
+  matters = matters || json::Find(pod, {"spec", "securityContext", "runAsUser"}) != nullptr;
+  if (!matters || admission.call == nullptr) return Status::Ok();
+  if (IsExempt(admission, Work::kPod, pod, nullptr)) return Status::Ok();
+  SWELL_ASSIGN_OR_RETURN(const bool given, HasGivenNumbers(admission, pod));
+  if (!given) json::Set(pod, {"metadata", "annotations", api::kIdsChosen}, json::Value("true"));
+  return Status::Ok();
 }
 
 namespace {

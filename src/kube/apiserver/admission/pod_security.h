@@ -29,6 +29,10 @@ Status CheckPodSecurity(const Admission& admission,
 // what the user may not ask for.
 Status CheckPodConnection(Core& core, const Call& call, const json::Value& pod);
 
+// Marks a new pod whose ids were chosen by an author who was given none and may not exceed the
+// level, where the mark matters on the node.
+Status MarkChosenIds(const Admission& admission, json::Value& pod);
+
 // Labels of a namespace that name no level or version. A stricter level warns of the pods there.
 Status CheckPodSecurityLabels(const Admission& admission,
                               const json::Value& ns,

@@ -7,6 +7,7 @@
 #include "kube/api/objects/pod.h"
 #include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/admission/limit_range.h"
+#include "kube/apiserver/admission/pod_security.h"
 #include "kube/apiserver/admission/service_account_admission.h"
 #include "kube/apiserver/pods/handlers.h"
 #include "kube/apiserver/request/errors.h"
@@ -185,6 +186,7 @@ Status CreatePod(Admission& admission, json::Value& pod) {
   SWELL_RETURN_IF_ERROR(AdmitRuntimeClass(admission, pod));
   SWELL_RETURN_IF_ERROR(AdmitServiceAccount(admission, pod));
   SWELL_RETURN_IF_ERROR(AdmitRunAs(admission, pod));
+  SWELL_RETURN_IF_ERROR(MarkChosenIds(admission, pod));
   SWELL_RETURN_IF_ERROR(LimitPod(admission, pod));
   const std::string_view scheduler = api::SchedulerName(pod);
   if (scheduler.empty()) {
