@@ -248,6 +248,30 @@ Status AdmitNewContainers(const Admission& admission, const json::Value& pod) {
   return given ? CheckPod(admission, *given, pod) : Status::Ok();
 }
 
+Status CheckSameNumbers(const Core& core, const Call& call, const json::Value& pod) {
+  if (api::Annotation(pod, kRunAsOf).empty()) return Status::Ok();
+  const auto person = SubmitterOf(core, call);
+  if (!person) return Status::Ok();
+  const int64_t uid = json::GetInt(pod, {"spec", "securityContext", "runAsUser"});
+  const auto numbers = api::ParseRunAs(RunAsOfUser(core, *person));
+  std::string why = "you have no such number";
+  if (numbers.ok()) {
+    const std::vector<int64_t>& gids = numbers->gids;
+    auto missing = [&gids](const NamedId& one) {
+      const bool group = one.field.find("roup") != std::string::npos;
+      return group && one.id != 0 && std::find(gids.begin(), gids.end(), one.id) == gids.end();
+    };
+    const std::vector<NamedId> ids = IdsIn(pod);
+    if (numbers->uid == uid && std::none_of(ids.begin(), ids.end(), missing)) return Status::Ok();
+    why = numbers->uid == uid ? "you have not all of its groups"
+                              : StrCat("you have number ", numbers->uid);
+  }
+  return ForbiddenError(
+      *call.kind, call.info.name,
+      StrCat("it runs as user ", uid, ", a number of user ", Quote(api::Annotation(pod, kRunAsOf)),
+             " (swell user create ", "--run-as), and ", why));
+}
+
 Result<bool> HasGivenNumbers(const Admission& admission, const json::Value& pod) {
   const std::string user(api::Annotation(pod, api::keys::kUser));
   SWELL_ASSIGN_OR_RETURN(const std::optional<Given> given, GivenTo(admission, user));

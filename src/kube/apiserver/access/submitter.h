@@ -47,6 +47,9 @@ Status AdmitRunAs(const Admission& admission, json::Value& pod);
 // The same of containers that are added to a pod that runs; it is as it was admitted.
 Status AdmitNewContainers(const Admission& admission, const json::Value& pod);
 
+// Refuses what lets the caller act in a pod that runs as the numbers of a registered user, unless
+// the caller has these numbers, too. Administrators' right is for the caller of this to look at.
+Status CheckSameNumbers(const Core& core, const Call& call, const json::Value& pod);
 // Whether the pod's author, or its namespace, was given the numbers that pods run as.
 Result<bool> HasGivenNumbers(const Admission& admission, const json::Value& pod);
 // Refuses ids beyond those that a pod has of its own: they would be the machine's. A user who was

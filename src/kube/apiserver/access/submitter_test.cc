@@ -144,6 +144,42 @@ TEST_F(SubmitterTest, IdsOfTheMachineAreForAdministratorsAndThoseWhoWereGivenThe
   EXPECT_EQ(api::Annotation(given, "swell.dev/ids-chosen"), "");
 }
 
+TEST_F(SubmitterTest, NobodyActsInAPodWithTheNumbersOfAnother) {
+  RunAliceAs("1500");
+  const api::UserInfo dave{"dave", "", {"system:authenticated"}};
+  const api::UserInfo erin{"erin", "", {"system:authenticated"}};
+  Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+       R"({"metadata":{"name":"pods"},"rules":[{"apiGroups":[""],"resources":["*"],)"
+       R"("verbs":["*"]}]})");
+  for (const char* name : {"dave", "erin"}) {
+    Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+         StrCat(R"({"metadata":{"name":")", name,
+                R"("},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole",)",
+                R"("name":"pods"},"subjects":[{"kind":"User","name":")", name,
+                R"(","apiGroup":"rbac.authorization.k8s.io"}]})"));
+  }
+  Must(kMaster, "POST", "/api/v1/namespaces/kube-system/secrets",
+       R"({"metadata":{"name":"swell-user-e","labels":{"swell.dev/user-secret":"x"}},)"
+       R"("type":"swell.dev/user","stringData":{"username":"erin","runAs":"1500"}})");
+  json::Value pod = Must(kAlice, "POST", kPods, Pod("a", "{}"));
+  const std::string debug = R"({"spec":{"ephemeralContainers":[{"name":"d","image":"i"}]}})";
+  for (const char* way : {"exec?command=id&stdout=true", "attach?stdout=true", "portforward"}) {
+    const Answer other = As(dave, "POST", StrCat(kPods, "/a/", way), "");
+    EXPECT_EQ(other.status, 403) << way;
+    EXPECT_NE(other.Message().find("it runs as user 1500, a number of user \"alice\""),
+              std::string::npos)
+        << other.Message();
+    // The pod has no node yet, which is what those hear who may.
+    for (const api::UserInfo& user : {kAlice, erin, kMaster}) {
+      EXPECT_NE(As(user, "POST", StrCat(kPods, "/a/", way), "").status, 403) << way << user.name;
+    }
+  }
+  EXPECT_EQ(As(dave, "PATCH", StrCat(kPods, "/a/ephemeralcontainers"), debug).status, 403);
+  json::Set(json::FindMutable(pod, {"spec", "containers"})->get_array()[0], {"image"}, "other");
+  EXPECT_EQ(As(dave, "PUT", StrCat(kPods, "/a"), json::Print(pod)).status, 403);
+  EXPECT_EQ(As(erin, "PATCH", StrCat(kPods, "/a/ephemeralcontainers"), debug).status, 200);
+}
+
 TEST_F(SubmitterTest, ANamespaceSaysItForWhoeverHasNoNumbers) {
   RunAliceAs("1500");
   Must(kMaster, "PATCH", "/api/v1/namespaces/default",

@@ -361,6 +361,10 @@ Status CheckPodSecurity(const Admission& admission,
     return Status::Ok();
   }
   SWELL_RETURN_IF_ERROR(CheckSystemClass(admission, work, object));
+  // A new image or container is one more way to act in the pod.
+  if (work == Work::kPod && old != nullptr) {
+    SWELL_RETURN_IF_ERROR(CheckSameNumbers(admission.core, *admission.call, object));
+  }
   SWELL_RETURN_IF_ERROR(CheckIdsOfWork(admission, work, object));
   return CheckPolicies(admission, work, object);
 }
@@ -408,6 +412,11 @@ bool IsOfSuchAuthor(const Core& core, const Call& call) {
 }  // namespace
 
 Status CheckPodConnection(Core& core, const Call& call, const json::Value& pod) {
+  // A program's port is open to the other pods of the project anyway.
+  if (call.info.subresource != "proxy") {
+    Status same = CheckSameNumbers(core, call, pod);
+    if (!same.ok() && !MayExceedPodSecurity(core, call.user, call.info.ns)) return same;
+  }
   const NamespaceRules rules = RulesOf(core, call.info.ns);
   PodSecurityPolicy policy = rules.enforce;
   if (policy.level == PodSecurityLevel::kPrivileged) return Status::Ok();
