@@ -247,8 +247,8 @@ Status EmbeddedCluster::Impl::Listen() {
   const std::string host = options.listen.substr(0, options.listen.rfind(':') + 1);
   auto port =
       options.listen.ends_with(":0")
-          ? ListenAtLastPort(options.data_dir.PortFile(), random,
-                             [&](uint16_t one) { return http->Listen(StrCat(host, one), tls); })
+          ? ListenAtRecordedPort(options.data_dir.PortFile(), random,
+                                 [&](uint16_t one) { return http->Listen(StrCat(host, one), tls); })
           : http->Listen(options.listen, tls);
   if (!port.ok()) return port.status().WithContext(StrCat("listen on ", options.listen));
   url = StrCat("https://", HostOf(options.listen), ":", *port);

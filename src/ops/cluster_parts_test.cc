@@ -1,4 +1,8 @@
 // The parts of an embedded cluster that can run without one: its port, its backup and its metrics.
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <optional>
 #include <set>
 
@@ -7,6 +11,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "base/temp_dir.h"
+#include "base/unique_fd.h"
 #include "kube/net/reactor/reactor.h"
 #include "kube/store/backend.h"
 #include "ops/cluster_metrics.h"
@@ -59,6 +64,31 @@ TEST_F(LastPortTest, AFileThatHoldsNoPortIsIgnored) {
 TEST_F(LastPortTest, TheKernelChoosesAtLast) {
   EXPECT_EQ(Listen({}, true).value(), 40000);
   EXPECT_EQ(tried_.size(), 21U);
+}
+
+TEST_F(LastPortTest, APortThatOthersWereToldIsNotChangedWithoutAWord) {
+  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(socket.get(), any, size), 0);
+  ASSERT_EQ(::listen(socket.get(), 1), 0);
+  ASSERT_EQ(::getsockname(socket.get(), any, &size), 0);
+  const int port = ntohs(address.sin_port);
+  Ran(std::to_string(port));
+  auto in_use = [](uint16_t) -> Result<uint16_t> { return Status(Code::kConflict, "in use"); };
+  const std::string why = ListenAtRecordedPort(dir_.PortFile(), random_, in_use).status().message();
+  EXPECT_NE(
+      why.find(StrCat("port ", port, ", which the kubeconfigs of this cluster name, is taken, ",
+                      "by process ", ::getpid(), " (")),
+      std::string::npos)
+      << why;
+  auto free = [](uint16_t one) -> Result<uint16_t> { return one; };
+  EXPECT_EQ(ListenAtRecordedPort(dir_.PortFile(), random_, free).value(), port);
+  ASSERT_TRUE(RemoveTree(dir_.PortFile()).ok());
+  EXPECT_GE(ListenAtRecordedPort(dir_.PortFile(), random_, free).value(), 12000);
 }
 
 class OnlineBackupTest : public ::testing::Test {

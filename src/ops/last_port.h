@@ -19,4 +19,10 @@ using ListenAt = std::function<Result<uint16_t>(uint16_t port)>;
 // last the kernel chooses. Does not write the port down.
 Result<uint16_t> ListenAtLastPort(const std::string& file, Random& random, const ListenAt& listen);
 
+// The same where others were told the port: when it is taken, they would not find the cluster at
+// another, and a program that holds the old one could pose as it. Says who has it, and what to do.
+Result<uint16_t> ListenAtRecordedPort(const std::string& file,
+                                      Random& random,
+                                      const ListenAt& listen);
+
 }  // namespace swell

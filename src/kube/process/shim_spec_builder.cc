@@ -340,7 +340,9 @@ Status SetSecurity(const ShimDefaults& defaults,
   if (!out.netns.empty()) out.sysctls = pod.spec.security.sysctls;
   SWELL_RETURN_IF_ERROR(GiveDevices(spec, out));
   if (!defaults.support.seccomp) return Status::Ok();
-  SWELL_ASSIGN_OR_RETURN(out.seccomp_file, defaults.seccomp.FileFor(security));
+  // On the machine's network a pod's program could take the ports of the machine's own.
+  const bool listens = namespaces.net.empty() || !out.netns.empty();
+  SWELL_ASSIGN_OR_RETURN(out.seccomp_file, defaults.seccomp.FileFor(security, listens));
   return Status::Ok();
 }
 

@@ -200,11 +200,20 @@ Status AddOciRule(const Filter& filter,
 
 }  // namespace
 
-Result<std::string> CompileDefaultFilter(node::CapabilitySet capabilities) {
+Result<std::string> CompileDefaultFilter(node::CapabilitySet capabilities, bool listens) {
   SWELL_ASSIGN_OR_RETURN(const Filter filter, NewFilter(SCMP_ACT_ERRNO(ENOSYS)));
   std::set<std::string_view> allowed(OrdinaryCalls().begin(), OrdinaryCalls().end());
   for (const CapabilityCalls& row : CallsOfCapabilities()) {
     if (Has(capabilities, row.capability)) allowed.insert(row.calls.begin(), row.calls.end());
+  }
+  // The 32-bit call that stands for all of a socket's would be a way around; the library allows the
+  // others of them by their own names.
+  constexpr std::string_view kAllOfSockets = "socketcall";
+  if (!listens) {
+    for (std::string_view name :
+         {std::string_view("bind"), std::string_view("listen"), kAllOfSockets}) {
+      allowed.erase(name);
+    }
   }
   for (std::string_view name : allowed) {
     SWELL_RETURN_IF_ERROR(Add(filter, SCMP_ACT_ALLOW, name));
@@ -220,7 +229,7 @@ Result<std::string> CompileDefaultFilter(node::CapabilitySet capabilities) {
       if (name == nullptr) continue;
       const std::string copy = name;
       ::free(name);
-      if (allowed.contains(copy) || kPartly.contains(copy)) continue;
+      if (allowed.contains(copy) || kPartly.contains(copy) || copy == kAllOfSockets) continue;
       SWELL_RETURN_IF_ERROR(Add(filter, SCMP_ACT_ERRNO(EPERM), copy));
     }
   }
@@ -255,13 +264,15 @@ Result<std::string> CompileOciFilter(std::string_view profile_json) {
   return Export(filter);
 }
 
-Result<std::string> SeccompProfiles::FileFor(const node::ContainerSecurity& security) {
+Result<std::string> SeccompProfiles::FileFor(const node::ContainerSecurity& security,
+                                             bool listens) {
   using Kind = node::SecurityProfile::Kind;
   if (security.privileged || security.seccomp.kind == Kind::kUnconfined) return std::string();
-  if (security.seccomp.kind == Kind::kLocalhost) return Localhost(security.seccomp.name);
-  std::string& file = defaults_[Relevant(security.capabilities)];
+  if (listens && security.seccomp.kind == Kind::kLocalhost) return Localhost(security.seccomp.name);
+  std::string& file = defaults_[{Relevant(security.capabilities), listens}];
   if (file.empty() || !FileExists(file)) {
-    SWELL_ASSIGN_OR_RETURN(const std::string filter, CompileDefaultFilter(security.capabilities));
+    SWELL_ASSIGN_OR_RETURN(const std::string filter,
+                           CompileDefaultFilter(security.capabilities, listens));
     SWELL_ASSIGN_OR_RETURN(file, Keep(filter));
   }
   return file;

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "kube/node/security.h"
@@ -17,7 +18,8 @@
 namespace swell::edge {
 
 // The programs of a sock_fprog.
-Result<std::string> CompileDefaultFilter(node::CapabilitySet capabilities);
+// Without `listens`, nobody can open a port: neither bind nor listen.
+Result<std::string> CompileDefaultFilter(node::CapabilitySet capabilities, bool listens = true);
 // kInvalid names the field that is wrong.
 Result<std::string> CompileOciFilter(std::string_view profile_json);
 
@@ -25,16 +27,18 @@ class SeccompProfiles {
  public:
   explicit SeccompProfiles(std::string data_dir) : data_dir_(std::move(data_dir)) {}
 
-  // The file of a container's filter; empty: it has none.
-  Result<std::string> FileFor(const node::ContainerSecurity& security);
+  // The file of a container's filter; empty: it has none. A container that may not listen gets the
+  // default one without these calls, also where it names a file.
+  Result<std::string> FileFor(const node::ContainerSecurity& security, bool listens = true);
 
  private:
   Result<std::string> Localhost(const std::string& name);
   Result<std::string> Keep(const std::string& filter);
 
   std::string data_dir_;
-  std::map<node::CapabilitySet, std::string> defaults_;  // by the capabilities that matter
-  std::map<std::string, std::string> localhost_;         // by the profile's text
+  // By the capabilities that matter, and by whether it may listen.
+  std::map<std::pair<node::CapabilitySet, bool>, std::string> defaults_;
+  std::map<std::string, std::string> localhost_;  // by the profile's text
 };
 
 }  // namespace swell::edge

@@ -56,6 +56,27 @@ TEST(SeccompProfiles, TheDefaultRefusesWhatPodsDoNotNeed) {
   EXPECT_EQ(Under(*filter, [] { return ErrnoOf(SYS_socket, 40, 1, 0); }), ENOSYS);
 }
 
+TEST(SeccompProfiles, WhatRunsOnTheMachinesNetworkCannotListen) {
+  auto filter = CompileDefaultFilter(node::DefaultCapabilities(), false);
+  ASSERT_TRUE(filter.ok()) << filter.status().ToString();
+  EXPECT_EQ(Under(*filter, [] { return ErrnoOf(SYS_bind, -1, 0, 0); }), EPERM);
+  EXPECT_EQ(Under(*filter, [] { return ErrnoOf(SYS_listen, -1, 0); }), EPERM);
+  EXPECT_EQ(Under(*filter, [] { return ErrnoOf(SYS_connect, -1, 0, 0); }), EBADF);
+  EXPECT_EQ(Under(*filter, [] { return ErrnoOf(SYS_mount); }), EPERM);
+  auto usual = CompileDefaultFilter(node::DefaultCapabilities());
+  ASSERT_TRUE(usual.ok());
+  EXPECT_EQ(Under(*usual, [] { return ErrnoOf(SYS_bind, -1, 0, 0); }), EBADF);
+  TempDir dir;
+  SeccompProfiles profiles(dir.path());
+  node::ContainerSecurity security;
+  auto quiet = profiles.FileFor(security, false);
+  ASSERT_TRUE(quiet.ok());
+  EXPECT_NE(*quiet, *profiles.FileFor(security));
+  security.seccomp.kind = node::SecurityProfile::Kind::kLocalhost;
+  security.seccomp.name = "all.json";
+  EXPECT_EQ(*profiles.FileFor(security, false), *quiet);
+}
+
 TEST(SeccompProfiles, ACapabilityOpensItsCalls) {
   const node::CapabilitySet admin = node::CapabilitySet{1}
                                     << node::CapabilityNumber("SYS_ADMIN").value_or(0);
