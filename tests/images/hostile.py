@@ -16,6 +16,8 @@ class HostileRegistry:
         self.manifest_answers = []  # statuses that come before the manifest
         self.tokens = None          # {"user:password": "token"}: asks for tokens
         self.ranges = []            # Range headers that came
+        self.redirect = None        # the address to which manifests are moved
+        self.realm = None           # the address that gives tokens, in place of this one
         self.requests = 0
         self.ended = threading.Event()
         registry = self
@@ -65,6 +67,11 @@ class HostileRegistry:
             if sent.removeprefix("Bearer ") not in self.tokens.values():
                 challenge = f'Bearer realm="http://{self.address}/token",service="hostile"'
                 return self.refuse(handler, 401, "UNAUTHORIZED", "who are you", WWW_Authenticate=challenge)
+        if self.realm is not None:
+            challenge = f'Bearer realm="{self.realm}",service="hostile"'
+            return self.refuse(handler, 401, "UNAUTHORIZED", "who are you", WWW_Authenticate=challenge)
+        if self.redirect is not None:
+            return self.send(handler, 302, b"", Location=self.redirect)
         if "/manifests/" in handler.path:
             if self.manifest_answers:
                 status = self.manifest_answers.pop(0)

@@ -252,6 +252,26 @@ class ImagesTest(unittest.TestCase):
         name = self.start(f"{registry.address}/token:1", spec={"imagePullSecrets": [{"name": "token"}]})
         self.assertEqual(self.output(name), "token\n")
 
+    def test_a_registry_leads_nowhere_inside_the_machine(self):
+        """A program's answer to the machine is not its answer to who names an image."""
+        inner = self.hostile()
+        inner.manifest_answers = [404] * 8
+        for name, lead in (("redirect", f"http://{inner.address}/secret"), ("realm", f"http://{inner.address}/token"),
+                           ("redirect", f"http://localhost:{inner.address.rpartition(':')[2]}/secret")):
+            registry = self.hostile()
+            setattr(registry, name, lead)
+            refused = self.images("pull", f"{registry.address}/led:1")
+            self.assertIn("leads to an address of this machine", refused.stderr)
+            self.assertGreater(registry.requests, 0)
+        self.assertEqual(inner.requests, 0)
+
+    def test_only_errors_of_the_protocol_are_told(self):
+        registry = self.hostile()
+        registry.send, send = lambda handler, *_, **__: send(handler, 403, b"the text of a service"), registry.send
+        refused = self.images("pull", f"{registry.address}/told:1")
+        self.assertIn("HTTP status 403", refused.stderr)
+        self.assertNotIn("the text of a service", refused.stderr)
+
     def test_a_pod_is_deleted_while_its_image_hangs(self):
         registry = self.hostile(layout.tar({"silent": os.urandom(1000)}), Cmd=["/bin/true"])
         registry.silent_blobs.add(registry.image.layers[1]["digest"])

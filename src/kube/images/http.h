@@ -1,10 +1,13 @@
 // HTTP requests to registries, one at a time and blocking, by libcurl.
 //
-// Credentials in a request's headers go to its own host only: a redirect to another does not take
-// them along.
+// Credentials in a request go to its own host and port only: a redirect to another does not take
+// them along. Nor does a redirect lead to this machine and its pods, whose services trust the
+// machine, unless the request says so: who names an image would reach them.
 //
 // - Threads: any thread that may block.
 #pragma once
+
+#include <sys/socket.h>
 
 #include <atomic>
 #include <chrono>
@@ -26,7 +29,9 @@ struct HttpRequest {
   std::string form;                  // sent by POST where it is not empty
   std::string ca_file;
   bool insecure = false;
-  int64_t offset = 0;  // asks for the bytes from there on
+  bool named_by_others = false;  // a registry chose the address: it leads nowhere inside
+  bool inside_allowed = false;   // an administrator vouches for what the registry names
+  int64_t offset = 0;            // asks for the bytes from there on
   // Receives the body of 200 and 206; false ends the transfer. Without it, the answer has it.
   std::function<bool(int status, std::string_view bytes)> on_body;
   size_t body_bytes_max = 4 << 20;
@@ -39,11 +44,18 @@ struct HttpAnswer {
   bool connected = true;                       // false: it was never reached, or not trusted
   std::map<std::string, std::string> headers;  // names in small letters
   std::string body;
+  bool elsewhere = false;  // another host sent it than the one of the request
 };
 
 // An error means that there was no whole answer: kTimeout when nothing came for too long,
 // kTooLarge, else kUnavailable. `answer` holds what did come.
 Status SendHttp(const HttpRequest& request, HttpAnswer& answer);
+
+// HOST or HOST:PORT of a URL.
+std::string HostOfUrl(const std::string& url);
+
+// Whether the address is the machine's own, a pod's, or one that only neighbours have.
+bool IsInside(const sockaddr& address);
 
 // Whether it failed because nobody knows the host, as on a machine without a network.
 bool IsUnknownHost(const Status& status);

@@ -1,3 +1,5 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -210,6 +212,7 @@ TEST(Registries, SayWhereToAsk) {
                                          "localhost:5001\n  ca: ",
                                          dir.File("ca.pem"), "\n- host: x.io\n  insecure: true\n"))
                   .ok());
+  EXPECT_FALSE(none->EndpointsOf("x.io").at(0).listed);
   auto some = RegistriesConfig::Load(dir.File("registries.yaml"));
   ASSERT_TRUE(some.ok()) << some.status().message();
   auto docker = some->EndpointsOf("docker.io");
@@ -220,6 +223,30 @@ TEST(Registries, SayWhereToAsk) {
   EXPECT_FALSE(docker[2].mirror);
   EXPECT_EQ(some->EndpointsOf("localhost:5001").at(0).url, "https://localhost:5001");
   EXPECT_TRUE(some->EndpointsOf("x.io").at(0).insecure);
+  EXPECT_TRUE(some->EndpointsOf("x.io").at(0).listed);
+}
+
+TEST(Http, AddressesOfThisMachineAreInside) {
+  auto inside = [](const std::string& text) {
+    sockaddr_in four{};
+    four.sin_family = AF_INET;
+    sockaddr_in6 six{};
+    six.sin6_family = AF_INET6;
+    if (::inet_pton(AF_INET, text.c_str(), &four.sin_addr) == 1) {
+      return IsInside(reinterpret_cast<const sockaddr&>(four));
+    }
+    EXPECT_EQ(::inet_pton(AF_INET6, text.c_str(), &six.sin6_addr), 1) << text;
+    return IsInside(reinterpret_cast<const sockaddr&>(six));
+  };
+  for (const char* text : {"127.0.0.1", "127.9.9.9", "0.0.0.0", "169.254.169.254", "::1",
+                           "::", "fe80::1", "::ffff:127.0.0.1", "::ffff:169.254.1.1"}) {
+    EXPECT_TRUE(inside(text)) << text;
+  }
+  for (const char* text : {"192.0.2.1", "198.51.100.7", "2001:db8::1"}) {
+    EXPECT_FALSE(inside(text)) << text;
+  }
+  EXPECT_EQ(HostOfUrl("https://a.example.com:5000/v2/"), "a.example.com:5000");
+  EXPECT_EQ(HostOfUrl("http://a.example.com@127.0.0.1:1?x=/"), "127.0.0.1:1");
 }
 
 TEST(Registries, BadEntriesAreNamed) {

@@ -86,7 +86,7 @@ std::vector<Endpoint> RegistriesConfig::EndpointsOf(const std::string& host) con
     for (const std::string& mirror : known->mirrors) {
       const std::string name(HostOf(mirror));
       const auto entry = settings(name);
-      Endpoint one{.url = mirror, .mirror = true};
+      Endpoint one{.url = mirror, .mirror = true, .listed = true};
       if (entry != entries_.end()) {
         one.ca_file = entry->ca_file;
         one.insecure = entry->insecure;
@@ -101,6 +101,7 @@ std::vector<Endpoint> RegistriesConfig::EndpointsOf(const std::string& host) con
   Endpoint own;
   own.url = StrCat(!listed && IsLoopback(host) ? "http://" : "https://",
                    host == "docker.io" ? "registry-1.docker.io" : host);
+  own.listed = listed;
   if (listed) {
     own.ca_file = known->ca_file;
     own.insecure = known->insecure;

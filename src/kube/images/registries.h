@@ -24,6 +24,7 @@ struct Endpoint {
   std::string ca_file;
   bool insecure = false;
   bool mirror = false;
+  bool listed = false;  // in the file: an administrator chose it
 };
 
 class RegistriesConfig {

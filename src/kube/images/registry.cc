@@ -33,8 +33,10 @@ std::string UrlEncode(std::string_view text) {
   return out;
 }
 
-// What a registry says of an error, or the beginning of what it sent.
+// What a registry says of an error in the protocol's form. Other text is not shown: another program
+// may have sent it, which who named the image cannot ask itself.
 std::string Reason(const HttpAnswer& answer) {
+  if (answer.elsewhere) return StrCat("HTTP status ", answer.status, " of another host");
   auto value = json::Parse(answer.body, {.bytes = 64 << 10});
   std::string out;
   if (value.ok()) {
@@ -46,7 +48,6 @@ std::string Reason(const HttpAnswer& answer) {
       out = json::GetString(*value, {"details"}, json::GetString(*value, {"message"}));
     }
   }
-  if (out.empty()) out = Trim(answer.body.substr(0, 200));
   std::replace_if(
       out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   return out.empty() || !IsValidUtf8(out) ? StrCat("HTTP status ", answer.status)
@@ -116,6 +117,7 @@ HttpRequest Registry::MakeRequest(const Session& session, const std::string& pat
   request.url = StrCat(session.endpoint.url, "/v2/", image_.path, path);
   request.ca_file = session.endpoint.ca_file;
   request.insecure = session.endpoint.insecure;
+  request.inside_allowed = session.endpoint.listed;
   request.stall = options_.stall;
   request.cancelled = &cancel_.flag();
   return request;
@@ -270,6 +272,8 @@ Status Registry::GetToken(Session& session, const std::string& challenge) {
       StrCat("service=", UrlEncode(parameters["service"]), "&scope=", UrlEncode(scope));
   HttpRequest request = MakeRequest(session, "");
   request.url = StrCat(realm, realm.find('?') == std::string::npos ? "?" : "&", query);
+  const bool own = HostOfUrl(realm) == HostOfUrl(session.endpoint.url);
+  request.named_by_others = !own;
   if (const Credential* credential = session.credential; credential != nullptr) {
     if (credential->identity_token.empty()) {
       request.user = credential->user;
@@ -283,6 +287,7 @@ Status Registry::GetToken(Session& session, const std::string& challenge) {
   HttpAnswer answer;
   Status sent = SendPatiently(request, answer);
   if (!sent.ok()) return sent.WithContext(StrCat("token from ", WithoutScheme(realm)));
+  if (!own) answer.elsewhere = true;
   if (answer.status != 200) return Explain(session, answer);
   auto value = json::Parse(answer.body);
   std::string token;
