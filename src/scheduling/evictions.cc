@@ -13,6 +13,9 @@ namespace {
 // What a group's status holds: 36 bytes each.
 constexpr size_t kTogetherMax = 10'000;
 
+// A pod that ignores the signal to stop holds its GPUs until its time is over.
+constexpr int64_t kGraceMaxS = 600;
+
 }  // namespace
 
 std::string Beneficiary(const sched::Decision& decision) {
@@ -105,7 +108,12 @@ void Evictions::OnMarked(const std::string& group) {
 
 void Evictions::Delete(const sched::Decision& decision) {
   const auto [ns, name] = SplitKey(decision.pod);
-  client_.Delete(client::resources::kPods, ns, name, {.precondition_uid = decision.pod_uid},
+  client::DeleteOptions options{.precondition_uid = decision.pod_uid};
+  const json::SharedValue pod = pods_.Get(decision.pod);
+  if (pod && json::GetInt(*pod, {"spec", "terminationGracePeriodSeconds"}) > kGraceMaxS) {
+    options.grace_seconds = kGraceMaxS;
+  }
+  client_.Delete(client::resources::kPods, ns, name, options,
                  [this, decision](const Result<json::SharedValue>& result) {
                    if (!result.ok() && result.status().code() != Code::kNotFound) {
                      return outcomes_.failed(decision, result.status());

@@ -76,6 +76,8 @@ SearchOutcome ReclaimFor(Context& context,
     const SearchOutcome found = TryEvictFor(context, action, job, moving, false);
     if (found != SearchOutcome::kNothing) return found;
   }
+  // Else a researcher keeps other projects' quota for as long as a number of theirs says.
+  request.policy.takes_back = true;
   request.policy.from = rules.MayLose();
   request.policy.allows = [&rules](QueueId victim, const Losses& losses, const QueueAmounts& more) {
     return rules.Allows(victim, losses, more);

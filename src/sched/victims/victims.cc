@@ -586,8 +586,8 @@ VictimPlan Search::Fail(const Statement::Mark& mark) {
   } else if (!facts_.any_eligible()) {
     plan.because = "there is nothing of lower priority to stop";
   } else if (facts_.guarded()) {
-    plan.because =
-        "the work that it could preempt is protected by a minimum run time or a disruption budget";
+    plan.because = StrCat("the work that it could preempt is protected by a minimum run time",
+                          policy_.takes_back ? " of its project" : " or a disruption budget");
   } else {
     plan.because = "stopping all work that it may preempt would not free enough room";
   }

@@ -36,6 +36,9 @@ struct VictimPolicy {
   bool must_move = false;
   // Whether anything of the group may be taken for these pods at all; asked once per group.
   std::function<bool(const GroupState&)> eligible;
+  // The room is owed to others: what the victims' owners set themselves, a group's minimum run time
+  // and disruption budgets, protects nothing.
+  bool takes_back = false;
   // How long after its start the group is not stopped; null: as the group says.
   std::function<Duration(const GroupState&)> min_runtime;
   // Whether work of a queue may go, given what goes with it; null: yes. More losses never help.
