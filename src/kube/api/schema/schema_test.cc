@@ -38,6 +38,15 @@ class SchemaTest : public ::testing::Test {
   std::unique_ptr<Scheme> scheme_ = Scheme::BuiltIn();
 };
 
+TEST_F(SchemaTest, NumbersBeyondInt64AreRefused) {
+  EXPECT_EQ(Errors(ValidateAgainst(
+                Of("", "Pod"), J(R"({"spec":{"terminationGracePeriodSeconds":9223372036854775808,
+                                     "containers":[]}})"))),
+            "spec.terminationGracePeriodSeconds: Invalid value: 9223372036854775808: "
+            "spec.terminationGracePeriodSeconds in body must be of type int64: the number does not "
+            "fit");
+}
+
 TEST_F(SchemaTest, UnknownFieldsAtEveryLevel) {
   struct Case {
     const char* pod;

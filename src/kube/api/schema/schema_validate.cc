@@ -218,6 +218,10 @@ void Validator::CheckNumber(const Schema& schema, const json::Value& value) {
       Invalid(value, "must be of type int32: the number does not fit");
     }
   }
+  const bool above = value.is_uint64() && value.get_uint64() > static_cast<uint64_t>(INT64_MAX);
+  if (above && schema.type == SchemaType::kInteger) {
+    Invalid(value, "must be of type int64: the number does not fit");
+  }
   auto bound = [](const std::string& text) {
     double out = 0;
     std::from_chars(text.data(), text.data() + text.size(), out);
