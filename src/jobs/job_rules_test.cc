@@ -206,7 +206,7 @@ TEST_F(JobRulesTest, WhatAPodAsksOfGpusIsSomething) {
   EXPECT_EQ(wrong("", "nvidia.com/gpu: 1"), "");
   EXPECT_EQ(wrong("swell.dev/gpu-fraction: '1.5'"),
             "metadata.annotations[swell.dev/gpu-fraction]: Invalid value: \"1.5\": must be a part "
-            "of a GPU, above 0 and at most 1");
+            "of a GPU, at least 0.01 and at most 1");
   EXPECT_EQ(wrong("swell.dev/gpu-memory: 4Gi"),
             "metadata.annotations[swell.dev/gpu-memory]: Invalid value: \"4Gi\": must be a number "
             "of MiB of a GPU's memory, above 0");

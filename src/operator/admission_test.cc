@@ -252,7 +252,7 @@ TEST_F(AdmissionTest, WhatCanNeverRunIsRefusedWithTheReason) {
   EXPECT_EQ(
       Refused("pods", Pod("", "annotations: {swell.dev/gpu-fraction: '1.5'}")),
       "metadata.annotations[swell.dev/gpu-fraction]: Invalid value: \"1.5\": must be a part of "
-      "a GPU, above 0 and at most 1");
+      "a GPU, at least 0.01 and at most 1");
   EXPECT_EQ(Refused("pods", Gpus(16)),
             "requests 16 of nvidia.com/gpu; the largest node that it may run on has 8");
   EXPECT_EQ(

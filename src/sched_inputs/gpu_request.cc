@@ -58,12 +58,23 @@ bool RequestsGpus(const json::Value& pod) {
   return false;
 }
 
+// Far beyond what a node has, and far below where sums would overflow.
+constexpr int64_t kAmountMax = int64_t{1} << 60;
+
 // As the API server does of pods: amounts of what is counted in pieces are whole.
 Status CheckAmount(std::string_view field, std::string_view resource, const json::Value& amount) {
   const auto quantity = api::Quantity::FromJson(amount);
   if (!quantity.ok()) {
     return WrongField(field, StrCat("Invalid value: ", json::Print(amount),
                                     ": must be an amount such as 2, 500m or 8Gi"));
+  }
+  if (quantity->MilliValue() < 0) {
+    return WrongField(field,
+                      StrCat("Invalid value: ", json::Print(amount), ": must not be negative"));
+  }
+  if (quantity->Value() > kAmountMax) {
+    return WrongField(
+        field, StrCat("Invalid value: ", json::Print(amount), ": is too large: at most 1Ei"));
   }
   const bool pieces = resource.find('/') != std::string_view::npos;
   if (pieces && quantity->MilliValue() % 1000 != 0) {
@@ -91,8 +102,9 @@ Status ValidateGpuRequest(const json::Value& pod, std::string_view at) {
   const Written fraction = ReadShare(pod, api::keys::kGpuFraction);
   const Written memory = ReadShare(pod, api::keys::kGpuMemory);
   const Written devices = ReadShare(pod, api::keys::kGpuFractionDevices);
-  if (!fraction.text.empty() && !ParseGpuFraction(fraction.text)) {
-    return Wrong(at, fraction.key, fraction.text, "must be a part of a GPU, above 0 and at most 1");
+  if (!fraction.text.empty() && ParseGpuFraction(fraction.text).value_or(0) < kGpuFractionMin) {
+    return Wrong(at, fraction.key, fraction.text,
+                 "must be a part of a GPU, at least 0.01 and at most 1");
   }
   SWELL_RETURN_IF_ERROR(
       CheckNumber(memory, at, 1, INT32_MAX, "must be a number of MiB of a GPU's memory, above 0"));

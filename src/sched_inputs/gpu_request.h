@@ -11,6 +11,9 @@
 
 namespace swell::controllers {
 
+// What a pod may ask for at least: the scheduler charges no less (kSharePpmMin).
+inline constexpr double kGpuFractionMin = 0.01;
+
 // Above 0 and at most 1.
 std::optional<double> ParseGpuFraction(std::string_view text);
 

@@ -19,13 +19,36 @@ TEST(GpuRequest, AWrongPartIsNamedByTheKeyThatWasWritten) {
   EXPECT_EQ(MessageOf(R"({"gpu-fraction":"0.5"})"), "");
   EXPECT_EQ(MessageOf(R"({"swell.dev/gpu-fraction":"1.5"})"),
             "metadata.annotations[swell.dev/gpu-fraction]: Invalid value: \"1.5\": must be a part "
-            "of a GPU, above 0 and at most 1");
+            "of a GPU, at least 0.01 and at most 1");
   for (const char* written :
        {R"({"gpu-fraction":"1.5"})", R"({"gpu-fraction":"1.5","swell.dev/gpu-fraction":"1.5"})"}) {
     EXPECT_EQ(MessageOf(written),
               "metadata.annotations[gpu-fraction]: Invalid value: \"1.5\": must be a part of a "
-              "GPU, above 0 and at most 1");
+              "GPU, at least 0.01 and at most 1");
   }
+}
+
+TEST(GpuRequest, NextToNothingOfAGpuIsRefused) {
+  EXPECT_EQ(MessageOf(R"({"gpu-fraction":"0.01"})"), "");
+  EXPECT_EQ(MessageOf(R"({"gpu-fraction":"0.000001"})"),
+            "metadata.annotations[gpu-fraction]: Invalid value: \"0.000001\": must be a part of a "
+            "GPU, at least 0.01 and at most 1");
+}
+
+TEST(GpuRequest, AmountsOfATemplateAreNeitherNegativeNorBeyondCounting) {
+  auto wrong = [](std::string_view resource, std::string_view amount) {
+    const auto pods = json::Parse(StrCat(R"({"spec":{"containers":[{"resources":{"requests":{")",
+                                         resource, R"(":")", amount, R"("}}}]}})"));
+    EXPECT_TRUE(pods.ok()) << amount;
+    return CheckTemplateAsks(*pods, "template.").message();
+  };
+  EXPECT_EQ(wrong("memory", "5Gi"), "");
+  EXPECT_EQ(wrong("cpu", "-1"),
+            "template.spec.containers[0].resources.requests[cpu]: Invalid value: \"-1\": must not "
+            "be negative");
+  EXPECT_EQ(wrong("memory", "9e99"),
+            "template.spec.containers[0].resources.requests[memory]: Invalid value: \"9e99\": is "
+            "too large: at most 1Ei");
 }
 
 TEST(GpuRequest, KaisOtherKeysAreCheckedToo) {

@@ -377,7 +377,7 @@ status: {phase: Running}
   EXPECT_EQ(
       problems_of("", "swell.dev/gpu-fraction: '2'"),
       "Pod d/p: metadata.annotations[swell.dev/gpu-fraction]: Invalid value: \"2\": must be a "
-      "part of a GPU, above 0 and at most 1");
+      "part of a GPU, at least 0.01 and at most 1");
 }
 
 TEST(ReadState, NothingIsNoState) {

@@ -30,11 +30,20 @@ json::Object EnvVar(std::string_view name, std::string_view value) {
   return json::Object{{"name", name}, {"value", value}};
 }
 
+// As the server has it (CheckTemplateAsks).
+constexpr int64_t kAmountMax = int64_t{1} << 60;
+
 Status CheckQuantity(const std::string& text, std::string_view flag) {
   if (text.empty()) return Status::Ok();
   auto parsed = api::Quantity::Parse(text);
   if (!parsed.ok())
     return Misuse(StrCat(flag, " ", Quote(text), ": expected an amount like 2 or 8Gi"));
+  if (parsed->MilliValue() < 0) {
+    return Misuse(StrCat(flag, " ", Quote(text), ": must not be negative"));
+  }
+  if (parsed->Value() > kAmountMax) {
+    return Misuse(StrCat(flag, " ", Quote(text), ": is too large: at most 1Ei"));
+  }
   return Status::Ok();
 }
 

@@ -245,6 +245,9 @@ class SubmitAction final : public Action {
       spec_.pod.workers = spec_.pod.gpus;
       spec_.pod.gpus = 1;
     }
+    if (workers_min_ < 0) {
+      return Misuse(StrCat("--min-workers ", workers_min_, ": expected 1 or more"));
+    }
     if (elastic_ || workers_min_ > 0) spec_.workers_min = std::max<int64_t>(1, workers_min_);
     return Status::Ok();
   }

@@ -156,7 +156,7 @@ ShapeId State::AcquireShape(const PodInfo& pod) {
     shape.share_mib = clamp(pod.gpu_memory_mib);
     if (shape.share_mib == 0) {
       const double ppm = std::round(std::min(pod.gpu_fraction, 1.0) * kPpm);
-      shape.share_ppm = std::max<int64_t>(1, static_cast<int64_t>(ppm));
+      shape.share_ppm = std::max(kSharePpmMin, static_cast<int64_t>(ppm));
     }
   }
   shape.node_selector = pod.node_selector;

@@ -33,6 +33,8 @@ enum CoreResource { kCpu, kMemory, kPods, kEphemeral, kGpu, kCoreCount };
 using CoreAmounts = std::array<int64_t, kCoreCount>;
 inline constexpr int8_t kUnknownSuit = -1;
 inline constexpr int64_t kPpm = 1'000'000;  // one whole GPU
+// What a pod has of a GPU at least. It sees the whole GPU, so next to nothing must not be free.
+inline constexpr int64_t kSharePpmMin = kPpm / 100;
 
 // Why a node does not suit a shape, room aside. Order: what is told first.
 enum class Unfit : uint8_t {

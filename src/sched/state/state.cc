@@ -86,11 +86,20 @@ int64_t State::FreeGpuPpm(int pool) const {
   return std::accumulate(free_gpu_ppm.begin(), free_gpu_ppm.end(), int64_t{0});
 }
 
+namespace {
+
+// The part of a GPU, rounded up.
+int64_t PpmOfMemory(int64_t mib, int64_t of_mib) {
+  return std::max(kSharePpmMin, (mib * kPpm + of_mib - 1) / of_mib);
+}
+
+}  // namespace
+
 int64_t State::DevicePpm(const Shape& shape, const NodeState& node) const {
   if (!shape.Shares()) return kPpm;
   if (shape.share_mib <= 0) return shape.share_ppm;
   const int64_t mib = node.info.gpu_memory_mib;
-  return mib > 0 ? (shape.share_mib * kPpm + mib - 1) / mib : kPpm + 1;
+  return mib > 0 ? PpmOfMemory(shape.share_mib, mib) : kPpm + 1;
 }
 
 QueueAmounts State::ChargeOf(const Shape& shape, NodeId node) const {
@@ -102,7 +111,7 @@ QueueAmounts State::ChargeOf(const Shape& shape, NodeId node) const {
     int64_t ppm = shape.share_ppm;
     if (shape.share_mib > 0) {
       const int64_t mib = node != kNone ? nodes[node].info.gpu_memory_mib : smallest_gpu_mib;
-      ppm = mib > 0 ? (shape.share_mib * kPpm + mib - 1) / mib : kPpm;
+      ppm = mib > 0 ? PpmOfMemory(shape.share_mib, mib) : kPpm;
     }
     charge[kQueueGpu] += ppm * shape.share_devices;
   }
