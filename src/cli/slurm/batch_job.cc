@@ -32,10 +32,16 @@ Result<int64_t> CountOf(const BatchFlags& flags, std::string_view name) {
 Result<int64_t> NodesOf(const BatchFlags& flags) {
   if (!flags.Has("nodes")) return 0;
   const std::string& text = flags.Text("nodes");
-  const std::string least = text.substr(0, text.find('-'));
-  auto count = ParseCount("--nodes", least, 1);
+  const size_t dash = text.find('-');
+  auto count = ParseCount("--nodes", text.substr(0, dash), 1);
   if (!count.ok() || *count > kNodesMax) {
     return Misuse(StrCat("--nodes ", Quote(text), ": expected a number from 1 to ", kNodesMax));
+  }
+  if (dash != std::string::npos) {
+    const auto most = ParseCount("--nodes", text.substr(dash + 1), *count);
+    if (!most.ok()) {
+      return Misuse(StrCat("--nodes ", Quote(text), ": expected the least first, like 2-5"));
+    }
   }
   return *count;
 }
@@ -562,6 +568,7 @@ Result<BatchJob> ReadBatchJob(const BatchFlags& flags,
   BatchJob job;
   job.command = command;
   job.name = JobName(flags, command);
+  if (!IsValidUtf8(job.name)) return Misuse("--job-name: expected UTF-8 text");
   job.layout = std::move(layout);
   job.user = submitter.user;
   job.program = submitter.program;

@@ -113,6 +113,8 @@ TEST_F(SlurmTest, WhatIsNotFollowedIsRefusedByName) {
                          {"--gres=fpga:1", "only GPUs are resources of this kind here"},
                          {"--gpus=1 -N 2", "each of the 2 nodes needs one"},
                          {"-N 4 -n 2", "--nodes 4 is above --ntasks 2"},
+                         {"--nodes=5-2", "expected the least first, like 2-5"},
+                         {"--begin=now-5", "expected a time that is to come"},
                          {"--signal=USR1@60", "which the job lacks; give --time"},
                          {"--mem=4G --mem-per-cpu=1G", "exclude each other"},
                          {"--time=soon", "--time \"soon\": expected minutes"},

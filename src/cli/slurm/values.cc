@@ -39,6 +39,11 @@ std::optional<std::vector<int64_t>> Numbers(std::string_view text) {
   return all;
 }
 
+// Minutes and seconds behind the first number.
+bool BelowSixty(const std::vector<int64_t>& parts) {
+  return std::all_of(parts.begin() + 1, parts.end(), [](int64_t part) { return part < 60; });
+}
+
 std::string ClockText(int64_t seconds, const char* form) {
   char text[64];
   std::snprintf(text, sizeof text, form, static_cast<long>(seconds / kHour),
@@ -97,13 +102,13 @@ Result<int64_t> ParseTimeLimit(std::string_view flag, std::string_view text) {
   if (dash != std::string_view::npos) {
     const auto days = Number(text.substr(0, dash));
     const auto rest = Numbers(text.substr(dash + 1));
-    if (!days || !rest) return Wrong(flag, text, kForms);
+    if (!days || !rest || (*rest)[0] > 23 || !BelowSixty(*rest)) return Wrong(flag, text, kForms);
     seconds = *days * kDay + (*rest)[0] * kHour;
     if (rest->size() > 1) seconds += (*rest)[1] * kMinute;
     if (rest->size() > 2) seconds += (*rest)[2];
   } else {
     const auto parts = Numbers(text);
-    if (!parts) return Wrong(flag, text, kForms);
+    if (!parts || !BelowSixty(*parts)) return Wrong(flag, text, kForms);
     if (parts->size() == 3) {
       seconds = (*parts)[0] * kHour + (*parts)[1] * kMinute + (*parts)[2];
     } else {
@@ -139,6 +144,8 @@ Result<int64_t> ParseMemoryMib(std::string_view flag, std::string_view text) {
 
 Result<int64_t> ParseCount(std::string_view flag, std::string_view text, int64_t least) {
   const auto number = Number(text);
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+  if (!number && digits) return Wrong(flag, text, StrCat("a number of at most ", kNumberMax));
   if (!number || *number < least) {
     return Wrong(flag, text, StrCat("a whole number of at least ", least));
   }
@@ -229,6 +236,7 @@ std::optional<WallTime> ParseWord(std::string_view text, WallTime now) {
 
 Result<WallTime> ParseBegin(std::string_view text, WallTime now) {
   constexpr std::string_view kForms = "now+2hours, tomorrow, 2026-12-24T18:00:00 or 18:30 (UTC)";
+  if (ToLower(text).starts_with("now-")) return Wrong("--begin", text, "a time that is to come");
   if (const auto time = ParseWord(text, now)) return *time;
   for (std::string_view rest : {"", "Z", ":00Z", "T00:00:00Z"}) {
     if (auto time = api::ParseTime(StrCat(text, rest))) return *time;

@@ -25,9 +25,18 @@ TEST(SlurmValues, TimeLimitsHaveSixForms) {
   EXPECT_EQ(TimeOf("1-00:30"), "88200");
   EXPECT_EQ(TimeOf("1-01:01:01"), "90061");
   EXPECT_EQ(TimeOf("UNLIMITED"), "0");
-  for (std::string_view wrong : {"", "soon", "1:2:3:4", "-5", "1-", "99999999999", "+3"}) {
+  for (std::string_view wrong : {"", "soon", "1:2:3:4", "-5", "1-", "99999999999", "+3",
+                                 "1-99:99:99", "1-24", "1:60", "0:0:60"}) {
     EXPECT_NE(TimeOf(wrong).find("expected"), std::string::npos) << wrong;
   }
+}
+
+TEST(SlurmValues, ACountSaysWhichBoundItIsBeyond) {
+  EXPECT_EQ(*ParseCount("-c", "4", 1), 4);
+  EXPECT_EQ(ParseCount("-c", "0", 1).status().message(),
+            "-c \"0\": expected a whole number of at least 1");
+  EXPECT_EQ(ParseCount("-c", "99999999999", 1).status().message(),
+            "-c \"99999999999\": expected a number of at most 1000000000");
 }
 
 TEST(SlurmValues, MemoryIsInMebibytesUnlessItSaysOtherwise) {
