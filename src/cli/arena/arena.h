@@ -70,15 +70,18 @@ inline constexpr int64_t kInstancesMax = 10'000;  // of one role; controllers re
 // The ConfigMap with the files of --config-file, of a job or a cron.
 std::string ConfigFilesName(const std::string& job);
 
-// The jobs of that name of every kind that arena submits.
+// The jobs of that name of every kind that arena lists.
 struct NamedJob {
-  const Trainer* trainer;
+  const JobKindInfo* kind;
+  const Trainer* trainer;  // null: arena does not submit such
   json::SharedValue object;
+
+  std::string Object() const;  // mpijob.kubeflow.org
 };
 Result<std::vector<NamedJob>> JobsNamed(Api& api, const std::string& ns, const std::string& name);
 
 // Arena shows training jobs; plain batch Jobs are not its business.
-bool IsTrainingJob(const JobView& job);
+bool IsTrainingJob(const JobKindInfo& kind);
 
 // "--type": the kind of job by Arena's words for it; empty is every kind.
 class TypeFlag {
@@ -86,10 +89,11 @@ class TypeFlag {
   TypeFlag() = default;
   // As if it were given.
   explicit TypeFlag(const Trainer& trainer) : trainer_(&trainer) {}
+  explicit TypeFlag(const JobView& job);
   void Declare(Flags& flags);
   // Refuses unknown kinds, naming those that are known. Before the others.
   Status Check();
-  bool Takes(const JobView& job) const;
+  bool Takes(const JobKindInfo& kind, const json::Value& job) const;
   bool Takes(const Trainer& trainer) const;
 
  private:

@@ -193,6 +193,7 @@ class CronDeleteAction final : public Action {
     std::set<std::string> kept;
     SWELL_ASSIGN_OR_RETURN(const std::vector<NamedJob> jobs, JobsNamed(api, ns, name));
     for (const NamedJob& job : jobs) {
+      if (job.trainer == nullptr) continue;
       kept.insert({job.trainer->ConfigMapName(name), ConfigFilesName(name)});
     }
     const auto gone = api.Delete(client::resources::kCrons, ns, name);

@@ -18,14 +18,14 @@ Result<bool> DeleteJob(Session& session,
   SWELL_ASSIGN_OR_RETURN(const bool cron, HasCron(api, ns, name));
   SWELL_ASSIGN_OR_RETURN(const std::vector<NamedJob> jobs, JobsNamed(api, ns, name));
   for (const NamedJob& job : jobs) {
-    if (!type.Takes(*job.trainer)) {
+    if (!type.Takes(*job.kind, *job.object)) {
       left = true;
       continue;
     }
-    auto gone = api.Delete(job.trainer->resource, ns, name);
+    auto gone = api.Delete(job.kind->resource, ns, name);
     if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
     any = true;
-    session.OutLine(StrCat(job.trainer->Object(), " ", Quote(name), " deleted"));
+    session.OutLine(StrCat(job.Object(), " ", Quote(name), " deleted"));
   }
   if (!left) {
     SWELL_ASSIGN_OR_RETURN(const bool tensorboard, DeleteTensorboard(session, api, ns, name));
@@ -90,10 +90,13 @@ class PruneAction final : public Action {
       if (StatusWord(job) == "RUNNING" || !old) continue;
       // Arena knows no jobs that wait to resume.
       if (!job.over() && job.started) continue;
+      // Only of its kind: a job of another kind and this name may be young, or run.
+      SWELL_ASSIGN_OR_RETURN(const bool any,
+                             DeleteJob(session, *api, job.ns, job.name, TypeFlag(job)));
+      if (!any) continue;
       LogLine(session, "info",
               StrCat("Delete ", TrainerWord(job), " ", job.name, " with Age ",
                      Age(job, session.Now())));
-      SWELL_RETURN_IF_ERROR(DeleteJob(session, *api, job.ns, job.name, {}).status());
     }
     return 0;
   }

@@ -138,7 +138,7 @@ Result<std::vector<JobView>> ListArenaJobs(Session& session,
                                            const TypeFlag& type) {
   SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs,
                          ListShownJobs(session, api, everywhere ? "" : session.Namespace()));
-  std::erase_if(jobs, [&type](const JobView& job) { return !type.Takes(job); });
+  std::erase_if(jobs, [&type](const JobView& job) { return !type.Takes(*job.kind, *job.object); });
   return jobs;
 }
 
@@ -147,7 +147,7 @@ Result<JobView> FindArenaJob(Session& session,
                              const std::string& name,
                              const TypeFlag& type) {
   auto job = FindJob(api, session.Namespace(), name);
-  if (job.ok() && type.Takes(*job)) return job;
+  if (job.ok() && type.Takes(*job->kind, *job->object)) return job;
   if (!job.ok() && job.status().code() != Code::kNotFound) return job;
   return Status(Code::kNotFound,
                 StrCat("The job ", name, " doesn't exist in namespace ", session.Namespace(),

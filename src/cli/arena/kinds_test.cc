@@ -275,6 +275,47 @@ TEST_F(ArenaKindsTest, KindsThatAreMpiJobsAreToldApart) {
   EXPECT_EQ(out_, "mpijob.kubeflow.org \"plain\" deleted\nconfigmap \"plain-mpijob\" deleted\n");
 }
 
+TEST_F(ArenaKindsTest, WhatIsListedCanBeDeleted) {
+  struct Case {
+    std::string api_version, kind, spec;
+  };
+  const std::string pod = "template: {spec: {containers: [{name: xgboost, image: i}]}}";
+  for (const Case& one : std::vector<Case>{
+           {"swell.dev/v1", "TrainingJob", pod},
+           {"trainer.kubeflow.org/v1alpha1", "TrainJob", "runtimeRef: {name: torch-distributed}"},
+           {"kubeflow.org/v1", "XGBoostJob",
+            StrCat("xgbReplicaSpecs: {Master: {replicas: 1, ", pod, "}}")}}) {
+    const std::string manifest = StrCat("{apiVersion: ", one.api_version, ", kind: ", one.kind,
+                                        ", metadata: {name: old}, spec: {", one.spec, "}}");
+    Create(manifest);
+    ASSERT_EQ(Run({"arena", "delete", "old"}), 0) << err_;
+    EXPECT_TRUE(out_.starts_with(ToLower(one.kind) + ".")) << out_;
+    Create(manifest);
+    server_.executor.Advance(std::chrono::hours(2));
+    ASSERT_EQ(Run({"arena", "prune", "--since", "3h"}), 0) << err_;
+    EXPECT_EQ(out_ + err_, "");
+    ASSERT_EQ(Run({"arena", "prune", "--since", "1h"}), 0) << err_;
+    EXPECT_NE(err_.find(StrCat("Delete ", ToUpper(one.kind), " old with Age ")), std::string::npos)
+        << err_;
+    ASSERT_EQ(Run({"arena", "list"}), 0) << err_;
+    EXPECT_EQ(out_.find("old"), std::string::npos) << out_;
+  }
+}
+
+TEST_F(ArenaKindsTest, AJobThatIsPrunedLeavesAYoungOneOfItsName) {
+  ASSERT_EQ(SubmitEt(), 0) << err_;
+  server_.executor.Advance(std::chrono::hours(2));
+  Create(
+      "{apiVersion: swell.dev/v1, kind: TrainingJob, metadata: {name: et}, "
+      "spec: {template: {spec: {containers: [{name: c, image: i}]}}}}");
+  ASSERT_EQ(Run({"arena", "prune", "--since", "1h"}), 0) << err_;
+  EXPECT_NE(err_.find("Delete ETJOB et"), std::string::npos) << err_;
+  EXPECT_EQ(err_.find("TRAININGJOB"), std::string::npos) << err_;
+  ASSERT_EQ(Run({"arena", "list"}), 0) << err_;
+  EXPECT_NE(out_.find("TRAININGJOB"), std::string::npos) << out_;
+  EXPECT_EQ(out_.find("ETJOB"), std::string::npos) << out_;
+}
+
 TEST_F(ArenaKindsTest, HorovodAndDeepSpeedJobsReachTheirWorkersBySshThatIsNone) {
   ASSERT_EQ(Run({"arena", "submit", "hj", "--name=h", "--image=i", "--workers=2", "--ssh-port=22",
                  "horovodrun -np 2 a"}),

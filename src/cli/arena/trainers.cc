@@ -1,6 +1,5 @@
 // The kinds of jobs in Arena's words.
 #include <algorithm>
-#include <set>
 
 #include "base/check.h"
 #include "base/strings.h"
@@ -68,14 +67,19 @@ std::string Trainer::ConfigMapName(const std::string& job) const {
 
 std::string ConfigFilesName(const std::string& job) { return StrCat(job, "-config-files"); }
 
+std::string NamedJob::Object() const {
+  return StrCat(ToLower(kind->kind), ".", kind->resource.group);
+}
+
 Result<std::vector<NamedJob>> JobsNamed(Api& api, const std::string& ns, const std::string& name) {
   std::vector<NamedJob> found;
-  std::set<std::string> seen;  // resources, of which several trainers may share one
-  for (const Trainer& trainer : Trainers()) {
-    if (!seen.insert(trainer.resource.GroupResource()).second) continue;
-    auto job = api.Get(trainer.resource, ns, name);
+  for (const JobKindInfo& kind : JobKinds()) {
+    if (!IsTrainingJob(kind)) continue;
+    auto job = api.Get(kind.resource, ns, name);
     if (job.ok()) {
-      found.push_back({TrainerOf(trainer.resource, **job), std::move(*job)});
+      // Swell's server answers with another group's job where only that has the name.
+      if (KindOfJob(**job) != &kind) continue;
+      found.push_back({&kind, TrainerOf(kind.resource, **job), std::move(*job)});
     } else if (job.status().code() != Code::kNotFound) {
       return job.status();
     }
@@ -83,9 +87,12 @@ Result<std::vector<NamedJob>> JobsNamed(Api& api, const std::string& ns, const s
   return found;
 }
 
-bool IsTrainingJob(const JobView& job) {
-  return job.kind->resource.GroupResource() != client::resources::kJobs.GroupResource();
+bool IsTrainingJob(const JobKindInfo& kind) {
+  return kind.resource.GroupResource() != client::resources::kJobs.GroupResource();
 }
+
+TypeFlag::TypeFlag(const JobView& job)
+    : trainer_(TrainerOf(job.kind->resource, *job.object)), kind_(job.kind) {}
 
 void TypeFlag::Declare(Flags& flags) {
   flags.Text("-T,--type", &said_, "TYPE", StrCat("the kind of job: ", TrainerNames()));
@@ -108,10 +115,10 @@ Status TypeFlag::Check() {
       StrCat("--type ", Quote(said_), " is not supported; this cluster trains ", TrainerNames()));
 }
 
-bool TypeFlag::Takes(const JobView& job) const {
-  if (!IsTrainingJob(job)) return false;
-  if (trainer_ != nullptr) return TrainerOf(job.kind->resource, *job.object) == trainer_;
-  return kind_ == nullptr || job.kind->kind == kind_->kind;
+bool TypeFlag::Takes(const JobKindInfo& kind, const json::Value& job) const {
+  if (!IsTrainingJob(kind)) return false;
+  if (trainer_ != nullptr) return TrainerOf(kind.resource, job) == trainer_;
+  return kind_ == nullptr || kind.kind == kind_->kind;
 }
 
 bool TypeFlag::Takes(const Trainer& trainer) const {
