@@ -1,4 +1,6 @@
 // `swell project` and `swell nodepool` as people type them.
+#include "base/file.h"
+#include "base/temp_dir.h"
 #include "cli/runai/runai_test_util.h"
 
 namespace swell::cli {
@@ -230,6 +232,29 @@ TEST_F(ProjectsTest, ANewPoolReportsItsNodesAndWhoseTheyWere) {
   ASSERT_EQ(Run({"swell", "nodepool", "list"}), 0) << err_;
   EXPECT_NE(out_.find("all                1 "), std::string::npos) << out_;
   EXPECT_NE(out_.find("single-node-pool   0 "), std::string::npos) << out_;
+}
+
+TEST_F(ProjectsTest, TheDefaultProjectSaysWhoElseFollowsIt) {
+  Cluster();
+  TempDir folder;
+  const std::string path = folder.File("kubeconfig");
+  ASSERT_TRUE(WriteFileAtomically(path,
+                                  "current-context: swell\n"
+                                  "contexts: [{name: swell, context: {cluster: c, user: u}}]\n")
+                  .ok());
+  const auto connect = env_.connect;
+  env_.connect = [&](const ClusterFlags& flags) {
+    auto connection = connect(flags);
+    connection->kubeconfig = path;
+    return connection;
+  };
+  ASSERT_EQ(Run({"runai", "config", "project", "project-a"}), 0) << err_;
+  EXPECT_EQ(out_, StrCat("Project project-a has been set as default project\n"
+                         "kubectl, swell and arena now use namespace project-a, too (",
+                         path, "). To unset it: kubectl config unset contexts.swell.namespace\n"));
+  const auto written = ReadFile(path, 4096);
+  ASSERT_TRUE(written.ok());
+  EXPECT_NE(written->find("namespace: project-a"), std::string::npos) << *written;
 }
 
 }  // namespace

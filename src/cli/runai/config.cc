@@ -28,13 +28,20 @@ class ConfigProjectAction final : public Action {
       return Status(Code::kNotAcceptable,
                     "there is no kubeconfig to store it in; use -p PROJECT instead");
     }
-    SWELL_RETURN_IF_ERROR(SetNamespace(path, api->connection().context, project.ns));
+    SWELL_ASSIGN_OR_RETURN(const std::string context,
+                           SetNamespace(path, api->connection().context, project.ns));
     session.OutLine(StrCat("Project ", project.name, " has been set as default project"));
+    session.OutLine(StrCat("kubectl, swell and arena now use namespace ", project.ns, ", too (",
+                           path, "). To unset it: kubectl config unset contexts.", context,
+                           ".namespace"));
     return 0;
   }
 
  private:
-  static Status SetNamespace(const std::string& path, std::string context, const std::string& ns) {
+  // The context that was changed.
+  static Result<std::string> SetNamespace(const std::string& path,
+                                          std::string context,
+                                          const std::string& ns) {
     SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(path, 4 << 20));
     auto documents = json::ParseYaml(text);
     if (!documents.ok()) return documents.status().WithContext(path);
@@ -46,7 +53,8 @@ class ConfigProjectAction final : public Action {
       for (json::Value& entry : contexts->get_array()) {
         if (json::GetString(entry, {"name"}) != context) continue;
         json::Set(entry, {"context", "namespace"}, ns);
-        return WriteFileAtomically(path, json::PrintYaml(config), 0600);
+        SWELL_RETURN_IF_ERROR(WriteFileAtomically(path, json::PrintYaml(config), 0600));
+        return context;
       }
     }
     return Status(Code::kNotFound, StrCat(path, ": no context named ", Quote(context)));
@@ -88,7 +96,7 @@ Command ConfigSpec() {
   };
   Command project{
       .name = "project",
-      .summary = "Set the default project, also for kubectl.",
+      .summary = "Set the default project, also for kubectl, swell and arena.",
       .usage = "NAME",
       .examples = {{"Set it for the following commands", "runai config project team-a"}},
       .make = Makes<ConfigProjectAction>(),
@@ -105,7 +113,7 @@ Command ConfigSpec() {
 Command SetProjectSpec() {
   return {
       .name = "set",
-      .summary = "Set the default project, also for kubectl.",
+      .summary = "Set the default project, also for kubectl, swell and arena.",
       .usage = "NAME",
       .examples = {{"Set it for the following commands", "runai project set team-a"}},
       .make = Makes<ConfigProjectAction>(),
