@@ -275,6 +275,9 @@ TEST_F(SlurmTest, WhatNoNodeHasIsSaid) {
   EXPECT_EQ(Sbatch("-p big -C kubernetes.io/hostname=node-2"), 1);
   EXPECT_NE(err_.find("no node is all of what --partition"), std::string::npos) << err_;
   EXPECT_EQ(Sbatch("-p all -w node-2"), 0) << err_;
+  EXPECT_EQ(Sbatch("-p all,foo"), 1);
+  EXPECT_NE(err_.find("--partition \"foo\": there is no such node pool"), std::string::npos)
+      << err_;
 }
 
 TEST_F(SlurmTest, ACancelledJobHasEnded) {

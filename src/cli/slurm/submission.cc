@@ -74,7 +74,8 @@ bool Suits(const json::Value& node, const std::vector<KeyValues>& choices) {
          });
 }
 
-// The labels of the pools that --partition names; empty: any node.
+// The labels of the pools that --partition names; empty: any node. Every name must be one, also
+// where another names all nodes.
 Result<std::vector<KeyValues>> PoolChoices(Api& api, const std::string& partitions) {
   std::vector<KeyValues> choices;
   if (partitions.empty()) return choices;
@@ -83,9 +84,13 @@ Result<std::vector<KeyValues>> PoolChoices(Api& api, const std::string& partitio
   if (!pools.ok()) return pools.status().WithContext("--partition");
   std::vector<std::string> names;
   for (const json::SharedValue& pool : *pools) names.emplace_back(api::Name(*pool));
+  bool any_node = false;
   for (const std::string& name : CommaList(partitions)) {
     const auto at = std::find(names.begin(), names.end(), name);
-    if (at == names.end() && name == kAllPartition) return std::vector<KeyValues>{};
+    if (at == names.end() && name == kAllPartition) {
+      any_node = true;
+      continue;
+    }
     if (at == names.end()) {
       names.emplace_back(kAllPartition);
       return Status(Code::kNotFound,
@@ -100,10 +105,10 @@ Result<std::vector<KeyValues>> PoolChoices(Api& api, const std::string& partitio
                           std::string(json::View(label.value().get_string())));
     }
     // A pool of all nodes: wherever there is room.
-    if (labels.empty()) return std::vector<KeyValues>{};
+    any_node = any_node || labels.empty();
     choices.push_back(std::move(labels));
   }
-  return choices;
+  return any_node ? std::vector<KeyValues>{} : choices;
 }
 
 // Nodes by name, all of them in the partition.
