@@ -73,7 +73,8 @@ class Day(unittest.TestCase):
         script = self.script("train.sh", "#!/bin/bash\n#SBATCH --job-name=train\n#SBATCH --ntasks=2 --gpus=2\n"
                              "#SBATCH --gpus-per-task=1\n"
                              'echo "job $SLURM_JOB_ID $SLURM_JOB_NAME of $(basename "$PWD") with $1"\n'
-                             "srun -l sh -c 'echo rank $SLURM_PROCID of $SLURM_NTASKS gpu $CUDA_VISIBLE_DEVICES'\n")
+                             "srun -l sh -c 'echo rank $SLURM_PROCID of $SLURM_NTASKS gpu $CUDA_VISIBLE_DEVICES'\n"
+                             "srun sh -c 'nvidia-smi -L >smi-$SLURM_PROCID'\n")
         job = self.submit(script, "--epochs")
         self.ends(job, "COMPLETED")
         lines = sorted(self.output(f"slurm-{job}.out").splitlines())
@@ -81,6 +82,9 @@ class Day(unittest.TestCase):
         self.assertTrue(lines[0].startswith("0: rank 0 of 2 gpu "), lines)
         self.assertTrue(lines[1].startswith("1: rank 1 of 2 gpu "), lines)
         self.assertNotEqual(lines[0].split()[-1], lines[1].split()[-1])
+        seen = [self.output(f"smi-{task}").splitlines() for task in (0, 1)]
+        self.assertEqual([len(gpus) for gpus in seen], [1, 1], seen)
+        self.assertNotEqual(seen[0], seen[1])
 
     def test_tasks_run_on_all_nodes_of_a_job(self):
         script = self.script("two.sh", "#!/bin/bash\n#SBATCH -N2 --ntasks-per-node=2 --gpus-per-node=2 -o two.out\n"

@@ -13,7 +13,7 @@ fi
 export KUBECONFIG="${KUBECONFIG:-/dev/null}"
 # A job that this one submits has its own.
 if [ -n "${SWELL_SLURM_BASH_ENV-}" ]; then BASH_ENV=$SWELL_SLURM_BASH_ENV; else unset BASH_ENV; fi
-unset CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES K_MPI_JOB_ROLE OMPI_MCA_plm_rsh_agent
+unset CUDA_VISIBLE_DEVICES SWELL_VISIBLE_GPUS NVIDIA_VISIBLE_DEVICES K_MPI_JOB_ROLE OMPI_MCA_plm_rsh_agent
 unset OMPI_MCA_orte_default_hostfile OMPI_MCA_orte_set_default_slots PRTE_MCA_plm_ssh_agent
 unset PRTE_MCA_prte_default_hostfile
 exec "$program" slurm "$command" "$@"

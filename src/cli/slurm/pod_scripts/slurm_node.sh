@@ -53,23 +53,24 @@ case ${1-} in
   *) echo "slurm_node: wait, run or signal expected" >&2; exit 2 ;;
 esac
 
-# Which of the node's GPUs the task with this number sees, where they are divided.
-node_gpus=${CUDA_VISIBLE_DEVICES-}
-if [ -z "$node_gpus" ]; then
-  i=0
-  while [ "$i" -lt "${SLURM_GPUS_ON_NODE:-0}" ]; do node_gpus=$node_gpus${node_gpus:+,}$i; i=$((i + 1)); done
-fi
+# The node's GPUs: by CUDA's numbers, and at the same places as the nvidia-smi of virtual GPUs counts them, from 0.
+numbers=
+i=0
+while [ "$i" -lt "${SLURM_GPUS_ON_NODE:-0}" ]; do numbers=$numbers${numbers:+,}$i; i=$((i + 1)); done
+node_gpus=${CUDA_VISIBLE_DEVICES:-$numbers} node_shown=${SWELL_VISIBLE_GPUS:-$numbers}
 # A step may hold some of them for itself.
 if [ -n "${SWELL_STEP_DEVICES-}" ]; then
-  all=$node_gpus node_gpus=
+  all=$node_gpus all_shown=$node_shown node_gpus='' node_shown=''
   for i in $(printf %s "$SWELL_STEP_DEVICES" | tr ',' ' '); do
     node_gpus=$node_gpus${node_gpus:+,}$(printf %s "$all" | cut -d, -f$((i + 1)))
+    node_shown=$node_shown${node_shown:+,}$(printf %s "$all_shown" | cut -d, -f$((i + 1)))
   done
-  CUDA_VISIBLE_DEVICES=$node_gpus SLURM_STEP_GPUS=$node_gpus
-  export CUDA_VISIBLE_DEVICES SLURM_STEP_GPUS
+  CUDA_VISIBLE_DEVICES=$node_gpus SLURM_STEP_GPUS=$node_gpus SWELL_VISIBLE_GPUS=$node_shown
+  export CUDA_VISIBLE_DEVICES SLURM_STEP_GPUS SWELL_VISIBLE_GPUS
 fi
-gpus_of() {
-  printf %s "$node_gpus" | cut -d, -f"$(($1 * SWELL_STEP_GPUS + 1))-$((($1 + 1) * SWELL_STEP_GPUS))"
+# share_of GPUS TASK: which of them the task with this number sees, where they are divided.
+share_of() {
+  printf %s "$1" | cut -d, -f"$(($2 * SWELL_STEP_GPUS + 1))-$((($2 + 1) * SWELL_STEP_GPUS))"
 }
 
 case :$PATH: in *:$folder:*) ;; *) PATH=$folder:${SWELL_SLURM_PATH:+$SWELL_SLURM_PATH:}$PATH ;; esac
@@ -103,8 +104,9 @@ while [ "$local_id" -lt "$count" ]; do
   SLURM_PROCID=$((SWELL_STEP_FIRST + local_id))
   export SLURM_LOCALID SLURM_PROCID
   if [ "${SWELL_STEP_GPUS:-0}" -gt 0 ]; then
-    CUDA_VISIBLE_DEVICES=$(gpus_of "$local_id")
-    export CUDA_VISIBLE_DEVICES
+    CUDA_VISIBLE_DEVICES=$(share_of "$node_gpus" "$local_id")
+    SWELL_VISIBLE_GPUS=$(share_of "$node_shown" "$local_id")
+    export CUDA_VISIBLE_DEVICES SWELL_VISIBLE_GPUS
   fi
   errors=
   if [ -n "${SWELL_STEP_ERRORS-}" ]; then

@@ -231,7 +231,8 @@ export SLURM_STEP_ID SLURM_STEPID SLURM_STEP_NUM_TASKS SLURM_STEP_NUM_NODES SLUR
 export SLURM_LAUNCH_NODE_IPADDR SWELL_STEP_LABEL SWELL_STEP_GPUS
 
 # Each node has its own.
-own_to_each='HOSTNAME|OLDPWD|PWD|SHLVL|_|SLURMD_NODENAME|CUDA_VISIBLE_DEVICES|NVIDIA_VISIBLE_DEVICES|SWELL_SLURM_WORK'
+own_to_each='HOSTNAME|OLDPWD|PWD|SHLVL|_|SLURMD_NODENAME|SWELL_SLURM_WORK'
+own_to_each=$own_to_each'|CUDA_VISIBLE_DEVICES|NVIDIA_VISIBLE_DEVICES|SWELL_VISIBLE_GPUS'
 # What the script has set since its job began, as other nodes shall have it; values of several lines stay here.
 settings_of() {
   export -p | grep -vxF -f "$SWELL_SLURM_WORK/environment" |

@@ -29,6 +29,7 @@ inline constexpr std::string_view kSmiPath = "/usr/bin/nvidia-smi";
 
 // $SWELL_GPU_DEVICES names another file of devices. $SWELL_GPU_PROGRAMS names a file of programs, a
 // line "index|pid|name|used" for each, in place of those that the script sees itself.
+// $SWELL_VISIBLE_GPUS are the indexes of the GPUs that it shows: "0,2"; empty: all.
 std::string_view VirtualSmiScript();
 
 struct VirtualGpu {

@@ -9,6 +9,8 @@ constexpr std::string_view kScript = R"sh(#!/bin/sh
 # nvidia-smi for the virtual GPUs of a Swell pod. The node keeps the figures in a file.
 devices=${SWELL_GPU_DEVICES:-/run/swell/gpu/devices}
 programs=${SWELL_GPU_PROGRAMS:-}
+# Those that a task of Slurm's has, of the pod's; empty: all.
+visible=${SWELL_VISIBLE_GPUS:-}
 mode=table query= format= only= loop=
 
 usage() {
@@ -144,6 +146,7 @@ each_program() {
 each_gpu() {
   found=
   while IFS='|' read -r index name uuid total busy used; do
+    case ,${visible:-$index}, in *,"$index",*) ;; *) continue ;; esac
     case $only in ''|"$index"|"$uuid") ;; *) continue ;; esac
     found=1
     "$1"
@@ -192,7 +195,9 @@ show() {
 
 [ -r "$devices" ] || fail "No devices were found: this pod has no virtual GPUs ($devices is missing)." 6
 count=0
-while read -r _; do count=$((count + 1)); done <"$devices"
+while IFS='|' read -r index _; do
+  case ,${visible:-$index}, in *,"$index",*) count=$((count + 1)) ;; esac
+done <"$devices"
 case $mode in
   gpu|apps)
     [ -n "$query" ] || fail "Option --query-$mode names no field. Run 'nvidia-smi -h' for help."

@@ -34,9 +34,9 @@ class VirtualSmiTest : public ::testing::Test {
   void TearDown() override { EXPECT_TRUE(RemoveTree(dir_.substr(0, dir_.rfind('/'))).ok()); }
 
   // Output and, in code_, the exit code.
-  std::string Smi(const std::string& args) {
-    const std::string line =
-        StrCat("SWELL_GPU_DEVICES=", dir_, "/devices ", dir_, "/nvidia-smi ", args, " 2>&1");
+  std::string Smi(const std::string& args, const std::string& visible = "") {
+    const std::string line = StrCat("SWELL_VISIBLE_GPUS=", visible, " SWELL_GPU_DEVICES=", dir_,
+                                    "/devices ", dir_, "/nvidia-smi ", args, " 2>&1");
     FILE* pipe = ::popen(line.c_str(), "r");
     if (pipe == nullptr) return "cannot run it";
     std::string out;
@@ -85,6 +85,14 @@ TEST_F(VirtualSmiTest, TablesAreMarkedAsVirtualAndStraight) {
     }
   }
   EXPECT_NE(Smi("-q").find("Used                              : 0 MiB"), std::string::npos);
+}
+
+TEST_F(VirtualSmiTest, ATaskSeesTheGpusThatItHas) {
+  ASSERT_TRUE(MakeVirtualGpus(dir_, "node-0", TwoGpus()).ok());
+  EXPECT_EQ(Smi("-L", "1"), "GPU 1: H100 (virtual) (UUID: GPU-virtual-node-0-3)\n");
+  EXPECT_EQ(Smi("--query-gpu=index,count --format=csv,noheader", "1"), "1, 1\n");
+  EXPECT_EQ(Smi("--query-gpu=index,count --format=csv,noheader", "0,1"), "0, 2\n1, 2\n");
+  EXPECT_EQ(Smi("-L -i 0", "1"), "No devices were found with the id \"0\"\n");
 }
 
 TEST_F(VirtualSmiTest, RefusesWhatItDoesNotKnow) {
