@@ -188,7 +188,13 @@ class WhyReport {
     const JobView& job = facts_.job;
     const std::string named = StrCat(job.name, " -n ", job.ns);
     if (job.status == "Failed") {
-      return StrCat("swell logs ", named,
+      // Its program is not at fault, and what it printed says nothing.
+      if (!job.failure && job.on_preemption == "Fail" && !StoppedText().empty()) {
+        return "submit it with --on-preemption requeue, so that it waits and continues when it is "
+               "preempted";
+      }
+      const bool member = job.failure && !job.failure->member.empty();
+      return StrCat("swell logs ", member ? StrCat(job.failure->member, " -n ", job.ns) : named,
                     " shows what it printed. It does not start again: submit a new job when the "
                     "cause is removed");
     }
@@ -276,7 +282,19 @@ class WhyReport {
     const Share& gpu = project->gpu();
     return StrCat(project->name, " holds ", HeldText(gpu, ShareOf::kGpu), " GPUs",
                   gpu.fair_share ? ", fair share " + ShareText(*gpu.fair_share, ShareOf::kGpu) : "",
-                  ", requested ", ShareText(gpu.requested, ShareOf::kGpu), PastUseText(*project));
+                  ", requested ", ShareText(gpu.requested, ShareOf::kGpu), PastUseText(*project),
+                  AtQuotaText(*project));
+  }
+
+  // Nobody is preempted for what is beyond the quota and the fair share.
+  std::string AtQuotaText(const ProjectView& project) const {
+    const Share& gpu = project.gpu();
+    if (!facts_.WaitsForScheduler() || facts_.job.milli_gpus == 0 || gpu.quota < 0) return "";
+    if (gpu.allocated < std::max(gpu.quota, gpu.fair_share.value_or(0))) return "";
+    return StrCat("; ", project.name, " is ", gpu.allocated > gpu.quota ? "over" : "at",
+                  " its quota (", ShareText(gpu.allocated, ShareOf::kGpu), " of ",
+                  ShareText(gpu.quota, ShareOf::kGpu),
+                  " GPUs), so it cannot take GPUs from other projects");
   }
 
   // Why the job does not get back what others hold beyond their quotas.

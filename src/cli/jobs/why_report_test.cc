@@ -62,6 +62,27 @@ TEST(WhyReport, AGangAboveItsFairShareIsToldThatItCannotReclaim) {
   EXPECT_EQ(WhyText(facts, {}).find("Reclaim:"), std::string::npos);
 }
 
+TEST(WhyReport, AProjectAtItsQuotaIsToldThatItTakesNothingFromOthers) {
+  WhyFacts facts = WaitingJob();
+  ProjectView project;
+  project.object = std::make_shared<const json::Value>(json::Object{});
+  project.name = project.ns = facts.job.project = "team";
+  project.shares[0].quota = project.shares[0].allocated = 4;
+  const auto says = [&](const std::string& text) {
+    facts.tree.projects = {project};
+    return WhyText(facts, {}).find(text) != std::string::npos;
+  };
+  const std::string at =
+      "; team is at its quota (4 of 4 GPUs), so it cannot take GPUs from other projects\n";
+  EXPECT_TRUE(says(at)) << WhyText(facts, {});
+  project.shares[0].fair_share = 6;
+  EXPECT_FALSE(says("cannot take GPUs")) << WhyText(facts, {});
+  project.shares[0].allocated = 6;
+  EXPECT_TRUE(says("; team is over its quota (6 of 4 GPUs)")) << WhyText(facts, {});
+  project.shares[0].quota = kUnlimitedShare;
+  EXPECT_FALSE(says("cannot take GPUs")) << WhyText(facts, {});
+}
+
 TEST(WhyReport, WorkWithoutGpusIsShownTheProcessorsAndWhoHoldsThem) {
   WhyFacts facts = WaitingJob();
   facts.job.milli_gpus = 0;
@@ -297,6 +318,17 @@ TEST(WhyReport, DescribesJobsThatDoNotWait) {
             "mnist is over: Failed. The worker failed.\n"
             "Next:     swell logs mnist -n team shows what it printed. It does not start again: "
             "submit a new job when the cause is removed\n");
+  facts.job.failure = api::Failure{.member = "mnist-worker-0", .container = "c"};
+  EXPECT_TRUE(next().starts_with("swell logs mnist-worker-0 -n team shows")) << next();
+  facts.job.failure.reset();
+  facts.job.on_preemption = "Fail";
+  EXPECT_TRUE(next().starts_with("swell logs mnist -n team shows")) << next();
+  facts.job.group = std::make_shared<const json::Value>(json::Object{
+      {"status", json::Object{{"lastPreemption", json::Object{{"rule", "priority"},
+                                                              {"message", "a job came first"}}}}}});
+  EXPECT_EQ(next(),
+            "submit it with --on-preemption requeue, so that it waits and continues when it is "
+            "preempted");
   facts.job.status = "Succeeded";
   EXPECT_EQ(next(), "");
   facts.job.status = "Pending";
