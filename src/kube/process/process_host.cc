@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/nearest_word.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "kube/api/objects/failure.h"
@@ -43,14 +44,36 @@ constexpr Duration kRefillDelay = std::chrono::seconds(1);
 // What nvidia-smi shows in pods is at most so old.
 constexpr Duration kGpuInterval = std::chrono::seconds(2);
 
+// The program of this machine that was probably meant; empty if none is near.
+std::string MeantProgram(std::string_view name) {
+  std::vector<std::string> programs;
+  for (const char* dir : {"/usr/local/bin", "/usr/bin", "/bin"}) {
+    if (auto names = ListDir(dir); names.ok()) {
+      programs.insert(programs.end(), names->begin(), names->end());
+    }
+  }
+  return NearestName(name, programs);
+}
+
 // A command that the image has, and this machine has not, is missed where programs of the machine
-// serve the image.
+// serve the image. A misspelt one is more likely where a program has nearly its name.
 Status OfStandIn(const std::string& image, const Status& why) {
-  if (!why.message().starts_with("exec: ")) return why;
-  return Status(why.code(), StrCat(why.message(), "; ", api::kServedByMachine, image,
-                                   ", and what only the image has is not there: install it on this "
-                                   "machine, or use the image itself (swell images pull ",
-                                   image, ", or swell images import FILE --name ", image, ")"));
+  constexpr std::string_view kBefore = "exec: \"";
+  constexpr std::string_view kMissing = "executable file not found in $PATH";
+  const std::string& said = why.message();
+  if (!said.starts_with("exec: ")) return why;
+  const std::string served = StrCat(api::kServedByMachine, image);
+  const std::string pull = StrCat("; swell images pull ", image, " gets its own");
+  const std::string_view after = "\": ";
+  if (!said.starts_with(kBefore) || !said.ends_with(StrCat(after, kMissing))) {
+    return Status(why.code(), StrCat(said, "; ", served, pull));
+  }
+  const std::string name =
+      said.substr(kBefore.size(), said.size() - kBefore.size() - after.size() - kMissing.size());
+  const std::string meant = MeantProgram(name);
+  return Status(why.code(), StrCat("there is no program ", name,
+                                   meant.empty() ? "" : StrCat("; did you mean ", meant, "?"), " (",
+                                   kMissing, "; ", served, meant.empty() ? pull : "", ")"));
 }
 
 }  // namespace

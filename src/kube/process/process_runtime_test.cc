@@ -194,12 +194,15 @@ TEST_F(ProcessRuntimeTest, SaysWhyACommandCannotStart) {
   EXPECT_EQ(started.status().code(), Code::kInvalid);
   EXPECT_EQ(
       started.status().message(),
-      StrCat("exec: \"no-such-program\": executable file not found in $PATH; programs of this "
-             "machine serve image ",
-             spec.image,
-             ", and what only the image has is not there: install it on this machine, or use "
-             "the image itself (swell images pull ",
-             spec.image, ", or swell images import FILE --name ", spec.image, ")"));
+      StrCat("there is no program no-such-program (executable file not found in $PATH; programs of "
+             "this machine serve image ",
+             spec.image, "; swell images pull ", spec.image, " gets its own)"));
+  spec.command = {"slepe"};
+  started = Start(spec);
+  ASSERT_FALSE(started.ok());
+  EXPECT_TRUE(started.status().message().starts_with(
+      "there is no program slepe; did you mean sleep? (executable file not found in $PATH; "))
+      << started.status().message();
   spec.ref.attempt = 1;
   spec.command.clear();
   spec.image = "registry.example.com/unknown:1";
@@ -375,7 +378,9 @@ TEST_F(ProcessRuntimeTest, HostPathsAreChecked) {
                           [&](Result<node::SandboxInfo> r) { made = std::move(r); });
   ASSERT_TRUE(Until([&] { return made.has_value(); }));
   ASSERT_FALSE(made->ok());
-  EXPECT_NE(made->status().message().find("/no/such/directory"), std::string::npos);
+  EXPECT_NE(made->status().message().find("host path /no/such/directory does not exist"),
+            std::string::npos)
+      << made->status().ToString();
 }
 
 TEST_F(ProcessRuntimeTest, PodsResolveAndReachEachOther) {

@@ -20,6 +20,9 @@ Status CheckType(const std::string& path, const std::string& type) {
   struct stat info;
   bool there = ::stat(path.c_str(), &info) == 0;
   auto wrong = [&](std::string_view what) {
+    if (!there && errno == ENOENT) {
+      return Status(Code::kInvalid, StrCat("host path ", path, " does not exist on the node"));
+    }
     return Status(Code::kInvalid, StrCat("hostPath type check failed: ", path, " is not a ", what));
   };
   if (type == "DirectoryOrCreate" && !there) return MakeDirs(path);
