@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <set>
 #include <thread>
 
 #include "base/file.h"
@@ -139,14 +140,20 @@ class ListAction final : public ImagesAction {
   }
 
  private:
+  // Sorted. Several entries may have a name in common.
+  static std::set<std::string> NamesOf(const edge::ImageCatalogue& catalogue) {
+    std::set<std::string> names;
+    for (const edge::ImageEntry& entry : catalogue.entries()) {
+      names.insert(entry.match.begin(), entry.match.end());
+    }
+    return names;
+  }
   void PrintJson(cli::Session& session,
                  const std::vector<StoredImage>& all,
                  const edge::ImageCatalogue& catalogue) {
     json::Array list, names;
     for (const StoredImage& image : all) list.push_back(ToJson(image));
-    for (const edge::ImageEntry& entry : catalogue.entries()) {
-      for (const std::string& pattern : entry.match) names.push_back(json::Value(pattern));
-    }
+    for (const std::string& pattern : NamesOf(catalogue)) names.push_back(json::Value(pattern));
     session.OutLine(json::PrintPretty(
         json::Object{{"images", std::move(list)}, {"catalogue", std::move(names)}}));
   }
@@ -161,8 +168,8 @@ class ListAction final : public ImagesAction {
       table.Add({image.name, std::string(images::DigestHex(image.digest).substr(0, 12)),
                  SizeText(image.size_bytes), source});
     }
-    for (const edge::ImageEntry& entry : catalogue.entries()) {
-      for (const std::string& pattern : entry.match) table.Add({pattern, "-", "-", "catalogue"});
+    for (const std::string& pattern : NamesOf(catalogue)) {
+      table.Add({pattern, "-", "-", "catalogue"});
     }
     session.Out(table.ToString());
   }
