@@ -241,6 +241,12 @@ class DeleteAction final : public Action {
     if (!timeout_.empty()) {
       SWELL_ASSIGN_OR_RETURN(timeout_span_, ParseDuration(timeout_, "--timeout"));
     }
+    if (words.empty() && files_.empty() && (all_ || !selector_.empty() || !fields_.empty())) {
+      return Misuse(StrCat("name a kind, for example: swell delete trainingjobs ",
+                           all_                ? "--all"
+                           : selector_.empty() ? "--field-selector " + fields_
+                                               : "-l " + selector_));
+    }
     if (words.empty() && files_.empty()) {
       return Misuse(
           "nothing to delete; use swell delete JOB, swell delete pod NAME, or -f job.yaml");
@@ -331,6 +337,9 @@ class DeleteAction final : public Action {
   Result<std::vector<Doomed>> Jobs(Session& session, const std::vector<std::string>& names) {
     std::vector<Doomed> doomed;
     for (const std::string& name : names) {
+      if (name.find(',') != std::string::npos) {
+        return Misuse(StrCat(Quote(name), ": separate names with spaces"));
+      }
       auto job = FindJob(*api_, session.Namespace(), name);
       if (!job.ok() && ignore_not_found_ && job.status().code() == Code::kNotFound) continue;
       if (job.status().code() == Code::kNotFound && names.size() > 1) {

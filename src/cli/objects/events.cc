@@ -61,7 +61,9 @@ class EventsAction final : public Action {
       session.ErrLine("No events");
       return 0;
     }
-    TextTable table({"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"});
+    std::vector<std::string> header{"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"};
+    if (all_namespaces_) header.insert(header.begin(), "NAMESPACE");
+    TextTable table(header);
     for (const EventView& event : events) table.Add(Row(session, event));
     session.Out(table.ToString());
     if (!watch_) return 0;
@@ -110,11 +112,14 @@ class EventsAction final : public Action {
     size_t dash = rest.find('-');
     return dash != std::string_view::npos && ParseUint(rest.substr(dash + 1)).has_value();
   }
-  static std::vector<std::string> Row(Session& session, const EventView& event) {
-    return {event.LastSeen(session.Now()),
-            event.type == "Warning" ? session.Paint(Colour::kYellow, event.type) : event.type,
-            event.reason, StrCat(ToLower(event.object_kind), "/", event.object),
-            OneLine(event.message)};
+  std::vector<std::string> Row(Session& session, const EventView& event) const {
+    std::vector<std::string> row{
+        event.LastSeen(session.Now()),
+        event.type == "Warning" ? session.Paint(Colour::kYellow, event.type) : event.type,
+        event.reason, StrCat(ToLower(event.object_kind), "/", event.object),
+        OneLine(event.message)};
+    if (all_namespaces_) row.insert(row.begin(), event.ns);
+    return row;
   }
 
   Result<int> Watch(Session& session, Api& api, const std::string& ns, std::string version) {

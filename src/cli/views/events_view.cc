@@ -15,6 +15,7 @@ std::string EventView::LastSeen(WallTime now) const {
 
 EventView ViewEvent(const json::Value& event) {
   EventView view;
+  view.ns = api::Namespace(event);
   for (std::string_view field : {"lastTimestamp", "eventTime", "firstTimestamp"}) {
     auto time = api::ParseTime(json::GetString(event, {field}));
     if (time && view.last < *time) view.last = *time;

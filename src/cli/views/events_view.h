@@ -12,6 +12,7 @@ namespace swell::cli {
 
 struct EventView {
   WallTime first, last;
+  std::string ns;
   std::string type, reason, object_kind, object, object_uid, message;
   int64_t count = 1;
   uint64_t version = 0;  // orders events of the same second

@@ -35,5 +35,16 @@ TEST_F(ListsTest, AnObjectOfAKindWithSeveralVersionsIsListedOnce) {
   EXPECT_EQ(out_, "cronjob.batch/nightly\n");
 }
 
+TEST_F(ListsTest, WhatCannotBeDeletedSoIsSaidWithWhatCan) {
+  EXPECT_EQ(Run({"swell", "delete", "-l", "team=a"}), 2);
+  EXPECT_NE(err_.find("name a kind, for example: swell delete trainingjobs -l team=a"),
+            std::string::npos)
+      << err_;
+  EXPECT_EQ(Run({"swell", "delete", "--all"}), 2);
+  EXPECT_NE(err_.find("swell delete trainingjobs --all"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"swell", "delete", "a,b"}), 2);
+  EXPECT_NE(err_.find("\"a,b\": separate names with spaces"), std::string::npos) << err_;
+}
+
 }  // namespace
 }  // namespace swell::cli

@@ -74,6 +74,8 @@ TEST_F(OwnNamespacesTest, ListsOverAllNamespacesShowTheUsersOwnAndSaySo) {
   }
   EXPECT_EQ(Run({"swell", "events", "-A"}), 0) << err_;
   EXPECT_NE(out_.find("Mine"), std::string::npos) << out_;
+  EXPECT_TRUE(out_.starts_with("NAMESPACE ")) << out_;
+  EXPECT_NE(out_.find("\nteam-a "), std::string::npos) << out_;
   EXPECT_EQ(err_, "You see events of your own namespaces only.\n");
   EXPECT_EQ(Run({"swell", "get", "pods", "-A"}), 0) << err_;
   EXPECT_NE(err_.find("You see pods of your own namespaces only."), std::string::npos) << err_;
