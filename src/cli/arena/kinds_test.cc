@@ -255,6 +255,16 @@ TEST_F(ArenaKindsTest, ALossThatIsNoNumberIsOneLineOfAJob) {
       << out_;
 }
 
+TEST_F(ArenaKindsTest, ARefusedJobDoesNotAnnounceItsConfigMap) {
+  Create(
+      "{apiVersion: kubeflow.org/v1, kind: MPIJob, metadata: {name: et}, spec: {mpiReplicaSpecs: "
+      "{Launcher: {replicas: 1, template: {spec: {containers: [{name: c, image: i}]}}}}}}");
+  EXPECT_EQ(SubmitEt(), 1);
+  EXPECT_EQ(out_, "");
+  const auto map = server_.Send(server_.Request("GET", StrCat(kConfigMaps, "et-etjob")));
+  EXPECT_EQ(map.status, 404);
+}
+
 TEST_F(ArenaKindsTest, KindsThatAreMpiJobsAreToldApart) {
   ASSERT_EQ(SubmitEt(), 0) << err_;
   ASSERT_EQ(Run({"arena", "submit", "mpi", "--name=plain", "--image=i", "mpirun a"}), 0) << err_;

@@ -100,8 +100,7 @@ Status SubmitAction::CreateConfigMap(Session& session, Api& api, const json::Val
   }
   if (!made.ok()) return made.status();
   made_.push_back(name);
-  session.OutLine(StrCat("configmap/", name, " created"));
-  session.OutLine(StrCat("configmap/", name, " labeled"));
+  told_ += StrCat("configmap/", name, " created\nconfigmap/", name, " labeled\n");
   return Status::Ok();
 }
 
@@ -116,7 +115,7 @@ Status SubmitAction::CreateObjects(Session& session, Api& api, const json::Value
     auto made = api.Create(client::resources::kConfigMaps, spec_.ns, files);
     if (!made.ok()) return made.status();
     made_.push_back(spec_.config_map);
-    session.OutLine(StrCat("configmap/", spec_.config_map, " created"));
+    told_ += StrCat("configmap/", spec_.config_map, " created\n");
   }
   SWELL_RETURN_IF_ERROR(CreateLogs(api, spec_));
   const client::Resource& resource = cron_ ? client::resources::kCrons : trainer_.resource;
@@ -126,6 +125,7 @@ Status SubmitAction::CreateObjects(Session& session, Api& api, const json::Value
     return made.status();
   }
   const std::string object = cron_ ? "cron.apps.kubedl.io" : trainer_.Object();
+  session.Out(told_);
   session.OutLine(StrCat(object, "/", spec_.name, " created"));
   if (tensorboard_.wanted) StartTensorboard(session, api, tensorboard_, spec_, **made);
   return Status::Ok();

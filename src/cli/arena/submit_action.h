@@ -44,6 +44,7 @@ class SubmitAction : public Action {
   void RemoveConfigMaps(Session& session, Api& api) const;
 
   std::vector<std::string> made_;  // ConfigMaps
+  std::string told_;               // that they were made; not said if the job is refused
 };
 
 class SubmitInstancesAction : public SubmitAction {
