@@ -1,5 +1,7 @@
 #include "cli/arena/submit_action.h"
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/jobs/priorities.h"
@@ -56,7 +58,10 @@ Result<bool> SubmitAction::IsLeftOver(Session& session, Api& api) const {
 Status SubmitAction::RemoveLeftOver(Api& api) const {
   std::vector<std::string> maps{trainer_.ConfigMapName(spec_.name)};
   SWELL_ASSIGN_OR_RETURN(const std::vector<NamedJob> jobs, JobsNamed(api, spec_.ns, spec_.name));
-  if (jobs.empty()) maps.push_back(ConfigFilesName(spec_.name));
+  // Kinds that arena does not submit have no such files.
+  const bool used = std::any_of(jobs.begin(), jobs.end(),
+                                [](const NamedJob& job) { return job.trainer != nullptr; });
+  if (!used) maps.push_back(ConfigFilesName(spec_.name));
   for (const std::string& old : maps) {
     auto gone = api.Delete(client::resources::kConfigMaps, spec_.ns, old);
     if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
