@@ -155,10 +155,10 @@ TEST(Reclaim, WhatAnOwnerSetsKeepsNoQuotaOfOthers) {
   s.Queue(MakeQueue("a", 0));
   s.Queue(MakeQueue("b", 4));
   s.Node("n0", {.gpus = 8});
-  s.Group("hog", {.queue = "a", .min = 2, .min_runtime = std::chrono::hours(24 * 365)});
+  s.Group("hog", {.min = 2, .queue = "a", .min_runtime = std::chrono::hours(24 * 365)});
   s.Pods("hog", 2, {.group = "hog", .gpus = 4, .on = "n0", .labels = {{"app", "hog"}}});
   s.Budget("none", {{"app", "hog"}}, 0);
-  s.Group("claim", {.queue = "b", .min = 1});
+  s.Group("claim", {.min = 1, .queue = "b"});
   s.Pod("claim-0", {.group = "claim", .gpus = 4});
   s.Cycle();
   EXPECT_EQ(s.CountDecisions(Decision::Type::kEvict), 2) << s.Log();
