@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <initializer_list>
 #include <tuple>
 
 #include "base/strings.h"
@@ -71,8 +72,40 @@ bool SpeaksOfVolumes(std::string_view said) {
          said.starts_with("mount path");
 }
 
+bool Says(std::string_view said, std::initializer_list<std::string_view> texts) {
+  const std::string lower = ToLower(said);
+  return std::any_of(texts.begin(), texts.end(), [&lower](std::string_view text) {
+    return lower.find(text) != std::string::npos;
+  });
+}
+
+bool UsesPathOfNode(const json::Value& pod) {
+  const json::Array& volumes = json::GetArray(pod, {"spec", "volumes"});
+  return std::any_of(volumes.begin(), volumes.end(), [](const json::Value& volume) {
+    return json::Find(volume, {"hostPath"}) != nullptr;
+  });
+}
+
+// What the words of a failure tell beyond its class; empty: nothing that is known.
+std::string AdviceForWords(const Failure& failure, const json::Value& pod) {
+  if (Says(failure.said, {"unrecognized arguments: --rdzv_", "unrecognized option '--rdzv_"})) {
+    return "enableElastic puts --rdzv_backend and other options before the arguments of each "
+           "container, and only torchrun and swell.launch take them: start the program with one "
+           "of these";
+  }
+  if (Says(failure.said, {"permission denied", "permissionerror"}) && UsesPathOfNode(pod)) {
+    return "root in a container has no rights of root in a directory of the machine: use a claim, "
+           "or run the pod as a user that owns the directory (docs/troubleshooting.md)";
+  }
+  if (SpeaksOfNetwork(failure.said)) {
+    return "check the name, and whether the node reaches it by the network";
+  }
+  return "";
+}
+
 // What to do, for the class and what is known beyond it.
 std::string AdviceFor(const Failure& failure, const json::Value& pod) {
+  const std::string known = AdviceForWords(failure, pod);
   switch (failure.which) {
     case FailureClass::kUserError:
       if (failure.exit_code == 0) {
@@ -98,8 +131,8 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
         return StrCat("check the command of container ", failure.container,
                       ", and whether its image has it");
       }
-      return StrCat("correct the program or its arguments; ", kMoreInLog,
-                    LogsCommand(failure, pod));
+      return StrCat(known.empty() ? "correct the program or its arguments" : known, "; ",
+                    kMoreInLog, LogsCommand(failure, pod));
     case FailureClass::kHostMemory: {
       const std::string limit = MemoryLimit(pod, failure.container);
       return limit.empty() ? "give it more memory, or let it use less"
@@ -123,7 +156,7 @@ std::string AdviceFor(const Failure& failure, const json::Value& pod) {
                  ? StrCat("check what container ", failure.container, " refers to")
                  : StrCat("check the image of container ", failure.container);
     case FailureClass::kUnknown:
-      return StrCat(kMoreInLog, LogsCommand(failure, pod));
+      return StrCat(known, known.empty() ? "" : "; ", kMoreInLog, LogsCommand(failure, pod));
   }
   return "";
 }

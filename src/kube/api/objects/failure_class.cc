@@ -13,6 +13,10 @@ namespace {
 constexpr int kSignalExit = 128;
 constexpr size_t kLastWordsMax = 400;
 
+// The network or its names are to blame, not the program. In lower case.
+constexpr std::array<std::string_view, 3> kNetworkTexts = {
+    "could not resolve host", "temporary failure in name resolution", "network is unreachable"};
+
 struct TextRule {
   FailureClass which;
   std::string_view text;  // in lower case, anywhere in a line
@@ -56,6 +60,9 @@ constexpr TextRule kTextRules[] = {
     {FailureClass::kPeerLost, "rendezvousconnectionerror"},
     {FailureClass::kPeerLost, "rendezvoustimeouterror"},
     {FailureClass::kPeerLost, "broken pipe"},
+    {FailureClass::kUnknown, kNetworkTexts[0]},
+    {FailureClass::kUnknown, kNetworkTexts[1]},
+    {FailureClass::kUnknown, kNetworkTexts[2]},
     {FailureClass::kUserError, "modulenotfounderror"},
     {FailureClass::kUserError, "importerror"},
     {FailureClass::kUserError, "syntaxerror"},
@@ -306,6 +313,13 @@ FailureClass ClassifyEnd(const ContainerEnd& end) {
   const bool user =
       std::find(kUserExits.begin(), kUserExits.end(), end.exit_code) != kUserExits.end();
   return user ? FailureClass::kUserError : FailureClass::kUnknown;
+}
+
+bool SpeaksOfNetwork(std::string_view said) {
+  const std::string lower = ToLower(said);
+  return std::any_of(kNetworkTexts.begin(), kNetworkTexts.end(), [&lower](std::string_view text) {
+    return lower.find(text) != std::string::npos;
+  });
 }
 
 int SignalOf(int64_t exit_code) {

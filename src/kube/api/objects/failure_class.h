@@ -35,6 +35,9 @@ FailureClass FailureClassOf(std::string_view name);
 FailureClass ClassifyEnd(const ContainerEnd& end);
 // The signal behind an exit code of 128 + signal; 0 for other codes.
 int SignalOf(int64_t exit_code);
+// Whether the words say that a name or the network could not be reached. The node or the other side
+// is to blame, not the program.
+bool SpeaksOfNetwork(std::string_view said);
 // "SIGKILL"; empty for a signal that programs rarely end by.
 std::string_view SignalName(int signal);
 // The line of `said` that says most: the last one that names an error, else the last one. At most

@@ -30,6 +30,8 @@ TEST(FailureClass, TheTableDecides) {
            {{1, "Error", "RuntimeError: Connection closed by peer [10.0.0.1]"}, "PeerLost"},
            {{134, "Error", "CUDA error: uncorrectable ECC error encountered"}, "Hardware"},
            {{3, "Error", "ValueError: NCCL error"}, "PeerLost"},
+           {{6, "Error", "curl: (6) Could not resolve host: data.example"}, "Unknown"},
+           {{1, "Error", "OSError: [Errno 101] Network is unreachable"}, "Unknown"},
            {{9, "Error", "ModuleNotFoundError: No module named 'x'"}, "UserError"}}) {
     EXPECT_EQ(FailureClassName(ClassifyEnd(one.end)), one.expected)
         << one.end.exit_code << " " << one.end.said;
@@ -185,6 +187,31 @@ TEST(Failure, ASentenceNamesMemberContainerEndLastLineAndWhatToDo) {
                        "containerStatuses: [{name: main, state: {terminated: "
                        "{exitCode: 143, reason: Error}}}]}"),
             "w-0 failed: DeadlineExceeded: \"too long\"; more is in: swell logs w-0");
+}
+
+TEST(Failure, WordsThatAreKnownSayWhatToDo) {
+  const auto advice = [](std::string_view said, std::string_view volume) {
+    const json::Value pod = Document(
+        StrCat("{metadata: {name: w-0}, spec: {volumes: [{name: out, ", volume,
+               "}]}, status: {phase: Failed, containerStatuses: [{name: main, state: {terminated: "
+               "{exitCode: 1, reason: Error, message: \"",
+               said, "\"}}}]}}"));
+    return FailureOf(pod, kNow)->advice;
+  };
+  const std::string more = "; more is in: swell logs w-0";
+  const std::string denied = "PermissionError: [Errno 13] Permission denied: '/out/a'";
+  EXPECT_EQ(advice(denied, "hostPath: {path: /srv}"),
+            "root in a container has no rights of root in a directory of the machine: use a claim, "
+            "or run the pod as a user that owns the directory (docs/troubleshooting.md)" +
+                more);
+  EXPECT_EQ(advice(denied, "emptyDir: {}"), "correct the program or its arguments" + more);
+  EXPECT_EQ(advice("curl: (6) Could not resolve host: data.example", "emptyDir: {}"),
+            "check the name, and whether the node reaches it by the network" + more);
+  EXPECT_EQ(advice("ddp.py: error: unrecognized arguments: --rdzv_backend=c10d", "emptyDir: {}"),
+            "enableElastic puts --rdzv_backend and other options before the arguments of each "
+            "container, and only torchrun and swell.launch take them: start the program with one "
+            "of these" +
+                more);
 }
 
 TEST(Failure, AnEmptyLogIsNotWhereToLook) {
