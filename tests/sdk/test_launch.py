@@ -8,7 +8,7 @@ import time
 import unittest
 
 import support
-from swell.launch import QuickFailures
+from swell.launch import MissingPeers, QuickFailures
 
 _HELLO = """
 import os
@@ -65,6 +65,18 @@ print("alone", flush=True)
 """
 
 
+# As in init_process_group: it waits for ranks that may have gone, and nobody tells it.
+_WAITS_FOR_PEERS = """
+import os, sys, time
+if os.environ["WORLD_SIZE"] == "2":
+    print("waits for its peers", flush=True)
+    time.sleep(600)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.02)
+print("alone", flush=True)
+"""
+
+
 class QuickFailuresTest(unittest.TestCase):
     def setUp(self):
         self.now = 0.0
@@ -86,6 +98,32 @@ class QuickFailuresTest(unittest.TestCase):
     def test_a_change_of_nodes_begins_anew(self):
         self.assertEqual([self.fails() for _ in range(4)], [False] * 4)
         self.assertEqual([self.fails(nodes=3) for _ in range(5)], [False] * 4 + [True])
+
+
+class MissingPeersTest(unittest.TestCase):
+    def setUp(self):
+        self.now = 0.0
+        self.peers = MissingPeers(lambda: self.now)
+
+    def looks(self, *present):
+        """One look each 6 seconds."""
+        said = []
+        for number in present:
+            said.append(self.peers.look(5, number))
+            self.now += 6
+        return said
+
+    def test_nodes_that_stay_away_are_missed_after_a_while(self):
+        self.assertEqual(self.looks(5, 1, 1, 1), [False, False, False, True])
+
+    def test_nodes_that_are_back_or_unknown_are_not(self):
+        self.assertEqual(self.looks(1, 1, 5, 1, 1, None, 1, 1), [False] * 8)
+
+    def test_an_outage_of_the_rendezvous_tells_nothing_of_this_group(self):
+        self.peers.ignore()
+        self.assertEqual(self.looks(1, 1, 1), [False] * 3)
+        self.peers.begin()
+        self.assertEqual(self.looks(1, 1, 1), [False, False, True])
 
 
 class LaunchTest(support.FolderTest):
@@ -146,6 +184,24 @@ class LaunchTest(support.FolderTest):
         self.assertNotIn("could not leave the rendezvous", output)
         code, output = support.finish(host)
         self.assertEqual(code, 0, output)
+        self.assertIn("alone", output)
+
+
+    def test_a_worker_that_waits_for_a_node_that_left_starts_again(self):
+        port = support.free_port()
+        options = ("--nnodes", "1:2", "--rdzv_backend", "c10d", "--rdzv_id", "test", "--max_restarts", "0")
+        options += ("--rdzv_endpoint", f"localhost:{port}", "--rdzv_conf", "last_call_timeout=1")
+        host = self.launch(_WAITS_FOR_PEERS, self.path("left"), options=options)
+        _wait_for_listener(port)
+        guest = self.launch(_WAITS_FOR_PEERS, self.path("left"), options=options)
+        self.assertTrue(_read_until(guest, "waits for its peers"))
+        self.assertTrue(_read_until(host, "waits for its peers"))
+        with open(self.path("left"), "w", encoding="utf-8"):
+            guest.send_signal(signal.SIGTERM)
+        support.finish(guest)
+        code, output = support.finish(host)
+        self.assertEqual(code, 0, output)
+        self.assertIn("1 of 2 nodes are gone; the workers start again", output)
         self.assertIn("alone", output)
 
 

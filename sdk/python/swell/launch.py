@@ -13,6 +13,8 @@ Used instead of `torchrun` in elastic jobs: same options, same PET_* variables. 
   later.
 * After a change of size all nodes use a new store. torch 2.15 lets nodes keep the store of the first rank 0, which may
   have left.
+* When nodes have left the group for 10 s and the workers still run, for example because they wait in
+  init_process_group for ranks that are gone, the workers are started again in a smaller group.
 * A script that fails five times in a row within a minute of its start, with the same nodes, is not started again.
 * It prints `swell.launch: 2 nodes train` when a group starts, for programs that read the log.
 * It exits with 143 after a notice, and it checks its workers every second instead of every 5.
@@ -31,6 +33,7 @@ from swell.notice import EXIT_NOTICED, Notice
 _DEFAULT_GRACE_SECONDS = 30.0
 _LAST_CALL_SECONDS = 5
 _QUICK_FAILURES, _QUICK_SECONDS = 5, 60
+_PEERS_GONE_SECONDS = 10
 _RENDEZVOUS_WITH_LAST_CALL = ("c10d", "etcd", "etcd-v2")
 
 
@@ -147,12 +150,47 @@ class QuickFailures:
         return self._count >= _QUICK_FAILURES
 
 
+class MissingPeers:
+    """Whether nodes have left the group for so long that its workers do not end by themselves.
+
+    Workers that train lose the connection and end at once. Those in init_process_group wait half an hour.
+    """
+
+    def __init__(self, clock=time.monotonic):
+        self._clock = clock
+        self._since, self._ignored = None, False
+
+    def begin(self):
+        self._since, self._ignored = None, False
+
+    def ignore(self):
+        """The rendezvous was away: nodes that could not report to it meanwhile look as if they had left."""
+        self._ignored = True
+
+    def look(self, nodes, present):
+        """`nodes`: as many began. `present`: as many are there now; None: not known. True: start the workers again."""
+        if self._ignored or present is None or present >= nodes:
+            self._since = None
+            return False
+        if self._since is None:
+            self._since = self._clock()
+        return self._clock() - self._since >= _PEERS_GONE_SECONDS
+
+
+def _nodes_present(handler):
+    try:
+        return len(handler._state_holder.state.participants)
+    except AttributeError:
+        return None  # a static rendezvous, or torch's internals have changed
+
+
 def _agent_class(base, notice, on_signal):
     from torch.distributed.elastic.agent.server.api import WorkerState
     from torch.distributed.elastic.rendezvous import RendezvousConnectionError
 
     class Agent(base):
         quick_failures = QuickFailures()
+        missing_peers = MissingPeers()
 
         def _start_workers(self, worker_group):
             notice.hold()
@@ -164,6 +202,7 @@ def _agent_class(base, notice, on_signal):
             print(f"swell.launch: {nodes} {'node trains' if nodes == 1 else 'nodes train'}", flush=True)
             self._tolerate_outages(worker_group.spec.rdzv_handler)
             self.quick_failures.begin(nodes)
+            self.missing_peers.begin()
             return super()._start_workers(worker_group)
 
         def _tolerate_outages(self, handler):
@@ -174,6 +213,7 @@ def _agent_class(base, notice, on_signal):
                 try:
                     number = waiting(handler)
                 except RendezvousConnectionError as error:
+                    self.missing_peers.ignore()
                     if not outage:
                         outage.append(error)
                         print(f"swell.launch: training continues without the rendezvous: {error}", flush=True)
@@ -190,6 +230,12 @@ def _agent_class(base, notice, on_signal):
 
         def _monitor_workers(self, worker_group):
             result = super()._monitor_workers(worker_group)
+            nodes, present = worker_group.group_world_size, _nodes_present(worker_group.spec.rdzv_handler)
+            if result.state == WorkerState.HEALTHY and self.missing_peers.look(nodes, present):
+                print(f"swell.launch: {nodes - present} of {nodes} nodes are gone; the workers start again", flush=True)
+                # As torch does when nodes join: a change of size is no failure.
+                self._remaining_restarts += 1
+                result.state = WorkerState.UNHEALTHY
             if result.state == WorkerState.FAILED and result.failures:
                 codes = {failure.exitcode for failure in result.failures.values()}
                 if codes == {EXIT_NOTICED}:
