@@ -2,6 +2,10 @@
 // a Cron or a CronJob when it starts one.
 #include "cli/jobs/why.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/jobs/what_if.h"
@@ -168,8 +172,13 @@ Status ReadTrouble(Api& api, WhyFacts& facts) {
     SWELL_ASSIGN_OR_RETURN(auto events,
                            ListEvents(api, job.ns, api::Name(*pod), "Pod", api::Uid(*pod)));
     std::string said;
-    // What came last is what the node is at: a failure, or a pull that takes its time.
-    if (!events.empty() && events.back().reason != "Scheduled") said = events.back().message;
+    // What came last is what the node is at: a failure, or a pull that takes its time. What it has
+    // done does not say why the pod waits.
+    constexpr std::array<std::string_view, 4> done = {"Scheduled", "Pulled", "Created", "Started"};
+    if (!events.empty() &&
+        std::find(done.begin(), done.end(), events.back().reason) == done.end()) {
+      said = events.back().message;
+    }
     for (const api::ContainerStatus& status : api::InitContainerStatuses(*pod)) {
       if (status.Runs() && !api::HasSidecar(*pod, status.name)) {
         said = StrCat("waits for its init container ", status.name, " to end");

@@ -65,8 +65,10 @@ class WhyReport {
     if (std::string nodes = NodesText(); !nodes.empty()) out += StrCat("Nodes:\n", nodes);
     if (!forecast_.now.places.empty()) return out + PlacedText();
     if (forecast_.changes.empty()) return out;
-    out += StrCat("It would ", facts_.job.RunningPods() > 0 ? "grow" : "start", " with",
-                  forecast_.changes.size() == 1 ? "" : " any one of these", ":\n");
+    // Not each job whose end would do is tried.
+    out +=
+        StrCat("It would ", facts_.job.RunningPods() > 0 ? "grow" : "start", ", for example, with",
+               forecast_.changes.size() == 1 ? "" : " any one of these", ":\n");
     for (const std::string& change : forecast_.changes) out += StrCat("  ", change, "\n");
     return out;
   }

@@ -161,10 +161,11 @@ TEST(WhyReport, NamesTheReasonTheNodesAndWhatWouldStartTheJob) {
   forecast.changes = {"one more node like node-1"};
   const std::string text = WhyText(facts, forecast);
   EXPECT_NE(text.find("Why:      1 of 4 GPUs is free\n"), std::string::npos) << text;
-  EXPECT_TRUE(text.ends_with("It would start with:\n  one more node like node-1\n")) << text;
+  EXPECT_TRUE(text.ends_with("It would start, for example, with:\n  one more node like node-1\n"))
+      << text;
   forecast.changes.emplace_back("10m more");
   EXPECT_TRUE(WhyText(facts, forecast)
-                  .ends_with("It would start with any one of these:\n"
+                  .ends_with("It would start, for example, with any one of these:\n"
                              "  one more node like node-1\n  10m more\n"));
   const json::Value document = WhyJson(facts, forecast);
   EXPECT_TRUE(json::GetBool(document, {"waits"}));

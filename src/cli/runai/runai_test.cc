@@ -687,7 +687,8 @@ TEST_F(RunaiTest, WhySaysWhatWouldStartIt) {
   EXPECT_NE(out_.find("Why:      0/1 nodes are available: 1 Insufficient nvidia.com/gpu.\n"),
             std::string::npos)
       << out_;
-  EXPECT_NE(out_.find("It would start with:\n  one more node like node-1\n"), std::string::npos)
+  EXPECT_NE(out_.find("It would start, for example, with:\n  one more node like node-1\n"),
+            std::string::npos)
       << out_;
   ASSERT_EQ(Run({"swell", "why", "large-training-job", "-n", "project-a", "-o",
                  "jsonpath={.wouldStartWith[0]}"}),
