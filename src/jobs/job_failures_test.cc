@@ -6,6 +6,7 @@
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/progress.h"
 #include "operator/testing/cluster_test_util.h"
 #include "sched_inputs/sched_convert.h"
 
@@ -109,6 +110,32 @@ TEST_F(FailureTest, AStartAfterTheFirstErrorIsNoSecondError) {
   EndInPlace("job-worker-0", 1, 1, "Error", said, "CrashLoopBackOff");
   ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
   EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/job", "Failed"), "UserError");
+}
+
+TEST_F(FailureTest, AMemberThatStepsAgainAfterItsFirstFailureDoesNotFail) {
+  SubmitAndRun({.workers = 1, .restart = "OnFailure"});
+  EndInPlace("job-worker-0", 1, 1, "Error", "ValueError: x", "running");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Degraded"); }));
+  cluster_.Run(3 * kSecond);
+  const auto step = [this] {
+    const std::string changed = api::FormatTime(cluster_.sim.Now());
+    const std::string ranks = StrCat(
+        R"({"ranks":[{"rank":0,"world":1,"phase":"step","step":5,"changed":")", changed, "\"}]}");
+    ASSERT_TRUE(
+        cluster_
+            .Patch(kPods, "default/job-worker-0",
+                   StrCat("{metadata: {annotations: {", api::keys::kProgress, ": '", ranks, "'}}}"))
+            .ok());
+  };
+  step();
+  ASSERT_TRUE(cluster_.Until([&] { return !Is("Degraded"); }, std::chrono::seconds(20)));
+  // At its second failure it fails again and again, and has to last for a minute.
+  EndInPlace("job-worker-0", 2, 1, "Error", "ValueError: x", "running");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Degraded"); }));
+  cluster_.Run(3 * kSecond);
+  step();
+  cluster_.Run(20 * kSecond);
+  EXPECT_TRUE(Is("Degraded"));
 }
 
 TEST_F(FailureTest, AContainerKilledInPlaceGetsMoreMemoryBeforeItsLastStartCounts) {

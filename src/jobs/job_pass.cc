@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "jobs/failure_rules.h"
 #include "kube/api/meta/failure_keys.h"
+#include "kube/api/objects/progress.h"
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 
@@ -16,13 +17,23 @@ namespace {
 // died.
 constexpr Duration kMarkedMax = std::chrono::seconds(10);
 
+// It failed once, runs again, and its ranks have stepped since.
+bool StepsAgain(const json::Value& pod, WallTime now) {
+  const auto failure = api::FailureOf(pod, now);
+  if (!failure || !failure->settles || !failure->time || failure->restarts > 1) return false;
+  const std::vector<api::RankProgress> ranks = api::RanksOf(pod);
+  return std::any_of(ranks.begin(), ranks.end(), [&failure](const api::RankProgress& rank) {
+    return rank.phase == "step" && rank.changed > *failure->time && !rank.stalled;
+  });
+}
+
 }  // namespace
 
 void JobPass::ObserveFailure() {
   std::vector<json::SharedValue> all, active;
   for (const auto& [pod_name, pod] : pods) {
     all.push_back(pod);
-    if (!api::IsDeleting(*pod) && !HasEnded(*pod)) active.push_back(pod);
+    if (!api::IsDeleting(*pod) && !HasEnded(*pod) && !StepsAgain(*pod, now)) active.push_back(pod);
   }
   failure = api::FirstFailure(all, now);
   // Members that were taken away have not failed.
@@ -61,7 +72,7 @@ bool JobPass::GangRuns() const {
 
 bool JobPass::KeepsVitalMembers() const {
   for (const ReplicaSpec& replica : spec.replicas) {
-    for (int64_t k = 0; replica.vital && k < replica.replicas; ++k) {
+    for (int64_t k = 0; k < std::min(replica.vital, replica.replicas); ++k) {
       auto pod = pods.find(replica.PodName(name, k));
       if (pod == pods.end() || !api::IsBound(*pod->second) || api::IsDeleting(*pod->second) ||
           WasPreempted(*pod->second) || WasDisrupted(*pod->second)) {
