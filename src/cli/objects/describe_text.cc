@@ -384,7 +384,7 @@ std::string GradientsText(const json::Value& job) {
 }
 
 // "1.4 GPU-hours, 93% productive; 4% starting, 2% saving, 1% lost", and how old that is, if a job
-// that holds GPUs wrote it more than a minute ago.
+// that holds GPUs wrote it more than 5 s ago: it is written once a minute.
 std::string GpuTimeText(const json::Value& job, bool holds, WallTime now) {
   const json::Value* found = json::Find(job, {"status", "gpuTime"});
   const double held =
@@ -419,7 +419,7 @@ std::string GpuTimeText(const json::Value& job, bool holds, WallTime now) {
     text += StrCat(std::exchange(separator, ", "), share, "% ", words);
   }
   const auto written = api::ParseTime(json::GetString(*found, {"lastUpdateTime"}));
-  if (holds && written && now - *written > std::chrono::minutes(1)) {
+  if (holds && written && now - *written > std::chrono::seconds(5)) {
     text += StrCat(" (as of ", api::HumanDuration(now - *written), " ago)");
   }
   return text;
