@@ -53,17 +53,18 @@ void TellBeneficiary(const Context& context,
   auto [rule, fresh] = words.rule_of.try_emplace({loser.queue, loser.priority});
   if (fresh) rule->second = action.Reason(context, evictions, victim);
   const NodeId where = here ? node : kNone;
+  const NodeId target = here ? node : state.pods[needs].promise;
   if (words.needs != needs || words.node != where || words.rule != &rule->second) {
     words.needs = needs;
     words.node = where;
     words.rule = &rule->second;
     words.beneficiary = std::make_shared<const Decision::Beneficiary>(
         Decision::Beneficiary{state.pods[needs].key, words.beneficiary_group});
-    words.sentence = std::make_shared<const std::string>(
-        StrCat("Preempted by ", state.pods[needs].key, ", which needs ",
-               AskText(state, needs, state.pods[needs].promise),
-               here ? StrCat(" on ", decision.node) : std::string(" elsewhere"), ": ", rule->second,
-               here ? "" : "; stopped with the rest of its gang"));
+    words.sentence = std::make_shared<const std::string>(StrCat(
+        "Preempted by ", state.pods[needs].key, ", which needs ",
+        AskText(state, needs, state.pods[needs].promise),
+        target == kNone ? std::string(" elsewhere") : StrCat(" on ", state.nodes[target].info.name),
+        ": ", rule->second, here ? "" : "; stopped with the rest of its gang"));
   }
   decision.words = words.sentence;
   decision.beneficiary = words.beneficiary;

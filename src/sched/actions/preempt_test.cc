@@ -52,6 +52,8 @@ TEST(Preempt, ARigidGangIsStoppedWhole) {
   int elsewhere = 0;
   for (const Decision& d : s.last.decisions) {
     elsewhere += d.Reason().find("stopped with the rest of its gang") != std::string::npos;
+    const bool names_node = d.Reason().find(" GPU on worker-") != std::string::npos;
+    EXPECT_TRUE(names_node || d.type != Type::kEvict) << d.Reason();
   }
   EXPECT_EQ(elsewhere, 2);
   s.Converge();
