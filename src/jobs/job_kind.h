@@ -75,9 +75,9 @@ struct ReplicaSpec {
   int64_t relaunches = 0;  // failures of members that a kind's ClassifyFailure forgives
   std::vector<FailurePolicy> on_failure;
   bool completes_job = false;  // the job has succeeded when all members of this role have
-  // An elastic job that loses a member of this role starts again whole: the others cannot continue
-  // without it.
-  bool vital = false;
+  // How many of its first members an elastic job cannot lose without starting again whole: the
+  // others cannot continue without them.
+  int64_t vital = 0;
   // Members with a priority class of their own; empty if all have the job's.
   PriorityShare priority;
 

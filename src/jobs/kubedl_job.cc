@@ -48,6 +48,11 @@ Result<JobSpec> KubedlJobKind::Parse(const json::Value& job) const {
       json::GetString(body, {"schedulingPolicy", "priorityClassName"}, spec.priority_class);
   SWELL_RETURN_IF_ERROR(ReadSwellHints(job, spec));
   SWELL_RETURN_IF_ERROR(ReadElasticPolicy(body, spec));
+  const api::ElasticPolicy policy(body);
+  for (ReplicaSpec& replica : spec.replicas) {
+    const bool holds = replica.type == kWorker && policy.backend == "c10d";
+    if (spec.elastic && holds && policy.endpoint.empty()) replica.vital = 1;
+  }
   return spec;
 }
 

@@ -63,6 +63,22 @@ void SetRendezvousEnv(json::Value& pod, const RendezvousEnv& env) {
   if (env.standalone) SetEnv(pod, "PET_STANDALONE", "1");
 }
 
+bool StartsLauncher(const json::Value& pod_template) {
+  for (const json::Value& container : json::GetArray(pod_template, {"spec", "containers"})) {
+    for (std::string_view list : {"command", "args"}) {
+      for (const json::Value& one : json::GetArray(container, {list})) {
+        if (!one.is_string()) continue;
+        const std::string_view word = json::View(one.get_string());
+        // Also within the script of a shell.
+        for (std::string_view name : {"torchrun", "swell.launch", "torch.distributed.run"}) {
+          if (word.find(name) != std::string_view::npos) return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
 json::Value LeaderService(std::string_view name,
                           json::Object labels,
                           std::string_view port_name,

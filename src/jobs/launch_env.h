@@ -52,6 +52,10 @@ struct RendezvousEnv {
 };
 void SetRendezvousEnv(json::Value& pod, const RendezvousEnv& env);
 
+// Whether a container of the template starts torchrun or swell.launch by name. With the back end
+// c10d the first member's launcher keeps the rendezvous, which the others cannot do without.
+bool StartsLauncher(const json::Value& pod_template);
+
 // A headless service by which the leader is found before it is ready.
 json::Value LeaderService(std::string_view name,
                           json::Object labels,

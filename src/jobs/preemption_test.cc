@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "jobs/kubedl_job.h"
 #include "jobs/last_preemption.h"
+#include "jobs/pytorch_job.h"
+#include "jobs/training_job.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 #include "operator/testing/arena_fixture.h"
@@ -226,6 +229,53 @@ TEST_F(PreemptionTest, ASlowClockCountsAPreemptionOnce) {
   cluster_.Run(kSecond);
   ASSERT_TRUE(cluster_.Until([&] { return Is("medium", "Running"); }));
   EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/medium", {"status", "preemptions"}), 1);
+}
+
+// How many first members the others cannot continue without, of an elastic job with this command.
+int64_t VitalOf(const JobKind& kind,
+                std::string_view roles,
+                std::string_view command,
+                std::string_view more) {
+  const auto job = json::Parse(StrCat(
+      R"({"metadata":{"name":"t"},"spec":{)", more, roles,
+      R"({"template":{"spec":{"containers":[{"name":"main","command":)", command, "}]}}}}}}"));
+  EXPECT_TRUE(job.ok()) << job.status().message();
+  const auto spec = kind.Parse(*job);
+  EXPECT_TRUE(spec.ok()) << spec.status().message();
+  return spec.ok() ? spec->replicas.front().vital : -1;
+}
+
+TEST(VitalMembers, TheFirstIsOneWhereItsLauncherKeepsTheRendezvous) {
+  constexpr std::string_view kWorkers = R"("pytorchReplicaSpecs":{"Worker":)";
+  constexpr std::string_view kPolicy = R"("elasticPolicy":{"minReplicas":1,"maxReplicas":3},)";
+  constexpr std::string_view kScript = R"(["python3","train.py"])";
+  constexpr std::string_view kShell = R"(["sh","-c","python3 -m swell.launch train.py"])";
+  constexpr std::string_view kTorchrun = R"(["/usr/bin/torchrun","train.py"])";
+  const auto kubeflow = MakePyTorchJobKind({});
+  EXPECT_EQ(VitalOf(*kubeflow, kWorkers, kScript, kPolicy), 0);
+  EXPECT_EQ(VitalOf(*kubeflow, kWorkers, kShell, kPolicy), 1);
+  EXPECT_EQ(VitalOf(*kubeflow, kWorkers, kTorchrun, kPolicy), 1);
+  EXPECT_EQ(VitalOf(*kubeflow, kWorkers, kTorchrun, ""), 0) << "a rigid job stops whole anyway";
+  EXPECT_EQ(VitalOf(*kubeflow, kWorkers, kTorchrun,
+                    R"("elasticPolicy":{"minReplicas":1,"maxReplicas":3,"rdzvBackend":"etcd"},)"),
+            0);
+  // The launcher is the entry point of its images.
+  EXPECT_EQ(VitalOf(*MakeKubedlJobKind({}), kWorkers, kScript,
+                    R"("enableElastic":true,"elasticPolicy":{"minReplicas":1,"maxReplicas":3},)"),
+            1);
+  constexpr std::string_view kRole =
+      R"("roles":{"worker":{"replicas":2,"elastic":{"minReplicas":1,"maxReplicas":3},"template":)";
+  const auto training = [kRole](std::string_view command) {
+    const auto job = json::Parse(StrCat(R"({"metadata":{"name":"t"},"spec":{)", kRole,
+                                        R"({"spec":{"containers":[{"name":"main","command":)",
+                                        command, "}]}}}}}}"));
+    EXPECT_TRUE(job.ok()) << job.status().message();
+    const auto spec = MakeTrainingJobKind({})->Parse(*job);
+    EXPECT_TRUE(spec.ok()) << spec.status().message();
+    return spec.ok() ? spec->replicas.front().vital : -1;
+  };
+  EXPECT_EQ(training(kScript), 0);
+  EXPECT_EQ(training(kShell), 1);
 }
 
 }  // namespace

@@ -47,6 +47,10 @@ Result<JobSpec> PyTorchJobKind::Parse(const json::Value& job) const {
   if (const json::Value* policy = json::Find(body, {"runPolicy"})) ReadRunPolicy(*policy, spec);
   SWELL_RETURN_IF_ERROR(ReadSwellHints(job, spec));
   SWELL_RETURN_IF_ERROR(ReadElasticPolicy(body, spec));
+  const api::ElasticPolicy policy(body);
+  const bool own = policy.backend == "c10d" && policy.host.empty() && !policy.standalone;
+  ReplicaSpec& chief = spec.replicas.front();
+  if (spec.elastic && own && StartsLauncher(chief.pod_template)) chief.vital = 1;
   return spec;
 }
 

@@ -189,7 +189,7 @@ Result<JobSpec> RoleJobKind::Parse(const json::Value& job) const {
     }
     first.pod_name = StrCat(api::Name(job), "-", ToLower(first.type));
     first.numbered = false;
-    first.vital = true;
+    first.vital = first.replicas;
   }
   if (!IsChief(first) && first.type != kWorker) {
     return WrongField(StrCat("spec.", kind_spec_.roles_field),

@@ -132,6 +132,10 @@ Result<JobSpec> TrainingJobKind::Parse(const json::Value& job) const {
   spec.priority_class = json::GetString(body, {"priorityClassName"});
   ReadRunPolicy(body, spec);
   ReadPreemption(body, spec);
+  const bool own = json::GetString(body, {"rendezvous", "backend"}, "c10d") == "c10d" &&
+                   json::Find(body, {"rendezvous", "endpoint"}) == nullptr;
+  ReplicaSpec& chief = spec.replicas.front();
+  if (spec.elastic && own && StartsLauncher(chief.pod_template)) chief.vital = 1;
   SWELL_RETURN_IF_ERROR(ReadSwellHints(job, spec));
   SWELL_RETURN_IF_ERROR(spec.GangClass().status());
   return spec;

@@ -233,7 +233,7 @@ def _agent_class(base, notice, on_signal):
             nodes, present = worker_group.group_world_size, _nodes_present(worker_group.spec.rdzv_handler)
             if result.state == WorkerState.HEALTHY and self.missing_peers.look(nodes, present):
                 print(f"swell.launch: {nodes - present} of {nodes} nodes are gone; the workers start again", flush=True)
-                # As torch does when nodes join: a change of size is no failure.
+                # As torch does when nodes join: a change of size does not count as a failure.
                 self._remaining_restarts += 1
                 result.state = WorkerState.UNHEALTHY
             if result.state == WorkerState.FAILED and result.failures:
