@@ -239,8 +239,7 @@ TEST(ElasticSizeTest, ABatchThatIsChosenHasAMaximum) {
     return std::string(MakeTrainingJobKind({})->Parse(*job).status().message());
   };
   EXPECT_EQ(wrong(R"({"effective":"Goodput"})"),
-            "spec.batch.max: Required value: effective Goodput chooses a batch of at most so many "
-            "records");
+            "spec.batch.max: Required value: the largest batch that effective Goodput may choose");
   EXPECT_EQ(wrong(R"({"max":5})"),
             "spec.batch.max: Forbidden: only effective Goodput chooses the batch");
   EXPECT_EQ(wrong(R"({"effective":"Goodput","max":5})"), "");

@@ -291,7 +291,7 @@ TEST_F(ArenaKindsTest, WhatIsListedCanBeDeleted) {
   };
   const std::string pod = "template: {spec: {containers: [{name: xgboost, image: i}]}}";
   for (const Case& one : std::vector<Case>{
-           {"swell.dev/v1", "TrainingJob", pod},
+           {"swell.dev/v1", "TrainingJob", StrCat("roles: {worker: {", pod, "}}")},
            {"trainer.kubeflow.org/v1alpha1", "TrainJob", "runtimeRef: {name: torch-distributed}"},
            {"kubeflow.org/v1", "XGBoostJob",
             StrCat("xgbReplicaSpecs: {Master: {replicas: 1, ", pod, "}}")}}) {
@@ -317,7 +317,7 @@ TEST_F(ArenaKindsTest, AJobThatIsPrunedLeavesAYoungOneOfItsName) {
   server_.executor.Advance(std::chrono::hours(2));
   Create(
       "{apiVersion: swell.dev/v1, kind: TrainingJob, metadata: {name: et}, "
-      "spec: {template: {spec: {containers: [{name: c, image: i}]}}}}");
+      "spec: {roles: {worker: {template: {spec: {containers: [{name: c, image: i}]}}}}}}");
   ASSERT_EQ(Run({"arena", "prune", "--since", "1h"}), 0) << err_;
   EXPECT_NE(err_.find("Delete ETJOB et"), std::string::npos) << err_;
   EXPECT_EQ(err_.find("TRAININGJOB"), std::string::npos) << err_;

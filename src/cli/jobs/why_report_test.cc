@@ -332,6 +332,7 @@ TEST(WhyReport, DescribesJobsThatDoNotWait) {
             "preempted");
   facts.job.status = "Succeeded";
   EXPECT_EQ(next(), "");
+  facts.job.group.reset();
   facts.job.status = "Pending";
   facts.job.pods.clear();
   facts.trouble = "exceeded quota";

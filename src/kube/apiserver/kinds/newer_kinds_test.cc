@@ -162,7 +162,7 @@ TEST_F(NewerKindsTest, TheServersOwnRangeIsThereAndOthersAreToldToBeUnused) {
             R"(["10.96.0.0/16"])");
   const Answer more = server.Post(kKinds[7].path, kKinds[7].body);
   ASSERT_EQ(more.warnings.size(), 1u);
-  EXPECT_NE(more.warnings[0].find("stored and not used"), std::string::npos);
+  EXPECT_NE(more.warnings[0].find("stored but not used"), std::string::npos);
 }
 
 TEST_F(NewerKindsTest, OnlyASignerAnswersAPodsRequest) {
