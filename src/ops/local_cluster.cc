@@ -74,8 +74,9 @@ class DownAction final : public cli::Action {
     if (!now_) {
       return Status(Code::kConflict,
                     StrCat("no cluster runs in ", dir.path, ", but ", pods,
-                           " of it still run, since it ended without swell down. To continue "
-                           "them: swell up --detach. To kill them: swell down --now"));
+                           left == 1 ? " of it still runs" : " of it still run",
+                           ", since it ended without swell down. To continue: swell up --detach. "
+                           "To kill what runs: swell down --now"));
     }
     SWELL_RETURN_IF_ERROR(LockDataDir(dir));
     RealClock clock;
@@ -136,9 +137,9 @@ class StatusAction final : public cli::Action {
     } else {
       session.Out(StrCat("No cluster runs in ", dir.path, "\nStart one with: swell up --detach\n"));
       if (const int left = edge::RunningPods(dir.path); left > 0) {
-        session.Out(StrCat("Pods        ", left,
-                           " still run, left by a cluster that ended without swell down. The next "
-                           "swell up continues them; swell down --now kills them.\n"));
+        session.Out(StrCat("Pods        ", left, left == 1 ? " still runs" : " still run",
+                           ", left by a cluster that ended without swell down. The next swell up "
+                           "takes over; swell down --now kills what runs.\n"));
       }
     }
     return running ? 0 : kExitNotRunning;
