@@ -53,7 +53,6 @@ void Update(const PuttingPtr& putting, size_t index) {
           Status(Code::kAlreadyExists, StrCat(resource.GroupResource(), " ", Quote(name),
                                               " exists and belongs to another object")));
     }
-    if (json::GetBool(putting->objects[index], {"immutable"})) return PutNext(putting, index + 1);
     putting->client.Patch(resource, putting->ns, name, client::PatchType::kApply,
                           putting->objects[index], [=](const Written& written) {
                             if (!written.ok()) return putting->End(written.status());
@@ -67,7 +66,10 @@ void PutNext(const PuttingPtr& putting, size_t index) {
   const json::Value& object = putting->objects[index];
   putting->client.Create(ResourceOf(object), putting->ns, object, [=](const Written& made) {
     if (made.ok()) return PutNext(putting, index + 1);
-    if (made.status().code() == Code::kAlreadyExists) return Update(putting, index);
+    const bool known = made.status().code() == Code::kAlreadyExists;
+    const bool done = known && json::GetBool(putting->objects[index], {"immutable"});
+    if (done) return PutNext(putting, index + 1);
+    if (known) return Update(putting, index);
     if (!IsRightNotOurs(putting->objects[index], made.status())) return putting->End(made.status());
     if (api::KindOf(putting->objects[index]) == "ServiceAccount") {
       putting->left_out.emplace(api::Name(putting->objects[index]));

@@ -1,7 +1,8 @@
 // JobDependents: writes the objects that a job's pods need beside services (JobKind::Dependents).
-// Missing objects are created, the job's own are updated but for immutable ones, and objects of
-// other owners are an error. What gives pods rights (ServiceAccount, Role, RoleBinding) is left out
-// where the controller has no right to give them: pods then do without.
+// Missing objects are created, the job's own are updated, and objects of other owners are an error.
+// An immutable object, whose name must be the job's alone, is made once and never read. What gives
+// pods rights (ServiceAccount, Role, RoleBinding) is left out where the controller has no right to
+// give them: pods then do without.
 // - Threads: core executor only. `client` outlives the call.
 #pragma once
 

@@ -60,7 +60,10 @@ std::string Hostfile(const json::Value& job, const JobSpec& spec) {
 }
 
 std::string ConfigName(const json::Value& job) { return StrCat(api::Name(job), "-config"); }
-std::string KeySecretName(const json::Value& job) { return StrCat(api::Name(job), "-ssh"); }
+// With the job's uid, so that nobody else's is found under it: the controller reads no Secrets.
+std::string KeySecretName(const json::Value& job) {
+  return StrCat(api::Name(job), "-ssh-", api::Uid(job).substr(0, 8));
+}
 std::string AccountName(const json::Value& job) { return StrCat(api::Name(job), "-launcher"); }
 
 std::string_view AccountOf(const ReplicaSpec& launcher) {

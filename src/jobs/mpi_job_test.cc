@@ -166,7 +166,9 @@ TEST_F(MpiJobTest, AFieldThatNothingFollowsIsNamed) {
 TEST_F(MpiJobTest, AJobHasOneKeyPairForItsLife) {
   Submit(1);
   ASSERT_TRUE(AllRun(2));
-  const json::SharedValue made = cluster_.Get(kSecrets, "default/pi-ssh");
+  const std::string uid(api::Uid(*cluster_.Get(kMpiJobs, "default/pi")));
+  const std::string secret = StrCat("default/pi-ssh-", uid.substr(0, 8));
+  const json::SharedValue made = cluster_.Get(kSecrets, secret);
   ASSERT_TRUE(made);
   EXPECT_EQ(json::GetString(*made, {"type"}), "kubernetes.io/ssh-auth");
   EXPECT_EQ(Base64Decode(json::GetString(*made, {"data", "ssh-privatekey"})), "private 1");
@@ -178,11 +180,11 @@ TEST_F(MpiJobTest, AJobHasOneKeyPairForItsLife) {
           .ok());
   ASSERT_TRUE(AllRun(3));
   EXPECT_EQ(Hostfile(), "pi-worker-0 slots=2\npi-worker-1 slots=2\n") << "this one is written";
-  const json::SharedValue now = cluster_.Get(kSecrets, "default/pi-ssh");
+  const json::SharedValue now = cluster_.Get(kSecrets, secret);
   ASSERT_TRUE(now);
   EXPECT_EQ(json::Print(*now), json::Print(*made));
   ASSERT_TRUE(cluster_.Delete(kMpiJobs, "default/pi").ok());
-  EXPECT_TRUE(cluster_.Until([&] { return !cluster_.Get(kSecrets, "default/pi-ssh"); }));
+  EXPECT_TRUE(cluster_.Until([&] { return !cluster_.Get(kSecrets, secret); }));
 }
 
 TEST_F(MpiJobTest, AVolumeOfTheTemplateIsNotHiddenByKeys) {
@@ -267,7 +269,8 @@ TEST(MpiJobRights, WithoutTheRightToGiveRightsLaunchersHaveNoAccountOfTheirOwn) 
       json::GetString(*cluster.Get(kPods, "default/pi-launcher"), {"spec", "serviceAccountName"}),
       "default");
   EXPECT_FALSE(cluster.Get(kRoles, "default/pi-launcher"));
-  EXPECT_TRUE(cluster.Get(kSecrets, "default/pi-ssh"));
+  const std::string uid(api::Uid(*cluster.Get(kMpiJobs, "default/pi")));
+  EXPECT_TRUE(cluster.Get(kSecrets, StrCat("default/pi-ssh-", uid.substr(0, 8))));
   EXPECT_EQ(cluster.Events("FailedCreate"), 0);
 }
 

@@ -66,8 +66,8 @@ Value ControllerRole() {
       {{"", "pods,services,configmaps,endpoints", "get,list,watch,create,update,patch,delete"},
        {"", "pods/status", "update,patch"},
        {"", "pods/log", "get"},
-       // The SSH keys of MPIJobs; whose an old one of the name is.
-       {"", "secrets", "get,create"},
+       // The SSH keys of MPIJobs.
+       {"", "secrets", "create"},
        {"", "bindings,pods/binding,pods/eviction", "create"},
        {"", "nodes,persistentvolumes,persistentvolumeclaims,serviceaccounts", "get,list,watch"},
        // Taints of unhealthy nodes, and what failed there.
