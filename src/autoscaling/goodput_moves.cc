@@ -141,8 +141,7 @@ std::vector<goodput::TypeOffer> GoodputScaler::OffersFor(const Round& round,
     const GoodputOutlook there = OutlookOnType(state, round.target, type, ratio);
     goodput::TypeOffer offer{.type = type, .by_ratio = ratio > 0};
     // What it would make there at its present size says what it misses.
-    int64_t least = state.members;
-    int64_t most = state.members;
+    int64_t least = state.members, most = least;
     bool room = true;
     if (rooms == nullptr) {
       least = round.target.bounds.least;

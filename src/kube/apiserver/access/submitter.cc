@@ -154,8 +154,8 @@ std::vector<NamedId> IdsIn(const json::Value& pod) {
 }
 
 std::optional<NamedId> IdOfMachine(const json::Value& pod) {
-  for (NamedId& one : IdsIn(pod)) {
-    if (one.id >= api::kIdsOfPod) return std::move(one);
+  for (const NamedId& one : IdsIn(pod)) {
+    if (one.id >= api::kIdsOfPod) return one;
   }
   return std::nullopt;
 }
