@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/strings.h"
+#include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_facts.h"
 
