@@ -290,6 +290,20 @@ Result<JobChoice> ParseJobChoice(const std::string& text) {
   return choice;
 }
 
+Result<std::vector<JobChoice>> ParseJobChoices(std::string_view list) {
+  std::vector<JobChoice> choices;
+  for (const std::string& one : CommaList(list)) {
+    SWELL_ASSIGN_OR_RETURN(JobChoice choice, ParseJobChoice(one));
+    choices.push_back(std::move(choice));
+  }
+  return choices;
+}
+
+bool Takes(const std::vector<JobChoice>& choices, const JobInfo& job) {
+  return choices.empty() || std::any_of(choices.begin(), choices.end(),
+                                        [&job](const JobChoice& one) { return one.Takes(job); });
+}
+
 bool JobChoice::Takes(const JobInfo& job) const {
   if (job.array_id.empty() || (job.id == id && job.id != job.array_id)) {
     return job.id == id && tasks.empty();

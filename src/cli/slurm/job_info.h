@@ -70,6 +70,10 @@ struct JobChoice {
   bool Takes(const JobInfo& job) const;
 };
 Result<JobChoice> ParseJobChoice(const std::string& text);
+// Those between commas.
+Result<std::vector<JobChoice>> ParseJobChoices(std::string_view list);
+// Whether one of them takes the job; all jobs are taken where there is none.
+bool Takes(const std::vector<JobChoice>& choices, const JobInfo& job);
 
 // The record that is kept of a job that was cancelled, in the ConfigMap that had its script.
 json::Value RecordOf(const JobInfo& job, std::string_view cancelled_by, WallTime now);

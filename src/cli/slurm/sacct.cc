@@ -111,11 +111,11 @@ class SacctAction final : public Action {
   void Declare(Flags& flags) override {
     flags.Group("Which jobs");
     flags.List("-j,--jobs", &jobs_, "JOB[,JOB]", "only these, by number or name, of any day");
-    flags.Text("-u,--user", &user_, "NAME[,NAME]", "only jobs of these users");
-    flags.Text("-A,--accounts", &accounts_, "PROJECT[,PROJECT]", "only of these projects");
-    flags.Text("-r,--partition", &partition_, "POOL[,POOL]", "only in these node pools");
+    flags.Text("-u,--user", &users_.text, "NAME[,NAME]", "only jobs of these users");
+    flags.Text("-A,--accounts", &accounts_.text, "PROJECT[,PROJECT]", "only of these projects");
+    flags.Text("-r,--partition", &partitions_.text, "POOL[,POOL]", "only in these node pools");
     flags.Text("-N,--nodelist", &nodes_, "NODES", "only jobs that ran on these nodes");
-    flags.Text("--name", &name_, "NAME[,NAME]", "only jobs with these names");
+    flags.Text("--name", &names_.text, "NAME[,NAME]", "only jobs with these names");
     flags.Text("-s,--state", &states_, "STATE[,STATE]", "only in these states, by code or word");
     flags.Text("-S,--starttime", &since_, "WHEN",
                "only jobs that did not end before: 2026-11-21, 2026-11-21T10:00, now-2hours "
@@ -223,12 +223,7 @@ class SacctAction final : public Action {
   }
 
   Status ReadFilters(WallTime now) {
-    for (const std::string& list : jobs_) {
-      for (const std::string& one : CommaList(list)) {
-        SWELL_ASSIGN_OR_RETURN(JobChoice choice, ParseJobChoice(one));
-        choices_.push_back(std::move(choice));
-      }
-    }
+    SWELL_ASSIGN_OR_RETURN(choices_, ParseJobChoices(Join(jobs_, ",")));
     for (const std::string& one : CommaList(states_)) {
       const JobState* state = FindState(one);
       if (state == nullptr) {
@@ -287,22 +282,15 @@ class SacctAction final : public Action {
   }
 
   bool Takes(const JobInfo& job) const {
-    const auto is_one_of = [](const std::string& list, const std::string& has) {
-      if (list.empty()) return true;
-      const std::vector<std::string> all = CommaList(list);
-      return std::find(all.begin(), all.end(), has) != all.end();
-    };
-    const bool chosen =
-        choices_.empty() || std::any_of(choices_.begin(), choices_.end(),
-                                        [&job](const JobChoice& one) { return one.Takes(job); });
     const bool late = !since_time_ || job.state.active || !job.ended || *job.ended >= *since_time_;
     const bool early = !until_time_ || !job.submitted || *job.submitted <= *until_time_;
     const bool on =
         on_.empty() || std::any_of(job.node_list.begin(), job.node_list.end(),
                                    [this](const std::string& node) { return on_.contains(node); });
-    return chosen && on && late && early && (wanted_.empty() || wanted_.contains(job.state.code)) &&
-           is_one_of(user_, job.user) && is_one_of(accounts_, job.account) &&
-           is_one_of(name_, job.name) && is_one_of(partition_, job.partition);
+    return slurm::Takes(choices_, job) && on && late && early &&
+           (wanted_.empty() || wanted_.contains(job.state.code)) && users_.Takes(job.user) &&
+           accounts_.Takes(job.account) && names_.Takes(job.name) &&
+           partitions_.Takes(job.partition);
   }
 
   void PrintRow(Session& session, const std::function<std::string(const Chosen&)>& value) const {
@@ -336,7 +324,8 @@ class SacctAction final : public Action {
   }
 
   std::vector<std::string> jobs_, format_;
-  std::string user_, accounts_, partition_, name_, states_, since_, until_, nodes_;
+  std::string states_, since_, until_, nodes_;
+  NameFilter users_, accounts_, partitions_, names_;
   bool parsable_ = false, parsable2_ = false, no_header_ = false, long_ = false;
   bool help_format_ = false, ignored_ = false, brief_ = false, json_ = false;
   std::vector<Chosen> columns_;

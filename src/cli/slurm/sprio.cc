@@ -60,8 +60,8 @@ class SprioAction final : public Action {
   void Declare(Flags& flags) override {
     flags.Group("Which jobs");
     flags.Text("-j,--jobs", &jobs_, "JOB[,JOB]", "only these, by number or name");
-    flags.Text("-u,--user", &users_, "NAME[,NAME]", "only jobs of these users");
-    flags.Text("-p,--partition", &partitions_, "POOL[,POOL]", "only in these node pools");
+    flags.Text("-u,--user", &users_.text, "NAME[,NAME]", "only jobs of these users");
+    flags.Text("-p,--partition", &partitions_.text, "POOL[,POOL]", "only in these node pools");
     flags.Group("Output");
     flags.Text("-o,--format", &format_, "FORMAT", "columns, such as '%.18i %Y %A'");
     flags.Switch("-h,--noheader", &no_header_, "omit the header");
@@ -79,15 +79,11 @@ class SprioAction final : public Action {
         const auto format,
         ParseFormat("--format", format_.empty() ? kUsual : format_, letters, &unknown));
     if (!unknown.empty()) session.ErrLine(StrCat("sprio: ", UnknownColumns(unknown)));
-    std::vector<JobChoice> choices;
-    for (const std::string& one : CommaList(jobs_)) {
-      SWELL_ASSIGN_OR_RETURN(JobChoice choice, ParseJobChoice(one));
-      choices.push_back(std::move(choice));
-    }
+    SWELL_ASSIGN_OR_RETURN(const std::vector<JobChoice> choices, ParseJobChoices(jobs_));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    if (!partitions_.empty()) {
+    if (!partitions_.text.empty()) {
       SWELL_ASSIGN_OR_RETURN(const auto partitions, ReadPartitions(*api, {}));
-      SWELL_RETURN_IF_ERROR(CheckPartitions("--partition", partitions_, partitions));
+      SWELL_RETURN_IF_ERROR(CheckPartitions("--partition", partitions_.text, partitions));
     }
     SWELL_ASSIGN_OR_RETURN(const std::vector<JobInfo> all, ListShownJobs(session, *api));
     // A user who may not read projects sees the rest.
@@ -97,7 +93,8 @@ class SprioAction final : public Action {
       session.Out(FormatRow(format, [](char c) { return std::string(ColumnOf(c).title); }));
     }
     for (const JobInfo& job : all) {
-      if (job.state.code != kPending.code || !Takes(job, choices)) continue;
+      if (job.state.code != kPending.code || !Takes(choices, job)) continue;
+      if (!users_.Takes(job.user) || !partitions_.TakesOneOf(job.partition)) continue;
       const Facts facts{job, tree.Find(job.account), session.Now()};
       session.Out(FormatRow(format, [&](char c) { return ColumnOf(c).value(facts); }));
     }
@@ -105,22 +102,8 @@ class SprioAction final : public Action {
   }
 
  private:
-  bool Takes(const JobInfo& job, const std::vector<JobChoice>& choices) const {
-    const auto is_one_of = [](const std::string& list, const std::string& has) {
-      if (list.empty()) return true;
-      const std::vector<std::string> wanted = CommaList(list);
-      const std::vector<std::string> own = CommaList(has);
-      return std::any_of(own.begin(), own.end(), [&wanted](const std::string& one) {
-        return std::find(wanted.begin(), wanted.end(), one) != wanted.end();
-      });
-    };
-    const bool chosen =
-        choices.empty() || std::any_of(choices.begin(), choices.end(),
-                                       [&job](const JobChoice& one) { return one.Takes(job); });
-    return chosen && is_one_of(users_, job.user) && is_one_of(partitions_, job.partition);
-  }
-
-  std::string jobs_, users_, partitions_, format_;
+  std::string jobs_, format_;
+  NameFilter users_, partitions_;
   bool no_header_ = false, ignored_ = false;
 };
 

@@ -161,22 +161,6 @@ json::Value ToJson(const JobInfo& job, WallTime now) {
   return out;
 }
 
-// Words between commas that a job has one of; empty: any.
-class Filter {
- public:
-  std::string text;
-  bool Takes(const std::string& word) const {
-    if (text.empty()) return true;
-    const std::vector<std::string> all = CommaList(text);
-    return std::find(all.begin(), all.end(), word) != all.end();
-  }
-  bool TakesOneOf(const std::string& list) const {
-    if (text.empty()) return true;
-    const std::vector<std::string> all = CommaList(list);
-    return std::any_of(all.begin(), all.end(), [this](const auto& one) { return Takes(one); });
-  }
-};
-
 // The tasks of an array that wait for the same reason, as one: 1532_[3-99%8].
 std::vector<JobInfo> MergeWaitingTasks(std::vector<JobInfo> jobs) {
   struct Group {
@@ -285,10 +269,7 @@ class SqueueAction final : public Action {
   }
 
   Status ReadFilters() {
-    for (const std::string& one : CommaList(jobs_)) {
-      SWELL_ASSIGN_OR_RETURN(JobChoice choice, ParseJobChoice(one));
-      choices_.push_back(std::move(choice));
-    }
+    SWELL_ASSIGN_OR_RETURN(choices_, ParseJobChoices(jobs_));
     for (const std::string& one : CommaList(states_)) {
       if (ToLower(one) == "all") {
         every_state_ = true;
@@ -310,19 +291,16 @@ class SqueueAction final : public Action {
     const bool state = every_state_ || (start_            ? job.state.code == kPending.code
                                         : wanted_.empty() ? job.state.active
                                                           : wanted_.contains(job.state.code));
-    const bool chosen =
-        choices_.empty() || std::any_of(choices_.begin(), choices_.end(),
-                                        [&job](const JobChoice& one) { return one.Takes(job); });
     const bool on =
         on_.empty() || std::any_of(job.node_list.begin(), job.node_list.end(),
                                    [this](const std::string& node) { return on_.contains(node); });
-    return state && chosen && on && users_.Takes(job.user) && names_.Takes(job.name) &&
-           partitions_.TakesOneOf(job.partition) && accounts_.Takes(job.account) &&
-           qos_.Takes(job.qos);
+    return state && slurm::Takes(choices_, job) && on && users_.Takes(job.user) &&
+           names_.Takes(job.name) && partitions_.TakesOneOf(job.partition) &&
+           accounts_.Takes(job.account) && qos_.Takes(job.qos);
   }
 
   std::string jobs_, nodes_, states_, format_;
-  Filter users_, names_, partitions_, accounts_, qos_;
+  NameFilter users_, names_, partitions_, accounts_, qos_;
   bool me_ = false, long_ = false, start_ = false, no_header_ = false, json_ = false,
        each_task_ = false, ignored_ = false;
   std::vector<JobChoice> choices_;

@@ -287,6 +287,18 @@ std::vector<std::string> CommaList(std::string_view text) {
   return all;
 }
 
+bool NameFilter::Takes(const std::string& word) const {
+  if (text.empty()) return true;
+  const std::vector<std::string> all = CommaList(text);
+  return std::find(all.begin(), all.end(), word) != all.end();
+}
+
+bool NameFilter::TakesOneOf(const std::string& list) const {
+  if (text.empty()) return true;
+  const std::vector<std::string> all = CommaList(list);
+  return std::any_of(all.begin(), all.end(), [this](const auto& one) { return Takes(one); });
+}
+
 Result<std::vector<std::string>> ExpandNames(std::string_view flag, std::string_view text) {
   std::vector<std::string> all;
   for (const std::string& word : CommaList(text)) {

@@ -54,6 +54,13 @@ std::string WhenText(const std::optional<WallTime>& time);
 
 // Words between commas; commas between brackets do not separate.
 std::vector<std::string> CommaList(std::string_view text);
+// Words between commas that a job has one of; empty: any.
+struct NameFilter {
+  std::string text;
+
+  bool Takes(const std::string& word) const;
+  bool TakesOneOf(const std::string& list) const;
+};
 // "node[1-3,7],head" as the names it stands for, at most kNamesMax.
 inline constexpr size_t kNamesMax = 10000;
 Result<std::vector<std::string>> ExpandNames(std::string_view flag, std::string_view text);
