@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "cli/flags.h"
 #include "cli/print/text_table.h"
+#include "cli/slurm/values.h"
 
 namespace swell::cli::slurm {
 namespace {
@@ -71,6 +72,72 @@ std::string FormatRow(const std::vector<FormatPart>& format,
     line += Fit(part.known ? value(part.letter) : "N/A", part.width, part.right);
   }
   return line + "\n";
+}
+
+Result<std::vector<ChosenColumn>> ParseColumns(std::string_view list,
+                                               const std::vector<NamedColumn>& known,
+                                               std::string* unknown) {
+  std::vector<ChosenColumn> columns;
+  for (const std::string& word : CommaList(list)) {
+    const size_t percent = word.find('%');
+    const std::string name = word.substr(0, percent);
+    const auto found = std::find_if(known.begin(), known.end(), [&name](const NamedColumn& one) {
+      return ToLower(one.name) == ToLower(name);
+    });
+    ChosenColumn column{.title = name};
+    if (found != known.end()) {
+      column = {static_cast<size_t>(found - known.begin()), std::string(found->name), found->width,
+                found->right};
+    } else {
+      *unknown += StrCat(unknown->empty() ? "" : " ", name);
+    }
+    if (percent != std::string::npos) {
+      constexpr auto kMost = static_cast<int64_t>(kWidthMax);
+      const auto width = ParseInt(word.substr(percent + 1));
+      if (!width || *width == 0 || *width > kMost || *width < -kMost) {
+        return Misuse(StrCat("--format ", Quote(word), ": expected a width from 1 to ", kMost));
+      }
+      column.width = static_cast<size_t>(*width < 0 ? -*width : *width);
+      column.right = *width > 0;
+    }
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+TableForm FormOf(bool parsable, bool parsable2) {
+  if (parsable2) return TableForm::kBars;
+  return parsable ? TableForm::kClosingBars : TableForm::kAligned;
+}
+
+std::string FormatRow(const std::vector<ChosenColumn>& columns,
+                      TableForm form,
+                      const std::function<std::string(const ChosenColumn&)>& value) {
+  std::string line;
+  for (const ChosenColumn& one : columns) {
+    std::string text = value(one);
+    if (form != TableForm::kAligned) {
+      line += OneLine(text) + "|";
+      continue;
+    }
+    // One that is cut shows it, as Slurm's does.
+    if (DisplayWidth(text) > one.width) {
+      text.resize(std::min<size_t>(text.size(), one.width - 1));
+      text += "+";
+    }
+    line += Fit(text, one.width, one.right) + " ";
+  }
+  if (form == TableForm::kBars && !line.empty()) line.pop_back();
+  return line + "\n";
+}
+
+std::string FormatTitles(const std::vector<ChosenColumn>& columns, TableForm form) {
+  std::string lines = FormatRow(columns, form, [](const ChosenColumn& one) { return one.title; });
+  if (form == TableForm::kAligned) {
+    lines += FormatRow(columns, form,
+                       [](const ChosenColumn& one) { return std::string(one.width, '-'); });
+  }
+  return lines;
 }
 
 }  // namespace swell::cli::slurm

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,39 @@ Result<std::vector<FormatPart>> ParseFormat(std::string_view flag,
 std::string UnknownColumns(std::string_view unknown);
 std::string FormatRow(const std::vector<FormatPart>& format,
                       const std::function<std::string(char)>& value);
+// A table whose columns are chosen by names.
+struct NamedColumn {
+  std::string_view name;
+  size_t width;
+  bool right;
+};
+struct ChosenColumn {
+  std::optional<size_t> known;  // its place among the known ones; empty: its values are N/A
+  std::string title;
+  size_t width = 10;
+  bool right = true;
+};
+// The names and widths of a table's columns, which have more to them.
+template <class Columns>
+std::vector<NamedColumn> Names(const Columns& columns) {
+  std::vector<NamedColumn> names;
+  for (const auto& one : columns) names.push_back({one.name, one.width, one.right});
+  return names;
+}
+// "JobID,State%20", of `known`, upper or lower case. `unknown`: the names that are not among them.
+// Misuse where a width is not from 1 to 1000.
+Result<std::vector<ChosenColumn>> ParseColumns(std::string_view list,
+                                               const std::vector<NamedColumn>& known,
+                                               std::string* unknown);
+// kBars: between columns; kClosingBars: and at the end.
+enum class TableForm { kAligned, kBars, kClosingBars };
+// By Slurm's flags of these names; the second counts.
+TableForm FormOf(bool parsable, bool parsable2);
+std::string FormatRow(const std::vector<ChosenColumn>& columns,
+                      TableForm form,
+                      const std::function<std::string(const ChosenColumn&)>& value);
+// The titles, and a line below them where the columns are aligned.
+std::string FormatTitles(const std::vector<ChosenColumn>& columns, TableForm form);
 // The text in so many columns, cut or filled; on the left where it is to stand right.
 std::string Fit(const std::string& text, size_t width, bool right);
 

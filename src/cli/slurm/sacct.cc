@@ -45,11 +45,6 @@ std::string EndText(const JobInfo& job) {
   return job.state.active ? "Unknown" : WhenText(job.ended);
 }
 
-// What Slurm measures and Swell does not for a job as a whole, or does not have: a column for
-// scripts that name it.
-constexpr Column kNotKnown{"N/A", 10, true,
-                           [](const JobInfo&, WallTime) { return std::string("N/A"); }};
-
 constexpr Column kColumns[] = {
     {"JobID", 12, false, [](const JobInfo& j, WallTime) { return j.JobId(); }},
     {"JobIDRaw", 12, false, [](const JobInfo& j, WallTime) { return j.id; }},
@@ -154,7 +149,7 @@ class SacctAction final : public Action {
       session.Out(json::PrintPretty(json::Object{{"jobs", std::move(jobs)}}) + "\n");
       return 0;
     }
-    PrintHeader(session);
+    if (!no_header_) session.Out(FormatTitles(columns_, Form()));
     for (const JobInfo& job : all) {
       if (Takes(job)) PrintJob(session, job);
     }
@@ -162,13 +157,6 @@ class SacctAction final : public Action {
   }
 
  private:
-  struct Chosen {
-    const Column* column;
-    size_t width;
-    bool right;
-    std::string title;
-  };
-
   // Every column by its name; what is a number is one.
   static json::Value ToJson(const JobInfo& job, WallTime now) {
     json::Object out;
@@ -194,27 +182,7 @@ class SacctAction final : public Action {
           "Timelimit,State,ExitCode,NodeList";
     }
     if (format_.empty() && brief_) list = "JobID,State,ExitCode";
-    for (const std::string& word : CommaList(list)) {
-      const size_t percent = word.find('%');
-      const std::string name = ToLower(word.substr(0, percent));
-      const auto column =
-          std::find_if(std::begin(kColumns), std::end(kColumns),
-                       [&name](const Column& one) { return ToLower(one.name) == name; });
-      const bool known = column != std::end(kColumns);
-      const std::string title = known ? std::string(column->name) : word.substr(0, percent);
-      Chosen chosen{known ? column : &kNotKnown, known ? column->width : kNotKnown.width,
-                    known ? column->right : kNotKnown.right, title};
-      if (!known) unknown += StrCat(unknown.empty() ? "" : " ", title);
-      if (percent != std::string::npos) {
-        const auto width = ParseInt(word.substr(percent + 1));
-        if (!width || *width == 0 || *width > 1000 || *width < -1000) {
-          return Misuse(StrCat("--format ", Quote(word), ": expected a width from 1 to 1000"));
-        }
-        chosen.width = static_cast<size_t>(*width < 0 ? -*width : *width);
-        chosen.right = *width > 0;
-      }
-      columns_.push_back(chosen);
-    }
+    SWELL_ASSIGN_OR_RETURN(columns_, ParseColumns(list, Names(kColumns), &unknown));
     if (!unknown.empty()) {
       session.ErrLine(
           StrCat("sacct: ", UnknownColumns(unknown), "; sacct --helpformat lists the others"));
@@ -293,34 +261,12 @@ class SacctAction final : public Action {
            partitions_.Takes(job.partition);
   }
 
-  void PrintRow(Session& session, const std::function<std::string(const Chosen&)>& value) const {
-    std::string line;
-    for (const Chosen& one : columns_) {
-      if (parsable_ || parsable2_) {
-        line += OneLine(value(one)) + "|";
-        continue;
-      }
-      // One that is cut shows it, as Slurm's does.
-      std::string text = value(one);
-      if (DisplayWidth(text) > one.width) {
-        text.resize(std::min<size_t>(text.size(), one.width - 1));
-        text += "+";
-      }
-      line += Fit(text, one.width, one.right) + " ";
-    }
-    if (parsable2_ && !line.empty()) line.pop_back();
-    session.OutLine(line);
-  }
-
-  void PrintHeader(Session& session) const {
-    if (no_header_) return;
-    PrintRow(session, [](const Chosen& one) { return one.title; });
-    if (parsable_ || parsable2_) return;
-    PrintRow(session, [](const Chosen& one) { return std::string(one.width, '-'); });
-  }
+  TableForm Form() const { return FormOf(parsable_, parsable2_); }
 
   void PrintJob(Session& session, const JobInfo& job) const {
-    PrintRow(session, [&](const Chosen& one) { return one.column->value(job, session.Now()); });
+    session.Out(FormatRow(columns_, Form(), [&](const ChosenColumn& one) {
+      return one.known ? kColumns[*one.known].value(job, session.Now()) : std::string("N/A");
+    }));
   }
 
   std::vector<std::string> jobs_, format_;
@@ -328,7 +274,7 @@ class SacctAction final : public Action {
   NameFilter users_, accounts_, partitions_, names_;
   bool parsable_ = false, parsable2_ = false, no_header_ = false, long_ = false;
   bool help_format_ = false, ignored_ = false, brief_ = false, json_ = false;
-  std::vector<Chosen> columns_;
+  std::vector<ChosenColumn> columns_;
   std::vector<JobChoice> choices_;
   std::set<std::string_view> wanted_;
   std::optional<WallTime> since_time_, until_time_;

@@ -90,76 +90,47 @@ class SshareAction final : public Action {
       for (const Column& one : kColumns) session.OutLine(one.name);
       return 0;
     }
-    ReadColumns(session);
+    SWELL_RETURN_IF_ERROR(ReadColumns(session));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const Tree tree, ReadProjects(*api));
     const std::vector<std::string> wanted = CommaList(accounts_);
     for (const std::string& name : wanted) {
       SWELL_RETURN_IF_ERROR(FindProject(tree, name).status().WithContext("--accounts"));
     }
-    if (!no_header_) {
-      PrintRow(session, [](const Chosen& one) { return one.title; });
-      if (!parsable_ && !parsable2_) {
-        PrintRow(session, [](const Chosen& one) { return std::string(one.width, '-'); });
-      }
-    }
+    if (!no_header_) session.Out(FormatTitles(columns_, Form()));
     for (const ProjectView& project : tree.projects) {
       const bool shown =
           wanted.empty() || std::find(wanted.begin(), wanted.end(), project.name) != wanted.end();
       if (!shown) continue;
-      PrintRow(session, [&](const Chosen& one) {
-        if (one.column == nullptr) return std::string("N/A");
-        std::string text = one.column->value(tree, project);
-        const bool indents = one.column->name == "Account" && !parsable_ && !parsable2_;
-        return indents ? std::string(static_cast<size_t>(tree.Depth(project)), ' ') + text : text;
-      });
+      session.Out(FormatRow(columns_, Form(), [&](const ChosenColumn& one) {
+        if (!one.known) return std::string("N/A");
+        const Column& column = kColumns[*one.known];
+        const bool indents = column.name == "Account" && Form() == TableForm::kAligned;
+        const size_t depth = indents ? static_cast<size_t>(tree.Depth(project)) : 0;
+        return std::string(depth, ' ') + column.value(tree, project);
+      }));
     }
     return 0;
   }
 
  private:
-  struct Chosen {
-    const Column* column;  // null: nothing is known for it
-    size_t width;
-    bool right;
-    std::string title;
-  };
+  TableForm Form() const { return FormOf(parsable_, parsable2_); }
 
-  void ReadColumns(Session& session) {
+  Status ReadColumns(Session& session) {
     const std::string list = !format_.empty() ? format_ : std::string(long_ ? kLong : kUsual);
     std::string unknown;
-    for (const std::string& word : CommaList(list)) {
-      const auto column =
-          std::find_if(std::begin(kColumns), std::end(kColumns),
-                       [&word](const Column& one) { return ToLower(one.name) == ToLower(word); });
-      if (column != std::end(kColumns)) {
-        columns_.push_back({column, column->width, column->right, std::string(column->name)});
-      } else {
-        columns_.push_back({nullptr, std::max<size_t>(10, word.size()), true, word});
-        unknown += StrCat(unknown.empty() ? "" : " ", word);
-      }
-    }
+    SWELL_ASSIGN_OR_RETURN(columns_, ParseColumns(list, Names(kColumns), &unknown));
     if (!unknown.empty()) {
       session.ErrLine(
           StrCat("sshare: ", UnknownColumns(unknown), "; sshare --helpformat lists the others"));
     }
-  }
-
-  template <class Value>
-  void PrintRow(Session& session, const Value& value) const {
-    std::string line;
-    for (const Chosen& one : columns_) {
-      const std::string text = value(one);
-      line += parsable_ || parsable2_ ? text + "|" : Fit(text, one.width, one.right) + " ";
-    }
-    if (parsable2_ && !line.empty()) line.pop_back();
-    session.OutLine(line);
+    return Status::Ok();
   }
 
   std::string accounts_, format_;
   bool long_ = false, no_header_ = false, parsable_ = false, parsable2_ = false;
   bool help_format_ = false, ignored_ = false;
-  std::vector<Chosen> columns_;
+  std::vector<ChosenColumn> columns_;
 };
 
 }  // namespace
