@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/fuzz_test_util.h"
 #include "base/log.h"
+#include "base/median.h"
 #include "base/random.h"
 #include "base/record_ring.h"
 #include "base/result.h"
@@ -240,6 +241,13 @@ TEST(TimeZoneTest, ReadsZoneFilesAndRefusesOthers) {
     (void)TimeZone::FromFile(other);
   }
   EXPECT_FALSE(TimeZone::FromFile(file->substr(0, 60)).ok());
+}
+
+TEST(Median, IsTheValueInTheMiddle) {
+  EXPECT_EQ(UpperMedian({}), 0);
+  EXPECT_EQ(UpperMedian({7}), 7);
+  EXPECT_EQ(UpperMedian({9, 1, 5}), 5);
+  EXPECT_EQ(UpperMedian({4, 1, 3, 2}), 3);
 }
 
 }  // namespace

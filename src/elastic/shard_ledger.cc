@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <utility>
 
 #include "base/check.h"
+#include "base/median.h"
 #include "base/random.h"
 #include "base/strings.h"
 
@@ -298,12 +300,7 @@ std::vector<WorkerView> ShardLedger::Workers(WallTime now) const {
   for (const auto& [name, worker] : workers_) {
     if (worker.records_per_s > 0) speeds.push_back(worker.records_per_s);
   }
-  double median = 0;
-  if (!speeds.empty()) {
-    auto middle = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);
-    std::nth_element(speeds.begin(), middle, speeds.end());
-    median = *middle;
-  }
+  const double median = UpperMedian(std::move(speeds));
   std::vector<WorkerView> views;
   views.reserve(workers_.size());
   for (const auto& [name, worker] : workers_) {

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <set>
 #include <tuple>
+#include <utility>
 
+#include "base/median.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
@@ -74,10 +76,7 @@ double MedianSpeed(const std::vector<RankMember>& members, const RankMember& exc
       speeds.push_back(one.rank.steps_per_second);
     }
   }
-  if (speeds.empty()) return 0;
-  const auto middle = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);
-  std::nth_element(speeds.begin(), middle, speeds.end());
-  return *middle;
+  return UpperMedian(std::move(speeds));
 }
 
 // The median of what `of` takes from the other ranks of the group; 0: they have no such number.
@@ -91,10 +90,7 @@ double MedianOfPeers(const std::vector<RankMember>& members,
     if (one.rank.own.windows == 0 || one.rank.world != except.rank.world) continue;
     if (const double number = of(one.rank.own); number > 0) numbers.push_back(number);
   }
-  if (numbers.empty()) return 0;
-  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
-  std::nth_element(numbers.begin(), middle, numbers.end());
-  return *middle;
+  return UpperMedian(std::move(numbers));
 }
 
 double OwnMs(const api::OwnPart& own) { return own.own_ms; }

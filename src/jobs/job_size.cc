@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autoscaling/scale_target.h"
+#include "base/median.h"
 #include "base/strings.h"
 #include "elastic/metric_scaler.h"
 #include "kube/api/meta/meta.h"
@@ -91,15 +92,14 @@ bool SetByMetric(const json::Value& memory, const ReplicaSpec& replica) {
 double ObservedThroughput(const json::Value& memory, int64_t members) {
   if (!memory.is_object()) return 0;
   elastic::ScaleState state = elastic::ScaleState::FromMemory(memory);
-  std::vector<double>& seconds = state.series[members];
+  const std::vector<double>& seconds = state.series[members];
   if (seconds.empty()) {
     // What the last decision was taken by.
     const bool same = state.current == members && state.reference > 0;
     return same ? static_cast<double>(members) / state.reference : 0;
   }
-  const auto middle = seconds.begin() + static_cast<ptrdiff_t>(seconds.size() / 2);
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return *middle > 0 ? static_cast<double>(members) / *middle : 0;
+  const double middle = UpperMedian(seconds);
+  return middle > 0 ? static_cast<double>(members) / middle : 0;
 }
 
 // Sums over the roles that may change size; `members` counts all running pods.

@@ -1,7 +1,9 @@
 #include "cli/nodes/node_check.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "base/median.h"
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
@@ -232,10 +234,9 @@ void CompareChecks(std::vector<NodeCheck>& checks) {
       if (one.parts[i].rate > 0) rates.push_back(one.parts[i].rate);
     }
     if (rates.size() < kNodesToCompare) continue;
-    const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
-    std::nth_element(rates.begin(), middle, rates.end());
+    const double middle = UpperMedian(std::move(rates));
     for (NodeCheck& one : checks) {
-      const double part = one.parts[i].rate / *middle;
+      const double part = one.parts[i].rate / middle;
       if (one.parts[i].rate <= 0 || part >= kSlowPart) continue;
       if (one.verdict == NodeCheck::Verdict::kGood) one.verdict = NodeCheck::Verdict::kSlow;
       one.message += StrCat(one.message.empty() ? "" : "; ", NodeCheck::kPartNames[i], " is at ",
