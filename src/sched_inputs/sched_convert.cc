@@ -325,6 +325,8 @@ sched::Resources PodRequests(const json::Value& pod_spec) {
   return ToResources(api::PodAmounts(pod_spec, api::AmountField::kRequests));
 }
 
+sched::Resources HeldRequests(const json::Value& pod) { return ToResources(api::HeldAmounts(pod)); }
+
 sched::NodeInfo ToNodeInfo(const json::Value& node) {
   sched::NodeInfo out;
   out.name = api::Name(node);
@@ -386,7 +388,7 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_proj
   out.pod_set = api::Label(pod, keys::kPodSet);
   out.queue = namespace_project.empty() ? api::Label(pod, keys::kProject) : namespace_project;
   out.user = api::Annotation(pod, keys::kUser);
-  out.requests = PodRequests(spec);
+  out.requests = HeldRequests(pod);
   ReadConstraints(spec, out);
   SetPriority(out, static_cast<int32_t>(json::GetInt(spec, {"priority"})));
   // A job that fails again and again takes no places of others for a while; its controller removes

@@ -57,5 +57,7 @@ sched::PoolInfo ToPoolInfo(const json::Value& node_pool);
 
 // api::PodAmounts as the scheduler counts them.
 sched::Resources PodRequests(const json::Value& pod_spec);
+// api::HeldAmounts likewise: of a pod that may be resized while it runs.
+sched::Resources HeldRequests(const json::Value& pod);
 
 }  // namespace swell::controllers

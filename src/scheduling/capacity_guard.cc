@@ -48,14 +48,14 @@ void CapacityGuard::OnPod(const json::Value& pod) {
   const std::string_view node = api::NodeName(pod);
   if (node.empty()) return;
   if (HasEnded(pod)) return Release(api::Uid(pod));
-  // What a pod asks for stays what it was when it was bound.
+  // What a pod holds stays what it was when it was bound, unless its spec has changed since.
+  const bool changed = json::GetInt(pod, {"metadata", "generation"}) > 1;
   const auto held = held_.find(api::Uid(pod));
-  if (held != held_.end() && held->second.node == node) {
+  if (held != held_.end() && held->second.node == node && !changed) {
     held->second.seen = true;
     return;
   }
-  Hold(std::string(api::Uid(pod)),
-       {std::string(node), Flat(PodRequests(api::Spec(pod))), true, {}});
+  Hold(std::string(api::Uid(pod)), {std::string(node), Flat(HeldRequests(pod)), true, {}});
 }
 
 void CapacityGuard::Hold(const std::string& uid, Held held) {

@@ -244,12 +244,13 @@ void ContainerManager::StartAfter(ContainerState& container, Duration delay) {
 void ContainerManager::ScheduleRestart(ContainerState& container) {
   Duration ran = host_.clock().Steady() - container.started_steady;
   if (ran >= kBackOffReset) container.back_off = Duration(0);
-  Duration delay = container.back_off;
+  const bool resized = std::exchange(container.resizing, false);
+  Duration delay = resized ? Duration(0) : container.back_off;
   container.last_exit = container.exit;
   container.phase = Phase::kWaiting;
   container.startup_passed = false;
   container.ready = false;
-  container.back_off = NextBackOff(delay);
+  if (!resized) container.back_off = NextBackOff(delay);
   if (delay == Duration(0)) {  // the first restart is immediate
     container.not_before = host_.clock().Steady();
     return;
@@ -270,7 +271,7 @@ void ContainerManager::Start(ContainerState& container) {
   const ImageReady image = std::exchange(container.image_ready, {}).value_or(ImageReady());
   int attempt = container.attempt + 1;
   auto spec = MakeContainerSpec(EnvContextOf(host_, record_, *record_.sources),
-                                record_.SpecOf(container), attempt);
+                                record_.GivenSpecOf(container), attempt);
   if (!spec.ok()) return OnConfigError(container, spec.status());
   spec->init = container.init && !container.sidecar;
   spec->image_handle = image.handle;
@@ -535,6 +536,11 @@ void ContainerManager::Stop(ContainerState& container, Duration grace, std::stri
             }
             SendTerm(name, attempt);
           }));
+}
+
+void ContainerManager::Restart(ContainerState& container, std::string_view event) {
+  container.resizing = true;
+  Stop(container, GracePeriod(), event);
 }
 
 void ContainerManager::SendTerm(const std::string& name, int attempt) {

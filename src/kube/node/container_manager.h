@@ -38,6 +38,8 @@ class ContainerManager {
   // Stops a running container: preStop hook, SIGTERM, SIGKILL after the grace period. The time of
   // the hook counts. `event` is the event's text; empty: the usual one.
   void Stop(ContainerState& container, Duration grace, std::string_view event = "");
+  // Stops it to start it again at once, whatever the restart policy says of its end.
+  void Restart(ContainerState& container, std::string_view event);
   // Stops all containers but sidecars, and cancels starts that wait.
   void StopAll(Duration grace);
   // Stops what is left of a pod that ends: ephemeral containers, then sidecars in reverse order.

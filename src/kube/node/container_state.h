@@ -51,6 +51,7 @@ struct ContainerState {
   SteadyTime not_before;
   Timer start_timer;
   std::vector<std::unique_ptr<ProbeRunner>> probes;
+  bool resizing = false;     // it is stopped to start with other amounts
   bool stopping = false;     // its preStop hook runs, or SIGTERM was sent
   std::string failed_probe;  // "liveness", "startup": why it is stopped; else empty
   Timer kill_timer;

@@ -533,6 +533,35 @@ bool NodeAgent::NodeReadSince(const std::string& uid) {
   return false;
 }
 
+PodHost::Room NodeAgent::RoomFor(const PodWorker& pod, const Amounts& wanted) const {
+  for (const std::string_view name : {"cpu", "memory"}) {
+    const auto amount = wanted.find(name);
+    const auto has = pod.requests().find(name);
+    const auto room = allocatable_.find(name);
+    const int64_t capacity = room == allocatable_.end() ? 0 : room->second;
+    if (amount == wanted.end()) continue;
+    // What it gives back is always taken.
+    if (has != pod.requests().end() && amount->second <= has->second) continue;
+    if (amount->second > capacity) {
+      return {Room::Kind::kNever,
+              StrCat("Node didn't have enough capacity: ", name, ", requested: ", amount->second,
+                     ", capacity: ", capacity)};
+    }
+    int64_t used = 0;
+    for (const auto& [uid, worker] : workers_) {
+      if (worker.get() == &pod || !worker->holds_resources()) continue;
+      const auto held = worker->requests().find(name);
+      if (held != worker->requests().end()) used += held->second;
+    }
+    if (used + amount->second > capacity) {
+      return {Room::Kind::kLater,
+              StrCat("Node didn't have enough resource: ", name, ", requested: ", amount->second,
+                     ", used: ", used, ", capacity: ", capacity)};
+    }
+  }
+  return {};
+}
+
 PodHost::AdmitResult NodeAgent::Admit(const PodWorker& pod) {
   Amounts used, leaving;
   int64_t count = 0, count_leaving = 0;

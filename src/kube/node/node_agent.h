@@ -81,6 +81,7 @@ class NodeAgent final : public PodHost {
   const NodeConfig& config() const override { return config_; }
   const Amounts& allocatable() const override { return allocatable_; }
   AdmitResult Admit(const PodWorker& pod) override;
+  Room RoomFor(const PodWorker& pod, const Amounts& wanted) const override;
   std::string GpuDeviceId(int index) const override;
   int64_t GpuMemoryMib() const override;
   void Event(const json::Value& pod,

@@ -46,6 +46,12 @@ class PodHost {
                      std::string_view type,
                      std::string_view reason,
                      std::string_view message) = 0;
+  // Whether the node can give a pod that is here `wanted` CPU and memory in place of what it has.
+  struct Room {
+    enum class Kind { kEnough, kLater, kNever } kind = Kind::kEnough;
+    std::string message;  // why not
+  };
+  virtual Room RoomFor(const PodWorker& pod, const Amounts& wanted) const = 0;
   // The pod released its resources: admission is retried for the pods that wait.
   virtual void OnResourcesFreed() = 0;
   // The pod is removed; the host drops its worker.

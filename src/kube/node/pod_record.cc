@@ -33,7 +33,28 @@ const json::Value& PodRecord::SpecOf(const ContainerState& container) const {
   return spec == nullptr ? kNothing : *spec;
 }
 
+json::Value PodRecord::GivenSpecOf(const ContainerState& container) const {
+  json::Value spec = SpecOf(container);
+  const auto given = resize.given.find(container.name);
+  if (given != resize.given.end()) json::Set(spec, {"resources"}, given->second);
+  return spec;
+}
+
+json::Value PodRecord::GivenPod() const {
+  json::Value given = *pod;
+  for (const std::string_view list : {"initContainers", "containers"}) {
+    json::Value* specs = json::FindMutable(given, {"spec", list});
+    if (specs == nullptr) continue;
+    for (json::Value& spec : specs->get_array()) {
+      const auto found = resize.given.find(json::GetString(spec, {"name"}));
+      if (found != resize.given.end()) json::Set(spec, {"resources"}, found->second);
+    }
+  }
+  return given;
+}
+
 bool PodRecord::WantsRestart(const ContainerState& container) const {
+  if (container.resizing) return true;
   std::string_view policy = RestartPolicy(*pod);
   if (policy == "Never" || container.ephemeral) return false;
   return policy == "Always" || container.exit->code != 0;

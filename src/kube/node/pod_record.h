@@ -4,6 +4,8 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +26,24 @@ namespace swell::node {
 // The reason of a pod that ran when its node went down.
 inline constexpr std::string_view kNodeShutdown = "NodeShutdown";
 
+// requests and limits by the name of the container.
+using ContainerResources = std::map<std::string, json::Value, std::less<>>;
+
+// How far a resize of the pod is; PodResize keeps it.
+struct ResizeState {
+  // A running container that was given other amounts than are in force.
+  struct Change {
+    json::Value was;     // in force
+    int attempt = 0;     // the container's
+    bool asked = false;  // the runtime was told
+  };
+  ContainerResources given;  // by the node; empty: what the spec says, since it never changed
+  std::string waits;         // Deferred or Infeasible: the spec wants more; empty: nothing waits
+  std::string waits_message;
+  std::map<std::string, Change, std::less<>> changes;
+  std::string error;  // why one of the changes could not be made
+};
+
 struct PodRecord {
   explicit PodRecord(json::SharedValue pod_in);
 
@@ -31,6 +51,9 @@ struct PodRecord {
   const ContainerState* Find(std::string_view container) const;
   ContainerState* Find(std::string_view container);
   const json::Value& SpecOf(const ContainerState& container) const;
+  // The same with the amounts that the node gave it.
+  json::Value GivenSpecOf(const ContainerState& container) const;
+  json::Value GivenPod() const;
 
   // The restart policy asks for another start of a container that has exited.
   bool WantsRestart(const ContainerState& container) const;
@@ -41,7 +64,7 @@ struct PodRecord {
 
   json::SharedValue pod;
   const std::string uid;
-  const Amounts requests;
+  Amounts requests;  // that the node gave it
   PodStateMachine state;
   std::vector<int> gpus;  // indices of the node's devices, those of claims included
   ClaimDevices claims;
@@ -54,6 +77,7 @@ struct PodRecord {
   // The node ended the pod: its phase is Failed, with this reason.
   std::string failed_reason;
   std::string failed_message;
+  ResizeState resize;
   // Init containers first, in order, ephemeral ones last. Timers and probes refer to them.
   std::deque<ContainerState> containers;
 };

@@ -116,6 +116,17 @@ Amounts PodRequests(const json::Value& pod) {
   return Whole(api::PodAmounts(api::Spec(pod), api::AmountField::kRequests));
 }
 
+CpuAndMemory CpuAndMemoryOf(const json::Value& resources) {
+  const Amounts limits = ReadAmounts(json::Find(resources, {"limits"}));
+  Amounts requests = ReadAmounts(json::Find(resources, {"requests"}));
+  requests.insert(limits.begin(), limits.end());
+  const auto of = [](const Amounts& amounts, std::string_view name) {
+    const auto found = amounts.find(name);
+    return found == amounts.end() ? 0 : found->second;
+  };
+  return {of(requests, "cpu"), of(limits, "cpu"), of(limits, "memory")};
+}
+
 int64_t GraceSeconds(const json::Value& pod) {
   return std::max<int64_t>(0, json::GetInt(pod, {"spec", "terminationGracePeriodSeconds"}, 30));
 }
@@ -238,11 +249,12 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
   spec.read_only_root = json::GetBool(container, {"securityContext", "readOnlyRootFilesystem"});
   SWELL_ASSIGN_OR_RETURN(spec.security, ReadContainerSecurity(pod, container));
   spec.host_network = json::GetBool(pod, {"spec", "hostNetwork"});
-  Amounts limits = ReadAmounts(json::Find(container, {"resources", "limits"}));
-  spec.cpu_request_milli =
-      Whole(api::ContainerAmounts(container, api::AmountField::kRequests))["cpu"];
-  spec.cpu_limit_milli = limits["cpu"];
-  spec.memory_limit_bytes = limits["memory"];
+  if (const json::Value* resources = json::Find(container, {"resources"})) {
+    const CpuAndMemory amounts = CpuAndMemoryOf(*resources);
+    spec.cpu_request_milli = amounts.cpu_request_milli;
+    spec.cpu_limit_milli = amounts.cpu_limit_milli;
+    spec.memory_limit_bytes = amounts.memory_limit_bytes;
+  }
   spec.grace_seconds = GraceSeconds(pod);
   spec.open_stdin = json::GetBool(container, {"stdin"});
   spec.stdin_once = json::GetBool(container, {"stdinOnce"});

@@ -55,6 +55,9 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
                                         const json::Value& container,
                                         int attempt);
 
+// From requests and limits of a container.
+CpuAndMemory CpuAndMemoryOf(const json::Value& resources);
+
 // The pod's volumes with their content; kNotFound or kInvalid names volume and source.
 Result<std::vector<VolumeSpec>> ResolveVolumes(const json::Value& pod,
                                                const PodSources& sources,

@@ -14,8 +14,9 @@ namespace {
 using Phase = ContainerState::Phase;
 
 constexpr size_t kTerminationMessageMax = 4096;
-constexpr std::string_view kOwnConditions[] = {"PodScheduled", "Initialized", "ContainersReady",
-                                               "Ready"};
+constexpr std::string_view kOwnConditions[] = {"PodScheduled",     "Initialized",
+                                               "ContainersReady",  "Ready",
+                                               "PodResizePending", "PodResizeInProgress"};
 
 json::Object Terminated(const ContainerExit& exit, bool fall_back_to_logs) {
   std::string reason = exit.reason;
@@ -93,7 +94,32 @@ json::Object ContainerStatus(const PodRecord& record, const ContainerState& cont
   if (!container.ephemeral) {
     status["started"] = container.phase == Phase::kRunning && container.startup_passed;
   }
+  const ResizeState& resize = record.resize;
+  if (const auto given = resize.given.find(container.name); given != resize.given.end()) {
+    status["allocatedResources"] = json::GetObject(given->second, {"requests"});
+    const auto change = resize.changes.find(container.name);
+    status["resources"] = change == resize.changes.end() ? given->second : change->second.was;
+  }
   return status;
+}
+
+// Kubernetes has these conditions while something waits or is under way, and not afterwards.
+void SetResizeConditions(const ResizeState& resize, json::Array& conditions, WallTime now) {
+  auto set = [&](std::string_view type, bool holds, std::string_view reason,
+                 std::string_view message) {
+    if (holds) {
+      api::SetCondition(conditions, type, "True", reason, message, now);
+      return;
+    }
+    const auto gone =
+        std::remove_if(conditions.begin(), conditions.end(), [type](const json::Value& condition) {
+          return json::GetString(condition, {"type"}) == type;
+        });
+    conditions.erase(gone, conditions.end());
+  };
+  set("PodResizePending", !resize.waits.empty(), resize.waits, resize.waits_message);
+  set("PodResizeInProgress", !resize.changes.empty(), resize.error.empty() ? "" : "Error",
+      resize.error);
 }
 
 // `conditions` are those that the API has: they keep their transition times.
@@ -113,6 +139,7 @@ json::Array Conditions(const PodRecord& record,
       if (starts && !container.startup_passed) incomplete.push_back(container.name);
     }
   }
+  SetResizeConditions(record.resize, conditions, now);
   api::SetCondition(conditions, "PodScheduled", "True", "", "", now);
   bool initialized = incomplete.empty() || phase == "Succeeded";
   if (phase == "Succeeded") {

@@ -32,6 +32,22 @@ void ReplaceAddresses(json::Object& status) {
   list.insert(list.begin(), json::Value(json::Object{{"$patch", "replace"}}));
 }
 
+// A condition that was sent and holds no more is removed by a directive.
+void RemoveConditions(const json::Array& sent, json::Object& status) {
+  auto conditions = status.find("conditions");
+  if (conditions == status.end()) return;
+  json::Array& now = conditions->value().get_array();
+  const size_t count = now.size();
+  for (const json::Value& condition : sent) {
+    const std::string_view type = json::GetString(condition, {"type"});
+    const bool stays = std::any_of(now.begin(), now.begin() + count, [&](const json::Value& one) {
+      return json::GetString(one, {"type"}) == type;
+    });
+    if (stays || !IsKubeletCondition(type)) continue;
+    now.push_back(json::Object{{"$patch", "delete"}, {"type", type}});
+  }
+}
+
 }  // namespace
 
 PodStatusPublisher::PodStatusPublisher(PodHost& host, const PodRecord& record, Callbacks callbacks)
@@ -165,7 +181,9 @@ void PodStatusPublisher::SendStatus() {
     if (record_.state.Is(PodState::kStopped)) OnFinalStatus();
     return;
   }
+  json::Array sent = conditions_;
   if (status.contains("conditions")) conditions_ = status["conditions"].get_array();
+  RemoveConditions(sent, status);
   ReplaceAddresses(status);
   Write(json::Object{{"status", std::move(status)}}, [this, hash](const Status& sent) {
     if (!sent.ok()) {

@@ -122,6 +122,11 @@ PodWorker::PodWorker(PodHost& host, json::SharedValue pod)
                   publisher_.Annotate(api::keys::kProgress, std::move(text));
                   publisher_.Publish();
                 }),
+      resize_(host,
+              record_,
+              containers_,
+              {.room = [this](const Amounts& wanted) { return host_.RoomFor(*this, wanted); },
+               .on_change = [this] { Sync(); }}),
       kill_timer_(host.executor()),
       retry_timer_(host.executor()),
       deadline_timer_(host.executor()),
@@ -148,6 +153,7 @@ void PodWorker::StartAdopted(const FoundPod& found) {
   record_.gpus = ParseDevices(api::Annotation(*record_.pod, api::keys::kGpuDevices));
   record_.sandbox = found.sandbox;
   const bool cut_off = containers_.Adopt(found);
+  resize_.Adopt();
   host_.runtime().Adopt(found, weak_from_this());
   SWELL_LOG_INFO("agent", "pod adopted", {"pod", record_.Key()}, {"uid", record_.uid});
   if (api::IsDeleting(*record_.pod)) return Update(record_.pod);
@@ -179,6 +185,7 @@ void PodWorker::Detach() {
   containers_.Detach();
   publisher_.Close();
   progress_.Close();
+  resize_.Detach();
   for (Timer* timer :
        {&kill_timer_, &retry_timer_, &deadline_timer_, &refresh_timer_, &disk_timer_}) {
     timer->Cancel();
@@ -244,7 +251,11 @@ void PodWorker::OnClaims(Result<ClaimDevices> claims) {
 }
 
 void PodWorker::RetryAdmission() {
-  if (record_.state.Is(PodState::kAdmitting) && claims_known_ && !detached_) TryAdmit();
+  if (detached_) return;
+  if (record_.state.Is(PodState::kAdmitting) && claims_known_) TryAdmit();
+  if (record_.resize.waits.empty()) return;
+  resize_.Follow();
+  Sync();
 }
 
 void PodWorker::TryAdmit() {
@@ -438,10 +449,11 @@ void PodWorker::ApplyVolumes(const std::shared_ptr<const PodSources>& sources) {
 // ---- while it runs ----
 
 void PodWorker::Update(json::SharedValue pod) {
-  record_.pod = std::move(pod);
+  const json::SharedValue before = std::exchange(record_.pod, std::move(pod));
   containers_.AddFromSpec();
   publisher_.OnPodChanged();
   if (detached_) return;
+  resize_.OnPodChanged(*before);
   const json::Value& object = *record_.pod;
   const PodStateMachine& state = record_.state;
   const Duration grace = std::chrono::seconds(GraceSeconds(object));
@@ -515,6 +527,7 @@ void PodWorker::Sync() {
 
 void PodWorker::SyncOnce() {
   PodStateMachine& state = record_.state;
+  resize_.Advance();
   if (state.Is(PodState::kRunning)) {
     if (!containers_.StartDue()) return;
     state.Handle(PodEvent::kContainersDone);

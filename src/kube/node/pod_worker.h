@@ -23,6 +23,7 @@
 #include "kube/node/pod_host.h"
 #include "kube/node/pod_progress.h"
 #include "kube/node/pod_record.h"
+#include "kube/node/pod_resize.h"
 #include "kube/node/pod_status_publisher.h"
 
 namespace swell::node {
@@ -100,6 +101,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   ContainerManager containers_;
   PodStatusPublisher publisher_;
   PodProgress progress_;
+  PodResize resize_;
   enum class Syncing { kNo, kYes, kOnceMore } syncing_ = Syncing::kNo;
   bool detached_ = false;
   bool stops_with_node_ = false;

@@ -281,6 +281,7 @@ class TimeOnly final : public PodHost {
   const NodeConfig& config() const override { return None<const NodeConfig>(); }
   const Amounts& allocatable() const override { return None<const Amounts>(); }
   AdmitResult Admit(const PodWorker&) override { return {}; }
+  Room RoomFor(const PodWorker&, const Amounts&) const override { return {}; }
   std::string GpuDeviceId(int) const override { return ""; }
   int64_t GpuMemoryMib() const override { return 0; }
   void Event(const json::Value&, std::string_view, std::string_view, std::string_view) override {}

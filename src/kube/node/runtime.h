@@ -170,6 +170,13 @@ struct ContainerSpec {
   std::string termination_path = "/dev/termination-log";
 };
 
+// What a container may use, as far as it can be changed while it runs.
+struct CpuAndMemory {
+  int64_t cpu_request_milli = 0;
+  int64_t cpu_limit_milli = 0;     // 0: none
+  int64_t memory_limit_bytes = 0;  // 0: none
+};
+
 struct ContainerStarted {
   std::string container_id;  // "process://…"
   std::string image_id;
@@ -351,6 +358,10 @@ class Runtime {
   // To the container's main process if it handles the signal, else to all of its process group. No
   // effect once it has exited.
   virtual void Signal(const ContainerRef& container, int signal) = 0;
+  // Changes what a running container may use. An error says why it has what it had.
+  virtual void Resize(const ContainerRef& container,
+                      const CpuAndMemory& amounts,
+                      std::function<void(const Status&)> done) = 0;
   // Releases what a finished pod needs no more (network, scratch space); its logs stay readable.
   virtual void Stop(const std::string& pod_uid) = 0;
   // Kills what still runs and removes everything of the pod but durable directories.

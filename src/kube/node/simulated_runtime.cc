@@ -336,6 +336,19 @@ void SimulatedRuntime::Dial(const std::string& pod_uid,
   executor_.Post([done = std::move(done), answer] { done(answer); });
 }
 
+void SimulatedRuntime::Resize(const ContainerRef& container,
+                              const CpuAndMemory& amounts,
+                              std::function<void(const Status&)> done) {
+  const auto pod = pods_.find(container.pod_uid);
+  if (pod != pods_.end() && options_.keeps_specs) {
+    ContainerSpec& spec = pod->second.containers[container.name].spec;
+    spec.cpu_request_milli = amounts.cpu_request_milli;
+    spec.cpu_limit_milli = amounts.cpu_limit_milli;
+    spec.memory_limit_bytes = amounts.memory_limit_bytes;
+  }
+  executor_.Post([done = std::move(done)] { done(Status::Ok()); });
+}
+
 void SimulatedRuntime::Probe(const std::string& pod_uid,
                              const ProbeSpec&,
                              std::function<void(ProbeResult)> done) {

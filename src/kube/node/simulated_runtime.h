@@ -54,6 +54,9 @@ class SimulatedRuntime final : public Runtime {
   void StartContainer(const ContainerSpec& spec,
                       std::function<void(Result<ContainerStarted>)> done) override;
   void Signal(const ContainerRef& container, int signal) override;
+  void Resize(const ContainerRef& container,
+              const CpuAndMemory& amounts,
+              std::function<void(const Status&)> done) override;
   void Stop(const std::string& pod_uid) override;
   void Remove(const std::string& pod_uid, std::function<void(const Status&)> done) override;
   void Exec(const ContainerRef& container,

@@ -656,6 +656,11 @@ void ProcessHost::Signal(const ContainerRef& ref, int signal) {
   ::syscall(SYS_pidfd_send_signal, container->init_fd.get(), signal, nullptr, 0);
 }
 
+Status ProcessHost::Resize(const ContainerRef& ref, const node::CpuAndMemory& amounts) {
+  SWELL_RETURN_IF_ERROR(FindRunning(ref).status());
+  return ResizeCgroups(support_.cgroups, CgroupNameOf(ref), amounts);
+}
+
 bool ProcessHost::IsRunning(const ContainerRef& ref) const {
   const ProcessContainer* container = store_.Find(ref);
   return container != nullptr && container->running;

@@ -81,6 +81,7 @@ class ProcessHost {
   void StartContainer(const node::ContainerSpec& spec,
                       std::function<void(Result<node::ContainerStarted>)> done);
   void Signal(const node::ContainerRef& ref, int signal);
+  Status Resize(const node::ContainerRef& ref, const node::CpuAndMemory& amounts);
   void Stop(const std::string& uid);
   void Remove(const std::string& uid, std::function<void(const Status&)> done);
   void Exec(const node::ContainerRef& ref,

@@ -263,6 +263,14 @@ void ProcessRuntime::Signal(const ContainerRef& container, int signal) {
   OnIo([container, signal](ProcessHost& host) { host.Signal(container, signal); });
 }
 
+void ProcessRuntime::Resize(const ContainerRef& container,
+                            const node::CpuAndMemory& amounts,
+                            std::function<void(const Status&)> done) {
+  OnIo([core = &core_, container, amounts, done = std::move(done)](ProcessHost& host) {
+    core->Post([done, status = host.Resize(container, amounts)] { done(status); });
+  });
+}
+
 void ProcessRuntime::Stop(const std::string& pod_uid) {
   OnIo([pod_uid](ProcessHost& host) { host.Stop(pod_uid); });
 }

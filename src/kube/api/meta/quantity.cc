@@ -167,6 +167,12 @@ Quantity& Quantity::operator+=(const Quantity& other) {
   return *this;
 }
 
+Quantity& Quantity::operator-=(const Quantity& other) {
+  Quantity negated = other;
+  negated.nanos_ = -other.nanos_;
+  return *this += negated;
+}
+
 std::string Quantity::ToString() const {
   if (nanos_ == 0) return "0";
   bool whole = nanos_ % kNano == 0;

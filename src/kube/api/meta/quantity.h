@@ -28,6 +28,7 @@ class Quantity {
   bool zero() const { return nanos_ == 0; }
   // The sum keeps the form of whichever side is not zero, the left one first. Saturates.
   Quantity& operator+=(const Quantity& other);
+  Quantity& operator-=(const Quantity& other);
   std::strong_ordering operator<=>(const Quantity& other) const { return nanos_ <=> other.nanos_; }
   bool operator==(const Quantity& other) const { return nanos_ == other.nanos_; }
 

@@ -1,6 +1,9 @@
 #include "kube/api/objects/amounts.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "kube/api/meta/meta.h"
 
 namespace swell::api {
 namespace {
@@ -71,6 +74,42 @@ Amounts PodAmounts(const json::Value& pod_spec, AmountField field) {
   for (auto& [name, amount] : ContainerAmounts(pod_spec, field)) sum[name] = amount;
   Add(sum, ReadAmounts(pod_spec, {"overhead"}));
   return sum;
+}
+
+Amounts HeldAmounts(const json::Value& pod) {
+  const json::Value& spec = Spec(pod);
+  std::map<std::string_view, const json::Value*> given;  // where it is not what the spec says
+  for (std::string_view list : {"initContainers", "containers"}) {
+    const std::string_view statuses =
+        list == "containers" ? "containerStatuses" : "initContainerStatuses";
+    for (const json::Value& status : json::GetArray(pod, {"status", statuses})) {
+      const json::Value* allocated = json::Find(status, {"allocatedResources"});
+      if (allocated == nullptr || !allocated->is_object()) continue;
+      const std::string_view name = json::GetString(status, {"name"});
+      for (const json::Value& container : json::GetArray(spec, {list})) {
+        if (json::GetString(container, {"name"}) == name &&
+            json::GetObject(container, {"resources", "requests"}) != allocated->get_object()) {
+          given.emplace(name, allocated);
+        }
+      }
+    }
+  }
+  if (given.empty()) return PodAmounts(spec, AmountField::kRequests);
+  const std::optional<Condition> pending = FindCondition(pod, "PodResizePending");
+  const bool never = pending && pending->reason == "Infeasible";
+  json::Value held = spec;
+  for (std::string_view list : {"initContainers", "containers"}) {
+    json::Value* containers = json::FindMutable(held, {list});
+    if (containers == nullptr || !containers->is_array()) continue;
+    for (json::Value& container : containers->get_array()) {
+      const auto found = given.find(json::GetString(container, {"name"}));
+      if (found == given.end()) continue;
+      Amounts amounts = never ? Amounts() : ContainerAmounts(container, AmountField::kRequests);
+      AtLeast(amounts, ReadAmounts(found->second));
+      json::Set(container, {"resources", "requests"}, ToJson(amounts));
+    }
+  }
+  return PodAmounts(held, AmountField::kRequests);
 }
 
 std::string_view QosClass(const json::Value& pod) {

@@ -80,5 +80,23 @@ TEST(PodAmounts, NonsenseCountsAsNothing) {
   EXPECT_EQ(Requests("containers: 3"), "");
 }
 
+std::string HeldCpu(const std::string& spec_cpu,
+                    const std::string& given_cpu,
+                    const std::string& conditions = "[]") {
+  const json::Value pod = *json::Parse(
+      StrCat(R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":")", spec_cpu,
+             R"("}}},{"name":"d","resources":{"requests":{"cpu":"1"}}}]},"status":{"conditions":)",
+             conditions, R"(,"containerStatuses":[{"name":"c","allocatedResources":{"cpu":")",
+             given_cpu, R"("}}]}})"));
+  return HeldAmounts(pod)["cpu"].ToString();
+}
+
+TEST(HeldAmounts, APodThatIsResizedHoldsTheLargerOfBoth) {
+  EXPECT_EQ(HeldCpu("2", "2"), "3");
+  EXPECT_EQ(HeldCpu("3", "2"), "4");     // it waits for room
+  EXPECT_EQ(HeldCpu("500m", "2"), "3");  // not given back yet
+  EXPECT_EQ(HeldCpu("90", "2", R"([{"type":"PodResizePending","reason":"Infeasible"}])"), "3");
+}
+
 }  // namespace
 }  // namespace swell::api

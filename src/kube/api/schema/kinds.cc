@@ -73,7 +73,7 @@ constexpr KindRow kRows[] = {
     {"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", "", kStatus, kCore},
     {"", "v1", "PersistentVolume", "persistentvolumes", "pv", "", kCluster | kStatus, kCore},
     {"", "v1", "Pod", "pods", "po", "all", kStatus, kCore,
-     "attach,binding,ephemeralcontainers,eviction,exec,log,portforward,proxy", kPodFields},
+     "attach,binding,ephemeralcontainers,eviction,exec,log,portforward,proxy,resize", kPodFields},
     {"", "v1", "PodTemplate", "podtemplates", "", "", kNone, kCore},
     {"", "v1", "ReplicationController", "replicationcontrollers", "rc", "all", kStatus | kScale,
      kCore, "", "status.replicas"},

@@ -141,6 +141,11 @@ Status LimitPod(Admission& admission, json::Value& pod) {
     }
   }));
   if (!notes.empty()) json::Set(pod, {"metadata", "annotations", kAnnotation}, notes);
+  return CheckLimits(admission, pod);
+}
+
+Status CheckLimits(Admission& admission, const json::Value& pod) {
+  if (admission.core.store.Count("limitranges") == 0) return Status::Ok();
   std::vector<std::string> errors;
   SWELL_RETURN_IF_ERROR(
       ForEachLimit(admission, [&](const json::Value& limit) { CheckPod(limit, pod, errors); }));

@@ -6,7 +6,10 @@
 
 namespace swell::apiserver {
 
+// Gives a new pod the defaults, and checks it.
 Status LimitPod(Admission& admission, json::Value& pod);
+// Checks a pod that has other amounts than before.
+Status CheckLimits(Admission& admission, const json::Value& pod);
 Status LimitClaim(Admission& admission, const json::Value& claim);
 
 }  // namespace swell::apiserver

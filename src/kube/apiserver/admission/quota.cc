@@ -262,11 +262,15 @@ void ObjectWritten(Core& core, store::EventType type, const store::EntryPtr& ent
 
 }  // namespace
 
-Status ChargeQuota(Admission& admission, const json::Value& object) {
+Status ChargeQuota(Admission& admission, const json::Value& object, const json::Value* old) {
   Core& core = admission.core;
   if (!core.Get<Quotas>().namespaces.contains(admission.ns)) return Status::Ok();
   const std::string resource = admission.kind.StoreResource();
-  const api::Amounts usage = UsageOf(resource, object);
+  api::Amounts usage = UsageOf(resource, object);
+  if (old != nullptr) {
+    for (const auto& [name, amount] : UsageOf(resource, *old)) usage[name] -= amount;
+    std::erase_if(usage, [](const auto& item) { return item.second.zero(); });
+  }
   struct Charge {
     json::Value quota;
     api::Amounts hard, used;
@@ -290,7 +294,7 @@ Status ChargeQuota(Admission& admission, const json::Value& object) {
     for (const auto& [name, amount] : requested) {
       const api::Quantity before = used[name];
       used[name] += amount;
-      if (used[name] <= hard.at(name)) continue;
+      if (amount.negative() || used[name] <= hard.at(name)) continue;
       over_requested.emplace(name, amount);
       over_used.emplace(name, before);
       over_hard.emplace(name, hard.at(name));

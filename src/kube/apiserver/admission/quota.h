@@ -15,7 +15,10 @@ namespace swell::apiserver {
 // Adds what the server keeps about quotas, and reads those that are stored.
 void RegisterQuotas(Core& core);
 
-// `pods "x" is forbidden: exceeded quota: …`; else the object is counted.
-Status ChargeQuota(Admission& admission, const json::Value& object);
+// `pods "x" is forbidden: exceeded quota: …`; else the object is counted. With `old`, what it was
+// before, only the difference is.
+Status ChargeQuota(Admission& admission,
+                   const json::Value& object,
+                   const json::Value* old = nullptr);
 
 }  // namespace swell::apiserver

@@ -33,6 +33,61 @@ class QuotaTest : public ::testing::Test {
   TestServer server;
 };
 
+// The resize subresource.
+TEST_F(QuotaTest, ResizesAreCountedBoundedAndChecked) {
+  constexpr char kPods[] = "/api/v1/namespaces/default/pods";
+  const std::string strategic = "application/strategic-merge-patch+json";
+  Quota("cpu", R"({"hard":{"requests.cpu":"3"}})");
+  auto has = [](std::string_view cpu) {
+    return StrCat(R"({"requests":{"cpu":")", cpu, R"(","memory":"1Gi"}})");
+  };
+  ASSERT_EQ(server.Post(kPods, SizedPod("a", has("1"))).status, 201);
+  auto resize = [&](const std::string& resources, const std::string& more = "") {
+    return server.Patch(
+        StrCat(kPods, "/a/resize"),
+        StrCat(R"({"metadata":{"labels":{"x":"y"}},"spec":{"hostname":"h",)",
+               R"("containers":[{"name":"c","resources":)", resources, more, "}]}}"),
+        strategic);
+  };
+  const Answer grown = resize(R"({"requests":{"cpu":"2"}})");
+  ASSERT_EQ(grown.status, 200) << grown.text;
+  EXPECT_EQ(grown.Str({"spec", "hostname"}), "") << "only amounts change";
+  EXPECT_EQ(json::Find(grown.body, {"metadata", "labels", "x"}), nullptr);
+  EXPECT_EQ(json::GetInt(grown.body, {"metadata", "generation"}), 2);
+  EXPECT_EQ(json::GetString(json::GetArray(grown.body, {"spec", "containers"})[0],
+                            {"resources", "requests", "cpu"}),
+            "2");
+  EXPECT_EQ(Used("cpu", "requests.cpu"), "2");
+  EXPECT_EQ(resize(R"({"requests":{"cpu":"4"}})").Message(),
+            "pods \"a\" is forbidden: exceeded quota: cpu, requested: requests.cpu=2, "
+            "used: requests.cpu=2, limited: requests.cpu=3");
+  EXPECT_EQ(resize(R"({"requests":{"cpu":"500m"}})").status, 200);
+  EXPECT_EQ(Used("cpu", "requests.cpu"), "500m");
+  // What may not change.
+  EXPECT_EQ(resize(R"({"requests":{"cpu":null}})").Message(),
+            "Pod \"a\" is invalid: spec.containers[0].resources.requests: Forbidden: resource "
+            "requests cannot be removed");
+  EXPECT_EQ(
+      resize(R"({"limits":{"nvidia.com/gpu":"1"},"requests":{"nvidia.com/gpu":"1"}})").Message(),
+      "Pod \"a\" is invalid: spec: Forbidden: only cpu and memory resources are mutable");
+  EXPECT_EQ(resize(R"({"limits":{"cpu":"500m","memory":"1Gi"}})").Message(),
+            "Pod \"a\" is invalid: spec: Invalid value: \"Burstable\": Pod QOS Class may not "
+            "change as a result of resizing");
+  EXPECT_EQ(server
+                .Patch(StrCat(kPods, "/a/resize"),
+                       R"({"spec":{"containers":[{"name":"d","image":"i"}]}})", strategic)
+                .Message(),
+            "Pod \"a\" is invalid: spec.containers: Forbidden: containers may not be added or "
+            "removed on resize");
+  // A pod's own update changes no amounts.
+  EXPECT_EQ(server
+                .Patch(StrCat(kPods, "/a"),
+                       R"({"spec":{"containers":[{"name":"c","resources":)" + has("1") + "}]}}",
+                       strategic)
+                .status,
+            422);
+}
+
 TEST_F(QuotaTest, CountsObjectsAndRefusesMore) {
   Quota("objects", R"({"hard":{"configmaps":"2","count/pods":"1"}})");
   EXPECT_EQ(Used("objects", "configmaps"), "0");

@@ -254,6 +254,7 @@ Status CheckEndedStayEnded(const Admission& admission,
 // still differs was not allowed to.
 Status UpdatePod(Admission& admission, json::Value& object, const json::Value& old) {
   if (admission.subresource == "status") return CheckEndedStayEnded(admission, object, old);
+  if (admission.subresource == "resize") return CheckResize(admission, object, old);
   if (admission.subresource == "ephemeralcontainers") {
     SWELL_RETURN_IF_ERROR(AdmitNewContainers(admission, object));
   }

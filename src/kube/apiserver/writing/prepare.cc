@@ -24,10 +24,50 @@ constexpr size_t kGeneratedSuffix = 5;
 constexpr size_t kMaxGeneratedBase = 63 - kGeneratedSuffix;
 constexpr int kGenerateAttempts = 8;
 
+void CopyOrRemove(json::Value& to, const json::Value& from, json::Path path) {
+  const json::Value* value = json::Find(from, path);
+  if (value == nullptr) {
+    json::Remove(to, path);
+    return;
+  }
+  const json::Value* has = json::Find(to, path);
+  const bool same = has != nullptr && value->is_string() && *has == *value;
+  if (!same) json::Set(to, path, *value);
+}
+
+// Gives containers the amounts that a resize asks for. Lists that do not match are taken as they
+// are, for the check of the resize to refuse.
+void TakeAmounts(json::Value& pod, const json::Value& wanted) {
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    const json::Array& source = json::GetArray(wanted, {"spec", list});
+    json::Value* target = json::FindMutable(pod, {"spec", list});
+    const size_t count = target == nullptr ? 0 : target->get_array().size();
+    bool same = source.size() == count;
+    for (size_t i = 0; same && i < count; ++i) {
+      same =
+          json::GetString(source[i], {"name"}) == json::GetString(target->get_array()[i], {"name"});
+    }
+    if (!same) {
+      json::Set(pod, {"spec", list}, source);
+      continue;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      CopyOrRemove(target->get_array()[i], source[i], {"resources"});
+      CopyOrRemove(target->get_array()[i], source[i], {"resizePolicy"});
+    }
+  }
+}
+
 Status CheckRules(const Admission& admission,
                   const json::Value& object,
                   const json::Value* old,
                   const std::vector<api::FieldError>& schema_errors = {}) {
+  json::Value resized;  // amounts change by the resize subresource alone, which checks them itself
+  if (old != nullptr && admission.subresource == "resize") {
+    resized = *old;
+    TakeAmounts(resized, object);
+    old = &resized;
+  }
   const auto errors = api::ValidateObject(admission.kind, object, old, schema_errors);
   if (errors.empty()) return Status::Ok();
   return InvalidError(admission.kind, admission.name, errors);
@@ -202,17 +242,6 @@ Status PrepareCreate(Admission& admission, json::Value& object) {
 
 namespace {
 
-void CopyOrRemove(json::Value& to, const json::Value& from, json::Path path) {
-  const json::Value* value = json::Find(from, path);
-  if (value == nullptr) {
-    json::Remove(to, path);
-    return;
-  }
-  const json::Value* has = json::Find(to, path);
-  const bool same = has != nullptr && value->is_string() && *has == *value;
-  if (!same) json::Set(to, path, *value);
-}
-
 // Restores what a writer may not change: identity and the marks of creation. Marks of deletion are
 // left for the validation to refuse (kube/api/validate).
 void KeepIdentity(json::Value& object, const json::Value& old) {
@@ -294,9 +323,13 @@ void KeepOthersParts(const Admission& admission, json::Value& object, const json
   const bool pod = admission.kind.gvk.group.empty() && admission.kind.plural == "pods";
   if (admission.subresource == "status" || admission.subresource == "approval") {
     KeepAllButStatus(admission.kind, object, old);
-  } else if (admission.subresource == "ephemeralcontainers") {
+  } else if (admission.subresource == "ephemeralcontainers" || admission.subresource == "resize") {
     json::Value merged = old;
-    CopyOrRemove(merged, object, {"spec", "ephemeralContainers"});
+    if (admission.subresource == "resize") {
+      TakeAmounts(merged, object);
+    } else {
+      CopyOrRemove(merged, object, {"spec", "ephemeralContainers"});
+    }
     CopyOrRemove(merged, object, {"metadata", "resourceVersion"});
     CopyOrRemove(merged, object, {"metadata", "managedFields"});
     object = std::move(merged);

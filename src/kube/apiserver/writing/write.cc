@@ -195,6 +195,9 @@ void UpdateObject(Core& core,
   const bool same = status.ok() && SameButVersion(object, *before) &&
                     (!admission.kind.custom || StoredIn(core, *call.storage, *old));
   if (status.ok() && !same) status = ToStored(core, call, object);
+  if (status.ok() && admission.subresource == "resize") {
+    status = ChargeQuota(admission, object, before.get());
+  }
   if (!status.ok()) {
     done(status);
     return;

@@ -248,6 +248,52 @@ void FillCgroups(const CgroupSupport& support,
   }
 }
 
+namespace {
+
+// Version 2 takes any limit, and ends what is above it.
+Status CheckMemoryInUse(const CgroupSupport& support,
+                        const std::string& container_id,
+                        int64_t limit) {
+  if (support.version != 2 || limit <= 0) return Status::Ok();
+  const auto text = ReadFile(StrCat(support.memory_dir, "/", container_id, "/memory.current"), 64);
+  const auto used = text.ok() ? ParseInt(Trim(*text)) : std::nullopt;
+  if (!used || *used <= limit) return Status::Ok();
+  return Status(Code::kInvalid, StrCat("a memory limit of ", limit, " bytes is below the ", *used,
+                                       " bytes that are in use"));
+}
+
+}  // namespace
+
+Status ResizeCgroups(const CgroupSupport& support,
+                     const std::string& container_id,
+                     const node::CpuAndMemory& amounts) {
+  SWELL_RETURN_IF_ERROR(CheckMemoryInUse(support, container_id, amounts.memory_limit_bytes));
+  ShimSpec wanted;
+  FillCgroups(support, container_id, amounts.cpu_request_milli, amounts.cpu_limit_milli,
+              amounts.memory_limit_bytes, wanted);
+  for (const CgroupDir& group : wanted.cgroups) {
+    // Version 1 has two limits of memory, and one may not pass the other: which of them goes first
+    // depends on whether they grow.
+    bool again = true;
+    for (int round = 0; again && round < 2; ++round) {
+      again = false;
+      for (const auto& [file, value] : group.values) {
+        const std::string path = StrCat(group.path, "/", file);
+        if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT &&
+            file.starts_with("memory.memsw"))
+          continue;  // the kernel does not count swap
+        if (file == "pids.max" || Write(path, value)) continue;
+        if (round == 1) {
+          return Status(Code::kInvalid, StrCat("the kernel does not take ", file, " = ", value,
+                                               ": ", std::strerror(errno)));
+        }
+        again = true;
+      }
+    }
+  }
+  return Status::Ok();
+}
+
 void FillDeviceGroup(const CgroupSupport& support,
                      const std::string& container_id,
                      ShimSpec& spec) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+#include "kube/node/runtime.h"
 #include "kube/process/shim/shim_spec.h"
 
 namespace swell::edge {
@@ -51,6 +53,10 @@ void FillCgroups(const CgroupSupport& support,
                  int64_t cpu_limit_milli,
                  int64_t memory_limit_bytes,
                  ShimSpec& spec);
+// Writes other amounts for a container that runs. An error says what was not taken.
+Status ResizeCgroups(const CgroupSupport& support,
+                     const std::string& container_id,
+                     const node::CpuAndMemory& amounts);
 // Lets a container open the usual devices and those that its specification gives it, and no others;
 // it may make nodes of any. Nothing where the kernel's device controller is not to be had, and for
 // privileged containers.

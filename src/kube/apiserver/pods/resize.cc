@@ -1,0 +1,128 @@
+// The resize subresource of pods (KEP 1287): other amounts of CPU and memory for the containers of
+// a pod that is there. The node decides when they are given, and says so in the status.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/amounts.h"
+#include "kube/api/objects/pod.h"
+#include "kube/apiserver/admission/limit_range.h"
+#include "kube/apiserver/pods/handlers.h"
+#include "kube/apiserver/request/errors.h"
+
+namespace swell::apiserver {
+namespace {
+
+using Errors = std::vector<api::FieldError>;
+
+constexpr std::string_view kLists[] = {"containers", "initContainers"};
+
+// Containers may not be added, removed, renamed or reordered.
+bool SameContainers(const json::Value& pod, const json::Value& old, Errors& errors) {
+  const size_t before = errors.size();
+  for (const std::string_view list : kLists) {
+    const json::Array& now = json::GetArray(pod, {"spec", list});
+    const json::Array& was = json::GetArray(old, {"spec", list});
+    if (now.size() != was.size()) {
+      errors.push_back(ForbiddenValue(StrCat("spec.", list),
+                                      StrCat(list, " may not be added or removed on resize")));
+      continue;
+    }
+    for (size_t i = 0; i < was.size(); ++i) {
+      if (api::ContainerName(now[i]) == api::ContainerName(was[i])) continue;
+      errors.push_back(ForbiddenValue(StrCat("spec.", list, "[", i, "].name"),
+                                      StrCat(list, " may not be renamed or reordered on resize")));
+    }
+  }
+  return errors.size() == before;
+}
+
+// Whether an amount that the container had is gone.
+bool LosesAmount(const json::Value& container, const json::Value& old, std::string_view field) {
+  const json::Object& had = json::GetObject(old, {"resources", field});
+  return std::any_of(had.begin(), had.end(), [&](const auto& item) {
+    return json::Find(container, {"resources", field, std::string_view(item.key())}) == nullptr;
+  });
+}
+
+// Whether anything but CPU and memory differs. What a resource claim gives is not an amount.
+bool ChangesOtherAmounts(const json::Value& container, const json::Value& old) {
+  for (const std::string_view field : {"requests", "limits"}) {
+    api::Amounts now = api::ReadAmounts(container, {"resources", field});
+    api::Amounts was = api::ReadAmounts(old, {"resources", field});
+    for (const std::string_view name : {"cpu", "memory"}) {
+      if (const auto at = now.find(name); at != now.end()) now.erase(at);
+      if (const auto at = was.find(name); at != was.end()) was.erase(at);
+    }
+    if (now != was) return true;
+  }
+  return json::GetArray(container, {"resources", "claims"}) !=
+         json::GetArray(old, {"resources", "claims"});
+}
+
+bool RestartsOnResize(const json::Value& container) {
+  const json::Array& policies = json::GetArray(container, {"resizePolicy"});
+  return std::any_of(policies.begin(), policies.end(), [](const json::Value& policy) {
+    return json::GetString(policy, {"restartPolicy"}) == "RestartContainer";
+  });
+}
+
+void CheckContainer(const json::Value& container,
+                    const json::Value& old,
+                    const std::string& path,
+                    Errors& errors) {
+  for (const std::string_view field : {"requests", "limits"}) {
+    if (!LosesAmount(container, old, field)) continue;
+    errors.push_back(ForbiddenValue(StrCat(path, ".resources.", field),
+                                    StrCat("resource ", field, " cannot be removed")));
+  }
+  const bool init = path.starts_with("spec.initContainers");
+  if (ChangesOtherAmounts(container, old)) {
+    errors.push_back(
+        ForbiddenValue(init ? path : "spec",
+                       init ? "only cpu and memory resources for init or sidecar containers are "
+                              "mutable"
+                            : "only cpu and memory resources are mutable"));
+  }
+  if (init && !api::IsSidecar(container) && !json::Equal(container, old) &&
+      RestartsOnResize(container)) {
+    errors.push_back(ForbiddenValue(path,
+                                    "non-sidecar init containers with a resize policy of "
+                                    "RestartContainer cannot be resized"));
+  }
+}
+
+}  // namespace
+
+Status CheckResize(Admission& admission, json::Value& pod, const json::Value& old) {
+  Errors errors;
+  if (json::GetString(old, {"spec", "os", "name"}) == "windows") {
+    errors.push_back(ForbiddenValue("", "windows pods cannot be resized"));
+  }
+  const std::string_view class_before = api::QosClass(old);
+  if (api::QosClass(pod) != class_before) {
+    errors.push_back(
+        InvalidValue("spec", class_before, "Pod QOS Class may not change as a result of resizing"));
+  }
+  // The amounts of the whole pod replace those of its containers, and no node here changes them.
+  if (!json::GetObject(old, {"spec", "resources"}).empty()) {
+    errors.push_back(
+        ForbiddenValue("spec.resources", "pods with resources of the whole pod cannot be resized"));
+  }
+  if (SameContainers(pod, old, errors)) {
+    for (const std::string_view list : kLists) {
+      const json::Array& now = json::GetArray(pod, {"spec", list});
+      const json::Array& was = json::GetArray(old, {"spec", list});
+      for (size_t i = 0; i < was.size(); ++i) {
+        CheckContainer(now[i], was[i], StrCat("spec.", list, "[", i, "]"), errors);
+      }
+    }
+  }
+  if (!errors.empty()) return InvalidError(admission.kind, admission.name, errors);
+  return CheckLimits(admission, pod);
+}
+
+}  // namespace swell::apiserver

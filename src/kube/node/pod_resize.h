@@ -1,0 +1,58 @@
+// PodResize: other amounts of CPU and memory for a pod that is on its node (KEP 1287).
+//
+// The spec says what is wanted. Containers keep what the node gave them until there is room for all
+// that is wanted; then they get it, in place or, where their resizePolicy says so, by a restart.
+//
+// - Threads: core executor only.
+// - Ownership: the PodWorker's. It keeps PodRecord::resize; nobody else changes that.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/callback_scope.h"
+#include "base/timer.h"
+#include "json/value.h"
+#include "kube/node/container_manager.h"
+#include "kube/node/pod_host.h"
+#include "kube/node/pod_record.h"
+
+namespace swell::node {
+
+class PodResize {
+ public:
+  struct Callbacks {
+    // Whether the node can give the pod these amounts in place of those that it has.
+    std::function<PodHost::Room(const Amounts&)> room;
+    std::function<void()> on_change;
+  };
+  PodResize(PodHost& host, PodRecord& record, ContainerManager& containers, Callbacks callbacks);
+
+  // The object is another one now; `before` is what it was.
+  void OnPodChanged(const json::Value& before);
+  // An earlier agent may have given the pod other amounts than its spec says.
+  void Adopt();
+  // Gives what is wanted, if there is room for it now.
+  void Follow();
+  // Goes on with containers that could not be changed at once.
+  void Advance();
+  void Detach();
+
+ private:
+  void WaitFor(const PodHost::Room& room);
+  void Change(const std::string& container);
+  void OnChanged(const std::string& container, const Status& status);
+  void Forget(const std::string& container);
+  void Complete();
+  std::string Given() const;  // its requests, in words
+
+  PodHost& host_;
+  PodRecord& record_;
+  ContainerManager& containers_;
+  Callbacks callbacks_;
+  Timer retry_timer_;
+  CallbackScope scope_;
+};
+
+}  // namespace swell::node
