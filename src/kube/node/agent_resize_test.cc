@@ -41,7 +41,7 @@ class ResizeTest : public AgentTest {
 
 TEST_F(ResizeTest, AmountsChangeWithoutARestart) {
   const std::string uid = Create("a", Spec("1"));
-  EXPECT_EQ(Allocated("a"), "");  // nothing to say about a pod that was never resized
+  EXPECT_EQ(Allocated("a"), "1");
   Resize("a", "2500m", "2Gi");
   EXPECT_EQ(Allocated("a"), "2500m");
   EXPECT_EQ(InForce("a"), "2500m");

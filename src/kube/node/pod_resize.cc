@@ -91,20 +91,17 @@ void PodResize::OnPodChanged(const json::Value& before) {
 
 void PodResize::Adopt() {
   ContainerResources given = ResourcesIn(*record_.pod);
-  bool resized = false;
   for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
     for (const json::Value& status : json::GetArray(*record_.pod, {"status", list})) {
       const json::Value* resources = json::Find(status, {"resources"});
       const auto container = given.find(json::GetString(status, {"name"}));
       if (resources == nullptr || container == given.end()) continue;
-      resized = true;
       container->second = *resources;
     }
   }
-  if (!resized) return;
+  if (given == ResourcesIn(*record_.pod)) return;
   record_.resize.given = std::move(given);
   record_.requests = PodRequests(record_.GivenPod());
-  if (record_.resize.given == ResourcesIn(*record_.pod)) return;
   // There may be room, but not before all pods of the node are known.
   if (const auto pending = api::FindCondition(*record_.pod, "PodResizePending")) {
     record_.resize.waits_message = pending->message;

@@ -76,6 +76,24 @@ json::Object ContainerStateOf(const PodRecord& record, const ContainerState& con
   return json::Object{{"waiting", std::move(waiting)}};
 }
 
+// What the node gave it, and what is in force.
+void AddResources(const PodRecord& record, const ContainerState& container, json::Object& status) {
+  const ResizeState& resize = record.resize;
+  const auto given = resize.given.find(container.name);
+  const auto change = resize.changes.find(container.name);
+  const json::Value* resources = given != resize.given.end()
+                                     ? &given->second
+                                     : json::Find(record.SpecOf(container), {"resources"});
+  if (resources == nullptr) {
+    status["resources"] = json::Object();
+    return;
+  }
+  if (const json::Value* requests = json::Find(*resources, {"requests"})) {
+    status["allocatedResources"] = *requests;
+  }
+  status["resources"] = change == resize.changes.end() ? *resources : change->second.was;
+}
+
 json::Object ContainerStatus(const PodRecord& record, const ContainerState& container) {
   const bool fall_back = FallsBackToLogs(record, container);
   const bool completed_init = container.init && !container.sidecar && container.succeeded();
@@ -94,11 +112,8 @@ json::Object ContainerStatus(const PodRecord& record, const ContainerState& cont
   if (!container.ephemeral) {
     status["started"] = container.phase == Phase::kRunning && container.startup_passed;
   }
-  const ResizeState& resize = record.resize;
-  if (const auto given = resize.given.find(container.name); given != resize.given.end()) {
-    status["allocatedResources"] = json::GetObject(given->second, {"requests"});
-    const auto change = resize.changes.find(container.name);
-    status["resources"] = change == resize.changes.end() ? given->second : change->second.was;
+  if (container.phase == Phase::kRunning && !container.ephemeral) {
+    AddResources(record, container, status);
   }
   return status;
 }

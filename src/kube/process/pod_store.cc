@@ -393,8 +393,10 @@ Status PodStore::MakeInMemory(const std::string& dir, int64_t size_bytes) const 
 }
 
 Status PodStore::WriteHosts(const ProcessPod& pod) const {
-  std::string text =
-      "# Kubernetes-managed hosts file.\n"
+  // The words are the kubelet's; programs tell by them whether the file is the node's own.
+  std::string text = pod.spec.host_network ? "# Kubernetes-managed hosts file (host network).\n"
+                                           : "# Kubernetes-managed hosts file.\n";
+  text +=
       "# It has the names of the cluster's services, and is replaced when they change.\n"
       "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n";
   // The first name of a line is what a program gets that asks for the host's full name.

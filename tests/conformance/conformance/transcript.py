@@ -18,6 +18,7 @@ their field and kind count, and not their words. After a case's name, `pods` say
 
 import json
 import os
+import pathlib
 import re
 import subprocess
 import tempfile
@@ -78,8 +79,13 @@ class Kubectl:
 
 
 def find_kubectls():
-    """Those that KUBECTLS names (paths with colons between them), else the one on PATH."""
-    return [Kubectl(path) for path in os.environ.get('KUBECTLS', 'kubectl').split(':')]
+    """Those that KUBECTLS names (paths with colons between them), else the one on PATH and the newest that was built
+    for the tests on Kubernetes."""
+    if 'KUBECTLS' in os.environ:
+        return [Kubectl(path) for path in os.environ['KUBECTLS'].split(':')]
+    cache = pathlib.Path(os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache')
+    built = sorted((cache / 'swell').glob('kubernetes-*/bin/kubectl'))
+    return [Kubectl(path) for path in ['kubectl', *map(str, built[-1:])]]
 
 
 def _version(line):

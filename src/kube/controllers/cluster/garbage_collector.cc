@@ -246,14 +246,31 @@ void GarbageCollector::ReconcileForeground(const std::string& uid, const Node& n
   if (it != dependents_.end()) {
     for (const std::string& dependent : it->second) {
       const Node& child = nodes_.at(dependent);
+      if (!child.deleting) queue_.Add(dependent);
+      if (WaitsFor(dependent, uid)) continue;  // a circle would wait for ever
       for (const api::OwnerReference& owner : child.owners) {
         blocked = blocked || (owner.uid == uid && owner.block_owner_deletion);
       }
-      if (!child.deleting) queue_.Add(dependent);
     }
   }
   if (blocked) return done(Duration::zero());  // each dependent that goes brings us back
   DropFinalizer(node, kForegroundFinalizer, std::move(done));
+}
+
+bool GarbageCollector::WaitsFor(const std::string& uid, const std::string& other) const {
+  std::vector<std::string> open{uid};
+  std::set<std::string> seen;
+  while (!open.empty()) {
+    const std::string next = std::move(open.back());
+    open.pop_back();
+    if (!seen.insert(next).second) continue;
+    const Node& node = nodes_.at(next);
+    const auto dependents = dependents_.find(next);
+    if (!node.deleting || !node.foreground || dependents == dependents_.end()) continue;
+    if (dependents->second.contains(other)) return true;
+    open.insert(open.end(), dependents->second.begin(), dependents->second.end());
+  }
+  return false;
 }
 
 void GarbageCollector::ReconcileOrphan(const std::string& uid, const Node& node, Done done) {

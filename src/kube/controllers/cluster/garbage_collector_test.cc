@@ -73,6 +73,23 @@ TEST_F(GarbageTest, ForegroundWaitsForWhatBlocks) {
   EXPECT_TRUE(UntilGone("top"));
 }
 
+TEST_F(GarbageTest, ACircleOfOwnersDoesNotWaitForItself) {
+  Make("top");
+  Make("middle", "top");
+  Make("bottom", "middle");
+  ASSERT_TRUE(
+      cluster_
+          .Patch(kConfigMaps, "default/top",
+                 StrCat("{metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, ",
+                        "name: bottom, uid: ", Uid("bottom"), ", blockOwnerDeletion: true}]}}"))
+          .ok());
+  cluster_.Run(kSecond);
+  ASSERT_TRUE(cluster_.Delete(kConfigMaps, "default/top", {.propagation = "Foreground"}).ok());
+  EXPECT_TRUE(UntilGone("top"));
+  EXPECT_TRUE(UntilGone("middle"));
+  EXPECT_TRUE(UntilGone("bottom"));
+}
+
 TEST_F(GarbageTest, ForegroundDoesNotWaitForOthers) {
   Make("top");
   Make("free", "top", false);
