@@ -31,14 +31,8 @@ class ElasticdlJobKind final : public JobKind {
   }
   std::string kind() const override { return "ElasticDLJob"; }
   Result<JobSpec> Parse(const json::Value& job) const override;
-  json::Object Labels(const json::Value& job,
-                      const ReplicaSpec& replica,
-                      int64_t index) const override;
-  void PreparePod(const json::Value& job,
-                  const JobSpec& spec,
-                  const ReplicaSpec& replica,
-                  int64_t index,
-                  json::Value& pod) const override;
+  json::Object Labels(const JobMember& member) const override;
+  void PreparePod(const JobMember& member, json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
   bool Succeeded(const JobSpec&, const std::vector<ReplicaCount>& counts) const override {
     return counts.front().succeeded > 0;
@@ -110,11 +104,10 @@ Result<JobSpec> ElasticdlJobKind::Parse(const json::Value& job) const {
   return spec;
 }
 
-json::Object ElasticdlJobKind::Labels(const json::Value& job,
-                                      const ReplicaSpec& replica,
-                                      int64_t index) const {
-  const std::string type = ToLower(replica.type);
-  const std::string number = std::to_string(index);
+json::Object ElasticdlJobKind::Labels(const JobMember& member) const {
+  const json::Value& job = member.job;
+  const std::string type = ToLower(member.role.type);
+  const std::string number = std::to_string(member.index);
   return {{"app", "elasticdl"},
           {"elasticdl_job_name", api::Name(job)},
           {"elasticdl-job-name", api::Name(job)},
@@ -142,24 +135,20 @@ std::string NamedClass(const json::Value& job, std::string_view name) {
   return std::string(name);
 }
 
-std::string PriorityClass(const json::Value& job, const ReplicaSpec& replica, int64_t index) {
-  const PriorityShare& share = replica.priority;
-  const int64_t favoured = ShareOf(share.part, replica.replicas);
-  return NamedClass(job, IsHigh(index, replica.replicas, favoured)
-                             ? std::string_view(share.priority_class)
-                             : "low");
+std::string PriorityClass(const JobMember& member) {
+  const PriorityShare& share = member.role.priority;
+  const int64_t members = member.role.replicas;
+  const bool high = IsHigh(member.index, members, ShareOf(share.part, members));
+  return NamedClass(member.job, high ? std::string_view(share.priority_class) : "low");
 }
 
-void ElasticdlJobKind::PreparePod(const json::Value& job,
-                                  const JobSpec& spec,
-                                  const ReplicaSpec& replica,
-                                  int64_t index,
-                                  json::Value& pod) const {
-  if (!replica.priority.priority_class.empty()) {
-    json::Set(pod, {"spec", "priorityClassName"}, PriorityClass(job, replica, index));
+void ElasticdlJobKind::PreparePod(const JobMember& member, json::Value& pod) const {
+  const json::Value& job = member.job;
+  if (!member.role.priority.priority_class.empty()) {
+    json::Set(pod, {"spec", "priorityClassName"}, PriorityClass(member));
   }
-  const std::string master = spec.Find(kMaster)->PodName(api::Name(job), 0);
-  const bool leads = replica.type == kMaster;
+  const std::string master = member.spec.Find(kMaster)->PodName(api::Name(job), 0);
+  const bool leads = member.role.type == kMaster;
   const int64_t port = Port(job);
   if (leads) AddContainerPort(pod, kPortName, port);
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
@@ -167,17 +156,17 @@ void ElasticdlJobKind::PreparePod(const json::Value& job,
   SetEnv(pod, "SWELL_JOB_UID", api::Uid(job));
   SetEnv(pod, "MASTER_ADDR", StrCat(master, ":", port));
   SetEnv(pod, "ELASTICDL_PORT", std::to_string(port));
-  SetEnv(pod, "POD_NAME", replica.PodName(api::Name(job), index));
-  const ReplicaSpec* workers = spec.Find(kWorker);
+  SetEnv(pod, "POD_NAME", member.pod_name());
+  const ReplicaSpec* workers = member.spec.Find(kWorker);
   SetEnv(pod, "WORKER_NUM", std::to_string(workers ? workers->replicas : 0));
-  if (!leads) SetEnv(pod, "WORKER_ID", std::to_string(index));
+  if (!leads) SetEnv(pod, "WORKER_ID", std::to_string(member.index));
 }
 
 std::vector<json::Value> ElasticdlJobKind::Services(const json::Value& job,
                                                     const JobSpec& spec) const {
   const ReplicaSpec& master = *spec.Find(kMaster);
-  return {LeaderService(master.PodName(api::Name(job), 0), Labels(job, master, 0), kPortName,
-                        Port(job))};
+  return {LeaderService(master.PodName(api::Name(job), 0), Labels({job, spec, master, 0}),
+                        kPortName, Port(job))};
 }
 
 bool OutOfMemory(const json::Value& pod) {

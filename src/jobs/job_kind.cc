@@ -107,6 +107,17 @@ std::string JobSpec::GroupOf(std::string_view job,
   return StrCat(job, ".", own.empty() ? kNoClass : own);
 }
 
+int64_t JobMember::rank() const {
+  int64_t before = 0;
+  for (const ReplicaSpec& one : spec.replicas) {
+    if (one.type == role.type) break;
+    before += one.replicas;
+  }
+  return before + index;
+}
+
+std::string JobMember::pod_name() const { return role.PodName(api::Name(job), index); }
+
 int64_t ShareOf(double part, int64_t members) {
   return static_cast<int64_t>(std::ceil(static_cast<double>(members) * part - 1e-9));
 }

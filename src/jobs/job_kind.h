@@ -140,6 +140,18 @@ struct ReplicaCount {
   bool first_succeeded = false;  // the one with index 0
 };
 
+// One member of a job, and what it is made from: all of it outlives this.
+struct JobMember {
+  const json::Value& job;
+  const JobSpec& spec;
+  const ReplicaSpec& role;  // an element of spec.replicas
+  int64_t index = 0;        // in its role
+
+  // Its position among all members, in the order of their roles.
+  int64_t rank() const;
+  std::string pod_name() const;
+};
+
 class JobKind {
  public:
   virtual ~JobKind() = default;
@@ -158,16 +170,10 @@ class JobKind {
   virtual bool has_phase() const { return false; }
   // kInvalid with the field when the job cannot be run as written.
   virtual Result<JobSpec> Parse(const json::Value& job) const = 0;
-  // Labels of one replica's pod, besides the common ones.
-  virtual json::Object Labels(const json::Value& job,
-                              const ReplicaSpec& replica,
-                              int64_t index) const = 0;
+  // Labels of the member's pod, besides the common ones.
+  virtual json::Object Labels(const JobMember& member) const = 0;
   // Adds the kind's environment, ports and arguments to a pod made from the template.
-  virtual void PreparePod(const json::Value& job,
-                          const JobSpec& spec,
-                          const ReplicaSpec& replica,
-                          int64_t index,
-                          json::Value& pod) const = 0;
+  virtual void PreparePod(const JobMember& member, json::Value& pod) const = 0;
   // Headless services of the job, complete but for metadata.ownerReferences and namespace.
   virtual std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const = 0;
   // What its pods need beside services, complete in the same sense and written before them.

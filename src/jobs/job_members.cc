@@ -77,17 +77,18 @@ void KeepLastWords(json::Value& pod) {
 
 json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_t index) {
   const JobSpec& spec = parts.spec;
+  const JobMember member{parts.job, spec, replica, index};
   json::Value pod = replica.pod_template;
   json::Set(pod, {"apiVersion"}, "v1");
   json::Set(pod, {"kind"}, "Pod");
   json::Object labels = api::Labels(pod);
-  for (auto& [key, value] : parts.kind.Labels(parts.job, replica, index)) labels[key] = value;
+  for (auto& [key, value] : parts.kind.Labels(member)) labels[key] = value;
   if (spec.grouped) {
     labels[keys::kPodGroup] = spec.GroupOf(api::Name(parts.job), parts.gang_class, replica, index);
     labels[keys::kPodSet] = ToLower(replica.type);
   }
   if (!spec.project.empty()) labels[keys::kProject] = spec.project;
-  std::string name = replica.PodName(api::Name(parts.job), index);
+  std::string name = member.pod_name();
   json::Set(pod, {"metadata", "name"}, name);
   json::Set(pod, {"metadata", "namespace"}, api::Namespace(parts.job));
   json::Set(pod, {"metadata", "labels"}, std::move(labels));
@@ -136,7 +137,7 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
   }
   if (!json::Find(pod, {"spec", "schedulerName"}))
     json::Set(pod, {"spec", "schedulerName"}, "swell");
-  parts.kind.PreparePod(parts.job, spec, replica, index, pod);
+  parts.kind.PreparePod(member, pod);
   KeepLastWords(pod);
   AvoidNodes(pod, api::Annotation(parts.job, keys::kAvoidedNodes));
   HoldToGpuType(pod, api::Annotation(parts.job, keys::kHeldGpuType));

@@ -22,14 +22,8 @@ class KubedlJobKind final : public JobKind {
   std::string Reason(std::string_view what) const override { return StrCat("Job", what); }
   bool kubedl_style_status() const override { return true; }
   Result<JobSpec> Parse(const json::Value& job) const override;
-  json::Object Labels(const json::Value& job,
-                      const ReplicaSpec& replica,
-                      int64_t index) const override;
-  void PreparePod(const json::Value& job,
-                  const JobSpec& spec,
-                  const ReplicaSpec& replica,
-                  int64_t index,
-                  json::Value& pod) const override;
+  json::Object Labels(const JobMember& member) const override;
+  void PreparePod(const JobMember& member, json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
   bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
@@ -56,14 +50,12 @@ Result<JobSpec> KubedlJobKind::Parse(const json::Value& job) const {
   return spec;
 }
 
-json::Object KubedlJobKind::Labels(const json::Value& job,
-                                   const ReplicaSpec& replica,
-                                   int64_t index) const {
+json::Object KubedlJobKind::Labels(const JobMember& member) const {
   json::Object labels{{"group-name", "training.kubedl.io"},
-                      {"job-name", api::Name(job)},
-                      {"replica-type", ToLower(replica.type)},
-                      {"replica-index", std::to_string(index)}};
-  if (replica.type == kMaster) labels["job-role"] = "master";
+                      {"job-name", api::Name(member.job)},
+                      {"replica-type", ToLower(member.role.type)},
+                      {"replica-index", std::to_string(member.index)}};
+  if (member.role.type == kMaster) labels["job-role"] = "master";
   return labels;
 }
 
@@ -93,15 +85,12 @@ void PrependLauncherOptions(const json::Value& job,
   }
 }
 
-void KubedlJobKind::PreparePod(const json::Value& job,
-                               const JobSpec& spec,
-                               const ReplicaSpec& replica,
-                               int64_t index,
-                               json::Value& pod) const {
-  const bool has_master = spec.Find(kMaster) != nullptr;
-  const bool leads = replica.type == kMaster || (!has_master && index == 0);
+void KubedlJobKind::PreparePod(const JobMember& member, json::Value& pod) const {
+  const json::Value& job = member.job;
+  const JobSpec& spec = member.spec;
+  const int64_t rank = member.rank();
   const int64_t port = PyTorchPort(job, spec, options_);
-  if (leads || spec.elastic) AddContainerPort(pod, kPyTorchPortName, port);
+  if (rank == 0 || spec.elastic) AddContainerPort(pod, kPyTorchPortName, port);
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
   if (spec.elastic) {
     // Members join and leave, and each new rendezvous counts as a restart.
@@ -110,10 +99,10 @@ void KubedlJobKind::PreparePod(const json::Value& job,
     SetEnv(pod, "SWELL_RUN_ID", api::Uid(job));
     return PrependLauncherOptions(job, spec, port, pod);
   }
-  SetRankEnv(pod, {.leader = ReplicaName(api::Name(job), has_master ? kMaster : kWorker, 0),
-                   .leads = leads,
+  SetRankEnv(pod, {.leader = ReplicaName(api::Name(job), spec.replicas.front().type, 0),
+                   .leads = rank == 0,
                    .port = port,
-                   .rank = replica.type == kWorker && has_master ? index + 1 : index,
+                   .rank = rank,
                    .world = spec.TotalReplicas()});
 }
 
@@ -124,7 +113,8 @@ std::vector<json::Value> KubedlJobKind::Services(const json::Value& job,
   for (const ReplicaSpec& replica : spec.replicas) {
     for (int64_t index = 0; index < replica.replicas; ++index) {
       services.push_back(LeaderService(ReplicaName(api::Name(job), replica.type, index),
-                                       Labels(job, replica, index), kPyTorchPortName, port));
+                                       Labels({job, spec, replica, index}), kPyTorchPortName,
+                                       port));
       if (!spec.elastic) return services;
     }
   }

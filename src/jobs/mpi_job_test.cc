@@ -198,7 +198,7 @@ TEST_F(MpiJobTest, AVolumeOfTheTemplateIsNotHiddenByKeys) {
       if (kind->kind() != "MPIJob") continue;
       const Result<JobSpec> spec = kind->Parse(job);
       json::Value made = spec->replicas[0].pod_template;
-      kind->PreparePod(job, *spec, spec->replicas[0], 0, made);
+      kind->PreparePod({job, *spec, spec->replicas[0], 0}, made);
       return KeyMounts(made);
     }
     return std::string("no kind");

@@ -23,14 +23,8 @@ class PyTorchJobKind final : public JobKind {
   client::Resource resource() const override { return client::resources::kPyTorchJobs; }
   std::string kind() const override { return "PyTorchJob"; }
   Result<JobSpec> Parse(const json::Value& job) const override;
-  json::Object Labels(const json::Value& job,
-                      const ReplicaSpec& replica,
-                      int64_t index) const override;
-  void PreparePod(const json::Value& job,
-                  const JobSpec& spec,
-                  const ReplicaSpec& replica,
-                  int64_t index,
-                  json::Value& pod) const override;
+  json::Object Labels(const JobMember& member) const override;
+  void PreparePod(const JobMember& member, json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
   bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
@@ -54,12 +48,10 @@ Result<JobSpec> PyTorchJobKind::Parse(const json::Value& job) const {
   return spec;
 }
 
-json::Object PyTorchJobKind::Labels(const json::Value& job,
-                                    const ReplicaSpec& replica,
-                                    int64_t index) const {
-  std::string type = ToLower(replica.type);
-  std::string number = std::to_string(index);
-  std::string_view name = api::Name(job);
+json::Object PyTorchJobKind::Labels(const JobMember& member) const {
+  std::string type = ToLower(member.role.type);
+  std::string number = std::to_string(member.index);
+  std::string_view name = api::Name(member.job);
   json::Object labels{{"group-name", "kubeflow.org"},
                       {"job-name", name},
                       {"pytorch-job-name", name},
@@ -70,7 +62,7 @@ json::Object PyTorchJobKind::Labels(const json::Value& job,
                       {"training.kubeflow.org/operator-name", "pytorchjob-controller"},
                       {"training.kubeflow.org/replica-type", type},
                       {"training.kubeflow.org/replica-index", number}};
-  if (replica.type == kMaster) {
+  if (member.role.type == kMaster) {
     labels["job-role"] = "master";
     labels["training.kubeflow.org/job-role"] = "master";
   }
@@ -100,17 +92,13 @@ void PrepareElastic(const json::Value& job,
   SetRendezvousEnv(pod, env);
 }
 
-void PyTorchJobKind::PreparePod(const json::Value& job,
-                                const JobSpec& spec,
-                                const ReplicaSpec& replica,
-                                int64_t index,
-                                json::Value& pod) const {
-  bool has_master = spec.Find(kMaster) != nullptr;
-  bool leads = replica.type == kMaster || (!has_master && index == 0);
-  std::string_view name = api::Name(job);
-  std::string leader = ReplicaName(name, has_master ? kMaster : kWorker, 0);
-  int64_t rank = replica.type == kWorker && has_master ? index + 1 : index;
-  int64_t port = PyTorchPort(job, spec, options_);
+void PyTorchJobKind::PreparePod(const JobMember& member, json::Value& pod) const {
+  const json::Value& job = member.job;
+  const JobSpec& spec = member.spec;
+  const std::string leader = ReplicaName(api::Name(job), spec.replicas.front().type, 0);
+  const int64_t rank = member.rank();
+  const bool leads = rank == 0;
+  const int64_t port = PyTorchPort(job, spec, options_);
   if (leads) AddContainerPort(pod, kPyTorchPortName, port);
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
   SetRankEnv(pod, {.leader = leader,
@@ -140,7 +128,7 @@ std::vector<json::Value> PyTorchJobKind::Services(const json::Value& job,
   // The leader's pods alone are looked up by name, as in Kubeflow's operator.
   const ReplicaSpec& chief = spec.replicas.front();
   std::string name = ReplicaName(api::Name(job), chief.type, 0);
-  return {LeaderService(name, Labels(job, chief, 0), kPyTorchPortName,
+  return {LeaderService(name, Labels({job, spec, chief, 0}), kPyTorchPortName,
                         PyTorchPort(job, spec, options_))};
 }
 

@@ -18,12 +18,8 @@ constexpr std::string_view kKubedl = "training.kubedl.io";
 constexpr std::string_view kWorker = "Worker";
 constexpr std::string_view kEvaluator = "Evaluator";
 
-// One member and how it reaches the others.
-struct Member {
-  const json::Value& job;
-  const JobSpec& spec;
-  const ReplicaSpec& replica;
-  int64_t index;
+// A member and how it reaches the others.
+struct ConnectedMember : JobMember {
   std::vector<std::vector<int64_t>> ports;  // by role and index, as in `spec`
   const JobKindOptions& options;
 
@@ -34,18 +30,14 @@ struct Member {
   // The name of the first member of the first role, where all members meet.
   std::string leader() const { return NameOf(spec.replicas.front(), 0); }
   int64_t leader_port() const { return ports.front().front(); }
-  bool leads() const { return &replica == &spec.replicas.front() && index == 0; }
-  int64_t rank() const {
-    int64_t rank = index;
-    for (const ReplicaSpec& one : spec.replicas) {
-      if (&one == &replica) break;
-      rank += one.replicas;
-    }
-    return rank;
+  int64_t port() const {
+    const auto of_role = static_cast<size_t>(&role - spec.replicas.data());
+    return ports[of_role][static_cast<size_t>(index)];
   }
+  bool leads() const { return rank() == 0; }
 };
 
-using SetMemberEnv = void (*)(const Member& member, json::Value& pod);
+using SetMemberEnv = void (*)(const ConnectedMember& member, json::Value& pod);
 
 // What a kind of job is beside its roles.
 struct RoleJobSpec {
@@ -71,11 +63,11 @@ struct RoleJobSpec {
   bool domain = false;
 };
 
-void SetTfConfig(const Member& member, json::Value& pod);
-void SetXgboostEnv(const Member& member, json::Value& pod);
-void SetPaddleEnv(const Member& member, json::Value& pod);
-void SetJaxEnv(const Member& member, json::Value& pod);
-void PrepareMpiMember(const Member& member, json::Value& pod);
+void SetTfConfig(const ConnectedMember& member, json::Value& pod);
+void SetXgboostEnv(const ConnectedMember& member, json::Value& pod);
+void SetPaddleEnv(const ConnectedMember& member, json::Value& pod);
+void SetJaxEnv(const ConnectedMember& member, json::Value& pod);
+void PrepareMpiMember(const ConnectedMember& member, json::Value& pod);
 
 const RoleJobSpec kTensorflow{
     .kind = "TFJob",
@@ -142,15 +134,9 @@ class RoleJobKind final : public JobKind {
   }
   bool kubedl_style_status() const override { return kubedl(); }
   Result<JobSpec> Parse(const json::Value& job) const override;
-  bool Leads(const json::Value& job, const ReplicaSpec& replica, int64_t index) const;
-  json::Object Labels(const json::Value& job,
-                      const ReplicaSpec& replica,
-                      int64_t index) const override;
-  void PreparePod(const json::Value& job,
-                  const JobSpec& spec,
-                  const ReplicaSpec& replica,
-                  int64_t index,
-                  json::Value& pod) const override;
+  bool Leads(const JobMember& member) const;
+  json::Object Labels(const JobMember& member) const override;
+  void PreparePod(const JobMember& member, json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
   Result<std::vector<json::Value>> Dependents(const json::Value& job,
                                               const JobSpec& spec) const override {
@@ -210,13 +196,11 @@ Result<JobSpec> RoleJobKind::Parse(const json::Value& job) const {
   return spec;
 }
 
-json::Object RoleJobKind::Labels(const json::Value& job,
-                                 const ReplicaSpec& replica,
-                                 int64_t index) const {
-  const std::string type = ToLower(replica.type);
-  const std::string number = std::to_string(index);
-  const std::string_view name = api::Name(job);
-  const bool leads = Leads(job, replica, index);
+json::Object RoleJobKind::Labels(const JobMember& member) const {
+  const std::string type = ToLower(member.role.type);
+  const std::string number = std::to_string(member.index);
+  const std::string_view name = api::Name(member.job);
+  const bool leads = Leads(member);
   json::Object labels{{"group-name", resource_.group}, {"job-name", name}};
   if (kubedl()) {
     labels["replica-type"] = type;
@@ -242,10 +226,11 @@ json::Object RoleJobKind::Labels(const json::Value& job,
 }
 
 // Without a chief, the first worker of a kind whose first worker ends the job leads it (Kubeflow).
-bool RoleJobKind::Leads(const json::Value& job, const ReplicaSpec& replica, int64_t index) const {
-  if (IsChief(replica)) return true;
-  if (!kind_spec_.first_worker_ends || replica.type != kWorker || index != 0) return false;
-  const json::Object& roles = json::GetObject(api::Spec(job), {kind_spec_.roles_field});
+bool RoleJobKind::Leads(const JobMember& member) const {
+  if (IsChief(member.role)) return true;
+  const bool first_worker = member.role.type == kWorker && member.index == 0;
+  if (!kind_spec_.first_worker_ends || !first_worker) return false;
+  const json::Object& roles = json::GetObject(api::Spec(member.job), {kind_spec_.roles_field});
   return std::none_of(roles.begin(), roles.end(), [](const auto& role) {
     return api::IsLeadingRole({role.key().data(), role.key().size()});
   });
@@ -270,22 +255,11 @@ std::vector<std::vector<int64_t>> RoleJobKind::Ports(const json::Value& job,
   return ports;
 }
 
-void RoleJobKind::PreparePod(const json::Value& job,
-                             const JobSpec& spec,
-                             const ReplicaSpec& replica,
-                             int64_t index,
-                             json::Value& pod) const {
-  // The caller's role is one of the spec's, found again so that addresses tell them apart.
-  const ReplicaSpec* own = spec.Find(replica.type);
-  const Member member{job,     spec, own != nullptr ? *own : replica, index, Ports(job, spec),
-                      options_};
-  for (size_t i = 0; i < spec.replicas.size(); ++i) {
-    if (&spec.replicas[i] == own) {
-      AddContainerPort(pod, kind_spec_.port_name, member.ports[i][static_cast<size_t>(index)]);
-    }
-  }
+void RoleJobKind::PreparePod(const JobMember& member, json::Value& pod) const {
+  const ConnectedMember connected{member, Ports(member.job, member.spec), options_};
+  AddContainerPort(pod, kind_spec_.port_name, connected.port());
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
-  kind_spec_.set_env(member, pod);
+  kind_spec_.set_env(connected, pod);
 }
 
 std::vector<json::Value> RoleJobKind::Services(const json::Value& job, const JobSpec& spec) const {
@@ -299,8 +273,9 @@ std::vector<json::Value> RoleJobKind::Services(const json::Value& job, const Job
   for (size_t role = 0; role < spec.replicas.size(); ++role) {
     const ReplicaSpec& replica = spec.replicas[role];
     for (int64_t i = 0; i < replica.replicas; ++i) {
-      services.push_back(LeaderService(replica.PodName(api::Name(job), i), Labels(job, replica, i),
-                                       kind_spec_.port_name, ports[role][static_cast<size_t>(i)]));
+      services.push_back(LeaderService(replica.PodName(api::Name(job), i),
+                                       Labels({job, spec, replica, i}), kind_spec_.port_name,
+                                       ports[role][static_cast<size_t>(i)]));
     }
   }
   return services;
@@ -319,10 +294,10 @@ bool RoleJobKind::Running(const JobSpec&, const std::vector<ReplicaCount>& count
 
 // {"cluster": {"ps": ["job-ps-0.ns.svc:2222"], "worker": [...]}, "task": {...}}: what TensorFlow
 // looks for; evaluators are not part of the cluster. One process alone has none.
-void SetTfConfig(const Member& member, json::Value& pod) {
+void SetTfConfig(const ConnectedMember& member, json::Value& pod) {
   if (member.spec.TotalReplicas() == 1) return;
   const bool sparse = json::GetBool(member.job, {"spec", "enableDynamicWorker"});
-  const std::string type = ToLower(member.replica.type);
+  const std::string type = ToLower(member.role.type);
   json::Object cluster;
   for (size_t role = 0; role < member.spec.replicas.size(); ++role) {
     const ReplicaSpec& other = member.spec.replicas[role];
@@ -359,7 +334,7 @@ void SetTfConfig(const Member& member, json::Value& pod) {
 }
 
 // Rabit's tracker is the master; LightGBM's machines are all named.
-void SetXgboostEnv(const Member& member, json::Value& pod) {
+void SetXgboostEnv(const ConnectedMember& member, json::Value& pod) {
   SetRankEnv(pod, {.leader = member.leader(),
                    .leads = false,  // its name, as the others have it: a tracker tells it to them
                    .port = member.leader_port(),
@@ -375,7 +350,7 @@ void SetXgboostEnv(const Member& member, json::Value& pod) {
   if (!workers.empty()) SetEnv(pod, "WORKER_ADDRS", Join(workers, ","));
 }
 
-void SetPaddleEnv(const Member& member, json::Value& pod) {
+void SetPaddleEnv(const ConnectedMember& member, json::Value& pod) {
   SetEnv(pod, "PADDLE_JOB_ID", member.name());
   SetEnv(pod, "PADDLE_NNODES", std::to_string(member.spec.TotalReplicas()));
   // The launcher of the first node knows itself by its address, not by its name.
@@ -384,18 +359,18 @@ void SetPaddleEnv(const Member& member, json::Value& pod) {
          StrCat(member.leads() ? "$(POD_IP_DUMMY)" : member.leader(), ":", member.leader_port()));
   const bool servers = member.spec.replicas.front().type != kWorker;
   if (!servers) return;
-  SetEnv(pod, member.replica.type == kWorker ? "PADDLE_TRAINER_NUM" : "PADDLE_SERVER_NUM", "1");
+  SetEnv(pod, member.role.type == kWorker ? "PADDLE_TRAINER_NUM" : "PADDLE_SERVER_NUM", "1");
 }
 
-void SetJaxEnv(const Member& member, json::Value& pod) {
+void SetJaxEnv(const ConnectedMember& member, json::Value& pod) {
   SetEnv(pod, "COORDINATOR_ADDRESS", member.leader());
   SetEnv(pod, "COORDINATOR_PORT", std::to_string(member.leader_port()));
   SetEnv(pod, "NUM_PROCESSES", std::to_string(member.spec.TotalReplicas()));
   SetEnv(pod, "PROCESS_ID", std::to_string(member.rank()));
 }
 
-void PrepareMpiMember(const Member& member, json::Value& pod) {
-  PrepareMpiPod(member.job, member.replica, member.options, pod);
+void PrepareMpiMember(const ConnectedMember& member, json::Value& pod) {
+  PrepareMpiPod(member.job, member.role, member.options, pod);
 }
 
 }  // namespace

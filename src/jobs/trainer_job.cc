@@ -35,14 +35,8 @@ class TrainJobKind final : public JobKind {
     return {Resource("clustertrainingruntimes", false), Resource("trainingruntimes", true)};
   }
   Result<JobSpec> Parse(const json::Value& job) const override;
-  json::Object Labels(const json::Value& job,
-                      const ReplicaSpec& replica,
-                      int64_t index) const override;
-  void PreparePod(const json::Value& job,
-                  const JobSpec& spec,
-                  const ReplicaSpec& replica,
-                  int64_t index,
-                  json::Value& pod) const override;
+  json::Object Labels(const JobMember& member) const override;
+  void PreparePod(const JobMember& member, json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
   bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
@@ -183,11 +177,11 @@ Result<JobSpec> TrainJobKind::Parse(const json::Value& job) const {
   return spec;
 }
 
-json::Object TrainJobKind::Labels(const json::Value& job, const ReplicaSpec&, int64_t index) const {
-  return {{"jobset.sigs.k8s.io/jobset-name", api::Name(job)},
+json::Object TrainJobKind::Labels(const JobMember& member) const {
+  return {{"jobset.sigs.k8s.io/jobset-name", api::Name(member.job)},
           {"jobset.sigs.k8s.io/replicatedjob-name", kNode},
           {"jobset.sigs.k8s.io/job-index", "0"},
-          {"batch.kubernetes.io/job-completion-index", std::to_string(index)},
+          {"batch.kubernetes.io/job-completion-index", std::to_string(member.index)},
           {"trainer.kubeflow.org/trainjob-ancestor-step", "trainer"}};
 }
 
@@ -215,21 +209,17 @@ std::string ProcessesPerNode(const json::Value& job, const json::Value& runtime)
   return cpus;
 }
 
-void TrainJobKind::PreparePod(const json::Value& job,
-                              const JobSpec& spec,
-                              const ReplicaSpec& replica,
-                              int64_t index,
-                              json::Value& pod) const {
-  const auto runtime = FindRuntime(job);
-  const std::string name(api::Name(job));
+void TrainJobKind::PreparePod(const JobMember& member, json::Value& pod) const {
+  const auto runtime = FindRuntime(member.job);
+  const std::string name(api::Name(member.job));
   json::Set(pod, {"spec", "subdomain"}, name);
   AddContainerPort(pod, "trainer", kPort);
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
   if (!runtime.ok() || json::Find(*runtime, {"spec", "mlPolicy", "torch"}) == nullptr) return;
-  SetEnv(pod, "PET_NNODES", std::to_string(spec.TotalReplicas()));
-  SetEnv(pod, "PET_NPROC_PER_NODE", ProcessesPerNode(job, *runtime));
-  SetEnv(pod, "PET_NODE_RANK", std::to_string(index));
-  SetEnv(pod, "PET_MASTER_ADDR", StrCat(replica.PodName(name, 0), ".", name));
+  SetEnv(pod, "PET_NNODES", std::to_string(member.spec.TotalReplicas()));
+  SetEnv(pod, "PET_NPROC_PER_NODE", ProcessesPerNode(member.job, *runtime));
+  SetEnv(pod, "PET_NODE_RANK", std::to_string(member.index));
+  SetEnv(pod, "PET_MASTER_ADDR", StrCat(member.role.PodName(name, 0), ".", name));
   SetEnv(pod, "PET_MASTER_PORT", std::to_string(kPort));
 }
 

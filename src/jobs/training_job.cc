@@ -23,14 +23,8 @@ class TrainingJobKind final : public JobKind {
   std::string kind() const override { return "TrainingJob"; }
   bool has_phase() const override { return true; }
   Result<JobSpec> Parse(const json::Value& job) const override;
-  json::Object Labels(const json::Value& job,
-                      const ReplicaSpec& replica,
-                      int64_t index) const override;
-  void PreparePod(const json::Value& job,
-                  const JobSpec& spec,
-                  const ReplicaSpec& replica,
-                  int64_t index,
-                  json::Value& pod) const override;
+  json::Object Labels(const JobMember& member) const override;
+  void PreparePod(const JobMember& member, json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
   bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
@@ -141,13 +135,11 @@ Result<JobSpec> TrainingJobKind::Parse(const json::Value& job) const {
   return spec;
 }
 
-json::Object TrainingJobKind::Labels(const json::Value& job,
-                                     const ReplicaSpec& replica,
-                                     int64_t index) const {
-  json::Object labels{{keys::kJobName, api::Name(job)},
-                      {keys::kJobRole, ToLower(replica.type)},
-                      {keys::kJobIndex, std::to_string(index)}};
-  std::string_view workload = api::Label(job, keys::kWorkload);
+json::Object TrainingJobKind::Labels(const JobMember& member) const {
+  json::Object labels{{keys::kJobName, api::Name(member.job)},
+                      {keys::kJobRole, ToLower(member.role.type)},
+                      {keys::kJobIndex, std::to_string(member.index)}};
+  std::string_view workload = api::Label(member.job, keys::kWorkload);
   if (!workload.empty()) labels[keys::kWorkload] = workload;
   return labels;
 }
@@ -189,11 +181,9 @@ std::string NprocOf(const json::Value& job) {
   return value->is_string() ? std::string(json::View(value->get_string())) : json::Print(*value);
 }
 
-void TrainingJobKind::PreparePod(const json::Value& job,
-                                 const JobSpec& spec,
-                                 const ReplicaSpec& replica,
-                                 int64_t index,
-                                 json::Value& pod) const {
+void TrainingJobKind::PreparePod(const JobMember& member, json::Value& pod) const {
+  const json::Value& job = member.job;
+  const JobSpec& spec = member.spec;
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
   SetBatchEnv(job, pod);
   SetCheckpointPolicy(job, pod);
@@ -203,11 +193,7 @@ void TrainingJobKind::PreparePod(const json::Value& job,
   const ReplicaSpec& chief = spec.replicas.front();
   std::string leader = ReplicaName(api::Name(job), chief.type, 0);
   int64_t port = LaunchPort(job, 0, options_.host_network);
-  int64_t rank = index;
-  for (const ReplicaSpec& one : spec.replicas) {
-    if (one.type == replica.type) break;
-    rank += one.replicas;
-  }
+  const int64_t rank = member.rank();
   if (rank == 0) AddContainerPort(pod, kPortName, port);
   SetRankEnv(pod, {.leader = leader,
                    .leads = rank == 0,
@@ -235,7 +221,7 @@ std::vector<json::Value> TrainingJobKind::Services(const json::Value& job,
                                                    const JobSpec& spec) const {
   if (spec.TotalReplicas() == 1 && !spec.elastic) return {};
   const ReplicaSpec& chief = spec.replicas.front();
-  return {LeaderService(ReplicaName(api::Name(job), chief.type, 0), Labels(job, chief, 0),
+  return {LeaderService(ReplicaName(api::Name(job), chief.type, 0), Labels({job, spec, chief, 0}),
                         kPortName, LaunchPort(job, 0, options_.host_network))};
 }
 

@@ -215,14 +215,8 @@ class VolcanoJobKind final : public JobKind {
   }
   std::string kind() const override { return "Job"; }
   Result<JobSpec> Parse(const json::Value& job) const override;
-  json::Object Labels(const json::Value& job,
-                      const ReplicaSpec& replica,
-                      int64_t index) const override;
-  void PreparePod(const json::Value& job,
-                  const JobSpec& spec,
-                  const ReplicaSpec& replica,
-                  int64_t index,
-                  json::Value& pod) const override;
+  json::Object Labels(const JobMember& member) const override;
+  void PreparePod(const JobMember& member, json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
   Result<std::vector<json::Value>> Dependents(const json::Value& job,
                                               const JobSpec& spec) const override;
@@ -280,51 +274,42 @@ Result<JobSpec> VolcanoJobKind::Parse(const json::Value& job) const {
   return spec;
 }
 
-json::Object VolcanoJobKind::Labels(const json::Value& job,
-                                    const ReplicaSpec& replica,
-                                    int64_t index) const {
-  return {{"volcano.sh/job-name", api::Name(job)},
-          {"volcano.sh/job-namespace", api::Namespace(job)},
-          {"volcano.sh/task-spec", replica.type},
-          {"volcano.sh/task-index", std::to_string(index)},
-          {"volcano.sh/queue-name", json::GetString(job, {"spec", "queue"}, kQueueUsual)}};
+json::Object VolcanoJobKind::Labels(const JobMember& member) const {
+  return {{"volcano.sh/job-name", api::Name(member.job)},
+          {"volcano.sh/job-namespace", api::Namespace(member.job)},
+          {"volcano.sh/task-spec", member.role.type},
+          {"volcano.sh/task-index", std::to_string(member.index)},
+          {"volcano.sh/queue-name", json::GetString(member.job, {"spec", "queue"}, kQueueUsual)}};
 }
 
-void SetPyTorchEnv(const json::Value& job,
-                   const JobSpec& spec,
-                   const ReplicaSpec& replica,
-                   int64_t index,
-                   json::Value& pod) {
-  const auto plugin = ReadPyTorchPlugin(job);
-  const ReplicaSpec* master = plugin.ok() ? spec.Find(plugin->master) : nullptr;
+void SetPyTorchEnv(const JobMember& member, json::Value& pod) {
+  const auto plugin = ReadPyTorchPlugin(member.job);
+  const ReplicaSpec* master = plugin.ok() ? member.spec.Find(plugin->master) : nullptr;
   if (master == nullptr) return;
-  const ReplicaSpec* workers = spec.Find(plugin->worker);
+  const ReplicaSpec* workers = member.spec.Find(plugin->worker);
   AddContainerPort(pod, "pytorchjob-port", plugin->port);
-  SetEnv(pod, "MASTER_ADDR", HostOf(job, *master, 0));
+  SetEnv(pod, "MASTER_ADDR", HostOf(member.job, *master, 0));
   SetEnv(pod, "MASTER_PORT", std::to_string(plugin->port));
   SetEnv(pod, "WORLD_SIZE",
          std::to_string(master->replicas + (workers != nullptr ? workers->replicas : 0)));
-  if (replica.type == plugin->master) SetEnv(pod, "RANK", "0");
-  if (replica.type == plugin->worker) SetEnv(pod, "RANK", std::to_string(index + 1));
+  if (member.role.type == plugin->master) SetEnv(pod, "RANK", "0");
+  if (member.role.type == plugin->worker) SetEnv(pod, "RANK", std::to_string(member.index + 1));
 }
 
-void VolcanoJobKind::PreparePod(const json::Value& job,
-                                const JobSpec& spec,
-                                const ReplicaSpec& replica,
-                                int64_t index,
-                                json::Value& pod) const {
-  // In the scheduler's place there is Swell's own.
+void VolcanoJobKind::PreparePod(const JobMember& member, json::Value& pod) const {
+  const json::Value& job = member.job;
+  // Not Volcano's scheduler, which the manifest may name.
   json::Set(pod, {"spec", "schedulerName"}, "swell");
   if (json::Find(pod, {"spec", "subdomain"}) == nullptr) {
     json::Set(pod, {"spec", "subdomain"}, api::Name(job));
   }
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
   if (HasPlugin(job, "env")) {
-    SetEnv(pod, "VC_TASK_INDEX", std::to_string(index));
-    SetEnv(pod, "VK_TASK_INDEX", std::to_string(index));
+    SetEnv(pod, "VC_TASK_INDEX", std::to_string(member.index));
+    SetEnv(pod, "VK_TASK_INDEX", std::to_string(member.index));
   }
   if (HasPlugin(job, "svc")) {
-    for (const ReplicaSpec& task : spec.replicas) {
+    for (const ReplicaSpec& task : member.spec.replicas) {
       SetEnv(pod, HostsName(task, "HOSTS"), Join(Hosts(job, task), ","));
       SetEnv(pod, HostsName(task, "NUM"), std::to_string(task.replicas));
     }
@@ -332,7 +317,7 @@ void VolcanoJobKind::PreparePod(const json::Value& job,
     MountVolume(pod, json::Object{{"name", name}, {"configMap", json::Object{{"name", name}}}},
                 kHostsFolder, {"initContainers", "containers"});
   }
-  if (HasPlugin(job, "pytorch")) SetPyTorchEnv(job, spec, replica, index, pod);
+  if (HasPlugin(job, "pytorch")) SetPyTorchEnv(member, pod);
   int number = 0;
   for (const json::Value& volume : json::GetArray(job, {"spec", "volumes"})) {
     MountVolume(
