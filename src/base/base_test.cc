@@ -18,6 +18,7 @@
 #include "base/temp_dir.h"
 #include "base/time_zone.h"
 #include "base/timer.h"
+#include "base/words.h"
 
 namespace swell {
 namespace {
@@ -57,6 +58,13 @@ TEST(Strings, ContainsComparesWholeTexts) {
   EXPECT_TRUE(Contains({"a", "bc"}, "bc"));
   EXPECT_FALSE(Contains({"a", "bc"}, "b"));
   EXPECT_FALSE(Contains({}, ""));
+}
+
+TEST(Strings, WordsAreWhatIsBetweenBlanks) {
+  using Words = std::vector<std::string_view>;
+  EXPECT_EQ(SplitWords(" a\t b,c  "), (Words{"a", "b,c"}));
+  EXPECT_EQ(SplitWords("a"), Words{"a"});
+  EXPECT_EQ(SplitWords(" \t"), Words{});
 }
 
 TEST(Strings, Base64RoundTripsEveryLength) {

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "base/words.h"
 
 namespace swell {
 namespace {
@@ -65,10 +66,7 @@ int HolderInKernel(const std::string& path) {
   if (!locks.ok()) return 0;
   // "7: FLOCK  ADVISORY  WRITE 4711 fe:00:1234 0 EOF"
   for (std::string_view line : Split(*locks, '\n')) {
-    std::vector<std::string_view> words;
-    for (std::string_view word : Split(line, ' ')) {
-      if (!word.empty()) words.push_back(word);
-    }
+    const std::vector<std::string_view> words = SplitWords(line);
     if (words.size() < 6 || words[1] != "FLOCK" || words[3] != "WRITE" || words[5] != file)
       continue;
     return static_cast<int>(ParseInt(words[4]).value_or(0));

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "base/words.h"
 
 namespace swell {
 namespace {
@@ -31,13 +32,10 @@ std::vector<std::string> SocketsAt(uint64_t port) {
     auto text = ReadFile(file, kSocketsBytesMax);
     if (!text.ok()) continue;
     for (std::string_view line : Split(*text, '\n')) {
-      std::vector<std::string> words;
-      for (std::string_view word : Split(line, ' ')) {
-        if (!word.empty()) words.emplace_back(word);
-      }
+      const std::vector<std::string_view> words = SplitWords(line);
       // Its number, the local address and port, the remote ones, the state; the tenth is the inode.
       if (words.size() < 10 || words[3] != kListening) continue;
-      const std::string local = words[1].substr(words[1].find(':') + 1);
+      const std::string local(words[1].substr(words[1].find(':') + 1));
       if (std::strtoull(local.c_str(), nullptr, 16) != port) continue;
       sockets.push_back(StrCat("socket:[", words[9], "]"));
     }

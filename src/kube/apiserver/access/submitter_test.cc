@@ -12,6 +12,7 @@ namespace {
 
 constexpr char kPods[] = "/api/v1/namespaces/default/pods";
 constexpr char kDeployments[] = "/apis/apps/v1/namespaces/default/deployments";
+constexpr char kUserSecrets[] = "/api/v1/namespaces/kube-system/secrets";
 const api::UserInfo kAlice{"alice", "", {"system:authenticated"}};
 const api::UserInfo kBob{"bob", "", {"system:authenticated"}};
 const api::UserInfo kMaster{"root", "", {"system:masters"}};
@@ -19,7 +20,7 @@ const api::UserInfo kController{"system:swell", "", {"system:masters"}};
 
 class SubmitterTest : public testing::Test {
  protected:
-  SubmitterTest() : test_(Options{.rbac = true}) {
+  explicit SubmitterTest(Options options = Options{.rbac = true}) : test_(std::move(options)) {
     test_.Boot();
     EXPECT_TRUE(test_.boot.ok());
     for (const char* name : {"alice", "bob"}) {
@@ -49,7 +50,7 @@ class SubmitterTest : public testing::Test {
     return answer.body;
   }
   void RunAliceAs(const std::string& text) {
-    Must(kMaster, "POST", "/api/v1/namespaces/kube-system/secrets",
+    Must(kMaster, "POST", kUserSecrets,
          StrCat(R"({"metadata":{"name":"swell-user-a","labels":{"swell.dev/user-secret":"x"}},)",
                 R"("type":"swell.dev/user","stringData":{"username":"alice","runAs":")", text,
                 R"("}})"));
@@ -158,7 +159,7 @@ TEST_F(SubmitterTest, NobodyActsInAPodWithTheNumbersOfAnother) {
                 R"("name":"pods"},"subjects":[{"kind":"User","name":")", name,
                 R"(","apiGroup":"rbac.authorization.k8s.io"}]})"));
   }
-  Must(kMaster, "POST", "/api/v1/namespaces/kube-system/secrets",
+  Must(kMaster, "POST", kUserSecrets,
        R"({"metadata":{"name":"swell-user-e","labels":{"swell.dev/user-secret":"x"}},)"
        R"("type":"swell.dev/user","stringData":{"username":"erin","runAs":"1500"}})");
   json::Value pod = Must(kAlice, "POST", kPods, Pod("a", "{}"));
@@ -348,133 +349,94 @@ TEST_F(SubmitterTest, ActingAsAnAccountChangesNothing) {
   EXPECT_EQ(api::Annotation(made.body, "swell.dev/user"), "alice");
 }
 
-TEST_F(SubmitterTest, ATokenRemembersForWhomItWasMade) {
-  TestServer server(Options{.token_key = std::make_shared<const TestTokenKey>(), .rbac = true});
-  server.Boot();
-  auto make = [&server](const api::UserInfo& user, const std::string& target, std::string body) {
-    auto request = server.Request("POST", target, std::move(body));
-    request.user = user;
-    return server.Send(std::move(request));
-  };
-  EXPECT_EQ(
-      make(kMaster, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-           R"({"metadata":{"name":"a"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
-           R"("kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","name":)"
-           R"("alice","apiGroup":"rbac.authorization.k8s.io"},{"kind":"Group","name":)"
-           R"("system:serviceaccounts","apiGroup":"rbac.authorization.k8s.io"}]})")
-          .status,
-      201);
-  auto pod_by = [&](const std::string& token, const std::string& name) {
-    auto request = server.Request("POST", kPods, Pod(name, "{}"));
-    request.user = {};
-    request.credentials.bearer_token = token;
-    const Answer made = server.Send(std::move(request));
-    EXPECT_EQ(made.status, 201) << made.text;
-    return std::string(api::Annotation(made.body, "swell.dev/user"));
-  };
-  const std::string tokens = StrCat(kAccounts, "/default/token");
-  EXPECT_EQ(pod_by(make(kAlice, tokens, R"({"spec":{}})").Str({"status", "token"}), "a"), "alice");
-  EXPECT_EQ(pod_by(make(kMaster, tokens, R"({"spec":{}})").Str({"status", "token"}), "b"), "");
-  // The token in a pod is its user's.
-  const Answer bound =
-      make(kMaster, tokens, R"({"spec":{"boundObjectRef":{"kind":"Pod","name":"a"}}})");
-  EXPECT_EQ(pod_by(bound.Str({"status", "token"}), "c"), "alice");
-  const Answer secret =
-      make(kAlice, "/api/v1/namespaces/default/secrets",
+constexpr char kTokens[] = "/api/v1/namespaces/default/serviceaccounts/default/token";
+
+class SubmitterTokenTest : public SubmitterTest {
+ protected:
+  SubmitterTokenTest()
+      : SubmitterTest(Options{.token_key = std::make_shared<const TestTokenKey>(), .rbac = true}) {
+    Must(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+         R"({"metadata":{"name":"accounts"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+         R"("kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"Group",)"
+         R"("name":"system:serviceaccounts","apiGroup":"rbac.authorization.k8s.io"}]})");
+  }
+
+  // One of the account "default".
+  std::string Token(const api::UserInfo& user, const char* spec = "{}") {
+    const Answer made = As(user, "POST", kTokens, StrCat(R"({"spec":)", spec, "}"));
+    EXPECT_LT(made.status, 300) << made.text;
+    return made.Str({"status", "token"});
+  }
+  // The one that a Secret of the account holds.
+  std::string TokenOfSecret(const api::UserInfo& user) {
+    const Answer made =
+        As(user, "POST", "/api/v1/namespaces/default/secrets",
            R"({"metadata":{"name":"t","annotations":{"kubernetes.io/service-account.name":)"
            R"("default"}},"type":"kubernetes.io/service-account-token"})");
-  const auto legacy = Base64Decode(secret.Str({"data", "token"}));
-  ASSERT_TRUE(legacy.has_value());
-  EXPECT_EQ(pod_by(*legacy, "d"), "alice");
+    const auto token = Base64Decode(made.Str({"data", "token"}));
+    EXPECT_TRUE(token.has_value()) << made.text;
+    return token.value_or("");
+  }
+  Answer With(const std::string& token,
+              const char* method = "GET",
+              const std::string& target = kPods,
+              std::string body = "") {
+    auto request = test_.Request(method, target, std::move(body));
+    request.user = {};
+    request.credentials.bearer_token = token;
+    return test_.Send(std::move(request));
+  }
+  std::string SubmitterWith(const std::string& token, const std::string& name) {
+    const Answer made = With(token, "POST", kPods, Pod(name, "{}"));
+    EXPECT_EQ(made.status, 201) << made.text;
+    return std::string(api::Annotation(made.body, "swell.dev/user"));
+  }
+};
+
+TEST_F(SubmitterTokenTest, ATokenRemembersForWhomItWasMade) {
+  EXPECT_EQ(SubmitterWith(Token(kAlice), "a"), "alice");
+  EXPECT_EQ(SubmitterWith(Token(kMaster), "b"), "");
+  const std::string of_pod = Token(kMaster, R"({"boundObjectRef":{"kind":"Pod","name":"a"}})");
+  EXPECT_EQ(SubmitterWith(of_pod, "c"), "alice") << "the token in a pod is its user's";
+  EXPECT_EQ(SubmitterWith(TokenOfSecret(kAlice), "d"), "alice");
 }
 
 // What the token would make could run as anybody.
-TEST_F(SubmitterTest, TheTokenOfAPodWithAUsersNumbersEndsWithTheUser) {
-  TestServer server(Options{.token_key = std::make_shared<const TestTokenKey>(), .rbac = true});
-  server.Boot();
-  auto make = [&server](const api::UserInfo& user, const char* method, const std::string& target,
-                        std::string body) {
-    auto request = server.Request(method, target, std::move(body));
-    request.user = user;
-    if (request.method == "PATCH") request.content_type = "application/merge-patch+json";
-    const Answer answer = server.Send(std::move(request));
-    EXPECT_LT(answer.status, 300) << answer.text;
-    return answer;
-  };
-  make(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-       R"({"metadata":{"name":"a"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
-       R"("kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","name":)"
-       R"("alice","apiGroup":"rbac.authorization.k8s.io"},{"kind":"Group","name":)"
-       R"("system:serviceaccounts","apiGroup":"rbac.authorization.k8s.io"}]})");
-  const std::string secrets = "/api/v1/namespaces/kube-system/secrets";
-  make(kMaster, "POST", secrets,
-       R"({"metadata":{"name":"swell-user-a","labels":{"swell.dev/user-secret":"x"}},)"
-       R"("type":"swell.dev/user","stringData":{"username":"alice","runAs":"1500:100"}})");
-  make(kAlice, "POST", kPods, Pod("a", "{}"));
+TEST_F(SubmitterTokenTest, TheTokenOfAPodWithAUsersNumbersEndsWithTheUser) {
+  RunAliceAs("1500:100");
+  Must(kAlice, "POST", kPods, Pod("a", "{}"));
   // The mark is the server's alone.
-  make(kAlice, "PATCH", StrCat(kPods, "/a"),
+  Must(kAlice, "PATCH", StrCat(kPods, "/a").c_str(),
        R"({"metadata":{"annotations":{"swell.dev/run-as-of":null}}})");
-  const std::string token = make(kMaster, "POST", StrCat(kAccounts, "/default/token"),
-                                 R"({"spec":{"boundObjectRef":{"kind":"Pod","name":"a"}}})")
-                                .Str({"status", "token"});
-  auto list = server.Request("GET", kPods);
-  list.user = {};
-  list.credentials.bearer_token = token;
-  EXPECT_EQ(server.Send(list).status, 200);
-  make(kMaster, "DELETE", StrCat(secrets, "/swell-user-a"), "");
-  EXPECT_EQ(server.Send(list).status, 401);
+  const std::string token = Token(kMaster, R"({"boundObjectRef":{"kind":"Pod","name":"a"}})");
+  EXPECT_EQ(With(token).status, 200);
+  Must(kMaster, "DELETE", StrCat(kUserSecrets, "/swell-user-a").c_str(), "");
+  EXPECT_EQ(With(token).status, 401);
 }
 
-TEST_F(SubmitterTest, ATokenEndsWithTheUserWhoAskedForIt) {
-  TestServer server(Options{.token_key = std::make_shared<const TestTokenKey>(), .rbac = true});
-  server.Boot();
-  auto make = [&server](const api::UserInfo& user, const char* method, const std::string& target,
-                        std::string body) {
-    auto request = server.Request(method, target, std::move(body));
-    request.user = user;
-    const Answer answer = server.Send(std::move(request));
-    EXPECT_LT(answer.status, 300) << answer.text;
-    return answer;
-  };
-  make(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-       R"({"metadata":{"name":"a"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
-       R"("kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"User","name":)"
-       R"("alice","apiGroup":"rbac.authorization.k8s.io"},{"kind":"Group","name":)"
-       R"("system:serviceaccounts","apiGroup":"rbac.authorization.k8s.io"}]})");
-  const std::string secrets = "/api/v1/namespaces/kube-system/secrets";
-  const std::string user =
+TEST_F(SubmitterTokenTest, ATokenEndsWithTheUserWhoAskedForIt) {
+  constexpr const char* kUser =
       R"({"metadata":{"name":"swell-user-a","labels":{"swell.dev/user-secret":"x"}},)"
       R"("type":"swell.dev/user","stringData":{"username":"alice"}})";
-  make(kMaster, "POST", secrets, user);
-  const std::string tokens = StrCat(kAccounts, "/default/token");
-  const std::string asked = make(kAlice, "POST", tokens, R"({"spec":{}})").Str({"status", "token"});
-  const Answer secret =
-      make(kAlice, "POST", "/api/v1/namespaces/default/secrets",
-           R"({"metadata":{"name":"t","annotations":{"kubernetes.io/service-account.name":)"
-           R"("default"}},"type":"kubernetes.io/service-account-token"})");
-  const std::string legacy = Base64Decode(secret.Str({"data", "token"})).value_or("");
-  const std::string others =
-      make(kMaster, "POST", tokens, R"({"spec":{}})").Str({"status", "token"});
-  auto list = [&server](const std::string& token, const char* method = "GET",
-                        const std::string& target = kPods, std::string body = "") {
-    auto request = server.Request(method, target, std::move(body));
-    request.user = {};
-    request.credentials.bearer_token = token;
-    return server.Send(std::move(request));
-  };
-  // Nor does a further token outlive the user, which the first one asked for.
+  Must(kMaster, "POST", kUserSecrets, kUser);
+  const std::string first = Token(kAlice);
+  const std::string of_secret = TokenOfSecret(kAlice);
+  const std::string others = Token(kMaster);
+  // Nor does a further token outlive the user, which the first one requested.
   const std::string further =
-      list(asked, "POST", tokens, R"({"spec":{}})").Str({"status", "token"});
-  for (const std::string& token : {asked, legacy, further, others}) {
-    EXPECT_EQ(list(token).status, 200);
+      With(first, "POST", kTokens, R"({"spec":{}})").Str({"status", "token"});
+  for (const std::string& token : {first, of_secret, further, others}) {
+    EXPECT_EQ(With(token).status, 200);
   }
-  make(kMaster, "DELETE", StrCat(secrets, "/swell-user-a"), "");
-  for (const std::string& token : {asked, legacy, further}) EXPECT_EQ(list(token).status, 401);
-  make(kMaster, "POST", secrets, user);
-  for (const std::string& token : {asked, legacy, further}) {
-    EXPECT_EQ(list(token).status, 401) << "of an earlier user of that name";
+  Must(kMaster, "DELETE", StrCat(kUserSecrets, "/swell-user-a").c_str(), "");
+  for (const std::string& token : {first, of_secret, further}) {
+    EXPECT_EQ(With(token).status, 401);
   }
-  EXPECT_EQ(list(others).status, 200);
+  Must(kMaster, "POST", kUserSecrets, kUser);
+  for (const std::string& token : {first, of_secret, further}) {
+    EXPECT_EQ(With(token).status, 401) << "of an earlier user of that name";
+  }
+  EXPECT_EQ(With(others).status, 200);
 }
 
 TEST_F(SubmitterTest, TheEditorOfAJobBecomesItsSubmitter) {
