@@ -14,13 +14,13 @@
 #include "kube/api/schema/scheme.h"
 #include "kube/client/client.h"
 #include "operator/replica.h"
-#include "ops/cycle_recorder.h"
-#include "ops/install_objects.h"
-#include "ops/job_keys.h"
+#include "ops/access/job_keys.h"
+#include "ops/cycles/cycle_recorder.h"
+#include "ops/install/install_objects.h"
+#include "ops/install/webhook.h"
 #include "ops/monitoring.h"
-#include "ops/node_address.h"
+#include "ops/nodes/node_address.h"
 #include "ops/remote_process.h"
-#include "ops/webhook.h"
 
 namespace swell {
 namespace {

@@ -19,10 +19,10 @@
 #include "base/clock.h"
 #include "base/line_file.h"
 #include "base/result.h"
-#include "ops/cycle_recorder.h"
+#include "ops/cycles/cycle_recorder.h"
 #include "ops/data_dir.h"
-#include "ops/health_source.h"
-#include "ops/plan_nodes.h"
+#include "ops/nodes/health_source.h"
+#include "ops/nodes/plan_nodes.h"
 
 namespace swell {
 

@@ -16,10 +16,10 @@
 #include "bin/embedded_cluster.h"
 #include "cli/session.h"
 #include "operator/manager.h"
-#include "ops/cluster_record.h"
+#include "ops/cluster/cluster_record.h"
 #include "ops/data_dir.h"
 #include "ops/flags.h"
-#include "ops/machine_limits.h"
+#include "ops/nodes/machine_limits.h"
 
 namespace swell {
 namespace {

@@ -14,9 +14,9 @@
 #include "base/unique_fd.h"
 #include "kube/net/reactor/reactor.h"
 #include "kube/store/backend.h"
-#include "ops/cluster_metrics.h"
-#include "ops/last_port.h"
-#include "ops/online_backup.h"
+#include "ops/backup/online_backup.h"
+#include "ops/cluster/cluster_metrics.h"
+#include "ops/cluster/last_port.h"
 
 namespace swell {
 namespace {

@@ -3,10 +3,10 @@
 
 #include "cli/flags.h"
 #include "kube/api/meta/meta.h"
-#include "ops/cycle_table.h"
+#include "ops/cycles/cycle_table.h"
 #include "ops/flags.h"
-#include "ops/install_objects.h"
-#include "ops/plan_nodes.h"
+#include "ops/install/install_objects.h"
+#include "ops/nodes/plan_nodes.h"
 
 namespace swell {
 namespace {

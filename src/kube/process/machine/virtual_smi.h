@@ -4,7 +4,7 @@
 //   DIR/share      the thousandths of a processor that the container holds
 //   DIR/nvidia-smi the script; it reads /run/swell/gpu/devices, without a network
 //
-// `swell nvidia-smi` runs the same script on the lines of a whole node (ops/node_gpus.h).
+// `swell nvidia-smi` runs the same script on the lines of a whole node (ops/nodes/node_gpus.h).
 //
 // A virtual GPU has no counters: it is as busy as its container keeps the processors that it holds,
 // and as full as the container's part of the machine's memory.

@@ -1,0 +1,56 @@
+#include "ops/access/audit_log.h"
+
+#include "base/log.h"
+
+namespace swell {
+namespace {
+
+constexpr size_t kWaitingBytesMax = size_t{16} << 20;
+constexpr Duration kGather = std::chrono::milliseconds(5);  // a turn of the disk's is dear
+
+}  // namespace
+
+Result<std::unique_ptr<AuditLog>> AuditLog::Open(const std::string& path,
+                                                 LineFile::Limits limits,
+                                                 Metrics* metrics) {
+  SWELL_ASSIGN_OR_RETURN(auto file, LineFile::Open(path, limits));
+  return std::unique_ptr<AuditLog>(new AuditLog(std::move(file), metrics));
+}
+
+AuditLog::AuditLog(std::unique_ptr<LineFile> file, Metrics* metrics)
+    : file_(std::move(file)),
+      registered_(RegisterMetrics(
+          metrics,
+          [this](MetricPage& page) {
+            page.Add({"apiserver_audit_event_total", MetricType::kCounter,
+                      "Events written to the audit log."},
+                     static_cast<double>(written_.load()));
+            page.Add({"apiserver_audit_dropped_total", MetricType::kCounter,
+                      "Audit events dropped because the disk was full or too slow."},
+                     static_cast<double>(dropped_.load()));
+          })),
+      queue_(kWaitingBytesMax, kGather, [this](const std::vector<std::string>& lines) {
+        Write(lines);
+      }) {}
+
+void AuditLog::Append(std::string line) {
+  const size_t bytes = line.size();
+  if (!queue_.Push(std::move(line), bytes)) ++dropped_;
+}
+
+void AuditLog::Write(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line;
+  const Status written = file_->Append(text);
+  (written.ok() ? written_ : dropped_) += lines.size();
+  if (!written.ok() && !failing_) {
+    SWELL_LOG_ERROR("audit", "events are not written", {"error", written.ToString()});
+  }
+  if (written.ok() && failing_) {
+    SWELL_LOG_WARNING("audit", "events are written again",
+                      {"missing", std::to_string(dropped_.load())});
+  }
+  failing_ = !written.ok();
+}
+
+}  // namespace swell

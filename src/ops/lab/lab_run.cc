@@ -1,0 +1,147 @@
+// swell lab run: traces of jobs under one policy and another, in virtual time.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "cli/print/text_table.h"
+#include "lab/plot.h"
+#include "lab/report.h"
+#include "ops/lab/lab_actions.h"
+#include "ops/lab/lab_input.h"
+
+namespace swell {
+namespace {
+
+constexpr std::string_view kAsItWas = "as it was";
+
+std::string Fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string RangeText(const std::optional<lab::Interval>& range, double unit, int digits) {
+  if (!range) return "-";
+  return StrCat(Fixed(range->low * unit, digits), " to ", Fixed(range->high * unit, digits));
+}
+
+class RunAction final : public cli::Action {
+ public:
+  void Declare(cli::Flags& flags) override {
+    input_.Declare(flags);
+    flags.List("--policy", &policies_, "NAME",
+               "policy to play, repeatable; the first one is what others are compared with "
+               "(default goodput)");
+    flags.Int("--seed", &seed_, "N", "seed of the bootstrap (default 1)");
+    flags.Text("--csv", &csv_, "FILE", "write a line for each job and policy");
+    flags.Text("--plot", &plot_, "FILE.svg",
+               "draw how completion times are distributed, and the GPUs in use over time");
+    flags.Choice("-o,--output", &output_, "FORMAT", {"json", "table"},
+                 "output format: json or table (default table)");
+  }
+
+  Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(ReadPolicies());
+    SWELL_RETURN_IF_ERROR(input_.Read(session, words));
+    SWELL_RETURN_IF_ERROR(input_.CheckOutput("--csv", csv_));
+    SWELL_RETURN_IF_ERROR(input_.CheckOutput("--plot", plot_));
+    SWELL_ASSIGN_OR_RETURN(const std::vector<lab::PolicyRuns> all, PlayAll());
+    if (!csv_.empty()) {
+      SWELL_RETURN_IF_ERROR(
+          WriteForPeople(session, csv_, lab::JobsAsCsv(all, input_.TraceNames())));
+    }
+    if (!plot_.empty()) {
+      SWELL_RETURN_IF_ERROR(WriteForPeople(
+          session, plot_, lab::PlotAsSvg(all, input_.TraceNames(), input_.options().shape.gpus())));
+    }
+    const auto summaries = lab::Summarize(all, static_cast<uint64_t>(seed_));
+    if (output_ == "json") {
+      session.OutLine(json::PrintPretty(lab::ToJson(summaries)));
+    } else {
+      PrintTable(session, summaries);
+    }
+    return 0;
+  }
+
+ private:
+  static Status WriteForPeople(cli::Session& session,
+                               const std::string& file,
+                               const std::string& text) {
+    if (file != "-") return WriteThrough(file, text);
+    session.Out(text);
+    return {};
+  }
+
+  Status ReadPolicies() {
+    if (policies_.empty()) policies_ = {"goodput"};
+    for (const std::string& name : policies_) {
+      auto kind = lab::FindPolicy(name);
+      if (kind.ok() && std::count(kinds_.begin(), kinds_.end(), *kind) > 0) {
+        return cli::Misuse(StrCat("--policy ", name, " is given twice"));
+      }
+      if (!kind.ok()) return cli::Misuse(StrCat("--policy: ", kind.status().message()));
+      kinds_.push_back(*kind);
+    }
+    return {};
+  }
+
+  Result<std::vector<lab::PolicyRuns>> PlayAll() const {
+    lab::RunOptions options = input_.options();
+    options.clock_ns = [] {
+      return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+    };
+    std::vector<lab::PolicyRuns> all;
+    if (input_.as_it_was()) {
+      all.push_back({std::string(kAsItWas), false, {*input_.as_it_was()}, true});
+    }
+    for (const lab::PolicyKind* kind : kinds_) {
+      lab::PolicyRuns& runs = all.emplace_back();
+      runs.policy = kind->name;
+      runs.looks_ahead = kind->looks_ahead;
+      for (const lab::Trace& trace : input_.traces()) {
+        SWELL_ASSIGN_OR_RETURN(lab::RunOutcome run,
+                               lab::Play(trace, input_.profiles(), *kind, options));
+        runs.runs.push_back(std::move(run));
+      }
+    }
+    return all;
+  }
+
+  void PrintTable(cli::Session& session, const std::vector<lab::PolicySummary>& summaries) const {
+    cli::TextTable table({"POLICY", "AVG JCT", "95 %", "CHANGE", "95 %", "P99", "MAKESPAN",
+                          "RESTARTS/JOB", "GPU-H/JOB", "DECISION P50/P99", "DECISIONS"});
+    bool ahead = false;
+    for (const lab::PolicySummary& sum : summaries) {
+      ahead |= sum.looks_ahead;
+      std::string decide = "-";
+      if (sum.decide_p50_ms && sum.decide_p99_ms) {
+        decide = StrCat(Fixed(*sum.decide_p50_ms, 3), "/", Fixed(*sum.decide_p99_ms, 3), " ms");
+      }
+      table.Add({sum.policy + (sum.looks_ahead ? "*" : ""), Fixed(sum.average_s, 1) + " s",
+                 RangeText(sum.average_range, 1, 0),
+                 sum.change ? Fixed(*sum.change * 100, 1) + " %" : "-",
+                 RangeText(sum.change_range, 100, 1), Fixed(sum.p99_s / 3600, 2) + " h",
+                 Fixed(sum.makespan_s / 3600, 2) + " h", Fixed(sum.restarts, 2),
+                 Fixed(sum.gpu_hours, 2), decide, sum.observed ? "-" : lab::HashText(sum.hash)});
+    }
+    session.Out(table.ToString());
+    for (const std::string& line : input_.Notes()) session.OutLine(line);
+    if (ahead) session.OutLine("* looks ahead: it knows how long jobs will train.");
+  }
+
+  LabInput input_;
+  std::vector<std::string> policies_;
+  int64_t seed_ = 1;
+  std::string csv_;
+  std::string plot_;
+  std::string output_ = "table";
+  std::vector<const lab::PolicyKind*> kinds_;
+};
+
+}  // namespace
+
+std::unique_ptr<cli::Action> MakeLabRun() { return std::make_unique<RunAction>(); }
+
+}  // namespace swell
