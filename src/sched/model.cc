@@ -31,8 +31,8 @@ void ChargeAs(State& state, GroupId id, const PodInfo& info) {
   group.priority = info.priority;
   group.preemptible = info.preemptible;
   for (PodId pod : group.members) state.Count(pod, +1);
-  state.queued_sorted = false;
-  ++state.version;
+  state.lists.queued_sorted = false;
+  ++state.versions.model;
 }
 
 // A pod without a PodGroup is a group of one, made of what the pod says.
@@ -67,8 +67,8 @@ void SetUser(State& state, GroupId id, const std::string& name) {
   for (PodId pod : group.members) state.Count(pod, -1);
   group.user = user;
   for (PodId pod : group.members) state.Count(pod, +1);
-  ++state.version;
-  ++state.room_epoch;
+  ++state.versions.model;
+  ++state.versions.room;
 }
 
 // Reads where the watch says the pod is. A place that was assumed with devices keeps them when the
@@ -134,7 +134,7 @@ void ApplyPlace(State& state, PodId id, const Seen& seen) {
     state.Count(id, +1);
   }
   state.SetPlace(id, seen.phase, seen.node, seen.devices);
-  if (!same_room) ++state.version;
+  if (!same_room) ++state.versions.model;
   if (seen.node != kNone) state.AssignImplicitDevices(seen.node);
   if (old_node != kNone && old_node != seen.node) {
     state.AssignImplicitDevices(old_node);
@@ -165,8 +165,8 @@ void ApplySpec(
     state.terms.ReleaseLabels(labels);
     return;
   }
-  ++state.version;
-  ++state.room_epoch;
+  ++state.versions.model;
+  ++state.versions.room;
   const GroupId old_group = pod.group;
   if (!is_new) {
     state.Count(id, -1);
@@ -250,16 +250,16 @@ void Model::RemovePod(std::string_view key) {
   }
   state.ReleaseShape(pod.shape);
   state.terms.ReleaseLabels(pod.labels);
-  state.pod_ids.erase(state.pod_ids.find(key));
+  state.ids.pods.erase(state.ids.pods.find(key));
   pod = PodState{};
-  state.free_pods.push_back(id);
+  state.ids.free_pods.push_back(id);
   for (NodeId place : {node, promise}) {
     if (place == kNone) continue;
     state.AssignImplicitDevices(place);
     state.FreeNodeIfUnused(place);
   }
-  ++state.version;
-  ++state.room_epoch;
+  ++state.versions.model;
+  ++state.versions.room;
 }
 
 void Model::AssumeBound(std::string_view pod,
@@ -276,7 +276,7 @@ void Model::AssumeBound(std::string_view pod,
   state.SetPlace(id, PodPhase::kBound, place, devices ? DeviceSet::From(gpu_devices) : DeviceSet{});
   state.pods[id].assumed = true;
   state.AssignImplicitDevices(place);
-  ++state.version;
+  ++state.versions.model;
 }
 
 void Model::AssumeEvicted(std::string_view pod) {
@@ -287,7 +287,7 @@ void Model::AssumeEvicted(std::string_view pod) {
   const PodState& placed = state.pods[id];
   state.SetPlace(id, PodPhase::kReleasing, placed.node, placed.devices);
   state.pods[id].assumed = true;
-  ++state.version;
+  ++state.versions.model;
 }
 
 void Model::LiftPromise(std::string_view key) {
@@ -297,7 +297,7 @@ void Model::LiftPromise(std::string_view key) {
   if (id == kNone || state.pods[id].promise == kNone) return;
   state.SetHint(id, state.pods[id].promise);
   state.SetPromise(id, kNone, {});
-  ++state.version;
+  ++state.versions.model;
 }
 
 void Model::Forget(std::string_view key) {
@@ -314,11 +314,11 @@ void Model::Forget(std::string_view key) {
   state.SetPromise(id, kNone, {});
   state.SetPlace(id, pod.seen_phase, pod.seen_node, pod.seen_devices);
   if (left != kNone && left != pod.node) state.FreeNodeIfUnused(left);
-  ++state.version;
+  ++state.versions.model;
 }
 
-size_t Model::pod_count() const { return state_->pod_ids.size(); }
+size_t Model::pod_count() const { return state_->ids.pods.size(); }
 size_t Model::node_count() const { return state_->index.by_rank.size(); }
-uint64_t Model::version() const { return state_->version; }
+uint64_t Model::version() const { return state_->versions.model; }
 
 }  // namespace swell::sched

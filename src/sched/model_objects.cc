@@ -129,9 +129,9 @@ void SetGoodput(State& state, GroupId id, const GoodputInfo& info) {
     }
   }
   if (group.curve.empty()) {
-    state.curved.erase(id);
+    state.lists.curved.erase(id);
   } else {
-    state.curved.insert(id);
+    state.lists.curved.insert(id);
   }
 }
 
@@ -148,20 +148,20 @@ void Model::UpsertNode(const NodeInfo& info) {
     const bool reranked = !node.present || node.info.labels != info.labels ||
                           node.info.gpu_memory_mib != info.gpu_memory_mib ||
                           node.info.allocatable.extended != info.allocatable.extended;
-    if (reranked) state.ranks_dirty = true;
-    if (node.present) state.soft_taints -= HasSoftTaint(node.info);
-    state.soft_taints += HasSoftTaint(info);
+    if (reranked) state.versions.ranks_dirty = true;
+    if (node.present) state.counts.soft_taints -= HasSoftTaint(node.info);
+    state.counts.soft_taints += HasSoftTaint(info);
     CountUnhealthy(node, -1);
     node.present = true;
     node.info = info;
-    node.version = ++state.node_versions;
+    node.version = ++state.versions.nodes;
     ReadAllocatable(state, node, info.allocatable);
     CountUnhealthy(node, +1);
     state.Reindex(node);
   }
   state.AssignImplicitDevices(id);
-  ++state.version;
-  ++state.room_epoch;
+  ++state.versions.model;
+  ++state.versions.room;
 }
 
 void Model::RemoveNode(std::string_view name) {
@@ -172,18 +172,18 @@ void Model::RemoveNode(std::string_view name) {
   NodeState& node = state.nodes[id];
   {
     NodeChange change(state, id);
-    state.soft_taints -= HasSoftTaint(node.info);
+    state.counts.soft_taints -= HasSoftTaint(node.info);
     NodeInfo nameless;
     nameless.name = node.info.name;
     CountUnhealthy(node, -1);
     node.present = false;
     node.info = std::move(nameless);
-    node.version = ++state.node_versions;
+    node.version = ++state.versions.nodes;
     ReadAllocatable(state, node, node.info.allocatable);
-    state.ranks_dirty = true;
+    state.versions.ranks_dirty = true;
   }
   state.FreeNodeIfUnused(id);
-  ++state.version;
+  ++state.versions.model;
 }
 
 void Model::UpsertGroup(const GroupInfo& info) {
@@ -206,9 +206,9 @@ void Model::UpsertGroup(const GroupInfo& info) {
   state.UpdateBelow(id);
   group.told = 0;
   group.told_summary = 0;
-  state.queued_sorted = false;
-  ++state.version;
-  ++state.room_epoch;
+  state.lists.queued_sorted = false;
+  ++state.versions.model;
+  ++state.versions.room;
 }
 
 void Model::RemoveGroup(std::string_view key) {
@@ -224,7 +224,7 @@ void Model::RemoveGroup(std::string_view key) {
   for (PodId pod : group.members) state.Count(pod, +1);
   state.UpdateBelow(id);
   state.FreeGroupIfUnused(id);
-  ++state.version;
+  ++state.versions.model;
 }
 
 void Model::UpsertQueue(const QueueInfo& info) {
@@ -238,23 +238,23 @@ void Model::UpsertQueue(const QueueInfo& info) {
   state.Recharge(false);
   QueueState& queue = state.queues[id];
   Leave(state, queue.parent, id);
-  state.known_queues += !queue.known;
+  state.counts.known_queues += !queue.known;
   queue.known = true;
   queue.info = info;
   queue.parent = parent;
   if (parent != kNone) state.queues[parent].children.push_back(id);
   state.ReadQueueLimits(id);
-  state.queues_dirty = true;
+  state.versions.queues_dirty = true;
   state.Recharge(true);
-  ++state.version;
-  ++state.room_epoch;
+  ++state.versions.model;
+  ++state.versions.room;
 }
 
 void Model::RemoveQueue(std::string_view name) {
   if (recorder_ != nullptr) recorder_->Named(Tape::kQueueGone, name);
   State& state = *state_;
-  auto it = state.queue_ids.find(name);
-  if (it == state.queue_ids.end() || !state.queues[it->second].known) return;
+  auto it = state.ids.queues.find(name);
+  if (it == state.ids.queues.end() || !state.queues[it->second].known) return;
   state.Recharge(false);
   QueueState& queue = state.queues[it->second];
   Leave(state, queue.parent, it->second);
@@ -264,10 +264,10 @@ void Model::RemoveQueue(std::string_view name) {
   queue.name = own_name;
   queue.children = children;
   state.ReadQueueLimits(it->second);
-  state.queues_dirty = true;
-  --state.known_queues;
+  state.versions.queues_dirty = true;
+  --state.counts.known_queues;
   state.Recharge(true);
-  ++state.version;
+  ++state.versions.model;
 }
 
 void Model::UpsertPool(const PoolInfo& info) {
@@ -300,8 +300,8 @@ void Model::UpsertTopology(const TopologyInfo& info) {
   auto [it, added] = state_->topologies.try_emplace(info.name, info);
   if (!added && it->second == info) return;
   it->second = info;
-  ++state_->version;
-  ++state_->room_epoch;
+  ++state_->versions.model;
+  ++state_->versions.room;
 }
 
 void Model::RemoveTopology(std::string_view name) {
@@ -309,7 +309,7 @@ void Model::RemoveTopology(std::string_view name) {
   auto it = state_->topologies.find(name);
   if (it == state_->topologies.end()) return;
   state_->topologies.erase(it);
-  ++state_->version;
+  ++state_->versions.model;
 }
 
 void Model::UpsertBudget(const BudgetInfo& info) {
@@ -318,7 +318,7 @@ void Model::UpsertBudget(const BudgetInfo& info) {
   auto [it, added] = state_->budgets.try_emplace(info.key, info);
   if (!added && it->second == info) return;
   it->second = info;
-  ++state_->version;
+  ++state_->versions.model;
 }
 
 void Model::RemoveBudget(std::string_view key) {
@@ -326,7 +326,7 @@ void Model::RemoveBudget(std::string_view key) {
   auto it = state_->budgets.find(key);
   if (it == state_->budgets.end()) return;
   state_->budgets.erase(it);
-  ++state_->version;
+  ++state_->versions.model;
 }
 
 }  // namespace swell::sched

@@ -48,7 +48,7 @@ void ShowOneShare(const State& state,
   view.one_share = true;
   for (int r = 0; r < kQueueResources; ++r) {
     std::vector<int64_t> claims;
-    for (int pool : state.live_pools) {
+    for (int pool : state.pool_facts.live) {
       claims.push_back(std::max(queue.pools[pool].used[r], shares.Fair(pool, id)[r]));
     }
     const std::vector<int64_t> quota = PartsOf(queue.whole_quota[r], claims);
@@ -145,7 +145,7 @@ std::vector<Model::QueueView> Model::Queues() const {
     QueueView view;
     view.name = queue.name;
     for (int r = 0; r < kQueueResources; ++r) view.resources.push_back({.name = kNames[r]});
-    for (int pool : state_->live_pools) {
+    for (int pool : state_->pool_facts.live) {
       QueueView::Pool& part = view.pools.emplace_back();
       part.name = state_->pools[pool].name;
       const QueuePool& own = queue.pools[pool];

@@ -49,7 +49,7 @@ std::vector<PastUse> PastUses(const Model& model) {
       }
       if (hours == std::array<double, kQueueResources>{}) continue;
       uses.push_back({queue.name, state.pools[i].name, hours[kQueueGpu], hours[kQueueCpu],
-                      hours[kQueueMemory], state.now});
+                      hours[kQueueMemory], state.cycle.now});
     }
   }
   return uses;
@@ -76,7 +76,7 @@ void AddPastUses(Model& model,
       own.past[r] += hours[r] * kParts[r] * kSecondsPerHour * kept;
     }
   }
-  ++state.version;
+  ++state.versions.model;
 }
 
 }  // namespace swell::sched

@@ -155,8 +155,8 @@ int64_t KeptIdle(const State& state, const QueueState& queue, int pool) {
 std::string LendingViolations(const Scenario& s) {
   const State& state = s.model.state();
   if (state.pools.size() > 1) return "";
-  const int pool = state.live_pools.front();
-  int64_t left = state.pool_totals[pool][kQueueGpu];
+  const int pool = state.pool_facts.live.front();
+  int64_t left = state.pool_facts.totals[pool][kQueueGpu];
   for (const QueueState& queue : state.queues) {
     if (queue.parent != kNone) continue;
     left -= queue.pools[pool].used[kQueueGpu] + KeptIdle(state, queue, pool);

@@ -127,7 +127,7 @@ class Elsewhere {
   // Work that could start on one of these nodes comes first, whatever else it lacks.
   bool SomebodyWaitsFor(const std::vector<NodeId>& nodes) {
     std::set<std::pair<ShapeId, int>> refused;
-    for (GroupId id : state_.queued) {
+    for (GroupId id : state_.lists.queued) {
       if (id == id_ || !state_.groups[id].live) continue;
       if (!Schedulable(state_, state_.groups[id])) continue;
       const std::vector<int> pools = state_.PoolsFor(id);
@@ -152,7 +152,7 @@ class Elsewhere {
   }
 
   bool WithinQuotas(int pool) {
-    const auto p = static_cast<size_t>(pool == kNone ? state_.live_pools.front() : pool);
+    const auto p = static_cast<size_t>(pool == kNone ? state_.pool_facts.live.front() : pool);
     bool within = true;
     state_.ForQueues(group().queue, [&](QueueState& queue) {
       for (int r = 0; r < kQueueResources; ++r) {

@@ -22,7 +22,7 @@ constexpr int kFruitlessMax = 8;
 // been served better, and nobody of lower rank slips in between.
 void LiftPromises(Context& context) {
   State& state = context.state;
-  const std::vector<PodId> promised = state.promised.Members();
+  const std::vector<PodId> promised = state.lists.promised.Members();
   for (size_t i = 0; i < promised.size(); ++i) {
     state.PrefetchAt(promised, i);
     const PodId id = promised[i];
@@ -37,7 +37,7 @@ void LiftPromises(Context& context) {
 void TellClearedNominations(Context& context) {
   State& state = context.state;
   std::vector<std::string>& cleared = context.result.nominations_cleared;
-  for (PodId id : state.hinted.Members()) {
+  for (PodId id : state.lists.hinted.Members()) {
     const PodState& pod = state.pods[id];
     if (pod.promise != kNone) continue;
     if (pod.ours && pod.phase == PodPhase::kPending) cleared.push_back(pod.key);
@@ -64,22 +64,22 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   State& state = model.state();
   ++stats_.cycles;
   const bool due = wake_at_ && now >= *wake_at_;
-  if (state.version == seen_version_ && options.actions == seen_actions_ && !due) {
+  if (state.versions.model == seen_version_ && options.actions == seen_actions_ && !due) {
     ++stats_.empty_cycles;
     result.wake_at = wake_at_;
     return result;
   }
   state.Refresh();
-  if (failed_version_ != state.version || due) failed_searches_.clear();
-  failed_version_ = state.version;
+  if (failed_version_ != state.versions.model || due) failed_searches_.clear();
+  failed_version_ = state.versions.model;
   if (recorder_ != nullptr) {
     recorder_->BeforeCycle(state, settings_, memory_, failed_searches_.empty());
   }
-  state.now = now;
+  state.cycle.now = now;
   CountPastUse(state, settings_, memory_.counted_at ? now - *memory_.counted_at : Duration::zero());
   memory_.counted_at = now;
-  state.touched.clear();
-  ++state.cycle;
+  state.cycle.touched.clear();
+  ++state.cycle.number;
   state.ChooseHomes();
   const QueueShares shares(state);
   Context context{.state = state,
@@ -93,7 +93,7 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   const std::vector<GroupId> fresh = NoteStale(context);
   LiftPromises(context);
   state.SortQueued();
-  context.order = state.queued;
+  context.order = state.lists.queued;
   for (size_t i = 0; i < context.order.size(); ++i) {
     state.groups[context.order[i]].place = static_cast<int32_t>(i);
   }
@@ -114,7 +114,7 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
     context.WakeAt(now + std::chrono::seconds(1));
   }
   // An unfinished cycle leaves something to do though nothing changes.
-  seen_version_ = result.more ? 0 : state.version;
+  seen_version_ = result.more ? 0 : state.versions.model;
   // Fair shares change as past use decays, even if nothing else does.
   if (settings_.past_share > 0) context.WakeAt(now + kPastUseEvery);
   seen_actions_ = options.actions;

@@ -10,7 +10,7 @@ namespace {
 
 // Surplus members that others gave way to: no waiting minimum takes that from them.
 void PushPromised(const State& state, GroupId id, QueueOrder& turns) {
-  if (state.hinted.empty()) return;
+  if (state.lists.hinted.empty()) return;
   int32_t turn = 0;
   for (PodId pod : ElasticPods(state, id)) {
     if (state.pods[pod].hint == kNone) continue;
@@ -27,7 +27,7 @@ class Allocate final : public Action {
     context.result.decisions.reserve(context.order.size());
     QueueOrder turns(state, context.shares, context.promised_first);
     for (GroupId id : context.order) {
-      if (state.startable[id] == 0 || !Schedulable(state, state.groups[id])) continue;
+      if (state.lists.startable[id] == 0 || !Schedulable(state, state.groups[id])) continue;
       Needed needed = NeededPods(state, id);
       if (needed.met) {
         PushPromised(state, id, turns);

@@ -37,7 +37,8 @@ SearchOutcome ConsolidateFor(Context& context,
 
 // Whether the job may start by stopping others, as far as can be told without a search.
 bool MayStopOthers(const State& state, const WaitingJob& job) {
-  return state.known_queues > 1 || (!job.surplus && AnyBelow(state, state.groups[job.group]));
+  return state.counts.known_queues > 1 ||
+         (!job.surplus && AnyBelow(state, state.groups[job.group]));
 }
 
 class Consolidate : public Action {
@@ -54,7 +55,7 @@ class Consolidate : public Action {
     bool contested = false;
     auto may = [&state](GroupId id) {
       const GroupState& group = state.groups[id];
-      return group.preemptible || state.known_queues > 1 || AnyBelow(state, group);
+      return group.preemptible || state.counts.known_queues > 1 || AnyBelow(state, group);
     };
     ForWaiters(context, may, [&](const WaitingJob& job) {
       const SearchOutcome found = ConsolidateFor(context, *this, job, contested);

@@ -30,8 +30,8 @@ SearchKey KeyOf(const State& state, const SearcherKey& searcher, const WaitingJo
 const FreeRoom& FreeInPieces(Context& context, int pool) {
   const State& state = context.state;
   FreeRoom& room = context.searches.free_rooms[pool];
-  if (room.as_of == state.touched.size() + 1) return room;
-  room = {.as_of = state.touched.size() + 1};
+  if (room.as_of == state.cycle.touched.size() + 1) return room;
+  room = {.as_of = state.cycle.touched.size() + 1};
   for (NodeId id : state.index.by_rank) {
     const NodeState& node = state.nodes[id];
     if (pool != kNone && node.pool != pool) continue;
@@ -63,7 +63,7 @@ class Waiters {
   Waiters(Context& context, const std::function<bool(GroupId)>& may)
       : context_(context), turns_(context.state, context.shares, context.promised_first) {
     for (GroupId id : context.order) {
-      if (context.state.startable[id] > 0 && may(id)) Push(id);
+      if (context.state.lists.startable[id] > 0 && may(id)) Push(id);
     }
   }
   bool Empty() const { return turns_.Empty(); }

@@ -227,7 +227,7 @@ OpenPools NodeDiagnoser::OpenTo(GroupId id) {
     });
   }
   pools.why_closed =
-      candidates.size() < state_.live_pools.size()
+      candidates.size() < state_.pool_facts.live.size()
           ? "node(s) were in other node pools than its pods"
           : StrCat("node(s) were in node pools closed to project ", group.queue_name);
   return pools;

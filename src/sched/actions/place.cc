@@ -44,7 +44,7 @@ struct Attempt {
 };
 
 // What is known of attempts that failed in this cycle. An attempt is not repeated before room
-// appears somewhere (State::room_epoch).
+// appears somewhere (Versions::room).
 class FailedAttempts {
  public:
   FailedAttempts(Context& context,
@@ -61,11 +61,11 @@ class FailedAttempts {
 
   bool Known() {
     if (!comparable_) return false;
-    if (FullEpoch(state_, pods_[0], attempt_.tense) == state_.room_epoch) return true;
+    if (FullEpoch(state_, pods_[0], attempt_.tense) == state_.versions.room) return true;
     if (pods_.size() == 1 && attempt_.pool == kNone) return false;
     key_ = KeyOf(state_, group_, pods_, attempt_.tense, attempt_.pool);
     auto known = context_.failed_placements.find(*key_);
-    return known != context_.failed_placements.end() && known->second == state_.room_epoch;
+    return known != context_.failed_placements.end() && known->second == state_.versions.room;
   }
   // After Known() answered false and the attempt failed.
   void Note() {
@@ -74,9 +74,9 @@ class FailedAttempts {
     const bool alone =
         pods_.size() == 1 && !HasTopology(state_.groups[group_]) && attempt_.pool == kNone;
     if (alone) {
-      FullEpoch(state_, pods_[0], attempt_.tense) = state_.room_epoch;
+      FullEpoch(state_, pods_[0], attempt_.tense) = state_.versions.room;
     } else if (key_) {
-      context_.failed_placements[*key_] = state_.room_epoch;
+      context_.failed_placements[*key_] = state_.versions.room;
     }
   }
 
@@ -126,7 +126,7 @@ bool TryPlaceNowOrLater(Context& context,
   State& state = context.state;
   const std::vector<int> pools = state.PoolsFor(id);
   for (Tense tense : {Tense::kNow, Tense::kFuture}) {
-    if (tense == Tense::kFuture && state.releasing_pods == 0) break;
+    if (tense == Tense::kFuture && state.counts.releasing_pods == 0) break;
     for (int pool : pools) {
       if (!FitsQueues(state, state.groups[id], pods, pool, tense)) continue;
       if (TryPlace(context, action, id, pods, {tense, pool})) return true;
@@ -145,7 +145,7 @@ void PlaceElastic(Context& context, const Action& action) {
     turns.Push({id, one, NeedOf(state, one), true, 0, had_turn});
   };
   for (GroupId id : context.order) {
-    if (state.startable[id] == 0 || !Schedulable(state, state.groups[id])) continue;
+    if (state.lists.startable[id] == 0 || !Schedulable(state, state.groups[id])) continue;
     std::vector<PodId> pods = ElasticPods(state, id);
     if (pods.empty()) continue;
     std::reverse(pods.begin(), pods.end());

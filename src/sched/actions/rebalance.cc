@@ -54,7 +54,7 @@ class Rebalancing {
 
   void Run() {
     std::map<std::tuple<int32_t, int32_t, QueueId>, std::vector<GroupId>> lanes;
-    for (GroupId id : state_.curved) {
+    for (GroupId id : state_.lists.curved) {
       const GroupState& group = state_.groups[id];
       if (!Schedulable(state_, group) || !Settled(group)) continue;
       lanes[{state_.queues[group.queue].rank, -group.priority, group.queue}].push_back(id);
@@ -258,7 +258,7 @@ class Rebalance final : public Action {
                   ChangeText(loser.curve, left + gave, left), " here with ", left);
   }
   void Run(Context& context) const override {
-    if (context.state.curved.size() < 2) return;
+    if (context.state.lists.curved.size() < 2) return;
     Rebalancing(context, *this).Run();
   }
 };

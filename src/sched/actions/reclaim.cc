@@ -22,7 +22,7 @@ class Reclaim final : public Action {
     return FairnessReason(context, evictions, victim);
   }
   void Run(Context& context) const override {
-    if (context.state.known_queues < 2) return;
+    if (context.state.counts.known_queues < 2) return;
     ForWaiters(
         context, [&](GroupId id) { return !context.deferred.contains(id); },
         [&](const WaitingJob& job) { return ReclaimFor(context, *this, job, false); });
@@ -53,7 +53,7 @@ SearchOutcome ReclaimFor(Context& context,
                          const WaitingJob& job,
                          bool surplus_only) {
   State& state = context.state;
-  if (state.known_queues < 2) return SearchOutcome::kNothing;
+  if (state.counts.known_queues < 2) return SearchOutcome::kNothing;
   const GroupState& group = state.groups[job.group];
   const int pool = state.PoolOf(job.group);
   if (!FitsQuotas(state, group, job.pods, pool)) return SearchOutcome::kNothing;
@@ -61,7 +61,7 @@ SearchOutcome ReclaimFor(Context& context,
   if (!rules.MayReclaim()) return SearchOutcome::kNothing;
   VictimSearchRequest request{
       .searcher = {.across_queues = true, .pool = pool, .queue = group.queue}};
-  request.policy.pool = state.live_pools.size() == 1 ? kNone : pool;
+  request.policy.pool = state.pool_facts.live.size() == 1 ? kNone : pool;
   request.policy.surplus_only = surplus_only;
   request.policy.from = AllQueues(state, group.queue);
   request.policy.eligible = [](const GroupState& it) { return it.preemptible; };

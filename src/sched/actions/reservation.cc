@@ -88,7 +88,7 @@ struct Hole {
 // Whether its project is due that much in all; else no hole is looked for.
 bool MayEverBeDue(Context& context, GroupId id, const Needed& needed) {
   State& state = context.state;
-  if (state.known_queues == 0) return true;
+  if (state.counts.known_queues == 0) return true;
   const QueueAmounts need = NeedOf(state, needed.pods);
   const QueueAmounts& fair = context.shares.Fair(state.PoolOf(id), state.groups[id].queue);
   return std::equal(need.begin(), need.end(), fair.begin(), std::less_equal<>());
@@ -99,7 +99,7 @@ bool IsDue(Context& context, GroupId id, const Needed& needed, int pool) {
   State& state = context.state;
   const GroupState& group = state.groups[id];
   if (!FitsQueues(state, group, needed.pods, pool, Tense::kFuture)) return false;
-  if (state.known_queues == 0) return true;
+  if (state.counts.known_queues == 0) return true;
   const int p = state.PoolOf(id);
   const QueueAmounts need = NeedOf(state, needed.pods);
   for (int r = 0; r < kQueueResources; ++r) {
@@ -205,7 +205,7 @@ void Reserve(Context& context) {
       context.WakeAt(group.creation + patience);
       continue;
     }
-    if (taken.size() == state.live_pools.size()) break;
+    if (taken.size() == state.pool_facts.live.size()) break;
     const int pool = state.PoolsFor(id).front();
     if (taken.contains(pool)) continue;
     const Needed needed = NeededPods(state, id);
@@ -217,12 +217,13 @@ void Reserve(Context& context) {
     taken.insert(pool);
     if (!FitsNow(state, id, needed, pool)) Hold(state, id, hole);
   }
-  if (state.held_nodes != before) ++state.room_epoch;
+  if (state.held_nodes != before) ++state.versions.room;
 }
 
 bool MayUseHeld(const State& state, const PodState& pod, const NodeState& node) {
   if (pod.group == node.held_for || pod.group == kNone) return true;
-  if (state.served == node.held_for) return true;  // who is moved for its sake is not in its way
+  // A pod that is moved for its sake is not in its way.
+  if (state.cycle.served == node.held_for) return true;
   if (pod.hint != kNone && &state.nodes[pod.hint] == &node) return true;  // promised before
   const GroupState& group = state.groups[pod.group];
   const GroupState& holder = state.groups[node.held_for];
@@ -231,7 +232,7 @@ bool MayUseHeld(const State& state, const PodState& pod, const NodeState& node) 
     return true;
   }
   return pod.max_runtime > Duration::zero() && node.held_until.unix_ns != 0 &&
-         state.now + pod.max_runtime <= node.held_until;
+         state.cycle.now + pod.max_runtime <= node.held_until;
 }
 
 }  // namespace swell::sched

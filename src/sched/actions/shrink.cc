@@ -24,9 +24,9 @@ class Shrink final : public Action {
   }
   void Run(Context& context) const override {
     State& state = context.state;
-    if (state.surplus_groups == 0) return;
+    if (state.counts.surplus_groups == 0) return;
     auto may = [&state](GroupId id) {
-      return state.known_queues > 1 || AnyBelow(state, state.groups[id]);
+      return state.counts.known_queues > 1 || AnyBelow(state, state.groups[id]);
     };
     ForWaiters(context, may, [&](const WaitingJob& job) {
       const SearchOutcome found = ReclaimFor(context, *this, job, true);

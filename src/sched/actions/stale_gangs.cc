@@ -58,7 +58,7 @@ class StaleGangs final : public Action {
   }
   void Run(Context& context) const override {
     State& state = context.state;
-    std::vector<GroupId> stale(state.below_minimum.begin(), state.below_minimum.end());
+    std::vector<GroupId> stale(state.lists.below_minimum.begin(), state.lists.below_minimum.end());
     std::sort(stale.begin(), stale.end(),
               [&state](GroupId a, GroupId b) { return state.JobBefore(a, b); });
     for (GroupId id : stale) {
@@ -79,7 +79,7 @@ class StaleGangs final : public Action {
 
 std::vector<GroupId> NoteStale(Context& context) {
   std::vector<GroupId> fresh;
-  for (GroupId id : context.state.below_minimum) {
+  for (GroupId id : context.state.lists.below_minimum) {
     GroupState& group = context.state.groups[id];
     if (group.stale_since.unix_ns != 0) continue;
     group.stale_since = context.now;
@@ -94,7 +94,7 @@ void ReportStale(Context& context, const std::vector<GroupId>& fresh, std::set<G
   for (GroupId id : fresh) {
     if (!state.groups[id].below && !noticed.contains(id)) state.groups[id].stale_since = {};
   }
-  for (GroupId id : state.below_minimum) {
+  for (GroupId id : state.lists.below_minimum) {
     GroupState& group = state.groups[id];
     const bool said = group.stale_since.unix_ns != 0 && group.info &&
                       group.info->stale_since == group.stale_since;

@@ -21,8 +21,8 @@ class VictimIndex;
 
 // What is free on all nodes of a pool together.
 struct FreeRoom {
-  size_t as_of = 0;    // State::touched then had so many less one; 0: never
-  CoreAmounts core{};  // but GPUs, which State::free_gpu_ppm has
+  size_t as_of = 0;    // CurrentCycle::touched then had so many less one; 0: never
+  CoreAmounts core{};  // but GPUs, which PoolFacts::free_gpu_ppm has
 };
 
 // The pods bound in this cycle, with the indices of their decisions: added in bulk, looked up

@@ -23,7 +23,7 @@ DisruptionLedger::DisruptionLedger(const State& state) : state_(state) {
     left_.push_back(budget.allowed);
   }
   if (budgets_.empty()) return;
-  for (PodId id : state.stopped) {
+  for (PodId id : state.lists.stopped) {
     if (IsStopped(state.pods[id])) Spend(id);
   }
 }
@@ -42,17 +42,17 @@ const std::vector<size_t>& DisruptionLedger::Over(PodId pod) {
 void DisruptionLedger::MarkStopped(State& state, PodId pod) {
   if (state.budgets.empty() || state.pods[pod].stopped) return;
   state.pods[pod].stopped = true;
-  state.stopped.push_back(pod);
+  state.lists.stopped.push_back(pod);
 }
 
 void DisruptionLedger::Unmark(State& state, PodId pod) {
   if (!state.pods[pod].stopped) return;
   state.pods[pod].stopped = false;
-  std::erase(state.stopped, pod);
+  std::erase(state.lists.stopped, pod);
 }
 
 void DisruptionLedger::ForgetStopped(State& state, const BudgetInfo& budget) {
-  std::erase_if(state.stopped, [&](PodId id) {
+  std::erase_if(state.lists.stopped, [&](PodId id) {
     PodState& pod = state.pods[id];
     if (!IsStopped(pod)) {
       pod.stopped = false;

@@ -11,7 +11,7 @@ namespace {
 
 // The pool whose limits count; kNone stands for the only one with nodes.
 size_t LimitsOf(const State& state, int pool) {
-  return static_cast<size_t>(pool == kNone ? state.live_pools.front() : pool);
+  return static_cast<size_t>(pool == kNone ? state.pool_facts.live.front() : pool);
 }
 
 // " in node pool a100"; nothing of nodes that are in none, and where one share counts everywhere.
@@ -117,7 +117,7 @@ bool FitsQueues(State& state,
                 int pool,
                 Tense tense,
                 std::string* why) {
-  if (state.known_queues == 0) return true;
+  if (state.counts.known_queues == 0) return true;
   const QueueAmounts more = NeedOf(state, pods);
   const size_t p = LimitsOf(state, pool);
   bool fits = true;
@@ -166,7 +166,7 @@ bool FitsQuotas(State& state,
                 const std::vector<PodId>& pods,
                 int pool,
                 std::string* why) {
-  if (state.known_queues == 0 || group.preemptible) return true;
+  if (state.counts.known_queues == 0 || group.preemptible) return true;
   const QueueAmounts more = NeedOf(state, pods);
   const size_t p = LimitsOf(state, pool);
   bool fits = true;

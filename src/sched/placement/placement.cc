@@ -152,15 +152,15 @@ Badness BadnessOf(State& state, const Shape& shape, NodeId id, int32_t liking, T
 // and they did not change since: nobody of that shape need look at them again.
 RankBitmap& MisfitsOf(State& state, ShapeId shape, Tense tense) {
   Shape::Misfits& misfits = state.shapes[shape].misfits[tense == Tense::kNow ? 0 : 1];
-  const size_t changes = state.touched.size();
+  const size_t changes = state.cycle.touched.size();
   const size_t nodes = state.index.by_rank.size();
-  if (misfits.cycle != state.cycle || changes - misfits.seen > nodes) {
-    misfits.cycle = state.cycle;
+  if (misfits.cycle != state.cycle.number || changes - misfits.seen > nodes) {
+    misfits.cycle = state.cycle.number;
     misfits.ranks.Reset(static_cast<int>(nodes));
     misfits.seen = changes;
   }
   for (; misfits.seen < changes; ++misfits.seen) {
-    misfits.ranks.Remove(state.touched[misfits.seen]);
+    misfits.ranks.Remove(state.cycle.touched[misfits.seen]);
   }
   return misfits.ranks;
 }
@@ -425,7 +425,8 @@ Spot FindSpot(State& state, PodId pod, Tense tense, const NodeFilter* filter) {
     return {hint, ChooseDevices(state, state.shapes[shape_id], state.nodes[hint], tense)};
   }
   const Shape& shape = state.shapes[shape_id];
-  const bool plain = shape.extended.empty() && !shape.HasPreferences() && state.soft_taints == 0;
+  const bool plain =
+      shape.extended.empty() && !shape.HasPreferences() && state.counts.soft_taints == 0;
   // Looking at each of a few nodes is faster than searching the index.
   const bool few =
       filter != nullptr && !filter->listed.empty() && filter->listed.size() <= kFewNodes;

@@ -100,12 +100,12 @@ QueueShares::QueueShares(const State& state)
     pool.kept.resize(state.queues.size());
     pool.fair.resize(state.queues.size());
   }
-  for (size_t p = 0; p < pools_.size(); ++p) pools_[p].total = state.pool_totals[p];
+  for (size_t p = 0; p < pools_.size(); ++p) pools_[p].total = state.pool_facts.totals[p];
   std::vector<QueueId> roots;
   for (size_t id = 0; id < state.queues.size(); ++id) {
     if (state.queues[id].parent == kNone) roots.push_back(static_cast<QueueId>(id));
   }
-  for (int pool : state.live_pools) {
+  for (int pool : state.pool_facts.live) {
     for (QueueId root : roots) Gather(pool, root, 0);
     Divide(pool, pools_[pool].total, roots, 0);
     for (size_t id = 0; id < state.queues.size(); ++id) {

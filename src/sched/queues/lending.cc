@@ -36,9 +36,9 @@ class Lending {
   // What is neither held nor kept. `where` is a pool or kAllPools.
   int64_t Left(int where, int r, bool count_leaving) const {
     int64_t left = 0;
-    for (int pool : state_.live_pools) {
+    for (int pool : state_.pool_facts.live) {
       if (where != kAllPools && pool != where) continue;
-      left += state_.pool_totals[pool][r];
+      left += state_.pool_facts.totals[pool][r];
       for (const QueueState& queue : state_.queues) {
         if (queue.parent != kNone) continue;
         left -= queue.pools[pool].used[r];
@@ -68,11 +68,11 @@ class Lending {
     if (queue.one_share) {
       if (where != kAllPools) return 0;  // it may be anywhere
       int64_t used = 0;
-      for (int pool : state_.live_pools) used += UsedThen(id, pool, r);
+      for (int pool : state_.pool_facts.live) used += UsedThen(id, pool, r);
       return std::max<int64_t>(0, queue.whole_kept[r] - used);
     }
     int64_t kept = 0;
-    for (int pool : state_.live_pools) {
+    for (int pool : state_.pool_facts.live) {
       if (where != kAllPools && pool != where) continue;
       kept += std::max<int64_t>(0, queue.pools[pool].kept[r] - UsedThen(id, pool, r));
     }
@@ -107,7 +107,7 @@ bool FitsLending(const State& state,
                  size_t pool,
                  bool count_leaving,
                  std::string* why) {
-  if (!state.some_keep) return true;
+  if (!state.counts.some_queue_keeps) return true;
   const Lending lending(state, borrower, more, pool);
   for (int r = 0; r < kQueueResources; ++r) {
     if (more[r] == 0 || lending.WithinQuotas(r)) continue;

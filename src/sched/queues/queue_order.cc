@@ -57,7 +57,7 @@ void QueueOrder::Push(WaitingJob job) {
 }
 
 bool QueueOrder::Promised(const WaitingJob& job) const {
-  if (state_.hinted.empty()) return false;
+  if (state_.lists.hinted.empty()) return false;
   return std::any_of(job.pods.begin(), job.pods.end(),
                      [this](PodId pod) { return state_.pods[pod].hint != kNone; });
 }

@@ -173,7 +173,7 @@ void KeyframeWriter::Pods() {
   std::vector<uint32_t> asked;
   std::vector<PodPlace> places;
   PodInfo own;
-  out_(state_.pod_ids.size());
+  out_(state_.ids.pods.size());
   for (const PodState& pod : state_.pods) {
     if (pod.key.empty()) continue;
     SetOwn(pod, own);

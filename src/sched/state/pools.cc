@@ -88,7 +88,8 @@ class HomeChooser {
   template <class Fn>
   int First(const GroupState& group, Fn&& takes) const {
     for (int pool : state_.queues[group.queue].pool_order) {
-      if (std::count(state_.live_pools.begin(), state_.live_pools.end(), pool) == 0) continue;
+      if (std::count(state_.pool_facts.live.begin(), state_.pool_facts.live.end(), pool) == 0)
+        continue;
       bool open = true;
       state_.ForQueues(group.queue, [&](QueueState& queue) { open &= !queue.pools[pool].closed; });
       if (open && Suits(group, pool) && takes(pool)) return pool;
@@ -103,7 +104,7 @@ class HomeChooser {
   }
   bool Fits(const QueueAmounts& need, const QueueAmounts& taken, int pool) const {
     for (int r = 0; r < kQueueResources; ++r) {
-      if (need[r] > 0 && taken[r] + need[r] > state_.pool_totals[pool][r]) return false;
+      if (need[r] > 0 && taken[r] + need[r] > state_.pool_facts.totals[pool][r]) return false;
     }
     return true;
   }
@@ -133,9 +134,9 @@ class HomeChooser {
 // Room aside, readiness too: a node that comes back makes no new pool.
 bool State::SuitsPool(ShapeId shape_id, int pool) {
   Shape& shape = shapes[shape_id];
-  if (shape.pools_epoch != pools_epoch) {
+  if (shape.pools_epoch != versions.pools) {
     shape.suits.assign(pools.size(), kUnknownSuit);
-    shape.pools_epoch = pools_epoch;
+    shape.pools_epoch = versions.pools;
   }
   int8_t& suits = shape.suits[pool];
   if (suits != kUnknownSuit) return suits != 0;
@@ -157,16 +158,16 @@ bool State::SuitsPool(ShapeId shape_id, int pool) {
 }
 
 int State::HomePool(const GroupState& group, ShapeId shape) {
-  if (live_pools.size() == 1) return live_pools.front();
+  if (pool_facts.live.size() == 1) return pool_facts.live.front();
   if (group.home != kNone) return group.home;
   for (int pool : queues[group.queue].pool_order) {
     if (SuitsPool(shape, pool)) return pool;
   }
-  return live_pools.front();
+  return pool_facts.live.front();
 }
 
 int State::PoolOf(GroupId id) {
-  if (live_pools.size() == 1) return live_pools.front();
+  if (pool_facts.live.size() == 1) return pool_facts.live.front();
   const GroupState& group = groups[id];
   int home = kNone;
   for (PodId member : group.members) {
@@ -176,18 +177,18 @@ int State::PoolOf(GroupId id) {
       home = HomePool(group, pod.shape);
     }
   }
-  return home == kNone ? live_pools.front() : home;
+  return home == kNone ? pool_facts.live.front() : home;
 }
 
 std::vector<int> State::PoolsFor(GroupId id) {
-  if (known_queues == 0 || live_pools.size() == 1) return {kNone};
+  if (counts.known_queues == 0 || pool_facts.live.size() == 1) return {kNone};
   const GroupState& group = groups[id];
   for (PodId member : group.members) {
     if (pods[member].Holds()) return {nodes[pods[member].node].pool};
   }
   std::vector<int> live;
   for (int pool : queues[group.queue].pool_order) {
-    if (std::count(live_pools.begin(), live_pools.end(), pool) > 0) live.push_back(pool);
+    if (std::count(pool_facts.live.begin(), pool_facts.live.end(), pool) > 0) live.push_back(pool);
   }
   return live;
 }
@@ -235,7 +236,7 @@ void State::ReadQueueLimits(QueueId id) {
   queue.whole_quota = queue.pools.back().quota;
   queue.whole_limit = queue.pools.back().limit;
   queue.whole_kept = queue.pools.back().kept;
-  queues_dirty = true;
+  versions.queues_dirty = true;
 }
 
 void State::SpreadShare(QueueState& queue) {
@@ -253,10 +254,10 @@ void State::SpreadShare(QueueState& queue) {
 }
 
 void State::ChooseHomes() {
-  if (known_queues == 0 || live_pools.size() == 1) return;
+  if (counts.known_queues == 0 || pool_facts.live.size() == 1) return;
   SortQueued();
   HomeChooser chooser(*this);
-  for (GroupId id : queued) {
+  for (GroupId id : lists.queued) {
     GroupState& group = groups[id];
     const int home = chooser.Choose(id);
     if (home == group.home) continue;
@@ -276,12 +277,13 @@ void State::ForgetHomes() {
 }
 
 void State::SumPools() {
-  if (totals_version == node_versions && pool_totals.size() == pools.size()) return;
-  totals_version = node_versions;
-  pool_totals.assign(pools.size(), QueueAmounts{});
+  if (pool_facts.totals_version == versions.nodes && pool_facts.totals.size() == pools.size())
+    return;
+  pool_facts.totals_version = versions.nodes;
+  pool_facts.totals.assign(pools.size(), QueueAmounts{});
   for (NodeId id : index.by_rank) {
     const NodeState& node = nodes[id];
-    QueueAmounts& total = pool_totals[node.pool];
+    QueueAmounts& total = pool_facts.totals[node.pool];
     total[kQueueGpu] += node.allocatable[kGpu] * kPpm;
     for (size_t r = 0; r < node.ext_allocatable.size(); ++r) {
       total[kQueueGpu] += resource_gpus[r] * node.ext_allocatable[r] * kPpm;
@@ -303,17 +305,17 @@ void State::ChangePools(const std::function<void()>& change) {
   change();
   for (NodeState& node : nodes) node.pool = static_cast<int>(pools.size()) - 1;
   for (size_t id = 0; id < queues.size(); ++id) ReadQueueLimits(static_cast<QueueId>(id));
-  pool_filters.assign(pools.size(), NodeFilter{});
-  live_pools = {static_cast<int>(pools.size()) - 1};
-  ++pools_epoch;
-  pool_totals.clear();
+  pool_facts.filters.assign(pools.size(), NodeFilter{});
+  pool_facts.live = {static_cast<int>(pools.size()) - 1};
+  ++versions.pools;
+  pool_facts.totals.clear();
   Recharge(true);
-  ranks_dirty = true;
-  ++version;
+  versions.ranks_dirty = true;
+  ++versions.model;
 }
 
 void State::AssignPools(bool charges_changed) {
-  const std::vector<int> live_before = live_pools;
+  const std::vector<int> live_before = pool_facts.live;
   std::vector<int> sizes(pools.size(), 0);
   for (NodeId id : index.by_rank) {
     NodeState& node = nodes[id];
@@ -333,21 +335,21 @@ void State::AssignPools(bool charges_changed) {
     node.pool = pool;
     for (PodId pod : here) CountQueue(pod, +1);
   }
-  ++pools_epoch;
-  live_pools.clear();
+  ++versions.pools;
+  pool_facts.live.clear();
   for (size_t p = 0; p < pools.size(); ++p) {
-    pool_filters[p] = NodeFilter{};
+    pool_facts.filters[p] = NodeFilter{};
     if (sizes[p] == 0) continue;
-    live_pools.push_back(static_cast<int>(p));
-    pool_filters[p].pool = static_cast<int>(p);
+    pool_facts.live.push_back(static_cast<int>(p));
+    pool_facts.filters[p].pool = static_cast<int>(p);
   }
-  if (live_pools.empty()) live_pools = {static_cast<int>(pools.size()) - 1};
+  if (pool_facts.live.empty()) pool_facts.live = {static_cast<int>(pools.size()) - 1};
   ForgetHomes();
-  if (live_pools.size() > 1) {
-    for (int p : live_pools) pool_filters[p].nodes.resize(nodes.size());
-    for (NodeId id : index.by_rank) pool_filters[nodes[id].pool].nodes[id] = 1;
+  if (pool_facts.live.size() > 1) {
+    for (int p : pool_facts.live) pool_facts.filters[p].nodes.resize(nodes.size());
+    for (NodeId id : index.by_rank) pool_facts.filters[nodes[id].pool].nodes[id] = 1;
   }
-  if (!charges_changed && live_pools.size() == 1 && live_pools == live_before) return;
+  if (!charges_changed && pool_facts.live.size() == 1 && pool_facts.live == live_before) return;
   for (size_t pod = 0; pod < pods.size(); ++pod) {
     if (pods[pod].key.empty() || pods[pod].phase != PodPhase::kPending) continue;
     if (pods[pod].promise != kNone) continue;

@@ -8,7 +8,7 @@
 namespace swell::sched {
 namespace {
 
-int32_t Find(const State::IdMap& map, std::string_view key) {
+int32_t Find(const RecordIds::Map& map, std::string_view key) {
   auto it = map.find(key);
   return it == map.end() ? kNone : it->second;
 }
@@ -25,88 +25,88 @@ int64_t MigGpus(std::string_view resource) {
 
 }  // namespace
 
-NodeId State::FindNode(std::string_view name) const { return Find(node_ids, name); }
-PodId State::FindPod(std::string_view key) const { return Find(pod_ids, key); }
-GroupId State::FindGroup(std::string_view key) const { return Find(group_ids, key); }
+NodeId State::FindNode(std::string_view name) const { return Find(ids.nodes, name); }
+PodId State::FindPod(std::string_view key) const { return Find(ids.pods, key); }
+GroupId State::FindGroup(std::string_view key) const { return Find(ids.groups, key); }
 
 NodeId State::EnsureNode(std::string_view name) {
   NodeId id = FindNode(name);
   if (id != kNone) return id;
-  if (free_nodes.empty()) {
+  if (ids.free_nodes.empty()) {
     id = static_cast<NodeId>(nodes.size());
     nodes.emplace_back();
   } else {
-    id = free_nodes.back();
-    free_nodes.pop_back();
+    id = ids.free_nodes.back();
+    ids.free_nodes.pop_back();
   }
   nodes[id].info.name = name;
-  nodes[id].version = ++node_versions;
+  nodes[id].version = ++versions.nodes;
   nodes[id].pool = static_cast<int>(pools.size()) - 1;
-  node_ids.emplace(std::string(name), id);
+  ids.nodes.emplace(std::string(name), id);
   return id;
 }
 
 void State::FreeNodeIfUnused(NodeId id) {
   NodeState& node = nodes[id];
   if (node.present || !node.pods.empty() || !node.promises.empty() || node.hints > 0) return;
-  node_ids.erase(node_ids.find(node.info.name));
+  ids.nodes.erase(ids.nodes.find(node.info.name));
   node = NodeState{};
-  free_nodes.push_back(id);
+  ids.free_nodes.push_back(id);
 }
 
 GroupId State::EnsureGroup(std::string_view key) {
   GroupId id = FindGroup(key);
   if (id != kNone) return id;
-  if (free_groups.empty()) {
+  if (ids.free_groups.empty()) {
     id = static_cast<GroupId>(groups.size());
     groups.emplace_back();
-    startable.push_back(0);
+    lists.startable.push_back(0);
   } else {
-    id = free_groups.back();
-    free_groups.pop_back();
-    queued_sorted = false;  // the record may still be listed under its former owner
+    id = ids.free_groups.back();
+    ids.free_groups.pop_back();
+    lists.queued_sorted = false;  // the record may still be listed under its former owner
   }
   GroupState& group = groups[id];
   group.key = key;
   group.live = true;
   group.sets.resize(1);
-  group_ids.emplace(std::string(key), id);
+  ids.groups.emplace(std::string(key), id);
   return id;
 }
 
 void State::FreeGroupIfUnused(GroupId id) {
   GroupState& group = groups[id];
   if (!group.live || group.info || !group.members.empty()) return;
-  group_ids.erase(group_ids.find(group.key));
-  below_minimum.erase(id);
-  curved.erase(id);
-  surplus_groups -= group.has_surplus;
+  ids.groups.erase(ids.groups.find(group.key));
+  lists.below_minimum.erase(id);
+  lists.curved.erase(id);
+  counts.surplus_groups -= group.has_surplus;
   const bool listed = group.queued;
   group = GroupState{};
   group.queued = listed;
-  free_groups.push_back(id);
+  ids.free_groups.push_back(id);
 }
 
 QueueId State::EnsureQueue(std::string_view name) {
   if (name.empty()) return 0;
-  QueueId id = Find(queue_ids, name);
+  QueueId id = Find(ids.queues, name);
   if (id != kNone) return id;
   id = static_cast<QueueId>(queues.size());
   queues.emplace_back();
   queues[id].name = name;
-  queues_dirty = true;
-  queue_ids.emplace(std::string(name), id);
+  versions.queues_dirty = true;
+  ids.queues.emplace(std::string(name), id);
   ReadQueueLimits(id);
   return id;
 }
 
 UserId State::EnsureUser(std::string_view name) {
   if (name.empty()) return 0;
-  UserId id = Find(user_ids, name);
+  UserId id = Find(ids.users, name);
   if (id != kNone) return id;
   id = static_cast<UserId>(users.size());
   users.emplace_back(name);
-  user_ids.emplace(std::string(name), id);
+  ids.users.emplace(std::string(name), id);
   return id;
 }
 
@@ -123,15 +123,15 @@ int State::EnsureResource(std::string_view name) {
 
 PodId State::NewPod(std::string_view key) {
   PodId id;
-  if (free_pods.empty()) {
+  if (ids.free_pods.empty()) {
     id = static_cast<PodId>(pods.size());
     pods.emplace_back();
   } else {
-    id = free_pods.back();
-    free_pods.pop_back();
+    id = ids.free_pods.back();
+    ids.free_pods.pop_back();
   }
   pods[id].key = key;
-  pod_ids.emplace(std::string(key), id);
+  ids.pods.emplace(std::string(key), id);
   return id;
 }
 

@@ -100,7 +100,7 @@ struct Shape {
   };
   std::vector<Verdict> verdicts;
   // Nodes by rank that were found not to suit or to lack room, by tense, and up to where in
-  // State::touched that is true; of the cycle under way.
+  // CurrentCycle::touched that is true; of the cycle under way.
   struct Misfits {
     uint64_t cycle = 0;
     size_t seen = 0;

@@ -49,8 +49,8 @@ struct SortKey {
 
 State::State() {
   pools.emplace_back();
-  pool_filters.emplace_back();
-  live_pools = {0};
+  pool_facts.filters.emplace_back();
+  pool_facts.live = {0};
   queues.emplace_back();
   queues[0].known = true;
   users.emplace_back();
@@ -69,9 +69,9 @@ void State::Reindex(NodeState& node) {
     node.idle_future += device.IdleInFuture();
     shared |= !device.IdleNow() && device.FreeNow() > 0 && device.FreeInFuture() > 0;
   }
-  if (!node.present || ranks_dirty) return;
-  touched.push_back(node.rank);
-  free_gpu_ppm[node.pool] += free_ppm - node.free_ppm;
+  if (!node.present || versions.ranks_dirty) return;
+  cycle.touched.push_back(node.rank);
+  pool_facts.free_gpu_ppm[node.pool] += free_ppm - node.free_ppm;
   node.free_ppm = free_ppm;
   const int64_t cpu = node.allocatable[kCpu];
   const int64_t free = std::clamp<int64_t>(cpu - node.used[kCpu], 0, cpu);
@@ -82,8 +82,9 @@ void State::Reindex(NodeState& node) {
 }
 
 int64_t State::FreeGpuPpm(int pool) const {
-  if (pool != kNone) return free_gpu_ppm[pool];
-  return std::accumulate(free_gpu_ppm.begin(), free_gpu_ppm.end(), int64_t{0});
+  if (pool != kNone) return pool_facts.free_gpu_ppm[pool];
+  return std::accumulate(pool_facts.free_gpu_ppm.begin(), pool_facts.free_gpu_ppm.end(),
+                         int64_t{0});
 }
 
 namespace {
@@ -205,7 +206,7 @@ const std::string& State::GroupName(const GroupState& group) const {
 }
 
 bool State::QueueUnknown(const GroupState& group) const {
-  return known_queues > 0 && !group.queue_name.empty() && !queues[group.queue].known;
+  return counts.known_queues > 0 && !group.queue_name.empty() && !queues[group.queue].known;
 }
 
 void State::CountNode(PodId id, int sign) {
@@ -245,7 +246,7 @@ void State::CountReleasing(PodId id, int sign) {
   AddScaled(node.releasing, shape.core, sign);
   AddScaled(node.ext_releasing, shape, sign);
   node.releasing_pods += sign;
-  releasing_pods += sign;
+  counts.releasing_pods += sign;
   pod.devices.ForEach(
       [&](int i) { node.devices[i].releasing_ppm += sign * static_cast<int32_t>(ppm); });
 }
@@ -265,10 +266,10 @@ void State::CountPromise(PodId id, int sign) {
   node.port_pods += sign * !shape.ports.empty();
   if (sign > 0) {
     node.promises.push_back(id);
-    promised.Add(id);
+    lists.promised.Add(id);
   } else {
     RemovePod(node.promises, id);
-    promised.Remove(id);
+    lists.promised.Remove(id);
   }
   Reindex(node);
 }
@@ -302,7 +303,7 @@ void State::CountGroup(PodId id, int sign) {
         set.blocked += sign;
       } else {
         set.pending += sign;
-        startable[pod.group] += sign;
+        lists.startable[pod.group] += sign;
       }
       break;
   }
@@ -425,7 +426,7 @@ void State::SetPlace(PodId id, PodPhase phase, NodeId node, const DeviceSet& dev
   pod.node = node;
   pod.devices = devices;
   Count(id, +1);
-  if (makes_room) ++room_epoch;
+  if (makes_room) ++versions.room;
 }
 
 void State::TurnPlaced(PodId id, PodPhase phase) {
@@ -441,13 +442,13 @@ void State::TurnPlaced(PodId id, PodPhase phase) {
   CountGroup(id, +1);
   CountQueue(id, +1);
   CountTerms(id, +1);
-  if (releasing) ++room_epoch;
+  if (releasing) ++versions.room;
 }
 
 void State::SetPromise(PodId id, NodeId node, const DeviceSet& devices) {
   PodState& pod = pods[id];
   if (pod.promise == node && pod.promise_devices == devices) return;
-  if (pod.promise != kNone) ++room_epoch;
+  if (pod.promise != kNone) ++versions.room;
   Count(id, -1);
   pod.promise = node;
   pod.promise_devices = devices;
@@ -459,9 +460,9 @@ void State::SetHint(PodId id, NodeId node) {
   if (old == node) return;
   pods[id].hint = node;
   if (node != kNone) {
-    hinted.Add(id);
+    lists.hinted.Add(id);
   } else {
-    hinted.Remove(id);
+    lists.hinted.Remove(id);
   }
   if (node != kNone) ++nodes[node].hints;
   if (old != kNone) {
@@ -474,8 +475,8 @@ void State::Requeue(GroupId id) {
   GroupState& group = groups[id];
   if (group.queued) return;
   group.queued = true;
-  queued.push_back(id);
-  queued_sorted = false;
+  lists.queued.push_back(id);
+  lists.queued_sorted = false;
 }
 
 void State::UpdateBelow(GroupId id) {
@@ -492,15 +493,15 @@ void State::UpdateBelow(GroupId id) {
   const bool surplus = group.live && group.preemptible &&
                        std::any_of(group.sets.begin(), group.sets.end(),
                                    [](const SetState& set) { return set.Surplus() > 0; });
-  surplus_groups += surplus - group.has_surplus;
+  counts.surplus_groups += surplus - group.has_surplus;
   group.has_surplus = surplus;
   const bool below = group.live && present > 0 && short_of && !succeeded;
   if (below == group.below) return;
   group.below = below;
   if (below) {
-    below_minimum.insert(id);
+    lists.below_minimum.insert(id);
   } else {
-    below_minimum.erase(id);
+    lists.below_minimum.erase(id);
   }
 }
 
@@ -510,24 +511,25 @@ void State::SortQueued() {
     groups[id].queued = false;
     return true;
   };
-  queued.erase(std::remove_if(queued.begin(), queued.end(), gone), queued.end());
-  if (queued_sorted) return;
+  lists.queued.erase(std::remove_if(lists.queued.begin(), lists.queued.end(), gone),
+                     lists.queued.end());
+  if (lists.queued_sorted) return;
   std::vector<SortKey> keys;
-  keys.reserve(queued.size());
-  for (GroupId id : queued) keys.emplace_back(groups[id], id);
+  keys.reserve(lists.queued.size());
+  for (GroupId id : lists.queued) keys.emplace_back(groups[id], id);
   std::sort(keys.begin(), keys.end(), [this](const SortKey& a, const SortKey& b) {
     if (a.before != b.before) return a.before < b.before;
     if (a.creation_ns != b.creation_ns) return a.creation_ns < b.creation_ns;
     return a.uid != b.uid ? a.uid < b.uid : JobBefore(a.id, b.id);
   });
-  std::transform(keys.begin(), keys.end(), queued.begin(),
+  std::transform(keys.begin(), keys.end(), lists.queued.begin(),
                  [](const SortKey& key) { return key.id; });
-  queued_sorted = true;
+  lists.queued_sorted = true;
 }
 
 void State::RankQueues() {
-  if (!queues_dirty) return;
-  queues_dirty = false;
+  if (!versions.queues_dirty) return;
+  versions.queues_dirty = false;
   std::vector<QueueId> order(queues.size());
   for (size_t id = 0; id < order.size(); ++id) order[id] = static_cast<QueueId>(id);
   std::sort(order.begin(), order.end(), [this](QueueId a, QueueId b) {
@@ -537,7 +539,7 @@ void State::RankQueues() {
   for (size_t rank = 0; rank < order.size(); ++rank) {
     queues[order[rank]].rank = static_cast<int32_t>(rank);
   }
-  some_keep = std::any_of(queues.begin(), queues.end(), [](const QueueState& queue) {
+  counts.some_queue_keeps = std::any_of(queues.begin(), queues.end(), [](const QueueState& queue) {
     return std::any_of(queue.pools.begin(), queue.pools.end(),
                        [](const QueuePool& pool) { return pool.kept != QueueAmounts{}; });
   });
@@ -550,8 +552,8 @@ void State::Refresh() {
 }
 
 void State::RankNodes() {
-  if (!ranks_dirty) return;
-  ranks_dirty = false;
+  if (!versions.ranks_dirty) return;
+  versions.ranks_dirty = false;
   index.by_rank.clear();
   int gpus_max = 0;
   const int64_t smallest_before = smallest_gpu_mib;
@@ -571,8 +573,8 @@ void State::RankNodes() {
   std::sort(index.by_rank.begin(), index.by_rank.end(),
             [this](NodeId a, NodeId b) { return nodes[a].info.name < nodes[b].info.name; });
   AssignPools(smallest_before != smallest_gpu_mib);
-  pool_totals.clear();
-  free_gpu_ppm.assign(pools.size(), 0);
+  pool_facts.totals.clear();
+  pool_facts.free_gpu_ppm.assign(pools.size(), 0);
   index.Reset(static_cast<int>(pools.size()), static_cast<int>(index.by_rank.size()), gpus_max);
   for (size_t rank = 0; rank < index.by_rank.size(); ++rank) {
     NodeState& node = nodes[index.by_rank[rank]];

@@ -7,15 +7,15 @@
 //
 // Writers. Between cycles only Model writes (and replay.cc, when it begins). In a cycle:
 //   Statement        places and promises, by SetPlace and SetPromise
-//   scheduler.cc     now, cycle, touched; lifts promises and sets hints as a cycle begins and ends
+//   scheduler.cc     cycle; lifts promises and sets hints as a cycle begins and ends
 //   decide.cc        assumed, hints; takes back a bind of the same cycle
 //   stale_gangs.cc   GroupState::stale_since
 //   make_room.cc     GroupState::moved_at
 //   reservation.cc   held_nodes, NodeState::held_for and held_until
 //   explain.cc       GroupState::told and told_summary
 //   place.cc         the epochs of Shape at which it fitted nowhere
-//   victims.cc       served
-//   disruptions.cc   stopped
+//   victims.cc       cycle.served
+//   disruptions.cc   lists.stopped
 //   past_use.cc      past_share, QueuePool::past
 // State writes what is derived. Everybody else reads.
 //
@@ -83,7 +83,7 @@ struct alignas(64) NodeState {
   int idle_now = 0;       // devices nobody holds or was promised
   int idle_future = 0;    // the same once terminating pods are gone
   int port_pods = 0;      // pods with host ports, placed or promised
-  int64_t free_ppm = 0;   // of its devices in the future, as counted in State::free_gpu_ppm
+  int64_t free_ppm = 0;   // of its devices in the future, as counted in PoolFacts::free_gpu_ppm
   NodeSlot slot;          // where the index has it
   int releasing_pods = 0;
   int implicit_pods = 0;  // GPU pods whose devices were not said
@@ -206,9 +206,9 @@ struct alignas(64) GroupState {  // in the order of PodState, for its reason
   bool implicit = false;
   bool preemptible = true;
   bool may_preempt = true;
-  bool has_surplus = false;    // counted in State::surplus_groups
-  bool queued = false;         // listed in State::queued
-  bool below = false;          // listed in State::below_minimum
+  bool has_surplus = false;    // counted in WorkCounts
+  bool queued = false;         // listed in WorkLists::queued
+  bool below = false;          // listed in WorkLists::below_minimum
   int32_t place = 0;           // in job order, of the cycle under way
   int32_t home = kNone;        // the pool where its waiting pods claim a share; kNone: not chosen
   int32_t held = 0;            // members that hold room, of preemptible work
@@ -292,6 +292,68 @@ struct QueueState {
   }
 };
 
+// The ids of named records, and the records that are free for another name.
+struct RecordIds {
+  using Map = std::unordered_map<std::string, int32_t, StringHash, std::equal_to<>>;
+  Map nodes;
+  Map pods;
+  Map groups;
+  Map queues;
+  Map users;
+  std::vector<NodeId> free_nodes;
+  std::vector<PodId> free_pods;
+  std::vector<GroupId> free_groups;
+};
+
+// What the nodes of each pool add up to; follows from nodes and pools.
+struct PoolFacts {
+  std::vector<int> live;              // pools with nodes; at least one index
+  std::vector<QueueAmounts> totals;   // by pool, as of totals_version
+  uint32_t totals_version = 0;        // of Versions::nodes
+  std::vector<NodeFilter> filters;    // by pool
+  std::vector<int64_t> free_gpu_ppm;  // by pool, in the future, parts of devices included
+};
+
+// The groups and pods that a cycle has work with, so that it need not visit all.
+struct WorkLists {
+  std::vector<int32_t> startable;  // by GroupId: members that could be placed now
+  std::vector<GroupId> queued;  // groups that may have pods to place; sorted by JobBefore in cycles
+  bool queued_sorted = true;
+  std::set<GroupId> below_minimum;  // groups that hold room but less than their minimum
+  std::set<GroupId> curved;         // groups with a goodput curve
+  RankBitmap promised;              // pods with a promise
+  RankBitmap hinted;                // pods with a nominated node
+  std::vector<PodId> stopped;       // pods with PodState::stopped
+};
+
+// Counts by which an action knows at once that it has nothing to do.
+struct WorkCounts {
+  int surplus_groups = 0;  // preemptible groups with members beyond a minimum
+  int releasing_pods = 0;
+  int soft_taints = 0;  // present nodes with PreferNoSchedule taints
+  int known_queues = 0;
+  bool some_queue_keeps = false;  // lends less than its quota
+};
+
+// The cycle under way.
+struct CurrentCycle {
+  uint64_t number = 0;  // grows when `touched` begins anew
+  WallTime now;
+  // Ranks of nodes whose room changed since the cycle began, in order, repetitions included.
+  std::vector<int> touched;
+  GroupId served = kNone;  // victims are sought for it: those it moves may go where it holds
+};
+
+// What has changed: a result that was kept with a version holds as long as it is the same.
+struct Versions {
+  uint64_t model = 1;
+  uint64_t room = 1;        // grows when room appears anywhere
+  uint32_t nodes = 0;       // the last that was given: NodeState::version
+  uint32_t pools = 1;       // grows when nodes may have changed their pools
+  bool ranks_dirty = true;  // State::Refresh is to make them anew
+  bool queues_dirty = true;
+};
+
 struct State {
   State();
 
@@ -299,61 +361,31 @@ struct State {
   LargeVector<NodeState> nodes;
   LargeVector<PodState> pods;
   LargeVector<GroupState> groups;
-  std::vector<int32_t> startable;         // by GroupId: members that could be placed now
-  std::vector<QueueState> queues;         // [0] is the default queue
-  std::vector<std::string> users;         // [0] is nobody
-  std::vector<PoolInfo> pools;            // by name; the last takes nodes of no pool
-  std::vector<int> live_pools;            // pools with nodes; at least one index
-  std::vector<QueueAmounts> pool_totals;  // by pool, as of totals_version
-  uint32_t totals_version = 0;            // of node_versions
-  std::vector<NodeFilter> pool_filters;   // by pool
+  std::vector<QueueState> queues;  // [0] is the default queue
+  std::vector<std::string> users;  // [0] is nobody
+  std::vector<PoolInfo> pools;     // by name; the last takes nodes of no pool
   std::map<std::string, TopologyInfo, std::less<>> topologies;
   std::map<std::string, BudgetInfo, std::less<>> budgets;
-  std::vector<PodId> stopped;  // pods that are marked so
   ShapeTable shapes;
   TermTable terms;
-  NodeIndex index;
+  RecordIds ids;
   std::vector<std::string> resource_names;  // interned extended resources, but nvidia.com/gpu
   std::vector<int64_t> resource_gpus;       // n of nvidia.com/mig-<n>g.*, else 0
   std::vector<uint8_t> resource_kinds;      // whether it is a kind of devices
-  int64_t smallest_gpu_mib = 0;             // of the present nodes; 0: none says
+  RecordIds::Map resource_ids;
 
-  using IdMap = std::unordered_map<std::string, int32_t, StringHash, std::equal_to<>>;
-  IdMap node_ids;
-  IdMap pod_ids;
-  IdMap group_ids;
-  IdMap queue_ids;
-  IdMap user_ids;
-  IdMap resource_ids;
-  std::vector<NodeId> free_nodes;
-  std::vector<PodId> free_pods;
-  std::vector<GroupId> free_groups;
+  // --- what follows from them ---------------------------------------------------------------
+  NodeIndex index;
+  PoolFacts pool_facts;
+  WorkLists lists;
+  WorkCounts counts;
+  int64_t smallest_gpu_mib = 0;  // of the present nodes; 0: none says
+  Versions versions;
 
-  std::vector<GroupId> queued;  // groups that may have pods to place; sorted by JobBefore in cycles
-  bool queued_sorted = true;
-  std::set<GroupId> below_minimum;  // groups that hold room but less than their minimum
-  RankBitmap promised;              // pods with a promise
-  RankBitmap hinted;                // pods with a nominated node
-  std::set<GroupId> curved;         // groups with a goodput curve
-  int surplus_groups = 0;           // preemptible groups with members beyond a minimum
-  int releasing_pods = 0;
-  int soft_taints = 0;  // present nodes with PreferNoSchedule taints
-  int known_queues = 0;
-  bool some_keep = false;          // some queue lends less than its quota
-  double past_share = 0;           // how much past use counts against a queue's weight; 0: not
+  // --- what cycles decide -------------------------------------------------------------------
+  CurrentCycle cycle;
   std::vector<NodeId> held_nodes;  // with held_for
-  GroupId served = kNone;  // victims are sought for it: those it moves may go where it holds
-  WallTime now;            // of the cycle
-  // Ranks of nodes whose room changed since the cycle began, in order, repetitions included.
-  std::vector<int> touched;
-  uint64_t cycle = 0;                 // grows when `touched` begins anew
-  std::vector<int64_t> free_gpu_ppm;  // on the nodes of each pool, in the future, parts included
-  uint64_t version = 1;
-  uint64_t room_epoch = 1;  // grows when room appears anywhere
-  uint32_t node_versions = 0;
-  bool ranks_dirty = true;
-  bool queues_dirty = true;
-  uint32_t pools_epoch = 1;  // grows when nodes may have changed their pools
+  double past_share = 0;           // how much past use counts against a queue's weight; 0: not
 
   // --- moving pods --------------------------------------------------------------------------
   void SetPlace(PodId pod, PodPhase phase, NodeId node, const DeviceSet& devices);
@@ -383,7 +415,8 @@ struct State {
   // Pools to try for the group, in order; kNone: all nodes alike.
   std::vector<int> PoolsFor(GroupId group);
   const NodeFilter* FilterOf(int pool) const {
-    return pool == kNone || pool_filters[pool].nodes.empty() ? nullptr : &pool_filters[pool];
+    const bool all = pool == kNone || pool_facts.filters[pool].nodes.empty();
+    return all ? nullptr : &pool_facts.filters[pool];
   }
   // Members within a group: member priority, age, key.
   bool MemberBefore(PodId a, PodId b) const;

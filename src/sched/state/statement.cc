@@ -49,7 +49,7 @@ void Statement::Rollback(const Mark& mark) {
     state_.SetPromise(entry.pod, entry.promise, entry.promise_devices);
     state_.SetPlace(entry.pod, entry.phase, entry.node, entry.devices);
   }
-  state_.room_epoch = mark.room_epoch;
+  state_.versions.room = mark.room_epoch;
 }
 
 void Statement::Commit() {

@@ -35,7 +35,7 @@ class Statement {
   void Unevict(PodId pod, PodPhase phase);
   void DropPromise(PodId pod);
 
-  Mark Checkpoint() const { return {log_.size(), state_.room_epoch}; }
+  Mark Checkpoint() const { return {log_.size(), state_.versions.room}; }
   void Rollback(const Mark& mark);
   void Commit();
   bool empty() const { return log_.empty(); }

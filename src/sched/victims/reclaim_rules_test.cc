@@ -23,7 +23,7 @@ void Job(Scenario& s, const std::string& queue, int running, int waiting) {
 }
 
 ReclaimRules RulesFor(TestCycle& cycle, const std::string& queue, int64_t gpus) {
-  return {cycle.context, cycle.Queue(queue), cycle.state.live_pools.front(), Gpus(gpus)};
+  return {cycle.context, cycle.Queue(queue), cycle.state.pool_facts.live.front(), Gpus(gpus)};
 }
 
 // Two projects of four GPUs: a holds six, b two and asks for more.

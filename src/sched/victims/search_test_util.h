@@ -60,9 +60,9 @@ class TestCycle {
   static State& Begin(Scenario& s) {
     State& state = s.model.state();
     state.Refresh();
-    state.now = s.now;
-    state.touched.clear();
-    ++state.cycle;
+    state.cycle.now = s.now;
+    state.cycle.touched.clear();
+    ++state.cycle.number;
     return state;
   }
 

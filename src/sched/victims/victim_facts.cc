@@ -13,7 +13,7 @@ constexpr Duration kStartLook = std::chrono::seconds(5);
 
 double OverUse(const Context& context, QueueId id) {
   double most = 0;
-  for (int pool : context.state.live_pools) {
+  for (int pool : context.state.pool_facts.live) {
     const QueuePool& own = context.state.queues[id].pools[pool];
     const QueueAmounts& fair = context.shares.Fair(pool, id);
     for (int r = 0; r < kQueueResources; ++r) {

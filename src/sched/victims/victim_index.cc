@@ -8,7 +8,7 @@ VictimIndex::VictimIndex(Context& context)
     : context_(context),
       state_(context.state),
       facts_(context),
-      seen_touched_(context.state.touched.size()) {}
+      seen_touched_(context.state.cycle.touched.size()) {}
 
 void VictimIndex::Begin(GroupId group, const VictimPolicy& policy) {
   pool_ = policy.pool;
@@ -27,8 +27,8 @@ void VictimIndex::Begin(GroupId group, const VictimPolicy& policy) {
 void VictimIndex::CatchUp() {
   changed_.clear();
   marked_.resize(state_.index.by_rank.size());
-  for (; seen_touched_ < state_.touched.size(); ++seen_touched_) {
-    const int rank = state_.touched[seen_touched_];
+  for (; seen_touched_ < state_.cycle.touched.size(); ++seen_touched_) {
+    const int rank = state_.cycle.touched[seen_touched_];
     if (marked_[rank]) continue;
     marked_[rank] = 1;
     changed_.push_back(rank);

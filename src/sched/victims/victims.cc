@@ -519,7 +519,7 @@ bool Search::TryExact(const std::vector<VictimUnit>& units, uint32_t chosen) {
 
 // Tries combinations from the cheapest on, where there are few enough; nullopt where there are not.
 std::optional<bool> Search::PlaceExactly() {
-  if (state_.pod_ids.size() > kExactPodsMax) return std::nullopt;
+  if (state_.ids.pods.size() > kExactPodsMax) return std::nullopt;
   std::vector<VictimUnit> units;
   for (size_t id = 0; id < state_.groups.size(); ++id) {
     const GroupId victim = static_cast<GroupId>(id);
@@ -618,9 +618,9 @@ VictimPlan FindVictims(Context& context,
   std::shared_ptr<VictimIndex>& finder = context.searches.indexes[searcher];
   if (!finder) finder = std::make_shared<VictimIndex>(context);
   finder->Begin(group, policy);
-  context.state.served = group;
+  context.state.cycle.served = group;
   VictimPlan plan = Search(context, trial, group, pods, *finder, policy).Run();
-  context.state.served = kNone;
+  context.state.cycle.served = kNone;
   return plan;
 }
 
