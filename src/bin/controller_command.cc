@@ -319,7 +319,7 @@ Status RunController(const ControllerFlags& flags) {
   monitoring.health.AddReady("shutdown",
                              [&one] { return one.stopping() ? "the process is stopping" : ""; });
   SWELL_RETURN_IF_ERROR(monitoring.Listen(*process, flags.metrics_address, kMetricsAddress));
-  std::optional<Webhook> webhook;
+  std::optional<WebhookServer> webhook;
   if (flags.webhook.port > 0) {
     WebhookOptions webhook_options = flags.webhook;
     webhook_options.ns = flags.election.ns;

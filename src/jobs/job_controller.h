@@ -60,7 +60,7 @@ class JobController {
   JobFailures failures_;
   GpuTime gpu_time_;
   JobHealth health_;
-  JobSize size_;
+  ElasticSize size_;
   JobWrites writes_;
   client::WorkQueue queue_;
 };

@@ -13,6 +13,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/client/client.h"
 #include "kube/controllers/wrong_field.h"
+#include "sched/state/types.h"
 
 namespace swell::controllers {
 
@@ -35,7 +36,7 @@ struct JobKindOptions {
 
 enum class RestartPolicy { kNever, kOnFailure, kAlways, kExitCode };
 enum class CleanPodPolicy { kNone, kRunning, kAll };
-enum class OnPreemption { kRequeue, kFail };
+using sched::OnPreemption;
 
 // What follows when a pod fails by itself.
 enum class OnFailure {

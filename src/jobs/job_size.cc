@@ -204,7 +204,7 @@ std::string WhyChanged(const JobPass& pass,
 
 // A change of size that was requested is reported when it has happened, with the number that was
 // reached. Members that wait for room are the scheduler's to report once they have it.
-void JobSize::ReportResize(JobPass& pass, const Now& size) {
+void ElasticSize::ReportResize(JobPass& pass, const Now& size) {
   const auto resize = resizing_.find(pass.uid());
   if (resize == resizing_.end()) return;
   const bool reached = size.now == size.desired;
@@ -220,7 +220,7 @@ void JobSize::ReportResize(JobPass& pass, const Now& size) {
              " replicas, as asked (", size.least, " to ", size.most, ")"));
 }
 
-void JobSize::Fill(JobPass& pass, const std::string& preempted) {
+void ElasticSize::Fill(JobPass& pass, const std::string& preempted) {
   const std::string_view field = pass.kind.kubedl_style_status() ? "size" : "elastic";
   const Tally tally = Count(*pass.job, pass.name, pass.spec, pass.pods);
   const auto& [least, most, desired, now, members, by_metric, observed] = tally;

@@ -1,4 +1,4 @@
-// JobSize: how large an elastic job is, how large it may be, why it is not larger, and how that
+// ElasticSize: how large an elastic job is, how large it may be, why it is not larger, and how that
 // went: status.elastic, of which people see tables and charts. In a status that has only what its
 // kind's users know, it is `size`: behind what their documents show.
 // - Threads: core executor only.
@@ -12,7 +12,7 @@
 
 namespace swell::controllers {
 
-class JobSize {
+class ElasticSize {
  public:
   // `preempted`: the message of a preempted member that is gone already; empty: none is.
   void Fill(JobPass& pass, const std::string& preempted);

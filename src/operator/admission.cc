@@ -88,7 +88,7 @@ std::string AmountText(const std::string& name, int64_t amount, std::string_view
 
 }  // namespace
 
-struct Admission::Verdict {
+struct AdmissionReviewer::Verdict {
   const json::Value* user = nullptr;  // who asks; may be null
   std::string refusal;                // the first reason counts
   std::vector<std::string> warnings;
@@ -135,15 +135,15 @@ struct Admission::Verdict {
   }
 };
 
-Admission::Admission(Informers& informers, AdmissionOptions options)
+AdmissionReviewer::AdmissionReviewer(Informers& informers, AdmissionOptions options)
     : options_(std::move(options)),
       projects_(informers.Of(client::resources::kProjects)),
       nodes_(informers.Of(client::resources::kNodes)),
       priorities_(informers.Of(client::resources::kPriorityClasses)) {}
 
-Admission::~Admission() = default;
+AdmissionReviewer::~AdmissionReviewer() = default;
 
-json::Value Admission::Review(const json::Value& review) const {
+json::Value AdmissionReviewer::Review(const json::Value& review) const {
   static const json::Value kNone = json::Object{};
   const json::Value* found = json::Find(review, {"request"});
   const json::Value& request = found ? *found : kNone;
@@ -186,10 +186,10 @@ json::Value Admission::Review(const json::Value& review) const {
       {"response", std::move(response)}};
 }
 
-std::string Admission::ProjectOf(const json::Value& object,
-                                 std::string_view named,
-                                 std::string_view ns,
-                                 Verdict& verdict) const {
+std::string AdmissionReviewer::ProjectOf(const json::Value& object,
+                                         std::string_view named,
+                                         std::string_view ns,
+                                         Verdict& verdict) const {
   if (named.empty()) named = api::Label(object, keys::kProject);
   std::set<std::string> leaves, parents;
   std::string of_namespace;
@@ -221,40 +221,40 @@ std::string Admission::ProjectOf(const json::Value& object,
   return "";
 }
 
-void Admission::CheckTakesWork(const std::string& project, Verdict& verdict) const {
+void AdmissionReviewer::CheckTakesWork(const std::string& project, Verdict& verdict) const {
   const json::SharedValue found = projects_.Get(project);
   if (!found || !api::IsDeleting(*found)) return;
   verdict.Refuse(StrCat("project ", Quote(project), " is being deleted and takes no new work"));
 }
 
-void Admission::SetProject(const json::Value& object,
-                           const std::string& project,
-                           Verdict& verdict) const {
+void AdmissionReviewer::SetProject(const json::Value& object,
+                                   const std::string& project,
+                                   Verdict& verdict) const {
   if (project.empty() || !api::Label(object, keys::kProject).empty()) return;
   verdict.PutMeta(object, "labels", keys::kProject, project);
 }
 
 // People's work carries their name, whatever it says itself. What controllers make carries that of
 // what they make it for; masters may say for whom they act.
-void Admission::SetUser(const json::Value& object, Verdict& verdict) const {
+void AdmissionReviewer::SetUser(const json::Value& object, Verdict& verdict) const {
   const std::string name = verdict.Person();
   if (!name.empty()) verdict.PutMeta(object, "annotations", keys::kUser, name);
 }
 
 // By what the work says it is; else the usual one; empty where there is no such class.
-std::string Admission::UsualClass(const json::Value& object) const {
+std::string AdmissionReviewer::UsualClass(const json::Value& object) const {
   std::string workload(api::Label(object, keys::kWorkload));
   if (!workload.empty() && priorities_.Get(workload)) return workload;
   return priorities_.Get(options_.priority_class) ? options_.priority_class : "";
 }
 
-void Admission::CheckClass(std::string_view name, Verdict& verdict) const {
+void AdmissionReviewer::CheckClass(std::string_view name, Verdict& verdict) const {
   if (name.empty() || priorities_.Get(name)) return;
   verdict.Refuse(StrCat("no PriorityClass with name ", name, " was found"));
 }
 
 // Beyond Kubernetes' own, what some node has any of.
-std::vector<std::string> Admission::Resources() const {
+std::vector<std::string> AdmissionReviewer::Resources() const {
   std::set<std::string> names;
   for (const auto& [name, node] : nodes_.objects()) {
     const sched::NodeInfo info = ToNodeInfo(*node);
@@ -265,7 +265,7 @@ std::vector<std::string> Admission::Resources() const {
   return {names.begin(), names.end()};
 }
 
-void Admission::CheckNodes(const json::Value& pod, Verdict& verdict) const {
+void AdmissionReviewer::CheckNodes(const json::Value& pod, Verdict& verdict) const {
   const json::Value* spec = json::Find(pod, {"spec"});
   if (spec == nullptr || nodes_.objects().empty()) return;
   const sched::Resources wanted = PodRequests(*spec);
@@ -310,10 +310,10 @@ void Admission::CheckNodes(const json::Value& pod, Verdict& verdict) const {
   }
 }
 
-void Admission::CheckLimits(const std::string& project,
-                            double gpus,
-                            std::string_view priority_class,
-                            Verdict& verdict) const {
+void AdmissionReviewer::CheckLimits(const std::string& project,
+                                    double gpus,
+                                    std::string_view priority_class,
+                                    Verdict& verdict) const {
   if (gpus <= 0) return;
   json::SharedValue priority = priorities_.Get(priority_class);
   const bool stays = priority && json::GetInt(*priority, {"value"}) >= kPreemptibleBelow;
@@ -338,7 +338,9 @@ void Admission::CheckLimits(const std::string& project,
   }
 }
 
-void Admission::LookAtPod(const json::Value& pod, std::string_view ns, Verdict& verdict) const {
+void AdmissionReviewer::LookAtPod(const json::Value& pod,
+                                  std::string_view ns,
+                                  Verdict& verdict) const {
   const auto owner = api::ControllerOf(pod);
   // A DaemonSet's pods are bound to their nodes by affinity.
   if (owner && owner->kind == "DaemonSet") return;
@@ -375,10 +377,10 @@ void Admission::LookAtPod(const json::Value& pod, std::string_view ns, Verdict& 
   if (!owner) CheckLimits(project, GpusOf(pod), priority, verdict);
 }
 
-void Admission::LookAtJob(const json::Value& job,
-                          std::string_view ns,
-                          const JobKind& kind,
-                          Verdict& verdict) const {
+void AdmissionReviewer::LookAtJob(const json::Value& job,
+                                  std::string_view ns,
+                                  const JobKind& kind,
+                                  Verdict& verdict) const {
   if (const Status wrong = rules_.Check(kind, job); !wrong.ok()) {
     return verdict.Refuse(StrCat(kind.kind(), " can not run: ", wrong.message()));
   }
@@ -407,10 +409,10 @@ void Admission::LookAtJob(const json::Value& job,
   CheckLimits(project, gpus, gang.ok() && !gang->empty() ? *gang : priority, verdict);
 }
 
-void Admission::LookAtCron(const json::Value& cron,
-                           const json::Value* old,
-                           std::string_view ns,
-                           Verdict& verdict) const {
+void AdmissionReviewer::LookAtCron(const json::Value& cron,
+                                   const json::Value* old,
+                                   std::string_view ns,
+                                   Verdict& verdict) const {
   // Nothing more starts. Its finalizers must come off, whatever is wrong with it.
   if (api::IsDeleting(cron)) return;
   const Status wrong = options_.others_crons ? Status::Ok() : rules_.CheckCron(cron);

@@ -1,7 +1,7 @@
-// Admission: what Swell says to objects on their way into a cluster, as an admission webhook. Work
-// in a project's namespace gets scheduler, project and priority class where it names none, and the
-// name of the person who made it, whom its use is accounted to; what can never run is refused, with
-// the reason.
+// AdmissionReviewer: what Swell says to objects on their way into a cluster, as an admission
+// webhook. Work in a project's namespace gets scheduler, project and priority class where it names
+// none, and the name of the person who made it, whom its use is accounted to; what can never run is
+// refused, with the reason.
 //
 // Refused are: jobs that Swell's controllers could not read; unknown projects and priority classes;
 // departments; new work of a project that is being deleted; invalid GPU fractions; more than the
@@ -34,10 +34,10 @@ struct AdmissionOptions {
   bool others_crons = false;  // another operator runs the Crons, and knows other kinds of jobs
 };
 
-class Admission {
+class AdmissionReviewer {
  public:
-  Admission(Informers& informers, AdmissionOptions options);
-  ~Admission();
+  AdmissionReviewer(Informers& informers, AdmissionOptions options);
+  ~AdmissionReviewer();
 
   // An AdmissionReview (admission.k8s.io/v1) with its response, for one with a request.
   json::Value Review(const json::Value& review) const;

@@ -25,7 +25,7 @@ class AdmissionTest : public ::testing::Test {
   void Open(AdmissionOptions options) {
     informers_ = std::make_unique<Informers>(
         cluster_.sim, cluster_.server, api::UserInfo{"system:masters", "", {"system:masters"}}, 1);
-    admission_ = std::make_unique<Admission>(*informers_, options);
+    admission_ = std::make_unique<AdmissionReviewer>(*informers_, options);
     informers_->Start();
     ASSERT_TRUE(cluster_.Until([&] { return informers_->synced(); }));
   }
@@ -86,7 +86,7 @@ class AdmissionTest : public ::testing::Test {
 
   TestCluster cluster_;
   std::unique_ptr<Informers> informers_;
-  std::unique_ptr<Admission> admission_;
+  std::unique_ptr<AdmissionReviewer> admission_;
   json::Value object_, old_;
   std::string operation_ = "CREATE";
   json::Value user_ = json::Object{{"username", "system:serviceaccount:a:b"}};

@@ -264,8 +264,8 @@ TEST_P(Property, TheIndexFindsWhatLookingAtEveryNodeDoes) {
     Scenario s;
     PoolInfo pool;
     pool.name = "all";
-    pool.gpu = random.OneIn(3) ? Placement::kSpread : Placement::kPack;
-    pool.cpu = random.OneIn(3) ? Placement::kSpread : Placement::kPack;
+    pool.gpu = random.OneIn(3) ? PlacementStrategy::kSpread : PlacementStrategy::kPack;
+    pool.cpu = random.OneIn(3) ? PlacementStrategy::kSpread : PlacementStrategy::kPack;
     s.Pool(pool);
     AddRandomNodes(s, random);
     for (int round = 0; round < 3; ++round) {

@@ -12,7 +12,7 @@ namespace {
 // A cluster in which every part of the model is in use: promises, evictions, shares of GPUs,
 // volumes, affinities, a stale gang, pools and quotas.
 void Play(Scenario& s) {
-  s.Pool({.name = "blue", .node_selector = {{"pool", "blue"}}, .gpu = Placement::kSpread});
+  s.Pool({.name = "blue", .node_selector = {{"pool", "blue"}}, .gpu = PlacementStrategy::kSpread});
   QueueInfo top{.name = "top"};
   top.gpu = {6, kUnlimited, 1};
   QueueInfo a{.name = "a", .parent = "top"};

@@ -215,8 +215,8 @@ sched::QueueLimits ToLimits(const api::ResourceShare& share, const sched::QueueL
           .lending_limit = share.lending_limit.value_or(usual.lending_limit)};
 }
 
-sched::Placement ToPlacement(bool spreads) {
-  return spreads ? sched::Placement::kSpread : sched::Placement::kPack;
+sched::PlacementStrategy ToPlacement(bool spreads) {
+  return spreads ? sched::PlacementStrategy::kSpread : sched::PlacementStrategy::kPack;
 }
 
 std::optional<Duration> ToRuntime(std::optional<int64_t> seconds) {

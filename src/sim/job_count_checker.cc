@@ -15,7 +15,7 @@ constexpr std::string_view kScheduler = "swell-scheduler";
 
 }  // namespace
 
-JobCountChecker::JobCountChecker(History& history) : history_(history) {
+JobCountChecker::JobCountChecker(SimHistory& history) : history_(history) {
   history_.OnChange([this](const store::Change& change) { OnChange(change); });
   history_.OnAnswer([this](uint64_t, const api::RestRequest& request, int http_status) {
     if (http_status < 300) OnWrite(request);

@@ -21,7 +21,7 @@ namespace swell::sim {
 
 class JobCountChecker {
  public:
-  explicit JobCountChecker(History& history);
+  explicit JobCountChecker(SimHistory& history);
 
  private:
   struct Pod {
@@ -48,7 +48,7 @@ class JobCountChecker {
   static void End(Pod& pod);
   int64_t Count(const Job& job, bool Pod::*fact) const;
 
-  History& history_;
+  SimHistory& history_;
   std::map<std::string, Pod, std::less<>> pods_;  // by uid, also those that are gone
   std::map<std::string, Job, std::less<>> jobs_;  // by uid; other owners of pods, too
 };

@@ -121,7 +121,7 @@ class SimCluster {
 
   // FNV-1a over every durable change so far: versions, keys and bytes.
   uint64_t trace_hash() const { return history_.hash(); }
-  History& history() { return history_; }
+  SimHistory& history() { return history_; }
   store::MemoryDisk& disk() { return *disk_; }
   node::SimulatedRuntime& runtime(size_t index = 0) { return *runtimes_[index]; }
   SimExecutor& executor() { return executor_; }
@@ -140,7 +140,7 @@ class SimCluster {
   SimExecutor executor_;
   Random random_;
   std::map<std::string, std::unique_ptr<SimClock>> clocks_;
-  History history_;
+  SimHistory history_;
   std::shared_ptr<store::MemoryDisk> disk_;
   std::unique_ptr<api::Scheme> scheme_;  // with Swell's kinds
   std::vector<node::NodeConfig> nodes_;

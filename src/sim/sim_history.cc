@@ -13,7 +13,7 @@ constexpr size_t kViolationsMax = 100;
 
 }  // namespace
 
-void History::Add(const std::vector<store::Change>& batch) {
+void SimHistory::Add(const std::vector<store::Change>& batch) {
   for (const store::Change& change : batch) {
     const store::Entry& entry = *change.entry;
     hash_ = StableHash(StrCat(static_cast<int>(change.type), "|", entry.version, "|",
@@ -34,9 +34,9 @@ void History::Add(const std::vector<store::Change>& batch) {
   }
 }
 
-void History::CheckAnswer(uint64_t number,
-                          const api::RestRequest& request,
-                          const api::RestResponse& response) {
+void SimHistory::CheckAnswer(uint64_t number,
+                             const api::RestRequest& request,
+                             const api::RestResponse& response) {
   for (const Listener& hear : hear_answers_) hear(number, request, response.status);
   if (response.status == 409) ++conflicts_;
   if (request.method == "GET" || response.status >= 300) return;
@@ -55,7 +55,7 @@ void History::CheckAnswer(uint64_t number,
   if (live_.contains(uid)) Violation(StrCat(request.path, " is said to be deleted, but is there"));
 }
 
-void History::Violation(const std::string& what) {
+void SimHistory::Violation(const std::string& what) {
   if (violations_.size() >= kViolationsMax) return;
   const int64_t ms = executor_.Steady().ns / 1'000'000;
   violations_.push_back(StrCat("at ", ms, " ms, version ", version_, ": ", what));

@@ -1,4 +1,4 @@
-// History: what became durable, in order, and what is wrong about it.
+// SimHistory: what became durable, in order, and what is wrong about it.
 //
 // It hangs on the disk, below everything that could lie: answers, watches and restarts are held to
 // what it says.
@@ -18,9 +18,9 @@
 
 namespace swell::sim {
 
-class History {
+class SimHistory {
  public:
-  explicit History(SimExecutor& executor) : executor_(executor) {}
+  explicit SimHistory(SimExecutor& executor) : executor_(executor) {}
 
   void Add(const std::vector<store::Change>& batch);
   // Runs for every change, after it is counted here.

@@ -42,7 +42,7 @@ int GpusOf(const json::Value& pod) {
 }
 
 Invariants::Invariants(SimExecutor& executor,
-                       History& history,
+                       SimHistory& history,
                        std::map<std::string, int> gpus_of_nodes)
     : executor_(executor), history_(history), gpus_of_nodes_(std::move(gpus_of_nodes)) {
   history_.OnChange([this](const store::Change& change) { OnChange(change); });

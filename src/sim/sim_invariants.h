@@ -42,7 +42,7 @@ class Invariants {
   // In calm, everybody has heard of a binding by then.
   static constexpr Duration kKnownAfter = std::chrono::seconds(10);
 
-  Invariants(SimExecutor& executor, History& history, std::map<std::string, int> gpus_of_nodes);
+  Invariants(SimExecutor& executor, SimHistory& history, std::map<std::string, int> gpus_of_nodes);
 
   // Holds at every change from now on: pods of this namespace have at most so many GPUs.
   void LimitProject(const std::string& ns, int gpus) { limits_[ns] = gpus; }
@@ -97,7 +97,7 @@ class Invariants {
   void Deleted(const std::string& key);
 
   SimExecutor& executor_;
-  History& history_;
+  SimHistory& history_;
   const std::map<std::string, int> gpus_of_nodes_;
   std::map<std::string, int> limits_;
   SteadyTime disturbed_;

@@ -30,7 +30,7 @@ SimWatcher::SimWatcher(SimExecutor& executor,
                        std::shared_ptr<api::RestHandler> server,
                        api::UserInfo user,
                        client::Resource resource,
-                       History& history,
+                       SimHistory& history,
                        uint64_t seed)
     : executor_(executor),
       resource_(std::move(resource)),

@@ -25,7 +25,7 @@ class SimWatcher {
              std::shared_ptr<api::RestHandler> server,
              api::UserInfo user,
              client::Resource resource,
-             History& history,
+             SimHistory& history,
              uint64_t seed);
 
   void Start();
@@ -48,7 +48,7 @@ class SimWatcher {
   SimExecutor& executor_;
   client::Resource resource_;
   std::string stored_as_;
-  History& history_;
+  SimHistory& history_;
   Random random_;
   bool listed_ = false;
   bool may_expire_ = false;

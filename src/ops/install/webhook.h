@@ -1,4 +1,4 @@
-// Webhook: the admission webhook of `swell controller`: its port, its certificates, and the
+// WebhookServer: the admission webhook of `swell controller`: its port, its certificates, and the
 // configuration that the API server finds it by (`swell install --webhook`).
 //
 // The certificate authority is in the Secret NAMESPACE/swell-webhook-ca, made by the first replica
@@ -32,9 +32,9 @@ struct WebhookOptions {
   controllers::AdmissionOptions admission;
 };
 
-class Webhook {
+class WebhookServer {
  public:
-  Webhook(RemoteProcess& process, WebhookOptions options);
+  WebhookServer(RemoteProcess& process, WebhookOptions options);
 
   // Returns once it answers. What changes later is followed while the process runs.
   Status Start();
@@ -51,7 +51,7 @@ class Webhook {
   RemoteProcess& process_;
   WebhookOptions options_;
   controllers::Informers informers_;
-  std::unique_ptr<controllers::Admission> admission_;
+  std::unique_ptr<controllers::AdmissionReviewer> admission_;
   edge::WebhookAuthority authority_;
   std::vector<std::string> hosts_;  // that the certificate is for, besides the Service's names
   WallTime renew_at_;

@@ -40,7 +40,7 @@ TEST(Allocate, AStableClusterYieldsAnEmptyCycle) {
 }
 
 TEST(Allocate, PacksByDefaultAndSpreadsWhereThePoolSaysSo) {
-  for (Placement placement : {Placement::kPack, Placement::kSpread}) {
+  for (PlacementStrategy placement : {PlacementStrategy::kPack, PlacementStrategy::kSpread}) {
     Scenario s;
     s.Pool({.name = "default", .gpu = placement, .cpu = placement});
     s.Node("n0", {.gpus = 4});
@@ -48,7 +48,7 @@ TEST(Allocate, PacksByDefaultAndSpreadsWhereThePoolSaysSo) {
     s.Pod("x", {.gpus = 1, .on = "n1", .devices = {0}});
     s.Pod("a", {.gpus = 1});
     s.Cycle();
-    EXPECT_EQ(s.NodeOf("a"), placement == Placement::kPack ? "n1" : "n0");
+    EXPECT_EQ(s.NodeOf("a"), placement == PlacementStrategy::kPack ? "n1" : "n0");
   }
 }
 

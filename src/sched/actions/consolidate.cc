@@ -46,7 +46,7 @@ class Consolidate : public Action {
   std::string_view Name() const override { return "consolidate"; }
   std::string_view Event() const override { return "Preempted"; }
   std::string Reason(const Context& /*context*/,
-                     const Evictions& /*evictions*/,
+                     const EvictionPlan& /*evictions*/,
                      PodId /*victim*/) const override {
     return "free room is in pieces, and moving it makes one piece of it";
   }

@@ -39,7 +39,7 @@ struct PlanWords {
 // "Preempted by b/x-0, which needs 2 GPUs on n1: ...".
 void TellBeneficiary(const Context& context,
                      const Action& action,
-                     const Evictions& evictions,
+                     const EvictionPlan& evictions,
                      PodId victim,
                      PlanWords& words,
                      Decision& decision) {
@@ -151,7 +151,7 @@ void DecideNominations(Context& context, const Action& action, const std::vector
   }
 }
 
-void DecideEvictions(Context& context, const Action& action, const Evictions& evictions) {
+void DecideEvictions(Context& context, const Action& action, const EvictionPlan& evictions) {
   const std::vector<PodId>& victims = evictions.victims;
   State& state = context.state;
   PlanWords words;

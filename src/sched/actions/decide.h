@@ -13,7 +13,7 @@ namespace swell::sched {
 void DecideBinds(Context& context, const Action& action, const std::vector<PodId>& pods);
 void DecideNominations(Context& context, const Action& action, const std::vector<PodId>& pods);
 // Without a beneficiary there is at least one victim.
-void DecideEvictions(Context& context, const Action& action, const Evictions& evictions);
+void DecideEvictions(Context& context, const Action& action, const EvictionPlan& evictions);
 // Removes the decisions that were taken back.
 void DropTakenBack(Context& context);
 

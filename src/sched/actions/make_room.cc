@@ -131,7 +131,7 @@ SearchOutcome TryEvictFor(Context& context,
   }
   if (request.contested) return SearchOutcome::kDeferred;
   trial.Commit();
-  const Evictions evictions{
+  const EvictionPlan evictions{
       .victims = std::move(plan.victims), .beneficiary = job.group, .beneficiaries = job.pods};
   DecideEvictions(context, action, evictions);
   DecideNominations(context, action, job.pods);

@@ -13,7 +13,7 @@ class Preempt final : public Action {
   std::string_view Name() const override { return "preempt"; }
   std::string_view Event() const override { return "Preempted"; }
   std::string Reason(const Context& context,
-                     const Evictions& evictions,
+                     const EvictionPlan& evictions,
                      PodId victim) const override {
     return PriorityReason(context, evictions, victim);
   }
@@ -56,7 +56,7 @@ SearchOutcome PreemptFor(Context& context,
   return SearchOutcome::kNothing;
 }
 
-std::string PriorityReason(const Context& context, const Evictions& evictions, PodId victim) {
+std::string PriorityReason(const Context& context, const EvictionPlan& evictions, PodId victim) {
   const State& state = context.state;
   const GroupState& winner = state.groups[evictions.beneficiary];
   const GroupState& loser = state.groups[state.pods[victim].group];

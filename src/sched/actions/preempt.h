@@ -15,6 +15,6 @@ SearchOutcome PreemptFor(Context& context,
                          bool surplus_only);
 
 // "priority 100 is above 50".
-std::string PriorityReason(const Context& context, const Evictions& evictions, PodId victim);
+std::string PriorityReason(const Context& context, const EvictionPlan& evictions, PodId victim);
 
 }  // namespace swell::sched

@@ -245,7 +245,7 @@ class Rebalance final : public Action {
   std::string_view Name() const override { return "rebalance"; }
   std::string_view Event() const override { return "Preempted"; }
   std::string Reason(const Context& context,
-                     const Evictions& evictions,
+                     const EvictionPlan& evictions,
                      PodId victim) const override {
     const State& state = context.state;
     const GroupState& winner = state.groups[evictions.beneficiary];

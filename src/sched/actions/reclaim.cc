@@ -17,7 +17,7 @@ class Reclaim final : public Action {
   std::string_view Name() const override { return "reclaim"; }
   std::string_view Event() const override { return "Reclaimed"; }
   std::string Reason(const Context& context,
-                     const Evictions& evictions,
+                     const EvictionPlan& evictions,
                      PodId victim) const override {
     return FairnessReason(context, evictions, victim);
   }
@@ -88,7 +88,7 @@ SearchOutcome ReclaimFor(Context& context,
   return TryEvictFor(context, action, job, request, !surplus_only);
 }
 
-std::string FairnessReason(const Context& context, const Evictions& evictions, PodId victim) {
+std::string FairnessReason(const Context& context, const EvictionPlan& evictions, PodId victim) {
   const State& state = context.state;
   const GroupState& winner = state.groups[evictions.beneficiary];
   const GroupState& loser = state.groups[state.pods[victim].group];

@@ -16,6 +16,6 @@ SearchOutcome ReclaimFor(Context& context,
 
 // "project b has a fair share of 4 GPUs and would hold 4 GPUs; project a held 8 GPUs with a fair
 // share of 4 GPUs and a quota of 4 GPUs".
-std::string FairnessReason(const Context& context, const Evictions& evictions, PodId victim);
+std::string FairnessReason(const Context& context, const EvictionPlan& evictions, PodId victim);
 
 }  // namespace swell::sched

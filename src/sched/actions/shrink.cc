@@ -13,7 +13,7 @@ class Shrink final : public Action {
   std::string_view Name() const override { return "shrink"; }
   std::string_view Event() const override { return "Preempted"; }
   std::string Reason(const Context& context,
-                     const Evictions& evictions,
+                     const EvictionPlan& evictions,
                      PodId victim) const override {
     const State& state = context.state;
     const QueueId winner = state.groups[evictions.beneficiary].queue;

@@ -46,7 +46,7 @@ class StaleGangs final : public Action {
   std::string_view Name() const override { return "stale-gangs"; }
   std::string_view Event() const override { return "Preempted"; }
   std::string Reason(const Context& context,
-                     const Evictions& /*evictions*/,
+                     const EvictionPlan& /*evictions*/,
                      PodId victim) const override {
     const GroupState& group = context.state.groups[context.state.pods[victim].group];
     const auto seconds = [](Duration span) {

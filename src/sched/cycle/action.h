@@ -14,7 +14,7 @@ namespace swell::sched {
 struct Context;
 
 // Evictions that are decided together.
-struct Evictions {
+struct EvictionPlan {
   std::vector<PodId> victims;
   GroupId beneficiary = kNone;       // kNone: nobody needs the room
   std::vector<PodId> beneficiaries;  // the pods that get the room
@@ -29,7 +29,7 @@ class Action {
   // Why the victim is evicted, for people: "priority 100 is above 50". Two victims of one plan
   // whose queues and priorities are equal have the same reason.
   virtual std::string Reason(const Context& /*context*/,
-                             const Evictions& /*evictions*/,
+                             const EvictionPlan& /*evictions*/,
                              PodId /*victim*/) const {
     return {};
   }

@@ -133,17 +133,17 @@ Badness BadnessOf(State& state, const Shape& shape, NodeId id, int32_t liking, T
   int64_t second = 0;
   const int idle = tense == Tense::kNow ? node.idle_now : node.idle_future;
   if (shape.UsesGpu()) {
-    if (shape.Shares() && pool.gpu == Placement::kPack) {
+    if (shape.Shares() && pool.gpu == PlacementStrategy::kPack) {
       first = TakesBeside(state, shape, node, tense) ? 0 : 1;
     }
-    second = pool.gpu == Placement::kPack ? idle : -idle;
+    second = pool.gpu == PlacementStrategy::kPack ? idle : -idle;
   } else {
     const bool slices =
         std::any_of(shape.extended.begin(), shape.extended.end(),
                     [&](const auto& wanted) { return state.resource_gpus[wanted.first] > 0; });
     first = slices ? 0 : node.has_gpus;
-    const Placement placement = slices ? pool.gpu : pool.cpu;
-    second = placement == Placement::kPack ? node.slot.cpu : -node.slot.cpu;
+    const PlacementStrategy placement = slices ? pool.gpu : pool.cpu;
+    second = placement == PlacementStrategy::kPack ? node.slot.cpu : -node.slot.cpu;
   }
   return {-(liking + PodLiking(state, shape, id, tense)), node.pool, first, second, node.rank};
 }
@@ -207,13 +207,13 @@ NodeId FirstInBuckets(State& state,
                       PodId pod,
                       const std::vector<RankBitmap>& buckets,
                       int from,
-                      Placement placement,
+                      PlacementStrategy placement,
                       Tense tense,
                       const NodeFilter* filter,
                       const SpreadMinima& minima) {
   const int last = static_cast<int>(buckets.size()) - 1;
   for (int step = 0; step <= last - from; ++step) {
-    const int b = placement == Placement::kPack ? from + step : last - step;
+    const int b = placement == PlacementStrategy::kPack ? from + step : last - step;
     if (buckets[b].empty()) continue;
     const NodeId id = FirstIn(state, pod, buckets[b], tense, filter, minima);
     if (id != kNone) return id;
@@ -229,9 +229,9 @@ NodeId FirstSharing(State& state,
                     const NodeFilter* filter,
                     const SpreadMinima& minima) {
   const NodeIndex::Pool& pool = state.index.pools()[p];
-  const Placement placement = state.pools[p].gpu;
+  const PlacementStrategy placement = state.pools[p].gpu;
   for (const RankBitmap& bucket : pool.by_shared_gpus) {
-    if (placement == Placement::kSpread) break;
+    if (placement == PlacementStrategy::kSpread) break;
     for (int rank = bucket.Next(0); rank >= 0; rank = bucket.Next(rank + 1)) {
       const NodeId id = state.index.by_rank[rank];
       if (filter != nullptr && !(*filter)[id]) continue;
@@ -241,7 +241,7 @@ NodeId FirstSharing(State& state,
       }
     }
   }
-  const int from = placement == Placement::kSpread ? 0 : state.ShapeOf(pod).share_devices;
+  const int from = placement == PlacementStrategy::kSpread ? 0 : state.ShapeOf(pod).share_devices;
   return FirstInBuckets(state, pod, pool.by_idle_gpus, from, placement, tense, filter, minima);
 }
 
@@ -400,7 +400,7 @@ DeviceSet ChooseDevices(const State& state,
     return set;
   }
   const int64_t ppm = state.DevicePpm(shape, node);
-  const bool pack = state.pools[node.pool].shared_gpu == Placement::kPack;
+  const bool pack = state.pools[node.pool].shared_gpu == PlacementStrategy::kPack;
   for (int n = 0; n < shape.share_devices; ++n) {
     int best = kNone;
     for (int i = 0; i < node.gpu_count; ++i) {

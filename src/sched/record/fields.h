@@ -14,7 +14,7 @@ inline SelectorOp EnumMax(SelectorOp) { return SelectorOp::kLt; }
 inline PodPhase EnumMax(PodPhase) { return PodPhase::kFailed; }
 inline OnPreemption EnumMax(OnPreemption) { return OnPreemption::kFail; }
 inline PreemptUnit EnumMax(PreemptUnit) { return PreemptUnit::kPod; }
-inline Placement EnumMax(Placement) { return Placement::kSpread; }
+inline PlacementStrategy EnumMax(PlacementStrategy) { return PlacementStrategy::kSpread; }
 inline Decision::Type EnumMax(Decision::Type) { return Decision::Type::kEvict; }
 
 template <class C, Is<Resources> T>

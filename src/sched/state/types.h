@@ -267,14 +267,14 @@ struct QueueInfo {
   bool operator==(const QueueInfo&) const = default;
 };
 
-enum class Placement { kPack, kSpread };
+enum class PlacementStrategy { kPack, kSpread };
 
 struct PoolInfo {
   std::string name;
   Labels node_selector;  // empty: every node
-  Placement gpu = Placement::kPack;
-  Placement cpu = Placement::kPack;
-  Placement shared_gpu = Placement::kPack;
+  PlacementStrategy gpu = PlacementStrategy::kPack;
+  PlacementStrategy cpu = PlacementStrategy::kPack;
+  PlacementStrategy shared_gpu = PlacementStrategy::kPack;
   bool operator==(const PoolInfo&) const = default;
 };
 

@@ -30,7 +30,7 @@ struct Conflict {
 
 void AddConflicts(const FieldSet& set,
                   const std::string& path,
-                  const Manager& manager,
+                  const FieldManager& manager,
                   std::vector<Conflict>& out) {
   if (set.member) out.push_back({path, manager.ToString()});
   for (const auto& [element, child] : set.children) {
@@ -167,7 +167,7 @@ void TrackManager(const Call& call, json::Value& object, const json::Value* old)
   // then said to be from before.
   if (old != nullptr && !edited && Managers::Read(*old).empty()) return;
   Managers managers = reset ? Managers() : Managers::Read(object);
-  for (Manager& manager : managers.list()) {
+  for (FieldManager& manager : managers.list()) {
     RemoveFields(manager.fields, changes.written);
     RemoveFields(manager.fields, changes.removed);
   }
@@ -210,14 +210,14 @@ Result<json::Value> ApplyConfiguration(const Call& call,
   mine = applied;
   if (live != nullptr) {
     std::vector<const FieldSet*> others;
-    for (const Manager& manager : managers.list()) {
+    for (const FieldManager& manager : managers.list()) {
       if (&manager.fields != &mine) others.push_back(&manager.fields);
     }
     RemoveAbandoned(result, schema, before, applied, others);
     const Changes changes = CompareFields(live, result, schema);
     std::vector<Conflict> conflicts;
     FieldSet in_conflict;
-    for (Manager& manager : managers.list()) {
+    for (FieldManager& manager : managers.list()) {
       if (&manager.fields == &mine) continue;
       const FieldSet taken = CommonFields(manager.fields, changes.written);
       AddConflicts(taken, "", manager, conflicts);

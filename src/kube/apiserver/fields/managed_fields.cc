@@ -15,7 +15,7 @@ constexpr std::string_view kAncient = "ancient-changes";
 
 }  // namespace
 
-std::string Manager::ToString() const {
+std::string FieldManager::ToString() const {
   std::string text = Quote(name);
   if (!subresource.empty()) text += StrCat(" with subresource ", Quote(subresource));
   if (operation != "Update") return text;
@@ -26,7 +26,7 @@ Managers Managers::Read(const json::Value& object) {
   Managers managers;
   for (const json::Value& entry : json::GetArray(object, {"metadata", "managedFields"})) {
     if (!entry.is_object() || entry.get_object().empty()) continue;
-    Manager manager;
+    FieldManager manager;
     manager.name = json::GetString(entry, {"manager"});
     manager.operation = json::GetString(entry, {"operation"});
     manager.api_version = json::GetString(entry, {"apiVersion"});
@@ -41,11 +41,11 @@ Managers Managers::Read(const json::Value& object) {
   return managers;
 }
 
-Manager& Managers::Entry(std::string_view name,
-                         std::string_view operation,
-                         std::string_view api_version,
-                         std::string_view subresource) {
-  for (Manager& manager : list_) {
+FieldManager& Managers::Entry(std::string_view name,
+                              std::string_view operation,
+                              std::string_view api_version,
+                              std::string_view subresource) {
+  for (FieldManager& manager : list_) {
     if (manager.name == name && manager.operation == operation &&
         manager.subresource == subresource &&
         (operation == "Apply" || manager.api_version == api_version)) {
@@ -54,7 +54,7 @@ Manager& Managers::Entry(std::string_view name,
       return manager;
     }
   }
-  Manager manager;
+  FieldManager manager;
   manager.writes = true;
   manager.name = name;
   manager.operation = operation;
@@ -66,14 +66,14 @@ Manager& Managers::Entry(std::string_view name,
 
 // Every client that ever wrote an object would stay in its list for ever.
 void Managers::MergeOldest(WallTime now) {
-  std::vector<Manager*> updaters;
-  for (Manager& manager : list_) {
+  std::vector<FieldManager*> updaters;
+  for (FieldManager& manager : list_) {
     if (manager.operation == "Update") updaters.push_back(&manager);
   }
   if (updaters.size() <= kMaxUpdaters) return;
   std::stable_sort(updaters.begin(), updaters.end(),
-                   [](const Manager* a, const Manager* b) { return a->time < b->time; });
-  Manager ancient;
+                   [](const FieldManager* a, const FieldManager* b) { return a->time < b->time; });
+  FieldManager ancient;
   ancient.name = kAncient;
   ancient.operation = "Update";
   ancient.api_version = updaters[0]->api_version;
@@ -89,18 +89,18 @@ void Managers::MergeOldest(WallTime now) {
 }
 
 void Managers::Write(WallTime now, json::Value& object) && {
-  std::erase_if(list_, [](const Manager& manager) { return manager.fields.empty(); });
-  for (Manager& manager : list_) {
+  std::erase_if(list_, [](const FieldManager& manager) { return manager.fields.empty(); });
+  for (FieldManager& manager : list_) {
     const bool changed = manager.writes && !(manager.fields == manager.before);
     if (changed || manager.time.empty()) manager.time = api::FormatTime(now);
   }
   MergeOldest(now);
-  std::erase_if(list_, [](const Manager& manager) { return manager.fields.empty(); });
-  std::stable_sort(list_.begin(), list_.end(), [](const Manager& a, const Manager& b) {
+  std::erase_if(list_, [](const FieldManager& manager) { return manager.fields.empty(); });
+  std::stable_sort(list_.begin(), list_.end(), [](const FieldManager& a, const FieldManager& b) {
     return std::tie(a.operation, a.time, a.name) < std::tie(b.operation, b.time, b.name);
   });
   json::Array entries;
-  for (const Manager& manager : list_) {
+  for (const FieldManager& manager : list_) {
     if (entries.size() == kMaxManagers) break;
     json::Object entry;
     entry["manager"] = manager.name;

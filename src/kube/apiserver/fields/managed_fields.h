@@ -13,7 +13,7 @@
 namespace swell::apiserver {
 
 // One entry of metadata.managedFields.
-struct Manager {
+struct FieldManager {
   std::string name;
   std::string operation;  // Apply or Update
   std::string api_version;
@@ -32,13 +32,13 @@ class Managers {
   static Managers Read(const json::Value& object);
 
   bool empty() const { return list_.empty(); }
-  std::vector<Manager>& list() { return list_; }
+  std::vector<FieldManager>& list() { return list_; }
   // The entry of that name, operation and subresource, which is added if it is missing; that
   // invalidates earlier references.
-  Manager& Entry(std::string_view name,
-                 std::string_view operation,
-                 std::string_view api_version,
-                 std::string_view subresource);
+  FieldManager& Entry(std::string_view name,
+                      std::string_view operation,
+                      std::string_view api_version,
+                      std::string_view subresource);
   // Into the object: entries without fields are left out, the oldest of too many updaters become
   // one, Kubernetes' order.
   void Write(WallTime now, json::Value& object) &&;
@@ -46,7 +46,7 @@ class Managers {
  private:
   void MergeOldest(WallTime now);
 
-  std::vector<Manager> list_;
+  std::vector<FieldManager> list_;
 };
 
 // What differs between two states, as sets of fields.

@@ -51,7 +51,7 @@ Status Route(Core& core, Call& call) {
 namespace {
 
 // Subresources with handlers of their own.
-Handler SubresourceHandler(const Call& call, std::string_view verb) {
+RouteHandler SubresourceHandler(const Call& call, std::string_view verb) {
   const std::string& sub = call.info.subresource;
   const std::string& resource = call.storage->plural;
   const bool core_group = call.storage->gvk.group.empty();
@@ -82,7 +82,7 @@ Handler SubresourceHandler(const Call& call, std::string_view verb) {
   return verb == "patch" ? HandlePatch : nullptr;
 }
 
-Handler MainHandler(const Call& call, std::string_view verb) {
+RouteHandler MainHandler(const Call& call, std::string_view verb) {
   if (call.kind->gvk.group.empty() && call.kind->plural == "bindings") {
     return verb == "create" ? HandleBindingsResource : nullptr;
   }
@@ -105,10 +105,12 @@ Handler MainHandler(const Call& call, std::string_view verb) {
 
 }  // namespace
 
-Handler HandlerOf(const Call& call, std::string_view verb) {
+RouteHandler HandlerOf(const Call& call, std::string_view verb) {
   return call.info.subresource.empty() ? MainHandler(call, verb) : SubresourceHandler(call, verb);
 }
 
-bool IsStreamed(Handler handler) { return handler == HandlePodProxy || handler == HandleNodeProxy; }
+bool IsStreamed(RouteHandler handler) {
+  return handler == HandlePodProxy || handler == HandleNodeProxy;
+}
 
 }  // namespace swell::apiserver

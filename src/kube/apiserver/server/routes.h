@@ -9,15 +9,15 @@
 
 namespace swell::apiserver {
 
-using Handler = void (*)(Core&, const CallPtr&);
+using RouteHandler = void (*)(Core&, const CallPtr&);
 
 // "get", "list", "watch", "create", …; for a path that is not a resource, the method in lower case.
 Result<std::string> VerbOf(const Call& call);
 // Finds the kind that the path names.
 Status Route(Core& core, Call& call);
 // Null: the resource does not support the verb.
-Handler HandlerOf(const Call& call, std::string_view verb);
+RouteHandler HandlerOf(const Call& call, std::string_view verb);
 // Handlers that pass on what a node answers choose no form for it themselves.
-bool IsStreamed(Handler handler);
+bool IsStreamed(RouteHandler handler);
 
 }  // namespace swell::apiserver

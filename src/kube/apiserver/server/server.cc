@@ -65,7 +65,7 @@ void RespondPageNotFound(Call& call) {
   call.Respond(std::move(response));
 }
 
-void Run(Core& core, const CallPtr& call, Handler handler, bool writes) {
+void Run(Core& core, const CallPtr& call, RouteHandler handler, bool writes) {
   const Status leads = writes ? CheckLeaseTerm(core, *call) : Status::Ok();
   if (leads.ok()) return handler(core, call);
   call->Fail(leads);
@@ -96,7 +96,7 @@ Status Dispatch(Core& core, const CallPtr& call) {
   if (!sub.empty() && std::find(known.begin(), known.end(), sub) == known.end()) {
     return call->kind->custom ? NotFoundError(*call->kind, call->info.name) : NoSuchResourceError();
   }
-  const Handler handler = HandlerOf(*call, verb);
+  const RouteHandler handler = HandlerOf(*call, verb);
   if (handler == nullptr) return MethodNotAllowedError();
   if (!IsStreamed(handler)) {
     SWELL_ASSIGN_OR_RETURN(call->form, NegotiateForm(call->request.accept, call->query));
