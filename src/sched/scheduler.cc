@@ -20,7 +20,7 @@ constexpr int kFruitlessMax = 8;
 
 // Promises are made anew each time, in job order, so that room never waits for one who could have
 // been served better, and nobody of lower rank slips in between.
-void LiftPromises(Context& context) {
+void LiftPromises(CycleContext& context) {
   State& state = context.state;
   const std::vector<PodId> promised = state.lists.promised.Members();
   for (size_t i = 0; i < promised.size(); ++i) {
@@ -34,7 +34,7 @@ void LiftPromises(Context& context) {
 }
 
 // Pods whose nominated node no longer means anything.
-void TellClearedNominations(Context& context) {
+void TellClearedNominations(CycleContext& context) {
   State& state = context.state;
   std::vector<std::string>& cleared = context.result.nominations_cleared;
   for (PodId id : state.lists.hinted.Members()) {
@@ -46,7 +46,7 @@ void TellClearedNominations(Context& context) {
   std::sort(cleared.begin(), cleared.end());
 }
 
-void RunActions(Context& context, const CycleOptions& options) {
+void RunActions(CycleContext& context, const CycleOptions& options) {
   for (const ActionStep& step : ActionSteps()) {
     if (options.Runs(step.number)) step.action->Run(context);
   }
@@ -82,14 +82,14 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   ++state.cycle.number;
   state.ChooseHomes();
   const QueueShares shares(state);
-  Context context{.state = state,
-                  .settings = settings_,
-                  .stats = stats_,
-                  .now = now,
-                  .result = result,
-                  .shares = shares,
-                  .searches = {.budget = settings_.search_budget, .failed = failed_searches_},
-                  .promised_first = memory_.fruitless > 0};
+  CycleContext context{.state = state,
+                       .settings = settings_,
+                       .stats = stats_,
+                       .now = now,
+                       .result = result,
+                       .shares = shares,
+                       .searches = {.budget = settings_.search_budget, .failed = failed_searches_},
+                       .promised_first = memory_.fruitless > 0};
   const std::vector<GroupId> fresh = NoteStale(context);
   LiftPromises(context);
   state.SortQueued();

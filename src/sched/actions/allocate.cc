@@ -22,7 +22,7 @@ void PushPromised(const State& state, GroupId id, QueueOrder& turns) {
 class Allocate final : public Action {
  public:
   std::string_view Name() const override { return "allocate"; }
-  void Run(Context& context) const override {
+  void Run(CycleContext& context) const override {
     State& state = context.state;
     context.result.decisions.reserve(context.order.size());
     QueueOrder turns(state, context.shares, context.promised_first);

@@ -12,7 +12,7 @@
 namespace swell::sched {
 namespace {
 
-SearchOutcome ConsolidateFor(Context& context,
+SearchOutcome ConsolidateFor(CycleContext& context,
                              const Action& action,
                              const WaitingJob& job,
                              bool contested) {
@@ -45,12 +45,12 @@ class Consolidate : public Action {
  public:
   std::string_view Name() const override { return "consolidate"; }
   std::string_view Event() const override { return "Preempted"; }
-  std::string Reason(const Context& /*context*/,
+  std::string Reason(const CycleContext& /*context*/,
                      const EvictionPlan& /*evictions*/,
                      PodId /*victim*/) const override {
     return "free room is in pieces, and moving it makes one piece of it";
   }
-  void Run(Context& context) const override {
+  void Run(CycleContext& context) const override {
     State& state = context.state;
     bool contested = false;
     auto may = [&state](GroupId id) {
@@ -68,7 +68,7 @@ class Consolidate : public Action {
 
 class ConsolidateDeferred final : public Consolidate {
  public:
-  void Run(Context& context) const override {
+  void Run(CycleContext& context) const override {
     if (context.deferred.empty()) return;
     ForWaiters(
         context, [&](GroupId id) { return context.deferred.contains(id); },

@@ -37,7 +37,7 @@ struct PlanWords {
 };
 
 // "Preempted by b/x-0, which needs 2 GPUs on n1: ...".
-void TellBeneficiary(const Context& context,
+void TellBeneficiary(const CycleContext& context,
                      const Action& action,
                      const EvictionPlan& evictions,
                      PodId victim,
@@ -73,7 +73,7 @@ void TellBeneficiary(const Context& context,
 }
 
 // What the pod asks for, in words that decisions about its like share.
-std::shared_ptr<const std::string> AskWords(Context& context, PodId pod, NodeId node) {
+std::shared_ptr<const std::string> AskWords(CycleContext& context, PodId pod, NodeId node) {
   const State& state = context.state;
   auto make = [&] { return std::make_shared<const std::string>(AskText(state, pod, node)); };
   // A part by memory is another part on each kind of node.
@@ -86,7 +86,8 @@ std::shared_ptr<const std::string> AskWords(Context& context, PodId pod, NodeId 
   return words;
 }
 
-Decision& Add(Context& context, const Action& action, PodId id, Decision::Type type, NodeId node) {
+Decision& Add(
+    CycleContext& context, const Action& action, PodId id, Decision::Type type, NodeId node) {
   const State& state = context.state;
   const PodState& pod = state.pods[id];
   Decision& decision = context.result.decisions.emplace_back();
@@ -122,7 +123,7 @@ double LostGpuSeconds(const State& state, PodId id, WallTime now) {
 
 }  // namespace
 
-void DecideBinds(Context& context, const Action& action, const std::vector<PodId>& pods) {
+void DecideBinds(CycleContext& context, const Action& action, const std::vector<PodId>& pods) {
   State& state = context.state;
   for (PodId id : pods) {
     PodState& pod = state.pods[id];
@@ -139,7 +140,9 @@ void DecideBinds(Context& context, const Action& action, const std::vector<PodId
   context.decided.binds += static_cast<int32_t>(pods.size());
 }
 
-void DecideNominations(Context& context, const Action& action, const std::vector<PodId>& pods) {
+void DecideNominations(CycleContext& context,
+                       const Action& action,
+                       const std::vector<PodId>& pods) {
   State& state = context.state;
   for (PodId id : pods) {
     const PodState& pod = state.pods[id];
@@ -151,7 +154,7 @@ void DecideNominations(Context& context, const Action& action, const std::vector
   }
 }
 
-void DecideEvictions(Context& context, const Action& action, const EvictionPlan& evictions) {
+void DecideEvictions(CycleContext& context, const Action& action, const EvictionPlan& evictions) {
   const std::vector<PodId>& victims = evictions.victims;
   State& state = context.state;
   PlanWords words;
@@ -197,7 +200,7 @@ void DecideEvictions(Context& context, const Action& action, const EvictionPlan&
   }
 }
 
-void DropTakenBack(Context& context) {
+void DropTakenBack(CycleContext& context) {
   LargeVector<Decision>& decisions = context.result.decisions;
   std::sort(context.decided.taken_back.begin(), context.decided.taken_back.end());
   size_t next = 0;

@@ -10,11 +10,11 @@
 
 namespace swell::sched {
 
-void DecideBinds(Context& context, const Action& action, const std::vector<PodId>& pods);
-void DecideNominations(Context& context, const Action& action, const std::vector<PodId>& pods);
+void DecideBinds(CycleContext& context, const Action& action, const std::vector<PodId>& pods);
+void DecideNominations(CycleContext& context, const Action& action, const std::vector<PodId>& pods);
 // Without a beneficiary there is at least one victim.
-void DecideEvictions(Context& context, const Action& action, const EvictionPlan& evictions);
+void DecideEvictions(CycleContext& context, const Action& action, const EvictionPlan& evictions);
 // Removes the decisions that were taken back.
-void DropTakenBack(Context& context);
+void DropTakenBack(CycleContext& context);
 
 }  // namespace swell::sched

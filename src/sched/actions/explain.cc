@@ -39,7 +39,7 @@ bool TogetherMatters(const GroupState& group, const std::vector<PodId>& pods, co
 
 class Explainer {
  public:
-  explicit Explainer(Context& context)
+  explicit Explainer(CycleContext& context)
       : context_(context), state_(context.state), nodes_(context.state) {}
   Waiting Explain(GroupId id);
   // What Explain's answer follows from where only room is lacking, or promised already, without
@@ -77,7 +77,7 @@ class Explainer {
                           const Diagnosis& d,
                           const DomainLack& domain) const;
 
-  Context& context_;
+  CycleContext& context_;
   State& state_;
   NodeDiagnoser nodes_;
 };
@@ -576,7 +576,7 @@ Waiting Explainer::Explain(GroupId id) {
 
 }  // namespace
 
-void ExplainWaiting(Context& context) {
+void ExplainWaiting(CycleContext& context) {
   State& state = context.state;
   Explainer explainer(context);
   for (GroupId id : context.order) {

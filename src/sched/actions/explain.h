@@ -7,6 +7,6 @@
 namespace swell::sched {
 
 // Tells, at the end of a cycle, why each waiting group waits, where the reason changed.
-void ExplainWaiting(Context& context);
+void ExplainWaiting(CycleContext& context);
 
 }  // namespace swell::sched

@@ -8,7 +8,7 @@ namespace {
 class Grow final : public Action {
  public:
   std::string_view Name() const override { return "grow"; }
-  void Run(Context& context) const override { PlaceElastic(context, *this); }
+  void Run(CycleContext& context) const override { PlaceElastic(context, *this); }
 };
 
 }  // namespace

@@ -27,7 +27,7 @@ SearchKey KeyOf(const State& state, const SearcherKey& searcher, const WaitingJo
 }
 
 // What is free, on all nodes of the pool together.
-const FreeRoom& FreeInPieces(Context& context, int pool) {
+const FreeRoom& FreeInPieces(CycleContext& context, int pool) {
   const State& state = context.state;
   FreeRoom& room = context.searches.free_rooms[pool];
   if (room.as_of == state.cycle.touched.size() + 1) return room;
@@ -43,7 +43,7 @@ const FreeRoom& FreeInPieces(Context& context, int pool) {
 }
 
 // Whether what is free in pieces adds up to what the job needs.
-bool EnoughInPieces(Context& context, const WaitingJob& job, int pool) {
+bool EnoughInPieces(CycleContext& context, const WaitingJob& job, int pool) {
   CoreAmounts asked{};
   int64_t gpu_ppm = 0;
   for (PodId pod : job.pods) {
@@ -60,7 +60,7 @@ bool EnoughInPieces(Context& context, const WaitingJob& job, int pool) {
 class Waiters {
  public:
   // Only those that `may` be helped by the action at all.
-  Waiters(Context& context, const std::function<bool(GroupId)>& may)
+  Waiters(CycleContext& context, const std::function<bool(GroupId)>& may)
       : context_(context), turns_(context.state, context.shares, context.promised_first) {
     for (GroupId id : context.order) {
       if (context.state.lists.startable[id] > 0 && may(id)) Push(id);
@@ -89,13 +89,13 @@ class Waiters {
     turns_.Push({id, std::move(needed.pods), need, surplus});
   }
 
-  Context& context_;
+  CycleContext& context_;
   QueueOrder turns_;
 };
 
 }  // namespace
 
-SearchOutcome TryEvictFor(Context& context,
+SearchOutcome TryEvictFor(CycleContext& context,
                           const Action& action,
                           const WaitingJob& job,
                           const VictimSearchRequest& request,
@@ -153,7 +153,7 @@ SearchOutcome TryEvictFor(Context& context,
   return SearchOutcome::kStarted;
 }
 
-void ForWaiters(Context& context,
+void ForWaiters(CycleContext& context,
                 const std::function<bool(GroupId)>& may,
                 const std::function<SearchOutcome(const WaitingJob&)>& attempt) {
   Waiters waiters(context, may);

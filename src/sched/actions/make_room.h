@@ -24,7 +24,7 @@ enum class SearchOutcome { kStarted, kDeferred, kNothing, kOutOfBudget };
 
 // Searches victims for the job. When there are some, evicts them for the action and promises the
 // job their room. `told`: why a search found nothing becomes part of the job's waiting reason.
-SearchOutcome TryEvictFor(Context& context,
+SearchOutcome TryEvictFor(CycleContext& context,
                           const Action& action,
                           const WaitingJob& job,
                           const VictimSearchRequest& request,
@@ -32,7 +32,7 @@ SearchOutcome TryEvictFor(Context& context,
 
 // Calls `attempt` for the waiting jobs that `may` be helped, each with what it lacks: its minimum,
 // else one more member. A job that started comes again, until the search budget is spent.
-void ForWaiters(Context& context,
+void ForWaiters(CycleContext& context,
                 const std::function<bool(GroupId)>& may,
                 const std::function<SearchOutcome(const WaitingJob&)>& attempt);
 

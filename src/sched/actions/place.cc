@@ -47,7 +47,7 @@ struct Attempt {
 // appears somewhere (Versions::room).
 class FailedAttempts {
  public:
-  FailedAttempts(Context& context,
+  FailedAttempts(CycleContext& context,
                  GroupId group,
                  const std::vector<PodId>& pods,
                  const Attempt& attempt)
@@ -81,7 +81,7 @@ class FailedAttempts {
   }
 
  private:
-  Context& context_;
+  CycleContext& context_;
   State& state_;
   const GroupId group_;
   const std::vector<PodId>& pods_;
@@ -91,7 +91,7 @@ class FailedAttempts {
 };
 
 // Tries all pods in one tense and pool.
-bool TryPlace(Context& context,
+bool TryPlace(CycleContext& context,
               const Action& action,
               GroupId group,
               const std::vector<PodId>& pods,
@@ -119,7 +119,7 @@ bool TryPlace(Context& context,
 
 }  // namespace
 
-bool TryPlaceNowOrLater(Context& context,
+bool TryPlaceNowOrLater(CycleContext& context,
                         const Action& action,
                         GroupId id,
                         const std::vector<PodId>& pods) {
@@ -135,7 +135,7 @@ bool TryPlaceNowOrLater(Context& context,
   return false;
 }
 
-void PlaceElastic(Context& context, const Action& action) {
+void PlaceElastic(CycleContext& context, const Action& action) {
   State& state = context.state;
   QueueOrder turns(state, context.shares, context.promised_first);
   GoodputTurns waiting(state);

@@ -11,11 +11,11 @@ namespace swell::sched {
 
 // Binds the pods, all or none, in the first pool that has room now; else promises them room that
 // terminating pods leave.
-bool TryPlaceNowOrLater(Context& context,
+bool TryPlaceNowOrLater(CycleContext& context,
                         const Action& action,
                         GroupId id,
                         const std::vector<PodId>& pods);
 // Places members beyond their gangs' minima, one per group and turn.
-void PlaceElastic(Context& context, const Action& action);
+void PlaceElastic(CycleContext& context, const Action& action);
 
 }  // namespace swell::sched

@@ -12,12 +12,12 @@ class Preempt final : public Action {
  public:
   std::string_view Name() const override { return "preempt"; }
   std::string_view Event() const override { return "Preempted"; }
-  std::string Reason(const Context& context,
+  std::string Reason(const CycleContext& context,
                      const EvictionPlan& evictions,
                      PodId victim) const override {
     return PriorityReason(context, evictions, victim);
   }
-  void Run(Context& context) const override {
+  void Run(CycleContext& context) const override {
     auto may = [&](GroupId id) {
       return AnyBelow(context.state, context.state.groups[id]) && !context.deferred.contains(id);
     };
@@ -28,7 +28,7 @@ class Preempt final : public Action {
 
 }  // namespace
 
-SearchOutcome PreemptFor(Context& context,
+SearchOutcome PreemptFor(CycleContext& context,
                          const Action& action,
                          const WaitingJob& job,
                          bool surplus_only) {
@@ -56,7 +56,9 @@ SearchOutcome PreemptFor(Context& context,
   return SearchOutcome::kNothing;
 }
 
-std::string PriorityReason(const Context& context, const EvictionPlan& evictions, PodId victim) {
+std::string PriorityReason(const CycleContext& context,
+                           const EvictionPlan& evictions,
+                           PodId victim) {
   const State& state = context.state;
   const GroupState& winner = state.groups[evictions.beneficiary];
   const GroupState& loser = state.groups[state.pods[victim].group];

@@ -9,12 +9,14 @@
 namespace swell::sched {
 
 // `surplus_only`: takes only members beyond their gangs' minimum.
-SearchOutcome PreemptFor(Context& context,
+SearchOutcome PreemptFor(CycleContext& context,
                          const Action& action,
                          const WaitingJob& job,
                          bool surplus_only);
 
 // "priority 100 is above 50".
-std::string PriorityReason(const Context& context, const EvictionPlan& evictions, PodId victim);
+std::string PriorityReason(const CycleContext& context,
+                           const EvictionPlan& evictions,
+                           PodId victim);
 
 }  // namespace swell::sched

@@ -49,7 +49,7 @@ int64_t Milliseconds(Duration time) {
 
 class Rebalancing {
  public:
-  Rebalancing(Context& context, const Action& action)
+  Rebalancing(CycleContext& context, const Action& action)
       : context_(context), state_(context.state), action_(action) {}
 
   void Run() {
@@ -233,7 +233,7 @@ class Rebalancing {
     return true;
   }
 
-  Context& context_;
+  CycleContext& context_;
   State& state_;
   const Action& action_;
   int moves_ = 0;
@@ -244,7 +244,7 @@ class Rebalance final : public Action {
  public:
   std::string_view Name() const override { return "rebalance"; }
   std::string_view Event() const override { return "Preempted"; }
-  std::string Reason(const Context& context,
+  std::string Reason(const CycleContext& context,
                      const EvictionPlan& evictions,
                      PodId victim) const override {
     const State& state = context.state;
@@ -257,7 +257,7 @@ class Rebalance final : public Action {
                   " goodput with ", to, " members, against ",
                   ChangeText(loser.curve, left + gave, left), " here with ", left);
   }
-  void Run(Context& context) const override {
+  void Run(CycleContext& context) const override {
     if (context.state.lists.curved.size() < 2) return;
     Rebalancing(context, *this).Run();
   }

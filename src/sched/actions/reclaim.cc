@@ -16,12 +16,12 @@ class Reclaim final : public Action {
  public:
   std::string_view Name() const override { return "reclaim"; }
   std::string_view Event() const override { return "Reclaimed"; }
-  std::string Reason(const Context& context,
+  std::string Reason(const CycleContext& context,
                      const EvictionPlan& evictions,
                      PodId victim) const override {
     return FairnessReason(context, evictions, victim);
   }
-  void Run(Context& context) const override {
+  void Run(CycleContext& context) const override {
     if (context.state.counts.known_queues < 2) return;
     ForWaiters(
         context, [&](GroupId id) { return !context.deferred.contains(id); },
@@ -48,7 +48,7 @@ int64_t HeldBefore(
 
 }  // namespace
 
-SearchOutcome ReclaimFor(Context& context,
+SearchOutcome ReclaimFor(CycleContext& context,
                          const Action& action,
                          const WaitingJob& job,
                          bool surplus_only) {
@@ -88,7 +88,9 @@ SearchOutcome ReclaimFor(Context& context,
   return TryEvictFor(context, action, job, request, !surplus_only);
 }
 
-std::string FairnessReason(const Context& context, const EvictionPlan& evictions, PodId victim) {
+std::string FairnessReason(const CycleContext& context,
+                           const EvictionPlan& evictions,
+                           PodId victim) {
   const State& state = context.state;
   const GroupState& winner = state.groups[evictions.beneficiary];
   const GroupState& loser = state.groups[state.pods[victim].group];

@@ -9,13 +9,15 @@
 namespace swell::sched {
 
 // `surplus_only`: takes only members beyond their gangs' minimum.
-SearchOutcome ReclaimFor(Context& context,
+SearchOutcome ReclaimFor(CycleContext& context,
                          const Action& action,
                          const WaitingJob& job,
                          bool surplus_only);
 
 // "project b has a fair share of 4 GPUs and would hold 4 GPUs; project a held 8 GPUs with a fair
 // share of 4 GPUs and a quota of 4 GPUs".
-std::string FairnessReason(const Context& context, const EvictionPlan& evictions, PodId victim);
+std::string FairnessReason(const CycleContext& context,
+                           const EvictionPlan& evictions,
+                           PodId victim);
 
 }  // namespace swell::sched

@@ -86,7 +86,7 @@ struct Hole {
 };
 
 // Whether its project is due that much in all; else no hole is looked for.
-bool MayEverBeDue(Context& context, GroupId id, const Needed& needed) {
+bool MayEverBeDue(CycleContext& context, GroupId id, const Needed& needed) {
   State& state = context.state;
   if (state.counts.known_queues == 0) return true;
   const QueueAmounts need = NeedOf(state, needed.pods);
@@ -95,7 +95,7 @@ bool MayEverBeDue(Context& context, GroupId id, const Needed& needed) {
 }
 
 // Whether it is within limits, quotas and its fair share.
-bool IsDue(Context& context, GroupId id, const Needed& needed, int pool) {
+bool IsDue(CycleContext& context, GroupId id, const Needed& needed, int pool) {
   State& state = context.state;
   const GroupState& group = state.groups[id];
   if (!FitsQueues(state, group, needed.pods, pool, Tense::kFuture)) return false;
@@ -110,8 +110,11 @@ bool IsDue(Context& context, GroupId id, const Needed& needed, int pool) {
 }
 
 // The same once the work of its own project is gone from the hole, which it waits for.
-bool Deserves(
-    Context& context, GroupId id, const Needed& needed, int pool, const std::vector<NodeId>& hole) {
+bool Deserves(CycleContext& context,
+              GroupId id,
+              const Needed& needed,
+              int pool,
+              const std::vector<NodeId>& hole) {
   if (IsDue(context, id, needed, pool)) return true;
   State& state = context.state;
   Statement trial(state);  // takes everything back
@@ -151,7 +154,7 @@ Hole FindHole(State& state, WallTime now, ShapeId shape_id, int64_t pods, int po
 // The holes of one cycle: jobs that ask for the same share what was found.
 class Holes {
  public:
-  explicit Holes(Context& context) : context_(context) {}
+  explicit Holes(CycleContext& context) : context_(context) {}
 
   const Hole& For(const Needed& needed, int pool) {
     State& state = context_.state;
@@ -169,7 +172,7 @@ class Holes {
   }
 
  private:
-  Context& context_;
+  CycleContext& context_;
   std::map<std::tuple<ShapeId, int64_t, int>, Hole> found_;
 };
 
@@ -188,7 +191,7 @@ bool FitsNow(State& state, GroupId id, const Needed& needed, int pool) {
 
 }  // namespace
 
-void Reserve(Context& context) {
+void Reserve(CycleContext& context) {
   State& state = context.state;
   const std::vector<NodeId> before = std::move(state.held_nodes);
   state.held_nodes.clear();

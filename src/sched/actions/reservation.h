@@ -8,6 +8,6 @@ namespace swell::sched {
 
 // Chooses the held nodes anew, at the beginning of a cycle. placement.h's MayUseHeld says who may
 // use them.
-void Reserve(Context& context);
+void Reserve(CycleContext& context);
 
 }  // namespace swell::sched

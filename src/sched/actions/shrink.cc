@@ -12,7 +12,7 @@ class Shrink final : public Action {
  public:
   std::string_view Name() const override { return "shrink"; }
   std::string_view Event() const override { return "Preempted"; }
-  std::string Reason(const Context& context,
+  std::string Reason(const CycleContext& context,
                      const EvictionPlan& evictions,
                      PodId victim) const override {
     const State& state = context.state;
@@ -22,7 +22,7 @@ class Shrink final : public Action {
                   winner != loser ? FairnessReason(context, evictions, victim)
                                   : PriorityReason(context, evictions, victim));
   }
-  void Run(Context& context) const override {
+  void Run(CycleContext& context) const override {
     State& state = context.state;
     if (state.counts.surplus_groups == 0) return;
     auto may = [&state](GroupId id) {

@@ -23,7 +23,7 @@ std::string Shortage(const GroupState& group) {
   return "";
 }
 
-void StopStale(Context& context, const Action& action, GroupId id) {
+void StopStale(CycleContext& context, const Action& action, GroupId id) {
   State& state = context.state;
   std::vector<PodId> victims;
   for (PodId pod : state.groups[id].members) {
@@ -45,7 +45,7 @@ class StaleGangs final : public Action {
  public:
   std::string_view Name() const override { return "stale-gangs"; }
   std::string_view Event() const override { return "Preempted"; }
-  std::string Reason(const Context& context,
+  std::string Reason(const CycleContext& context,
                      const EvictionPlan& /*evictions*/,
                      PodId victim) const override {
     const GroupState& group = context.state.groups[context.state.pods[victim].group];
@@ -56,7 +56,7 @@ class StaleGangs final : public Action {
                   " s, longer than the grace period of ", seconds(context.settings.stale_grace),
                   " s");
   }
-  void Run(Context& context) const override {
+  void Run(CycleContext& context) const override {
     State& state = context.state;
     std::vector<GroupId> stale(state.lists.below_minimum.begin(), state.lists.below_minimum.end());
     std::sort(stale.begin(), stale.end(),
@@ -77,7 +77,7 @@ class StaleGangs final : public Action {
 
 }  // namespace
 
-std::vector<GroupId> NoteStale(Context& context) {
+std::vector<GroupId> NoteStale(CycleContext& context) {
   std::vector<GroupId> fresh;
   for (GroupId id : context.state.lists.below_minimum) {
     GroupState& group = context.state.groups[id];
@@ -88,7 +88,9 @@ std::vector<GroupId> NoteStale(Context& context) {
   return fresh;
 }
 
-void ReportStale(Context& context, const std::vector<GroupId>& fresh, std::set<GroupId>& noticed) {
+void ReportStale(CycleContext& context,
+                 const std::vector<GroupId>& fresh,
+                 std::set<GroupId>& noticed) {
   State& state = context.state;
   std::vector<CycleResult::Stale>& stale = context.result.stale;
   for (GroupId id : fresh) {

@@ -11,7 +11,7 @@
 
 namespace swell::sched {
 
-struct Context;
+struct CycleContext;
 
 // Evictions that are decided together.
 struct EvictionPlan {
@@ -25,10 +25,10 @@ class Action {
   virtual ~Action() = default;
   // In decisions, metrics, records and `swell simulate --actions`. Lives as long as the program.
   virtual std::string_view Name() const = 0;
-  virtual void Run(Context& context) const = 0;
+  virtual void Run(CycleContext& context) const = 0;
   // Why the victim is evicted, for people: "priority 100 is above 50". Two victims of one plan
   // whose queues and priorities are equal have the same reason.
-  virtual std::string Reason(const Context& /*context*/,
+  virtual std::string Reason(const CycleContext& /*context*/,
                              const EvictionPlan& /*evictions*/,
                              PodId /*victim*/) const {
     return {};

@@ -1,4 +1,5 @@
-// What the actions of one cycle share: the state, the clock, the budget, and the result so far.
+// CycleContext: what the actions of one cycle share: the state, the clock, the budget, and the
+// result so far.
 // - Threads: none. Lives for one RunCycle.
 #pragma once
 
@@ -63,7 +64,7 @@ struct DecidedPods {
   std::vector<std::shared_ptr<const std::string>> ask_words;  // by ShapeId
 };
 
-struct Context {
+struct CycleContext {
   State& state;
   const Settings& settings;
   CycleStats& stats;

@@ -22,7 +22,7 @@ double Utilization(int64_t used, int64_t fair) {
 
 }  // namespace
 
-ReclaimRules::ReclaimRules(const Context& context,
+ReclaimRules::ReclaimRules(const CycleContext& context,
                            QueueId reclaimer,
                            int pool,
                            const QueueAmounts& need)

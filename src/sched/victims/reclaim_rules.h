@@ -20,7 +20,7 @@ namespace swell::sched {
 
 class ReclaimRules {
  public:
-  ReclaimRules(const Context& context, QueueId reclaimer, int pool, const QueueAmounts& need);
+  ReclaimRules(const CycleContext& context, QueueId reclaimer, int pool, const QueueAmounts& need);
 
   // Whether the reclaimer's own queue stays within its fair share.
   bool MayReclaim() const;
@@ -44,7 +44,7 @@ class ReclaimRules {
   QueueAmounts LostBy(QueueId queue, const Losses& losses) const;
   bool IsUnder(QueueId queue, QueueId ancestor) const;
 
-  const Context& context_;
+  const CycleContext& context_;
   const State& state_;
   QueueId reclaimer_;
   int pool_;

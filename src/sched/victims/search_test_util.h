@@ -74,13 +74,13 @@ class TestCycle {
   std::map<SearchKey, std::string> failed_;
 
  public:
-  Context context{.state = state,
-                  .settings = settings_,
-                  .stats = stats_,
-                  .now = now_,
-                  .result = result_,
-                  .shares = shares_,
-                  .searches = {.budget = settings_.search_budget, .failed = failed_}};
+  CycleContext context{.state = state,
+                       .settings = settings_,
+                       .stats = stats_,
+                       .now = now_,
+                       .result = result_,
+                       .shares = shares_,
+                       .searches = {.budget = settings_.search_budget, .failed = failed_}};
 };
 
 }  // namespace swell::sched

@@ -11,7 +11,7 @@ namespace {
 // A job that starts may be moved when it runs; that alone starts no cycle.
 constexpr Duration kStartLook = std::chrono::seconds(5);
 
-double OverUse(const Context& context, QueueId id) {
+double OverUse(const CycleContext& context, QueueId id) {
   double most = 0;
   for (int pool : context.state.pool_facts.live) {
     const QueuePool& own = context.state.queues[id].pools[pool];
@@ -35,7 +35,7 @@ void AddLoss(Losses& losses, QueueId queue, const QueueAmounts& amounts, int sig
   for (int r = 0; r < kQueueResources; ++r) entry->second[r] += sign * amounts[r];
 }
 
-VictimFacts::VictimFacts(Context& context)
+VictimFacts::VictimFacts(CycleContext& context)
     : context_(context),
       state_(context.state),
       from_(context.state.queues.size()),

@@ -41,7 +41,7 @@ using TakenPods = std::vector<std::pair<PodId, PodPhase>>;
 
 class VictimFacts {
  public:
-  explicit VictimFacts(Context& context);
+  explicit VictimFacts(CycleContext& context);
 
   // Begins a search. True if the policy adds queues: what was listed by these facts is void then.
   bool Begin(GroupId group, const VictimPolicy& policy);
@@ -98,7 +98,7 @@ class VictimFacts {
   bool WithinBudgets(const VictimUnit& unit, Losses& losses);
   bool LaterSpeaksFor(const std::vector<VictimUnit>& units, size_t i) const;
 
-  Context& context_;
+  CycleContext& context_;
   State& state_;
   GroupId group_ = kNone;
   const VictimPolicy* policy_ = nullptr;

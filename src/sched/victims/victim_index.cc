@@ -4,7 +4,7 @@
 
 namespace swell::sched {
 
-VictimIndex::VictimIndex(Context& context)
+VictimIndex::VictimIndex(CycleContext& context)
     : context_(context),
       state_(context.state),
       facts_(context),

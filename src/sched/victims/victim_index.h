@@ -31,7 +31,7 @@ struct NodeEvictionPlan {
 
 class VictimIndex {
  public:
-  explicit VictimIndex(Context& context);
+  explicit VictimIndex(CycleContext& context);
 
   // Begins a search: for whom, under which rule. Catches up with what changed since the last one.
   void Begin(GroupId group, const VictimPolicy& policy);
@@ -83,7 +83,7 @@ class VictimIndex {
   std::vector<int> RanksWithCandidates();
   void PrefetchAt(const std::vector<int>& ranks, size_t i) const;
 
-  Context& context_;
+  CycleContext& context_;
   State& state_;
   VictimFacts facts_;
   int pool_ = kNone;  // of the search under way; kNone: any

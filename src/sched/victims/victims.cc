@@ -30,7 +30,7 @@ struct Taken {
 
 class Search {
  public:
-  Search(Context& context,
+  Search(CycleContext& context,
          Statement& trial,
          GroupId group,
          const std::vector<PodId>& pods,
@@ -77,7 +77,7 @@ class Search {
   VictimPlan Plan() const;
   VictimPlan Fail(const Statement::Mark& mark);
 
-  Context& context_;
+  CycleContext& context_;
   State& state_;
   Statement& trial_;
   const GroupId group_;
@@ -608,7 +608,7 @@ VictimPlan Search::Run() {
 
 }  // namespace
 
-VictimPlan FindVictims(Context& context,
+VictimPlan FindVictims(CycleContext& context,
                        Statement& trial,
                        GroupId group,
                        const std::vector<PodId>& pods,

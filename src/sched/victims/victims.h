@@ -56,7 +56,7 @@ struct VictimPlan {
 };
 
 // Keeps what it learned about the nodes between searches of one searcher.
-VictimPlan FindVictims(Context& context,
+VictimPlan FindVictims(CycleContext& context,
                        Statement& trial,
                        GroupId group,
                        const std::vector<PodId>& pods,
