@@ -77,6 +77,18 @@ std::optional<Report> ReportOf(const json::Value& pod, int64_t members, int64_t 
   return report;
 }
 
+// The report of the latest step.
+std::optional<Report> NewestReport(const std::vector<json::SharedValue>& pods,
+                                   int64_t members,
+                                   int64_t ranks_per_member) {
+  std::optional<Report> newest;
+  for (const json::SharedValue& pod : pods) {
+    const std::optional<Report> report = ReportOf(*pod, members, ranks_per_member);
+    if (report && (!newest || report->step > newest->step)) newest = report;
+  }
+  return newest;
+}
+
 // The members are not empty.
 const json::Value& FirstMember(const std::vector<json::SharedValue>& members) {
   return **std::min_element(members.begin(), members.end(), [](const auto& a, const auto& b) {
@@ -174,21 +186,23 @@ void GoodputScaler::FindMembers(Round& round) const {
   round.nodes = static_cast<int>(std::max<size_t>(1, nodes.size()));
 }
 
+void GoodputScaler::EnterSize(int64_t members, Known& known) const {
+  GoodputState& state = known.state;
+  known.resized.reset();
+  if (members > 0 && state.members > 0) known.resized = context_.clock.Steady();
+  state.LeaveSize();
+  state.members = members;
+  known.fresh = 0;
+  known.warm = false;
+  known.batch = 0;
+  known.noise = false;
+  known.other_batch = 0;
+}
+
 void GoodputScaler::Observe(const Round& round, Known& known) {
   GoodputState& state = known.state;
   const auto members = static_cast<int64_t>(round.members.size());
-  const SteadyTime now = context_.clock.Steady();
-  if (members != state.members) {
-    known.resized.reset();
-    if (members > 0 && state.members > 0) known.resized = now;
-    state.LeaveSize();
-    state.members = members;
-    known.fresh = 0;
-    known.warm = false;
-    known.batch = 0;
-    known.noise = false;
-    known.other_batch = 0;
-  }
+  if (members != state.members) EnterSize(members, known);
   if (members == 0) return;
   FollowHold(round, known);
   const json::Value& first = FirstMember(round.members);
@@ -198,12 +212,8 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
     known.first = api::Uid(first);
     known.warm = false;
   }
-  std::optional<Report> newest;
-  for (const json::SharedValue& pod : round.members) {
-    const std::optional<Report> report =
-        ReportOf(*pod, members + round.target.others, round.target.ranks_per_member);
-    if (report && (!newest || report->step > newest->step)) newest = report;
-  }
+  const std::optional<Report> newest =
+      NewestReport(round.members, members + round.target.others, round.target.ranks_per_member);
   if (!newest || newest->step == known.step) return;
   known.step = newest->step;
   if (std::exchange(known.starting, false)) NoteStart(first, state);
@@ -212,8 +222,8 @@ void GoodputScaler::Observe(const Round& round, Known& known) {
     state.resize_s = newest->resize_s;
   } else if (resized) {
     // Nobody measured it: it took until the first report, at most.
-    state.resize_s =
-        std::min(kResizeSecondsMax, std::chrono::duration<double>(now - *resized).count());
+    const std::chrono::duration<double> took = context_.clock.Steady() - *resized;
+    state.resize_s = std::min(kResizeSecondsMax, took.count());
   }
   if (!std::exchange(known.warm, true)) return;
   FollowGpuType(round, known);

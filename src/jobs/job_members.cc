@@ -73,6 +73,44 @@ void KeepLastWords(json::Value& pod) {
   }
 }
 
+// What the member's node and its controllers read on it.
+void Annotate(const JobMember& member, json::Value& pod) {
+  auto set = [&pod](std::string_view key, std::string_view value) {
+    json::Set(pod, {"metadata", "annotations", key}, value);
+  };
+  auto drop = [&pod](std::string_view key) {
+    if (!api::Annotation(pod, key).empty()) json::Remove(pod, {"metadata", "annotations", key});
+  };
+  const auto& [job, spec, role, index] = member;
+  if (spec.elastic && api::Annotation(pod, keys::kMemberPriority).empty()) {
+    // The first members are given up last: the first of all is where the others meet.
+    set(keys::kMemberPriority, std::to_string(Ordinals(spec, role) - index));
+  }
+  if (spec.active_deadline_seconds) {
+    set(keys::kMaxRunSeconds, std::to_string(*spec.active_deadline_seconds));
+  }
+  if (const int64_t bound = HangSeconds(job); bound > 0) {
+    set(api::keys::kHangSeconds, std::to_string(bound));
+  }
+  const std::string_view user = api::Annotation(job, keys::kUser);
+  if (!user.empty()) set(keys::kUser, user);
+  // The job's author answers for its pods, whatever its templates say.
+  const std::string_view security = api::Annotation(job, keys::kPodSecurity);
+  if (security.empty()) {
+    drop(keys::kPodSecurity);
+  } else {
+    set(keys::kPodSecurity, security);
+  }
+  if (const int64_t before = api::PreemptionCount(job); before > 0) {
+    set(keys::kPreemptionsBefore, std::to_string(before));
+  }
+  // A template that requested something would do so for ever.
+  drop(keys::kJobRequest);
+  drop(keys::kRequeues);
+  const std::string_view requeues = api::Annotation(job, keys::kRequeues);
+  if (!requeues.empty()) set(keys::kRequeues, requeues);
+}
+
 }  // namespace
 
 json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_t index) {
@@ -92,38 +130,7 @@ json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_
   json::Set(pod, {"metadata", "name"}, name);
   json::Set(pod, {"metadata", "namespace"}, api::Namespace(parts.job));
   json::Set(pod, {"metadata", "labels"}, std::move(labels));
-  if (spec.elastic && api::Annotation(pod, keys::kMemberPriority).empty()) {
-    // The first members are given up last: the first of all is where the others meet.
-    json::Set(pod, {"metadata", "annotations", keys::kMemberPriority},
-              std::to_string(Ordinals(spec, replica) - index));
-  }
-  if (spec.active_deadline_seconds) {
-    json::Set(pod, {"metadata", "annotations", keys::kMaxRunSeconds},
-              std::to_string(*spec.active_deadline_seconds));
-  }
-  if (const int64_t bound = HangSeconds(parts.job); bound > 0) {
-    json::Set(pod, {"metadata", "annotations", api::keys::kHangSeconds}, std::to_string(bound));
-  }
-  if (std::string_view user = api::Annotation(parts.job, keys::kUser); !user.empty()) {
-    json::Set(pod, {"metadata", "annotations", keys::kUser}, user);
-  }
-  // The job's author answers for its pods, whatever its templates say.
-  const std::string_view security = api::Annotation(parts.job, keys::kPodSecurity);
-  if (!security.empty()) {
-    json::Set(pod, {"metadata", "annotations", keys::kPodSecurity}, security);
-  } else if (!api::Annotation(pod, keys::kPodSecurity).empty()) {
-    json::Remove(pod, {"metadata", "annotations", keys::kPodSecurity});
-  }
-  if (const int64_t before = api::PreemptionCount(parts.job); before > 0) {
-    json::Set(pod, {"metadata", "annotations", keys::kPreemptionsBefore}, std::to_string(before));
-  }
-  // A template that requested something would do so for ever.
-  for (std::string_view key : {keys::kJobRequest, keys::kRequeues}) {
-    if (!api::Annotation(pod, key).empty()) json::Remove(pod, {"metadata", "annotations", key});
-  }
-  if (std::string_view requeues = api::Annotation(parts.job, keys::kRequeues); !requeues.empty()) {
-    json::Set(pod, {"metadata", "annotations", keys::kRequeues}, requeues);
-  }
+  Annotate(member, pod);
   json::Set(pod, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(parts.job)});
   std::string_view restart = "Never";
   if (replica.restart_policy == RestartPolicy::kOnFailure) restart = "OnFailure";

@@ -153,31 +153,7 @@ struct Manager::Parts {
                  .ns = options.grouping_namespace,
                  .rules = options.grouping_rules,
                  .release = [this](const json::Value& pod) { scheduler.RefreshPod(pod); }}) {
-    const JobKindOptions of_cluster{
-        .host_network = options.host_network,
-        .find = [&informers = context.informers](
-                    const client::Resource& resource,
-                    std::string_view key) { return informers.Of(resource).Get(key); },
-        .make_ssh_key = options.make_ssh_key};
-    for (JobKindEntry& entry : MakeJobKinds(of_cluster)) {
-      const client::Resource resource = entry.kind->resource();
-      if (options.others_jobs.contains(resource.GroupResource())) continue;
-      for (const client::Resource& used : entry.kind->References()) context.informers.Of(used);
-      jobs.emplace_back(context, std::move(entry.kind));
-      progress_readers.emplace_back(context, resource);
-      progress_metrics.emplace_back(context, resource);
-      if (entry.scale != nullptr) scalers.emplace_back(context, resource, entry.scale);
-      if (entry.goodput != nullptr) {
-        goodput_scalers.emplace_back(context, resource, entry.goodput, options.autoscaling_default,
-                                     [this](const std::string& group, const std::string& label) {
-                                       return scheduler.RoomsElsewhere(group, label);
-                                     });
-      }
-      if (entry.target != nullptr) target_scalers.emplace_back(context, resource, entry.target);
-    }
-    // Where KubeDL runs its Crons itself, each time would have two jobs.
-    if (!options.others_jobs.contains(client::resources::kCrons.GroupResource()))
-      crons.emplace(context);
+    AddJobKinds(context, options);
     idle.emplace(context);
     node_health.emplace(context);
     scheduler.HoldWhile([this](const json::Value& pod) { return grouper.Holds(pod); });
@@ -209,6 +185,34 @@ struct Manager::Parts {
     });
     if (!options.own_namespace.empty()) KeepRecords(context, options);
     if (!options.log_file.empty()) scheduler_pod.emplace(context, options.log_file);
+  }
+
+  void AddJobKinds(const Context& context, const ManagerOptions& options) {
+    const JobKindOptions of_cluster{
+        .host_network = options.host_network,
+        .find = [&informers = context.informers](
+                    const client::Resource& resource,
+                    std::string_view key) { return informers.Of(resource).Get(key); },
+        .make_ssh_key = options.make_ssh_key};
+    for (JobKindEntry& entry : MakeJobKinds(of_cluster)) {
+      const client::Resource resource = entry.kind->resource();
+      if (options.others_jobs.contains(resource.GroupResource())) continue;
+      for (const client::Resource& used : entry.kind->References()) context.informers.Of(used);
+      jobs.emplace_back(context, std::move(entry.kind));
+      progress_readers.emplace_back(context, resource);
+      progress_metrics.emplace_back(context, resource);
+      if (entry.scale != nullptr) scalers.emplace_back(context, resource, entry.scale);
+      if (entry.goodput != nullptr) {
+        goodput_scalers.emplace_back(context, resource, entry.goodput, options.autoscaling_default,
+                                     [this](const std::string& group, const std::string& label) {
+                                       return scheduler.RoomsElsewhere(group, label);
+                                     });
+      }
+      if (entry.target != nullptr) target_scalers.emplace_back(context, resource, entry.target);
+    }
+    // Where KubeDL runs its Crons itself, each time would have two jobs.
+    if (!options.others_jobs.contains(client::resources::kCrons.GroupResource()))
+      crons.emplace(context);
   }
 
   // A batch Job is resumed by its own controller. On a real cluster all of them are Kueue's.

@@ -69,6 +69,42 @@ std::string_view PhaseOf(const Counts& counts, int64_t min_members, std::string_
   return before == "Preempted" ? "Preempted" : "Pending";
 }
 
+json::Object StatusOf(const json::Value& group,
+                      std::string_view phase,
+                      const Counts& counts,
+                      WallTime now) {
+  json::Object status{{"phase", phase},
+                      {"total", counts.total},
+                      {"scheduled", counts.scheduled},
+                      {"running", counts.running},
+                      {"succeeded", counts.succeeded},
+                      {"failed", counts.failed},
+                      {"minMember", api::MinMembers(group)}};
+  const std::string_view before = api::StatusPhase(group);
+  if (phase == "Preempted" && before != "Preempted") {
+    status["preemptions"] = api::PreemptionCount(group) + 1;
+    status["lastPreemption"] = json::Object{{"time", api::FormatTime(now)},
+                                            {"by", counts.preempted_by},
+                                            {"rule", counts.preempted_rule},
+                                            {"message", counts.preempted_message}};
+    status["reason"] = "Preempted";
+    status["message"] = counts.preempted_message;
+  } else if (phase == "Running" && before != "Running") {
+    status["reason"] = nullptr;
+    status["message"] = nullptr;
+  }
+  return status;
+}
+
+// Whether a merge of these fields would change the status; null removes a field.
+bool Changes(const json::Value& group, const json::Object& status) {
+  return std::any_of(status.begin(), status.end(), [&group](const auto& field) {
+    const std::string_view name(field.key().data(), field.key().size());
+    const json::Value* known = json::Find(group, {"status", name});
+    return known != nullptr ? !json::Equal(*known, field.value()) : !field.value().is_null();
+  });
+}
+
 }  // namespace
 
 PodGroupController::PodGroupController(Context context)
@@ -106,38 +142,15 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
   if (pods.empty() && !api::Annotation(*group, keys::kMadeForPods).empty()) {
     return DropGroup(*group, std::move(done));
   }
-  Counts counts = Count(pods);
-  const int64_t min_members = api::MinMembers(*group);
-  std::string_view before = api::StatusPhase(*group);
-  std::string_view phase = PhaseOf(counts, min_members, before);
-  json::Object status{{"phase", phase},
-                      {"total", counts.total},
-                      {"scheduled", counts.scheduled},
-                      {"running", counts.running},
-                      {"succeeded", counts.succeeded},
-                      {"failed", counts.failed},
-                      {"minMember", min_members}};
-  if (phase == "Preempted" && before != "Preempted") {
-    status["preemptions"] = api::PreemptionCount(*group) + 1;
-    status["lastPreemption"] = json::Object{{"time", api::FormatTime(context_.clock.Now())},
-                                            {"by", counts.preempted_by},
-                                            {"rule", counts.preempted_rule},
-                                            {"message", counts.preempted_message}};
-    status["reason"] = "Preempted";
-    status["message"] = counts.preempted_message;
-  } else if (phase == "Running" && before != "Running") {
-    status["reason"] = nullptr;
-    status["message"] = nullptr;
-  }
+  const Counts counts = Count(pods);
+  const std::string_view before = api::StatusPhase(*group);
+  const std::string_view phase = PhaseOf(counts, api::MinMembers(*group), before);
+  json::Object status = StatusOf(*group, phase, counts, context_.clock.Now());
   // Not before all are gone: each may be a long list.
   const bool drops_marks =
       json::Find(*group, {"status", "evicted"}) != nullptr && LivingMarks(*group, pods).empty();
   if (drops_marks) status["evicted"] = nullptr;
-  bool changed = false;
-  for (const auto& [field, value] : status) {
-    const json::Value* known = json::Find(*group, {"status", std::string_view(field)});
-    changed = changed || (known ? !json::Equal(*known, value) : !value.is_null());
-  }
+  const bool changed = Changes(*group, status);
   const bool may_lag = !drops_marks && (phase == before || !IsUrgent(phase));
   if (changed && may_lag) {
     const SteadyTime now = context_.clock.Steady();

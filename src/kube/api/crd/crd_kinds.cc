@@ -294,55 +294,60 @@ void ReadSubresources(const Value& version, KindInfo& kind) {
   if (kind.has_status) kind.subresources.emplace_back("status");
 }
 
+Status InvalidCrd(const Value& crd, const std::vector<FieldError>& errors) {
+  StatusDetails details;
+  details.name = std::string(Name(crd));
+  details.group = "apiextensions.k8s.io";
+  details.kind = "CustomResourceDefinition";
+  std::vector<std::string> texts;
+  for (const FieldError& e : errors) {
+    details.causes.push_back({e.reason, e.field, e.message});
+    texts.push_back(StrCat(e.field, ": ", e.message));
+  }
+  const std::string text = Join(texts, ", ");
+  return Status(Code::kInvalid,
+                StrCat("CustomResourceDefinition.apiextensions.k8s.io ", Quote(Name(crd)),
+                       " is invalid: ", texts.size() > 1 ? StrCat("[", text, "]") : text),
+                std::move(details));
+}
+
+// What a kind's names, scope and version say of it.
+void ReadNames(const Value& crd, const Value& version, KindInfo& kind) {
+  kind.gvk = {std::string(json::GetString(crd, {"spec", "group"})),
+              std::string(json::GetString(version, {"name"})),
+              std::string(json::GetString(crd, {"spec", "names", "kind"}))};
+  kind.plural = std::string(json::GetString(crd, {"spec", "names", "plural"}));
+  kind.singular = std::string(json::GetString(crd, {"spec", "names", "singular"}));
+  if (kind.singular.empty()) kind.singular = ToLower(kind.gvk.kind);
+  kind.short_names = Strings(json::GetArray(crd, {"spec", "names", "shortNames"}));
+  kind.categories = Strings(json::GetArray(crd, {"spec", "names", "categories"}));
+  kind.namespaced = json::GetString(crd, {"spec", "scope"}) == "Namespaced";
+  kind.custom = true;
+  kind.served = json::GetBool(version, {"served"});
+  if (json::GetBool(version, {"deprecated"})) {
+    const std::string_view own = json::GetString(version, {"deprecationWarning"});
+    kind.deprecation = own.empty()
+                           ? StrCat(kind.gvk.ApiVersion(), " ", kind.gvk.kind, " is deprecated")
+                           : std::string(own);
+  }
+  // In the order in which kube-apiserver names them, which kubectl keeps.
+  kind.verbs = {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"};
+}
+
 }  // namespace
 
 Result<std::vector<CrdVersion>> KindsOfCrd(const Value& crd) {
   std::vector<FieldError> errors;
   CheckCrd(crd, errors);
-  if (!errors.empty()) {
-    StatusDetails details;
-    details.name = std::string(Name(crd));
-    details.group = "apiextensions.k8s.io";
-    details.kind = "CustomResourceDefinition";
-    std::vector<std::string> texts;
-    for (const FieldError& e : errors) {
-      details.causes.push_back({e.reason, e.field, e.message});
-      texts.push_back(StrCat(e.field, ": ", e.message));
-    }
-    const std::string text = Join(texts, ", ");
-    return Status(Code::kInvalid,
-                  StrCat("CustomResourceDefinition.apiextensions.k8s.io ", Quote(Name(crd)),
-                         " is invalid: ", texts.size() > 1 ? StrCat("[", text, "]") : text),
-                  std::move(details));
-  }
+  if (!errors.empty()) return InvalidCrd(crd, errors);
   std::vector<CrdVersion> out;
   for (const Value& version : json::GetArray(crd, {"spec", "versions"})) {
     CrdVersion entry;
     KindInfo& kind = entry.kind;
-    kind.gvk = {std::string(json::GetString(crd, {"spec", "group"})),
-                std::string(json::GetString(version, {"name"})),
-                std::string(json::GetString(crd, {"spec", "names", "kind"}))};
-    kind.plural = std::string(json::GetString(crd, {"spec", "names", "plural"}));
-    kind.singular = std::string(json::GetString(crd, {"spec", "names", "singular"}));
-    if (kind.singular.empty()) kind.singular = ToLower(kind.gvk.kind);
-    kind.short_names = Strings(json::GetArray(crd, {"spec", "names", "shortNames"}));
-    kind.categories = Strings(json::GetArray(crd, {"spec", "names", "categories"}));
-    kind.namespaced = json::GetString(crd, {"spec", "scope"}) == "Namespaced";
-    kind.custom = true;
-    kind.served = json::GetBool(version, {"served"});
-    if (json::GetBool(version, {"deprecated"})) {
-      const std::string_view own = json::GetString(version, {"deprecationWarning"});
-      kind.deprecation = own.empty()
-                             ? StrCat(kind.gvk.ApiVersion(), " ", kind.gvk.kind, " is deprecated")
-                             : std::string(own);
-    }
-    // In the order in which kube-apiserver names them, which kubectl keeps.
-    kind.verbs = {"delete", "deletecollection", "get",    "list",
-                  "patch",  "create",           "update", "watch"};
-    kind.schema =
-        ReadOpenApiSchema(*json::Find(version, {"schema", "openAPIV3Schema"}), "", errors);
-    if (auto rules =
-            ReadCrdRules(*json::Find(version, {"schema", "openAPIV3Schema"}), "", errors)) {
+    ReadNames(crd, version, kind);
+    const Value& schema = *json::Find(version, {"schema", "openAPIV3Schema"});
+    kind.schema = ReadOpenApiSchema(schema, "", errors);
+    if (auto rules = ReadCrdRules(schema, "", errors)) {
       kind.rules = [rules = std::move(rules)](const Value& object, const Value* old) {
         return CheckCrdRules(*rules, object, old);
       };

@@ -171,32 +171,38 @@ std::string UntypedField(const json::Value& value,
   return {};
 }
 
-void RunApply(Core& core, const CallPtr& call, json::Value config, const Duplicates& duplicates) {
+// Answers a configuration that names another kind or version, or that does not fit its type. False
+// if it did.
+bool IsApplicable(const CallPtr& call, const json::Value& config, const Duplicates& duplicates) {
   if (!duplicates.empty() && call->query.Get("fieldValidation") == "Strict") {
     call->Fail(NamedTwice(duplicates));
-    return;
+    return false;
   }
+  const api::GroupVersionKind& gvk = call->kind->gvk;
   const std::string version(json::GetString(config, {"apiVersion"}));
-  if (version != call->kind->gvk.ApiVersion()) {
+  if (version != gvk.ApiVersion()) {
     call->Fail(
         BadRequestError(StrCat("Incorrect version specified in apply patch. Specified patch "
                                "version: ",
-                               version, ", expected: ", call->kind->gvk.ApiVersion())));
-    return;
+                               version, ", expected: ", gvk.ApiVersion())));
+    return false;
   }
-  if (json::GetString(config, {"kind"}) != call->kind->gvk.kind) {
+  if (json::GetString(config, {"kind"}) != gvk.kind) {
     call->Fail(BadRequestError(StrCat("no corresponding type for ", version,
                                       ", Kind=", json::GetString(config, {"kind"}))));
-    return;
+    return false;
   }
   const std::string untyped = UntypedField(config, call->kind->schema.get(), "");
-  if (!untyped.empty()) {
-    const std::string ns = call->info.ns.empty() ? "" : StrCat(call->info.ns, "/");
-    call->Respond(UnnamedErrorResponse(
-        StrCat("failed to create typed patch object (", ns, call->info.name, "; ", call->info.group,
-               "/", call->info.version, ", Kind=", call->kind->gvk.kind, "): ", untyped)));
-    return;
-  }
+  if (untyped.empty()) return true;
+  const std::string ns = call->info.ns.empty() ? "" : StrCat(call->info.ns, "/");
+  call->Respond(UnnamedErrorResponse(
+      StrCat("failed to create typed patch object (", ns, call->info.name, "; ", call->info.group,
+             "/", call->info.version, ", Kind=", gvk.kind, "): ", untyped)));
+  return false;
+}
+
+void RunApply(Core& core, const CallPtr& call, json::Value config, const Duplicates& duplicates) {
+  if (!IsApplicable(call, config, duplicates)) return;
   const std::string_view manager = call->query.Get("fieldManager");
   const auto entry = core.store.Latest(KeyFor(*call->storage, call->info.ns, call->info.name));
   if (!entry && !call->info.subresource.empty()) {
