@@ -58,7 +58,7 @@ std::string GpusText(int64_t members, std::string_view type) { return StrCat(mem
 // What a state measured, by type.
 goodput::MeasurementsByType ByType(const GoodputState& state) {
   goodput::MeasurementsByType types = state.other_types;
-  if (!state.gpu_type.empty()) types[state.gpu_type] = state.told;
+  if (!state.gpu_type.empty()) types[state.gpu_type] = state.published;
   return types;
 }
 

@@ -269,7 +269,7 @@ void GoodputScaler::FollowGpuType(const Round& round, Known& known) const {
   if (type.empty() || type == before) return;
   if (!before.empty()) {
     known.fresh = 0;
-    Say(known, StrCat("Measures anew: its GPUs are ", type, " now, and were ", before));
+    SetDecision(known, StrCat("Measures anew: its GPUs are ", type, " now, and were ", before));
   }
   known.state.ChangeGpuType(type);
 }
@@ -283,25 +283,25 @@ void GoodputScaler::FollowBatch(const Round& round, Known& known, double records
   if (known.other_batch < round.target.observations) return;
   known.state.Forget();
   known.fresh = 0;
-  Say(known, StrCat("Measures anew: a step has ", std::llround(records), " records now, and had ",
-                    std::llround(known.batch)));
+  SetDecision(known, StrCat("Measures anew: a step has ", std::llround(records),
+                            " records now, and had ", std::llround(known.batch)));
   known.batch = records;
   known.other_batch = 0;
 }
 
-// The present size is measured. What came of the last change is told.
+// The present size is measured. Reports what came of the last change.
 void GoodputScaler::NoteMeasured(const Round& round, Known& known) {
   GoodputState& state = known.state;
   const int64_t before = std::exchange(state.measured_at, state.members);
   NoteMoved(round, known);
   if (before == 0 || before == state.members) return;
-  const auto& sizes = state.told.sizes();
+  const auto& sizes = state.published.sizes();
   const auto was = sizes.find(static_cast<int>(before));
   const auto is = sizes.find(static_cast<int>(state.members));
   if (was == sizes.end() || is == sizes.end()) return;
   const goodput::BatchFacts batch = BatchOf(state, round.target);
   const auto goodput_at = [&](const auto& size) {
-    return size.second.speed * goodput::EfficiencyAt(state.told, batch, size.first);
+    return size.second.speed * goodput::EfficiencyAt(state.published, batch, size.first);
   };
   std::string text =
       StrCat(state.members > before ? "Grew" : "Shrank", " from ", before, " to ", state.members,
@@ -310,10 +310,10 @@ void GoodputScaler::NoteMeasured(const Round& round, Known& known) {
   events_.Record(*round.job, "Normal", "GoodputMeasured", text);
   // Why it went back says more.
   if (std::exchange(known.went_back, false) && state.members < before) return;
-  Say(known, std::move(text));
+  SetDecision(known, std::move(text));
 }
 
-void GoodputScaler::Say(Known& known, std::string decision) const {
+void GoodputScaler::SetDecision(Known& known, std::string decision) const {
   if (known.state.decision == decision) return;
   known.state.decision = std::move(decision);
   known.state.decided_at = context_.clock.Now();
@@ -348,15 +348,15 @@ void GoodputScaler::ForgetOld(const Round& round, Known& known) const {
   GoodputState& state = known.state;
   // What was seen at s after a run of r is old at s + kRetryAfter + r.
   const WallTime old = context_.clock.Now() - (kRetryAfter + RunOf(round)) / 2;
-  const size_t before = state.told.sizes().size();
+  const size_t before = state.published.sizes().size();
   const auto forget = [&](goodput::Measurements& measured) {
     measured.ForgetLarger(static_cast<int>(state.members), old.unix_ns / 1'000'000'000);
   };
   forget(state.measured);
-  forget(state.told);
+  forget(state.published);
   for (auto& [type, measured] : state.other_types) forget(measured);
   // Noise grows while a model learns, so an old number would keep the job small for ever.
-  if (!known.noise && state.told.sizes().size() < before) state.noise = 0;
+  if (!known.noise && state.published.sizes().size() < before) state.noise = 0;
 }
 
 void GoodputScaler::Decide(const RoundPtr& round) {
@@ -369,44 +369,45 @@ void GoodputScaler::Decide(const RoundPtr& round) {
   const int64_t now = round->replicas;
   state.wanted = now;
   if (known.held) {
-    Say(known, StrCat(now,
-                      " members were asked for by somebody else, and stay; without the "
-                      "annotation ",
-                      kScaleMemory, " goodput decides again"));
+    SetDecision(known, StrCat(now,
+                              " members were asked for by somebody else, and stay; without the "
+                              "annotation ",
+                              kScaleMemory, " goodput decides again"));
     return Write(round);
   }
   if (speeds.empty()) {
-    if (state.decision.empty()) Say(known, "Waits for the first reports of its speed");
+    if (state.decision.empty()) SetDecision(known, "Waits for the first reports of its speed");
     return Write(round);
   }
   // A size that is new is measured before the next decision.
   if (!measured) return Write(round);
   const int wanted =
       goodput::SizeToAskFor(speeds, static_cast<int>(std::min<int64_t>(now, INT32_MAX)));
-  if (wanted != now) SayWanted(*round, known, wanted);
+  if (wanted != now) RequestSize(*round, known, wanted);
   if (state.wanted == now && ConsiderMove(round)) return;
   Write(round);
 }
 
-void GoodputScaler::SayWanted(const Round& round, Known& known, int wanted) const {
+void GoodputScaler::RequestSize(const Round& round, Known& known, int wanted) const {
   const int64_t now = round.replicas;
   const std::string change = ChangeText(round.outlook.curve, now, wanted);
   if (wanted < now) {
     known.went_back = true;
-    Say(known, StrCat("Goes back from ", MembersText(now), " to ", wanted, ", because ", now,
-                      round.members.size() == static_cast<size_t>(now) ? " made " : " would make ",
-                      ChangeText(round.outlook.curve, wanted, now),
-                      " goodput; it tries more again when its batch or the type of its GPUs "
-                      "changes, or after ",
-                      api::HumanDuration(kRetryAfter + RunOf(round))));
+    SetDecision(known,
+                StrCat("Goes back from ", MembersText(now), " to ", wanted, ", because ", now,
+                       round.members.size() == static_cast<size_t>(now) ? " made " : " would make ",
+                       ChangeText(round.outlook.curve, wanted, now),
+                       " goodput; it tries more again when its batch or the type of its GPUs "
+                       "changes, or after ",
+                       api::HumanDuration(kRetryAfter + RunOf(round))));
   } else if (std::string dear = TooDear(round, known.state, wanted); !dear.empty()) {
-    return Say(known, std::move(dear));
+    return SetDecision(known, std::move(dear));
   } else if (round.outlook.Tried(wanted)) {
-    Say(known, StrCat("Asks for ", MembersText(wanted), " instead of ", now, ": ", change,
-                      " goodput expected"));
+    SetDecision(known, StrCat("Asks for ", MembersText(wanted), " instead of ", now, ": ", change,
+                              " goodput expected"));
   } else {
-    Say(known, StrCat("Tries ", MembersText(wanted), " instead of ", now,
-                      ": not measured yet, at best ", change, " goodput"));
+    SetDecision(known, StrCat("Tries ", MembersText(wanted), " instead of ", now,
+                              ": not measured yet, at best ", change, " goodput"));
   }
   known.state.wanted = wanted;
 }

@@ -92,10 +92,10 @@ class GoodputScaler final : public JobScaler {
   void Decide(const RoundPtr& round);
   Duration RunOf(const Round& round) const;
   // Another size is better: asks for it, unless that costs too much yet.
-  void SayWanted(const Round& round, Known& known, int wanted) const;
+  void RequestSize(const Round& round, Known& known, int wanted) const;
   // Why the job does not ask for a size that may pay yet. Empty: it does.
   std::string TooDear(const Round& round, const GoodputState& state, int wanted) const;
-  void Say(Known& known, std::string decision) const;
+  void SetDecision(Known& known, std::string decision) const;
   // goodput_moves.cc
   void FollowHold(const Round& round, Known& known) const;
   void NoteMoved(const Round& round, Known& known);

@@ -94,19 +94,19 @@ void GoodputState::Add(int64_t at, const goodput::Observation& seen) {
   measured.Add(size, seen);
   const auto now = measured.sizes().find(size);
   if (now == measured.sizes().end()) return;
-  const auto before = told.sizes().find(size);
-  const bool news = before == told.sizes().end() ||
+  const auto before = published.sizes().find(size);
+  const bool news = before == published.sizes().end() ||
                     before->second.observations != now->second.observations ||
                     before->second.nodes != now->second.nodes ||
                     (before->second.batch == 0) != (now->second.batch == 0) ||
                     std::fabs(now->second.speed / before->second.speed - 1) > kNewsworthy;
   if (!news) return;
   // Sizes may have been forgotten meanwhile.
-  const goodput::Measurements old = std::exchange(told, {});
+  const goodput::Measurements old = std::exchange(published, {});
   for (const auto& [members, size_now] : measured.sizes()) {
     const auto said = old.sizes().find(members);
     const bool as_said = members != size && said != old.sizes().end();
-    told.Restore(members, as_said ? said->second : size_now);
+    published.Restore(members, as_said ? said->second : size_now);
   }
 }
 
@@ -116,8 +116,8 @@ void GoodputState::AddNoise(double records) {
 
 void GoodputState::LeaveSize() {
   const auto left = measured.sizes().find(static_cast<int>(members));
-  if (left != measured.sizes().end() && told.sizes().contains(left->first)) {
-    told.Restore(left->first, left->second);
+  if (left != measured.sizes().end() && published.sizes().contains(left->first)) {
+    published.Restore(left->first, left->second);
   }
 }
 
@@ -127,8 +127,8 @@ void GoodputState::ChangeGpuType(std::string_view type) {
     gpu_type = type;
     return;
   }
-  if (!told.sizes().empty()) {
-    other_types[gpu_type] = told;
+  if (!published.sizes().empty()) {
+    other_types[gpu_type] = published;
     if (other_types.size() > kOtherTypesMax) {
       other_types.erase(std::min_element(
           other_types.begin(), other_types.end(),
@@ -136,15 +136,15 @@ void GoodputState::ChangeGpuType(std::string_view type) {
     }
   }
   const auto known = other_types.extract(std::string(type));
-  told = known.empty() ? goodput::Measurements() : std::move(known.mapped());
-  measured = told;
+  published = known.empty() ? goodput::Measurements() : std::move(known.mapped());
+  measured = published;
   measured_at = 0;
   gpu_type = type;
 }
 
 void GoodputState::Forget() {
   measured = {};
-  told = {};
+  published = {};
   other_types.clear();
   measured_at = 0;
 }
@@ -154,7 +154,7 @@ GoodputState GoodputState::FromStatus(const json::Value& status) {
   state.unit = json::GetString(status, {"unit"});
   state.gpu_type = json::GetString(status, {"gpuType"});
   state.measured = PointsIn(status);
-  state.told = state.measured;
+  state.published = state.measured;
   for (const json::Value& other : json::GetArray(status, {"otherTypes"})) {
     const std::string_view type = json::GetString(other, {"gpuType"});
     if (type.empty() || state.other_types.size() == kOtherTypesMax) continue;
@@ -202,8 +202,8 @@ json::Value GoodputMove::ToStatus() const {
 
 GoodputOutlook OutlookOf(const GoodputState& state, const GoodputRole& role) {
   GoodputOutlook outlook;
-  outlook.fit = goodput::FitOf(state.told, role.batch);
-  outlook.speeds = goodput::SpeedsOf(goodput::WithOtherTypes(state.told, state.other_types),
+  outlook.fit = goodput::FitOf(state.published, role.batch);
+  outlook.speeds = goodput::SpeedsOf(goodput::WithOtherTypes(state.published, state.other_types),
                                      role.bounds, outlook.fit, BatchOf(state, role));
   outlook.curve = goodput::CurveOf(outlook.speeds);
   return outlook;
@@ -219,9 +219,9 @@ GoodputOutlook OutlookOnType(GoodputState state,
                              const GoodputRole& role,
                              std::string_view type,
                              double ratio) {
-  const goodput::Measurements here = state.told;
+  const goodput::Measurements here = state.published;
   state.ChangeGpuType(type);
-  if (state.told.sizes().empty() && ratio > 0) state.told = goodput::Scaled(here, ratio);
+  if (state.published.sizes().empty() && ratio > 0) state.published = goodput::Scaled(here, ratio);
   return OutlookOf(state, role);
 }
 
@@ -247,7 +247,7 @@ json::Value ToStatus(const GoodputState& state,
                       {"members", state.members},
                       {"measuredAt", state.measured_at},
                       {"wanted", state.wanted > 0 ? state.wanted : role.replicas},
-                      {"points", PointsOf(state.told)},
+                      {"points", PointsOf(state.published)},
                       {"curve", SizesOf(outlook.speeds)},
                       {"fit", json::Object{{"healthy", outlook.fit.healthy},
                                            {"errorPercent", std::llround(outlook.fit.error * 100)},

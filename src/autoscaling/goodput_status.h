@@ -36,8 +36,8 @@ struct GoodputState {
   std::string unit;      // records or steps
   std::string gpu_type;  // that was measured: of the first member's node; empty: not known
   goodput::Measurements measured;
-  goodput::Measurements told;
-  goodput::MeasurementsByType other_types;  // told of GPUs that it had before
+  goodput::Measurements published;          // as the status shows it: small changes are left out
+  goodput::MeasurementsByType other_types;  // published, of GPUs that it had before
   int64_t members = 0;                      // at the last look
   int64_t measured_at = 0;                  // the size that was measured last; 0: none
   int64_t wanted = 0;                       // asked for; 0: nothing yet
@@ -50,11 +50,11 @@ struct GoodputState {
   std::string type_decision;  // why it has the type that it has, for people
   GoodputMove move;
 
-  // Adds to what is measured, and to what is told where it is news.
+  // Adds to what is measured, and to what is published where it is news.
   void Add(int64_t at, const goodput::Observation& seen);
   // Keeps the noise scale where it is news.
   void AddNoise(double records);
-  // The size changes: what is told of the one that was, is what is known now.
+  // The size changes: of the one that it had, all that is known is published.
   void LeaveSize();
   // The members have GPUs of this type from now on. What was measured of that type before is known
   // again, and the size that the job has is measured anew.

@@ -106,8 +106,8 @@ TEST(GoodputStatus, EachTypeOfGpuHasItsOwnMeasurements) {
       << json::Print(status);
 
   read.ChangeGpuType("T4");
-  EXPECT_EQ(read.told.sizes().size(), 2u) << "they were measured before";
-  EXPECT_EQ(read.told.sizes().at(2).speed, 180);
+  EXPECT_EQ(read.published.sizes().size(), 2u) << "they were measured before";
+  EXPECT_EQ(read.published.sizes().at(2).speed, 180);
   // Those that were seen last are kept.
   int64_t now_s = 1'900'000'000;
   for (const char* type : {"H100", "L4", "V100", "P100"}) {

@@ -100,7 +100,7 @@ CronController::CronController(Context context)
   Follow(crons_, Queued(queue_), [this](const json::SharedValue& it) {
     expected_.Forget(api::KeyOf(*it));
     unconfirmed_.erase(std::string(api::Uid(*it)));
-    told_.erase(std::string(api::Uid(*it)));
+    reported_.erase(std::string(api::Uid(*it)));
   });
   for (const api::Definition& kind : api::JobDefinitions()) {
     // Kinds that another operator runs are left to it.
@@ -140,8 +140,8 @@ void CronController::Reconcile(const std::string& key, Done done) {
   const auto schedule = api::CronSchedule::Parse(text);
   bool sent = false;
   if (!schedule.ok()) {
-    TellOnce(*cron, "Warning", "InvalidSchedule", text,
-             StrCat("spec.schedule ", Quote(text), ": ", schedule.status().message()));
+    ReportOnce(*cron, "Warning", "InvalidSchedule", text,
+               StrCat("spec.schedule ", Quote(text), ": ", schedule.status().message()));
   } else if (!json::GetBool(*cron, {"spec", "suspend"})) {
     sent = StartDue(pass, *schedule);
   }
@@ -149,12 +149,13 @@ void CronController::Reconcile(const std::string& key, Done done) {
   pass->writes->Close();
 }
 
-void CronController::TellOnce(const json::Value& cron,
-                              std::string_view type,
-                              std::string_view reason,
-                              std::string_view about,
-                              std::string_view message) {
-  const auto [last, first] = told_[std::string(api::Uid(cron))].try_emplace(std::string(reason));
+void CronController::ReportOnce(const json::Value& cron,
+                                std::string_view type,
+                                std::string_view reason,
+                                std::string_view about,
+                                std::string_view message) {
+  const auto [last, first] =
+      reported_[std::string(api::Uid(cron))].try_emplace(std::string(reason));
   if (!first && last->second == about) return;
   last->second = about;
   events_.Record(cron, type, reason, message);
@@ -248,7 +249,8 @@ bool CronController::StartDue(const std::shared_ptr<Pass>& pass,
   const std::string_view until = json::GetString(cron, {"spec", "deadline"});
   const auto deadline = api::ParseTime(until);
   if (deadline && pass->now > *deadline) {
-    TellOnce(cron, "Normal", "Deadline", until, "the deadline has passed, and no more runs start");
+    ReportOnce(cron, "Normal", "Deadline", until,
+               "the deadline has passed, and no more runs start");
     return false;
   }
   const auto last = api::ParseTime(json::GetString(pass->status, {"lastScheduleTime"}));
@@ -256,8 +258,8 @@ bool CronController::StartDue(const std::shared_ptr<Pass>& pass,
   const api::CronSchedule::Due due = schedule.DueAt(pass->now, since);
   if (due.too_many) {
     // A long run has it miss more and more times: one event is enough until a run starts.
-    TellOnce(cron, "Warning", "TooManyMissedTimes", api::FormatTime(since),
-             "too many missed start times. Check clock skew");
+    ReportOnce(cron, "Warning", "TooManyMissedTimes", api::FormatTime(since),
+               "too many missed start times. Check clock skew");
   }
   if (due.next) pass->writes->RequeueAfter(*due.next - pass->now + kAfterItsTime);
   return due.run && StartRun(pass, *due.run);
@@ -268,8 +270,8 @@ bool CronController::StartRun(const std::shared_ptr<Pass>& pass, WallTime at) {
   const std::string time = api::FormatTime(at);
   auto run = MakeCronRun(cron, at);
   if (!run.ok()) {
-    TellOnce(cron, "Warning", "FailedCreate", time,
-             StrCat("Error creating workload: ", run.status().message()));
+    ReportOnce(cron, "Warning", "FailedCreate", time,
+               StrCat("Error creating workload: ", run.status().message()));
     return false;
   }
   const bool there = Has(cron, *run);
@@ -281,14 +283,14 @@ bool CronController::StartRun(const std::shared_ptr<Pass>& pass, WallTime at) {
   }
   std::string_view policy = json::GetString(cron, {"spec", "concurrencyPolicy"}, "Allow");
   if (run->named && policy != "Forbid") {
-    TellOnce(cron, "Normal", "OverridePolicy", time,
-             "metadata.name has been specified in workload template, override cron concurrency "
-             "policy as Forbidden");
+    ReportOnce(cron, "Normal", "OverridePolicy", time,
+               "metadata.name has been specified in workload template, override cron concurrency "
+               "policy as Forbidden");
     policy = "Forbid";
   }
   if (policy == "Forbid" && !pass->active.empty()) {
-    TellOnce(cron, "Normal", "AlreadyActive", time,
-             "Not starting because prior execution is running and concurrency policy is Forbid");
+    ReportOnce(cron, "Normal", "AlreadyActive", time,
+               "Not starting because prior execution is running and concurrency policy is Forbid");
     return false;
   }
   if (there) {

@@ -47,15 +47,15 @@ class CronController {
   };
   // Reason → what the event was about. Each status of a job makes a pass, and a Cron's budget of
   // events would be spent on the same words.
-  using Told = std::map<std::string, std::string, std::less<>>;
+  using Reported = std::map<std::string, std::string, std::less<>>;
 
   void Reconcile(const std::string& key, Done done);
   // Records the event, unless the Cron's last one of this reason was about the same.
-  void TellOnce(const json::Value& cron,
-                std::string_view type,
-                std::string_view reason,
-                std::string_view about,
-                std::string_view message);
+  void ReportOnce(const json::Value& cron,
+                  std::string_view type,
+                  std::string_view reason,
+                  std::string_view about,
+                  std::string_view message);
   void Observe(Pass& pass);
   void UpdateHistory(Pass& pass);
   // Whether a run was sent off, which writes the status when it is answered.
@@ -80,7 +80,7 @@ class CronController {
   Expectations expected_;                // what the caches do not show yet
   // Both by the Cron's uid.
   std::map<std::string, Unconfirmed> unconfirmed_;
-  std::map<std::string, Told> told_;
+  std::map<std::string, Reported> reported_;
   client::EventRecorder events_;
   client::WorkQueue queue_;
   client::Client client_;

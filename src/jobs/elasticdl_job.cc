@@ -72,7 +72,7 @@ Result<ReplicaSpec> ReadRole(const json::Value& job,
   if (type == kMaster) rules.least = rules.most = 1;
   SWELL_ASSIGN_OR_RETURN(ReplicaSpec replica, ReadReplicaSpec(field, type, role, rules));
   replica.min_member = type == kMaster ? 1 : 0;
-  replica.asked = replica.replicas;
+  replica.requested = replica.replicas;
   if (type == kWorker) replica.max_member = replica.replicas;
   replica.numbered = type != kMaster;
   replica.pod_name = StrCat("elasticdl-", ToLower(type), "-", api::Name(job));

@@ -240,7 +240,7 @@ Status ReadWorkerBounds(const json::Value& body, JobSpec& spec) {
   for (ReplicaSpec& replica : spec.replicas) {
     if (replica.type != kWorkerRole) continue;
     // Whatever is asked for: nobody is above the most, or below the least.
-    replica.asked = replica.replicas;
+    replica.requested = replica.replicas;
     replica.replicas = std::clamp(replica.replicas, least, most);
     // Without a most, what was asked for is it.
     replica.max_member = policy.bounds.most.value_or(replica.replicas);

@@ -67,7 +67,7 @@ struct ReplicaSpec {
   std::optional<int64_t> min_member;
   // For a role that may change size: its maximum, and the number that was requested.
   std::optional<int64_t> max_member;
-  int64_t asked = 1;
+  int64_t requested = 1;
   RestartPolicy restart_policy = RestartPolicy::kNever;
   json::Value pod_template;  // {metadata, spec}
   // What its pods are called, "-index" following if there can be several; empty: ReplicaName.

@@ -84,7 +84,7 @@ json::Value MemoryOf(const json::Value& job, const ReplicaSpec& replica) {
 // Whether the autoscaler, which tells of its own decisions, has set the role to this number.
 bool SetByMetric(const json::Value& memory, const ReplicaSpec& replica) {
   return memory.is_object() && !json::GetBool(memory, {"held"}) &&
-         json::GetInt(memory, {"currentReplicas"}, -1) == replica.asked;
+         json::GetInt(memory, {"currentReplicas"}, -1) == replica.requested;
 }
 
 // Minibatches per second of all members, from the steps that the autoscaler observed of so many;
@@ -161,9 +161,9 @@ std::string WhyNoMore(const JobPass& pass, int64_t now, int64_t desired) {
   if (pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended")) return "";
   if (now >= desired) {
     for (const ReplicaSpec& replica : pass.spec.replicas) {
-      if (!replica.max_member || replica.asked == replica.replicas) continue;
-      return StrCat(replica.asked, " were asked for; ", replica.replicas,
-                    replica.asked > replica.replicas ? " is the most" : " is the least");
+      if (!replica.max_member || replica.requested == replica.replicas) continue;
+      return StrCat(replica.requested, " were asked for; ", replica.replicas,
+                    replica.requested > replica.replicas ? " is the most" : " is the least");
     }
     return "";
   }

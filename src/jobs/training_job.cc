@@ -36,7 +36,7 @@ class TrainingJobKind final : public JobKind {
 // How many of the role must run together: all of them, unless it may shrink.
 Status ReadElastic(const json::Value& role, const std::string& field, ReplicaSpec& replica) {
   replica.min_member = replica.replicas;
-  replica.asked = replica.replicas;
+  replica.requested = replica.replicas;
   const json::Value* elastic = json::Find(role, {"elastic"});
   if (elastic == nullptr) return Status::Ok();
   const api::ReplicaBounds bounds(*elastic);

@@ -157,14 +157,14 @@ json::Value AdmissionReviewer::Review(const json::Value& review) const {
       object != nullptr && object->is_object() && json::GetString(request, {"subResource"}).empty();
   const bool fresh = written && json::GetString(request, {"operation"}) == "CREATE";
   if (fresh) {
-    if (group.empty() && resource == "pods") LookAtPod(*object, ns, verdict);
+    if (group.empty() && resource == "pods") ReviewPod(*object, ns, verdict);
     if (const JobKind* kind = rules_.Find(group, resource)) {
-      LookAtJob(*object, ns, *kind, verdict);
+      ReviewJob(*object, ns, *kind, verdict);
     }
   }
   if (written && group == client::resources::kCrons.group &&
       resource == client::resources::kCrons.plural) {
-    LookAtCron(*object, fresh ? nullptr : json::Find(request, {"oldObject"}), ns, verdict);
+    ReviewCron(*object, fresh ? nullptr : json::Find(request, {"oldObject"}), ns, verdict);
   }
   json::Object response{{"uid", json::GetString(request, {"uid"})},
                         {"allowed", verdict.refusal.empty()}};
@@ -338,7 +338,7 @@ void AdmissionReviewer::CheckLimits(const std::string& project,
   }
 }
 
-void AdmissionReviewer::LookAtPod(const json::Value& pod,
+void AdmissionReviewer::ReviewPod(const json::Value& pod,
                                   std::string_view ns,
                                   Verdict& verdict) const {
   const auto owner = api::ControllerOf(pod);
@@ -377,7 +377,7 @@ void AdmissionReviewer::LookAtPod(const json::Value& pod,
   if (!owner) CheckLimits(project, GpusOf(pod), priority, verdict);
 }
 
-void AdmissionReviewer::LookAtJob(const json::Value& job,
+void AdmissionReviewer::ReviewJob(const json::Value& job,
                                   std::string_view ns,
                                   const JobKind& kind,
                                   Verdict& verdict) const {
@@ -409,7 +409,7 @@ void AdmissionReviewer::LookAtJob(const json::Value& job,
   CheckLimits(project, gpus, gang.ok() && !gang->empty() ? *gang : priority, verdict);
 }
 
-void AdmissionReviewer::LookAtCron(const json::Value& cron,
+void AdmissionReviewer::ReviewCron(const json::Value& cron,
                                    const json::Value* old,
                                    std::string_view ns,
                                    Verdict& verdict) const {
@@ -435,7 +435,7 @@ void AdmissionReviewer::LookAtCron(const json::Value& cron,
   const JobKind* kind = run.ok() ? rules_.Find(run->resource.group, run->resource.plural) : nullptr;
   if (kind == nullptr) return;
   Verdict of_job;
-  LookAtJob(run->job, ns, *kind, of_job);
+  ReviewJob(run->job, ns, *kind, of_job);
   verdict.Refuse(std::move(of_job.refusal));
   for (std::string& warning : of_job.warnings) verdict.warnings.push_back(std::move(warning));
 }

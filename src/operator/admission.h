@@ -45,13 +45,13 @@ class AdmissionReviewer {
  private:
   struct Verdict;
 
-  void LookAtPod(const json::Value& pod, std::string_view ns, Verdict& verdict) const;
-  void LookAtJob(const json::Value& job,
+  void ReviewPod(const json::Value& pod, std::string_view ns, Verdict& verdict) const;
+  void ReviewJob(const json::Value& job,
                  std::string_view ns,
                  const JobKind& kind,
                  Verdict& verdict) const;
   // `old` is null of a new one. Its jobs are looked at as they come, too.
-  void LookAtCron(const json::Value& cron,
+  void ReviewCron(const json::Value& cron,
                   const json::Value* old,
                   std::string_view ns,
                   Verdict& verdict) const;

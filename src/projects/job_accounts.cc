@@ -108,13 +108,13 @@ void JobAccounts::Reconcile(client::WorkQueue::Done done) {
   if (!context_.informers.synced()) return done(kNotSynced);
   std::vector<Objects> wanted = Wanted();
   auto writes = MakeBatch(std::move(done));
-  for (size_t i = 0; i < known_.size(); ++i) Settle(*known_[i], std::move(wanted[i]), writes);
+  for (size_t i = 0; i < known_.size(); ++i) Apply(*known_[i], std::move(wanted[i]), writes);
   writes->Close();
 }
 
-void JobAccounts::Settle(const client::Informer& known,
-                         Objects wanted,
-                         const std::shared_ptr<WriteBatch>& writes) {
+void JobAccounts::Apply(const client::Informer& known,
+                        Objects wanted,
+                        const std::shared_ptr<WriteBatch>& writes) {
   const client::Resource& kind = known.resource();
   for (const auto& [key, object] : known.objects()) {
     const auto want = wanted.find(key);

@@ -34,9 +34,9 @@ class JobAccounts {
   void Reconcile(client::WorkQueue::Done done);
   // For each informer its objects.
   std::vector<Objects> Wanted() const;
-  void Settle(const client::Informer& known,
-              Objects wanted,
-              const std::shared_ptr<WriteBatch>& writes);
+  void Apply(const client::Informer& known,
+             Objects wanted,
+             const std::shared_ptr<WriteBatch>& writes);
 
   Context context_;
   client::Informer& projects_;

@@ -204,8 +204,8 @@ void Model::UpsertGroup(const GroupInfo& info) {
   }
   for (PodId pod : group.members) state.Count(pod, +1);
   state.UpdateBelow(id);
-  group.told = 0;
-  group.told_summary = 0;
+  group.reason_hash = 0;
+  group.summary_hash = 0;
   state.lists.queued_sorted = false;
   ++state.versions.model;
   ++state.versions.room;

@@ -134,7 +134,7 @@ std::string QueueViolations(const Scenario& s) {
         if (quota >= 0 && queue.Counted(&QueuePool::used_protected, p, r) > quota) {
           wrong += StrCat("queue ", queue.name, " has non-preemptible work beyond its quota\n");
         }
-        if (own.used[r] < 0 || own.asked[r] < 0 || own.leaving[r] < 0) {
+        if (own.used[r] < 0 || own.pending[r] < 0 || own.leaving[r] < 0) {
           wrong += StrCat("queue ", queue.name, " counts below zero\n");
         }
       }

@@ -96,7 +96,7 @@ void ReadNotes(Unpacker& in, State& state, CycleMemory& memory) {
     if (id == kNone) continue;
     state.groups[id].stale_since = note.stale_since;
     state.groups[id].moved_at = note.moved_at;
-    state.groups[id].told = note.told;
+    state.groups[id].reason_hash = note.reason_hash;
     if (note.noticed) memory.noticed_stale.insert(id);
   }
 }
@@ -157,8 +157,8 @@ Status Replay::Begin(Unpacker& in) {
   return Status::Ok();
 }
 
-void Replay::Tell(Unpacker& in, Tape tag) {
-  auto told = [&in](auto info, auto&& fn) {
+void Replay::Apply(Unpacker& in, Tape tag) {
+  auto apply = [&in](auto info, auto&& fn) {
     in(info);
     if (in.ok()) fn(info);
   };
@@ -166,39 +166,39 @@ void Replay::Tell(Unpacker& in, Tape tag) {
   Model& model = *model_;
   switch (tag) {
     case Tape::kNode:
-      return told(NodeInfo{}, [&](const NodeInfo& it) { model.UpsertNode(it); });
+      return apply(NodeInfo{}, [&](const NodeInfo& it) { model.UpsertNode(it); });
     case Tape::kNodeGone:
-      return told(name, [&](const std::string& it) { model.RemoveNode(it); });
+      return apply(name, [&](const std::string& it) { model.RemoveNode(it); });
     case Tape::kPod:
-      return told(PodInfo{}, [&](const PodInfo& it) { model.UpsertPod(it); });
+      return apply(PodInfo{}, [&](const PodInfo& it) { model.UpsertPod(it); });
     case Tape::kPodGone:
-      return told(name, [&](const std::string& it) { model.RemovePod(it); });
+      return apply(name, [&](const std::string& it) { model.RemovePod(it); });
     case Tape::kGroup:
-      return told(GroupInfo{}, [&](const GroupInfo& it) { model.UpsertGroup(it); });
+      return apply(GroupInfo{}, [&](const GroupInfo& it) { model.UpsertGroup(it); });
     case Tape::kGroupGone:
-      return told(name, [&](const std::string& it) { model.RemoveGroup(it); });
+      return apply(name, [&](const std::string& it) { model.RemoveGroup(it); });
     case Tape::kQueue:
-      return told(QueueInfo{}, [&](const QueueInfo& it) { model.UpsertQueue(it); });
+      return apply(QueueInfo{}, [&](const QueueInfo& it) { model.UpsertQueue(it); });
     case Tape::kQueueGone:
-      return told(name, [&](const std::string& it) { model.RemoveQueue(it); });
+      return apply(name, [&](const std::string& it) { model.RemoveQueue(it); });
     case Tape::kPool:
-      return told(PoolInfo{}, [&](const PoolInfo& it) { model.UpsertPool(it); });
+      return apply(PoolInfo{}, [&](const PoolInfo& it) { model.UpsertPool(it); });
     case Tape::kPoolGone:
-      return told(name, [&](const std::string& it) { model.RemovePool(it); });
+      return apply(name, [&](const std::string& it) { model.RemovePool(it); });
     case Tape::kTopology:
-      return told(TopologyInfo{}, [&](const TopologyInfo& it) { model.UpsertTopology(it); });
+      return apply(TopologyInfo{}, [&](const TopologyInfo& it) { model.UpsertTopology(it); });
     case Tape::kTopologyGone:
-      return told(name, [&](const std::string& it) { model.RemoveTopology(it); });
+      return apply(name, [&](const std::string& it) { model.RemoveTopology(it); });
     case Tape::kBudget:
-      return told(BudgetInfo{}, [&](const BudgetInfo& it) { model.UpsertBudget(it); });
+      return apply(BudgetInfo{}, [&](const BudgetInfo& it) { model.UpsertBudget(it); });
     case Tape::kBudgetGone:
-      return told(name, [&](const std::string& it) { model.RemoveBudget(it); });
+      return apply(name, [&](const std::string& it) { model.RemoveBudget(it); });
     case Tape::kAssumeEvicted:
-      return told(name, [&](const std::string& it) { model.AssumeEvicted(it); });
+      return apply(name, [&](const std::string& it) { model.AssumeEvicted(it); });
     case Tape::kLiftPromise:
-      return told(name, [&](const std::string& it) { model.LiftPromise(it); });
+      return apply(name, [&](const std::string& it) { model.LiftPromise(it); });
     case Tape::kForget:
-      return told(name, [&](const std::string& it) { model.Forget(it); });
+      return apply(name, [&](const std::string& it) { model.Forget(it); });
     case Tape::kAssumeBound: {
       std::string pod;
       std::string node;
@@ -227,7 +227,7 @@ Result<std::optional<ReplayedCycle>> Replay::Next(std::string_view record) {
   }
   if (!model_) return Status(Code::kInvalid, "the record's segment has no beginning");
   Tape tag = Tape::kEnd;
-  for (in(tag); in.ok() && tag != Tape::kEnd && tag != Tape::kCycle; in(tag)) Tell(in, tag);
+  for (in(tag); in.ok() && tag != Tape::kEnd && tag != Tape::kCycle; in(tag)) Apply(in, tag);
   CycleMark was;
   if (tag == Tape::kCycle) in(was);
   if (!in.ok() || !in.done()) return Status(Code::kInvalid, "the record makes no sense");

@@ -39,7 +39,7 @@ class Replay {
 
  private:
   Status Begin(Unpacker& in);
-  void Tell(Unpacker& in, Tape tag);
+  void Apply(Unpacker& in, Tape tag);
 
   SharedIn shared_;
   std::unique_ptr<Model> model_;

@@ -582,19 +582,19 @@ void ExplainWaiting(CycleContext& context) {
   for (GroupId id : context.order) {
     GroupState& group = state.groups[id];
     if (!state.GroupWaits(group)) {
-      group.told = 0;
-      group.told_summary = 0;
+      group.reason_hash = 0;
+      group.summary_hash = 0;
       continue;
     }
     const uint64_t summary = explainer.Summary(id);
-    if (summary != 0 && summary == group.told_summary) continue;
-    group.told_summary = summary;
+    if (summary != 0 && summary == group.summary_hash) continue;
+    group.summary_hash = summary;
     Waiting waiting = explainer.Explain(id);
     if (waiting.reason.empty()) continue;
     const uint64_t who = StableHash(Join(waiting.pods, ","));
     const uint64_t told = StableHash(waiting.least_change, StableHash(waiting.reason, who));
-    if (group.told == told) continue;
-    group.told = told;
+    if (group.reason_hash == told) continue;
+    group.reason_hash = told;
     context.result.waiting.push_back(std::move(waiting));
   }
 }

@@ -23,12 +23,12 @@ struct VictimSearchRequest {
 enum class SearchOutcome { kStarted, kDeferred, kNothing, kOutOfBudget };
 
 // Searches victims for the job. When there are some, evicts them for the action and promises the
-// job their room. `told`: why a search found nothing becomes part of the job's waiting reason.
+// job their room. `explains`: why a search found nothing becomes part of the job's waiting reason.
 SearchOutcome TryEvictFor(CycleContext& context,
                           const Action& action,
                           const WaitingJob& job,
                           const VictimSearchRequest& request,
-                          bool told);
+                          bool explains);
 
 // Calls `attempt` for the waiting jobs that `may` be helped, each with what it lacks: its minimum,
 // else one more member. A job that started comes again, until the search budget is spent.

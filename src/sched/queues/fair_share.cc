@@ -121,7 +121,7 @@ QueueShares::QueueShares(const State& state)
 QueueAmounts QueueShares::Requested(int pool, QueueId queue) const {
   const QueuePool& own = state_.queues[queue].pools[pool];
   QueueAmounts sum = own.used;
-  for (int r = 0; r < kQueueResources; ++r) sum[r] += own.asked[r];
+  for (int r = 0; r < kQueueResources; ++r) sum[r] += own.pending[r];
   return sum;
 }
 

@@ -201,9 +201,9 @@ void KeyframeWriter::Notes(const CycleMemory& memory) {
     const GroupState& group = state_.groups[id];
     const bool noticed = memory.noticed_stale.contains(static_cast<GroupId>(id));
     const bool blank =
-        group.stale_since.unix_ns == 0 && group.moved_at.unix_ns == 0 && group.told == 0;
+        group.stale_since.unix_ns == 0 && group.moved_at.unix_ns == 0 && group.reason_hash == 0;
     if (!group.live || (blank && !noticed)) continue;
-    notes.push_back({group.key, group.stale_since, group.moved_at, group.told, noticed});
+    notes.push_back({group.key, group.stale_since, group.moved_at, group.reason_hash, noticed});
   }
   out_(notes, memory.counted_at, memory.fruitless);
 }

@@ -47,13 +47,13 @@ struct GroupNote {
   std::string group;
   WallTime stale_since;
   WallTime moved_at;
-  uint64_t told = 0;
+  uint64_t reason_hash = 0;
   bool noticed = false;
 };
 template <class C, Is<GroupNote> T>
 void Fields(C& c, T& n) {
   c.Shared(n.group);
-  c(n.stale_since, n.moved_at, n.told, n.noticed);
+  c(n.stale_since, n.moved_at, n.reason_hash, n.noticed);
 }
 
 struct QueuePast {

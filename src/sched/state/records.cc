@@ -232,7 +232,7 @@ void State::ReleaseShape(ShapeId id) {
 
 void State::AddMember(PodId pod) {
   GroupState& group = groups[pods[pod].group];
-  group.told_summary = 0;  // the record may have been another's, who was told
+  group.summary_hash = 0;  // the record may have been another's, who was told
   std::vector<PodId>& members = group.members;
   auto before = [this](PodId a, PodId b) { return MemberBefore(a, b); };
   members.insert(std::lower_bound(members.begin(), members.end(), pod, before), pod);

@@ -347,7 +347,7 @@ void State::CountQueue(PodId id, int sign) {
     for (int r = 0; r < kQueueResources; ++r) {
       const int64_t amount = sign * pod.charge[r];
       if (asks) {
-        own.asked[r] += amount;
+        own.pending[r] += amount;
         continue;
       }
       own.used[r] += amount;

@@ -12,7 +12,7 @@
 //   stale_gangs.cc   GroupState::stale_since
 //   make_room.cc     GroupState::moved_at
 //   reservation.cc   held_nodes, NodeState::held_for and held_until
-//   explain.cc       GroupState::told and told_summary
+//   explain.cc       GroupState::reason_hash and summary_hash
 //   place.cc         the epochs of Shape at which it fitted nowhere
 //   victims.cc       cycle.served
 //   disruptions.cc   lists.stopped
@@ -222,8 +222,8 @@ struct alignas(64) GroupState {  // in the order of PodState, for its reason
   int32_t curve_measured_at = 0;  // the size that was measured last
   Duration resize_cost{0};
 
-  uint64_t told = 0;          // hash of the last reason told; 0: none
-  uint64_t told_summary = 0;  // of what it followed from; 0: not known
+  uint64_t reason_hash = 0;   // hash of the last reason told; 0: none
+  uint64_t summary_hash = 0;  // of what it followed from; 0: not known
   std::string key;            // PodGroup's key, or "/" + pod key for a pod without a group
   std::string uid;
   std::string queue_name;
@@ -239,7 +239,7 @@ struct QueuePool {
   QueueAmounts used{};                         // held or promised
   QueueAmounts used_protected{};               // the part of it that is not preemptible
   QueueAmounts leaving{};                      // beside it: by pods that terminate
-  QueueAmounts asked{};                        // by pods that wait
+  QueueAmounts pending{};                      // by pods that wait
   std::array<double, kQueueResources> past{};  // decayed use, for time-based shares
   bool closed = false;                         // its work runs elsewhere
 };

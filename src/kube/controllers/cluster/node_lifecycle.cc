@@ -43,8 +43,8 @@ NodeLifecycle::NodeLifecycle(Context context, NodeLifecycleOptions options)
   WatchNodes();
   auto lease = [this](const json::SharedValue& object) {
     if (api::Namespace(*object) != kLeaseNamespace) return;
-    Hear(std::string(api::Name(*object)), &Heard::lease,
-         std::string(json::GetString(*object, {"spec", "renewTime"})));
+    RecordSignal(std::string(api::Name(*object)), &NodeSignals::lease,
+                 std::string(json::GetString(*object, {"spec", "renewTime"})));
   };
   Follow(leases_, lease);
   auto pod = [this](const json::SharedValue& object) {
@@ -59,8 +59,9 @@ void NodeLifecycle::WatchNodes() {
   auto changed = [this](const json::SharedValue& node) {
     std::string name(api::Name(*node));
     const std::optional<api::Condition> ready = api::FindCondition(*node, "Ready");
-    Hear(name, &Heard::heartbeat,
-         ready ? std::string(json::GetString(*ready->document, {"lastHeartbeatTime"})) : "");
+    RecordSignal(
+        name, &NodeSignals::heartbeat,
+        ready ? std::string(json::GetString(*ready->document, {"lastHeartbeatTime"})) : "");
     gone_.erase(name);
     node_queue_.Add(name);
   };
@@ -76,7 +77,7 @@ void NodeLifecycle::WatchNodes() {
            },
        .on_delete =
            [this](const json::SharedValue& node) {
-             heard_.erase(std::string(api::Name(*node)));
+             signals_.erase(std::string(api::Name(*node)));
              TouchPodsOf(std::string(api::Name(*node)));
            }});
 }
@@ -87,12 +88,14 @@ void NodeLifecycle::TouchPodsOf(const std::string& node) {
   }
 }
 
-void NodeLifecycle::Hear(const std::string& node, std::string Heard::*what, std::string value) {
-  auto [it, fresh] = heard_.try_emplace(node);
-  Heard& heard = it->second;
-  if (!fresh && heard.*what == value) return;
-  heard.*what = std::move(value);
-  heard.at = context_.clock.Steady();
+void NodeLifecycle::RecordSignal(const std::string& node,
+                                 std::string NodeSignals::*what,
+                                 std::string value) {
+  auto [it, fresh] = signals_.try_emplace(node);
+  NodeSignals& signals = it->second;
+  if (!fresh && signals.*what == value) return;
+  signals.*what = std::move(value);
+  signals.at = context_.clock.Steady();
   json::SharedValue known = nodes_.Get(node);
   // A node that comes back says so itself; until then a lease alone wakes nobody.
   if (known && ReadyStatus(*known) == "Unknown") node_queue_.Add(node);
@@ -102,7 +105,7 @@ void NodeLifecycle::ReconcileNode(const std::string& name, Done done) {
   if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue node = nodes_.Get(name);
   if (!node || api::IsDeleting(*node)) return done(Duration::zero());
-  auto [it, fresh] = heard_.try_emplace(name);
+  auto [it, fresh] = signals_.try_emplace(name);
   if (fresh) it->second.at = context_.clock.Steady();
   Duration silence = context_.clock.Steady() - it->second.at;
   bool lost = silence >= options_.grace;

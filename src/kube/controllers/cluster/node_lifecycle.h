@@ -36,14 +36,14 @@ class NodeLifecycle {
   NodeLifecycle(Context context, NodeLifecycleOptions options);
 
  private:
-  struct Heard {
+  struct NodeSignals {
     std::string lease, heartbeat;
     SteadyTime at;
   };
   using Done = client::WorkQueue::Done;
 
   void WatchNodes();
-  void Hear(const std::string& node, std::string Heard::*what, std::string value);
+  void RecordSignal(const std::string& node, std::string NodeSignals::*what, std::string value);
   void ReconcileNode(const std::string& name, Done done);
   void PatchNode(const json::Value& node,
                  json::Value conditions,
@@ -61,7 +61,7 @@ class NodeLifecycle {
   client::Informer& nodes_;
   client::Informer& leases_;
   client::Informer& pods_;
-  std::map<std::string, Heard> heard_;
+  std::map<std::string, NodeSignals> signals_;
   std::map<std::string, SteadyTime> gone_;  // nodes that pods name and nobody knows: since when
   client::EventRecorder events_;
   client::WorkQueue node_queue_;

@@ -406,14 +406,14 @@ void Channel::ShutdownWrite() {
 void Channel::MaybeShutdown() {
   if (!shutdown_wanted_ || shutdown_done_ || queued_bytes_ != 0) return;
   shutdown_done_ = true;
-  if (tls_ != nullptr) tls_->SayGoodbye();
+  if (tls_ != nullptr) tls_->SendCloseNotify();
   shutdown(fd_.get(), SHUT_WR);
 }
 
 void Channel::Close() {
   if (phase_ == Phase::kClosed) return;
   if (tls_ != nullptr && phase_ == Phase::kOpen && !shutdown_done_ && queued_bytes_ == 0) {
-    tls_->SayGoodbye();
+    tls_->SendCloseNotify();
   }
   phase_ = Phase::kClosed;
   events_ = nullptr;

@@ -51,12 +51,12 @@ bool Poller::SetInterest(Watch& watch, Interest interest) {
                                          : EPOLL_CTL_MOD;
   const uint32_t before = std::exchange(watch.events, events);
   if (watch.held && change == EPOLL_CTL_MOD) return true;  // told of when it is released
-  if (Tell(watch, change) || change == EPOLL_CTL_DEL) return true;
+  if (Control(watch, change) || change == EPOLL_CTL_DEL) return true;
   watch.events = before;
   return false;
 }
 
-bool Poller::Tell(const Watch& watch, int change) const {
+bool Poller::Control(const Watch& watch, int change) const {
   epoll_event event{};
   // Even the errors of what is held are told of once at most.
   event.events = watch.held ? EPOLLONESHOT : watch.events;
@@ -66,12 +66,12 @@ bool Poller::Tell(const Watch& watch, int change) const {
 
 void Poller::Hold(Watch& watch) {
   if (std::exchange(watch.held, true) || watch.events == 0) return;
-  (void)Tell(watch, EPOLL_CTL_MOD);
+  (void)Control(watch, EPOLL_CTL_MOD);
 }
 
 void Poller::Release(Watch& watch) {
   if (!std::exchange(watch.held, false) || watch.events == 0) return;
-  (void)Tell(watch, EPOLL_CTL_MOD);
+  (void)Control(watch, EPOLL_CTL_MOD);
 }
 
 void Poller::Remove(Watch& watch) {

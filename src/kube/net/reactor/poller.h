@@ -49,7 +49,7 @@ class Poller {
   void HandOut(const std::function<bool()>& stopped);
 
  private:
-  bool Tell(const Watch& watch, int change) const;
+  bool Control(const Watch& watch, int change) const;
 
   UniqueFd epoll_;
   uint64_t next_id_ = 1;

@@ -335,7 +335,7 @@ TlsSession::Io TlsSession::Write(const char* bytes, size_t size, size_t* put) {
 
 bool TlsSession::HasPending() const { return SSL_has_pending(ssl_) == 1; }
 
-void TlsSession::SayGoodbye() {
+void TlsSession::SendCloseNotify() {
   ERR_clear_error();
   if (SSL_is_init_finished(ssl_) == 1) (void)SSL_shutdown(ssl_);
   ERR_clear_error();

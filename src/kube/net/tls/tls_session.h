@@ -32,7 +32,7 @@ class TlsSession {
   // Bytes already off the socket that Read would give: no readiness will announce them.
   bool HasPending() const;
   // Tells the peer that nothing follows; best effort.
-  void SayGoodbye();
+  void SendCloseNotify();
   // True when the peer speaks plain HTTP to this TLS port.
   bool SawPlainHttp() const { return plain_http_; }
   void FillIdentity(PeerIdentity* peer) const;
