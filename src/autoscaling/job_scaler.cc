@@ -21,12 +21,12 @@ json::Value WithMemory(json::Value patch, const json::Value& job, std::string_vi
   return patch;
 }
 
-void TellResized(client::EventRecorder& events,
-                 const json::Value& job,
-                 std::string_view role,
-                 int64_t from,
-                 int64_t to,
-                 std::string_view why) {
+void RecordResize(client::EventRecorder& events,
+                  const json::Value& job,
+                  std::string_view role,
+                  int64_t from,
+                  int64_t to,
+                  std::string_view why) {
   const bool grows = to > from;
   events.Record(job, "Normal", grows ? "Grown" : "Shrunk",
                 StrCat(role, grows ? " grows" : " shrinks", " from ", from, " to ", to, ": ", why));
@@ -108,7 +108,7 @@ void JobScaler::WriteJob(const AnyRound& round,
         if (!job.ok()) return next(job.status());
         known->version = api::ResourceVersion(**job);
         if (replicas && !why.empty())
-          TellResized(events_, **job, round->role, round->replicas, *replicas, why);
+          RecordResize(events_, **job, round->role, round->replicas, *replicas, why);
         round->job = *job;
         next(Status::Ok());
       });

@@ -34,7 +34,7 @@ void LiftPromises(CycleContext& context) {
 }
 
 // Pods whose nominated node no longer means anything.
-void TellClearedNominations(CycleContext& context) {
+void ClearNominations(CycleContext& context) {
   State& state = context.state;
   std::vector<std::string>& cleared = context.result.nominations_cleared;
   for (PodId id : state.lists.hinted.Members()) {
@@ -101,7 +101,7 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   RunActions(context, options);
   DropTakenBack(context);
   std::sort(result.moved.begin(), result.moved.end());
-  TellClearedNominations(context);
+  ClearNominations(context);
   ReportStale(context, fresh, memory_.noticed_stale);
   ExplainWaiting(context);
   // Two claims that keep displacing each other must not keep the machine busy.

@@ -128,7 +128,7 @@ int64_t SchedulingEvents::MembersOf(const json::Value& group,
   return members;
 }
 
-std::string SchedulingEvents::TellTrade(const json::Value& group,
+std::string SchedulingEvents::TradeText(const json::Value& group,
                                         int64_t count,
                                         const std::string& winner) {
   const sched::GoodputInfo goodput = ToGoodput(group);
@@ -149,7 +149,7 @@ std::string SchedulingEvents::TellTrade(const json::Value& group,
                 " with one member more");
 }
 
-std::string SchedulingEvents::TellGain(const json::Value& group, int64_t grown) {
+std::string SchedulingEvents::GainText(const json::Value& group, int64_t grown) {
   const sched::GoodputInfo goodput = ToGoodput(group);
   const goodput::Curve curve(goodput.curve);
   const auto gave_up = gave_up_.extract(api::KeyOf(group));
@@ -188,7 +188,7 @@ void SchedulingEvents::ReportSize(const std::string& key,
     before += api::IsBound(*pod) && !api::IsDeleting(*pod) && !WasPreempted(*pod);
   }
   if (resize.evicted > 0 && KeepsMinimum(key, evicted)) {
-    const std::string trade = TellTrade(*group, resize.evicted, resize.by_group);
+    const std::string trade = TradeText(*group, resize.evicted, resize.by_group);
     events_.Record(*group, "Normal", "Shrunk",
                    StrCat("Preempted ", resize.evicted, " of ", before, " members for ", resize.by,
                           "; ", before - resize.evicted, " continue", trade));
@@ -196,7 +196,7 @@ void SchedulingEvents::ReportSize(const std::string& key,
   if (resize.waited && KeepsMinimum(key, {})) {
     events_.Record(*group, "Normal", "Grown",
                    StrCat("Grew from ", before, " to ", before + resize.grown, " of ", total,
-                          " members", TellGain(*group, resize.grown)));
+                          " members", GainText(*group, resize.grown)));
   }
 }
 

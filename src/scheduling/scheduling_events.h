@@ -53,9 +53,9 @@ class SchedulingEvents {
   void ReportStarts(const sched::CycleResult& result, const PodsOfBinds& pods);
   void ReportSizes(const sched::CycleResult& result, const PodsOfBinds& pods);
   // "; -4 % goodput here, +61 % there"; what the winner's next event will say of it is kept.
-  std::string TellTrade(const json::Value& group, int64_t count, const std::string& winner);
+  std::string TradeText(const json::Value& group, int64_t count, const std::string& winner);
   // ": +61 % goodput expected, 0.3 s to resize; gave up: job-b -4 %"; empty without a curve.
-  std::string TellGain(const json::Value& group, int64_t grown);
+  std::string GainText(const json::Value& group, int64_t grown);
   // Members of the set that the group's curve counts, which stay.
   int64_t MembersOf(const json::Value& group, const sched::GoodputInfo& goodput) const;
   void ReportSize(const std::string& key,

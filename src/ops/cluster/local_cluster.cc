@@ -133,7 +133,7 @@ class StatusAction final : public cli::Action {
       session.Out(StrCat("Running     process ", running->pid, "\nAPI         ", url,
                          "\nData        ", dir.path, "\nKubeconfig  ", dir.Kubeconfig(), "\n"));
       if (!limits.empty()) session.Out("\n" + FormatMachineLimits(limits));
-      TellFaults(session, dir);
+      PrintFaults(session, dir);
     } else {
       session.Out(StrCat("No cluster runs in ", dir.path, "\nStart one with: swell up --detach\n"));
       if (const int left = edge::RunningPods(dir.path); left > 0) {
@@ -147,7 +147,7 @@ class StatusAction final : public cli::Action {
 
  private:
   // Last, since a server that does not answer is not a reason to be silent about the rest.
-  static void TellFaults(cli::Session& session, const DataDir& dir) {
+  static void PrintFaults(cli::Session& session, const DataDir& dir) {
     session.UseKubeconfig(dir.Kubeconfig());
     const auto api = session.Server();
     if (!api.ok()) return;

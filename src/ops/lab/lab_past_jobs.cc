@@ -135,7 +135,7 @@ std::optional<lab::PastJob> OfAccount(const AccountJob& account, WallTime until)
 }
 
 // Jobs that had one name after another: the second of "vision/train" is "vision/train#2".
-void TellApart(std::vector<lab::PastJob>& jobs) {
+void MakeNamesUnique(std::vector<lab::PastJob>& jobs) {
   std::stable_sort(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) {
     return std::tie(a.name, a.submitted_s, a.ended_s) < std::tie(b.name, b.submitted_s, b.ended_s);
   });
@@ -173,7 +173,7 @@ PastJobs PastJobsOf(const std::vector<cli::JobView>& views,
   for (const auto& [uid, account] : accounts.jobs) {
     if (account.facts.submitted >= since) add(OfAccount(account, accounts.until));
   }
-  TellApart(past.jobs);
+  MakeNamesUnique(past.jobs);
   return past;
 }
 

@@ -37,12 +37,12 @@ struct PlanWords {
 };
 
 // "Preempted by b/x-0, which needs 2 GPUs on n1: ...".
-void TellBeneficiary(const CycleContext& context,
-                     const Action& action,
-                     const EvictionPlan& evictions,
-                     PodId victim,
-                     PlanWords& words,
-                     Decision& decision) {
+void DescribeBeneficiary(const CycleContext& context,
+                         const Action& action,
+                         const EvictionPlan& evictions,
+                         PodId victim,
+                         PlanWords& words,
+                         Decision& decision) {
   const State& state = context.state;
   const NodeId node = state.pods[victim].node;
   const auto comes_here =
@@ -195,7 +195,7 @@ void DecideEvictions(CycleContext& context, const Action& action, const Eviction
     if (evictions.beneficiary == kNone) {
       decision.words = nobodys;
     } else {
-      TellBeneficiary(context, action, evictions, id, words, decision);
+      DescribeBeneficiary(context, action, evictions, id, words, decision);
     }
   }
 }

@@ -510,6 +510,18 @@ void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting&
   waiting.least_change = LeastChange(pods, hardest, d, domain);
 }
 
+void ExplainShortSet(const SetState& set, Waiting& waiting) {
+  const int32_t here = set.holding + set.pending;
+  waiting.reason = StrCat("pod set ", set.name.empty() ? "default" : set.name, " has ", here,
+                          " of the ", set.Minimum(), " pods it needs to start");
+  if (set.gated > 0) {
+    waiting.reason += StrCat("; ", Plural(set.gated, "more pod"), " held by scheduling gates");
+  }
+  waiting.reason += '.';
+  waiting.least_change = StrCat(Plural(set.Minimum() - here, "more pod"), " in the set");
+  waiting.incomplete = set.gated == 0;
+}
+
 Waiting Explainer::Explain(GroupId id) {
   const GroupState& group = state_.groups[id];
   Waiting waiting;
@@ -549,16 +561,7 @@ Waiting Explainer::Explain(GroupId id) {
     }
   }
   if (needed.short_set != kNone) {
-    const SetState& set = group.sets[needed.short_set];
-    const int32_t here = set.holding + set.pending;
-    waiting.reason = StrCat("pod set ", set.name.empty() ? "default" : set.name, " has ", here,
-                            " of the ", set.Minimum(), " pods it needs to start");
-    if (set.gated > 0) {
-      waiting.reason += StrCat("; ", Plural(set.gated, "more pod"), " held by scheduling gates");
-    }
-    waiting.reason += '.';
-    waiting.least_change = StrCat(Plural(set.Minimum() - here, "more pod"), " in the set");
-    waiting.incomplete = set.gated == 0;
+    ExplainShortSet(group.sets[needed.short_set], waiting);
     return waiting;
   }
   const std::vector<PodId> wanted = needed.met ? ElasticPods(state_, id) : needed.pods;

@@ -139,12 +139,12 @@ std::string MakeContinueToken(uint64_t version, std::string_view ns, std::string
   return Token(static_cast<int64_t>(version), ns, name);
 }
 
-Status TooNewVersionError(uint64_t asked, uint64_t current) {
+Status TooNewVersionError(uint64_t requested, uint64_t current) {
   StatusDetails details;
   details.causes.push_back({"ResourceVersionTooLarge", "", "Too large resource version"});
   details.retry_after_s = 1;
   return Status(Code::kTimeout,
-                StrCat("Timeout: Too large resource version: ", asked, ", current: ", current),
+                StrCat("Timeout: Too large resource version: ", requested, ", current: ", current),
                 std::move(details));
 }
 

@@ -26,7 +26,7 @@ struct ListOptions {
 
 std::string MakeContinueToken(uint64_t version, std::string_view ns, std::string_view name);
 
-Status TooNewVersionError(uint64_t asked, uint64_t current);
+Status TooNewVersionError(uint64_t requested, uint64_t current);
 Status ExpiredListError(uint64_t version, const Status& why);
 // As Kubernetes words it; its answer carries InconsistentToken in metadata.continue.
 Status ExpiredContinueError();
