@@ -107,7 +107,7 @@ struct Shape {
     RankBitmap ranks;
   };
   std::array<Misfits, 2> misfits;
-  // Which pools have a node for it, by pool; as of pools_epoch.
+  // Which pools have a node for it, by pool; as of that Versions::pools.
   uint32_t pools_epoch = 0;
   std::vector<int8_t> suits;
   // Room epochs at which no node had room, now and once terminating pods are gone; 0: unknown.
