@@ -382,7 +382,7 @@ void GoodputScaler::Decide(const RoundPtr& round) {
   // A size that is new is measured before the next decision.
   if (!measured) return Write(round);
   const int wanted =
-      goodput::SizeToAskFor(speeds, static_cast<int>(std::min<int64_t>(now, INT32_MAX)));
+      goodput::SizeToRequest(speeds, static_cast<int>(std::min<int64_t>(now, INT32_MAX)));
   if (wanted != now) RequestSize(*round, known, wanted);
   if (state.wanted == now && ConsiderMove(round)) return;
   Write(round);

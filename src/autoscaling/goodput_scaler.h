@@ -4,7 +4,7 @@
 // Once per interval it reads what the job's members report of their speed, keeps means by size in
 // status.goodput, and works out the curve (src/goodput). The curve goes to the scheduler as an
 // annotation of the job's PodGroup, from which the scheduler decides who gets members beyond the
-// minima (docs/scheduling.md). The job itself asks for as many members as pay (SizeToAskFor), and
+// minima (docs/scheduling.md). The job itself asks for as many members as pay (SizeToRequest), and
 // never for more than twice what was measured. Where the batch grows with the members, the noise of
 // the gradient says what that is worth. A size that was never measured is taken to pay at
 // best, so it is tried where that is worth the resizes. One that did not pay is tried again when

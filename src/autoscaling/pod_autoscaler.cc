@@ -294,10 +294,10 @@ void PodAutoscaler::OnScale(const RoundPtr& round, const Result<json::SharedValu
     return Fail(round, "ScalingActive", "InvalidMetricSourceType", metrics.status().message());
   }
   round->metrics = std::move(*metrics);
-  AskUse(round);
+  ReadUse(round);
 }
 
-void PodAutoscaler::AskUse(const RoundPtr& round) {
+void PodAutoscaler::ReadUse(const RoundPtr& round) {
   api::RestRequest request;
   request.method = "GET";
   request.path = PodMetricsPath(round->ns);

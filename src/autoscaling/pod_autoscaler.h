@@ -40,7 +40,7 @@ class PodAutoscaler {
 
   void Reconcile(const std::string& key, client::WorkQueue::Done done);
   void OnScale(const RoundPtr& round, const Result<json::SharedValue>& scale);
-  void AskUse(const RoundPtr& round);
+  void ReadUse(const RoundPtr& round);
   void OnUse(const RoundPtr& round, const Result<json::Value>& use);
   void FindPods(Round& round) const;
   // Changes the number of replicas as fast as spec.behavior allows.

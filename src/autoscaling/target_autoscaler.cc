@@ -71,7 +71,7 @@ void TargetAutoscaler::ObserveAndDecide(const std::string& key,
   round->target = std::move(**target);
   FindMembers(*round);
   if (round->members.empty()) return Finish(round, Status::Ok());
-  Ask(round);
+  ReadMetrics(round);
 }
 
 ScaleObservation* TargetAutoscaler::Recall(const std::string& key) {
@@ -99,15 +99,15 @@ void TargetAutoscaler::FindMembers(Round& round) const {
   }
 }
 
-void TargetAutoscaler::Ask(const RoundPtr& round) {
+void TargetAutoscaler::ReadMetrics(const RoundPtr& round) {
   ++round->pending;  // until everything is asked
   bool usage = false;
   for (size_t i = 0; i < round->target.metrics.size(); ++i) {
     const MetricSpec& spec = round->target.metrics[i];
     if (spec.source == MetricSpec::Source::kExternal) {
-      AskExternal(round, i);
+      ReadExternalMetric(round, i);
     } else if (spec.source == MetricSpec::Source::kObject) {
-      AskObject(round, i);
+      ReadObjectMetric(round, i);
     } else if (spec.source == MetricSpec::Source::kResource) {
       usage = true;
     } else {
@@ -117,10 +117,10 @@ void TargetAutoscaler::Ask(const RoundPtr& round) {
         look.of_members[m] = PushedMetric(*round->members[m], spec.name);
         pushed = pushed || look.of_members[m];
       }
-      if (!pushed) round->target.pattern.empty() ? AskPods(round, i) : AskLogs(round, i);
+      if (!pushed) round->target.pattern.empty() ? ReadPodMetric(round, i) : ReadLogs(round, i);
     }
   }
-  if (usage) AskUsage(round);
+  if (usage) ReadUsage(round);
   if (--round->pending == 0) Decide(round);
 }
 
@@ -149,7 +149,7 @@ void TargetAutoscaler::Get(const RoundPtr& round,
   });
 }
 
-void TargetAutoscaler::AskUsage(const RoundPtr& round) {
+void TargetAutoscaler::ReadUsage(const RoundPtr& round) {
   Get(round, PodMetricsPath(round->ns), SelectorQuery("labelSelector", round->members_selector),
       [round](const Result<std::string>& answer) { UseUsage(*round, answer); });
 }
@@ -164,7 +164,7 @@ void TargetAutoscaler::UseUsage(Round& round, const Result<std::string>& answer)
   }
 }
 
-void TargetAutoscaler::AskPods(const RoundPtr& round, size_t metric) {
+void TargetAutoscaler::ReadPodMetric(const RoundPtr& round, size_t metric) {
   const MetricSpec& spec = round->target.metrics[metric];
   std::string query = SelectorQuery("labelSelector", round->members_selector);
   const std::string more = SelectorQuery("metricLabelSelector", spec.selector);
@@ -189,7 +189,7 @@ void TargetAutoscaler::UsePods(Round& round, size_t metric, const Result<std::st
   }
 }
 
-void TargetAutoscaler::AskLogs(const RoundPtr& round, size_t metric) {
+void TargetAutoscaler::ReadLogs(const RoundPtr& round, size_t metric) {
   auto compiled = elastic::LogMetrics::Compile(round->target.pattern);
   if (!compiled.ok()) {
     round->looks[metric].fault =
@@ -214,7 +214,7 @@ void TargetAutoscaler::AskLogs(const RoundPtr& round, size_t metric) {
   }
 }
 
-void TargetAutoscaler::AskExternal(const RoundPtr& round, size_t metric) {
+void TargetAutoscaler::ReadExternalMetric(const RoundPtr& round, size_t metric) {
   const MetricSpec& spec = round->target.metrics[metric];
   Get(round,
       StrCat("/apis/", kExternalMetrics, "/v1beta1/namespaces/", round->ns, "/",
@@ -226,7 +226,7 @@ void TargetAutoscaler::AskExternal(const RoundPtr& round, size_t metric) {
 }
 
 // A namespace's metrics are in itself; what has no namespace is found without one.
-void TargetAutoscaler::AskObject(const RoundPtr& round, size_t metric) {
+void TargetAutoscaler::ReadObjectMetric(const RoundPtr& round, size_t metric) {
   const MetricSpec& spec = round->target.metrics[metric];
   const std::string name = api::EscapePathSegment(spec.object_name);
   const std::string value = api::EscapePathSegment(spec.name);

@@ -44,12 +44,12 @@ class TargetAutoscaler final : public JobScaler {
   ScaleObservation* Recall(const std::string& key) override;
   void Forget(const std::string& key) override { known_.erase(key); }
   void FindMembers(Round& round) const;
-  void Ask(const RoundPtr& round);
-  void AskUsage(const RoundPtr& round);
-  void AskPods(const RoundPtr& round, size_t metric);
-  void AskLogs(const RoundPtr& round, size_t metric);
-  void AskExternal(const RoundPtr& round, size_t metric);
-  void AskObject(const RoundPtr& round, size_t metric);
+  void ReadMetrics(const RoundPtr& round);
+  void ReadUsage(const RoundPtr& round);
+  void ReadPodMetric(const RoundPtr& round, size_t metric);
+  void ReadLogs(const RoundPtr& round, size_t metric);
+  void ReadExternalMetric(const RoundPtr& round, size_t metric);
+  void ReadObjectMetric(const RoundPtr& round, size_t metric);
   // A GET whose answer, or the lack of one in time, is counted in the round.
   void Get(const RoundPtr& round,
            std::string path,

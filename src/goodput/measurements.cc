@@ -296,7 +296,7 @@ Curve CurveOf(const std::vector<SizeSpeed>& speeds) {
   return Curve(points);
 }
 
-int SizeToAskFor(const std::vector<SizeSpeed>& speeds, int now) {
+int SizeToRequest(const std::vector<SizeSpeed>& speeds, int now) {
   size_t at = 0;
   for (bool larger = true; larger;) {
     larger = false;

@@ -119,6 +119,6 @@ Curve CurveOf(const std::vector<SizeSpeed>& speeds);
 
 // The number of members to ask for: as many as raise goodput by at least a tenth of what they would
 // at best. It stays what it is while nothing else is clearly better. `speeds` is not empty.
-int SizeToAskFor(const std::vector<SizeSpeed>& speeds, int now);
+int SizeToRequest(const std::vector<SizeSpeed>& speeds, int now);
 
 }  // namespace swell::goodput

@@ -149,10 +149,10 @@ TEST(FitOf, NeedsTwoSizesWithSynchronisation) {
 }
 
 int Ask(const std::map<int, double>& measured, int least, int most, int now) {
-  return SizeToAskFor(SpeedsOf(Of(measured), {least, most}, {}, {}), now);
+  return SizeToRequest(SpeedsOf(Of(measured), {least, most}, {}, {}), now);
 }
 
-TEST(SizeToAskFor, IsTheMostThatPays) {
+TEST(SizeToRequest, IsTheMostThatPays) {
   EXPECT_EQ(Ask({{1, 100}}, 1, 8, 1), 2) << "twice what was tried";
   EXPECT_EQ(Ask({{1, 100}, {2, 195}}, 1, 8, 2), 4);
   EXPECT_EQ(Ask({{1, 100}, {2, 101}}, 1, 8, 2), 1) << "the second member does nothing";
@@ -167,10 +167,10 @@ int AskWithNoise(double noise, int now) {
     measurements.Add(members, {.speed = 100.0 * members, .step_s = 1, .batch = 64.0 * members});
   }
   const BatchFacts batch{.rule = BatchRule::kPerMember, .noise = noise};
-  return SizeToAskFor(SpeedsOf(measurements, {1, 4}, {}, batch), now);
+  return SizeToRequest(SpeedsOf(measurements, {1, 4}, {}, batch), now);
 }
 
-TEST(SizeToAskFor, FollowsTheNoise) {
+TEST(SizeToRequest, FollowsTheNoise) {
   EXPECT_EQ(AskWithNoise(0, 1), 4) << "not known";
   EXPECT_EQ(AskWithNoise(5000, 1), 4);
   EXPECT_EQ(AskWithNoise(15, 1), 2);
@@ -205,14 +205,14 @@ TEST(EfficiencyAt, IsOfTheBatchThatTheJobChose) {
   EXPECT_DOUBLE_EQ(EfficiencyAt({}, batch, 4), 1);
 }
 
-TEST(SizeToAskFor, StaysWhereNothingIsClearlyBetter) {
+TEST(SizeToRequest, StaysWhereNothingIsClearlyBetter) {
   EXPECT_EQ(Ask({{2, 100}, {4, 104}}, 2, 4, 2), 2);
   EXPECT_EQ(Ask({{2, 100}, {4, 104}}, 2, 4, 4), 4);
   EXPECT_EQ(Ask({{2, 100}, {4, 108}}, 2, 4, 2), 4);
   EXPECT_EQ(Ask({{2, 100}, {4, 102}}, 2, 4, 4), 2);
 }
 
-TEST(SizeToAskFor, LooksBeyondASizeThatDoesNotPay) {
+TEST(SizeToRequest, LooksBeyondASizeThatDoesNotPay) {
   EXPECT_EQ(Ask({{1, 100}, {3, 101}, {4, 380}}, 1, 4, 1), 4);
 }
 

@@ -61,7 +61,7 @@ JobGates::JobGates(Context context)
 void JobGates::Start() {
   context_.informers.WhenSynced(scope_.Wrap([this] {
     started_ = true;
-    Ask();
+    ScheduleRound();
   }));
 }
 
@@ -73,14 +73,14 @@ void JobGates::OnJob(size_t kind, const json::SharedValue& job) {
     closed_.erase(key);
     opening_.erase(std::string(api::Uid(*job)));
   }
-  Ask();
+  ScheduleRound();
 }
 
 void JobGates::OnGone(size_t kind, const json::SharedValue& job) {
   closed_.erase({kind, api::KeyOf(*job)});
   opening_.erase(std::string(api::Uid(*job)));
   NoteGone(api::KeyOf(*job));
-  Ask();
+  ScheduleRound();
 }
 
 void JobGates::NoteGone(const std::string& key) {
@@ -96,7 +96,7 @@ bool JobGates::HasGoneSince(const json::Value& other, std::string_view name) con
   return gone != gone_.end() && gone->second >= api::CreationTime(other) + std::chrono::seconds(1);
 }
 
-void JobGates::Ask() {
+void JobGates::ScheduleRound() {
   if (!started_ || closed_.empty() || settle_.pending()) return;
   settle_.Start(kSettle, [this] { Round(); });
 }
@@ -127,7 +127,7 @@ void JobGates::Round() {
   for (const auto& [key, job] : ClosedInOrder()) {
     if (opening_.contains(std::string(api::Uid(*job)))) continue;
     if (writes >= kWritesMax) {
-      Ask();
+      ScheduleRound();
       break;
     }
     Verdict verdict = Judge(*job);
@@ -145,7 +145,7 @@ void JobGates::Round() {
   }
   if (!wake_) return;
   const Duration wait = std::max<Duration>(*wake_ - context_.clock.Now(), kSettle);
-  wake_timer_.Start(wait, [this] { Ask(); });
+  wake_timer_.Start(wait, [this] { ScheduleRound(); });
 }
 
 JobGates::Verdict JobGates::Judge(const json::Value& job) {
@@ -294,7 +294,7 @@ void JobGates::Open(const JobKey& key, const json::Value& job) {
                   // What the watch shows next takes it off the list.
                   if (done.ok()) return;
                   opening_.erase(uid);
-                  wake_timer_.Start(std::chrono::seconds(1), [this] { Ask(); });
+                  wake_timer_.Start(std::chrono::seconds(1), [this] { ScheduleRound(); });
                 }));
 }
 

@@ -58,7 +58,7 @@ class JobGates {
 
   void OnJob(size_t kind, const json::SharedValue& job);
   void OnGone(size_t kind, const json::SharedValue& job);
-  void Ask();
+  void ScheduleRound();
   void Round();
   std::vector<std::pair<JobKey, json::SharedValue>> ClosedInOrder() const;
   Verdict Judge(const json::Value& job);

@@ -34,7 +34,7 @@ Result<json::SharedValue> RemoteProcess::Await(
   return std::move(*answer);
 }
 
-Result<json::SharedValue> RemoteProcess::Ask(api::RestRequest request) {
+Result<json::SharedValue> RemoteProcess::Call(api::RestRequest request) {
   return Await([&](client::ObjectCallback done) {
     client_->Call(std::move(request),
                   [done = std::move(done)](const Result<api::RestResponse>& response) {
@@ -60,7 +60,7 @@ Result<bool> RemoteProcess::Serves(const std::string& group, const std::string& 
 }
 
 Result<bool> RemoteProcess::Serves(const client::Resource& resource) {
-  auto known = Ask({.method = "GET", .path = StrCat("/apis/", resource.ApiVersion())});
+  auto known = Call({.method = "GET", .path = StrCat("/apis/", resource.ApiVersion())});
   if (!known.ok() && known.status().code() == Code::kNotFound) return false;
   if (!known.ok()) return known.status();
   const json::Array& all = json::GetArray(**known, {"resources"});
@@ -70,7 +70,7 @@ Result<bool> RemoteProcess::Serves(const client::Resource& resource) {
 }
 
 Result<std::string> RemoteProcess::ServerVersion() {
-  SWELL_ASSIGN_OR_RETURN(json::SharedValue version, Ask({.method = "GET", .path = "/version"}));
+  SWELL_ASSIGN_OR_RETURN(json::SharedValue version, Call({.method = "GET", .path = "/version"}));
   return std::string(json::GetString(*version, {"gitVersion"}));
 }
 

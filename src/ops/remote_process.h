@@ -32,7 +32,7 @@ class RemoteProcess {
   // One call after the other: runs the loop until the answer is there.
   Result<json::SharedValue> Await(const std::function<void(client::ObjectCallback)>& call);
   // The document that answers any request.
-  Result<json::SharedValue> Ask(api::RestRequest request);
+  Result<json::SharedValue> Call(api::RestRequest request);
   // Whether the cluster serves this version of an API group.
   Result<bool> Serves(const std::string& group, const std::string& version);
   // Whether it has the resource, which gates and settings may leave out of a version.

@@ -182,7 +182,7 @@ void ProjectController::WriteProject(const json::Value& project,
                                      const std::vector<sched::PastUse>& past,
                                      bool leaf) {
   const bool deleting = api::IsDeleting(project);
-  std::string wrong = deleting ? InUse(project, queue) : WhatIsWrong(project, leaf);
+  std::string wrong = deleting ? InUse(project, queue) : SpecFault(project, leaf);
   const char* bad = deleting ? "Terminating" : "Invalid";
   json::Object fields{{"phase", wrong.empty() ? "Ready" : bad}};
   if (deleting && wrong.empty()) return;
@@ -340,7 +340,7 @@ std::string ProjectController::WrongWork(const json::Value& project) const {
   return "";
 }
 
-std::string ProjectController::WhatIsWrong(const json::Value& project, bool leaf) const {
+std::string ProjectController::SpecFault(const json::Value& project, bool leaf) const {
   std::string wrong = WrongParent(project);
   if (wrong.empty()) wrong = WrongPool(project);
   if (wrong.empty()) wrong = WrongSpec(project);

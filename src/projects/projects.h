@@ -38,7 +38,7 @@ class ProjectController {
   // Pods of a project with others below it, which no quota counts.
   std::string WrongWork(const json::Value& project) const;
   // Any of these; `leaf`: work hangs on it.
-  std::string WhatIsWrong(const json::Value& project, bool leaf) const;
+  std::string SpecFault(const json::Value& project, bool leaf) const;
   std::vector<std::string> ChildrenOf(std::string_view name) const;
   bool IsParent(std::string_view name) const;
   // The namespace with its Pod Security level, which an existing one gets where it has none.

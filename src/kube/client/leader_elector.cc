@@ -85,7 +85,7 @@ void LeaderElector::Start() { Tick(); }
 void LeaderElector::Tick() {
   const SteadyTime now = clock_.Steady();
   if (asking_ && now - *asking_ >= options_.renew_deadline * (leading_ ? 1 : 2)) GiveUp();
-  if (!asking_) Ask();
+  if (!asking_) TryAcquireOrRenew();
   tick_timer_.Start(NextLook(), [this] { Tick(); });
 }
 
@@ -105,7 +105,7 @@ void LeaderElector::GiveUp() {
 }
 
 // The holder knows the Lease as it wrote it.
-void LeaderElector::Ask() {
+void LeaderElector::TryAcquireOrRenew() {
   asking_ = clock_.Steady();
   tries_ = 0;
   if (lease_ && HolderOf(*lease_) == options_.identity) return Take(*lease_);

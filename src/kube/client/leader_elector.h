@@ -70,7 +70,7 @@ class LeaderElector {
 
  private:
   void Tick();
-  void Ask();
+  void TryAcquireOrRenew();
   void OnLease(const Result<json::SharedValue>& lease);
   void Take(const json::Value& lease);
   void Write(const json::Value& lease, json::Value record, ObjectCallback done);

@@ -350,7 +350,7 @@ Result<Backend::Loaded> SqliteBackend::ReadEverything() {
 
 Status SqliteBackend::CheckStructure() const {
   SWELL_ASSIGN_OR_RETURN(auto db, SqliteDb::Open(path_, SqliteDb::Mode::kReadOnly));
-  SWELL_ASSIGN_OR_RETURN(std::string verdict, db->Ask("PRAGMA quick_check(1)"));
+  SWELL_ASSIGN_OR_RETURN(std::string verdict, db->QueryText("PRAGMA quick_check(1)"));
   return verdict == "ok" ? Status::Ok() : Status(Code::kInternal, verdict);
 }
 
@@ -359,11 +359,12 @@ Result<Backend::Loaded> SqliteBackend::ReadRows() {
   Loaded loaded;
   SWELL_ASSIGN_OR_RETURN(auto db, SqliteDb::Open(path_, SqliteDb::Mode::kReadOnly));
   SWELL_ASSIGN_OR_RETURN(std::string version,
-                         db->Ask("SELECT value FROM meta WHERE key='version'"));
+                         db->QueryText("SELECT value FROM meta WHERE key='version'"));
   auto number = ParseUint(version);
   if (!number) return damaged(StrCat("version ", Quote(version)));
   loaded.version = *number;
-  SWELL_ASSIGN_OR_RETURN(std::string newest_id, db->Ask("SELECT ifnull(max(id), 0) FROM objects"));
+  SWELL_ASSIGN_OR_RETURN(std::string newest_id,
+                         db->QueryText("SELECT ifnull(max(id), 0) FROM objects"));
   size_t guess = ParseUint(newest_id).value_or(0);
   ids_.reserve(std::min<size_t>(guess, 1'000'000));
   loaded.entries.reserve(std::min<size_t>(guess, 1'000'000));
@@ -420,7 +421,7 @@ Status SqliteBackend::OpenForWriting() {
   SWELL_RETURN_IF_ERROR(db_->Execute(
       "PRAGMA locking_mode=EXCLUSIVE; PRAGMA trusted_schema=OFF; PRAGMA temp_store=MEMORY;"
       "PRAGMA cache_size=-4096; PRAGMA journal_size_limit=67108864;"));
-  SWELL_ASSIGN_OR_RETURN(std::string mode, db_->Ask("PRAGMA journal_mode=WAL"));
+  SWELL_ASSIGN_OR_RETURN(std::string mode, db_->QueryText("PRAGMA journal_mode=WAL"));
   if (mode != "wal") {
     return Status(Code::kInternal, StrCat(path_, ": no write-ahead log here (", mode, ")"));
   }
@@ -612,8 +613,8 @@ Result<bool> HasSealedRows(const std::string& path) {
   SWELL_ASSIGN_OR_RETURN(auto db, SqliteDb::Open(path, SqliteDb::Mode::kReadOnly));
   SWELL_ASSIGN_OR_RETURN(
       const std::string count,
-      db->Ask(StrCat("SELECT count(*) FROM objects WHERE substr(bytes, 1, ", kSealedPrefix.size(),
-                     ") = CAST('", kSealedPrefix, "' AS BLOB)")));
+      db->QueryText(StrCat("SELECT count(*) FROM objects WHERE substr(bytes, 1, ",
+                           kSealedPrefix.size(), ") = CAST('", kSealedPrefix, "' AS BLOB)")));
   return count != "0";
 }
 

@@ -138,7 +138,7 @@ Result<SqliteStatement> SqliteDb::Prepare(std::string_view sql) {
   return SqliteStatement(statement, db_);
 }
 
-Result<std::string> SqliteDb::Ask(std::string_view sql) {
+Result<std::string> SqliteDb::QueryText(std::string_view sql) {
   SWELL_ASSIGN_OR_RETURN(SqliteStatement statement, Prepare(sql));
   if (statement.Step() != SQLITE_ROW) return Error(sql);
   return std::string(statement.Bytes(0));

@@ -52,7 +52,7 @@ class SqliteDb {
   Status Execute(const char* sql);
   Result<SqliteStatement> Prepare(std::string_view sql);
   // The first column of the first row.
-  Result<std::string> Ask(std::string_view sql);
+  Result<std::string> QueryText(std::string_view sql);
   // The error of the last call. kNoSpace when the disk is full.
   Status Error(std::string_view what) const;
   void RollBack();

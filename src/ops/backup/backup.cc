@@ -55,7 +55,7 @@ Result<Copied> CopyRunning(const DataDir& dir) {
   SWELL_ASSIGN_OR_RETURN(auto process,
                          RemoteProcess::Connect({.kubeconfig = dir.Kubeconfig()}, {}));
   SWELL_ASSIGN_OR_RETURN(json::SharedValue answer,
-                         process->Ask({.method = "POST", .path = "/swell/v1/backup"}));
+                         process->Call({.method = "POST", .path = "/swell/v1/backup"}));
   return Copied{std::string(json::GetString(*answer, {"file"})), json::GetInt(*answer, {"version"}),
                 json::GetInt(*answer, {"objects"})};
 }

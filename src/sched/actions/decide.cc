@@ -62,7 +62,7 @@ void DescribeBeneficiary(const CycleContext& context,
         Decision::Beneficiary{state.pods[needs].key, words.beneficiary_group});
     words.sentence = std::make_shared<const std::string>(StrCat(
         "Preempted by ", state.pods[needs].key, ", which needs ",
-        AskText(state, needs, state.pods[needs].promise),
+        RequestText(state, needs, state.pods[needs].promise),
         target == kNone ? std::string(" elsewhere") : StrCat(" on ", state.nodes[target].info.name),
         ": ", rule->second, here ? "" : "; stopped with the rest of its gang"));
   }
@@ -75,13 +75,13 @@ void DescribeBeneficiary(const CycleContext& context,
 // What the pod asks for, in words that decisions about its like share.
 std::shared_ptr<const std::string> AskWords(CycleContext& context, PodId pod, NodeId node) {
   const State& state = context.state;
-  auto make = [&] { return std::make_shared<const std::string>(AskText(state, pod, node)); };
+  auto make = [&] { return std::make_shared<const std::string>(RequestText(state, pod, node)); };
   // A part by memory is another part on each kind of node.
   if (state.ShapeOf(pod).share_mib > 0) return make();
   const auto shape = static_cast<size_t>(state.pods[pod].shape);
-  if (context.decided.ask_words.size() <= shape)
-    context.decided.ask_words.resize(state.shapes.size());
-  std::shared_ptr<const std::string>& words = context.decided.ask_words[shape];
+  if (context.decided.request_words.size() <= shape)
+    context.decided.request_words.resize(state.shapes.size());
+  std::shared_ptr<const std::string>& words = context.decided.request_words[shape];
   if (!words) words = make();
   return words;
 }

@@ -60,8 +60,8 @@ struct VictimSearches {
 struct DecidedPods {
   BoundPods bound;
   int32_t binds = 0;
-  std::vector<size_t> taken_back;                             // indices of decisions
-  std::vector<std::shared_ptr<const std::string>> ask_words;  // by ShapeId
+  std::vector<size_t> taken_back;                                 // indices of decisions
+  std::vector<std::shared_ptr<const std::string>> request_words;  // by ShapeId
 };
 
 struct CycleContext {

@@ -41,7 +41,7 @@ std::string NumberText(double value) {
   return text;
 }
 
-std::string AskText(const State& state, PodId pod, NodeId node) {
+std::string RequestText(const State& state, PodId pod, NodeId node) {
   const Shape& shape = state.ShapeOf(pod);
   if (shape.core[kGpu] > 0) return Plural(shape.core[kGpu], "GPU");
   if (shape.Shares()) {

@@ -18,7 +18,7 @@ std::string CoreText(int resource, int64_t amount);
 // "1.5", "720".
 std::string NumberText(double value);
 // What a pod asks of a node: "2 GPUs", "0.5 of a GPU", "100m CPU".
-std::string AskText(const State& state, PodId pod, NodeId node);
+std::string RequestText(const State& state, PodId pod, NodeId node);
 // The resource that a need is about: GPUs before CPU before memory.
 int MainResource(const QueueAmounts& need);
 
