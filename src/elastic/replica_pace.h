@@ -1,8 +1,8 @@
-// ReplicaPace: how fast a number of replicas may follow what is asked for, as the `behavior` of
+// ReplicaPace: how fast a number of replicas may follow what metrics propose, as the `behavior` of
 // Kubernetes' HorizontalPodAutoscaler says it (kubernetes.io, "Horizontal Pod Autoscaling", scaling
 // policies and stabilization window).
 //
-// Within a direction's window the number follows the smallest step that was asked for: the highest
+// Within a direction's window the number follows the smallest step that was proposed: the highest
 // number when it shrinks, the lowest when it grows. Then policies bound what a period may change;
 // no policies: nothing does. Bounds of the number itself come last.
 //

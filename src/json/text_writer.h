@@ -1,5 +1,5 @@
-// TextWriter: JSON written as it is said, member by member, where building a tree only to print it
-// would cost more than the text.
+// TextWriter: JSON written member by member, where building a tree only to print it would cost more
+// than the text.
 //
 //   TextWriter out;
 //   out.Open('{');
@@ -8,7 +8,7 @@
 //   out.Item("a");
 //   out.Close(']').Close('}');
 //
-// Strings come out as json::Print has them. That brackets match is the writer's caller's business.
+// Strings come out as json::Print has them. The caller closes what it opens.
 //
 // - Threads: none.
 // - Ownership: the text is the writer's until taken.

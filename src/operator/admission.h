@@ -1,6 +1,6 @@
 // AdmissionReviewer: what Swell says to objects on their way into a cluster, as an admission
 // webhook. Work in a project's namespace gets scheduler, project and priority class where it names
-// none, and the name of the person who made it, whom its use is accounted to; what can never run is
+// none, and the name of the user who made it, to whom its use is charged. What can never run is
 // refused, with the reason.
 //
 // Refused are: jobs that Swell's controllers could not read; unknown projects and priority classes;
@@ -8,10 +8,10 @@
 // project's limit, or more than its quota for work that is never preempted; more than the largest
 // node has, which is only a warning where nodes may be added (AdmissionOptions).
 //
-// A Cron is refused for what its jobs would be refused for, unless it was so before or another
-// operator runs it; its jobs carry the name of who wrote them.
+// A Cron is refused if its jobs would be, unless it was already so before or another operator runs
+// it. Its jobs carry the name of the user who wrote it.
 //
-// Objects that it does not understand pass: it is here to help, the scheduler decides.
+// Objects that it does not understand pass: the scheduler decides in the end.
 //
 // - Threads: core executor only.
 // - Ownership: the informers outlive it.

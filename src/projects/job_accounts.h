@@ -3,11 +3,11 @@
 // the ClusterRole swell:slurm-job there, and reads of the cluster what every user does.
 //
 // Its rights are a part of those of researchers, and only members of a project may make pods that
-// have it: nobody gains by it. A project with the annotation swell.dev/slurm-account: none has
-// none.
+// have it: nobody gains by it. A project with the annotation `swell.dev/slurm-account: none` gets
+// no account.
 //
 // Level-triggered: a round compares what all projects want with the objects of that label, makes,
-// mends and removes those, and touches no others.
+// corrects and removes those, and touches no others.
 //
 // - Threads: core executor only.
 #pragma once

@@ -3,8 +3,8 @@
 // swell:members:ROLE and owned by the project.
 //
 // Level-triggered: a round compares what all projects say with the bindings that projects own,
-// makes, changes and removes those, and touches no others. That a project's writer may give these
-// roles is looked at where projects are written.
+// makes, changes and removes those, and touches no others. Whether the writer of a project may give
+// these roles is checked when the project is written.
 //
 // - Threads: core executor only.
 #pragma once

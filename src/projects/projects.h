@@ -1,6 +1,6 @@
 // ProjectController: makes the namespaces of leaf projects, and tells in the status of projects and
 // node pools what the scheduler knows: fair shares, what is allocated and requested, nodes and
-// GPUs. A project that is deleted while it is in use goes when it no longer is.
+// GPUs. A project that is deleted while it is in use stays until its use ends.
 // - Threads: core executor only. The scheduler's model outlives it.
 #pragma once
 

@@ -1,6 +1,6 @@
 // DecisionExecutor: carries out a cycle's decisions: it binds, evicts and nominates pods.
 //
-// The model takes a decision for done at once. If the API refuses the write, the model forgets the
+// The model treats a decision as done at once. If the API refuses the write, the model forgets the
 // decision, and a later cycle decides anew.
 //
 // A binding whose answer was lost may have been made. It is open until the pod itself shows what

@@ -1,8 +1,8 @@
 // EventRecorder: writes Kubernetes Events about objects. Equal events become one with a count, as
 // kubectl users expect; a flood about one object is limited (25 at once, then one in 5 minutes,
-// Kubernetes' own spam filter). Few are written at a time and so many wait at most: what they tell
-// of goes before them. A remote server gets fewer at a time, since each costs it as much as a
-// binding.
+// Kubernetes' own spam filter). A few are written at a time and a bounded number waits, because the
+// writes that they report come first. A remote server gets fewer at a time, since each costs it as
+// much as a binding.
 // - Threads: core executor only.
 #pragma once
 

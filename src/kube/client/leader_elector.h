@@ -1,14 +1,14 @@
 // LeaderElector: of several replicas one leads, by a Lease, as client-go's leader election does it,
 // so that replicas of both kinds could share one.
 //
-// The leader renews the Lease every `retry_period`. One that could not for `renew_deadline`,
-// counted from when it began to ask, ceases to lead, which is before the others, who wait for
-// `lease_duration` since they last saw the Lease change, may take it. Nobody's clock is compared
-// with another's. Releasing removes the holder, and the next replica that reads the Lease may lead
-// at once. Each write is a JSON patch that holds only if the Lease's spec is as it was read.
+// The leader renews the Lease every `retry_period`. If it cannot for `renew_deadline`, counted
+// from its first try, it stops leading. The others may take the Lease only later: when they have
+// seen no change of it for `lease_duration`. Nobody's clock is compared with another's. Releasing
+// removes the holder, and the next replica that reads the Lease may lead at once. Each write is a
+// JSON patch that holds only if the Lease's spec is as it was read.
 //
-// A *term* is a time during which nobody else led: a replica that loses the Lease for a while
-// and gets it again in the same term knows that nothing was decided in the meantime.
+// A *term* is a time during which nobody else led: a replica that loses the Lease for a while and
+// gets it again in the same term knows that nothing was decided in the meantime.
 //
 // - Threads: core executor only.
 // - Ownership: callbacks run on the executor, never after the elector is gone. They may not destroy

@@ -2,8 +2,8 @@
 // swell-usage-2026-11-21, whose `usage` is a JSON document of rows by project, user and hour, and
 // of the day's jobs.
 // - Threads: values and pure functions.
-// - Invariants: a day has at most kRowsMax rows and kJobsMax jobs; what comes beyond is told
-//   together under "(others)".
+// - Invariants: a day has at most kRowsMax rows and kJobsMax jobs; what exceeds them is summed
+//   under "(others)".
 #pragma once
 
 #include <array>

@@ -1,12 +1,12 @@
 // WriteGate: a RestHandler before another, through which writes pass only while they may: for a
-// replica that must not write when it does not lead. What passes says in which term it was asked
-// (kube/api/meta/lease_term.h), so that a server can refuse it when it arrives after the term's
-// end.
+// replica that must not write when it does not lead. A request that passes names the term in which
+// it was sent (kube/api/meta/lease_term.h), so that a server can refuse it when it arrives after
+// the term's end.
 //
 // Reads, watches and Events always pass. Few other writes are open at a time; one that waits is
 // checked again when its turn comes, so that a process that was held up, or slept, sends nothing
-// late. A write that may not pass is answered 429, as by a server that is
-// busy: it was not made, and who asked asks again later.
+// late. A write that may not pass is answered 429, as by a server that is busy: it was not made,
+// and the caller retries later.
 //
 // - Threads: core executor only.
 // - Ownership: calls and sinks may outlive it. Bounds: as many wait as `waiting_max`, then 429.

@@ -1,8 +1,8 @@
 // AuditLog: the API server's audit events on disk, one JSON document per line, in files of a
 // bounded size. A thread of its own writes, so that no disk delays a request; when it is too slow
 // or full, events are left out, and counted.
-// - Threads: tell from any thread.
-// - Ownership: outlives the server that tells it.
+// - Threads: events from any thread.
+// - Ownership: outlives the server that reports to it.
 #pragma once
 
 #include <atomic>

@@ -6,8 +6,8 @@
 // certificate from it, for the Service's names and the host of the configuration's URL, and issues
 // it anew before it expires. The caBundle is put into the configuration whenever it is not there.
 //
-// The Secret is read again before each look at the configuration, and one replica renews it in time
-// (kube/edge/webhook/webhook_authority.h).
+// The Secret is read again before each check of the configuration, and one replica renews it in
+// time (kube/edge/webhook/webhook_authority.h).
 //
 // - Threads: the core thread.
 // - Ownership: the process and the informers outlive it.

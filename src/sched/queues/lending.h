@@ -1,8 +1,8 @@
 // Lending limits: how much of a project's quota others may use while it is idle.
 //
 // A project keeps its quota less its lending limit for itself. Work of others that goes beyond a
-// quota of its own must leave what they keep and do not hold. It is counted, not placed: nobody
-// says on which nodes it is. The idea is Kueue's (`lendingLimit`, KEP 1224).
+// quota of its own must leave what they keep and do not hold. The kept part is an amount and lies
+// on no particular nodes. The idea is Kueue's (`lendingLimit`, KEP 1224).
 //
 // - Threads: none; pure functions over a State.
 #pragma once

@@ -5,7 +5,7 @@
 // below the fair share first; within quota with the job; higher priority; one with a fair share
 // before one without; lower dominant share with the job, then without; smaller allocatable share;
 // older; name. Within a queue: priority; promised room; where the project is fair to its users, the
-// work of whom holds the fewest GPUs, then CPUs; below its minimum first; age.
+// user who holds the fewest GPUs, then CPUs; below its minimum first; age.
 //
 // - Threads: none. Lives for one action.
 // - Invariants: popping a job renews the keys of its queue and of the queues above. When the usage

@@ -1,5 +1,5 @@
-// UnhealthyDevices: the GPUs of a node that nothing new may use. They count as full, and what runs
-// on them runs on.
+// UnhealthyDevices: the GPUs of a node that nothing new may use. They count as full, and work that
+// runs on them continues.
 // - Threads: pure functions.
 #pragma once
 
