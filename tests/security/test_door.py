@@ -169,6 +169,29 @@ class Door(SecurityTest):
         self.assertEqual(self.made("admin", "GET", made)["spec"]["securityContext"]["runAsUser"], 1500)
         self.made("admin", "DELETE", f"{JOBS}/theirs")
 
+    def test_ports_of_the_machine_are_for_administrators(self):
+        services = "/api/v1/namespaces/nlp/services"
+
+        def service(kind, port, **more):
+            return {"metadata": {"name": "out"}, "spec": {"type": kind, "ports": [{"port": port, **more}]}}
+        for who in self.each():
+            for port in (22, 53, 443, 1023):
+                self.forbidden(self.send(who, "POST", services, service("LoadBalancer", port)),
+                               f"spec.ports[0].port: {port}: a load balancer takes this port of the machine")
+            self.forbidden(self.send(who, "POST", services, service("LoadBalancer", 30022)), "are node ports")
+            answer = self.send(who, "POST", services, service("NodePort", 80, nodePort=22))
+            self.assertEqual(answer.status, 422, answer.text())
+            # Nor by a type that does not look at the number.
+            by_name = service("ExternalName", 8080, nodePort=22)
+            by_name["spec"]["externalName"] = "a.b"
+            self.made(who, "POST", services, by_name)
+            for kind in ("NodePort", "LoadBalancer"):
+                answer = self.send(who, "PATCH", f"{services}/out", {"spec": {"type": kind}})
+                self.assertEqual(answer.status, 422, answer.text())
+            self.made(who, "DELETE", f"{services}/out")
+        self.made("admin", "POST", services, service("LoadBalancer", 1023))
+        self.made("admin", "DELETE", f"{services}/out")
+
     def test_nodes_are_the_schedulers_choice(self):
         for who in self.each():
             self.forbidden(self.send(who, "POST", PODS, pod("here", {"nodeName": "node-1"})), "spec.nodeName")

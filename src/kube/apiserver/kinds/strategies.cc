@@ -9,6 +9,7 @@
 #include "kube/api/meta/quantity.h"
 #include "kube/apiserver/access/handlers.h"
 #include "kube/apiserver/admission/limit_range.h"
+#include "kube/apiserver/admission/machine_ports.h"
 #include "kube/apiserver/admission/pod_security.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/kinds/handlers.h"
@@ -145,9 +146,6 @@ Status CreateSecret(Admission& admission, json::Value& object) {
 Status UpdateSecret(Admission& admission, json::Value& object, const json::Value&) {
   return CreateSecret(admission, object);
 }
-
-constexpr int64_t kFirstNodePort = 30000;
-constexpr int64_t kNodePorts = 2768;
 
 std::set<int64_t> NodePortsOf(const json::Value& service) {
   std::set<int64_t> numbers;
@@ -411,8 +409,9 @@ Status UpdateService(Admission& admission, json::Value& object, const json::Valu
     DropWhatTheNewTypeLacks(object, old);
     if (IsReachedFromOutside(object)) {
       KeepNodePorts(object, old);
-      SWELL_RETURN_IF_ERROR(
-          NodePorts(admission, NodePortsOf(old), /*gives=*/true).Allocate(object));
+      // An ExternalName may name any number, which no node serves: the service does not have it.
+      std::set<int64_t> had = IsReachedFromOutside(old) ? NodePortsOf(old) : std::set<int64_t>();
+      SWELL_RETURN_IF_ERROR(NodePorts(admission, std::move(had), /*gives=*/true).Allocate(object));
     }
   }
   const std::string before(json::GetString(old, {"spec", "clusterIP"}));

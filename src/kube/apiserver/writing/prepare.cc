@@ -10,6 +10,7 @@
 #include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/access/system_marks.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
+#include "kube/apiserver/admission/machine_ports.h"
 #include "kube/apiserver/admission/pod_security.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/fields/apply.h"
@@ -114,6 +115,7 @@ Status CheckAsked(const Admission& admission, const json::Value& object, const j
   SWELL_RETURN_IF_ERROR(CheckRules(admission, object, old));
   SWELL_RETURN_IF_ERROR(CheckNodeWrite(admission, object, old));
   SWELL_RETURN_IF_ERROR(CheckNodeName(admission, object, old));
+  SWELL_RETURN_IF_ERROR(CheckMachinePorts(admission, object, old));
   return CheckPodSecurity(admission, object, old);
 }
 

@@ -1,0 +1,83 @@
+// Which ports of the machine a service may take, and whose.
+#include "kube/apiserver/admission/machine_ports.h"
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "kube/apiserver/test_server.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr char kServices[] = "/api/v1/namespaces/default/services";
+const api::UserInfo kAlice{"alice", "", {"system:authenticated"}};
+const api::UserInfo kMaster{"root", "", {"system:masters"}};
+
+class MachinePortsTest : public testing::Test {
+ protected:
+  MachinePortsTest() : test_(Options{.rbac = true}) {
+    test_.Boot();
+    const Answer bound =
+        As(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+           R"({"metadata":{"name":"alice"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+           R"("kind":"ClusterRole","name":"project-admin"},"subjects":[{"kind":"User",)"
+           R"("name":"alice","apiGroup":"rbac.authorization.k8s.io"}]})");
+    EXPECT_EQ(bound.status, 201) << bound.text;
+  }
+
+  Answer As(const api::UserInfo& user,
+            std::string method,
+            const std::string& target,
+            std::string body) {
+    auto request = test_.Request(std::move(method), target, std::move(body));
+    request.user = user;
+    if (request.method == "PATCH") request.content_type = "application/merge-patch+json";
+    return test_.Send(std::move(request));
+  }
+  Answer Post(const api::UserInfo& user, const std::string& name, const std::string& spec) {
+    return As(user, "POST", kServices,
+              StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{)", spec, "}}"));
+  }
+  Answer Patch(const api::UserInfo& user, const std::string& name, const std::string& spec) {
+    return As(user, "PATCH", StrCat(kServices, "/", name), StrCat(R"({"spec":{)", spec, "}}"));
+  }
+
+  TestServer test_;
+};
+
+TEST_F(MachinePortsTest, LowPortsOfTheMachineAreForAdministrators) {
+  const std::string low = R"("type":"LoadBalancer","ports":[{"port":8080,"name":"a"},)"
+                          R"({"port":22,"name":"b"}])";
+  const Answer refused = Post(kAlice, "a", low);
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.Message(),
+            "services \"a\" is forbidden: spec.ports[1].port: 22: a load balancer takes this port "
+            "of the machine, and those below 1024 are for administrators; use a port from 1024 on, "
+            "such as 8022 with targetPort 22, or type NodePort");
+  EXPECT_EQ(Post(kAlice, "b", R"("type":"LoadBalancer","ports":[{"port":1024}])").status, 201);
+  EXPECT_EQ(Post(kAlice, "c", R"("type":"NodePort","ports":[{"port":22}])").status, 201);
+  EXPECT_EQ(Patch(kAlice, "b", R"("ports":[{"port":443}])").status, 403);
+  EXPECT_EQ(Patch(kAlice, "c", R"("type":"LoadBalancer")").status, 403);
+  // What an administrator gave stays, also when another edits the rest.
+  ASSERT_EQ(Post(kMaster, "d", low).status, 201);
+  EXPECT_EQ(Patch(kAlice, "d", R"("selector":{"app":"x"})").status, 200);
+  EXPECT_EQ(Patch(kAlice, "d", R"("ports":[{"port":23}])").status, 403);
+}
+
+TEST_F(MachinePortsTest, NodePortsAreGivenByTheServerAlone) {
+  const Answer refused = Post(kAlice, "a", R"("type":"LoadBalancer","ports":[{"port":30080}])");
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_NE(refused.Message().find("those from 30000 to 32767 are node ports"), std::string::npos);
+  // A type that no node serves does not bring a number with it.
+  const std::string by_name = R"("type":"ExternalName","externalName":"a.b",)"
+                              R"("ports":[{"port":8080,"nodePort":22}])";
+  ASSERT_EQ(Post(kAlice, "b", by_name).status, 201);
+  for (const char* type : {"NodePort", "LoadBalancer"}) {
+    const Answer taken = Patch(kAlice, "b", StrCat(R"("type":")", type, "\""));
+    EXPECT_EQ(taken.status, 422) << taken.text;
+    EXPECT_NE(taken.Message().find("provided port is not in the valid range"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace swell::apiserver
