@@ -169,6 +169,21 @@ class Door(SecurityTest):
         self.assertEqual(self.made("admin", "GET", made)["spec"]["securityContext"]["runAsUser"], 1500)
         self.made("admin", "DELETE", f"{JOBS}/theirs")
 
+    def test_work_that_breaks_its_users_numbers_is_refused_as_a_whole(self):
+        """Not pod by pod, which would leave a job that never starts."""
+        template = {"spec": pod("x", {"securityContext": {"runAsUser": 0}}, {"name": "pytorch"})["spec"]}
+        job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "root"},
+               "spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 1, "template": template}}}}
+        for who, uid in (("eve", 1500), ("paul", 1600)):
+            self.forbidden(self.send(who, "POST", JOBS, job),
+                           "spec.pytorchReplicaSpecs.Worker.template.spec.securityContext.runAsUser: 0",
+                           f'pods of user "{who}" run as user {uid}')
+        self.made("alice", "POST", JOBS, job)
+        # The editor answers for the job, and so the editor's numbers hold.
+        change = {"spec": {"pytorchReplicaSpecs": {"Worker": {"template": {"spec": {"hostname": "x"}}}}}}
+        self.forbidden(self.send("eve", "PATCH", f"{JOBS}/root", change), "runAsUser: 0")
+        self.made("alice", "DELETE", f"{JOBS}/root")
+
     def test_ports_of_the_machine_are_for_administrators(self):
         services = "/api/v1/namespaces/nlp/services"
 

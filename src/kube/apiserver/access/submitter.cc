@@ -107,14 +107,18 @@ Status CheckContext(const Admission& admission,
   return Status::Ok();
 }
 
-Status CheckPod(const Admission& admission, const Given& given, const json::Value& pod) {
+// `at`: where the pod is in what people wrote, with a dot: "spec.template."; a pod is all of it.
+Status CheckPod(const Admission& admission,
+                const Given& given,
+                const json::Value& pod,
+                const std::string& at = "") {
   const json::Value* spec = json::Find(pod, {"spec"});
   if (spec == nullptr) return Status::Ok();
-  SWELL_RETURN_IF_ERROR(CheckContext(admission, given, "spec.", *spec));
+  SWELL_RETURN_IF_ERROR(CheckContext(admission, given, at + "spec.", *spec));
   for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
     const json::Array& containers = json::GetArray(*spec, {list});
     for (size_t i = 0; i < containers.size(); ++i) {
-      const std::string path = StrCat("spec.", list, "[", i, "].");
+      const std::string path = StrCat(at, "spec.", list, "[", i, "].");
       SWELL_RETURN_IF_ERROR(CheckContext(admission, given, path, containers[i]));
     }
   }
@@ -292,6 +296,25 @@ Status CheckIdsOfWork(const Admission& admission, Work work, const json::Value& 
                ": a pod has the ids 0 to ", api::kIdsOfPod - 1,
                " of its own; beyond them are ids of the machine, which an administrator names, or "
                "gives to a user (swell user create --run-as)"));
+  }
+  return Status::Ok();
+}
+
+Status CheckRunAsOfWork(const Admission& admission,
+                        const json::Value& object,
+                        const json::Value* old) {
+  const Work work = WorkOf(admission.kind);
+  // A pod is checked as it gets its numbers; of a runtime others make pods.
+  if (work == Work::kNone || work == Work::kPod || work == Work::kRuntime) return Status::Ok();
+  if (admission.call == nullptr || !admission.core.Get<AccessControl>().rbac) return Status::Ok();
+  if (admission.subresource == "status") return Status::Ok();
+  if (old != nullptr && !PodsDiffer(work, object, *old)) return Status::Ok();
+  const json::Value* made = TemplateOf(work, object);
+  const std::string user(api::Annotation(made != nullptr ? *made : object, api::keys::kUser));
+  SWELL_ASSIGN_OR_RETURN(const std::optional<Given> given, GivenTo(admission, user));
+  if (!given) return Status::Ok();
+  for (const json::Value* pod : TemplatesOf(work, object)) {
+    SWELL_RETURN_IF_ERROR(CheckPod(admission, *given, *pod, PathOfTemplate(object, *pod) + "."));
   }
   return Status::Ok();
 }

@@ -106,6 +106,67 @@ TEST_F(SubmitterTest, OtherNumbersAreRefused) {
   EXPECT_EQ(debug.status, 403) << debug.text;
 }
 
+TEST_F(SubmitterTest, WorkWhoseTemplatesNameOtherNumbersIsRefusedWithTheField) {
+  RunAliceAs("1500:100,44");
+  const auto template_of = [](const std::string& context, const std::string& inner) {
+    return StrCat(R"({"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":"Never",)",
+                  R"("securityContext":)", context, R"(,"containers":[{"name":"pytorch",)",
+                  R"("image":"i","securityContext":)", inner, "}]}}");
+  };
+  const std::string root = template_of(R"({"runAsUser":0})", "{}");
+  const std::string inner = template_of("{}", R"({"runAsGroup":7})");
+  const auto job = [](const std::string& pods) {
+    return StrCat(R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":)",
+                  R"({"name":"j"},"spec":{"pytorchReplicaSpecs":{"Master":{"template":)",
+                  R"({"spec":{"containers":[{"name":"pytorch","image":"i"}]}}},"Worker":)",
+                  R"({"template":)", pods, "}}}}");
+  };
+  struct Case {
+    std::string path, body, where;
+  };
+  const std::string jobs = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs";
+  const std::string worker = "spec.pytorchReplicaSpecs.Worker.template.spec.";
+  const std::vector<Case> cases = {
+      {jobs, job(root), worker + "securityContext.runAsUser: 0"},
+      {jobs, job(inner), worker + "containers[0].securityContext.runAsGroup: 7"},
+      {"/apis/batch/v1/namespaces/default/jobs",
+       StrCat(R"({"metadata":{"name":"j"},"spec":{"template":)", root, "}}"),
+       "spec.template.spec.securityContext.runAsUser: 0"},
+      {"/apis/batch/v1/namespaces/default/cronjobs",
+       StrCat(R"({"metadata":{"name":"j"},"spec":{"schedule":"* * * * *","jobTemplate":{"spec":)",
+              R"({"template":)", root, "}}}}"),
+       "spec.jobTemplate.spec.template.spec.securityContext.runAsUser: 0"},
+      {"/apis/apps.kubedl.io/v1alpha1/namespaces/default/crons",
+       StrCat(R"({"metadata":{"name":"j"},"spec":{"schedule":"* * * * *","template":)",
+              R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","workload":)", job(root),
+              "}}}"),
+       "spec.template.workload." + worker + "securityContext.runAsUser: 0"},
+      {kDeployments,
+       StrCat(R"({"metadata":{"name":"j"},"spec":{"selector":{"matchLabels":{"a":"b"}},)",
+              R"("template":)", root, "}}"),
+       "spec.template.spec.securityContext.runAsUser: 0"},
+  };
+  for (const Case& one : cases) {
+    const Answer refused = As(kAlice, "POST", one.path, one.body);
+    EXPECT_EQ(refused.status, 403) << one.path;
+    EXPECT_NE(refused.Message().find(
+                  StrCat("is forbidden: ", one.where, ": pods of user \"alice\" run as user 1500")),
+              std::string::npos)
+        << refused.Message();
+    EXPECT_EQ(As(kBob, "POST", one.path + "?dryRun=All", one.body).status, 201) << one.path;
+  }
+  // Numbers that are hers pass, and an edit is judged as a new job is.
+  Must(kAlice, "POST", jobs.c_str(), job(template_of(R"({"runAsUser":1500})", "{}")));
+  const std::string edit =
+      R"({"spec":{"pytorchReplicaSpecs":{"Worker":{"template":{"spec":{"securityContext":)"
+      R"({"fsGroup":0}}}}}}})";
+  EXPECT_EQ(As(kAlice, "PATCH", jobs + "/j", edit).status, 403);
+  // So it is for whom a namespace's numbers hold.
+  Must(kMaster, "PATCH", "/api/v1/namespaces/default",
+       R"({"metadata":{"annotations":{"swell.dev/run-as-user":"70"}}})");
+  EXPECT_EQ(As(kBob, "POST", cases[2].path, cases[2].body).status, 403);
+}
+
 // May do what a researcher may, and so not name the machine's ids.
 TEST_F(SubmitterTest, IdsOfTheMachineAreForAdministratorsAndThoseWhoWereGivenThem) {
   const api::UserInfo carol{"carol", "", {"system:authenticated"}};

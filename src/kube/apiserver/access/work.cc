@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
 #include "kube/api/crd/definitions.h"
 
 namespace swell::apiserver {
@@ -37,6 +38,32 @@ void Collect(Value& value, int depth, std::vector<Value*>& found) {
     }
     Collect(item, depth + 1, found);
   }
+}
+
+// Appends the steps to `part`; false: it is not in there.
+bool FindPath(const json::Value& in, const json::Value& part, int depth, std::string& path) {
+  if (&in == &part) return true;
+  // Those of a Cron's job are deeper by the steps to that job.
+  if (depth > 2 * kTemplateDepthMax) return false;
+  const size_t size = path.size();
+  auto leads = [&](std::string step, const json::Value& to) {
+    path += step;
+    if (FindPath(to, part, depth + 1, path)) return true;
+    path.resize(size);
+    return false;
+  };
+  if (in.is_array()) {
+    const json::Array& items = in.get_array();
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (leads(StrCat("[", i, "]"), items[i])) return true;
+    }
+  } else if (in.is_object()) {
+    for (const auto& [key, value] : in.get_object()) {
+      const std::string_view name(key.data(), key.size());
+      if (leads(StrCat(path.empty() ? "" : ".", name), value)) return true;
+    }
+  }
+  return false;
 }
 
 // How many pods there are and whether they run now says nothing about what they are.
@@ -140,6 +167,12 @@ std::vector<const json::Value*> TemplatesOf(Work work, const json::Value& object
     found.push_back(one);
   }
   return found;
+}
+
+std::string PathOfTemplate(const json::Value& object, const json::Value& pods) {
+  std::string path;
+  FindPath(object, pods, 0, path);
+  return path;
 }
 
 bool PodsDiffer(Work work, const json::Value& object, const json::Value& old) {

@@ -116,6 +116,7 @@ Status CheckAsked(const Admission& admission, const json::Value& object, const j
   SWELL_RETURN_IF_ERROR(CheckNodeWrite(admission, object, old));
   SWELL_RETURN_IF_ERROR(CheckNodeName(admission, object, old));
   SWELL_RETURN_IF_ERROR(CheckMachinePorts(admission, object, old));
+  SWELL_RETURN_IF_ERROR(CheckRunAsOfWork(admission, object, old));
   return CheckPodSecurity(admission, object, old);
 }
 
