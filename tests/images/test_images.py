@@ -236,6 +236,15 @@ class ImagesTest(unittest.TestCase):
         registry.wrong_blobs.clear()
         self.done(self.images("pull", f"{registry.address}/wrong:1"))
 
+    def test_a_broken_image_is_no_bad_name(self):
+        registry = self.hostile(layout.tar({"broken": os.urandom(1 << 10)}), Cmd=["/bin/true"])
+        registry.wrong_blobs.add(registry.image.layers[1]["digest"])
+        message = self.failure(self.start(f"{registry.address}/broken:1"), "ErrImagePull", "ImagePullBackOff")
+        self.assertIn(f"image {registry.address}/broken:1 is broken at its registry: layer sha256:", message)
+        registry.image.manifest = b'{"schemaVersion": 2}'
+        message = self.failure(self.start(f"{registry.address}/empty:1"), "ErrImagePull", "ImagePullBackOff")
+        self.assertIn("is broken at its registry: manifest: it has neither manifests nor a config", message)
+
     def test_errors_that_pass_are_waited_for(self):
         registry = self.hostile(Cmd=["/bin/echo", "patient"])
         registry.manifest_answers = [500, 429]

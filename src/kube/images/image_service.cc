@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "json/value.h"
+#include "kube/images/http.h"
 
 namespace swell::images {
 namespace {
@@ -48,11 +49,25 @@ int64_t ModifiedAt(const std::string& path) {
 // What to do where no registry can be reached.
 Status Advise(const Status& status, const Reference& name) {
   if (status.code() != Code::kUnavailable && status.code() != Code::kTimeout) return status;
+  if (IsTlsFailure(status)) {
+    return Status(status.code(),
+                  StrCat("registry ", name.host, " cannot be used: ", status.message(),
+                         ". If it speaks plain HTTP, an administrator must allow that (insecure: "
+                         "true in registries.yaml)"),
+                  status.details());
+  }
   return Status(status.code(),
                 StrCat("registry ", name.host, " cannot be used: ", status.message(),
                        ". Without it, import the image (swell images import FILE --name ",
                        name.Name(), ") or use a name of the catalogue (swell images list)"),
                 status.details());
+}
+
+// kInvalid says that the name is wrong. An image that its registry serves broken, and files of this
+// machine that cannot be read, have good names.
+Status NotTheName(const Status& status, const std::string& context) {
+  if (status.code() != Code::kInvalid) return status;
+  return Status(Code::kInternal, StrCat(context, ": ", status.message()));
 }
 
 }  // namespace
@@ -70,7 +85,10 @@ Result<StoredImage> PullByName(const ImageStore& store,
   Registry registry(name, registries.EndpointsOf(name.host), MatchCredentials(credentials, name),
                     options, cancel);
   auto pulled = PullImage(store, registry, progress, cancel);
-  if (!pulled.ok()) return Advise(pulled.status(), name);
+  if (!pulled.ok()) {
+    const std::string broken = StrCat("image ", name.Name(), " is broken at its registry");
+    return Advise(NotTheName(pulled.status(), broken), name);
+  }
   pulled->name = name.Name();
   pulled->pulled_s = UnixNow();
   pulled->boot = BootId();
@@ -255,7 +273,8 @@ std::optional<Result<EnsuredImage>> ImageService::LookUp(const Job& job) {
     image = store_.Find(name->Name());
   }
   if (!image.ok() && image.status().code() != Code::kNotFound) {
-    return std::optional<Result<EnsuredImage>>(image.status());
+    const Status why = NotTheName(image.status(), StrCat("image ", name->Name(), " in the store"));
+    return std::optional<Result<EnsuredImage>>(why);
   }
   if (!image.ok() && request.in_catalogue) return in_catalogue();
   const bool may_use = image.ok() && MayUse(*image, MatchCredentials(request.credentials, *name));
@@ -328,11 +347,13 @@ Result<EnsuredImage> ImageService::Pull(const Job& job) {
   const auto begin = steady_clock::now();
   SWELL_ASSIGN_OR_RETURN(const Reference name, ParseReference(job.request.image));
   // Read anew, so that a change needs no restart.
-  SWELL_ASSIGN_OR_RETURN(const RegistriesConfig registries,
-                         RegistriesConfig::Load(options_.registries_file));
+  const auto registries = RegistriesConfig::Load(options_.registries_file);
+  if (!registries.ok()) {
+    return NotTheName(registries.status(), "an administrator must mend registries.yaml");
+  }
   PullProgress progress;
   SWELL_ASSIGN_OR_RETURN(const StoredImage image,
-                         PullByName(store_, name, registries, job.request.credentials,
+                         PullByName(store_, name, *registries, job.request.credentials,
                                     options_.registry, progress, cancel_));
   EnsuredImage out = Present(image);
   out.pulled = true;

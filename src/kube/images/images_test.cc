@@ -205,6 +205,9 @@ TEST(Registries, SayWhereToAsk) {
   EXPECT_EQ(none->EndpointsOf("localhost:5000").at(0).url, "http://localhost:5000");
   EXPECT_EQ(none->EndpointsOf("127.0.0.1:5000").at(0).url, "http://127.0.0.1:5000");
   EXPECT_EQ(none->EndpointsOf("127x.com").at(0).url, "https://127x.com");
+  EXPECT_EQ(none->EndpointsOf("127.x.com:80").at(0).url, "https://127.x.com:80");
+  // A cluster IP: any service that gets the address could answer over plain HTTP.
+  EXPECT_EQ(none->EndpointsOf("10.96.0.9:5000").at(0).url, "https://10.96.0.9:5000");
   ASSERT_TRUE(WriteFileAtomically(dir.File("ca.pem"), "x").ok());
   ASSERT_TRUE(WriteFileAtomically(dir.File("registries.yaml"),
                                   StrCat("registries:\n- host: docker.io\n  mirrors: "

@@ -37,7 +37,8 @@ bool IsLoopback(const std::string& host) {
   const std::string_view name = host.starts_with('[')
                                     ? std::string_view(host).substr(0, host.find(']') + 1)
                                     : std::string_view(host).substr(0, host.find(':'));
-  return name == "localhost" || name == "[::1]" || name.starts_with("127.");
+  const bool number = name.find_first_not_of("0123456789.") == std::string_view::npos;
+  return name == "localhost" || name == "[::1]" || (number && name.starts_with("127."));
 }
 
 Result<RegistriesConfig> RegistriesConfig::Load(const std::string& file) {

@@ -373,6 +373,15 @@ TEST_F(ServiceTest, FailuresAreTold) {
             Code::kMethodNotAllowed);
 }
 
+TEST_F(ServiceTest, OnlyABadNameIsCalledOne) {
+  ASSERT_TRUE(
+      WriteFileAtomically(dir_.File("registries.yaml"), "registries: [{host: 'https://a'}]").ok());
+  const Status why = Ensure({.image = "127.0.0.1:9/app"}).status();
+  EXPECT_EQ(why.code(), Code::kInternal);
+  EXPECT_NE(why.message().find("an administrator must mend registries.yaml"), std::string::npos)
+      << why.message();
+}
+
 TEST_F(ServiceTest, APrivateImageIsForPodsWithItsCredential) {
   auto image = Import(MakeLayout("app", {Layer("one")}), "127.0.0.1:9/app");
   ASSERT_TRUE(image.ok());
