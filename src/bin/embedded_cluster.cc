@@ -19,6 +19,7 @@
 #include "kube/api/meta/swell_keys.h"
 #include "kube/apiserver/api_server.h"
 #include "kube/client/client.h"
+#include "kube/client/event_recorder.h"
 #include "kube/client/kubeconfig.h"
 #include "kube/client/usage_record.h"
 #include "kube/edge/http/http_front.h"
@@ -74,6 +75,7 @@ struct EmbeddedCluster::Impl {
 
   Status OpenStore();
   Status OpenAudit(apiserver::Options& server_options);
+  void TellAudit(const std::string& problem, uint64_t missing);
   void AddCertificates(apiserver::Options& server_options);
   void AddDialers(apiserver::Options& server_options);
   void Collect(MetricPage& page) const;
@@ -97,9 +99,9 @@ struct EmbeddedCluster::Impl {
   RealClock clock;
   Random random;
   Metrics metrics;
-  std::unique_ptr<AuditLog> audit;
   net::Reactor core;
   net::Reactor io;
+  std::unique_ptr<AuditLog> audit;
   OnlineBackup backup{core};
   std::unique_ptr<AuditSearch> audit_search;
   Pki pki;
@@ -129,6 +131,7 @@ struct EmbeddedCluster::Impl {
   Status ended;
   std::unique_ptr<Metrics::Registration> registered;
   std::unique_ptr<client::Client> node_client;
+  std::unique_ptr<client::EventRecorder> events;  // about the cluster
 };
 
 Status EmbeddedCluster::Impl::OpenStore() {
@@ -143,7 +146,12 @@ Status EmbeddedCluster::Impl::OpenAudit(apiserver::Options& server_options) {
   using Level = apiserver::AuditLevel;
   if (options.audit == "none") return Status::Ok();
   SWELL_ASSIGN_OR_RETURN(
-      audit, AuditLog::Open(options.data_dir.AuditFile(), options.audit_limits, &metrics));
+      audit, AuditLog::Open(options.data_dir.AuditFile(), options.audit_limits, &metrics,
+                            [this](const std::string& problem, uint64_t missing) {
+                              core.Post([this, problem, missing] { TellAudit(problem, missing); });
+                            }));
+  server_options.audit_problem = [this] { return audit->Problem(); };
+  server_options.audit_required = options.audit_required;
   server_options.audit_level = options.audit == "all" ? Level::kAll : Level::kWrites;
   server_options.audit = [this](std::string line) { audit->Append(std::move(line)); };
   audit_search = std::make_unique<AuditSearch>(core, options.data_dir.AuditFile());
@@ -151,6 +159,27 @@ Status EmbeddedCluster::Impl::OpenAudit(apiserver::Options& server_options) {
     audit_search->Find(std::move(query), std::move(done));
   };
   return Status::Ok();
+}
+
+// About the cluster as a whole, which has no object of its own.
+void EmbeddedCluster::Impl::TellAudit(const std::string& problem, uint64_t missing) {
+  if (ending) return;
+  const json::Value cluster =
+      json::Object{{"apiVersion", "v1"},
+                   {"kind", "Namespace"},
+                   {"metadata", json::Object{{"name", "kube-system"}}}};
+  if (!events) {
+    events = std::make_unique<client::EventRecorder>(core, clock, server, kSystem, "audit",
+                                                     random.Next());
+  }
+  if (problem.empty()) {
+    events->Record(cluster, "Normal", "AuditLogWritten",
+                   StrCat("the audit log is written again; events missing since the start: ",
+                          missing));
+  } else {
+    events->Record(cluster, "Warning", "AuditLogFailed",
+                   StrCat("the audit log misses what happens now: ", problem));
+  }
 }
 
 void EmbeddedCluster::Impl::AddCertificates(apiserver::Options& server_options) {

@@ -89,6 +89,9 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
             "size at which the audit log is rotated to audit.log.1 (default 100)");
   flags.Int("--audit-log-maxbackup", &to.audit_backups, "N",
             "number of rotated audit logs to keep (default 10)");
+  flags.Switch("--audit-required", &cluster.audit_required,
+               "while the audit log cannot be written, refuse the requests that it would record "
+               "(default: serve them, and report what is missing)");
   flags.Group("Scheduler");
   AddSettingsFlag(flags, to.settings);
   AddRecordFlag(flags, cluster.record_mib);
@@ -283,6 +286,9 @@ class UpAction final : public cli::Action {
     if (flags_.audit_backups < 0 || flags_.audit_backups > 1000) {
       return cli::Misuse(
           StrCat("--audit-log-maxbackup ", flags_.audit_backups, ": expected 0 to 1000"));
+    }
+    if (cluster.audit_required && cluster.audit == "none") {
+      return cli::Misuse("--audit-required: there is no audit log with --audit none");
     }
     cluster.audit_limits = {static_cast<uint64_t>(flags_.audit_mib) << 20,
                             static_cast<int>(flags_.audit_backups)};

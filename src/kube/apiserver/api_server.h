@@ -133,6 +133,10 @@ struct Options {
   // Takes the lines of the audit log (audit.k8s.io/v1 events as JSON); empty: no audit log.
   std::function<void(std::string)> audit;
   AuditLevel audit_level = AuditLevel::kWrites;
+  // Why the audit log cannot be written now; "": it can. Empty: it always can.
+  std::function<std::string()> audit_problem;
+  // Requests that the audit log would have are refused while it cannot be written.
+  bool audit_required = false;
   // Answers GET /swell/v1/audit with events of the log. Empty: 404.
   std::function<void(AuditQuery, std::function<void(Result<json::Value>)>)> search_audit;
 };

@@ -28,6 +28,8 @@ class CallObserver {
   virtual ~CallObserver() = default;
   virtual void Received(Call& call) = 0;
   virtual void Routed(Call& call, std::string verb) = 0;
+  // Refuses a call that must be recorded and cannot be.
+  virtual Status Admit(const Call& call) const = 0;
   // The whole answer; `reason` is the Status's, empty on success.
   virtual void Answered(Call& call, int status, std::string_view reason) = 0;
   virtual void StreamStarted(Call& call, int status) = 0;

@@ -12,13 +12,15 @@ constexpr Duration kGather = std::chrono::milliseconds(5);  // a turn of the dis
 
 Result<std::unique_ptr<AuditLog>> AuditLog::Open(const std::string& path,
                                                  LineFile::Limits limits,
-                                                 Metrics* metrics) {
+                                                 Metrics* metrics,
+                                                 Changed changed) {
   SWELL_ASSIGN_OR_RETURN(auto file, LineFile::Open(path, limits));
-  return std::unique_ptr<AuditLog>(new AuditLog(std::move(file), metrics));
+  return std::unique_ptr<AuditLog>(new AuditLog(std::move(file), metrics, std::move(changed)));
 }
 
-AuditLog::AuditLog(std::unique_ptr<LineFile> file, Metrics* metrics)
+AuditLog::AuditLog(std::unique_ptr<LineFile> file, Metrics* metrics, Changed changed)
     : file_(std::move(file)),
+      changed_(std::move(changed)),
       registered_(RegisterMetrics(
           metrics,
           [this](MetricPage& page) {
@@ -35,7 +37,16 @@ AuditLog::AuditLog(std::unique_ptr<LineFile> file, Metrics* metrics)
 
 void AuditLog::Append(std::string line) {
   const size_t bytes = line.size();
-  if (!queue_.Push(std::move(line), bytes)) ++dropped_;
+  if (queue_.Push(std::move(line), bytes)) return;
+  ++dropped_;
+  // The writing thread tells of it, when the disk answers.
+  MutexLock lock(mutex_);
+  if (problem_.empty()) problem_ = "the disk takes events more slowly than they come";
+}
+
+std::string AuditLog::Problem() const {
+  MutexLock lock(mutex_);
+  return problem_;
 }
 
 void AuditLog::Write(const std::vector<std::string>& lines) {
@@ -43,14 +54,30 @@ void AuditLog::Write(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) text += line;
   const Status written = file_->Append(text);
   (written.ok() ? written_ : dropped_) += lines.size();
-  if (!written.ok() && !failing_) {
-    SWELL_LOG_ERROR("audit", "events are not written", {"error", written.ToString()});
+  if (written.ok()) TellSlowness();
+  SetProblem(written.ok() ? "" : written.message());
+}
+
+// Events that found no room in the queue are missing, though the last ones were written.
+void AuditLog::TellSlowness() {
+  const std::string problem = Problem();
+  if (!problem.empty()) SetProblem(problem);
+}
+
+void AuditLog::SetProblem(const std::string& problem) {
+  {
+    MutexLock lock(mutex_);
+    problem_ = problem;
+    if (told_ == !problem.empty()) return;
+    told_ = !problem.empty();
   }
-  if (written.ok() && failing_) {
-    SWELL_LOG_WARNING("audit", "events are written again",
-                      {"missing", std::to_string(dropped_.load())});
+  const uint64_t missing = dropped_.load();
+  if (problem.empty()) {
+    SWELL_LOG_WARNING("audit", "events are written again", {"missing", std::to_string(missing)});
+  } else {
+    SWELL_LOG_ERROR("audit", "events are not written", {"error", problem});
   }
-  failing_ = !written.ok();
+  if (changed_) changed_(problem, missing);
 }
 
 }  // namespace swell

@@ -1,11 +1,12 @@
 // AuditLog: the API server's audit events on disk, one JSON document per line, in files of a
 // bounded size. A thread of its own writes, so that no disk delays a request; when it is too slow
-// or full, events are left out, and counted.
+// or full, events are left out, and counted, and the problem is told.
 // - Threads: events from any thread.
 // - Ownership: outlives the server that reports to it.
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,23 +14,36 @@
 #include "base/background_queue.h"
 #include "base/line_file.h"
 #include "base/metrics.h"
+#include "base/mutex.h"
 
 namespace swell {
 
 class AuditLog {
  public:
+  // Runs on the writing thread when events begin to be left out, with what is wrong, and when they
+  // are written again, with an empty text. `missing`: events left out so far.
+  using Changed = std::function<void(const std::string& problem, uint64_t missing)>;
+
   static Result<std::unique_ptr<AuditLog>> Open(const std::string& path,
                                                 LineFile::Limits limits,
-                                                Metrics* metrics);
+                                                Metrics* metrics,
+                                                Changed changed = {});
 
   void Append(std::string line);
+  // Why the last event was left out; empty: it was written, or waits for its turn.
+  std::string Problem() const;
 
  private:
-  AuditLog(std::unique_ptr<LineFile> file, Metrics* metrics);
+  AuditLog(std::unique_ptr<LineFile> file, Metrics* metrics, Changed changed);
   void Write(const std::vector<std::string>& lines);
+  void TellSlowness();
+  void SetProblem(const std::string& problem);
 
   std::unique_ptr<LineFile> file_;  // the writing thread's
-  bool failing_ = false;            // likewise
+  const Changed changed_;
+  mutable Mutex mutex_;
+  std::string problem_ SWELL_GUARDED_BY(mutex_);
+  bool told_ SWELL_GUARDED_BY(mutex_) = false;  // of a problem that is not over
   std::atomic<uint64_t> written_{0};
   std::atomic<uint64_t> dropped_{0};
   std::unique_ptr<Metrics::Registration> registered_;

@@ -151,11 +151,27 @@ class StatusAction final : public cli::Action {
     session.UseKubeconfig(dir.Kubeconfig());
     const auto api = session.Server();
     if (!api.ok()) return;
+    TellAudit(session, **api);
     const auto faults = cli::ReadNodeFaults(session, **api);
     if (!faults.ok() || faults->list.empty()) return;
     session.OutLine(StrCat("Nodes       ", faults->list.size(), " of ", faults->nodes,
                            faults->list.size() == 1 ? " has faults" : " have faults",
                            "; which: swell health"));
+  }
+
+  // A cluster without an audit log has no such component.
+  static void TellAudit(cli::Session& session, cli::Api& api) {
+    const auto component = api.CallObject(
+        {.method = "GET", .path = "/api/v1/componentstatuses/audit-log"});
+    if (!component.ok()) {
+      if (component.status().code() != Code::kUnavailable) return;
+      session.OutLine(StrCat("Audit log   ", component.status().message()));
+      return;
+    }
+    const json::Array& conditions = json::GetArray(**component, {"conditions"});
+    if (conditions.empty() || json::GetString(conditions[0], {"status"}) != "False") return;
+    session.OutLine(StrCat("Audit log   misses what happens now: ",
+                           json::GetString(conditions[0], {"message"})));
   }
 
   std::string data_dir_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/audit_event.h"
 
 namespace swell::apiserver {
@@ -61,6 +62,7 @@ RequestLog::RequestLog(const Clock& clock, Random& random, const Options& option
       random_(random),
       audit_(options.audit),
       level_(options.audit ? options.audit_level : AuditLevel::kNone),
+      problem_(options.audit_required ? options.audit_problem : nullptr),
       requests_({"apiserver_request_total",
                  MetricType::kCounter,
                  "Requests by verb, resource and response code.",
@@ -103,6 +105,22 @@ void RequestLog::Routed(Call& call, std::string verb) {
   const bool streaming = IsStreaming(MetricVerb(call));
   call.counted = streaming ? &streaming_ : IsWrite(call.verb) ? &writing_ : &reading_;
   ++*call.counted;
+}
+
+// Nodes are served all the same: without their reports all pods would be taken for lost. An answer
+// of 503 is recorded, too, so each refused request tries the log again.
+Status RequestLog::Admit(const Call& call) const {
+  constexpr int kAnyGoodStatus = 200;
+  if (!problem_ || IsNode(call.user) || !Audited(call, kAnyGoodStatus)) return Status::Ok();
+  const std::string problem = problem_();
+  if (problem.empty()) return Status::Ok();
+  StatusDetails details;
+  details.retry_after_s = 1;
+  return Status(Code::kUnavailable,
+                StrCat("the audit log cannot be written, and this cluster serves nothing that it "
+                       "cannot record (--audit-required): ",
+                       problem),
+                std::move(details));
 }
 
 void RequestLog::Count(const Call& call, int status) {

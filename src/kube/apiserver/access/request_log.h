@@ -25,6 +25,7 @@ class RequestLog final : public CallObserver {
 
   void Received(Call& call) override;
   void Routed(Call& call, std::string verb) override;
+  Status Admit(const Call& call) const override;
   void Answered(Call& call, int status, std::string_view reason) override;
   void StreamStarted(Call& call, int status) override;
   void Ended(Call& call) override;
@@ -40,6 +41,7 @@ class RequestLog final : public CallObserver {
   Random& random_;
   std::function<void(std::string)> audit_;
   AuditLevel level_;
+  std::function<std::string()> problem_;  // of the audit log; empty: it must not be asked
   CounterVec requests_;
   HistogramVec durations_;
   HistogramVec sizes_;

@@ -9,8 +9,11 @@ namespace {
 
 class RequestLogTest : public testing::Test {
  protected:
-  void Start(AuditLevel level = AuditLevel::kWrites) {
+  // `problem`: what keeps the log from being written; requests must be recorded then.
+  void Start(AuditLevel level = AuditLevel::kWrites, std::function<std::string()> problem = {}) {
     Options options;
+    options.audit_required = problem != nullptr;
+    options.audit_problem = std::move(problem);
     options.metrics = &metrics_;
     options.rbac = true;
     options.anonymous = true;
@@ -181,6 +184,35 @@ TEST_F(RequestLogTest, TellsWhoAskedForCredentialsAndBackups) {
   EXPECT_EQ(Str(events_[1], {"user", "username"}), "root");
   EXPECT_EQ(Str(events_[2], {"annotations", "authorization.k8s.io/decision"}), "forbid");
   EXPECT_EQ(Str(events_[3], {"requestURI"}), "/metrics");
+}
+
+TEST_F(RequestLogTest, RefusesWhatItCannotRecordWhereThatIsRequired) {
+  std::string problem;
+  Start(AuditLevel::kWrites, [&problem] { return problem; });
+  ASSERT_EQ(test_->Send(Admin("POST", kPods, PodJson("a"))).status, 201);
+  problem = "the disk is full";
+  const Answer refused = test_->Send(Admin("POST", kPods, PodJson("b")));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.Message(),
+            "the audit log cannot be written, and this cluster serves nothing that it cannot record "
+            "(--audit-required): the disk is full");
+  EXPECT_EQ(test_->Send(Admin("GET", "/api/v1/namespaces/default/secrets/none")).status, 503);
+  EXPECT_EQ(test_->Send(Admin("POST", "/swell/v1/backup")).status, 503);
+  // What is not recorded is served, and so are nodes and Swell itself.
+  EXPECT_EQ(test_->Send(Admin("GET", kPods)).status, 200);
+  EXPECT_EQ(test_->Send(Admin("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                              R"({"spec":{"resourceAttributes":{"verb":"get"}}})"))
+                .status,
+            201);
+  EXPECT_EQ(test_->Post(kPods, PodJson("by-swell-itself")).status, 201);
+  const Answer node = test_->Send(From("system:node:n", "system:nodes", "POST", "/api/v1/nodes",
+                                       R"({"metadata":{"name":"n"}})"));
+  EXPECT_NE(node.status, 503) << node.text;
+  const Answer part = test_->Send(Admin("GET", "/api/v1/componentstatuses/audit-log"));
+  EXPECT_EQ(json::Print(*json::Find(part.body, {"conditions"})),
+            R"([{"type":"Healthy","status":"False","message":"the disk is full"}])");
+  problem.clear();
+  EXPECT_EQ(test_->Send(Admin("POST", kPods, PodJson("b"))).status, 201);
 }
 
 TEST_F(RequestLogTest, AdministratorsSearchTheLog) {

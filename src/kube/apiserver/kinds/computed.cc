@@ -23,15 +23,26 @@ json::Object Named(const api::KindInfo& kind, std::string_view name) {
   return object;
 }
 
-std::vector<json::Object> Components(const api::KindInfo& kind) {
+json::Object Component(const api::KindInfo& kind,
+                       std::string_view name,
+                       bool healthy,
+                       std::string_view message) {
+  json::Object object = Named(kind, name);
+  object["conditions"] = json::Array{json::Object{
+      {"type", "Healthy"}, {"status", healthy ? "True" : "False"}, {"message", message}}};
+  return object;
+}
+
+std::vector<json::Object> Components(const Core& core, const api::KindInfo& kind) {
   std::vector<json::Object> out;
+  if (core.options.audit_problem) {
+    const std::string problem = core.options.audit_problem();
+    out.push_back(Component(kind, "audit-log", problem.empty(), problem.empty() ? "ok" : problem));
+  }
   for (const auto& [name, message] :
        {std::pair("controller-manager", "ok"), std::pair("etcd-0", R"({"health":"true"})"),
         std::pair("scheduler", "ok")}) {
-    json::Object object = Named(kind, name);
-    object["conditions"] =
-        json::Array{json::Object{{"type", "Healthy"}, {"status", "True"}, {"message", message}}};
-    out.push_back(std::move(object));
+    out.push_back(Component(kind, name, true, message));
   }
   return out;
 }
@@ -112,7 +123,7 @@ store::EntryPtr EntryOf(const api::KindInfo& kind, json::Object object) {
 Result<std::vector<json::Object>> ObjectsOf(Core& core, Call& call, const Selection& selection) {
   const api::KindInfo& kind = *call.storage;
   if (kind.gvk.group == kMetricsGroup) return MeasuredUsage(core, call, selection);
-  return kind.plural == "apiservices" ? ApiServices(core, kind) : Components(kind);
+  return kind.plural == "apiservices" ? ApiServices(core, kind) : Components(core, kind);
 }
 
 // What is measured goes by its kind, and pods by their namespace, too.

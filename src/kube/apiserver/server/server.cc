@@ -84,13 +84,17 @@ Status Dispatch(Core& core, const CallPtr& call) {
     SWELL_RETURN_IF_ERROR(CheckNodeRequest(core, *call, verb));
   }
   if (IsLasting(*call, verb)) core.Get<OpenStreams>().Add(call);
-  if (!call->info.is_resource && HandleNonResource(core, call)) return Status::Ok();
+  if (!call->info.is_resource) {
+    SWELL_RETURN_IF_ERROR(core.observer->Admit(*call));
+    if (HandleNonResource(core, call)) return Status::Ok();
+  }
   const Status routed = call->info.is_resource ? Route(core, *call) : NoSuchResourceError();
   if (!routed.ok() && NamesUnknownGroup(core, call->info)) {
     RespondPageNotFound(*call);
     return Status::Ok();
   }
   SWELL_RETURN_IF_ERROR(routed);
+  SWELL_RETURN_IF_ERROR(core.observer->Admit(*call));
   const std::string& sub = call->info.subresource;
   const auto& known = call->kind->subresources;
   if (!sub.empty() && std::find(known.begin(), known.end(), sub) == known.end()) {
