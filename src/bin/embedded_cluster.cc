@@ -164,18 +164,17 @@ Status EmbeddedCluster::Impl::OpenAudit(apiserver::Options& server_options) {
 // About the cluster as a whole, which has no object of its own.
 void EmbeddedCluster::Impl::TellAudit(const std::string& problem, uint64_t missing) {
   if (ending) return;
-  const json::Value cluster =
-      json::Object{{"apiVersion", "v1"},
-                   {"kind", "Namespace"},
-                   {"metadata", json::Object{{"name", "kube-system"}}}};
+  const json::Value cluster = json::Object{{"apiVersion", "v1"},
+                                           {"kind", "Namespace"},
+                                           {"metadata", json::Object{{"name", "kube-system"}}}};
   if (!events) {
     events = std::make_unique<client::EventRecorder>(core, clock, server, kSystem, "audit",
                                                      random.Next());
   }
   if (problem.empty()) {
-    events->Record(cluster, "Normal", "AuditLogWritten",
-                   StrCat("the audit log is written again; events missing since the start: ",
-                          missing));
+    events->Record(
+        cluster, "Normal", "AuditLogWritten",
+        StrCat("the audit log is written again; events missing since the start: ", missing));
   } else {
     events->Record(cluster, "Warning", "AuditLogFailed",
                    StrCat("the audit log misses what happens now: ", problem));

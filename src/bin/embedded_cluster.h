@@ -35,7 +35,7 @@ struct ClusterOptions {
   Duration token_life_max = std::chrono::hours(24 * 365);  // also of users' certificates
   std::string audit = "writes";                            // "none", "writes", "all"
   LineFile::Limits audit_limits;
-  bool audit_required = false;  // what cannot be recorded is refused
+  bool audit_required = false;                   // what cannot be recorded is refused
   std::vector<std::string> controllers = {"*"};  // see controllers::ManagerOptions
   bool default_scheduler = true;                 // pods of `default-scheduler` are Swell's to place
   sched::Settings scheduler;

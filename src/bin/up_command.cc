@@ -138,17 +138,15 @@ Status RunCluster(const UpFlags& flags, int ready_fd) {
   std::signal(SIGPIPE, SIG_IGN);
   auto cluster = EmbeddedCluster::Create(flags.cluster);
   if (!cluster.ok()) return fail(cluster.status());
+  // As soon as there is a cluster that a later start would find.
+  ClusterRecord record{flags.shape, "", ""};
+  TakeFiles(dir, record);
+  if (const Status written = WriteClusterRecord(dir, record); !written.ok()) return fail(written);
   const auto pods_save = [ready_fd] {
     if (ready_fd >= 0) return;  // swell down says it
     std::fputs("Pods have up to 30 s to save and end. Without waiting: Ctrl-C again\n", stderr);
   };
   const auto ready = [&] {
-    ClusterRecord record{flags.shape, "", ""};
-    TakeKeys(dir, record);
-    if (const Status written = WriteClusterRecord(dir, record); !written.ok()) {
-      SWELL_LOG_WARNING("cluster", "the cluster's shape is not remembered",
-                        {"error", written.ToString()});
-    }
     const std::string pages = (*cluster)->pages_url();
     SWELL_LOG_INFO("cluster", "ready", {"url", (*cluster)->server_url()}, {"pages", pages});
     const std::string urls =
@@ -238,7 +236,9 @@ class UpAction final : public cli::Action {
                                           : "); stop it with: ",
                            "swell down --data-dir ", flags_.cluster.data_dir.path));
     }
-    SWELL_RETURN_IF_ERROR(CheckClusterFiles(flags_.cluster.data_dir, record, flags_.new_keys));
+    SWELL_RETURN_IF_ERROR(
+        CheckClusterFiles(flags_.cluster.data_dir, record, flags_.new_keys, flags_.reshape));
+    SWELL_RETURN_IF_ERROR(KeepPort(flags_.cluster.data_dir, record));
     const Status done = flags_.detach ? Detach(flags_) : RunCluster(flags_, -1);
     if (!done.ok()) return done;
     return 0;

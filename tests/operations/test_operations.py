@@ -302,6 +302,24 @@ class Restart(ClusterTest):
         self.cluster.up()
         self.until(lambda: self.nodes() == ["node-1", "node-2", "other"], self.nodes)
 
+    def test_a_lost_file_changes_neither_shape_nor_port(self):
+        port = (self.cluster.directory / "port").read_text()
+        nodes = self.nodes()
+        self.cluster.down()
+        flags, self.cluster.flags = self.cluster.flags, ()
+        (self.cluster.directory / "port").unlink()
+        self.cluster.up()
+        self.assertEqual((self.cluster.directory / "port").read_text(), port)
+        self.until(lambda: self.nodes() == nodes, self.nodes)
+        self.cluster.down()
+        record = self.cluster.directory / "cluster.json"
+        record.rename(record.with_suffix(".lost"))
+        with self.assertRaisesRegex(RuntimeError, "cluster.json is missing, which remembers the nodes"):
+            self.cluster.up()
+        self.cluster.flags = (*(flag for flag in flags if flag != "--reshape"), "--reshape")
+        self.cluster.up()
+        self.assertEqual((self.cluster.directory / "port").read_text(), port)
+
     def test_nobodys_connection_has_its_port_when_it_comes_back(self):
         handed_out = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
         port = int((self.cluster.directory / "port").read_text())

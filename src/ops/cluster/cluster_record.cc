@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "json/value.h"
 #include "kube/net/tls/tls.h"
+#include "ops/last_port.h"
 
 namespace swell {
 namespace {
@@ -115,6 +116,7 @@ Result<std::optional<ClusterRecord>> ReadClusterRecord(const DataDir& dir) {
   }
   record.authority = json::GetString(*parsed, {"authority"});
   record.account_key = json::GetString(*parsed, {"accountKey"});
+  record.port = static_cast<uint16_t>(json::GetInt(*parsed, {"port"}));
   return std::optional<ClusterRecord>(std::move(record));
 }
 
@@ -123,7 +125,8 @@ Status WriteClusterRecord(const DataDir& dir, const ClusterRecord& record) {
   for (const auto& [name, value] : record.flags) flags[name] = value;
   const json::Value text = json::Object{{"flags", std::move(flags)},
                                         {"authority", record.authority},
-                                        {"accountKey", record.account_key}};
+                                        {"accountKey", record.account_key},
+                                        {"port", record.port}};
   return WriteFileAtomically(PathOf(dir), json::PrintPretty(text) + "\n", 0644);
 }
 
@@ -166,10 +169,12 @@ Result<std::map<std::string, std::string>> TakeShape(const cli::Flags& flags,
 
 Status CheckClusterFiles(const DataDir& dir,
                          const std::optional<ClusterRecord>& record,
-                         bool new_keys) {
+                         bool new_keys,
+                         bool reshape) {
   SWELL_RETURN_IF_ERROR(CheckModes(dir));
-  // A cluster that was started once has a port.
-  const bool began = record.has_value() || FileExists(dir.PortFile());
+  // A cluster that was started once has a port, and a kubeconfig after it.
+  const bool began =
+      record.has_value() || FileExists(dir.PortFile()) || FileExists(dir.Kubeconfig());
   if (!began) return Status::Ok();
   struct stat info;
   const bool there = ::stat(dir.Database().c_str(), &info) == 0;
@@ -178,6 +183,13 @@ Status CheckClusterFiles(const DataDir& dir,
                   StrCat(dir.Database(), there ? " is empty" : " is missing",
                          ", although a cluster was started in ", dir.path, "; ", RestoreHint(dir),
                          ". For a new cluster, take another --data-dir or remove this directory"));
+  }
+  if (!record && !reshape) {
+    return Status(Code::kNotFound,
+                  StrCat(PathOf(dir),
+                         " is missing, which remembers the nodes and addresses of the cluster in ",
+                         dir.path, "; ", RestoreHint(dir),
+                         ". Or add --reshape to give it the shape of these flags alone"));
   }
   if (new_keys || !record) return Status::Ok();
   SWELL_RETURN_IF_ERROR(CheckKey(dir, "ca.crt", record->authority));
@@ -201,7 +213,13 @@ Status CheckDirectoryIsOurs(const DataDir& dir) {
                        ", and no cluster; name a directory that is empty or does not exist"));
 }
 
-void TakeKeys(const DataDir& dir, ClusterRecord& record) {
+Status KeepPort(const DataDir& dir, const std::optional<ClusterRecord>& record) {
+  if (!record || record->port == 0 || LastPort(dir.PortFile()) != 0) return Status::Ok();
+  return WriteFileAtomically(dir.PortFile(), std::to_string(record->port), 0644);
+}
+
+void TakeFiles(const DataDir& dir, ClusterRecord& record) {
+  record.port = LastPort(dir.PortFile());
   record.authority = DigestOf(KeyFile(dir, "ca.crt"));
   record.account_key = DigestOf(KeyFile(dir, "sa.key"));
 }

@@ -4,6 +4,7 @@
 // - Threads: main thread, before the cluster runs; plain values.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@ namespace swell {
 struct ClusterRecord {
   std::map<std::string, std::string> flags;  // "nodes" → "3"; those that were given
   std::string authority, account_key;        // digests of pki/ca.crt and pki/sa.key
+  uint16_t port = 0;                         // of the API server; 0: an older record has none
 };
 
 // nullopt: the directory has no record, as one that is new or older.
@@ -32,13 +34,17 @@ Result<std::map<std::string, std::string>> TakeShape(const cli::Flags& flags,
 
 // Refuses a directory whose database or keys are missing, empty, readable by others or not those
 // of the record, before anything is made anew. `new_keys`: missing and other keys are accepted.
+// `reshape`: the record may be missing, since the user's flags are all that counts.
 Status CheckClusterFiles(const DataDir& dir,
                          const std::optional<ClusterRecord>& record,
-                         bool new_keys);
+                         bool new_keys,
+                         bool reshape);
+// Writes down the port of the record where the file of the port was lost: kubeconfigs name it.
+Status KeepPort(const DataDir& dir, const std::optional<ClusterRecord>& record);
 // Refuses a directory with files of other kinds and nothing of a cluster: --data-dir named a wrong
 // one, whose files a cluster would lie among.
 Status CheckDirectoryIsOurs(const DataDir& dir);
-// The digests as they are now; empty where there is no file.
-void TakeKeys(const DataDir& dir, ClusterRecord& record);
+// The digests and the port as they are now; empty where there is no file.
+void TakeFiles(const DataDir& dir, ClusterRecord& record);
 
 }  // namespace swell

@@ -29,14 +29,16 @@ class ClusterRecordTest : public ::testing::Test {
     auto shape = TakeShape(flags, *record, reshape);
     if (shape.ok()) {
       ClusterRecord now{*shape, "", ""};
-      TakeKeys(dir, now);
+      TakeFiles(dir, now);
       EXPECT_TRUE(WriteClusterRecord(dir, now).ok());
     }
     return shape;
   }
-  Status Check(bool new_keys = false) {
+  Status Check(bool new_keys = false, bool reshape = false) {
     auto record = ReadClusterRecord(dir);
-    return record.ok() ? CheckClusterFiles(dir, *record, new_keys) : record.status();
+    if (!record.ok()) return record.status();
+    SWELL_RETURN_IF_ERROR(CheckClusterFiles(dir, *record, new_keys, reshape));
+    return KeepPort(dir, *record);
   }
   void Put(const std::string& name, const std::string& bytes, int mode = 0600) {
     ASSERT_TRUE(WriteFileAtomically(StrCat(dir.path, "/", name), bytes, mode).ok());
@@ -83,8 +85,33 @@ TEST_F(ClusterRecordTest, ADatabaseThatIsGoneIsNotMadeAnew) {
   EXPECT_NE(Check().message().find("swell.db is missing"), std::string::npos);
   Put("swell.db", "");
   EXPECT_NE(Check().message().find("swell.db is empty"), std::string::npos);
+}
+
+TEST_F(ClusterRecordTest, AShapeThatIsGoneIsNotGuessed) {
   Put("swell.db", "x");
-  EXPECT_TRUE(Check().ok());
+  EXPECT_TRUE(Check().ok());  // of a first start that got no further
+  for (const char* name : {"port", "kubeconfig"}) {
+    Put(name, "1");
+    EXPECT_NE(Check().message().find("cluster.json is missing, which remembers the nodes"),
+              std::string::npos);
+    EXPECT_NE(Check(true).message().find("Or add --reshape"), std::string::npos);
+    EXPECT_TRUE(Check(false, true).ok());
+    ASSERT_TRUE(RemoveTree(StrCat(dir.path, "/", name)).ok());
+  }
+}
+
+TEST_F(ClusterRecordTest, APortThatIsGoneIsTheOneOfTheRecord) {
+  for (const char* name : {"pki/ca.crt", "pki/ca.key", "pki/sa.key", "swell.db"}) Put(name, name);
+  Put("port", "23456");
+  ASSERT_TRUE(Up({}).ok());
+  for (const char* lost : {"", "no port"}) {
+    Put("port", lost);
+    ASSERT_TRUE(Check().ok());
+    EXPECT_EQ(*ReadFile(dir.PortFile(), 16), "23456");
+  }
+  ASSERT_TRUE(RemoveTree(dir.PortFile()).ok());
+  ASSERT_TRUE(Check().ok());
+  EXPECT_EQ(*ReadFile(dir.PortFile(), 16), "23456");
 }
 
 TEST_F(ClusterRecordTest, KeysThatAreGoneOrOthersAreNotMadeAnew) {

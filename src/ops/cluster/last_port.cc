@@ -17,13 +17,6 @@ constexpr uint64_t kFirstPort = 12000, kPorts = 18000;
 constexpr int kPortTries = 20;
 constexpr size_t kSocketsBytesMax = 16 << 20;
 
-// 0 if there was no run.
-uint64_t LastPort(const std::string& file) {
-  auto text = ReadFile(file, 16);
-  const uint64_t port = text.ok() ? ParseUint(Trim(*text)).value_or(0) : 0;
-  return port <= 65535 ? port : 0;
-}
-
 // The kernel's numbers of the sockets that listen at the port, as a process' open files have them.
 std::vector<std::string> SocketsAt(uint64_t port) {
   constexpr std::string_view kListening = "0A";
@@ -67,17 +60,24 @@ std::string HolderOf(uint64_t port) {
 
 }  // namespace
 
+uint16_t LastPort(const std::string& file) {
+  auto text = ReadFile(file, 16);
+  const uint64_t port = text.ok() ? ParseUint(Trim(*text)).value_or(0) : 0;
+  return port <= 65535 ? static_cast<uint16_t>(port) : 0;
+}
+
 Result<uint16_t> ListenAtRecordedPort(const std::string& file,
                                       Random& random,
                                       const ListenAt& listen) {
-  const uint64_t port = LastPort(file);
+  const uint16_t port = LastPort(file);
   if (port == 0) return ListenAtLastPort(file, random, listen);
-  auto listening = listen(static_cast<uint16_t>(port));
+  auto listening = listen(port);
   if (listening.ok() || SocketsAt(port).empty()) return listening;
   return Status(Code::kConflict,
                 StrCat("port ", port, ", which the kubeconfigs of this cluster name, is taken",
-                       HolderOf(port), ": end that program and start again; or remove ", file,
-                       ", start at another port, and give out new kubeconfigs"));
+                       HolderOf(port), ": end that program and start again; or start at another ",
+                       "port with --reshape --listen HOST:PORT and the cluster's other flags, and "
+                       "give out new kubeconfigs"));
 }
 
 Result<uint16_t> ListenAtLastPort(const std::string& file, Random& random, const ListenAt& listen) {

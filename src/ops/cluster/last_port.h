@@ -14,6 +14,9 @@ namespace swell {
 // Opens a socket at a port; 0 lets the kernel choose. Returns the port.
 using ListenAt = std::function<Result<uint16_t>(uint16_t port)>;
 
+// What `file` says of the port of the last run; 0: there was none.
+uint16_t LastPort(const std::string& file);
+
 // `file` has the port of the last run. Tries it, then random ports below those that the kernel
 // hands out: another program's connection cannot take such a port while the cluster is stopped. At
 // last the kernel chooses. Does not write the port down.

@@ -161,8 +161,8 @@ class StatusAction final : public cli::Action {
 
   // A cluster without an audit log has no such component.
   static void TellAudit(cli::Session& session, cli::Api& api) {
-    const auto component = api.CallObject(
-        {.method = "GET", .path = "/api/v1/componentstatuses/audit-log"});
+    const auto component =
+        api.CallObject({.method = "GET", .path = "/api/v1/componentstatuses/audit-log"});
     if (!component.ok()) {
       if (component.status().code() != Code::kUnavailable) return;
       session.OutLine(StrCat("Audit log   ", component.status().message()));

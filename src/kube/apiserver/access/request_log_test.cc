@@ -193,15 +193,17 @@ TEST_F(RequestLogTest, RefusesWhatItCannotRecordWhereThatIsRequired) {
   problem = "the disk is full";
   const Answer refused = test_->Send(Admin("POST", kPods, PodJson("b")));
   EXPECT_EQ(refused.status, 503);
-  EXPECT_EQ(refused.Message(),
-            "the audit log cannot be written, and this cluster serves nothing that it cannot record "
-            "(--audit-required): the disk is full");
+  EXPECT_EQ(
+      refused.Message(),
+      "the audit log cannot be written, and this cluster serves nothing that it cannot record "
+      "(--audit-required): the disk is full");
   EXPECT_EQ(test_->Send(Admin("GET", "/api/v1/namespaces/default/secrets/none")).status, 503);
   EXPECT_EQ(test_->Send(Admin("POST", "/swell/v1/backup")).status, 503);
   // What is not recorded is served, and so are nodes and Swell itself.
   EXPECT_EQ(test_->Send(Admin("GET", kPods)).status, 200);
-  EXPECT_EQ(test_->Send(Admin("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-                              R"({"spec":{"resourceAttributes":{"verb":"get"}}})"))
+  EXPECT_EQ(test_
+                ->Send(Admin("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                             R"({"spec":{"resourceAttributes":{"verb":"get"}}})"))
                 .status,
             201);
   EXPECT_EQ(test_->Post(kPods, PodJson("by-swell-itself")).status, 201);
