@@ -19,7 +19,52 @@ Amounts Whole(const api::Amounts& exact) {
   return amounts;
 }
 
-Status AppendEnvFrom(const EnvContext& context, const json::Value& container, EnvList& env) {
+// The kernel gives a program no longer text (MAX_ARG_STRLEN) and no more of them together. Variables
+// in variables can grow a thousandfold with each step, so this is looked at with each.
+constexpr size_t kTextBytesMax = (128 << 10) - 1;
+constexpr size_t kTextsBytesMax = 6 << 20;
+
+// What a program or the system is given, which ends at a zero byte there.
+Status CheckText(std::string_view what, std::string_view text) {
+  if (text.find('\0') != std::string_view::npos) {
+    return Status(Code::kInvalid, StrCat(what, ": has a zero byte (\\u0000), and what follows it "
+                                         "would be lost"));
+  }
+  if (text.size() <= kTextBytesMax) return Status::Ok();
+  return Status(Code::kInvalid, StrCat(what, ": is longer than the ", kTextBytesMax,
+                                       " bytes that a program can be given"));
+}
+
+Status CheckTotal(std::string_view what, size_t bytes) {
+  if (bytes <= kTextsBytesMax) return Status::Ok();
+  return Status(Code::kInvalid, StrCat(what, ": all together is longer than the ", kTextsBytesMax,
+                                       " bytes that a program can be given"));
+}
+
+// What a container's environment has so far, and whether a program could be given it.
+class EnvChecks {
+ public:
+  explicit EnvChecks(const EnvList& env) : env_(env) {}
+  // What was added since the last time.
+  Status Rest() {
+    for (; checked_ < env_.size(); ++checked_) {
+      const auto& [name, value] = env_[checked_];
+      bytes_ += name.size() + value.size();
+      SWELL_RETURN_IF_ERROR(CheckText(StrCat("env[", name, "]"), value));
+    }
+    return CheckTotal("env", bytes_);
+  }
+
+ private:
+  const EnvList& env_;
+  size_t checked_ = 0;
+  size_t bytes_ = 0;
+};
+
+Status AppendEnvFrom(const EnvContext& context,
+                     const json::Value& container,
+                     EnvList& env,
+                     EnvChecks& checks) {
   for (const json::Value& from : json::GetArray(container, {"envFrom"})) {
     bool secret = json::Find(from, {"secretRef"}) != nullptr;
     std::string_view ref = secret ? "secretRef" : "configMapRef";
@@ -36,6 +81,7 @@ Status AppendEnvFrom(const EnvContext& context, const json::Value& container, En
       if (secret) value = Base64Decode(value).value_or("");
       env.emplace_back(StrCat(prefix, std::string_view(item.key())), std::move(value));
     }
+    SWELL_RETURN_IF_ERROR(checks.Rest());
   }
   return Status::Ok();
 }
@@ -85,10 +131,17 @@ Result<std::optional<std::string>> ValueFrom(const EnvContext& context,
   return Status(Code::kInvalid, "env.valueFrom: names no source this agent knows");
 }
 
-std::vector<std::string> ExpandAll(const json::Array& list, const EnvList& env) {
+Result<std::vector<std::string>> ExpandAll(const json::Value& container,
+                                           std::string_view field,
+                                           const EnvList& env) {
   std::vector<std::string> out;
-  for (const json::Value& item : list) {
-    if (item.is_string()) out.push_back(ExpandVariables(json::View(item.get_string()), env));
+  size_t bytes = 0;
+  for (const json::Value& item : json::GetArray(container, {field})) {
+    if (!item.is_string()) continue;
+    out.push_back(ExpandVariables(json::View(item.get_string()), env));
+    bytes += out.back().size();
+    SWELL_RETURN_IF_ERROR(CheckText(StrCat(field, "[", out.size() - 1, "]"), out.back()));
+    SWELL_RETURN_IF_ERROR(CheckTotal(field, bytes));
   }
   return out;
 }
@@ -157,7 +210,8 @@ std::string JobUid(const json::Value& pod) {
 std::string ExpandVariables(std::string_view text, const EnvList& env) {
   std::string out;
   size_t at = 0;
-  while (at < text.size()) {
+  // Longer is of no use, and refused.
+  while (at < text.size() && out.size() <= kTextBytesMax) {
     // NOLINTNEXTLINE(bugprone-branch-clone): the last branch is what no other took
     if (text[at] != '$' || at + 1 == text.size()) {
       out += text[at++];
@@ -180,7 +234,9 @@ std::string ExpandVariables(std::string_view text, const EnvList& env) {
 
 Result<EnvList> ContainerEnv(const EnvContext& context, const json::Value& container) {
   EnvList env = context.service_env;
-  SWELL_RETURN_IF_ERROR(AppendEnvFrom(context, container, env));
+  EnvChecks checks(env);
+  SWELL_RETURN_IF_ERROR(checks.Rest());
+  SWELL_RETURN_IF_ERROR(AppendEnvFrom(context, container, env, checks));
   for (const json::Value& item : json::GetArray(container, {"env"})) {
     std::string name(json::GetString(item, {"name"}));
     if (const json::Value* from = json::Find(item, {"valueFrom"})) {
@@ -189,6 +245,7 @@ Result<EnvList> ContainerEnv(const EnvContext& context, const json::Value& conta
     } else {
       env.emplace_back(std::move(name), ExpandVariables(json::GetString(item, {"value"}), env));
     }
+    SWELL_RETURN_IF_ERROR(checks.Rest());
   }
   return env;
 }
@@ -216,9 +273,10 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
   spec.image = json::GetString(container, {"image"});
   spec.target = json::GetString(container, {"targetContainerName"});
   SWELL_ASSIGN_OR_RETURN(spec.env, ContainerEnv(context, container));
-  spec.command = ExpandAll(json::GetArray(container, {"command"}), spec.env);
-  spec.args = ExpandAll(json::GetArray(container, {"args"}), spec.env);
+  SWELL_ASSIGN_OR_RETURN(spec.command, ExpandAll(container, "command", spec.env));
+  SWELL_ASSIGN_OR_RETURN(spec.args, ExpandAll(container, "args", spec.env));
   spec.working_dir = json::GetString(container, {"workingDir"});
+  SWELL_RETURN_IF_ERROR(CheckText("workingDir", spec.working_dir));
   for (const json::Value& mount : json::GetArray(container, {"volumeMounts"})) {
     MountSpec out{std::string(json::GetString(mount, {"name"})),
                   std::string(json::GetString(mount, {"mountPath"})),
@@ -232,6 +290,9 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
       return Status(Code::kInvalid, StrCat("volumeMounts[", out.volume, "].subPath: ",
                                            Quote(out.sub_path), " leaves the volume"));
     }
+    const std::string what = StrCat("volumeMounts[", out.volume, "].");
+    SWELL_RETURN_IF_ERROR(CheckText(what + "mountPath", out.container_path));
+    SWELL_RETURN_IF_ERROR(CheckText(what + "subPath", out.sub_path));
     spec.mounts.push_back(std::move(out));
   }
   spec.run_as_user = SecurityId(pod, container, "runAsUser");
@@ -261,6 +322,7 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
   spec.tty = json::GetBool(container, {"tty"});
   spec.termination_path =
       json::GetString(container, {"terminationMessagePath"}, "/dev/termination-log");
+  SWELL_RETURN_IF_ERROR(CheckText("terminationMessagePath", spec.termination_path));
   return spec;
 }
 

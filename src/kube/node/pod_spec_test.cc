@@ -29,6 +29,55 @@ TEST(PodSpecTest, FilesOfTheClusterAreMountedReadOnly) {
   }
 }
 
+// The message of a container with these fields; empty: it can be started.
+std::string Refusal(const std::string& fields) {
+  const auto pod = json::Parse(StrCat(
+      R"({"metadata":{"name":"a","uid":"u"},"spec":{"containers":[{"name":"main","image":"x",)",
+      fields, "}]}}"));
+  SWELL_CHECK(pod.ok());
+  const PodSources sources;
+  const auto made = MakeContainerSpec({*pod, sources, "", "", {}, {}},
+                                      json::GetArray(*pod, {"spec", "containers"})[0], 0);
+  return made.ok() ? "" : made.status().message();
+}
+
+TEST(PodSpecTest, WhatAZeroByteWouldCutIsRefusedByField) {
+  const std::string why = R"(: has a zero byte (\u0000), and what follows it would be lost)";
+  EXPECT_EQ(Refusal(R"("env":[{"name":"A","value":"a\u0000b"}])"), "env[A]" + why);
+  EXPECT_EQ(Refusal(R"("env":[{"name":"A","value":"a"}],"args":["x","$(A)\u0000"])"),
+            "args[1]" + why);
+  EXPECT_EQ(Refusal(R"("command":["sh\u0000"])"), "command[0]" + why);
+  EXPECT_EQ(Refusal(R"("workingDir":"/\u0000")"), "workingDir" + why);
+  EXPECT_EQ(Refusal(R"("volumeMounts":[{"name":"v","mountPath":"/v","subPath":"..\u0000"}])"),
+            "volumeMounts[v].subPath" + why);
+  EXPECT_EQ(Refusal(R"("terminationMessagePath":"/dev/x\u0000")"), "terminationMessagePath" + why);
+}
+
+// Each variable names the one before it ten times.
+std::string Bomb(int levels) {
+  std::string env = R"({"name":"V0","value":"0123456789"})";
+  for (int level = 1; level <= levels; ++level) {
+    env += StrCat(R"(,{"name":"V)", level, R"(","value":")");
+    for (int i = 0; i < 10; ++i) env += StrCat("$(V", level - 1, ")");
+    env += "\"}";
+  }
+  return StrCat(R"("env":[)", env, "]");
+}
+
+TEST(PodSpecTest, VariablesInVariablesDoNotGrowWithoutEnd) {
+  EXPECT_EQ(Refusal(Bomb(4)), "");
+  EXPECT_EQ(Refusal(Bomb(40)),
+            "env[V5]: is longer than the 131071 bytes that a program can be given");
+  std::string many = R"("env":[{"name":"A","value":")" + std::string(100'000, 'x') + "\"}";
+  for (int i = 0; i < 1000; ++i) many += StrCat(R"(,{"name":"B)", i, R"~(","value":"$(A)"})~");
+  EXPECT_EQ(Refusal(many + "]"),
+            "env: all together is longer than the 6291456 bytes that a program can be given");
+  std::string args = R"("env":[{"name":"A","value":")" + std::string(100'000, 'x') + R"("}],"args":[)";
+  for (int i = 0; i < 1000; ++i) args += StrCat(i == 0 ? "" : ",", R"~("$(A)")~");
+  EXPECT_EQ(Refusal(args + "]"),
+            "args: all together is longer than the 6291456 bytes that a program can be given");
+}
+
 TEST(PodSpecTest, AGangSharesCheckpointsWhoeverMadeItsPods) {
   auto key = [](std::string_view metadata) {
     auto pod = json::Parse(StrCat(R"({"metadata":{"namespace":"ns","name":"p",)", metadata, "}}"));

@@ -26,6 +26,15 @@ std::vector<std::string> ExecArguments(const ProcessContainer& container,
   return arguments;
 }
 
+// What follows a zero byte would be lost.
+Status CheckWhole(const std::vector<std::string>& argv) {
+  for (size_t i = 0; i < argv.size(); ++i) {
+    if (argv[i].find('\0') == std::string::npos) continue;
+    return Status(Code::kInvalid, StrCat("command[", i, "]: has a zero byte"));
+  }
+  return Status::Ok();
+}
+
 // A connection to the container's shim, as shim_stdio.h describes them.
 Result<UniqueFd> ConnectToShim(const ProcessContainer& container, char role) {
   auto fd = ConnectTo(container.dir, kStdioSocket);
@@ -72,6 +81,7 @@ void ExecSessions::Run(const ProcessContainer& container,
                        const node::ExecSpec& spec,
                        std::function<void(Result<node::ExecResult>)> done) {
   if (spec.argv.empty()) return done(Status(Code::kInvalid, "command: must not be empty"));
+  if (const Status whole = CheckWhole(spec.argv); !whole.ok()) return done(whole);
   auto pipe = MakePipe();
   if (!pipe.ok()) return done(pipe.status());
   ::fcntl(pipe->read.get(), F_SETFL, O_NONBLOCK);
@@ -154,6 +164,7 @@ void ExecSessions::Open(ProcessContainer& container,
 Status ExecSessions::StartCommand(const ProcessContainer& container,
                                   const node::StdioSpec& spec,
                                   const std::shared_ptr<Session>& session) {
+  SWELL_RETURN_IF_ERROR(CheckWhole(spec.argv));
   PipeEnds in, out, err;
   UniqueFd their_socket;
   if (spec.tty) {
