@@ -19,15 +19,16 @@ Amounts Whole(const api::Amounts& exact) {
   return amounts;
 }
 
-// The kernel gives a program no longer text (MAX_ARG_STRLEN) and no more of them together. Variables
-// in variables can grow a thousandfold with each step, so this is looked at with each.
+// The kernel gives a program no longer text (MAX_ARG_STRLEN) and no more of them together.
+// Variables in variables can grow a thousandfold with each step, so this is looked at with each.
 constexpr size_t kTextBytesMax = (128 << 10) - 1;
 constexpr size_t kTextsBytesMax = 6 << 20;
 
 // What a program or the system is given, which ends at a zero byte there.
 Status CheckText(std::string_view what, std::string_view text) {
   if (text.find('\0') != std::string_view::npos) {
-    return Status(Code::kInvalid, StrCat(what, ": has a zero byte (\\u0000), and what follows it "
+    return Status(Code::kInvalid, StrCat(what,
+                                         ": has a zero byte (\\u0000), and what follows it "
                                          "would be lost"));
   }
   if (text.size() <= kTextBytesMax) return Status::Ok();

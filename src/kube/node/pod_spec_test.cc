@@ -72,10 +72,62 @@ TEST(PodSpecTest, VariablesInVariablesDoNotGrowWithoutEnd) {
   for (int i = 0; i < 1000; ++i) many += StrCat(R"(,{"name":"B)", i, R"~(","value":"$(A)"})~");
   EXPECT_EQ(Refusal(many + "]"),
             "env: all together is longer than the 6291456 bytes that a program can be given");
-  std::string args = R"("env":[{"name":"A","value":")" + std::string(100'000, 'x') + R"("}],"args":[)";
+  std::string args =
+      R"("env":[{"name":"A","value":")" + std::string(100'000, 'x') + R"("}],"args":[)";
   for (int i = 0; i < 1000; ++i) args += StrCat(i == 0 ? "" : ",", R"~("$(A)")~");
   EXPECT_EQ(Refusal(args + "]"),
             "args: all together is longer than the 6291456 bytes that a program can be given");
+}
+
+json::SharedValue Shared(const std::string& text) {
+  auto value = json::Parse(text);
+  SWELL_CHECK(value.ok());
+  return std::make_shared<const json::Value>(std::move(*value));
+}
+
+// The message of a pod with these volumes; empty: they can be made.
+std::string RefusalOfVolumes(const PodSources& sources, const std::string& volumes) {
+  const auto pod = Shared(StrCat(R"({"metadata":{"name":"a","namespace":"ns"},"spec":{"volumes":)",
+                                 R"([{"name":"v",)", volumes, "}]}}"));
+  const auto made = ResolveVolumes(*pod, sources, {*pod, sources, "", "", {}, {}});
+  return made.ok() ? "" : made.status().message();
+}
+
+TEST(PodSpecTest, OneObjectInManyFilesIsBounded) {
+  PodSources sources;
+  sources.Put("configmap", "c",
+              Shared(StrCat(R"({"data":{"k":")", std::string(1 << 20, 'x'), "\"}}")));
+  std::string items, maps;
+  for (int i = 0; i < 100; ++i) {
+    const std::string item = StrCat(R"({"key":"k","path":"f)", i, "\"}");
+    items += StrCat(i == 0 ? "" : ",", item);
+    maps += StrCat(i == 0 ? "" : ",", R"({"configMap":{"name":"c","items":[)", item, "]}}");
+  }
+  const std::string why = "the files of the pod's volumes have more than 32 MiB";
+  EXPECT_EQ(RefusalOfVolumes(sources, R"("configMap":{"name":"c"})"), "");
+  EXPECT_EQ(RefusalOfVolumes(sources, StrCat(R"("configMap":{"name":"c","items":[)", items, "]}")),
+            why);
+  EXPECT_EQ(RefusalOfVolumes(sources, StrCat(R"("projected":{"sources":[)", maps, "]}")), why);
+  EXPECT_EQ(RefusalOfVolumes(sources,
+                             R"("configMap":{"name":"c","items":[{"key":"k","path":"..\u0000"}]})"),
+            "volume \"v\" : path \"..\\x00\" has a zero byte");
+}
+
+TEST(PodSpecTest, AVolumeOfAnotherClaimIsNotMounted) {
+  PodSources sources;
+  sources.Put("claim", "c", Shared(R"({"spec":{"volumeName":"pv"}})"));
+  const std::string claim = R"("persistentVolumeClaim":{"claimName":"c"})";
+  for (const char* ref : {R"({"namespace":"ns","name":"c"})", "null"}) {
+    sources.Put("volume", "pv",
+                Shared(StrCat(R"({"metadata":{"name":"pv"},"spec":{"hostPath":{"path":"/srv"},)",
+                              R"("claimRef":)", ref, "}}")));
+    EXPECT_EQ(RefusalOfVolumes(sources, claim), "") << ref;
+  }
+  sources.Put("volume", "pv",
+              Shared(R"({"metadata":{"name":"pv"},"spec":{"hostPath":{"path":"/srv"},)"
+                     R"("claimRef":{"namespace":"other","name":"c"}}})"));
+  EXPECT_EQ(RefusalOfVolumes(sources, claim),
+            "volume \"v\" : persistentvolumeclaim \"c\": volume \"pv\" belongs to another claim");
 }
 
 TEST(PodSpecTest, AGangSharesCheckpointsWhoeverMadeItsPods) {

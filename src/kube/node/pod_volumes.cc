@@ -1,6 +1,7 @@
 // The volumes' half of pod_spec.h: references to fields, and each volume kind's content.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/strings.h"
 #include "kube/api/meta/local_storage.h"
@@ -13,7 +14,34 @@
 namespace swell::node {
 namespace {
 
+// All files of a pod, which are in memory where they are written. A manifest may name one large
+// object ten thousand times.
+constexpr size_t kFileBytesMax = 32 << 20;
+
+// Takes the files of a pod's volumes, one volume after the other.
+class VolumeFiles {
+ public:
+  Status Add(VolumeFile file) {
+    bytes_ += file.path.size() + file.bytes.size();
+    if (bytes_ > kFileBytesMax) {
+      return Status(Code::kInvalid, StrCat("the files of the pod's volumes have more than ",
+                                           kFileBytesMax >> 20, " MiB"));
+    }
+    files_.push_back(std::move(file));
+    return Status::Ok();
+  }
+  // Those of the volume that is complete now.
+  std::vector<VolumeFile> Take() { return std::exchange(files_, {}); }
+
+ private:
+  std::vector<VolumeFile> files_;
+  size_t bytes_ = 0;
+};
+
 Status CheckRelative(std::string_view path, std::string_view what) {
+  if (path.find('\0') != std::string_view::npos) {
+    return Status(Code::kInvalid, StrCat(what, ": path ", Quote(path), " has a zero byte"));
+  }
   if (path.empty() || path.front() == '/' ||
       StrCat("/", path, "/").find("/../") != std::string::npos) {
     return Status(Code::kInvalid, StrCat(what, ": path ", Quote(path),
@@ -48,7 +76,7 @@ Status AppendKeys(const json::Value& object,
                   const json::Value& source,
                   int default_mode,
                   std::string_view what,
-                  std::vector<VolumeFile>& files) {
+                  VolumeFiles& files) {
   auto decode = [secret](const json::Value& value) {
     std::string text(value.is_string() ? json::View(value.get_string()) : std::string_view());
     return secret ? Base64Decode(text).value_or("") : text;
@@ -59,10 +87,12 @@ Status AppendKeys(const json::Value& object,
   const json::Array& items = json::GetArray(source, {"items"});
   if (items.empty()) {
     for (const auto& item : json::GetObject(object, {"data"})) {
-      files.push_back({std::string(item.key()), decode(item.value()), default_mode});
+      SWELL_RETURN_IF_ERROR(
+          files.Add({std::string(item.key()), decode(item.value()), default_mode}));
     }
     for (const auto& item : json::GetObject(object, {"binaryData"})) {
-      files.push_back({std::string(item.key()), binary(item.value()), default_mode});
+      SWELL_RETURN_IF_ERROR(
+          files.Add({std::string(item.key()), binary(item.value()), default_mode}));
     }
     return Status::Ok();
   }
@@ -72,9 +102,9 @@ Status AppendKeys(const json::Value& object,
     SWELL_RETURN_IF_ERROR(CheckRelative(path, what));
     int mode = static_cast<int>(json::GetInt(item, {"mode"}, default_mode));
     if (const json::Value* value = json::Find(object, {"data", key})) {
-      files.push_back({std::move(path), decode(*value), mode});
+      SWELL_RETURN_IF_ERROR(files.Add({std::move(path), decode(*value), mode}));
     } else if (const json::Value* bytes = json::Find(object, {"binaryData", key})) {
-      files.push_back({std::move(path), binary(*bytes), mode});
+      SWELL_RETURN_IF_ERROR(files.Add({std::move(path), binary(*bytes), mode}));
     } else if (!json::GetBool(source, {"optional"})) {
       return Status(Code::kNotFound, StrCat(what, ": references non-existent key: ", key));
     }
@@ -86,7 +116,7 @@ Status AppendDownward(const EnvContext& context,
                       const json::Value& source,
                       int default_mode,
                       std::string_view what,
-                      std::vector<VolumeFile>& files) {
+                      VolumeFiles& files) {
   for (const json::Value& item : json::GetArray(source, {"items"})) {
     std::string path(json::GetString(item, {"path"}));
     SWELL_RETURN_IF_ERROR(CheckRelative(path, what));
@@ -98,7 +128,7 @@ Status AppendDownward(const EnvContext& context,
       value = ResourceFieldRef(context, *ref, nullptr);
     }
     if (!value.ok()) return value.status().WithContext(what);
-    files.push_back({std::move(path), std::move(*value), mode});
+    SWELL_RETURN_IF_ERROR(files.Add({std::move(path), std::move(*value), mode}));
   }
   return Status::Ok();
 }
@@ -109,7 +139,7 @@ Status AppendObjectKeys(const PodSources& sources,
                         std::string_view name,
                         int mode,
                         std::string_view what,
-                        std::vector<VolumeFile>& files) {
+                        VolumeFiles& files) {
   auto object = secret ? sources.Secret(name) : sources.ConfigMap(name);
   if (!object.ok()) {
     return json::GetBool(source, {"optional"}) ? Status::Ok() : object.status().WithContext(what);
@@ -121,7 +151,7 @@ Status AppendProjected(const EnvContext& context,
                        const PodSources& sources,
                        const json::Value& projected,
                        std::string_view what,
-                       std::vector<VolumeFile>& files) {
+                       VolumeFiles& files) {
   int mode = static_cast<int>(json::GetInt(projected, {"defaultMode"}, 0644));
   for (const json::Value& source : json::GetArray(projected, {"sources"})) {
     if (const json::Value* map = json::Find(source, {"configMap"})) {
@@ -142,8 +172,9 @@ Status AppendProjected(const EnvContext& context,
       const bool several =
           !user && json::Find(context.pod, {"spec", "securityContext", "fsGroup"}) == nullptr &&
           NamesUsers(context.pod);
-      files.push_back({std::move(path), std::string(json::GetString(**answer, {"status", "token"})),
-                       several ? 0644 : 0600, user});
+      SWELL_RETURN_IF_ERROR(
+          files.Add({std::move(path), std::string(json::GetString(**answer, {"status", "token"})),
+                     several ? 0644 : 0600, user}));
     } else if (source.is_object() && !source.get_object().empty()) {
       const std::string_view kind = source.get_object().begin()->key();
       if (json::GetBool(source, {kind, "optional"})) continue;
@@ -151,6 +182,17 @@ Status AppendProjected(const EnvContext& context,
     }
   }
   return Status::Ok();
+}
+
+// A claim may name any volume. Which one it has, the volume says.
+Status CheckClaimed(const json::Value& volume, const json::Value& pod, std::string_view claim) {
+  const json::Value* by = json::Find(volume, {"spec", "claimRef"});
+  if (by == nullptr || !by->is_object()) return Status::Ok();
+  const std::string_view ns = json::GetString(*by, {"namespace"});
+  const std::string_view name = json::GetString(*by, {"name"});
+  if (ns == api::Namespace(pod) && name == claim) return Status::Ok();
+  return Status(Code::kInvalid, StrCat("persistentvolumeclaim ", Quote(claim), ": volume ",
+                                       Quote(api::Name(volume)), " belongs to another claim"));
 }
 
 Status ResolveClaim(const json::Value& pod,
@@ -167,6 +209,7 @@ Status ResolveClaim(const json::Value& pod,
   if (!volume_name.empty()) {
     auto found = sources.Volume(volume_name);
     if (found.ok()) {
+      SWELL_RETURN_IF_ERROR(CheckClaimed(**found, pod, claim_name));
       std::string_view path = json::GetString(**found, {"spec", "hostPath", "path"});
       std::string_view type = json::GetString(**found, {"spec", "hostPath", "type"});
       if (path.empty()) path = json::GetString(**found, {"spec", "local", "path"});
@@ -223,6 +266,7 @@ Status ResolveVolume(const json::Value& pod,
                      const PodSources& sources,
                      const EnvContext& context,
                      const json::Value& in,
+                     VolumeFiles& files,
                      VolumeSpec& out) {
   std::string what = StrCat("volume ", Quote(out.name), " ");
   if (const json::Value* path = json::Find(in, {"hostPath"})) {
@@ -243,19 +287,19 @@ Status ResolveVolume(const json::Value& pod,
   if (const json::Value* map = json::Find(in, {"configMap"})) {
     int mode = static_cast<int>(json::GetInt(*map, {"defaultMode"}, 0644));
     return AppendObjectKeys(sources, *map, false, json::GetString(*map, {"name"}), mode, what,
-                            out.files);
+                            files);
   }
   if (const json::Value* secret = json::Find(in, {"secret"})) {
     int mode = static_cast<int>(json::GetInt(*secret, {"defaultMode"}, 0400));
     return AppendObjectKeys(sources, *secret, true, json::GetString(*secret, {"secretName"}), mode,
-                            what, out.files);
+                            what, files);
   }
   if (const json::Value* downward = json::Find(in, {"downwardAPI"})) {
     int mode = static_cast<int>(json::GetInt(*downward, {"defaultMode"}, 0644));
-    return AppendDownward(context, *downward, mode, what, out.files);
+    return AppendDownward(context, *downward, mode, what, files);
   }
   if (const json::Value* projected = json::Find(in, {"projected"})) {
-    return AppendProjected(context, sources, *projected, what, out.files);
+    return AppendProjected(context, sources, *projected, what, files);
   }
   // Kubernetes defaults a volume without a source to an empty directory.
   if (in.is_object() && in.get_object().size() <= 1) {
@@ -329,11 +373,12 @@ Result<std::vector<VolumeSpec>> ResolveVolumes(const json::Value& pod,
                                                const PodSources& sources,
                                                const EnvContext& context) {
   std::vector<VolumeSpec> volumes;
+  VolumeFiles files;
   for (const json::Value& in : json::GetArray(pod, {"spec", "volumes"})) {
     VolumeSpec out;
     out.name = json::GetString(in, {"name"});
-    Status resolved = ResolveVolume(pod, sources, context, in, out);
-    if (!resolved.ok()) return resolved;
+    SWELL_RETURN_IF_ERROR(ResolveVolume(pod, sources, context, in, files, out));
+    out.files = files.Take();
     volumes.push_back(std::move(out));
   }
   return volumes;
