@@ -295,6 +295,7 @@ void DecisionExecutor::FailBinding(const sched::Decision& binding, const Status&
 }
 
 void DecisionExecutor::Nominate(const sched::Decision& decision) {
+  evictions_.Hasten(decision.node, SplitKey(decision.pod).first);
   json::SharedValue pod = pods_.Get(decision.pod);
   if (!pod || api::NominatedNode(*pod) == decision.node) return;
   reporter_.Nominate(decision.pod, decision.node);

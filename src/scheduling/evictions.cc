@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "kube/api/meta/meta.h"
+#include "kube/controllers/pod_facts.h"
 #include "sched_inputs/sched_convert.h"
 
 namespace swell::controllers {
@@ -104,6 +106,20 @@ void Evictions::OnMarked(const std::string& group) {
   const std::vector<sched::Decision> victims = std::move(marked_.extract(known).mapped());
   if (gone) return MarkEach(victims);
   for (const sched::Decision& victim : victims) Delete(victim);
+}
+
+void Evictions::Hasten(const std::string& node, std::string_view ns) {
+  const WallTime latest = context_.clock.Now() + std::chrono::seconds(kGraceMaxS);
+  for (const json::SharedValue& pod : pods_.ByIndex("node", node)) {
+    const std::optional<WallTime> end = api::DeletionTime(*pod);
+    if (!end || *end <= latest || HasEnded(*pod) || api::Namespace(*pod) == ns) continue;
+    std::string uid(api::Uid(*pod));
+    if (!hastened_.insert(uid).second) continue;
+    const client::DeleteOptions options{.grace_seconds = kGraceMaxS, .precondition_uid = uid};
+    // One that is refused is tried again with the next pod that waits.
+    client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod), options,
+                   [this, uid](const Result<json::SharedValue>&) { hastened_.erase(uid); });
+  }
 }
 
 void Evictions::Delete(const sched::Decision& decision) {

@@ -11,7 +11,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kube/controllers/context.h"
@@ -32,6 +34,9 @@ class Evictions {
   void MarkTogether(size_t least) { together_min_ = least; }
   // The evictions of one cycle.
   void Take(const std::vector<sched::Decision>& decisions);
+  // A pod of the namespace waits for the room that pods leave on the node: those of other
+  // namespaces that their users deleted have no longer than evicted ones.
+  void Hasten(const std::string& node, std::string_view ns);
 
  private:
   void MarkEach(const std::vector<sched::Decision>& victims);
@@ -49,7 +54,8 @@ class Evictions {
   size_t together_min_ = 16;
   // By group: marked in a write that the watch has not told of yet.
   std::map<std::string, std::vector<sched::Decision>, std::less<>> marked_;
-  GroupMarks marks_;  // tells of what it finds at once
+  std::set<std::string, std::less<>> hastened_;  // uids; until the server has answered
+  GroupMarks marks_;                             // tells of what it finds at once
 };
 
 // The pod that needs the place; its group if the decision names no pod.

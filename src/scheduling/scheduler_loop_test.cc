@@ -61,6 +61,30 @@ TEST(Bindings, ManyAreMadeTogether) {
   for (const auto& [node, pods] : on) EXPECT_LE(pods, 110) << node;
 }
 
+// The pod that has the room next does not wait for an hour that another user chose.
+TEST_F(SchedulerLoopTest, ADeletedPodKeepsAnothersRoomTenMinutesAtMost) {
+  cluster_.agents->stop_after = std::chrono::hours(1);
+  cluster_.Create("{apiVersion: v1, kind: Namespace, metadata: {name: other}}");
+  auto pod = [](const std::string& ns, const std::string& name, int gpus) {
+    return StrCat("{apiVersion: v1, kind: Pod, metadata: {name: ", name, ", namespace: ", ns,
+                  "}, spec: {schedulerName: swell, terminationGracePeriodSeconds: 3600, "
+                  "containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: ",
+                  gpus, "}}}]}}");
+  };
+  cluster_.Create(pod("other", "a", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  auto grace = [&](const std::string& key) {
+    return cluster_.Int(kPods, key, {"metadata", "deletionGracePeriodSeconds"});
+  };
+  ASSERT_TRUE(cluster_.Delete(kPods, "other/a").ok());
+  cluster_.Create(pod("other", "own", 4));
+  cluster_.Run(10 * kSecond);
+  EXPECT_EQ(grace("other/a"), 3600) << "nobody else waits for it";
+  ASSERT_TRUE(cluster_.Delete(kPods, "other/own").ok());
+  cluster_.Create(pod("default", "next", 4));
+  EXPECT_TRUE(cluster_.Until([&] { return grace("other/a") == 600; }));
+}
+
 // Work in a project's namespace is charged to it: beyond its limit it waits.
 TEST_F(SchedulerLoopTest, NamespaceChoosesTheProject) {
   cluster_.Create(
