@@ -1,10 +1,14 @@
 // Events expire: each is removed once its last write is older than Options::event_ttl.
 #include <algorithm>
+#include <chrono>
 #include <deque>
+#include <map>
 
 #include "base/log.h"
+#include "base/strings.h"
 #include "base/timer.h"
 #include "kube/api/meta/meta.h"
+#include "kube/apiserver/access/access.h"
 #include "kube/apiserver/kinds/handlers.h"
 #include "kube/apiserver/request/errors.h"
 
@@ -74,9 +78,65 @@ void Expire(Core& core) {
   Schedule(core, removed == kBatch ? Duration(kLeastPause) : ordinary);
 }
 
+// How many events users may still make, by namespace. What the cluster itself reports is not
+// counted: a user who floods a namespace hides nothing of it.
+struct EventBudgets final : CorePart {
+  static constexpr double kBurst = 2000;
+  static constexpr double kPerSecond = 2;
+  static constexpr size_t kNamespacesMax = 10'000;
+
+  struct Budget {
+    double events = kBurst;
+    SteadyTime at;
+  };
+  std::map<std::string, Budget, std::less<>> of_namespace;
+
+  bool Spend(const std::string& ns, SteadyTime now) {
+    if (of_namespace.size() >= kNamespacesMax) of_namespace.clear();
+    Budget& budget = of_namespace.try_emplace(ns, Budget{kBurst, now}).first->second;
+    const double seconds = std::chrono::duration<double>(now - budget.at).count();
+    budget.events = std::min(kBurst, budget.events + seconds * kPerSecond);
+    budget.at = now;
+    if (budget.events < 1) return false;
+    budget.events -= 1;
+    return true;
+  }
+};
+
+bool IsOfUser(const Admission& admission) {
+  return admission.call != nullptr && !IsSystem(admission.call->user) &&
+         !IsNode(admission.call->user);
+}
+
+// They live for an hour, and no quota counts them.
+Status CheckEventSize(const Admission& admission) {
+  constexpr size_t kBytesMax = 16 << 10;
+  if (!IsOfUser(admission) || admission.call->request.body.size() <= kBytesMax) return Status::Ok();
+  return Status(Code::kTooLarge, StrCat("an event has at most ", kBytesMax >> 10, " KiB"));
+}
+
+Status CheckEventRate(const Admission& admission) {
+  if (!IsOfUser(admission) || admission.dry_run) return Status::Ok();
+  if (admission.core.Get<EventBudgets>().Spend(admission.ns, admission.core.clock.Steady())) {
+    return Status::Ok();
+  }
+  StatusDetails details;
+  details.retry_after_s = 1;
+  return Status(Code::kTooManyRequests,
+                StrCat("limit reached on type Namespace for key ", admission.ns,
+                       ": users may make 2,000 events at once, and then two in a second"),
+                std::move(details));
+}
+
+Status UpdateEvent(Admission& admission, json::Value&, const json::Value&) {
+  return CheckEventSize(admission);
+}
+
 // An event that is made in the newer group obeys that group's rules, although it is core's that is
 // handled.
 Status CreateEvent(Admission& admission, json::Value& event) {
+  SWELL_RETURN_IF_ERROR(CheckEventSize(admission));
+  SWELL_RETURN_IF_ERROR(CheckEventRate(admission));
   if (admission.call == nullptr || admission.call->kind == nullptr) return Status::Ok();
   const api::KindInfo& requested = *admission.call->kind;
   if (requested.gvk.kind != "Event" || requested.gvk.group.empty()) return Status::Ok();
@@ -92,8 +152,11 @@ void EventWritten(Core& core, store::EventType type, const store::EntryPtr& entr
 }  // namespace
 
 void RegisterEvents(Core& core) {
-  core.hooks.Add("events",
-                 {.create = CreateEvent, .written = EventWritten, .create_on_update = true});
+  core.hooks.Add("events", {.create = CreateEvent,
+                            .update = UpdateEvent,
+                            .written = EventWritten,
+                            .create_on_update = true});
+  core.Add(std::make_unique<EventBudgets>());
   auto& written = core.Add(std::make_unique<EventExpiry>(core.executor)).written;
   if (core.options.event_ttl <= Duration{0}) return;
   const auto stored = core.store.List("events", "");

@@ -124,6 +124,36 @@ TEST_F(KindsTest, ApiServicesAreTheGroupsThisServerServesItself) {
   EXPECT_EQ(server.Get(services + "/v1.apiregistration.k8s.io").status, 404);
 }
 
+TEST_F(KindsTest, EventsOfUsersAreFewAndSmall) {
+  const std::string events = "/api/v1/namespaces/default/events";
+  auto send = [&](const api::UserInfo& user, int i, const std::string& message) {
+    auto request = server.Request(
+        "POST", events,
+        StrCat(R"({"metadata":{"name":"e)", i, R"("},"involvedObject":{"namespace":"default"},)",
+               R"("reason":"R","message":")", message, "\"}"));
+    request.user = user;
+    return server.Send(std::move(request));
+  };
+  const api::UserInfo alice{"alice", "", {"system:authenticated"}};
+  const api::UserInfo swell{"system:swell", "", {"system:masters"}};
+  const Answer large = send(alice, 0, std::string(20'000, 'x'));
+  EXPECT_EQ(large.status, 413) << large.text;
+  EXPECT_EQ(large.Message(), "an event has at most 16 KiB");
+  EXPECT_EQ(send(swell, 0, std::string(20'000, 'x')).status, 201);
+  for (int i = 1; i <= 2000; ++i) ASSERT_EQ(send(alice, i, "m").status, 201) << i;
+  const Answer many = send(alice, 2001, "m");
+  EXPECT_EQ(many.status, 429);
+  EXPECT_EQ(many.Message(),
+            "limit reached on type Namespace for key default: users may make 2,000 events at once, "
+            "and then two in a second");
+  // What the cluster reports is heard all the same.
+  EXPECT_EQ(send(swell, 2002, "m").status, 201);
+  server.executor.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(send(alice, 2003, "m").status, 201);
+  EXPECT_EQ(send(alice, 2004, "m").status, 201);
+  EXPECT_EQ(send(alice, 2005, "m").status, 429);
+}
+
 TEST_F(KindsTest, ServicesGetPortsOfNodes) {
   const std::string services = "/api/v1/namespaces/default/services";
   const auto port = [](const Answer& answer) {
