@@ -14,6 +14,8 @@ namespace {
 
 constexpr Duration kFlushInterval = std::chrono::milliseconds(100);
 constexpr std::string_view kDomain = "cluster.local";
+// Each is a socket of the process that runs the cluster.
+constexpr size_t kPortsOfNamespaceMax = 2000;
 constexpr int64_t kAffinitySeconds = 10'800;  // Kubernetes' default
 
 // Names depend on nothing else of a pod.
@@ -87,7 +89,8 @@ std::vector<ServiceBackend> Backends(const json::Value& endpoints, std::string_v
 
 RouteOwner OwnerOf(std::string_view kind, const json::Value& object) {
   return {std::string(kind), std::string(api::Namespace(object)), std::string(api::Name(object)),
-          std::string(api::Uid(object))};
+          std::string(api::Uid(object)),
+          std::string(json::GetString(object, {"metadata", "creationTimestamp"}))};
 }
 
 // The ports of this machine that lead where `route` leads, the cluster IP's.
@@ -185,9 +188,11 @@ void ServiceNames::Flush() {
   flush_timer_.Start(kFlushInterval, [this] { Flush(); });
   if (route_) {
     // Addresses must lead somewhere before pods see them.
-    std::vector<ServiceRoute> routes = Routes();
+    std::vector<RouteFault> own;
+    std::vector<ServiceRoute> routes = Routes(own);
     if (routes != routes_) {
-      route_(routes, scope_.Wrap([this](std::vector<RouteFault> faults) {
+      route_(routes, scope_.Wrap([this, own](std::vector<RouteFault> faults) {
+        faults.insert(faults.end(), own.begin(), own.end());
         if (routed_) routed_(std::move(faults));
       }));
     }
@@ -285,14 +290,23 @@ std::vector<ServiceNames::Entry> ServiceNames::Compute() const {
   return entries;
 }
 
-std::vector<ServiceRoute> ServiceNames::Routes() const {
+std::vector<ServiceRoute> ServiceNames::Routes(std::vector<RouteFault>& faults) const {
   std::vector<ServiceRoute> routes;
+  std::map<std::string_view, size_t> ports_of;  // by namespace
   for (const auto& [key, service] : services_.objects()) {
     const std::string_view ip = ClusterIp(*service);
     if (ip.empty()) continue;
     const json::SharedValue endpoints = endpoints_.Get(key);
     for (const json::Value& port : json::GetArray(*service, {"spec", "ports"})) {
       if (json::GetString(port, {"protocol"}, "TCP") != "TCP") continue;
+      if (++ports_of[api::Namespace(*service)] > kPortsOfNamespaceMax) {
+        faults.push_back(
+            {OwnerOf("Service", *service),
+             StrCat("port ", json::GetInt(port, {"port"}),
+                    " and those after it are not served: the services of namespace ",
+                    api::Namespace(*service), " have more than ", kPortsOfNamespaceMax, " ports")});
+        break;
+      }
       ServiceRoute route{.ip = std::string(ip),
                          .port = static_cast<uint16_t>(json::GetInt(port, {"port"}))};
       if (endpoints) route.backends = Backends(*endpoints, json::GetString(port, {"name"}));

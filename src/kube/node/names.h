@@ -72,7 +72,8 @@ class ServiceNames {
   void Flush();
   void AddService(const json::Value& service, std::vector<Entry>& entries) const;
   std::vector<Entry> Compute() const;
-  std::vector<ServiceRoute> Routes() const;
+  // `faults`: what is not served because a namespace asks for too much.
+  std::vector<ServiceRoute> Routes(std::vector<RouteFault>& faults) const;
   void AddHostPorts(std::vector<ServiceRoute>& routes) const;
   // The cluster IP at which this pod reaches the service; empty if it does not.
   std::string_view ClusterIpFor(const json::Value& pod, const json::Value& service) const;

@@ -24,6 +24,7 @@ struct RouteOwner {
   std::string ns;
   std::string name;
   std::string uid;
+  std::string created = {};  // when, as its metadata says
   bool operator==(const RouteOwner&) const = default;
 };
 

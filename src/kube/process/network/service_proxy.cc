@@ -26,6 +26,7 @@ constexpr int kBacklog = 256;
 // the rest of the process half of its descriptors.
 constexpr size_t kFlowsMax = 4096;
 constexpr size_t kFlowPart = 4;
+constexpr size_t kListenerPart = 4;  // of the descriptors, likewise
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 constexpr size_t kClientsMax = 4096;  // whose backend is remembered
 
@@ -371,6 +372,11 @@ void ServiceProxy::SetAddresses(const std::set<std::string>& ips) {
 Status ServiceProxy::Serve(const Key& key, const node::ServiceRoute& route) {
   auto there = listeners_.find(key);
   if (there == listeners_.end()) {
+    const size_t most = DescriptorLimit() / kListenerPart;
+    if (listeners_.size() >= most) {
+      return Status(Code::kUnavailable,
+                    StrCat("this machine serves no more than ", most, " ports of services"));
+    }
     const std::string& device = route.owner.kind.empty() ? device_ : std::string();
     SWELL_ASSIGN_OR_RETURN(auto opened, Listener::Open(reactor_, flows_, judge_, device, key));
     there = listeners_.emplace(key, std::move(opened)).first;
@@ -379,20 +385,40 @@ Status ServiceProxy::Serve(const Key& key, const node::ServiceRoute& route) {
   return Status::Ok();
 }
 
+std::vector<const node::ServiceRoute*> ServiceProxy::ByRight(
+    const std::vector<node::ServiceRoute>& routes) const {
+  std::vector<const node::ServiceRoute*> order;
+  order.reserve(routes.size());
+  for (const node::ServiceRoute& route : routes) order.push_back(&route);
+  // A cluster IP is its service's. Times of the API are as long as each other.
+  auto rank = [this](const node::ServiceRoute& route) {
+    if (route.owner.kind.empty()) return std::pair<int, std::string_view>(0, {});
+    const auto holder = holders_.find({route.ip, route.port});
+    const bool holds = holder != holders_.end() && holder->second == route.owner.uid;
+    return std::pair<int, std::string_view>(holds ? 1 : 2, route.owner.created);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&rank](const auto* a, const auto* b) { return rank(*a) < rank(*b); });
+  return order;
+}
+
 std::vector<node::RouteFault> ServiceProxy::Update(const std::vector<node::ServiceRoute>& routes) {
   std::vector<node::RouteFault> faults;
   std::map<Key, const node::ServiceRoute*> wanted;
   std::set<std::string> ips;
-  for (const node::ServiceRoute& route : routes) {
-    if (route.owner.kind.empty()) ips.insert(route.ip);
-    if (route.backends.empty()) continue;
-    const auto [other, first] = wanted.try_emplace({route.ip, route.port}, &route);
-    if (first || route.owner.kind.empty()) continue;
+  for (const node::ServiceRoute* route : ByRight(routes)) {
+    if (route->owner.kind.empty()) ips.insert(route->ip);
+    const auto [other, first] = wanted.try_emplace({route->ip, route->port}, route);
+    if (first || route->owner.kind.empty() || route->backends.empty()) continue;
     const node::RouteOwner& owner = other->second->owner;
-    faults.push_back(
-        {route.owner, StrCat("port ", route.port, " of ", route.ip, " is not served: ", owner.kind,
-                             " ", owner.ns, "/", owner.name, " has it already")});
+    const std::string whose =
+        owner.kind.empty() ? "a service" : StrCat(owner.kind, " ", owner.ns, "/", owner.name);
+    faults.push_back({route->owner, StrCat("port ", route->port, " of ", route->ip,
+                                           " is not served: ", whose, " has it already")});
   }
+  holders_.clear();
+  for (const auto& [key, route] : wanted) holders_[key] = route->owner.uid;
+  std::erase_if(wanted, [](const auto& one) { return one.second->backends.empty(); });
   std::erase_if(listeners_, [&](const auto& one) { return !wanted.contains(one.first); });
   SetAddresses(ips);
   for (const auto& [key, route] : wanted) {

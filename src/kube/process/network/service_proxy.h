@@ -35,7 +35,9 @@ class ServiceProxy {
   ServiceProxy(net::Reactor& reactor, std::string device, Judge judge = {});
   ~ServiceProxy();
 
-  // All routes there are; one without backends refuses connections. Returns what cannot be served.
+  // All routes there are; one without backends refuses connections. A port that several owners ask
+  // for stays with the one that had it, else goes to the oldest; one without backends keeps it,
+  // too. Returns what cannot be served.
   std::vector<node::RouteFault> Update(const std::vector<node::ServiceRoute>& routes);
   // Cluster IPs and ports that are served.
   std::set<std::pair<std::string, uint16_t>> ClusterPorts() const;
@@ -48,7 +50,10 @@ class ServiceProxy {
   void FindAddresses();
   Status SetAddress(const std::string& ip, bool present);
   void SetAddresses(const std::set<std::string>& ips);
-  // Opens what is not open yet. The first route by order has an address that several ask for.
+  // The routes by their right to an address that several ask for.
+  std::vector<const node::ServiceRoute*> ByRight(
+      const std::vector<node::ServiceRoute>& routes) const;
+  // Opens what is not open yet.
   Status Serve(const Key& key, const node::ServiceRoute& route);
 
   net::Reactor& reactor_;
@@ -57,6 +62,7 @@ class ServiceProxy {
   std::set<std::string> addresses_;  // cluster IPs that the bridge has
   size_t flows_ = 0;                 // connections of all listeners
   std::map<Key, std::unique_ptr<Listener>> listeners_;
+  std::map<Key, std::string> holders_;  // uids of the owners
 };
 
 }  // namespace swell::edge

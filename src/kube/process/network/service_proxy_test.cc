@@ -186,6 +186,38 @@ TEST_F(ServiceProxyTest, APortOfTheMachineThatIsTakenIsAFaultOfItsOwner) {
   EXPECT_TRUE(proxy_.Update({}).empty());
 }
 
+TEST_F(ServiceProxyTest, APortStaysWithTheOwnerThatHasIt) {
+  node::ServiceRoute first = Route({a_.backend}), second = Route({b_.backend});
+  first.owner = {"Service", "red", "web", "1", "2026-01-02T00:00:00Z"};
+  second.owner = {"Service", "blue", "web", "2", "2026-01-01T00:00:00Z"};
+  proxy_.Update({first});
+  // Neither a name that comes first nor an older object takes what is held.
+  auto faults = proxy_.Update({second, first});
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0].owner.ns, "blue");
+  EXPECT_EQ(Ask(), "a");
+  // Nor do pods that are not ready for a moment give it away.
+  first.backends.clear();
+  EXPECT_EQ(proxy_.Update({second, first}).size(), 1u);
+  EXPECT_EQ(Ask(), "refused");
+  first.backends = {a_.backend};
+  proxy_.Update({second, first});
+  EXPECT_EQ(Ask(), "a");
+  EXPECT_TRUE(proxy_.Update({second}).empty());
+  EXPECT_EQ(Ask(), "b");
+  // Where nobody has it, as after a start, the oldest gets it.
+  proxy_.Update({});
+  faults = proxy_.Update({first, second});
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0].owner.ns, "red");
+  // A cluster IP is its service's.
+  second.owner = {};
+  faults = proxy_.Update({first, second});
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_NE(faults[0].message.find("a service has it already"), std::string::npos);
+  EXPECT_EQ(Ask(), "b");
+}
+
 class ServicesOfPods : public ProcessRuntimeTest {};
 
 TEST_F(ServicesOfPods, PodsReachThemAtTheirClusterIps) {
