@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <utility>
 
 #include "base/file.h"
@@ -25,6 +26,10 @@ std::vector<std::string> ExecArguments(const ProcessContainer& container,
   arguments.insert(arguments.end(), argv.begin(), argv.end());
   return arguments;
 }
+
+// Each command has a process of the machine beside it, outside of the pod's limits.
+constexpr std::ptrdiff_t kOfContainerMax = 200;
+constexpr size_t kOfAllMax = 4000;
 
 // What follows a zero byte would be lost.
 Status CheckWhole(const std::vector<std::string>& argv) {
@@ -136,7 +141,8 @@ struct ExecSessions::Session {
     std::exchange(done, nullptr)(Opened{std::move(io.stream), std::move(error.stream), self});
   }
 
-  pid_t pid = -1;  // of the command's shim; -1: attached
+  std::string container_dir;  // of a command's container
+  pid_t pid = -1;             // of the command's shim; -1: attached
   UniqueFd pid_fd;
   UniqueFd terminal;                                      // a copy of the master, for resizing
   UniqueFd terminal_socket;                               // where the master arrives
@@ -165,6 +171,15 @@ Status ExecSessions::StartCommand(const ProcessContainer& container,
                                   const node::StdioSpec& spec,
                                   const std::shared_ptr<Session>& session) {
   SWELL_RETURN_IF_ERROR(CheckWhole(spec.argv));
+  const auto of_container =
+      std::count_if(sessions_.begin(), sessions_.end(),
+                    [&container](const auto& one) { return one->container_dir == container.dir; });
+  if (of_container >= kOfContainerMax || sessions_.size() >= kOfAllMax) {
+    return Status(Code::kTooManyRequests,
+                  StrCat("too many commands run there: at most ", kOfContainerMax,
+                         " in a container, ", kOfAllMax, " on a machine"));
+  }
+  session->container_dir = container.dir;
   PipeEnds in, out, err;
   UniqueFd their_socket;
   if (spec.tty) {

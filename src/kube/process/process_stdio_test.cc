@@ -86,6 +86,26 @@ TEST_F(ProcessStdioTest, WhatCannotStartHasAShellsExitCodeAndWords) {
   EXPECT_EQ(Exec(container, killed, {"/bin/sh", "-c", "kill -9 $$"}), 137);
 }
 
+TEST_F(ProcessStdioTest, AContainerRunsTwoHundredCommandsAtOnce) {
+  ContainerSpec container = Idle();
+  const StdioSpec sleep{.argv = {"sleep", "1000"}, .output = true};
+  std::vector<std::unique_ptr<Talk>> talks;
+  for (int i = 0; i < 200; ++i) {
+    talks.push_back(std::make_unique<Talk>());
+    ASSERT_TRUE(Open(*talks.back(), container, sleep).ok()) << i;
+  }
+  Talk more, cut;
+  EXPECT_EQ(Open(more, container, sleep).code(), Code::kTooManyRequests);
+  EXPECT_EQ(Open(cut, container, {.argv = {std::string("a\0b", 3)}, .output = true}).message(),
+            "command[0]: has a zero byte");
+  for (const auto& talk : talks) talk->session.reset();
+  // They end a moment later, each by itself.
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!Open(more, container, sleep).ok()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), limit);
+  }
+}
+
 TEST_F(ProcessStdioTest, InputArrivesWholeAndEnds) {
   ContainerSpec container = Idle();
   Talk talk;
