@@ -88,6 +88,8 @@ enum class AuditLevel {
 struct Options {
   std::vector<StaticToken> tokens;
   bool anonymous = false;  // else 401 without credentials
+  // Requests that the audit log would have are refused while it cannot be written.
+  bool audit_required = false;
   std::string git_version = api::kKubernetesVersion;
   size_t body_limit_bytes = 3 << 20;
   Duration bookmark_interval = std::chrono::seconds(60);
@@ -135,8 +137,6 @@ struct Options {
   AuditLevel audit_level = AuditLevel::kWrites;
   // Why the audit log cannot be written now; "": it can. Empty: it always can.
   std::function<std::string()> audit_problem;
-  // Requests that the audit log would have are refused while it cannot be written.
-  bool audit_required = false;
   // Answers GET /swell/v1/audit with events of the log. Empty: 404.
   std::function<void(AuditQuery, std::function<void(Result<json::Value>)>)> search_audit;
 };
