@@ -1,5 +1,5 @@
 // The audit log on a disk that is full.
-#include "ops/audit_log.h"
+#include "ops/access/audit_log.h"
 
 #include <unistd.h>
 
