@@ -7,9 +7,14 @@
 
 namespace swell::cli {
 
+class ViewOutput;
+
 Command NodeCommandSpec();
 // `swell health NODE`: conditions, GPUs, failures there and their score.
-Result<int> PrintNodeHealth(Session& session, Api& api, const json::Value& node);
+Result<int> PrintNodeHealth(Session& session,
+                            Api& api,
+                            const json::Value& node,
+                            const ViewOutput& output);
 
 // Nodes with something to tell of their health: as a table, and as a list.
 struct NodeFaultTable {

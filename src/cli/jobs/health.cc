@@ -10,10 +10,12 @@
 #include "cli/pods/pod_choice.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
+#include "cli/print/view_output.h"
 #include "cli/views/job_table.h"
 #include "cli/views/job_view.h"
 #include "cli/views/node_faults.h"
 #include "cli/views/own_namespaces.h"
+#include "cli/views/view_json.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/progress.h"
@@ -51,6 +53,23 @@ std::string OwnText(const api::OwnPart& own) {
   return StrCat(text(own.own_ms), " of ", text(own.step_ms));
 }
 
+std::string_view StateOf(const api::RankProgress& rank, bool job_is_over) {
+  if (rank.stalled && !job_is_over) return "stuck";
+  if (rank.done()) return "done";
+  return job_is_over ? "ended" : "moves";
+}
+
+json::Object RankJson(const RankOfPod& one) {
+  const api::RankProgress& rank = one.rank;
+  return json::Object{{"rank", rank.rank},
+                      {"pod", api::Name(*one.pod)},
+                      {"node", TextJson(api::NodeName(*one.pod))},
+                      {"phase", TextJson(rank.phase)},
+                      {"step", rank.step},
+                      {"totalSteps", rank.total > 0 ? json::Value(rank.total) : json::Value()},
+                      {"lastChangedTime", TimeJson(rank.changed)}};
+}
+
 std::string Ago(WallTime then, WallTime now) {
   return api::HumanDuration(std::max(now - then, Duration(0)));
 }
@@ -70,30 +89,46 @@ void PrintConditions(Session& session, const json::Value& object) {
   }
 }
 
+json::Value JobHealthJson(const JobView& job, const std::vector<std::string>& places) {
+  json::Array ranks;
+  for (const RankOfPod& one : RanksOfJob(job)) {
+    json::Object rank = RankJson(one);
+    const api::OwnPart& own = one.rank.own;
+    rank["ownMs"] = own.windows > 0 ? json::Value(own.own_ms) : json::Value();
+    rank["stepMs"] = own.windows > 0 ? json::Value(own.step_ms) : json::Value();
+    rank["deadlineSeconds"] = one.rank.deadline_seconds;
+    rank["state"] = StateOf(one.rank, job.over());
+    rank["stuckAt"] = TextJson(one.rank.stalled && !job.over() ? one.rank.Top() : "");
+    ranks.push_back(std::move(rank));
+  }
+  json::Object out = JobJson(job);
+  out["conditions"] = ConditionsJson(*job.object);
+  out["unhealthy"] = json::Array(places.begin(), places.end());
+  out["ranks"] = std::move(ranks);
+  return out;
+}
+
 class HealthAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     flags.Switch("-A,--all-namespaces", &all_namespaces_, "all namespaces");
-    flags.Choice("-o,--output", &output_, "FORMAT", {"json"},
-                 "output format of the overview: json");
+    output_.Declare(flags);
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() > 1) return Misuse("expected one job or node: swell health [JOB | NODE]");
-    if (!words.empty() && !output_.empty()) {
-      return Misuse("--output is of the overview: swell health -o json; a node or job: swell get");
-    }
+    SWELL_RETURN_IF_ERROR(output_.Check());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     if (words.empty()) return Overview(session, *api);
     if (const std::string_view name = NodeNamed(words[0]); !name.empty()) {
       SWELL_ASSIGN_OR_RETURN(const auto node, api->Get(client::resources::kNodes, "", name));
-      return PrintNodeHealth(session, *api, *node);
+      return PrintNodeHealth(session, *api, *node, output_);
     }
     auto job = FindJob(*api, session.Namespace(), words[0]);
     if (job.ok()) return Job(session, *api, *job);
     if (job.status().code() != Code::kNotFound) return job.status();
     auto node = api->Get(client::resources::kNodes, "", words[0]);
     if (!node.ok()) return job.status();
-    return PrintNodeHealth(session, *api, **node);
+    return PrintNodeHealth(session, *api, **node, output_);
   }
 
  private:
@@ -109,9 +144,8 @@ class HealthAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(const NodeFaultTable faults, ReadNodeFaults(session, api));
     SWELL_ASSIGN_OR_RETURN(const std::vector<JobView> jobs,
                            ListShownJobs(session, api, all_namespaces_ ? "" : session.Namespace()));
-    if (!output_.empty()) {
-      session.OutLine(
-          json::PrintPretty(json::Object{{"nodes", faults.list}, {"jobs", JobsJson(jobs)}}));
+    if (output_.is_document()) {
+      output_.Print(session, json::Object{{"nodes", faults.list}, {"jobs", JobsJson(jobs)}});
       return 0;
     }
     if (!faults.text.empty()) {
@@ -161,15 +195,20 @@ class HealthAction final : public Action {
     return count;
   }
 
-  static Result<int> Job(Session& session, Api& api, const JobView& job) {
+  Result<int> Job(Session& session, Api& api, const JobView& job) const {
+    std::vector<std::string> places;
+    if (!job.over()) {
+      SWELL_ASSIGN_OR_RETURN(places, FindUnhealthyPlaces(api, job.pods));
+    }
+    if (output_.is_document()) {
+      output_.Print(session, JobHealthJson(job, places));
+      return 0;
+    }
     const std::string status = job.StatusText();
     session.OutLine(StrCat(job.name, ": ", session.Paint(StatusColour(status), status)));
     PrintConditions(session, *job.object);
-    if (!job.over()) {
-      SWELL_ASSIGN_OR_RETURN(const auto places, FindUnhealthyPlaces(api, job.pods));
-      for (const std::string& place : places) {
-        session.OutLine(session.Paint(Colour::kRed, OneLine(place)));
-      }
+    for (const std::string& place : places) {
+      session.OutLine(session.Paint(Colour::kRed, OneLine(place)));
     }
     const std::vector<RankOfPod> ranks = RanksOfJob(job);
     if (ranks.empty()) {
@@ -179,17 +218,16 @@ class HealthAction final : public Action {
     TextTable table(
         {"RANK", "POD", "NODE", "PHASE", "STEP", "OWN WORK", "CHANGED", "DEADLINE", "STATE"});
     for (const RankOfPod& one : ranks) {
-      const bool stuck = one.rank.stalled && !job.over();
+      const std::string_view state = StateOf(one.rank, job.over());
       table.Add(
           {StrCat(one.rank.rank), std::string(api::Name(*one.pod)),
            OrDash(std::string(api::NodeName(*one.pod))), OrDash(OneLine(one.rank.phase)),
            one.rank.total > 0 ? StrCat(one.rank.step, "/", one.rank.total) : StrCat(one.rank.step),
            OwnText(one.rank.own), Ago(one.rank.changed, session.Now()),
            StrCat(one.rank.deadline_seconds, "s"),
-           stuck ? session.Paint(Colour::kRed, StrCat("stuck: ", OneLine(one.rank.Top())))
-                 : session.Paint(Colour::kGreen, one.rank.done() ? "done"
-                                                 : job.over()    ? "ended"
-                                                                 : "moves")});
+           state == "stuck"
+               ? session.Paint(Colour::kRed, StrCat("stuck: ", OneLine(one.rank.Top())))
+               : session.Paint(Colour::kGreen, state)});
     }
     session.Out(table.ToString());
     if (ranks.size() > 1 && !job.over()) {
@@ -201,13 +239,14 @@ class HealthAction final : public Action {
   }
 
   bool all_namespaces_ = false;
-  std::string output_;
+  ViewOutput output_;
 };
 
 class StacksAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     flags.Text("--rank", &rank_, "N", "only this rank (default: all)");
+    output_.Declare(flags);
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() != 1) return Misuse("expected a job: swell stacks JOB");
@@ -215,16 +254,33 @@ class StacksAction final : public Action {
     if (!rank_.empty() && (!only || *only < 0)) {
       return Misuse(StrCat("--rank ", Quote(rank_), ": expected a number from 0"));
     }
+    SWELL_RETURN_IF_ERROR(output_.Check());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const JobView job, FindJob(*api, session.Namespace(), words[0]));
     bool found = false;
+    json::Array ranks;
     for (const RankOfPod& one : RanksOfJob(job)) {
       if (only && one.rank.rank != *only) continue;
       found = true;
+      if (output_.is_document()) {
+        std::string stack;
+        SWELL_RETURN_IF_ERROR(Read(session, one, &stack));
+        json::Object rank = RankJson(one);
+        rank["ended"] = api::HasEnded(*one.pod);
+        rank["stack"] = TextJson(stack);
+        ranks.push_back(std::move(rank));
+        continue;
+      }
       session.OutLine(StrCat("rank ", one.rank.rank, ", pod ", api::Name(*one.pod), " on ",
                              api::NodeName(*one.pod), ": phase ", OneLine(one.rank.phase),
                              ", step ", one.rank.step));
       SWELL_RETURN_IF_ERROR(Print(session, one));
+    }
+    if (found && output_.is_document()) {
+      output_.Print(session, json::Object{{"namespace", job.ns},
+                                          {"name", job.name},
+                                          {"kind", job.kind->kind},
+                                          {"ranks", std::move(ranks)}});
     }
     if (found) return 0;
     return Status(Code::kNotFound, only && !RanksOfJob(job).empty()
@@ -234,13 +290,22 @@ class StacksAction final : public Action {
 
  private:
   static Status Print(Session& session, const RankOfPod& one) {
-    // A pod that has ended shows what was seen last.
     if (api::HasEnded(*one.pod)) {
       session.OutLine(one.rank.stack.empty() ? "the pod has ended" : one.rank.stack);
       return Status::Ok();
     }
+    return Read(session, one, nullptr);
+  }
+
+  // Into `stack`, or to the terminal. A pod that has ended shows what was seen last.
+  static Status Read(Session& session, const RankOfPod& one, std::string* stack) {
+    if (stack != nullptr && api::HasEnded(*one.pod)) {
+      *stack = one.rank.stack;
+      return Status::Ok();
+    }
     InteractiveCommand command;
     command.quiet = true;
+    command.output = stack;
     command.command.ns = api::Namespace(*one.pod);
     command.command.pod = api::Name(*one.pod);
     command.command.container = DefaultContainer(*one.pod);
@@ -249,6 +314,7 @@ class StacksAction final : public Action {
   }
 
   std::string rank_;
+  ViewOutput output_;
 };
 
 }  // namespace
@@ -261,7 +327,8 @@ Command HealthCommandSpec() {
       .usage = "[JOB | NODE]",
       .examples = {{"Nodes with faults, and all jobs that report their progress", "swell health"},
                    {"The ranks of a job: phase, step, last change", "swell health mnist"},
-                   {"A node: conditions, GPUs, what failed there", "swell health node-1"}},
+                   {"A node: conditions, GPUs, what failed there", "swell health node-1"},
+                   {"For a program", "swell health mnist -o json"}},
       .completes = Completes::kJob,
       .make = Makes<HealthAction>(),
   };

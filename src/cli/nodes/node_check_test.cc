@@ -236,7 +236,15 @@ TEST_F(NodeFaultsTest, TheOverviewListsNodesWithFaults) {
   ASSERT_EQ(nodes.size(), 2U);
   EXPECT_EQ(json::GetInt(nodes[0], {"healthyGpus"}), 1);
   EXPECT_EQ(json::GetString(nodes[1], {"reason"}), "the disk is read-only");
-  EXPECT_EQ(Run({"swell", "health", "node-1", "-o", "json"}), 2);
+  Expect({"swell", "health", "node-1", "-o", "json"}, {});
+  const auto node = json::Parse(out_);
+  ASSERT_TRUE(node.ok()) << out_;
+  EXPECT_EQ(json::GetString(*node, {"name"}), "node-1");
+  const json::Array& gpus = json::GetArray(*node, {"gpus"});
+  ASSERT_EQ(gpus.size(), 2U) << out_;
+  EXPECT_TRUE(json::GetBool(gpus[0], {"healthy"}));
+  EXPECT_FALSE(json::GetBool(gpus[1], {"healthy"}));
+  EXPECT_EQ(Run({"swell", "health", "node-1", "-o", "wide"}), 2);
 }
 
 TEST_F(NodeFaultsTest, TheHeaderOfANodeSaysWhatFollows) {
@@ -262,6 +270,8 @@ TEST_F(NodeFaultsTest, ViewsCountGpusAlike) {
   Expect({"runai", "list", "nodes"}, {"2 (2), 1 unhealthy"});
   Expect({"swell", "get", "nodes"}, {"Ready,SchedulingDisabled,Unhealthy"});
   Expect({"swell", "describe", "node", "node-1"}, {"GPU 1: too hot"});
+  Expect({"swell", "top", "node", "-o", "jsonpath={.nodes[0].gpus.unhealthy} {.all.gpus.total}"},
+         {"1 6"});
   Change("node-3", R"({"metadata":{"annotations":{"swell.dev/unhealthy-gpus":"1"}}})");
   Expect({"swell", "top", "--once", "--view", "nodes"}, {"■■", "2/2, 1 bad", "□×", "0/2, 1 bad"});
 }

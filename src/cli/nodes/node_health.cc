@@ -7,8 +7,10 @@
 #include "base/strings.h"
 #include "cli/node_commands.h"
 #include "cli/print/text_table.h"
+#include "cli/print/view_output.h"
 #include "cli/views/node_faults.h"
 #include "cli/views/node_view.h"
+#include "cli/views/view_json.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/node.h"
@@ -39,25 +41,34 @@ void PrintConditions(Session& session, const json::Value& node) {
   session.Out(table.ToString());
 }
 
-// Which pod has which GPU, as far as the pods say it.
-void PrintGpus(Session& session, const NodeView& view) {
-  if (view.gpus() <= 0) return;
-  const std::vector<int> bad = api::UnhealthyGpus(*view.object);
-  std::vector<std::vector<std::string>> users(
-      static_cast<size_t>(std::min<int64_t>(view.gpus(), 1024)));
+struct GpuState {
+  bool healthy = true;
+  std::vector<std::string> pods;  // that have it, as far as the pods say it
+};
+
+std::vector<GpuState> GpusOf(const NodeView& view) {
+  std::vector<GpuState> gpus(static_cast<size_t>(std::clamp<int64_t>(view.gpus(), 0, 1024)));
+  for (const int index : api::UnhealthyGpus(*view.object)) {
+    if (static_cast<size_t>(index) < gpus.size()) gpus[static_cast<size_t>(index)].healthy = false;
+  }
   for (const json::SharedValue& pod : view.pods) {
     for (std::string_view part : Split(api::Annotation(*pod, api::keys::kGpuDevices), ',')) {
       const auto index = ParseInt(Trim(part));
-      if (!index || *index < 0 || static_cast<size_t>(*index) >= users.size()) continue;
-      users[static_cast<size_t>(*index)].push_back(api::KeyOf(*pod));
+      if (!index || *index < 0 || static_cast<size_t>(*index) >= gpus.size()) continue;
+      gpus[static_cast<size_t>(*index)].pods.push_back(api::KeyOf(*pod));
     }
   }
+  return gpus;
+}
+
+void PrintGpus(Session& session, const NodeView& view) {
+  const std::vector<GpuState> gpus = GpusOf(view);
+  if (gpus.empty()) return;
   TextTable table({"GPU", "HEALTH", "PODS"});
-  for (size_t i = 0; i < users.size(); ++i) {
-    const bool unhealthy = std::find(bad.begin(), bad.end(), static_cast<int>(i)) != bad.end();
+  for (size_t i = 0; i < gpus.size(); ++i) {
     table.Add({std::to_string(i),
-               unhealthy ? session.Paint(Colour::kRed, "unhealthy: no new pods") : "healthy",
-               OrDash(OneLine(Join(users[i], ",")))});
+               gpus[i].healthy ? "healthy" : session.Paint(Colour::kRed, "unhealthy: no new pods"),
+               OrDash(OneLine(Join(gpus[i].pods, ",")))});
   }
   session.OutLine("");
   session.Out(table.ToString());
@@ -79,13 +90,47 @@ void PrintFailures(Session& session, const json::Value& node) {
   session.Out(table.ToString());
 }
 
+json::Value NodeHealthJson(const NodeView& view, const NodeHealthState& state, WallTime now) {
+  json::Array gpus;
+  for (const GpuState& gpu : GpusOf(view)) {
+    gpus.push_back(json::Object{{"index", gpus.size()},
+                                {"healthy", gpu.healthy},
+                                {"pods", json::Array(gpu.pods.begin(), gpu.pods.end())}});
+  }
+  const std::vector<api::NodeFailure> failures = api::NodeFailuresOf(*view.object);
+  json::Array list;
+  for (const api::NodeFailure& one : failures) {
+    list.push_back(json::Object{{"time", api::FormatTime(one.time)},
+                                {"pod", TextJson(one.pod)},
+                                {"class", api::FailureClassName(one.which)},
+                                {"weight", one.weight},
+                                {"message", TextJson(one.said)}});
+  }
+  return json::Object{{"name", view.name},
+                      {"state", state.word},
+                      {"sentence", state.sentence},
+                      {"faults", TextJson(state.faults)},
+                      {"conditions", ConditionsJson(*view.object)},
+                      {"gpus", std::move(gpus)},
+                      {"failureScore", api::NodeScore(failures, now)},
+                      {"suspectFrom", api::kSuspectScore},
+                      {"failures", std::move(list)}};
+}
+
 }  // namespace
 
-Result<int> PrintNodeHealth(Session& session, Api& api, const json::Value& node) {
+Result<int> PrintNodeHealth(Session& session,
+                            Api& api,
+                            const json::Value& node,
+                            const ViewOutput& output) {
   const std::string name(api::Name(node));
   SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> views, ReadNodes(api, {name}));
   const NodeView& view = views.front();
   const NodeHealthState state = HealthOfNode(*view.object);
+  if (output.is_document()) {
+    output.Print(session, NodeHealthJson(view, state, session.Now()));
+    return 0;
+  }
   session.OutLine(StrCat("node ", name, ": ", session.Paint(state.colour, state.sentence)));
   PrintConditions(session, *view.object);
   PrintGpus(session, view);

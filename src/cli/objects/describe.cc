@@ -4,9 +4,12 @@
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/pods/job_logs.h"
+#include "cli/print/view_output.h"
 #include "cli/views/node_faults.h"
 #include "cli/views/project_view.h"
+#include "cli/views/view_json.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::cli {
 namespace {
@@ -15,9 +18,11 @@ class DescribeAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     flags.Text("-l,--selector", &selector_, "LABELS", "objects of the kind with these labels");
+    output_.Declare(flags);
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(output_.Check());
     if (words.empty()) {
       return Misuse("nothing to describe; use swell describe JOB or swell describe KIND NAME");
     }
@@ -25,38 +30,49 @@ class DescribeAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session.ServerKinds());
     api_ = api;
     session_ = &session;
-    if (words[0].find('/') != std::string::npos) {
-      for (const std::string& word : words) {
-        size_t slash = word.find('/');
-        if (slash == std::string::npos) return Misuse(StrCat(Quote(word), ": expected KIND/NAME"));
-        SWELL_ASSIGN_OR_RETURN(Kind kind, kinds->Find(word.substr(0, slash)));
-        SWELL_RETURN_IF_ERROR(One(kind, word.substr(slash + 1)));
-      }
-      return 0;
-    }
-    auto kind = kinds->Find(words[0]);
-    if (kind.ok() && words.size() > 1) {
-      for (size_t i = 1; i < words.size(); ++i) SWELL_RETURN_IF_ERROR(One(*kind, words[i]));
-      return 0;
-    }
-    if (kind.ok() && words.size() == 1) {
-      SWELL_ASSIGN_OR_RETURN(auto found, api->List(kind->resource, session.Namespace(),
-                                                   {.label_selector = selector_}));
-      if (found.empty()) session.ErrLine("No resources found");
-      for (const json::SharedValue& object : found) {
-        SWELL_RETURN_IF_ERROR(One(*kind, std::string(api::Name(*object))));
-      }
-      return 0;
-    }
-    if (!kind.ok() && kind.status().code() != Code::kNotFound) return kind.status();
-    for (const std::string& word : words) {
-      SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api, session.Namespace(), word));
-      SWELL_RETURN_IF_ERROR(Job(job));
+    SWELL_RETURN_IF_ERROR(Describe(*kinds, words));
+    if (!output_.is_document()) return 0;
+    if (documents_.size() == 1) {
+      output_.Print(session, documents_.front());
+    } else {
+      output_.Print(session, json::Object{{"items", std::move(documents_)}});
     }
     return 0;
   }
 
  private:
+  Status Describe(Kinds& kinds, const std::vector<std::string>& words) {
+    if (words[0].find('/') != std::string::npos) {
+      for (const std::string& word : words) {
+        size_t slash = word.find('/');
+        if (slash == std::string::npos) return Misuse(StrCat(Quote(word), ": expected KIND/NAME"));
+        SWELL_ASSIGN_OR_RETURN(Kind kind, kinds.Find(word.substr(0, slash)));
+        SWELL_RETURN_IF_ERROR(One(kind, word.substr(slash + 1)));
+      }
+      return Status::Ok();
+    }
+    auto kind = kinds.Find(words[0]);
+    if (kind.ok() && words.size() > 1) {
+      for (size_t i = 1; i < words.size(); ++i) SWELL_RETURN_IF_ERROR(One(*kind, words[i]));
+      return Status::Ok();
+    }
+    if (kind.ok() && words.size() == 1) {
+      SWELL_ASSIGN_OR_RETURN(auto found, api_->List(kind->resource, session_->Namespace(),
+                                                    {.label_selector = selector_}));
+      if (found.empty()) session_->ErrLine("No resources found");
+      for (const json::SharedValue& object : found) {
+        SWELL_RETURN_IF_ERROR(One(*kind, std::string(api::Name(*object))));
+      }
+      return Status::Ok();
+    }
+    if (!kind.ok() && kind.status().code() != Code::kNotFound) return kind.status();
+    for (const std::string& word : words) {
+      SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api_, session_->Namespace(), word));
+      SWELL_RETURN_IF_ERROR(Job(job));
+    }
+    return Status::Ok();
+  }
+
   void Print(const std::string& text) {
     session_->Out(printed_ ? StrCat("\n", text) : text);
     printed_ = true;
@@ -75,13 +91,23 @@ class DescribeAction final : public Action {
     std::string_view uid = kind.kind == "Node" ? "" : api::Uid(*object);
     SWELL_ASSIGN_OR_RETURN(std::vector<EventView> events,
                            ListEvents(*api_, ns, name, kind.kind, uid));
-    if (kind.kind == "Pod") {
+    if (output_.is_document() && kind.kind != "Node") {
+      documents_.push_back(ObjectJson(*object, events));
+    } else if (kind.kind == "Pod") {
       Print(DescribePod(*session_, *object, events));
     } else if (kind.kind == "Node") {
       SWELL_ASSIGN_OR_RETURN(auto pods,
                              api_->List(client::resources::kPods, "",
                                         {.field_selector = StrCat("spec.nodeName=", name)}));
-      Print(DescribeNode(*session_, *object, pods, events));
+      if (output_.is_document()) {
+        json::Object node = ObjectJson(*object, events);
+        node["health"] = HealthOfNode(*object).sentence;
+        std::erase_if(pods, [](const json::SharedValue& pod) { return api::HasEnded(*pod); });
+        node["pods"] = PodsJson(pods);
+        documents_.push_back(std::move(node));
+      } else {
+        Print(DescribeNode(*session_, *object, pods, events));
+      }
     } else {
       Print(DescribeAny(*session_, *object, events));
     }
@@ -102,11 +128,56 @@ class DescribeAction final : public Action {
     if (!job.over()) {
       SWELL_ASSIGN_OR_RETURN(places, FindUnhealthyPlaces(*api_, job.pods));
     }
-    Print(DescribeJob(*session_, job, places, events));
+    if (!output_.is_document()) {
+      Print(DescribeJob(*session_, job, places, events));
+      return Status::Ok();
+    }
+    json::Object document = JobJson(job);
+    document["failure"] = job.failure ? job.failure->ToJson() : json::Value();
+    document["unhealthy"] = json::Array(places.begin(), places.end());
+    document["pods"] = PodsJson(job.pods);
+    document["conditions"] = ConditionsJson(*job.object);
+    document["events"] = EventsJson(events);
+    document["object"] = ShownObject(*job.object);
+    documents_.push_back(std::move(document));
     return Status::Ok();
   }
 
+  // The lengths of a Secret's values tell enough: they belong in no log.
+  static json::Value ShownObject(const json::Value& object) {
+    json::Value shown = object;
+    if (json::Value* metadata = json::FindMutable(shown, {"metadata"});
+        metadata != nullptr && metadata->is_object()) {
+      metadata->get_object().erase("managedFields");
+      // kubectl keeps a copy of the whole manifest there, the values of a Secret included.
+      if (json::Value* notes = json::FindMutable(*metadata, {"annotations"});
+          notes != nullptr && notes->is_object()) {
+        notes->get_object().erase("kubectl.kubernetes.io/last-applied-configuration");
+      }
+    }
+    if (api::KindOf(object) != "Secret") return shown;
+    for (std::string_view field : {"data", "stringData"}) {
+      json::Value* values = json::FindMutable(shown, {field});
+      if (values == nullptr || !values->is_object()) continue;
+      for (auto& item : values->get_object()) {
+        item.value() = StrCat(json::PlainText(item.value()).size() * 3 / 4, " bytes");
+      }
+    }
+    return shown;
+  }
+  static json::Object ObjectJson(const json::Value& object, const std::vector<EventView>& events) {
+    return json::Object{{"name", api::Name(object)},
+                        {"namespace", TextJson(api::Namespace(object))},
+                        {"kind", api::KindOf(object)},
+                        {"apiVersion", api::ApiVersionOf(object)},
+                        {"conditions", ConditionsJson(object)},
+                        {"events", EventsJson(events)},
+                        {"object", ShownObject(object)}};
+  }
+
   std::string selector_;
+  ViewOutput output_;
+  json::Array documents_;
   Api* api_ = nullptr;
   Session* session_ = nullptr;
   bool printed_ = false;
@@ -122,9 +193,11 @@ Command DescribeCommandSpec() {
   };
   command.summary = "Describe a job or another object in detail, with its events.";
   command.usage = "JOB | KIND NAME... | KIND/NAME...";
-  command.examples = {{"A job: pods, reason for waiting, preemptions", "swell describe mnist"},
-                      {"A pod", "swell describe pod mnist-worker-0"},
-                      {"A node and what runs on it", "swell describe node node-1"}};
+  command.examples = {
+      {"A job: pods, reason for waiting, preemptions", "swell describe mnist"},
+      {"A pod", "swell describe pod mnist-worker-0"},
+      {"A node and what runs on it", "swell describe node node-1"},
+      {"For a program: what is shown, and the object", "swell describe mnist -o json"}};
   command.completes = Completes::kKindThenName;
   command.make = Makes<DescribeAction>();
   return command;

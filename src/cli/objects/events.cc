@@ -4,9 +4,11 @@
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/print/text_table.h"
+#include "cli/print/view_output.h"
 #include "cli/views/events_view.h"
 #include "cli/views/job_view.h"
 #include "cli/views/own_namespaces.h"
+#include "cli/views/view_json.h"
 #include "kube/api/meta/meta.h"
 
 namespace swell::cli {
@@ -20,6 +22,7 @@ class EventsAction final : public Action {
     flags.Text("--types", &types_, "TYPES", "Normal, Warning or both, comma-separated");
     flags.Switch("-A,--all-namespaces", &all_namespaces_, "all namespaces");
     flags.Switch("-w,--watch", &watch_, "print new events as they happen");
+    output_.Declare(flags);
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -27,6 +30,7 @@ class EventsAction final : public Action {
       return Misuse(StrCat("unexpected ", Quote(words.back()), ": expected one job, or --for"));
     }
     if (!words.empty()) for_ = words[0];
+    SWELL_RETURN_IF_ERROR(output_.Check());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     std::string ns = all_namespaces_ ? "" : session.Namespace();
     if (size_t slash = for_.find('/'); slash != std::string::npos) {
@@ -56,6 +60,16 @@ class EventsAction final : public Action {
     if (events.empty() && !missing_.ok()) {
       auto pod = api->Get(client::resources::kPods, ns, for_);
       if (pod.status().code() == Code::kNotFound) return missing_;
+    }
+    if (output_.is_document()) {
+      if (!watch_) {
+        output_.Print(session, json::Object{{"events", EventsJson(events)}});
+        return 0;
+      }
+      for (const EventView& event : events) {
+        if (!output_.PrintLine(session, EventJson(event))) return 0;
+      }
+      return Watch(session, *api, ns, std::string(api::ResourceVersionText(**list)));
     }
     if (events.empty() && !watch_) {
       session.ErrLine("No events");
@@ -139,6 +153,10 @@ class EventsAction final : public Action {
         version = api::ResourceVersionText(*object);
         EventView event = ViewEvent(*object);
         if (type == "BOOKMARK" || !Wanted(event)) return true;
+        if (output_.is_document()) {
+          closed = !output_.PrintLine(session, EventJson(event));
+          return !closed;
+        }
         TextTable table;
         table.Add(Row(session, event));
         closed = !session.Out(table.ToString());
@@ -164,6 +182,7 @@ class EventsAction final : public Action {
   std::optional<JobView> job_;  // that of `for_`
   Status missing_;              // why no job of that name was found
   bool all_namespaces_ = false, watch_ = false;
+  ViewOutput output_;
 };
 
 }  // namespace
@@ -175,7 +194,9 @@ Command EventsCommandSpec() {
       .summary = "Show events, oldest first.",
       .usage = "[[KIND/]NAME]",
       .examples = {{"Events of one job and its pods", "swell events mnist"},
-                   {"Watch warnings in all namespaces", "swell events -A --types Warning -w"}},
+                   {"Watch warnings in all namespaces", "swell events -A --types Warning -w"},
+                   {"For a program: a document, or one for each event with -w",
+                    "swell events mnist -o json"}},
       .completes = Completes::kJob,
       .make = Makes<EventsAction>(),
   };

@@ -1,5 +1,6 @@
 #include "cli/pods/interactive.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/strings.h"
@@ -40,6 +41,11 @@ Result<int> RunInteractive(Session& session, InteractiveCommand interactive) {
   bool reader_left = false;
   edge::CommandEvents events;
   events.on_output = [&](bool error, const api::Chunk& bytes) {
+    if (!error && interactive.output != nullptr) {
+      std::string& kept = *interactive.output;
+      kept += bytes->substr(0, kOutputKeptMax - std::min(kept.size(), kOutputKeptMax));
+      return;
+    }
     if (!(error ? env.err(*bytes) : env.out(*bytes))) reader_left = true;
   };
   events.on_exit = [&](Result<int> result) { code = std::move(result); };

@@ -14,7 +14,10 @@ namespace swell::cli {
 struct InteractiveCommand {
   edge::CommandOptions command;
   bool quiet = false;
+  // Takes what the command writes to standard output, up to kOutputKeptMax; null: it is shown.
+  std::string* output = nullptr;
 };
+inline constexpr size_t kOutputKeptMax = 4 << 20;
 
 // The command's exit code.
 Result<int> RunInteractive(Session& session, InteractiveCommand interactive);

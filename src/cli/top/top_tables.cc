@@ -6,11 +6,13 @@
 #include "cli/commands.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
+#include "cli/print/view_output.h"
 #include "cli/top/top_command.h"
 #include "cli/views/job_view.h"
 #include "cli/views/node_view.h"
 #include "cli/views/own_namespaces.h"
 #include "cli/views/project_view.h"
+#include "cli/views/view_json.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 
@@ -23,20 +25,32 @@ std::string OfTotal(const std::string& used, const std::string& total, int64_t a
 
 class TopNodeAction final : public Action {
  public:
-  void Declare(Flags&) override {}
+  void Declare(Flags& flags) override { output_.Declare(flags); }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(output_.Check());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ReadShownNodes(session, *api, words));
     if (nodes.empty()) return Status(Code::kNotFound, "the cluster has no nodes");
     TextTable table({"NAME", "STATUS", "GPUS", "CPU", "MEMORY", "PODS"});
     Amounts all, all_used;
     int64_t unhealthy = 0;
+    json::Array list;
     for (const NodeView& node : nodes) {
+      json::Object one = NodeUseJson(node.used, node.total, node.unhealthy_gpus);
+      one["name"] = node.name;
+      one["status"] = node.StatusWord();
+      one["pods"] = node.pods.size();
+      list.push_back(std::move(one));
       table.Add(Row(session, node.name, node.StatusWord(), node.used, node.total,
                     node.unhealthy_gpus, static_cast<int64_t>(node.pods.size())));
       unhealthy += node.unhealthy_gpus;
       all.Add(node.total);
       all_used.Add(node.used);
+    }
+    if (output_.is_document()) {
+      output_.Print(session, json::Object{{"nodes", std::move(list)},
+                                          {"all", NodeUseJson(all_used, all, unhealthy)}});
+      return 0;
     }
     if (nodes.size() > 1) table.Add(Row(session, "all", "", all_used, all, unhealthy, -1));
     session.Out(table.ToString());
@@ -61,20 +75,25 @@ class TopNodeAction final : public Action {
         OfTotal(MemoryText(used.memory), MemoryText(total.memory), used.memory, total.memory),
         pods < 0 ? "" : std::to_string(pods)};
   }
+
+  ViewOutput output_;
 };
 
 class TopJobAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     flags.Switch("-A,--all-namespaces", &all_, "all namespaces");
+    output_.Declare(flags);
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(output_.Check());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(auto jobs,
                            ListShownJobs(session, *api, all_ ? "" : session.Namespace()));
     std::vector<std::string> header{"NAME", "STATUS", "PRIORITY", "GPUS", "CPU", "MEMORY", "NODES"};
     if (all_) header.insert(header.begin(), "NAMESPACE");
     TextTable table(header);
+    json::Array list;
     for (const JobView& job : jobs) {
       if (!words.empty() && std::find(words.begin(), words.end(), job.name) == words.end())
         continue;
@@ -88,6 +107,11 @@ class TopJobAction final : public Action {
           nodes.push_back(std::move(node));
         }
       }
+      json::Object one = JobJson(job);
+      one["cpuHeld"] = UnitsJson(held.milli_cpu);
+      one["memoryHeldBytes"] = held.memory;
+      one["nodes"] = json::Array(nodes.begin(), nodes.end());
+      list.push_back(std::move(one));
       std::vector<std::string> row{job.name,
                                    session.Paint(StatusColour(job.status), job.status),
                                    job.priority.empty() ? "-" : job.priority,
@@ -97,6 +121,10 @@ class TopJobAction final : public Action {
                                    nodes.empty() ? "-" : Join(nodes, ",")};
       if (all_) row.insert(row.begin(), job.ns);
       table.Add(std::move(row));
+    }
+    if (output_.is_document()) {
+      output_.Print(session, json::Object{{"jobs", std::move(list)}});
+      return 0;
     }
     if (table.size() == 1) {
       session.ErrLine("No jobs");
@@ -108,12 +136,14 @@ class TopJobAction final : public Action {
 
  private:
   bool all_ = false;
+  ViewOutput output_;
 };
 
 class TopProjectAction final : public Action {
  public:
-  void Declare(Flags&) override {}
+  void Declare(Flags& flags) override { output_.Declare(flags); }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(output_.Check());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
     std::vector<ProjectView> shown;
@@ -122,6 +152,12 @@ class TopProjectAction final : public Action {
       shown.push_back(std::move(view));
     }
     if (words.empty()) shown = tree.projects;
+    if (output_.is_document()) {
+      json::Array list;
+      for (const ProjectView& project : shown) list.push_back(ProjectJson(project));
+      output_.Print(session, json::Object{{"projects", std::move(list)}});
+      return 0;
+    }
     if (shown.empty()) {
       session.ErrLine("No projects. All jobs share the cluster.");
       return 0;
@@ -129,6 +165,9 @@ class TopProjectAction final : public Action {
     session.Out(ProjectTable(session, tree, shown, {.wide = true}));
     return 0;
   }
+
+ private:
+  ViewOutput output_;
 };
 
 }  // namespace
@@ -148,7 +187,7 @@ Command TopCommandSpec() {
       .aliases = {"nodes"},
       .summary = "Show how much of each node the pods request.",
       .usage = "[NODE...]",
-      .examples = {{"All nodes", "swell top node"}},
+      .examples = {{"All nodes", "swell top node"}, {"For a program", "swell top node -o json"}},
       .completes = Completes::kNode,
       .make = Makes<TopNodeAction>(),
   };
