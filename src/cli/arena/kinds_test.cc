@@ -503,5 +503,30 @@ TEST_F(ArenaKindsTest, PlainBatchJobsAreNotArenas) {
   EXPECT_EQ(Run({"arena", "delete", "b"}), 1);
 }
 
+TEST_F(ArenaKindsTest, GetSaysOnTheTerminalThatAJobWasPreempted) {
+  MediumClass();
+  ASSERT_EQ(SubmitMedium(), 0) << err_;
+  Pod("master", 0, "Failed");
+  Status("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/medium-job",
+         R"({"status":{"conditions":[{"type":"Failed","status":"True","reason":"Preempted",
+             "message":"PyTorchJob medium-job failed because medium-job-worker-0: a job came first",
+             "lastTransitionTime":"2026-01-01T00:00:00Z"}]}})");
+  // Scripts, and the walkthrough, find what Arena prints.
+  ASSERT_EQ(Run({"arena", "get", "medium-job"}), 0) << err_;
+  EXPECT_EQ(out_.find("REASON"), std::string::npos) << out_;
+  const std::string line =
+      "\nREASON: PyTorchJob medium-job failed because medium-job-worker-0: a job came first\n";
+  ASSERT_EQ(Run({"arena", "get", "medium-job", "-o", "wide"}), 0) << err_;
+  EXPECT_NE(out_.find(line), std::string::npos) << out_;
+  env_.out_is_terminal = true;
+  ASSERT_EQ(Run({"arena", "get", "medium-job"}), 0) << err_;
+  EXPECT_NE(out_.find(line), std::string::npos) << out_;
+  // Its other members were stopped: they have not failed.
+  ASSERT_EQ(Run({"swell", "why", "medium-job"}), 0) << err_;
+  EXPECT_NE(out_.find("Next:     submit it with --on-preemption requeue"), std::string::npos)
+      << out_;
+  EXPECT_EQ(out_.find("swell logs"), std::string::npos) << out_;
+}
+
 }  // namespace
 }  // namespace swell::cli

@@ -61,9 +61,12 @@ class GetAction final : public Action {
                  std::string(api::Name(*pod)), HostOf(*pod)});
     }
     session.Out(table.ToString());
-    // Arena has no such line: what failed by itself or waits adds one, after what Arena prints.
+    // Arena has no such line: what failed or waits adds one, after what Arena prints. Its documents
+    // show the whole output for a preempted job, so only people see the line there.
     const std::string reason = ReasonText(job);
-    if (!reason.empty() && (job.failure || StatusWord(job) == "PENDING")) {
+    const bool for_people = session.env().out_is_terminal || output_ == "wide";
+    if (!reason.empty() && (job.failure || StatusWord(job) == "PENDING" ||
+                            (job.EndedByPreemption() && for_people))) {
       session.Out(StrCat("\nREASON: ", reason, "\n"));
     }
     if (!job.not_finite.empty()) {

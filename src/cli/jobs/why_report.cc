@@ -190,8 +190,8 @@ class WhyReport {
     const JobView& job = facts_.job;
     const std::string named = StrCat(job.name, " -n ", job.ns);
     if (job.status == "Failed") {
-      // Its program is not at fault, and what it printed says nothing.
-      if (!job.failure && job.on_preemption == "Fail" && !StoppedText().empty()) {
+      // What it printed says nothing of that.
+      if (job.EndedByPreemption()) {
         return "submit it with --on-preemption requeue, so that it waits and continues when it is "
                "preempted";
       }

@@ -324,15 +324,22 @@ TEST(WhyReport, DescribesJobsThatDoNotWait) {
   facts.job.failure.reset();
   facts.job.on_preemption = "Fail";
   EXPECT_TRUE(next().starts_with("swell logs mnist -n team shows")) << next();
-  facts.job.group = std::make_shared<const json::Value>(json::Object{
-      {"status", json::Object{{"lastPreemption", json::Object{{"rule", "priority"},
-                                                              {"message", "a job came first"}}}}}});
+  // Its pods and its group may be gone: the job itself says how it ended.
+  const json::SharedValue before = facts.job.object;
+  json::Value preempted = *before;
+  json::Set(preempted, {"status", "conditions"},
+            json::Array{json::Object{{"type", "Failed"},
+                                     {"status", "True"},
+                                     {"reason", "Preempted"},
+                                     {"message", "a job came first"}}});
+  facts.job.object = std::make_shared<const json::Value>(std::move(preempted));
   EXPECT_EQ(next(),
             "submit it with --on-preemption requeue, so that it waits and continues when it is "
             "preempted");
+  EXPECT_TRUE(WhyText(facts, {}).starts_with("mnist is over: Failed: Preempted. ")) << next();
+  facts.job.object = before;
   facts.job.status = "Succeeded";
   EXPECT_EQ(next(), "");
-  facts.job.group.reset();
   facts.job.status = "Pending";
   facts.job.pods.clear();
   facts.trouble = "exceeded quota";

@@ -375,6 +375,8 @@ void ReadFirstFailure(JobView& job) {
 }
 
 void ReadFailure(JobView& job) {
+  // Members that were stopped with the preempted one say nothing of their own.
+  if (job.EndedByPreemption()) return job.failure.reset();
   ReadFirstFailure(job);
   // A member that was started again and trains has recovered, as far as its steps can tell.
   const bool moves = job.failure && job.failure->time && job.progress &&
@@ -462,6 +464,12 @@ std::string JobView::EndText() const {
   // How many of which role failed is less than who did, and why.
   const bool counts = message.starts_with(StrCat(kind->kind, " ", name, " failed because "));
   return failure && (message.empty() || counts) ? failure->Sentence() : message;
+}
+
+bool JobView::EndedByPreemption() const {
+  if (status != "Failed" || !object) return false;
+  const std::optional<api::Condition> failed = api::FindCondition(*object, "Failed");
+  return failed && failed->IsTrue() && failed->reason == "Preempted";
 }
 
 bool JobView::CanNeverStart() const {
