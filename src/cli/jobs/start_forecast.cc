@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_group.h"
 
@@ -19,6 +20,8 @@ namespace {
 constexpr size_t kJobsTried = 48, kJobsTriedLeast = 12;
 constexpr size_t kObjectsTried = 200'000;
 constexpr size_t kTogetherMax = 12;
+// A node with more GPUs than this is not proposed.
+constexpr int64_t kLargestNodeGpus = 16;
 // How far ahead to search for a time when minimum run times are over.
 constexpr std::chrono::seconds kLookAhead = std::chrono::hours(24);
 
@@ -283,27 +286,68 @@ class ChangeFinder {
     if (largest == nullptr) return;
     json::Array state = what_if.state();
     constexpr int kNodesMax = 8;
+    int added = 0;
     for (int more = 1; more <= kNodesMax; more *= 2) {
-      while (added_ < more) {
-        json::Value node = *largest->object;
-        std::string name = StrCat(largest->name, "-what-if-", ++added_);
-        json::Set(node, {"apiVersion"}, "v1");
-        json::Set(node, {"kind"}, "Node");
-        json::Set(node, {"metadata", "name"}, name);
-        json::Set(node, {"metadata", "labels", "kubernetes.io/hostname"}, name);
-        state.push_back(std::move(node));
-      }
+      while (added < more) state.push_back(NodeLike(*largest, ++added));
       Outcome outcome = what_if.Run(group, StateViewOf(state));
       if (!outcome.starts(need) || !outcome.victims.empty()) continue;
-      forecast_.changes.push_back(more == 1 ? StrCat("one more node like ", largest->name)
-                                            : StrCat(more, " more nodes like ", largest->name));
-      return;
+      if (more == 1) {
+        forecast_.changes.push_back(StrCat("one more node like ", largest->name));
+        return;
+      }
+      std::string change = StrCat(more, " more nodes like ", largest->name);
+      if (const int64_t gpus = largest->healthy_gpus(); gpus > 0) {
+        change += StrCat(" (", GpusText(gpus * 1000), " each)");
+      }
+      forecast_.changes.push_back(std::move(change));
+      break;
     }
+    TryLargerNode(what_if, group, need, *largest);
+  }
+
+  static json::Value NodeLike(const NodeView& model, int number) {
+    json::Value node = *model.object;
+    const std::string name = StrCat(model.name, "-what-if-", number);
+    json::Set(node, {"apiVersion"}, "v1");
+    json::Set(node, {"kind"}, "Node");
+    json::Set(node, {"metadata", "name"}, name);
+    json::Set(node, {"metadata", "labels", "kubernetes.io/hostname"}, name);
+    return node;
+  }
+
+  // One node with more GPUs than the others have, and as many times their processors and memory:
+  // as few GPUs as do.
+  void TryLargerNode(const WhatIf& what_if,
+                     const std::string& group,
+                     int64_t need,
+                     const NodeView& model) {
+    const int64_t usual = model.healthy_gpus();
+    const int64_t all = (facts_.job.milli_gpus + 999) / 1000;
+    if (usual <= 0 || all <= usual || all > kLargestNodeGpus) return;
+    const auto starts_with = [&](int64_t gpus) {
+      json::Value node = NodeLike(model, 1);
+      const int64_t times = (gpus + usual - 1) / usual;
+      for (std::string_view field : {"capacity", "allocatable"}) {
+        json::Set(node, {"status", field, api::kGpuResource}, std::to_string(gpus));
+        json::Set(node, {"status", field, "cpu"}, StrCat(model.total.milli_cpu * times, "m"));
+        json::Set(node, {"status", field, "memory"}, std::to_string(model.total.memory * times));
+      }
+      json::Array state = what_if.state();
+      state.push_back(std::move(node));
+      const Outcome outcome = what_if.Run(group, StateViewOf(state));
+      return outcome.starts(need) && outcome.victims.empty();
+    };
+    int64_t too_few = usual, enough = all;
+    if (!starts_with(enough)) return;
+    while (enough - too_few > 1) {
+      const int64_t middle = too_few + (enough - too_few) / 2;
+      (starts_with(middle) ? enough : too_few) = middle;
+    }
+    forecast_.changes.push_back(StrCat("one more node with ", GpusText(enough * 1000)));
   }
 
   const WhyFacts& facts_;
   StartForecast forecast_;
-  int added_ = 0;
 };
 
 }  // namespace

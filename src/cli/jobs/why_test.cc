@@ -138,6 +138,43 @@ TEST_F(WhyTest, WhoHoldsWithoutAGroupIsNamedByItsOwner) {
                           "stopped, so once each";
 }
 
+// A pod that asks for more than any node has is helped by no number of such nodes.
+TEST_F(WhyTest, ALargerNodeIsProposedWithTheGpusThatAreNeeded) {
+  int64_t enough = 2;
+  env_.what_if.simulate = [&enough](const StateView& state, WallTime) {
+    size_t nodes = 0;
+    int64_t most = 0;
+    for (const json::Value* object : state) {
+      if (api::KindOf(*object) != "Node") continue;
+      ++nodes;
+      const std::string_view gpus =
+          json::GetString(*object, {"status", "allocatable", "nvidia.com/gpu"});
+      most = std::max(most, ParseInt(gpus).value_or(0));
+    }
+    json::Value cycle =
+        json::Object{{"pods", json::Array{json::Object{{"name", "default/p"},
+                                                       {"status", "Pending"},
+                                                       {"reason", "no node has 2 GPUs"}}}}};
+    if (most >= enough || (enough == 2 && nodes >= 3)) {
+      json::Set(
+          cycle, {"decisions"},
+          json::Array{json::Object{{"type", "bind"}, {"pod", "default/p"}, {"node", "node-1"}}});
+    }
+    return json::Value(json::Object{{"cycles", json::Array{std::move(cycle)}}});
+  };
+  Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
+  Status("/api/v1/nodes/node-1", R"({"status":{"allocatable":{"nvidia.com/gpu":"1","cpu":"4"},
+      "conditions":[{"type":"Ready","status":"True"}]}})");
+  GpuPod("p", "schedulerName: swell, ");
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_TRUE(out_.ends_with("  2 more nodes like node-1 (1 GPU each)\n"
+                             "  one more node with 2 GPUs\n"))
+      << out_;
+  enough = 3;
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_EQ(out_.find("more node"), std::string::npos) << out_;
+}
+
 TEST_F(WhyTest, AnElasticJobThatCouldMakeRoomIsNamedWithItsSize) {
   // Two of its four pods must go.
   env_.what_if.simulate = [](const StateView& state, WallTime) {
