@@ -185,27 +185,44 @@ JobGates::Verdict JobGates::Judge(const json::Value& job) {
 // "afterok:a:b": true of all the jobs it names.
 JobGates::Verdict JobGates::JudgeTerm(const json::Value& job, std::string_view term) {
   Verdict worst;
+  Tally tally;
   std::vector<std::string_view> parts = Split(term, ':');
   if (parts.size() < 2) {
     return {Answer::kNever, StrCat(kNever, "its annotation ", keys::kStartAfter, " has ",
                                    Quote(term), ", where TYPE:JOB is expected")};
   }
   for (size_t i = 1; i < parts.size(); ++i) {
-    Verdict verdict = JudgeArray(job, parts[0], Split(parts[i], '+'));
+    Verdict verdict = JudgeArray(job, parts[0], Split(parts[i], '+'), tally);
     if (verdict.answer > worst.answer) worst = std::move(verdict);
+  }
+  if (worst.answer == Answer::kNotYet && tally.all > 1) {
+    worst.reason += TallyText(job, Split(parts[1], '+')[0], tally);
   }
   return worst;
 }
 
+std::string JobGates::TallyText(const json::Value& job,
+                                std::string_view one_of_them,
+                                Tally tally) const {
+  const json::SharedValue first = FindJob(api::Namespace(job), one_of_them);
+  const std::string_view array = first ? api::Label(*first, keys::kArray) : "";
+  return StrCat("; ", tally.met == 0 ? "none" : std::to_string(tally.met), " of the ", tally.all,
+                " jobs", array.empty() ? "" : " of array ", array,
+                tally.met == 1 ? " has" : " have");
+}
+
 JobGates::Verdict JobGates::JudgeArray(const json::Value& job,
                                        std::string_view type,
-                                       const std::vector<std::string_view>& names) {
+                                       const std::vector<std::string_view>& names,
+                                       Tally& tally) {
   const bool one_failure = type == "afternotok" && names.size() > 1;
   Verdict worst;
   bool failed = false;
   for (const std::string_view name : names) {
     Verdict verdict = JudgeOther(job, one_failure ? "afterany" : type, name);
     if (one_failure) failed |= JudgeOther(job, type, name).answer == Answer::kYes;
+    ++tally.all;
+    if (verdict.answer == Answer::kYes) ++tally.met;
     if (verdict.answer > worst.answer) worst = std::move(verdict);
   }
   if (!one_failure || failed || worst.answer != Answer::kYes) return worst;

@@ -63,10 +63,17 @@ class JobGates {
   std::vector<std::pair<JobKey, json::SharedValue>> ClosedInOrder() const;
   Verdict Judge(const json::Value& job);
   Verdict JudgeTerm(const json::Value& job, std::string_view term);
+  // How many jobs a term names, and how many of them are as it says.
+  struct Tally {
+    size_t all = 0, met = 0;
+  };
   // Jobs that count as one.
   Verdict JudgeArray(const json::Value& job,
                      std::string_view type,
-                     const std::vector<std::string_view>& names);
+                     const std::vector<std::string_view>& names,
+                     Tally& tally);
+  // "; 4 of the 6 jobs of array sweep have"
+  std::string TallyText(const json::Value& job, std::string_view one_of_them, Tally tally) const;
   Verdict JudgeOther(const json::Value& job, std::string_view type, std::string_view name);
   json::SharedValue FindJob(std::string_view ns, std::string_view name) const;
   // A job of that name has gone since the other was created.

@@ -63,6 +63,21 @@ TEST_F(GatesTest, AJobStartsWhenTheOtherHasSucceeded) {
   EXPECT_EQ(Said("then"), "");
 }
 
+TEST_F(GatesTest, AJobThatWaitsForAnArraySaysHowManyOfItAreDone) {
+  for (const char* task : {"sw-0", "sw-1", "sw-2"}) Submit(task, "", "swell.dev/array: sw");
+  Submit("post", "swell.dev/start-after: 'afterok:sw-0:sw-1:sw-2'");
+  EXPECT_TRUE(Says(
+      "post", "Dependency: waits for job sw-0 to succeed; none of the 3 jobs of array sw have"))
+      << Said("post");
+  End("sw-0", 0);
+  End("sw-2", 0);
+  EXPECT_TRUE(
+      Says("post", "Dependency: waits for job sw-1 to succeed; 2 of the 3 jobs of array sw have"))
+      << Said("post");
+  End("sw-1", 0);
+  EXPECT_TRUE(cluster_.Until([&] { return Runs("post"); }));
+}
+
 TEST_F(GatesTest, AJobWhoseDependencyFailedWaitsAndSaysSo) {
   Submit("first");
   Submit("ok", "swell.dev/start-after: 'afterok:first'");
@@ -88,7 +103,8 @@ TEST_F(GatesTest, AnArrayHasFailedWhenItHasEndedAndOneOfItFailed) {
   Submit("repair", "swell.dev/start-after: 'afternotok:a+b'");
   Submit("never", "swell.dev/start-after: 'afternotok:b+c'");
   End("a", 1);
-  EXPECT_TRUE(Says("repair", "Dependency: waits for job b to end")) << Said("repair");
+  EXPECT_TRUE(Says("repair", "Dependency: waits for job b to end; 1 of the 2 jobs has"))
+      << Said("repair");
   cluster_.Run(minutes(1));
   EXPECT_FALSE(Runs("repair"));
   End("b", 0);
