@@ -52,7 +52,9 @@ Status Store(Flag& flag, std::string value) {
     case Flag::Kind::kText:
       if (!flag.choices.empty() &&
           std::find(flag.choices.begin(), flag.choices.end(), value) == flag.choices.end()) {
-        return wrong(OneOf(flag.choices));
+        const std::string near = NearestWord(value, flag.choices);
+        return wrong(
+            StrCat(OneOf(flag.choices), near.empty() ? "" : StrCat("; did you mean ", near, "?")));
       }
       *static_cast<std::string*>(flag.to) = std::move(value);
       break;

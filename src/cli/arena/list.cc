@@ -65,8 +65,8 @@ class GetAction final : public Action {
     // show the whole output for a preempted job, so only people see the line there.
     const std::string reason = ReasonText(job);
     const bool for_people = session.env().out_is_terminal || output_ == "wide";
-    if (!reason.empty() && (job.failure || StatusWord(job) == "PENDING" ||
-                            (job.EndedByPreemption() && for_people))) {
+    if (!reason.empty() &&
+        (job.failure || StatusWord(job) == "PENDING" || (job.EndedByPreemption() && for_people))) {
       session.Out(StrCat("\nREASON: ", reason, "\n"));
     }
     if (!job.not_finite.empty()) {

@@ -1,6 +1,7 @@
 // swell list, get without a kind, suspend, resume: jobs of every kind in one table.
 #include <algorithm>
 
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/print/output.h"
@@ -32,6 +33,7 @@ class ListAction final : public Action {
   void Declare(Flags& flags) override {
     flags.Switch("-A,--all-namespaces", &all_namespaces_, "all namespaces");
     flags.Switch("-w,--watch", &watch_, "print changes as they happen");
+    flags.Switch("--active", &active_, "only jobs that are not over");
     flags.Text("--status", &status_, "WORD",
                "only jobs with this status: pending, running, failed, …");
     flags.Text("-o,--output", &output_, "FORMAT",
@@ -39,7 +41,6 @@ class ListAction final : public Action {
     flags.Switch("--no-headers", &no_headers_, "omit the header");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     constexpr std::string_view kStatuses[] = {
         "pending",      "waiting",         "running",   "preempted", "restarting",
@@ -47,12 +48,18 @@ class ListAction final : public Action {
         "errimagepull", "imagepullbackoff"};
     if (!status_.empty() && std::find(std::begin(kStatuses), std::end(kStatuses),
                                       ToLower(status_)) == std::end(kStatuses)) {
+      const std::vector<std::string> words_known(std::begin(kStatuses), std::end(kStatuses));
+      const std::string near = NearestWord(ToLower(status_), words_known);
       return Misuse(StrCat("--status ", Quote(status_), ": expected one of ",
-                           Join({std::begin(kStatuses), std::end(kStatuses)}, ", ")));
+                           Join(words_known, ", "),
+                           near.empty() ? "" : StrCat("; did you mean ", near, "?")));
     }
     JobTable table{.session = session, .form = form, .all_namespaces = all_namespaces_};
     table.ns = all_namespaces_ ? "" : session.Namespace();
     table.status = status_;
+    table.names = std::move(words);
+    table.active = active_;
+    table.by_state = true;
     table.headers = !no_headers_;
     table.projects = form.table();
     table.header = {"NAME", "KIND",     "STATUS", "PRIORITY", "PROJECT", "GPUS",
@@ -81,7 +88,7 @@ class ListAction final : public Action {
     return row;
   }
 
-  bool all_namespaces_ = false, no_headers_ = false, watch_ = false;
+  bool all_namespaces_ = false, no_headers_ = false, watch_ = false, active_ = false;
   std::string status_, output_;
 };
 
@@ -157,12 +164,18 @@ Command ListCommandSpec() {
       .name = "list",
       .aliases = {"ls", "jobs"},
       .group = "Jobs",
-      .summary = "List jobs with status, priority, GPUs, pods and age.",
+      .summary =
+          "List jobs with status, priority, GPUs, pods and age: those that run, those that "
+          "wait, then those that are over.",
+      .usage = "[JOB | ARRAY]...",
       .examples = {{"Jobs of this namespace", "swell list"},
+                   {"Without those that are over", "swell list --active"},
+                   {"One job, or the jobs of an array", "swell list sweep"},
                    {"Pending jobs of all namespaces, with reasons",
                     "swell list -A --status pending -o wide"},
                    {"Watch the jobs", "swell list -w"},
                    {"Names only, for scripts", "swell list -o name"}},
+      .completes = Completes::kJob,
       .make = Makes<ListAction>(),
   };
 }

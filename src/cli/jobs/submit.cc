@@ -12,6 +12,7 @@
 #include "cli/jobs/what_if.h"
 #include "cli/pods/job_logs.h"
 #include "cli/print/output.h"
+#include "cli/views/array_view.h"
 #include "cli/views/job_view.h"
 #include "cli/views/project_view.h"
 #include "kube/api/meta/gate_keys.h"
@@ -166,10 +167,7 @@ class SubmitAction final : public Action {
         const std::string name(colon == std::string_view::npos ? word : word.substr(colon + 1));
         std::string term = type;
         for (const JobView& job : jobs) {
-          const bool named = job.name == name ||
-                             api::Label(*job.object, api::keys::kArray) == name ||
-                             api::Label(*job.object, api::keys::kSlurmJobId) == name;
-          if (named) term += StrCat(":", job.name);
+          if (NamesJob(job, name)) term += StrCat(":", job.name);
         }
         if (term == type) {
           return Status(Code::kNotFound,

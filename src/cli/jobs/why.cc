@@ -14,6 +14,7 @@
 #include "cli/pods/job_logs.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
+#include "cli/views/array_view.h"
 #include "cli/views/events_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
@@ -106,6 +107,10 @@ class WhyAction final : public Action {
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
+    // KIND NAME as well as KIND/NAME.
+    if (words.size() == 2 && words[0].find('/') == std::string::npos) {
+      words = {StrCat(words[0], "/", words[1])};
+    }
     if (words.size() != 1 || words[0].empty() || words[0].ends_with('/')) {
       return Misuse("expected the name of one job: swell why JOB");
     }
@@ -120,6 +125,13 @@ class WhyAction final : public Action {
     if (answer.status().code() == Code::kNotFound) {
       const auto cron = ExplainCron(session, *api, ns, words[0]);
       if (cron.ok()) return Print(session, form, *cron);
+      SWELL_ASSIGN_OR_RETURN(const ArrayView array, FindArray(*api, ns, words[0]));
+      if (!array.jobs.empty()) {
+        return Print(session, form,
+                     {.text = array.Text(),
+                      .document = array.Json(),
+                      .resource_name = StrCat("array/", array.name)});
+      }
     }
     if (!answer.ok()) return answer.status();
     return Print(session, form,
@@ -267,9 +279,10 @@ Command WhyCommandSpec() {
       .name = "why",
       .group = "Jobs",
       .summary = "Explain why a job or a cron waits or was stopped, and what would start it.",
-      .usage = "JOB",
+      .usage = "JOB | ARRAY | KIND/NAME",
       .examples = {{"Why a job does not start", "swell why mnist"},
                    {"A pod or a pod group without a job", "swell why pod/mnist"},
+                   {"How far an array is, and which of its jobs failed", "swell why sweep"},
                    {"When a Cron or a CronJob starts its next job, and why it does not",
                     "swell why cron/nightly"},
                    {"As JSON", "swell why mnist -o json"}},

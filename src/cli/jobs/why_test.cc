@@ -167,8 +167,9 @@ TEST_F(WhyTest, ALargerNodeIsProposedWithTheGpusThatAreNeeded) {
       "conditions":[{"type":"Ready","status":"True"}]}})");
   GpuPod("p", "schedulerName: swell, ");
   ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
-  EXPECT_TRUE(out_.ends_with("  2 more nodes like node-1 (1 GPU each)\n"
-                             "  one more node with 2 GPUs\n"))
+  EXPECT_TRUE(
+      out_.ends_with("  2 more nodes like node-1 (1 GPU each)\n"
+                     "  one more node with 2 GPUs\n"))
       << out_;
   enough = 3;
   ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;

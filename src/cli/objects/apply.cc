@@ -341,6 +341,9 @@ class DeleteAction final : public Action {
         return Misuse(StrCat(Quote(name), ": separate names with spaces"));
       }
       auto job = FindJob(*api_, session.Namespace(), name);
+      if (job.status().code() == Code::kNotFound) {
+        if (AddCron(session.Namespace(), name, doomed)) continue;
+      }
       if (!job.ok() && ignore_not_found_ && job.status().code() == Code::kNotFound) continue;
       if (job.status().code() == Code::kNotFound && names.size() > 1) {
         session_->ErrLine(StrCat("swell: ", ErrorText(job.status())));
@@ -355,6 +358,22 @@ class DeleteAction final : public Action {
       doomed.push_back({std::move(kind), job->ns, job->name, {}});
     }
     return doomed;
+  }
+
+  // `swell why nightly` takes the name of a Cron or a CronJob, too.
+  bool AddCron(const std::string& ns, const std::string& name, std::vector<Doomed>& doomed) const {
+    for (const auto& [resource, word] : {std::pair(&client::resources::kCrons, "Cron"),
+                                         std::pair(&client::resources::kCronJobs, "CronJob")}) {
+      const auto cron = api_->Get(*resource, ns, name);
+      if (!cron.ok()) continue;  // a user may not be allowed to read them
+      Kind kind;
+      kind.resource = *resource;
+      kind.kind = word;
+      kind.singular = ToLower(word);
+      doomed.push_back({std::move(kind), ns, name, {}});
+      return true;
+    }
+    return false;
   }
 
   Status WaitGone(const std::vector<Doomed>& going) {

@@ -4,7 +4,9 @@
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/pods/job_logs.h"
+#include "cli/print/text_table.h"
 #include "cli/print/view_output.h"
+#include "cli/views/array_view.h"
 #include "cli/views/node_faults.h"
 #include "cli/views/project_view.h"
 #include "cli/views/view_json.h"
@@ -67,10 +69,33 @@ class DescribeAction final : public Action {
     }
     if (!kind.ok() && kind.status().code() != Code::kNotFound) return kind.status();
     for (const std::string& word : words) {
-      SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api_, session_->Namespace(), word));
-      SWELL_RETURN_IF_ERROR(Job(job));
+      auto job = FindJob(*api_, session_->Namespace(), word);
+      if (job.status().code() == Code::kNotFound) {
+        SWELL_ASSIGN_OR_RETURN(const ArrayView array,
+                               FindArray(*api_, session_->Namespace(), word));
+        if (!array.jobs.empty()) {
+          Array(array);
+          continue;
+        }
+      }
+      if (!job.ok()) return job.status();
+      SWELL_RETURN_IF_ERROR(Job(std::move(*job)));
     }
     return Status::Ok();
+  }
+
+  void Array(const ArrayView& array) {
+    if (output_.is_document()) {
+      documents_.push_back(array.Json());
+      return;
+    }
+    TextTable table({"NAME", "STATUS", "GPUS", "REASON"});
+    for (const JobView& job : array.jobs) {
+      const std::string status = job.StatusText();
+      table.Add({job.name, session_->Paint(StatusColour(status), status), GpuText(job.milli_gpus),
+                 job.status == "Succeeded" ? "-" : OrDash(OneLine(job.Reason()))});
+    }
+    Print(StrCat(array.name, " ", array.Sentence(), ".\n\n", table.ToString()));
   }
 
   void Print(const std::string& text) {
@@ -192,7 +217,7 @@ Command DescribeCommandSpec() {
       .group = "Inspect",
   };
   command.summary = "Describe a job or another object in detail, with its events.";
-  command.usage = "JOB | KIND NAME... | KIND/NAME...";
+  command.usage = "JOB | ARRAY | KIND NAME... | KIND/NAME...";
   command.examples = {
       {"A job: pods, reason for waiting, preemptions", "swell describe mnist"},
       {"A pod", "swell describe pod mnist-worker-0"},

@@ -1,7 +1,11 @@
-// swell logs: of a pod, of a job's master, of all of a job's pods.
+// swell logs: of a pod, of a job's master, of all of a job's pods, of an array, of a workload.
+#include <algorithm>
+
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/pods/job_logs.h"
+#include "cli/pods/pod_choice.h"
+#include "cli/views/array_view.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
@@ -22,7 +26,9 @@ class LogsAction final : public Action {
     SWELL_RETURN_IF_ERROR(options_.Check());
     if (words.empty() == selector_.empty()) {
       return Misuse(
-          "expected a job or pod: swell logs JOB, swell logs POD or swell logs -l LABELS");
+          "expected a job, pod or workload: swell logs JOB, swell logs POD, swell logs deploy/NAME "
+          "or "
+          "swell logs -l LABELS");
     }
     if (words.size() == 2 && options_.logs.container.empty()) {
       options_.logs.container = words[1];
@@ -71,9 +77,34 @@ class LogsAction final : public Action {
         return PrintJobLogs(session, api, std::move(one), options_);
       }
     }
-    if (!pod_wanted) return job.status();
+    if (!pod_wanted) return PrintOther(session, api, name, job.status());
     return Status(Code::kNotFound,
                   StrCat("no pod named ", Quote(name), " in namespace ", Quote(ns)));
+  }
+
+  // Several pods: an array's or a workload's. `no_job`: what is said if there are none.
+  Status PrintOther(Session& session, Api& api, const std::string& name, const Status& no_job) {
+    SWELL_ASSIGN_OR_RETURN(const ArrayView array, FindArray(api, session.Namespace(), name));
+    std::vector<json::SharedValue> pods;
+    for (const JobView& one : array.jobs) {
+      const size_t count = options_.all ? one.pods.size() : std::min<size_t>(one.pods.size(), 1);
+      pods.insert(pods.end(), one.pods.begin(),
+                  one.pods.begin() + static_cast<std::ptrdiff_t>(count));
+    }
+    if (array.jobs.empty()) {
+      auto found = PodsOfWorkload(api, session.Namespace(), name);
+      if (!found.ok() && name.find('/') != std::string::npos) return found.status();
+      if (!found.ok()) return no_job;
+      pods = std::move(*found);
+    } else if (pods.empty()) {
+      return Status(Code::kNotFound,
+                    StrCat("array ", Quote(name), " has no pods; it ", array.Sentence()));
+    }
+    if (options_.logs.previous || options_.attempt > 0) {
+      return Misuse(StrCat(options_.attempt > 0 ? "--attempt" : "--previous", ": ", Quote(name),
+                           " has several pods; name one of them"));
+    }
+    return PrintLogs(session, api, pods, options_.logs);
   }
 
   // What ran before belongs to the pod's job.
@@ -105,10 +136,11 @@ Command LogsCommandSpec() {
       .name = "logs",
       .aliases = {"log"},
       .group = "Jobs",
-      .summary = "Print the logs of a job or a pod.",
-      .usage = "JOB | POD [CONTAINER]",
+      .summary = "Print the logs of a job, a pod, an array, or what has several pods.",
+      .usage = "JOB | ARRAY | POD [CONTAINER] | KIND/NAME",
       .examples = {{"Follow the log of a job's master", "swell logs mnist -f"},
                    {"The last 20 lines of each pod of a job", "swell logs mnist --all --tail 20"},
+                   {"All pods of a Deployment, or of a JobSet", "swell logs deploy/server"},
                    {"A container before its last restart", "swell logs mnist-worker-1 --previous"},
                    {"What ran before the first preemption", "swell logs mnist --attempt 1"}},
       .completes = Completes::kJob,

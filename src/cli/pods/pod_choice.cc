@@ -1,8 +1,11 @@
 #include "cli/pods/pod_choice.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
 
 namespace swell::cli {
@@ -27,14 +30,15 @@ const std::vector<SelectingKind>& SelectingKinds() {
   return kinds;
 }
 
-Result<ChosenPod> Selected(Api& api,
-                           const std::string& ns,
-                           const SelectingKind& kind,
-                           const std::string& name) {
-  SWELL_ASSIGN_OR_RETURN(json::SharedValue object, api.Get(*kind.resource, ns, name));
+// The pods that the object selects.
+Result<std::vector<json::SharedValue>> PodsOf(Api& api,
+                                              const std::string& ns,
+                                              const SelectingKind& kind,
+                                              const json::Value& object) {
+  const std::string_view name = api::Name(object);
   const json::Value* labels = kind.match_labels
-                                  ? json::Find(*object, {"spec", "selector", "matchLabels"})
-                                  : json::Find(*object, {"spec", "selector"});
+                                  ? json::Find(object, {"spec", "selector", "matchLabels"})
+                                  : json::Find(object, {"spec", "selector"});
   std::string selector;
   if (labels != nullptr && labels->is_object()) {
     for (const auto& [key, value] : labels->get_object()) {
@@ -48,15 +52,24 @@ Result<ChosenPod> Selected(Api& api,
   }
   SWELL_ASSIGN_OR_RETURN(auto pods,
                          api.List(client::resources::kPods, ns, {.label_selector = selector}));
+  if (pods.empty()) {
+    return Status(Code::kNotFound, StrCat(kind.names[1], "/", name, " has no pods"));
+  }
+  return pods;
+}
+
+Result<ChosenPod> Selected(Api& api,
+                           const std::string& ns,
+                           const SelectingKind& kind,
+                           const std::string& name) {
+  SWELL_ASSIGN_OR_RETURN(json::SharedValue object, api.Get(*kind.resource, ns, name));
+  SWELL_ASSIGN_OR_RETURN(const auto pods, PodsOf(api, ns, kind, *object));
   ChosenPod chosen;
   for (const json::SharedValue& pod : pods) {
     const bool runs = api::Phase(*pod) == "Running";
     if (!chosen.pod || (runs && api::Phase(*chosen.pod) != "Running")) {
       chosen.pod = pod;
     }
-  }
-  if (!chosen.pod) {
-    return Status(Code::kNotFound, StrCat(kind.names[1], "/", name, " has no pods"));
   }
   if (kind.resource == &client::resources::kServices) chosen.service = object;
   return chosen;
@@ -95,6 +108,40 @@ Result<ChosenPod> ChoosePod(Api& api, const std::string& ns, const std::string& 
                   StrCat("job ", Quote(name), " has no pods; it is ", ToLower(job->status)));
   }
   return ChosenPod{job->pods[0], nullptr};
+}
+
+Result<std::vector<json::SharedValue>> PodsOfWorkload(Api& api,
+                                                      const std::string& ns,
+                                                      std::string_view words) {
+  const size_t slash = words.find('/');
+  const std::string said = slash == std::string_view::npos ? "" : ToLower(words.substr(0, slash));
+  const std::string name(slash == std::string_view::npos ? words : words.substr(slash + 1));
+  const Status none(Code::kNotFound,
+                    StrCat("no workload ", Quote(words), " in namespace ", Quote(ns)));
+  for (const SelectingKind& kind : SelectingKinds()) {
+    // A bare name is that of what people deploy. Jobs have their own logs.
+    const bool deployed = kind.resource == &client::resources::kDeployments ||
+                          kind.resource == &client::resources::kStatefulSets ||
+                          kind.resource == &client::resources::kDaemonSets;
+    const bool meant =
+        said.empty() ? deployed
+                     : std::find(kind.names.begin(), kind.names.end(), said) != kind.names.end();
+    if (!meant || kind.resource == &client::resources::kJobs) continue;
+    const auto object = api.Get(*kind.resource, ns, name);
+    if (object.ok()) return PodsOf(api, ns, kind, **object);
+    if (!said.empty()) return object.status();
+  }
+  for (const OthersJob& job : ListOthersJobs(api, ns)) {
+    const std::string kind = ToLower(job.kind);
+    const bool meant = said.empty() || said == kind || said == StrCat(kind, "s");
+    if (job.name != name || !meant) continue;
+    SWELL_ASSIGN_OR_RETURN(
+        auto pods, api.List(client::resources::kPods, ns,
+                            {.label_selector = StrCat(api::keys::kPodGroup, "=", job.group)}));
+    if (!pods.empty()) return pods;
+    return Status(Code::kNotFound, StrCat(job.kind, " ", Quote(name), " has no pods"));
+  }
+  return none;
 }
 
 std::string DefaultContainer(const json::Value& pod) {

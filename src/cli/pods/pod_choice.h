@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/api.h"
 
@@ -17,6 +18,13 @@ struct ChosenPod {
 // "NAME", "pod/NAME", "svc/NAME", "deployment/NAME" and other kinds with a selector; a bare name
 // is a pod's, else a job's.
 Result<ChosenPod> ChoosePod(Api& api, const std::string& ns, const std::string& words);
+
+// The pods of a workload that Swell does not run as a job: a Deployment, a StatefulSet, a DaemonSet
+// or another operator's job by its name, or KIND/NAME of anything with a selector. kNotFound if
+// nothing is called so, or has pods.
+Result<std::vector<json::SharedValue>> PodsOfWorkload(Api& api,
+                                                      const std::string& ns,
+                                                      std::string_view words);
 
 // The container meant when none is named, as kubectl chooses; empty for a pod without containers.
 std::string DefaultContainer(const json::Value& pod);

@@ -2,6 +2,7 @@
 #include <set>
 #include <utility>
 
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta/gate_keys.h"
@@ -92,10 +93,14 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
     return Status(Code::kNotFound, StrCat(kind, " ", Quote(name), " not found in namespace ",
                                           Quote(ns), "; there is ", names_of(of_other_kinds)));
   }
+  std::string near;
   if (found.empty() && kind.empty()) {
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> all, ListJobs(api, ns));
     size_t tasks = 0;
     std::string first_task;
+    std::vector<std::string> names;
+    for (const JobView& job : all) names.push_back(job.name);
+    near = NearestWord(name, names);
     for (JobView& job : all) {
       if (api::Label(*job.object, api::keys::kArray) == name && ++tasks == 1) first_task = job.name;
       // Slurm's commands print numbers; every command takes them.
@@ -105,10 +110,10 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
     }
     if (found.empty() && tasks > 0) {
       const std::string label = StrCat(api::keys::kArray, "=", name);
-      return Status(Code::kNotFound,
-                    StrCat(Quote(name), " is an array of ", tasks, " jobs: name one of them (",
-                           first_task, " is the first); all have the label ", label,
-                           ": swell get pytorchjobs -l ", label));
+      return Status(
+          Code::kNotFound,
+          StrCat(Quote(name), " is an array of ", tasks, " jobs: name one of them (", first_task,
+                 " is the first; swell list ", name, " shows all). All have the label ", label));
     }
   }
   if (found.empty()) {
@@ -117,10 +122,11 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
                     StrCat("job ", Quote(name), " not found in namespace ", Quote(ns), hint));
     }
     const std::string elsewhere = NamespacesWith(api, ns, name);
+    std::string hint = "swell list shows the jobs";
+    if (!near.empty()) hint = StrCat("did you mean ", near, "?");
+    if (!elsewhere.empty()) hint = StrCat("it exists in ", elsewhere, " (use -n)");
     return Status(Code::kNotFound,
-                  StrCat("job ", Quote(name), " not found in namespace ", Quote(ns), "; ",
-                         elsewhere.empty() ? "swell list shows the jobs"
-                                           : StrCat("it exists in ", elsewhere, " (use -n)")));
+                  StrCat("job ", Quote(name), " not found in namespace ", Quote(ns), "; ", hint));
   }
   if (found.size() > 1) {
     return Misuse(StrCat("there are several jobs named ", Quote(name), ": ", names_of(found),

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "base/strings.h"
 #include "cli/print/text_table.h"
+#include "cli/views/array_view.h"
 #include "cli/views/own_namespaces.h"
 #include "cli/views/project_view.h"
 
@@ -20,6 +22,23 @@ std::shared_ptr<json::Value> ObjectOf(const JobView& job) {
   return object;
 }
 
+int StateOrder(const JobView& job) {
+  if (job.over()) return 2;
+  return job.status == "Running" || job.status == "Restarting" ? 0 : 1;
+}
+
+// Later ones first; of an array, which is made at once, the first.
+void SortByState(std::vector<JobView>& jobs) {
+  const auto before = [](const JobView& a, const JobView& b) {
+    const auto key = [](const JobView& job) {
+      const std::optional<WallTime> time = job.over() && job.ended ? job.ended : job.created;
+      return std::tuple(StateOrder(job), time ? -time->unix_ns : 0);
+    };
+    return key(a) < key(b);
+  };
+  std::stable_sort(jobs.begin(), jobs.end(), before);
+}
+
 }  // namespace
 
 Result<ShownJobs> JobTable::Jobs(Api& api) const {
@@ -33,6 +52,16 @@ Result<ShownJobs> JobTable::Jobs(Api& api) const {
       return shown != word && ToLower(job.status) != word;
     });
   }
+  if (active) {
+    std::erase_if(jobs, [](const JobView& job) { return job.over(); });
+  }
+  if (!names.empty()) {
+    std::erase_if(jobs, [this](const JobView& job) {
+      return std::none_of(names.begin(), names.end(),
+                          [&job](const std::string& name) { return NamesJob(job, name); });
+    });
+  }
+  if (by_state) SortByState(jobs);
   if (projects && !jobs.empty()) {
     // Users who cannot read projects still see their jobs.
     auto tree = ReadProjects(api);
@@ -48,6 +77,7 @@ Result<int> JobTable::Show() const {
   SWELL_ASSIGN_OR_RETURN(const ShownJobs shown, Jobs(*api));
   const std::vector<JobView>& jobs = shown.jobs;
   if (shown.partial) session.ErrLine(kPartialJobs);
+  if (jobs.empty() && !names.empty()) return NoSuchJob(*api);
   if (form.kind == OutputForm::Kind::kName) {
     for (const JobView& job : jobs) session.OutLine(job.ResourceName());
     return 0;
@@ -62,7 +92,7 @@ Result<int> JobTable::Show() const {
   std::vector<std::string> lines = Lines(jobs);
   if (jobs.empty()) lines.clear();
   for (size_t i = headers ? 0 : 1; i < lines.size(); ++i) session.OutLine(lines[i]);
-  const size_t others = ListOthersJobs(*api, ns).size();
+  const size_t others = names.empty() ? ListOthersJobs(*api, ns).size() : 0;
   if (others > 0) {
     session.ErrLine(StrCat(others, others == 1 ? " more job belongs" : " more jobs belong",
                            " to other operators (swell get podgroups", ns.empty() ? " -A)" : ")"));
@@ -70,12 +100,24 @@ Result<int> JobTable::Show() const {
   return 0;
 }
 
+// There may be one that the status, or --active, leaves out.
+Result<int> JobTable::NoSuchJob(Api& api) const {
+  for (const std::string& name : names) {
+    SWELL_ASSIGN_OR_RETURN(const ArrayView array, FindArray(api, ns, name));
+    if (array.jobs.empty()) SWELL_RETURN_IF_ERROR(FindJob(api, ns, name).status());
+  }
+  session.ErrLine(StrCat("No such job", active ? " is active" : " has that status"));
+  return 0;
+}
+
 // Somebody who looks in the wrong namespace is told where to look.
 std::string JobTable::NoJobs(Api& api) const {
-  const std::string_view what = status.empty() ? "" : " of that status";
+  const std::string_view what = !status.empty() ? " of that status"
+                                : active        ? " that are active"
+                                                : "";
   if (ns.empty()) return StrCat("No jobs", what);
   const auto all = ListJobs(api, "");
-  const size_t others = all.ok() && status.empty() ? all->size() : 0;
+  const size_t others = all.ok() && what.empty() ? all->size() : 0;
   return StrCat("No jobs", what, " in namespace ", ns,
                 others == 0 ? "" : StrCat("; ", others, " in others: add -A to see them"));
 }

@@ -17,8 +17,12 @@ struct JobTable {
   Session& session;
   const OutputForm& form;
   bool all_namespaces = false;
-  std::string ns;      // "" everywhere
-  std::string status;  // only jobs with this word; "" all
+  std::string ns;                  // "" everywhere
+  std::string status;              // only jobs with this word; "" all
+  std::vector<std::string> names;  // of jobs or arrays; none: all
+  bool active = false;             // only jobs that are not over
+  // Those that run, those that wait, then those that are over; the newest of each first.
+  bool by_state = false;
   bool headers = true;
   bool projects = false;  // jobs that name none have their namespace's
   std::vector<std::string> header;
@@ -30,6 +34,8 @@ struct JobTable {
 
  private:
   std::string NoJobs(Api& api) const;
+  // What is wrong with the names.
+  Result<int> NoSuchJob(Api& api) const;
   Result<ShownJobs> Jobs(Api& api) const;
   // Lines without their newline, the header's first.
   std::vector<std::string> Lines(const std::vector<JobView>& jobs) const;
