@@ -61,7 +61,7 @@ struct Connection {
 using StateView = std::vector<const json::Value*>;
 
 // What the scheduler and the job controllers would do, by their own code. The program around
-// provides it: this layer does not schedule. Both may be empty.
+// provides it: this layer does not schedule. Each may be empty.
 struct WhatIfEngine {
   // A scheduling cycle over a state: what `swell simulate` prints.
   std::function<json::Value(const StateView& state, WallTime now)> simulate;
@@ -70,6 +70,9 @@ struct WhatIfEngine {
   // The pod group that a job of that resource would have, and then the pods that are in it.
   std::function<Result<json::Array>(const client::Resource& resource, const json::Value& job)>
       make_gang;
+  // What an image of the cluster at that address was probably meant to be. Empty: it is known
+  // there, no name is near, or what is known there is not known here.
+  std::function<std::string(std::string_view url, const std::string& image)> meant_image;
 };
 
 struct CliEnv {

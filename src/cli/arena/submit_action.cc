@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/jobs/priorities.h"
-#include "cli/jobs/too_large.h"
+#include "cli/jobs/submit_warnings.h"
 #include "cli/views/project_view.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
@@ -30,7 +30,9 @@ Result<int> SubmitAction::Run(Session& session, std::vector<std::string> words) 
     return created;
   }
   for (const std::string& remark : Remarks()) LogLine(session, "warn", remark);
-  if (std::string text = TooLargeText(*api, job); !text.empty()) LogLine(session, "warn", text);
+  for (const std::string& text : SubmitWarnings(session, *api, job)) {
+    LogLine(session, "warn", text);
+  }
   const std::string what =
       cron_ ? StrCat("The cron ", trainer_.word(), " ") : std::string("The Job ");
   LogLine(session, "info", StrCat(what, spec_.name, " has been submitted successfully"));

@@ -8,7 +8,7 @@
 #include "cli/jobs/gate_request.h"
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/pytorch_spec.h"
-#include "cli/jobs/too_large.h"
+#include "cli/jobs/submit_warnings.h"
 #include "cli/jobs/what_if.h"
 #include "cli/pods/job_logs.h"
 #include "cli/print/output.h"
@@ -140,7 +140,7 @@ class SubmitAction final : public Action {
           StrCat(ResourceNameOf(**made), on_server ? " created (server dry run)" : " created"));
     }
     if (on_server) return 0;
-    WarnIfTooLarge(session, "swell", *api, job);
+    PrintSubmitWarnings(session, "swell", *api, job);
     if (form.table() && session.env().err_is_terminal && !wait_ && !logs_) {
       const std::string& ns = session.global().ns;
       session.ErrLine(
@@ -208,7 +208,7 @@ class SubmitAction final : public Action {
       if (!made.ok()) return Unfinished(made.status(), range, index);
       session.Out(form.table() ? StrCat(ResourceNameOf(**made), " created\n")
                                : FormatObject(form, **made, ResourceNameOf(**made)));
-      if (index == range.ids.back()) WarnIfTooLarge(session, "swell", *api, job);
+      if (index == range.ids.back()) PrintSubmitWarnings(session, "swell", *api, job);
     }
     return 0;
   }

@@ -1,9 +1,11 @@
 #include "cli/jobs/too_large.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "cli/jobs/what_if.h"
 #include "cli/views/job_view.h"
@@ -41,13 +43,16 @@ std::string TooLargeShare(const json::Value& pod, const std::vector<NodeView>& n
                 OfMemoryText(most << 20));
 }
 
-std::string TooLarge(const Amounts& need, const std::vector<NodeView>& nodes) {
+// `that`: which nodes these are, " with gpu=a100"; empty: all.
+std::string TooLarge(const Amounts& need,
+                     const std::vector<NodeView>& nodes,
+                     std::string_view that) {
   std::vector<std::string> asked;
   for (const auto& [field, text] : kMeasures) {
     int64_t most = 0;
     for (const NodeView& node : nodes) most = std::max(most, node.total.*field);
     if (need.*field > most) {
-      return StrCat("no node has ", text(need.*field), "; the largest has ", text(most));
+      return StrCat("no node", that, " has ", text(need.*field), "; the largest has ", text(most));
     }
     if (need.*field > 0) asked.push_back(text(need.*field));
   }
@@ -56,7 +61,75 @@ std::string TooLarge(const Amounts& need, const std::vector<NodeView>& nodes) {
       return need.*one.field <= node.total.*one.field;
     });
   });
-  return held ? "" : StrCat("no node has all that a pod needs: ", Join(asked, ", "));
+  return held ? "" : StrCat("no node", that, " has all that a pod needs: ", Join(asked, ", "));
+}
+
+using LabelList = std::vector<std::pair<std::string_view, std::string_view>>;
+
+// The labels of its node selector.
+LabelList LabelsWanted(const json::Value& pod) {
+  LabelList labels;
+  for (const auto& label : json::GetObject(pod, {"spec", "nodeSelector"})) {
+    if (label.value().is_string()) {
+      labels.emplace_back(std::string_view(label.key().data(), label.key().size()),
+                          json::View(label.value().get_string()));
+    }
+  }
+  return labels;
+}
+
+std::vector<NodeView> NodesWith(const LabelList& labels, const std::vector<NodeView>& nodes) {
+  std::vector<NodeView> some;
+  for (const NodeView& node : nodes) {
+    if (std::all_of(labels.begin(), labels.end(), [&node](const auto& label) {
+          return api::Label(*node.object, label.first) == label.second;
+        })) {
+      some.push_back(node);
+    }
+  }
+  return some;
+}
+
+// What the nodes have instead: other values of the label, or a label that is nearly called so.
+std::string InsteadOf(std::string_view key,
+                      std::string_view value,
+                      const std::vector<NodeView>& nodes) {
+  constexpr size_t kValuesShown = 5;
+  std::set<std::string> values, keys;
+  for (const NodeView& node : nodes) {
+    for (const auto& label : api::Labels(*node.object)) {
+      keys.emplace(label.key().data(), label.key().size());
+    }
+    if (const std::string_view has = api::Label(*node.object, key); !has.empty()) {
+      values.emplace(has);
+    }
+  }
+  if (values.empty()) {
+    const std::string near = NearestName(key, {keys.begin(), keys.end()});
+    return near.empty() ? "" : StrCat("; did you mean ", near, "?");
+  }
+  const std::string near = NearestName(value, {values.begin(), values.end()});
+  if (!near.empty()) return StrCat("; did you mean ", key, "=", near, "?");
+  if (values.size() > kValuesShown) return "";
+  return StrCat("; there is ", key, "=", Join({values.begin(), values.end()}, ", "));
+}
+
+// " with gpu=a100"; empty for no labels.
+std::string WithText(const LabelList& labels) {
+  std::vector<std::string> all;
+  for (const auto& [key, value] : labels) all.push_back(StrCat(key, "=", value));
+  return all.empty() ? "" : StrCat(" with ", Join(all, ", "));
+}
+
+// Names the first label that no node has, or all of them.
+std::string NoneWith(const LabelList& labels, const std::vector<NodeView>& nodes) {
+  for (const auto& label : labels) {
+    if (NodesWith({label}, nodes).empty()) {
+      return StrCat("no node has the label ", label.first, "=", label.second,
+                    InsteadOf(label.first, label.second, nodes));
+    }
+  }
+  return StrCat("there is no node", WithText(labels));
 }
 
 // How many such pods the nodes hold when they are empty.
@@ -123,10 +196,14 @@ std::string TooLargeText(Api& api, const json::Value& job) {
   for (const JobTemplate& one : TemplatesOf(job, *kind)) {
     Amounts need;
     need.AddPod(*one.pod);
-    std::string text = TooLarge(need, nodes);
-    if (text.empty()) text = TooLargeShare(*one.pod, nodes);
+    const auto labels = LabelsWanted(*one.pod);
+    const std::vector<NodeView> usable = NodesWith(labels, nodes);
+    std::string text = usable.empty() ? NoneWith(labels, nodes) : "";
+    if (text.empty()) text = TooLarge(need, usable, WithText(labels));
+    if (text.empty()) text = TooLargeShare(*one.pod, usable);
     if (!text.empty()) {
-      return StrCat(text, ". The job waits until such a node is added");
+      return StrCat(text, text.ends_with('?') ? " " : ". ",
+                    "The job waits until such a node is added");
     }
     auto alike = std::find_if(pods.begin(), pods.end(),
                               [&need](const auto& known) { return known.first == need; });
@@ -142,12 +219,6 @@ std::string TooLargeText(Api& api, const json::Value& job) {
     if (!text.empty()) return StrCat(text, ". It waits until nodes are added");
   }
   return "";
-}
-
-void WarnIfTooLarge(Session& session, std::string_view program, Api& api, const json::Value& job) {
-  if (const std::string text = TooLargeText(api, job); !text.empty()) {
-    session.ErrLine(StrCat(program, ": warning: ", text));
-  }
 }
 
 }  // namespace swell::cli

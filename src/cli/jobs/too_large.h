@@ -4,17 +4,14 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "cli/session.h"
 
 namespace swell::cli {
 
-// "no node has 9 GPUs; the largest has 2 GPUs. The job waits until such a node is added". Empty:
-// the cluster could hold it, or that is not known: the user may not list nodes or projects, or
-// there are more than 500 nodes.
+// "no node has 9 GPUs; the largest has 2 GPUs. The job waits until such a node is added", and the
+// same of labels that no node has. Empty: the cluster could hold it, or that is not known: the user
+// may not list nodes or projects, or there are more than 500 nodes.
 std::string TooLargeText(Api& api, const json::Value& job);
-// Says so on standard error, as a warning of that program.
-void WarnIfTooLarge(Session& session, std::string_view program, Api& api, const json::Value& job);
 
 }  // namespace swell::cli

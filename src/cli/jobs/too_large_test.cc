@@ -30,6 +30,16 @@ TEST_F(TooLargeTest, AUserWhoSubmitsWhatNoNodeHoldsIsTold) {
   EXPECT_EQ(submit("hog", {"--memory", "65Gi"}),
             "swell: warning: no node has 65Gi of memory; the largest has 64Gi of memory. The job "
             "waits until such a node is added\n");
+  Create("{apiVersion: v1, kind: Node, metadata: {name: node-0, labels: {gpu: l4, zone: a}}}");
+  EXPECT_EQ(submit("typed", {"--selector", "gpu=a100"}),
+            "swell: warning: no node has the label gpu=a100; there is gpu=l4. The job waits until "
+            "such a node is added\n");
+  EXPECT_EQ(submit("mistyped", {"--selector", "zoen=a"}),
+            "swell: warning: no node has the label zoen=a; did you mean zone? The job waits until "
+            "such a node is added\n");
+  EXPECT_EQ(submit("chosen", {"--selector", "gpu=l4", "--gpus", "1"}),
+            "swell: warning: no node with gpu=l4 has 1 GPU; the largest has 0 GPUs. The job waits "
+            "until such a node is added\n");
   // The large processor and the large memory are in two machines.
   Create("{apiVersion: v1, kind: Node, metadata: {name: node-2}}");
   Status("/api/v1/nodes/node-2", R"({"status":{"allocatable":{"cpu":"64","memory":"256Gi"}}})");
@@ -55,6 +65,24 @@ TEST_F(TooLargeTest, AUserWhoSubmitsWhatNoNodeHoldsIsTold) {
               std::string::npos)
         << kind << out_ << err_;
   }
+}
+
+TEST_F(TooLargeTest, AMisspeltImageIsAnsweredWithTheNameThatWasMeant) {
+  env_.what_if.meant_image = [](std::string_view url, const std::string& image) {
+    EXPECT_EQ(url, "https://test:6443");
+    return std::string(image == "pytroch/pytorch" ? "pytorch/pytorch" : "");
+  };
+  const std::string warning =
+      "no image named pytroch/pytorch is known here; did you mean pytorch/pytorch? It is looked "
+      "for at its registry\n";
+  ASSERT_EQ(Run({"swell", "submit", "a", "--image", "pytroch/pytorch", "--", "run"}), 0) << err_;
+  EXPECT_EQ(err_, "swell: warning: " + warning);
+  ASSERT_EQ(Run({"swell", "submit", "b", "--image", "pytorch/pytorch", "--", "run"}), 0) << err_;
+  EXPECT_EQ(err_, "");
+  ASSERT_EQ(Run({"arena", "submit", "pytorch", "--name", "c", "--image", "pytroch/pytorch", "x"}),
+            0)
+      << err_;
+  EXPECT_NE(err_.find("WARN[0000] " + warning), std::string::npos) << err_;
 }
 
 }  // namespace

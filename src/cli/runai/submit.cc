@@ -8,7 +8,7 @@
 #include "base/strings.h"
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/service_address.h"
-#include "cli/jobs/too_large.h"
+#include "cli/jobs/submit_warnings.h"
 #include "cli/jobs/training_spec.h"
 #include "cli/jobs/what_if.h"
 #include "cli/print/output.h"
@@ -380,7 +380,7 @@ class SubmitAction final : public Action {
       return 0;
     }
     session.OutLine(StrCat("The job '", name, "' has been submitted successfully"));
-    WarnIfTooLarge(session, "runai", *scope.api, job);
+    PrintSubmitWarnings(session, "runai", *scope.api, job);
     session.OutLine(StrCat("You can run `runai describe job ", name, " -p ", scope.project.name,
                            "` to check the job status"));
     if (service_) TellAddresses(session, scope, *service_);

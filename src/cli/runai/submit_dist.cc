@@ -7,7 +7,7 @@
 
 #include "base/strings.h"
 #include "cli/jobs/priorities.h"
-#include "cli/jobs/too_large.h"
+#include "cli/jobs/submit_warnings.h"
 #include "cli/print/output.h"
 #include "cli/runai/flag_names.h"
 #include "cli/runai/pod_flags.h"
@@ -184,7 +184,7 @@ class SubmitDistAction final : public Action {
     SWELL_RETURN_IF_ERROR(pod_flags_.MakeOwnClaims(*scope.api, **made));
     const std::string_view name = api::Name(**made);
     session.OutLine(StrCat("The job '", name, "' has been submitted successfully"));
-    WarnIfTooLarge(session, "runai", *scope.api, **made);
+    PrintSubmitWarnings(session, "runai", *scope.api, **made);
     session.OutLine(StrCat("You can run `runai describe job ", name, " -p ", scope.project.name,
                            "` to check the job status"));
     return 0;

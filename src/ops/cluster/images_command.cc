@@ -341,7 +341,34 @@ class ExplainAction final : public ImagesAction {
   }
 };
 
+bool IsThisMachine(std::string_view url) {
+  for (std::string_view prefix : {"https://127.", "https://localhost:", "https://[::1]:"}) {
+    if (url.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+// Whether the store has it; also if that cannot be known, as for a user who may not read it.
+bool MayBeStored(const DataDir& dir, const std::string& image) {
+  const std::string store = ImageStoreOf(dir, "");
+  if (!FileExists(store)) return false;
+  const auto name = images::ParseReference(image);
+  return !name.ok() || !ListDir(store).ok() || ImageStore(store).Find(name->Name()).ok();
+}
+
 }  // namespace
+
+std::string MeantImage(std::string_view url, const std::string& image) {
+  if (!IsThisMachine(url)) return "";
+  const DataDir dir = FindDataDir("");
+  const auto catalogue = edge::ImageCatalogue::Load({.config_dir = dir.path,
+                                                     .tools_dir = dir.path + "/catalogue",
+                                                     .sdk_dir = "",
+                                                     .writes_tools = false});
+  if (!catalogue.ok() || catalogue->Find(image).ok()) return "";
+  std::string nearest = catalogue->Nearest(image);
+  return nearest.empty() || MayBeStored(dir, image) ? "" : nearest;
+}
 
 cli::Command ImagesCommand() {
   cli::Command images{.name = "images",

@@ -172,6 +172,7 @@ cli::WhatIfEngine MakeWhatIfEngine() {
     if (kind != nullptr) return controllers::MakeGang(*kind, job);
     return Status(Code::kNotAcceptable, StrCat("there is no plan for ", resource.plural));
   };
+  what_if.meant_image = MeantImage;
   return what_if;
 }
 
