@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/no_role.h"
 #include "cli/node_commands.h"
 #include "cli/session.h"
 #include "kube/edge/http/http_transport.h"
@@ -191,7 +192,7 @@ int RunRoute(const Route& route, const Command& root, CliEnv& env) {
   Session session(env, global, root);
   Result<int> result = action->Run(session, std::move(words));
   if (env.loop && env.loop->interrupted()) return 130;
-  return result.ok() ? *result : Report(env, route.path, result.status());
+  return result.ok() ? *result : Report(env, route.path, WithRoleHint(session, result.status()));
 }
 
 }  // namespace

@@ -113,6 +113,11 @@ class ReportAction final : public Action {
     }
     ShareOut(report);
     SWELL_RETURN_IF_ERROR(CheckProjects(*api, report));
+    if (found->empty() && report.lines.empty() && output_ == "table") {
+      session.ErrLine(StrCat("No use of GPUs is recorded yet in the namespace ", ns_,
+                             "; the scheduler writes its first record within a minute"));
+      return 0;
+    }
     if (found->empty()) {
       session.ErrLine(StrCat("swell: warning: there are no usage records in the namespace ", ns_,
                              "; the scheduler writes the first one within a minute"));

@@ -148,6 +148,10 @@ TEST_F(ReportTest, AClusterWithoutAnAccountIsToldSo) {
   ASSERT_EQ(Run({"swell", "report", "--usage-namespace", "elsewhere", "-o", "csv"}), 0);
   EXPECT_NE(err_.find("there are no usage records in the namespace elsewhere"), std::string::npos)
       << err_;
+  ASSERT_EQ(Run({"swell", "report", "--usage-namespace", "elsewhere"}), 0);
+  EXPECT_EQ(err_,
+            "No use of GPUs is recorded yet in the namespace elsewhere; the scheduler writes its "
+            "first record within a minute\n");
 }
 
 TEST_F(ReportTest, SaysWhatIsWrongWithFlags) {

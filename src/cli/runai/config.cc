@@ -1,6 +1,7 @@
 // runai config, whoami, version.
 #include "base/file.h"
 #include "base/strings.h"
+#include "cli/no_role.h"
 #include "cli/runai/runai.h"
 #include "cli/setup/front_end_version.h"
 #include "json/yaml.h"
@@ -22,7 +23,17 @@ class ConfigProjectAction final : public Action {
       return 0;
     }
     if (words.size() != 1) return Misuse("expected one name: runai config project NAME");
-    SWELL_ASSIGN_OR_RETURN(ProjectView project, FindProject(tree, words[0]));
+    SWELL_ASSIGN_OR_RETURN(ProjectView project, FindProject(tree, words[0], "runai"));
+    if (project.department) {
+      return Misuse(StrCat(Quote(project.name), " is a department; work belongs to its projects"));
+    }
+    // Every command that follows would be refused.
+    if (!HasRole(*api, project.ns).value_or(true)) {
+      return Status(Code::kForbidden,
+                    StrCat("you have no role in project ", project.name, " (namespace ", project.ns,
+                           "), so it cannot be your default project; an administrator can make "
+                           "you a member"));
+    }
     const std::string& path = api->connection().kubeconfig;
     if (path.empty()) {
       return Status(Code::kNotAcceptable,
