@@ -52,9 +52,7 @@ Status Store(Flag& flag, std::string value) {
     case Flag::Kind::kText:
       if (!flag.choices.empty() &&
           std::find(flag.choices.begin(), flag.choices.end(), value) == flag.choices.end()) {
-        const std::string near = NearestWord(value, flag.choices);
-        return wrong(
-            StrCat(OneOf(flag.choices), near.empty() ? "" : StrCat("; did you mean ", near, "?")));
+        return WrongValue(StrCat("--", flag.Long()), value, flag.choices);
       }
       *static_cast<std::string*>(flag.to) = std::move(value);
       break;
@@ -222,6 +220,14 @@ Status Misuse(std::string message) {
   StatusDetails details;
   details.causes.push_back({std::string(kMisuse), "", ""});
   return Status(Code::kBadRequest, std::move(message), std::move(details));
+}
+
+Status WrongValue(std::string_view flag,
+                  std::string_view value,
+                  const std::vector<std::string>& choices) {
+  const std::string near = NearestWord(ToLower(value), choices);
+  return Misuse(StrCat(flag, " ", Quote(value), ": expected ", OneOf(choices),
+                       near.empty() ? "" : StrCat("; did you mean ", near, "?")));
 }
 
 bool IsMisuse(const Status& status) {

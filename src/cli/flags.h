@@ -97,5 +97,9 @@ class Flags {
 // An error that is the caller's mistake: exit status 2, with a pointer to --help.
 Status Misuse(std::string message);
 bool IsMisuse(const Status& status);
+// "--flag "valu": expected value or other; did you mean value?"
+Status WrongValue(std::string_view flag,
+                  std::string_view value,
+                  const std::vector<std::string>& choices);
 
 }  // namespace swell::cli

@@ -114,6 +114,18 @@ TEST(FlagsTest, OtherVersionsNamesAndWhatIsNotHere) {
   }
 }
 
+TEST(FlagsTest, AValueThatIsNearlyRightIsAnsweredWithTheRightOne) {
+  Flags flags;
+  std::string colour;
+  flags.Choice("--colour", &colour, "COLOUR", {"red", "green", "blue"}, "help");
+  Words words;
+  const Status near = flags.Parse({"--colour", "Gren"}, &words);
+  EXPECT_TRUE(IsMisuse(near));
+  EXPECT_EQ(near.message(), "--colour \"Gren\": expected red, green or blue; did you mean green?");
+  EXPECT_EQ(flags.Parse({"--colour", "yellowish"}, &words).message(),
+            "--colour \"yellowish\": expected red, green or blue");
+}
+
 TEST(FlagsTest, MistakesAreMisuse) {
   Parsed p = Parse({"--outptu", "json"});
   EXPECT_TRUE(IsMisuse(p.status));

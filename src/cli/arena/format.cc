@@ -98,7 +98,7 @@ bool IsData(const std::string& output) { return output == "json" || output == "y
 
 Status CheckOutput(const std::string& output) {
   if (output.empty() || output == "wide" || IsData(output)) return Status::Ok();
-  return Misuse(StrCat("--output ", Quote(output), ": expected json, yaml or wide"));
+  return WrongValue("--output", output, {"json", "yaml", "wide"});
 }
 
 std::string Serialise(const std::string& output, const json::Value& value) {

@@ -283,7 +283,7 @@ Status SubmitInstancesAction::FillEnd() {
   if (spec_.retry > 0) spec_.restart_policy = "OnFailure";
   std::string word = ToLower(on_preemption_);
   if (word != "requeue" && word != "fail") {
-    return Misuse(StrCat("--on-preemption ", Quote(on_preemption_), ": expected fail or requeue"));
+    return WrongValue("--on-preemption", on_preemption_, {"fail", "requeue"});
   }
   spec_.on_preemption = word == "fail" ? "Fail" : "Requeue";
   const std::string& policy = spec_.clean_pod_policy;

@@ -1,7 +1,6 @@
 // swell list, get without a kind, suspend, resume: jobs of every kind in one table.
 #include <algorithm>
 
-#include "base/nearest_word.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/print/output.h"
@@ -48,11 +47,7 @@ class ListAction final : public Action {
         "errimagepull", "imagepullbackoff"};
     if (!status_.empty() && std::find(std::begin(kStatuses), std::end(kStatuses),
                                       ToLower(status_)) == std::end(kStatuses)) {
-      const std::vector<std::string> words_known(std::begin(kStatuses), std::end(kStatuses));
-      const std::string near = NearestWord(ToLower(status_), words_known);
-      return Misuse(StrCat("--status ", Quote(status_), ": expected one of ",
-                           Join(words_known, ", "),
-                           near.empty() ? "" : StrCat("; did you mean ", near, "?")));
+      return WrongValue("--status", status_, {std::begin(kStatuses), std::end(kStatuses)});
     }
     JobTable table{.session = session, .form = form, .all_namespaces = all_namespaces_};
     table.ns = all_namespaces_ ? "" : session.Namespace();

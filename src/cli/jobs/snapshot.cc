@@ -15,7 +15,7 @@ class SnapshotAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     if (output_ != "json" && output_ != "yaml") {
-      return Misuse(StrCat("--output ", Quote(output_), ": expected json or yaml"));
+      return WrongValue("--output", output_, {"json", "yaml"});
     }
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());

@@ -99,8 +99,7 @@ class SubmitAction final : public Action {
     bool on_server = dry_run_ == "server";
     bool plan = dry_run_ == "plan";
     if (!client_only && !on_server && !plan && dry_run_ != "none" && !dry_run_.empty()) {
-      return Misuse(
-          StrCat("--dry-run ", Quote(dry_run_), ": expected none, client, server or plan"));
+      return WrongValue("--dry-run", dry_run_, {"none", "client", "server", "plan"});
     }
     // A dry run in the client needs no cluster.
     Api* api = nullptr;
@@ -279,8 +278,7 @@ class SubmitAction final : public Action {
     }
     std::string word = ToLower(on_preemption_);
     if (word != "requeue" && word != "fail") {
-      return Misuse(
-          StrCat("--on-preemption ", Quote(on_preemption_), ": expected requeue or fail"));
+      return WrongValue("--on-preemption", on_preemption_, {"requeue", "fail"});
     }
     spec_.on_preemption = word == "fail" ? "Fail" : "Requeue";
     if (interactive_) {

@@ -50,7 +50,7 @@ class CheckAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(const OutputForm form, ParseOutputForm(output_));
     if (!form.table() && form.kind != OutputForm::Kind::kJson &&
         form.kind != OutputForm::Kind::kYaml) {
-      return Misuse(StrCat("--output ", Quote(output_), ": expected json or yaml"));
+      return WrongValue("--output", output_, {"json", "yaml"});
     }
     SWELL_ASSIGN_OR_RETURN(limit_, ParseDuration(timeout_, "--timeout"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());

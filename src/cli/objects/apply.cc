@@ -20,7 +20,7 @@ Result<DryRun> ParseDryRun(const std::string& text) {
   if (text.empty() || text == "none") return DryRun::kNone;
   if (text == "client") return DryRun::kClient;
   if (text == "server") return DryRun::kServer;
-  return Misuse(StrCat("--dry-run ", Quote(text), ": expected none, client or server"));
+  return WrongValue("--dry-run", text, {"none", "client", "server"});
 }
 
 std::string_view DryRunNote(DryRun dry_run) {
@@ -109,7 +109,7 @@ class ManifestAction : public Action {
     } else if (validate_ == "ignore" || validate_ == "false") {
       validation_ = "Ignore";
     } else {
-      return Misuse(StrCat("--validate ", Quote(validate_), ": expected strict, warn or ignore"));
+      return WrongValue("--validate", validate_, {"strict", "warn", "ignore"});
     }
     return Status::Ok();
   }
@@ -234,8 +234,7 @@ class DeleteAction final : public Action {
     if (force_) grace_ = 0;
     if (cascade_.empty()) cascade_ = "background";
     if (cascade_ != "background" && cascade_ != "foreground" && cascade_ != "orphan") {
-      return Misuse(
-          StrCat("--cascade ", Quote(cascade_), ": expected background, foreground or orphan"));
+      return WrongValue("--cascade", cascade_, {"background", "foreground", "orphan"});
     }
     cascade_[0] = static_cast<char>(cascade_[0] - 'a' + 'A');
     if (!timeout_.empty()) {

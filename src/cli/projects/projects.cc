@@ -386,7 +386,7 @@ class ProjectWrite : public Action {
 
   Result<OutputForm> ReadHow() {
     if (!dry_run_.empty() && dry_run_ != "none" && dry_run_ != "client" && dry_run_ != "server") {
-      return Misuse(StrCat("--dry-run ", Quote(dry_run_), ": expected none, client or server"));
+      return WrongValue("--dry-run", dry_run_, {"none", "client", "server"});
     }
     return ParseOutputForm(output_);
   }

@@ -152,8 +152,8 @@ class ListJobsAction final : public Action {
     if (state.empty() || std::ranges::any_of(kStates, is) || std::ranges::any_of(kOfPods, is)) {
       return Status::Ok();
     }
-    return Misuse(StrCat("--state ", Quote(state_),
-                         ": expected pending, running, succeeded, failed or suspended"));
+    return WrongValue("--state", state_,
+                      {"pending", "running", "succeeded", "failed", "suspended"});
   }
 
   // Workspaces are those that may be preempted and those that may not.

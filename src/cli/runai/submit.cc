@@ -158,8 +158,7 @@ class SubmitAction final : public Action {
     if (spec_.pod.name.empty() && spec_.pod.name_prefix.empty()) spec_.pod.name_prefix = "job";
     if (!dry_run_.empty() && dry_run_ != "none" && dry_run_ != "client" && dry_run_ != "server" &&
         dry_run_ != "plan") {
-      return Misuse(
-          StrCat("--dry-run ", Quote(dry_run_), ": expected none, client, server or plan"));
+      return WrongValue("--dry-run", dry_run_, {"none", "client", "server", "plan"});
     }
     pod_flags_.FillCommand(spec_.pod, std::move(words));
     SWELL_RETURN_IF_ERROR(pod_flags_.Fill(spec_.pod));
@@ -206,8 +205,7 @@ class SubmitAction final : public Action {
     }
     std::string word = ToLower(preemptibility_);
     if (!word.empty() && word != "preemptible" && word != "non-preemptible") {
-      return Misuse(StrCat("--preemptibility ", Quote(preemptibility_),
-                           ": expected preemptible or non-preemptible"));
+      return WrongValue("--preemptibility", preemptibility_, {"preemptible", "non-preemptible"});
     }
     const bool preemptible = preemptible_ || word == "preemptible";
     if (preemptible && build_) {
@@ -222,8 +220,7 @@ class SubmitAction final : public Action {
     if (word == "non-preemptible") spec_.preemptibility = "NonPreemptible";
     std::string then = ToLower(on_preemption_);
     if (!then.empty() && then != "requeue" && then != "fail") {
-      return Misuse(
-          StrCat("--on-preemption ", Quote(on_preemption_), ": expected requeue or fail"));
+      return WrongValue("--on-preemption", on_preemption_, {"requeue", "fail"});
     }
     if (!then.empty()) spec_.pod.on_preemption = then == "fail" ? "Fail" : "Requeue";
     return Status::Ok();
@@ -275,9 +272,8 @@ class SubmitAction final : public Action {
     const bool known = type.empty() || type == "portforward" || type == "clusterip" ||
                        type == "nodeport" || type == "loadbalancer" || type == "external-url";
     if (!known) {
-      return Misuse(
-          StrCat("--service-type ", Quote(service_type_),
-                 ": expected portforward, clusterip, nodeport, loadbalancer or external-url"));
+      return WrongValue("--service-type", service_type_,
+                        {"portforward", "clusterip", "nodeport", "loadbalancer", "external-url"});
     }
     if (!type.empty() && ports_.empty()) {
       return Misuse(StrCat("--service-type ", service_type_, " needs a port: --port 8888"));

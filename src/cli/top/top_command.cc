@@ -22,7 +22,7 @@ Result<TopView> ViewOf(const std::string& word) {
   if (word == "nodes" || word == "node") return TopView::kNodes;
   if (word == "projects" || word == "project") return TopView::kProjects;
   if (word == "events") return TopView::kEvents;
-  return Misuse(StrCat("--view ", Quote(word), ": expected jobs, nodes, projects or events"));
+  return WrongValue("--view", word, {"jobs", "nodes", "projects", "events"});
 }
 
 class TopAction final : public Action {
