@@ -59,7 +59,8 @@ class SubmitAction final : public Action {
                "processes per instance for torchrun: a number, auto, cpu or gpu");
     flags.Text("--share-memory", &spec_.share_memory, "AMOUNT", "size of /dev/shm");
     flags.Group("Scheduling");
-    flags.Text("-p,--priority", &spec_.priority, "CLASS", "priority class");
+    flags.Text("-p,--priority", &spec_.priority, "CLASS",
+               "priority class; swell get priorityclasses lists them (default: none)");
     flags.Switch("--interactive", &interactive_,
                  "a workspace to work in: one instance, priority class interactive");
     flags.Text("--project", &spec_.project, "NAME", "project whose quota it uses");
