@@ -153,6 +153,21 @@ void AddGroup(JobView& job, json::SharedValue group) {
   job.group = std::move(group);
 }
 
+// Kubernetes counts a batch Job's pods that wait for a node as active, too.
+void ReadPlaces(JobView& job) {
+  if (job.kind->kind != "Job" || job.status != "Running") return;
+  const json::Value* waiting = nullptr;
+  for (const json::SharedValue& pod : job.pods) {
+    if (api::HasEnded(*pod) || api::IsDeleting(*pod)) continue;
+    if (api::IsBound(*pod)) return;
+    if (waiting == nullptr) waiting = pod.get();
+  }
+  if (waiting == nullptr) return;
+  job.status = "Pending";
+  job.started.reset();
+  if (const auto placed = api::FindCondition(*waiting, "PodScheduled")) job.waits = placed->message;
+}
+
 // What keeps a placed pod from starting, as its node says; empty: nothing is known.
 std::string SetupProblem(const JobView& job) {
   for (const json::SharedValue& pod : job.pods) {
@@ -689,6 +704,7 @@ std::vector<JobView> ViewJobs(const JobObjects& objects) {
       if (!gpu_mib) gpu_mib = objects.smallest_gpu_mib ? objects.smallest_gpu_mib() : 0;
       if (*gpu_mib > 0) view.milli_gpus = MilliGpusByMemory(view, *gpu_mib);
     }
+    ReadPlaces(view);
     auto group = group_of.find(StrCat(view.ns, "/", view.name));
     // A batch Job's is called otherwise, where a rule made it one.
     if (group == group_of.end() && !view.pods.empty()) {

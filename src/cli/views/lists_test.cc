@@ -26,6 +26,33 @@ TEST_F(ListsTest, TheGpusOfATrainJobAreThoseThatItsPodsAskFor) {
   EXPECT_NE(out_.find(" 6      0/2 "), std::string::npos) << out_;
 }
 
+TEST_F(ListsTest, ABatchJobWhosePodsWaitForANodeDoesNotRun) {
+  Create(
+      "{apiVersion: batch/v1, kind: Job, metadata: {name: bj}, spec: {template: {spec: "
+      "{restartPolicy: Never, containers: [{name: c, image: i}]}}}}");
+  const auto job =
+      server_.Send(server_.Request("GET", "/apis/batch/v1/namespaces/default/jobs/bj"));
+  const auto pod = [&](const char* name, const char* node) {
+    Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: ", name,
+                  ", ownerReferences: [{apiVersion: batch/v1, kind: Job, name: bj, controller: "
+                  "true, uid: ",
+                  job.Str({"metadata", "uid"}), "}]}, spec: {", node,
+                  "restartPolicy: Never, containers: [{name: c, image: i}]}}"));
+  };
+  pod("bj-1", "");
+  Status("/api/v1/namespaces/default/pods/bj-1",
+         R"({"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False",)"
+         R"("reason":"Unschedulable","message":"0/2 nodes are available"}]}})");
+  Status("/apis/batch/v1/namespaces/default/jobs/bj",
+         R"({"status":{"active":1,"startTime":"2026-01-01T00:00:00Z"}})");
+  ASSERT_EQ(Run({"swell", "list", "-o", "wide", "--no-headers"}), 0) << err_;
+  EXPECT_NE(out_.find(" Pending "), std::string::npos) << out_;
+  EXPECT_NE(out_.find("0/2 nodes are available"), std::string::npos) << out_;
+  pod("bj-2", "nodeName: n1, ");
+  ASSERT_EQ(Run({"swell", "list", "--no-headers"}), 0) << err_;
+  EXPECT_NE(out_.find(" Running "), std::string::npos) << out_;
+}
+
 TEST_F(ListsTest, AnObjectOfAKindWithSeveralVersionsIsListedOnce) {
   Create(
       "{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly}, spec: {schedule: \"0 0 * * "
