@@ -29,6 +29,20 @@ spec:
           - {name: pytorch, image: i, resources: {limits: {nvidia.com/gpu: 1}}}
 """
 
+CRON = """
+apiVersion: apps.kubedl.io/v1alpha1
+kind: Cron
+metadata: {name: nightly, namespace: default}
+spec:
+  schedule: 0 22 * * *
+  suspend: true
+  template:
+    apiVersion: kubeflow.org/v1
+    kind: PyTorchJob
+    workload:
+      spec: {pytorchReplicaSpecs: {Master: {template: {spec: {containers: [{name: pytorch, image: python:3.11}]}}}}}
+"""
+
 
 class PagesTest(ClusterTest):
     flags = ("--nodes", "2", "--gpus-per-node", "4")
@@ -295,6 +309,23 @@ class Questions(PagesTest):
             self.assertEqual(pages.json("POST", "/ui/api/whatif", wrong)[0], 404, wrong)
         self.assertEqual(pages.json("POST", "/ui/api/whatif", "nonsense")[0], 400)
         self.done(self.cluster.kubectl("delete", "pytorchjob", "large"))
+
+    def test_crons_are_found_and_explained(self):
+        pages = self.admin()
+        self.done(self.cluster.kubectl("create", "cronjob", "yearly", "--image", "python:3.11",
+                                       "--schedule", "0 3 1 1 *", "--", "true"))
+        self.done(self.cluster.kubectl("apply", "-f", "-", input=CRON))
+        self.until(lambda: len(pages.view("crons")["rows"]) == 2)
+        states = {row["name"]: (row["kind"], row["state"], bool(row["next"])) for row in pages.view("crons")["rows"]}
+        self.assertEqual(states, {"yearly": ("CronJob", "Active", True), "nightly": ("Cron", "Suspended", False)})
+        for kind, name, says in (("CronJob", "yearly", "yearly starts its next job at "),
+                                 ("Cron", "nightly", "nightly is suspended, and starts no jobs")):
+            why = pages.view("why", namespace="default", name=name, kind=kind)
+            self.assertTrue(why["sentence"].startswith(says), why)
+            self.assertTrue(why["lines"], why)
+            page = pages.view("cron", namespace="default", name=name, kind=kind)
+            self.assertEqual((page["summary"]["name"], page["runs"]), (name, []))
+        self.done(self.cluster.kubectl("delete", "cronjob/yearly", "cron/nightly"))
 
     def test_plan(self):
         pages = self.admin()

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/check.h"
 #include "base/strings.h"
 #include "base/time_zone.h"
 #include "cli/print/output.h"
@@ -46,12 +47,6 @@ std::string_view KindIn(std::string_view word) {
 bool Has(const CronKind& kind, std::string_view word) {
   return std::find(kind.words.begin(), kind.words.end(), word) != kind.words.end();
 }
-
-// A job that it started.
-struct CronRun {
-  std::string kind, name, status;
-  std::optional<WallTime> began, ended;
-};
 
 struct CronFacts {
   const CronKind* kind = nullptr;
@@ -125,7 +120,30 @@ class CronReport {
     return json::Value(std::move(out));
   }
 
+  CronView View() const {
+    const std::string_view policy = json::GetString(facts_.spec(), {"concurrencyPolicy"});
+    CronView view{.starts = facts_.kind->kind == "Cron"
+                                ? std::string(json::GetString(facts_.spec(), {"template", "kind"}))
+                                : "Job",
+                  .schedule = std::string(Schedule()),
+                  .zone = std::string(json::GetString(facts_.spec(), {"timeZone"})),
+                  .policy = policy.empty() ? "Allow" : std::string(policy),
+                  .state = StateWord(),
+                  .reason = WhyText(),
+                  .last = facts_.Time({"status", "lastScheduleTime"}),
+                  .runs = facts_.runs};
+    if (StartsMore() && view.state == "Active") view.next = next_;
+    if (view.state != "Active") view.reason = StrCat(api::Name(*facts_.cron), " ", StateText());
+    return view;
+  }
+
  private:
+  std::string StateWord() const {
+    if (api::IsDeleting(*facts_.cron)) return "Deleting";
+    if (!wrong_.empty()) return "Invalid";
+    if (Suspended()) return "Suspended";
+    return StartsMore() ? "Active" : "Ended";
+  }
   std::string_view Schedule() const { return json::GetString(facts_.spec(), {"schedule"}); }
   bool Suspended() const { return json::GetBool(facts_.spec(), {"suspend"}); }
   std::optional<WallTime> Deadline() const { return facts_.Time({"spec", "deadline"}); }
@@ -263,9 +281,9 @@ std::vector<CronRun> RunsInHistory(const json::Value& cron) {
   return runs;
 }
 
-Result<std::vector<CronRun>> RunsOfCronJob(Api& api, const json::Value& cron) {
+std::vector<CronRun> RunsOfCronJob(const std::vector<json::SharedValue>& jobs,
+                                   const json::Value& cron) {
   std::vector<CronRun> runs;
-  SWELL_ASSIGN_OR_RETURN(const auto jobs, api.List(client::resources::kJobs, api::Namespace(cron)));
   for (const json::SharedValue& job : jobs) {
     const auto owner = api::ControllerOf(*job);
     if (!owner || owner->uid != api::Uid(cron)) continue;
@@ -297,7 +315,8 @@ Result<CronAnswer> Explain(Session& session,
   if (kind.kind == "Cron") {
     facts.runs = RunsInHistory(*facts.cron);
   } else {
-    SWELL_ASSIGN_OR_RETURN(facts.runs, RunsOfCronJob(api, *facts.cron));
+    SWELL_ASSIGN_OR_RETURN(const auto jobs, api.List(client::resources::kJobs, ns));
+    facts.runs = RunsOfCronJob(jobs, *facts.cron);
   }
   if (!facts.runs.empty() && facts.runs.back().status == "Failed") {
     const CronRun& last = facts.runs.back();
@@ -339,6 +358,19 @@ Result<CronAnswer> ExplainCron(Session& session,
     if (!said.empty() || cron.status().code() != Code::kNotFound) missing = cron.status();
   }
   return missing;
+}
+
+CronView ViewCron(const json::SharedValue& cron,
+                  std::string_view kind,
+                  const std::vector<json::SharedValue>& jobs,
+                  WallTime now) {
+  const auto& kinds = CronKinds();
+  const auto found = std::find_if(kinds.begin(), kinds.end(),
+                                  [kind](const CronKind& one) { return one.kind == kind; });
+  SWELL_CHECK(found != kinds.end());
+  CronFacts facts{.kind = &*found, .cron = cron, .now = now};
+  facts.runs = kind == "Cron" ? RunsInHistory(*cron) : RunsOfCronJob(jobs, *cron);
+  return CronReport(facts).View();
 }
 
 }  // namespace swell::cli

@@ -8,6 +8,7 @@
 #include "cli/arena/tensorboard.h"
 #include "cli/jobs/what_if.h"
 #include "cli/jobs/why.h"
+#include "cli/jobs/why_cron.h"
 #include "cli/jobs/why_report.h"
 #include "kube/api/meta/meta.h"
 
@@ -75,6 +76,13 @@ Result<json::Value> AskWhy(cli::Session& session,
                            const std::string& name,
                            const std::string& kind) {
   const std::string word = kind.empty() ? name : StrCat(ToLower(kind), "/", name);
+  if (cli::NamesCron(word)) {
+    SWELL_ASSIGN_OR_RETURN(cli::CronAnswer cron, cli::ExplainCron(session, api, ns, word));
+    json::Value out = std::move(cron.document);
+    json::Set(out, {"sentence"}, StrCat(name, " ", json::GetString(out, {"says"})));
+    json::Set(out, {"lines"}, json::Value(Lines(cron.text)));
+    return out;
+  }
   SWELL_ASSIGN_OR_RETURN(const cli::WhyAnswer answer, cli::ExplainJob(session, api, ns, word));
   const cli::JobView& job = answer.facts.job;
   json::Value out = cli::WhyJson(answer.facts, answer.forecast);

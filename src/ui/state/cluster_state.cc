@@ -40,7 +40,8 @@ const client::Resource& ResourceOf(size_t kind) {
   static const client::Resource* const kFixed[kFixedKinds] = {
       &resources::kNodes,    &resources::kPods,       &resources::kPodGroups,
       &resources::kProjects, &resources::kNodePools,  &resources::kNamespaces,
-      &resources::kEvents,   &resources::kConfigMaps, &resources::kSecrets};
+      &resources::kEvents,   &resources::kConfigMaps, &resources::kSecrets,
+      &resources::kCrons,    &resources::kCronJobs};
   return kind < kFixedKinds ? *kFixed[kind] : cli::JobKinds()[kind - kFixedKinds].resource;
 }
 
@@ -137,13 +138,13 @@ client::Informer& ClusterFeed::InformerOf(size_t kind) {
 }
 
 void ClusterFeed::Start() {
-  for (size_t kind = 0; kind < kFixedKinds; ++kind) unsynced_ += (without_ & Bit(kind)) == 0;
+  for (size_t kind = 0; kind < kAwaitedKinds; ++kind) unsynced_ += (without_ & Bit(kind)) == 0;
   for (size_t kind = 0; kind < KindCount(); ++kind) {
     if ((without_ & Bit(kind)) != 0) continue;
     client::Informer& informer = InformerOf(kind);
     Follow(kind, informer);
     if (!own_.empty() && own_.back().get() == &informer) informer.Start();
-    if (kind >= kFixedKinds) continue;
+    if (kind >= kAwaitedKinds) continue;
     informer.WhenSynced(scope_.Wrap([this] {
       if (--unsynced_ == 0) timer_.Start(Duration::zero(), [this] { Send(); });
     }));

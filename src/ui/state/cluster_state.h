@@ -30,12 +30,26 @@
 namespace swell::ui {
 
 // What the pages follow; job kinds come behind these, like cli::JobKinds().
-enum class Kind { kNode, kPod, kPodGroup, kProject, kNodePool, kNamespace, kEvent, kUsage, kUser };
-inline constexpr size_t kFixedKinds = 9;
+enum class Kind {
+  kNode,
+  kPod,
+  kPodGroup,
+  kProject,
+  kNodePool,
+  kNamespace,
+  kEvent,
+  kUsage,
+  kUser,
+  kCron,
+  kCronJob
+};
+inline constexpr size_t IndexOf(Kind kind) { return static_cast<size_t>(kind); }
+inline constexpr size_t kFixedKinds = IndexOf(Kind::kCronJob) + 1;
+// Nothing is shown before these are known. What comes behind them may not be served.
+inline constexpr size_t kAwaitedKinds = IndexOf(Kind::kCron);
 using KindSet = uint64_t;  // bit per kind
 
 size_t KindCount();
-inline size_t IndexOf(Kind kind) { return static_cast<size_t>(kind); }
 inline KindSet Bit(size_t kind) { return KindSet{1} << kind; }
 inline KindSet Bit(Kind kind) { return Bit(IndexOf(kind)); }
 KindSet AllJobKinds();
@@ -131,7 +145,7 @@ class ClusterFeed {
     json::SharedValue object, last;  // as in FeedBatch::Item
   };
   std::map<std::pair<size_t, std::string>, Waiting> waiting_;
-  size_t unsynced_ = 0;  // of the fixed kinds
+  size_t unsynced_ = 0;  // of the awaited kinds
   Timer timer_{core_};
   CallbackScope scope_;
 };

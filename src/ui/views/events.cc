@@ -46,12 +46,7 @@ Result<json::Value> EventsView(const ViewInput& input) {
   }
   json::Array rows;
   for (const Found& one : found) {
-    rows.push_back(json::Object{{"time", api::FormatTime(one.view.last)},
-                                {"type", one.view.type},
-                                {"reason", one.view.reason},
-                                {"object", ObjectOfEvent(*one.event)},
-                                {"message", one.view.message},
-                                {"count", one.view.count}});
+    rows.push_back(EventRow(one.view, *one.event));
   }
   json::Object out{{"rows", std::move(rows)}};
   if (partial) out["partial"] = true;

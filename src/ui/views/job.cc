@@ -232,12 +232,7 @@ JobEvents EventsOf(const cli::JobView& job, const ViewInput& input) {
                                        {"text", one.view.message}});
     }
     if (out.rows.size() >= kEventsShown) continue;
-    out.rows.push_back(json::Object{{"time", api::FormatTime(one.view.last)},
-                                    {"type", one.view.type},
-                                    {"reason", one.view.reason},
-                                    {"object", ObjectOfEvent(*one.event)},
-                                    {"message", one.view.message},
-                                    {"count", one.view.count}});
+    out.rows.push_back(EventRow(one.view, *one.event));
   }
   std::reverse(out.marks.begin(), out.marks.end());
   return out;

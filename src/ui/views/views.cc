@@ -19,6 +19,8 @@ const std::vector<View>& AllViews() {
   const KindSet jobs = AllJobKinds() | Bit(Kind::kPod) | Bit(Kind::kPodGroup) | Bit(Kind::kProject);
   const KindSet nodes = Bit(Kind::kNode) | Bit(Kind::kNodePool) | Bit(Kind::kPod);
   const KindSet measured = nodes | kMeasured;
+  const KindSet crons =
+      Bit(Kind::kCron) | Bit(Kind::kCronJob) | AllJobKinds() | Bit(Kind::kProject);
   static const std::vector<View> views = {
       {"overview", jobs | measured | Bit(Kind::kEvent) | Bit(Kind::kUsage), OverviewView},
       {"projects", jobs | nodes | Bit(Kind::kUser), ProjectsView},
@@ -28,6 +30,8 @@ const std::vector<View>& AllViews() {
       {"job", jobs | measured | Bit(Kind::kEvent), JobPageView},
       {"events", Bit(Kind::kEvent), EventsView},
       {"users", Bit(Kind::kUser) | Bit(Kind::kProject), UsersView},
+      {"crons", crons, CronsView},
+      {"cron", crons | Bit(Kind::kEvent), CronPageView},
   };
   return views;
 }
@@ -105,6 +109,12 @@ json::Value GpuNumber(int64_t milli) {
 
 json::Value TimeOrNull(std::optional<WallTime> time) {
   return time ? json::Value(api::FormatTime(*time)) : json::Value(nullptr);
+}
+
+json::Object EventRow(const cli::EventView& view, const json::Value& event) {
+  return json::Object{
+      {"time", api::FormatTime(view.last)}, {"type", view.type},       {"reason", view.reason},
+      {"object", ObjectOfEvent(event)},     {"message", view.message}, {"count", view.count}};
 }
 
 json::Value TextOrNull(std::string_view text) {

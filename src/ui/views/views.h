@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "cli/views/events_view.h"
 #include "cli/views/job_view.h"
 #include "json/value.h"
 #include "ui/state/cluster_state.h"
@@ -70,12 +71,15 @@ Result<json::Value> WorkloadsView(const ViewInput& input);
 Result<json::Value> JobPageView(const ViewInput& input);
 Result<json::Value> EventsView(const ViewInput& input);
 Result<json::Value> UsersView(const ViewInput& input);
+Result<json::Value> CronsView(const ViewInput& input);
+Result<json::Value> CronPageView(const ViewInput& input);
 
 // Helpers that several views use.
 json::Value GpuNumber(int64_t milli);  // 4, 0.5
 json::Value TimeOrNull(std::optional<WallTime> time);
 json::Value TextOrNull(std::string_view text);
 json::Object ObjectOfEvent(const json::Value& event);
+json::Object EventRow(const cli::EventView& view, const json::Value& event);
 // The newest first; a decision is an event in which the scheduler says what it did.
 json::Array DecisionsOf(const ViewInput& input, size_t most);
 json::Object WorkloadRow(const cli::JobView& job, const ViewInput& input);
