@@ -197,6 +197,28 @@ TEST_F(ViewsTest, EventsAreFilteredAndBounded) {
   EXPECT_EQ(json::GetString(json::GetArray(overview, {"decisions"})[0], {"reason"}), "Grown");
 }
 
+TEST_F(ViewsTest, AWorkloadTellsOnceThatItsPodsWereStopped) {
+  const auto event = [this](const std::string& name, const std::string& kind, int second) {
+    Create("/api/v1/namespaces/vision/events",
+           StrCat(R"({"metadata":{"name":")", name, "-", second, R"("},"involvedObject":{"kind":")",
+                  kind, R"(","namespace":"vision","name":")", name, R"("},"reason":")",
+                  kind == "Pod" ? "Reclaimed" : "Preempted",
+                  R"(","message":"m","type":"Warning","firstTimestamp":"2026-01-01T00:00:0)",
+                  second, R"(Z","lastTimestamp":"2026-01-01T00:00:0)", second, R"(Z"})"));
+  };
+  event("see", "PyTorchJob", 5);
+  for (int worker = 0; worker < 30; ++worker) event(StrCat("see-worker-", worker), "Pod", 5);
+  event("see-worker-0", "Pod", 1);  // when no workload told anything
+  event("alone", "Pod", 5);
+  Settle();
+  std::string decisions;
+  const json::Value overview = See("overview", "admin-token");
+  for (const json::Value& one : json::GetArray(overview, {"decisions"})) {
+    decisions += StrCat(json::GetString(one, {"object", "name"}), " ");
+  }
+  EXPECT_EQ(decisions, "alone see see-worker-0 ");
+}
+
 TEST_F(ViewsTest, AJobsTimelineIsWhatItsPodsDid) {
   const Params job{{"namespace", "vision"}, {"name", "see"}};
   server_.executor.Advance(std::chrono::minutes(1));

@@ -129,22 +129,60 @@ json::Object ObjectOfEvent(const json::Value& event) {
   return object;
 }
 
+namespace {
+
+struct Decision {
+  cli::EventView view;
+  const json::Value* event;
+};
+
+// What was decided of a workload stands for what was decided of its pods at that time.
+class ToldByWorkload {
+ public:
+  explicit ToldByWorkload(const std::vector<Decision>& decisions) {
+    for (const Decision& one : decisions) {
+      const std::string& reason = one.view.reason;
+      const bool stops = reason == "Preempted" || reason == "Reclaimed" || reason == "Shrunk";
+      if (!stops || one.view.object_kind == "Pod") continue;
+      spans_.emplace(StrCat(one.view.ns, "/", one.view.object),
+                     std::pair(one.view.first - kApart, one.view.last + kApart));
+    }
+  }
+
+  bool operator()(const Decision& pod) const {
+    if (pod.view.object_kind != "Pod") return false;
+    const std::string_view name = pod.view.object;
+    for (size_t dash = name.find('-'); dash != std::string_view::npos;
+         dash = name.find('-', dash + 1)) {
+      const auto [from, to] = spans_.equal_range(StrCat(pod.view.ns, "/", name.substr(0, dash)));
+      for (auto span = from; span != to; ++span) {
+        if (span->second.first <= pod.view.last && pod.view.last <= span->second.second)
+          return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  // Both are written at once; their times are whole seconds.
+  static constexpr Duration kApart = std::chrono::seconds(1);
+  std::multimap<std::string, std::pair<WallTime, WallTime>, std::less<>> spans_;
+};
+
+}  // namespace
+
 json::Array DecisionsOf(const ViewInput& input, size_t most) {
-  struct Decision {
-    cli::EventView view;
-    const json::Value* event;
-  };
   bool partial = false;
   const auto events = input.Of(Kind::kEvent, partial);
   std::vector<Decision> found;
   for (const json::SharedValue& event : events) {
     const std::string_view reason = json::GetString(*event, {"reason"});
     if (std::find(kDecisions.begin(), kDecisions.end(), reason) == kDecisions.end()) continue;
-    // A gang's group tells it once; each of its pods would.
     const std::string_view kind = json::GetString(*event, {"involvedObject", "kind"});
     if (kind == "Pod" && reason != "Preempted" && reason != "Reclaimed") continue;
     found.push_back({cli::ViewEvent(*event), event.get()});
   }
+  std::erase_if(found, ToldByWorkload(found));
   std::sort(found.begin(), found.end(),
             [](const Decision& a, const Decision& b) { return b.view.Before(a.view); });
   if (found.size() > most) found.resize(most);
