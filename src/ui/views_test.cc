@@ -51,6 +51,22 @@ TEST_F(ViewsTest, AResearcherSeesTheirProjectsWorkAndThatThereIsMore) {
   EXPECT_EQ(json::Print(See("overview", "john-token")).find("see"), std::string::npos);
 }
 
+TEST_F(ViewsTest, WhatOthersHoldIsNotFreeAndTheirsIsNotNamed) {
+  const json::Value nodes = See("nodes", "john-token");
+  const json::Value& node = json::GetArray(nodes, {"rows"})[0];
+  EXPECT_EQ(json::Print(*json::Find(node, {"gpus"})), R"({"total":4,"held":2,"free":2})");
+  std::string shares;
+  for (const json::Value& gpu : json::GetArray(node, {"gpuDevices"})) {
+    shares += StrCat(json::Print(*json::Find(gpu, {"share"})), " ",
+                     json::Print(*json::Find(gpu, {"pod"})), ", ");
+  }
+  EXPECT_EQ(shares, "1 null, 1 null, 0 null, 0 null, ");
+  const json::Value overview = See("overview", "john-token");
+  EXPECT_EQ(Held(overview), 2);
+  EXPECT_EQ(json::GetInt(overview, {"gpus", "free"}), 2);
+  EXPECT_TRUE(json::GetBool(overview, {"partial"}));
+}
+
 TEST_F(ViewsTest, OnlyAdministratorsSeeUsers) {
   EXPECT_EQ(board_.Read("users", {}, RightsOf("jane-token")).status().code(), Code::kForbidden);
   EXPECT_EQ(Names("users", "admin-token"), "");
@@ -88,6 +104,21 @@ TEST_F(ViewsTest, ANodeTellsWhoHoldsEachGpu) {
     text += StrCat(json::GetString(gpu, {"job"}, "-"), " ");
   }
   EXPECT_EQ(text, "see see - - ");
+}
+
+TEST_F(ViewsTest, HowManyJobsOfAProjectRunIsUnknownToThoseWhoMayNotSeeThem) {
+  const auto pending = [this](const std::string& token) {
+    std::string text;
+    const json::Value data = See("projects", token);
+    for (const json::Value& row : json::GetArray(data, {"rows"})) {
+      text +=
+          StrCat(json::GetString(row, {"name"}), " ", json::Print(*json::Find(row, {"running"})),
+                 " ", json::Print(*json::Find(row, {"pending"})), " ");
+    }
+    return text;
+  };
+  EXPECT_EQ(pending("admin-token"), "speech 0 1 vision 1 0 ");
+  EXPECT_EQ(pending("jane-token"), "speech null null vision 1 0 ");
 }
 
 TEST_F(ViewsTest, AnUnhealthyGpuThatAPodHoldsCountsOnceAndIsNamed) {

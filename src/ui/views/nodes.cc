@@ -81,7 +81,22 @@ NamespaceProjects ProjectsOfNamespaces(const ViewInput& input) {
   return projects;
 }
 
-std::vector<GpuUse> GpusOf(const cli::NodeView& node, const NamespaceProjects& projects) {
+bool MaySeePod(const ViewInput& input, const json::Value& pod) {
+  return input.rights.May(Kind::kPod, api::Namespace(pod));
+}
+
+std::vector<cli::NodeView> NodesOf(const ViewInput& input, bool& partial) {
+  std::vector<json::SharedValue> pods;
+  for (const auto& [key, pod] : input.state.Of(Kind::kPod)) {
+    pods.push_back(pod);
+    partial = partial || !MaySeePod(input, *pod);
+  }
+  return cli::ViewNodes(input.Of(Kind::kNode, partial), pods);
+}
+
+std::vector<GpuUse> GpusOf(const cli::NodeView& node,
+                           const NamespaceProjects& projects,
+                           const ViewInput& input) {
   std::vector<GpuUse> gpus(static_cast<size_t>(std::clamp<int64_t>(node.gpus(), 0, 1024)));
   for (const json::SharedValue& pod : node.pods) {
     const std::string_view devices = api::Annotation(*pod, api::keys::kGpuDevices);
@@ -93,6 +108,7 @@ std::vector<GpuUse> GpusOf(const cli::NodeView& node, const NamespaceProjects& p
       if (!index || *index >= gpus.size()) continue;
       GpuUse& gpu = gpus[*index];
       gpu.milli += each;
+      if (!MaySeePod(input, *pod)) continue;
       gpu.pod = pod;
       gpu.project = ProjectOf(*pod, projects);
       gpu.job = JobOf(*pod);
@@ -112,9 +128,10 @@ namespace {
 
 json::Array Devices(const cli::NodeView& node,
                     const NamespaceProjects& projects,
-                    const PodUsage& usage) {
+                    const ViewInput& input) {
+  const PodUsage& usage = input.state.usage();
   json::Array devices;
-  const std::vector<GpuUse> gpus = GpusOf(node, projects);
+  const std::vector<GpuUse> gpus = GpusOf(node, projects, input);
   const std::vector<GpuHealth> health = HealthOfGpus(*node.object, gpus.size());
   // Some device plugins only count them: then it is told of the last ones that nobody holds.
   const size_t usable = api::UnhealthyGpus(*node.object).empty()
@@ -122,7 +139,7 @@ json::Array Devices(const cli::NodeView& node,
                             : gpus.size();
   for (size_t i = 0; i < gpus.size(); ++i) {
     const GpuUse& gpu = gpus[i];
-    const bool unhealthy = !health[i].healthy || (i >= usable && !gpu.pod);
+    const bool unhealthy = !health[i].healthy || (i >= usable && gpu.milli == 0);
     const auto part = gpu.pod ? usage.GpuPart(*gpu.pod) : std::nullopt;
     const auto idle = gpu.pod ? usage.IdleSince(*gpu.pod) : std::nullopt;
     devices.push_back(json::Object{
@@ -153,7 +170,7 @@ json::Object NodeRow(const cli::NodeView& node,
   json::Array pods;
   PodUsage::Use used;
   for (const json::SharedValue& pod : node.pods) {
-    pods.push_back(PodRow(*pod, projects));
+    if (MaySeePod(input, *pod)) pods.push_back(PodRow(*pod, projects));
     if (const PodUsage::Use* use = usage.Find(*pod)) {
       used.cores += use->cores;
       used.memory += use->memory;
@@ -173,7 +190,7 @@ json::Object NodeRow(const cli::NodeView& node,
                       {"gpus", json::Object{{"total", node.gpus()},
                                             {"held", GpuNumber(node.used.milli_gpus)},
                                             {"free", GpuNumber(node.FreeMilliGpus())}}},
-                      {"gpuDevices", Devices(node, projects, usage)},
+                      {"gpuDevices", Devices(node, projects, input)},
                       {"cpu", amounts(static_cast<double>(node.total.milli_cpu) / 1000,
                                       static_cast<double>(node.used.milli_cpu) / 1000, used.cores)},
                       {"memory", amounts(static_cast<double>(node.total.memory),
@@ -188,8 +205,7 @@ json::Object NodeRow(const cli::NodeView& node,
 // `nodes`: those that are counted in the pool.
 json::Object PoolRow(const json::Value& pool,
                      const std::vector<const cli::NodeView*>& nodes,
-                     int64_t projects,
-                     bool held_known) {
+                     int64_t projects) {
   const api::NodePoolSpec spec(pool);
   json::Array names;
   cli::Amounts total, held;
@@ -205,27 +221,23 @@ json::Object PoolRow(const json::Value& pool,
     label = json::Object{{"key", one.key()}, {"value", boost::json::string_view(value)}};
     break;  // the pages' form knows one
   }
-  auto number = [held_known](double value) {
-    return held_known ? json::Value(value) : json::Value(nullptr);
-  };
   const double gpus = static_cast<double>(total.milli_gpus) / 1000;
   const double gpus_held = static_cast<double>(held.milli_gpus) / 1000;
-  return json::Object{
-      {"name", boost::json::string_view(api::Name(pool))},
-      {"status", names.empty() ? "Empty" : "Ready"},
-      {"label", std::move(label)},
-      {"nodes", std::move(names)},
-      {"gpus", json::Object{{"total", gpus},
-                            {"held", number(gpus_held)},
-                            {"free", number(std::max(0.0, gpus - gpus_held))}}},
-      {"cpus", json::Object{{"total", static_cast<double>(total.milli_cpu) / 1000},
-                            {"held", number(static_cast<double>(held.milli_cpu) / 1000)}}},
-      {"memory", json::Object{{"total", static_cast<double>(total.memory)},
-                              {"held", number(static_cast<double>(held.memory))}}},
-      {"strategy", json::Object{{"gpu", spec.spreads_gpu ? "Spread" : "Pack"},
-                                {"cpu", spec.spreads_cpu ? "Spread" : "Pack"}}},
-      {"created", TextOrNull(api::CreationTimestamp(pool))},
-      {"projects", projects}};
+  return json::Object{{"name", boost::json::string_view(api::Name(pool))},
+                      {"status", names.empty() ? "Empty" : "Ready"},
+                      {"label", std::move(label)},
+                      {"nodes", std::move(names)},
+                      {"gpus", json::Object{{"total", gpus},
+                                            {"held", gpus_held},
+                                            {"free", std::max(0.0, gpus - gpus_held)}}},
+                      {"cpus", json::Object{{"total", static_cast<double>(total.milli_cpu) / 1000},
+                                            {"held", static_cast<double>(held.milli_cpu) / 1000}}},
+                      {"memory", json::Object{{"total", static_cast<double>(total.memory)},
+                                              {"held", static_cast<double>(held.memory)}}},
+                      {"strategy", json::Object{{"gpu", spec.spreads_gpu ? "Spread" : "Pack"},
+                                                {"cpu", spec.spreads_cpu ? "Spread" : "Pack"}}},
+                      {"created", TextOrNull(api::CreationTimestamp(pool))},
+                      {"projects", projects}};
 }
 
 }  // namespace
@@ -235,8 +247,7 @@ Result<json::Value> NodesView(const ViewInput& input) {
   const auto pools = input.Of(Kind::kNodePool, partial);
   const NamespaceProjects projects = ProjectsOfNamespaces(input);
   json::Array rows;
-  const auto pods = input.Of(Kind::kPod, partial);
-  for (const cli::NodeView& node : cli::ViewNodes(input.Of(Kind::kNode, partial), pods)) {
+  for (const cli::NodeView& node : NodesOf(input, partial)) {
     rows.push_back(NodeRow(node, pools, projects, input));
   }
   json::Object out{{"rows", std::move(rows)}};
@@ -248,9 +259,7 @@ Result<json::Value> NodePoolsView(const ViewInput& input) {
   bool partial = false;
   const auto pools = input.Of(Kind::kNodePool, partial);
   const auto projects = input.Of(Kind::kProject, partial);
-  bool pods_hidden = false;
-  const auto pods = input.Of(Kind::kPod, pods_hidden);
-  const auto nodes = cli::ViewNodes(input.Of(Kind::kNode, partial), pods);
+  const auto nodes = NodesOf(input, partial);
   std::map<std::string, std::vector<const cli::NodeView*>, std::less<>> nodes_of;
   for (const cli::NodeView& node : nodes)
     nodes_of[PoolOfNode(*node.object, pools)].push_back(&node);
@@ -262,10 +271,10 @@ Result<json::Value> NodePoolsView(const ViewInput& input) {
       users += std::any_of(spec.pools.begin(), spec.pools.end(),
                            [&pool](const auto& one) { return one.name == api::Name(*pool); });
     }
-    rows.push_back(PoolRow(*pool, nodes_of[std::string(api::Name(*pool))], users, !pods_hidden));
+    rows.push_back(PoolRow(*pool, nodes_of[std::string(api::Name(*pool))], users));
   }
   json::Object out{{"rows", std::move(rows)}};
-  if (partial || pods_hidden) out["partial"] = true;
+  if (partial) out["partial"] = true;
   return json::Value(std::move(out));
 }
 

@@ -18,13 +18,21 @@ NamespaceProjects ProjectsOfNamespaces(const ViewInput& input);
 // Empty: it belongs to none.
 std::string ProjectOf(const json::Value& pod, const NamespaceProjects& projects);
 
+// The nodes that the user may list, with all of their pods: such a user sees how much of each node
+// is held. The pods themselves are for users that may list them (MaySeePod). `partial` becomes true
+// when something is left out.
+std::vector<cli::NodeView> NodesOf(const ViewInput& input, bool& partial);
+bool MaySeePod(const ViewInput& input, const json::Value& pod);
+
 struct GpuUse {
   int64_t milli = 0;      // of the GPU that is held
-  json::SharedValue pod;  // one of those that hold it; null: it is free
+  json::SharedValue pod;  // one of those that hold it and that the user may see; mostly null
   std::string project, job;
 };
 // In the order of the node's GPUs.
-std::vector<GpuUse> GpusOf(const cli::NodeView& node, const NamespaceProjects& projects);
+std::vector<GpuUse> GpusOf(const cli::NodeView& node,
+                           const NamespaceProjects& projects,
+                           const ViewInput& input);
 
 // The first by name of the pools that select the node, where its work runs; empty: none. `pools`
 // are in that order.

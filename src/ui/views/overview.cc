@@ -15,9 +15,11 @@ namespace {
 
 constexpr size_t kDecisionsShown = 20;
 
-json::Array Squares(const cli::NodeView& node, const NamespaceProjects& projects) {
+json::Array Squares(const cli::NodeView& node,
+                    const NamespaceProjects& projects,
+                    const ViewInput& input) {
   json::Array squares;
-  const std::vector<GpuUse> gpus = GpusOf(node, projects);
+  const std::vector<GpuUse> gpus = GpusOf(node, projects, input);
   const std::vector<GpuHealth> health = HealthOfGpus(*node.object, gpus.size());
   for (size_t i = 0; i < gpus.size(); ++i) {
     squares.push_back(json::Object{{"index", static_cast<int64_t>(i)},
@@ -44,10 +46,7 @@ json::Value IdleHeld(const std::vector<cli::NodeView>& nodes, const ViewInput& i
   return GpuNumber(milli);
 }
 
-void AddGpus(const std::vector<cli::NodeView>& nodes,
-             bool partial,
-             const ViewInput& input,
-             json::Object& out) {
+void AddGpus(const std::vector<cli::NodeView>& nodes, const ViewInput& input, json::Object& out) {
   int64_t total = 0, ready = 0, held = 0, free = 0;
   for (const cli::NodeView& node : nodes) {
     total += node.total.milli_gpus;
@@ -60,7 +59,7 @@ void AddGpus(const std::vector<cli::NodeView>& nodes,
   out["gpus"] = json::Object{{"total", GpuNumber(total)},
                              {"ready", GpuNumber(ready)},
                              {"held", GpuNumber(held)},
-                             {"free", partial ? json::Value(nullptr) : GpuNumber(free)},
+                             {"free", GpuNumber(free)},
                              {"idleHeld", IdleHeld(nodes, input)}};
 }
 
@@ -105,10 +104,8 @@ Result<json::Value> OverviewView(const ViewInput& input) {
   bool partial = false;
   const NamespaceProjects projects = ProjectsOfNamespaces(input);
   const auto pools = input.Of(Kind::kNodePool, partial);
-  bool pods_hidden = false;
-  const auto pods = input.Of(Kind::kPod, pods_hidden);
-  const auto nodes = cli::ViewNodes(input.Of(Kind::kNode, partial), pods);
-  AddGpus(nodes, pods_hidden, input, out);
+  const auto nodes = NodesOf(input, partial);
+  AddGpus(nodes, input, out);
   AddJobs(input, partial, out);
   AddToday(input, out);
   std::map<std::string, std::pair<int64_t, int64_t>> by_pool;
@@ -122,7 +119,7 @@ Result<json::Value> OverviewView(const ViewInput& input) {
     rows.push_back(json::Object{{"name", node.name},
                                 {"pool", TextOrNull(pool)},
                                 {"ready", node.ready},
-                                {"gpus", Squares(node, projects)}});
+                                {"gpus", Squares(node, projects, input)}});
   }
   json::Array pool_rows;
   for (const auto& [name, gpus] : by_pool) {
@@ -133,7 +130,7 @@ Result<json::Value> OverviewView(const ViewInput& input) {
   out["pools"] = std::move(pool_rows);
   out["nodes"] = std::move(rows);
   out["decisions"] = DecisionsOf(input, kDecisionsShown);
-  if (partial || pods_hidden) out["partial"] = true;
+  if (partial) out["partial"] = true;
   return json::Value(std::move(out));
 }
 

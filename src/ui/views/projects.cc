@@ -102,7 +102,8 @@ std::map<std::string, Load> LoadOfProjects(const ViewInput& input,
   return loads;
 }
 
-json::Object Row(const cli::ProjectView& project, const Load& load, json::Array users) {
+// `load` is null where the user may not see the project's jobs.
+json::Object Row(const cli::ProjectView& project, const Load* load, json::Array users) {
   const cli::Share& gpu = project.gpu();
   const bool terminating = api::IsDeleting(*project.object);
   json::Object resources;
@@ -119,11 +120,16 @@ json::Object Row(const cli::ProjectView& project, const Load& load, json::Array 
                    {"department", project.department},
                    {"resources", std::move(resources)},
                    {"pools", Pools(*project.object)},
-                   {"running", load.running},
-                   {"pending", load.pending},
-                   {"longestPendingSince", TimeOrNull(load.oldest)},
+                   {"running", nullptr},
+                   {"pending", nullptr},
+                   {"longestPendingSince", nullptr},
                    {"members", Members(*project.object, std::move(users))},
                    {"created", TextOrNull(api::CreationTimestamp(*project.object))}};
+  if (load != nullptr) {
+    row["running"] = load->running;
+    row["pending"] = load->pending;
+    row["longestPendingSince"] = TimeOrNull(load->oldest);
+  }
   row["borrows"] = gpu.over_quota() ? gpu.allocated - gpu.quota : 0.0;
   // Its own that it does not hold; whether others hold them, the cluster's free GPUs tell.
   row["lends"] = gpu.quota > 0 ? std::max(0.0, gpu.quota - gpu.allocated) : 0.0;
@@ -135,14 +141,14 @@ json::Object Row(const cli::ProjectView& project, const Load& load, json::Array 
 Result<json::Value> ProjectsView(const ViewInput& input) {
   bool partial = false;
   const cli::ProjectTree tree = cli::ViewProjects(input.Of(Kind::kProject, partial));
-  const std::map<std::string, Load> loads = LoadOfProjects(input, tree, partial);
+  std::map<std::string, Load> loads = LoadOfProjects(input, tree, partial);
   std::map<std::string, json::Array, std::less<>> users = BoundUsers(input);
   double borrowed = 0;
   json::Array rows;
   for (const cli::ProjectView& project : tree.projects) {
-    const auto load = loads.find(project.name);
+    const bool hidden = !project.ns.empty() && !input.rights.May(Kind::kPod, project.ns);
     rows.push_back(
-        Row(project, load == loads.end() ? Load{} : load->second, std::move(users[project.name])));
+        Row(project, hidden ? nullptr : &loads[project.name], std::move(users[project.name])));
     if (!project.department && project.gpu().over_quota()) {
       borrowed += project.gpu().allocated - project.gpu().quota;
     }
