@@ -36,7 +36,9 @@ TEST_F(ViewsTest, AnAdministratorSeesAll) {
   EXPECT_EQ(json::GetInt(overview, {"gpus", "total"}), 4);
   EXPECT_EQ(Held(overview), 2);
   EXPECT_EQ(json::GetInt(overview, {"gpus", "free"}), 2);
-  EXPECT_EQ(json::GetInt(overview, {"jobs", "pending"}), 2);
+  // One has pods that run, whatever its status says.
+  EXPECT_EQ(json::GetInt(overview, {"jobs", "running"}), 1);
+  EXPECT_EQ(json::GetInt(overview, {"jobs", "pending"}), 1);
   EXPECT_EQ(json::Find(overview, {"partial"}), nullptr);
 }
 
@@ -193,6 +195,24 @@ TEST_F(ViewsTest, NothingIsMadeWhenNothingChanges) {
   const uint64_t before = board_.made();
   server_.executor.Advance(std::chrono::minutes(30));
   EXPECT_EQ(board_.made(), before);
+}
+
+TEST_F(ViewsTest, AJobThatWasStoppedWaitsSinceThen) {
+  server_.executor.Advance(std::chrono::minutes(5));
+  Status("/apis/kubeflow.org/v1/namespaces/speech/pytorchjobs/hear",
+         R"({"status":{"startTime":"2026-01-01T00:00:02Z","conditions":[{"type":"Preempted",)"
+         R"("status":"True"}],"attempts":[{"member":"hear-worker-0","uid":"old","attempt":1,)"
+         R"("started":"2026-01-01T00:00:02Z","ended":"2026-01-01T00:04:00Z"}]}})");
+  Settle();
+  const json::Value workloads = See("workloads", "admin-token");
+  const json::Value& hear = json::GetArray(workloads, {"rows"})[0];
+  EXPECT_EQ(json::GetString(hear, {"waitsSince"}), "2026-01-01T00:04:00Z");
+  EXPECT_EQ(json::Print(*json::Find(hear, {"waitSeconds"})), "null");
+  EXPECT_EQ(json::GetString(See("overview", "admin-token"), {"jobs", "oldestPendingSince"}),
+            "2026-01-01T00:04:00Z");
+  const json::Value projects = See("projects", "admin-token");
+  EXPECT_EQ(json::GetString(json::GetArray(projects, {"rows"})[0], {"longestPendingSince"}),
+            "2026-01-01T00:04:00Z");
 }
 
 TEST_F(ViewsTest, AListenerThatWasRemovedHearsNothing) {

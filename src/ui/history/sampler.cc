@@ -144,11 +144,10 @@ class Sampler {
     std::vector<double> waits;  // seconds
     for (const cli::JobView& job : *jobs_) {
       if (job.over()) continue;
-      const bool runs = job.RunningPods() > 0;
-      running += runs;
-      if (!runs && job.status != "Suspended") {
+      running += Runs(job) ? 1 : 0;
+      if (const auto since = WaitsSince(job, input_.now)) {
         waiting_milli += job.milli_gpus;
-        waits.push_back(std::chrono::duration<double>(input_.now - WaitsSince(job)).count());
+        waits.push_back(std::chrono::duration<double>(input_.now - *since).count());
       }
       OneJob(job);
     }
@@ -157,17 +156,6 @@ class Sampler {
     Add("queue_wait_p50_seconds", Quantile(waits, 0.5));
     Add("queue_wait_p95_seconds", Quantile(waits, 0.95));
     Add("running_jobs", static_cast<double>(running));
-  }
-
-  // Since it was made, or lost its places, or was resumed.
-  WallTime WaitsSince(const cli::JobView& job) const {
-    WallTime since =
-        std::max(job.created.value_or(input_.now), job.last_pod_ended.value_or(WallTime()));
-    const auto suspended = api::FindCondition(*job.object, "Suspended");
-    if (suspended && suspended->IsFalse()) {
-      since = std::max(since, suspended->Since().value_or(since));
-    }
-    return std::min(since, input_.now);
   }
 
   // The least value that so great a part of all does not exceed; 0 of none.

@@ -68,12 +68,11 @@ void AddJobs(const ViewInput& input, bool& partial, json::Object& out) {
   std::optional<WallTime> oldest;
   const JobList jobs = input.Jobs(partial);
   for (const cli::JobView& job : *jobs) {
-    if (job.status == "Running") {
-      ++running;
-    } else if (!job.over() && job.status != "Suspended") {
-      ++pending;
-      if (job.created && (!oldest || *job.created < *oldest)) oldest = job.created;
-    }
+    running += Runs(job) ? 1 : 0;
+    const auto since = WaitsSince(job, input.now);
+    if (!since) continue;
+    ++pending;
+    if (!oldest || *since < *oldest) oldest = since;
   }
   out["jobs"] = json::Object{
       {"running", running}, {"pending", pending}, {"oldestPendingSince", TimeOrNull(oldest)}};

@@ -92,12 +92,11 @@ std::map<std::string, Load> LoadOfProjects(const ViewInput& input,
   const JobList jobs = input.Jobs(partial);
   for (const cli::JobView& job : *jobs) {
     Load& load = loads[tree.ChargedProject(job)];
-    if (job.status == "Running" || job.RunningPods() > 0) {
-      ++load.running;
-    } else if (!job.over() && job.status != "Suspended") {
-      ++load.pending;
-      if (job.created && (!load.oldest || *job.created < *load.oldest)) load.oldest = job.created;
-    }
+    load.running += Runs(job) ? 1 : 0;
+    const auto since = WaitsSince(job, input.now);
+    if (!since) continue;
+    ++load.pending;
+    if (!load.oldest || *since < *load.oldest) load.oldest = since;
   }
   return loads;
 }

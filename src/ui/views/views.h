@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,5 +84,8 @@ json::Object EventRow(const cli::EventView& view, const json::Value& event);
 // The newest first; a decision is an event in which the scheduler says what it did.
 json::Array DecisionsOf(const ViewInput& input, size_t most);
 json::Object WorkloadRow(const cli::JobView& job, const ViewInput& input);
+bool Runs(const cli::JobView& job);
+// Since when the job waits: it was made, or lost its places, or was resumed. Nothing: it does not.
+std::optional<WallTime> WaitsSince(const cli::JobView& job, WallTime now);
 
 }  // namespace swell::ui

@@ -27,6 +27,18 @@ json::Value PreemptibleOf(const cli::JobView& job) {
 
 }  // namespace
 
+bool Runs(const cli::JobView& job) { return job.RunningPods() > 0 || job.status == "Running"; }
+
+std::optional<WallTime> WaitsSince(const cli::JobView& job, WallTime now) {
+  if (job.over() || Runs(job) || job.status == "Suspended") return std::nullopt;
+  WallTime since = std::max(job.created.value_or(now), job.last_pod_ended.value_or(WallTime()));
+  const auto suspended = api::FindCondition(*job.object, "Suspended");
+  if (suspended && suspended->IsFalse()) {
+    since = std::max(since, suspended->Since().value_or(since));
+  }
+  return std::min(since, now);
+}
+
 json::Object WorkloadRow(const cli::JobView& job, const ViewInput& input) {
   const json::Value& object = *job.object;
   const cli::JobReport report = cli::ReportOf(job);
@@ -68,7 +80,9 @@ json::Object WorkloadRow(const cli::JobView& job, const ViewInput& input) {
   // A span that grows would change every row of every view: the page counts it from its start.
   row["waitSeconds"] = nullptr;
   row["runSeconds"] = nullptr;
-  if (job.created && (job.started || job.ended)) {
+  const auto since = WaitsSince(job, input.now);
+  row["waitsSince"] = TimeOrNull(since);
+  if (!since && job.created && (job.started || job.ended)) {
     row["waitSeconds"] = Seconds(waited_until - *job.created);
   }
   if (job.started && job.ended) row["runSeconds"] = Seconds(end - *job.started);
