@@ -374,6 +374,26 @@ TEST_F(ViewsTest, AJobTellsItsStragglerAndWhatElseIsWrong) {
   EXPECT_TRUE(json::GetBool(members[1], {"straggler"}));
 }
 
+TEST_F(ViewsTest, LostWorkIsThatOfTheJobsAccountOrNotKnown) {
+  const auto lost = [this](const std::string& name) {
+    const json::Value data = See("job", "admin-token", {{"namespace", "vision"}, {"name", name}});
+    return StrCat(json::Print(*json::Find(data, {"lostGpuSeconds"})), " of ",
+                  json::Print(*json::Find(data, {"heldGpuSeconds"})));
+  };
+  const std::string see = "/apis/kubeflow.org/v1/namespaces/vision/pytorchjobs/see";
+  EXPECT_EQ(lost("see"), "0 of null");  // it has not started
+  Status(see, R"({"status":{"startTime":"2026-01-01T00:00:00Z","conditions":[{"type":"Running",)"
+              R"("status":"True"}]}})");
+  Settle();
+  EXPECT_EQ(lost("see"), "null of null");
+  Status(see, R"({"status":{"gpuTime":{"heldSeconds":120,"lostSeconds":58}}})");
+  Settle();
+  EXPECT_EQ(lost("see"), "58 of 120");
+  Status(see, R"({"status":{"gpuTime":{"heldSeconds":120,"lostSeconds":null}}})");
+  Settle();
+  EXPECT_EQ(lost("see"), "0 of 120");
+}
+
 TEST_F(ViewsTest, AJobThatIsScaledByGoodputTellsItsCurve) {
   const auto goodput = [this] {
     const json::Value data = See("job", "admin-token", {{"namespace", "vision"}, {"name", "grow"}});
@@ -388,7 +408,7 @@ TEST_F(ViewsTest, AJobThatIsScaledByGoodputTellsItsCurve) {
   EXPECT_EQ(goodput(), "null");
   Status("/apis/swell.dev/v1/namespaces/vision/trainingjobs/grow",
          R"({"status":{"goodput":{"unit":"records","members":2,"wanted":4,"nextPercent":31,)"
-         R"("decision":"Grew from 1 to 2","curve":[)"
+         R"("decision":"Grew from 1 to 2","typeDecision":"Stays on T4","curve":[)"
          R"({"members":1,"perSecond":40,"relative":1,"source":"Measured"},)"
          R"({"members":2,"perSecond":78,"relative":1.95,"source":"Measured"},)"
          R"({"members":4,"perSecond":130,"relative":3.25,"source":"Fitted"}]}}})");
@@ -396,7 +416,8 @@ TEST_F(ViewsTest, AJobThatIsScaledByGoodputTellsItsCurve) {
   EXPECT_EQ(goodput(),
             R"({"sentence":"2 members make 78 records per second, 1.95 times what 1 makes; it )"
             R"(asks for 4","next":"worth +31 % here","unit":"records","members":2,"wanted":4,)"
-            R"("noise":null,"fit":null,"decision":"Grew from 1 to 2","sizes":[)"
+            R"("noise":null,"fit":null,"decision":"Grew from 1 to 2",)"
+            R"("typeDecision":"Stays on T4","sizes":[)"
             R"({"members":1,"perSecond":40,"relative":1,"measured":true,"source":"measured"},)"
             R"({"members":2,"perSecond":78,"relative":1.95,"measured":true,)"
             R"("source":"measured"},{"members":4,"perSecond":130,"relative":3.25,)"

@@ -10,7 +10,6 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
-#include "kube/api/objects/pod_group.h"
 #include "ui/views/job_details.h"
 #include "ui/views/nodes.h"
 #include "ui/views/views.h"
@@ -275,13 +274,17 @@ std::string Sentence(const cli::JobView& job) {
   return job.waits.empty() ? "The job waits." : StrCat("The job waits: ", job.waits);
 }
 
-int64_t LostGpuSeconds(const cli::JobView& job) {
-  int64_t lost = 0;
-  if (!job.group) return lost;
-  for (const api::EvictionRecord& record : api::EvictionRecords(*job.group)) {
-    lost += record.lost_gpu_seconds;
-  }
-  return lost;
+// By the account that the job's controller keeps. Kinds without one lose nothing known, unless they
+// have never held a GPU.
+json::Value LostGpuSeconds(const cli::JobView& job) {
+  const json::Value* account = json::Find(*job.object, {"status", "gpuTime"});
+  if (account != nullptr) return json::GetInt(*account, {"lostSeconds"});
+  return job.milli_gpus == 0 || !job.started ? json::Value(0) : json::Value(nullptr);
+}
+
+json::Value HeldGpuSeconds(const cli::JobView& job) {
+  const json::Value* account = json::Find(*job.object, {"status", "gpuTime"});
+  return account == nullptr ? json::Value(nullptr) : json::GetInt(*account, {"heldSeconds"});
 }
 
 // What the job's state allows; whether the user may is the API server's to say.
@@ -343,6 +346,7 @@ Result<json::Value> JobPageView(const ViewInput& input) {
                                   {"sizes", std::move(timeline.sizes)},
                                   {"checkpoints", std::move(checkpoints)},
                                   {"lostGpuSeconds", LostGpuSeconds(job)},
+                                  {"heldGpuSeconds", HeldGpuSeconds(job)},
                                   {"events", std::move(events.rows)},
                                   {"attempts", std::move(timeline.attempts)},
                                   {"logs", LogsOf(job)},

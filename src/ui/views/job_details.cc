@@ -115,6 +115,7 @@ json::Value GoodputDocument(const cli::JobView& job, const std::vector<cli::JobV
                       {"noise", TextOrNull(cli::NoiseText(*view))},
                       {"fit", TextOrNull(view->fit)},
                       {"decision", TextOrNull(view->decision)},
+                      {"typeDecision", TextOrNull(view->type_decision)},
                       {"sizes", std::move(sizes)}};
 }
 
