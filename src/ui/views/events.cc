@@ -39,16 +39,13 @@ Result<json::Value> EventsView(const ViewInput& input) {
   }
   std::sort(found.begin(), found.end(),
             [](const Found& a, const Found& b) { return b.view.Before(a.view); });
-  const size_t most = std::min<size_t>(limit, kEventsMost);
-  if (found.size() > most) {
-    found.resize(most);
-    partial = true;
-  }
+  const size_t total = found.size();
+  found.resize(std::min({total, static_cast<size_t>(limit), kEventsMost}));
   json::Array rows;
   for (const Found& one : found) {
     rows.push_back(EventRow(one.view, *one.event));
   }
-  json::Object out{{"rows", std::move(rows)}};
+  json::Object out{{"rows", std::move(rows)}, {"total", total}};
   if (partial) out["partial"] = true;
   return json::Value(std::move(out));
 }
