@@ -304,6 +304,10 @@ class Questions(PagesTest):
         status, answer = pages.json("POST", "/ui/api/whatif", more)
         self.assertEqual(status, 200, answer)
         self.assertEqual(answer["after"]["gpus"]["total"], answer["before"]["gpus"]["total"] + 8)
+        # Pods of the system are no workloads.
+        overview = pages.view("overview")["jobs"]
+        self.assertEqual({word: answer["before"]["jobs"][word] for word in ("running", "pending")},
+                         {word: overview[word] for word in ("running", "pending")})
         self.assertIn("large", json.dumps([one for one in answer["decisions"] if one["kind"] == "Started"]))
         for wrong in ({"addNodes": [{"like": "nobody"}]}, {"quota": [{"project": "nobody", "gpu": 1}]}):
             self.assertEqual(pages.json("POST", "/ui/api/whatif", wrong)[0], 404, wrong)

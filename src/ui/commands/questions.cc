@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/strings.h"
 #include "cli/arena/job_curves.h"
@@ -174,22 +175,41 @@ Status AddNodes(json::Array& state, const json::Value& change) {
   return Status::Ok();
 }
 
-// What a simulation comes to in its last cycle, in the overview's words.
-json::Object Numbers(const json::Value& simulated) {
+// The jobs of the pods, by the pods' keys. The scheduler places other pods, too, which are no work.
+std::map<std::string, std::string> JobsOfPods(const json::Array& state) {
+  std::map<std::string, std::string> jobs;
+  for (const json::Value& object : state) {
+    if (api::KindOf(object) != "Pod") continue;
+    const auto owner = api::ControllerOf(object);
+    if (!owner || cli::FindJobKind(owner->api_version, owner->kind) == nullptr) continue;
+    jobs[api::KeyOf(object)] = StrCat(api::Namespace(object), "/", owner->kind, "/", owner->name);
+  }
+  return jobs;
+}
+
+// What a simulation of `state` comes to in its last cycle, in the overview's words.
+json::Object Numbers(const json::Value& simulated, const json::Array& state) {
   const json::Array& cycles = json::GetArray(simulated, {"cycles"});
   if (cycles.empty()) return {};
   const json::Value& last = cycles.back();
-  std::map<std::string, bool> runs;  // by group
-  int64_t held = 0, idle = 0;
+  const std::map<std::string, std::string> job_of = JobsOfPods(state);
+  std::map<std::string, bool> runs;                     // by job or group
+  std::set<std::pair<std::string_view, int64_t>> held;  // a GPU may have several pods
+  int64_t idle = 0;
   for (const json::Value& pod : json::GetArray(last, {"settled", "pods"})) {
     const std::string_view status = json::GetString(pod, {"status"});
     const bool placed = status == "Running" || status == "Bound";
     if (!placed && status != "Pending" && status != "Nominated") continue;
     const std::string_view group = json::GetString(pod, {"podGroup"});
-    const std::string key(group.empty() ? json::GetString(pod, {"name"}) : group);
-    runs[key] = runs[key] || placed;
-    if (placed) held += static_cast<int64_t>(json::GetArray(pod, {"gpus"}).size());
+    for (const json::Value& gpu : json::GetArray(pod, {"gpus"})) {
+      if (placed) held.emplace(json::GetString(pod, {"node"}), gpu.to_number<int64_t>());
+    }
+    const auto job = job_of.find(std::string(json::GetString(pod, {"name"})));
+    if (job == job_of.end() && (group.empty() || group.starts_with("/"))) continue;
+    bool& run = runs[job == job_of.end() ? std::string(group) : job->second];
+    run = run || placed;
   }
+  const auto gpus_held = static_cast<int64_t>(held.size());
   for (const json::Value& node : json::GetArray(last, {"settled", "nodes"})) {
     const json::Value* free = json::Find(node, {"idleGpus"});
     if (free != nullptr && free->is_number()) idle += free->to_number<int64_t>();
@@ -201,7 +221,8 @@ json::Object Numbers(const json::Value& simulated) {
     if (json::GetString(queue, {"resource"}) == "gpu") projects.push_back(queue);
   }
   return json::Object{
-      {"gpus", json::Object{{"total", held + idle}, {"held", held}, {"free", idle}}},
+      {"gpus",
+       json::Object{{"total", gpus_held + idle}, {"held", gpus_held}, {"free", idle}}},
       {"jobs", json::Object{{"running", running},
                             {"pending", static_cast<int64_t>(runs.size()) - running}}},
       {"projects", std::move(projects)}};
@@ -267,7 +288,7 @@ Result<json::Value> AskWhatIf(cli::Session& session, cli::Api& api, const json::
   }
   SWELL_ASSIGN_OR_RETURN(json::Array state, cli::ReadState(api));
   const WallTime now = session.Now();
-  const json::Value before = simulate(cli::StateViewOf(state), now, kCycles);
+  const json::Object before = Numbers(simulate(cli::StateViewOf(state), now, kCycles), state);
   for (const json::Value& one : json::GetArray(change, {"quota"})) {
     SWELL_RETURN_IF_ERROR(SetQuota(state, one));
   }
@@ -280,8 +301,9 @@ Result<json::Value> AskWhatIf(cli::Session& session, cli::Api& api, const json::
     SWELL_RETURN_IF_ERROR(what_if.AddJob(made, *cli::KindOfJob(*job)));
   }
   const json::Value after = simulate(cli::StateViewOf(what_if.state()), now, kCycles);
-  return json::Value(json::Object{
-      {"decisions", Decisions(after)}, {"before", Numbers(before)}, {"after", Numbers(after)}});
+  return json::Value(json::Object{{"decisions", Decisions(after)},
+                                  {"before", before},
+                                  {"after", Numbers(after, what_if.state())}});
 }
 
 namespace {
