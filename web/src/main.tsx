@@ -12,6 +12,7 @@ import { Empty } from './parts/basic.tsx';
 import { Login } from './parts/login.tsx';
 import { Shell } from './parts/shell.tsx';
 import { Analytics } from './screens/analytics.tsx';
+import { CronPage, Crons } from './screens/crons.tsx';
 import { Events } from './screens/events.tsx';
 import { JobPage } from './screens/job.tsx';
 import { NodePage, Nodes } from './screens/nodes.tsx';
@@ -27,6 +28,8 @@ const SCREENS: Record<string, ComponentType> = {
   '/': Overview,
   '/workloads': Workloads,
   '/job': JobPage,
+  '/crons': Crons,
+  '/cron': CronPage,
   '/projects': Projects,
   '/project': ProjectPage,
   '/nodepools': Pools,

@@ -65,6 +65,8 @@ export function setParams(changes: Record<string, string | null | undefined>, re
 export const hrefOf = {
   job: ({ namespace, name, kind }: { namespace: string; name: string; kind: string }, tab?: string) =>
     `/job?${new URLSearchParams({ namespace, name, kind, ...(tab ? { tab } : {}) })}`,
+  cron: ({ namespace, name, kind }: { namespace: string; name: string; kind: string }, tab?: string) =>
+    `/cron?${new URLSearchParams({ namespace, name, kind, ...(tab ? { tab } : {}) })}`,
   project: (name: string, tab?: string) => `/project?${new URLSearchParams({ name, ...(tab ? { tab } : {}) })}`,
   node: (name: string) => `/node?${new URLSearchParams({ name })}`,
   audit: (user: string) => `/events?${new URLSearchParams({ tab: 'audit', user })}`,

@@ -166,6 +166,39 @@ export interface WorkloadRow {
   throughputUnit?: string | null;
   workload?: string | null;
 }
+export interface CronRun {
+  kind: string;
+  name: string;
+  status: string;
+  began?: string | null;
+  ended?: string | null;
+}
+// A Cron of KubeDL or a CronJob: what starts workloads at the times of a schedule.
+export interface CronRow {
+  namespace: string;
+  name: string;
+  kind: string;
+  apiVersion: string;
+  plural: string;
+  uid: string;
+  project?: string | null;
+  starts: string; // the kind of its workloads
+  schedule: string;
+  timeZone?: string | null;
+  policy: string;
+  state: 'Active' | 'Suspended' | 'Ended' | 'Invalid' | 'Deleting';
+  reason?: string | null;
+  next?: string | null;
+  last?: string | null;
+  active: number;
+  lastRun?: CronRun | null;
+  created?: string;
+}
+export interface CronData {
+  summary: CronRow;
+  runs: CronRun[];
+  events: EventRow[];
+}
 export interface Progress {
   phase?: string | null;
   step?: number | null;

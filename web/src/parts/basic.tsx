@@ -86,6 +86,7 @@ export function Button({
 const TONES: Record<string, string> = {
   running: 'ok',
   ready: 'ok',
+  active: 'ok',
   succeeded: 'idle',
   completed: 'idle',
   healthy: 'ok',
@@ -99,6 +100,7 @@ const TONES: Record<string, string> = {
   notready: 'bad',
   empty: 'idle',
   failed: 'bad',
+  invalid: 'bad',
   hung: 'bad',
   unknown: 'bad',
   error: 'bad',

@@ -7,7 +7,7 @@ import type { KubeObject, WorkloadRow } from '../lib/types.ts';
 import { toast } from './basic.tsx';
 import { Dialog, FormFoot, OtherWrongs, TextField, Wrongs, confirm, focusWrong, open, wrongsOf } from './dialog.tsx';
 
-type JobRef = Pick<WorkloadRow, 'namespace' | 'name' | 'kind' | 'apiVersion' | 'plural'>;
+export type JobRef = Pick<WorkloadRow, 'namespace' | 'name' | 'kind' | 'apiVersion' | 'plural'>;
 
 export const groupOf = (apiVersion: string) => (apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '');
 export const pathOf = (job: JobRef) => objectPath(job.apiVersion, job.plural, job.namespace, job.name);

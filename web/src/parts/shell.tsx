@@ -7,7 +7,7 @@ import { logout, session } from '../lib/api.ts';
 import { link, paused, setPaused, useView } from '../lib/live.ts';
 import { go, hrefOf, place } from '../lib/router.ts';
 import { learnProjects, setTheme, theme } from '../lib/theme.ts';
-import type { NodeRow, PoolRow, ProjectRow, Rows, WorkloadRow } from '../lib/types.ts';
+import type { CronRow, NodeRow, PoolRow, ProjectRow, Rows, WorkloadRow } from '../lib/types.ts';
 import { Button, Menu, Toasts } from './basic.tsx';
 import { Dialog, open } from './dialog.tsx';
 import { Brand, Icon, type IconName } from './icons.tsx';
@@ -24,7 +24,10 @@ const GROUPS: { title?: string; entries: Entry[]; sub?: string }[] = [
   { entries: [{ text: 'Overview', href: '/', icon: 'home', key: 'o' }] },
   {
     title: 'Workload manager',
-    entries: [{ text: 'Workloads', href: '/workloads', icon: 'jobs', also: '/job', key: 'j' }],
+    entries: [
+      { text: 'Workloads', href: '/workloads', icon: 'jobs', also: '/job', key: 'j' },
+      { text: 'Crons', href: '/crons', icon: 'crons', also: '/cron', key: 'c' },
+    ],
   },
   {
     title: 'Platform Admin',
@@ -122,6 +125,7 @@ function Results({ text, chosen, onFound }: { text: string; chosen: number; onFo
   const projects = useView<Rows<ProjectRow>>('projects').data?.rows ?? [];
   const nodes = useView<Rows<NodeRow>>('nodes').data?.rows ?? [];
   const pools = useView<Rows<PoolRow>>('nodepools').data?.rows ?? [];
+  const crons = useView<Rows<CronRow>>('crons').data?.rows ?? [];
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (name: string) => words.every((word) => name.toLowerCase().includes(word));
   const found: Found[] = [
@@ -136,6 +140,9 @@ function Results({ text, chosen, onFound }: { text: string; chosen: number; onFo
     ...pools
       .filter((row) => fits(row.name))
       .map((row) => ({ text: row.name, kind: 'Node pool', href: hrefOf.pool(row.name) })),
+    ...crons
+      .filter((row) => fits(`${row.namespace}/${row.name}`))
+      .map((row) => ({ text: `${row.namespace}/${row.name}`, kind: row.kind, href: hrefOf.cron(row) })),
     ...jobs
       .filter((row) => fits(`${row.namespace}/${row.name}`))
       .slice(0, FOUND_MAX)

@@ -1,5 +1,4 @@
 // The page of one job: what it does and why, its workers, logs, events and manifest.
-import { useEffect, useState } from 'preact/hooks';
 import { may } from '../lib/access.ts';
 import { errorText, kube } from '../lib/api.ts';
 import { now } from '../lib/clock.ts';
@@ -40,11 +39,13 @@ import {
   suspendJobs,
 } from '../parts/job_actions.tsx';
 import { LogView } from '../parts/log_view.tsx';
+import { Manifest } from '../parts/manifest.tsx';
 import { ProgressLine } from '../parts/progress.tsx';
 import { SubmitForm } from '../parts/submit_form.tsx';
 import { TensorboardButton } from '../parts/tensorboard.tsx';
 import { Throughput } from '../parts/throughput.tsx';
 import { Timeline } from '../parts/timeline.tsx';
+import { WhyCard } from '../parts/why.tsx';
 import { EVENT_COLUMNS, withKeys } from './events.tsx';
 
 function isElastic({ members }: WorkloadRow): boolean {
@@ -177,12 +178,6 @@ function Displaced({ jobs }: { jobs: NonNullable<WhyData['displaces']> }) {
   );
 }
 
-// What swell why prints, without what the page says elsewhere: the sentence above it and the next step below it.
-function linesBeside({ lines, sentence, next }: WhyData): string[] {
-  const first = (line: string) => line === sentence || line === `${sentence}.`;
-  return lines.filter((line) => !first(line) && !(next && line.startsWith('Next:')));
-}
-
 function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
   const view = useView<WhyData>('why', { namespace: row.namespace, name: row.name, kind: row.kind });
   const why = view.data;
@@ -193,17 +188,9 @@ function Why({ row, hang }: { row: WorkloadRow; hang?: Hang | null }) {
       </Card>
     );
   }
-  const lines = linesBeside(why);
   return (
     <div class="stack">
-      <Card title="Why">
-        <p class="sentence">{why.sentence}</p>
-        {lines.length > 0 && (
-          <pre class="text wraps" tabIndex={0} aria-label="More, as swell why prints it" style={{ marginTop: '12px' }}>
-            {lines.join('\n')}
-          </pre>
-        )}
-      </Card>
+      <WhyCard why={why} />
       {hang && !hang.now && <HangCard hang={hang} />}
       <Needs needs={why.needs ?? {}} />
       <div class="columns">
@@ -375,84 +362,6 @@ function Workers({ data }: { data: JobData }) {
   );
 }
 
-// The object as YAML, to read or to edit.
-function Manifest({ text, edited, setEdited }: { text: string; edited?: string; setEdited: (text: string) => void }) {
-  if (edited === undefined) {
-    return (
-      <pre class="text" tabIndex={0} style={{ maxHeight: '70dvh' }}>
-        {text}
-      </pre>
-    );
-  }
-  return (
-    <textarea
-      aria-label="Manifest"
-      rows={30}
-      spellcheck={false}
-      value={edited}
-      onInput={(event) => setEdited(event.currentTarget.value)}
-    />
-  );
-}
-
-function Yaml({ row }: { row: WorkloadRow }) {
-  const [text, setText] = useState('');
-  const [edited, setEdited] = useState<string>();
-  const [wrong, setWrong] = useState('');
-  const [busy, setBusy] = useState(false);
-  const change = mayAll('update', [row]);
-  const read = () => {
-    kube.get<KubeObject>(pathOf(row)).then(
-      (object) => {
-        setText(toYaml({ ...object, metadata: { ...object.metadata, managedFields: undefined } }));
-        setWrong('');
-      },
-      (error: unknown) => setWrong(errorText(error)),
-    );
-  };
-  useEffect(read, [row.uid]);
-  const save = async () => {
-    setBusy(true);
-    try {
-      await kube.replace(`${pathOf(row)}?fieldValidation=Strict`, edited, 'application/yaml');
-      setEdited(undefined);
-      toast(`Workload ${row.name} is changed.`);
-      read();
-    } catch (error) {
-      setWrong(errorText(error));
-    }
-    setBusy(false);
-  };
-  const cancel = () => {
-    setEdited(undefined);
-    setWrong('');
-  };
-  const toRead = (
-    <>
-      <Button onClick={read}>Read again</Button>
-      {change && (
-        <Button icon="edit" onClick={() => setEdited(text)}>
-          Edit
-        </Button>
-      )}
-    </>
-  );
-  const toEdit = (
-    <>
-      <Button onClick={cancel}>Cancel</Button>
-      <Button primary disabled={busy} onClick={() => void save()}>
-        Save
-      </Button>
-    </>
-  );
-  return (
-    <Card title="Manifest" right={edited === undefined ? toRead : toEdit}>
-      {wrong && <Notice tone="bad">{wrong}</Notice>}
-      <Manifest text={text} edited={edited} setEdited={setEdited} />
-    </Card>
-  );
-}
-
 function workersText(row: WorkloadRow): string {
   const { members } = row;
   const range = isElastic(row) ? `, from ${members.min} to ${members.max}` : '';
@@ -538,7 +447,7 @@ function TabContent({ row, view }: { row: WorkloadRow; view: ViewState<JobData> 
   const data = view.data;
   // These two are read apart from the job.
   if (tab === 'why') return <Why row={row} hang={data?.hang} />;
-  if (tab === 'yaml') return <Yaml row={row} />;
+  if (tab === 'yaml') return <Manifest of={row} what="Workload" />;
   if (!data) {
     return (
       <Card>

@@ -7,6 +7,9 @@ const JOB = '/job?namespace=vision&name=finetune-3&kind=PyTorchJob';
 const SCREENS: [string, string, string][] = [
   ['/', 'Overview', '.tile'],
   ['/workloads', 'Workloads', '.grid-body .grid-row'],
+  ['/crons', 'Crons', '.grid-body .grid-row'],
+  ['/cron?namespace=vision&name=report&kind=CronJob', 'report', '.grid-body .grid-row'],
+  ['/cron?namespace=vision&name=nightly&kind=Cron&tab=why', 'nightly', '.sentence'],
   ['/projects', 'Projects', '.grid-body .grid-row'],
   ['/project?name=vision', 'vision', '.facts'],
   ['/project?name=robotics&tab=borrowing', 'robotics', '.sentence'],
@@ -110,6 +113,7 @@ test('the rail has the words of Run:ai', async () => {
   assert.deepEqual(await texts(page, 'nav.rail li a'), [
     'Overview',
     'Workloads',
+    'Crons',
     'Projects',
     'Node Pools',
     'Nodes',

@@ -1,5 +1,6 @@
 // What the pages ask of the API server.
 import { answer, parsed, refuse, routed, type Call, type Route } from './call.ts';
+import { CRON_ROUTES } from './crons.ts';
 import { JOB_ROUTES } from './jobs.ts';
 import { NODE_ROUTES } from './nodes.ts';
 import { PROJECT_ROUTES } from './projects.ts';
@@ -43,6 +44,7 @@ const ROUTES: Route[] = [
     handle: (call) => answer(call, call.method === 'POST' ? 201 : 200, call.body ? parsed(call) : {}),
   },
   ...NODE_ROUTES,
+  ...CRON_ROUTES,
   ...JOB_ROUTES,
   ...PROJECT_ROUTES,
 ];

@@ -7,6 +7,7 @@ import path from 'node:path';
 import type { Duplex } from 'node:stream';
 import { answer, refuse, routed, type Call, type Fake, type Route } from './call.ts';
 import { QUESTION_ROUTES } from './jobs.ts';
+import { cronData, whyCron } from './crons.ts';
 import { kube } from './kube.ts';
 import { USER_ROUTES } from './projects.ts';
 import { TextSocket } from './socket.ts';
@@ -41,9 +42,14 @@ function viewOf(world: World, name: string, params: Record<string, unknown>): un
       return { rows: world.events };
     case 'users':
       return { rows: world.users };
+    case 'crons':
+      return { rows: world.crons };
+    case 'cron':
+      return cronData(world, text('namespace'), text('name'), text('kind'));
     case 'job':
       return jobData(world, text('namespace'), text('name'));
     case 'why':
+      if (text('kind').startsWith('Cron')) return whyCron(world, text('namespace'), text('name'), text('kind'));
       return why(world.jobs.find((row) => row.namespace === text('namespace') && row.name === text('name')));
     default:
       return undefined;

@@ -1,6 +1,7 @@
 // A small cluster for the tests of the pages: nodes, projects and jobs made from a seed.
 import type {
   AuditEvent,
+  CronRow,
   EventRow,
   GpuDevice,
   JobData,
@@ -14,9 +15,11 @@ import type {
   WhyData,
   WorkloadRow,
 } from '../../src/lib/types.ts';
+import { makeCrons } from './crons.ts';
 
 export interface World {
   now: number;
+  crons: CronRow[];
   nodes: NodeRow[];
   pools: PoolRow[];
   projects: ProjectRow[];
@@ -333,6 +336,7 @@ export function makeWorld(jobs: number, seed = 7, now = Date.now()): World {
   const next = random(seed);
   const world: World = {
     now,
+    crons: makeCrons(now),
     nodes: Array.from({ length: 8 }, (_, index) => node(index, now)),
     jobs: Array.from({ length: jobs }, (_, index) => job(index, next, now)),
     projects: [
