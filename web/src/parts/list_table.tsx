@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 
 type Heading = string | { text: string; num?: boolean; width?: string };
 
-// The heading of a column of numbers.
+// The heading of a column of numbers: amounts, spans, shares. It alone says that the column is aligned to the right.
 export const num = (text: string): Heading => ({ text, num: true });
 
 function HeadCell({ heading }: { heading: Heading }) {
@@ -26,8 +26,9 @@ export function ListTable({
   fills?: boolean; // breaks long words rather than being wider than its place
   children: ComponentChildren;
 }) {
+  const numbers = (heads ?? []).map((head, at) => (typeof head !== 'string' && head.num ? `num-${at + 1}` : ''));
   const table = (
-    <table class="list-table">
+    <table class={['list-table', ...numbers].filter(Boolean).join(' ')}>
       {heads && (
         <thead>
           <tr>

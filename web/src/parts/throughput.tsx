@@ -26,13 +26,13 @@ function GoodputTable({ goodput }: { goodput: Goodput }) {
     <ListTable heads={heads}>
       {goodput.sizes.map((one) => (
         <tr key={one.members}>
-          <td class="num">
+          <td>
             {one.members}
             {one.members === goodput.members ? ' (now)' : ''}
           </td>
-          <td class="num">{number(one.perSecond)}</td>
-          {counted && <td class="num">{one.efficiency} %</td>}
-          <td class="num">{number(one.relative)}</td>
+          <td>{number(one.perSecond)}</td>
+          {counted && <td>{one.efficiency} %</td>}
+          <td>{number(one.relative)}</td>
           <td>{one.source}</td>
         </tr>
       ))}
@@ -75,10 +75,10 @@ function PaceCard({ paces, members }: { paces: ReturnType<typeof bySize>; member
       <ListTable heads={[num('Workers'), num('Throughput /s'), num('Per worker'), num('Efficiency')]}>
         {paces.map((one) => (
           <tr key={one.size}>
-            <td class="num">{one.size}</td>
-            <td class="num">{number(one.throughput)}</td>
-            <td class="num">{number(one.throughput / one.size)}</td>
-            <td class="num">{Math.round(one.efficiency * 100)} %</td>
+            <td>{one.size}</td>
+            <td>{number(one.throughput)}</td>
+            <td>{number(one.throughput / one.size)}</td>
+            <td>{Math.round(one.efficiency * 100)} %</td>
           </tr>
         ))}
       </ListTable>
@@ -94,7 +94,7 @@ function Checkpoints({ checkpoints }: { checkpoints: JobData['checkpoints'] }) {
       {newest.map((one) => (
         <tr key={one.time}>
           <td>{dateTime(one.time)}</td>
-          <td class="num">{number(one.step)}</td>
+          <td>{number(one.step)}</td>
         </tr>
       ))}
     </ListTable>
@@ -106,7 +106,7 @@ function Attempts({ attempts }: { attempts: JobData['attempts'] }) {
     <ListTable heads={[num('Attempt'), 'From', 'To', 'Ended by']}>
       {attempts.map((one) => (
         <tr key={one.number}>
-          <td class="num">{one.number}</td>
+          <td>{one.number}</td>
           <td>{dateTime(one.from)}</td>
           <td>{dateTime(one.to)}</td>
           <td>{one.reason ?? '–'}</td>

@@ -158,10 +158,10 @@ function Ticks({ axis }: { axis: Axis }) {
 function Attempts({ attempts, axis }: { attempts: JobData['attempts']; axis: Axis }) {
   if (attempts.length === 0) return null;
   return (
-    <ListTable label="Attempts" fills heads={[num('Attempt'), 'Began', 'Lasted', 'How it ended']}>
+    <ListTable label="Attempts" fills heads={[num('Attempt'), 'Began', num('Lasted'), 'How it ended']}>
       {attempts.slice(-ATTEMPTS_MAX).map((one) => (
         <tr key={one.number}>
-          <td class="num">{one.number}</td>
+          <td>{one.number}</td>
           <td class="nowrap">{dateTime(one.from)}</td>
           <td class="nowrap">{span(secondsOf(one, axis))}</td>
           <td>{one.to ? (one.reason ?? '–') : 'it runs'}</td>

@@ -186,7 +186,7 @@ function ByRule({ history }: { history: History }) {
             {rules.map((one) => (
               <tr key={one.rule}>
                 <td>{RULES[one.rule] ?? one.rule}</td>
-                <td class="num">{number(one.pods)}</td>
+                <td>{number(one.pods)}</td>
               </tr>
             ))}
           </ListTable>
@@ -229,8 +229,8 @@ function Waits({ history, marks }: { history: History; marks: Mark[] }) {
           {rows.map((row) => (
             <tr key={row.project}>
               <td>{row.project ? <ProjectName name={row.project} /> : 'no project'}</td>
-              <td class="num">{number(row.started)}</td>
-              <td class="num">{span(row.mean)}</td>
+              <td>{number(row.started)}</td>
+              <td>{span(row.mean)}</td>
             </tr>
           ))}
         </ListTable>
@@ -331,24 +331,24 @@ function UseTable({ uses, price }: { uses: Use[]; price: number }) {
           <td>
             <ProjectName name={one.project} />
           </td>
-          <td class="num">{number(one.hours)}</td>
-          <td class="num">{number(one.idle)}</td>
-          <td class="num">{number(one.over)}</td>
-          <td class="num">{quotaUsed(one)}</td>
-          <td class="num">{price ? number(one.cost) : '–'}</td>
+          <td>{number(one.hours)}</td>
+          <td>{number(one.idle)}</td>
+          <td>{number(one.over)}</td>
+          <td>{quotaUsed(one)}</td>
+          <td>{price ? number(one.cost) : '–'}</td>
         </tr>
       ))}
       <tr>
         <td>
           <strong>All projects</strong>
         </td>
-        <td class="num">
+        <td>
           <strong>{number(total.hours)}</strong>
         </td>
-        <td class="num">{number(total.idle)}</td>
-        <td class="num">{number(total.over)}</td>
+        <td>{number(total.idle)}</td>
+        <td>{number(total.over)}</td>
         <td />
-        <td class="num">{price ? number(total.cost) : '–'}</td>
+        <td>{price ? number(total.cost) : '–'}</td>
       </tr>
     </ListTable>
   );

@@ -229,7 +229,7 @@ function podText(gpu: GpuDevice, pods: NodePod[]): string {
   return `${namespace ? `${namespace}/` : ''}${gpu.pod}${part}`;
 }
 
-const GPU_HEADS = ['GPU', 'Model', 'Health', num('Utilization'), num('Memory used'), 'Job', 'Pod', 'Idle for'];
+const GPU_HEADS = ['GPU', 'Model', 'Health', num('Utilization'), num('Memory used'), 'Job', 'Pod', num('Idle for')];
 
 function Gpus({ node }: { node: NodeRow }) {
   return (
@@ -246,8 +246,8 @@ function Gpus({ node }: { node: NodeRow }) {
               </div>
             )}
           </td>
-          <td class="num">{percent(gpu.utilization, 1)}</td>
-          <td class="num nowrap">{bytes(gpu.memoryUsed)}</td>
+          <td>{percent(gpu.utilization, 1)}</td>
+          <td>{bytes(gpu.memoryUsed)}</td>
           <td>
             <GpuJob gpu={gpu} />
           </td>
@@ -285,7 +285,7 @@ function Failures({ health }: { health: NodeHealth }) {
             </td>
             <td>{one.pod ?? <span class="muted">not yours to see</span>}</td>
             <td>{one.class}</td>
-            <td class="num">{number(one.weight)}</td>
+            <td>{number(one.weight)}</td>
             <td>{one.message ?? '–'}</td>
           </tr>
         ))}
@@ -453,7 +453,7 @@ function Pods({ pods }: { pods: NodePod[] }) {
           <td>
             <ProjectName name={pod.project} />
           </td>
-          <td class="num">{number(pod.gpus ?? 0)}</td>
+          <td>{number(pod.gpus ?? 0)}</td>
         </tr>
       ))}
     </ListTable>

@@ -391,7 +391,7 @@ export function Pools() {
       <Head title="Node Pools">
         {create && (
           <Button primary icon="plus" onClick={make}>
-            NEW NODE POOL
+            New node pool
           </Button>
         )}
       </Head>
@@ -411,7 +411,7 @@ export function Pools() {
             <p>No node is in a node pool. Make one to give projects quotas on some of the nodes.</p>
             {create && (
               <Button primary icon="plus" onClick={make}>
-                NEW NODE POOL
+                New node pool
               </Button>
             )}
           </Empty>

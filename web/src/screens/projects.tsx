@@ -226,7 +226,7 @@ export function Projects() {
       <Head title="Projects">
         {create && (
           <Button primary icon="plus" onClick={make}>
-            NEW PROJECT
+            New project
           </Button>
         )}
       </Head>
@@ -249,7 +249,7 @@ export function Projects() {
             </p>
             {create && (
               <Button primary icon="plus" onClick={make}>
-                NEW PROJECT
+                New project
               </Button>
             )}
           </Empty>
@@ -302,11 +302,11 @@ function QuotaTab({ row }: { row: ProjectRow }) {
                 <QuotaBar share={gpu} name={row.name} />
               </span>
             </td>
-            <td class="num nowrap">{ratio(gpu.held, gpu.quota)}</td>
-            <td class="num">{number(gpu.fairShare)}</td>
-            <td class="num">{number(gpu.requested)}</td>
-            <td class="num nowrap">{bound(gpu.limit)}</td>
-            <td class="num">{number(gpu.weight)}</td>
+            <td>{ratio(gpu.held, gpu.quota)}</td>
+            <td>{number(gpu.fairShare)}</td>
+            <td>{number(gpu.requested)}</td>
+            <td>{bound(gpu.limit)}</td>
+            <td>{number(gpu.weight)}</td>
           </tr>
         ))}
       </ListTable>

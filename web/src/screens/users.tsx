@@ -87,7 +87,7 @@ export function Users() {
   const make = () => open((done) => <UserForm done={done} />);
   const button = create && (
     <Button primary icon="plus" onClick={make}>
-      NEW USER
+      New user
     </Button>
   );
   return (

@@ -83,16 +83,16 @@ function Compared({ before, after }: { before: Partial<OverviewData>; after: Par
         {PARTS.map(([title, read]) => (
           <tr key={title}>
             <td>{title}</td>
-            <td class="num">{number(read(before))}</td>
-            <td class="num">{number(read(after))}</td>
-            <td class="num">{changeText((read(after) ?? 0) - (read(before) ?? 0))}</td>
+            <td>{number(read(before))}</td>
+            <td>{number(read(after))}</td>
+            <td>{changeText((read(after) ?? 0) - (read(before) ?? 0))}</td>
           </tr>
         ))}
         {after.lostGpuSecondsToday !== undefined && (
           <tr>
             <td>Lost GPU-hours</td>
-            <td class="num">{gpuHours(before.lostGpuSecondsToday)}</td>
-            <td class="num">{gpuHours(after.lostGpuSecondsToday)}</td>
+            <td>{gpuHours(before.lostGpuSecondsToday)}</td>
+            <td>{gpuHours(after.lostGpuSecondsToday)}</td>
             <td />
           </tr>
         )}

@@ -207,7 +207,7 @@ export function Workloads() {
       <Head title="Workloads">
         {createSome && (
           <Button primary icon="plus" onClick={make}>
-            NEW WORKLOAD
+            New workload
           </Button>
         )}
       </Head>
@@ -231,7 +231,7 @@ export function Workloads() {
             </p>
             {createSome && (
               <Button primary icon="plus" onClick={make}>
-                NEW WORKLOAD
+                New workload
               </Button>
             )}
           </Empty>

@@ -91,7 +91,7 @@ test('a view is saved under a name, and opened again', async () => {
 test('the project form refuses at the field, and makes a project', async () => {
   const page = await one.page();
   await go(page, '/projects', 'Projects');
-  await page.getByRole('button', { name: 'NEW PROJECT' }).click();
+  await page.getByRole('button', { name: 'New project' }).click();
   await page.getByRole('button', { name: 'Create project' }).click();
   assert.equal(await wrongAt(page, 'Project name'), 'Enter a name.');
   await page.waitForFunction(() => document.activeElement?.getAttribute('data-field') === 'metadata.name');
@@ -125,7 +125,7 @@ test('the project form refuses at the field, and makes a project', async () => {
 test('a node pool is made, changed and deleted', async () => {
   const page = await one.page();
   await go(page, '/nodepools', 'Node Pools');
-  await page.getByRole('button', { name: 'NEW NODE POOL' }).click();
+  await page.getByRole('button', { name: 'New node pool' }).click();
   await page.getByLabel('Node pool name').fill('a100');
   await page.getByRole('button', { name: 'Nodes with a label' }).click();
   await page.getByLabel('Label key').fill('bad key!');
@@ -153,7 +153,7 @@ test('a node pool is made, changed and deleted', async () => {
 test('a user is made, told by field what is wrong, given credentials and deleted', async () => {
   const page = await one.page();
   await go(page, '/users', 'Users');
-  await page.getByRole('button', { name: 'NEW USER' }).click();
+  await page.getByRole('button', { name: 'New user' }).click();
   await page.getByRole('button', { name: 'Create user' }).click();
   assert.match(await wrongAt(page, 'Name'), /Enter a name/);
   assert.equal(await page.locator('#projects-wrong').innerText(), 'Choose at least one project.');
@@ -213,7 +213,7 @@ test('the audit log of one user opens from the list of users', async () => {
 test('a workload is submitted after its plan was shown', async () => {
   const page = await one.page();
   await go(page, '/workloads', 'Workloads');
-  await page.getByRole('button', { name: 'NEW WORKLOAD' }).click();
+  await page.getByRole('button', { name: 'New workload' }).click();
   await page.getByLabel('Workload name').fill('from-the-page');
   await page.getByLabel('Project', { exact: true }).selectOption('vision');
   await page.getByLabel('Image').fill('Team/My Trainer:');
@@ -279,11 +279,11 @@ test('an action that the user may not do is not offered', async () => {
   const page = await one.page();
   await go(page, '/projects', 'Projects');
   await page.waitForSelector('.grid-body .grid-row');
-  assert.equal(await page.getByRole('button', { name: 'NEW PROJECT' }).count(), 0);
+  assert.equal(await page.getByRole('button', { name: 'New project' }).count(), 0);
   await go(page, '/workloads', 'Workloads');
   await page.getByLabel('Choose all rows').click();
   await page.waitForSelector('text=You may read these workloads, not change them.');
-  assert.equal(await page.getByRole('button', { name: /Delete|NEW WORKLOAD/ }).count(), 0);
+  assert.equal(await page.getByRole('button', { name: /Delete|New workload/ }).count(), 0);
   one.fake.denied.clear();
   await page.context().close();
 });
@@ -313,12 +313,12 @@ test('the keyboard reaches search, pages, rows and dialogs', async () => {
   await page.keyboard.press('ArrowRight');
   await page.waitForSelector('[role=tab][aria-selected=true]:has-text("Throughput")');
   await go(page, '/projects', 'Projects');
-  await page.getByRole('button', { name: 'NEW PROJECT' }).focus();
+  await page.getByRole('button', { name: 'New project' }).focus();
   await page.keyboard.press('Enter');
   await page.waitForSelector('dialog[open]');
   await page.keyboard.press('Escape');
   await page.waitForSelector('dialog', { state: 'detached' });
-  await page.waitForFunction(() => document.activeElement?.textContent === 'NEW PROJECT');
+  await page.waitForFunction(() => document.activeElement?.textContent === 'New project');
   await page.keyboard.press('?');
   await page.waitForSelector('dialog:has-text("search")');
   await page.context().close();
@@ -565,7 +565,7 @@ test('a TensorBoard is started, opened, or told to be missing', async () => {
 test('a workload is submitted with its curves', async () => {
   const page = await one.page();
   await go(page, '/workloads', 'Workloads');
-  await page.getByRole('button', { name: 'NEW WORKLOAD' }).click();
+  await page.getByRole('button', { name: 'New workload' }).click();
   await page.getByLabel('Workload name').fill('with-curves');
   await page.getByLabel('Project', { exact: true }).selectOption('vision');
   await page.getByLabel('Image').fill('pytorch/pytorch:latest');

@@ -69,7 +69,7 @@ test('setup: a node pool and two projects with 4 GPUs each', async () => {
   await rail('Workloads');
   await page.waitForSelector('text=There are no workloads');
   await rail('Node Pools');
-  await page.getByRole('button', { name: 'NEW NODE POOL' }).first().click();
+  await page.getByRole('button', { name: 'New node pool' }).first().click();
   await page.getByLabel('Node pool name').fill(POOL);
   await page.getByRole('button', { name: 'Create node pool' }).click();
   await waitRow(POOL, '0/8');
@@ -78,7 +78,7 @@ test('setup: a node pool and two projects with 4 GPUs each', async () => {
     ['project-a', 'First project for preemption demo'],
     ['project-b', 'Second project for preemption demo'],
   ] as const) {
-    await page.getByRole('button', { name: 'NEW PROJECT' }).first().click();
+    await page.getByRole('button', { name: 'New project' }).first().click();
     await page.getByLabel('Project name').fill(name);
     await page.getByLabel('Description').fill(description);
     await page.getByLabel('Node pool', { exact: true }).selectOption(POOL);
@@ -87,7 +87,7 @@ test('setup: a node pool and two projects with 4 GPUs each', async () => {
     await waitRow(name, '0/4');
   }
   // The API server refuses a second project of this name, and the form says so at the field.
-  await page.getByRole('button', { name: 'NEW PROJECT' }).first().click();
+  await page.getByRole('button', { name: 'New project' }).first().click();
   await page.getByLabel('Project name').fill('project-a');
   await page.getByRole('button', { name: 'Create project' }).click();
   await page
@@ -186,7 +186,7 @@ test('a workload of the form is refused at the field, submitted, read, suspended
   await page.getByRole('button', { name: 'Delete 1' }).click();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await row(JOB).waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'NEW WORKLOAD' }).first().click();
+  await page.getByRole('button', { name: 'New workload' }).first().click();
   await page.getByLabel('Workload name').fill('from-the-page');
   await page.getByLabel('Project', { exact: true }).selectOption('project-b');
   await page.getByLabel('Image').fill('python:3.11');
