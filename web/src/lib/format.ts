@@ -86,10 +86,11 @@ interface Spans {
   created?: string | null;
   started?: string | null;
   waitSeconds?: number | null;
+  waitsSince?: string | null; // of one that waits now
   runSeconds?: number | null;
 }
 export function waitOf(row: Spans, now = Date.now()): number | null {
-  return row.waitSeconds ?? secondsSince(row.created, now);
+  return row.waitSeconds ?? secondsSince(row.waitsSince ?? row.created, now);
 }
 export function runOf(row: Spans, now = Date.now()): number | null {
   if (row.runSeconds !== null && row.runSeconds !== undefined) return row.runSeconds;
@@ -115,6 +116,19 @@ export function gpuHours(seconds: number | null | undefined): string {
   const hours = seconds / 3600;
   if (seconds > 0 && hours < 0.1) return '< 0.1';
   return number(Math.round(hours * 10) / 10);
+}
+
+// Hours of one GPU; little time in smaller units, so that what is known does not read as nothing.
+export function gpuTime(seconds: number): string {
+  if (seconds <= 0) return 'none';
+  return seconds < 360 ? `${number(Math.round(seconds))} GPU-seconds` : `${gpuHours(seconds)} GPU-hours`;
+}
+
+// What a job lost of what it held, as far as it is known.
+export function lostWorkText(job: { lostGpuSeconds?: number | null; heldGpuSeconds?: number | null }): string {
+  const { lostGpuSeconds: lost, heldGpuSeconds: held } = job;
+  if (lost === null || lost === undefined) return 'not known';
+  return lost > 0 && held ? `${gpuTime(lost)} of ${gpuTime(held)}` : gpuTime(lost);
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {

@@ -62,6 +62,10 @@ export function setParams(changes: Record<string, string | null | undefined>, re
   go(place.peek().path + (text ? `?${text}` : ''), replace);
 }
 
+// What counts as running and as pending, in the words of the table of workloads.
+export const RUNNING = 'Running,Hung';
+export const PENDING = 'Pending,Preempted,Restarting';
+
 export const hrefOf = {
   job: ({ namespace, name, kind }: { namespace: string; name: string; kind: string }, tab?: string) =>
     `/job?${new URLSearchParams({ namespace, name, kind, ...(tab ? { tab } : {}) })}`,
@@ -70,6 +74,7 @@ export const hrefOf = {
   project: (name: string, tab?: string) => `/project?${new URLSearchParams({ name, ...(tab ? { tab } : {}) })}`,
   node: (name: string) => `/node?${new URLSearchParams({ name })}`,
   audit: (user: string) => `/events?${new URLSearchParams({ tab: 'audit', user })}`,
+  nodes: (filters: Record<string, string>) => `/nodes?${new URLSearchParams(filters)}`,
   pool: (name: string) => `/nodepool?${new URLSearchParams({ name })}`,
   workloads: (filters: Record<string, string> = {}) => {
     const text = new URLSearchParams(filters).toString();

@@ -54,8 +54,8 @@ export interface ProjectRow {
   description?: string;
   resources: { gpu: Share; cpu?: Share; memory?: Share };
   pools: { name: string; gpu: Share }[];
-  running: number;
-  pending: number;
+  running: number | null; // null: its workloads are not the user's to see
+  pending: number | null;
   longestPendingSince?: string | null;
   members: Member[];
   created?: string;
@@ -155,6 +155,7 @@ export interface WorkloadRow {
   members: { running: number; requested: number; min?: number | null; max?: number | null };
   gpus: { requested: number; held: number };
   waitSeconds?: number | null;
+  waitsSince?: string | null; // of one that waits now: since it was made, or stopped
   runSeconds?: number | null;
   preemptions?: number | null;
   createdBy?: string | null;
@@ -278,7 +279,8 @@ export interface JobData {
   marks: { time: string; kind: string; text: string }[];
   sizes: { time: string; members: number }[];
   checkpoints: { time: string; step?: number | null }[];
-  lostGpuSeconds?: number | null;
+  lostGpuSeconds?: number | null; // null: not known
+  heldGpuSeconds?: number | null;
   events: EventRow[];
   attempts: { number: number; from: string; to?: string | null; reason?: string | null }[];
   logs?: LogPart[];
@@ -295,6 +297,7 @@ export interface Goodput {
   wanted: number;
   fit?: string | null;
   decision?: string | null;
+  typeDecision?: string | null; // why it has the type of GPU that it has
   noise?: string | null;
   sizes: {
     members: number;
@@ -359,6 +362,7 @@ export interface WhatIfData {
 }
 export interface Rows<T> {
   rows: T[];
+  total?: number; // where only some of them were sent
   partial?: boolean;
 }
 export interface Series {

@@ -45,6 +45,7 @@ export interface GridProps<T> {
   address?: boolean; // order, filters and columns are in the page's address
   bulk?: (chosen: T[], clear: () => void) => ComponentChildren;
   partial?: boolean;
+  total?: number; // where `rows` are only the newest
   height?: string;
   plain?: boolean; // without search and filters
   sort?: string; // at first: "key" or "-key"
@@ -564,6 +565,11 @@ function Foot<T>({ props, shown, unfit }: { props: GridProps<T>; shown: number; 
     <div class="grid-foot">
       <span>{shown === all ? plural(all, one, many) : `${number(shown)} of ${plural(all, one, many)}`}</span>
       {unfit > 0 && <span>{plural(unfit, 'column does', 'columns do')} not fit; the menu of columns has them.</span>}
+      {(props.total ?? 0) > all && (
+        <span>
+          The newest {number(all)} of {number(props.total)} are here.
+        </span>
+      )}
       {props.partial && <span>There is more that you have no right to read.</span>}
     </div>
   );

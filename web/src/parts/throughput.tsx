@@ -1,6 +1,6 @@
 // Size, throughput and loss of a job on one axis of time, and what more workers bring.
 import { useMemo } from 'preact/hooks';
-import { dateTime, gpuHours, number, secondsSince } from '../lib/format.ts';
+import { dateTime, gpuTime, number, secondsSince } from '../lib/format.ts';
 import { align, pick, useHistory } from '../lib/history.ts';
 import { bySize } from '../lib/pace.ts';
 import type { Goodput, JobData, Series } from '../lib/types.ts';
@@ -55,6 +55,7 @@ function GoodputCard({ goodput }: { goodput: Goodput }) {
       {points.length > 0 && <GoodputTable goodput={goodput} />}
       {goodput.noise && <p class="muted">The gradient's noise scale is {goodput.noise}.</p>}
       {goodput.decision && <p class="muted">{goodput.decision}</p>}
+      {goodput.typeDecision && <p class="muted">GPU type: {goodput.typeDecision}</p>}
       {goodput.fit && <p class="muted small">{goodput.fit}</p>}
     </Card>
   );
@@ -116,15 +117,23 @@ function Attempts({ attempts }: { attempts: JobData['attempts'] }) {
   );
 }
 
-function LostWorkCard({ job }: { job: JobData }) {
-  const lost = (
-    <>
-      <strong>{gpuHours(job.lostGpuSeconds)} GPU-hours</strong> of work were lost when the job was stopped.
-    </>
+function Lost({ job }: { job: JobData }) {
+  const { lostGpuSeconds: lost, heldGpuSeconds: held } = job;
+  if (lost === null || lost === undefined)
+    return <p class="muted">What was lost is not known: no account is kept of workloads of this kind.</p>;
+  if (lost === 0) return <p>No work has been lost.</p>;
+  return (
+    <p>
+      <strong>{gpuTime(lost)}</strong> of work were lost: what the job did after its last checkpoint, each time that it
+      was stopped. {held ? `It has held ${gpuTime(held)} in all.` : ''}
+    </p>
   );
+}
+
+function LostWorkCard({ job }: { job: JobData }) {
   return (
     <Card title="Checkpoints and lost work">
-      <p>{job.lostGpuSeconds ? lost : 'No work has been lost.'}</p>
+      <Lost job={job} />
       <Checkpoints checkpoints={job.checkpoints} />
       {job.attempts.length > 1 && <Attempts attempts={job.attempts} />}
     </Card>

@@ -459,7 +459,7 @@ function Tiles({ history, pool, overview }: { history: History; pool: string; ov
       <Tile
         label="Preemptions"
         value={number(grew('preemptions'))}
-        note="in this time"
+        note="pods, in this time"
         href="/events?reason=Preempted,Reclaimed"
       />
       <Tile label="Lost GPU-hours" value={gpuHours(grew('lost_gpu_seconds'))} note="since the last checkpoints" />

@@ -99,6 +99,7 @@ function Happened() {
         sort="-time"
         what={['event', 'events']}
         partial={view.data?.partial}
+        total={view.data?.total}
         empty={
           <Empty title="Nothing has happened yet">
             Events appear here when workloads are scheduled, preempted or ended.

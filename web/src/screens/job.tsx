@@ -2,7 +2,7 @@
 import { may } from '../lib/access.ts';
 import { errorText, kube } from '../lib/api.ts';
 import { now } from '../lib/clock.ts';
-import { dateTime, gpuHours, number, runOf, span, waitOf } from '../lib/format.ts';
+import { dateTime, lostWorkText, number, runOf, span, waitOf } from '../lib/format.ts';
 import { useView, type ViewState } from '../lib/live.ts';
 import { hrefOf, param } from '../lib/router.ts';
 import { asNew } from '../lib/job_form.ts';
@@ -381,6 +381,7 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
       {row.createdBy ? ` by ${row.createdBy}` : ''}
     </>
   );
+  const to = (tab: string, text: string) => <a href={hrefOf.job(row, tab)}>{text}</a>;
   return (
     <Card>
       {data?.sentence && (
@@ -392,14 +393,17 @@ function Summary({ row, data }: { row: WorkloadRow; data?: JobData }) {
       <Facts
         facts={[
           ['Project', <ProjectName name={row.project} />],
-          ['Workers', workersText(row)],
-          ['GPUs held', `${number(row.gpus.held)} of ${number(row.gpus.requested)}`],
+          ['Workers', to('workers', workersText(row))],
+          ['GPUs held', to('workers', `${number(row.gpus.held)} of ${number(row.gpus.requested)}`)],
           ['Priority', priorityText(row)],
           ['Waited', span(waitOf(row, now.value))],
           ['Running for', span(runOf(row, now.value))],
-          ['Throughput', row.throughput ? `${number(row.throughput)} ${row.throughputUnit ?? ''}/s` : '–'],
-          ['Preemptions', number(row.preemptions ?? 0)],
-          ['Lost GPU-hours', gpuHours(data?.lostGpuSeconds)],
+          [
+            'Throughput',
+            row.throughput ? to('throughput', `${number(row.throughput)} ${row.throughputUnit ?? ''}/s`) : '–',
+          ],
+          ['Preemptions', to('timeline', number(row.preemptions ?? 0))],
+          ['Lost work', data ? to('throughput', lostWorkText(data)) : '–'],
           ['Created', created],
           ...(row.completed ? [['Completed', dateTime(row.completed)] as [string, string]] : []),
         ]}

@@ -218,6 +218,7 @@ function cordon(node: NodeRow): void {
 }
 
 function GpuJob({ gpu }: { gpu: GpuDevice }) {
+  if (!gpu.job && gpu.share) return <span class="muted">held by work that you may not see</span>;
   if (!gpu.job) return <span class="muted">{gpu.health === 'Unhealthy' ? '–' : 'free'}</span>;
   return <a href={`/workloads?q=${encodeURIComponent(gpu.job.split('/').at(-1) ?? '')}`}>{gpu.job}</a>;
 }

@@ -3,30 +3,15 @@ import { clock, gpuHours, number, percent, secondsSince, span } from '../lib/for
 import { now } from '../lib/clock.ts';
 import { useHistory } from '../lib/history.ts';
 import { useView } from '../lib/live.ts';
-import { hrefOf } from '../lib/router.ts';
+import { PENDING, RUNNING, hrefOf } from '../lib/router.ts';
 import type { OverviewData, ProjectRow, Rows } from '../lib/types.ts';
 import { Card, Empty, Head, HeldBar, NO_POOL, Tile, Waiting, tint } from '../parts/basic.tsx';
 import { DecisionLine } from '../parts/decisions.tsx';
-import { GpuSquares } from '../parts/gpus.tsx';
+import { GpuSquares, heldByOthers } from '../parts/gpus.tsx';
 import { ListTable } from '../parts/list_table.tsx';
 import { ProjectUsageChart, UtilizationChart } from '../parts/usage_charts.tsx';
 
 const NODES_MAX = 200;
-const DECISIONS_MAX = 20;
-
-// What was decided of a workload stands for what was decided of its pods in the same second.
-function withoutPods(decisions: OverviewData['decisions']): OverviewData['decisions'] {
-  const said = decisions.filter((one) => one.object.kind !== 'Pod');
-  const isSaid = (pod: OverviewData['decisions'][number]) =>
-    said.some(
-      ({ object, reason, time }) =>
-        reason === pod.reason &&
-        time === pod.time &&
-        object.namespace === pod.object.namespace &&
-        pod.object.name.startsWith(`${object.name}-`),
-    );
-  return decisions.filter((one) => one.object.kind !== 'Pod' || !isSaid(one));
-}
 
 function Tiles({ data }: { data: OverviewData }) {
   const { gpus, jobs } = data;
@@ -51,19 +36,15 @@ function Tiles({ data }: { data: OverviewData }) {
         href="/nodes"
       />
       <Tile label="Held but idle" value={number(gpus.idleHeld)} note="for more than 5 min" href="/nodes?sort=-idle" />
-      <Tile
-        label="Running workloads"
-        value={number(jobs.running)}
-        href={hrefOf.workloads({ status: 'Running,Hung' })}
-      />
+      <Tile label="Running workloads" value={number(jobs.running)} href={hrefOf.workloads({ status: RUNNING })} />
       <Tile
         label="Pending workloads"
         value={number(jobs.pending)}
         note={jobs.pending > 0 && waited !== null ? `oldest: ${span(waited)}` : 'nothing waits'}
-        href={hrefOf.workloads({ status: 'Pending', sort: '-wait' })}
+        href={hrefOf.workloads({ status: PENDING, sort: '-wait' })}
       />
       <Tile
-        label="Preemptions today"
+        label="Pods preempted today"
         value={number(data.preemptionsToday)}
         note={`${gpuHours(data.lostGpuSecondsToday)} GPU-hours lost`}
         href="/events?reason=Preempted,Reclaimed"
@@ -103,6 +84,12 @@ function NodeMap({ nodes }: { nodes: OverviewData['nodes'] }) {
             {name}
           </a>
         ))}
+        {nodes.some((node) => node.gpus.some(heldByOthers)) && (
+          <span class="with-swatch">
+            <span class="gpu held others" style={{ width: '13px', height: '13px' }} />
+            held by work that you may not see
+          </span>
+        )}
         {nodes.some((node) => node.gpus.some((gpu) => gpu.job && !gpu.project)) && (
           <span>other colours: a workload of no project each</span>
         )}
@@ -145,7 +132,9 @@ function PoolList({ pools }: { pools: OverviewData['pools'] }) {
               <HeldBar held={held} total={total} />
             </td>
             <td class="num nowrap">
-              {number(held)}/{number(total)}
+              <a href={hrefOf.nodes({ pool: name })}>
+                {number(held)}/{number(total)}
+              </a>
             </td>
           </tr>
         ))}
@@ -161,14 +150,12 @@ function Decisions({ decisions }: { decisions: OverviewData['decisions'] }) {
         <p class="muted">The scheduler has decided nothing yet. Submit a workload to see why it runs where it does.</p>
       )}
       <ul class="feed">
-        {withoutPods(decisions)
-          .slice(0, DECISIONS_MAX)
-          .map((one, index) => (
-            <li key={`${one.time}${index}`}>
-              <time dateTime={one.time}>{clock(one.time)}</time>
-              <DecisionLine decision={one} />
-            </li>
-          ))}
+        {decisions.map((one, index) => (
+          <li key={`${one.time}${index}`}>
+            <time dateTime={one.time}>{clock(one.time)}</time>
+            <DecisionLine decision={one} />
+          </li>
+        ))}
       </ul>
     </Card>
   );

@@ -5,7 +5,7 @@ import { now } from '../lib/clock.ts';
 import { bound, bytes, number, percent, plural, ratio, secondsSince, span } from '../lib/format.ts';
 import { useHistory } from '../lib/history.ts';
 import { useView } from '../lib/live.ts';
-import { go, hrefOf, param } from '../lib/router.ts';
+import { PENDING, RUNNING, go, hrefOf, param } from '../lib/router.ts';
 import { treeOrder, type TreeRow } from '../lib/tree.ts';
 import type { ProjectRow, Rows, Share, WorkloadRow } from '../lib/types.ts';
 import {
@@ -40,6 +40,28 @@ const isOver = (share: Share) => hasQuota(share) && share.held > share.quota;
 function shareText(share: Share | undefined, show: (value: number) => string = number): string {
   if (!share) return '–';
   return `${show(share.held)} / ${hasQuota(share) ? show(share.quota) : '∞'}`;
+}
+
+interface CountProps {
+  project: string;
+  status: string;
+  count: number | null;
+  what?: string;
+}
+
+// A number of workloads, which leads to them. It is unknown where they are not the user's to see.
+function Count({ project, status, count, what }: CountProps) {
+  const text = [count ?? '–', what].filter((part) => part !== undefined).join(' ');
+  if (count === null) return <span class="muted">{text}</span>;
+  return <a href={hrefOf.workloads({ project, status })}>{text}</a>;
+}
+function LongestWait({ row }: { row: ProjectRow }) {
+  if (!row.longestPendingSince) return <span class="muted">–</span>;
+  return (
+    <a href={hrefOf.workloads({ project: row.name, status: PENDING, sort: '-wait' })}>
+      {span(secondsSince(row.longestPendingSince, now.value))}
+    </a>
+  );
 }
 
 const COLUMNS: Column<TreeRow>[] = [
@@ -130,7 +152,7 @@ const COLUMNS: Column<TreeRow>[] = [
     key: 'running',
     title: 'Running',
     value: (row) => row.running,
-    cell: (row) => <a href={hrefOf.workloads({ project: row.name, status: 'Running,Hung' })}>{row.running}</a>,
+    cell: (row) => <Count project={row.name} status={RUNNING} count={row.running} />,
     width: 92,
     grow: 0.3,
     num: true,
@@ -139,7 +161,7 @@ const COLUMNS: Column<TreeRow>[] = [
     key: 'pending',
     title: 'Pending',
     value: (row) => row.pending,
-    cell: (row) => <a href={hrefOf.workloads({ project: row.name, status: 'Pending' })}>{row.pending}</a>,
+    cell: (row) => <Count project={row.name} status={PENDING} count={row.pending} />,
     width: 92,
     grow: 0.3,
     num: true,
@@ -148,7 +170,7 @@ const COLUMNS: Column<TreeRow>[] = [
     key: 'wait',
     title: 'Longest wait',
     value: (row) => secondsSince(row.longestPendingSince),
-    cell: (row) => span(secondsSince(row.longestPendingSince, now.value)),
+    cell: (row) => <LongestWait row={row} />,
     width: 126,
     grow: 0.4,
     num: true,
@@ -162,7 +184,16 @@ const COLUMNS: Column<TreeRow>[] = [
     grow: 0.8,
     spare: 9,
   },
-  { key: 'members', title: 'Members', value: (row) => row.members.length, width: 96, grow: 0.3, num: true, spare: 7 },
+  {
+    key: 'members',
+    title: 'Members',
+    value: (row) => row.members.length,
+    cell: (row) => <a href={hrefOf.project(row.name, 'members')}>{row.members.length}</a>,
+    width: 96,
+    grow: 0.3,
+    num: true,
+    spare: 7,
+  },
   {
     key: 'cpu',
     title: 'CPU held / quota',
@@ -261,7 +292,7 @@ export function Projects() {
 }
 
 function remove(row: ProjectRow): void {
-  const jobs = row.running + row.pending;
+  const jobs = (row.running ?? 0) + (row.pending ?? 0);
   confirm({
     title: `Delete the project ${row.name}?`,
     danger: true,
@@ -457,11 +488,10 @@ function WorkloadsTab({ row }: { row: ProjectRow }) {
 
 function ProjectFacts({ row }: { row: ProjectRow }) {
   const gpu = row.resources.gpu;
-  const running = <a href={hrefOf.workloads({ project: row.name, status: 'Running,Hung' })}>{row.running} running</a>;
-  const pending = <a href={hrefOf.workloads({ project: row.name, status: 'Pending' })}>{row.pending} pending</a>;
   const workloads = (
     <>
-      {running}, {pending}
+      <Count project={row.name} status={RUNNING} count={row.running} what="running" />,{' '}
+      <Count project={row.name} status={PENDING} count={row.pending} what="pending" />
     </>
   );
   return (
@@ -474,7 +504,7 @@ function ProjectFacts({ row }: { row: ProjectRow }) {
         ['CPU held / quota', shareText(row.resources.cpu)],
         ['Memory held / quota', shareText(row.resources.memory, bytes)],
         ['Workloads', workloads],
-        ['Longest wait', span(secondsSince(row.longestPendingSince, now.value))],
+        ['Longest wait', <LongestWait row={row} />],
         ['Namespace', row.namespace || '–'],
         ['Priority', number(row.priority)],
         ['Created', <Age time={row.created} />],

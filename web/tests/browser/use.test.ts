@@ -460,6 +460,27 @@ test('a node tells what is wrong with it and with each of its GPUs', async () =>
   noTroubles(one);
 });
 
+test('what others hold is not called free, and what is not known is not called none', async () => {
+  const { nodes, projects } = one.fake.world;
+  const gpu = nodes[6]?.gpuDevices[0];
+  const project = projects.find((row) => row.name === 'speech');
+  assert.ok(gpu && project);
+  const before = { gpu: { ...gpu }, running: project.running, pending: project.pending };
+  Object.assign(gpu, { job: null, pod: null, project: null, share: 1, idleSince: null });
+  Object.assign(project, { running: null, pending: null });
+  const page = await one.page();
+  await go(page, '/node?name=node-6', 'node-6');
+  const row = page.locator('[aria-label=GPUs] tbody tr').first();
+  assert.match(await row.innerText(), /held by work that you may not see/);
+  await page.waitForSelector('.gpu.held.others');
+  await go(page, '/project?name=speech', 'speech');
+  await page.waitForSelector('.facts div:has-text("– running, – pending")');
+  Object.assign(gpu, before.gpu, { share: undefined });
+  Object.assign(project, { running: before.running, pending: before.pending });
+  await page.context().close();
+  noTroubles(one);
+});
+
 test('a node is drained', async () => {
   const page = await one.page();
   const node = one.fake.world.nodes.find((row) => row.name === 'node-4');
@@ -483,6 +504,11 @@ test('a workload that grows while that pays shows its curve', async () => {
   assert.ok(row);
   await go(page, `/job?namespace=${row.namespace}&name=${row.name}&kind=${row.kind}&tab=throughput`, row.name);
   await page.getByText('One GPU more is worth +31 % here; flat with 1: +4 %.').waitFor();
+  await page.getByText('GPU type: Stays on T4: A100 would make 20 % more').waitFor();
+  await page.waitForSelector('.facts div:has-text("Lost work"):has-text("240 GPU-seconds of 2 GPU-hours")');
+  await page.waitForSelector(
+    'section:has-text("Checkpoints and lost work") p:has-text("It has held 2 GPU-hours in all.")',
+  );
   const curve = page.getByRole('img', { name: 'Throughput by number of workers' });
   assert.match((await curve.getAttribute('aria-label')) ?? '', /1: 39 \/s, 2: 77 \/s, 4: 132 \/s expected/);
   await page.context().close();

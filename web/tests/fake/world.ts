@@ -572,6 +572,7 @@ export function jobData(world: World, namespace: string, name: string): JobData 
       { time: at(0.8), step: 600 },
     ],
     lostGpuSeconds: 240,
+    heldGpuSeconds: 7200,
     events: world.events.filter((event) => typeof event.object !== 'string' && event.object.name === name),
     attempts: [
       { number: 1, from: at(0.1), to: at(0.5), reason: 'Reclaimed' },
@@ -586,6 +587,7 @@ export function jobData(world: World, namespace: string, name: string): JobData 
           wanted: 4,
           fit: null,
           decision: 'Grew from 1 to 2: +48 % goodput measured; the resize took 0.3 s',
+          typeDecision: 'Stays on T4: A100 would make 20 % more, and a restart costs more than that',
           sizes: [
             { members: 1, perSecond: 39, relative: 1, measured: true, source: 'measured' },
             { members: 2, perSecond: 77, relative: 1.96, measured: true, source: 'measured' },

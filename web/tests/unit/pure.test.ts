@@ -1,7 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pieces, plainText } from '../../src/lib/ansi.ts';
-import { runOf, waitOf, ago, bound, bytes, gpuHours, number, percent, ratio, span } from '../../src/lib/format.ts';
+import {
+  runOf,
+  waitOf,
+  ago,
+  bound,
+  bytes,
+  gpuHours,
+  gpuTime,
+  lostWorkText,
+  number,
+  percent,
+  ratio,
+  span,
+} from '../../src/lib/format.ts';
 import { align, fittedFrom, growth, grown, integral, sum } from '../../src/lib/history.ts';
 import { withOthers } from '../../src/lib/curves.ts';
 import { applied } from '../../src/lib/delta.ts';
@@ -46,6 +59,10 @@ test('numbers are short, and a missing one is a dash', () => {
   assert.deepEqual([percent(1, 4), percent(1, 0), percent(null, 4)], ['25 %', '–', '–']);
   assert.deepEqual([bytes(0), bytes(1536), bytes(80 * 2 ** 30), bytes(undefined)], ['0 B', '1.5 KiB', '80 GiB', '–']);
   assert.deepEqual([gpuHours(5400), gpuHours(10), gpuHours(0)], ['1.5', '< 0.1', '0']);
+  assert.deepEqual([gpuTime(0), gpuTime(58), gpuTime(5400)], ['none', '58 GPU-seconds', '1.5 GPU-hours']);
+  assert.equal(lostWorkText({ lostGpuSeconds: 58, heldGpuSeconds: 5400 }), '58 GPU-seconds of 1.5 GPU-hours');
+  assert.equal(lostWorkText({ lostGpuSeconds: 0, heldGpuSeconds: 5400 }), 'none');
+  assert.equal(lostWorkText({ lostGpuSeconds: null, heldGpuSeconds: null }), 'not known');
 });
 
 test('a span of time has at most two units', () => {
@@ -423,6 +440,9 @@ test('spans of a workload grow on the page', () => {
     [waitOf({ ...row, status: 'Pending', waitSeconds: null }, at), runOf({ ...row, status: 'Preempted' }, at)],
     [600, null],
   );
+  // One that was stopped waits since then.
+  const stopped = { ...row, status: 'Preempted', waitSeconds: null, waitsSince: '2026-01-01T00:09:00Z' };
+  assert.equal(waitOf(stopped, at), 60);
   assert.equal(runOf({ ...row, status: 'Failed', runSeconds: 12 }, at), 12);
 });
 
