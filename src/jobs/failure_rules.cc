@@ -1,7 +1,6 @@
 #include "jobs/failure_rules.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/strings.h"
@@ -16,42 +15,29 @@ constexpr int64_t kMib = 1 << 20;
 constexpr double kMemoryFactor = 1.5;
 constexpr double kMemoryFactorMax = 3.375;  // three raises
 constexpr size_t kRaisesMax = 64;
+constexpr Duration kDelayFirst = std::chrono::seconds(10);
 constexpr Duration kHoldFirst = std::chrono::seconds(20);
-constexpr Duration kHoldMax = std::chrono::minutes(5);
+constexpr Duration kWaitMax = std::chrono::minutes(5);
 // Peers notice the loss of a member within this.
 constexpr Duration kPeersNotice = std::chrono::seconds(60);
-
-constexpr std::array<std::string_view, 6> kNeverMended = {"modulenotfounderror", "importerror",
-                                                          "syntaxerror",         "indentationerror",
-                                                          "nameerror",           "can't open file"};
 
 int64_t Bytes(std::string_view text) {
   const auto amount = api::Quantity::Parse(text);
   return amount.ok() ? amount->Value() : 0;
 }
 
-}  // namespace
-
-bool NeverMends(const api::Failure& failure) {
-  if (failure.which != api::FailureClass::kUserError || failure.role == "sidecar") return false;
-  const std::string said = ToLower(failure.said);
-  // A node may fail to start what another one, or the same one later, can.
-  if (failure.reason == "StartError" || failure.reason == "ContainerCannotRun") {
-    return said.find("exec: ") != std::string::npos;
-  }
-  if (failure.exit_code == 126 || failure.exit_code == 127) return true;
-  // A library that one node lacks may be on another.
-  if (said.find("shared object") != std::string::npos) return false;
-  return std::any_of(kNeverMended.begin(), kNeverMended.end(), [&said](std::string_view text) {
-    return said.find(text) != std::string::npos;
-  });
-}
-
-Duration PreemptionHold(int64_t crashes) {
+// Twice as long after each failure, from the second one on.
+Duration WaitAfter(int64_t crashes, Duration first) {
   if (crashes < 2) return Duration::zero();
   const int64_t doublings = std::min<int64_t>(crashes - 2, 8);
-  return std::min(kHoldFirst * (1 << doublings), kHoldMax);
+  return std::min(first * (1 << doublings), kWaitMax);
 }
+
+}  // namespace
+
+Duration RestartDelay(int64_t crashes) { return WaitAfter(crashes, kDelayFirst); }
+
+Duration PreemptionHold(int64_t crashes) { return WaitAfter(crashes, kHoldFirst); }
 
 std::optional<ChargedFailure> ChargedFailure::Parse(std::string_view text) {
   const size_t space = text.find(' ');

@@ -12,37 +12,6 @@ namespace {
 constexpr int64_t kGib = int64_t{1} << 30;
 const WallTime kNow = *api::ParseTime("2026-01-01T12:00:00Z");
 
-api::Failure UserError(int64_t code, std::string said) {
-  api::Failure failure;
-  failure.role = "container";
-  failure.which = api::FailureClass::kUserError;
-  failure.exit_code = code;
-  failure.said = std::move(said);
-  return failure;
-}
-
-TEST(FailureRules, OnlyErrorsThatEveryStartRepeatsAreNeverMended) {
-  EXPECT_TRUE(NeverMends(UserError(127, "sh: trian.py: not found")));
-  EXPECT_TRUE(NeverMends(UserError(1, "ModuleNotFoundError: No module named 'trainer'")));
-  EXPECT_TRUE(NeverMends(UserError(1, "SyntaxError: invalid syntax")));
-  EXPECT_TRUE(NeverMends(UserError(2, "python3: can't open file '/x.py'")));
-  EXPECT_FALSE(NeverMends(UserError(1, "ValueError: bad shape")));
-  EXPECT_FALSE(NeverMends(UserError(1, "FileNotFoundError: /data")));
-  api::Failure start = UserError(128, "exec: \"trian.py\": executable file not found in $PATH");
-  start.reason = "StartError";
-  EXPECT_TRUE(NeverMends(start));
-  start.said = "the control group cannot be made: no space left on device";
-  EXPECT_FALSE(NeverMends(start));
-  // Another node may have the library.
-  EXPECT_FALSE(NeverMends(UserError(1, "ImportError: libcuda.so.1: cannot open shared object")));
-  api::Failure other = UserError(127, "");
-  other.which = api::FailureClass::kUnknown;
-  EXPECT_FALSE(NeverMends(other));
-  other = UserError(127, "");
-  other.role = "sidecar";
-  EXPECT_FALSE(NeverMends(other));
-}
-
 TEST(FailureRules, AHoldGrowsAndIsBounded) {
   const auto seconds = [](int64_t crashes) {
     return std::chrono::duration_cast<std::chrono::seconds>(PreemptionHold(crashes)).count();
@@ -52,6 +21,17 @@ TEST(FailureRules, AHoldGrowsAndIsBounded) {
   EXPECT_EQ(seconds(2), 20);
   EXPECT_EQ(seconds(3), 40);
   EXPECT_EQ(seconds(6), 300);
+  EXPECT_EQ(seconds(1'000'000), 300);
+}
+
+TEST(FailureRules, TheNextStartWaitsAsLongAsANodesDoes) {
+  const auto seconds = [](int64_t crashes) {
+    return std::chrono::duration_cast<std::chrono::seconds>(RestartDelay(crashes)).count();
+  };
+  EXPECT_EQ(seconds(1), 0);
+  EXPECT_EQ(seconds(2), 10);
+  EXPECT_EQ(seconds(4), 40);
+  EXPECT_EQ(seconds(7), 300);
   EXPECT_EQ(seconds(1'000'000), 300);
 }
 

@@ -5,9 +5,11 @@
 
 #include "base/strings.h"
 #include "jobs/failure_rules.h"
+#include "jobs/gpu_use.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/objects/amounts.h"
-#include "kube/api/objects/failure.h"
+#include "kube/api/objects/device_claim.h"
+#include "kube/api/objects/failure_outlook.h"
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 

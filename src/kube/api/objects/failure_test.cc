@@ -4,12 +4,22 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/failure_outlook.h"
 #include "kube/api/objects/test_document.h"
 
 namespace swell::api {
 namespace {
 
 const WallTime kNow = *ParseTime("2026-01-01T12:10:00Z");
+
+Failure UserError(int64_t code, std::string said) {
+  Failure failure;
+  failure.role = "container";
+  failure.which = FailureClass::kUserError;
+  failure.exit_code = code;
+  failure.said = std::move(said);
+  return failure;
+}
 
 TEST(FailureClass, TheTableDecides) {
   struct Case {
@@ -339,6 +349,48 @@ TEST(Failure, AStatusKeepsItAsItWas) {
   EXPECT_EQ(json::Print(again->ToJson()), json::Print(failure->ToJson()));
   EXPECT_EQ(again->Word(), "SIGABRT");
   EXPECT_FALSE(Failure::FromJson(Document("{member: 3}")).has_value());
+}
+
+TEST(FailureOutlook, OnlyErrorsThatEveryStartRepeatsAreNeverMended) {
+  EXPECT_TRUE(NeverMends(UserError(127, "sh: trian.py: not found")));
+  EXPECT_TRUE(NeverMends(UserError(1, "ModuleNotFoundError: No module named 'trainer'")));
+  EXPECT_TRUE(NeverMends(UserError(1, "SyntaxError: invalid syntax")));
+  EXPECT_TRUE(NeverMends(UserError(2, "python3: can't open file '/x.py'")));
+  EXPECT_FALSE(NeverMends(UserError(1, "ValueError: bad shape")));
+  EXPECT_FALSE(NeverMends(UserError(1, "FileNotFoundError: /data")));
+  Failure start = UserError(128, "exec: \"trian.py\": executable file not found in $PATH");
+  start.reason = "StartError";
+  EXPECT_TRUE(NeverMends(start));
+  // A node of Swell says more of a program that a stand-in for the image lacks.
+  start.said =
+      "there is no program pyhton3; did you mean python3? (executable file not found in $PATH; "
+      "programs of this machine serve image python)";
+  EXPECT_TRUE(NeverMends(start));
+  start.said = "the control group cannot be made: no space left on device";
+  EXPECT_FALSE(NeverMends(start));
+  // Another node may have the library.
+  EXPECT_FALSE(NeverMends(UserError(1, "ImportError: libcuda.so.1: cannot open shared object")));
+  Failure other = UserError(127, "");
+  other.which = FailureClass::kUnknown;
+  EXPECT_FALSE(NeverMends(other));
+  other = UserError(127, "");
+  other.role = "sidecar";
+  EXPECT_FALSE(NeverMends(other));
+}
+
+TEST(FailureOutlook, AnImageThatIsNotThereHasToBeCorrected) {
+  Failure failure;
+  failure.role = "container";
+  failure.which = FailureClass::kCannotStart;
+  failure.reason = "ErrImagePull";
+  EXPECT_TRUE(NeedsCorrection(failure));
+  EXPECT_TRUE(NeverRan(failure));
+  EXPECT_FALSE(NeverMends(failure));
+  failure.reason = "RunContainerError";
+  EXPECT_FALSE(NeedsCorrection(failure));
+  failure = UserError(127, "sh: trian.py: not found");
+  EXPECT_TRUE(NeedsCorrection(failure));
+  EXPECT_FALSE(NeverRan(failure));
 }
 
 }  // namespace
