@@ -8,11 +8,8 @@
 #include "base/strings.h"
 #include "jobs/gpu_use.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/meta/swell_keys.h"
-#include "kube/api/objects/amounts.h"
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/pod_facts.h"
-#include "sched_inputs/gpu_request.h"
 
 namespace swell::controllers {
 namespace {
@@ -22,19 +19,6 @@ using client::GpuUse;
 constexpr int64_t kSecondsMax = int64_t{1} << 53;
 
 double Seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
-
-// Whole GPUs, or a part of some.
-double GpusOf(const json::Value& pod) {
-  const auto part = ParseGpuFraction(api::Annotation(pod, api::keys::kGpuFraction));
-  if (part) {
-    const int64_t devices =
-        ParseInt(api::Annotation(pod, api::keys::kGpuFractionDevices)).value_or(1);
-    return *part * static_cast<double>(std::clamp<int64_t>(devices, 1, 1024));
-  }
-  const api::Amounts amounts = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
-  const auto gpus = amounts.find(api::kGpuResource);
-  return gpus == amounts.end() ? 0 : static_cast<double>(gpus->second.Value());
-}
 
 int64_t Whole(double seconds) {
   return static_cast<int64_t>(std::llround(std::clamp(seconds, 0.0, 9e15)));
@@ -65,7 +49,7 @@ void GpuTime::Charge(Job& job, Held& held, WallTime until) {
 }
 
 void GpuTime::ChargePod(Job& job, const json::Value& pod, bool gang_runs, WallTime now) {
-  const double gpus = api::IsBound(pod) ? GpusOf(pod) : 0;
+  const double gpus = api::IsBound(pod) ? GpusAskedBy(pod) : 0;
   if (gpus <= 0) return;
   auto found = job.held.find(api::Uid(pod));
   const bool ended = HasEnded(pod);
@@ -73,12 +57,16 @@ void GpuTime::ChargePod(Job& job, const json::Value& pod, bool gang_runs, WallTi
     // One that ended before anybody looked was charged by the controller before this one.
     if (ended) return;
     const WallTime since = std::max(BoundAt(pod, now), job.until);
-    Held fresh{.use = GpuUseOf(pod, gang_runs), .gpus = gpus, .since = since};
+    Held fresh{.use = GpuUseOf(pod, gang_runs),
+               .gpus = gpus,
+               .since = since,
+               .lost_in_place = LossInPlace(since)};
     found = job.held.emplace(api::Uid(pod), fresh).first;
   }
   Held& held = found->second;
   const WallTime end = ended ? EndedAt(pod, now) : now;
   Charge(job, held, end);
+  job.lost += held.lost_in_place.Take(pod, held.gpus);
   held.lost = LostGpuSeconds(pod, held.gpus, end);
   if (ended) {
     job.lost += held.lost;

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "jobs/gpu_use.h"
 #include "json/value.h"
 #include "kube/client/usage_record.h"
 
@@ -40,6 +41,7 @@ class GpuTime {
     double gpus = 0;
     WallTime since;   // not charged yet from here on
     double lost = 0;  // GPU-seconds, if the pod ends as it was seen last
+    LossInPlace lost_in_place;
     bool seen = false;
   };
   struct Job {

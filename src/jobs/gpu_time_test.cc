@@ -118,6 +118,59 @@ TEST_F(GpuTimeTest, APodThatFailsLosesWhatItHadNotSaved) {
   EXPECT_EQ(Get({"gpuTime", "productivePercentage"}), 0);
 }
 
+TEST_F(GpuTimeTest, AScriptThatStartsAgainInItsPodLosesWhatItHadNotSaved) {
+  const auto fails = [this](WallTime from, std::string_view sdk) {
+    Pod("a", "Running");
+    json::Value pod = *pods_["a"];
+    json::Set(
+        pod, {"status", "containerStatuses"},
+        json::Array{json::Object{
+            {"name", "main"},
+            {"restartCount", 1},
+            {"state", json::Object{{"running", json::Object{}}}},
+            {"lastState",
+             json::Object{{"terminated", json::Object{{"exitCode", 1},
+                                                      {"startedAt", api::FormatTime(from)},
+                                                      {"finishedAt", api::FormatTime(now_)}}}}}}});
+    if (!sdk.empty()) json::Set(pod, {"metadata", "annotations", api::keys::kProgress}, sdk);
+    pods_["a"] = std::make_shared<const json::Value>(std::move(pod));
+  };
+  Pod("a", "Running");
+  Pass(seconds(0));
+  now_ = now_ + minutes(10);
+  fails(begin_, "");
+  Pass(seconds(1));
+  Pass(minutes(2));
+  EXPECT_EQ(Get({"gpuTime", "lostSeconds"}), 1200) << "once";
+  // The next one begins where the one before ended.
+  const WallTime again = now_;
+  now_ = now_ + seconds(30);
+  fails(again, "");
+  Pass(minutes(2));
+  EXPECT_EQ(Get({"gpuTime", "lostSeconds"}), 1260);
+  // The SDK's next process finds the state in memory.
+  now_ = now_ + seconds(30);
+  fails(again, json::Print(api::RanksToJson({{.phase = "step", .step = 5, .pid = 7}})));
+  Pass(minutes(2), true);
+  EXPECT_EQ(Get({"gpuTime", "lostSeconds"}), 1260);
+}
+
+TEST_F(GpuTimeTest, AMemberThatFailsAtLastLosesItsLastRunOnly) {
+  Pod("a", "Running");
+  Pass(seconds(0));
+  now_ = now_ + minutes(10);
+  Pod("a", "Failed");
+  json::Value pod = *pods_["a"];
+  json::Array statuses = json::GetArray(pod, {"status", "containerStatuses"});
+  json::Set(statuses[0], {"state", "terminated", "startedAt"}, api::FormatTime(now_ - seconds(60)));
+  json::Set(pod, {"status", "containerStatuses"}, statuses);
+  // An elastic job's members have the state of a script that uses the SDK, of no other.
+  json::Set(pod, {"metadata", "annotations", api::keys::kMemberPriority}, "1");
+  pods_["a"] = std::make_shared<const json::Value>(std::move(pod));
+  Pass(seconds(5), true);
+  EXPECT_EQ(Get({"gpuTime", "lostSeconds"}), 120);
+}
+
 TEST_F(GpuTimeTest, AVictimThatDoesNotSaveItselfLosesWhatItHadDoneWhenItWasTold) {
   for (const bool saves : {true, false}) {
     Pod("victim", "Running", "step");

@@ -8,9 +8,11 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/progress.h"
 #include "kube/controllers/pod_facts.h"
+#include "sched_inputs/gpu_request.h"
 
 namespace swell::controllers {
 namespace {
@@ -54,12 +56,26 @@ double LostByPreemption(const json::Value& pod) {
   return SavedAt(pod) + kTimeResolution > *told->Since() ? 0 : static_cast<double>(*lost);
 }
 
+// What a pattern found in the log has no process.
+bool UsesSdk(const json::Value& pod) {
+  const std::vector<api::RankProgress> ranks = api::RanksOf(pod);
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const api::RankProgress& rank) { return rank.pid > 0; });
+}
+
+// From its last checkpoint, or its begin, to its end.
+double LostBetween(const json::Value& pod, double gpus, WallTime from, WallTime until) {
+  const Duration lost = until - std::max(SavedAt(pod), from);
+  return gpus * std::max(0.0, std::chrono::duration<double>(lost).count());
+}
+
 double LostByFailure(const json::Value& pod, double gpus, WallTime end) {
   if (Phase(pod) != "Failed" || WasDisrupted(pod) || FailedByCluster(pod)) return 0;
-  if (api::IsDeleting(pod) || !api::Annotation(pod, api::keys::kMemberPriority).empty()) return 0;
+  const bool elastic = !api::Annotation(pod, api::keys::kMemberPriority).empty();
+  if (api::IsDeleting(pod) || (elastic && UsesSdk(pod))) return 0;
   if (!api::Annotation(pod, api::keys::kStopRequested).empty()) return 0;
-  const WallTime from = std::max(SavedAt(pod), api::StartTime(pod).value_or(end));
-  return gpus * std::max(0.0, std::chrono::duration<double>(end - from).count());
+  const auto run = LastFailedRun(pod, /*before=*/false);
+  return LostBetween(pod, gpus, run ? run->from : api::StartTime(pod).value_or(end), end);
 }
 
 }  // namespace
@@ -89,6 +105,38 @@ WallTime EndedAt(const json::Value& pod, WallTime now) {
     last = std::max(last, *status.finished_at);
   }
   return last == WallTime() ? now : std::min(last, now);
+}
+
+double GpusAskedBy(const json::Value& pod) {
+  const auto part = ParseGpuFraction(api::Annotation(pod, api::keys::kGpuFraction));
+  if (part) {
+    const int64_t devices =
+        ParseInt(api::Annotation(pod, api::keys::kGpuFractionDevices)).value_or(1);
+    return *part * static_cast<double>(std::clamp<int64_t>(devices, 1, 1024));
+  }
+  const api::Amounts amounts = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
+  const auto gpus = amounts.find(api::kGpuResource);
+  return gpus == amounts.end() ? 0 : static_cast<double>(gpus->second.Value());
+}
+
+std::optional<FailedRun> LastFailedRun(const json::Value& pod, bool before) {
+  std::optional<FailedRun> last;
+  for (const json::Value& status : json::GetArray(pod, {"status", "containerStatuses"})) {
+    const json::Value* end = json::Find(status, {before ? "lastState" : "state", "terminated"});
+    if (end == nullptr || json::GetInt(*end, {"exitCode"}) == 0) continue;
+    const auto until = api::ParseTime(json::GetString(*end, {"finishedAt"}));
+    if (!until || (last && last->until >= *until)) continue;
+    const auto from = api::ParseTime(json::GetString(*end, {"startedAt"}));
+    last = FailedRun{from ? *from : api::StartTime(pod).value_or(*until), *until};
+  }
+  return last;
+}
+
+double LossInPlace::Take(const json::Value& pod, double gpus) {
+  const auto run = LastFailedRun(pod, /*before=*/true);
+  if (!run || run->until <= until_) return 0;
+  until_ = run->until;
+  return UsesSdk(pod) ? 0 : LostBetween(pod, gpus, run->from, run->until);
 }
 
 double LostGpuSeconds(const json::Value& pod, double gpus, WallTime end) {

@@ -1,8 +1,9 @@
 // GpuUse of a pod: what the GPUs that it holds are used for, from its status and from what it
 // reports of its training; since when it holds them, until when, and what was lost with it.
-// - Threads: pure functions.
+// - Threads: pure functions; a LossInPlace belongs to one thread.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -19,10 +20,32 @@ std::string JobOfPod(const json::Value& pod);
 WallTime BoundAt(const json::Value& pod, WallTime now);
 // When the last of its containers ended; `now` where one does not say so.
 WallTime EndedAt(const json::Value& pod, WallTime now);
+// GPUs that the pod, or a template, asks for by number: whole ones, or a part of some.
+double GpusAskedBy(const json::Value& pod);
+
+struct FailedRun {
+  WallTime from, until;
+};
+// The run of a container that failed last, of those that are over or (`before`) that others have
+// followed in their places.
+std::optional<FailedRun> LastFailedRun(const json::Value& pod, bool before);
+
 // GPU-seconds of work that nobody has saved, of a pod that fails or is preempted; 0 of any other.
-// One that failed by itself loses what it did since its last checkpoint. A victim loses what it had
-// not saved when it was told, unless it has saved itself since. Members of an elastic job lose
-// nothing, since the others have their state in memory.
+// One that failed by itself loses what its last run did since its last checkpoint. A victim loses
+// what it had not saved when it was told, unless it has saved itself since. Members of an elastic
+// job that use the SDK lose nothing, since the others have their state in memory.
 double LostGpuSeconds(const json::Value& pod, double gpus, WallTime end);
+
+// What containers lose that fail and start again in their pod: each run counts once. A script that
+// uses the SDK loses nothing here, since its next process finds the state in memory.
+class LossInPlace {
+ public:
+  explicit LossInPlace(WallTime since = WallTime()) : until_(since) {}
+  // The GPU-seconds that came since the last call.
+  double Take(const json::Value& pod, double gpus);
+
+ private:
+  WallTime until_;  // runs that ended up to here have been counted
+};
 
 }  // namespace swell::controllers

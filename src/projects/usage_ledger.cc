@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "jobs/gpu_use.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/controllers/config_map.h"
@@ -125,6 +124,7 @@ UsageLedger::Holding UsageLedger::HoldingOf(const json::Value& pod) const {
   if (!owner || !Serves(*owner)) holding.job_uid = owner ? owner->uid : api::Uid(pod);
   holding.use = GpuUseOf(pod, GangRuns(holding.group));
   holding.since = std::max(BoundAt(pod, context_.clock.Now()), charged_until_);
+  holding.lost_in_place = LossInPlace(holding.since);
   if (const auto view = model_.Pod(holding.key)) {
     holding.gpus = view->gpus;
     holding.cpus = view->cpus;
@@ -147,9 +147,13 @@ void UsageLedger::AddLost(const Holding& who, double gpu_s) {
 void UsageLedger::OnPod(const json::Value& pod) {
   if (!Holds(pod)) return OnGone(pod);
   const auto found = holdings_.find(api::Uid(pod));
-  if (found != holdings_.end()) return SetUse(found->second, pod);
-  const Holding& holding = holdings_.emplace(api::Uid(pod), HoldingOf(pod)).first->second;
+  if (found != holdings_.end()) {
+    AddLost(found->second, found->second.lost_in_place.Take(pod, found->second.gpus));
+    return SetUse(found->second, pod);
+  }
+  Holding& holding = holdings_.emplace(api::Uid(pod), HoldingOf(pod)).first->second;
   held_[holding.job_uid] += holding.gpus;
+  AddLost(holding, holding.lost_in_place.Take(pod, holding.gpus));
 }
 
 // What came before is charged to the use that it had.

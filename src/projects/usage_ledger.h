@@ -22,6 +22,7 @@
 
 #include "base/callback_scope.h"
 #include "base/timer.h"
+#include "jobs/gpu_use.h"
 #include "kube/client/usage_record.h"
 #include "kube/controllers/context.h"
 #include "sched/model.h"
@@ -55,6 +56,7 @@ class UsageLedger {
     double gpus = 0;
     double cpus = 0;
     WallTime since;  // not charged yet from here on
+    LossInPlace lost_in_place;
   };
 
   void OnPod(const json::Value& pod);
