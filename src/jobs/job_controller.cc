@@ -313,6 +313,7 @@ void JobController::Decide(JobPass& pass) {
   if (over) return DecideFinished(pass);
   if (!api::OtherManager(*pass.job).empty()) return;
   if (DecideUnreadable(pass)) return;
+  failures_.Explain(pass);
   JobFailures::DecideDegraded(pass);
   NoteProgress(pass);
   health_.NoteStragglers(pass);

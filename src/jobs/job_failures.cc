@@ -47,6 +47,11 @@ int64_t MemoryOf(const json::Value& node) {
 
 // Failures of hardware that were not counted, those of this pass included.
 int64_t SparedFailures(const JobPass& pass) {
+// Its key among the raises.
+std::string PlaceOf(const ReplicaSpec& replica, const api::Failure& failure) {
+  return StrCat(ToLower(replica.type), "/", failure.container);
+}
+
   return std::max<int64_t>(0,
                            ParseInt(pass.DecidedAnnotation(keys::kHardwareFailures)).value_or(0));
 }
@@ -289,22 +294,16 @@ bool JobFailures::RaiseMemory(JobPass& pass,
                               const json::Value& pod) const {
   const auto failure = api::FailureOf(pod, pass.now);
   if (!failure || failure->reason != "OOMKilled") return false;
-  if (api::Annotation(*pass.job, keys::kRaiseMemory) == "false") return false;
-  if (!api::Annotation(*pass.job, keys::kMemoryRefused).empty()) return false;
-  const std::string role = ToLower(replica.type);
-  const std::string place = StrCat(role, "/", failure->container);
+  const NextLimit next = NextLimitOf(pass, replica, pod, *failure);
+  if (next.decided) return true;
+  if (next.bytes == 0) return false;
   MemoryRaises raises = ParseMemoryRaises(pass.DecidedAnnotation(keys::kMemoryRaised));
-  const int64_t current = MemoryLimitOf(pod, failure->container);
-  const auto known = raises.find(place);
-  if (known != raises.end() && known->second > current) return true;
-  const int64_t first = MemoryLimitOf(replica.pod_template, failure->container);
-  const int64_t next = NextMemory(first, current, MemoryMax(pod, failure->container));
-  if (next == 0) return false;
-  raises[place] = next;
+  raises[PlaceOf(replica, *failure)] = next.bytes;
   pass.annotations[keys::kMemoryRaised] = ToString(raises);
   const std::string message =
       StrCat(failure->member, ": container ", failure->container, " was killed at its limit of ",
-             MemoryText(current), " of memory. New pods of role ", role, " get ", MemoryText(next),
+             MemoryText(MemoryLimitOf(pod, failure->container)), " of memory. New pods of role ",
+             ToLower(replica.type), " get ", MemoryText(next.bytes),
              ". To keep the limit, set the job's annotation ", keys::kRaiseMemory, " to false.");
   pass.SetFirst(kMemoryCondition, true, "OOMKilled", message);
   pass.AddEvent("Warning", "MemoryRaised", message);
@@ -347,3 +346,51 @@ void JobFailures::DecideDegraded(JobPass& pass) {
 }
 
 }  // namespace swell::controllers
+JobFailures::NextLimit JobFailures::NextLimitOf(const JobPass& pass,
+                                                const ReplicaSpec& replica,
+                                                const json::Value& pod,
+                                                const api::Failure& failure) const {
+  if (api::Annotation(*pass.job, keys::kRaiseMemory) == "false") {
+    return {.why_not = StrCat("the job's annotation ", keys::kRaiseMemory, " is false")};
+  }
+  const std::string_view refused = api::Annotation(*pass.job, keys::kMemoryRefused);
+  if (!refused.empty()) return {.why_not = StrCat("more was refused: ", refused)};
+  const int64_t current = MemoryLimitOf(pod, failure.container);
+  if (current == 0) return {.why_not = "it has none"};
+  const MemoryRaises raises = ParseMemoryRaises(pass.DecidedAnnotation(keys::kMemoryRaised));
+  const auto known = raises.find(PlaceOf(replica, failure));
+  if (known != raises.end() && known->second > current) {
+    return {.bytes = known->second, .decided = true};
+  }
+  const int64_t first = MemoryLimitOf(replica.pod_template, failure.container);
+  const int64_t most = MemoryMax(pod, failure.container);
+  const int64_t next = NextMemory(first, current, most);
+  if (next > 0) return {.bytes = next};
+  if (NextMemory(first, current, INT64_MAX) > 0) {
+    return {.why_not = StrCat("the largest node has ", MemoryText(most), " for it at most")};
+  }
+  return {.why_not = StrCat("it was raised from ", MemoryText(first), " three times already")};
+}
+
+// The pod knows its limit alone, the job what follows.
+void JobFailures::Explain(JobPass& pass) const {
+  for (std::optional<api::Failure>* said : {&pass.failure, &pass.repeated}) {
+    if (!*said || (*said)->reason != "OOMKilled") continue;
+    api::Failure& failure = **said;
+    const auto pod = pass.pods.find(failure.member);
+    const ReplicaSpec* replica = pass.ReplicaOf(failure.member);
+    if (pod == pass.pods.end() || replica == nullptr) continue;
+    if (replica->restart_policy == RestartPolicy::kNever) continue;
+    const int64_t current = MemoryLimitOf(*pod->second, failure.container);
+    if (current == 0) continue;
+    const NextLimit next = NextLimitOf(pass, *replica, *pod->second, failure);
+    const std::string used = StrCat("it used all of its ", MemoryText(current));
+    if (next.bytes > 0) {
+      failure.advice = StrCat(used, ", and its next pod gets ", MemoryText(next.bytes));
+    } else {
+      failure.advice = StrCat(used, "; the limit is not raised, since ", next.why_not,
+                              ": give it more memory, or let it use less");
+    }
+  }
+}
+

@@ -18,6 +18,8 @@ class JobFailures {
   // Nodes say how much memory a container could have.
   explicit JobFailures(client::Informer& nodes) : nodes_(nodes) {}
 
+  // Says of members that lacked memory what they get next.
+  void Explain(JobPass& pass) const;
   // True when the pass is decided: the job is over, or all of it starts again.
   bool Decide(JobPass& pass);
   // A job whose members start again and again holds its place, but does not train.
@@ -44,6 +46,16 @@ class JobFailures {
   void Charge(JobPass& pass, const ReplicaSpec& replica, const json::Value& pod) const;
   int64_t MemoryMax(const json::Value& pod, std::string_view container) const;
   bool RaiseMemory(JobPass& pass, const ReplicaSpec& replica, const json::Value& pod) const;
+  // What the next pod of the role gets for a container that was killed for lack of memory.
+  struct NextLimit {
+    int64_t bytes = 0;
+    std::string why_not;   // it is not raised
+    bool decided = false;  // the job has it already
+  };
+  NextLimit NextLimitOf(const JobPass& pass,
+                        const ReplicaSpec& replica,
+                        const json::Value& pod,
+                        const api::Failure& failure) const;
   bool RaiseMemoryInPlace(JobPass& pass, bool running_too) const;
 
   client::Informer& nodes_;

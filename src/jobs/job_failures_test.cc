@@ -76,6 +76,20 @@ class FailureTest : public ::testing::Test {
     ASSERT_TRUE(patched.ok()) << patched.ToString();
   }
   void FailAndRunAgain(const std::string& pod, int code, std::string_view said = "") {
+  // The node cannot start the pod's container.
+  void CannotStart(const std::string& pod, std::string_view reason) {
+    const Status patched = cluster_.Patch(
+        kPods, "default/" + pod,
+        StrCat("{status: {phase: Pending, containerStatuses: [{name: pytorch, image: x, imageID: "
+               "'', ready: false, restartCount: 0, state: {waiting: {reason: ",
+               reason, ", message: not found}}}]}}"),
+        "status");
+    ASSERT_TRUE(patched.ok()) << patched.ToString();
+  }
+  std::string Message(std::string_view type) {
+    const auto found = api::FindCondition(*cluster_.Get(kPyTorchJobs, "default/job"), type);
+    return found ? std::string(found->message) : "";
+  }
     const std::string uid = cluster_.PodUid("default/" + pod);
     End(pod, code, "Error", said);
     ASSERT_TRUE(RunsAgain(pod, uid));
@@ -249,6 +263,28 @@ TEST_F(FailureTest, AKilledContainerGetsMoreMemoryAndIsNotCounted) {
 }
 
 TEST_F(FailureTest, MemoryStaysWhereTheJobSaysSo) {
+TEST_F(FailureTest, WhatLackedMemoryIsToldWhatItGetsNext) {
+  SubmitAndRun({.workers = 1, .restart = "ExitCode", .run_policy = "backoffLimit: 0"});
+  std::string uid = cluster_.PodUid("default/job-worker-0");
+  End("job-worker-0", 137, "OOMKilled", "");
+  ASSERT_TRUE(RunsAgain("job-worker-0", uid));
+  EXPECT_NE(cluster_.EventMessage("PyTorchJobRestarting")
+                .find("it used all of its 1024Mi, and its next pod gets 1536Mi"),
+            std::string::npos)
+      << cluster_.EventMessage("PyTorchJobRestarting");
+  for (int i = 0; i < 2; ++i) {
+    uid = cluster_.PodUid("default/job-worker-0");
+    End("job-worker-0", 137, "OOMKilled", "");
+    ASSERT_TRUE(RunsAgain("job-worker-0", uid));
+  }
+  End("job-worker-0", 137, "OOMKilled", "");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
+  EXPECT_NE(Message("Failed").find("it used all of its 3456Mi; the limit is not raised, since it "
+                                   "was raised from 1024Mi three times already"),
+            std::string::npos)
+      << Message("Failed");
+}
+
   SubmitAndRun({.workers = 1,
                 .restart = "ExitCode",
                 .run_policy = "backoffLimit: 0",
@@ -257,6 +293,9 @@ TEST_F(FailureTest, MemoryStaysWhereTheJobSaysSo) {
   ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
   EXPECT_EQ(JobAnnotation(keys::kMemoryRaised), "");
 }
+  EXPECT_NE(Message("Failed").find("since the job's annotation swell.dev/raise-memory is false"),
+            std::string::npos)
+      << Message("Failed");
 
 TEST_F(FailureTest, AQuotaThatRefusesTheMemoryIsRespected) {
   SubmitAndRun({.workers = 1, .restart = "ExitCode"});

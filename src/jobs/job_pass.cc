@@ -42,13 +42,13 @@ void JobPass::ObserveFailure() {
   if (repeated && !repeated->repeats()) repeated.reset();
 }
 
-bool JobPass::Wants(const std::string& pod_name) const {
+const ReplicaSpec* JobPass::ReplicaOf(const std::string& pod_name) const {
   for (const ReplicaSpec& replica : spec.replicas) {
     for (int64_t k = 0; k < replica.replicas; ++k) {
-      if (replica.PodName(name, k) == pod_name) return true;
+      if (replica.PodName(name, k) == pod_name) return &replica;
     }
   }
-  return false;
+  return nullptr;
 }
 
 bool JobPass::GangPlaced() const {

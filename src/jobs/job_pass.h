@@ -69,7 +69,9 @@ struct JobPass {
     return api::ConditionIsTrueIn(status, condition);
   }
   // Whether the job has a member of this name.
-  bool Wants(const std::string& pod_name) const;
+  bool Wants(const std::string& pod_name) const { return ReplicaOf(pod_name) != nullptr; }
+  // The role of the member; null if the job has no such member.
+  const ReplicaSpec* ReplicaOf(const std::string& pod_name) const;
   std::string GroupOf(const ReplicaSpec& replica, int64_t index) const {
     return spec.GroupOf(name, gang_class, replica, index);
   }
