@@ -333,6 +333,10 @@ void JobController::Decide(JobPass& pass) {
     pass.SetCondition("Suspended", false, pass.kind.Reason("Resumed"),
                       StrCat(pass.kind.kind(), " ", pass.name, " is resumed."));
     json::Set(pass.status, {"startTime"}, api::FormatTime(pass.now));
+    // It is to start now.
+    if (!api::Annotation(*pass.job, keys::kStartsFrom).empty()) {
+      pass.annotations[keys::kStartsFrom] = nullptr;
+    }
   }
   if (!json::Find(pass.status, {"startTime"})) {
     json::Set(pass.status, {"startTime"}, api::FormatTime(pass.now));
@@ -365,6 +369,7 @@ void JobController::DecideSuspended(JobPass& pass) {
 
 void JobController::WantPods(JobPass& pass) {
   if (EndsElastically(pass)) return StopStragglers(pass);
+  const bool later = JobFailures::StartsLater(pass);
   const std::string held_until = JobFailures::HoldPreemption(pass);
   // After a stop the new pods wait until the last old one is gone, so that they start even.
   bool old_ones = !pass.spec.elastic && !pass.IsTrue("Running") &&
@@ -375,7 +380,7 @@ void JobController::WantPods(JobPass& pass) {
   for (const ReplicaSpec& replica : pass.spec.replicas) {
     for (int64_t k = 0; k < replica.replicas; ++k) {
       const std::string pod = replica.PodName(pass.name, k);
-      if (pass.pods.contains(pod) || writes_.IsExpected(pass, pod)) continue;
+      if (later || pass.pods.contains(pod) || writes_.IsExpected(pass, pod)) continue;
       // Before its gang has its place, a member of another class would hold one to no use.
       if (!all && pass.GroupOf(replica, k) != pass.name) continue;
       json::Value member = MakeMember(pass.Parts(), replica, k);

@@ -17,14 +17,23 @@ namespace swell::controllers {
 namespace {
 
 constexpr std::string_view kMemoryCondition = "MemoryRaised";
+constexpr std::string_view kCrashLoop = "CrashLoopBackOff";
 constexpr int64_t kSparedMax = 10;
-// A pod that fails within this after its start has done little.
+// A container that fails within this after its start has done little.
 constexpr Duration kSoon = std::chrono::minutes(5);
+// One that fails within this has hardly started, and the next one may not fare better.
+constexpr Duration kAtOnce = std::chrono::minutes(1);
+// Members that all fail in their places keep their GPUs for so many failures, or so long if they
+// cannot start. Then others can use them for some time.
+constexpr int64_t kFailuresHeld = 3;
+constexpr Duration kStartsHeld = std::chrono::minutes(2);
+constexpr Duration kGivenBackLeast = std::chrono::minutes(1);
+constexpr Duration kStartsLaterMax = std::chrono::minutes(6);
 
 // How often the container has failed in its place. Its restarts are counted when the next start
 // begins: one that runs again, or is being made again, has not failed once more.
 int64_t FailuresInPlace(const api::Failure& failure) {
-  const bool starts = failure.settles || (failure.repeats() && failure.waits != "CrashLoopBackOff");
+  const bool starts = failure.settles || (failure.repeats() && failure.waits != kCrashLoop);
   return failure.restarts + (starts ? 0 : 1);
 }
 
@@ -39,6 +48,11 @@ bool FailedSoBefore(const json::Value& status, const api::Failure& failure) {
          });
 }
 
+// Its key among the raises.
+std::string PlaceOf(const ReplicaSpec& replica, const api::Failure& failure) {
+  return StrCat(ToLower(replica.type), "/", failure.container);
+}
+
 int64_t MemoryOf(const json::Value& node) {
   const api::Amounts amounts = api::ReadAmounts(node, {"status", "allocatable"});
   const auto memory = amounts.find("memory");
@@ -47,11 +61,6 @@ int64_t MemoryOf(const json::Value& node) {
 
 // Failures of hardware that were not counted, those of this pass included.
 int64_t SparedFailures(const JobPass& pass) {
-// Its key among the raises.
-std::string PlaceOf(const ReplicaSpec& replica, const api::Failure& failure) {
-  return StrCat(ToLower(replica.type), "/", failure.container);
-}
-
   return std::max<int64_t>(0,
                            ParseInt(pass.DecidedAnnotation(keys::kHardwareFailures)).value_or(0));
 }
@@ -90,24 +99,68 @@ void LeaveHardwareInPlace(JobPass& pass) {
   }
 }
 
-// A job that fails soon after each start takes no places of others for a while.
-void NoteCrash(JobPass& pass, const json::Value& pod, const api::Failure& failure) {
-  const WallTime end = failure.time.value_or(pass.now);
-  const bool soon = end - api::StartTime(pod).value_or(end) < kSoon;
+// Whether its members hold GPUs, which others could use meanwhile.
+bool AsksForGpus(const JobSpec& spec) {
+  return std::any_of(spec.replicas.begin(), spec.replicas.end(), [](const ReplicaSpec& replica) {
+    const json::Value& pod = replica.pod_template;
+    return GpusAskedBy(pod) > 0 || !api::Annotation(pod, keys::kGpuMemory).empty() ||
+           api::HasDeviceClaims(pod);
+  });
+}
+
+// Failures in a row that each came soon after the start, `times` new ones included.
+int64_t CountCrashes(JobPass& pass, bool soon, int64_t times) {
   const int64_t before = ParseInt(api::Annotation(*pass.job, keys::kCrashes)).value_or(0);
-  const int64_t crashes = soon ? std::clamp<int64_t>(before, 0, 1000) + 1 : 0;
+  const int64_t crashes = soon ? std::clamp<int64_t>(before, 0, 1000) + times : 0;
   pass.annotations[keys::kCrashes] = std::to_string(crashes);
-  const Duration hold = PreemptionHold(crashes);
+  return crashes;
+}
+
+std::string CrashesText(const JobPass& pass, int64_t crashes) {
+  return StrCat(pass.kind.kind(), " ", pass.name, " failed ", crashes,
+                " times in a row, each time soon after its start.");
+}
+
+// Members are made again when `delay` is over, and take no places of others for a while after that.
+std::string StartAfter(JobPass& pass, Duration delay, int64_t crashes) {
+  const std::string from = api::FormatTime(pass.now + delay);
+  if (delay > Duration::zero()) pass.annotations[keys::kStartsFrom] = from;
+  const Duration hold = AsksForGpus(pass.spec) ? PreemptionHold(crashes) : Duration::zero();
   if (hold == Duration::zero()) {
     pass.annotations[keys::kPreemptsFrom] = nullptr;
-    return;
+    return from;
   }
-  const std::string until = api::FormatTime(pass.now + hold);
+  const std::string until = api::FormatTime(pass.now + delay + hold);
   pass.annotations[keys::kPreemptsFrom] = until;
   pass.AddEvent("Warning", "PreemptionHeld",
-                StrCat(pass.kind.kind(), " ", pass.name, " failed ", crashes,
-                       " times in a row, each time soon after its start. Until ", until,
+                StrCat(CrashesText(pass, crashes), " Until ", until,
                        " it starts only where there is room, and preempts nobody."));
+  return from;
+}
+
+// A job that fails soon after each start waits longer and longer for the next one.
+void NoteCrash(JobPass& pass, api::Failure failure, const FailedRun& run) {
+  const Duration ran = run.until - run.from;
+  const int64_t crashes = CountCrashes(pass, ran < kSoon, 1);
+  const Duration delay = ran < kAtOnce ? RestartDelay(crashes) : Duration::zero();
+  const std::string from = StartAfter(pass, delay, crashes);
+  if (delay == Duration::zero()) return;
+  pass.AddEvent("Warning", "RestartDelayed",
+                StrCat(CrashesText(pass, crashes), " It starts again at ", from, "."));
+  // As one is shown that starts again in its pod.
+  failure.waits = kCrashLoop;
+  failure.restarts = pass.restarts;
+  pass.SetFirst(kDegraded, true, failure.Word(), failure.Sentence());
+  json::Set(pass.status, {"failure"}, failure.ToJson());
+}
+
+// Its members were to be made again later, and do not run yet: what failed still does.
+bool StillFails(const JobPass& pass) {
+  if (!pass.IsTrue(kDegraded) || !pass.IsTrue("Restarting")) return false;
+  if (api::Annotation(*pass.job, keys::kStartsFrom).empty()) return false;
+  return std::none_of(pass.pods.begin(), pass.pods.end(), [](const auto& named) {
+    return Phase(*named.second) == "Running" && !api::IsDeleting(*named.second);
+  });
 }
 
 // Containers restarted in place. Peers of a member that failed restart with it: theirs are its own.
@@ -136,11 +189,23 @@ bool ExceedsBackoff(const JobPass& pass, int64_t in_place_restarts) {
 }
 
 void SayRestarting(JobPass& pass) {
-  if (pass.IsTrue("Restarting")) return;
+  const auto from = pass.annotations.find(keys::kStartsFrom);
+  if (pass.IsTrue("Restarting") && from == pass.annotations.end()) return;
   const std::string message =
-      StrCat(pass.kind.kind(), " ", pass.name, " is restarting.", pass.FailureText());
+      StrCat(pass.kind.kind(), " ", pass.name,
+             from == pass.annotations.end()
+                 ? " is restarting."
+                 : StrCat(" starts again at ", json::View(from->value().get_string()), "."),
+             pass.FailureText());
   pass.SetRestarting(pass.kind.Reason("Restarting"), message);
   pass.AddEvent("Warning", pass.kind.Reason("Restarting"), message);
+}
+
+// The job has rules of its own for failures of its members.
+bool SaysWhatFollows(const JobSpec& spec) {
+  return std::any_of(spec.replicas.begin(), spec.replicas.end(), [](const ReplicaSpec& replica) {
+    return !replica.on_failure.empty() || replica.relaunches > 0;
+  });
 }
 
 // An error that every start repeats ends the job at its second time. True when it has.
@@ -148,13 +213,70 @@ bool DecideHopeless(JobPass& pass) {
   const std::optional<api::Failure>& failure = pass.failure;
   if (!failure || !NeverMends(*failure) || !FailedSoBefore(pass.status, *failure)) return false;
   if (api::Annotation(*pass.job, keys::kOnUserError) == "Restart") return false;
-  for (const ReplicaSpec& replica : pass.spec.replicas) {
-    // What follows from their failures is said by the job.
-    if (!replica.on_failure.empty() || replica.relaunches > 0) return false;
-  }
+  if (SaysWhatFollows(pass.spec)) return false;
   pass.Finish("Failed", "UserError",
               StrCat(pass.kind.kind(), " ", pass.name,
                      " failed because starting it again cannot help.", pass.FailureText()));
+  return true;
+}
+
+// How often all members have failed at once in their places, at the most, while they wait to start
+// again there; 0: one of them may be of use yet, or has not had its chances.
+int64_t FailuresInVain(JobPass& pass) {
+  int64_t most = 0;
+  for (const auto& [name, pod] : pass.pods) {
+    if (!pass.Wants(name)) continue;
+    const auto failure = api::FailureOf(*pod, pass.now);
+    if (HasEnded(*pod) || api::IsDeleting(*pod) || !api::IsBound(*pod)) return 0;
+    if (!failure || !failure->repeats() || failure->settles) return 0;
+    if (failure->exit_code) {
+      const auto run = LastFailedRun(*pod, /*before=*/true);
+      const bool at_once = !run || run->until - run->from < kAtOnce;
+      if (!at_once || FailuresInPlace(*failure) < kFailuresHeld) return 0;
+      most = std::max(most, FailuresInPlace(*failure));
+      continue;
+    }
+    const Duration left = api::StartTime(*pod).value_or(pass.now) + kStartsHeld - pass.now;
+    if (left > Duration::zero()) {
+      pass.RequeueAfter(left);
+      return 0;
+    }
+    most = std::max<int64_t>(most, 1);
+  }
+  return most;
+}
+
+// Members none of which runs hold GPUs to no use. They give them back, and are made again later.
+// True when they do.
+bool GiveBackInVain(JobPass& pass) {
+  // What is left of the old members does not run.
+  const bool gone = std::all_of(pass.pods.begin(), pass.pods.end(),
+                                [](const auto& named) { return api::IsDeleting(*named.second); });
+  if (gone && pass.IsTrue("Restarting") && JobFailures::StartsLater(pass)) return true;
+  if (!pass.repeated || !pass.spec.grouped || !pass.delete_pods.empty()) return false;
+  if (SaysWhatFollows(pass.spec) || !AsksForGpus(pass.spec)) return false;
+  const int64_t failures = FailuresInVain(pass);
+  if (failures == 0) return false;
+  const api::Failure& failure = *pass.repeated;
+  // A pass before this one has counted them, and could not delete the pods.
+  if (JobFailures::StartsLater(pass)) {
+    pass.StopPods(JobPass::Which::kAll);
+    return true;
+  }
+  // A start that its node could not make is not counted as a restart of the job.
+  if (failure.exit_code) {
+    pass.restarts += InPlaceRestarts(pass) + 1;
+    pass.annotations[keys::kRestarts] = std::to_string(pass.restarts);
+  }
+  const int64_t crashes = CountCrashes(pass, /*soon=*/true, failures);
+  const std::string from =
+      StartAfter(pass, std::max(RestartDelay(crashes), kGivenBackLeast), crashes);
+  const std::string message =
+      StrCat(pass.kind.kind(), " ", pass.name, " gives its GPUs back and starts again at ", from,
+             ". ", failure.Sentence());
+  pass.SetRestarting("GpusGivenBack", message);
+  pass.AddEvent("Warning", "GpusGivenBack", message);
+  pass.StopPods(JobPass::Which::kAll);
   return true;
 }
 
@@ -204,7 +326,7 @@ bool JobFailures::Decide(JobPass& pass) {
   if (!restart_all) {
     RaiseMemoryInPlace(pass, /*running_too=*/false);
     LeaveHardwareInPlace(pass);
-    return false;
+    return GiveBackInVain(pass);
   }
   pass.delete_pods.clear();
   pass.StopPods(JobPass::Which::kAll);
@@ -259,7 +381,18 @@ void JobFailures::Charge(JobPass& pass, const ReplicaSpec& replica, const json::
   pass.annotations[keys::kRestarts] = std::to_string(pass.restarts);
   pass.annotations[keys::kLastFailure] =
       ChargedFailure{failure.time.value_or(pass.now), failure.which}.ToString();
-  NoteCrash(pass, pod, failure);
+  const WallTime end = failure.time.value_or(pass.now);
+  const FailedRun whole{api::StartTime(pod).value_or(end), end};
+  NoteCrash(pass, failure, LastFailedRun(pod, /*before=*/false).value_or(whole));
+}
+
+// Members are not made yet, because those before them failed soon after their start.
+bool JobFailures::StartsLater(JobPass& pass) {
+  const auto from = api::ParseTime(api::Annotation(*pass.job, keys::kStartsFrom));
+  // A clock that was set back makes nobody wait for days.
+  if (!from || *from <= pass.now || *from - pass.now > kStartsLaterMax) return false;
+  pass.RequeueAfter(*from - pass.now);
+  return true;
 }
 
 // Until when new pods may not preempt others; empty: they may, and those that wait may again.
@@ -285,6 +418,54 @@ int64_t JobFailures::MemoryMax(const json::Value& pod, std::string_view containe
   const auto memory = all.find("memory");
   const int64_t whole = memory == all.end() ? 0 : memory->second.Value();
   return most - std::max<int64_t>(0, whole - MemoryLimitOf(pod, container));
+}
+
+JobFailures::NextLimit JobFailures::NextLimitOf(const JobPass& pass,
+                                                const ReplicaSpec& replica,
+                                                const json::Value& pod,
+                                                const api::Failure& failure) const {
+  if (api::Annotation(*pass.job, keys::kRaiseMemory) == "false") {
+    return {.why_not = StrCat("the job's annotation ", keys::kRaiseMemory, " is false")};
+  }
+  const std::string_view refused = api::Annotation(*pass.job, keys::kMemoryRefused);
+  if (!refused.empty()) return {.why_not = StrCat("more was refused: ", refused)};
+  const int64_t current = MemoryLimitOf(pod, failure.container);
+  if (current == 0) return {.why_not = "it has none"};
+  const MemoryRaises raises = ParseMemoryRaises(pass.DecidedAnnotation(keys::kMemoryRaised));
+  const auto known = raises.find(PlaceOf(replica, failure));
+  if (known != raises.end() && known->second > current) {
+    return {.bytes = known->second, .decided = true};
+  }
+  const int64_t first = MemoryLimitOf(replica.pod_template, failure.container);
+  const int64_t most = MemoryMax(pod, failure.container);
+  const int64_t next = NextMemory(first, current, most);
+  if (next > 0) return {.bytes = next};
+  if (NextMemory(first, current, INT64_MAX) > 0) {
+    return {.why_not = StrCat("the largest node has ", MemoryText(most), " for it at most")};
+  }
+  return {.why_not = StrCat("it was raised from ", MemoryText(first), " three times already")};
+}
+
+// The pod knows its limit alone, the job what follows.
+void JobFailures::Explain(JobPass& pass) const {
+  for (std::optional<api::Failure>* said : {&pass.failure, &pass.repeated}) {
+    if (!*said || (*said)->reason != "OOMKilled") continue;
+    api::Failure& failure = **said;
+    const auto pod = pass.pods.find(failure.member);
+    const ReplicaSpec* replica = pass.ReplicaOf(failure.member);
+    if (pod == pass.pods.end() || replica == nullptr) continue;
+    if (replica->restart_policy == RestartPolicy::kNever) continue;
+    const int64_t current = MemoryLimitOf(*pod->second, failure.container);
+    if (current == 0) continue;
+    const NextLimit next = NextLimitOf(pass, *replica, *pod->second, failure);
+    const std::string used = StrCat("it used all of its ", MemoryText(current));
+    if (next.bytes > 0) {
+      failure.advice = StrCat(used, ", and its next pod gets ", MemoryText(next.bytes));
+    } else {
+      failure.advice = StrCat(used, "; the limit is not raised, since ", next.why_not,
+                              ": give it more memory, or let it use less");
+    }
+  }
 }
 
 // The next pod of the role gets more memory if this one was killed for lack of it. True when it
@@ -339,6 +520,7 @@ void JobFailures::DecideDegraded(JobPass& pass) {
     if (pass.repeated->settles) pass.RequeueAfter(*pass.repeated->settles - pass.now);
     return;
   }
+  if (StillFails(pass)) return;
   json::Remove(pass.status, {"failure"});
   if (pass.IsTrue(kDegraded)) {
     pass.SetFirst(kDegraded, false, "Recovered", "No member starts again and again any more.");
@@ -346,51 +528,3 @@ void JobFailures::DecideDegraded(JobPass& pass) {
 }
 
 }  // namespace swell::controllers
-JobFailures::NextLimit JobFailures::NextLimitOf(const JobPass& pass,
-                                                const ReplicaSpec& replica,
-                                                const json::Value& pod,
-                                                const api::Failure& failure) const {
-  if (api::Annotation(*pass.job, keys::kRaiseMemory) == "false") {
-    return {.why_not = StrCat("the job's annotation ", keys::kRaiseMemory, " is false")};
-  }
-  const std::string_view refused = api::Annotation(*pass.job, keys::kMemoryRefused);
-  if (!refused.empty()) return {.why_not = StrCat("more was refused: ", refused)};
-  const int64_t current = MemoryLimitOf(pod, failure.container);
-  if (current == 0) return {.why_not = "it has none"};
-  const MemoryRaises raises = ParseMemoryRaises(pass.DecidedAnnotation(keys::kMemoryRaised));
-  const auto known = raises.find(PlaceOf(replica, failure));
-  if (known != raises.end() && known->second > current) {
-    return {.bytes = known->second, .decided = true};
-  }
-  const int64_t first = MemoryLimitOf(replica.pod_template, failure.container);
-  const int64_t most = MemoryMax(pod, failure.container);
-  const int64_t next = NextMemory(first, current, most);
-  if (next > 0) return {.bytes = next};
-  if (NextMemory(first, current, INT64_MAX) > 0) {
-    return {.why_not = StrCat("the largest node has ", MemoryText(most), " for it at most")};
-  }
-  return {.why_not = StrCat("it was raised from ", MemoryText(first), " three times already")};
-}
-
-// The pod knows its limit alone, the job what follows.
-void JobFailures::Explain(JobPass& pass) const {
-  for (std::optional<api::Failure>* said : {&pass.failure, &pass.repeated}) {
-    if (!*said || (*said)->reason != "OOMKilled") continue;
-    api::Failure& failure = **said;
-    const auto pod = pass.pods.find(failure.member);
-    const ReplicaSpec* replica = pass.ReplicaOf(failure.member);
-    if (pod == pass.pods.end() || replica == nullptr) continue;
-    if (replica->restart_policy == RestartPolicy::kNever) continue;
-    const int64_t current = MemoryLimitOf(*pod->second, failure.container);
-    if (current == 0) continue;
-    const NextLimit next = NextLimitOf(pass, *replica, *pod->second, failure);
-    const std::string used = StrCat("it used all of its ", MemoryText(current));
-    if (next.bytes > 0) {
-      failure.advice = StrCat(used, ", and its next pod gets ", MemoryText(next.bytes));
-    } else {
-      failure.advice = StrCat(used, "; the limit is not raised, since ", next.why_not,
-                              ": give it more memory, or let it use less");
-    }
-  }
-}
-

@@ -1,5 +1,5 @@
-// JobFailures: what a job does about failures of its members: which of them start again, what
-// counts as a restart, more memory, other nodes, and when it is over.
+// JobFailures: what a job does about failures of its members: which of them start again and when,
+// what counts as a restart, more memory, other nodes, and when it is over.
 // - Threads: core executor only.
 // - Ownership: belongs to the JobController; the informer outlives it.
 #pragma once
@@ -24,6 +24,8 @@ class JobFailures {
   bool Decide(JobPass& pass);
   // A job whose members start again and again holds its place, but does not train.
   static void DecideDegraded(JobPass& pass);
+  // Members are not made yet, because those before them failed soon after their start.
+  static bool StartsLater(JobPass& pass);
   // Until when new pods may not preempt others; empty: they may, and those that wait may again.
   static std::string HoldPreemption(JobPass& pass);
 
@@ -44,8 +46,6 @@ class JobFailures {
   // True when the job is over, and not given more memory instead.
   bool EndAtBackoffLimit(JobPass& pass) const;
   void Charge(JobPass& pass, const ReplicaSpec& replica, const json::Value& pod) const;
-  int64_t MemoryMax(const json::Value& pod, std::string_view container) const;
-  bool RaiseMemory(JobPass& pass, const ReplicaSpec& replica, const json::Value& pod) const;
   // What the next pod of the role gets for a container that was killed for lack of memory.
   struct NextLimit {
     int64_t bytes = 0;
@@ -56,6 +56,8 @@ class JobFailures {
                         const ReplicaSpec& replica,
                         const json::Value& pod,
                         const api::Failure& failure) const;
+  int64_t MemoryMax(const json::Value& pod, std::string_view container) const;
+  bool RaiseMemory(JobPass& pass, const ReplicaSpec& replica, const json::Value& pod) const;
   bool RaiseMemoryInPlace(JobPass& pass, bool running_too) const;
 
   client::Informer& nodes_;

@@ -39,12 +39,13 @@ class FailureTest : public ::testing::Test {
   // The pod's container ends for good.
   void End(const std::string& pod, int code, std::string_view reason, std::string_view said) {
     const WallTime now = cluster_.sim.Now();
+    const WallTime start = api::StartTime(*cluster_.Get(kPods, "default/" + pod)).value_or(now);
     const Status patched = cluster_.Patch(
         kPods, "default/" + pod,
         StrCat("{status: {phase: Failed, containerStatuses: [{name: pytorch, image: x, imageID: x, "
                "ready: false, restartCount: 0, state: {terminated: {exitCode: ",
                code, ", reason: ", reason, ", message: '", said, "', startedAt: '",
-               api::FormatTime(now), "', finishedAt: '", api::FormatTime(now), "'}}}]}}"),
+               api::FormatTime(start), "', finishedAt: '", api::FormatTime(now), "'}}}]}}"),
         "status");
     ASSERT_TRUE(patched.ok()) << patched.ToString();
   }
@@ -75,7 +76,6 @@ class FailureTest : public ::testing::Test {
         "status");
     ASSERT_TRUE(patched.ok()) << patched.ToString();
   }
-  void FailAndRunAgain(const std::string& pod, int code, std::string_view said = "") {
   // The node cannot start the pod's container.
   void CannotStart(const std::string& pod, std::string_view reason) {
     const Status patched = cluster_.Patch(
@@ -90,6 +90,7 @@ class FailureTest : public ::testing::Test {
     const auto found = api::FindCondition(*cluster_.Get(kPyTorchJobs, "default/job"), type);
     return found ? std::string(found->message) : "";
   }
+  void FailAndRunAgain(const std::string& pod, int code, std::string_view said = "") {
     const std::string uid = cluster_.PodUid("default/" + pod);
     End(pod, code, "Error", said);
     ASSERT_TRUE(RunsAgain(pod, uid));
@@ -262,7 +263,6 @@ TEST_F(FailureTest, AKilledContainerGetsMoreMemoryAndIsNotCounted) {
   EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/job", "Failed"), "BackoffLimitExceeded");
 }
 
-TEST_F(FailureTest, MemoryStaysWhereTheJobSaysSo) {
 TEST_F(FailureTest, WhatLackedMemoryIsToldWhatItGetsNext) {
   SubmitAndRun({.workers = 1, .restart = "ExitCode", .run_policy = "backoffLimit: 0"});
   std::string uid = cluster_.PodUid("default/job-worker-0");
@@ -285,6 +285,7 @@ TEST_F(FailureTest, WhatLackedMemoryIsToldWhatItGetsNext) {
       << Message("Failed");
 }
 
+TEST_F(FailureTest, MemoryStaysWhereTheJobSaysSo) {
   SubmitAndRun({.workers = 1,
                 .restart = "ExitCode",
                 .run_policy = "backoffLimit: 0",
@@ -292,10 +293,10 @@ TEST_F(FailureTest, WhatLackedMemoryIsToldWhatItGetsNext) {
   End("job-worker-0", 137, "OOMKilled", "");
   ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
   EXPECT_EQ(JobAnnotation(keys::kMemoryRaised), "");
-}
   EXPECT_NE(Message("Failed").find("since the job's annotation swell.dev/raise-memory is false"),
             std::string::npos)
       << Message("Failed");
+}
 
 TEST_F(FailureTest, AQuotaThatRefusesTheMemoryIsRespected) {
   SubmitAndRun({.workers = 1, .restart = "ExitCode"});
@@ -334,6 +335,71 @@ TEST_F(FailureTest, AJobThatFailsAgainAndAgainPreemptsNobodyForAWhile) {
   EXPECT_FALSE(ToPodInfo(*cluster_.Get(kPods, "default/job-worker-0")).may_preempt);
   cluster_.Run(15 * kSecond);
   EXPECT_TRUE(ToPodInfo(*cluster_.Get(kPods, "default/job-worker-0")).may_preempt);
+}
+
+TEST_F(FailureTest, AJobThatFailsAtOnceWaitsForItsNextStart) {
+  SubmitAndRun({.workers = 0, .gpus = 0, .restart = "ExitCode"});
+  FailAndRunAgain("job-master-0", 139);
+  EXPECT_EQ(JobAnnotation(keys::kStartsFrom), "") << "the first time it starts again at once";
+  End("job-master-0", 139, "Error", "");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.PodPhase("default/job-master-0").empty(); }));
+  EXPECT_EQ(cluster_.EventMessage("RestartDelayed"),
+            StrCat("PyTorchJob job failed 2 times in a row, each time soon after its start. It "
+                   "starts again at ",
+                   JobAnnotation(keys::kStartsFrom), "."));
+  cluster_.Run(7 * kSecond);
+  EXPECT_EQ(cluster_.PodPhase("default/job-master-0"), "");
+  EXPECT_NE(Message("Restarting").find("PyTorchJob job starts again at "), std::string::npos)
+      << Message("Restarting");
+  EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/job", "Degraded"), "CrashLoopBackOff");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Running") && cluster_.Pods("Running") == 1; }));
+  // Nobody is preempted for a job without GPUs.
+  EXPECT_EQ(cluster_.Events("PreemptionHeld"), 0);
+  // One that has run for a while starts again at once.
+  cluster_.Run(std::chrono::minutes(2));
+  End("job-master-0", 139, "Error", "");
+  cluster_.Run(5 * kSecond);
+  EXPECT_EQ(cluster_.PodPhase("default/job-master-0"), "Running");
+}
+
+TEST_F(FailureTest, MembersThatAllFailInTheirPlacesGiveTheirGpusBackForAWhile) {
+  SubmitAndRun({.workers = 1, .restart = "OnFailure"});
+  EndInPlace("job-worker-0", 2, 3, "Error", "no data", "CrashLoopBackOff");
+  cluster_.Run(5 * kSecond);
+  EXPECT_EQ(cluster_.Pods(""), 2) << "the master may be of use";
+  EndInPlace("job-master-0", 2, 3, "Error", "no data", "CrashLoopBackOff");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }));
+  EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/job", "Restarting"), "GpusGivenBack");
+  EXPECT_TRUE(Message("Restarting").find("no data") != std::string::npos) << Message("Restarting");
+  EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/job", {"status", "restarts"}), 5);
+  cluster_.Run(50 * kSecond);
+  EXPECT_EQ(cluster_.Pods(""), 0);
+  EXPECT_TRUE(Is("Degraded"));
+  EXPECT_EQ(cluster_.Events("GpusGivenBack"), 1);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 2 && Is("Running"); }));
+}
+
+TEST_F(FailureTest, MembersInTheirPlacesCountForTheLimitAfterTheyHaveGivenTheirGpusBack) {
+  SubmitAndRun({.workers = 0, .restart = "OnFailure", .run_policy = "backoffLimit: 3"});
+  EndInPlace("job-master-0", 2, 3, "Error", "", "CrashLoopBackOff");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }));
+  ASSERT_TRUE(
+      cluster_.Until([&] { return cluster_.Pods("Running") == 1; }, std::chrono::minutes(2)));
+  EXPECT_FALSE(Is("Failed"));
+  EndInPlace("job-master-0", 1, 3, "Error", "", "running");
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
+  EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/job", "Failed"), "BackoffLimitExceeded");
+}
+
+TEST_F(FailureTest, AnImageThatIsNotThereHoldsNoGpusForLong) {
+  SubmitAndRun({.workers = 0, .restart = "OnFailure", .run_policy = "backoffLimit: 0"});
+  CannotStart("job-master-0", "ErrImagePull");
+  cluster_.Run(std::chrono::minutes(1));
+  EXPECT_EQ(cluster_.Pods(""), 1);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }, std::chrono::seconds(90)));
+  EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/job", "Restarting"), "GpusGivenBack");
+  EXPECT_FALSE(Is("Failed"));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 1; }, std::chrono::minutes(2)));
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ inline constexpr std::string_view kMemoryRefused = "swell.dev/memory-refused";
 inline constexpr std::string_view kLastFailure = "swell.dev/last-failure";
 // Failures in a row that each came soon after the start.
 inline constexpr std::string_view kCrashes = "swell.dev/crashes";
+// No member is made before this time.
+inline constexpr std::string_view kStartsFrom = "swell.dev/starts-from";
 // How many failures of hardware did not count as restarts.
 inline constexpr std::string_view kHardwareFailures = "swell.dev/hardware-failures";
 // The nodes on which hardware failed under the job, newest first: "node-2,node-7".
