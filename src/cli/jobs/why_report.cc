@@ -12,6 +12,7 @@
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/failure_outlook.h"
 #include "kube/api/objects/node.h"
 #include "kube/api/objects/node_health.h"
 #include "kube/api/objects/pod_group.h"
@@ -34,8 +35,11 @@ class WhyReport {
       if (!text.empty()) out += StrCat(title, OneLine(text), "\n");
     };
     const bool gated = !facts_.job.GateText().empty();
-    if (facts_.Waits() || (facts_.Podless() && !gated)) add("Why:      ", Reason());
+    if ((facts_.Waits() || (facts_.Podless() && !gated)) && !FailureDecides()) {
+      add("Why:      ", Reason());
+    }
     if (facts_.Fails()) add("Failure:  ", facts_.job.failure->Sentence());
+    add("Again:    ", AgainText());
     if (facts_.job.status == "Failed") add("Next:     ", NextText());
     add("Held:     ", HoldText());
     add("Hung:     ", facts_.job.hung);
@@ -56,7 +60,7 @@ class WhyReport {
       add("Decided:  ", facts_.goodput->decision);
       add("GPU type: ", facts_.goodput->type_decision);
     }
-    if (!facts_.WaitsForScheduler()) return out;
+    if (!facts_.WaitsForScheduler() || FailureDecides()) return out;
     if (facts_.hidden) {
       return out +
              "Only users who can read the whole cluster see what uses the nodes and what would " +
@@ -156,7 +160,9 @@ class WhyReport {
     if (const std::string gate = facts_.job.GateText(); !gate.empty()) return gate;
     if (facts_.job.status == "Suspended")
       return StrCat("is suspended; swell resume ", facts_.job.name, " -n ", facts_.job.ns);
-    if (facts_.Podless()) return "has no pods yet";
+    if (facts_.Podless() && !facts_.Fails()) {
+      return AgainText().empty() ? "has no pods yet" : "waits for its next start";
+    }
     if (facts_.Fails()) {
       return StrCat(facts_.job.failure->exit_code ? "keeps failing: " : "cannot start: ",
                     facts_.job.failure->Word(), HeldGpusText());
@@ -195,20 +201,45 @@ class WhyReport {
         return "submit it with --on-preemption requeue, so that it waits and continues when it is "
                "preempted";
       }
+      const std::string_view once = "It does not start again: submit a new job when the cause is ";
+      if (job.failure && NeverRan(*job.failure)) {
+        return StrCat("correct what the message names: its program never ran, and has no log. ",
+                      once, "removed");
+      }
       const bool member = job.failure && !job.failure->member.empty();
       return StrCat("swell logs ", member ? StrCat(job.failure->member, " -n ", job.ns) : named,
-                    " shows what it printed. It does not start again: submit a new job when the "
-                    "cause is removed");
+                    " shows what it printed. ", once, "removed");
     }
     if (job.over() || !job.GateText().empty()) return "";
     if (job.status == "Suspended") return StrCat("swell resume ", named, " lets it run again");
     if (facts_.Fails()) {
-      return job.failure->exit_code
+      return !NeverRan(*job.failure)
                  ? StrCat("swell logs ", named, " shows what it printed before it failed")
                  : StrCat("swell describe ", named, " shows what its node tried");
     }
     if (!job.hung.empty()) return StrCat("swell logs ", named, " shows what it printed last");
     return "";
+  }
+
+  // No room and no node helps while the job has to be corrected, or while what waits has failed.
+  bool FailureDecides() const {
+    if (!facts_.Fails()) return false;
+    const api::Failure& failure = *facts_.job.failure;
+    const json::Value* starting = facts_.StartingPod();
+    return NeedsCorrection(failure) || facts_.Podless() ||
+           (starting != nullptr && api::Name(*starting) == failure.member);
+  }
+
+  // When members are made again that failed at once; empty: they are there, or about to be made.
+  std::string AgainText() const {
+    const JobView& job = facts_.job;
+    const auto restarting = api::FindCondition(*job.object, "Restarting");
+    const auto from = api::ParseTime(api::Annotation(*job.object, api::keys::kStartsFrom));
+    if (!restarting || !restarting->IsTrue() || !from || *from <= facts_.now) return "";
+    if (static_cast<int64_t>(job.pods.size()) >= job.replicas) return "";
+    return StrCat("it starts again in ", api::HumanDuration(*from - facts_.now), ", at ",
+                  api::FormatTime(*from),
+                  job.pods.empty() && job.milli_gpus > 0 ? ", and holds no GPUs until then" : "");
   }
 
   // When its waiting pods may preempt others; empty: they may.
@@ -246,6 +277,12 @@ class WhyReport {
     }
     if (!gates.empty()) {
       return StrCat("it has scheduling gates, which must be removed first: ", Join(gates, ", "));
+    }
+    if (FailureDecides()) return facts_.job.failure->Sentence();
+    // It says what failed, which events after it do not repeat.
+    const auto restarting = api::FindCondition(*facts_.job.object, "Restarting");
+    if (facts_.Podless() && restarting && restarting->IsTrue()) {
+      return std::string(restarting->message);
     }
     if (!facts_.trouble.empty()) return facts_.trouble;
     return forecast_.now.reason.empty() ? facts_.job.waits : forecast_.now.reason;

@@ -304,6 +304,66 @@ TEST(WhyReport, AJobWhoseMembersKeepFailingDoesNotRun) {
   EXPECT_EQ(json::GetString(WhyJson(facts, {}), {"failure", "member"}), "mnist-worker-0");
 }
 
+// One of its pods has a place, and its image is not there; the other waits for room.
+TEST(WhyReport, WhatHasToBeCorrectedStandsBeforeWhatPasses) {
+  WhyFacts facts = WaitingJob();
+  api::Failure failure{.member = "mnist-master-0", .container = "c", .role = "container"};
+  failure.which = api::FailureClass::kCannotStart;
+  failure.reason = failure.waits = "ErrImagePull";
+  failure.advice = "check the image of container c";
+  facts.job.failure = failure;
+  json::Value placed = *facts.job.pods[0];
+  json::Set(placed, {"spec", "nodeName"}, "node-1");
+  facts.job.pods[0] = std::make_shared<const json::Value>(std::move(placed));
+  StartForecast forecast;
+  forecast.changes = {"1 more node like node-1"};
+  EXPECT_EQ(WhyText(facts, forecast),
+            "mnist cannot start: ErrImagePull, 2 GPUs held.\n"
+            "Failure:  mnist-master-0 cannot start: container c waits with ErrImagePull; check the "
+            "image of container c\n");
+  EXPECT_TRUE(std::string(json::GetString(WhyJson(facts, forecast), {"reason"}))
+                  .starts_with("mnist-master-0 cannot start"));
+  // A crash may be a matter of the data: the room still counts.
+  facts.job.failure->which = api::FailureClass::kUnknown;
+  facts.job.failure->exit_code = 3;
+  const std::string text = WhyText(facts, forecast);
+  EXPECT_NE(text.find("Why:      no node has 2 free GPUs\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 more node like node-1"), std::string::npos) << text;
+}
+
+TEST(WhyReport, SaysWhenAJobThatFailedAtOnceStartsAgain) {
+  WhyFacts facts = WaitingJob();
+  facts.job.pods.clear();
+  facts.job.status = "Restarting";
+  json::Value job = *facts.job.object;
+  json::Set(job, {"metadata", "annotations", "swell.dev/starts-from"}, "2026-01-01T01:00:40Z");
+  json::Set(job, {"status", "conditions"},
+            json::Array{json::Object{{"type", "Restarting"},
+                                     {"status", "True"},
+                                     {"message", "PyTorchJob mnist starts again. It broke"}}});
+  facts.job.object = std::make_shared<const json::Value>(std::move(job));
+  facts.trouble = "an older event";
+  EXPECT_EQ(WhyText(facts, {}),
+            "mnist waits for its next start.\n"
+            "Why:      PyTorchJob mnist starts again. It broke\n"
+            "Again:    it starts again in 40s, at 2026-01-01T01:00:40Z, and holds no GPUs until "
+            "then\n");
+  facts.now = facts.now + std::chrono::minutes(1);
+  EXPECT_EQ(WhyText(facts, {}).find("Again:"), std::string::npos) << WhyText(facts, {});
+}
+
+TEST(WhyReport, AProgramThatNeverRanHasNoLog) {
+  WhyFacts facts = WaitingJob();
+  facts.job.status = "Failed";
+  api::Failure failure{.member = "mnist-master-0", .container = "c", .role = "container"};
+  failure.which = api::FailureClass::kUserError;
+  failure.reason = "StartError";
+  failure.exit_code = 127;
+  facts.job.failure = failure;
+  EXPECT_TRUE(std::string(json::GetString(WhyJson(facts, {}), {"next"}))
+                  .starts_with("correct what the message names: its program never ran"));
+}
+
 TEST(WhyReport, DescribesJobsThatDoNotWait) {
   WhyFacts facts = WaitingJob();
   facts.job.status = "Suspended";
