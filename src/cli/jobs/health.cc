@@ -39,7 +39,24 @@ std::vector<RankOfPod> RanksOfJob(const JobView& job) {
   return ranks;
 }
 
+// Its numbers were found in a log, where no process says what it does.
+bool IsFromLog(const api::RankProgress& rank) { return rank.pid == 0; }
+
+bool HasProcesses(const JobView& job) {
+  const std::vector<RankOfPod> ranks = RanksOfJob(job);
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const RankOfPod& one) { return !IsFromLog(one.rank); });
+}
+
+// Why there is nothing to show.
 std::string NoRanks(const JobView& job) {
+  if (job.over()) return StrCat(job.name, " is over: ", job.StatusText(), "; none of it runs");
+  if (job.RunningPods() == 0) {
+    const bool again = job.last_pod_ended || job.status == "Suspended" || job.failure;
+    const std::string why = job.status == "Suspended" ? "it is suspended" : job.Reason();
+    return StrCat(job.name, again ? " does not run now" : " has not started yet",
+                  why.empty() ? "" : ": ", why);
+  }
   return StrCat("no rank of ", job.name,
                 " reports what it does: only scripts that use Swell's Python SDK do");
 }
@@ -224,10 +241,12 @@ class HealthAction final : public Action {
            OrDash(std::string(api::NodeName(*one.pod))), OrDash(OneLine(one.rank.phase)),
            one.rank.total > 0 ? StrCat(one.rank.step, "/", one.rank.total) : StrCat(one.rank.step),
            OwnText(one.rank.own), Ago(one.rank.changed, session.Now()),
-           StrCat(one.rank.deadline_seconds, "s"),
+           IsFromLog(one.rank) ? "-" : StrCat(one.rank.deadline_seconds, "s"),
            state == "stuck"
                ? session.Paint(Colour::kRed, StrCat("stuck: ", OneLine(one.rank.Top())))
                : session.Paint(Colour::kGreen, state)});
+                                                 : IsFromLog(one.rank) ? "by its log"
+                                                                       : "moves")});
     }
     session.Out(table.ToString());
     if (ranks.size() > 1 && !job.over()) {
@@ -260,7 +279,7 @@ class StacksAction final : public Action {
     bool found = false;
     json::Array ranks;
     for (const RankOfPod& one : RanksOfJob(job)) {
-      if (only && one.rank.rank != *only) continue;
+      if (IsFromLog(one.rank) || (only && one.rank.rank != *only)) continue;
       found = true;
       if (output_.is_document()) {
         std::string stack;
@@ -283,7 +302,7 @@ class StacksAction final : public Action {
                                           {"ranks", std::move(ranks)}});
     }
     if (found) return 0;
-    return Status(Code::kNotFound, only && !RanksOfJob(job).empty()
+    return Status(Code::kNotFound, only && HasProcesses(job)
                                        ? StrCat("no pod of ", job.name, " reports rank ", *only)
                                        : NoRanks(job));
   }

@@ -1,6 +1,7 @@
 #include "cli/pods/job_logs.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "cli/pods/pod_choice.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
+#include "kube/api/objects/progress.h"
 
 namespace swell::cli {
 namespace {
@@ -18,6 +20,43 @@ constexpr Duration kLookInterval = std::chrono::milliseconds(300);
 constexpr int64_t kLinesRead = 40;
 constexpr size_t kLogBytesMax = 64 << 10;
 constexpr Duration kLogWait = std::chrono::seconds(5);
+// So many looks for the member that takes over from the one that led, 15 s: the others find that it
+// is lost, and report their new ranks.
+constexpr int kLeadLooks = 50;
+
+// The member of an elastic job that has rank 0: another one takes it over when the first is lost.
+struct Lead {
+  std::string pod;  // empty: none of them says so
+  WallTime said;
+};
+
+// A launcher prints what all of them say, and a number that was found in a log is of the first pod.
+bool MayLead(const JobView& job, const json::Value& pod) {
+  return RoleOfPod(pod) == RoleOfPod(*job.pods[0]) &&
+         (job.over() || (!api::HasEnded(pod) && !api::IsDeleting(pod)));
+}
+
+Lead LeadOf(const JobView& job) {
+  Lead lead;
+  if (!job.elastic()) return lead;
+  for (const json::SharedValue& pod : job.pods) {
+    if (!MayLead(job, *pod)) continue;
+    for (const api::RankProgress& rank : api::RanksOf(*pod)) {
+      if (rank.rank != 0 || rank.pid == 0 || rank.changed < lead.said) continue;
+      lead = {std::string(api::Name(*pod)), rank.changed};
+    }
+  }
+  return lead;
+}
+
+// Another member than this one trains, and will say which rank it has.
+bool OthersReport(const JobView& job, std::string_view member) {
+  return job.elastic() && std::any_of(job.pods.begin(), job.pods.end(), [&](const auto& pod) {
+           const auto ranks = api::RanksOf(*pod);
+           return api::Name(*pod) != member && MayLead(job, *pod) && !ranks.empty() &&
+                  ranks.front().pid > 0;
+         });
+}
 
 class JobLogs {
  public:
@@ -69,7 +108,8 @@ class JobLogs {
     if (options_.member.empty()) {
       // Without pods: the first by name, which leads unless there is a master.
       if (job_.pods.empty()) std::sort(known.begin(), known.end());
-      members_ = {known[0]};
+      const Lead lead = LeadOf(job_);
+      members_ = {lead.pod.empty() ? known[0] : lead.pod};
       return Status::Ok();
     }
     if (std::find(known.begin(), known.end(), options_.member) == known.end()) {
@@ -204,12 +244,31 @@ class JobLogs {
     return live.empty() ? Status::Ok() : PrintLogs(session_, api_, live, options_.logs);
   }
 
+  // When the process that led has ended, the member that has its rank now is followed. False: the
+  // others have not said yet which one that is.
+  bool FollowLead() {
+    const bool chosen = !options_.member.empty() || options_.all;
+    if (chosen || !ended_ || job_.over() || !OthersReport(job_, members_[0])) return true;
+    const Lead lead = LeadOf(job_);
+    // What it said before its end is not news.
+    if (lead.pod.empty() || lead.said <= *ended_) return ++lead_looks_ > kLeadLooks;
+    lead_looks_ = 0;
+    if (IsChosen(lead.pod)) return true;
+    members_ = {lead.pod};
+    // What it ran before is not asked for.
+    for (const LogPart& part : Parts()) {
+      if (!part.pod) shown_.insert(part.Key());
+    }
+    return true;
+  }
+
   // A stream ends with its container. The next pod of the member is followed when it runs.
   Status Follow() {
     std::string said;
     for (;;) {
       bool any = false;
-      SWELL_RETURN_IF_ERROR(PrintNew(Parts(), any));
+      if (FollowLead()) SWELL_RETURN_IF_ERROR(PrintNew(Parts(), any));
+      if (any) ended_ = session_.Now();
       if (!any && job_.over()) return Status::Ok();
       const std::string why = any ? "" : job_.Hindrance();
       if (!why.empty() && job_.HindranceReason() != said) {
@@ -233,6 +292,8 @@ class JobLogs {
   JobLogOptions options_;
   std::vector<std::string> members_;
   std::set<std::string> shown_;
+  std::optional<WallTime> ended_;  // when the last stream did
+  int lead_looks_ = 0;
 };
 
 }  // namespace
