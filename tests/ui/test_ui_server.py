@@ -304,7 +304,7 @@ class Questions(PagesTest):
         status, answer = pages.json("POST", "/ui/api/whatif", more)
         self.assertEqual(status, 200, answer)
         self.assertEqual(answer["after"]["gpus"]["total"], answer["before"]["gpus"]["total"] + 8)
-        # Pods of the system are no workloads.
+        # Pods of the system are not workloads.
         overview = pages.view("overview")["jobs"]
         self.assertEqual({word: answer["before"]["jobs"][word] for word in ("running", "pending")},
                          {word: overview[word] for word in ("running", "pending")})

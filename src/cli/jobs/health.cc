@@ -73,7 +73,8 @@ std::string OwnText(const api::OwnPart& own) {
 std::string_view StateOf(const api::RankProgress& rank, bool job_is_over) {
   if (rank.stalled && !job_is_over) return "stuck";
   if (rank.done()) return "done";
-  return job_is_over ? "ended" : "moves";
+  if (job_is_over) return "ended";
+  return IsFromLog(rank) ? "by its log" : "moves";
 }
 
 json::Object RankJson(const RankOfPod& one) {
@@ -245,8 +246,6 @@ class HealthAction final : public Action {
            state == "stuck"
                ? session.Paint(Colour::kRed, StrCat("stuck: ", OneLine(one.rank.Top())))
                : session.Paint(Colour::kGreen, state)});
-                                                 : IsFromLog(one.rank) ? "by its log"
-                                                                       : "moves")});
     }
     session.Out(table.ToString());
     if (ranks.size() > 1 && !job.over()) {
