@@ -175,7 +175,8 @@ Status AddNodes(json::Array& state, const json::Value& change) {
   return Status::Ok();
 }
 
-// The jobs of the pods, by the pods' keys. The scheduler also places pods that are not part of a workload.
+// The jobs of the pods, by the pods' keys. The scheduler also places pods that are not part of a
+// workload.
 std::map<std::string, std::string> JobsOfPods(const json::Array& state) {
   std::map<std::string, std::string> jobs;
   for (const json::Value& object : state) {
