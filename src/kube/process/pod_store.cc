@@ -149,9 +149,13 @@ ContainerExit ReadExit(const ProcessContainer& container, WallTime now) {
     exit.reason = node::kStatusUnknown;
     exit.finished = now;
   }
+  ReadLastWords(container, exit);
+  return exit;
+}
+
+void ReadLastWords(const ProcessContainer& container, ContainerExit& exit) {
   exit.termination_message = ReadStart(container.dir + "/termination-log", kTerminationBytes);
   if (exit.code != 0) exit.log_tail = EndOfLog(container.log_path);
-  return exit;
 }
 
 PodStore::PodStore(Options options)
@@ -460,6 +464,22 @@ Status PodStore::CreateContainerDir(const ProcessPod& pod, const ContainerRef& r
   }
   ::unlink((pod.dir + "/run/notice/notice.json").c_str());
   return Status::Ok();
+}
+
+Result<std::string> PodStore::MakeCheckpointDir(const ProcessPod& pod, bool other_user) const {
+  std::string path = options_.data_dir + "/checkpoints";
+  for (std::string_view step : Split(pod.spec.checkpoint_key, '/')) {
+    if (!IsPlainName(step)) {
+      return Status(Code::kInvalid,
+                    StrCat("checkpoint key ", Quote(pod.spec.checkpoint_key), " is not usable"));
+    }
+    // Other users of the machine cannot list the jobs; who reads a job's files is for its pods.
+    SWELL_RETURN_IF_ERROR(MakeDirs(path, 0711));
+    path += StrCat("/", step);
+  }
+  SWELL_RETURN_IF_ERROR(MakeDirs(path));
+  if (other_user) ::chmod(path.c_str(), 0777);
+  return path;
 }
 
 // ---- the end ----

@@ -103,6 +103,9 @@ class PodStore {
   Status Save(const ProcessPod& pod) const;
   // Makes the directory of an attempt, and frees the scratch space of the attempt before.
   Status CreateContainerDir(const ProcessPod& pod, const node::ContainerRef& ref);
+  // The directory that all incarnations of the pod's job share. `other_user`: one who is not root
+  // writes there.
+  Result<std::string> MakeCheckpointDir(const ProcessPod& pod, bool other_user) const;
   // Frees the scratch space of all containers. Failures are tried again when the pod is removed.
   void DiscardScratch(const ProcessPod& pod);
   // Keeps the logs of a job's pod.
@@ -138,6 +141,9 @@ class PodStore {
   Pods pods_;
 };
 
+// Where a container finds what swell has for it.
+inline constexpr std::string_view kOwnDir = "/run/swell";
+
 // How many pods below the data directory have a container that runs, of this run or an earlier one.
 int RunningPods(const std::string& data_dir);
 
@@ -147,5 +153,7 @@ std::string ContainerIdOf(const node::ContainerRef& ref);
 std::string CgroupNameOf(const node::ContainerRef& ref);
 // How the container ended, from the files that its shim left.
 node::ContainerExit ReadExit(const ProcessContainer& container, WallTime now);
+// What it said at its end: its termination file, and the log of one that failed.
+void ReadLastWords(const ProcessContainer& container, node::ContainerExit& exit);
 
 }  // namespace swell::edge

@@ -34,15 +34,8 @@ using node::ContainerRef;
 using node::ContainerStarted;
 using node::SandboxInfo;
 
-constexpr size_t kReportBytesMax = 64 << 10;
-constexpr const char* kReportName = "report.json";
-// What a process requests of its job: apart, since each report replaces the one before.
-constexpr const char* kRequestName = "request.json";
-constexpr Duration kProgressInterval = std::chrono::seconds(1);
 // Nothing is made ahead of need while the cluster itself starts.
 constexpr Duration kRefillDelay = std::chrono::seconds(1);
-// What nvidia-smi shows in pods is at most so old.
-constexpr Duration kGpuInterval = std::chrono::seconds(2);
 
 // The program of this machine that was probably meant; empty if none is near.
 std::string MeantProgram(std::string_view name) {
@@ -85,33 +78,30 @@ ProcessHost::ProcessHost(Executor& core,
                          ImageCatalogue catalogue,
                          std::string tag,
                          Events events)
-    : reactor_(reactor),
+    : ContainerHost(core,
+                    reactor,
+                    {.data_dir = options.data_dir,
+                     .tag = tag,
+                     .isolation = support.isolation,
+                     .ready_dirs = options.ready_dirs,
+                     .keep_logs = options.keep_logs,
+                     .post = [&reactor](std::function<void()> fn) { reactor.Post(std::move(fn)); }},
+                    std::move(events)),
       options_(std::move(options)),
       support_(std::move(support)),
       catalogue_(std::move(catalogue)),
       seccomp_(options_.data_dir),
       tag_(std::move(tag)),
-      events_(std::move(events)),
-      store_({.data_dir = options_.data_dir,
-              .tag = tag_,
-              .isolation = support_.isolation,
-              .ready_dirs = options_.ready_dirs,
-              .keep_logs = options_.keep_logs,
-              .post = [&reactor](std::function<void()> fn) { reactor.Post(std::move(fn)); }}),
       images_(options_.image_store),
       launcher_(reactor, options_.shim_command, options_.ready_shims),
-      streams_(core, reactor),
-      execs_(reactor, launcher_, streams_),
-      dialer_(reactor, streams_) {}
+      execs_(reactor, launcher_, streams_) {}
 
-// Watches end before their descriptors, and both before the reactor: see the order of the members.
-ProcessHost::~ProcessHost() = default;
+ProcessHost::~ProcessHost() { scope_.Close(); }
 
 // ---- what earlier runs left ----
 
 Status ProcessHost::Start() {
-  SWELL_RETURN_IF_ERROR(store_.Start());
-  SWELL_ASSIGN_OR_RETURN(files_, FileWatch::Create(reactor_));
+  SWELL_RETURN_IF_ERROR(StartFiles());
   for (const auto& [uid, pod] : store_.pods()) {
     RestoreContainers(*pod);
     WatchReports(*pod);
@@ -132,8 +122,7 @@ Status ProcessHost::Start() {
     launcher_.Refill();
     store_.Refill();
   }));
-  MeasureLater();
-  ReadProgressLater();
+  StartWatching();
   return Status::Ok();
 }
 
@@ -194,132 +183,6 @@ void ProcessHost::StartFirewall() {
   if (usable.ok()) return;
   support_.missing.push_back(
       StrCat("NetworkPolicies and isolated projects have no effect: ", usable.message()));
-}
-
-std::vector<node::FoundPod> ProcessHost::List(const std::string& node) const {
-  std::vector<node::FoundPod> found;
-  for (const auto& [uid, pod] : store_.pods()) {
-    if (pod->spec.node != node) continue;
-    node::FoundPod out{uid, pod->spec.ns, pod->spec.name, pod->info, {}};
-    for (const auto& [name, container] : pod->containers) {
-      out.containers.push_back({name, container->ref.attempt, container->started, container->exit});
-    }
-    found.push_back(std::move(out));
-  }
-  return found;
-}
-
-void ProcessHost::Adopt(const node::FoundPod& found) {
-  progress_.erase(found.pod_uid);
-  // What its processes requested while no agent ran comes before their ends.
-  if (const ProcessPod* pod = store_.Find(found.pod_uid)) ReadReport(*pod, kRequestName);
-  for (const node::FoundContainer& known : found.containers) {
-    ProcessContainer* container = store_.Find({found.pod_uid, known.name, known.attempt});
-    if (container == nullptr || !container->exit || known.exit) continue;
-    events_.on_exit(container->ref, *container->exit);
-  }
-}
-
-// ---- usage ----
-
-std::map<ContainerRef, node::ContainerUsage> ProcessHost::Measure() {
-  const CgroupSupport& groups = support_.cgroups;
-  std::vector<UsageMeter::Subject> subjects;
-  for (const auto& [uid, pod] : store_.pods()) {
-    for (const auto& [name, container] : pod->containers) {
-      if (!container->running) continue;
-      subjects.push_back(
-          {container->ref, container->state.init_pid,
-           groups.version == 2 ? StrCat(groups.memory_dir, "/", CgroupNameOf(container->ref)) : "",
-           container->started.started});
-    }
-  }
-  std::map<ContainerRef, node::ContainerUsage> out;
-  for (node::ContainerUsage& usage : meter_.Measure(subjects, clock_.Now(), clock_.Steady())) {
-    out.emplace(usage.ref, usage);
-  }
-  last_measured_ = clock_.Steady();
-  return out;
-}
-
-// Processor use is measured against an earlier moment: there must always be one. Pods with virtual
-// GPUs read in between what they use.
-void ProcessHost::MeasureLater() {
-  reactor_.After(kGpuInterval, scope_.Wrap([this] {
-    const bool due = clock_.Steady() - last_measured_ >= UsageMeter::kWindow;
-    std::vector<const ProcessContainer*> gpus = WithVirtualGpus();
-    if (due || !gpus.empty()) ShowUsage(gpus, Measure());
-    MeasureLater();
-  }));
-}
-
-std::vector<const ProcessContainer*> ProcessHost::WithVirtualGpus() const {
-  std::vector<const ProcessContainer*> out;
-  for (const auto& [uid, pod] : store_.pods()) {
-    for (const auto& [name, container] : pod->containers) {
-      if (container->running && FileExists(container->dir + "/gpu/share")) {
-        out.push_back(container.get());
-      }
-    }
-  }
-  return out;
-}
-
-void ProcessHost::ShowUsage(const std::vector<const ProcessContainer*>& containers,
-                            const std::map<ContainerRef, node::ContainerUsage>& usage) const {
-  for (const ProcessContainer* container : containers) {
-    const auto used = usage.find(container->ref);
-    if (used == usage.end()) continue;
-    Status written = UpdateVirtualGpus(container->dir + "/gpu", used->second);
-    if (!written.ok()) {
-      SWELL_LOG_WARNING("process", "use of virtual GPUs not written",
-                        {"uid", container->ref.pod_uid}, {"error", written.ToString()});
-    }
-  }
-}
-
-std::vector<node::ContainerUsage> ProcessHost::Usage(const std::string& node) {
-  std::vector<node::ContainerUsage> out;
-  for (const auto& [ref, usage] : Measure()) {
-    const ProcessPod* pod = store_.Find(ref.pod_uid);
-    if (pod != nullptr && pod->spec.node == node) out.push_back(usage);
-  }
-  return out;
-}
-
-// Where a pod's files are, by what they count for.
-struct ProcessHost::DiskPlaces {
-  std::map<std::string, std::string> volumes;
-  std::map<std::string, std::vector<std::string>> containers;
-};
-
-ProcessHost::DiskPlaces ProcessHost::PlacesOf(const ProcessPod& pod) const {
-  DiskPlaces places;
-  for (const node::VolumeSpec& volume : pod.spec.volumes) {
-    const auto found = pod.volumes.find(volume.name);
-    if (volume.kind != node::VolumeSpec::Kind::kEmptyDir || found == pod.volumes.end()) continue;
-    places.volumes[volume.name] = found->second.path;
-  }
-  for (const auto& [name, container] : pod.containers) {
-    std::vector<std::string>& dirs = places.containers[name];
-    for (const char* part : {"/upper", "/tmp", "/scratch"}) dirs.push_back(container->dir + part);
-    dirs.push_back(StrCat(pod.dir, "/logs/", name));
-  }
-  return places;
-}
-
-void ProcessHost::MeasureDisk(const std::string& uid, std::function<void(node::DiskUse)> done) {
-  const ProcessPod* pod = store_.Find(uid);
-  if (pod == nullptr) return done({});
-  if (!disks_) disks_ = std::make_unique<IdleWorker>();
-  disks_->Post([places = PlacesOf(*pod), done = std::move(done)] {
-    node::DiskUse use;
-    for (const auto& [name, dir] : places.volumes) use.volumes[name] = BytesOnDisk(dir);
-    for (const auto& [name, dirs] : places.containers) {
-      for (const std::string& dir : dirs) use.containers[name] += BytesOnDisk(dir);
-    }
-    done(std::move(use));
-  });
 }
 
 // ---- sandboxes ----
@@ -438,44 +301,6 @@ bool ProcessHost::KeepsOwners(const std::string& path, const UniqueFd& users) {
   return known->second;
 }
 
-void ProcessHost::WatchReports(ProcessPod& pod) {
-  if (pod.stopped) return;
-  std::string dir = pod.dir + "/run/report";
-  auto watch = files_->Add(dir, [this, uid = pod.spec.pod_uid](const std::string& file) {
-    if (file != kReportName && file != kRequestName) return;
-    if (const ProcessPod* changed = store_.Find(uid)) ReadReport(*changed, file);
-  });
-  if (watch.ok()) pod.report_watch = std::move(*watch);
-}
-
-void ProcessHost::ReadReport(const ProcessPod& pod, const std::string& file) {
-  auto text = ReadPlainFile(pod.dir + "/run/report", file, kReportBytesMax);
-  if (text.ok() && !text->empty()) events_.on_report(pod.spec.pod_uid, *text);
-}
-
-// The records are shared memory, which no watch reports.
-void ProcessHost::ReadProgressLater() {
-  reactor_.After(kProgressInterval, scope_.Wrap([this] {
-    std::map<std::string, node::ProgressRecords> now;
-    for (const auto& [uid, pod] : store_.pods()) {
-      if (pod->running() && TellProgress(uid, *pod)) now[uid] = std::move(progress_[uid]);
-    }
-    progress_ = std::move(now);
-    ReadProgressLater();
-  }));
-}
-
-bool ProcessHost::TellProgress(const std::string& uid, const ProcessPod& pod) {
-  node::ProgressRecords records = ReadProgressRecords(pod.dir + "/run/report");
-  if (records.empty()) return false;
-  node::ProgressRecords& told = progress_[uid];
-  if (told != records) {
-    told = std::move(records);
-    events_.on_progress(uid, told);
-  }
-  return true;
-}
-
 PodNamespaces ProcessHost::NamespacesOf(const ProcessPod& pod) const {
   if (pod.slot <= 0) return {};
   const NetworkLease lease = network_->LeaseOf(pod.slot);
@@ -483,19 +308,15 @@ PodNamespaces ProcessHost::NamespacesOf(const ProcessPod& pod) const {
   return {lease.path, lease.users, lease.first_id};
 }
 
-void ProcessHost::ReleaseNetwork(ProcessPod& pod) {
-  if (pod.slot > 0) network_->Release(std::exchange(pod.slot, 0));
+std::string ProcessHost::NetworkOf(const ProcessPod& pod) const { return NamespacesOf(pod).net; }
+
+std::string ProcessHost::GroupOf(const ProcessContainer& container) const {
+  if (support_.cgroups.version != 2) return "";
+  return StrCat(support_.cgroups.memory_dir, "/", CgroupNameOf(container.ref));
 }
 
-void ProcessHost::UpdateHosts(const std::string& uid, const std::vector<node::HostsEntry>& hosts) {
-  ProcessPod* pod = store_.Find(uid);
-  if (pod == nullptr || pod->spec.hosts == hosts) return;
-  pod->spec.hosts = hosts;
-  Status written = store_.WriteHosts(*pod);
-  if (!written.ok()) {
-    SWELL_LOG_WARNING("process", "hosts file not written", {"uid", uid},
-                      {"error", written.ToString()});
-  }
+void ProcessHost::ReleaseNetwork(ProcessPod& pod) {
+  if (pod.slot > 0) network_->Release(std::exchange(pod.slot, 0));
 }
 
 std::vector<node::RouteFault> ProcessHost::RouteServices(
@@ -509,25 +330,6 @@ std::vector<node::RouteFault> ProcessHost::RouteServices(
 void ProcessHost::EnforceRules(node::SharedRules rules, std::function<void(Status)> done) {
   if (firewall_) return firewall_->Enforce(std::move(rules), std::move(done));
   done(Status(Code::kUnavailable, "pods have no networks of their own"));
-}
-
-void ProcessHost::UpdateVolume(const std::string& uid, const node::VolumeSpec& volume) {
-  const ProcessPod* pod = store_.Find(uid);
-  if (pod == nullptr) return;
-  Status written = UpdateFiles(volume, pod->dir, pod->spec.fs_group);
-  if (!written.ok()) {
-    SWELL_LOG_WARNING("process", "volume not updated", {"uid", uid}, {"volume", volume.name},
-                      {"error", written.ToString()});
-  }
-}
-
-void ProcessHost::WriteNotice(const std::string& uid, const std::string& json) {
-  const ProcessPod* pod = store_.Find(uid);
-  if (pod == nullptr) return;
-  Status written = ReplaceFile(pod->dir + "/run/notice/notice.json", json);
-  if (!written.ok()) {
-    SWELL_LOG_WARNING("process", "notice not written", {"uid", uid}, {"error", written.ToString()});
-  }
 }
 
 // ---- containers ----
@@ -562,10 +364,7 @@ Result<ShimSpec> ProcessHost::PrepareContainer(const ProcessPod& pod,
       support_, catalogue_, images_, store_, options_.log_bytes_max, options_.log_files_max,
       seccomp_};
   SWELL_RETURN_IF_ERROR(store_.CreateContainerDir(pod, spec.ref));
-  if (HasVirtualGpus(spec)) {
-    SWELL_RETURN_IF_ERROR(
-        MakeVirtualGpus(pod.ContainerDir(spec.ref) + "/gpu", pod.spec.node, spec));
-  }
+  SWELL_RETURN_IF_ERROR(PrepareVirtualGpus(pod, spec));
   SWELL_ASSIGN_OR_RETURN(ShimSpec shim, MakeShimSpec(defaults, pod, spec, NamespacesOf(pod)));
   const std::string dir = pod.ContainerDir(spec.ref);
   SWELL_RETURN_IF_ERROR(ReplaceFile(dir + "/spec.json", json::Print(shim.ToJson()), 0600));
@@ -634,14 +433,7 @@ void ProcessHost::OnShimExit(const ContainerRef& ref) {
   ::waitid(P_PIDFD, static_cast<id_t>(container->shim_fd.get()), &info, WEXITED | WNOHANG);
   container->running = false;
   container->exit = ReadExit(*container, clock_.Now());
-  // The last steps were made since the records were read last.
-  if (const ProcessPod* of = store_.Find(ref.pod_uid); of != nullptr) {
-    TellProgress(ref.pod_uid, *of);
-  }
-  events_.on_exit(ref, *container->exit);
-  std::vector<std::function<void()>> callbacks = std::move(container->when_ended);
-  container->shim_watch.reset();  // the watch's own callback is running; it allows this
-  for (auto& fn : callbacks) fn();
+  ReportExit(*container);
   const ProcessPod* pod = store_.Find(ref.pod_uid);
   if (pod == nullptr || !pod->on_removed || pod->running()) return;
   reactor_.Post(scope_.Wrap([this, uid = ref.pod_uid] { RemoveNow(uid); }));
@@ -661,23 +453,6 @@ Status ProcessHost::Resize(const ContainerRef& ref, const node::CpuAndMemory& am
   return ResizeCgroups(support_.cgroups, CgroupNameOf(ref), amounts);
 }
 
-bool ProcessHost::IsRunning(const ContainerRef& ref) const {
-  const ProcessContainer* container = store_.Find(ref);
-  return container != nullptr && container->running;
-}
-
-void ProcessHost::WhenEnded(const ContainerRef& ref, std::function<void()> fn) {
-  if (!IsRunning(ref)) return reactor_.Post(std::move(fn));
-  store_.Find(ref)->when_ended.push_back(std::move(fn));
-}
-
-Result<ProcessContainer*> ProcessHost::FindRunning(const ContainerRef& ref) const {
-  if (!IsRunning(ref)) {
-    return Status(Code::kInternal, StrCat("container ", Quote(ref.name), " is not running"));
-  }
-  return store_.Find(ref);
-}
-
 // ---- commands, connections and probes ----
 
 void ProcessHost::Exec(const ContainerRef& ref,
@@ -695,30 +470,6 @@ void ProcessHost::OpenStdio(const ContainerRef& ref,
   auto container = FindRunning(ref);
   if (!container.ok()) return done(container.status());
   execs_.Open(**container, spec, std::move(done), std::move(exited));
-}
-
-void ProcessHost::Dial(const std::string& uid, uint16_t port, PodDialer::Done done) {
-  const ProcessPod* pod = store_.Find(uid);
-  if (pod == nullptr) return done(Status(Code::kNotFound, "the pod has no sandbox"));
-  // A server may listen on the loopback alone, or on the pod's address alone.
-  std::vector<std::string> hosts{"127.0.0.1", "::1"};
-  if (!pod->info.ip.empty()) hosts.push_back(pod->info.ip);
-  dialer_.Dial(NamespacesOf(*pod).net, std::move(hosts), port, std::move(done));
-}
-
-void ProcessHost::Probe(const std::string& uid,
-                        const node::ProbeSpec& spec,
-                        std::function<void(node::ProbeResult)> done) {
-  const ProcessPod* pod = store_.Find(uid);
-  std::string address = spec.host;
-  if (address.empty() && pod != nullptr) address = pod->info.ip;
-  if (address == "localhost") address = "127.0.0.1";
-  uint64_t id = next_probe_++;
-  probes_[id] = std::make_unique<NetProbe>(
-      reactor_, address, spec, [this, id, done = std::move(done)](node::ProbeResult result) {
-        auto probe = probes_.extract(id);
-        done(std::move(result));
-      });
 }
 
 // ---- the end ----
@@ -760,22 +511,6 @@ void ProcessHost::RemoveNow(const std::string& uid) {
 void ProcessHost::CleanCgroups() {
   edge::CleanCgroups(support_.cgroups,
                      [this](const std::string& uid) { return store_.pods().contains(uid); });
-}
-
-void ProcessHost::Shutdown(std::function<void()> done) {
-  std::vector<std::string> uids;
-  for (const auto& [uid, pod] : store_.pods()) {
-    // One that has ended keeps its logs, and holds nothing else.
-    if (!pod->stopped) uids.push_back(uid);
-  }
-  auto left = std::make_shared<size_t>(uids.size() + 1);
-  auto step = [this, left, done = std::move(done)](const Status&) {
-    if (--*left > 0) return;
-    FinishShutdown();
-    done();
-  };
-  for (const std::string& uid : uids) Remove(uid, step);
-  step(Status::Ok());
 }
 
 void ProcessHost::FinishShutdown() {

@@ -24,7 +24,6 @@ using node::ContainerSpec;
 
 constexpr std::string_view kDefaultPath =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-constexpr std::string_view kOwnDir = "/run/swell";
 
 void SetEnv(std::vector<std::pair<std::string, std::string>>& env,
             const std::string& name,
@@ -81,25 +80,6 @@ std::vector<std::string> MakeEnv(const ShimDefaults& defaults,
   return out;
 }
 
-// The directory that all incarnations of the pod's job share.
-Result<std::string> MakeCheckpointDir(const ShimDefaults& defaults,
-                                      const ProcessPod& pod,
-                                      bool other_user) {
-  std::string path = defaults.store.data_dir() + "/checkpoints";
-  for (std::string_view step : Split(pod.spec.checkpoint_key, '/')) {
-    if (!IsPlainName(step)) {
-      return Status(Code::kInvalid,
-                    StrCat("checkpoint key ", Quote(pod.spec.checkpoint_key), " is not usable"));
-    }
-    // Other users of the machine cannot list the jobs; who reads a job's files is for its pods.
-    SWELL_RETURN_IF_ERROR(MakeDirs(path, 0711));
-    path += StrCat("/", step);
-  }
-  SWELL_RETURN_IF_ERROR(MakeDirs(path));
-  if (other_user) ::chmod(path.c_str(), 0777);
-  return path;
-}
-
 Status AddMounts(const ShimDefaults& defaults,
                  const ProcessPod& pod,
                  const ContainerSpec& spec,
@@ -111,7 +91,7 @@ Status AddMounts(const ShimDefaults& defaults,
         {ShimMount::Kind::kBind, std::move(source), std::move(target), read_only, 0, {}, owners});
   };
   SWELL_ASSIGN_OR_RETURN(const std::string checkpoints,
-                         MakeCheckpointDir(defaults, pod, spec.run_as_user.value_or(0) != 0));
+                         defaults.store.MakeCheckpointDir(pod, spec.run_as_user.value_or(0) != 0));
   if (defaults.support.isolation == Isolation::kNone) {
     for (const node::MountSpec& mount : spec.mounts) {
       // Every pod gets credentials: they are not a reason to reject it.
