@@ -28,6 +28,7 @@ LAYERS = {
     "kube/images": ["kube/net", "json"],
     "kube/process": ["kube/images", "kube/net", "kube/node"],
     "kube/edge": ["kube/net", "kube/apiserver", "kube/client", "kube/node"],
+    "kube/cri": ["kube/process", "kube/edge"],
     "kube/controllers": ["kube/client"],
     "goodput": ["base"],
     "sched": ["goodput"],
@@ -65,7 +66,7 @@ FOLDERS = {
 }
 
 # Where the real clock, real randomness and blocking are allowed: the plugs and their wiring.
-REAL_WORLD = {"base", "kube/net", "kube/images", "kube/process", "kube/edge", "ops", "bin"}
+REAL_WORLD = {"base", "kube/net", "kube/images", "kube/process", "kube/edge", "kube/cri", "ops", "bin"}
 
 # What a header says of threads, in its comments. With macros, plain values and what tests use it goes without saying.
 THREADS = re.compile(r"//.*(?:[Tt]hread|[Ee]xecutor|[Pp]ure function|[Pp]lain value)")

@@ -97,7 +97,8 @@ Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const AgentFlags& fla
       agent->process_,
       RemoteProcess::Connect(flags.remote,
                              {.connections = 16, .waiting_max = 200'000, .event_connections = 1}));
-  if (flags.runtime == "process") {
+  SWELL_ASSIGN_OR_RETURN(const RuntimeKind kind, ParseRuntimeKind(flags.runtime));
+  if (!kind.simulated) {
     SWELL_RETURN_IF_ERROR(PrepareDataDir(agent->dir_));
     SWELL_RETURN_IF_ERROR(LockDataDir(agent->dir_));
     SWELL_RETURN_IF_ERROR(KeepImageStore(agent->dir_, flags.image_store));
@@ -106,7 +107,7 @@ Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const AgentFlags& fla
   edge::ProcessOptions options{.data_dir = agent->dir_.path,
                                .image_store = ImageStoreOf(agent->dir_, flags.image_store),
                                .cluster_cidr = flags.pod_cidr};
-  if (flags.runtime == "process") options.sdk_dir = FindSdk();
+  if (kind.processes()) options.sdk_dir = FindSdk();
   SWELL_ASSIGN_OR_RETURN(agent->runtime_,
                          PodRuntime::Make(flags.runtime, agent->process_->core(),
                                           agent->process_->clock(), std::move(options)));
@@ -166,8 +167,8 @@ void AgentProcess::Start() {
   network_ = runtime_->MakeNetworkWatch(process_->clock(), process_->server(), api::UserInfo{},
                                         std::move(own));
   if (network_) network_->Start();
-  health_ = MakeHealthSource(process_->core(), flags_.health, dir_.path,
-                             flags_.runtime == "process", nodes_);
+  health_ =
+      MakeHealthSource(process_->core(), flags_.health, dir_.path, runtime_->has_files(), nodes_);
   fleet_ = std::make_unique<node::NodeFleet>(
       node::AgentPlugs{process_->core(), process_->clock(), process_->server(), runtime_->runtime(),
                        names_.get(), process_->random().Next(), health_.get()},
@@ -250,9 +251,7 @@ void AddAgentFlags(cli::Flags& flags, AgentFlags& to) {
   AddNodeFlags(flags, to.plan);
   flags.Text("--node-name", &to.plan.name, "NAME",
              "name of the node (default: host name); with --nodes, the prefix of the names");
-  flags.Choice("--runtime", &to.runtime, "KIND", {"process", "simulated"},
-               "process: pods are processes of this machine; simulated: no process is started "
-               "(default process)");
+  AddRuntimeFlag(flags, to.runtime);
   AddPodCidrFlag(flags, to.pod_cidr);
   flags.Text("--image-store", &to.image_store, "DIR",
              "directory of the images (default: in the data directory)");
@@ -273,6 +272,8 @@ class AgentAction final : public cli::Action {
     SWELL_RETURN_IF_ERROR(PlanNodes(flags_.plan).status());
     SWELL_RETURN_IF_ERROR(CheckHealthPlan(flags_.health));
     SWELL_RETURN_IF_ERROR(CheckPodCidr(flags_.pod_cidr));
+    const auto kind = ParseRuntimeKind(flags_.runtime);
+    if (!kind.ok()) return cli::Misuse(kind.status().message());
     SetLogSink(MakeFileLogSink(""), LogLevelOf(flags_.log_level));
     SWELL_RETURN_IF_ERROR(RunAgent(flags_));
     return 0;
@@ -292,9 +293,13 @@ cli::Command AgentCommand() {
                         "swell agent --kubeconfig ~/.kube/config"},
                        {"Virtual nodes",
                         "swell agent --nodes 3 --gpus-per-node 4 --cpus 4 --memory 15Gi"},
+                       {"Pods run by this machine's containerd",
+                        "swell agent --runtime cri=/run/containerd/containerd.sock"},
                        {"Many simulated nodes, whose pods start no processes",
                         "swell agent --nodes 1000 --gpus-per-node 8 --runtime simulated"}},
-          .notes = "Pods that are bound to these nodes run as processes of this machine.",
+          .notes =
+              "Pods that are bound to these nodes run as processes of this machine, unless "
+              "--runtime names a container engine.",
           .standalone = true,
           .make = cli::Makes<AgentAction>()};
 }

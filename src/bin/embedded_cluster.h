@@ -30,7 +30,7 @@ struct ClusterOptions {
   DataDir data_dir;
   std::string listen = "127.0.0.1:0";
   NodePlan plan;
-  std::string runtime = "process";  // or "simulated"
+  std::string runtime = "process";  // the value of --runtime
   std::string token_auth_file;
   Duration token_life_max = std::chrono::hours(24 * 365);  // also of users' certificates
   std::string audit = "writes";                            // "none", "writes", "all"

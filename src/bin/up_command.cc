@@ -20,6 +20,7 @@
 #include "ops/data_dir.h"
 #include "ops/flags.h"
 #include "ops/nodes/machine_limits.h"
+#include "ops/pod_runtime.h"
 
 namespace swell {
 namespace {
@@ -56,9 +57,7 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
   ClusterOptions& cluster = to.cluster;
   flags.Group("Nodes");
   AddNodeFlags(flags, cluster.plan);
-  flags.Choice("--runtime", &cluster.runtime, "KIND", {"process", "simulated"},
-               "process: pods are processes of this machine; simulated: no process is started "
-               "(default process)");
+  AddRuntimeFlag(flags, cluster.runtime);
   AddPodCidrFlag(flags, cluster.pod_cidr);
   flags.Text("--external-address", &cluster.external_address, "IP",
              "address of this machine where services of type LoadBalancer answer (default: the "
@@ -255,6 +254,8 @@ class UpAction final : public cli::Action {
       return cli::Misuse(StrCat("--controllers: ", Quote(name), " is not a known controller"));
     }
     SWELL_RETURN_IF_ERROR(CheckPodCidr(cluster.pod_cidr));
+    const auto kind = ParseRuntimeKind(cluster.runtime);
+    if (!kind.ok()) return cli::Misuse(kind.status().message());
     if (!cluster.listen.empty() && cluster.listen.find(':') == std::string::npos) {
       return cli::Misuse(StrCat("--listen ", Quote(cluster.listen),
                                 ": expected HOST:PORT, such as 127.0.0.1:6443"));
@@ -292,7 +293,7 @@ class UpAction final : public cli::Action {
     }
     cluster.audit_limits = {static_cast<uint64_t>(flags_.audit_mib) << 20,
                             static_cast<int>(flags_.audit_backups)};
-    if (cluster.runtime == "process") cluster.sdk_path = FindSdk();
+    if (kind->processes()) cluster.sdk_path = FindSdk();
     return PlanNodes(cluster.plan).status();
   }
 

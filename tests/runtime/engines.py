@@ -4,13 +4,22 @@ image, and what of the table it does differently on this machine.
 `SWELL_ENGINES=process` chooses among them; by default all that this machine has.
 """
 
+import json
 import os
 import shutil
 import subprocess
+import sys
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "images"))
+
+import layout  # noqa: E402
+from waiting import until  # noqa: E402
+
 SWELL = str(Path(os.environ.get("SWELL_BIN", ROOT / "build" / "dev" / "bin")) / "swell")
 LIMIT_S = 240
 
@@ -31,6 +40,7 @@ class Process:
     """Swell's own: containers are processes of this machine."""
 
     name = "process"
+    differs = {}  # cases that this engine does not pass, and why
     data: Path
 
     @staticmethod
@@ -64,7 +74,118 @@ class Process:
         return self.data / "kubeconfig"
 
 
-ENGINES = {engine.name: engine for engine in (Process,)}
+CNI_DIRS = ("/usr/lib/cni", "/opt/cni/bin")
+PAUSE = "runtime/pause:1"
+SUBNET = "10.89.17.0/24"
+
+
+@dataclass
+class Cri:
+    """containerd, through the Container Runtime Interface: one of our own, beside the machine's."""
+
+    name = "cri"
+    differs = {}
+    data: Path
+
+    @staticmethod
+    def missing():
+        if why := Process.missing():
+            return why
+        if not shutil.which("containerd") or not (shutil.which("runc") or shutil.which("crun")):
+            return "needs containerd and runc or crun"
+        if not any(os.path.exists(f"{folder}/bridge") for folder in CNI_DIRS):
+            return "needs the CNI plug-ins (containernetworking-plugins)"
+        return ""
+
+    @property
+    def home(self):
+        return self.data.parent / "containerd"
+
+    @property
+    def socket(self):
+        return self.home / "containerd.sock"
+
+    def ctr(self, *words):
+        return must(run("ctr", "--address", self.socket, "--namespace", "k8s.io", *words))
+
+    def start_containerd(self):
+        cni = self.home / "cni"
+        cni.mkdir(parents=True)
+        tag = self.data.parent.name[-6:]
+        bridge = {"type": "bridge", "bridge": f"cri{tag}", "isGateway": True, "ipam": {
+            "type": "host-local", "subnet": SUBNET, "dataDir": str(self.home / "leases"),
+            "routes": [{"dst": "0.0.0.0/0"}]}}
+        (cni / "10-bridge.conflist").write_text(json.dumps(
+            {"cniVersion": "0.4.0", "name": f"runtime-{tag}", "plugins": [bridge]}))
+        plugins = next(folder for folder in CNI_DIRS if os.path.exists(f"{folder}/bridge"))
+        runc = shutil.which("runc") or shutil.which("crun")
+        (self.home / "config.toml").write_text(f"""
+version = 2
+root = "{self.home}/root"
+state = "{self.home}/state"
+[grpc]
+  address = "{self.socket}"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "docker.io/{PAUSE}"
+  disable_apparmor = true
+  restrict_oom_score_adj = true
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+  BinaryName = "{runc}"
+[plugins."io.containerd.grpc.v1.cri".cni]
+  bin_dir = "{plugins}"
+  conf_dir = "{cni}"
+""")
+        self.run_containerd()
+
+    def run_containerd(self):
+        with open(self.home / "log", "ab") as log:
+            self.containerd = subprocess.Popen(["containerd", "--config", self.home / "config.toml"], stdout=log,
+                                               stderr=log, start_new_session=True)
+        if not until(lambda: run("ctr", "--address", self.socket, "version").returncode == 0, 30, pause=0.2):
+            raise RuntimeError((self.home / "log").read_text()[-2000:])
+
+    def up(self):
+        self.start_containerd()
+        pause = layout.busybox(Entrypoint=["/bin/sleep", "2147483647"])
+        pause.write(self.home / "pause")
+        self.load(self.home / "pause", PAUSE)
+        must(run(SWELL, "up", "--detach", "--data-dir", self.data, "--runtime", f"cri={self.socket}", "--nodes", "1",
+                 "--gpus-per-node", "2"))
+
+    def down(self):
+        run(SWELL, "down", "--data-dir", self.data)
+        if not hasattr(self, "containerd"):
+            return
+        # What a failed test left.
+        for kind in ("tasks", "containers"):
+            for one in run("ctr", "--address", self.socket, "--namespace", "k8s.io", kind, "ls", "-q").stdout.split():
+                run("ctr", "--address", self.socket, "--namespace", "k8s.io", kind, "rm",
+                    *(["-f"] if kind == "tasks" else []), one)
+        self.containerd.terminate()
+        self.containerd.wait(30)
+        run("ip", "link", "del", f"cri{self.data.parent.name[-6:]}")
+
+    def load(self, folder, name):
+        index = json.loads((Path(folder) / "index.json").read_text())
+        index["manifests"][0]["annotations"] = {"io.containerd.image.name": f"docker.io/{name}"}
+        (Path(folder) / "index.json").write_text(json.dumps(index))
+        archive = Path(f"{folder}.tar")
+        with tarfile.open(archive, "w") as out:
+            for part in ("oci-layout", "index.json", "blobs"):
+                out.add(Path(folder) / part, part)
+        self.ctr("images", "import", archive)
+
+    def seccomp(self, name, text):
+        Process.seccomp(self, name, text)
+
+    @property
+    def kubeconfig(self):
+        return self.data / "kubeconfig"
+
+
+ENGINES = {engine.name: engine for engine in (Process, Cri)}
 
 
 def chosen():

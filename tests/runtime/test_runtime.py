@@ -210,6 +210,8 @@ class Table:
             results = pool.map(lambda case: (case, Pod(case, self.engine.kubeconfig).play()), played)
             for case, wrong in results:
                 with self.subTest(case=case.name):
+                    if why := self.engine.differs.get(case.name):
+                        self.skipTest(why)
                     self.assertFalse(wrong, wrong)
 
     def test_nvidia_smi_says_the_same_of_a_node_and_in_its_pods(self):

@@ -91,14 +91,16 @@ void SetNames(const json::Value& pod, SandboxSpec& spec) {
 }
 
 // Why the pod's RuntimeClass cannot be followed; nothing where it names none.
-std::optional<std::string> RuntimeClassFault(const json::Value& pod, const PodSources& sources) {
+std::optional<std::string> RuntimeClassFault(const json::Value& pod,
+                                             const PodSources& sources,
+                                             bool any_handler) {
   const std::string_view name = json::GetString(pod, {"spec", "runtimeClassName"});
   if (name.empty()) return std::nullopt;
   const std::string what = StrCat("RuntimeClass ", Quote(name), ": ");
   auto object = sources.RuntimeClass(name);
   if (!object.ok()) return StrCat(what, object.status().message());
   const auto fault = FindUnservedHandler(**object);
-  if (!fault) return std::nullopt;
+  if (!fault || any_handler) return std::nullopt;
   return StrCat(what, *fault);
 }
 
@@ -318,7 +320,9 @@ void PodWorker::OnSources(std::shared_ptr<const PodSources> sources) {
                       StrCat("MountVolume.SetUp failed for ", volumes.status().message()));
   }
   volumes_digest_ = DigestOf(*volumes);
-  if (auto why = RuntimeClassFault(*record_.pod, *record_.sources); why && !record_.sandbox) {
+  if (auto why =
+          RuntimeClassFault(*record_.pod, *record_.sources, host_.runtime().Info().has_handlers);
+      why && !record_.sandbox) {
     return RetryFetch("FailedCreatePodSandBox", *why);
   }
   retries_ = 0;
@@ -368,6 +372,12 @@ void PodWorker::CreateSandbox(std::vector<VolumeSpec> volumes) {
   if (!security.ok()) return Refuse(kSecurityForbidden, security.status().message());
   spec.security = std::move(*security);
   spec.memory_limit_bytes = PodMemoryLimit(*record_.pod);
+  const std::string_view runtime_class =
+      json::GetString(*record_.pod, {"spec", "runtimeClassName"});
+  if (!runtime_class.empty()) {
+    const auto object = record_.sources->RuntimeClass(runtime_class);
+    if (object.ok()) spec.runtime_handler = json::GetString(**object, {"handler"});
+  }
   for (const auto& item : json::GetObject(*record_.pod, {"metadata", "annotations"})) {
     if (!item.value().is_string()) continue;
     spec.annotations.emplace(item.key(), json::View(item.value().get_string()));

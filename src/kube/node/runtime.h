@@ -1,5 +1,5 @@
-// Runtime: runs pods for a node agent. kube/process runs real processes, SimulatedRuntime runs
-// nothing; a container engine would implement the same interface.
+// Runtime: runs pods for a node agent. kube/process runs real processes, kube/cri has a container
+// engine of the machine run them, SimulatedRuntime runs nothing.
 //
 // A pod is a sandbox (its directory, network and names) with containers in it. Everything is
 // asynchronous: callbacks run on the core executor, exactly once, never from inside the call. A
@@ -103,6 +103,7 @@ struct SandboxSpec {
   std::optional<int64_t> fs_group;
   PodSecurity security;
   int64_t memory_limit_bytes = 0;  // of all its containers together; 0: one has none
+  std::string runtime_handler;     // of its RuntimeClass; empty: the runtime's usual one
   std::map<std::string, std::string> annotations;
 };
 
@@ -328,6 +329,9 @@ struct RuntimeInfo {
   std::string limits;
   // False: containers need no EnsureImage and have no events but Started.
   bool has_images = true;
+  // RuntimeClasses name handlers of the engine, which says itself which it lacks. False: they name
+  // what this runtime does for every pod.
+  bool has_handlers = false;
 };
 
 class Runtime {

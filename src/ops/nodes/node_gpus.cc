@@ -48,7 +48,9 @@ Status CheckVirtual(const json::Value& node) {
   const std::string name(api::Name(node));
   const std::string_view runtime =
       json::GetString(node, {"status", "nodeInfo", "containerRuntimeVersion"});
-  const bool ours = runtime.starts_with("process://") || runtime.starts_with("simulated://");
+  // Our agents say of a container engine what their pods lack with it.
+  const bool ours = runtime.starts_with("process://") || runtime.starts_with("simulated://") ||
+                    !api::Annotation(node, api::keys::kRuntimeLimits).empty();
   if (!ours || api::Label(node, "nvidia.com/gpu.present") == "true") {
     return Status(Code::kInvalid, StrCat("node ", Quote(name),
                                          " has no virtual GPUs; run nvidia-smi on that machine, "

@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "base/executor.h"
+#include "cli/flags.h"
+#include "kube/net/reactor/reactor.h"
 #include "kube/node/names.h"
 #include "kube/node/network_watch.h"
 #include "kube/node/runtime.h"
@@ -17,20 +19,29 @@
 
 namespace swell {
 
+// The value of --runtime: "process", "simulated" or "cri=SOCKET".
+struct RuntimeKind {
+  bool simulated = false;
+  std::string engine_socket;  // of a container engine; empty: pods are processes, or simulated
+  bool processes() const { return !simulated && engine_socket.empty(); }
+};
+Result<RuntimeKind> ParseRuntimeKind(const std::string& text);
+void AddRuntimeFlag(cli::Flags& flags, std::string& to);
+
 class PodRuntime {
  public:
-  // `kind`: "process" or "simulated"; `options` are for processes. Forks to find out what is
-  // permitted, so call it before any thread is started.
+  // `kind`: of --runtime; `options` are for processes, and where they fit for an engine. Forks to
+  // find out what is permitted, so call it before any thread is started.
   static Result<std::unique_ptr<PodRuntime>> Make(const std::string& kind,
-                                                  Executor& core,
+                                                  net::Reactor& core,
                                                   Clock& clock,
                                                   edge::ProcessOptions options);
 
   node::Runtime& runtime() { return *runtime_; }
   // Pods have files: logs, volumes.
-  bool has_files() const { return processes_ != nullptr; }
+  bool has_files() const { return hosted_ != nullptr; }
   // Pods use the network of this machine, its ports included.
-  bool host_network() const { return processes_ != nullptr && gateway_.empty(); }
+  bool host_network() const { return hosted_ != nullptr && gateway_.empty(); }
   // The address of this machine in the network of the pods; empty if they have no network of their
   // own.
   const std::string& gateway() const { return gateway_; }
@@ -55,7 +66,7 @@ class PodRuntime {
 
   Executor& core_;
   std::unique_ptr<node::Runtime> runtime_;
-  edge::ProcessRuntime* processes_ = nullptr;  // runtime_, if it is one
+  edge::HostedRuntime* hosted_ = nullptr;  // runtime_, unless it is simulated
   std::string gateway_;
 };
 

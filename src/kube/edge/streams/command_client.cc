@@ -75,22 +75,6 @@ std::string CommandQuery(const CommandOptions& options) {
   return query;
 }
 
-// The error stream's Status: how the command ended.
-Result<int> ExitOf(const std::string& text) {
-  auto status = json::Parse(text);
-  if (!status.ok()) {
-    return Status(Code::kInternal, text.empty() ? "the connection broke off" : text);
-  }
-  if (json::GetString(*status, {"status"}) == "Success") return 0;
-  if (json::GetString(*status, {"reason"}) == "NonZeroExitCode") {
-    for (const json::Value& cause : json::GetArray(*status, {"details", "causes"})) {
-      if (json::GetString(cause, {"reason"}) != "ExitCode") continue;
-      if (auto code = ParseInt(json::GetString(cause, {"message"}))) return static_cast<int>(*code);
-    }
-  }
-  return Status(Code::kInternal, std::string(json::GetString(*status, {"message"}, text)));
-}
-
 class SpdyCommand final : public CommandClient {
  public:
   SpdyCommand(Executor& executor, CommandOptions options, CommandEvents events)
@@ -143,7 +127,7 @@ class SpdyCommand final : public CommandClient {
     spdy_ = std::make_shared<SpdyConnection>(SpdyConnection::Role::kClient, executor_,
                                              std::move(*wire));
     spdy_->Begin(scope_.Wrap([this](const Status& why) {
-      Exit(status_text_.empty() ? Result<int>(why) : ExitOf(status_text_));
+      Exit(status_text_.empty() ? Result<int>(why) : ReadCommandStatus(status_text_));
     }));
     status_ = Open("error");
     if (options_.input) input_ = Open("stdin");
@@ -177,7 +161,7 @@ class SpdyCommand final : public CommandClient {
   }
   // The status may come before the last of the output.
   void EndOne() {
-    if (--open_ == 0) Exit(ExitOf(status_text_));
+    if (--open_ == 0) Exit(ReadCommandStatus(status_text_));
   }
   void Exit(const Result<int>& code) {
     if (std::exchange(over_, true)) return;
@@ -266,6 +250,21 @@ class SpdyPortForward final : public PortForwardClient {
 };
 
 }  // namespace
+
+Result<int> ReadCommandStatus(const std::string& text) {
+  auto status = json::Parse(text);
+  if (!status.ok()) {
+    return Status(Code::kInternal, text.empty() ? "the connection broke off" : text);
+  }
+  if (json::GetString(*status, {"status"}) == "Success") return 0;
+  if (json::GetString(*status, {"reason"}) == "NonZeroExitCode") {
+    for (const json::Value& cause : json::GetArray(*status, {"details", "causes"})) {
+      if (json::GetString(cause, {"reason"}) != "ExitCode") continue;
+      if (auto code = ParseInt(json::GetString(cause, {"message"}))) return static_cast<int>(*code);
+    }
+  }
+  return Status(Code::kInternal, std::string(json::GetString(*status, {"message"}, text)));
+}
 
 std::unique_ptr<CommandClient> StartCommand(Executor& executor,
                                             std::shared_ptr<api::RestHandler> server,

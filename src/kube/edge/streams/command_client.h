@@ -50,6 +50,9 @@ std::unique_ptr<CommandClient> StartCommand(Executor& executor,
                                             const CommandOptions& options,
                                             CommandEvents events);
 
+// How a command ended, by the Status that its error stream carries.
+Result<int> ReadCommandStatus(const std::string& text);
+
 class PortForwardClient {
  public:
   virtual ~PortForwardClient() = default;
