@@ -192,7 +192,7 @@ RIGHTS = [
          container={"securityContext": {"privileged": True}, "volumeMounts": [
              {"name": "v", "mountPath": "/v", "mountPropagation": "Bidirectional"}]}),
     Case("a_runtime_that_is_not_here", "true", phase="Pending", event="FailedCreatePodSandBox",
-         message="is configured; handlers of this node are", spec={"runtimeClassName": "boxed"}, objects=(
+         message="is configured", spec={"runtimeClassName": "boxed"}, objects=(
              {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "boxed"},
               "handler": "kata"},)),
     Case("a_runtime_by_its_usual_name", "echo fine", "fine", spec={"runtimeClassName": "nvidia"}, objects=(

@@ -84,7 +84,17 @@ class Cri:
     """containerd, through the Container Runtime Interface: one of our own, beside the machine's."""
 
     name = "cri"
-    differs = {}
+    differs = {
+        "user_home_and_directory_of_the_image": "containerd 1.6 gives an image's own user no further groups",
+        "groups_of_the_pod_alone": "refused: engines before containerd 2 do not know supplementalGroupsPolicy",
+        "exit_by_a_signal": "the command is process 1, which a signal of its own does not end",
+        "proc_is_not_masked": "refused: pods have no user ids of their own",
+        "sys_is_read_only": "with control groups v1, runc leaves an empty directory above them writable",
+        "processes_are_limited": "the interface has no field for it",
+        "a_path_of_the_machine": "refused without hostUsers: true",
+        "a_path_that_is_a_link_of_the_machine": "refused without hostUsers: true",
+        "a_device_of_the_machine": "refused without hostUsers: true",
+    }
     data: Path
 
     @staticmethod
@@ -119,6 +129,12 @@ class Cri:
             {"cniVersion": "0.4.0", "name": f"runtime-{tag}", "plugins": [bridge]}))
         plugins = next(folder for folder in CNI_DIRS if os.path.exists(f"{folder}/bridge"))
         runc = shutil.which("runc") or shutil.which("crun")
+        handlers = "\n".join(f"""
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.{name}]
+  runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.{name}.options]
+  BinaryName = "{runc}"
+""" for name in ("runc", "nvidia"))
         (self.home / "config.toml").write_text(f"""
 version = 2
 root = "{self.home}/root"
@@ -129,10 +145,7 @@ state = "{self.home}/state"
   sandbox_image = "docker.io/{PAUSE}"
   disable_apparmor = true
   restrict_oom_score_adj = true
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-  runtime_type = "io.containerd.runc.v2"
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-  BinaryName = "{runc}"
+{handlers}
 [plugins."io.containerd.grpc.v1.cri".cni]
   bin_dir = "{plugins}"
   conf_dir = "{cni}"

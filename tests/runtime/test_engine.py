@@ -76,14 +76,14 @@ class Engine(unittest.TestCase):
 
     def test_pods_outlive_swell(self):
         self.start("lives", TICK)
-        self.start("ends", "until test -e /tmp/now; do sleep 0.1; done; echo over; exit 3")
+        self.start("ends", "until test -e /now; do sleep 0.1; done; echo over; exit 3")
         for name in ("lives", "ends"):
             self.comes(lambda name=name: "running" in self.state(name), name)
         before = self.state("lives")
         ids = {one["status"]["containerStatuses"][0]["containerID"].split("://")[1] for one in json.loads(
             self.kubectl("get", "pods", "-o", "json").stdout)["items"] if one["metadata"]["name"] == "ends"}
         os.kill(int((self.engine.data / "swell.pid").read_text()), signal.SIGKILL)
-        self.engine.ctr("tasks", "exec", "--exec-id", "test", *ids, "touch", "/tmp/now")
+        self.engine.ctr("tasks", "exec", "--exec-id", "test", *ids, "touch", "/now")
         self.again()
         self.comes(lambda: self.status("ends").get("phase") == "Failed", "ends")
         self.assertEqual((self.state("ends")["terminated"]["exitCode"], self.log("ends")), (3, "over\n"))

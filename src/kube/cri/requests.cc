@@ -318,15 +318,22 @@ Status CheckSandbox(const node::SandboxSpec& spec) {
 }
 
 Status CheckHostPaths(const ProcessPod& pod, const std::string& data_dir) {
+  const node::PodSecurity& security = pod.spec.security;
+  // To ask for these takes the right to have the machine's ids.
+  const bool may = security.host_users == true || security.privileged || security.host_pid ||
+                   security.host_ipc || pod.spec.host_network;
   for (const node::VolumeSpec& volume : pod.spec.volumes) {
     const auto made = pod.volumes.find(volume.name);
-    if (made == pod.volumes.end() || !made->second.of_host || volume.of_administrator) continue;
+    if (may || made == pod.volumes.end() || !made->second.of_host || volume.of_administrator) {
+      continue;
+    }
     const std::string what = StrCat("spec.volumes[", volume.name, "].hostPath: ");
-    if (!pod.spec.security.never_root || pod.spec.security.ids_chosen) {
+    if (!security.never_root || security.ids_chosen) {
       return Status(Code::kNotAcceptable,
                     what +
-                        "root in a container of this node's engine is root of the machine; the "
-                        "pod must run as its author's own user, who is not root");
+                        "containers of this node's engine have the machine's user ids: the pod "
+                        "must run as its author's own user, who is not root, or have "
+                        "hostUsers: true");
     }
     const std::string& path = made->second.path;
     if (edge::IsUnder(path, data_dir) || edge::IsUnder(data_dir, path)) {
@@ -418,10 +425,11 @@ Message PullRequest(const std::string& image, const std::optional<images::Creden
   Message out;
   out.Add(1, Message().Text(1, image));
   if (!credential) return out;
+  // Without the registry's address, which engines compare with the host that they are about to ask
+  // (registry-1.docker.io for docker.io): the credential was chosen for this image.
   return out.Add(2, Message()
                         .Text(1, credential->user)
                         .Text(2, credential->password)
-                        .Text(4, credential->registry)
                         .Text(5, credential->identity_token));
 }
 

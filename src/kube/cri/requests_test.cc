@@ -131,6 +131,9 @@ TEST_F(CriRequests, RootDoesNotGetPathsOfTheMachine) {
   EXPECT_EQ(CheckHostPaths(pod_, dir_.path()).code(), Code::kNotAcceptable);
   pod_.spec.volumes[0].of_administrator = true;
   EXPECT_TRUE(CheckHostPaths(pod_, dir_.path()).ok());
+  pod_.spec.volumes[0].of_administrator = false;
+  pod_.spec.security = {.host_users = true};
+  EXPECT_TRUE(CheckHostPaths(pod_, dir_.path()).ok());
 }
 
 TEST_F(CriRequests, NonRootIsChecked) {
