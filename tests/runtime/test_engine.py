@@ -34,7 +34,8 @@ class Engine(unittest.TestCase):
         cls.engine = Cri(cls.scratch / "data")
         try:
             cls.engine.up()
-            layout.busybox(Cmd=["sh"]).write(cls.scratch / "box")
+            tools = {f"bin/{tool}": "/bin/busybox" for tool in ("httpd", "mkdir", "wget")}
+            layout.busybox(layout.tar(tools), Cmd=["sh"]).write(cls.scratch / "box")
             cls.engine.load(cls.scratch / "box", BOX)
         except BaseException:
             cls.tearDownClass()
@@ -104,6 +105,15 @@ class Engine(unittest.TestCase):
         self.comes(lambda: self.status("next").get("phase") == "Succeeded", "next")
         self.assertEqual(self.state("stays"), before)
         must(self.kubectl("delete", "pod", "stays"))
+
+    def test_services_lead_to_pods(self):
+        self.start("serves", "mkdir /www; echo served >/www/index.html; httpd -f -p 8080 -h /www")
+        self.comes(lambda: "running" in self.state("serves"), "serves")
+        must(self.kubectl("label", "pod", "serves", "app=serves"))
+        must(self.kubectl("expose", "pod", "serves", "--port", "80", "--target-port", "8080"))
+        self.start("asks", "until wget -q -O - http://serves/; do sleep 0.2; done")
+        self.comes(lambda: self.status("asks").get("phase") == "Succeeded", "asks")
+        self.assertEqual(self.log("asks").splitlines()[-1], "served")
 
     def test_nothing_is_left_of_a_pod(self):
         self.start("gone", "echo gone")

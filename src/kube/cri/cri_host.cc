@@ -1,5 +1,8 @@
 #include "kube/cri/cri_host.h"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -40,6 +43,26 @@ constexpr Duration kEndInterval = std::chrono::milliseconds(20);
 constexpr int kEndTries = 100;
 constexpr int kExitUnknown = 137;
 constexpr int kSignalBase = 128;
+
+// The interface of this machine in whose network the address is; empty where there is none, as with
+// links of their own for each pod.
+std::string DeviceOf(const std::string& ip) {
+  in_addr wanted{};
+  ifaddrs* list = nullptr;
+  if (::inet_pton(AF_INET, ip.c_str(), &wanted) != 1 || ::getifaddrs(&list) != 0) return "";
+  std::string found;
+  for (const ifaddrs* item = list; item != nullptr && found.empty(); item = item->ifa_next) {
+    if (item->ifa_addr == nullptr || item->ifa_netmask == nullptr ||
+        item->ifa_addr->sa_family != AF_INET) {
+      continue;
+    }
+    const uint32_t own = reinterpret_cast<const sockaddr_in*>(item->ifa_addr)->sin_addr.s_addr;
+    const uint32_t mask = reinterpret_cast<const sockaddr_in*>(item->ifa_netmask)->sin_addr.s_addr;
+    if (mask != 0 && (own & mask) == (wanted.s_addr & mask)) found = item->ifa_name;
+  }
+  ::freeifaddrs(list);
+  return found;
+}
 
 }  // namespace
 
@@ -115,6 +138,9 @@ Status CriHost::StartNetwork() {
       .post = [this](std::function<void()> fn) { reactor_.Post(std::move(fn)); }});
   SWELL_RETURN_IF_ERROR(network_->Start({}));
   services_ = std::make_unique<edge::ServiceProxy>(reactor_, network_->bridge());
+  for (const auto& [uid, pod] : store_.pods()) {
+    if (!pod->spec.host_network) HearPods(pod->info.ip);
+  }
   return Status::Ok();
 }
 
@@ -257,6 +283,7 @@ void CriHost::FinishSandbox(const std::string& uid,
   const SandboxState state = ReadSandbox(*status);
   sandboxes_[uid].netns = state.netns;
   pod->info.ip = pod->spec.host_network ? pod->spec.host_ip : state.ip;
+  if (!pod->spec.host_network) HearPods(state.ip);
   Status written = store_.WriteHosts(*pod);
   if (written.ok()) written = store_.Save(*pod);
   if (!written.ok()) return done(written);
@@ -271,7 +298,19 @@ std::string CriHost::NetworkOf(const ProcessPod& pod) const {
 
 std::vector<node::RouteFault> CriHost::RouteServices(
     const std::vector<node::ServiceRoute>& routes) {
+  routes_ = routes;
   return services_ ? services_->Update(routes) : std::vector<node::RouteFault>();
+}
+
+void CriHost::HearPods(const std::string& pod_ip) {
+  if (hears_pods_ || !services_ || pod_ip.empty()) return;
+  hears_pods_ = true;
+  services_.reset();
+  services_ = std::make_unique<edge::ServiceProxy>(reactor_, network_->bridge(),
+                                                   edge::ServiceProxy::Judge(), DeviceOf(pod_ip));
+  for (const node::RouteFault& fault : services_->Update(routes_)) {
+    SWELL_LOG_WARNING("cri", "service not served", {"error", fault.message});
+  }
 }
 
 // ---- containers ----

@@ -88,6 +88,8 @@ class CriHost final : public edge::ContainerHost {
   // Calls runtime.v1.RuntimeService; the answer comes on this thread.
   void Call(std::string_view method, const Message& message, Duration deadline, Answer done);
   Status StartNetwork();
+  // The first pod with an address says by which interface pods come.
+  void HearPods(const std::string& pod_ip);
   // What earlier runs of this cluster have in the engine.
   Status Restore();
   Status RestoreContainer(const ListedContainer& listed);
@@ -125,8 +127,10 @@ class CriHost final : public edge::ContainerHost {
   GrpcClient& client_;
   Engine engine_;
   std::vector<std::string> missing_;
-  std::unique_ptr<edge::PodNetwork> network_;      // the bridge alone; null where none can be made
-  std::unique_ptr<edge::ServiceProxy> services_;   // with it
+  std::unique_ptr<edge::PodNetwork> network_;     // the bridge alone; null where none can be made
+  std::unique_ptr<edge::ServiceProxy> services_;  // with it
+  std::vector<node::ServiceRoute> routes_;
+  bool hears_pods_ = false;
   std::map<std::string, Sandbox> sandboxes_;       // by pod uid
   std::map<std::string, int> attempts_;            // at sandboxes, by pod uid
   std::map<node::ContainerRef, std::string> ids_;  // of the newest attempts

@@ -310,8 +310,14 @@ class ServiceProxy::Listener {
   CallbackScope scope_;
 };
 
-ServiceProxy::ServiceProxy(net::Reactor& reactor, std::string device, Judge judge)
-    : reactor_(reactor), device_(std::move(device)), judge_(std::move(judge)) {
+ServiceProxy::ServiceProxy(net::Reactor& reactor,
+                           std::string device,
+                           Judge judge,
+                           std::optional<std::string> hears)
+    : reactor_(reactor),
+      device_(std::move(device)),
+      hears_(hears ? std::move(*hears) : device_),
+      judge_(std::move(judge)) {
   FindAddresses();
 }
 
@@ -377,7 +383,7 @@ Status ServiceProxy::Serve(const Key& key, const node::ServiceRoute& route) {
       return Status(Code::kUnavailable,
                     StrCat("this machine serves no more than ", most, " ports of services"));
     }
-    const std::string& device = route.owner.kind.empty() ? device_ : std::string();
+    const std::string& device = route.owner.kind.empty() ? hears_ : std::string();
     SWELL_ASSIGN_OR_RETURN(auto opened, Listener::Open(reactor_, flows_, judge_, device, key));
     there = listeners_.emplace(key, std::move(opened)).first;
   }

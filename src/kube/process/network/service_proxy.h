@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -31,8 +32,12 @@ class ServiceProxy {
   // Whether the client at this address may be connected to the backend.
   using Judge = std::function<bool(const std::string& from, const node::ServiceBackend& to)>;
 
-  // `device`: the bridge. Empty: the cluster IPs are addresses of this machine already.
-  ServiceProxy(net::Reactor& reactor, std::string device, Judge judge = {});
+  // `device`: the bridge. Empty: the cluster IPs are addresses of this machine already. `hears`:
+  // by which interface pods come, where it is not the bridge; empty: by any.
+  ServiceProxy(net::Reactor& reactor,
+               std::string device,
+               Judge judge = {},
+               std::optional<std::string> hears = {});
   ~ServiceProxy();
 
   // All routes there are; one without backends refuses connections. A port that several owners ask
@@ -58,6 +63,7 @@ class ServiceProxy {
 
   net::Reactor& reactor_;
   const std::string device_;
+  const std::string hears_;
   const Judge judge_;
   std::set<std::string> addresses_;  // cluster IPs that the bridge has
   size_t flows_ = 0;                 // connections of all listeners
