@@ -507,6 +507,16 @@ void CriHost::OnEnd(const ContainerRef& ref, const ContainerState& state) {
   reactor_.Post(scope_.Wrap([this, uid = ref.pod_uid] { RemoveNow(uid); }));
 }
 
+void CriHost::Resize(const ContainerRef& ref,
+                     const node::CpuAndMemory& amounts,
+                     std::function<void(const Status&)> done) {
+  const Status running = FindRunning(ref).status();
+  if (!running.ok()) return done(running);
+  Call("UpdateContainerResources", Message().Text(1, IdOf(ref)).Add(2, ResourcesOf(amounts)),
+       kCallLimit,
+       [done = std::move(done)](const Result<std::string>& changed) { done(changed.status()); });
+}
+
 void CriHost::Signal(const ContainerRef& ref, int signal) {
   const ProcessContainer* container = store_.Find(ref);
   if (container == nullptr || !container->running) return;

@@ -288,17 +288,17 @@ Result<Message> Security(const ContainerPlan& plan) {
   return out;
 }
 
-Message Resources(const ContainerSpec& spec) {
+}  // namespace
+
+Message ResourcesOf(const node::CpuAndMemory& amounts) {
   Message out;
-  if (spec.cpu_limit_milli > 0) {
-    out.Number(1, kCpuPeriodUs).Number(2, spec.cpu_limit_milli * kCpuPeriodUs / 1000);
+  if (amounts.cpu_limit_milli > 0) {
+    out.Number(1, kCpuPeriodUs).Number(2, amounts.cpu_limit_milli * kCpuPeriodUs / 1000);
   }
-  out.Number(3, std::max(kSharesMin, spec.cpu_request_milli * kSharesOfCpu / 1000));
-  out.Number(4, spec.memory_limit_bytes);
+  out.Number(3, std::max(kSharesMin, amounts.cpu_request_milli * kSharesOfCpu / 1000));
+  out.Number(4, amounts.memory_limit_bytes);
   return out;
 }
-
-}  // namespace
 
 Message FilterByInstance(uint32_t labels, const std::string& instance) {
   return Message().Add(1, Message().Texts(labels, {{kInstanceLabel, instance}}));
@@ -387,7 +387,10 @@ Result<Message> ContainerConfig(const ContainerPlan& plan) {
   config.Texts(10, annotations);
   config.Text(11, StrCat(spec.ref.name, "/", spec.ref.attempt, ".log"));
   config.Bool(12, spec.open_stdin).Bool(13, spec.stdin_once).Bool(14, spec.tty);
-  config.Add(15, Message().Add(1, Resources(spec)).Add(2, security));
+  config.Add(15, Message()
+                     .Add(1, ResourcesOf({spec.cpu_request_milli, spec.cpu_limit_milli,
+                                          spec.memory_limit_bytes}))
+                     .Add(2, security));
   return config;
 }
 

@@ -58,6 +58,9 @@ Status CheckNonRoot(const edge::ProcessPod& pod,
 // Unmounts what ContainerConfig mounted for the pod.
 void ReleaseSubPaths(const std::string& data_dir, const std::string& uid);
 
+// A LinuxContainerResources.
+Message ResourcesOf(const node::CpuAndMemory& amounts);
+
 // A PullImageRequest.
 Message PullRequest(const std::string& image, const std::optional<images::Credential>& credential);
 

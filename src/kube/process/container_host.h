@@ -48,6 +48,9 @@ class ContainerHost {
   virtual void StartContainer(const node::ContainerSpec& spec,
                               std::function<void(Result<node::ContainerStarted>)> done) = 0;
   virtual void Signal(const node::ContainerRef& ref, int signal) = 0;
+  virtual void Resize(const node::ContainerRef& ref,
+                      const node::CpuAndMemory& amounts,
+                      std::function<void(const Status&)> done) = 0;
   virtual void Stop(const std::string& uid) = 0;
   virtual void Remove(const std::string& uid, std::function<void(const Status&)> done) = 0;
   virtual void Exec(const node::ContainerRef& ref,

@@ -124,6 +124,16 @@ void HostedRuntime::Signal(const ContainerRef& container, int signal) {
   OnHost([container, signal](ContainerHost& host) { host.Signal(container, signal); });
 }
 
+void HostedRuntime::Resize(const ContainerRef& container,
+                           const node::CpuAndMemory& amounts,
+                           std::function<void(const Status&)> done) {
+  OnHost([core = &core_, container, amounts, done = std::move(done)](ContainerHost& host) {
+    host.Resize(container, amounts, [core, done](const Status& status) {
+      core->Post([done, status] { done(status); });
+    });
+  });
+}
+
 void HostedRuntime::Stop(const std::string& pod_uid) {
   OnHost([pod_uid](ContainerHost& host) { host.Stop(pod_uid); });
 }

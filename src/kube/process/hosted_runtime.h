@@ -47,6 +47,9 @@ class HostedRuntime : public node::Runtime {
   void StartContainer(const node::ContainerSpec& spec,
                       std::function<void(Result<node::ContainerStarted>)> done) override;
   void Signal(const node::ContainerRef& container, int signal) override;
+  void Resize(const node::ContainerRef& container,
+              const node::CpuAndMemory& amounts,
+              std::function<void(const Status&)> done) override;
   void Stop(const std::string& pod_uid) override;
   void Remove(const std::string& pod_uid, std::function<void(const Status&)> done) override;
   void Exec(const node::ContainerRef& container,

@@ -448,9 +448,11 @@ void ProcessHost::Signal(const ContainerRef& ref, int signal) {
   ::syscall(SYS_pidfd_send_signal, container->init_fd.get(), signal, nullptr, 0);
 }
 
-Status ProcessHost::Resize(const ContainerRef& ref, const node::CpuAndMemory& amounts) {
-  SWELL_RETURN_IF_ERROR(FindRunning(ref).status());
-  return ResizeCgroups(support_.cgroups, CgroupNameOf(ref), amounts);
+void ProcessHost::Resize(const ContainerRef& ref,
+                         const node::CpuAndMemory& amounts,
+                         std::function<void(const Status&)> done) {
+  const Status running = FindRunning(ref).status();
+  done(running.ok() ? ResizeCgroups(support_.cgroups, CgroupNameOf(ref), amounts) : running);
 }
 
 // ---- commands, connections and probes ----

@@ -61,7 +61,9 @@ class ProcessHost final : public ContainerHost {
   void StartContainer(const node::ContainerSpec& spec,
                       std::function<void(Result<node::ContainerStarted>)> done) override;
   void Signal(const node::ContainerRef& ref, int signal) override;
-  Status Resize(const node::ContainerRef& ref, const node::CpuAndMemory& amounts);
+  void Resize(const node::ContainerRef& ref,
+              const node::CpuAndMemory& amounts,
+              std::function<void(const Status&)> done) override;
   void Stop(const std::string& uid) override;
   void Remove(const std::string& uid, std::function<void(const Status&)> done) override;
   void Exec(const node::ContainerRef& ref,

@@ -169,14 +169,6 @@ void ProcessRuntime::EnsureImage(const node::ImageRequest& request,
                        }});
 }
 
-}
-
-void ProcessRuntime::Resize(const ContainerRef& container,
-                            const node::CpuAndMemory& amounts,
-                            std::function<void(const Status&)> done) {
-  OnIo([core = &core_, container, amounts, done = std::move(done)](ProcessHost& host) {
-    core->Post([done, status = host.Resize(container, amounts)] { done(status); });
-  });
 node::RouteServices ProcessRuntime::Router() {
   return support_.network ? HostedRuntime::Router() : nullptr;
 }

@@ -35,9 +35,6 @@ class ProcessRuntime final : public HostedRuntime {
   void EnsureImage(const node::ImageRequest& request,
                    std::function<void()> on_pull,
                    std::function<void(Result<node::ImageReady>)> done) override;
-  void Resize(const node::ContainerRef& container,
-              const node::CpuAndMemory& amounts,
-              std::function<void(const Status&)> done) override;
   void OpenStdio(const node::ContainerRef& container,
                  const node::StdioSpec& spec,
                  node::StdioCallback done) override;

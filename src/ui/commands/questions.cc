@@ -222,8 +222,7 @@ json::Object Numbers(const json::Value& simulated, const json::Array& state) {
     if (json::GetString(queue, {"resource"}) == "gpu") projects.push_back(queue);
   }
   return json::Object{
-      {"gpus",
-       json::Object{{"total", gpus_held + idle}, {"held", gpus_held}, {"free", idle}}},
+      {"gpus", json::Object{{"total", gpus_held + idle}, {"held", gpus_held}, {"free", idle}}},
       {"jobs", json::Object{{"running", running},
                             {"pending", static_cast<int64_t>(runs.size()) - running}}},
       {"projects", std::move(projects)}};
