@@ -20,7 +20,7 @@
 #include "ops/data_dir.h"
 #include "ops/flags.h"
 #include "ops/nodes/machine_limits.h"
-#include "ops/pod_runtime.h"
+#include "ops/nodes/pod_runtime.h"
 
 namespace swell {
 namespace {
