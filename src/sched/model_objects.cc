@@ -43,6 +43,20 @@ void CountUnhealthy(NodeState& node, int sign) {
   });
 }
 
+// After its kinds are known.
+void ReadCounters(State& state, NodeState& node) {
+  node.counters.reset();
+  const auto said = node.info.labels.find(std::string(kDeviceCounters));
+  if (said == node.info.labels.end()) return;
+  DeviceCounters counters = ReadDeviceCounters(said->second);
+  for (const auto& [id, devices] : node.kinds) {
+    DeviceUses uses =
+        ReadKindUses(node.info.labels.find(state.resource_names[id])->second, counters);
+    if (!uses.empty()) counters.of_kind.emplace(id, std::move(uses));
+  }
+  node.counters = std::make_shared<const DeviceCounters>(std::move(counters));
+}
+
 void ReadAllocatable(State& state, NodeState& node, const Resources& r) {
   auto clamp = [](int64_t amount) { return std::max<int64_t>(0, amount); };
   node.allocatable = {clamp(r.cpu_milli), clamp(r.memory_bytes), clamp(r.pods),
@@ -75,6 +89,7 @@ void ReadAllocatable(State& state, NodeState& node, const Resources& r) {
   if (node.devices.size() < static_cast<size_t>(node.gpu_count)) {
     node.devices.resize(node.gpu_count);
   }
+  ReadCounters(state, node);
 }
 
 void Leave(State& state, QueueId parent, QueueId child) {

@@ -1,6 +1,7 @@
 #include "sched_inputs/device_catalog.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <tuple>
 
 #include "base/random.h"
@@ -9,6 +10,7 @@
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/pod.h"
 #include "sched/state/device_kinds.h"
+#include "sched/state/shape.h"
 #include "sched_inputs/device_facts.h"
 
 namespace swell::controllers {
@@ -16,56 +18,54 @@ namespace {
 
 using sched::DeviceSet;
 
-constexpr size_t kKindsMax = 512;
-constexpr int64_t kResultsMax = 32;  // devices of a claim, as the API has it
-constexpr size_t kUsersMax = 256;    // pods of a claim, the same
-constexpr size_t kConditionText = 160;
-
 std::string_view NodeOf(const json::Value& slice) {
   return json::GetString(slice, {"spec", "nodeName"});
 }
 
-// On one line, and not too long for a sentence.
-std::string ConditionText(std::string_view expression) {
-  std::string text(Trim(expression));
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
-  if (text.size() <= kConditionText || !IsValidUtf8(text)) return text;
-  size_t end = kConditionText;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return StrCat(text.substr(0, end), "... #", StableHash(text) % 1'000'000);
+bool IsShared(const json::Value& device) {
+  return json::GetBool(device, {"allowMultipleAllocations"});
 }
 
-std::shared_ptr<const api::CelProgram> Compile(std::string_view expression, std::string& problem) {
-  auto program = api::CelProgram::Compile(expression, {"device"});
-  if (program.ok()) return *program;
-  if (problem.empty()) problem = program.status().message();
-  return nullptr;
+// As many as the device can give of what one takes, others aside.
+int64_t PlacesOn(const sched::DeviceCounters& counters, const sched::CounterUses& uses) {
+  constexpr int64_t kMost = 1000;
+  int64_t places = kMost;
+  for (const auto& [counter, amount] : uses) {
+    if (amount > 0 && counters.own[counter] == 0) {
+      places = std::min(places, counters.capacity[counter] / amount);
+    }
+  }
+  return places;
 }
 
-// Only a pod that is there and not over uses a claim.
-const json::Value* LiveUser(const api::ClaimConsumer& user,
-                            std::string_view ns,
-                            const DeviceCatalog::View& view) {
-  if (user.resource != "pods") return nullptr;
-  const json::Value* pod = view.pods(StrCat(ns, "/", user.name));
-  return pod != nullptr && api::Uid(*pod) == user.uid && !api::HasEnded(*pod) ? pod : nullptr;
+// What it takes of the counter of which it takes the largest part.
+double LargestPart(const sched::DeviceCounters& counters, const sched::CounterUses& uses) {
+  double part = 0;
+  for (const auto& [counter, amount] : uses) {
+    const int64_t whole = counters.capacity[counter];
+    if (whole <= 0) continue;
+    part = std::max(part, static_cast<double>(amount) / static_cast<double>(whole));
+  }
+  return part;
 }
 
-// Whether `a` is served before `b`.
-bool Before(const json::Value& a, const json::Value& b) {
-  return std::tuple(api::CreationTimestamp(a), api::KeyOf(a)) <
-         std::tuple(api::CreationTimestamp(b), api::KeyOf(b));
+// Rounded down, so that all parts of a GPU together are no more than it.
+int64_t PartPpm(double part) {
+  constexpr double kSlack = 1e-6;  // of what division leaves
+  return std::clamp<int64_t>(static_cast<int64_t>(part * 1e6 + kSlack), 0, sched::kPpm);
 }
 
-// They are placed in one cycle, or not at all.
-bool InOneGang(const json::Value& a, const json::Value& b) {
-  const std::string_view group = api::Label(a, api::keys::kPodGroup);
-  return !group.empty() && group == api::Label(b, api::keys::kPodGroup);
-}
-
-std::string ClaimText(std::string_view key) {
-  return StrCat("resourceclaim ", Quote(key.substr(key.find('/') + 1)));
+// A share's number, which has to differ from those of other claims.
+std::string ShareId(std::string_view claim_uid, std::string_view request, std::string_view device) {
+  const std::string text = StrCat(claim_uid, "/", request, "/", device);
+  const uint64_t high = StableHash(text);
+  const uint64_t low = StableHash(text, high);
+  char id[40];
+  std::snprintf(id, sizeof id, "%08x-%04x-4%03x-8%03x-%012llx", static_cast<unsigned>(high >> 32),
+                static_cast<unsigned>(high >> 16) & 0xffff, static_cast<unsigned>(high) & 0xfff,
+                static_cast<unsigned>(low >> 48) & 0xfff,
+                static_cast<unsigned long long>(low & 0xffffffffffffULL));
+  return id;
 }
 
 }  // namespace
@@ -75,6 +75,7 @@ std::string ClaimText(std::string_view key) {
 void DeviceCatalog::SetSlice(const json::SharedValue& slice) {
   const std::string name(api::Name(*slice));
   RemoveSlice(name);
+  ++offer_;
   const std::string node(NodeOf(*slice));
   slices_[name] = slice;
   if (node.empty()) return;  // of the network, or of several nodes
@@ -86,6 +87,7 @@ void DeviceCatalog::SetSlice(const json::SharedValue& slice) {
 void DeviceCatalog::RemoveSlice(std::string_view name) {
   const auto slice = slices_.find(name);
   if (slice == slices_.end()) return;
+  ++offer_;
   const auto node = nodes_.find(NodeOf(*slice->second));
   if (node != nodes_.end()) {
     std::erase(node->second.slices, slice->first);
@@ -99,7 +101,7 @@ void DeviceCatalog::RemoveSlice(std::string_view name) {
 void DeviceCatalog::SetClass(const json::SharedValue& device_class) {
   Class entry{device_class, {}, ""};
   for (std::string_view expression : api::ClassSelectors(*device_class)) {
-    entry.conditions.push_back(Compile(expression, entry.problem));
+    entry.conditions.push_back(CompileCondition(expression, entry.problem));
   }
   classes_.insert_or_assign(std::string(api::Name(*device_class)), std::move(entry));
   Changed();
@@ -114,6 +116,7 @@ void DeviceCatalog::RemoveClass(std::string_view name) {
 
 // What is of which kind has to be found out anew.
 void DeviceCatalog::Changed() {
+  ++offer_;
   for (auto& [name, node] : nodes_) {
     node.read = false;
     changed_.insert(name);
@@ -125,12 +128,90 @@ DeviceCatalog::Node& DeviceCatalog::Read(Node& node) {
   return node;
 }
 
+int DeviceCatalog::Node::Counter(const std::string& name, int64_t capacity, bool own) {
+  const auto [known, made] =
+      counter_ids.try_emplace(name, static_cast<int>(counters.capacity.size()));
+  if (made) {
+    counters.capacity.push_back(capacity);
+    counters.own.push_back(own ? 1 : 0);
+  }
+  return known->second;
+}
+
+namespace {
+
+std::string PoolName(const json::Value& slice) {
+  return StrCat(json::GetString(slice, {"spec", "driver"}), "/",
+                json::GetString(slice, {"spec", "pool", "name"}), "/");
+}
+
+int64_t ValueOf(const json::Value& counter) {
+  const json::Value* value = json::Find(counter, {"value"});
+  if (value == nullptr) return 0;
+  const auto quantity = api::Quantity::FromJson(*value);
+  return quantity.ok() ? CounterAmount(*quantity) : 0;
+}
+
+}  // namespace
+
+// The amounts that devices of the pool share.
+void DeviceCatalog::ReadCounters(Node& node, const Pool& slices) {
+  for (const json::Value* slice : slices) {
+    for (const json::Value& set : json::GetArray(*slice, {"spec", "sharedCounters"})) {
+      for (const auto& counter : json::GetObject(set, {"counters"})) {
+        node.Counter(StrCat(PoolName(*slice), json::GetString(set, {"name"}), "/",
+                            std::string_view(counter.key())),
+                     ValueOf(counter.value()), false);
+      }
+    }
+  }
+}
+
+DeviceCatalog::Device DeviceCatalog::ReadDevice(Node& node,
+                                                const json::Value& slice,
+                                                const json::Value& device) {
+  const auto index = json::GetInt(device, {"attributes", "index", "int"}, -1);
+  Device out;
+  out.index = static_cast<int>(std::clamp<int64_t>(index, -1, sched::kDevicesMax));
+  out.driver = json::GetString(slice, {"spec", "driver"});
+  out.pool = json::GetString(slice, {"spec", "pool", "name"});
+  out.name = json::GetString(device, {"name"});
+  out.document = &device;
+  out.shared = IsShared(device);
+  out.usable = IsPlainDevice(device);
+  for (const json::Value& taken : json::GetArray(device, {"consumesCounters"})) {
+    for (const auto& counter : json::GetObject(taken, {"counters"})) {
+      const auto known =
+          node.counter_ids.find(StrCat(PoolName(slice), json::GetString(taken, {"counterSet"}), "/",
+                                       std::string_view(counter.key())));
+      if (known == node.counter_ids.end()) {
+        out.usable = false;
+      } else {
+        out.uses.emplace_back(known->second, ValueOf(counter.value()));
+      }
+    }
+  }
+  // What is asked of a shared device is taken from amounts of its own.
+  for (const auto& capacity : json::GetObject(device, {"capacity"})) {
+    if (!out.shared) break;
+    const int64_t whole = ValueOf(capacity.value());
+    out.uses.emplace_back(
+        node.Counter(StrCat(PoolName(slice), out.name, "#", std::string_view(capacity.key())),
+                     whole, false),
+        whole);
+  }
+  return out;
+}
+
 // The slices of a pool's last generation count, once all of them are there.
 void DeviceCatalog::ReadDevices(Node& node) {
   node.read = true;
   node.devices.clear();
   node.kinds.clear();
-  std::map<std::pair<std::string, std::string>, std::vector<const json::Value*>> pools;
+  node.uses.clear();
+  node.counters = {};
+  node.counter_ids.clear();
+  std::map<std::pair<std::string, std::string>, Pool> pools;
   for (const std::string& name : node.slices) {
     const json::Value& slice = *slices_.find(name)->second;
     auto& pool = pools[{std::string(json::GetString(slice, {"spec", "driver"})),
@@ -145,20 +226,30 @@ void DeviceCatalog::ReadDevices(Node& node) {
   std::string_view gpus_of;
   std::vector<Device> gpus;
   std::vector<Device> others;
+  std::set<int> of_whole_gpus;  // counters
   for (const auto& [key, slices] : pools) {
     const int64_t whole = json::GetInt(*slices.front(), {"spec", "pool", "resourceSliceCount"}, 1);
     if (static_cast<int64_t>(slices.size()) < whole) continue;
     if (gpus_of.empty() && IsGpuDriver(key.first)) gpus_of = key.first;
-    const bool gpu = key.first == gpus_of;
+    ReadCounters(node, slices);
     for (const json::Value* slice : slices) {
-      for (const json::Value& device : json::GetArray(*slice, {"spec", "devices"})) {
-        const auto index = json::GetInt(device, {"attributes", "index", "int"}, -1);
-        (gpu ? gpus : others)
-            .push_back({static_cast<int>(std::clamp<int64_t>(index, -1, sched::kDevicesMax)), gpu,
-                        key.first, key.second, std::string(json::GetString(device, {"name"})),
-                        &device});
+      for (const json::Value& said : json::GetArray(*slice, {"spec", "devices"})) {
+        Device device = ReadDevice(node, *slice, said);
+        // One that takes all of something leaves nothing for another beside it.
+        const bool all = device.uses.empty() || LargestPart(node.counters, device.uses) >= 1;
+        device.gpu = key.first == gpus_of && all;
+        if (device.Whole()) {
+          for (const auto& [counter, amount] : device.uses) of_whole_gpus.insert(counter);
+        }
+        (device.gpu ? gpus : others).push_back(std::move(device));
       }
     }
+  }
+  for (Device& device : others) {
+    const bool part = std::any_of(device.uses.begin(), device.uses.end(), [&](const auto& use) {
+      return of_whole_gpus.contains(use.first);
+    });
+    if (part) device.part_ppm = PartPpm(LargestPart(node.counters, device.uses));
   }
   // GPUs have the numbers that they say they have, where these are numbers of a node's GPUs.
   const auto by_name = [](const Device& a, const Device& b) {
@@ -182,11 +273,18 @@ void DeviceCatalog::ReadDevices(Node& node) {
     device.index = --last;
     node.devices.push_back(std::move(device));
   }
+  for (const Device& device : node.devices) {
+    if (device.shared) node.counters.shared.Add(device.index);
+    if (!device.uses.empty()) node.counters.of_device[device.index] = device.uses;
+  }
 }
 
 bool DeviceCatalog::Matches(const Kind& kind, const Device& device) const {
   const auto its_class = classes_.find(kind.device_class);
-  if (its_class == classes_.end() || !IsPlainDevice(*device.document)) return false;
+  if (its_class == classes_.end() || !device.usable) return false;
+  if (AnyKeepsAway(json::GetArray(*device.document, {"taints"}), kind.tolerations)) return false;
+  const bool amounts = !kind.amounts.empty() || (device.shared && !kind.admin);
+  if (amounts && !AmountsTaken(*device.document, kind.amounts)) return false;
   const api::CelProgram::Values values{{"device", DeviceValue(*device.document, device.driver)}};
   for (const Programs* conditions : {&its_class->second.conditions, &kind.conditions}) {
     for (const auto& condition : *conditions) {
@@ -200,13 +298,72 @@ bool DeviceCatalog::Matches(const Kind& kind, const Device& device) const {
   return true;
 }
 
+// What devices of the set take as devices of the kind, beside what they take anyway.
+sched::DeviceUses DeviceCatalog::UsesAs(const Kind& kind, const DeviceSet& set, Node& node) const {
+  sched::DeviceUses out;
+  if (kind.admin) return out;
+  for (const Device& device : node.devices) {
+    if (!set.Has(device.index)) continue;
+    sched::CounterUses uses;
+    const auto taken = device.shared ? AmountsTaken(*device.document, kind.amounts) : std::nullopt;
+    if (taken) {
+      for (const auto& [name, amount] : *taken) {
+        const auto counter = node.counter_ids.find(
+            StrCat(device.driver, "/", device.pool, "/", device.name, "#", name));
+        if (counter != node.counter_ids.end()) {
+          uses.emplace_back(counter->second, CounterAmount(amount));
+        }
+      }
+    }
+    for (const auto& [attribute, mark] : kind.distinct) {
+      const std::string value = AttributeText(*device.document, device.driver, attribute);
+      uses.emplace_back(node.Counter(StrCat("one of ", mark, " ", value), 1, true), 1);
+    }
+    if (!uses.empty()) out.emplace(device.index, std::move(uses));
+  }
+  return out;
+}
+
+// The part of a GPU that a device is, given as one of the kind.
+int64_t DeviceCatalog::PartOf(const Kind& kind, const Device& device) const {
+  if (!device.gpu || !device.shared) return device.part_ppm;
+  const auto taken = AmountsTaken(*device.document, kind.amounts);
+  if (!taken || taken->empty()) return sched::kPpm;  // nothing says how many can have it
+  double part = 0;
+  for (const auto& [name, amount] : *taken) {
+    const json::Value* capacity = json::Find(*device.document, {"capacity", name});
+    const int64_t whole = capacity != nullptr ? ValueOf(*capacity) : 0;
+    if (whole <= 0) continue;
+    part = std::max(part, static_cast<double>(CounterAmount(amount)) / static_cast<double>(whole));
+  }
+  return PartPpm(part);
+}
+
 DeviceSet DeviceCatalog::Matching(const Kind& kind, const Node& node) const {
   DeviceSet set;
   for (const Device& device : node.devices) {
-    if (device.gpu == kind.gpus && Matches(kind, device)) set.Add(device.index);
+    const bool meant = kind.admin || device.Whole() == kind.gpus;
+    if (meant && Matches(kind, device)) set.Add(device.index);
   }
   return set;
 }
+
+namespace {
+
+template <class Devices>
+DeviceSet HavingAttribute(std::string_view attribute,
+                          const DeviceSet& set,
+                          const Devices& devices) {
+  DeviceSet out;
+  for (const auto& device : devices) {
+    const bool has =
+        set.Has(device.index) && !AttributeText(*device.document, device.driver, attribute).empty();
+    if (has) out.Add(device.index);
+  }
+  return out;
+}
+
+}  // namespace
 
 DeviceSet DeviceCatalog::DevicesOf(const std::string& name, Node& node) {
   const auto known = Read(node).kinds.find(name);
@@ -215,8 +372,14 @@ DeviceSet DeviceCatalog::DevicesOf(const std::string& name, Node& node) {
   if (kind == kinds_.end()) return {};
   DeviceSet set = Matching(kind->second, node);
   if (!kind->second.alike.empty()) set = Alike(kind->second, set, node);
+  for (const auto& [attribute, mark] : kind->second.distinct) {
+    set = HavingAttribute(attribute, set, node.devices);
+  }
   if (kind->second.all > 0 && set.Count() != kind->second.all) set = DeviceSet{};
+  if (set.Count() < kind->second.least) set = DeviceSet{};
   node.kinds[name] = set;
+  sched::DeviceUses uses = UsesAs(kind->second, set, node);
+  if (!uses.empty()) node.uses[name] = std::move(uses);
   return set;
 }
 
@@ -247,339 +410,56 @@ DeviceSet DeviceCatalog::Alike(const Kind& kind, const DeviceSet& own, Node& nod
   return best;
 }
 
-// ---- what claims ask ----
-
-std::string DeviceCatalog::Resource(const std::string& name) const {
-  const auto kind = kinds_.find(name);
-  const bool gpus = kind != kinds_.end() && kind->second.gpus;
-  return StrCat(gpus ? sched::kGpuKind : sched::kDeviceKind, name);
-}
-
-// The name of a kind, which is made if it does not exist yet; empty: there are too many.
-std::string DeviceCatalog::KindFor(const api::DeviceWish& wish) {
-  std::string name = StrCat("class ", wish.device_class);
-  for (size_t i = 0; i < wish.selectors.size(); ++i) {
-    name += StrCat(i == 0 ? " with " : " and ", ConditionText(wish.selectors[i]));
-  }
-  auto known = kinds_.find(name);
-  if (known == kinds_.end()) {
-    if (kinds_.size() >= kKindsMax) {
-      starved_ = true;
-      return "";
-    }
-    Kind kind;
-    kind.device_class = wish.device_class;
-    for (std::string_view expression : wish.selectors) {
-      kind.conditions.push_back(Compile(expression, kind.problem));
-    }
-    known = kinds_.emplace(name, std::move(kind)).first;
-    FindOutAnew(name);
-  }
-  Kind& kind = known->second;
-  if (!kind.gpus) {  // until a GPU is seen that is of it
-    kind.gpus = true;
-    kind.gpus = std::any_of(nodes_.begin(), nodes_.end(),
-                            [&](auto& node) { return !Matching(kind, Read(node.second)).Empty(); });
-    if (kind.gpus) FindOutAnew(name);
-  }
-  return name;
-}
-
-// A kind that is another one with more to it.
-std::string DeviceCatalog::DeriveKind(const std::string& base,
-                                      const std::string& name,
-                                      const std::function<void(Kind&)>& change) {
-  Kind derived = kinds_.find(base)->second;
-  change(derived);
-  const auto known = kinds_.find(name);
-  if (known != kinds_.end() && known->second.gpus == derived.gpus) return name;
-  if (known == kinds_.end() && kinds_.size() >= kKindsMax) {
-    starved_ = true;
-    return base;
-  }
-  kinds_.insert_or_assign(name, std::move(derived));
-  FindOutAnew(name);
-  return name;
-}
-
-void DeviceCatalog::FindOutAnew(const std::string& kind) {
-  for (auto& [name, node] : nodes_) {
-    node.kinds.erase(kind);
-    changed_.insert(name);
-  }
-}
-
-bool DeviceCatalog::ForgetKinds() {
-  if (!std::exchange(starved_, false)) return false;
-  kinds_.clear();
-  Changed();
-  return true;
-}
-
-bool DeviceCatalog::OnSomeNode(const std::string& kind, int64_t count) {
-  return std::any_of(nodes_.begin(), nodes_.end(), [&](auto& node) {
-    return DevicesOf(kind, node.second).Count() >= std::max<int64_t>(1, count);
-  });
-}
-
-// How many devices of the kind most nodes have that have any; the more of them, of equals.
-int64_t DeviceCatalog::UsualCount(const std::string& kind) {
-  std::map<int64_t, int64_t> nodes;
-  for (auto& [name, node] : nodes_) {
-    if (const int count = DevicesOf(kind, node).Count(); count > 0) ++nodes[count];
-  }
-  int64_t usual = 0;
-  for (const auto& [count, having] : nodes) {
-    if (usual == 0 || having >= nodes[usual]) usual = count;
-  }
-  return usual;
-}
-
-// What the claim's requests ask for; false: something about it is the pod's obstacle.
-bool DeviceCatalog::AddWants(const json::Value& claim, const std::string& key, Needs& needs) {
-  auto obstacle = [&](const auto&... why) {
-    if (needs.obstacle.empty()) needs.obstacle = StrCat(ClaimText(key), why...);
-    return false;
-  };
-  const api::ClaimAsks asks(claim);
-  const size_t first = needs.wants.size();
-  int64_t sum = 0;
-  for (const api::ClaimRequest& request : asks.requests) {
-    Want want;
-    for (const api::DeviceWish& wish : request.ways) {
-      if (wish.admin) return obstacle(" asks for adminAccess, which Swell does not give");
-      const auto its_class = classes_.find(wish.device_class);
-      if (its_class == classes_.end()) {
-        return obstacle(" asks for device class ", Quote(wish.device_class),
-                        ", which is not there");
-      }
-      if (!its_class->second.problem.empty()) {
-        return obstacle(": a condition of device class ", Quote(wish.device_class),
-                        " is not understood: ", its_class->second.problem);
-      }
-      std::string kind = KindFor(wish);
-      if (kind.empty()) {
-        return obstacle(" asks for devices in yet another way; ", kKindsMax, " are in use already");
-      }
-      if (const std::string& problem = kinds_.find(kind)->second.problem; !problem.empty()) {
-        return obstacle(": a condition of request ", Quote(wish.request),
-                        " is not understood: ", problem);
-      }
-      int64_t count = wish.count;
-      if (wish.all) {
-        count = UsualCount(kind);
-        kind = DeriveKind(kind, StrCat(kind, " (all ", count, ")"),
-                          [count](Kind& whole) { whole.all = count; });
-      }
-      if (want.kind.empty() || OnSomeNode(kind, count)) {
-        want = {key, wish.request, kind, std::max<int64_t>(1, count)};
-      }
-      if (OnSomeNode(kind, count)) break;
-    }
-    if (want.kind.empty()) continue;
-    sum += want.count;
-    needs.wants.push_back(std::move(want));
-  }
-  if (sum > kResultsMax) {
-    return obstacle(" asks for ", sum, " devices; a claim has ", kResultsMax, " at most");
-  }
-  return AddMatches(asks, first, key, needs);
-}
-
-// Requests whose devices have something in common ask for kinds of their own.
-bool DeviceCatalog::AddMatches(const api::ClaimAsks& asks,
-                               size_t first,
-                               const std::string& key,
-                               Needs& needs) {
-  std::set<size_t> matched;
-  for (const api::DeviceMatch& match : asks.matches) {
-    if (match.distinct) {
-      needs.obstacle = StrCat(ClaimText(key),
-                              " has a constraint distinctAttribute, which Swell does ", "not keep");
-      return false;
-    }
-    std::vector<size_t> members;
-    for (size_t i = first; i < needs.wants.size(); ++i) {
-      const bool meant =
-          match.requests.empty() ||
-          std::any_of(match.requests.begin(), match.requests.end(), [&](std::string_view asked) {
-            return api::IsOfRequest(needs.wants[i].request, asked);
-          });
-      if (!meant) continue;
-      if (!matched.insert(i).second) {
-        needs.obstacle = StrCat(ClaimText(key), " has several constraints on request ",
-                                Quote(needs.wants[i].request), "; Swell keeps one");
-        return false;
-      }
-      members.push_back(i);
-    }
-    std::vector<std::pair<std::string, int64_t>> together;
-    std::string all;
-    for (const size_t i : members) {
-      together.emplace_back(needs.wants[i].kind, needs.wants[i].count);
-      all += StrCat(needs.wants[i].kind, " x ", needs.wants[i].count, ";");
-    }
-    for (const size_t i : members) {
-      std::string& kind = needs.wants[i].kind;
-      const std::string name =
-          StrCat(kind, " alike in ", match.attribute,
-                 members.size() > 1 ? StrCat(" #", StableHash(all) % 1'000'000) : "");
-      kind = DeriveKind(kind, name, [&](Kind& alike) {
-        alike.alike = match.attribute;
-        alike.together = together;
-      });
-    }
-  }
-  return true;
-}
-
-// What a pod that is not on a node has to be given, or joins.
-void DeviceCatalog::AddWaiting(const json::Value& pod,
-                               const std::string& key,
-                               const View& view,
-                               Needs& needs) {
-  const json::Value* claim = view.claims(key);
-  const std::string text = ClaimText(key);
-  std::string why;
-  if (claim == nullptr) {
-    why = StrCat(text, " not found");
-  } else if (api::IsDeleting(*claim)) {
-    why = StrCat(text, " is being deleted");
-  }
-  const std::string owner = claim != nullptr ? api::PodOfClaim(*claim) : "";
-  if (why.empty() && !owner.empty() && owner != api::Uid(pod)) {
-    why = StrCat(text, " was made for another pod");
-  }
-  if (!why.empty()) {
-    if (needs.obstacle.empty()) needs.obstacle = why;
-    return;
-  }
-  const std::string_view ns = api::Namespace(pod);
-  const std::vector<api::ClaimConsumer> consumers = api::ConsumersOf(*claim);
-  for (const api::ClaimConsumer& user : consumers) {
-    if (user.uid == api::Uid(pod) || !api::IsAllocated(*claim)) continue;
-    const json::Value* other = LiveUser(user, ns, view);
-    if (other != nullptr && (api::IsBound(*other) || InOneGang(*other, pod))) {
-      if (consumers.size() >= kUsersMax && why.empty()) {
-        why = StrCat(text, " has ", consumers.size(), " pods already, which is the most");
-      }
-      needs.shared.push_back(key);
-      if (needs.obstacle.empty()) needs.obstacle = why;
-      return;
-    }
-    why = StrCat(text, " is reserved for ", user.resource, "/", user.name);
-  }
-  // The oldest pod gets it for all.
-  bool together = false;
-  bool follows = false;
-  for (const json::SharedValue& other :
-       owner.empty() ? view.users(key) : std::vector<json::SharedValue>()) {
-    const bool waits =
-        api::Uid(*other) != api::Uid(pod) && api::IsActive(*other) && !api::IsBound(*other);
-    const bool first = waits && Before(*other, pod);
-    if (waits && InOneGang(*other, pod)) {
-      together = true;
-      follows = follows || first;
-    } else if (first && why.empty())
-      why = StrCat(text, " goes to pod ", api::Name(*other), " first");
-  }
-  if (!why.empty()) {
-    if (needs.obstacle.empty()) needs.obstacle = why;
-    return;
-  }
-  if (together) needs.together.push_back(key);
-  if (follows) {
-    needs.follows.push_back(key);
-    return;
-  }
-  needs.fresh.push_back(key);
-  AddWants(*claim, key, needs);
-}
-
-// What a pod on its node was given, if no other is charged with it.
-void DeviceCatalog::AddPlaced(const json::Value& pod,
-                              const std::string& key,
-                              const View& view,
-                              Needs& needs) {
-  const json::Value* claim = view.claims(key);
-  if (claim == nullptr) return;
-  if (!api::IsAllocated(*claim)) {  // not seen yet: its binding was
-    if (api::PodOfClaim(*claim) == api::Uid(pod)) AddWants(*claim, key, needs);
-    return;
-  }
-  bool charged = false;
-  for (const api::ClaimConsumer& user : api::ConsumersOf(*claim)) {
-    const json::Value* other =
-        user.uid == api::Uid(pod) ? &pod : LiveUser(user, api::Namespace(pod), view);
-    if (other == nullptr || !api::IsBound(*other)) continue;
-    charged = other == &pod;
-    break;
-  }
-  std::map<std::string, int64_t> given;  // by request
-  for (const api::AllocatedDevice& allocated : api::AllocatedDevices(*claim)) {
-    if (allocated.admin) continue;
-    ++given[std::string(allocated.request)];
-    const Device* device = Find(api::NodeName(pod), allocated);
-    if (device != nullptr) (charged ? needs.held : needs.lent).push_back(device->index);
-  }
-  if (!charged) return;
-  for (const api::ClaimRequest& request : api::ClaimAsks(*claim).requests) {
-    for (const api::DeviceWish& way : request.ways) {
-      const auto count = given.find(way.request);
-      if (count == given.end()) continue;
-      const std::string kind = KindFor(way);
-      if (!kind.empty()) needs.wants.push_back({key, way.request, kind, count->second});
-    }
-  }
-}
-
-DeviceCatalog::Needs DeviceCatalog::NeedsOf(const json::Value& pod, const View& view) {
-  Needs needs;
-  const bool placed = api::IsBound(pod);
-  for (const api::PodClaim& claim : api::DeviceClaimsOf(pod)) {
-    if (claim.needless) continue;
-    if (claim.claim.empty()) {
-      needs.unmade = true;
-      continue;
-    }
-    const std::string key = StrCat(api::Namespace(pod), "/", claim.claim);
-    placed ? AddPlaced(pod, key, view, needs) : AddWaiting(pod, key, view, needs);
-  }
-  return needs;
-}
-
-const DeviceCatalog::Device* DeviceCatalog::Find(std::string_view node,
-                                                 const api::AllocatedDevice& allocated) {
-  const auto found = nodes_.find(node);
-  if (found == nodes_.end()) return nullptr;
-  for (const Device& device : Read(found->second).devices) {
-    if (device.driver == allocated.driver && device.pool == allocated.pool &&
-        device.name == allocated.device) {
-      return &device;
-    }
-  }
-  return nullptr;
-}
-
 // ---- as the scheduler's inputs ----
 
 void DeviceCatalog::AddToNode(sched::NodeInfo& node) {
   const auto found = nodes_.find(node.name);
   if (found == nodes_.end()) return;
   Node& devices = Read(found->second);
+  // A pod that asks for GPUs there by number would be given one of which others have parts.
+  const bool by_number = node.allocatable.extended.contains(sched::kGpuResource);
   for (const auto& [name, kind] : kinds_) {
     const DeviceSet set = DevicesOf(name, devices);
-    if (set.Empty()) continue;
+    if (set.Empty() || (by_number && kind.part_ppm > 0)) continue;
     const std::string resource = Resource(name);
-    node.labels[resource] = sched::DeviceKindText(set);
-    node.allocatable.extended[resource] = set.Count();
+    const auto found_uses = devices.uses.find(name);
+    const sched::DeviceUses uses =
+        found_uses == devices.uses.end() ? sched::DeviceUses() : found_uses->second;
+    int64_t places = set.Count();
+    if (!kind.admin) {
+      set.ForEach([&](int device) {
+        if (!devices.counters.shared.Has(device)) return;
+        places += PlacesOn(devices.counters, devices.counters.UsesOf(device, &uses)) - 1;
+      });
+    }
+    node.labels[resource] = sched::DeviceKindText(set, uses);
+    node.allocatable.extended[resource] = places;
+  }
+  if (!devices.counters.capacity.empty() || !devices.counters.shared.Empty()) {
+    node.labels[std::string(sched::kDeviceCounters)] = sched::DeviceCountersText(devices.counters);
   }
   const auto gpus = std::count_if(devices.devices.begin(), devices.devices.end(),
                                   [](const Device& device) { return device.gpu; });
-  if (gpus == 0 || node.allocatable.extended.contains(sched::kGpuResource)) return;
+  if (gpus == 0 || by_number) return;
   node.allocatable.extended[sched::kGpuResource] = gpus;
   node.labels[std::string(sched::kGpusByKind)] = "";
 }
+
+namespace {
+
+void RequireLabel(const std::string& label, sched::PodInfo& out) {
+  const sched::Requirement exists{label, sched::SelectorOp::kExists, {}};
+  if (out.required_node_affinity.empty()) {
+    out.required_node_affinity.push_back({.expressions = {exists}, .fields = {}});
+    return;
+  }
+  for (sched::NodeSelectorTerm& term : out.required_node_affinity) {
+    // A term that asks for nothing means no node.
+    if (!term.expressions.empty() || !term.fields.empty()) term.expressions.push_back(exists);
+  }
+}
+
+}  // namespace
 
 void DeviceCatalog::AddToPod(const json::Value& pod, const View& view, sched::PodInfo& out) {
   const Needs needs = NeedsOf(pod, view);
@@ -593,6 +473,7 @@ void DeviceCatalog::AddToPod(const json::Value& pod, const View& view, sched::Po
       out.requests.extended[sched::kGpuResource] += want.count;
     }
   }
+  for (const Want& look : needs.looks) RequireLabel(Resource(look.kind), out);
   for (const std::string& key : needs.shared) {
     std::vector<sched::NodeSelectorTerm> there = ToNodeTerms(json::GetArray(
         *view.claims(key), {"status", "allocation", "nodeSelector", "nodeSelectorTerms"}));
@@ -626,7 +507,7 @@ bool DeviceCatalog::IsGpu(std::string_view node, int device) {
   if (found == nodes_.end()) return true;
   const std::vector<Device>& devices = Read(found->second).devices;
   return std::none_of(devices.begin(), devices.end(),
-                      [device](const Device& one) { return one.index == device && !one.gpu; });
+                      [device](const Device& one) { return one.index == device && !one.Whole(); });
 }
 
 // ---- what is given ----
@@ -671,6 +552,66 @@ json::Value DeviceCatalog::Allocation(const json::Value& claim,
                                              {"values", json::Array{json::Value(node)}}}}}}}}}}};
 }
 
+// The result of an allocation that gives a claim the device.
+json::Value DeviceCatalog::ResultFor(const Want& want,
+                                     const Device& device,
+                                     const json::Value& claim) const {
+  json::Object result{{"request", want.request},
+                      {"driver", device.driver},
+                      {"pool", device.pool},
+                      {"device", device.name}};
+  if (!want.tolerations.empty()) result["tolerations"] = want.tolerations;
+  const auto kind = kinds_.find(want.kind);
+  if (kind == kinds_.end()) return result;
+  if (kind->second.admin) {
+    result["adminAccess"] = true;
+  } else if (device.shared) {
+    json::Object consumed;
+    const auto taken = AmountsTaken(*device.document, kind->second.amounts);
+    for (const auto& [name, amount] : taken.value_or(api::DeviceAmounts())) {
+      consumed[name] = amount.ToString();
+    }
+    if (!consumed.empty()) result["consumedCapacity"] = std::move(consumed);
+    result["shareID"] = ShareId(api::Uid(claim), want.request,
+                                StrCat(device.driver, "/", device.pool, "/", device.name));
+  }
+  return result;
+}
+
+// Gives each want its devices among those that the scheduler chose.
+bool DeviceCatalog::ShareOut(const Needs& needs,
+                             Node* node,
+                             const std::vector<int>& devices,
+                             std::vector<DeviceSet>& out) {
+  std::vector<sched::DeviceWants> wants;
+  for (const Want& want : needs.wants) {
+    wants.push_back({node == nullptr ? DeviceSet{} : DevicesOf(want.kind, *node), want.count});
+  }
+  const DeviceSet given = DeviceSet::From(devices);
+  if (node == nullptr) return sched::ShareOut(wants, given, {}, &out);
+  for (size_t i = 0; i < wants.size(); ++i) {
+    const auto uses = node->uses.find(needs.wants[i].kind);
+    if (uses != node->uses.end()) wants[i].uses = &uses->second;
+  }
+  if (node->counters.capacity.empty()) return sched::ShareOut(wants, given, {}, &out);
+  return sched::ShareOut(wants, given, {}, node->counters, node->counters.capacity, &out);
+}
+
+// Adds the devices to which the claim has access beside those that hold them.
+bool DeviceCatalog::AddLooks(const Want& look,
+                             Node* node,
+                             const json::Value& claim,
+                             json::Array& results) {
+  const DeviceSet set = node == nullptr ? DeviceSet{} : DevicesOf(look.kind, *node);
+  int64_t count = look.all ? set.Count() : look.count;
+  if (set.Empty() || set.Count() < count) return false;
+  for (const Device& device : node->devices) {
+    if (!set.Has(device.index) || count-- <= 0) continue;
+    results.push_back(ResultFor(look, device, claim));
+  }
+  return results.size() <= kClaimDevicesMax;
+}
+
 Result<DeviceCatalog::Grants> DeviceCatalog::GrantsFor(const json::Value& pod,
                                                        const View& view,
                                                        const std::string& node,
@@ -678,14 +619,9 @@ Result<DeviceCatalog::Grants> DeviceCatalog::GrantsFor(const json::Value& pod,
   const Needs needs = NeedsOf(pod, view);
   if (!needs.obstacle.empty()) return Status(Code::kConflict, needs.obstacle);
   if (needs.unmade) return Status(Code::kConflict, "a claim of the pod is not made yet");
-  std::vector<sched::DeviceWants> wants;
-  const auto found = nodes_.find(node);
-  for (const Want& want : needs.wants) {
-    wants.push_back(
-        {found == nodes_.end() ? DeviceSet{} : DevicesOf(want.kind, found->second), want.count});
-  }
   std::vector<DeviceSet> shares;
-  if (!sched::ShareOut(wants, DeviceSet::From(devices), {}, &shares)) {
+  const auto found = nodes_.find(node);
+  if (!ShareOut(needs, found == nodes_.end() ? nullptr : &found->second, devices, shares)) {
     return Status(Code::kConflict,
                   StrCat("the devices of node ", node, " are no more what its claims ask for"));
   }
@@ -697,10 +633,15 @@ Result<DeviceCatalog::Grants> DeviceCatalog::GrantsFor(const json::Value& pod,
     for (const Device& device : found->second.devices) {
       if (!shares[i].Has(device.index)) continue;
       claimed.Add(device.index);
-      results[needs.wants[i].claim].push_back(json::Object{{"request", needs.wants[i].request},
-                                                           {"driver", device.driver},
-                                                           {"pool", device.pool},
-                                                           {"device", device.name}});
+      results[needs.wants[i].claim].push_back(
+          ResultFor(needs.wants[i], device, *view.claims(needs.wants[i].claim)));
+    }
+  }
+  for (const Want& look : needs.looks) {
+    if (!AddLooks(look, found == nodes_.end() ? nullptr : &found->second, *view.claims(look.claim),
+                  results[look.claim])) {
+      return Status(Code::kConflict,
+                    StrCat("node ", node, " does not have the devices of request ", look.request));
     }
   }
   for (const int device : devices) {
@@ -708,7 +649,7 @@ Result<DeviceCatalog::Grants> DeviceCatalog::GrantsFor(const json::Value& pod,
   }
   auto add_gpu = [&](const Device& device) {
     const bool known = std::find(out.gpus.begin(), out.gpus.end(), device.index) != out.gpus.end();
-    if (device.gpu && !known) out.gpus.push_back(device.index);
+    if (device.Whole() && !known) out.gpus.push_back(device.index);
   };
   if (found != nodes_.end()) {
     for (const Device& device : found->second.devices) {
@@ -721,7 +662,7 @@ Result<DeviceCatalog::Grants> DeviceCatalog::GrantsFor(const json::Value& pod,
   for (const std::string& claim : needs.shared) {
     out.claims.push_back({claim, nullptr});
     for (const api::AllocatedDevice& allocated : api::AllocatedDevices(*view.claims(claim))) {
-      const Device* device = Find(node, allocated);
+      const Device* device = allocated.admin ? nullptr : Find(node, allocated);
       if (device != nullptr) add_gpu(*device);
     }
   }
@@ -735,7 +676,7 @@ std::optional<std::vector<int>> DeviceCatalog::GpusOf(const json::Value& claim,
   for (const api::AllocatedDevice& allocated : api::AllocatedDevices(claim)) {
     const Device* device = Find(node, allocated);
     if (device == nullptr) return std::nullopt;
-    if (device->gpu) gpus.push_back(device->index);
+    if (device->Whole() && !allocated.admin) gpus.push_back(device->index);
   }
   return gpus;
 }

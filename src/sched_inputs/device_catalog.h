@@ -6,12 +6,16 @@
 // each change of the node's slices.
 //
 // The first of the pods that use a claim and are on its node is charged with its devices; the
-// others go to that node and are charged nothing. Devices of drivers of GPUs count as GPUs.
+// others go to that node and are charged nothing. Devices of drivers of GPUs count as GPUs. What is
+// a part of a GPU, by its driver's counters or by the amounts that are asked of a shared one,
+// counts as that part of it.
+//
+// A request with adminAccess needs a node with such devices, and takes none.
 //
 // - Threads: core executor only.
 // - Ownership: keeps the slices and classes that it was given. Bounded: at most kKindsMax kinds.
-// - Invariants: a device that the catalog does not understand (shared amounts, taints, conditions
-//   of binding) is of no kind, so that nobody gets it.
+// - Invariants: a device that the catalog does not understand (conditions of binding) is of no
+//   kind, so that nobody gets it.
 #pragma once
 
 #include <functional>
@@ -28,6 +32,7 @@
 #include "json/value.h"
 #include "kube/api/cel/cel.h"
 #include "kube/api/objects/device_claim.h"
+#include "sched/state/device_kinds.h"
 #include "sched/state/device_set.h"
 #include "sched/state/types.h"
 #include "sched_inputs/sched_convert.h"
@@ -77,18 +82,33 @@ class DeviceCatalog {
   std::optional<std::vector<int>> GpusOf(const json::Value& claim, const std::string& node);
 
  private:
+  static constexpr size_t kClaimDevicesMax = 32;  // as the API has it
+
   struct Device {
     int index = 0;
-    bool gpu = false;
+    bool gpu = false;     // counts as a GPU of the node
+    bool shared = false;  // several pods can have it
+    bool usable = true;   // all counters that it takes from are known
     std::string driver, pool, name;
     const json::Value* document = nullptr;
+    sched::CounterUses uses;  // as any kind
+    int64_t part_ppm = 0;     // of the GPU that it is a part of
+
+    bool Whole() const { return gpu && !shared; }
   };
   struct Node {
     std::vector<std::string> slices;
     std::vector<Device> devices;
     std::map<std::string, sched::DeviceSet, std::less<>> kinds;  // that were found out
+    std::map<std::string, sched::DeviceUses, std::less<>>
+        uses;  // of these, beside the devices' own
+    sched::DeviceCounters counters;
+    std::map<std::string, int, std::less<>> counter_ids;
     bool read = false;
+
+    int Counter(const std::string& name, int64_t capacity, bool own);
   };
+  using Pool = std::vector<const json::Value*>;  // slices of one generation
   using Programs = std::vector<std::shared_ptr<const api::CelProgram>>;
   struct Class {
     json::SharedValue object;
@@ -99,35 +119,52 @@ class DeviceCatalog {
     std::string device_class;
     Programs conditions;
     std::string problem;
-    bool gpus = false;  // its devices are GPUs
+    api::DeviceAmounts amounts;
+    std::vector<api::DeviceToleration> tolerations;  // their documents are not kept
+    bool admin = false;                              // held by others or not
+    bool gpus = false;                               // its devices are whole GPUs
+    int64_t part_ppm = 0;                            // they are parts of GPUs, of this size at most
+    uint64_t sized = 0;                              // the offer as of which that is known
     // All devices have one value of the attribute, of these kinds together, by number.
     std::string alike;
     std::vector<std::pair<std::string, int64_t>> together;
-    int64_t all = 0;  // nodes that have another number of them have none
+    int64_t all = 0;    // nodes that have another number of them have none
+    int64_t least = 0;  // so do nodes that have fewer
+    // Attributes in which the devices of one pod differ, with those of other kinds of that mark.
+    std::vector<std::pair<std::string, std::string>> distinct;
   };
   // Devices of a kind for a request of a claim that has none yet.
   struct Want {
     std::string claim, request, kind;
     int64_t count = 0;
+    bool all = false;  // that the node has
+    json::Array tolerations;
   };
   struct Needs {
     std::vector<Want> wants;
+    std::vector<Want> looks;            // devices that it may use beside those that hold them
     std::vector<std::string> fresh;     // claims that are given devices with the pod
     std::vector<std::string> shared;    // claims that others have, which it joins
     std::vector<std::string> follows;   // claims that another pod of its gang is given
     std::vector<std::string> together;  // claims whose users in the gang go to one node
     std::vector<int> held;              // devices that it is charged with already
     std::vector<int> lent;              // devices on its node that others are charged with
+    std::set<std::string> marks;        // of requests whose devices differ
     std::string obstacle;
     bool unmade = false;  // a claim is not made yet: that is soon, and not worth a word
   };
 
   Node& Read(Node& node);
   void ReadDevices(Node& node);
+  void ReadCounters(Node& node, const Pool& slices);
+  Device ReadDevice(Node& node, const json::Value& slice, const json::Value& device);
   sched::DeviceSet DevicesOf(const std::string& kind, Node& node);
   sched::DeviceSet Matching(const Kind& kind, const Node& node) const;
   sched::DeviceSet Alike(const Kind& kind, const sched::DeviceSet& own, Node& node);
   bool Matches(const Kind& kind, const Device& device) const;
+  sched::DeviceUses UsesAs(const Kind& kind, const sched::DeviceSet& set, Node& node) const;
+  int64_t PartOf(const Kind& kind, const Device& device) const;
+  void FindOutSize(const std::string& name, Kind& kind);
   bool OnSomeNode(const std::string& kind, int64_t count);
   int64_t UsualCount(const std::string& kind);
   std::string KindFor(const api::DeviceWish& wish);
@@ -139,15 +176,24 @@ class DeviceCatalog {
   const Device* Find(std::string_view node, const api::AllocatedDevice& allocated);
   bool AddWants(const json::Value& claim, const std::string& key, Needs& needs);
   bool AddMatches(const api::ClaimAsks& asks, size_t first, const std::string& key, Needs& needs);
+  void AddDistinct(std::string_view attribute, const std::vector<size_t>& members, Needs& needs);
+  std::string UnknownClass(const api::DeviceWish& wish) const;
   void AddWaiting(const json::Value& pod, const std::string& key, const View& view, Needs& needs);
   void AddPlaced(const json::Value& pod, const std::string& key, const View& view, Needs& needs);
   Needs NeedsOf(const json::Value& pod, const View& view);
   bool IsGpu(std::string_view node, int device);
+  json::Value ResultFor(const Want& want, const Device& device, const json::Value& claim) const;
+  bool ShareOut(const Needs& needs,
+                Node* node,
+                const std::vector<int>& devices,
+                std::vector<sched::DeviceSet>& out);
+  bool AddLooks(const Want& look, Node* node, const json::Value& claim, json::Array& results);
   void Changed();
   json::Value Allocation(const json::Value& claim,
                          const std::string& node,
                          json::Array results) const;
 
+  uint64_t offer_ = 1;  // goes up with each change of slices and classes
   std::map<std::string, json::SharedValue, std::less<>> slices_;
   std::map<std::string, Node, std::less<>> nodes_;
   std::map<std::string, Class, std::less<>> classes_;

@@ -149,8 +149,6 @@ TEST_F(DeviceCatalogTest, WhatCannotBeHadIsSaid) {
         Exactly("deviceClassName: gpu.swell.dev, selectors: [{cel: {expression: 'device.'}}]"));
   EXPECT_NE(Asked(Pod("a", "d")).find("condition of request \"gpu\" is not understood"),
             std::string::npos);
-  Claim("e", Exactly("deviceClassName: gpu.swell.dev, adminAccess: true"));
-  EXPECT_NE(Asked(Pod("a", "e")).find("adminAccess"), std::string::npos);
   Claim("f", Exactly("deviceClassName: gpu.swell.dev, count: 33"));
   EXPECT_NE(Asked(Pod("a", "f")).find("32 at most"), std::string::npos);
 }
@@ -186,6 +184,128 @@ TEST_F(DeviceCatalogTest, DevicesThatMatchHaveOneValue) {
   EXPECT_EQ(Asked(Pod("a", "c")),
             "GPUs of class gpu.swell.dev alike in gpu.swell.dev/model=2;nvidia.com/gpu=2;");
   EXPECT_NE(Kinds("n1", "3").find("alike in gpu.swell.dev/model=1,2;"), std::string::npos);
+}
+
+TEST_F(DeviceCatalogTest, DevicesThatDifferTakeTheOnlyOneOfTheirValue) {
+  Gpus("n1", {"A", "B", "B"});
+  Claim("c", StrCat(Exactly("deviceClassName: gpu.swell.dev, count: 2"),
+                    ", constraints: [{distinctAttribute: gpu.swell.dev/model}]"));
+  const std::string asked = Asked(Pod("a", "c"));
+  EXPECT_TRUE(asked.starts_with("GPUs of class gpu.swell.dev distinct in gpu.swell.dev/model #"))
+      << asked;
+  const std::string kinds = Kinds("n1", "3");
+  EXPECT_NE(kinds.find("=0,1,2|0:0=1;1:1=1;2:1=1;"), std::string::npos) << kinds;
+  EXPECT_NE(kinds.find("device counters=~1,~1||;"), std::string::npos) << kinds;
+  EXPECT_TRUE(catalog_.GrantsFor(*pods_["default/a"], View(), "n1", {0, 2}).ok());
+  EXPECT_FALSE(catalog_.GrantsFor(*pods_["default/a"], View(), "n1", {1, 2}).ok());
+}
+
+// Two whole GPUs, and two halves of the first.
+const char kPartitions[] =
+    "{name: gpu-0, attributes: {index: {int: 0}, type: {string: gpu}}, consumesCounters: "
+    "[{counterSet: gpu-0, counters: {memory: {value: 80Gi}}}]}, "
+    "{name: gpu-1, attributes: {index: {int: 1}, type: {string: gpu}}}, "
+    "{name: half-a, attributes: {type: {string: half}}, consumesCounters: "
+    "[{counterSet: gpu-0, counters: {memory: {value: 40Gi}}}]}, "
+    "{name: half-b, attributes: {type: {string: half}}, consumesCounters: "
+    "[{counterSet: gpu-0, counters: {memory: {value: 40Gi}}}]}, "
+    "{name: odd, attributes: {type: {string: half}}, consumesCounters: "
+    "[{counterSet: unknown, counters: {memory: {value: 40Gi}}}]}";
+
+TEST_F(DeviceCatalogTest, PartitionsAreThePartOfAGpuThatTheyTake) {
+  for (const char* type : {"gpu", "half"}) {
+    Class(type, StrCat("device.attributes[\"gpu.swell.dev\"].type == \"", type, "\""));
+  }
+  catalog_.SetSlice(
+      Y("metadata: {name: sets}\nspec: {driver: gpu.swell.dev, nodeName: n1, pool: {name: n1, "
+        "generation: 1, resourceSliceCount: 2}, sharedCounters: [{name: gpu-0, counters: {memory: "
+        "{value: 80Gi}}}]}"));
+  Slice("n1", "gpu.swell.dev", kPartitions, 1, 2);
+  Claim("half", Exactly("deviceClassName: half"));
+  Claim("whole", Exactly("deviceClassName: gpu"));
+  EXPECT_EQ(Asked(Pod("a", "half")), "parts of GPUs of class half (0.5 of a GPU)=1;");
+  EXPECT_EQ(Asked(Pod("b", "whole")), "GPUs of class gpu=1;nvidia.com/gpu=1;");
+  const std::string kinds = Kinds("n1");
+  EXPECT_NE(kinds.find("GPUs of class gpu=0,1;"), std::string::npos) << kinds;
+  EXPECT_NE(kinds.find("parts of GPUs of class half (0.5 of a GPU)=126,127;"), std::string::npos)
+      << kinds;
+  EXPECT_NE(kinds.find("device counters=85899345920000||"), std::string::npos) << kinds;
+  // A plain request for GPUs there could get the one of which others have parts.
+  EXPECT_EQ(Kinds("n1", "2").find("parts of GPUs"), std::string::npos);
+  const auto grants = catalog_.GrantsFor(*pods_["default/a"], View(), "n1", {127});
+  ASSERT_TRUE(grants.ok()) << grants.status().ToString();
+  EXPECT_TRUE(grants->gpus.empty());
+  const json::Array& results = json::GetArray(grants->claims[0].allocation, {"devices", "results"});
+  EXPECT_EQ(json::GetString(results[0], {"device"}), "half-a");
+}
+
+TEST_F(DeviceCatalogTest, SharesTakeWhatIsAskedOfADevice) {
+  Slice("n1", "gpu.swell.dev",
+        "{name: gpu-0, allowMultipleAllocations: true, capacity: {memory: {value: 80Gi, "
+        "requestPolicy: {default: 10Gi, validRange: {min: 10Gi, max: 40Gi, step: 5Gi}}}}}");
+  auto ask = [this](const std::string& pod, const std::string& memory) {
+    Claim(pod, Exactly(StrCat("deviceClassName: gpu.swell.dev, capacity: {requests: {memory: ",
+                              memory, "}}")));
+    return Asked(Pod(pod, pod));
+  };
+  EXPECT_EQ(ask("a", "18Gi"),
+            "parts of GPUs of class gpu.swell.dev with memory of 18Gi (0.25 of a GPU)=1;");
+  const std::string kinds = Kinds("n1");
+  EXPECT_NE(kinds.find("(0.25 of a GPU)=0|0:0=21474836480000;"), std::string::npos) << kinds;
+  EXPECT_NE(kinds.find("GPUs by kind="), std::string::npos) << kinds;
+  sched::NodeInfo info;
+  info.name = "n1";
+  catalog_.AddToNode(info);
+  EXPECT_EQ(info.allocatable.extended["nvidia.com/gpu"], 1);
+  EXPECT_EQ(info.allocatable.extended[std::string(
+                "parts of GPUs of class gpu.swell.dev with memory of 18Gi (0.25 of a GPU)")],
+            4);
+  // More than one may take: no device is of the kind.
+  EXPECT_EQ(ask("b", "41Gi"), "devices of class gpu.swell.dev with memory of 41Gi=1;");
+  EXPECT_EQ(Kinds("n1").find("41Gi"), std::string::npos);
+  const auto grants = catalog_.GrantsFor(*pods_["default/a"], View(), "n1", {0});
+  ASSERT_TRUE(grants.ok()) << grants.status().ToString();
+  EXPECT_TRUE(grants->gpus.empty());
+  const json::Array& results = json::GetArray(grants->claims[0].allocation, {"devices", "results"});
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(json::GetString(results[0], {"consumedCapacity", "memory"}), "20Gi");
+  EXPECT_EQ(json::GetString(results[0], {"shareID"}).size(), 36u);
+}
+
+TEST_F(DeviceCatalogTest, AdminsSeeDevicesThatOthersHaveAndTakeNone) {
+  Gpus("n1", {"A", "A"});
+  Gpus("n2", {"A"});
+  Claim("c", Exactly("deviceClassName: gpu.swell.dev, count: 2, adminAccess: true"));
+  const sched::PodInfo info = Info(Pod("a", "c"));
+  EXPECT_EQ(info.obstacle, "");
+  EXPECT_TRUE(info.requests.extended.empty());
+  ASSERT_EQ(info.required_node_affinity.size(), 1u);
+  const std::string label = info.required_node_affinity[0].expressions[0].key;
+  EXPECT_EQ(label, "devices of class gpu.swell.dev for admins (at least 2)");
+  EXPECT_NE(Kinds("n1", "2").find(label + "=0,1;"), std::string::npos);
+  EXPECT_EQ(Kinds("n2", "1").find(label), std::string::npos);
+  const auto grants = catalog_.GrantsFor(*pods_["default/a"], View(), "n1", {});
+  ASSERT_TRUE(grants.ok()) << grants.status().ToString();
+  EXPECT_TRUE(grants->gpus.empty());
+  const json::Array& results = json::GetArray(grants->claims[0].allocation, {"devices", "results"});
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_TRUE(json::GetBool(results[1], {"adminAccess"}));
+  EXPECT_FALSE(catalog_.GrantsFor(*pods_["default/a"], View(), "n2", {}).ok());
+}
+
+TEST_F(DeviceCatalogTest, ATaintThatIsToleratedKeepsNobodyAway) {
+  Slice("n1", "nic.example.com",
+        "{name: nic-a, taints: [{key: worn, value: 'yes', effect: NoSchedule}]}");
+  Claim("c", Exactly("deviceClassName: nic"));
+  Asked(Pod("a", "c"));
+  EXPECT_EQ(Kinds("n1"), "");
+  Claim("c", Exactly("deviceClassName: nic, tolerations: [{key: worn, operator: Exists}]"));
+  EXPECT_EQ(Asked(*pods_["default/a"]), "devices of class nic with taint worn=1;");
+  EXPECT_EQ(Kinds("n1"), "devices of class nic with taint worn=127;");
+  const auto grants = catalog_.GrantsFor(*pods_["default/a"], View(), "n1", {127});
+  ASSERT_TRUE(grants.ok());
+  const json::Array& results = json::GetArray(grants->claims[0].allocation, {"devices", "results"});
+  EXPECT_EQ(json::GetArray(results[0], {"tolerations"}).size(), 1u);
 }
 
 TEST_F(DeviceCatalogTest, DevicesOfOtherDriversAreNoGpus) {

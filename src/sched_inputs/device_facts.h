@@ -3,11 +3,15 @@
 // - Ownership: values refer to the documents that they came from.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "json/value.h"
 #include "kube/api/cel/cel.h"
+#include "kube/api/objects/device_claim.h"
 
 namespace swell::controllers {
 
@@ -15,9 +19,20 @@ namespace swell::controllers {
 bool IsGpuDriver(std::string_view driver);
 // `device` of the conditions: driver, attributes, capacity, allowMultipleAllocations.
 api::CelValue DeviceValue(const json::Value& device, std::string_view driver);
-// Whether it needs no more than to be given away: no shared amounts, no taint that keeps claims
-// away, no conditions of binding.
+// Whether Swell knows all that giving it away takes: no conditions of binding, no groups of devices
+// that suit each other, and if it takes from shared counters, then once.
 bool IsPlainDevice(const json::Value& device);
+// Whether one of the taints keeps claims with these tolerations away.
+bool AnyKeepsAway(const json::Array& taints, const std::vector<api::DeviceToleration>& tolerations);
+// What a request for these amounts takes of each of the device's capacities, by the rules that the
+// device has for that; nullopt: it does not have as much, or does not give it.
+std::optional<api::DeviceAmounts> AmountsTaken(const json::Value& device,
+                                               const api::DeviceAmounts& asked);
+// As the scheduler counts it: in thousandths, with a bound that leaves sums room.
+int64_t CounterAmount(const api::Quantity& amount);
+// The condition, or null: `problem` says why, where it is empty.
+std::shared_ptr<const api::CelProgram> CompileCondition(std::string_view expression,
+                                                        std::string& problem);
 // The attribute as text; empty: the device has none of that name.
 std::string AttributeText(const json::Value& device,
                           std::string_view driver,

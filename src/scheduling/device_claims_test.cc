@@ -215,6 +215,65 @@ TEST_F(DeviceClaimsTest, PreemptionFreesWhatWasClaimed) {
   EXPECT_TRUE(cluster_.Until([&] { return cluster_.List(kResourceClaims).size() == 1; }));
 }
 
+TEST_F(DeviceClaimsTest, PodsGetSharesOfADeviceAsFarAsItGoes) {
+  cluster_.AddNode("node-s", 0);
+  cluster_.Create(
+      "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: node-s-gpu}\n"
+      "spec: {driver: gpu.nvidia.com, nodeName: node-s, pool: {name: node-s, generation: 1, "
+      "resourceSliceCount: 1}, devices: [{name: gpu-0, allowMultipleAllocations: true, "
+      "capacity: {memory: {value: 80Gi}}}]}\n"
+      "---\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: shared}\n"
+      "spec: {selectors: [{cel: {expression: 'device.allowMultipleAllocations'}}]}\n");
+  for (const char* name : {"a", "b", "c"}) {
+    cluster_.Create(
+        StrCat("apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: ", name,
+               ", namespace: default}\nspec: {devices: {requests: [{name: gpu, exactly: ",
+               "{deviceClassName: shared, capacity: {requests: {memory: 40Gi}}}}]}}\n"));
+    Pod(name, StrCat("resourceClaimName: ", name));
+  }
+  ASSERT_TRUE(UntilRunning("a")) << WaitsFor("a");
+  ASSERT_TRUE(UntilRunning("b")) << WaitsFor("b");
+  ASSERT_TRUE(cluster_.Until([&] { return !WaitsFor("c").empty(); }));
+  EXPECT_NE(WaitsFor("c").find("fewer than 1 free parts of GPUs of class shared"),
+            std::string::npos)
+      << WaitsFor("c");
+  EXPECT_EQ(Devices("a"), "gpu-0");
+  EXPECT_EQ(Devices("b"), "gpu-0");
+  EXPECT_EQ(Annotation("a"), "");
+  const json::Array& results =
+      json::GetArray(*ClaimOf("a"), {"status", "allocation", "devices", "results"});
+  EXPECT_EQ(json::GetString(results[0], {"consumedCapacity", "memory"}), "40Gi");
+  // A new manager counts the same.
+  cluster_.StopManager();
+  cluster_.StartManager();
+  cluster_.Run(5 * kSecond);
+  EXPECT_EQ(cluster_.PodPhase("default/c"), "Pending");
+  ASSERT_TRUE(cluster_.Delete(kPods, "default/b").ok());
+  EXPECT_TRUE(UntilRunning("c")) << WaitsFor("c");
+}
+
+TEST_F(DeviceClaimsTest, AdminsLookAfterDevicesThatOthersHave) {
+  Template("four", 4);
+  Pod("owner", "resourceClaimTemplateName: four");
+  ASSERT_TRUE(UntilRunning("owner"));
+  ASSERT_TRUE(cluster_
+                  .Patch(client::resources::kNamespaces, "default",
+                         "metadata: {labels: {resource.kubernetes.io/admin-access: 'true'}}")
+                  .ok());
+  cluster_.Create(
+      "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\n"
+      "metadata: {name: look, namespace: default}\nspec: {devices: {requests: [{name: gpu, "
+      "exactly: {deviceClassName: gpu.swell.dev, allocationMode: All, adminAccess: true}}]}}\n");
+  Pod("admin", "resourceClaimName: look");
+  ASSERT_TRUE(UntilRunning("admin")) << WaitsFor("admin");
+  EXPECT_EQ(Devices("admin"), "gpu-0,gpu-1,gpu-2,gpu-3");
+  EXPECT_TRUE(api::AllocatedDevices(*ClaimOf("admin"))[0].admin);
+  EXPECT_EQ(Annotation("admin"), "");
+  double held = 0;
+  for (const auto& pod : cluster_.manager->scheduler().model().Pods()) held += pod.gpus;
+  EXPECT_EQ(held, 4);
+}
+
 TEST_F(DeviceClaimsTest, ClaimsCountAgainstTheProject) {
   cluster_.Create(
       "apiVersion: swell.dev/v1\nkind: Project\nmetadata: {name: team}\n"

@@ -268,7 +268,7 @@ std::string Explainer::KindText(const std::vector<PodId>& pods,
   int64_t most = 0;
   NodeId where = kNone;
   for (NodeId id : state_.index.by_rank) {
-    const int64_t free = FreeOfKind(state_.nodes[id], kind);
+    const int64_t free = FreeOfKind(state_, state_.nodes[id], kind);
     if (free <= most) continue;
     most = free;
     where = id;

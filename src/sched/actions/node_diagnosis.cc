@@ -131,7 +131,7 @@ bool NodeDiagnoser::CountKindLacks(const Shape& shape, const NodeState& node, No
   for (const auto& [r, wanted] : shape.extended) {
     if (state_.resource_kinds[r] == 0) continue;
     any = state_.resource_names[r];
-    if (FreeOfKind(node, r) >= wanted) continue;
+    if (FreeOfKind(state_, node, r) >= wanted) continue;
     ++lacks.others[StrCat("node(s) had fewer than ", wanted, " free ", any)];
     told = true;
   }
@@ -139,12 +139,21 @@ bool NodeDiagnoser::CountKindLacks(const Shape& shape, const NodeState& node, No
   return true;
 }
 
-int64_t FreeOfKind(const NodeState& node, int resource) {
+int64_t FreeOfKind(const State& state, const NodeState& node, int resource) {
   const DeviceSet* devices = node.KindOf(resource);
+  if (devices == nullptr) return 0;
   int64_t free = 0;
-  if (devices != nullptr) {
+  const DeviceCounters* counters = node.counters.get();
+  if (counters == nullptr) {
     devices->ForEach([&](int i) { free += node.devices[i].IdleNow() ? 1 : 0; });
+    return free;
   }
+  const std::vector<int64_t> left = CountersLeft(state, node, Tense::kNow);
+  const DeviceUses* uses = counters->KindUses(resource);
+  devices->ForEach([&](int i) {
+    if (!counters->shared.Has(i) && !node.devices[i].IdleNow()) return;
+    free += CountersAllow(counters->UsesOf(i, uses), left) ? 1 : 0;
+  });
   return free;
 }
 
@@ -189,7 +198,7 @@ void NodeDiagnoser::CountFree(const Shape& shape, const NodeState& node, Diagnos
   }
   if (shape.extended.empty()) return;
   if (shape.by_kind) {
-    d.kind_free += FreeOfKind(node, KindOf(state_, shape));
+    d.kind_free += FreeOfKind(state_, node, KindOf(state_, shape));
     return;
   }
   const int resource = shape.extended.front().first;

@@ -69,9 +69,9 @@ class NodeDiagnoser {
 
 // Pods of the shape for which the node has room now.
 int64_t PlacesOn(const State& state, const Shape& shape, const NodeState& node);
-// The first kind of devices that the shape asks for, and how many of them nobody holds.
+// The first kind of devices that the shape asks for, and how many of them can be given.
 int KindOf(const State& state, const Shape& shape);
-int64_t FreeOfKind(const NodeState& node, int resource);
+int64_t FreeOfKind(const State& state, const NodeState& node, int resource);
 // What the node has in all of an extended resource.
 int64_t ExtendedOf(const NodeState& node, int resource);
 // Pods of the shape that the node takes when it holds nothing.

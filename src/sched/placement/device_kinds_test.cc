@@ -151,6 +151,143 @@ TEST(DeviceKinds, AGangGetsItsDevicesWholeOrNotAtAll) {
   EXPECT_EQ(s.Violations(), "");
 }
 
+const std::string kQuarter = "parts of GPUs of class quarter (0.25 of a GPU)";
+const std::string kShare = "parts of GPUs of class share (0.4 of a GPU)";
+
+// A node whose GPU 0 is given whole or as quarters, which are 120 to 123, and whose GPU 1 is shared
+// by claims that each take four tenths.
+NodeSpec Divided() {
+  DeviceCounters counters;
+  counters.capacity = {80, 10};
+  counters.own = {0, 0};
+  counters.shared.Add(1);
+  counters.of_device[0] = {{0, 80}};
+  counters.of_device[1] = {{1, 10}};
+  for (int i = 120; i < 124; ++i) counters.of_device[i] = {{0, 20}};
+  return {.gpus = 2,
+          .labels = {{kAny, "0"},
+                     {kQuarter, DeviceKindText(Set({120, 121, 122, 123}))},
+                     {kShare, DeviceKindText(Set({1}), {{1, {{1, 4}}}})},
+                     {std::string(kGpusByKind), ""},
+                     {std::string(kDeviceCounters), DeviceCountersText(counters)}},
+          .extended = {{kAny, 1}, {kQuarter, 4}, {kShare, 2}}};
+}
+
+TEST(DeviceKinds, CountersAreReadAsTheyAreWritten) {
+  const NodeSpec node = Divided();
+  const std::string& text = node.labels.at(std::string(kDeviceCounters));
+  EXPECT_EQ(text, "80,10|1|0:0=80;1:1=10;120:0=20;121:0=20;122:0=20;123:0=20");
+  const DeviceCounters read = ReadDeviceCounters(text);
+  EXPECT_EQ(DeviceCountersText(read), text);
+  EXPECT_EQ(node.labels.at(kShare), "1|1:1=4");
+  EXPECT_EQ(ReadDeviceKind("1|1:1=4"), Set({1}));
+  EXPECT_EQ(ReadKindUses("1|1:1=4;2:9=4", read), (DeviceUses{{1, {{1, 4}}}, {2, {}}}));
+  EXPECT_EQ(DeviceCountersText(ReadDeviceCounters("~1,-5,x|7|3:0=1+9=2;999:0=1;4")),
+            "~1,0,0|7|3:0=1");
+  EXPECT_EQ(GpuPartPpm(kQuarter), 250'000);
+  EXPECT_EQ(GpuPartPpm(GpuPartName("class x (all 2)", 142'857)), 142'857);
+  EXPECT_EQ(GpuPartPpm(kNic), 0);
+}
+
+TEST(DeviceKinds, PartitionsAndTheWholeTakeFromOneGpu) {
+  Scenario s;
+  s.Node("n0", Divided());
+  s.Pod("quarter", {.minutes_old = 12, .extended = {{kQuarter, 1}}});
+  s.Pod("whole", {.gpus = 1, .minutes_old = 11, .extended = {{kAny, 1}}});
+  s.Pods("three", 3, {.minutes_old = 10, .extended = {{kQuarter, 1}}});
+  s.Pod("fifth", {.minutes_old = 9, .extended = {{kQuarter, 1}}});
+  s.Cycle();
+  EXPECT_EQ(s.Log(),
+            "bind quarter n0 [120] allocate\nbind three-0 n0 [121] allocate\n"
+            "bind three-1 n0 [122] allocate\nbind three-2 n0 [123] allocate\n");
+  EXPECT_NE(s.WaitingOf("whole")->reason.find("fewer than 1 free GPUs of class any"),
+            std::string::npos)
+      << s.WaitingOf("whole")->reason;
+  s.AdvancePods();
+  for (const char* pod : {"quarter", "three-0", "three-1"}) s.RemovePod(pod);
+  s.RemovePod("fifth");
+  s.Cycle();
+  EXPECT_EQ(s.PhaseOf("whole"), "Pending") << "a quarter is still held";
+  s.RemovePod("three-2");
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "bind whole n0 [0] allocate\n");
+}
+
+TEST(DeviceKinds, PodsShareADeviceAsFarAsItGoes) {
+  Scenario s;
+  s.Node("n0", Divided());
+  s.Pods("p", 3, {.extended = {{kShare, 1}}});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "bind p-0 n0 [1] allocate\nbind p-1 n0 [1] allocate\n");
+  s.AdvancePods();
+  s.Cycle();
+  EXPECT_EQ(s.PhaseOf("p-2"), "Pending");
+  s.RemovePod("p-0");
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "bind p-2 n0 [1] allocate\n");
+}
+
+TEST(DeviceKinds, PartsCountAgainstTheQuotaAsPartsOfAGpu) {
+  Scenario s;
+  s.Node("n0", Divided());
+  QueueInfo queue = MakeQueue("team", 1);
+  queue.gpu.limit = 0.6;
+  s.Queue(queue);
+  for (int i = 0; i < 3; ++i) {
+    const std::string name = StrCat("g", i);
+    s.Group(name, {.queue = "team", .minutes_old = 20 - i});
+    s.Pod(name + "-0", {.group = name, .minutes_old = 20 - i, .extended = {{kQuarter, 1}}});
+  }
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Decision::Type::kBind), 2);
+  EXPECT_NE(s.WaitingOf("g2")->reason.find("limit"), std::string::npos)
+      << s.WaitingOf("g2")->reason;
+}
+
+// The cheapest victims that make room: quarters for the whole, one share for another.
+TEST(DeviceKinds, VictimsGiveTheirPartsBack) {
+  Scenario s;
+  s.Node("n0", Divided());
+  s.Pod("q-0", {.on = "n0", .devices = {120}, .priority = 10, .extended = {{kQuarter, 1}}});
+  s.Pod("q-1", {.on = "n0", .devices = {123}, .priority = 10, .extended = {{kQuarter, 1}}});
+  s.Pod("s-0", {.on = "n0", .devices = {1}, .priority = 20, .extended = {{kShare, 1}}});
+  s.Pod("s-1", {.on = "n0", .devices = {1}, .priority = 10, .extended = {{kShare, 1}}});
+  s.Pod("whole", {.gpus = 1, .priority = 60, .extended = {{kAny, 1}}});
+  s.Pod("share", {.priority = 60, .extended = {{kShare, 1}}});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Decision::Type::kEvict), 3) << s.Log();
+  EXPECT_EQ(s.PhaseOf("s-0"), "Running");
+  s.AdvancePods();
+  s.Cycle();
+  EXPECT_EQ(s.NodeOf("whole"), "n0");
+  EXPECT_EQ(s.NodeOf("share"), "n0");
+}
+
+TEST(DeviceKinds, TheDevicesOfOnePodDiffer) {
+  const std::string differ = "GPUs of class any distinct in rail";
+  DeviceCounters counters;
+  counters.capacity = {1, 1};
+  counters.own = {1, 1};
+  Scenario s;
+  s.Node("n0",
+         {.gpus = 4,
+          .labels = {{differ,
+                      DeviceKindText(Set({0, 1, 2, 3}),
+                                     {{0, {{0, 1}}}, {1, {{0, 1}}}, {2, {{1, 1}}}, {3, {{1, 1}}}})},
+                     {std::string(kDeviceCounters), DeviceCountersText(counters)}},
+          .extended = {{differ, 4}}});
+  s.Pod("a", {.gpus = 2, .minutes_old = 12, .extended = {{differ, 2}}});
+  s.Pod("b", {.gpus = 2, .minutes_old = 11, .extended = {{differ, 2}}});
+  s.Pod("c", {.gpus = 3, .minutes_old = 10, .extended = {{differ, 3}}});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "bind a n0 [0,2] allocate\nbind b n0 [1,3] allocate\n");
+  s.AdvancePods();
+  s.RemovePod("a");
+  s.RemovePod("b");
+  s.Cycle();
+  EXPECT_EQ(s.PhaseOf("c"), "Pending") << "there are two values";
+}
+
 TEST(DeviceKinds, ARecordedClusterWithKindsDecidesTheSameAgain) {
   Scenario s;
   s.KeepRecords(1);

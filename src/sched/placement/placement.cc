@@ -295,6 +295,53 @@ bool IsFree(const Device& device, Tense tense) {
   return tense == Tense::kNow ? device.IdleNow() : device.IdleInFuture();
 }
 
+void TakeCounters(const DeviceCounters& counters,
+                  const Shape& shape,
+                  const DeviceSet& devices,
+                  int sign,
+                  std::vector<int64_t>& left) {
+  auto take = [&](const CounterUses& uses) {
+    for (const auto& [counter, amount] : uses) {
+      if (counters.own[counter] == 0) left[counter] -= sign * amount;
+    }
+  };
+  devices.ForEach([&](int device) {
+    const bool shared = counters.shared.Has(device);
+    if (shared && shape.by_kind) {
+      for (const auto& [resource, amount] : shape.extended) {
+        const DeviceUses* kind = counters.KindUses(resource);
+        const auto uses = kind != nullptr ? kind->find(device) : DeviceUses::const_iterator();
+        if (kind != nullptr && uses != kind->end()) return take(uses->second);
+      }
+    }
+    // Nothing says what it has of a shared one: nobody else gets the rest.
+    const auto whole = counters.of_device.find(device);
+    if (whole != counters.of_device.end()) take(whole->second);
+  });
+}
+
+std::vector<int64_t> CountersLeft(const State& state, const NodeState& node, Tense tense) {
+  const DeviceCounters& counters = *node.counters;
+  std::vector<int64_t> now = counters.capacity;
+  std::vector<int64_t> later = counters.capacity;
+  for (const PodId id : node.pods) {
+    const PodState& pod = state.pods[id];
+    if (pod.devices.Empty()) continue;
+    const Shape& shape = state.ShapeOf(id);
+    TakeCounters(counters, shape, pod.devices, +1, now);
+    if (pod.phase != PodPhase::kReleasing) {
+      TakeCounters(counters, shape, pod.devices, +1, later);
+    }
+  }
+  for (const PodId id : node.promises) {
+    TakeCounters(counters, state.ShapeOf(id), state.pods[id].promise_devices, +1, later);
+  }
+  for (size_t i = 0; tense == Tense::kNow && i < later.size(); ++i) {
+    later[i] = std::min(later[i], now[i]);
+  }
+  return later;
+}
+
 bool ShareOutKinds(const State& state,
                    const Shape& shape,
                    const NodeState& node,
@@ -303,19 +350,23 @@ bool ShareOutKinds(const State& state,
   std::vector<DeviceWants> wants;
   DeviceSet free;
   DeviceSet first;
+  const DeviceCounters* counters = node.counters.get();
   for (const auto& [resource, amount] : shape.extended) {
     if (state.resource_kinds[resource] == 0) continue;
     const DeviceSet* devices = node.KindOf(resource);
     if (devices == nullptr) return false;
     devices->ForEach([&](int i) {
+      if (counters != nullptr && counters->shared.Has(i)) return free.Add(i);
       if (!IsFree(node.devices[i], tense)) return;
       free.Add(i);
       // A promise waits for terminating pods rather than holding idle devices back.
       if (!node.devices[i].IdleNow()) first.Add(i);
     });
-    wants.push_back({*devices, amount});
+    wants.push_back(
+        {*devices, amount, counters != nullptr ? counters->KindUses(resource) : nullptr});
   }
-  return ShareOut(wants, free, first, out);
+  if (counters == nullptr) return ShareOut(wants, free, first, out);
+  return ShareOut(wants, free, first, *counters, CountersLeft(state, node, tense), out);
 }
 
 bool FitsRoom(const State& state, const Shape& shape, const NodeState& node, Tense tense) {

@@ -43,6 +43,14 @@ SpreadMinima ComputeSpreadMinima(State& state, ShapeId shape, Tense tense);
 
 // Whether a pod may run on a node that is held for another job.
 bool MayUseHeld(const State& state, const PodState& pod, const NodeState& node);
+// What the node's counters have left, for pods that start then; it has counters.
+std::vector<int64_t> CountersLeft(const State& state, const NodeState& node, Tense tense);
+// What a pod of the shape takes from them with its devices.
+void TakeCounters(const DeviceCounters& counters,
+                  const Shape& shape,
+                  const DeviceSet& devices,
+                  int sign,
+                  std::vector<int64_t>& left);
 // Gives each kind that the shape asks for its devices, in the order of Shape::extended; `out` may
 // be null. False: they are too few.
 bool ShareOutKinds(const State& state,

@@ -117,6 +117,7 @@ int State::EnsureResource(std::string_view name) {
   resource_names.emplace_back(name);
   resource_gpus.push_back(MigGpus(name));
   resource_kinds.push_back(IsDeviceKind(name) ? 1 : 0);
+  resource_part_ppm.push_back(GpuPartPpm(name));
   resource_ids.emplace(std::string(name), id);
   return id;
 }

@@ -107,6 +107,7 @@ QueueAmounts State::ChargeOf(const Shape& shape, NodeId node) const {
   QueueAmounts charge{shape.core[kGpu] * kPpm, shape.core[kCpu], shape.core[kMemory]};
   for (const auto& [resource, amount] : shape.extended) {
     charge[kQueueGpu] += resource_gpus[resource] * amount * kPpm;
+    charge[kQueueGpu] += resource_part_ppm[resource] * amount;
   }
   if (shape.Shares()) {
     int64_t ppm = shape.share_ppm;

@@ -105,6 +105,8 @@ struct alignas(64) NodeState {
   std::vector<int64_t> ext_releasing;
   std::vector<int64_t> ext_promised;
   std::vector<std::pair<int, DeviceSet>> kinds;  // by interned resource: its devices of that kind
+  // Null: its devices do not depend on each other.
+  std::shared_ptr<const DeviceCounters> counters;
   NodeInfo info;
 
   // Null: it has none of that kind.
@@ -372,6 +374,7 @@ struct State {
   std::vector<std::string> resource_names;  // interned extended resources, but nvidia.com/gpu
   std::vector<int64_t> resource_gpus;       // n of nvidia.com/mig-<n>g.*, else 0
   std::vector<uint8_t> resource_kinds;      // whether it is a kind of devices
+  std::vector<int64_t> resource_part_ppm;   // of a GPU, if it is a kind of such parts
   RecordIds::Map resource_ids;
 
   // --- what follows from them ---------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sched/placement/placement.h"
+
 namespace swell::sched {
 namespace {
 
@@ -28,7 +30,12 @@ void NodeRoom::Reset(const State& state, const NodeState& node, const Shape& sha
   for (const auto& [r, wanted] : shape.extended) {
     if (state.resource_kinds[r] == 0) continue;
     const DeviceSet* devices = node.KindOf(r);
-    kinds_.push_back({devices != nullptr ? *devices : DeviceSet{}, wanted});
+    kinds_.push_back({devices != nullptr ? *devices : DeviceSet{}, wanted,
+                      node.counters != nullptr ? node.counters->KindUses(r) : nullptr});
+  }
+  counters_.clear();
+  if (shape.by_kind && node.counters != nullptr) {
+    counters_ = CountersLeft(state, node, Tense::kFuture);
   }
   device_count_ = shape.UsesGpu() ? node.gpu_count : 0;
   if (shape.by_kind) {
@@ -46,6 +53,7 @@ void NodeRoom::Move(const PodState& pod, int sign) {
     }
   }
   if (device_count_ == 0) return;
+  if (!counters_.empty()) TakeCounters(*node_->counters, shape, pod.devices, -sign, counters_);
   const int64_t ppm = state_->DevicePpm(shape, *node_);
   pod.devices.ForEach([&](int i) {
     if (i < device_count_) devices_[i] += sign * ppm;
@@ -59,6 +67,39 @@ bool NodeRoom::ShortWithout(const CoreAmounts& amounts) const {
   return false;
 }
 
+// The least that devices of a kind lack, for as many as are wanted; little but something where each
+// could be had and not all of them.
+double NodeRoom::MissingKinds() const {
+  const DeviceCounters& counters = *node_->counters;
+  auto free = [&](int i) {
+    return counters.shared.Has(i) || (i < device_count_ && devices_[i] >= kPpm);
+  };
+  DeviceSet set;
+  for (const DeviceWants& kind : kinds_) {
+    kind.of.ForEach([&](int i) {
+      if (free(i)) set.Add(i);
+    });
+  }
+  if (ShareOut(kinds_, set, {}, counters, counters_, nullptr)) return 0;
+  constexpr double kLeast = 0.01;
+  double missing = 0;
+  for (const DeviceWants& kind : kinds_) {
+    std::vector<double> lacks;
+    kind.of.ForEach([&](int i) {
+      double lack = free(i) ? 0 : 1;
+      for (const auto& [counter, amount] : counters.UsesOf(i, kind.uses)) {
+        if (amount <= counters_[counter]) continue;
+        lack += static_cast<double>(amount - counters_[counter]) / static_cast<double>(amount);
+      }
+      lacks.push_back(lack);
+    });
+    std::sort(lacks.begin(), lacks.end());
+    lacks.resize(static_cast<size_t>(std::min<int64_t>(kind.count, kDevicesMax)), 1.0);
+    for (const double lack : lacks) missing += lack / static_cast<double>(kind.count);
+  }
+  return std::max(missing, kLeast);
+}
+
 double NodeRoom::Missing() const {
   double missing = 0;
   auto add = [&missing](int64_t wanted, int64_t free) {
@@ -68,10 +109,11 @@ double NodeRoom::Missing() const {
   };
   for (int r = 0; r < kCoreCount; ++r) add(shape_->core[r], free_[r]);
   for (size_t i = 0; i < ext_free_.size(); ++i) add(shape_->extended[i].second, ext_free_[i]);
-  for (const DeviceWants& kind : kinds_) {
+  if (!counters_.empty()) missing += MissingKinds();
+  for (size_t i = 0; counters_.empty() && i < kinds_.size(); ++i) {
     int64_t free = 0;
-    kind.of.ForEach([&](int i) { free += i < device_count_ && devices_[i] >= kPpm; });
-    add(kind.count, free);
+    kinds_[i].of.ForEach([&](int d) { free += d < device_count_ && devices_[d] >= kPpm; });
+    add(kinds_[i].count, free);
   }
   if (!shape_->UsesGpu()) return missing;
   int64_t fitting = 0;

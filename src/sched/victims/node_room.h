@@ -22,6 +22,8 @@ class NodeRoom {
   bool ShortWithout(const CoreAmounts& amounts) const;
 
  private:
+  double MissingKinds() const;
+
   const State* state_ = nullptr;
   const NodeState* node_ = nullptr;
   const Shape* shape_ = nullptr;
@@ -29,6 +31,7 @@ class NodeRoom {
   CoreAmounts free_{};
   std::vector<int64_t> ext_free_;
   std::vector<DeviceWants> kinds_;  // that the shape asks for
+  std::vector<int64_t> counters_;   // what is left of the node's; empty: the kinds take from none
   int device_count_ = 0;
   std::array<int64_t, kDevicesMax> devices_{};
 };

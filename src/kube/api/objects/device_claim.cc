@@ -16,6 +16,23 @@ std::vector<std::string_view> Expressions(const json::Value& holder) {
   return out;
 }
 
+std::vector<DeviceToleration> ReadTolerations(const json::Value& holder) {
+  std::vector<DeviceToleration> out;
+  for (const json::Value& said : json::GetArray(holder, {"tolerations"})) {
+    DeviceToleration read{.key = std::string(json::GetString(said, {"key"})),
+                          .exists = json::GetString(said, {"operator"}) == "Exists",
+                          .value = std::string(json::GetString(said, {"value"})),
+                          .effect = std::string(json::GetString(said, {"effect"})),
+                          .seconds = {},
+                          .document = &said};
+    if (json::Find(said, {"tolerationSeconds"}) != nullptr) {
+      read.seconds = json::GetInt(said, {"tolerationSeconds"});
+    }
+    out.push_back(std::move(read));
+  }
+  return out;
+}
+
 DeviceWish ReadWish(const json::Value& wanted, std::string request) {
   DeviceWish wish;
   wish.request = std::move(request);
@@ -24,6 +41,11 @@ DeviceWish ReadWish(const json::Value& wanted, std::string request) {
   wish.all = json::GetString(wanted, {"allocationMode"}) == "All";
   wish.count = std::max<int64_t>(1, json::GetInt(wanted, {"count"}, 1));
   wish.admin = json::GetBool(wanted, {"adminAccess"});
+  for (const auto& amount : json::GetObject(wanted, {"capacity", "requests"})) {
+    const auto quantity = Quantity::FromJson(amount.value());
+    if (quantity.ok()) wish.amounts.emplace(std::string(amount.key()), *quantity);
+  }
+  wish.tolerations = ReadTolerations(wanted);
   return wish;
 }
 
@@ -36,6 +58,12 @@ std::vector<std::string_view> Texts(const json::Array& array) {
 }
 
 }  // namespace
+
+bool DeviceToleration::Tolerates(const json::Value& taint) const {
+  if (!effect.empty() && effect != json::GetString(taint, {"effect"})) return false;
+  if (!key.empty() && key != json::GetString(taint, {"key"})) return false;
+  return exists || value == json::GetString(taint, {"value"});
+}
 
 bool HasDeviceClaims(const json::Value& pod) {
   return !json::GetArray(pod, {"spec", "resourceClaims"}).empty();

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "json/value.h"
+#include "kube/api/meta/quantity.h"
 
 namespace swell::api {
 
@@ -32,6 +34,21 @@ struct PodClaim {
 bool HasDeviceClaims(const json::Value& pod);
 std::vector<PodClaim> DeviceClaimsOf(const json::Value& pod);
 
+// Amounts of a device's capacities, by name.
+using DeviceAmounts = std::map<std::string, Quantity, std::less<>>;
+
+// Bears taints of devices.
+struct DeviceToleration {
+  std::string key;      // empty: every key
+  bool exists = false;  // whatever the value is
+  std::string value;
+  std::string effect;              // empty: every effect
+  std::optional<int64_t> seconds;  // for how long NoExecute is borne; empty: for ever
+  const json::Value* document = nullptr;
+
+  bool Tolerates(const json::Value& taint) const;
+};
+
 // Devices of one class. A request that names several of these wants the first that can be had.
 struct DeviceWish {
   std::string request;  // as allocations name it: "gpu", or "gpu/large" of several
@@ -39,7 +56,9 @@ struct DeviceWish {
   std::vector<std::string_view> selectors;  // conditions in CEL
   bool all = false;                         // of the node, instead of `count`
   int64_t count = 1;
-  bool admin = false;  // to look after devices that others use
+  bool admin = false;     // to look after devices that others use
+  DeviceAmounts amounts;  // of each device
+  std::vector<DeviceToleration> tolerations;
 };
 struct ClaimRequest {
   std::string_view name;

@@ -1,0 +1,431 @@
+// What pods' claims ask for, as kinds of devices.
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "base/random.h"
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
+#include "sched_inputs/device_catalog.h"
+#include "sched_inputs/device_facts.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr size_t kKindsMax = 512;
+constexpr size_t kUsersMax = 256;  // pods of a claim, as the API has it
+constexpr size_t kConditionText = 160;
+
+// On one line, and not too long for a sentence.
+std::string ConditionText(std::string_view expression) {
+  std::string text(Trim(expression));
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
+  if (text.size() <= kConditionText || !IsValidUtf8(text)) return text;
+  size_t end = kConditionText;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return StrCat(text.substr(0, end), "... #", StableHash(text) % 1'000'000);
+}
+
+// "class gpu.example.com with device.attributes… and memory of 10Gi": one name for what is one
+// kind.
+std::string KindName(const api::DeviceWish& wish) {
+  std::vector<std::string> parts;
+  for (std::string_view expression : wish.selectors) parts.push_back(ConditionText(expression));
+  for (const auto& [name, amount] : wish.amounts) {
+    parts.push_back(StrCat(name, " of ", amount.ToString()));
+  }
+  for (const api::DeviceToleration& one : wish.tolerations) {
+    parts.push_back(StrCat("taint ", one.key.empty() ? "*" : one.key,
+                           one.exists ? "" : StrCat("=", one.value),
+                           one.effect.empty() ? "" : StrCat(":", one.effect)));
+  }
+  return StrCat("class ", wish.device_class, wish.admin ? " for admins" : "",
+                parts.empty() ? "" : " with ", Join(parts, " and "));
+}
+
+// Only a pod that is there and not over uses a claim.
+const json::Value* LiveUser(const api::ClaimConsumer& user,
+                            std::string_view ns,
+                            const DeviceCatalog::View& view) {
+  if (user.resource != "pods") return nullptr;
+  const json::Value* pod = view.pods(StrCat(ns, "/", user.name));
+  return pod != nullptr && api::Uid(*pod) == user.uid && !api::HasEnded(*pod) ? pod : nullptr;
+}
+
+// Whether `a` is served before `b`.
+bool Before(const json::Value& a, const json::Value& b) {
+  return std::tuple(api::CreationTimestamp(a), api::KeyOf(a)) <
+         std::tuple(api::CreationTimestamp(b), api::KeyOf(b));
+}
+
+// They are placed in one cycle, or not at all.
+bool InOneGang(const json::Value& a, const json::Value& b) {
+  const std::string_view group = api::Label(a, api::keys::kPodGroup);
+  return !group.empty() && group == api::Label(b, api::keys::kPodGroup);
+}
+
+std::string ClaimText(std::string_view key) {
+  return StrCat("resourceclaim ", Quote(key.substr(key.find('/') + 1)));
+}
+
+}  // namespace
+
+std::string DeviceCatalog::Resource(const std::string& name) const {
+  const auto kind = kinds_.find(name);
+  if (kind == kinds_.end()) return StrCat(sched::kDeviceKind, name);
+  if (kind->second.part_ppm > 0) return sched::GpuPartName(name, kind->second.part_ppm);
+  return StrCat(kind->second.gpus ? sched::kGpuKind : sched::kDeviceKind, name);
+}
+
+// The name of a kind, which is made if it does not exist yet; empty: there are too many.
+std::string DeviceCatalog::KindFor(const api::DeviceWish& wish) {
+  const std::string name = KindName(wish);
+  auto known = kinds_.find(name);
+  if (known == kinds_.end()) {
+    if (kinds_.size() >= kKindsMax) {
+      starved_ = true;
+      return "";
+    }
+    Kind kind;
+    kind.device_class = wish.device_class;
+    for (std::string_view expression : wish.selectors) {
+      kind.conditions.push_back(CompileCondition(expression, kind.problem));
+    }
+    kind.amounts = wish.amounts;
+    kind.tolerations = wish.tolerations;
+    for (api::DeviceToleration& one : kind.tolerations) one.document = nullptr;
+    kind.admin = wish.admin;
+    known = kinds_.emplace(name, std::move(kind)).first;
+    FindOutAnew(name);
+  }
+  if (!known->second.admin) FindOutSize(name, known->second);
+  return name;
+}
+
+// Whether its devices are GPUs, which they stay once one is seen, or else what part of one.
+void DeviceCatalog::FindOutSize(const std::string& name, Kind& kind) {
+  if (kind.gpus || kind.sized == offer_) return;
+  kind.sized = offer_;
+  const int64_t before = std::exchange(kind.part_ppm, 0);
+  for (auto& [node_name, node] : nodes_) {
+    for (const Device& device : Read(node).devices) {
+      if ((kind.gpus && !device.Whole()) || !Matches(kind, device)) continue;
+      kind.gpus = kind.gpus || device.Whole();
+      kind.part_ppm = std::max(kind.part_ppm, PartOf(kind, device));
+    }
+    if (kind.gpus) break;
+  }
+  if (kind.gpus) kind.part_ppm = 0;
+  if (kind.gpus || kind.part_ppm != before) FindOutAnew(name);
+}
+
+// A kind that is another one with more to it.
+std::string DeviceCatalog::DeriveKind(const std::string& base,
+                                      const std::string& name,
+                                      const std::function<void(Kind&)>& change) {
+  Kind derived = kinds_.find(base)->second;
+  change(derived);
+  const auto known = kinds_.find(name);
+  const bool same = known != kinds_.end() && known->second.gpus == derived.gpus &&
+                    known->second.part_ppm == derived.part_ppm;
+  if (same) return name;
+  if (known == kinds_.end() && kinds_.size() >= kKindsMax) {
+    starved_ = true;
+    return base;
+  }
+  kinds_.insert_or_assign(name, std::move(derived));
+  FindOutAnew(name);
+  return name;
+}
+
+void DeviceCatalog::FindOutAnew(const std::string& kind) {
+  for (auto& [name, node] : nodes_) {
+    node.kinds.erase(kind);
+    changed_.insert(name);
+  }
+}
+
+bool DeviceCatalog::ForgetKinds() {
+  if (!std::exchange(starved_, false)) return false;
+  kinds_.clear();
+  Changed();
+  return true;
+}
+
+bool DeviceCatalog::OnSomeNode(const std::string& kind, int64_t count) {
+  return std::any_of(nodes_.begin(), nodes_.end(), [&](auto& node) {
+    return DevicesOf(kind, node.second).Count() >= std::max<int64_t>(1, count);
+  });
+}
+
+// How many devices of the kind most nodes have that have any; the more of them, of equals.
+int64_t DeviceCatalog::UsualCount(const std::string& kind) {
+  std::map<int64_t, int64_t> nodes;
+  for (auto& [name, node] : nodes_) {
+    if (const int count = DevicesOf(kind, node).Count(); count > 0) ++nodes[count];
+  }
+  int64_t usual = 0;
+  for (const auto& [count, having] : nodes) {
+    if (usual == 0 || having >= nodes[usual]) usual = count;
+  }
+  return usual;
+}
+
+// Why the class cannot be asked for; empty: it can.
+std::string DeviceCatalog::UnknownClass(const api::DeviceWish& wish) const {
+  const auto its_class = classes_.find(wish.device_class);
+  if (its_class == classes_.end()) {
+    return StrCat(" asks for device class ", Quote(wish.device_class), ", which is not there");
+  }
+  if (its_class->second.problem.empty()) return "";
+  return StrCat(": a condition of device class ", Quote(wish.device_class),
+                " is not understood: ", its_class->second.problem);
+}
+
+// What the claim's requests ask for; false: something about it is the pod's obstacle.
+bool DeviceCatalog::AddWants(const json::Value& claim, const std::string& key, Needs& needs) {
+  auto obstacle = [&](const auto&... why) {
+    if (needs.obstacle.empty()) needs.obstacle = StrCat(ClaimText(key), why...);
+    return false;
+  };
+  const api::ClaimAsks asks(claim);
+  const size_t first = needs.wants.size();
+  int64_t sum = 0;
+  for (const api::ClaimRequest& request : asks.requests) {
+    Want want;
+    bool admin = false;
+    for (const api::DeviceWish& wish : request.ways) {
+      if (const std::string unknown = UnknownClass(wish); !unknown.empty())
+        return obstacle(unknown);
+      admin = wish.admin;
+      std::string kind = KindFor(wish);
+      if (kind.empty()) {
+        return obstacle(" asks for devices in yet another way; ", kKindsMax, " are in use already");
+      }
+      if (const std::string& problem = kinds_.find(kind)->second.problem; !problem.empty()) {
+        return obstacle(": a condition of request ", Quote(wish.request),
+                        " is not understood: ", problem);
+      }
+      int64_t count = wish.count;
+      if (wish.admin && count > 1 && !wish.all) {
+        kind = DeriveKind(kind, StrCat(kind, " (at least ", count, ")"),
+                          [count](Kind& enough) { enough.least = count; });
+      } else if (wish.all && !wish.admin) {
+        count = UsualCount(kind);
+        kind = DeriveKind(kind, StrCat(kind, " (all ", count, ")"),
+                          [count](Kind& whole) { whole.all = count; });
+      }
+      if (want.kind.empty() || OnSomeNode(kind, count)) {
+        want = {key, wish.request, kind, std::max<int64_t>(1, count), wish.all, {}};
+        for (const api::DeviceToleration& one : wish.tolerations) {
+          want.tolerations.push_back(*one.document);
+        }
+      }
+      if (OnSomeNode(kind, count)) break;
+    }
+    if (want.kind.empty()) continue;
+    sum += want.count;
+    (admin ? needs.looks : needs.wants).push_back(std::move(want));
+  }
+  if (sum > static_cast<int64_t>(kClaimDevicesMax)) {
+    return obstacle(" asks for ", sum, " devices; a claim has ", kClaimDevicesMax, " at most");
+  }
+  return AddMatches(asks, first, key, needs);
+}
+
+// Requests whose devices have something in common ask for kinds of their own.
+bool DeviceCatalog::AddMatches(const api::ClaimAsks& asks,
+                               size_t first,
+                               const std::string& key,
+                               Needs& needs) {
+  std::set<size_t> matched;
+  for (const api::DeviceMatch& match : asks.matches) {
+    std::vector<size_t> members;
+    for (size_t i = first; i < needs.wants.size(); ++i) {
+      const bool meant =
+          match.requests.empty() ||
+          std::any_of(match.requests.begin(), match.requests.end(), [&](std::string_view asked) {
+            return api::IsOfRequest(needs.wants[i].request, asked);
+          });
+      if (!meant) continue;
+      if (!match.distinct && !matched.insert(i).second) {
+        needs.obstacle =
+            StrCat(ClaimText(key), " has several matchAttribute constraints on request ",
+                   Quote(needs.wants[i].request), "; Swell keeps one");
+        return false;
+      }
+      members.push_back(i);
+    }
+    if (match.distinct) {
+      AddDistinct(match.attribute, members, needs);
+      continue;
+    }
+    std::vector<std::pair<std::string, int64_t>> together;
+    std::string all;
+    for (const size_t i : members) {
+      together.emplace_back(needs.wants[i].kind, needs.wants[i].count);
+      all += StrCat(needs.wants[i].kind, " x ", needs.wants[i].count, ";");
+    }
+    for (const size_t i : members) {
+      std::string& kind = needs.wants[i].kind;
+      const std::string name =
+          StrCat(kind, " alike in ", match.attribute,
+                 members.size() > 1 ? StrCat(" #", StableHash(all) % 1'000'000) : "");
+      kind = DeriveKind(kind, name, [&](Kind& alike) {
+        alike.alike = match.attribute;
+        alike.together = together;
+      });
+    }
+  }
+  return true;
+}
+
+// Requests whose devices differ in an attribute. A mark says which requests belong together.
+void DeviceCatalog::AddDistinct(std::string_view attribute,
+                                const std::vector<size_t>& members,
+                                Needs& needs) {
+  std::string all;
+  for (const size_t i : members) all += StrCat(needs.wants[i].kind, ";");
+  std::string mark = StrCat(attribute, " #", StableHash(all) % 1'000'000);
+  while (!needs.marks.insert(mark).second) mark += "'";  // another claim of the pod has it
+  for (const size_t i : members) {
+    std::string& kind = needs.wants[i].kind;
+    kind = DeriveKind(kind, StrCat(kind, " distinct in ", mark),
+                      [&](Kind& differs) { differs.distinct.emplace_back(attribute, mark); });
+  }
+}
+
+// What a pod that is not on a node has to be given, or joins.
+void DeviceCatalog::AddWaiting(const json::Value& pod,
+                               const std::string& key,
+                               const View& view,
+                               Needs& needs) {
+  const json::Value* claim = view.claims(key);
+  const std::string text = ClaimText(key);
+  std::string why;
+  if (claim == nullptr) {
+    why = StrCat(text, " not found");
+  } else if (api::IsDeleting(*claim)) {
+    why = StrCat(text, " is being deleted");
+  }
+  const std::string owner = claim != nullptr ? api::PodOfClaim(*claim) : "";
+  if (why.empty() && !owner.empty() && owner != api::Uid(pod)) {
+    why = StrCat(text, " was made for another pod");
+  }
+  if (!why.empty()) {
+    if (needs.obstacle.empty()) needs.obstacle = why;
+    return;
+  }
+  const std::string_view ns = api::Namespace(pod);
+  const std::vector<api::ClaimConsumer> consumers = api::ConsumersOf(*claim);
+  for (const api::ClaimConsumer& user : consumers) {
+    if (user.uid == api::Uid(pod) || !api::IsAllocated(*claim)) continue;
+    const json::Value* other = LiveUser(user, ns, view);
+    if (other != nullptr && (api::IsBound(*other) || InOneGang(*other, pod))) {
+      if (consumers.size() >= kUsersMax && why.empty()) {
+        why = StrCat(text, " has ", consumers.size(), " pods already, which is the most");
+      }
+      needs.shared.push_back(key);
+      if (needs.obstacle.empty()) needs.obstacle = why;
+      return;
+    }
+    why = StrCat(text, " is reserved for ", user.resource, "/", user.name);
+  }
+  // The oldest pod gets it for all.
+  bool together = false;
+  bool follows = false;
+  for (const json::SharedValue& other :
+       owner.empty() ? view.users(key) : std::vector<json::SharedValue>()) {
+    const bool waits =
+        api::Uid(*other) != api::Uid(pod) && api::IsActive(*other) && !api::IsBound(*other);
+    const bool first = waits && Before(*other, pod);
+    if (waits && InOneGang(*other, pod)) {
+      together = true;
+      follows = follows || first;
+    } else if (first && why.empty())
+      why = StrCat(text, " goes to pod ", api::Name(*other), " first");
+  }
+  if (!why.empty()) {
+    if (needs.obstacle.empty()) needs.obstacle = why;
+    return;
+  }
+  if (together) needs.together.push_back(key);
+  if (follows) {
+    needs.follows.push_back(key);
+    return;
+  }
+  needs.fresh.push_back(key);
+  AddWants(*claim, key, needs);
+}
+
+// What a pod on its node was given, if no other is charged with it.
+void DeviceCatalog::AddPlaced(const json::Value& pod,
+                              const std::string& key,
+                              const View& view,
+                              Needs& needs) {
+  const json::Value* claim = view.claims(key);
+  if (claim == nullptr) return;
+  if (!api::IsAllocated(*claim)) {  // not seen yet: its binding was
+    if (api::PodOfClaim(*claim) == api::Uid(pod)) AddWants(*claim, key, needs);
+    return;
+  }
+  bool charged = false;
+  for (const api::ClaimConsumer& user : api::ConsumersOf(*claim)) {
+    const json::Value* other =
+        user.uid == api::Uid(pod) ? &pod : LiveUser(user, api::Namespace(pod), view);
+    if (other == nullptr || !api::IsBound(*other)) continue;
+    charged = other == &pod;
+    break;
+  }
+  std::map<std::string, int64_t> given;  // by request
+  for (const api::AllocatedDevice& allocated : api::AllocatedDevices(*claim)) {
+    if (allocated.admin) continue;
+    ++given[std::string(allocated.request)];
+    const Device* device = Find(api::NodeName(pod), allocated);
+    if (device != nullptr) (charged ? needs.held : needs.lent).push_back(device->index);
+  }
+  if (!charged) return;
+  for (const api::ClaimRequest& request : api::ClaimAsks(*claim).requests) {
+    for (const api::DeviceWish& way : request.ways) {
+      const auto count = given.find(way.request);
+      if (count == given.end()) continue;
+      const std::string kind = KindFor(way);
+      if (!kind.empty()) {
+        needs.wants.push_back({key, way.request, kind, count->second, way.all, {}});
+      }
+    }
+  }
+}
+
+DeviceCatalog::Needs DeviceCatalog::NeedsOf(const json::Value& pod, const View& view) {
+  Needs needs;
+  const bool placed = api::IsBound(pod);
+  for (const api::PodClaim& claim : api::DeviceClaimsOf(pod)) {
+    if (claim.needless) continue;
+    if (claim.claim.empty()) {
+      needs.unmade = true;
+      continue;
+    }
+    const std::string key = StrCat(api::Namespace(pod), "/", claim.claim);
+    placed ? AddPlaced(pod, key, view, needs) : AddWaiting(pod, key, view, needs);
+  }
+  return needs;
+}
+
+const DeviceCatalog::Device* DeviceCatalog::Find(std::string_view node,
+                                                 const api::AllocatedDevice& allocated) {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return nullptr;
+  for (const Device& device : Read(found->second).devices) {
+    if (device.driver == allocated.driver && device.pool == allocated.pool &&
+        device.name == allocated.device) {
+      return &device;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace swell::controllers
