@@ -158,7 +158,7 @@ Result<std::vector<client::Resource>> FindMissing(RemoteProcess& process) {
   using namespace client::resources;
   std::vector<client::Resource> missing;
   for (const client::Resource& resource :
-       {kResourceClaims, kResourceSlices, kDeviceClasses, kGangs}) {
+       {kResourceClaims, kResourceSlices, kDeviceClasses, kDeviceTaintRules, kGangs}) {
     SWELL_ASSIGN_OR_RETURN(const bool served, process.Serves(resource));
     if (!served) missing.push_back(resource);
   }

@@ -16,6 +16,7 @@
 #include "jobs/progress_reader.h"
 #include "kube/api/crd/definitions.h"
 #include "kube/controllers/cluster/certificate_cleaner.h"
+#include "kube/controllers/cluster/device_taints.h"
 #include "kube/controllers/cluster/garbage_collector.h"
 #include "kube/controllers/cluster/namespace.h"
 #include "kube/controllers/cluster/namespace_defaults.h"
@@ -95,6 +96,8 @@ const std::vector<ClusterPart>& ClusterPartTable() {
        [](const Context& c, const Options& o) { return Make<PodJanitor>(c, o.ended_pods_max); }},
       {"resourceclaim-controller",
        [](const Context& c, const Options&) { return Make<ResourceClaimController>(c); }},
+      {"device-taint-eviction-controller",
+       [](const Context& c, const Options&) { return Make<DeviceTaintEviction>(c); }},
       {"serviceaccount",
        [](const Context& c, const Options& o) {
          return Make<NamespaceDefaults>(c, o.root_ca_pem);

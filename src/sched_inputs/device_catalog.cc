@@ -114,6 +114,18 @@ void DeviceCatalog::RemoveClass(std::string_view name) {
   Changed();
 }
 
+void DeviceCatalog::SetTaintRule(const json::SharedValue& rule) {
+  taint_rules_.insert_or_assign(std::string(api::Name(*rule)), rule);
+  Changed();
+}
+
+void DeviceCatalog::RemoveTaintRule(std::string_view name) {
+  const auto found = taint_rules_.find(name);
+  if (found == taint_rules_.end()) return;
+  taint_rules_.erase(found);
+  Changed();
+}
+
 // What is of which kind has to be found out anew.
 void DeviceCatalog::Changed() {
   ++offer_;
@@ -279,10 +291,23 @@ void DeviceCatalog::ReadDevices(Node& node) {
   }
 }
 
+// Whether a taint of the device, by its driver or by a rule, is not tolerated.
+bool DeviceCatalog::KeptAway(const Kind& kind, const Device& device) const {
+  for (const json::Value& taint : json::GetArray(*device.document, {"taints"})) {
+    if (KeepsAway(taint, kind.tolerations)) return true;
+  }
+  return std::any_of(taint_rules_.begin(), taint_rules_.end(), [&](const auto& rule) {
+    const json::Value* taint = json::Find(*rule.second, {"spec", "taint"});
+    return taint != nullptr &&
+           api::RuleTaints(*rule.second, device.driver, device.pool, device.name) &&
+           KeepsAway(*taint, kind.tolerations);
+  });
+}
+
 bool DeviceCatalog::Matches(const Kind& kind, const Device& device) const {
   const auto its_class = classes_.find(kind.device_class);
   if (its_class == classes_.end() || !device.usable) return false;
-  if (AnyKeepsAway(json::GetArray(*device.document, {"taints"}), kind.tolerations)) return false;
+  if (KeptAway(kind, device)) return false;
   const bool amounts = !kind.amounts.empty() || (device.shared && !kind.admin);
   if (amounts && !AmountsTaken(*device.document, kind.amounts)) return false;
   const api::CelProgram::Values values{{"device", DeviceValue(*device.document, device.driver)}};

@@ -1,5 +1,5 @@
 // DeviceCatalog: the devices that drivers offer on nodes (ResourceSlices), the classes of devices,
-// and what pods ask of them by claims, as the scheduler's inputs.
+// the rules that taint devices, and what pods ask of them by claims, as the scheduler's inputs.
 //
 // What a request asks for becomes a kind of devices (sched/state/device_kinds.h): a class with its
 // conditions and the request's own. Which devices of a node are of a kind is found out once for
@@ -52,6 +52,8 @@ class DeviceCatalog {
   void RemoveSlice(std::string_view name);
   void SetClass(const json::SharedValue& device_class);
   void RemoveClass(std::string_view name);
+  void SetTaintRule(const json::SharedValue& rule);
+  void RemoveTaintRule(std::string_view name);
   // Nodes of which AddToNode says something else than before.
   std::set<std::string> TakeChangedNodes() { return std::exchange(changed_, {}); }
 
@@ -162,6 +164,7 @@ class DeviceCatalog {
   sched::DeviceSet Matching(const Kind& kind, const Node& node) const;
   sched::DeviceSet Alike(const Kind& kind, const sched::DeviceSet& own, Node& node);
   bool Matches(const Kind& kind, const Device& device) const;
+  bool KeptAway(const Kind& kind, const Device& device) const;
   sched::DeviceUses UsesAs(const Kind& kind, const sched::DeviceSet& set, Node& node) const;
   int64_t PartOf(const Kind& kind, const Device& device) const;
   void FindOutSize(const std::string& name, Kind& kind);
@@ -197,6 +200,7 @@ class DeviceCatalog {
   std::map<std::string, json::SharedValue, std::less<>> slices_;
   std::map<std::string, Node, std::less<>> nodes_;
   std::map<std::string, Class, std::less<>> classes_;
+  std::map<std::string, json::SharedValue, std::less<>> taint_rules_;
   std::map<std::string, Kind, std::less<>> kinds_;
   std::set<std::string> changed_;
   bool starved_ = false;  // a kind was not made

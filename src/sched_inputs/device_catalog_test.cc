@@ -308,6 +308,31 @@ TEST_F(DeviceCatalogTest, ATaintThatIsToleratedKeepsNobodyAway) {
   EXPECT_EQ(json::GetArray(results[0], {"tolerations"}).size(), 1u);
 }
 
+TEST_F(DeviceCatalogTest, ARuleTaintsDevicesUntilItGoes) {
+  Gpus("n1", {"A", "A"});
+  Claim("c", Exactly("deviceClassName: gpu.swell.dev"));
+  Claim("d", Exactly("deviceClassName: gpu.swell.dev, tolerations: [{key: worn, value: 'yes'}]"));
+  Asked(Pod("a", "c"));
+  Asked(Pod("b", "d"));
+  catalog_.TakeChangedNodes();
+  auto rule = [this](const std::string& selector, const std::string& effect) {
+    catalog_.SetTaintRule(Y(StrCat("metadata: {name: r}\nspec: {", selector,
+                                   "taint: {key: worn, value: 'yes', effect: ", effect, "}}")));
+    return Kinds("n1", "2");
+  };
+  const std::string one = "deviceSelector: {driver: gpu.swell.dev, pool: n1, device: gpu-0}, ";
+  EXPECT_EQ(rule(one, "NoSchedule"),
+            "GPUs of class gpu.swell.dev=1;GPUs of class gpu.swell.dev with taint worn=yes=0,1;");
+  EXPECT_EQ(catalog_.TakeChangedNodes(), std::set<std::string>{"n1"});
+  EXPECT_EQ(rule(one, "NoExecute").find("gpu.swell.dev=1;"), 14u);
+  EXPECT_EQ(rule(one, "None").find("gpu.swell.dev=0,1;"), 14u);
+  EXPECT_EQ(rule("", "NoSchedule").find("gpu.swell.dev=0,1;"), 14u) << "it selects nothing";
+  EXPECT_EQ(rule("deviceSelector: {}, ", "NoSchedule"),
+            "GPUs of class gpu.swell.dev with taint worn=yes=0,1;");
+  catalog_.RemoveTaintRule("r");
+  EXPECT_NE(Kinds("n1", "2").find("gpu.swell.dev=0,1;"), std::string::npos);
+}
+
 TEST_F(DeviceCatalogTest, DevicesOfOtherDriversAreNoGpus) {
   Gpus("n1", {"A"});
   Slice("n1", "nic.example.com",

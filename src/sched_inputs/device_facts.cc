@@ -139,15 +139,12 @@ bool IsPlainDevice(const json::Value& device) {
   });
 }
 
-bool AnyKeepsAway(const json::Array& taints,
-                  const std::vector<api::DeviceToleration>& tolerations) {
-  return std::any_of(taints.begin(), taints.end(), [&](const json::Value& taint) {
-    const std::string_view effect = json::GetString(taint, {"effect"});
-    if (effect != "NoSchedule" && effect != "NoExecute") return false;
-    return std::none_of(
-        tolerations.begin(), tolerations.end(),
-        [&](const api::DeviceToleration& toleration) { return toleration.Tolerates(taint); });
-  });
+bool KeepsAway(const json::Value& taint, const std::vector<api::DeviceToleration>& tolerations) {
+  const std::string_view effect = json::GetString(taint, {"effect"});
+  if (effect != "NoSchedule" && effect != "NoExecute") return false;
+  return std::none_of(
+      tolerations.begin(), tolerations.end(),
+      [&](const api::DeviceToleration& toleration) { return toleration.Tolerates(taint); });
 }
 
 std::optional<api::DeviceAmounts> AmountsTaken(const json::Value& device,

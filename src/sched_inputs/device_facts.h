@@ -22,8 +22,8 @@ api::CelValue DeviceValue(const json::Value& device, std::string_view driver);
 // Whether Swell knows all that giving it away takes: no conditions of binding, no groups of devices
 // that suit each other, and if it takes from shared counters, then once.
 bool IsPlainDevice(const json::Value& device);
-// Whether one of the taints keeps claims with these tolerations away.
-bool AnyKeepsAway(const json::Array& taints, const std::vector<api::DeviceToleration>& tolerations);
+// Whether the taint keeps claims with these tolerations away.
+bool KeepsAway(const json::Value& taint, const std::vector<api::DeviceToleration>& tolerations);
 // What a request for these amounts takes of each of the device's capacities, by the rules that the
 // device has for that; nullopt: it does not have as much, or does not give it.
 std::optional<api::DeviceAmounts> AmountsTaken(const json::Value& device,

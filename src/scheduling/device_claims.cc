@@ -41,6 +41,7 @@ DeviceClaims::DeviceClaims(Context context)
       claims_(OfServed(context_, client::resources::kResourceClaims)),
       classes_(OfServed(context_, client::resources::kDeviceClasses)),
       slices_(OfServed(context_, client::resources::kResourceSlices)),
+      taint_rules_(OfServed(context_, client::resources::kDeviceTaintRules)),
       client_(context_.executor,
               context_.server,
               context_.user,
@@ -63,6 +64,12 @@ void DeviceClaims::Watch(Hooks hooks) {
   Follow(*classes_, devices_changed([this](const json::SharedValue& it) { catalog_.SetClass(it); }),
          devices_changed(
              [this](const json::SharedValue& it) { catalog_.RemoveClass(api::Name(*it)); }));
+  if (taint_rules_ != nullptr) {
+    Follow(*taint_rules_,
+           devices_changed([this](const json::SharedValue& it) { catalog_.SetTaintRule(it); }),
+           devices_changed(
+               [this](const json::SharedValue& it) { catalog_.RemoveTaintRule(api::Name(*it)); }));
+  }
   const auto claim = [this](const json::SharedValue& it) { OnClaim(*it); };
   Follow(*claims_, claim, claim);
 }

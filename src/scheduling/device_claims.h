@@ -81,6 +81,7 @@ class DeviceClaims {
   client::Informer* claims_ = nullptr;
   client::Informer* classes_ = nullptr;
   client::Informer* slices_ = nullptr;
+  client::Informer* taint_rules_ = nullptr;
   DeviceCatalog catalog_;
   Hooks hooks_;
   std::map<std::string, std::set<std::string>, std::less<>> users_;  // pods that name a claim

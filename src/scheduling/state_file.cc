@@ -37,6 +37,7 @@ constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
     {"storage.k8s.io", "StorageClass"},
     {"resource.k8s.io", "DeviceClass"},
     {"resource.k8s.io", "ResourceClaim"},
+    {"resource.k8s.io", "DeviceTaintRule"},
     {"resource.k8s.io", "ResourceSlice"},
     {"swell.dev", "NodePool"},
     {"swell.dev", "PodGroup"},
@@ -264,6 +265,7 @@ class Reader {
       return json::SharedValue(it, [](const json::Value*) {});
     };
     for (const json::Value* it : by_kind_["DeviceClass"]) devices_.SetClass(borrow(it));
+    for (const json::Value* it : by_kind_["DeviceTaintRule"]) devices_.SetTaintRule(borrow(it));
     for (const json::Value* it : by_kind_["ResourceSlice"]) devices_.SetSlice(borrow(it));
     for (const json::Value* it : by_kind_["Pod"]) {
       for (const api::PodClaim& claim : api::DeviceClaimsOf(*it)) {

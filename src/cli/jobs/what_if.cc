@@ -35,6 +35,7 @@ const std::vector<Listed>& StateKinds() {
       {client::resources::kStorageClasses, "StorageClass"},
       {client::resources::kDeviceClasses, "DeviceClass"},
       {client::resources::kResourceSlices, "ResourceSlice"},
+      {client::resources::kDeviceTaintRules, "DeviceTaintRule"},
       {client::resources::kResourceClaims, "ResourceClaim"},
       {client::resources::kPods, "Pod"},
       {client::resources::kConfigMaps, "ConfigMap", std::string(client::kUsageNamespace),

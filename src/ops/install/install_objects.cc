@@ -87,7 +87,7 @@ Value ControllerRole() {
        {"policy", "poddisruptionbudgets", "get,list,watch"},
        {"storage.k8s.io", "storageclasses", "get,list,watch"},
        // Devices by claims, where the cluster has them: who offers them, and whose they become.
-       {"resource.k8s.io", "resourceslices", "get,list,watch"},
+       {"resource.k8s.io", "resourceslices,devicetaintrules", "get,list,watch"},
        {"resource.k8s.io", "deviceclasses", "get,list,watch,create"},
        {"resource.k8s.io", "resourceclaims", "get,list,watch,update"},
        {"resource.k8s.io", "resourceclaims/status", "update"},

@@ -16,7 +16,33 @@ std::vector<std::string_view> Expressions(const json::Value& holder) {
   return out;
 }
 
-std::vector<DeviceToleration> ReadTolerations(const json::Value& holder) {
+DeviceWish ReadWish(const json::Value& wanted, std::string request) {
+  DeviceWish wish;
+  wish.request = std::move(request);
+  wish.device_class = json::GetString(wanted, {"deviceClassName"});
+  wish.selectors = Expressions(wanted);
+  wish.all = json::GetString(wanted, {"allocationMode"}) == "All";
+  wish.count = std::max<int64_t>(1, json::GetInt(wanted, {"count"}, 1));
+  wish.admin = json::GetBool(wanted, {"adminAccess"});
+  for (const auto& amount : json::GetObject(wanted, {"capacity", "requests"})) {
+    const auto quantity = Quantity::FromJson(amount.value());
+    if (quantity.ok()) wish.amounts.emplace(std::string(amount.key()), *quantity);
+  }
+  wish.tolerations = TolerationsOfDevices(wanted);
+  return wish;
+}
+
+std::vector<std::string_view> Texts(const json::Array& array) {
+  std::vector<std::string_view> out;
+  for (const json::Value& item : array) {
+    if (item.is_string()) out.push_back(json::View(item.get_string()));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<DeviceToleration> TolerationsOfDevices(const json::Value& holder) {
   std::vector<DeviceToleration> out;
   for (const json::Value& said : json::GetArray(holder, {"tolerations"})) {
     DeviceToleration read{.key = std::string(json::GetString(said, {"key"})),
@@ -33,31 +59,18 @@ std::vector<DeviceToleration> ReadTolerations(const json::Value& holder) {
   return out;
 }
 
-DeviceWish ReadWish(const json::Value& wanted, std::string request) {
-  DeviceWish wish;
-  wish.request = std::move(request);
-  wish.device_class = json::GetString(wanted, {"deviceClassName"});
-  wish.selectors = Expressions(wanted);
-  wish.all = json::GetString(wanted, {"allocationMode"}) == "All";
-  wish.count = std::max<int64_t>(1, json::GetInt(wanted, {"count"}, 1));
-  wish.admin = json::GetBool(wanted, {"adminAccess"});
-  for (const auto& amount : json::GetObject(wanted, {"capacity", "requests"})) {
-    const auto quantity = Quantity::FromJson(amount.value());
-    if (quantity.ok()) wish.amounts.emplace(std::string(amount.key()), *quantity);
-  }
-  wish.tolerations = ReadTolerations(wanted);
-  return wish;
+bool RuleTaints(const json::Value& rule,
+                std::string_view driver,
+                std::string_view pool,
+                std::string_view device) {
+  const json::Value* selector = json::Find(rule, {"spec", "deviceSelector"});
+  if (selector == nullptr || !selector->is_object()) return false;
+  auto is = [selector](std::string_view field, std::string_view value) {
+    return json::Find(*selector, {field}) == nullptr ||
+           json::GetString(*selector, {field}) == value;
+  };
+  return is("driver", driver) && is("pool", pool) && is("device", device);
 }
-
-std::vector<std::string_view> Texts(const json::Array& array) {
-  std::vector<std::string_view> out;
-  for (const json::Value& item : array) {
-    if (item.is_string()) out.push_back(json::View(item.get_string()));
-  }
-  return out;
-}
-
-}  // namespace
 
 bool DeviceToleration::Tolerates(const json::Value& taint) const {
   if (!effect.empty() && effect != json::GetString(taint, {"effect"})) return false;
@@ -126,7 +139,8 @@ std::vector<AllocatedDevice> AllocatedDevices(const json::Value& claim) {
                    .driver = json::GetString(result, {"driver"}),
                    .pool = json::GetString(result, {"pool"}),
                    .device = json::GetString(result, {"device"}),
-                   .admin = json::GetBool(result, {"adminAccess"})});
+                   .admin = json::GetBool(result, {"adminAccess"}),
+                   .document = &result});
   }
   return out;
 }

@@ -49,6 +49,13 @@ struct DeviceToleration {
   bool Tolerates(const json::Value& taint) const;
 };
 
+std::vector<DeviceToleration> TolerationsOfDevices(const json::Value& holder);
+// Whether a DeviceTaintRule taints the device.
+bool RuleTaints(const json::Value& rule,
+                std::string_view driver,
+                std::string_view pool,
+                std::string_view device);
+
 // Devices of one class. A request that names several of these wants the first that can be had.
 struct DeviceWish {
   std::string request;  // as allocations name it: "gpu", or "gpu/large" of several
@@ -81,6 +88,7 @@ std::vector<std::string_view> ClassSelectors(const json::Value& device_class);
 struct AllocatedDevice {
   std::string_view request, driver, pool, device;
   bool admin = false;
+  const json::Value* document = nullptr;
 };
 bool IsAllocated(const json::Value& claim);
 std::vector<AllocatedDevice> AllocatedDevices(const json::Value& claim);

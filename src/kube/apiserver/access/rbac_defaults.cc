@@ -104,7 +104,7 @@ const std::vector<RoleRow>& UserRoles() {
        "",
        {"READ|core|namespaces,nodes", "READ|swell.dev|nodepools,projects,topologies",
         "READ|scheduling.k8s.io|priorityclasses", "READ|storage.k8s.io|storageclasses",
-        "READ|resource.k8s.io|deviceclasses,resourceslices",
+        "READ|resource.k8s.io|deviceclasses,devicetaintrules,resourceslices",
         "READ|apiextensions.k8s.io|customresourcedefinitions"}},
       // What a script of a Slurm job may do in its namespace: submit, show, change and end jobs. A
       // part of a researcher's rights, without Secrets and commands in pods.

@@ -1,0 +1,210 @@
+#include "kube/controllers/cluster/device_taints.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
+#include "kube/controllers/write_batch.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr int64_t kLongest = 1'000'000'000;  // seconds
+
+bool Executes(const json::Value& taint) {
+  return json::GetString(taint, {"effect"}) == "NoExecute";
+}
+
+bool AnyExecutes(const json::Value& slice) {
+  for (const json::Value& device : json::GetArray(slice, {"spec", "devices"})) {
+    const json::Array& taints = json::GetArray(device, {"taints"});
+    if (std::any_of(taints.begin(), taints.end(), Executes)) return true;
+  }
+  return false;
+}
+
+std::string TaintText(const json::Value& taint) {
+  const std::string_view value = json::GetString(taint, {"value"});
+  return StrCat(json::GetString(taint, {"key"}), value.empty() ? "" : "=", value, ":NoExecute");
+}
+
+// Until when the tolerations bear the taint; nullopt: for ever. The shortest that applies counts.
+std::optional<WallTime> BorneUntil(const json::Value& taint,
+                                   const std::vector<api::DeviceToleration>& tolerations) {
+  const WallTime since = api::ParseTime(json::GetString(taint, {"timeAdded"})).value_or(WallTime{});
+  std::optional<int64_t> least;
+  for (const api::DeviceToleration& one : tolerations) {
+    // An empty effect is every effect for giving devices; upstream evicts all the same.
+    if (one.effect != "NoExecute" || !one.Tolerates(taint)) continue;
+    if (!one.seconds) return std::nullopt;
+    const int64_t seconds = std::clamp<int64_t>(*one.seconds, 0, kLongest);
+    least = std::min(least.value_or(seconds), seconds);
+  }
+  return since + std::chrono::seconds(least.value_or(0));
+}
+
+}  // namespace
+
+DeviceTaintEviction::DeviceTaintEviction(Context context)
+    : context_(std::move(context)),
+      pods_(context_.informers.Of(client::resources::kPods)),
+      claims_(context_.informers.Of(client::resources::kResourceClaims)),
+      slices_(context_.informers.Of(client::resources::kResourceSlices)),
+      rules_(context_.informers.Of(client::resources::kDeviceTaintRules)),
+      queue_(context_.executor,
+             context_.metrics,
+             "device-taints",
+             16,
+             [this](const std::string& key, client::WorkQueue::Done done) {
+               Reconcile(key, std::move(done));
+             }),
+      events_(MakeRecorder(context_, "device-taint-eviction")),
+      client_(
+          context_.executor, context_.server, context_.user, "device-taint-eviction-controller") {
+  Follow(
+      slices_, [this](const json::SharedValue& it) { OnSlice(it); },
+      [this](const json::SharedValue& it) { slices_with_.erase(std::string(api::Name(*it))); });
+  Follow(
+      rules_, [this](const json::SharedValue& it) { OnRule(it); },
+      [this](const json::SharedValue& it) { rules_with_.erase(std::string(api::Name(*it))); });
+  Follow(pods_, [this](const json::SharedValue& it) { OnPod(*it); });
+  Follow(claims_, [this](const json::SharedValue& it) { OnClaim(*it); });
+}
+
+void DeviceTaintEviction::OnSlice(const json::SharedValue& slice) {
+  const std::string name(api::Name(*slice));
+  if (!AnyExecutes(*slice)) {
+    slices_with_.erase(name);
+    return;
+  }
+  slices_with_.insert_or_assign(name, slice);
+  QueueUsers();
+}
+
+void DeviceTaintEviction::OnRule(const json::SharedValue& rule) {
+  const std::string name(api::Name(*rule));
+  const json::Value* taint = json::Find(*rule, {"spec", "taint"});
+  if (taint == nullptr || !Executes(*taint)) {
+    rules_with_.erase(name);
+    return;
+  }
+  rules_with_.insert_or_assign(name, rule);
+  QueueUsers();
+}
+
+void DeviceTaintEviction::OnPod(const json::Value& pod) {
+  if (!Idle() && api::IsBound(pod) && api::HasDeviceClaims(pod)) queue_.Add(api::KeyOf(pod));
+}
+
+void DeviceTaintEviction::OnClaim(const json::Value& claim) {
+  if (Idle()) return;
+  for (const api::ClaimConsumer& user : api::ConsumersOf(claim)) {
+    if (user.resource == "pods") queue_.Add(StrCat(api::Namespace(claim), "/", user.name));
+  }
+}
+
+void DeviceTaintEviction::QueueUsers() {
+  for (const auto& [key, pod] : pods_.objects()) OnPod(*pod);
+}
+
+// Older slices of a pool do not count.
+bool DeviceTaintEviction::IsCurrent(const json::Value& slice) const {
+  const auto is_newer = [&](const json::Value& other) {
+    return json::GetString(other, {"spec", "driver"}) ==
+               json::GetString(slice, {"spec", "driver"}) &&
+           json::GetString(other, {"spec", "pool", "name"}) ==
+               json::GetString(slice, {"spec", "pool", "name"}) &&
+           json::GetInt(other, {"spec", "pool", "generation"}) >
+               json::GetInt(slice, {"spec", "pool", "generation"});
+  };
+  return std::none_of(slices_.objects().begin(), slices_.objects().end(),
+                      [&](const auto& entry) { return is_newer(*entry.second); });
+}
+
+void DeviceTaintEviction::AddDevice(const api::AllocatedDevice& device,
+                                    std::optional<Eviction>& out) const {
+  const std::vector<api::DeviceToleration> tolerations =
+      api::TolerationsOfDevices(*device.document);
+  auto add = [&](const json::Value& taint) {
+    const std::optional<WallTime> until = BorneUntil(taint, tolerations);
+    if (until && (!out || *until < out->at)) out = Eviction{*until, TaintText(taint)};
+  };
+  for (const auto& [name, rule] : rules_with_) {
+    if (api::RuleTaints(*rule, device.driver, device.pool, device.device)) {
+      add(*json::Find(*rule, {"spec", "taint"}));
+    }
+  }
+  for (const auto& [name, slice] : slices_with_) {
+    if (json::GetString(*slice, {"spec", "driver"}) != device.driver ||
+        json::GetString(*slice, {"spec", "pool", "name"}) != device.pool || !IsCurrent(*slice)) {
+      continue;
+    }
+    for (const json::Value& offered : json::GetArray(*slice, {"spec", "devices"})) {
+      if (json::GetString(offered, {"name"}) != device.device) continue;
+      for (const json::Value& taint : json::GetArray(offered, {"taints"})) {
+        if (Executes(taint)) add(taint);
+      }
+    }
+  }
+}
+
+std::optional<DeviceTaintEviction::Eviction> DeviceTaintEviction::EvictionOf(
+    const json::Value& pod) const {
+  std::optional<Eviction> out;
+  for (const api::PodClaim& wanted : api::DeviceClaimsOf(pod)) {
+    if (wanted.claim.empty()) continue;
+    const json::SharedValue claim = claims_.Get(StrCat(api::Namespace(pod), "/", wanted.claim));
+    if (!claim || !api::IsReservedFor(*claim, api::Uid(pod))) continue;
+    const std::string owner = api::PodOfClaim(*claim);
+    if (!owner.empty() && owner != api::Uid(pod)) continue;
+    for (const api::AllocatedDevice& device : api::AllocatedDevices(*claim)) {
+      AddDevice(device, out);
+    }
+  }
+  return out;
+}
+
+void DeviceTaintEviction::Reconcile(const std::string& key, client::WorkQueue::Done done) {
+  if (!context_.informers.synced()) return done(kNotSynced);
+  const json::SharedValue pod = pods_.Get(key);
+  if (!pod || !api::IsBound(*pod) || api::HasEnded(*pod) || api::IsDeleting(*pod)) {
+    return done(Duration::zero());
+  }
+  const std::optional<Eviction> eviction = EvictionOf(*pod);
+  if (!eviction) return done(Duration::zero());
+  const WallTime now = context_.clock.Now();
+  if (eviction->at > now) return done(eviction->at - now);
+  Evict(pod, eviction->taint, done);
+}
+
+// The condition is written first. It shows the job's controller that the pod did not fail by
+// itself.
+void DeviceTaintEviction::Evict(const json::SharedValue& pod,
+                                const std::string& taint,
+                                const client::WorkQueue::Done& done) {
+  events_.Record(*pod, "Normal", "DeviceTaintManagerEviction",
+                 StrCat("Marking for deletion: a device of the pod has taint ", taint));
+  const json::Value patch = json::Object{
+      {"metadata", json::Object{{"uid", api::Uid(*pod)}}},
+      {"status",
+       json::Object{
+           {"conditions", json::Array{json::Object{
+                              {"type", "DisruptionTarget"},
+                              {"status", "True"},
+                              {"reason", "DeletionByDeviceTaintManager"},
+                              {"message", "Device Taint manager: deleting due to NoExecute taint"},
+                              {"lastTransitionTime", api::FormatTime(context_.clock.Now())}}}}}}};
+  client_.Patch(
+      client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
+      client::PatchType::kStrategic, patch,
+      [this, pod, done](const Result<json::SharedValue>& marked) {
+        if (!marked.ok()) return done(Outcome(marked.status()));
+        client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
+                       {.precondition_uid = std::string(api::Uid(*pod))}, Ends(done));
+      },
+      "status");
+}
+
+}  // namespace swell::controllers

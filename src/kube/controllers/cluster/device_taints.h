@@ -1,0 +1,60 @@
+// DeviceTaintEviction: evicts pods whose devices are tainted with NoExecute, by their driver or by
+// a DeviceTaintRule, as kube-controller-manager's device-taint-eviction-controller does.
+//
+// A pod is evicted when a device of a claim that is reserved for it has a taint that the claim does
+// not tolerate, or not for so long. What was decided counts: tolerations are those of the
+// allocation.
+//
+// - Threads: core executor only.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "kube/api/objects/device_claim.h"
+#include "kube/client/event_recorder.h"
+#include "kube/client/work_queue.h"
+#include "kube/controllers/context.h"
+
+namespace swell::controllers {
+
+class DeviceTaintEviction {
+ public:
+  explicit DeviceTaintEviction(Context context);
+
+ private:
+  // When the pod has to go, and for which taint.
+  struct Eviction {
+    WallTime at;
+    std::string taint;
+  };
+
+  void OnSlice(const json::SharedValue& slice);
+  void OnRule(const json::SharedValue& rule);
+  void OnPod(const json::Value& pod);
+  void OnClaim(const json::Value& claim);
+  void QueueUsers();
+  bool Idle() const { return slices_with_.empty() && rules_with_.empty(); }
+  std::optional<Eviction> EvictionOf(const json::Value& pod) const;
+  void AddDevice(const api::AllocatedDevice& device, std::optional<Eviction>& out) const;
+  bool IsCurrent(const json::Value& slice) const;
+  void Reconcile(const std::string& key, client::WorkQueue::Done done);
+  void Evict(const json::SharedValue& pod,
+             const std::string& taint,
+             const client::WorkQueue::Done& done);
+
+  Context context_;
+  client::Informer& pods_;
+  client::Informer& claims_;
+  client::Informer& slices_;
+  client::Informer& rules_;
+  // Those with a taint NoExecute, by name.
+  std::map<std::string, json::SharedValue, std::less<>> slices_with_;
+  std::map<std::string, json::SharedValue, std::less<>> rules_with_;
+  client::WorkQueue queue_;
+  client::EventRecorder events_;
+  client::Client client_;
+};
+
+}  // namespace swell::controllers
