@@ -2,6 +2,8 @@
 // as they say, and told so.
 #include "scheduling/gang_conditions.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
@@ -123,6 +125,35 @@ TEST_F(GangsTest, APodOfAGroupThatIsDisruptedOneByOneGoesAlone) {
   Pods("urgent", 1, 2, "priorityClassName: high, ");
   ASSERT_TRUE(cluster_.Until([&] { return Running("urgent") == 1; }));
   EXPECT_EQ(Running("loose"), 1);
+}
+
+TEST_F(GangsTest, TheTopologyOfAGangHoldsItTogether) {
+  cluster_.AddNode("node-1", 2);
+  cluster_.AddNode("node-2", 2);
+  for (const auto& [node, rack] : {std::pair("node-0", "a"), {"node-1", "b"}, {"node-2", "b"}}) {
+    ASSERT_TRUE(cluster_
+                    .Patch(client::resources::kNodes, node,
+                           StrCat("metadata: {labels: {example.com/rack: ", rack, "}}"))
+                    .ok());
+  }
+  const std::string topology = ", schedulingConstraints: {topology: [{key: example.com/rack}]}";
+  Gang("first", 3, topology);
+  Pods("first", 3, 1);
+  ASSERT_TRUE(cluster_.Until([&] { return Running("first") == 3; }));
+  Gang("wide", 3, topology);
+  Pods("wide", 3, 1);
+  ASSERT_TRUE(cluster_.Until([&] { return Running("wide") == 3; }));
+  // One GPU is free in each rack.
+  Gang("last", 2, topology);
+  Pods("last", 2, 1);
+  cluster_.Run(10 * kSecond);
+  EXPECT_EQ(Running("last"), 0);
+  std::set<std::string> racks;
+  for (const json::SharedValue& pod : cluster_.List(kPods, "default")) {
+    if (!api::Name(*pod).starts_with("wide-")) continue;
+    racks.insert(api::NodeName(*pod) == "node-0" ? "a" : "b");
+  }
+  EXPECT_EQ(racks.size(), 1u);
 }
 
 TEST_F(GangsTest, WhatIsNoGroupIsRefused) {

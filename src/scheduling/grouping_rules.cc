@@ -28,6 +28,7 @@ rules:
   owner: {group: scheduling.k8s.io, version: v1beta1, kind: PodGroup}
   minMember: "spec.schedulingPolicy.gang.minCount | 1"
   priorityClassFrom: [spec.priorityClassName]
+  topologyFrom: [spec.schedulingConstraints.topology.key]
   wholeWhen: {spec.disruptionMode.all: "*"}
 - name: volcano
   podAnnotation: scheduling.k8s.io/group-name
@@ -187,7 +188,7 @@ class RuleReader {
     Only(rule_, "",
          {"name", "owner", "podLabel", "podAnnotation", "podField", "when", "via", "perLabel",
           "perPod", "minMember", "podSets", "priorityClassFrom", "priorityClassName", "projectFrom",
-          "wholeWhen", "onlyWithGpus", "onlyInProjects", "disabled"});
+          "topologyFrom", "wholeWhen", "onlyWithGpus", "onlyInProjects", "disabled"});
     GroupingRule out;
     out.name = Text(rule_, "", "name", true);
     out.disabled = Switch("disabled");
@@ -212,6 +213,7 @@ class RuleReader {
     }
     out.priority_paths = Paths("priorityClassFrom");
     out.project_paths = Paths("projectFrom");
+    out.topology_paths = Paths("topologyFrom");
     out.priority_class = Text(rule_, "", "priorityClassName", false);
     out.only_with_gpus = Switch("onlyWithGpus");
     out.only_in_projects = Switch("onlyInProjects");
@@ -601,6 +603,11 @@ json::Object GroupSpecOf(const GroupingRule& rule,
   if (!rule.whole_when.empty()) {
     spec["preemptUnit"] = Holds(rule.whole_when, owner) ? "Gang" : "Pod";
   }
+  std::string together;
+  for (const std::string& path : rule.topology_paths) {
+    if (together.empty()) together = TextAt(owner, path);
+  }
+  if (!together.empty()) spec["topology"] = json::Object{{"required", together}};
   const std::string project = ProjectOf(rule, owner, pod, is_project);
   if (!project.empty()) spec["project"] = project;
   return spec;

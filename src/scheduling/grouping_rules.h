@@ -46,7 +46,8 @@ struct GroupingRule {
   std::vector<Count> min_member;
   std::vector<PodSetRule> pod_sets;
   std::vector<std::string> priority_paths, project_paths;
-  std::string priority_class;  // where the pods have none
+  std::string priority_class;               // where the pods have none
+  std::vector<std::string> topology_paths;  // to the node label whose value all pods share
   // Not empty: the group is stopped whole only where the owner says so, else pod by pod.
   std::vector<std::pair<std::string, std::string>> whole_when;
   bool only_with_gpus = false, only_in_projects = false;

@@ -183,6 +183,9 @@ TEST(GroupingRules, KubernetesOwnGroupsSayHowTheyAreStopped) {
             R"({"podSets":[{"name":"default","minMember":3}],"preemptUnit":"Gang"})");
   EXPECT_EQ(spec("schedulingPolicy: {basic: {}}, disruptionMode: {single: {}}"),
             R"({"podSets":[{"name":"default","minMember":1}],"preemptUnit":"Pod"})");
+  EXPECT_EQ(spec("schedulingPolicy: {basic: {}}, schedulingConstraints: {topology: [{key: rack}]}"),
+            R"({"podSets":[{"name":"default","minMember":1}],"preemptUnit":"Pod",)"
+            R"("topology":{"required":"rack"}})");
 }
 
 TEST(GroupingRules, PeoplesRulesComeFirstAndReplaceByName) {
