@@ -76,6 +76,7 @@ inline const Resource kResourceClaimTemplates{"resource.k8s.io", "v1", "resource
 inline const Resource kResourceSlices{"resource.k8s.io", "v1", "resourceslices", false};
 inline const Resource kDeviceClasses{"resource.k8s.io", "v1", "deviceclasses", false};
 inline const Resource kDeviceTaintRules{"resource.k8s.io", "v1", "devicetaintrules", false};
+inline const Resource kWorkloads{"scheduling.k8s.io", "v1beta1", "workloads", true};
 inline const Resource kGangs{"scheduling.k8s.io", "v1beta1", "podgroups", true};
 inline const Resource kPodGroups{"swell.dev", "v1", "podgroups", true};
 inline const Resource kProjects{"swell.dev", "v1", "projects", false};

@@ -72,10 +72,15 @@ void CheckGroupClaims(const Value& spec, const std::string& path, FieldErrors& e
   }
 }
 
-// What groups and their templates have in common.
-void CheckGroupSpec(const Value& spec, const std::string& path, FieldErrors& errors) {
-  CheckUnion(Part(spec, "schedulingPolicy"), {"basic", "gang"}, PathField(path, "schedulingPolicy"),
-             false, errors);
+// What groups and their templates have in common, and jobs, which need not name a policy.
+void CheckGroupSpec(const Value& spec,
+                    const std::string& path,
+                    bool optional_policy,
+                    FieldErrors& errors) {
+  if (!optional_policy || IsSet(spec, "schedulingPolicy")) {
+    CheckUnion(Part(spec, "schedulingPolicy"), {"basic", "gang"},
+               PathField(path, "schedulingPolicy"), false, errors);
+  }
   const json::Array& topology = json::GetArray(spec, {"schedulingConstraints", "topology"});
   const std::string at = PathField(PathField(path, "schedulingConstraints"), "topology");
   if (topology.size() > 1) errors.push_back(TooManyError(at, topology.size(), 1));
@@ -90,6 +95,18 @@ void CheckGroupSpec(const Value& spec, const std::string& path, FieldErrors& err
   CheckGroupClaims(spec, path, errors);
 }
 
+void CheckStaysSet(const Value& now,
+                   const Value& before,
+                   std::string_view key,
+                   const std::string& path,
+                   FieldErrors& errors) {
+  if (IsSet(now, key) == IsSet(before, key)) return;
+  const std::string at = PathField(path, key);
+  errors.push_back(IsSet(now, key)
+                       ? InvalidError(at, Part(now, key), "field cannot be set once created")
+                       : InvalidError(at, Value(nullptr), "field cannot be cleared once set"));
+}
+
 // Everything but how many pods are the least.
 void CheckGroupUpdate(const Value& spec, const Value& before, FieldErrors& errors) {
   for (std::string_view key :
@@ -97,20 +114,15 @@ void CheckGroupUpdate(const Value& spec, const Value& before, FieldErrors& error
         "disruptionMode", "priorityClassName", "priority", "preemptionPolicy"}) {
     CheckImmutable(MemberOf(spec, key), MemberOf(before, key), PathField("spec", key), errors);
   }
-  const Value& policy = Part(spec, "schedulingPolicy");
-  const Value& was = Part(before, "schedulingPolicy");
   for (std::string_view key : {"basic", "gang"}) {
-    if (IsSet(policy, key) == IsSet(was, key)) continue;
-    const std::string at = PathField("spec.schedulingPolicy", key);
-    errors.push_back(IsSet(policy, key)
-                         ? InvalidError(at, Part(policy, key), "field cannot be set once created")
-                         : InvalidError(at, Value(nullptr), "field cannot be cleared once set"));
+    CheckStaysSet(Part(spec, "schedulingPolicy"), Part(before, "schedulingPolicy"), key,
+                  "spec.schedulingPolicy", errors);
   }
 }
 
 void CheckPodGroup(const Value& object, const Value* old, FieldErrors& errors) {
   const Value& spec = SpecOf(object);
-  CheckGroupSpec(spec, "spec", errors);
+  CheckGroupSpec(spec, "spec", false, errors);
   if (IsSet(spec, "workloadRef")) {
     const Value& workload = Part(spec, "workloadRef");
     CheckName(workload, "workloadName", CheckDnsSubdomain, "spec.workloadRef", errors);
@@ -132,7 +144,7 @@ void CheckTemplates(const Value& spec, std::set<std::string_view>& names, FieldE
   for (size_t i = 0; i < templates.size(); ++i) {
     const std::string at = PathIndex(path, i);
     CheckName(templates[i], "name", CheckDnsLabel, at, errors);
-    CheckGroupSpec(templates[i], at, errors);
+    CheckGroupSpec(templates[i], at, false, errors);
     if (!names.insert(TextOf(templates[i], "name")).second) {
       errors.push_back(DuplicateError(at, templates[i]));
     }
@@ -169,6 +181,43 @@ void CheckGangWorkload(const Value& object, const Value* old, FieldErrors& error
 }
 
 }  // namespace
+
+void CheckJobScheduling(const Value& spec,
+                        const Value* before,
+                        const std::string& path,
+                        FieldErrors& errors) {
+  const std::string at = PathField(path, "scheduling");
+  if (before != nullptr) CheckStaysSet(spec, *before, "scheduling", path, errors);
+  if (!IsSet(spec, "scheduling")) return;
+  const Value& said = Part(spec, "scheduling");
+  const Value& policy = Part(said, "schedulingPolicy");
+  CheckGroupSpec(said, at, true, errors);
+  const int64_t parallelism = json::GetInt(spec, {"parallelism"}, 1);
+  const Value* least = MemberOf(Part(policy, "gang"), "minCount");
+  if (least != nullptr && json::GetInt(policy, {"gang", "minCount"}) > parallelism) {
+    errors.push_back(
+        InvalidError(PathField(PathField(PathField(at, "schedulingPolicy"), "gang"), "minCount"),
+                     *least, StrCat("must not be greater than parallelism (", parallelism, ")")));
+  }
+  if (!IsSet(policy, "gang") && IsSet(Part(said, "disruptionMode"), "all")) {
+    errors.push_back(
+        InvalidText(PathField(at, "disruptionMode"), "",
+                    "the disruptionMode `all` is not supported with the Basic scheduling policy"));
+  }
+  if (before == nullptr || !IsSet(*before, "scheduling")) return;
+  const Value& was = Part(*before, "scheduling");
+  CheckStaysSet(said, was, "schedulingPolicy", at, errors);
+  const Value& old_policy = Part(was, "schedulingPolicy");
+  if (IsSet(said, "schedulingPolicy") && IsSet(was, "schedulingPolicy") &&
+      IsSet(policy, "basic") != IsSet(old_policy, "basic")) {
+    errors.push_back(InvalidError(PathField(at, "schedulingPolicy"), Value(nullptr),
+                                  "the basic/gang policy variant is immutable after creation; only "
+                                  "schedulingPolicy.gang.minCount may be updated"));
+  }
+  for (std::string_view key : {"schedulingConstraints", "disruptionMode", "resourceClaims"}) {
+    CheckImmutable(MemberOf(said, key), MemberOf(was, key), PathField(at, key), errors);
+  }
+}
 
 void CheckGroupKinds(const KindInfo& kind,
                      const Value& object,

@@ -106,6 +106,11 @@ void CheckDeviceKinds(const KindInfo& kind,
                       const json::Value* old,
                       FieldErrors& errors);
 // The same of Kubernetes' own gangs.
+// How a job's pods are placed as a group, in its spec; `before` may be null.
+void CheckJobScheduling(const json::Value& spec,
+                        const json::Value* before,
+                        const std::string& path,
+                        FieldErrors& errors);
 void CheckGroupKinds(const KindInfo& kind,
                      const json::Value& object,
                      const json::Value* old,

@@ -63,6 +63,7 @@ void CheckJobSpec(const Value& spec, const std::string& path, FieldErrors& error
   }
   CheckPodTemplate(spec, path, errors);
   CheckJobRestartPolicy(spec, path, errors);
+  CheckJobScheduling(spec, nullptr, path, errors);
 }
 
 // A job that does not manage its selector itself has the one that was made for it.
@@ -117,6 +118,7 @@ void CheckJob(const Value& job, const Value* old, FieldErrors& errors) {
                    errors);
   }
   CheckNonNegative(spec, "parallelism", "spec", errors);
+  CheckJobScheduling(spec, &before, "spec", errors);
 }
 
 struct CronField {

@@ -62,6 +62,7 @@ bool IsLeaving(const json::Value& pod) {
 struct BatchJobController::Pass {
   std::string ns, name, uid;
   json::SharedValue job;
+  json::SharedValue group;  // of its pods; null: they have none
   WallTime now;
   int64_t parallelism = 1;
   std::optional<int64_t> completions;
@@ -137,7 +138,8 @@ BatchJobController::BatchJobController(Context context)
           16,
           [this](const std::string& key, Done done) { ReconcileOrphan(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)),
-      queued_(context_, client::resources::kJobs, "suspend", std::string(kComponent)) {
+      queued_(context_, client::resources::kJobs, "suspend", std::string(kComponent)),
+      gangs_(context_, client_, events_, queue_) {
   Follow(jobs_, Queued(queue_));
   auto pod = [this](const json::SharedValue& it) { OnPod(*it); };
   Follow(pods_, pod, pod);
@@ -187,9 +189,25 @@ void BatchJobController::Reconcile(const std::string& key, Done done) {
   pass->name = api::Name(*job);
   pass->uid = api::Uid(*job);
   pass->now = context_.clock.Now();
+  if (api::IsDeleting(*job)) return Work(pass, std::move(done));
+  gangs_.Ensure(job, IsFresh(*job), done, [this, pass, done](const json::SharedValue& group) {
+    pass->group = group;
+    Work(pass, done);
+  });
+}
+
+// Whether the job has never started.
+bool BatchJobController::IsFresh(const json::Value& job) const {
+  return pods_.ByIndex("owner", api::Uid(job)).empty() &&
+         json::Find(job, {"status", "startTime"}) == nullptr &&
+         json::GetInt(job, {"status", "succeeded"}) == 0 &&
+         json::GetInt(job, {"status", "failed"}) == 0 && !api::FindCondition(job, "Suspended");
+}
+
+void BatchJobController::Work(const std::shared_ptr<Pass>& pass, Done done) {
   Observe(*pass);
   Count(*pass);
-  if (api::IsDeleting(*job)) {
+  if (api::IsDeleting(*pass->job)) {
     // Its pods are the garbage collector's; what ended is let go.
     return WriteRest(pass, std::move(done));
   }
@@ -549,6 +567,7 @@ json::Value BatchJobController::MakePod(const Pass& pass,
   for (std::string_view key : {"batch.kubernetes.io/job-name", "job-name"}) {
     json::Set(pod, {"metadata", "labels", key}, pass.name);
   }
+  if (pass.group) JoinGroup(pod, *pass.group);
   if (!pass.indexed) return pod;
   std::string text = std::to_string(index);
   json::Set(pod, {"metadata", "annotations", kIndexKey}, text);

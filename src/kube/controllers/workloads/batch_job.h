@@ -19,6 +19,7 @@
 #include "kube/client/event_recorder.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
+#include "kube/controllers/workloads/job_gang.h"
 #include "kube/controllers/workloads/queued_jobs.h"
 
 namespace swell::controllers {
@@ -34,6 +35,8 @@ class BatchJobController {
   void OnPod(const json::Value& pod);
   void Reconcile(const std::string& key, Done done);
   void ReconcileOrphan(const std::string& key, Done done);
+  void Work(const std::shared_ptr<Pass>& pass, Done done);
+  bool IsFresh(const json::Value& job) const;
   void Observe(Pass& pass);
   void Count(Pass& pass);
   void CountFailure(Pass& pass, const json::SharedValue& pod, int64_t index);
@@ -62,6 +65,7 @@ class BatchJobController {
   client::WorkQueue orphans_;
   client::Client client_;
   QueuedJobs queued_;
+  JobGang gangs_;
 };
 
 }  // namespace swell::controllers
