@@ -157,8 +157,8 @@ Result<std::set<std::string>> FindOthersJobs(RemoteProcess& process, const std::
 Result<std::vector<client::Resource>> FindMissing(RemoteProcess& process) {
   using namespace client::resources;
   std::vector<client::Resource> missing;
-  for (const client::Resource& resource :
-       {kResourceClaims, kResourceSlices, kDeviceClasses, kDeviceTaintRules, kGangs}) {
+  for (const client::Resource& resource : {kResourceClaims, kResourceSlices, kDeviceClasses,
+                                           kDeviceTaintRules, kGangs, kCompositeGangs}) {
     SWELL_ASSIGN_OR_RETURN(const bool served, process.Serves(resource));
     if (!served) missing.push_back(resource);
   }

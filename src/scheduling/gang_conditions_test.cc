@@ -156,6 +156,34 @@ TEST_F(GangsTest, TheTopologyOfAGangHoldsItTogether) {
   EXPECT_EQ(racks.size(), 1u);
 }
 
+TEST_F(GangsTest, GangsOfOneCompositeGroupStartTogether) {
+  cluster_.AddNode("node-1", 4);
+  const std::string parent =
+      ", parentCompositePodGroupName: job, workloadRef: {workloadName: w, templateName: t}";
+  Gang("driver", 1, parent);
+  Pods("driver", 1, 1);
+  cluster_.Run(10 * kSecond);
+  EXPECT_EQ(Running("driver"), 0);
+  cluster_.Create(
+      "apiVersion: scheduling.k8s.io/v1alpha3\nkind: CompositePodGroup\nmetadata: {name: job, "
+      "namespace: default}\nspec: {schedulingPolicy: {gang: {minGroupCount: 2}}, workloadRef: "
+      "{workloadName: w, templateName: t}}\n");
+  cluster_.Run(10 * kSecond);
+  EXPECT_EQ(Running("driver"), 0);
+  const json::SharedValue waiting = cluster_.Get(kPods, "default/driver-0");
+  EXPECT_EQ(api::FindCondition(*waiting, "PodScheduled")->message,
+            "waits for 2 groups of CompositePodGroup \"job\", of which 1 is there");
+  Gang("workers", 2, parent);
+  cluster_.Run(10 * kSecond);
+  EXPECT_EQ(Running("driver"), 0) << "workers has no pods";
+  Pods("workers", 2, 3);
+  EXPECT_TRUE(cluster_.Until([&] { return Running("workers") == 2 && Running("driver") == 1; }));
+  const json::SharedValue group =
+      cluster_.Get(client::resources::kPodGroups, "default/compositepodgroup.job");
+  ASSERT_TRUE(group);
+  EXPECT_EQ(json::GetArray(*group, {"spec", "podSets"}).size(), 2u);
+}
+
 TEST_F(GangsTest, WhatIsNoGroupIsRefused) {
   const struct {
     const char* spec;

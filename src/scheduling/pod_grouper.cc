@@ -9,6 +9,7 @@
 #include "kube/api/objects/pod_group.h"
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/sched_convert.h"
+#include "scheduling/gang_conditions.h"
 
 namespace swell::controllers {
 namespace {
@@ -70,7 +71,71 @@ PodGrouper::PodGrouper(Context context, PodGrouperOptions options)
          if (api::Annotation(*group, kGroupedBy).empty()) return;
          queue_.Add(StrCat(kGroupKey, api::KeyOf(*group)));
        }});
+  FollowTrees();
   if (!map_read_) ReadMap();
+}
+
+void PodGrouper::FollowTrees() {
+  using client::resources::kCompositeGangs;
+  using client::resources::kGangs;
+  if (!context_.informers.Serves(kCompositeGangs) || !context_.informers.Serves(kGangs)) return;
+  gangs_ = &context_.informers.Of(kGangs);
+  composites_ = &context_.informers.Of(kCompositeGangs);
+  for (client::Informer* informer : {gangs_, composites_}) {
+    informer->AddHandlers(
+        {.on_add = [this](const json::SharedValue& gang) { OnTree(*gang); },
+         .on_update =
+             [this](const json::SharedValue& before, const json::SharedValue& gang) {
+               const json::Value* was = json::Find(*before, {"spec"});
+               const json::Value* is = json::Find(*gang, {"spec"});
+               if (was != nullptr && is != nullptr && !json::Equal(*was, *is)) OnTree(*gang);
+             },
+         .on_delete = {}});
+  }
+}
+
+// Pods may have waited for it, and a gang that is there may have one part more.
+void PodGrouper::OnTree(const json::Value& gang) {
+  const bool composite = api::KindOf(gang) == "CompositePodGroup";
+  if (!composite && json::GetString(gang, {"spec", "parentCompositePodGroupName"}).empty()) return;
+  for (const auto& [key, pod] : pods_.objects()) {
+    const bool waits = api::Namespace(*pod) == api::Namespace(gang) &&
+                       json::Find(*pod, {"spec", "schedulingGroup"}) != nullptr;
+    if (waits) OnPod(*pod);
+  }
+  Found found{.rule = GroupingRule(), .owner = {}, .api_version = {}, .kind = {}};
+  if (composite || !JoinTree(gang, found).ok() || !found.tree) return;
+  Reread(StrCat(api::Namespace(gang), "/", GroupNameOf(*found.rule, *found.owner, gang)));
+}
+
+GangObjects PodGrouper::GangsIn(std::string_view ns) const {
+  const auto all = [ns = std::string(ns)](const client::Informer& informer) {
+    return [&informer, ns] {
+      std::vector<json::SharedValue> out;
+      for (const auto& [key, object] : informer.objects()) {
+        if (api::Namespace(*object) == ns) out.push_back(object);
+      }
+      return out;
+    };
+  };
+  return {[this, ns = std::string(ns)](std::string_view name) {
+            return composites_->Get(StrCat(ns, "/", name));
+          },
+          all(*composites_), all(*gangs_)};
+}
+
+// A gang that is a part of a larger one: that one is found.
+Status PodGrouper::JoinTree(const json::Value& gang, Found& found) const {
+  if (composites_ == nullptr) return Status::Ok();
+  auto tree = ReadGangTree(gang, GangsIn(api::Namespace(gang)));
+  if (!tree.ok()) return tree.status();
+  if (!*tree) return Status::Ok();
+  found.owner = (*tree)->root;
+  found.kind = found.rule->kind = "CompositePodGroup";
+  found.api_version = client::resources::kCompositeGangs.ApiVersion();
+  found.pod_set = PodSetOfGang(api::Name(gang));
+  found.tree = std::move(*tree);
+  return Status::Ok();
 }
 
 // Whether a rule may be about it: by its nearest owner, or by what it says itself.
@@ -166,6 +231,13 @@ void PodGrouper::FindOwner(const json::SharedValue& pod,
                    if (object.status().code() == Code::kNotFound) ReportMissing(*walk);
                    if (!object.ok()) return walk->done(object.status());
                    walk->found.owner = *object;
+                   if (walk->found.rule->name == kGangRule) {
+                     const Status joined = JoinTree(**object, walk->found);
+                     if (!joined.ok()) {
+                       ReportWaiting(*walk->pod, joined.message());
+                       return walk->done(joined);
+                     }
+                   }
                    walk->done(walk->found);
                  });
   }
@@ -176,7 +248,6 @@ void PodGrouper::FindOwner(const json::SharedValue& pod,
 // It may never come: the pod says so, in the place where the scheduler would.
 void PodGrouper::ReportMissing(const Walk& walk) {
   const json::Value& pod = *walk.pod;
-  if (api::IsBound(pod)) return;
   const GroupingRule& rule = *walk.found.rule;
   std::string_view name;
   rules_.Named(pod, name);
@@ -186,6 +257,11 @@ void PodGrouper::ReportMissing(const Walk& walk) {
                                      : rule.pod_label.empty() ? "annotation "
                                                               : "label ",
                                      rule.pod_label, rule.pod_annotation, rule.pod_field);
+  ReportWaiting(pod, message);
+}
+
+void PodGrouper::ReportWaiting(const json::Value& pod, const std::string& message) {
+  if (api::IsBound(pod)) return;
   const std::optional<api::Condition> known = api::FindCondition(pod, "PodScheduled");
   if (known && known->message == message) return;
   events_.Record(pod, "Warning", "FailedScheduling", message);
@@ -254,7 +330,7 @@ void PodGrouper::Group(const json::SharedValue& pod,
                        const client::WorkQueue::Done& done) {
   const std::string ns(api::Namespace(*pod));
   const std::string group = GroupNameOf(*found.rule, *found.owner, *pod);
-  const std::string set = PodSetOf(*found.rule, *found.owner, *pod);
+  const std::string set = found.tree ? found.pod_set : PodSetOf(*found.rule, *found.owner, *pod);
   const std::string rule = found.rule->name, owner(api::Uid(*found.owner));
   // The group first: a label whose group nobody made would make one of its own.
   WriteGroup(ns, group, *pod, found, [=, this](const Status& written) {
@@ -281,6 +357,10 @@ void PodGrouper::WriteGroup(const std::string& ns,
   json::Object spec = GroupSpecOf(*found.rule, *found.owner, pod, [this](std::string_view project) {
     return projects_.Get(project) != nullptr;
   });
+  if (found.tree) {
+    spec["podSets"] = found.tree->pod_sets;
+    spec["groups"] = found.tree->groups;
+  }
   auto ended = [done](const Result<json::SharedValue>& result) {
     const Code code = result.status().code();
     done(result.ok() || code == Code::kAlreadyExists ? Status::Ok() : result.status());
@@ -293,7 +373,9 @@ void PodGrouper::WriteGroup(const std::string& ns,
     if (!ours || (sets != nullptr && json::Equal(*sets, spec["podSets"]))) {
       return done(Status::Ok());
     }
-    const json::Value patch = json::Object{{"spec", json::Object{{"podSets", spec["podSets"]}}}};
+    json::Object changed{{"podSets", spec["podSets"]}};
+    if (found.tree) changed["groups"] = spec["groups"];
+    const json::Value patch = json::Object{{"spec", std::move(changed)}};
     return client_.Patch(client::resources::kPodGroups, ns, name, client::PatchType::kMerge, patch,
                          ended);
   }

@@ -27,6 +27,7 @@
 #include "kube/client/event_recorder.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
+#include "scheduling/gang_tree.h"
 #include "scheduling/grouping_rules.h"
 
 namespace swell::controllers {
@@ -59,6 +60,8 @@ class PodGrouper {
     std::optional<GroupingRule> rule;  // as it was: rules may change meanwhile
     json::SharedValue owner;
     std::string api_version, kind;
+    std::optional<GangTree> tree;  // of Kubernetes' composite groups
+    std::string pod_set;           // in it
   };
   struct Walk;  // from a pod up to its owners
   using WalkPtr = std::shared_ptr<Walk>;
@@ -73,6 +76,11 @@ class PodGrouper {
                  bool fresh,
                  std::function<void(const Result<Found>&)> done);
   void ReportMissing(const Walk& walk);
+  void ReportWaiting(const json::Value& pod, const std::string& message);
+  void FollowTrees();
+  void OnTree(const json::Value& gang);
+  GangObjects GangsIn(std::string_view ns) const;
+  Status JoinTree(const json::Value& gang, Found& found) const;
   void Climb(const WalkPtr& walk);
   void Fetch(const client::Resource& resource,
              const std::string& ns,
@@ -98,6 +106,9 @@ class PodGrouper {
   client::Informer& pods_;
   client::Informer& groups_;
   client::Informer& projects_;
+  // Kubernetes' gangs and groups of them; null where the cluster does not serve both.
+  client::Informer* gangs_ = nullptr;
+  client::Informer* composites_ = nullptr;
   client::EventRecorder events_;
   std::set<std::string> ungrouped_;  // uids of pods that are in no group
   struct Cached {

@@ -77,6 +77,7 @@ inline const Resource kResourceSlices{"resource.k8s.io", "v1", "resourceslices",
 inline const Resource kDeviceClasses{"resource.k8s.io", "v1", "deviceclasses", false};
 inline const Resource kDeviceTaintRules{"resource.k8s.io", "v1", "devicetaintrules", false};
 inline const Resource kWorkloads{"scheduling.k8s.io", "v1beta1", "workloads", true};
+inline const Resource kCompositeGangs{"scheduling.k8s.io", "v1alpha3", "compositepodgroups", true};
 inline const Resource kGangs{"scheduling.k8s.io", "v1beta1", "podgroups", true};
 inline const Resource kPodGroups{"swell.dev", "v1", "podgroups", true};
 inline const Resource kProjects{"swell.dev", "v1", "projects", false};

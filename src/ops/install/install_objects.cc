@@ -82,7 +82,7 @@ Value ControllerRole() {
        {"", "events", "get,list,watch"},
        {"authentication.k8s.io", "tokenreviews", "create"},
        {"scheduling.k8s.io", "priorityclasses", "get,list,watch"},
-       {"scheduling.k8s.io", "podgroups", "get,list,watch"},
+       {"scheduling.k8s.io", "podgroups,compositepodgroups", "get,list,watch"},
        {"scheduling.k8s.io", "podgroups/status", "patch"},
        {"policy", "poddisruptionbudgets", "get,list,watch"},
        {"storage.k8s.io", "storageclasses", "get,list,watch"},

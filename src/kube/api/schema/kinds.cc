@@ -167,6 +167,8 @@ constexpr KindRow kRows[] = {
      "io.k8s.api.scheduling.v1"},
     {"scheduling.k8s.io", "v1beta1", "PriorityClass", "priorityclasses", "pc", "",
      kCluster | kOlder, "io.k8s.api.scheduling.v1beta1"},
+    {"scheduling.k8s.io", "v1alpha3", "CompositePodGroup", "compositepodgroups", "", "", kStatus,
+     "io.k8s.api.scheduling.v1alpha3"},
     {"scheduling.k8s.io", "v1beta1", "PodGroup", "podgroups", "", "", kStatus,
      "io.k8s.api.scheduling.v1beta1"},
     {"scheduling.k8s.io", "v1beta1", "Workload", "workloads", "", "", kNone,

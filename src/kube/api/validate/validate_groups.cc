@@ -134,6 +134,17 @@ void CheckPodGroup(const Value& object, const Value* old, FieldErrors& errors) {
   if (old != nullptr) CheckGroupUpdate(spec, SpecOf(*old), errors);
 }
 
+// Everything but how many groups are the least.
+void CheckComposite(const Value& object, const Value* old, FieldErrors& errors) {
+  const Value& spec = SpecOf(object);
+  CheckGroupSpec(spec, "spec", false, errors);
+  CheckSubdomain(spec, "parentCompositePodGroupName", "spec", errors);
+  const Value& workload = Part(spec, "workloadRef");
+  CheckName(workload, "workloadName", CheckDnsSubdomain, "spec.workloadRef", errors);
+  CheckName(workload, "templateName", CheckDnsLabel, "spec.workloadRef", errors);
+  if (old != nullptr) CheckGroupUpdate(spec, SpecOf(*old), errors);
+}
+
 void CheckTemplates(const Value& spec, std::set<std::string_view>& names, FieldErrors& errors) {
   const std::string path = "spec.podGroupTemplates";
   const json::Array& templates = json::GetArray(spec, {"podGroupTemplates"});
@@ -225,6 +236,7 @@ void CheckGroupKinds(const KindInfo& kind,
                      FieldErrors& errors) {
   if (kind.gvk.group != "scheduling.k8s.io") return;
   if (kind.gvk.kind == "PodGroup") CheckPodGroup(object, old, errors);
+  if (kind.gvk.kind == "CompositePodGroup") CheckComposite(object, old, errors);
   if (kind.gvk.kind == "Workload") CheckGangWorkload(object, old, errors);
 }
 
