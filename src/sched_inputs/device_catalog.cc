@@ -442,7 +442,8 @@ void DeviceCatalog::AddToNode(sched::NodeInfo& node) {
   if (found == nodes_.end()) return;
   Node& devices = Read(found->second);
   // A pod that asks for GPUs there by number would be given one of which others have parts.
-  const bool by_number = node.allocatable.extended.contains(sched::kGpuResource);
+  const auto numbered = node.allocatable.extended.find(sched::kGpuResource);
+  const bool by_number = numbered != node.allocatable.extended.end() && numbered->second > 0;
   for (const auto& [name, kind] : kinds_) {
     const DeviceSet set = DevicesOf(name, devices);
     if (set.Empty() || (by_number && kind.part_ppm > 0)) continue;
