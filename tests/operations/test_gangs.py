@@ -24,6 +24,23 @@ spec:
   - {name: main, image: x, resources: {limits: {nvidia.com/gpu: %(gpus)d}}}
 """
 
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: job}
+spec:
+  parallelism: 4
+  completions: 4
+  completionMode: Indexed
+  scheduling: {schedulingPolicy: {gang: {}}}
+  template:
+    spec:
+      schedulerName: swell
+      restartPolicy: Never
+      containers:
+      - {name: main, image: x, resources: {limits: {nvidia.com/gpu: 1}}}
+"""
+
 
 class Gangs(ClusterTest):
     flags = ("--nodes", "2", "--gpus-per-node", "4")
@@ -52,6 +69,15 @@ class Gangs(ClusterTest):
         self.assertEqual(self.phases("waits"), ["Pending"] * 2)
         self.done(self.cluster.kubectl("delete", "pods", "fits-0", "fits-1", "fits-2"))
         self.until(lambda: self.phases("waits") == ["Running"] * 2, lambda: str(self.phases("waits")))
+
+        # A Job that says so is one, with a Workload and a group of its own.
+        self.done(self.cluster.kubectl("delete", "pods", "waits-0", "waits-1"))
+        self.done(self.cluster.kubectl("apply", "-f", "-", input=JOB))
+        self.until(lambda: self.cluster.get("workloads")["items"])
+        [workload] = self.cluster.get("workloads")["items"]
+        self.assertEqual(workload["spec"]["controllerRef"], {"apiGroup": "batch", "kind": "Job", "name": "job"})
+        name = workload["metadata"]["name"]
+        self.until(lambda: self.phases(name) == ["Running"] * 4, lambda: str(self.phases(name)))
 
         # `podgroups` alone are Swell's, which say as much in columns.
         self.assertIn("podgroup.waits", self.done(self.cluster.kubectl("get", "podgroups")))
