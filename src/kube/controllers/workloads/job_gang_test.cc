@@ -1,12 +1,11 @@
 // Jobs that say how they are scheduled, in a whole cluster of virtual time.
-#include "kube/controllers/workloads/job_gang.h"
-
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
+#include "kube/controllers/workloads/job_gang.h"
 #include "operator/testing/cluster_test_util.h"
 
 namespace swell::controllers {
@@ -29,8 +28,9 @@ class JobGangTest : public ::testing::Test {
                          const std::string& more = "") {
     return StrCat("apiVersion: batch/v1\nkind: Job\nmetadata: {name: ", name,
                   ", namespace: default}\nspec: {parallelism: ", pods, ", completions: ", pods,
-                  ", completionMode: Indexed, ", more, "scheduling: ", scheduling,
-                  ", template: {spec: {schedulerName: swell, restartPolicy: Never, containers: ",
+                  ", completionMode: Indexed, ", more,
+                  scheduling.empty() ? "" : StrCat("scheduling: ", scheduling, ", "),
+                  "template: {spec: {schedulerName: swell, restartPolicy: Never, containers: ",
                   "[{name: c, image: x, resources: {limits: {nvidia.com/gpu: 1}}}]}}}\n");
   }
   json::SharedValue Only(const client::Resource& resource) {
@@ -79,8 +79,7 @@ TEST_F(JobGangTest, AJobIsAGangOfItsParallelism) {
 }
 
 TEST_F(JobGangTest, AJobThatSaysNothingHasNoObjects) {
-  std::string plain = Job("p", 1, "null");
-  cluster_.Create(plain);
+  cluster_.Create(Job("p", 1, ""));
   ASSERT_TRUE(cluster_.Until([&] { return Running("p") == 1; }));
   EXPECT_TRUE(cluster_.List(kWorkloads).empty());
   EXPECT_TRUE(cluster_.List(kGangs).empty());
