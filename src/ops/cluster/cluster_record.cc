@@ -8,7 +8,7 @@
 #include "base/strings.h"
 #include "json/value.h"
 #include "kube/net/tls/tls.h"
-#include "ops/last_port.h"
+#include "ops/cluster/last_port.h"
 
 namespace swell {
 namespace {
