@@ -20,7 +20,8 @@ class PodChoiceTest : public CliTest {
     LabelledPod("ray-head", "swell.dev/pod-group: ray-1");
     Create(
         "{apiVersion: swell.dev/v1, kind: PodGroup, metadata: {name: ray-1, ownerReferences: "
-        "[{apiVersion: ray.io/v1, kind: RayCluster, name: ray, uid: u}]}, spec: {minMember: 1}}");
+        "[{apiVersion: ray.io/v1, kind: RayCluster, name: ray, uid: u}]}, spec: {podSets: [{name: "
+        "all, minMember: 1}]}}");
   }
   void LabelledPod(const std::string& name, const std::string& labels) {
     Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: ", name, ", labels: {", labels,
