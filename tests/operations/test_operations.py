@@ -326,6 +326,35 @@ class Restart(ClusterTest):
         self.assertFalse(int(handed_out[0]) <= port <= int(handed_out[1]), port)
 
 
+class FullDisk(ClusterTest):
+    """/dev/full in the place of the audit log: every write to it fails as on a full disk."""
+
+    def create(self, name):
+        return self.cluster.kubectl("create", "configmap", name)
+
+    def test_an_audit_log_that_cannot_be_written_is_told_or_required(self):
+        log = self.cluster.directory / "audit.log"
+        self.cluster.down()
+        log.unlink()
+        log.symlink_to("/dev/full")
+        self.cluster.up()
+        self.done(self.create("served"))
+        self.until(lambda: "Audit log   misses what happens now: " in self.cluster.swell("status").stdout)
+        self.until(lambda: [event["message"] for event in self.cluster.get("events", "-n", "default")["items"]
+                            if event["reason"] == "AuditLogFailed"])
+        self.cluster.down()
+        flags, self.cluster.flags = self.cluster.flags, (*self.cluster.flags, "--audit-required")
+        self.addCleanup(setattr, self.cluster, "flags", flags)
+        self.cluster.up()
+        self.create("first")  # shows that the log fails
+        self.until(lambda: "--audit-required" in self.create("refused").stderr)
+        self.assertIn("No space left", self.create("refused").stderr)
+        log.unlink()
+        self.until(lambda: self.create("again").returncode == 0)
+        self.until(lambda: '"again"' in log.read_text())
+        self.assertNotIn("Audit log", self.cluster.swell("status").stdout)
+
+
 class Start(unittest.TestCase):
     def test_nodes_that_cannot_be_are_refused(self):
         for flags, said in ((("--nodes", "0"), "--nodes: 0 is not between 1 and"),
