@@ -108,12 +108,14 @@ TEST_F(SubmitterTest, OtherNumbersAreRefused) {
 
 TEST_F(SubmitterTest, WorkWhoseTemplatesNameOtherNumbersIsRefusedWithTheField) {
   RunAliceAs("1500:100,44");
-  const auto template_of = [](const std::string& context, const std::string& inner) {
-    return StrCat(R"({"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":"Never",)",
+  const auto template_of = [](const std::string& context, const std::string& inner,
+                              const std::string& restart = "Never") {
+    return StrCat(R"({"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":")", restart, R"(",)",
                   R"("securityContext":)", context, R"(,"containers":[{"name":"pytorch",)",
                   R"("image":"i","securityContext":)", inner, "}]}}");
   };
   const std::string root = template_of(R"({"runAsUser":0})", "{}");
+  const std::string always = template_of(R"({"runAsUser":0})", "{}", "Always");
   const std::string inner = template_of("{}", R"({"runAsGroup":7})");
   const auto job = [](const std::string& pods) {
     return StrCat(R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":)",
@@ -143,7 +145,7 @@ TEST_F(SubmitterTest, WorkWhoseTemplatesNameOtherNumbersIsRefusedWithTheField) {
        "spec.template.workload." + worker + "securityContext.runAsUser: 0"},
       {kDeployments,
        StrCat(R"({"metadata":{"name":"j"},"spec":{"selector":{"matchLabels":{"a":"b"}},)",
-              R"("template":)", root, "}}"),
+              R"("template":)", always, "}}"),
        "spec.template.spec.securityContext.runAsUser: 0"},
   };
   for (const Case& one : cases) {
