@@ -92,6 +92,7 @@ DecisionExecutor::DecisionExecutor(Context context,
 void DecisionExecutor::Execute(const sched::CycleResult& result) {
   const std::map<std::string_view, bool> shrinks = Shrinks(result);
   SchedulingEvents::PodsOfBinds pods(result.decisions.size());
+  std::set<std::pair<std::string, std::string>> waited_for;  // nodes, and whose pods wait
   for (size_t i = 0; i < pods.size(); ++i) {
     const sched::Decision& decision = result.decisions[i];
     if (decision.type != sched::Decision::Type::kBind) SendBatch();
@@ -102,6 +103,7 @@ void DecisionExecutor::Execute(const sched::CycleResult& result) {
         break;
       case sched::Decision::Type::kNominate:
         Nominate(decision);
+        waited_for.emplace(decision.node, SplitKey(decision.pod).first);
         break;
       case sched::Decision::Type::kEvict:
         Evict(decision, shrinks.at(decision.group));
@@ -110,6 +112,7 @@ void DecisionExecutor::Execute(const sched::CycleResult& result) {
   }
   SendBatch();
   SendEvictions();
+  for (const auto& [node, ns] : waited_for) evictions_.Hasten(node, ns);
   events_.OnCycle(result, pods);
   for (const std::string& pod : result.nominations_cleared) ClearNomination(pod);
 }
@@ -295,7 +298,6 @@ void DecisionExecutor::FailBinding(const sched::Decision& binding, const Status&
 }
 
 void DecisionExecutor::Nominate(const sched::Decision& decision) {
-  evictions_.Hasten(decision.node, SplitKey(decision.pod).first);
   json::SharedValue pod = pods_.Get(decision.pod);
   if (!pod || api::NominatedNode(*pod) == decision.node) return;
   reporter_.Nominate(decision.pod, decision.node);
