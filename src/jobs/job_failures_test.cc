@@ -87,7 +87,8 @@ class FailureTest : public ::testing::Test {
     ASSERT_TRUE(patched.ok()) << patched.ToString();
   }
   std::string Message(std::string_view type) {
-    const auto found = api::FindCondition(*cluster_.Get(kPyTorchJobs, "default/job"), type);
+    const json::SharedValue job = cluster_.Get(kPyTorchJobs, "default/job");
+    const auto found = api::FindCondition(*job, type);
     return found ? std::string(found->message) : "";
   }
   void FailAndRunAgain(const std::string& pod, int code, std::string_view said = "") {
