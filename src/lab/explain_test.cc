@@ -17,7 +17,7 @@ Trace TwoJobs() {
 
 std::string Explain(std::string_view policy, const std::string& job) {
   RunOptions options;
-  options.shape = {1, 4, {}};
+  options.shape = {1, 4};
   options.resize_s = 10;
   const auto text = ExplainJob(TwoJobs(), ProfileLibrary(), **FindPolicy(policy), options, job);
   return text.ok() ? *text : text.status().message();

@@ -1,13 +1,18 @@
 #include "lab/free_gpus.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/check.h"
 
 namespace swell::lab {
 
-FreeGpus::FreeGpus(const ClusterShape& shape, const Allocations& taken)
-    : free_(shape.nodes, shape.gpus_per_node), total_(shape.gpus()) {
+FreeGpus::FreeGpus(const ClusterShape& shape, const Allocations& taken) : total_(shape.gpus()) {
+  for (const NodeGroup& group : shape.groups) {
+    const int begin = static_cast<int>(free_.size());
+    groups_.push_back({begin, begin + group.nodes});
+    free_.insert(free_.end(), group.nodes, group.gpus_per_node);
+  }
   for (const auto& [number, allocation] : taken) Take(allocation);
 }
 
@@ -37,13 +42,19 @@ Allocation FreeGpus::TakeFromFreest(int gpus) {
   return taken;
 }
 
-Allocation FreeGpus::TakeTightly(int gpus) {
-  SWELL_CHECK(gpus <= total_);
+int FreeGpus::total(int group) const {
+  const Range& range = groups_[group];
+  return std::accumulate(free_.begin() + range.begin, free_.begin() + range.end, 0);
+}
+
+Allocation FreeGpus::TakeTightly(int gpus, int group) {
+  const Range& range = groups_[group];
+  SWELL_CHECK(gpus <= total(group));
   Allocation taken;
   while (static_cast<int>(taken.size()) < gpus) {
     const int missing = gpus - static_cast<int>(taken.size());
-    int best = 0;
-    for (int node = 1; node < static_cast<int>(free_.size()); ++node) {
+    int best = range.begin;
+    for (int node = best + 1; node < range.end; ++node) {
       if (free_[node] == 0) continue;
       if (free_[best] == 0) {
         best = node;
@@ -74,6 +85,55 @@ Placement PlacementOf(const Allocation& allocation) {
     }
   }
   return placement;
+}
+
+namespace {
+
+bool IsTight(const ClusterShape& shape, const Allocation& allocation, int group) {
+  const Placement tight =
+      TightPlacement(static_cast<int>(allocation.size()), shape.groups[group].gpus_per_node);
+  return PlacementOf(allocation).size() <= tight.size();
+}
+
+// False: some job lies on more nodes than it needs.
+bool PlaceGroup(const ClusterShape& shape,
+                const std::vector<std::pair<int, GroupSize>>& jobs,
+                const Allocations& kept,
+                Allocations& placed) {
+  FreeGpus free(shape, kept);
+  bool tight = true;
+  for (const auto& [number, size] : jobs) {
+    const auto found = kept.find(number);
+    const Allocation& allocation = placed[number] =
+        found == kept.end() ? free.TakeTightly(size.gpus, size.group) : found->second;
+    tight &= IsTight(shape, allocation, size.group);
+  }
+  return tight;
+}
+
+}  // namespace
+
+Allocations PlaceSizes(const ClusterShape& shape,
+                       const std::map<int, GroupSize>& sizes,
+                       const Allocations& now) {
+  Allocations placed;
+  for (int group = 0; group < static_cast<int>(shape.groups.size()); ++group) {
+    std::vector<std::pair<int, GroupSize>> jobs;
+    Allocations kept;
+    for (const auto& [number, size] : sizes) {
+      if (size.group != group || size.gpus == 0) continue;
+      jobs.emplace_back(number, size);
+      const auto held = now.find(number);
+      if (held != now.end() && static_cast<int>(held->second.size()) == size.gpus &&
+          shape.GroupOf(held->second.front()) == group) {
+        kept.insert(*held);
+      }
+    }
+    std::stable_sort(jobs.begin(), jobs.end(),
+                     [](const auto& a, const auto& b) { return a.second.gpus > b.second.gpus; });
+    if (!PlaceGroup(shape, jobs, kept, placed)) PlaceGroup(shape, jobs, {}, placed);
+  }
+  return placed;
 }
 
 Placement TightPlacement(int gpus, int gpus_per_node) {

@@ -3,6 +3,7 @@
 // - Invariants: no node below zero.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "lab/policy.h"
@@ -15,16 +16,22 @@ class FreeGpus {
   FreeGpus(const ClusterShape& shape, const Allocations& taken);
 
   int total() const { return total_; }
+  int total(int group) const;
   int on(int node) const { return free_[node]; }
   void Take(const Allocation& allocation);
   void Give(const Allocation& allocation);
   // From the node with most free GPUs, the first of equals, until there are enough: what the
   // simulator of Pollux does for Tiresias and Optimus. total() >= gpus.
   Allocation TakeFromFreest(int gpus);
-  // On as few nodes as can be, and where they leave least behind. total() >= gpus.
-  Allocation TakeTightly(int gpus);
+  // On as few nodes as can be, and where they leave least behind. The group has so many free.
+  Allocation TakeTightly(int gpus, int group = 0);
 
  private:
+  // Its nodes are those from `begin` up to `end`.
+  struct Range {
+    int begin = 0, end = 0;
+  };
+  std::vector<Range> groups_;
   std::vector<int> free_;
   int total_ = 0;
 };
@@ -33,5 +40,16 @@ class FreeGpus {
 Placement PlacementOf(const Allocation& allocation);
 // GPUs on as few nodes as can be.
 Placement TightPlacement(int gpus, int gpus_per_node);
+
+struct GroupSize {
+  int group = 0;
+  int gpus = 0;
+};
+// Puts the jobs of `sizes` on nodes. A job that keeps group and size keeps its place, unless
+// another would then lie on more nodes than it needs: then the whole group is placed anew, the
+// largest first.
+Allocations PlaceSizes(const ClusterShape& shape,
+                       const std::map<int, GroupSize>& sizes,
+                       const Allocations& now);
 
 }  // namespace swell::lab

@@ -60,7 +60,7 @@ TEST(History, ASavedTraceIsPlayedAsTheOneItCameFrom) {
   EXPECT_EQ(TraceAsCsv(*again), TraceAsCsv(history->trace));
   EXPECT_EQ(again->format, "swell");
   RunOptions options;
-  options.shape = {1, 4, {}};
+  options.shape = {1, 4};
   for (const char* policy : {"fifo", "fair", "goodput"}) {
     const auto kind = FindPolicy(policy);
     ASSERT_TRUE(kind.ok());
@@ -74,7 +74,7 @@ TEST(History, ASavedTraceIsPlayedAsTheOneItCameFrom) {
 
 TEST(History, AnElasticJobIsFasterOnItsMaximum) {
   RunOptions options;
-  options.shape = {1, 8, {}};
+  options.shape = {1, 8};
   options.resize_s = 0;
   auto ended = [&](double gpus_max) {
     PastJob job = Job("v/a", 0, 2, 2000);
@@ -95,7 +95,7 @@ TEST(History, AQuotaGoesBeforeTheOrderOfSubmission) {
     trace.jobs.push_back({StrCat("b", i), "second", 0, 1, "", 0, 1000});
   }
   RunOptions options;
-  options.shape = {1, 4, {}};
+  options.shape = {1, 4};
   auto begun_at_once = [&](const std::string& tenant) {
     const auto run = Play(trace, ProfileLibrary(), **FindPolicy("fair"), options);
     int64_t count = 0;

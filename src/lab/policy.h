@@ -5,6 +5,7 @@
 // - Invariants: equal input, equal decisions; no node gives more GPUs than it has.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,15 +24,37 @@ struct TenantShare {
   double weight = 1;  // of what no quota covers
 };
 
-struct ClusterShape {
+// Nodes with GPUs of one type.
+struct NodeGroup {
   int nodes = 16;
   int gpus_per_node = 4;
-  std::map<std::string, TenantShare> tenants;  // others have no quota, and a weight of 1
+  std::string type;  // of profiles; empty: the first one that was read
 
   int gpus() const { return nodes * gpus_per_node; }
 };
 
-// The node of each GPU of a job, in the order of its ranks. Any change of it restarts the job.
+inline constexpr size_t kGroupsMax = 8;
+
+struct ClusterShape {
+  // At least one, at most kGroupsMax. Nodes are numbered through, in the order of the groups.
+  std::vector<NodeGroup> groups;
+  std::map<std::string, TenantShare> tenants;  // others have no quota, and a weight of 1
+
+  explicit ClusterShape(std::vector<NodeGroup> all) : groups(std::move(all)) {}
+  ClusterShape(int nodes, int gpus_per_node) : groups{{nodes, gpus_per_node, ""}} {}
+  ClusterShape() : ClusterShape(16, 4) {}
+
+  int gpus() const;
+  int nodes() const;
+  // For a cluster with one type of GPU.
+  int gpus_per_node() const { return groups.front().gpus_per_node; }
+  int FirstNode(int group) const;
+  int GroupOf(int node) const;
+  std::string ToString() const;  // "16x4", "6x4:aws,2x8:dgx-ext"
+};
+
+// The node of each GPU of a job, in the order of its ranks, all of one group. Any change of it
+// restarts the job; by Sia's rules, any change of its shape or its group does.
 using Allocation = std::vector<int>;
 // By the job's number in the trace; jobs without GPUs are left out.
 using Allocations = std::map<int, Allocation>;
@@ -61,8 +84,9 @@ struct PolicyKind {
   bool on_events = false;    // and whenever a job comes or ends
   bool looks_ahead = false;  // knows how long jobs will run
   BatchMode batch = BatchMode::kRequested;
-  bool learns = false;   // a job begins with what others of its application measured
-  bool resizes = false;  // else jobs hold the GPUs they requested or none
+  bool learns = false;      // a job begins with what others of its application measured
+  bool resizes = false;     // else jobs hold the GPUs they requested or none
+  bool many_types = false;  // it knows GPUs of several types
   std::unique_ptr<Policy> (*make)(const ClusterShape&) = nullptr;
 };
 

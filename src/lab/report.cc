@@ -37,6 +37,26 @@ Interval Middle(std::vector<double>& values) {
   return {values[n * 25 / 1000], values[std::min(n - 1, n * 975 / 1000)]};
 }
 
+constexpr double kUnfairFrom = 1.05;
+
+void AddRatios(const PolicyRuns& policy, PolicySummary& sum) {
+  double worst = 0, unfair = 0;
+  for (const RunOutcome& run : policy.runs) {
+    if (run.gpus == 0) return;
+    const double contention =
+        std::max(1.0, static_cast<double>(run.jobs.size()) / static_cast<double>(run.gpus));
+    for (const JobOutcome& job : run.jobs) {
+      if (job.alone_s <= 0) return;
+      const double fair_s = static_cast<double>(job.alone_s) * contention;
+      const double ratio = static_cast<double>(job.completion_s()) / fair_s;
+      worst = std::max(worst, ratio);
+      unfair += ratio > kUnfairFrom ? 1 : 0;
+    }
+  }
+  sum.worst_ratio = worst;
+  sum.unfair = unfair / static_cast<double>(sum.jobs);
+}
+
 PolicySummary SummaryOf(const PolicyRuns& policy) {
   PolicySummary sum;
   sum.policy = policy.policy;
@@ -58,6 +78,7 @@ PolicySummary SummaryOf(const PolicyRuns& policy) {
   sum.jobs = static_cast<int64_t>(completions.size());
   sum.restarts /= static_cast<double>(sum.jobs);
   sum.gpu_hours /= static_cast<double>(sum.jobs);
+  AddRatios(policy, sum);
   sum.p99_s = static_cast<double>(Percentile(completions, 0.99));
   if (!decide_ns.empty()) {
     sum.decide_p50_ms = static_cast<double>(Percentile(decide_ns, 0.5)) / 1e6;
@@ -128,6 +149,8 @@ json::Value ToJson(const std::vector<PolicySummary>& summaries) {
     if (sum.average_range) entry["averageSeconds95"] = RangeJson(*sum.average_range, 1);
     if (sum.change) entry["changePercent"] = *sum.change * 100;
     if (sum.change_range) entry["changePercent95"] = RangeJson(*sum.change_range, 100);
+    if (sum.worst_ratio) entry["worstFinishTimeRatio"] = *sum.worst_ratio;
+    if (sum.unfair) entry["unfairPercent"] = *sum.unfair * 100;
     if (sum.decide_p50_ms) entry["decideMsP50"] = *sum.decide_p50_ms;
     if (sum.decide_p99_ms) entry["decideMsP99"] = *sum.decide_p99_ms;
     list.push_back(std::move(entry));

@@ -48,6 +48,18 @@ TEST(Report, OneTraceHasNoInterval) {
   EXPECT_TRUE(report[1].looks_ahead);
 }
 
+TEST(Report, RatiosOfFinishTimesNeedJobsOfKnownLength) {
+  RunOutcome run = RunOf({100, 300, 420});
+  run.gpus = 2;
+  EXPECT_FALSE(Summarize({{"a", false, {run}}}, 1)[0].worst_ratio.has_value());
+  for (JobOutcome& job : run.jobs) job.alone_s = 200;
+  const auto report = Summarize({{"a", false, {run}}}, 1);
+  // Three jobs on two GPUs: alone and fair is 300 s.
+  ASSERT_TRUE(report[0].worst_ratio.has_value());
+  EXPECT_NEAR(*report[0].worst_ratio, 1.4, 1e-12);
+  EXPECT_NEAR(*report[0].unfair, 1.0 / 3, 1e-12);
+}
+
 TEST(Report, JobsAreLinesOfCsv) {
   EXPECT_EQ(JobsAsCsv({{"a", false, {RunOf({20})}}}, {"t.csv"}),
             "policy,trace,job,submit_s,start_s,end_s,completion_s,restarts,gpu_s\n"

@@ -28,22 +28,14 @@ class Run {
   Status Admit(const Trace& trace, const ProfileLibrary& profiles, bool resizes) {
     jobs_.reserve(trace.jobs.size());  // active_ points into it
     for (const TraceJob& job : trace.jobs) {
-      const Profile* profile = job.application.empty() ? nullptr : profiles.Find(job.application);
-      if (profile == nullptr && !job.application.empty()) {
-        return Status(Code::kNotFound,
-                      StrCat(trace.name, ": job ", Quote(job.name), ": application ",
-                             Quote(job.application), " has no profile; there are ",
-                             profiles.Names().empty() ? "none" : Join(profiles.Names(), ", "),
-                             " (--profiles)"));
-      }
+      SWELL_ASSIGN_OR_RETURN(std::vector<const Profile*> its,
+                             ProfilesOf(trace.name, job, profiles));
       if (!resizes && job.gpus > options_.shape.gpus()) {
         return Status(Code::kInvalid,
                       StrCat(trace.name, ": job ", Quote(job.name), " requests ", job.gpus,
                              " GPUs, the cluster has ", options_.shape.gpus()));
       }
-      jobs_.emplace_back(job, profile,
-                         JobOptions{batch_, options_.resize_s, options_.shape.gpus_per_node,
-                                    learns_ ? &experiences_ : nullptr});
+      jobs_.emplace_back(job, std::move(its), OptionsOf(job));
     }
     arrivals_.resize(jobs_.size());
     std::iota(arrivals_.begin(), arrivals_.end(), 0);
@@ -72,15 +64,50 @@ class Run {
   }
 
   RunOutcome TakeOutcome() {
+    outcome_.gpus = options_.shape.gpus();
     for (const SimJob& job : jobs_) {
       outcome_.jobs.push_back({job.trace().name, job.trace().submitted_s,
                                job.started_s().value_or(-1), job.ended_s(), job.restarts(),
-                               job.service()});
+                               job.service(), job.trace().duration_s});
     }
     return std::move(outcome_);
   }
 
  private:
+  // One for each group of the cluster; none where only the job's duration is known.
+  Result<std::vector<const Profile*>> ProfilesOf(const std::string& trace,
+                                                 const TraceJob& job,
+                                                 const ProfileLibrary& profiles) const {
+    std::vector<const Profile*> its;
+    if (job.application.empty()) return its;
+    for (const NodeGroup& group : options_.shape.groups) {
+      its.push_back(profiles.Find(job.application, group.type));
+      if (its.back() != nullptr) continue;
+      const std::string on = group.type.empty() ? "" : StrCat(" on ", group.type);
+      return Status(Code::kNotFound,
+                    StrCat(trace, ": job ", Quote(job.name), ": application ",
+                           Quote(job.application), " has no profile", on, "; there are ",
+                           profiles.Names().empty() ? "none" : Join(profiles.Names(), ", "),
+                           " (--profiles)"));
+    }
+    return its;
+  }
+
+  JobOptions OptionsOf(const TraceJob& job) {
+    const ApplicationCosts costs = CostsOf(options_.rules, job.application);
+    JobOptions options;
+    options.batch = batch_;
+    options.rules = options_.rules;
+    options.resize_s = options_.resize_s.value_or(costs.resize_s);
+    options.slowdown = costs.slowdown;
+    options.first_gpus = options_.shape.gpus_per_node();
+    options.experiences = learns_ ? &experiences_ : nullptr;
+    for (const NodeGroup& group : options_.shape.groups) {
+      options.gpus_per_node.push_back(group.gpus_per_node);
+    }
+    return options;
+  }
+
   int64_t NextStep() const {
     const int64_t to_round = round_s_ - now_s_ % round_s_;
     const int64_t next = arrived_ < arrivals_.size()
@@ -140,11 +167,20 @@ class Run {
       const Allocation& before = had == allocations_.end() ? kNone : had->second;
       const Allocation& after = has == next.end() ? kNone : has->second;
       if (before == after) continue;
-      jobs_[active.number].Place(PlacementOf(after), now_s_);
       Note(active.number, after);
+      if (Same(before, after)) continue;
+      const int group = after.empty() ? 0 : options_.shape.GroupOf(after.front());
+      jobs_[active.number].Place(PlacementOf(after), now_s_, group);
     }
     allocations_ = std::move(next);
     NoteInUse();
+  }
+
+  // A move that costs nothing.
+  bool Same(const Allocation& before, const Allocation& after) const {
+    if (options_.rules != Rules::kSia || before.empty() || after.empty()) return false;
+    return PlacementOf(before) == PlacementOf(after) &&
+           options_.shape.GroupOf(before.front()) == options_.shape.GroupOf(after.front());
   }
 
   void NoteInUse() {
@@ -189,6 +225,15 @@ Result<RunOutcome> Play(const Trace& trace,
                         const ProfileLibrary& profiles,
                         const PolicyKind& policy,
                         const RunOptions& options) {
+  if (options.shape.groups.size() > 1 && !policy.many_types) {
+    std::vector<std::string> able;
+    for (const PolicyKind& kind : Policies()) {
+      if (kind.many_types) able.push_back(kind.name);
+    }
+    return Status(Code::kInvalid,
+                  StrCat("policy ", policy.name, " knows GPUs of one type, not ",
+                         options.shape.ToString(), "; these know several: ", Join(able, ", ")));
+  }
   Run run(policy, options);
   SWELL_RETURN_IF_ERROR(run.Admit(trace, profiles, policy.resizes));
   const Status played = run.PlayAll();

@@ -3,6 +3,7 @@
 // In rounds, as Pollux' published simulator does it: all jobs advance by a round, the clock moves,
 // the policy decides, and its decision takes effect at once. Jobs that come or end within a round
 // wait for its end. A policy that decides on events is called at the second of each event too.
+// Sia's published simulator differs in what model/rules.h lists.
 //
 // - Threads: none; a run is one call.
 // - Invariants: the same input gives the same decisions and times, on any machine.
@@ -10,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +33,10 @@ struct DecisionSeen {
 
 struct RunOptions {
   ClusterShape shape;
-  int64_t resize_s = 30;  // what a start, resize or move costs
-  int64_t round_s = 0;    // 0: the policy's own rhythm; else rounds of this length, without events
+  Rules rules = Rules::kPollux;
+  // What a start, resize or move costs. None: 30 s, or by Sia's rules each application's own.
+  std::optional<int64_t> resize_s;
+  int64_t round_s = 0;  // 0: the policy's own rhythm; else rounds of this length, without events
   std::function<int64_t()> clock_ns;  // to time decisions; null: they are not timed
   std::function<void(const DecisionSeen&)> on_decision;  // may be null
 };
@@ -44,6 +48,7 @@ struct JobOutcome {
   int64_t ended_s = 0;
   int restarts = 0;
   double gpu_s = 0;
+  int64_t alone_s = 0;  // it would take on the GPUs it requested, if nobody else came; 0: unknown
 
   int64_t completion_s() const { return ended_s - submitted_s; }
 };
@@ -56,13 +61,15 @@ struct GpusInUse {
 
 struct RunOutcome {
   std::vector<JobOutcome> jobs;  // in the order of the trace
+  int gpus = 0;                  // of the cluster
   uint64_t hash = 0;             // of all decisions
   int64_t decisions = 0;         // calls of the policy
   std::vector<int64_t> decide_ns;
   std::vector<GpusInUse> in_use;  // by time; an entry for each change
 };
 
-// Errors: an application without a profile, a job larger than the cluster, a job that never ends.
+// Errors: an application without a profile, a job larger than the cluster, a job that never ends,
+// GPUs of several types under a policy that knows only one.
 Result<RunOutcome> Play(const Trace& trace,
                         const ProfileLibrary& profiles,
                         const PolicyKind& policy,

@@ -65,9 +65,12 @@ int GpusOf(const Placement& placement) {
 
 Result<std::unique_ptr<Profile>> Profile::Load(const std::string& folder,
                                                const std::string& application,
-                                               const std::string& gpu_type) {
+                                               const std::string& gpu_type,
+                                               Rules rules) {
   std::unique_ptr<Profile> profile(new Profile);
   profile->application_ = application;
+  profile->gpu_type_ = gpu_type;
+  profile->rules_ = rules;
   std::vector<StepPoint> points;
   SWELL_RETURN_IF_ERROR(
       profile->ReadPlacements(StrCat(folder, "/placements-", gpu_type, ".csv"), points));
@@ -122,10 +125,12 @@ Status Profile::ReadPlacements(const std::string& path, std::vector<StepPoint>& 
   for (const auto& [at, sum] : sums) {
     limits_.local_min = std::min(limits_.local_min, at[2]);
     limits_.local_max = std::max(limits_.local_max, at[2]);
+    nodes_max_ = std::max(nodes_max_, static_cast<int>(at[0]));
+    int64_t& local_max = local_max_[static_cast<int>(at[1])];
+    local_max = std::max(local_max, at[2]);
     points.push_back({at, {sum.time.step_s / sum.count, sum.time.sync_s / sum.count}});
   }
-  // The published simulator lets this one use half the batch that was measured.
-  if (application_ == "yolov3") limits_.local_max = std::min<int64_t>(limits_.local_max, 8);
+  limits_.local_max = LocalBatchMax(rules_, application_, gpu_type_, limits_.local_max);
   return {};
 }
 
@@ -143,6 +148,9 @@ Status Profile::ReadScaling(const std::string& path, std::vector<StepPoint>& poi
       return table.Wrong(row, gpus_column, "expected at least as many as num_nodes");
     }
     added[{nodes, gpus, read.batch}] = read.time;
+    nodes_max_ = std::max(nodes_max_, static_cast<int>(nodes));
+    int64_t& local_max = scaled_local_max_[{nodes, gpus}];
+    local_max = std::max(local_max, read.batch);
   }
   for (const StepPoint& point : points) added.erase(point.at);
   for (const auto& [at, time] : added) points.push_back({at, time});
@@ -208,6 +216,31 @@ StepTime Profile::Step(const Placement& placement, int64_t local_batch) const {
   return time;
 }
 
+double Profile::SingleGpuSpeed() const {
+  const auto single = placements_.find("1");
+  if (single == placements_.end()) return 0;
+  double slowest_s = 0;
+  for (const auto& [batch, time] : single->second) slowest_s = std::max(slowest_s, time.step_s);
+  return static_cast<double>(single->second.back().first) / slowest_s;
+}
+
+int64_t Profile::LocalBatchMaxOn(const Placement& placement) const {
+  int64_t most = 0;
+  const auto measured = placements_.find(RingName(placement));
+  const int gpus = GpusOf(placement);
+  if (measured != placements_.end()) {
+    most = measured->second.back().first;
+  } else {
+    for (const auto& [at, batch] : scaled_local_max_) {
+      const bool as_wide = at.first >= static_cast<int64_t>(placement.size()) && at.second >= gpus;
+      if (as_wide) most = std::max(most, batch);
+    }
+  }
+  const auto of_as_many = local_max_.find(gpus);
+  if (of_as_many != local_max_.end()) most = std::min(most, of_as_many->second);
+  return most > 0 ? most : limits_.local_max;
+}
+
 Profile::Neighbours Profile::Around(int64_t batch) const {
   auto high = courses_.lower_bound(batch);
   if (high == courses_.end()) high = std::prev(courses_.end());
@@ -246,45 +279,54 @@ double Profile::Steps(int64_t batch, int epoch) const {
 }
 
 Result<ProfileLibrary> ProfileLibrary::Load(const std::string& folder,
-                                            const std::string& gpu_type,
+                                            const std::vector<std::string>& gpu_types,
+                                            Rules rules,
                                             const std::set<std::string>* only) {
   SWELL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(folder));
   ProfileLibrary library;
-  bool any = false;
-  for (const std::string& name : names) {
-    const std::string inside = StrCat(folder, "/", name);
-    if (!FileExists(StrCat(inside, "/placements-", gpu_type, ".csv"))) continue;
-    any = true;
-    if (only != nullptr && !only->contains(name)) continue;
-    const auto files = ListDir(inside);
-    if (!files.ok()) return files.status();
-    const bool trains = std::any_of(files->begin(), files->end(), [](const std::string& file) {
-      return file.starts_with("validation-");
-    });
-    if (!trains) continue;  // a pipeline of another simulator
-    SWELL_ASSIGN_OR_RETURN(std::unique_ptr<Profile> profile, Profile::Load(inside, name, gpu_type));
-    library.Add(std::move(profile));
-  }
-  if (!any) {
-    return Status(Code::kNotFound,
-                  StrCat(folder, ": has no APPLICATION/placements-", gpu_type, ".csv"));
+  for (const std::string& gpu_type : gpu_types) {
+    bool any = false;
+    for (const std::string& name : names) {
+      const std::string inside = StrCat(folder, "/", name);
+      if (!FileExists(StrCat(inside, "/placements-", gpu_type, ".csv"))) continue;
+      any = true;
+      if (only != nullptr && !only->contains(name)) continue;
+      const auto files = ListDir(inside);
+      if (!files.ok()) return files.status();
+      const bool trains = std::any_of(files->begin(), files->end(), [](const std::string& file) {
+        return file.starts_with("validation-");
+      });
+      if (!trains) continue;  // a pipeline of another simulator
+      SWELL_ASSIGN_OR_RETURN(std::unique_ptr<Profile> profile,
+                             Profile::Load(inside, name, gpu_type, rules));
+      library.Add(std::move(profile));
+    }
+    if (!any) {
+      return Status(Code::kNotFound,
+                    StrCat(folder, ": has no APPLICATION/placements-", gpu_type, ".csv"));
+    }
   }
   return library;
 }
 
 void ProfileLibrary::Add(std::unique_ptr<Profile> profile) {
   const std::string name = profile->application();
-  profiles_[name] = std::move(profile);
+  profiles_[name].push_back(std::move(profile));
 }
 
-const Profile* ProfileLibrary::Find(const std::string& application) const {
+const Profile* ProfileLibrary::Find(const std::string& application,
+                                    const std::string& gpu_type) const {
   const auto found = profiles_.find(application);
-  return found == profiles_.end() ? nullptr : found->second.get();
+  if (found == profiles_.end()) return nullptr;
+  for (const auto& profile : found->second) {
+    if (gpu_type.empty() || profile->gpu_type() == gpu_type) return profile.get();
+  }
+  return nullptr;
 }
 
 std::vector<std::string> ProfileLibrary::Names() const {
   std::vector<std::string> names;
-  for (const auto& [name, profile] : profiles_) names.push_back(name);
+  for (const auto& [name, profiles] : profiles_) names.push_back(name);
   return names;
 }
 

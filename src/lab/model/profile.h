@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "goodput/step_model.h"
+#include "lab/model/rules.h"
 #include "lab/model/step_surface.h"
 #include "lab/trace/csv.h"
 
@@ -33,11 +34,19 @@ class Profile {
   // Reads FOLDER/placements-TYPE.csv, scalability-TYPE.csv and validation-BATCH.csv.
   static Result<std::unique_ptr<Profile>> Load(const std::string& folder,
                                                const std::string& application,
-                                               const std::string& gpu_type);
+                                               const std::string& gpu_type,
+                                               Rules rules);
 
   const std::string& application() const { return application_; }
+  const std::string& gpu_type() const { return gpu_type_; }
   const BatchLimits& limits() const { return limits_; }
   int epochs() const { return epochs_; }
+  int nodes_max() const { return nodes_max_; }  // the most that were measured together
+  // Samples a second of one GPU at its largest batch, as Sia compares types of GPU; 0: not
+  // measured.
+  double SingleGpuSpeed() const;
+  // The largest batch of a GPU that was measured on a placement, or on at least as many GPUs.
+  int64_t LocalBatchMaxOn(const Placement& placement) const;
 
   StepTime Step(const Placement& placement, int64_t local_batch) const;
   // During an epoch, from 0. Linear between the measured batches.
@@ -68,27 +77,34 @@ class Profile {
   Neighbours Around(int64_t batch) const;
 
   std::string application_;
+  std::string gpu_type_;
+  Rules rules_ = Rules::kPollux;
   BatchLimits limits_;
+  int nodes_max_ = 0;
   int epochs_ = 0;
   std::map<std::string, std::vector<std::pair<int64_t, StepTime>>> placements_;  // "124" → curve
+  std::map<int, int64_t> local_max_;  // by GPUs, over all placements of so many
+  std::map<std::pair<int64_t, int64_t>, int64_t> scaled_local_max_;  // by nodes and GPUs
   std::unique_ptr<StepSurface> surface_;
   std::map<int64_t, Course> courses_;  // by batch
   mutable std::unordered_map<std::string, StepTime> known_steps_;
 };
 
-// All applications below a folder.
+// All applications below a folder, on one type of GPU or several.
 class ProfileLibrary {
  public:
   // `only`: the applications that are read; null: all.
   static Result<ProfileLibrary> Load(const std::string& folder,
-                                     const std::string& gpu_type,
+                                     const std::vector<std::string>& gpu_types,
+                                     Rules rules = Rules::kPollux,
                                      const std::set<std::string>* only = nullptr);
-  const Profile* Find(const std::string& application) const;
+  // An empty type: the first of those that were read.
+  const Profile* Find(const std::string& application, const std::string& gpu_type = "") const;
   void Add(std::unique_ptr<Profile> profile);
   std::vector<std::string> Names() const;
 
  private:
-  std::map<std::string, std::unique_ptr<Profile>> profiles_;
+  std::map<std::string, std::vector<std::unique_ptr<Profile>>> profiles_;  // by application
 };
 
 }  // namespace swell::lab

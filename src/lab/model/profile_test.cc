@@ -35,12 +35,12 @@ TEST(Profile, PlacementsAreRings) {
 
 TEST(Profile, ErrorsNameTheFile) {
   const TempDir dir;
-  EXPECT_EQ(ProfileLibrary::Load(dir.path(), "aws").status().message(),
+  EXPECT_EQ(ProfileLibrary::Load(dir.path(), {"aws"}).status().message(),
             dir.path() + ": has no APPLICATION/placements-aws.csv");
   WriteToyProfile(dir.path());
   const std::string file = dir.path() + "/toy/placements-aws.csv";
   ASSERT_TRUE(WriteFileAtomically(file, "placement,local_bsz,step_time,sync_time\n1,4,1,1\n").ok());
-  EXPECT_EQ(ProfileLibrary::Load(dir.path(), "aws").status().message(),
+  EXPECT_EQ(ProfileLibrary::Load(dir.path(), {"aws"}).status().message(),
             file + ":2: step_time \"1\": expected a positive time, longer than sync_time");
 }
 

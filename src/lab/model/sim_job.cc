@@ -12,6 +12,7 @@ constexpr double kSerialPart = 0.05;
 constexpr int kWidestMeasured = 64;  // nothing wider was measured
 constexpr size_t kMeasurementsMax = 4096;
 constexpr int kBatchesOfCurve = 16;  // goodput is flat around its best batch
+constexpr int kBatchesOfSia = 50;
 
 // The published simulator trains this one on one GPU with one batch.
 constexpr std::string_view kOneGpuApplication = "ncf";
@@ -19,14 +20,23 @@ constexpr int64_t kOneGpuBatch = 32768;
 
 }  // namespace
 
-SimJob::SimJob(const TraceJob& trace, const Profile* profile, const JobOptions& options)
-    : trace_(trace), profile_(profile), options_(options) {
-  SWELL_CHECK(profile != nullptr || trace.duration_s > 0);
-  if (profile_ == nullptr) {
+SimJob::SimJob(const TraceJob& trace,
+               std::vector<const Profile*> profiles,
+               const JobOptions& options)
+    : trace_(trace), profiles_(std::move(profiles)), options_(options), learned_(profiles_.size()) {
+  SWELL_CHECK(!profiles_.empty() || trace.duration_s > 0);
+  if (profiles_.empty()) {
     work_left_s_ = static_cast<double>(trace.duration_s);
   } else {
-    epoch_end_ = profile_->Progress(1);
+    epoch_end_ = profile()->Progress(1);
   }
+}
+
+BatchLimits SimJob::LimitsOn(const Placement& placement) const {
+  BatchLimits limits = profile()->limits();
+  // Sia's simulator looks up how large a batch was measured on the very placement.
+  if (options_.rules == Rules::kSia) limits.local_max = profile()->LocalBatchMaxOn(placement);
+  return limits;
 }
 
 std::optional<int64_t> SimJob::FixedBatch() const {
@@ -36,13 +46,14 @@ std::optional<int64_t> SimJob::FixedBatch() const {
 }
 
 void SimJob::UpdateBatch() {
-  const BatchLimits& limits = profile_->limits();
+  const BatchLimits limits = LimitsOn(placement_);
+  const std::optional<StepParameters>& fitted = learned_[group_].fitted;
   std::optional<int64_t> batch = FixedBatch();
-  if (!batch && !fitted_) batch = std::max(limits.initial, limits.local_min * gpus_);
+  if (!batch && !fitted) batch = std::max(limits.initial, limits.local_min * gpus_);
   const BatchChoice before = batch_;
   batch_ =
       batch ? SplitBatch(limits, *batch, gpus_)
-            : ChooseBatch(*fitted_, gradient_, limits, static_cast<int>(placement_.size()), gpus_);
+            : ChooseBatch(*fitted, gradient_, limits, static_cast<int>(placement_.size()), gpus_);
   const int64_t parts = int64_t{gpus_} * (batch_.passes_before + 1);
   batch_.local_batch = std::max<int64_t>(1, std::min(batch_.local_batch, limits.max / parts));
   stale_ |=
@@ -50,45 +61,54 @@ void SimJob::UpdateBatch() {
 }
 
 void SimJob::Measure(const StepTime& time) {
-  const auto [at, added] =
-      measured_.try_emplace({static_cast<int>(placement_.size()), gpus_, batch_.local_batch}, time);
+  Learned& learned = learned_[group_];
+  const auto [at, added] = learned.steps.try_emplace(
+      {static_cast<int>(placement_.size()), gpus_, batch_.local_batch}, time);
   if (!added) return;
-  gpus_measured_ = std::max(gpus_measured_, gpus_);
+  learned.gpus = std::max(learned.gpus, gpus_);
   if (options_.experiences != nullptr) {
     Experience& experience = (*options_.experiences)[trace_.application];
-    if (experience.steps.size() < kMeasurementsMax) experience.steps.insert(*at);
-    experience.gpus = std::max(experience.gpus, gpus_);
+    Experience::OnGroup& known = experience.groups[group_];
+    if (known.steps.size() < kMeasurementsMax) known.steps.insert(*at);
+    known.gpus = std::max(known.gpus, gpus_);
     if (epoch_ == 0) experience.first_gradient = gradient_;
   }
-  Fit();
+  Fit(learned);
 }
 
-void SimJob::Fit() {
-  fitted_ = FitSteps(measured_, fitted_ ? &*fitted_ : nullptr);
-  corrections_ = CorrectionsOf(measured_, *fitted_);
+void SimJob::Fit(Learned& learned) {
+  // Sia's simulator fits from the start each time. Where batches hardly differ, a fit that goes on
+  // from the last one ends where time does not depend on the batch.
+  const bool anew = options_.rules == Rules::kSia || !learned.fitted;
+  learned.fitted = FitSteps(learned.steps, anew ? nullptr : &*learned.fitted);
+  learned.corrections = CorrectionsOf(learned.steps, *learned.fitted);
 }
 
 void SimJob::Submit() {
-  if (options_.experiences == nullptr || profile_ == nullptr) return;
+  if (options_.experiences == nullptr || profiles_.empty()) return;
   const auto found = options_.experiences->find(trace_.application);
   if (found == options_.experiences->end()) return;
-  measured_ = found->second.steps;
-  gpus_measured_ = found->second.gpus;
+  for (const auto& [group, known] : found->second.groups) {
+    Learned& learned = learned_[group];
+    learned.steps = known.steps;
+    learned.gpus = known.gpus;
+    Fit(learned);
+  }
   gradient_ = found->second.first_gradient;
-  Fit();
   ++estimate_version_;
 }
 
 void SimJob::UpdateSpeed() {
   const int64_t batch = gpus_ * batch_.local_batch * (batch_.passes_before + 1);
-  const double scale = static_cast<double>(batch) / static_cast<double>(profile_->limits().initial);
-  const StepTime time = profile_->Step(placement_, batch_.local_batch);
-  gradient_ = profile_->Gradient(batch, epoch_);
+  const double scale =
+      static_cast<double>(batch) / static_cast<double>(profile()->limits().initial);
+  const StepTime time = profile()->Step(placement_, batch_.local_batch);
+  gradient_ = profile()->Gradient(batch, epoch_);
   const double gain = (gradient_.var + gradient_.sqr) / (gradient_.var / scale + gradient_.sqr);
   if (options_.batch == BatchMode::kAdaptive) Measure(time);
   ++estimate_version_;
   const double compute = time.step_s - time.sync_s;
-  goodput_ = gain / (time.step_s + compute * batch_.passes_before);
+  goodput_ = gain / (time.step_s + compute * batch_.passes_before) / options_.slowdown;
   stale_ = false;
 }
 
@@ -102,9 +122,9 @@ void SimJob::Train(int64_t now_s, int64_t seconds) {
     } else {
       ++epoch_;
       taken = std::min<int64_t>(seconds, std::llrint((epoch_end_ - progress_) / goodput_));
-      if (epoch_ >= profile_->epochs()) ended_s_ = now_s + taken;
+      if (epoch_ >= profile()->epochs()) ended_s_ = now_s + taken;
       progress_ = epoch_end_;
-      if (!ended()) epoch_end_ = profile_->Progress(epoch_ + 1);
+      if (!ended()) epoch_end_ = profile()->Progress(epoch_ + 1);
       stale_ = true;
     }
     now_s += taken;
@@ -141,15 +161,16 @@ void SimJob::Advance(int64_t now_s, int64_t seconds) {
   resizing_s_ -= delay;
   running_s_ += delay;
   service_ += static_cast<double>(delay) * gpus_;
-  if (profile_ != nullptr) {
+  if (!profiles_.empty()) {
     Train(now_s + delay, seconds - delay);
   } else if (seconds > delay) {
     Work(now_s + delay, seconds - delay);
   }
 }
 
-void SimJob::Place(const Placement& placement, int64_t now_s) {
+void SimJob::Place(const Placement& placement, int64_t now_s, int group) {
   SWELL_CHECK(!ended());
+  if (!placement.empty() && !profiles_.empty()) group_ = group;
   placement_ = placement;
   gpus_ = GpusOf(placement);
   stale_ = true;
@@ -157,7 +178,7 @@ void SimJob::Place(const Placement& placement, int64_t now_s) {
     batch_ = {};
     return;
   }
-  if (profile_ != nullptr) UpdateBatch();
+  if (!profiles_.empty()) UpdateBatch();
   resizing_s_ = options_.resize_s;
   if (started_s_) {
     ++restarts_;
@@ -166,25 +187,68 @@ void SimJob::Place(const Placement& placement, int64_t now_s) {
   }
 }
 
-double SimJob::CorrectionFor(int nodes, int gpus) const {
-  const auto found = corrections_.find({nodes, gpus});
-  return found == corrections_.end() ? 1 : found->second;
+int SimJob::AnyFitted() const {
+  for (size_t group = 0; group < learned_.size(); ++group) {
+    if (learned_[group].fitted) return static_cast<int>(group);
+  }
+  return -1;
 }
 
-double SimJob::EstimatedGoodput(int nodes, int gpus) const {
+SimJob::Source SimJob::SourceFor(int group, int nodes, int gpus) const {
+  if (learned_[group].fitted) return {group, nodes, 1};
+  Source source;
+  source.group = AnyFitted();
+  if (source.group < 0) return source;
+  const int per_node = options_.gpus_per_node[source.group];
+  source.nodes = (gpus + per_node - 1) / per_node;
+  const double there = profile(source.group)->SingleGpuSpeed();
+  const double here = profile(group)->SingleGpuSpeed();
+  if (there > 0 && here > 0) source.factor = here / there;
+  return source;
+}
+
+double SimJob::CorrectionFor(const Source& source, int gpus) const {
+  const StepCorrections& corrections = learned_[source.group].corrections;
+  const auto found = corrections.find({source.nodes, gpus});
+  return found == corrections.end() ? 1 : found->second;
+}
+
+double SimJob::EstimatedGoodput(int group, int nodes, int gpus) const {
   if (gpus <= 0) return 0;
-  if (profile_ == nullptr) return WorkSpeed(gpus);
-  if (trace_.application == kOneGpuApplication || !fitted_) return gpus;
-  return ChooseBatch(*fitted_, gradient_, profile_->limits(), nodes, gpus, kBatchesOfCurve)
-             .goodput /
-         CorrectionFor(nodes, gpus);
+  if (profiles_.empty()) return WorkSpeed(gpus);
+  if (trace_.application == kOneGpuApplication) return gpus;
+  const Source source = SourceFor(group, nodes, gpus);
+  if (source.group < 0) return gpus;
+  return ChooseBatch(*learned_[source.group].fitted, gradient_, profile(source.group)->limits(),
+                     source.nodes, gpus, kBatchesOfCurve)
+             .goodput *
+         source.factor / CorrectionFor(source, gpus);
 }
 
-int SimJob::GpusMax(int cluster_gpus) const {
-  if (profile_ == nullptr) return std::min(trace_.most_gpus(), cluster_gpus);
+double SimJob::ModelGoodput(int group, int nodes, int gpus, int64_t batch_max) const {
+  if (profiles_.empty()) return WorkSpeed(gpus);
+  if (trace_.application == kOneGpuApplication) return gpus;
+  const Source source = SourceFor(group, nodes, gpus);
+  if (source.group < 0) return gpus;
+  BatchLimits limits = profile(source.group)->limits();
+  limits.max = batch_max;
+  return ChooseBatch(*learned_[source.group].fitted, gradient_, limits, source.nodes, gpus,
+                     kBatchesOfSia)
+             .goodput *
+         source.factor;
+}
+
+int SimJob::GpusMax(int cluster_gpus, int first_gpus) const {
+  if (profiles_.empty()) return std::min(trace_.most_gpus(), cluster_gpus);
   if (trace_.application == kOneGpuApplication) return 1;
-  const int64_t by_batch = profile_->limits().max / profile_->limits().local_min;
-  const int tried = std::max(2 * gpus_measured_, options_.first_gpus);
+  int64_t by_batch = 1;
+  int measured = 0;
+  for (size_t group = 0; group < profiles_.size(); ++group) {
+    const BatchLimits& limits = profiles_[group]->limits();
+    by_batch = std::max(by_batch, limits.max / limits.local_min);
+    measured = std::max(measured, learned_[group].gpus);
+  }
+  const int tried = std::max(2 * measured, first_gpus);
   return static_cast<int>(
       std::min<int64_t>({int64_t{tried}, kWidestMeasured, by_batch, cluster_gpus}));
 }
@@ -192,36 +256,37 @@ int SimJob::GpusMax(int cluster_gpus) const {
 double SimJob::TrueGoodput(const Placement& placement) const {
   const int gpus = GpusOf(placement);
   if (gpus <= 0) return 0;
-  if (profile_ == nullptr) return WorkSpeed(gpus);
-  const BatchLimits& limits = profile_->limits();
+  if (profiles_.empty()) return WorkSpeed(gpus);
+  const BatchLimits limits = LimitsOn(placement);
   BatchChoice split = SplitBatch(limits, trace_.batch, gpus);
   const int64_t parts = int64_t{gpus} * (split.passes_before + 1);
   split.local_batch = std::max<int64_t>(1, std::min(split.local_batch, limits.max / parts));
   const int64_t batch = parts * split.local_batch;
-  const StepTime time = profile_->Step(placement, split.local_batch);
-  const int epoch = std::min(epoch_, profile_->epochs() - 1);
-  const double gain = GainOf(profile_->Gradient(batch, epoch),
+  const StepTime time = profile()->Step(placement, split.local_batch);
+  const int epoch = std::min(epoch_, profile()->epochs() - 1);
+  const double gain = GainOf(profile()->Gradient(batch, epoch),
                              static_cast<double>(batch) / static_cast<double>(limits.initial));
-  return gain / (time.step_s + (time.step_s - time.sync_s) * split.passes_before);
+  return gain / (time.step_s + (time.step_s - time.sync_s) * split.passes_before) /
+         options_.slowdown;
 }
 
 double SimJob::RemainingSeconds(const Placement& placement) const {
   const double speed = TrueGoodput(placement);
   if (speed <= 0) return 0;
   const double left =
-      profile_ == nullptr ? work_left_s_ : profile_->Progress(profile_->epochs()) - progress_;
+      profiles_.empty() ? work_left_s_ : profile()->Progress(profile()->epochs()) - progress_;
   return left / speed;
 }
 
 int64_t SimJob::QuietSeconds() const {
   if (placement_.empty() || ended()) return INT64_MAX;
-  const double speed = profile_ == nullptr ? WorkSpeed(gpus_) : goodput_;
-  if (profile_ != nullptr && stale_) return 1;
+  const double speed = profiles_.empty() ? WorkSpeed(gpus_) : goodput_;
+  if (!profiles_.empty() && stale_) return 1;
   const double left =
-      profile_ == nullptr ? work_left_s_ : profile_->Progress(profile_->epochs()) - progress_;
+      profiles_.empty() ? work_left_s_ : profile()->Progress(profile()->epochs()) - progress_;
   const double at_speed = left / speed;
   // A job without a profile keeps its speed: its end is known.
-  const double quiet = profile_ == nullptr ? std::ceil(at_speed) : at_speed / 2;
+  const double quiet = profiles_.empty() ? std::ceil(at_speed) : at_speed / 2;
   return std::max<int64_t>(1, resizing_s_ + static_cast<int64_t>(quiet));
 }
 

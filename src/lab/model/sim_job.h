@@ -6,6 +6,9 @@
 // known runs at speed 1 on the GPUs it requested and slower on fewer, by Amdahl's law with 5 % of
 // the work serial; it never uses more than it requested or, where it is elastic, than its maximum.
 //
+// GPUs of one type form a group of the cluster. A job trains in one group at a time. It measures
+// each by itself; of a group that it has not tried it knows how fast one GPU is beside others.
+//
 // - Threads: none.
 // - Ownership: refers to the trace's job and the profile, which outlive it.
 // - Invariants: progress is never lost; a job that has ended changes no more.
@@ -15,6 +18,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "goodput/step_model.h"
 #include "lab/model/profile.h"
@@ -34,35 +38,46 @@ enum class BatchMode {
 
 // What jobs of an application measured before, for the next one of it.
 struct Experience {
-  StepMeasurements steps;
-  int gpus = 0;  // the most that one ran on
+  struct OnGroup {
+    StepMeasurements steps;
+    int gpus = 0;  // the most that one ran on
+  };
+  std::map<int, OnGroup> groups;
   GradientStats first_gradient;
 };
 using Experiences = std::map<std::string, Experience>;  // by application
 
 struct JobOptions {
   BatchMode batch = BatchMode::kRequested;
+  Rules rules = Rules::kPollux;
   int64_t resize_s = 30;
-  int first_gpus = 1;  // it may begin on so many, tried or not
+  double slowdown = 1;                  // true speed is that of the profile divided by this
+  std::vector<int> gpus_per_node = {};  // of each group
+  int first_gpus = 1;                   // it may begin on so many, tried or not
   Experiences* experiences =
       nullptr;  // shared by the jobs of a run; null: each begins with nothing
 };
 
 class SimJob {
  public:
-  SimJob(const TraceJob& trace, const Profile* profile, const JobOptions& options);
+  // `profiles` has one for each group of the cluster, or none where only a duration is known.
+  SimJob(const TraceJob& trace, std::vector<const Profile*> profiles, const JobOptions& options);
 
   // It is submitted now: what others of its application have measured is known.
   void Submit();
   // Time passes from `now_s` on.
   void Advance(int64_t now_s, int64_t seconds);
-  // New GPUs, from now on; empty: none.
-  void Place(const Placement& placement, int64_t now_s);
+  // New GPUs of a group, from now on; empty: none.
+  void Place(const Placement& placement, int64_t now_s, int group = 0);
 
   const TraceJob& trace() const { return trace_; }
-  const Profile* profile() const { return profile_; }
+  // That of the group in which it trains or trained last.
+  const Profile* profile() const { return profiles_.empty() ? nullptr : profiles_[group_]; }
+  const Profile* profile(int group) const { return profiles_.empty() ? nullptr : profiles_[group]; }
   const JobOptions& options() const { return options_; }
   const Placement& placement() const { return placement_; }
+  int group() const { return group_; }  // of its GPUs
+  bool resizing() const { return !placement_.empty() && resizing_s_ > 0; }
   int gpus() const { return gpus_; }
   bool ended() const { return ended_s_.has_value(); }
   int64_t ended_s() const { return ended_s_.value_or(-1); }
@@ -76,9 +91,18 @@ class SimJob {
   // What is known without looking ahead. A curve is of goodput by GPUs on as few nodes as can be;
   // it changes when the version does.
   uint64_t estimate_version() const { return estimate_version_; }
-  double EstimatedGoodput(int nodes, int gpus) const;
+  double EstimatedGoodput(int nodes, int gpus) const {
+    return EstimatedGoodput(group_, nodes, gpus);
+  }
+  // In a group that it has not tried: as in one that it has, times the ratio of one GPU's speeds.
+  double EstimatedGoodput(int group, int nodes, int gpus) const;
+  // The same by the fitted model alone, with batches up to `batch_max`, as Sia's policy sees it.
+  double ModelGoodput(int group, int nodes, int gpus, int64_t batch_max) const;
+  // Whether any measurement stands behind the estimates.
+  bool measured() const { return profiles_.empty() || AnyFitted() >= 0; }
   // As many as it may try: twice what it has run on, within its batch and what it requested.
-  int GpusMax(int cluster_gpus) const;
+  int GpusMax(int cluster_gpus) const { return GpusMax(cluster_gpus, options_.first_gpus); }
+  int GpusMax(int cluster_gpus, int first_gpus) const;
 
   // For policies that look ahead: seconds of training left if it had these GPUs from now on.
   double RemainingSeconds(const Placement& placement) const;
@@ -89,21 +113,39 @@ class SimJob {
   int64_t QuietSeconds() const;
 
  private:
+  // What it measured in a group, and what follows.
+  struct Learned {
+    StepMeasurements steps;
+    int gpus = 0;  // the most it ran on
+    std::optional<StepParameters> fitted;
+    StepCorrections corrections;
+  };
+  // Where to look up a size in a group: another group's model where its own is missing.
+  struct Source {
+    int group = 0;
+    int nodes = 1;
+    double factor = 1;
+  };
+
   void Train(int64_t now_s, int64_t seconds);
   void Work(int64_t now_s, int64_t seconds);
   void UpdateBatch();
   void UpdateSpeed();
   void Measure(const StepTime& time);
-  void Fit();
-  double CorrectionFor(int nodes, int gpus) const;
+  void Fit(Learned& learned);
+  int AnyFitted() const;  // the first group with a model; -1: none
+  Source SourceFor(int group, int nodes, int gpus) const;
+  double CorrectionFor(const Source& source, int gpus) const;
   double WorkSpeed(int gpus) const;
+  BatchLimits LimitsOn(const Placement& placement) const;
   std::optional<int64_t> FixedBatch() const;
 
   const TraceJob& trace_;
-  const Profile* profile_;
+  const std::vector<const Profile*> profiles_;  // by group
   const JobOptions options_;
 
   Placement placement_;
+  int group_ = 0;
   int gpus_ = 0;
   int64_t resizing_s_ = 0;  // of the delay to come
   std::optional<int64_t> started_s_;
@@ -120,10 +162,7 @@ class SimJob {
   double epoch_end_ = 0;
   bool stale_ = true;  // goodput_
   GradientStats gradient_;
-  StepMeasurements measured_;
-  int gpus_measured_ = 0;
-  std::optional<StepParameters> fitted_;
-  StepCorrections corrections_;
+  std::vector<Learned> learned_;  // by group
   uint64_t estimate_version_ = 0;
 
   double work_left_s_ = 0;  // without a profile

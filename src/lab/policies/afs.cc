@@ -58,7 +58,7 @@ class Afs final : public Policy {
     if (gpus > GpusMax(*plan.job)) return 0;
     while (static_cast<int>(plan.speed.size()) <= gpus) {
       const int next = static_cast<int>(plan.speed.size());
-      plan.speed.push_back(plan.job->TrueGoodput(TightPlacement(next, shape_.gpus_per_node)));
+      plan.speed.push_back(plan.job->TrueGoodput(TightPlacement(next, shape_.gpus_per_node())));
     }
     return plan.speed[gpus];
   }

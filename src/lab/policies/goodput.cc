@@ -74,9 +74,9 @@ class Goodput final : public Policy {
   // beyond, in steps of at most a half.
   static std::vector<int> SizesOf(const ClusterShape& shape) {
     std::vector<int> sizes;
-    for (int gpus = 1; gpus < shape.gpus_per_node; gpus *= 2) sizes.push_back(gpus);
-    for (int nodes = 1, step = 1; nodes <= shape.nodes; nodes += step) {
-      sizes.push_back(nodes * shape.gpus_per_node);
+    for (int gpus = 1; gpus < shape.gpus_per_node(); gpus *= 2) sizes.push_back(gpus);
+    for (int nodes = 1, step = 1; nodes <= shape.nodes(); nodes += step) {
+      sizes.push_back(nodes * shape.gpus_per_node());
       if (nodes >= 4 * step) step *= 2;
     }
     return sizes;
@@ -86,7 +86,9 @@ class Goodput final : public Policy {
     return std::pow(1 + job.service() / kServiceUnit, -kServicePower);
   }
 
-  int NodesFor(int gpus) const { return (gpus + shape_.gpus_per_node - 1) / shape_.gpus_per_node; }
+  int NodesFor(int gpus) const {
+    return (gpus + shape_.gpus_per_node() - 1) / shape_.gpus_per_node();
+  }
 
   void KeepActive(const ActiveJobs& jobs) {
     std::map<int, Curve> kept;
@@ -251,6 +253,7 @@ class Goodput final : public Policy {
 }  // namespace
 
 std::unique_ptr<Policy> MakeGoodput(const ClusterShape& shape) {
+  if (shape.groups.size() > 1) return MakeGoodputTypes(shape);
   return std::make_unique<Goodput>(shape);
 }
 

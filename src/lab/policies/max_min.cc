@@ -1,6 +1,6 @@
-// Max-min fairness over time, as Gavel (OSDI'20) has it for GPUs of one type: each job gets an
-// equal part of the time on the GPUs it requested, what a job cannot use goes to the others, and
-// the job that lags most behind its part goes first in each round.
+// Max-min fairness over time, as Gavel (OSDI'20) has it for GPUs of one type: jobs get equal parts
+// of all GPU time, so a job on many GPUs has them for less of the time; what a job cannot use goes
+// to the others; and the job that lags most behind its part goes first in each round.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +17,7 @@ class MaxMin final : public Policy {
 
   Allocations Decide(int64_t now_s, const ActiveJobs& jobs, const Allocations& now) override {
     KeepActive(jobs);
-    const double part = EqualPart(jobs);
+    const double equal = EqualGpus(jobs);
     struct Turn {
       double lag;
       int number;
@@ -26,6 +26,7 @@ class MaxMin final : public Policy {
     std::vector<Turn> order;
     for (const ActiveJob& active : jobs) {
       double& due_s = due_s_.at(active.number);
+      const double part = std::min(1.0, equal / active.job->trace().gpus);
       due_s += part * static_cast<double>(now_s - since_s_);
       // Parts received over parts due; a job that received nothing comes first.
       const double had = static_cast<double>(active.job->running_s());
@@ -67,11 +68,18 @@ class MaxMin final : public Policy {
     due_s_ = std::move(kept);
   }
 
-  // The largest part of the time, at most 1, that every job can have on its GPUs.
-  double EqualPart(const ActiveJobs& jobs) const {
-    int64_t requested = 0;
-    for (const ActiveJob& active : jobs) requested += active.job->trace().gpus;
-    return std::min(1.0, static_cast<double>(shape_.gpus()) / static_cast<double>(requested));
+  // The GPUs, over time, that each job can have, if none has more than it requested.
+  double EqualGpus(const ActiveJobs& jobs) const {
+    std::vector<int> requested;
+    for (const ActiveJob& active : jobs) requested.push_back(active.job->trace().gpus);
+    std::sort(requested.begin(), requested.end());
+    double left = shape_.gpus();
+    for (size_t i = 0; i < requested.size(); ++i) {
+      const double equal = left / static_cast<double>(requested.size() - i);
+      if (equal < requested[i]) return equal;
+      left -= requested[i];
+    }
+    return shape_.gpus();
   }
 
   const ClusterShape shape_;

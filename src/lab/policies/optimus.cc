@@ -109,7 +109,7 @@ class Optimus final : public Policy {
     const int64_t parts = int64_t{gpus} * (split.passes_before + 1);
     split.local_batch = std::min(split.local_batch, limits.max / parts);
     const StepTime time =
-        job.profile()->Step(TightPlacement(gpus, shape_.gpus_per_node), split.local_batch);
+        job.profile()->Step(TightPlacement(gpus, shape_.gpus_per_node()), split.local_batch);
     return time.step_s + (time.step_s - time.sync_s) * split.passes_before;
   }
 

@@ -15,6 +15,8 @@ std::unique_ptr<Policy> MakeTiresias(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeOptimus(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeAfs(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeMaxMin(const ClusterShape& shape);
+std::unique_ptr<Policy> MakeSia(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeGoodput(const ClusterShape& shape);
+std::unique_ptr<Policy> MakeGoodputTypes(const ClusterShape& shape);  // MakeGoodput, several types
 
 }  // namespace swell::lab

@@ -27,14 +27,14 @@ class Scheduled final : public Policy {
  public:
   Scheduled(const ClusterShape& shape, bool by_tenant)
       : by_tenant_(by_tenant), shares_(shape.tenants), scheduler_(sched::Settings{}) {
-    for (int i = 0; i < shape.nodes; ++i) {
+    for (int i = 0; i < shape.nodes(); ++i) {
       sched::NodeInfo node;
       node.name = StrCat("node-", i);
       node.labels["kubernetes.io/hostname"] = node.name;
       node.allocatable.cpu_milli = 1'000'000;
       node.allocatable.memory_bytes = int64_t{1} << 42;
       node.allocatable.pods = 10'000;
-      node.allocatable.extended[sched::kGpuResource] = shape.gpus_per_node;
+      node.allocatable.extended[sched::kGpuResource] = shape.gpus_per_node();
       model_.UpsertNode(node);
       nodes_[node.name] = i;
     }

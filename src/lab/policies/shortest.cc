@@ -23,7 +23,7 @@ class Shortest final : public Policy {
     std::vector<Waiting> order;
     for (const ActiveJob& active : jobs) {
       const int gpus = active.job->trace().gpus;
-      const Placement placement = TightPlacement(gpus, shape_.gpus_per_node);
+      const Placement placement = TightPlacement(gpus, shape_.gpus_per_node());
       order.push_back({active.job->RemainingSeconds(placement), active.number, gpus});
     }
     std::stable_sort(order.begin(), order.end(),
@@ -48,7 +48,7 @@ class Shortest final : public Policy {
   }
 
   std::string Reason(const ActiveJob& active) const override {
-    const Placement placement = TightPlacement(active.job->trace().gpus, shape_.gpus_per_node);
+    const Placement placement = TightPlacement(active.job->trace().gpus, shape_.gpus_per_node());
     return StrCat("least left to train goes first, it has ",
                   std::llround(active.job->RemainingSeconds(placement)), " s left");
   }

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "lab/trace/csv.h"
+#include "lab/trace/shockwave.h"
 
 namespace swell::lab {
 namespace {
@@ -219,7 +220,7 @@ Result<Trace> ParseTrace(const std::string& path, std::string text) {
              ": unknown format; the header is one of name,time,application,num_replicas,"
              "batch_size (Pollux, Sia), timestamp,duration,num_gpus,gpu_time,cluster "
              "(Philly), JobID|Submit|Start|End|AllocTRES (sacct -P), job,tenant,submit_s,gpus,"
-             "gpus_max,duration_s (Swell)"));
+             "gpus_max,duration_s (Swell); Shockwave's lines have 12 fields between tabs"));
   if (table.Has("application")) {
     read = ReadPollux(table, std::move(trace));
   } else if (table.Has("timestamp")) {
@@ -249,6 +250,16 @@ std::string TraceAsCsv(const Trace& trace) {
 
 Result<Trace> ReadTrace(const std::string& path) {
   SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  if (IsShockwave(text)) {
+    const size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
+    const auto speeds = ReadFile(StrCat(folder, "/", kShockwaveSpeeds));
+    if (!speeds.ok()) {
+      return speeds.status().WithContext(
+          StrCat(path, ": a trace of Shockwave needs ", kShockwaveSpeeds, " beside it"));
+    }
+    return ParseShockwave(path, text, *speeds);
+  }
   return ParseTrace(path, std::move(text));
 }
 

@@ -28,16 +28,17 @@ struct TraceJob {
 
 struct Trace {
   std::string name;    // the file's, without its folder
-  std::string format;  // pollux, philly, sacct, swell
+  std::string format;  // pollux, philly, sacct, shockwave, swell
   std::vector<TraceJob> jobs;
   int64_t left_out = 0;  // jobs of the file that used no GPU, never began or still run
 };
 
 // Reads a file in one of the formats by its header: Pollux and Sia (name,time,application,
 // num_replicas,batch_size), Philly as the authors of Pollux reduced it (timestamp,duration,
-// num_gpus,gpu_time,cluster), what `sacct -P` prints (JobID|Submit|Start|End|...), and Swell's own
-// (job,tenant,submit_s,gpus,gpus_max,duration_s).
+// num_gpus,gpu_time,cluster), what `sacct -P` prints (JobID|Submit|Start|End|...), Shockwave's (no
+// header, shockwave.h), and Swell's own (job,tenant,submit_s,gpus,gpus_max,duration_s).
 Result<Trace> ReadTrace(const std::string& path);
+// Those that are in one file: all but Shockwave's.
 Result<Trace> ParseTrace(const std::string& path, std::string text);
 // In Swell's own format. Jobs without applications only.
 std::string TraceAsCsv(const Trace& trace);

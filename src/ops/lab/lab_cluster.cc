@@ -69,10 +69,8 @@ Result<lab::ClusterShape> ShapeOf(const std::vector<cli::NodeView>& nodes,
     notes.push_back(StrCat("Nodes differ (", Join(words, ", "), " GPUs): the largest group, ",
                            taken, ", is played. --cluster chooses another shape."));
   }
-  lab::ClusterShape shape;
-  shape.nodes = static_cast<int>(std::min<int64_t>(largest->second, 100'000));
-  shape.gpus_per_node = static_cast<int>(std::min<int64_t>(largest->first, 1'000));
-  return shape;
+  return lab::ClusterShape(static_cast<int>(std::min<int64_t>(largest->second, 100'000)),
+                           static_cast<int>(std::min<int64_t>(largest->first, 1'000)));
 }
 
 std::map<std::string, lab::TenantShare> SharesOf(const cli::ProjectTree& tree) {

@@ -158,10 +158,10 @@ TEST(LabCluster, TakesTheLargestGroupOfNodesAndSaysSo) {
   std::vector<std::string> notes;
   auto shape = ShapeOf({Node(8), Node(8), Node(0)}, notes);
   ASSERT_TRUE(shape.ok());
-  EXPECT_EQ(StrCat(shape->nodes, "x", shape->gpus_per_node), "2x8");
+  EXPECT_EQ(shape->ToString(), "2x8");
   EXPECT_TRUE(notes.empty());
   shape = ShapeOf({Node(4), Node(4), Node(4), Node(8)}, notes);
-  EXPECT_EQ(StrCat(shape->nodes, "x", shape->gpus_per_node), "3x4");
+  EXPECT_EQ(shape->ToString(), "3x4");
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_EQ(notes[0],
             "Nodes differ (3x4, 1x8 GPUs): the largest group, 3x4, is played. --cluster chooses "

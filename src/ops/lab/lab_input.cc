@@ -20,6 +20,26 @@ constexpr int64_t kGpusPerNodeMax = 1'000;
 constexpr size_t kTracesMax = 1'000;
 constexpr double kQuotaMax = 1e8;
 
+// "6x4:aws": nodes, GPUs on each, their type.
+std::optional<lab::NodeGroup> ParseGroup(std::string_view text) {
+  lab::NodeGroup group;
+  const size_t colon = text.find(':');
+  if (colon != std::string_view::npos) {
+    group.type = std::string(text.substr(colon + 1));
+    // It becomes part of a file's name.
+    if (group.type.empty() || group.type.find('/') != std::string::npos) return std::nullopt;
+  }
+  const std::vector<std::string_view> parts = Split(text.substr(0, colon), 'x');
+  if (parts.size() != 2) return std::nullopt;
+  const auto nodes = ParseInt(parts[0]), gpus = ParseInt(parts[1]);
+  if (!nodes || !gpus || *nodes < 1 || *nodes > kNodesMax || *gpus < 1 || *gpus > kGpusPerNodeMax) {
+    return std::nullopt;
+  }
+  group.nodes = static_cast<int>(*nodes);
+  group.gpus_per_node = static_cast<int>(*gpus);
+  return group;
+}
+
 }  // namespace
 
 void LabInput::Declare(cli::Flags& flags) {
@@ -31,8 +51,9 @@ void LabInput::Declare(cli::Flags& flags) {
              "with --from-cluster: write its trace, which can be played again");
   flags.Text("--usage-namespace", &usage_namespace_, "NAME",
              "with --from-cluster: namespace of the usage records (default swell-system)");
-  flags.Text("--cluster", &cluster_, "NODESxGPUS",
-             "nodes, and GPUs on each of them (default 16x4, or the shape of the cluster)");
+  flags.Text("--cluster", &cluster_, "NODESxGPUS[:TYPE],...",
+             "nodes, and GPUs on each of them, for each type of GPU (default 16x4, or the shape of "
+             "the cluster)");
   flags.List("--quota", &quotas_, "PROJECT=GPUS",
              "quota of a project under the policy fair, repeatable (default none, or those of the "
              "cluster)");
@@ -41,7 +62,10 @@ void LabInput::Declare(cli::Flags& flags) {
   flags.Text("--gpu-type", &gpu_type_, "TYPE",
              "GPU type of the profiles: placements-TYPE.csv (default aws)");
   flags.Int("--resize-cost", &resize_s_, "SECONDS",
-            "what a start, resize or move takes without progress (default 30)");
+            "what a start, resize or move takes without progress (default 30; with --rules sia "
+            "what Sia's authors measured of each application)");
+  flags.Choice("--rules", &rules_, "NAME", {"pollux", "sia"},
+               "whose simulator to follow: pollux or sia (default pollux)");
   flags.Int("--round", &round_s_, "SECONDS",
             "let every policy decide in rounds of this length (default: its own rhythm)");
 }
@@ -69,33 +93,46 @@ Status LabInput::CheckFlags() {
     if (files_.empty()) return cli::Misuse("expected TRACE... or --from-cluster");
   }
   if (files_.size() > kTracesMax) return cli::Misuse(StrCat("more than ", kTracesMax, " traces"));
-  if (resize_s_ < 0 || resize_s_ > 86'400) {
+  if (resize_s_ != kByRules && (resize_s_ < 0 || resize_s_ > 86'400)) {
     return cli::Misuse(StrCat("--resize-cost ", resize_s_, ": expected 0 to 86400"));
   }
   if (round_s_ < 0 || round_s_ > 86'400) {
     return cli::Misuse(StrCat("--round ", round_s_, ": expected 1 to 86400"));
   }
-  options_.resize_s = resize_s_;
+  if (resize_s_ != kByRules) options_.resize_s = resize_s_;
+  if (rules_ == "sia") options_.rules = lab::Rules::kSia;
   options_.round_s = round_s_;
   return {};
 }
 
-// "16x4": nodes, GPUs on each.
+// "16x4", "6x4:aws,2x8:dgx-ext": nodes, GPUs on each, for each type.
 Status LabInput::ReadShape() {
   if (cluster_.empty()) return {};
-  const std::vector<std::string_view> parts = Split(cluster_, 'x');
-  std::optional<int64_t> nodes, gpus;
-  if (parts.size() == 2) {
-    nodes = ParseInt(parts[0]);
-    gpus = ParseInt(parts[1]);
+  std::vector<lab::NodeGroup> groups;
+  std::set<std::string> types;
+  for (std::string_view text : Split(cluster_, ',')) {
+    const std::optional<lab::NodeGroup> group = ParseGroup(text);
+    if (!group) {
+      return cli::Misuse(
+          StrCat("--cluster ", Quote(cluster_),
+                 ": expected NODESxGPUS, 16x4 for 16 nodes with 4 GPUs each; at most ", kNodesMax,
+                 "x", kGpusPerNodeMax, "; with types of GPU, 6x4:aws,2x8:dgx-ext"));
+    }
+    if (!types.insert(group->type).second) {
+      return cli::Misuse(
+          StrCat("--cluster ", Quote(cluster_), ": type ", Quote(group->type), " is given twice"));
+    }
+    groups.push_back(*group);
   }
-  if (!nodes || !gpus || *nodes < 1 || *nodes > kNodesMax || *gpus < 1 || *gpus > kGpusPerNodeMax) {
+  if (groups.size() > lab::kGroupsMax) {
+    return cli::Misuse(
+        StrCat("--cluster ", Quote(cluster_), ": more than ", lab::kGroupsMax, " types"));
+  }
+  if (groups.size() > 1 && types.contains("")) {
     return cli::Misuse(StrCat("--cluster ", Quote(cluster_),
-                              ": expected NODESxGPUS, 16x4 for 16 nodes with 4 GPUs each; at most ",
-                              kNodesMax, "x", kGpusPerNodeMax));
+                              ": expected a type for each group of nodes, as 6x4:aws"));
   }
-  options_.shape.nodes = static_cast<int>(*nodes);
-  options_.shape.gpus_per_node = static_cast<int>(*gpus);
+  options_.shape.groups = std::move(groups);
   return {};
 }
 
@@ -166,8 +203,13 @@ Status LabInput::ReadProfiles() {
   for (const lab::Trace& trace : traces_) {
     for (const lab::TraceJob& job : trace.jobs) named.insert(job.application);
   }
+  std::vector<std::string> types;
+  for (const lab::NodeGroup& group : options_.shape.groups) {
+    types.push_back(group.type.empty() ? gpu_type_ : group.type);
+  }
   if (!profiles_dir_.empty()) {
-    SWELL_ASSIGN_OR_RETURN(profiles_, lab::ProfileLibrary::Load(profiles_dir_, gpu_type_, &named));
+    SWELL_ASSIGN_OR_RETURN(profiles_,
+                           lab::ProfileLibrary::Load(profiles_dir_, types, options_.rules, &named));
     return {};
   }
   for (const lab::Trace& trace : traces_) {
@@ -175,7 +217,7 @@ Status LabInput::ReadProfiles() {
       if (job.application.empty()) continue;
       return cli::Misuse(StrCat(trace.name, " names applications (", Quote(job.application),
                                 "): expected --profiles DIR with DIR/", job.application,
-                                "/placements-", gpu_type_, ".csv"));
+                                "/placements-", types.front(), ".csv"));
     }
   }
   return {};
@@ -204,9 +246,11 @@ std::vector<std::string> LabInput::Notes() const {
                                             " used no GPU, never began or still ran: left out.");
   const std::string of =
       from_cluster_ ? "the cluster" : sched::Plural(static_cast<int64_t>(traces_.size()), "trace");
+  const std::string resize = options_.rules == lab::Rules::kSia && !options_.resize_s
+                                 ? "Sia's delay of each application a resize."
+                                 : StrCat(options_.resize_s.value_or(30), " s a resize.");
   std::vector<std::string> lines{StrCat(sched::Plural(jobs, "job"), " of ", of, " on ",
-                                        options_.shape.nodes, "x", options_.shape.gpus_per_node,
-                                        " GPUs, ", resize_s_, " s a resize.", left_out)};
+                                        options_.shape.ToString(), " GPUs, ", resize, left_out)};
   lines.insert(lines.end(), notes_.begin(), notes_.end());
   return lines;
 }

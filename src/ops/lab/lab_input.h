@@ -5,6 +5,7 @@
 // - Ownership: belongs to one command.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ class LabInput {
   Status ReadCluster(cli::Session& session);
   Status ReadProfiles();
 
+  static constexpr int64_t kByRules = INT64_MIN;
+
   std::string cluster_;
   bool from_cluster_ = false;
   std::string last_;
@@ -48,7 +51,8 @@ class LabInput {
   std::vector<std::string> quotas_;
   std::string profiles_dir_;
   std::string gpu_type_ = "aws";
-  int64_t resize_s_ = 30;
+  std::string rules_ = "pollux";
+  int64_t resize_s_ = kByRules;
   int64_t round_s_ = 0;
 
   std::vector<std::string> files_;

@@ -111,7 +111,8 @@ class RunAction final : public cli::Action {
 
   void PrintTable(cli::Session& session, const std::vector<lab::PolicySummary>& summaries) const {
     cli::TextTable table({"POLICY", "AVG JCT", "95 %", "CHANGE", "95 %", "P99", "MAKESPAN",
-                          "RESTARTS/JOB", "GPU-H/JOB", "DECISION P50/P99", "DECISIONS"});
+                          "RESTARTS/JOB", "GPU-H/JOB", "WORST RATIO", "DECISION P50/P99",
+                          "DECISIONS"});
     bool ahead = false;
     for (const lab::PolicySummary& sum : summaries) {
       ahead |= sum.looks_ahead;
@@ -124,7 +125,8 @@ class RunAction final : public cli::Action {
                  sum.change ? Fixed(*sum.change * 100, 1) + " %" : "-",
                  RangeText(sum.change_range, 100, 1), Fixed(sum.p99_s / 3600, 2) + " h",
                  Fixed(sum.makespan_s / 3600, 2) + " h", Fixed(sum.restarts, 2),
-                 Fixed(sum.gpu_hours, 2), decide, sum.observed ? "-" : lab::HashText(sum.hash)});
+                 Fixed(sum.gpu_hours, 2), sum.worst_ratio ? Fixed(*sum.worst_ratio, 2) : "-",
+                 decide, sum.observed ? "-" : lab::HashText(sum.hash)});
     }
     session.Out(table.ToString());
     for (const std::string& line : input_.Notes()) session.OutLine(line);

@@ -1,0 +1,33 @@
+// Rules: what the published simulators of Pollux and of Sia count differently.
+//
+// Sia's simulator is built on Pollux'. There, each application has a delay of its own, trains
+// slower than its profile says by a factor that was found on real clusters, and a job that moves to
+// other nodes in the same shape (as many GPUs on as many nodes, of the same type) pays nothing.
+//
+// - Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace swell::lab {
+
+enum class Rules { kPollux, kSia };
+
+struct ApplicationCosts {
+  int64_t resize_s = 30;   // a start, resize or move without progress
+  double slowdown = 1;     // true speed is that of the profile divided by this
+  int64_t penalty_s = 30;  // what Sia's policy takes a restart to cost
+};
+
+// What Sia's authors measured of an application; the defaults for others.
+ApplicationCosts CostsOf(Rules rules, std::string_view application);
+
+// The largest batch of one GPU that the published simulator lets an application have on a type of
+// GPU, given the largest that was measured.
+int64_t LocalBatchMax(Rules rules,
+                      std::string_view application,
+                      std::string_view gpu_type,
+                      int64_t measured);
+
+}  // namespace swell::lab

@@ -1,0 +1,203 @@
+// Clusters with GPUs of several types, and Sia's rules.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "lab/free_gpus.h"
+#include "lab/lab_test_util.h"
+
+namespace swell::lab {
+namespace {
+
+ClusterShape TwoTypes() { return ClusterShape({{2, 2, "aws"}, {1, 2, "fast"}}); }
+
+RunOptions OptionsOn(ClusterShape shape, Rules rules = Rules::kPollux) {
+  RunOptions options;
+  options.shape = std::move(shape);
+  options.rules = rules;
+  return options;
+}
+
+TEST(ClusterShape, NodesAreNumberedThrough) {
+  const ClusterShape shape = TwoTypes();
+  EXPECT_EQ(shape.gpus(), 6);
+  EXPECT_EQ(shape.nodes(), 3);
+  EXPECT_EQ(shape.GroupOf(1), 0);
+  EXPECT_EQ(shape.GroupOf(2), 1);
+  EXPECT_EQ(shape.FirstNode(1), 2);
+  EXPECT_EQ(shape.ToString(), "2x2:aws,1x2:fast");
+  EXPECT_EQ(ClusterShape(16, 4).ToString(), "16x4");
+}
+
+TEST(PlaceSizes, WhoKeepsItsSizeKeepsItsPlaceUnlessAnotherWouldBeScattered) {
+  const ClusterShape shape({{3, 2, "aws"}, {1, 2, "fast"}});
+  const Allocations now{{0, {0}}, {1, {1}}, {2, {3, 3}}};
+  EXPECT_EQ(PlaceSizes(shape, {{0, {0, 1}}, {1, {0, 1}}, {2, {1, 2}}, {3, {0, 2}}}, now),
+            (Allocations{{0, {0}}, {1, {1}}, {2, {3, 3}}, {3, {2, 2}}}));
+  EXPECT_EQ(PlaceSizes(shape, {{0, {0, 1}}, {1, {0, 1}}, {3, {0, 4}}}, now),
+            (Allocations{{0, {2}}, {1, {2}}, {3, {0, 0, 1, 1}}}));
+}
+
+TEST(Types, APolicyThatKnowsOneTypeRefusesTwo) {
+  const std::string said = Outcome(ToyTrace({{"a", 0, 1}}), "tiresias", TwoTypes());
+  EXPECT_EQ(said,
+            "policy tiresias knows GPUs of one type, not 2x2:aws,1x2:fast; these know several: "
+            "goodput, recurring, sia");
+}
+
+TEST(Types, AnApplicationNeedsAProfileOnEachType) {
+  const auto run =
+      Play(ToyTrace({{"a", 0, 1}}), ToyProfiles(), **FindPolicy("sia"), OptionsOn(TwoTypes()));
+  EXPECT_EQ(run.status().message(),
+            "toy.csv: job \"a\": application \"toy\" has no profile on fast; there are toy "
+            "(--profiles)");
+}
+
+TEST(Types, OfAnUntriedTypeAJobKnowsHowFastOneGpuIs) {
+  const ProfileLibrary library = ToyProfiles({"aws", "fast"});
+  const Trace trace = ToyTrace({{"a", 0, 1}});
+  JobOptions options;
+  options.batch = BatchMode::kAdaptive;
+  options.gpus_per_node = {2, 2};
+  SimJob job(trace.jobs[0], {library.Find("toy", "aws"), library.Find("toy", "fast")}, options);
+  EXPECT_FALSE(job.measured());
+  EXPECT_EQ(job.EstimatedGoodput(1, 1, 1), 1) << "nothing is known: a GPU is a GPU";
+  job.Place({1}, 0, 0);
+  job.Advance(0, 60);
+  ASSERT_TRUE(job.measured());
+  EXPECT_NEAR(job.EstimatedGoodput(1, 1, 1), 2 * job.EstimatedGoodput(0, 1, 1), 1e-9);
+}
+
+TEST(Types, TrueSpeedIsThatOfTheTypeDividedByTheSlowdown) {
+  const ProfileLibrary library = ToyProfiles({"aws", "fast"});
+  const Trace trace = ToyTrace({{"a", 0, 1}});
+  JobOptions options;
+  options.gpus_per_node = {2, 2};
+  options.slowdown = 1.25;
+  options.resize_s = 0;
+  SimJob job(trace.jobs[0], {library.Find("toy", "aws"), library.Find("toy", "fast")}, options);
+  job.Place({1}, 0, 1);
+  job.Advance(0, 1000);
+  EXPECT_EQ(job.ended_s(), 250) << "200 steps of 1 s, times 1.25";
+}
+
+// By Sia's rules a job that keeps its shape moves for nothing; by Pollux' it restarts.
+class Mover final : public Policy {
+ public:
+  Allocations Decide(int64_t now_s, const ActiveJobs& jobs, const Allocations&) override {
+    Allocations next;
+    for (const ActiveJob& active : jobs) next[active.number] = {now_s < 120 ? 0 : 1};
+    return next;
+  }
+  std::string Reason(const ActiveJob&) const override { return "to the next node"; }
+};
+
+TEST(Rules, AMoveInTheSameShapeIsFreeBySias) {
+  PolicyKind kind;
+  kind.name = "mover";
+  kind.make = [](const ClusterShape&) -> std::unique_ptr<Policy> {
+    return std::make_unique<Mover>();
+  };
+  const auto play = [&](Rules rules) {
+    const auto run =
+        Play(ToyTrace({{"a", 0, 1}}), ToyProfiles(), kind, OptionsOn(ClusterShape(2, 1), rules));
+    return StrCat(run->jobs[0].restarts, " ", run->jobs[0].ended_s);
+  };
+  EXPECT_EQ(play(Rules::kPollux), "1 520");
+  EXPECT_EQ(play(Rules::kSia), "0 490");
+}
+
+TEST(Rules, DelaysAndBatchesAreThoseOfTheApplication) {
+  EXPECT_EQ(CostsOf(Rules::kPollux, "imagenet").resize_s, 30);
+  EXPECT_EQ(CostsOf(Rules::kSia, "imagenet").resize_s, 250);
+  EXPECT_EQ(CostsOf(Rules::kSia, "cifar10").slowdown, 1.8);
+  EXPECT_EQ(CostsOf(Rules::kSia, "toy").resize_s, 30);
+  EXPECT_EQ(LocalBatchMax(Rules::kPollux, "yolov3", "aws", 16), 8);
+  EXPECT_EQ(LocalBatchMax(Rules::kSia, "yolov3", "aws", 16), 16);
+  EXPECT_EQ(LocalBatchMax(Rules::kSia, "deepspeech2", "rtx", 80), 57);
+}
+
+// Where each job was, decision by decision: "0:1 1:2" is one GPU of group 0, then two of group 1.
+std::string WaysOf(const Trace& trace, std::string_view policy, const RunOptions& chosen) {
+  RunOptions options = chosen;
+  std::string way;
+  options.on_decision = [&](const DecisionSeen& seen) {
+    for (const auto& [number, allocation] : seen.after) {
+      const std::string at =
+          StrCat(options.shape.GroupOf(allocation.front()), ":", allocation.size());
+      if (!way.ends_with(at)) way += StrCat(way.empty() ? "" : " ", at);
+    }
+  };
+  const auto run = Play(trace, ToyProfiles({"aws", "fast"}), **FindPolicy(policy), options);
+  return run.ok() ? way : run.status().message();
+}
+
+TEST(Sia, AJobAloneIsTriedOnOneGpuAndThenGoesWhereItIsFastest) {
+  const std::string way = WaysOf(ToyTrace({{"a", 0, 1}}), "sia", OptionsOn(TwoTypes()));
+  EXPECT_TRUE(way.starts_with("0:1 ") || way.starts_with("1:1 ")) << way;
+  EXPECT_TRUE(way.ends_with("1:2")) << way;
+}
+
+TEST(Sia, AJobInTheMiddleOfARestartKeepsWhatItHas) {
+  // It would grow a round after its start, but a start takes 100 s.
+  RunOptions options = OptionsOn(TwoTypes());
+  options.resize_s = 100;
+  int64_t grew_s = 0;
+  options.on_decision = [&](const DecisionSeen& seen) {
+    const auto held = seen.after.find(0);
+    if (held != seen.after.end() && held->second.size() > 1 && grew_s == 0) grew_s = seen.now_s;
+  };
+  const auto run =
+      Play(ToyTrace({{"a", 0, 1}}), ToyProfiles({"aws", "fast"}), **FindPolicy("sia"), options);
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(grew_s, 180) << "started at 60, trains from 160 on";
+}
+
+TEST(GoodputTypes, AJobAloneGoesWhereItIsFastest) {
+  const std::string way = WaysOf(ToyTrace({{"a", 0, 1}}), "goodput", OptionsOn(TwoTypes()));
+  EXPECT_TRUE(way.ends_with("1:2")) << way;
+}
+
+// Whatever comes: a job's GPUs are of one type, no node gives more than it has (the simulator
+// checks), every job ends, and a second run decides the same.
+TEST(Types, AnyTracePlaysToItsEndOnOneTypeAtATime) {
+  const ProfileLibrary library = ToyProfiles({"aws", "fast"});
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Random random(seed);
+    Trace trace{"random", "pollux", {}};
+    for (uint64_t i = 0; i < 12; ++i) {
+      TraceJob job{StrCat("job-", i), "", static_cast<int64_t>(random.Below(2000)), 1, "", 0, 0};
+      if (random.OneIn(3)) {
+        job.duration_s = 1 + static_cast<int64_t>(random.Below(3000));
+      } else {
+        job.application = "toy";
+        job.batch = 8 << random.Below(4);
+      }
+      trace.jobs.push_back(job);
+    }
+    for (const Rules rules : {Rules::kPollux, Rules::kSia}) {
+      RunOptions options = OptionsOn(
+          ClusterShape({{1 + static_cast<int>(random.Below(3)), 2, "aws"}, {2, 4, "fast"}}), rules);
+      options.on_decision = [&options](const DecisionSeen& seen) {
+        for (const auto& [number, allocation] : seen.after) {
+          for (int node : allocation) {
+            ASSERT_EQ(options.shape.GroupOf(node), options.shape.GroupOf(allocation.front()));
+          }
+        }
+      };
+      for (const PolicyKind& kind : Policies()) {
+        if (!kind.many_types) continue;
+        const auto run = Play(trace, library, kind, options);
+        ASSERT_TRUE(run.ok()) << kind.name << ", seed " << seed << ": " << run.status().message();
+        for (const JobOutcome& job : run->jobs) {
+          ASSERT_GT(job.ended_s, job.started_s) << kind.name << " " << job.name;
+        }
+        EXPECT_EQ(run->hash, Play(trace, library, kind, options)->hash) << kind.name;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace swell::lab
