@@ -106,15 +106,15 @@ def shockwave(report, program):
     for what, key, there in (("makespan", "makespanSeconds", makespan), ("average", "averageSeconds", average)):
         report.add(f"lab: max-min on Shockwave's trace, {what} beside the artefact", abs(100 * (port[key] / there - 1)),
                    "%", 5, note=f"{port[key]:.0f} s here, {there} s there; {ratios(port)}")
-    entries = play(program, [trace], *flags, *(f"--policy={p}" for p in ("fifo", "shortest", "goodput")))
+    entries = play(program, [trace], *flags, *(f"--policy={p}" for p in ("fifo", "goodput", "shortest", "critical")))
     print(f"  lab: Shockwave itself (its artefact): {SHOCKWAVE['Shockwave']}: makespan, average, worst ratio, unfair %")
     for policy, entry in entries.items():
         print(f"       {policy:10} makespan {entry['makespanSeconds']:.0f} s, average {entry['averageSeconds']:.0f} s, "
               f"{ratios(entry)}")
-    ours = entries["goodput"]
-    report.add("lab: goodput on Shockwave's trace, makespan", ours["makespanSeconds"], "s", 24400, note=ratios(ours))
-    report.add("lab: goodput on Shockwave's trace, average JCT", ours["averageSeconds"], "s", 9500)
-    report.add("lab: goodput on Shockwave's trace, worst ratio", ours["worstFinishTimeRatio"], "", 1.7)
+    ours = entries["critical"]  # it knows how long jobs train; Shockwave knows their epochs
+    report.add("lab: critical on Shockwave's trace, makespan", ours["makespanSeconds"], "s", 24400, note=ratios(ours))
+    report.add("lab: critical on Shockwave's trace, average JCT", ours["averageSeconds"], "s", 9500)
+    report.add("lab: critical on Shockwave's trace, worst ratio", ours["worstFinishTimeRatio"], "", 1.7)
 
 
 def ratios(entry):

@@ -1,7 +1,8 @@
 // Swell's allocation by goodput on GPUs of several types: as goodput.cc, with one more choice.
 //
-// A job's utility in a group on k GPUs is w · log(1 + S), S its goodput there relative to that on a
-// fair share of the whole cluster, w its weight. The sum of utilities is made most by the program
+// A job's utility in a group on k GPUs is w · (log(1 + S) − a tenth of k's part of a fair share), S
+// its goodput there relative to that on a fair share of the whole cluster, w its weight. The second
+// term leaves GPUs idle that hardly add anything. The sum of utilities is made most by the program
 // of size_program.h: one GPU of each group has a price, and each job takes the group and size that
 // are worth most beside their price. A change counts with what the restart takes out of the time
 // for which the size is expected to last. The policy does not look ahead.
@@ -19,9 +20,10 @@ namespace {
 
 // Found on workloads 1 to 4 of Helios and of newTrace and on 1 to 3 of Philly, as Sia has them.
 constexpr double kServiceUnit = 10'000;   // GPU-seconds after which the weight falls noticeably
-constexpr double kServicePower = 0.75;    // how fast it falls then
-constexpr double kKeepsAtLeast = 120;     // seconds for which a size is expected to last
-constexpr double kKeepsOfRunning = 0.05;  // and longer by this part of the time the job has run
+constexpr double kServicePower = 0.5;     // how fast it falls then
+constexpr double kKeepsAtLeast = 60;      // seconds for which a size is expected to last
+constexpr double kKeepsOfRunning = 0.02;  // and longer by this part of the time the job has run
+constexpr double kPriceOfShare = 0.1;     // what the GPUs of a fair share must add at least
 constexpr double kStep = 1e-4;            // of utility
 
 class GoodputTypes final : public Policy {
@@ -127,7 +129,8 @@ class GoodputTypes final : public Policy {
       const auto [group, gpus] = sizes_[i];
       const bool stays = held_gpus == 0 || (group == held_group && gpus == held_gpus);
       const double speed = curve.goodput[i] / curve.fair_goodput * (stays ? 1 : changed);
-      if (speed > 0) options.push_back({group, gpus, -weight * std::log1p(speed)});
+      const double utility = std::log1p(speed) - kPriceOfShare * gpus / fair;
+      if (speed > 0 && utility > 0) options.push_back({group, gpus, -weight * utility});
     }
     return options;
   }

@@ -11,6 +11,7 @@ namespace swell::lab {
 std::unique_ptr<Policy> MakeFifo(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeFair(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeShortest(const ClusterShape& shape);
+std::unique_ptr<Policy> MakeCritical(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeTiresias(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeOptimus(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeAfs(const ClusterShape& shape);

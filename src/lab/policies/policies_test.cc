@@ -46,6 +46,16 @@ TEST(Fair, ATenantReclaimsItsShare) {
   EXPECT_EQ(Outcome(trace, "fair", {1, 2}), "a 0-1030 x0, b 0-1190 x1, c 100-230 x0");
 }
 
+TEST(Critical, AJobThatWouldEndLastGoesFirst) {
+  // One GPU short: shortest first leaves the longest until the others are done.
+  Trace trace{"t", "philly", {}};
+  trace.jobs.push_back({"a", "", 0, 1, "", 0, 300});
+  trace.jobs.push_back({"b", "", 0, 1, "", 0, 300});
+  trace.jobs.push_back({"long", "", 0, 1, "", 0, 900});
+  EXPECT_EQ(Outcome(trace, "shortest", {1, 2}), "a 60-390 x0, b 60-390 x0, long 420-1350 x0");
+  EXPECT_EQ(Outcome(trace, "critical", {1, 2}), "a 60-390 x0, b 420-750 x0, long 60-990 x0");
+}
+
 TEST(Goodput, AJobAloneGrowsAsItLearns) {
   RunOptions options;
   options.shape = {2, 2};

@@ -1,5 +1,10 @@
 // Shortest first: jobs hold the GPUs they requested, those with least left to train first. It
 // looks ahead: it knows how long each job still trains on those GPUs.
+//
+// `critical` lets the longest go before all others once they would end last by waiting: all work
+// ends no sooner than the longest job, nor than all GPUs need for it together, and a job with
+// nearly so much left delays that end by each second that it waits. Shortest first alone leaves
+// the longest for a time in which most GPUs are idle.
 #include <algorithm>
 #include <cmath>
 
@@ -10,24 +15,25 @@
 namespace swell::lab {
 namespace {
 
+constexpr double kNearlyAll = 0.9;  // of the time until all work can have ended
+
 class Shortest final : public Policy {
  public:
-  explicit Shortest(const ClusterShape& shape) : shape_(shape) {}
+  Shortest(const ClusterShape& shape, bool critical) : shape_(shape), critical_(critical) {}
 
   Allocations Decide(int64_t, const ActiveJobs& jobs, const Allocations& now) override {
-    struct Waiting {
-      double left_s;
-      int number;
-      int gpus;
-    };
     std::vector<Waiting> order;
     for (const ActiveJob& active : jobs) {
       const int gpus = active.job->trace().gpus;
       const Placement placement = TightPlacement(gpus, shape_.gpus_per_node());
       order.push_back({active.job->RemainingSeconds(placement), active.number, gpus});
     }
-    std::stable_sort(order.begin(), order.end(),
-                     [](const Waiting& a, const Waiting& b) { return a.left_s < b.left_s; });
+    critical_s_ = critical_ ? kNearlyAll * EndOfAll(order) : INFINITY;
+    std::stable_sort(order.begin(), order.end(), [this](const Waiting& a, const Waiting& b) {
+      const bool a_first = a.left_s >= critical_s_, b_first = b.left_s >= critical_s_;
+      if (a_first != b_first) return a_first;
+      return a_first ? a.left_s > b.left_s : a.left_s < b.left_s;
+    });
     std::vector<Waiting> chosen;
     int left = shape_.gpus();
     for (const Waiting& waiting : order) {
@@ -49,18 +55,43 @@ class Shortest final : public Policy {
 
   std::string Reason(const ActiveJob& active) const override {
     const Placement placement = TightPlacement(active.job->trace().gpus, shape_.gpus_per_node());
-    return StrCat("least left to train goes first, it has ",
-                  std::llround(active.job->RemainingSeconds(placement)), " s left");
+    const double left_s = active.job->RemainingSeconds(placement);
+    if (left_s >= critical_s_) {
+      return StrCat("it would end last if it waited, it has ", std::llround(left_s), " s left");
+    }
+    return StrCat("least left to train goes first, it has ", std::llround(left_s), " s left");
   }
 
  private:
+  struct Waiting {
+    double left_s;
+    int number;
+    int gpus;
+  };
+
+  // Seconds until all work can have ended: the longest job, and all GPUs on all of it.
+  double EndOfAll(const std::vector<Waiting>& jobs) const {
+    double longest_s = 0, gpu_s = 0;
+    for (const Waiting& job : jobs) {
+      longest_s = std::max(longest_s, job.left_s);
+      gpu_s += job.left_s * job.gpus;
+    }
+    return std::max(longest_s, gpu_s / shape_.gpus());
+  }
+
   const ClusterShape shape_;
+  const bool critical_;
+  double critical_s_ = INFINITY;  // a job with so much left goes before all others
 };
 
 }  // namespace
 
 std::unique_ptr<Policy> MakeShortest(const ClusterShape& shape) {
-  return std::make_unique<Shortest>(shape);
+  return std::make_unique<Shortest>(shape, false);
+}
+
+std::unique_ptr<Policy> MakeCritical(const ClusterShape& shape) {
+  return std::make_unique<Shortest>(shape, true);
 }
 
 }  // namespace swell::lab
