@@ -248,7 +248,8 @@ void DeviceCatalog::ReadDevices(Node& node) {
       for (const json::Value& said : json::GetArray(*slice, {"spec", "devices"})) {
         Device device = ReadDevice(node, *slice, said);
         // One that takes all of something leaves nothing for another beside it.
-        const bool all = device.uses.empty() || LargestPart(node.counters, device.uses) >= 1;
+        const bool all = device.uses.empty() ? json::GetArray(said, {"consumesCounters"}).empty()
+                                             : LargestPart(node.counters, device.uses) >= 1;
         device.gpu = key.first == gpus_of && all;
         if (device.Whole()) {
           for (const auto& [counter, amount] : device.uses) of_whole_gpus.insert(counter);

@@ -240,8 +240,10 @@ TEST_F(DeviceClaimsTest, PodsGetSharesOfADeviceAsFarAsItGoes) {
   EXPECT_EQ(Devices("a"), "gpu-0");
   EXPECT_EQ(Devices("b"), "gpu-0");
   EXPECT_EQ(Annotation("a"), "");
+  const json::SharedValue claim = ClaimOf("a");
+  ASSERT_NE(claim, nullptr);
   const json::Array& results =
-      json::GetArray(*ClaimOf("a"), {"status", "allocation", "devices", "results"});
+      json::GetArray(*claim, {"status", "allocation", "devices", "results"});
   EXPECT_EQ(json::GetString(results[0], {"consumedCapacity", "memory"}), "40Gi");
   // A new manager counts the same.
   cluster_.StopManager();

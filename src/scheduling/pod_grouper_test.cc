@@ -148,7 +148,9 @@ TEST_F(PodGrouperTest, PodsThatWereKnownBeforeItAreGrouped) {
   const api::UserInfo admin{"system:admin", "", {"system:masters"}};
   Random random(1);
   Informers informers(cluster_.sim, cluster_.server, admin, 1);
-  for (const client::Resource& resource : {kPods, kPodGroups, client::resources::kProjects}) {
+  for (const client::Resource& resource :
+       {kPods, kPodGroups, client::resources::kProjects, client::resources::kGangs,
+        client::resources::kCompositeGangs}) {
     informers.Of(resource);
   }
   informers.Start();

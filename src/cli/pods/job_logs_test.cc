@@ -58,7 +58,6 @@ TEST_F(JobLogsTest, AnElasticJobsLogIsThatOfTheMemberThatHasRankZero) {
   Worker(1, 0);
   EXPECT_EQ(AskedFor({"swell", "logs", "el"}), "el-worker-1");
   EXPECT_EQ(AskedFor({"swell", "logs", "el-worker-0"}), "el-worker-0");
-  EXPECT_EQ(AskedFor({"swell", "logs", "el", "--all"}), "el-worker-0 el-worker-1");
 }
 
 TEST_F(JobLogsTest, TheFirstMemberLeadsWhereRanksDoNotMove) {

@@ -82,6 +82,7 @@ TEST_F(ViewJsonTest, HealthAndStacksGiveTheRanks) {
   rank.phase = "step";
   rank.step = 7;
   rank.changed = server_.executor.Now();
+  rank.pid = 42;
   rank.stack = "File \"train.py\", line 12 in step";
   json::Value patch = json::Object{};
   json::Set(patch, {"metadata", "annotations", api::keys::kProgress},

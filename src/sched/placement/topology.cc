@@ -11,7 +11,7 @@ namespace {
 struct Unit {
   TopologyConstraint topology;
   std::vector<PodId> pods;     // of leaves
-  std::vector<PodId> holders;  // members that already have a place: they fix the domain
+  std::vector<NodeId> places;  // of members that have one or were promised one: they fix the domain
   std::vector<Unit> children;
 };
 
@@ -23,15 +23,21 @@ void AddPods(const State& state,
   for (PodId pod : pods) {
     if (state.pods[pod].set == set) unit.pods.push_back(pod);
   }
-  for (PodId pod : group.members) {
-    if (state.pods[pod].set == set && state.pods[pod].Holds()) unit.holders.push_back(pod);
+  for (PodId id : group.members) {
+    const PodState& pod = state.pods[id];
+    if (pod.set != set) continue;
+    if (pod.promise != kNone) {
+      unit.places.push_back(pod.promise);
+    } else if (pod.Holds()) {
+      unit.places.push_back(pod.node);
+    }
   }
 }
 
 void Collect(Unit& unit) {
   for (Unit& child : unit.children) {
     Collect(child);
-    unit.holders.insert(unit.holders.end(), child.holders.begin(), child.holders.end());
+    unit.places.insert(unit.places.end(), child.places.begin(), child.places.end());
   }
 }
 
@@ -103,7 +109,7 @@ std::vector<Domain> Domains(const State& state,
                             const TopologyConstraint& constraint,
                             const std::string& key,
                             const NodeFilter* within,
-                            const std::vector<PodId>& holders) {
+                            const std::vector<NodeId>& places) {
   // A value means something only below the values of the levels above it.
   std::vector<std::string> keys;
   auto topology = state.topologies.find(constraint.name);
@@ -133,8 +139,8 @@ std::vector<Domain> Domains(const State& state,
   using Rank = std::tuple<int64_t, int64_t, const std::vector<std::string>*>;
   std::vector<std::pair<Rank, Domain*>> order;
   for (auto& [value, domain] : domains) {
-    const bool has_all = std::all_of(holders.begin(), holders.end(), [&](PodId pod) {
-      return std::count(domain.nodes.begin(), domain.nodes.end(), state.pods[pod].node) > 0;
+    const bool has_all = std::all_of(places.begin(), places.end(), [&](NodeId place) {
+      return std::count(domain.nodes.begin(), domain.nodes.end(), place) > 0;
     });
     if (has_all) order.push_back({{domain.idle_gpus, domain.idle_cpu, &value}, &domain});
   }
@@ -158,7 +164,7 @@ class Descent {
   bool Place(const Unit& unit, const NodeFilter* within) {
     const std::string& key = unit.topology.required;
     if (key.empty()) return PlacePreferred(unit, within);
-    const std::vector<Domain> domains = Domains(state_, unit.topology, key, within, unit.holders);
+    const std::vector<Domain> domains = Domains(state_, unit.topology, key, within, unit.places);
     DomainFilter filter(state_, within);
     // A domain that also satisfies the preference beats one that does not.
     if (!unit.topology.preferred.empty()) {
@@ -179,7 +185,7 @@ class Descent {
 
   bool PlaceInOneOf(const Unit& unit, const std::string& key, const NodeFilter* within) {
     DomainFilter filter(state_, within);
-    for (const Domain& domain : Domains(state_, unit.topology, key, within, unit.holders)) {
+    for (const Domain& domain : Domains(state_, unit.topology, key, within, unit.places)) {
       if (PlaceInside(unit, filter.Of(domain))) return true;
     }
     return false;
@@ -283,12 +289,12 @@ bool PlaceNear(Statement& trial,
   Unit unit;
   unit.pods = pods;
   for (PodId pod : state.groups[id].members) {
-    if (state.pods[pod].Holds()) unit.holders.push_back(pod);
+    if (state.pods[pod].Holds()) unit.places.push_back(pod);
   }
   Descent descent(trial, state, place);
   for (const std::string& key : NearKeys(state, pods)) {
     DomainFilter filter(state, within);
-    for (const Domain& domain : Domains(state, unit.topology, key, within, unit.holders)) {
+    for (const Domain& domain : Domains(state, unit.topology, key, within, unit.places)) {
       if (gpus > (tense == Tense::kNow ? domain.idle_gpus : domain.idle_later)) continue;
       if (descent.Place(unit, filter.Of(domain))) return true;
     }

@@ -17,10 +17,15 @@ class MachinePortsTest : public testing::Test {
  protected:
   MachinePortsTest() : test_(Options{.rbac = true}) {
     test_.Boot();
+    const std::string roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/";
+    const Answer made = As(kMaster, "POST", roles + "roles",
+                           R"({"metadata":{"name":"all"},"rules":[{"apiGroups":[""],)"
+                           R"("resources":["services"],"verbs":["*"]}]})");
+    EXPECT_EQ(made.status, 201) << made.text;
     const Answer bound =
-        As(kMaster, "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+        As(kMaster, "POST", roles + "rolebindings",
            R"({"metadata":{"name":"alice"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
-           R"("kind":"ClusterRole","name":"project-admin"},"subjects":[{"kind":"User",)"
+           R"("kind":"Role","name":"all"},"subjects":[{"kind":"User",)"
            R"("name":"alice","apiGroup":"rbac.authorization.k8s.io"}]})");
     EXPECT_EQ(bound.status, 201) << bound.text;
   }

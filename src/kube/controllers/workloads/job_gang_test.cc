@@ -1,11 +1,12 @@
 // Jobs that say how they are scheduled, in a whole cluster of virtual time.
+#include "kube/controllers/workloads/job_gang.h"
+
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
-#include "kube/controllers/workloads/job_gang.h"
 #include "operator/testing/cluster_test_util.h"
 
 namespace swell::controllers {
@@ -73,7 +74,7 @@ TEST_F(JobGangTest, AJobIsAGangOfItsParallelism) {
   cluster_.Run(20 * kSecond);
   EXPECT_EQ(Running("k"), 0);
   // All of it goes with the job.
-  ASSERT_TRUE(cluster_.Delete(kJobs, "default/j").ok());
+  ASSERT_TRUE(cluster_.Delete(kJobs, "default/j", {.propagation = "Background"}).ok());
   EXPECT_TRUE(cluster_.Until([&] { return Running("k") == 2; }));
   EXPECT_TRUE(cluster_.Until([&] { return Only(kWorkloads) != nullptr && Only(kGangs); }));
 }
