@@ -229,20 +229,25 @@ void FillCgroups(const CgroupSupport& support,
     spec.cgroups.push_back({StrCat(support.pids_dir, "/", container_id),
                             {{"pids.max", std::to_string(ProcessLimit())}}});
   }
-  if (!support.cpu_dir.empty() && (cpu_request_milli > 0 || cpu_limit_milli > 0)) {
+  // A container that has no amounts yet may be given some while it runs.
+  if (!support.cpu_dir.empty()) {
     CgroupDir dir{StrCat(support.cpu_dir, "/", container_id), {}};
-    int64_t shares = std::max<int64_t>(2, cpu_request_milli * 1024 / 1000);
-    dir.values.emplace_back("cpu.shares", std::to_string(shares));
+    if (cpu_request_milli > 0 || cpu_limit_milli > 0) {
+      int64_t shares = std::max<int64_t>(2, cpu_request_milli * 1024 / 1000);
+      dir.values.emplace_back("cpu.shares", std::to_string(shares));
+    }
     if (cpu_limit_milli > 0) {
       dir.values.emplace_back("cpu.cfs_period_us", std::to_string(kPeriodUs));
       dir.values.emplace_back("cpu.cfs_quota_us", std::to_string(quota));
     }
     spec.cgroups.push_back(std::move(dir));
   }
-  if (!support.memory_dir.empty() && memory_limit_bytes > 0) {
+  if (!support.memory_dir.empty()) {
     CgroupDir dir{StrCat(support.memory_dir, "/", container_id), {}};
-    dir.values.emplace_back("memory.limit_in_bytes", limit);
-    dir.values.emplace_back("memory.memsw.limit_in_bytes", limit);
+    if (memory_limit_bytes > 0) {
+      dir.values.emplace_back("memory.limit_in_bytes", limit);
+      dir.values.emplace_back("memory.memsw.limit_in_bytes", limit);
+    }
     spec.oom_file = dir.path + "/memory.oom_control";
     spec.cgroups.push_back(std::move(dir));
   }

@@ -46,7 +46,7 @@ HostSupport DetectHostSupport(const std::string& data_dir,
                               const std::string& instance,
                               const HostOptions& options);
 
-// Where and what to write for one container; nothing without support or limits.
+// Where and what to write for one container; nothing without support.
 void FillCgroups(const CgroupSupport& support,
                  const std::string& container_id,
                  int64_t cpu_request_milli,
