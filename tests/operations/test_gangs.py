@@ -80,6 +80,6 @@ class Gangs(ClusterTest):
         self.until(lambda: self.phases(name) == ["Running"] * 4, lambda: str(self.phases(name)))
 
         # `podgroups` alone are Swell's, which say as much in columns.
-        self.assertIn("podgroup.waits", self.done(self.cluster.kubectl("get", "podgroups")))
+        self.assertIn(f"podgroup.{name}", self.done(self.cluster.kubectl("get", "podgroups")))
         self.refused(self.cluster.kubectl("apply", "-f", "-", input=GANG % {"name": "none", "least": 0}),
                      "spec.schedulingPolicy.gang.minCount")

@@ -411,7 +411,8 @@ Status UpdateService(Admission& admission, json::Value& object, const json::Valu
       KeepNodePorts(object, old);
       // An ExternalName may name any number, which no node serves: the service does not have it.
       std::set<int64_t> had = IsReachedFromOutside(old) ? NodePortsOf(old) : std::set<int64_t>();
-      SWELL_RETURN_IF_ERROR(NodePorts(admission, std::move(had), /*gives=*/true).Allocate(object));
+      NodePorts ports(admission, std::move(had), /*gives=*/true);
+      SWELL_RETURN_IF_ERROR(ports.Allocate(object));
     }
   }
   const std::string before(json::GetString(old, {"spec", "clusterIP"}));
