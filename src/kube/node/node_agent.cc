@@ -533,8 +533,20 @@ bool NodeAgent::NodeReadSince(const std::string& uid) {
   return false;
 }
 
+NodeAgent::Load NodeAgent::LoadBeside(const PodWorker& pod) const {
+  Load load;
+  for (const auto& [uid, worker] : workers_) {
+    if (worker.get() == &pod || !worker->holds_resources()) continue;
+    Amounts& held = worker->terminating() ? load.leaving : load.used;
+    held["pods"] += 1;
+    for (const auto& [name, amount] : worker->requests()) held[name] += amount;
+  }
+  return load;
+}
+
 PodHost::Room NodeAgent::RoomFor(const PodWorker& pod, const Amounts& wanted) const {
-  for (const std::string_view name : {"cpu", "memory"}) {
+  Load load = LoadBeside(pod);
+  for (const std::string name : {"cpu", "memory"}) {
     const auto amount = wanted.find(name);
     const auto has = pod.requests().find(name);
     const auto room = allocatable_.find(name);
@@ -547,12 +559,7 @@ PodHost::Room NodeAgent::RoomFor(const PodWorker& pod, const Amounts& wanted) co
               StrCat("Node didn't have enough capacity: ", name, ", requested: ", amount->second,
                      ", capacity: ", capacity)};
     }
-    int64_t used = 0;
-    for (const auto& [uid, worker] : workers_) {
-      if (worker.get() == &pod || !worker->holds_resources()) continue;
-      const auto held = worker->requests().find(name);
-      if (held != worker->requests().end()) used += held->second;
-    }
+    const int64_t used = load.used[name] + load.leaving[name];
     if (used + amount->second > capacity) {
       return {Room::Kind::kLater,
               StrCat("Node didn't have enough resource: ", name, ", requested: ", amount->second,
@@ -563,21 +570,9 @@ PodHost::Room NodeAgent::RoomFor(const PodWorker& pod, const Amounts& wanted) co
 }
 
 PodHost::AdmitResult NodeAgent::Admit(const PodWorker& pod) {
-  Amounts used, leaving;
-  int64_t count = 0, count_leaving = 0;
-  for (const std::string& uid : order_) {
-    auto it = workers_.find(uid);
-    if (it == workers_.end() || it->second.get() == &pod || !it->second->holds_resources())
-      continue;
-    const bool terminating = it->second->terminating();
-    (terminating ? count_leaving : count) += 1;
-    for (const auto& [name, amount] : it->second->requests())
-      (terminating ? leaving : used)[name] += amount;
-  }
+  auto [used, leaving] = LoadBeside(pod);
   Amounts wanted = pod.requests();
   wanted["pods"] = 1;
-  used["pods"] = count;
-  leaving["pods"] = count_leaving;
   bool wait = false;
   for (const auto& [name, amount] : wanted) {
     if (amount <= 0 || name == "ephemeral-storage") continue;

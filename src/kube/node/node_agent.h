@@ -92,6 +92,11 @@ class NodeAgent final : public PodHost {
   void OnWorkerDone(const std::string& uid) override;
 
  private:
+  // What the other pods hold, those that end apart; `pods` is their number.
+  struct Load {
+    Amounts used, leaving;
+  };
+  Load LoadBeside(const PodWorker& pod) const;
   json::Value NodeObject() const;
   json::Object NodeStatus() const;
   void Register();

@@ -1,5 +1,6 @@
 #include "kube/node/pod_resize.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,20 +28,18 @@ ContainerResources ResourcesIn(const json::Value& pod) {
   return resources;
 }
 
+std::optional<int64_t> AmountOf(const json::Value& resources,
+                                std::string_view field,
+                                std::string_view resource) {
+  const Amounts amounts = ReadAmounts(json::Find(resources, {field}));
+  const auto found = amounts.find(resource);
+  return found == amounts.end() ? std::nullopt : std::optional(found->second);
+}
+
 // Whether requests or limits of the resource differ.
 bool Differs(const json::Value& now, const json::Value& was, std::string_view resource) {
-  for (const std::string_view field : {"requests", "limits"}) {
-    const Amounts new_amounts = ReadAmounts(json::Find(now, {field}));
-    const Amounts old_amounts = ReadAmounts(json::Find(was, {field}));
-    const auto now_at = new_amounts.find(resource);
-    const auto was_at = old_amounts.find(resource);
-    const bool both = now_at != new_amounts.end() && was_at != old_amounts.end();
-    if (both ? now_at->second != was_at->second
-             : (now_at == new_amounts.end()) != (was_at == old_amounts.end())) {
-      return true;
-    }
-  }
-  return false;
+  return AmountOf(now, "requests", resource) != AmountOf(was, "requests", resource) ||
+         AmountOf(now, "limits", resource) != AmountOf(was, "limits", resource);
 }
 
 bool Differs(const json::Value& now, const json::Value& was) {
@@ -78,6 +77,11 @@ void PodResize::Detach() {
 void PodResize::OnPodChanged(const json::Value& before) {
   ResizeState& resize = record_.resize;
   if (resize.given.empty()) {
+    // Most updates are of the status alone.
+    const auto generation = [](const json::Value& pod) {
+      return json::GetInt(pod, {"metadata", "generation"});
+    };
+    if (generation(before) == generation(*record_.pod)) return;
     ContainerResources given = ResourcesIn(before);
     if (given == ResourcesIn(*record_.pod)) return;
     if (!record_.state.holds_resources()) {  // nothing is given yet

@@ -53,9 +53,9 @@ bool ChangesOtherAmounts(const json::Value& container, const json::Value& old) {
   for (const std::string_view field : {"requests", "limits"}) {
     api::Amounts now = api::ReadAmounts(container, {"resources", field});
     api::Amounts was = api::ReadAmounts(old, {"resources", field});
-    for (const std::string_view name : {"cpu", "memory"}) {
-      if (const auto at = now.find(name); at != now.end()) now.erase(at);
-      if (const auto at = was.find(name); at != was.end()) was.erase(at);
+    for (const std::string& name : {std::string("cpu"), std::string("memory")}) {
+      now.erase(name);
+      was.erase(name);
     }
     if (now != was) return true;
   }
