@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
+#include "scheduling/pod_group.h"
 
 namespace swell::controllers {
 namespace {
@@ -36,6 +37,7 @@ PendingReporter::PendingReporter(const Context& context,
     : context_(context),
       events_(events),
       groups_(context.informers.Of(client::resources::kPodGroups)),
+      pods_(context.informers.Of(client::resources::kPods)),
       find_(std::move(find)),
       options_(options),
       client_(context.executor, context.server, context.user, "swell-scheduler") {}
@@ -59,7 +61,8 @@ void PendingReporter::Report(const sched::Waiting& waiting) {
   if (now - job.reported_at > 2 * options_.numbers_pause) job.changes = 0;
   const bool unreported = HasUnreportedPod(job);
   if (unreported && waiting.incomplete) {
-    if (!job.repeat_at) ReportAgainAt(key, job, now + options_.members_pause);
+    const Duration pause = job.pods.empty() ? options_.pods_pause : options_.members_pause;
+    if (!job.repeat_at || now + pause < *job.repeat_at) ReportAgainAt(key, job, now + pause);
   } else if (unreported) {
     ReportAgainAt(key, job, std::nullopt);
     unreported_.insert(key);
@@ -206,18 +209,27 @@ void PendingReporter::WriteNominations() {
   WritePods();
 }
 
+// One write less for each group that waits.
+json::Object PendingReporter::FirstCounts(const json::Value& group) const {
+  if (!api::StatusPhase(group).empty()) return {};
+  const PodGroupCounts counts(pods_.ByIndex("group", api::KeyOf(group)));
+  json::Object status = PodGroupStatus(group, counts, context_.clock.Now());
+  return json::GetString(status, {"phase"}) == "Pending" ? status : json::Object();
+}
+
 void PendingReporter::WriteGroup(const std::string& key, bool new_reason, Job& job) {
   json::SharedValue group = groups_.Get(job.group);
   if (!group || api::StatusMessage(*group) == job.message) return;
   if (new_reason) {
     SWELL_LOG_INFO("scheduler", "waiting", {"group", job.group}, {"because", job.message});
   }
-  json::Value patch =
-      json::Object{{"status", json::Object{{"reason", "Unschedulable"}, {"message", job.message}}}};
+  json::Object status = FirstCounts(*group);
+  status["reason"] = "Unschedulable";
+  status["message"] = job.message;
   ++job.writing;
   client_.Patch(
       client::resources::kPodGroups, api::Namespace(*group), api::Name(*group),
-      client::PatchType::kMerge, patch,
+      client::PatchType::kMerge, json::Object{{"status", std::move(status)}},
       [this, key](const Result<json::SharedValue>& result) {
         OnWritten(key, result.status());
         Pump();

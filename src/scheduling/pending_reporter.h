@@ -3,11 +3,12 @@
 //
 // The reason changes with every pod that starts or ends, and hundreds of jobs may wait. So the
 // first reason is reported at once; that of a gang whose members are still being created after a
-// second. After that the latest reason is reported, and nothing is written twice. A new reason is
-// reported soon, and with growing delays while it keeps changing. If only numbers differ, they are
-// updated now and then, without an event. Repeats are limited to so many writes a second, and to a
-// few jobs and writes at a time: a slow server is not kept busy by them, and neither is the gang of
-// thousands for which others make room. A refused report is repeated later.
+// second, and that of a group without pods after a minute: nobody waits yet. After that the latest
+// reason is reported, and nothing is written twice. A new reason is reported soon, and with growing
+// delays while it keeps changing. If only numbers differ, they are updated now and then, without an
+// event. Repeats are limited to so many writes a second, and to a few jobs and writes at a time: a
+// slow server is not kept busy by them, and neither is the gang of thousands for which others make
+// room. A refused report is repeated later.
 //
 // - Threads: core executor only.
 // - Invariants: it holds one entry for each job and one for each pod that is being written. Entries
@@ -31,6 +32,7 @@ namespace swell::controllers {
 
 struct PendingReporterOptions {
   Duration members_pause = std::chrono::seconds(1);  // for all members to be created
+  Duration pods_pause = std::chrono::seconds(60);    // for the first of them
   Duration reason_pause = std::chrono::seconds(2);   // doubles with each change, up to:
   Duration numbers_pause = std::chrono::seconds(30);
   double repeats_per_second = 20;  // writes for jobs that have a report
@@ -74,6 +76,7 @@ class PendingReporter {
   void WritePods();
   void WritePod(const json::Value& pod, json::Value status, const std::string& job);
   json::Value Conditions(const json::Value& pod, const std::string& message) const;
+  json::Object FirstCounts(const json::Value& group) const;
   void WriteGroup(const std::string& key, bool new_reason, Job& job);
   void OnWritten(const std::string& key, const Status& status);
   void Sweep();
@@ -81,6 +84,7 @@ class PendingReporter {
   Context context_;
   client::EventRecorder& events_;
   client::Informer& groups_;
+  client::Informer& pods_;
   FindWaiting find_;
   PendingReporterOptions options_;
   std::map<std::string, Job> jobs_;   // by group, else by pod

@@ -13,12 +13,16 @@
 namespace swell::controllers {
 namespace {
 
-// How far counts may lag behind. They change with each pod, and a gang of a thousand pods is worth
-// few writes.
-constexpr Duration kCountsLag = std::chrono::seconds(1);
+// How far counts may lag behind: since they changed last, and in all. They change with each pod,
+// and a gang of a thousand pods is worth few writes.
+constexpr Duration kCountsPause = std::chrono::seconds(1);
+constexpr Duration kCountsLag = std::chrono::seconds(5);
 
-// Phases that people and controllers wait for.
-bool IsUrgent(std::string_view phase) { return phase != "Pending" && phase != "Scheduled"; }
+// People and controllers wait for the other phases.
+bool MayLag(const json::Value& group, const json::Object& status) {
+  const std::string_view phase = json::GetString(status, {"phase"});
+  return phase == api::StatusPhase(group) || phase == "Pending" || phase == "Scheduled";
+}
 
 // Built-in controllers (batch/v1 Job, apps/v1 ...) know nothing of groups.
 bool HasGroupFromOwner(const json::Value& pod) {
@@ -27,34 +31,9 @@ bool HasGroupFromOwner(const json::Value& pod) {
          owner->api_version.find(".k8s.io/") == std::string::npos;
 }
 
-struct Counts {
-  int64_t total = 0, scheduled = 0, running = 0, succeeded = 0, failed = 0, preempted = 0;
-  int64_t preempted_staying = 0;  // marked, their deletion not seen yet
-  std::string preempted_by, preempted_rule, preempted_message;
-};
-
-Counts Count(const std::vector<json::SharedValue>& pods) {
-  Counts counts;
-  for (const json::SharedValue& pod : pods) {
-    ++counts.total;
-    std::string_view phase = Phase(*pod);
-    if (phase == "Running") ++counts.running;
-    if (phase == "Succeeded") ++counts.succeeded;
-    if (phase == "Failed") ++counts.failed;
-    bool placed = api::IsBound(*pod);
-    bool stays = placed && !HasEnded(*pod) && !api::IsDeleting(*pod);
-    if (stays) ++counts.scheduled;
-    if (!WasPreempted(*pod)) continue;
-    ++counts.preempted;
-    if (stays) ++counts.preempted_staying;
-    counts.preempted_by = api::Annotation(*pod, keys::kPreemptedBy);
-    counts.preempted_rule = api::Annotation(*pod, keys::kPreemptedRule);
-    counts.preempted_message = PreemptionMessage(*pod);
-  }
-  return counts;
-}
-
-std::string_view PhaseOf(const Counts& counts, int64_t min_members, std::string_view before) {
+std::string_view PhaseOf(const PodGroupCounts& counts,
+                         int64_t min_members,
+                         std::string_view before) {
   // An elastic group that keeps its minimum gave places away and continues.
   int64_t staying = counts.scheduled - counts.preempted_staying + counts.succeeded;
   if (counts.preempted > 0 && staying < std::max<int64_t>(1, min_members)) return "Preempted";
@@ -69,10 +48,39 @@ std::string_view PhaseOf(const Counts& counts, int64_t min_members, std::string_
   return before == "Preempted" ? "Preempted" : "Pending";
 }
 
-json::Object StatusOf(const json::Value& group,
-                      std::string_view phase,
-                      const Counts& counts,
-                      WallTime now) {
+// Whether a merge of these fields would change the status; null removes a field.
+bool Changes(const json::Value& group, const json::Object& status) {
+  return std::any_of(status.begin(), status.end(), [&group](const auto& field) {
+    const std::string_view name(field.key().data(), field.key().size());
+    const json::Value* known = json::Find(group, {"status", name});
+    return known != nullptr ? !json::Equal(*known, field.value()) : !field.value().is_null();
+  });
+}
+
+}  // namespace
+
+PodGroupCounts::PodGroupCounts(const std::vector<json::SharedValue>& pods) {
+  for (const json::SharedValue& pod : pods) {
+    ++total;
+    std::string_view phase = Phase(*pod);
+    if (phase == "Running") ++running;
+    if (phase == "Succeeded") ++succeeded;
+    if (phase == "Failed") ++failed;
+    bool placed = api::IsBound(*pod);
+    bool stays = placed && !HasEnded(*pod) && !api::IsDeleting(*pod);
+    if (stays) ++scheduled;
+    if (!WasPreempted(*pod)) continue;
+    ++preempted;
+    if (stays) ++preempted_staying;
+    preempted_by = api::Annotation(*pod, keys::kPreemptedBy);
+    preempted_rule = api::Annotation(*pod, keys::kPreemptedRule);
+    preempted_message = PreemptionMessage(*pod);
+  }
+}
+
+json::Object PodGroupStatus(const json::Value& group, const PodGroupCounts& counts, WallTime now) {
+  const std::string_view before = api::StatusPhase(group);
+  const std::string_view phase = PhaseOf(counts, api::MinMembers(group), before);
   json::Object status{{"phase", phase},
                       {"total", counts.total},
                       {"scheduled", counts.scheduled},
@@ -80,7 +88,6 @@ json::Object StatusOf(const json::Value& group,
                       {"succeeded", counts.succeeded},
                       {"failed", counts.failed},
                       {"minMember", api::MinMembers(group)}};
-  const std::string_view before = api::StatusPhase(group);
   if (phase == "Preempted" && before != "Preempted") {
     status["preemptions"] = api::PreemptionCount(group) + 1;
     status["lastPreemption"] = json::Object{{"time", api::FormatTime(now)},
@@ -95,17 +102,6 @@ json::Object StatusOf(const json::Value& group,
   }
   return status;
 }
-
-// Whether a merge of these fields would change the status; null removes a field.
-bool Changes(const json::Value& group, const json::Object& status) {
-  return std::any_of(status.begin(), status.end(), [&group](const auto& field) {
-    const std::string_view name(field.key().data(), field.key().size());
-    const json::Value* known = json::Find(group, {"status", name});
-    return known != nullptr ? !json::Equal(*known, field.value()) : !field.value().is_null();
-  });
-}
-
-}  // namespace
 
 PodGroupController::PodGroupController(Context context)
     : context_(context),
@@ -133,7 +129,7 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
   if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue group = groups_.Get(key);
   std::vector<json::SharedValue> pods = pods_.ByIndex("group", key);
-  if (!group || api::IsDeleting(*group)) counts_due_.erase(key);
+  if (!group || api::IsDeleting(*group)) unwritten_.erase(key);
   if (!group) {
     if (pods.empty() || HasGroupFromOwner(*pods.front())) return done(Duration::zero());
     return MakeGroup(key, *pods.front(), std::move(done));
@@ -142,23 +138,22 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
   if (pods.empty() && !api::Annotation(*group, keys::kMadeForPods).empty()) {
     return DropGroup(*group, std::move(done));
   }
-  const Counts counts = Count(pods);
-  const std::string_view before = api::StatusPhase(*group);
-  const std::string_view phase = PhaseOf(counts, api::MinMembers(*group), before);
-  json::Object status = StatusOf(*group, phase, counts, context_.clock.Now());
+  const PodGroupCounts counts(pods);
+  json::Object status = PodGroupStatus(*group, counts, context_.clock.Now());
   // Not before all are gone: each may be a long list.
   const bool drops_marks =
       json::Find(*group, {"status", "evicted"}) != nullptr && LivingMarks(*group, pods).empty();
   if (drops_marks) status["evicted"] = nullptr;
-  const bool changed = Changes(*group, status);
-  const bool may_lag = !drops_marks && (phase == before || !IsUrgent(phase));
-  if (changed && may_lag) {
-    const SteadyTime now = context_.clock.Steady();
-    const SteadyTime due = counts_due_.try_emplace(key, now + kCountsLag).first->second;
-    if (now < due) return done(due - now);
+  const bool is_new = api::StatusPhase(*group).empty() && api::StatusMessage(*group).empty();
+  if (!Changes(*group, status) || (is_new && pods.empty())) {
+    unwritten_.erase(key);
+    return done(Duration::zero());
   }
-  counts_due_.erase(key);
-  if (!changed) return done(Duration::zero());
+  if (!drops_marks && MayLag(*group, status)) {
+    const Duration lag = LagOf(key, counts);
+    if (lag > Duration::zero()) return done(lag);
+  }
+  unwritten_.erase(key);
   json::Value patch = json::Object{{"status", std::move(status)}};
   // The scheduler may have marked others since, whom nothing else says to be preempted.
   if (drops_marks) {
@@ -167,6 +162,18 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
   }
   client_.Patch(client::resources::kPodGroups, api::Namespace(*group), api::Name(*group),
                 client::PatchType::kMerge, patch, Ends(std::move(done)), "status");
+}
+
+// How long its status may still say what it does.
+Duration PodGroupController::LagOf(const std::string& key, PodGroupCounts counts) {
+  const SteadyTime now = context_.clock.Steady();
+  const auto [it, added] = unwritten_.try_emplace(key, Unwritten{std::move(counts), now, now});
+  Unwritten& entry = it->second;
+  if (!added && entry.counts != counts) {
+    entry.counts = std::move(counts);
+    entry.since = now;
+  }
+  return std::min(entry.since + kCountsPause, entry.first + kCountsLag) - now;
 }
 
 void PodGroupController::DropGroup(const json::Value& group, client::WorkQueue::Done done) {

@@ -4,19 +4,36 @@
 // can form a gang: its minimum is the annotation swell.dev/min-member of the first pod, default 1.
 // Such a group goes with its last pod. Swell's own job kinds make their groups themselves.
 //
-// Counts may lag by a second; a phase that ends or begins a run is written at once.
+// A phase that ends or begins a run is written at once. Other counts are written when they have not
+// changed for a second, or after five: a gang that starts at once is worth one write.
+// PendingReporter writes why a group waits, with its first counts. Else nothing is written about a
+// group that has no pods yet.
 //
 // - Threads: core executor only.
 #pragma once
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 
 namespace swell::controllers {
+
+// How many pods of a group there are, and in which state.
+struct PodGroupCounts {
+  explicit PodGroupCounts(const std::vector<json::SharedValue>& pods);
+  bool operator==(const PodGroupCounts&) const = default;
+
+  int64_t total = 0, scheduled = 0, running = 0, succeeded = 0, failed = 0, preempted = 0;
+  int64_t preempted_staying = 0;  // marked, their deletion not seen yet
+  std::string preempted_by, preempted_rule, preempted_message;
+};
+
+// What a group's status should say of its pods, as a merge of it.
+json::Object PodGroupStatus(const json::Value& group, const PodGroupCounts& counts, WallTime now);
 
 class PodGroupController {
  public:
@@ -29,13 +46,20 @@ class PodGroupController {
                  client::WorkQueue::Done done);
   void DropGroup(const json::Value& group, client::WorkQueue::Done done);
   void OnPod(const json::Value& pod);
+  Duration LagOf(const std::string& key, PodGroupCounts counts);
+
+  struct Unwritten {
+    PodGroupCounts counts;
+    SteadyTime since;  // when they became so
+    SteadyTime first;  // when the status was last true
+  };
 
   Context context_;
   client::Informer& groups_;
   client::Informer& pods_;
   client::WorkQueue queue_;
   client::Client client_;
-  std::map<std::string, SteadyTime> counts_due_;  // group → when its counts must be written
+  std::map<std::string, Unwritten> unwritten_;  // by group; only where the counts may lag
 };
 
 }  // namespace swell::controllers

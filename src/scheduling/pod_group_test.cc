@@ -36,21 +36,86 @@ class GangWritesTest : public OneNodeTest {
     cluster_.between = counting_;
     OneNodeTest::SetUp();
   }
+  void MakeGroup(int members) {
+    cluster_.Create(
+        StrCat("apiVersion: swell.dev/v1\nkind: PodGroup\n"
+               "metadata: {name: gang, namespace: default}\n"
+               "spec: {podSets: [{name: default, minMember: ",
+               members, "}]}\n"));
+  }
+  std::string Phase() { return Status("phase"); }
+  std::string Message() { return Status("message"); }
   std::shared_ptr<CountingServer> counting_;
+
+ private:
+  std::string Status(std::string_view field) {
+    return std::string(
+        json::GetString(*cluster_.Get(kPodGroups, "default/gang"), {"status", field}));
+  }
 };
 
-TEST_F(GangWritesTest, AGangIsWorthFewWrites) {
+TEST_F(GangWritesTest, AGangThatStartsAtOnceIsWorthOneWrite) {
+  MakeGroup(8);
+  cluster_.Run(20 * kSecond);
+  EXPECT_EQ(counting_->writes, 0);
   for (int i = 0; i < 8; ++i) {
-    Pod(StrCat("p", i), "swell.dev/pod-group: gang", 0, "swell.dev/min-member: '8'");
-    cluster_.Run(std::chrono::milliseconds(50));
+    Pod(StrCat("p", i), "swell.dev/pod-group: gang");
+    cluster_.Run(std::chrono::milliseconds(100));
   }
-  ASSERT_TRUE(cluster_.Until([&] {
-    const json::SharedValue group = cluster_.Get(kPodGroups, "default/gang");
-    return json::GetString(*group, {"status", "phase"}) == "Running" &&
-           json::GetInt(*group, {"status", "running"}) == 8;
-  }));
-  cluster_.Run(5 * kSecond);
-  EXPECT_LE(counting_->writes, 3);
+  ASSERT_TRUE(cluster_.Until([&] { return Phase() == "Running"; }));
+  cluster_.Run(10 * kSecond);
+  EXPECT_EQ(cluster_.Int(kPodGroups, "default/gang", {"status", "running"}), 8);
+  EXPECT_EQ(cluster_.Int(kPodGroups, "default/gang", {"status", "total"}), 8);
+  EXPECT_EQ(counting_->writes, 1);
+}
+
+TEST_F(GangWritesTest, AGangThatWaitsSaysWhyAndHowMuchOfItIsThereInOneWrite) {
+  MakeGroup(2);
+  Pod("a", "swell.dev/pod-group: gang", 4);
+  Pod("b", "swell.dev/pod-group: gang", 4);
+  cluster_.Run(kSecond);
+  EXPECT_EQ(Phase(), "Pending");
+  EXPECT_NE(Message(), "");
+  EXPECT_EQ(cluster_.Int(kPodGroups, "default/gang", {"status", "total"}), 2);
+  EXPECT_EQ(counting_->writes, 1);
+  cluster_.AddNode("node-b", 4);
+  ASSERT_TRUE(cluster_.Until([&] { return Phase() == "Running"; }));
+  cluster_.Run(10 * kSecond);
+  EXPECT_EQ(Message(), "");
+  EXPECT_EQ(counting_->writes, 2);
+}
+
+TEST_F(GangWritesTest, AMissingMemberIsNamedWithinASecond) {
+  MakeGroup(2);
+  Pod("a", "swell.dev/pod-group: gang");
+  cluster_.Run(2 * kSecond);
+  EXPECT_EQ(Message(),
+            "pod set default has 1 of the 2 pods it needs to start. Would start with: 1 "
+            "more pod in the set");
+}
+
+TEST_F(GangWritesTest, AGroupWithoutPodsSaysSoAfterAMinute) {
+  MakeGroup(2);
+  cluster_.Run(50 * kSecond);
+  EXPECT_EQ(counting_->writes, 0);
+  cluster_.Run(20 * kSecond);
+  EXPECT_EQ(Phase(), "Pending");
+  EXPECT_NE(Message(), "");
+  EXPECT_EQ(counting_->writes, 1);
+}
+
+// Counts that change and change are not put off for ever.
+TEST_F(GangWritesTest, CountsOfAGangThatStartsSlowlyFollow) {
+  MakeGroup(20);
+  cluster_.agents->start_after = 30 * kSecond;
+  for (int i = 0; i < 20; ++i) {
+    Pod(StrCat("p", i), "swell.dev/pod-group: gang");
+    cluster_.Run(std::chrono::milliseconds(500));
+  }
+  cluster_.Run(2 * kSecond);
+  EXPECT_EQ(cluster_.Int(kPodGroups, "default/gang", {"status", "scheduled"}), 20);
+  EXPECT_EQ(Phase(), "Scheduled");
+  EXPECT_LE(counting_->writes, 6);
 }
 
 TEST_F(PodGroupTest, LabelledPodsBecomeAGang) {

@@ -77,6 +77,15 @@ bool SchedulingEvents::KeepsMinimum(const std::string& group,
   return all > 0;
 }
 
+// Not by the group's status, which says so later.
+bool SchedulingEvents::HasPlaces(const std::string& group) const {
+  if (group.empty()) return false;
+  const std::vector<json::SharedValue> pods = pods_.ByIndex("group", group);
+  return std::any_of(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
+    return api::IsBound(*pod) && !HasEnded(*pod) && !api::IsDeleting(*pod);
+  });
+}
+
 // A group starts when none of its pods had a place before. It has waited since these pods were
 // created: after a preemption or a failure they are new ones.
 void SchedulingEvents::ReportStarts(const sched::CycleResult& result, const PodsOfBinds& pods) {
@@ -85,8 +94,7 @@ void SchedulingEvents::ReportStarts(const sched::CycleResult& result, const Pods
     const sched::Decision& decision = result.decisions[i];
     const json::SharedValue& pod = pods[i];
     if (!pod || (!decision.group.empty() && !reported.insert(decision.group).second)) continue;
-    json::SharedValue group = decision.group.empty() ? nullptr : groups_.Get(decision.group);
-    if (group && api::ScheduledCount(*group) > 0) continue;
+    if (HasPlaces(decision.group)) continue;
     const Duration waited =
         std::max<Duration>(clock_.Now() - api::CreationTime(*pod), Duration::zero());
     metrics_.OnStart(model_.QueueOfPod(decision.pod), waited);
@@ -180,7 +188,7 @@ void SchedulingEvents::ReportSize(const std::string& key,
   }
   json::SharedValue group = key.empty() ? nullptr : groups_.Get(key);
   // A group that starts does not grow.
-  if (!group || api::ScheduledCount(*group) == 0) return;
+  if (!group || !HasPlaces(key)) return;
   int64_t before = 0, total = 0;
   for (const json::SharedValue& pod : pods_.ByIndex("group", key)) {
     if (HasEnded(*pod)) continue;

@@ -50,6 +50,8 @@ class SchedulingEvents {
     std::string by, because, rule, by_group;
   };
 
+  // Whether a pod of the group is on a node.
+  bool HasPlaces(const std::string& group) const;
   void ReportStarts(const sched::CycleResult& result, const PodsOfBinds& pods);
   void ReportSizes(const sched::CycleResult& result, const PodsOfBinds& pods);
   // "; -4 % goodput here, +61 % there"; what the winner's next event will say of it is kept.
