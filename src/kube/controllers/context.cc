@@ -3,15 +3,30 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
+#include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
 namespace {
+
+// Pods that nobody controls, by the job whose pods carry such a label.
+std::string OrphanOfJob(const json::Value& pod) {
+  return api::ControllerOf(pod) ? "" : std::string(JobUidLabel(pod));
+}
 
 void IndexPods(client::Informer& pods) {
   pods.AddIndex("node", [](const json::Value& pod) { return std::string(api::NodeName(pod)); });
   pods.AddIndex("group", [](const json::Value& pod) {
     std::string_view group = api::Label(pod, keys::kPodGroup);
     return group.empty() ? "" : StrCat(api::Namespace(pod), "/", group);
+  });
+  pods.AddIndex("orphans-of-job", OrphanOfJob);
+}
+
+void IndexJobs(client::Informer& jobs) {
+  jobs.AddIndex("uid", [](const json::Value& job) { return std::string(api::Uid(job)); });
+  jobs.AddIndex("manual-selector", [](const json::Value& job) {
+    const bool manual = json::GetBool(job, {"spec", "manualSelector"});
+    return manual ? std::string(api::Namespace(job)) : "";
   });
 }
 
@@ -47,6 +62,7 @@ client::Informer& Informers::Of(const client::Resource& resource) {
     informer = std::make_unique<client::Informer>(executor_, server_, user_, std::move(served),
                                                   client::InformerOptions{}, ++seed_);
     if (resource.plural == "pods") IndexPods(*informer);
+    if (resource.group == "batch" && resource.plural == "jobs") IndexJobs(*informer);
     if (resource.namespaced) IndexByOwner(*informer);
     unstarted_.push_back(informer.get());
   }

@@ -58,6 +58,11 @@ std::optional<int64_t> ExitCode(const json::Value& pod) {
   return std::nullopt;
 }
 
+std::string_view JobUidLabel(const json::Value& pod) {
+  const std::string_view uid = api::Label(pod, "batch.kubernetes.io/controller-uid");
+  return uid.empty() ? api::Label(pod, "controller-uid") : uid;
+}
+
 int64_t ReportedWorld(const json::Value& pod) {
   std::string_view text = api::Annotation(pod, keys::kMetrics);
   if (text.empty()) return -1;

@@ -31,6 +31,8 @@ bool WasDisrupted(const json::Value& pod);
 bool FailedByCluster(const json::Value& pod);
 // The exit code of the first container that failed; nullopt if none has.
 std::optional<int64_t> ExitCode(const json::Value& pod);
+// The uid of the batch Job whose pods carry the pod's label; empty without one.
+std::string_view JobUidLabel(const json::Value& pod);
 // The size of the training group that the pod reports: 0 while it waits to join, -1 if it has not
 // reported any.
 int64_t ReportedWorld(const json::Value& pod);

@@ -138,17 +138,27 @@ BatchJobController::BatchJobController(Context context)
           16,
           [this](const std::string& key, Done done) { ReconcileOrphan(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)),
+      claims_(context_, client_, std::string(kTracking)),
       queued_(context_, client::resources::kJobs, "suspend", std::string(kComponent)),
       gangs_(context_, client_, events_, queue_) {
   Follow(jobs_, Queued(queue_));
   auto pod = [this](const json::SharedValue& it) { OnPod(*it); };
-  Follow(pods_, pod, pod);
+  pods_.AddHandlers({.on_add = pod,
+                     .on_update =
+                         [this](const json::SharedValue& before, const json::SharedValue& it) {
+                           if (!api::ControllerOf(*it)) OnPod(*before);
+                           OnPod(*it);
+                         },
+                     .on_delete = pod});
 }
 
 void BatchJobController::OnPod(const json::Value& pod) {
   auto owner = api::ControllerOf(pod);
   if (owner && owner->kind == "Job" && owner->api_version.starts_with("batch/")) {
     queue_.Add(StrCat(api::Namespace(pod), "/", owner->name));
+  }
+  if (!owner) {
+    for (const std::string& job : claims_.JobsFor(pod)) queue_.Add(job);
   }
   if (IsTracked(pod)) orphans_.Add(api::KeyOf(pod));
 }
@@ -183,6 +193,7 @@ void BatchJobController::Reconcile(const std::string& key, Done done) {
   if (!job) return done(Duration::zero());
   std::string_view manager = json::GetString(*job, {"spec", "managedBy"});
   if (!manager.empty() && manager != "kubernetes.io/job-controller") return done(Duration::zero());
+  if (claims_.Settle(*job, done)) return;
   auto pass = std::make_shared<Pass>();
   pass->job = job;
   pass->ns = api::Namespace(*job);

@@ -5,6 +5,7 @@
 // Every pod carries the finalizer batch.kubernetes.io/job-tracking until its end is counted. An end
 // is first written into status.uncountedTerminatedPods, then the finalizer goes, then it moves to
 // the counters: so each pod counts once, even if it is deleted or this process stops in between.
+// Its pods are those that its selector names: orphans become its own, others are let go.
 // Pods have names made from the job's uid and a number, so that making one twice is refused.
 //
 // One difference: a pod that the cluster took away (condition DisruptionTarget) is replaced without
@@ -19,6 +20,7 @@
 #include "kube/client/event_recorder.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
+#include "kube/controllers/workloads/job_claims.h"
 #include "kube/controllers/workloads/job_gang.h"
 #include "kube/controllers/workloads/queued_jobs.h"
 
@@ -64,6 +66,7 @@ class BatchJobController {
   client::WorkQueue queue_;
   client::WorkQueue orphans_;
   client::Client client_;
+  JobClaims claims_;
   QueuedJobs queued_;
   JobGang gangs_;
 };

@@ -386,5 +386,80 @@ TEST_F(BatchJobTest, OrphanedPodsAreNotHeld) {
   EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }));
 }
 
+TEST_F(BatchJobTest, AdoptsWhatItSelectsAndReleasesWhatItDoesNot) {
+  Submit("  parallelism: 2\n  completions: 2\n");
+  ASSERT_TRUE(UntilRunning(2));
+  const std::vector<std::string> keys = Keys("Running");
+  ASSERT_TRUE(cluster_.Patch(kPods, keys[0], "metadata: {ownerReferences: null}").ok());
+  ASSERT_TRUE(
+      cluster_.Until([&] { return api::ControllerOf(*cluster_.Get(kPods, keys[0])).has_value(); }));
+  cluster_.Run(5 * kSecond);
+  EXPECT_EQ(cluster_.Pods(""), 2);
+
+  ASSERT_TRUE(cluster_
+                  .Patch(kPods, keys[0],
+                         "metadata: {labels: {controller-uid: null, "
+                         "batch.kubernetes.io/controller-uid: null}}")
+                  .ok());
+  ASSERT_TRUE(UntilRunning(3));
+  EXPECT_FALSE(api::ControllerOf(*cluster_.Get(kPods, keys[0])));
+
+  // What it lost may end as it likes; what it has counts, though it was an orphan in between.
+  cluster_.agents->Exit(keys[0], 1);
+  for (const std::string& key : Keys("Running")) cluster_.agents->Exit(key, 0);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Complete"); }));
+  EXPECT_EQ(Status("succeeded"), 2);
+  EXPECT_EQ(Status("failed"), 0);
+}
+
+TEST_F(BatchJobTest, AManualSelectorFindsPodsOfAnEarlierJob) {
+  cluster_.Create(R"(
+apiVersion: v1
+kind: Pod
+metadata: {name: old, namespace: default, labels: {work: x}}
+spec: {restartPolicy: Never, containers: [{name: main, image: x}]}
+)");
+  ASSERT_TRUE(UntilRunning(1));
+  cluster_.Create(R"(
+apiVersion: batch/v1
+kind: Job
+metadata: {name: job, namespace: default}
+spec:
+  manualSelector: true
+  selector: {matchLabels: {work: x}}
+  template:
+    metadata: {labels: {work: x}}
+    spec: {restartPolicy: Never, containers: [{name: main, image: x}]}
+)");
+  ASSERT_TRUE(cluster_.Until([&] { return Status("active") == 1; }));
+  EXPECT_EQ(cluster_.Pods(""), 1);
+  cluster_.agents->Exit("default/old", 0);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Complete"); }));
+  EXPECT_EQ(Status("succeeded"), 1);
+}
+
+TEST_F(BatchJobTest, AnIndexedJobAdoptsNoPodWithoutAnIndex) {
+  cluster_.Create(R"(
+apiVersion: v1
+kind: Pod
+metadata: {name: old, namespace: default, labels: {work: x}}
+spec: {restartPolicy: Never, containers: [{name: main, image: x}]}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: job, namespace: default}
+spec:
+  completionMode: Indexed
+  completions: 1
+  manualSelector: true
+  selector: {matchLabels: {work: x}}
+  template:
+    metadata: {labels: {work: x}}
+    spec: {restartPolicy: Never, containers: [{name: main, image: x}]}
+)");
+  ASSERT_TRUE(UntilRunning(2));
+  EXPECT_FALSE(api::ControllerOf(*cluster_.Get(kPods, "default/old")));
+}
+
 }  // namespace
 }  // namespace swell::controllers
