@@ -85,7 +85,17 @@ std::string Session::Namespace() {
   return api_ && !api_->connection().ns.empty() ? api_->connection().ns : "default";
 }
 
-bool Session::OutLine(std::string_view text) { return env_.out(StrCat(text, "\n")); }
+bool Session::Out(std::string_view text) {
+  if (!text.empty()) line_open_ = text.back() != '\n';
+  return env_.out(text);
+}
+
+bool Session::OutLine(std::string_view text) { return Out(StrCat(text, "\n")); }
+
+void Session::EndLine() {
+  if (line_open_) Out("\n");
+}
+
 void Session::ErrLine(std::string_view text) { env_.err(StrCat(text, "\n")); }
 
 bool Session::colours() const {

@@ -67,8 +67,10 @@ class Session {
   const Command& root() const { return root_; }
   WallTime Now() const { return env_.clock->Now(); }
 
-  bool Out(std::string_view text) { return env_.out(text); }
+  bool Out(std::string_view text);
   bool OutLine(std::string_view text);
+  // Ends the line that the last text left open, as a log may whose program wrote no newline.
+  void EndLine();
   void ErrLine(std::string_view text);
   // The text in colour, on a terminal that wants it.
   std::string Paint(Colour colour, std::string_view text) const;
@@ -78,6 +80,7 @@ class Session {
   CliEnv& env_;
   GlobalFlags global_;
   const Command& root_;
+  bool line_open_ = false;
   std::unique_ptr<Api> api_;
   std::unique_ptr<Kinds> kinds_;
 };

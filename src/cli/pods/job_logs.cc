@@ -132,6 +132,7 @@ class JobLogs {
 
   // Not of a part that is the only one: then the log is printed as it is.
   void PrintTitle(const LogPart& part) {
+    session_.EndLine();
     session_.OutLine(session_.Paint(Colour::kCyan, StrCat("==> ", part.Title(), " <==")));
   }
 

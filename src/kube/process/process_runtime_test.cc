@@ -44,8 +44,15 @@ TEST_F(ProcessRuntimeTest, LogFilesAreInCriFormat) {
   std::vector<std::string_view> lines = Split(*raw, '\n');
   ASSERT_GE(lines.size(), 2u);
   EXPECT_EQ(lines[0].substr(30), " stdout F one");
-  EXPECT_EQ(lines[1].substr(30), " stdout F two");
+  EXPECT_EQ(lines[1].substr(30), " stdout P two");
   EXPECT_EQ(lines[0][29], 'Z');
+}
+
+TEST_F(ProcessRuntimeTest, ALogHasNoNewlineThatTheProgramDidNotWrite) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "printf 'one\\ntwo'; exit 1");
+  EXPECT_EQ(Run(spec).log_tail, "one\ntwo");
+  EXPECT_EQ(Log(spec.ref), "one\ntwo");
 }
 
 TEST_F(ProcessRuntimeTest, TailAndTimestampsAndLimits) {

@@ -74,7 +74,7 @@ void LogPump::Feed(std::string_view stream, std::string_view bytes, WallTime now
 
 void LogPump::End(std::string_view stream, WallTime now) {
   std::string& partial = Partial(stream);
-  if (!partial.empty()) Line(stream, partial, true, now);
+  if (!partial.empty()) Line(stream, partial, false, now);
   partial.clear();
 }
 

@@ -2,7 +2,8 @@
 //
 //   2026-01-01T00:00:00.000000000Z stdout F the line
 //
-// F ends a line, P is a piece of one longer than 16 KiB. A file that has grown past its bound is
+// F ends a line, P is a piece of one longer than 16 KiB, or what a program wrote last without a
+// newline. A file that has grown past its bound is
 // renamed to NAME.1 (the older NAME.1 to NAME.2, …) and a new one begun.
 //
 // - Threads: none; lives in a shim.
@@ -23,7 +24,7 @@ class LogPump {
 
   // Bytes of a stream ("stdout", "stderr") as they came, whole lines or not.
   void Feed(std::string_view stream, std::string_view bytes, WallTime now);
-  // The stream has ended: what is left of its last line is a line.
+  // The stream has ended. What is left of its last line has no newline, in the log either.
   void End(std::string_view stream, WallTime now);
   // Gives the lines to the kernel.
   void Flush();
