@@ -207,14 +207,15 @@ void FillCgroups(const CgroupSupport& support,
                  ShimSpec& spec) {
   if (support.version == 0) return;
   int64_t quota = std::max<int64_t>(1000, cpu_limit_milli * kPeriodUs / 1000);
+  // Kubernetes gives a container that requests no CPU the least there is.
+  const int64_t shares = std::clamp<int64_t>(cpu_request_milli * 1024 / 1000, 2, 262144);
   std::string limit = std::to_string(memory_limit_bytes);
   if (support.version == 2) {
     CgroupDir dir{StrCat(support.memory_dir, "/", container_id), {}};
-    // Kubernetes' formula from CPU shares (2..262144) to weights (1..10000).
-    int64_t shares = std::clamp<int64_t>(cpu_request_milli * 1024 / 1000, 2, 262144);
     if (!support.pids_dir.empty()) {
       dir.values.emplace_back("pids.max", std::to_string(ProcessLimit()));
     }
+    // Kubernetes' formula from CPU shares to weights (1..10000).
     dir.values.emplace_back("cpu.weight", std::to_string(1 + (shares - 2) * 9999 / 262142));
     if (cpu_limit_milli > 0) dir.values.emplace_back("cpu.max", StrCat(quota, " ", kPeriodUs));
     if (memory_limit_bytes > 0) {
@@ -232,10 +233,7 @@ void FillCgroups(const CgroupSupport& support,
   // A container that has no amounts yet may be given some while it runs.
   if (!support.cpu_dir.empty()) {
     CgroupDir dir{StrCat(support.cpu_dir, "/", container_id), {}};
-    if (cpu_request_milli > 0 || cpu_limit_milli > 0) {
-      int64_t shares = std::max<int64_t>(2, cpu_request_milli * 1024 / 1000);
-      dir.values.emplace_back("cpu.shares", std::to_string(shares));
-    }
+    dir.values.emplace_back("cpu.shares", std::to_string(shares));
     if (cpu_limit_milli > 0) {
       dir.values.emplace_back("cpu.cfs_period_us", std::to_string(kPeriodUs));
       dir.values.emplace_back("cpu.cfs_quota_us", std::to_string(quota));
