@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod_group.h"
 #include "kube/api/objects/project.h"
 #include "kube/apiserver/access/work.h"
 #include "kube/apiserver/request/errors.h"
@@ -22,19 +23,34 @@ std::vector<json::SharedValue> Projects(const Core& core) {
   return all;
 }
 
+json::SharedValue Named(const std::vector<json::SharedValue>& projects, std::string_view name) {
+  const auto found =
+      std::find_if(projects.begin(), projects.end(),
+                   [name](const json::SharedValue& one) { return api::Name(*one) == name; });
+  return found != projects.end() ? *found : nullptr;
+}
+
 json::SharedValue OwnerOf(const std::vector<json::SharedValue>& projects, const std::string& ns) {
   std::vector<const json::Value*> documents;
   for (const json::SharedValue& one : projects) documents.push_back(one.get());
   const auto by_namespace = api::ProjectsByNamespace(documents);
   const auto owner = by_namespace.find(ns);
-  if (owner == by_namespace.end()) return nullptr;
-  const auto found = std::find_if(
-      projects.begin(), projects.end(),
-      [&owner](const json::SharedValue& one) { return api::Name(*one) == owner->second; });
-  return found != projects.end() ? *found : nullptr;
+  return owner == by_namespace.end() ? nullptr : Named(projects, owner->second);
 }
 
 }  // namespace
+
+json::SharedValue ProjectOfPod(const Core& core, const json::Value& pod) {
+  const std::vector<json::SharedValue> projects = Projects(core);
+  const std::string ns(api::Namespace(pod));
+  if (json::SharedValue owner = OwnerOf(projects, ns)) return owner;
+  const std::string group(api::Label(pod, api::keys::kPodGroup));
+  if (group.empty()) return Named(projects, api::Label(pod, api::keys::kProject));
+  const store::EntryPtr entry = core.store.Latest({"podgroups.swell.dev", ns, group});
+  if (!entry) return nullptr;
+  const json::SharedValue document = entry->Parsed();
+  return Named(projects, api::ProjectOfGroup(*document));
+}
 
 json::SharedValue ProjectOfNamespace(const Core& core, const std::string& ns) {
   return OwnerOf(Projects(core), ns);
@@ -56,9 +72,7 @@ Status CheckProjectTakesWork(const Admission& admission, const json::Value& obje
     // In a namespace of no project, work may name one.
     std::string_view named = json::GetString(object, {"spec", "project"});
     if (named.empty()) named = api::Label(object, api::keys::kProject);
-    for (const json::SharedValue& one : projects) {
-      if (!named.empty() && api::Name(*one) == named) charged = one;
-    }
+    charged = Named(projects, named);
   }
   if (!charged || !api::IsDeleting(*charged)) return Status::Ok();
   return ForbiddenError(

@@ -9,6 +9,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/api/objects/pod.h"
+#include "kube/apiserver/access/project_limits.h"
 #include "kube/apiserver/admission/limit_range.h"
 #include "kube/apiserver/pods/handlers.h"
 #include "kube/apiserver/request/errors.h"
@@ -122,6 +123,7 @@ Status CheckResize(Admission& admission, json::Value& pod, const json::Value& ol
     }
   }
   if (!errors.empty()) return InvalidError(admission.kind, admission.name, errors);
+  SWELL_RETURN_IF_ERROR(CheckProjectLimits(admission, pod, old));
   return CheckLimits(admission, pod);
 }
 
