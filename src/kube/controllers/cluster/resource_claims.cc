@@ -12,16 +12,40 @@
 namespace swell::controllers {
 namespace {
 
-// The claim as a template says it, for a pod.
+const client::Resource& Gangs() { return client::resources::kGangs; }
+
+bool IsGang(const json::Value& holder) { return api::KindOf(holder) == "PodGroup"; }
+
+// The claims that the group makes or names, as a pod's.
+std::vector<api::PodClaim> ClaimsOfGang(const json::Value& gang) {
+  std::vector<api::PodClaim> claims;
+  for (const json::Value& one : json::GetArray(gang, {"spec", "resourceClaims"})) {
+    api::PodClaim claim{.name = json::GetString(one, {"name"}),
+                        .claim = json::GetString(one, {"resourceClaimName"}),
+                        .template_name = json::GetString(one, {"resourceClaimTemplateName"})};
+    for (const json::Value& made : json::GetArray(gang, {"status", "resourceClaimStatuses"})) {
+      if (json::GetString(made, {"name"}) != claim.name) continue;
+      claim.claim = json::GetString(made, {"resourceClaimName"});
+    }
+    claims.push_back(claim);
+  }
+  return claims;
+}
+
+std::string_view GangOf(const json::Value& pod) {
+  return json::GetString(pod, {"spec", "schedulingGroup", "podGroupName"});
+}
+
+// The claim as a template says it, for a pod or a gang.
 json::Value ClaimFrom(const json::Value& claim_template,
-                      const json::Value& pod,
+                      const json::Value& holder,
                       std::string_view name) {
   json::Object annotations = json::GetObject(claim_template, {"spec", "metadata", "annotations"});
   annotations[api::kPodClaimName] = name;
-  json::Object metadata{{"generateName", StrCat(api::Name(pod), "-", name, "-")},
-                        {"namespace", api::Namespace(pod)},
+  json::Object metadata{{"generateName", StrCat(api::Name(holder), "-", name, "-")},
+                        {"namespace", api::Namespace(holder)},
                         {"annotations", std::move(annotations)},
-                        {"ownerReferences", json::Array{api::MakeOwnerReference(pod)}}};
+                        {"ownerReferences", json::Array{api::MakeOwnerReference(holder)}}};
   const json::Object& labels = json::GetObject(claim_template, {"spec", "metadata", "labels"});
   if (!labels.empty()) metadata["labels"] = labels;
   json::Value claim = json::Object{{"apiVersion", "resource.k8s.io/v1"},
@@ -55,6 +79,13 @@ ResourceClaimController::ResourceClaimController(Context context)
                  [this](const std::string& key, client::WorkQueue::Done done) {
                    ReconcilePod(key, std::move(done));
                  }),
+      gang_queue_(context_.executor,
+                  context_.metrics,
+                  "resourceclaims-of-groups",
+                  16,
+                  [this](const std::string& key, client::WorkQueue::Done done) {
+                    ReconcileGang(key, std::move(done));
+                  }),
       claim_queue_(context_.executor,
                    context_.metrics,
                    "resourceclaims",
@@ -67,6 +98,10 @@ ResourceClaimController::ResourceClaimController(Context context)
   const auto pod = [this](const json::SharedValue& it) { OnPod(*it); };
   Follow(pods_, pod, pod);
   Follow(claims_, Queued(claim_queue_));
+  if (context_.informers.Serves(Gangs())) {
+    gangs_ = &context_.informers.Of(Gangs());
+    Follow(*gangs_, [this](const json::SharedValue& gang) { OnGang(*gang); });
+  }
   templates_.AddHandlers({.on_add = [this](const json::SharedValue& it) { QueueWaiting(*it); },
                           .on_update = {},
                           .on_delete = {}});
@@ -80,20 +115,35 @@ void ResourceClaimController::OnPod(const json::Value& pod) {
   }
 }
 
-void ResourceClaimController::QueueWaiting(const json::Value& claim_template) {
+// Its pods may have waited for it, or for its claims.
+void ResourceClaimController::OnGang(const json::Value& gang) {
+  gang_queue_.Add(api::KeyOf(gang));
   for (const auto& [key, pod] : pods_.objects()) {
-    if (api::Namespace(*pod) != api::Namespace(claim_template)) continue;
-    const std::vector<api::PodClaim> claims = api::DeviceClaimsOf(*pod);
-    const bool waits = std::any_of(claims.begin(), claims.end(), [&](const api::PodClaim& claim) {
-      return claim.template_name == api::Name(claim_template) && claim.claim.empty();
-    });
-    if (waits) pod_queue_.Add(key);
+    const bool member = GangOf(*pod) == api::Name(gang) &&
+                        api::Namespace(*pod) == api::Namespace(gang) && api::HasDeviceClaims(*pod);
+    if (member) pod_queue_.Add(key);
   }
 }
 
-json::SharedValue ResourceClaimController::FindMade(const json::Value& pod,
+void ResourceClaimController::QueueWaiting(const json::Value& claim_template) {
+  const auto waits = [&](const json::Value& holder, const std::vector<api::PodClaim>& claims) {
+    return api::Namespace(holder) == api::Namespace(claim_template) &&
+           std::any_of(claims.begin(), claims.end(), [&](const api::PodClaim& claim) {
+             return claim.template_name == api::Name(claim_template) && claim.claim.empty();
+           });
+  };
+  for (const auto& [key, pod] : pods_.objects()) {
+    if (waits(*pod, api::DeviceClaimsOf(*pod))) pod_queue_.Add(key);
+  }
+  if (gangs_ == nullptr) return;
+  for (const auto& [key, gang] : gangs_->objects()) {
+    if (waits(*gang, ClaimsOfGang(*gang))) gang_queue_.Add(key);
+  }
+}
+
+json::SharedValue ResourceClaimController::FindMade(const json::Value& holder,
                                                     std::string_view name) const {
-  for (const json::SharedValue& claim : claims_.ByIndex("owner", api::Uid(pod))) {
+  for (const json::SharedValue& claim : claims_.ByIndex("owner", api::Uid(holder))) {
     if (api::Annotation(*claim, api::kPodClaimName) == name && !api::IsDeleting(*claim)) {
       return claim;
     }
@@ -108,45 +158,78 @@ void ResourceClaimController::ReconcilePod(const std::string& key, client::WorkQ
   if (!pod || !api::IsActive(*pod)) return done(Duration::zero());
   for (const api::PodClaim& wanted : api::DeviceClaimsOf(*pod)) {
     if (wanted.template_name.empty() || !wanted.claim.empty() || wanted.needless) continue;
+    if (const std::optional<std::string> shared = OfGang(*pod, wanted)) {
+      if (shared->empty()) continue;  // the pod comes back with its group
+      return Tell(*pod, wanted.name, *shared, std::move(done));
+    }
     const json::SharedValue made = FindMade(*pod, wanted.name);
-    if (made) return TellPod(*pod, wanted.name, api::Name(*made), std::move(done));
+    if (made) return Tell(*pod, wanted.name, api::Name(*made), std::move(done));
     return MakeClaim(pod, wanted, done);
   }
   done(Duration::zero());
 }
 
-void ResourceClaimController::MakeClaim(const json::SharedValue& pod,
-                                        const api::PodClaim& wanted,
-                                        const client::WorkQueue::Done& done) {
-  const std::string ns(api::Namespace(*pod));
-  const json::SharedValue from = templates_.Get(StrCat(ns, "/", wanted.template_name));
-  if (!from) {
-    events_.Record(*pod, "Warning", "FailedResourceClaimCreation",
-                   StrCat("PodResourceClaim ", wanted.name, ": resource claim template ",
-                          Quote(wanted.template_name), " not found"));
-    return done(Duration::zero());  // it comes back with the template
+std::optional<std::string> ResourceClaimController::OfGang(const json::Value& pod,
+                                                           const api::PodClaim& wanted) const {
+  const std::string_view name = GangOf(pod);
+  if (name.empty() || gangs_ == nullptr) return std::nullopt;
+  const json::SharedValue gang = gangs_->Get(StrCat(api::Namespace(pod), "/", name));
+  if (!gang) return "";
+  for (const api::PodClaim& claim : ClaimsOfGang(*gang)) {
+    const bool same = claim.name == wanted.name && claim.template_name == wanted.template_name;
+    if (same) return std::string(claim.claim);
   }
-  client_.Create(
-      client::resources::kResourceClaims, ns, ClaimFrom(*from, *pod, wanted.name),
-      [this, pod, name = std::string(wanted.name), done](const Result<json::SharedValue>& made) {
-        if (made.ok()) return TellPod(*pod, name, api::Name(**made), done);
-        events_.Record(*pod, "Warning", "FailedResourceClaimCreation",
-                       StrCat("PodResourceClaim ", name, ": ", made.status().message()));
-        done(made.status());
-      });
+  return std::nullopt;
 }
 
-void ResourceClaimController::TellPod(const json::Value& pod,
-                                      std::string_view name,
-                                      std::string_view claim,
-                                      client::WorkQueue::Done done) {
+// As of a pod.
+void ResourceClaimController::ReconcileGang(const std::string& key, client::WorkQueue::Done done) {
+  if (!context_.informers.synced()) return done(kNotSynced);
+  const json::SharedValue gang = gangs_->Get(key);
+  if (!gang || api::IsDeleting(*gang)) return done(Duration::zero());
+  for (const api::PodClaim& wanted : ClaimsOfGang(*gang)) {
+    if (wanted.template_name.empty() || !wanted.claim.empty()) continue;
+    const json::SharedValue made = FindMade(*gang, wanted.name);
+    if (made) return Tell(*gang, wanted.name, api::Name(*made), std::move(done));
+    return MakeClaim(gang, wanted, done);
+  }
+  done(Duration::zero());
+}
+
+void ResourceClaimController::MakeClaim(const json::SharedValue& holder,
+                                        const api::PodClaim& wanted,
+                                        const client::WorkQueue::Done& done) {
+  const std::string ns(api::Namespace(*holder));
+  const std::string what =
+      StrCat(IsGang(*holder) ? "PodGroupResourceClaim " : "PodResourceClaim ", wanted.name, ": ");
+  const json::SharedValue from = templates_.Get(StrCat(ns, "/", wanted.template_name));
+  if (!from) {
+    events_.Record(
+        *holder, "Warning", "FailedResourceClaimCreation",
+        StrCat(what, "resource claim template ", Quote(wanted.template_name), " not found"));
+    return done(Duration::zero());  // it comes back with the template
+  }
+  client_.Create(client::resources::kResourceClaims, ns, ClaimFrom(*from, *holder, wanted.name),
+                 [this, holder, what, name = std::string(wanted.name),
+                  done](const Result<json::SharedValue>& made) {
+                   if (made.ok()) return Tell(*holder, name, api::Name(**made), done);
+                   events_.Record(*holder, "Warning", "FailedResourceClaimCreation",
+                                  StrCat(what, made.status().message()));
+                   done(made.status());
+                 });
+}
+
+void ResourceClaimController::Tell(const json::Value& holder,
+                                   std::string_view name,
+                                   std::string_view claim,
+                                   client::WorkQueue::Done done) {
   const json::Value patch = json::Object{
-      {"metadata", json::Object{{"uid", api::Uid(pod)}}},
+      {"metadata", json::Object{{"uid", api::Uid(holder)}}},
       {"status",
        json::Object{{"resourceClaimStatuses",
                      json::Array{json::Object{{"name", name}, {"resourceClaimName", claim}}}}}}};
-  client_.Patch(client::resources::kPods, api::Namespace(pod), api::Name(pod),
-                client::PatchType::kStrategic, patch,
+  client_.Patch(IsGang(holder) ? Gangs() : client::resources::kPods, api::Namespace(holder),
+                api::Name(holder), client::PatchType::kStrategic, patch,
                 Ends(std::move(done), {}, {Code::kNotFound, Code::kConflict}), "status");
 }
 

@@ -121,5 +121,62 @@ TEST_F(ResourceClaimsTest, ASharedClaimIsFreeWhenItsLastUserIsOver) {
   EXPECT_TRUE(api::ConsumersOf(*Claim("shared")).empty());
 }
 
+TEST_F(ResourceClaimsTest, TheMembersOfAGroupShareTheClaimThatItMakes) {
+  Template("one");
+  Template("other");
+  auto pod = [&](const std::string& name) {
+    cluster_.Create(StrCat(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: ", name,
+        ", namespace: default}\nspec: {restartPolicy: Never, nodeName: node-a, schedulingGroup: ",
+        "{podGroupName: gang}, resourceClaims: [{name: g, resourceClaimTemplateName: one}, ",
+        "{name: own, resourceClaimTemplateName: other}], containers: [{name: c, image: x}]}\n"));
+  };
+  auto claims = [&](const std::string& name) {
+    std::vector<std::string> out;
+    const json::SharedValue object = cluster_.Get(kPods, "default/" + name);
+    for (const api::PodClaim& claim : api::DeviceClaimsOf(*object)) out.emplace_back(claim.claim);
+    return out;
+  };
+  pod("a");
+  cluster_.Run(5 * kSecond);
+  EXPECT_EQ(claims("a")[0], "") << "whether it is shared is known when the group is there";
+  cluster_.Create(
+      "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\n"
+      "metadata: {name: gang, namespace: default}\n"
+      "spec: {schedulingPolicy: {gang: {minCount: 2}}, "
+      "resourceClaims: [{name: g, resourceClaimTemplateName: one}]}\n");
+  pod("b");
+  ASSERT_TRUE(cluster_.Until([&] {
+    return !claims("a")[0].empty() && !claims("a")[1].empty() && !claims("b")[1].empty();
+  }));
+  EXPECT_EQ(claims("a")[0], claims("b")[0]);
+  EXPECT_NE(claims("a")[1], claims("b")[1]);
+  EXPECT_EQ(cluster_.List(kResourceClaims).size(), 3u);
+  const json::SharedValue shared = Claim(claims("a")[0]);
+  EXPECT_TRUE(api::Name(*shared).starts_with("gang-g-"));
+  EXPECT_EQ(api::ControllerOf(*shared)->kind, "PodGroup");
+
+  // It outlives a pod, and goes with the group.
+  Allocate(claims("a")[0], {"a", "b"});
+  ASSERT_TRUE(cluster_.Delete(kPods, "default/a").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return api::ConsumersOf(*Claim(claims("b")[0])).size() == 1; }));
+  ASSERT_TRUE(cluster_.Delete(kPods, "default/b").ok());
+  ASSERT_TRUE(cluster_.Delete(client::resources::kGangs, "default/gang").ok());
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.List(kResourceClaims).empty(); }));
+}
+
+TEST_F(ResourceClaimsTest, AGroupWaitsForItsTemplateAndSaysSo) {
+  cluster_.Create(
+      "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\n"
+      "metadata: {name: gang, namespace: default}\n"
+      "spec: {schedulingPolicy: {gang: {minCount: 2}}, "
+      "resourceClaims: [{name: g, resourceClaimTemplateName: late}]}\n");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("FailedResourceClaimCreation") == 1; }));
+  EXPECT_EQ(cluster_.EventMessage("FailedResourceClaimCreation"),
+            "PodGroupResourceClaim g: resource claim template \"late\" not found");
+  Template("late");
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.List(kResourceClaims).size() == 1; }));
+}
+
 }  // namespace
 }  // namespace swell::controllers
