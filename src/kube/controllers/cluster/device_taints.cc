@@ -1,6 +1,7 @@
 #include "kube/controllers/cluster/device_taints.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/strings.h"
@@ -23,6 +24,52 @@ bool AnyExecutes(const json::Value& slice) {
     if (std::any_of(taints.begin(), taints.end(), Executes)) return true;
   }
   return false;
+}
+
+constexpr std::string_view kInProgress = "EvictionInProgress";
+constexpr Duration kRulesDelay = std::chrono::seconds(1);
+
+struct RuleReport {
+  bool in_progress = false;
+  std::string_view reason;
+  std::string message;
+};
+
+std::string Pods(int64_t count) { return StrCat(count, count == 1 ? " pod" : " pods"); }
+
+RuleReport ReportOf(std::string_view effect, int64_t victims, int64_t evicted) {
+  if (effect == "NoExecute") {
+    return {victims > 0, victims > 0 ? "PodsToEvict" : "NoPodsToEvict",
+            StrCat(Pods(victims), " to evict; ", Pods(evicted),
+                   " evicted since the controller started")};
+  }
+  if (effect == "None") {
+    return {false, "EffectNone",
+            StrCat("with the effect NoExecute, ", Pods(victims), " would be evicted")};
+  }
+  return {false, "EvictsNoPods", StrCat("the effect ", effect, " evicts no pods")};
+}
+
+// The rule's conditions with the report in them; nothing when they say it already.
+std::optional<json::Array> ConditionsWith(const json::Value& rule,
+                                          const RuleReport& report,
+                                          WallTime now) {
+  json::Array conditions = json::GetArray(rule, {"status", "conditions"});
+  bool changed = api::SetCondition(conditions, kInProgress, report.in_progress ? "True" : "False",
+                                   report.reason, report.message, now);
+  const int64_t generation = json::GetInt(rule, {"metadata", "generation"});
+  for (json::Value& condition : conditions) {
+    if (json::GetString(condition, {"type"}) != kInProgress) continue;
+    changed = changed || json::GetInt(condition, {"observedGeneration"}) != generation;
+    json::Set(condition, {"observedGeneration"}, generation);
+  }
+  return changed ? std::optional(std::move(conditions)) : std::nullopt;
+}
+
+bool IsObserved(const json::Value& rule) {
+  const auto condition = api::FindCondition(rule, kInProgress);
+  return condition && json::GetInt(*condition->document, {"observedGeneration"}) ==
+                          json::GetInt(rule, {"metadata", "generation"});
 }
 
 std::string TaintText(const json::Value& taint) {
@@ -60,6 +107,13 @@ DeviceTaintEviction::DeviceTaintEviction(Context context)
              [this](const std::string& key, client::WorkQueue::Done done) {
                Reconcile(key, std::move(done));
              }),
+      rule_queue_(context_.executor,
+                  context_.metrics,
+                  "device-taint-rules",
+                  4,
+                  [this](const std::string& name, client::WorkQueue::Done done) {
+                    ReconcileRule(name, std::move(done));
+                  }),
       events_(MakeRecorder(context_, "device-taint-eviction")),
       client_(
           context_.executor, context_.server, context_.user, "device-taint-eviction-controller") {
@@ -68,8 +122,15 @@ DeviceTaintEviction::DeviceTaintEviction(Context context)
       [this](const json::SharedValue& it) { slices_with_.erase(std::string(api::Name(*it))); });
   Follow(
       rules_, [this](const json::SharedValue& it) { OnRule(it); },
-      [this](const json::SharedValue& it) { rules_with_.erase(std::string(api::Name(*it))); });
-  Follow(pods_, [this](const json::SharedValue& it) { OnPod(*it); });
+      [this](const json::SharedValue& it) {
+        rules_with_.erase(std::string(api::Name(*it)));
+        evicted_.erase(std::string(api::Name(*it)));
+      });
+  Follow(
+      pods_, [this](const json::SharedValue& it) { OnPod(*it); },
+      [this](const json::SharedValue& it) {
+        if (api::HasDeviceClaims(*it)) QueueRules();
+      });
   Follow(claims_, [this](const json::SharedValue& it) { OnClaim(*it); });
 }
 
@@ -85,6 +146,7 @@ void DeviceTaintEviction::OnSlice(const json::SharedValue& slice) {
 
 void DeviceTaintEviction::OnRule(const json::SharedValue& rule) {
   const std::string name(api::Name(*rule));
+  rule_queue_.Add(name);
   const json::Value* taint = json::Find(*rule, {"spec", "taint"});
   if (taint == nullptr || !Executes(*taint)) {
     rules_with_.erase(name);
@@ -95,7 +157,9 @@ void DeviceTaintEviction::OnRule(const json::SharedValue& rule) {
 }
 
 void DeviceTaintEviction::OnPod(const json::Value& pod) {
-  if (!Idle() && api::IsBound(pod) && api::HasDeviceClaims(pod)) queue_.Add(api::KeyOf(pod));
+  if (Idle() || !api::IsBound(pod) || !api::HasDeviceClaims(pod)) return;
+  queue_.Add(api::KeyOf(pod));
+  QueueRules();
 }
 
 void DeviceTaintEviction::OnClaim(const json::Value& claim) {
@@ -103,6 +167,11 @@ void DeviceTaintEviction::OnClaim(const json::Value& claim) {
   for (const api::ClaimConsumer& user : api::ConsumersOf(claim)) {
     if (user.resource == "pods") queue_.Add(StrCat(api::Namespace(claim), "/", user.name));
   }
+  QueueRules();
+}
+
+void DeviceTaintEviction::QueueRules() {
+  for (const auto& [name, rule] : rules_with_) rule_queue_.AddAfter(name, kRulesDelay);
 }
 
 void DeviceTaintEviction::QueueUsers() {
@@ -127,13 +196,13 @@ void DeviceTaintEviction::AddDevice(const api::AllocatedDevice& device,
                                     std::optional<Eviction>& out) const {
   const std::vector<api::DeviceToleration> tolerations =
       api::TolerationsOfDevices(*device.document);
-  auto add = [&](const json::Value& taint) {
+  auto add = [&](const json::Value& taint, const std::string& rule) {
     const std::optional<WallTime> until = BorneUntil(taint, tolerations);
-    if (until && (!out || *until < out->at)) out = Eviction{*until, TaintText(taint)};
+    if (until && (!out || *until < out->at)) out = Eviction{*until, TaintText(taint), rule};
   };
   for (const auto& [name, rule] : rules_with_) {
     if (api::RuleTaints(*rule, device.driver, device.pool, device.device)) {
-      add(*json::Find(*rule, {"spec", "taint"}));
+      add(*json::Find(*rule, {"spec", "taint"}), name);
     }
   }
   for (const auto& [name, slice] : slices_with_) {
@@ -144,7 +213,7 @@ void DeviceTaintEviction::AddDevice(const api::AllocatedDevice& device,
     for (const json::Value& offered : json::GetArray(*slice, {"spec", "devices"})) {
       if (json::GetString(offered, {"name"}) != device.device) continue;
       for (const json::Value& taint : json::GetArray(offered, {"taints"})) {
-        if (Executes(taint)) add(taint);
+        if (Executes(taint)) add(taint, "");
       }
     }
   }
@@ -176,16 +245,16 @@ void DeviceTaintEviction::Reconcile(const std::string& key, client::WorkQueue::D
   if (!eviction) return done(Duration::zero());
   const WallTime now = context_.clock.Now();
   if (eviction->at > now) return done(eviction->at - now);
-  Evict(pod, eviction->taint, done);
+  Evict(pod, *eviction, done);
 }
 
 // The condition is written first. It shows the job's controller that the pod did not fail by
 // itself.
 void DeviceTaintEviction::Evict(const json::SharedValue& pod,
-                                const std::string& taint,
+                                const Eviction& eviction,
                                 const client::WorkQueue::Done& done) {
   events_.Record(*pod, "Normal", "DeviceTaintManagerEviction",
-                 StrCat("Marking for deletion: a device of the pod has taint ", taint));
+                 StrCat("Marking for deletion: a device of the pod has taint ", eviction.taint));
   const json::Value patch = json::Object{
       {"metadata", json::Object{{"uid", api::Uid(*pod)}}},
       {"status",
@@ -199,12 +268,58 @@ void DeviceTaintEviction::Evict(const json::SharedValue& pod,
   client_.Patch(
       client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
       client::PatchType::kStrategic, patch,
-      [this, pod, done](const Result<json::SharedValue>& marked) {
+      [this, pod, rule = eviction.rule, done](const Result<json::SharedValue>& marked) {
         if (!marked.ok()) return done(Outcome(marked.status()));
         client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
-                       {.precondition_uid = std::string(api::Uid(*pod))}, Ends(done));
+                       {.precondition_uid = std::string(api::Uid(*pod))},
+                       [this, rule, done](const Result<json::SharedValue>& gone) {
+                         if (gone.ok() && rules_with_.contains(rule)) ++evicted_[rule];
+                         done(Outcome(gone.status()));
+                       });
       },
       "status");
+}
+
+int64_t DeviceTaintEviction::CountVictims(const json::Value& rule) const {
+  const json::Value* spec_taint = json::Find(rule, {"spec", "taint"});
+  if (spec_taint == nullptr) return 0;
+  json::Value taint = *spec_taint;
+  json::Set(taint, {"effect"}, "NoExecute");
+  const auto goes = [&](const api::AllocatedDevice& device) {
+    return api::RuleTaints(rule, device.driver, device.pool, device.device) &&
+           BorneUntil(taint, api::TolerationsOfDevices(*device.document)).has_value();
+  };
+  std::set<std::string> pods;
+  for (const auto& [key, claim] : claims_.objects()) {
+    const std::vector<api::AllocatedDevice> devices = api::AllocatedDevices(*claim);
+    if (std::none_of(devices.begin(), devices.end(), goes)) continue;
+    for (const api::ClaimConsumer& user : api::ConsumersOf(*claim)) {
+      if (user.resource != "pods") continue;
+      const json::SharedValue pod = pods_.Get(StrCat(api::Namespace(*claim), "/", user.name));
+      if (!pod || api::Uid(*pod) != user.uid || api::HasEnded(*pod)) continue;
+      if (api::IsBound(*pod) && !api::IsDeleting(*pod)) pods.emplace(user.uid);
+    }
+  }
+  return static_cast<int64_t>(pods.size());
+}
+
+// What others do to a rule without effect is not followed: it would be written again and again.
+void DeviceTaintEviction::ReconcileRule(const std::string& name, client::WorkQueue::Done done) {
+  if (!context_.informers.synced()) return done(kNotSynced);
+  const json::SharedValue rule = rules_.Get(name);
+  if (!rule || api::IsDeleting(*rule)) return done(Duration::zero());
+  const std::string_view effect = json::GetString(*rule, {"spec", "taint", "effect"});
+  if (effect != "NoExecute" && IsObserved(*rule)) return done(Duration::zero());
+  const auto evicted = evicted_.find(name);
+  const RuleReport report =
+      ReportOf(effect, CountVictims(*rule), evicted == evicted_.end() ? 0 : evicted->second);
+  std::optional<json::Array> conditions = ConditionsWith(*rule, report, context_.clock.Now());
+  if (!conditions) return done(Duration::zero());
+  const json::Value patch =
+      json::Object{{"metadata", json::Object{{"resourceVersion", api::ResourceVersionText(*rule)}}},
+                   {"status", json::Object{{"conditions", std::move(*conditions)}}}};
+  client_.Patch(client::resources::kDeviceTaintRules, "", name, client::PatchType::kMerge, patch,
+                Ends(std::move(done), {}, {Code::kNotFound, Code::kConflict}), "status");
 }
 
 }  // namespace swell::controllers

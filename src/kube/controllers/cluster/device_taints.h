@@ -5,6 +5,9 @@
 // not tolerate, or not for so long. What was decided counts: tolerations are those of the
 // allocation.
 //
+// The status of a rule says how many pods it still has to evict and how many it has, since this
+// process began. That of a rule without effect says once what NoExecute would do.
+//
 // - Threads: core executor only.
 #pragma once
 
@@ -28,6 +31,7 @@ class DeviceTaintEviction {
   struct Eviction {
     WallTime at;
     std::string taint;
+    std::string rule;  // empty: the driver tainted it
   };
 
   void OnSlice(const json::SharedValue& slice);
@@ -35,13 +39,17 @@ class DeviceTaintEviction {
   void OnPod(const json::Value& pod);
   void OnClaim(const json::Value& claim);
   void QueueUsers();
+  void QueueRules();
   bool Idle() const { return slices_with_.empty() && rules_with_.empty(); }
   std::optional<Eviction> EvictionOf(const json::Value& pod) const;
   void AddDevice(const api::AllocatedDevice& device, std::optional<Eviction>& out) const;
+  void ReconcileRule(const std::string& name, client::WorkQueue::Done done);
+  // How many pods use devices of the rule, and would not stay for ever with NoExecute.
+  int64_t CountVictims(const json::Value& rule) const;
   bool IsCurrent(const json::Value& slice) const;
   void Reconcile(const std::string& key, client::WorkQueue::Done done);
   void Evict(const json::SharedValue& pod,
-             const std::string& taint,
+             const Eviction& eviction,
              const client::WorkQueue::Done& done);
 
   Context context_;
@@ -52,7 +60,9 @@ class DeviceTaintEviction {
   // Those with a taint NoExecute, by name.
   std::map<std::string, json::SharedValue, std::less<>> slices_with_;
   std::map<std::string, json::SharedValue, std::less<>> rules_with_;
+  std::map<std::string, int64_t> evicted_;  // by rule's name
   client::WorkQueue queue_;
+  client::WorkQueue rule_queue_;
   client::EventRecorder events_;
   client::Client client_;
 };

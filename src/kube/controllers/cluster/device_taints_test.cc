@@ -41,6 +41,14 @@ class DeviceTaintsTest : public OneNodeTest {
                "spec: {deviceSelector: {driver: d.example.com, device: ", device,
                "}, taint: {key: worn, value: 'yes', effect: ", effect, "}}\n"));
   }
+  std::string Said() {
+    const json::SharedValue rule = cluster_.Get(client::resources::kDeviceTaintRules, "worn");
+    const auto condition = api::FindCondition(*rule, "EvictionInProgress");
+    return condition ? std::string(condition->message) : "";
+  }
+  bool InProgress() {
+    return cluster_.Condition(client::resources::kDeviceTaintRules, "worn", "EvictionInProgress");
+  }
   bool Stays(const std::string& pod) {
     const json::SharedValue object = cluster_.Get(kPods, "default/" + pod);
     return object && !api::IsDeleting(*object);
@@ -86,6 +94,40 @@ TEST_F(DeviceTaintsTest, ATolerationBearsATaintForItsTime) {
   EXPECT_TRUE(Stays("a"));
   cluster_.Run(20 * kSecond);
   EXPECT_FALSE(Stays("a"));
+}
+
+TEST_F(DeviceTaintsTest, ARuleSaysHowManyPodsItEvictsAndHasEvicted) {
+  PodWith("a", "d-0");
+  PodWith("b", "d-0", "{key: worn, operator: Exists, effect: NoExecute, tolerationSeconds: 60}");
+  PodWith("c", "d-0", "{key: worn, operator: Exists, effect: NoExecute}");
+  Rule("d-0", "NoExecute");
+  ASSERT_TRUE(cluster_.Until([&] {
+    return Said() ==
+           "1 pod to evict; 1 pod evicted since the "
+           "controller started";
+  }));
+  EXPECT_TRUE(InProgress());
+  cluster_.Run(70 * kSecond);
+  EXPECT_EQ(Said(), "0 pods to evict; 2 pods evicted since the controller started");
+  EXPECT_FALSE(InProgress());
+}
+
+TEST_F(DeviceTaintsTest, ARuleWithoutEffectSaysOnceWhatItWouldDo) {
+  PodWith("a", "d-0");
+  PodWith("b", "d-1");
+  Rule("d-0", "None");
+  ASSERT_TRUE(cluster_.Until([&] { return !Said().empty(); }));
+  EXPECT_EQ(Said(), "with the effect NoExecute, 1 pod would be evicted");
+  EXPECT_FALSE(InProgress());
+  PodWith("c", "d-0");
+  cluster_.Run(10 * kSecond);
+  EXPECT_EQ(Said(), "with the effect NoExecute, 1 pod would be evicted");
+  EXPECT_TRUE(Stays("a"));
+  ASSERT_TRUE(
+      cluster_.Patch(client::resources::kDeviceTaintRules, "worn", "spec: {taint: {value: very}}")
+          .ok());
+  EXPECT_TRUE(cluster_.Until(
+      [&] { return Said() == "with the effect NoExecute, 2 pods would be evicted"; }));
 }
 
 TEST_F(DeviceTaintsTest, ATaintOfTheDriverCountsInTheNewestSlice) {
