@@ -61,8 +61,7 @@ void PendingReporter::Report(const sched::Waiting& waiting) {
   if (now - job.reported_at > 2 * options_.numbers_pause) job.changes = 0;
   const bool unreported = HasUnreportedPod(job);
   if (unreported && waiting.incomplete) {
-    const Duration pause = job.pods.empty() ? options_.pods_pause : options_.members_pause;
-    if (!job.repeat_at || now + pause < *job.repeat_at) ReportAgainAt(key, job, now + pause);
+    AwaitMembers(key, job);
   } else if (unreported) {
     ReportAgainAt(key, job, std::nullopt);
     unreported_.insert(key);
@@ -83,6 +82,16 @@ bool PendingReporter::HasUnreportedPod(const Job& job) const {
     json::SharedValue pod = find_(key);
     return pod && MessageOf(*pod).empty();
   });
+}
+
+void PendingReporter::AwaitMembers(const std::string& key, Job& job) {
+  const SteadyTime now = context_.clock.Steady();
+  const bool more = job.pods.size() > std::exchange(job.came, job.pods.size());
+  if (job.repeat_at && !more) return;
+  if (job.pods.empty()) return ReportAgainAt(key, job, now + options_.pods_pause);
+  if (!job.coming_since) job.coming_since = now;
+  ReportAgainAt(key, job,
+                std::min(now + options_.members_pause, *job.coming_since + options_.members_limit));
 }
 
 void PendingReporter::ReportAgainAt(const std::string& key,
@@ -130,6 +139,7 @@ void PendingReporter::Write(const std::string& key, Job& job) {
     jobs_.erase(key);
     return;
   }
+  job.coming_since.reset();
   const bool new_reason = WithoutNumbers(job.message) != WithoutNumbers(job.reported);
   job.changes += new_reason;
   job.reported = job.message;

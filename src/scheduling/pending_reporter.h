@@ -2,8 +2,9 @@
 // in the PodGroup's status.
 //
 // The reason changes with every pod that starts or ends, and hundreds of jobs may wait. So the
-// first reason is reported at once; that of a gang whose members are still being created after a
-// second, and that of a group without pods after a minute: nobody waits yet. After that the latest
+// first reason is reported at once; that of a gang whose members are still being created when
+// none came for a second, or after half a minute, and that of a group without pods after a minute:
+// nobody waits yet. After that the latest
 // reason is reported, and nothing is written twice. A new reason is reported soon, and with growing
 // delays while it keeps changing. If only numbers differ, they are updated now and then, without an
 // event. Repeats are limited to so many writes a second, and to a few jobs and writes at a time: a
@@ -31,9 +32,10 @@
 namespace swell::controllers {
 
 struct PendingReporterOptions {
-  Duration members_pause = std::chrono::seconds(1);  // for all members to be created
-  Duration pods_pause = std::chrono::seconds(60);    // for the first of them
-  Duration reason_pause = std::chrono::seconds(2);   // doubles with each change, up to:
+  Duration members_pause = std::chrono::seconds(1);   // for the next member to be created
+  Duration members_limit = std::chrono::seconds(30);  // for all of them
+  Duration pods_pause = std::chrono::seconds(60);     // for the first of them
+  Duration reason_pause = std::chrono::seconds(2);    // doubles with each change, up to:
   Duration numbers_pause = std::chrono::seconds(30);
   double repeats_per_second = 20;  // writes for jobs that have a report
   int jobs_at_once = 16;
@@ -63,13 +65,16 @@ class PendingReporter {
     std::string message;   // the latest
     std::string reported;  // the last one reported; empty: none was, or it was refused
     SteadyTime reported_at;
-    int changes = 0;                      // of the reason, since it was last stable
-    std::optional<SteadyTime> repeat_at;  // when it is reported again, if at all
-    int writing = 0;                      // writes under way
-    Status refused;                       // one of them
+    std::optional<SteadyTime> coming_since;  // members, of which nothing was reported
+    size_t came = 0;                         // of them
+    int changes = 0;                         // of the reason, since it was last stable
+    std::optional<SteadyTime> repeat_at;     // when it is reported again, if at all
+    int writing = 0;                         // writes under way
+    Status refused;                          // one of them
   };
 
   bool HasUnreportedPod(const Job& job) const;
+  void AwaitMembers(const std::string& key, Job& job);
   void ReportAgainAt(const std::string& key, Job& job, std::optional<SteadyTime> when);
   void Pump();
   void Write(const std::string& key, Job& job);

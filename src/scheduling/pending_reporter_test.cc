@@ -96,6 +96,14 @@ class PendingReporterTest : public testing::Test {
         {.group = "", .pods = {"default/" + pod}, .reason = reason, .least_change = least});
   }
 
+  // With all pods of the server.
+  void ReportGang(const std::string& reason, bool incomplete) {
+    std::vector<std::string> pods;
+    for (const auto& [key, pod] : server->pods) pods.push_back(key);
+    reporter->Report(
+        {.group = "default/g", .pods = pods, .reason = reason, .incomplete = incomplete});
+  }
+
   SimExecutor sim;
   Random random{1};
   std::shared_ptr<Listener> server = std::make_shared<Listener>();
@@ -120,26 +128,30 @@ TEST_F(PendingReporterTest, FirstAtOnceThenTheLatestReasonOnly) {
   EXPECT_EQ(server->Reported("a"), "no quota Would start with: more quota");
 }
 
-TEST_F(PendingReporterTest, AGangWhoseMembersAreStillBeingCreatedHasASecond) {
-  const auto report = [this](const std::string& reason, bool incomplete) {
-    std::vector<std::string> pods;
-    for (const auto& [key, pod] : server->pods) pods.push_back(key);
-    reporter->Report(
-        {.group = "default/g", .pods = pods, .reason = reason, .incomplete = incomplete});
-  };
+TEST_F(PendingReporterTest, AGangWhoseMembersAreStillBeingCreatedHasASecondForEach) {
   for (const char* pod : {"a", "b", "c"}) {
     server->AddPod(pod);
-    report(StrCat("has ", server->pods.size(), " of 4 pods"), true);
-    sim.Advance(std::chrono::milliseconds(200));
+    ReportGang(StrCat("has ", server->pods.size(), " of 4 pods"), true);
+    sim.Advance(std::chrono::milliseconds(800));
   }
   EXPECT_EQ(server->writes, 0);
   sim.Advance(seconds(1));
   EXPECT_EQ(server->Reported("a"), "has 3 of 4 pods");
   // The last one comes: what it waits for then is told at once.
   server->AddPod("d");
-  report("no room", false);
+  ReportGang("no room", false);
   sim.Advance(kTick);
   EXPECT_EQ(server->Reported("d"), "no room");
+}
+
+TEST_F(PendingReporterTest, AGangIsToldThatMembersAreMissingThoughMoreOfThemCome) {
+  for (int i = 0; i < 60 && server->writes == 0; ++i) {
+    server->AddPod(StrCat("p", i));
+    ReportGang(StrCat("has ", server->pods.size(), " of 100 pods"), true);
+    sim.Advance(std::chrono::milliseconds(800));
+  }
+  EXPECT_EQ(server->Reported("p0"), StrCat("has ", server->pods.size(), " of 100 pods"));
+  EXPECT_GT(server->pods.size(), 30u);
 }
 
 TEST_F(PendingReporterTest, NumbersThatFlickerAreNoNews) {
