@@ -289,7 +289,7 @@ void GoodputScaler::FollowBatch(const Round& round, Known& known, double records
   known.other_batch = 0;
 }
 
-// The present size is measured. Reports what came of the last change.
+// Runs when the present size has been measured: reports what the last change brought.
 void GoodputScaler::NoteMeasured(const Round& round, Known& known) {
   GoodputState& state = known.state;
   const int64_t before = std::exchange(state.measured_at, state.members);

@@ -79,7 +79,7 @@ class GoodputScaler final : public JobScaler {
   Known& Remember(const std::string& key, const json::Value& job, const GoodputRole& role);
   void FindMembers(Round& round) const;
   void Observe(const Round& round, Known& known);
-  // The job has another number of members: what is measured from now on is of that size.
+  // The job has another number of members: what is measured from now on belongs to that size.
   void EnterSize(int64_t members, Known& known) const;
   // With GPUs of another type the size is measured anew.
   void FollowGpuType(const Round& round, Known& known) const;

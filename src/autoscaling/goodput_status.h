@@ -50,11 +50,11 @@ struct GoodputState {
   std::string type_decision;  // why it has the type that it has, for people
   GoodputMove move;
 
-  // Adds to what is measured, and to what is published where it is news.
+  // Adds a measurement, and publishes it if it says something new.
   void Add(int64_t at, const goodput::Observation& seen);
   // Keeps the noise scale where it is news.
   void AddNoise(double records);
-  // The size changes: of the one that it had, all that is known is published.
+  // The size changes: publishes all that is known of the size that it had.
   void LeaveSize();
   // The members have GPUs of this type from now on. What was measured of that type before is known
   // again, and the size that the job has is measured anew.

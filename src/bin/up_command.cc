@@ -137,7 +137,7 @@ Status RunCluster(const UpFlags& flags, int ready_fd) {
   std::signal(SIGPIPE, SIG_IGN);
   auto cluster = EmbeddedCluster::Create(flags.cluster);
   if (!cluster.ok()) return fail(cluster.status());
-  // As soon as there is a cluster that a later start would find.
+  // From here on there is a cluster that a later start finds.
   ClusterRecord record{flags.shape, "", ""};
   TakeFiles(dir, record);
   if (const Status written = WriteClusterRecord(dir, record); !written.ok()) return fail(written);

@@ -70,8 +70,8 @@ struct WhatIfEngine {
   // The pod group that a job of that resource would have, and then the pods that are in it.
   std::function<Result<json::Array>(const client::Resource& resource, const json::Value& job)>
       make_gang;
-  // What an image of the cluster at that address was probably meant to be. Empty: it is known
-  // there, no name is near, or what is known there is not known here.
+  // Which image a user of the cluster at that address probably meant. Empty: the cluster has the
+  // image, no name is near, or its images are not known here.
   std::function<std::string(std::string_view url, const std::string& image)> meant_image;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kProjectsAsked = 16;
 
-// What stands in quotes after the words; empty if they are not there.
+// The quoted text after the words; empty if the words are not there.
 std::string QuotedAfter(std::string_view text, std::string_view words) {
   size_t at = text.find(words);
   if (at == std::string_view::npos) return "";
@@ -56,7 +56,7 @@ Status WithRoleHint(Session& session, const Status& status) {
   if (!api.ok() || HasRole(**api, ns).value_or(true)) return status;
   std::string text = StrCat("you have no role in namespace ", Quote(ns), ", so you cannot ", verb,
                             " ", resource, " there");
-  // Users who may not read projects are told of none.
+  // Users who may not read projects get no hint at one.
   const auto projects = (*api)->List(client::resources::kProjects, "");
   std::vector<std::string> own;
   std::string owner;

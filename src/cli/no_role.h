@@ -1,4 +1,4 @@
-// What a user is told who was refused for having no role in a namespace, and what to do about it.
+// Errors for users who have no role in a namespace: they name the namespace and what to do.
 // - Threads: one thread; asks the server.
 #pragma once
 
@@ -9,12 +9,12 @@
 
 namespace swell::cli {
 
-// Whether the user has a role in the namespace: each lets its holder read the pods there. Empty:
-// the server does not tell.
+// Whether the user has a role in the namespace: every role allows reading the pods there. Empty:
+// the server does not answer that.
 std::optional<bool> HasRole(Api& api, std::string_view ns);
 
-// The same error, which names the namespace and the way to a role, where it came from the lack of
-// one. Every other error as it is.
+// If the error came from the lack of a role: an error that names the namespace and how to get a
+// role. Every other error comes back unchanged.
 Status WithRoleHint(Session& session, const Status& status);
 
 }  // namespace swell::cli

@@ -1,5 +1,5 @@
-// FailureRules: what follows from the class of a failure: how much memory a killed container gets,
-// and how long a job that fails again and again waits for its next start and may not preempt.
+// FailureRules: what follows from failures: how much memory a killed container gets next, and how
+// long a job that fails again and again waits for its next start and may not preempt.
 // - Threads: pure functions.
 #pragma once
 
@@ -14,10 +14,10 @@
 
 namespace swell::controllers {
 
-// How long a job waits for its next start after so many failures in a row, as nodes let containers
-// wait; zero: it starts at once.
+// How long a job waits for its next start after `crashes` failures in a row; the same rule as nodes
+// have for containers. Zero: it starts at once.
 Duration RestartDelay(int64_t crashes);
-// How long it may not preempt others then; zero: it may.
+// How long it may not preempt others after that; zero: it may at once.
 Duration PreemptionHold(int64_t crashes);
 
 // The latest failure that a job was charged with, as its annotation has it.

@@ -56,14 +56,14 @@ double LostByPreemption(const json::Value& pod) {
   return SavedAt(pod) + kTimeResolution > *told->Since() ? 0 : static_cast<double>(*lost);
 }
 
-// What a pattern found in the log has no process.
+// Progress that a pattern found in the log belongs to no process.
 bool UsesSdk(const json::Value& pod) {
   const std::vector<api::RankProgress> ranks = api::RanksOf(pod);
   return std::any_of(ranks.begin(), ranks.end(),
                      [](const api::RankProgress& rank) { return rank.pid > 0; });
 }
 
-// From its last checkpoint, or its begin, to its end.
+// From its last checkpoint, or its start, to its end.
 double LostBetween(const json::Value& pod, double gpus, WallTime from, WallTime until) {
   const Duration lost = until - std::max(SavedAt(pod), from);
   return gpus * std::max(0.0, std::chrono::duration<double>(lost).count());

@@ -20,28 +20,28 @@ std::string JobOfPod(const json::Value& pod);
 WallTime BoundAt(const json::Value& pod, WallTime now);
 // When the last of its containers ended; `now` where one does not say so.
 WallTime EndedAt(const json::Value& pod, WallTime now);
-// GPUs that the pod, or a template, asks for by number: whole ones, or a part of some.
+// The GPUs that a pod, or a pod template, requests as whole GPUs or as parts of GPUs.
 double GpusAskedBy(const json::Value& pod);
 
 struct FailedRun {
   WallTime from, until;
 };
-// The run of a container that failed last, of those that are over or (`before`) that others have
-// followed in their places.
+// The latest failed run of a container of the pod: among containers that have ended or, with
+// `before`, among earlier runs of containers that were started again.
 std::optional<FailedRun> LastFailedRun(const json::Value& pod, bool before);
 
-// GPU-seconds of work that nobody has saved, of a pod that fails or is preempted; 0 of any other.
-// One that failed by itself loses what its last run did since its last checkpoint. A victim loses
-// what it had not saved when it was told, unless it has saved itself since. Members of an elastic
+// GPU-seconds of work that nobody has saved, of a pod that fails or is preempted; 0 of any other. A
+// pod that failed by itself loses what its last run did since its last checkpoint. A victim loses
+// what it had not saved when it got its notice, unless it has saved since. Members of an elastic
 // job that use the SDK lose nothing, since the others have their state in memory.
 double LostGpuSeconds(const json::Value& pod, double gpus, WallTime end);
 
-// What containers lose that fail and start again in their pod: each run counts once. A script that
-// uses the SDK loses nothing here, since its next process finds the state in memory.
+// The losses of containers that fail and start again in their pod. Each run counts once. A script
+// that uses the SDK loses nothing here, since its next process finds the state in memory.
 class LossInPlace {
  public:
   explicit LossInPlace(WallTime since = WallTime()) : until_(since) {}
-  // The GPU-seconds that came since the last call.
+  // The GPU-seconds lost since the last call.
   double Take(const json::Value& pod, double gpus);
 
  private:

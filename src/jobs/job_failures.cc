@@ -21,10 +21,10 @@ constexpr std::string_view kCrashLoop = "CrashLoopBackOff";
 constexpr int64_t kSparedMax = 10;
 // A container that fails within this after its start has done little.
 constexpr Duration kSoon = std::chrono::minutes(5);
-// One that fails within this has hardly started, and the next one may not fare better.
+// A container that fails within this has hardly started, and its next run will probably fail too.
 constexpr Duration kAtOnce = std::chrono::minutes(1);
-// Members that all fail in their places keep their GPUs for so many failures, or so long if they
-// cannot start. Then others can use them for some time.
+// When all members fail in their places, they keep their GPUs for so many failures, or for this
+// long if they cannot start. Then others can use the GPUs for some time.
 constexpr int64_t kFailuresHeld = 3;
 constexpr Duration kStartsHeld = std::chrono::minutes(2);
 constexpr Duration kGivenBackLeast = std::chrono::minutes(1);
@@ -93,13 +93,13 @@ void LeaveHardwareInPlace(JobPass& pass) {
   for (const auto& [name, pod] : pass.pods) {
     if (!pass.Wants(name) || HasEnded(*pod) || api::IsDeleting(*pod)) continue;
     const auto failure = api::FailureOf(*pod, pass.now);
-    // One that runs again may do.
+    // A container that runs again may do well.
     if (!failure || !failure->repeats() || failure->settles) continue;
     if (SpareHardware(pass, *pod, *failure)) pass.delete_pods.push_back(pod);
   }
 }
 
-// Whether its members hold GPUs, which others could use meanwhile.
+// Whether its members hold GPUs that others could use while it waits.
 bool AsksForGpus(const JobSpec& spec) {
   return std::any_of(spec.replicas.begin(), spec.replicas.end(), [](const ReplicaSpec& replica) {
     const json::Value& pod = replica.pod_template;
@@ -108,7 +108,7 @@ bool AsksForGpus(const JobSpec& spec) {
   });
 }
 
-// Failures in a row that each came soon after the start, `times` new ones included.
+// Counts failures in a row that each came soon after a start, with `times` new ones.
 int64_t CountCrashes(JobPass& pass, bool soon, int64_t times) {
   const int64_t before = ParseInt(api::Annotation(*pass.job, keys::kCrashes)).value_or(0);
   const int64_t crashes = soon ? std::clamp<int64_t>(before, 0, 1000) + times : 0;
@@ -147,14 +147,14 @@ void NoteCrash(JobPass& pass, api::Failure failure, const FailedRun& run) {
   if (delay == Duration::zero()) return;
   pass.AddEvent("Warning", "RestartDelayed",
                 StrCat(CrashesText(pass, crashes), " It starts again at ", from, "."));
-  // As one is shown that starts again in its pod.
+  // Shown like a container that starts again in its pod.
   failure.waits = kCrashLoop;
   failure.restarts = pass.restarts;
   pass.SetFirst(kDegraded, true, failure.Word(), failure.Sentence());
   json::Set(pass.status, {"failure"}, failure.ToJson());
 }
 
-// Its members were to be made again later, and do not run yet: what failed still does.
+// Its members are to be made again later and do not run yet, so the failure is not over.
 bool StillFails(const JobPass& pass) {
   if (!pass.IsTrue(kDegraded) || !pass.IsTrue("Restarting")) return false;
   if (api::Annotation(*pass.job, keys::kStartsFrom).empty()) return false;
@@ -201,7 +201,7 @@ void SayRestarting(JobPass& pass) {
   pass.AddEvent("Warning", pass.kind.Reason("Restarting"), message);
 }
 
-// The job has rules of its own for failures of its members.
+// Whether the job's manifest has rules for failures of its members.
 bool SaysWhatFollows(const JobSpec& spec) {
   return std::any_of(spec.replicas.begin(), spec.replicas.end(), [](const ReplicaSpec& replica) {
     return !replica.on_failure.empty() || replica.relaunches > 0;
@@ -220,8 +220,9 @@ bool DecideHopeless(JobPass& pass) {
   return true;
 }
 
-// How often all members have failed at once in their places, at the most, while they wait to start
-// again there; 0: one of them may be of use yet, or has not had its chances.
+// If every member failed soon after its start and waits to start again in its place: the largest
+// number of such failures of one member. 0: some member may still do work, or has not had its
+// chances.
 int64_t FailuresInVain(JobPass& pass) {
   int64_t most = 0;
   for (const auto& [name, pod] : pass.pods) {
@@ -246,10 +247,10 @@ int64_t FailuresInVain(JobPass& pass) {
   return most;
 }
 
-// Members none of which runs hold GPUs to no use. They give them back, and are made again later.
-// True when they do.
+// When no member runs, the GPUs they hold are of no use: the members are deleted, and made again
+// later. True if so.
 bool GiveBackInVain(JobPass& pass) {
-  // What is left of the old members does not run.
+  // Old members that are still being deleted do not run.
   const bool gone = std::all_of(pass.pods.begin(), pass.pods.end(),
                                 [](const auto& named) { return api::IsDeleting(*named.second); });
   if (gone && pass.IsTrue("Restarting") && JobFailures::StartsLater(pass)) return true;
@@ -258,12 +259,12 @@ bool GiveBackInVain(JobPass& pass) {
   const int64_t failures = FailuresInVain(pass);
   if (failures == 0) return false;
   const api::Failure& failure = *pass.repeated;
-  // A pass before this one has counted them, and could not delete the pods.
+  // An earlier pass has counted the failures, but could not delete the pods.
   if (JobFailures::StartsLater(pass)) {
     pass.StopPods(JobPass::Which::kAll);
     return true;
   }
-  // A start that its node could not make is not counted as a restart of the job.
+  // A container that its node could not start does not count as a restart of the job.
   if (failure.exit_code) {
     pass.restarts += InPlaceRestarts(pass) + 1;
     pass.annotations[keys::kRestarts] = std::to_string(pass.restarts);
@@ -389,7 +390,7 @@ void JobFailures::Charge(JobPass& pass, const ReplicaSpec& replica, const json::
 // Members are not made yet, because those before them failed soon after their start.
 bool JobFailures::StartsLater(JobPass& pass) {
   const auto from = api::ParseTime(api::Annotation(*pass.job, keys::kStartsFrom));
-  // A clock that was set back makes nobody wait for days.
+  // A clock that was set back must not make a job wait for days.
   if (!from || *from <= pass.now || *from - pass.now > kStartsLaterMax) return false;
   pass.RequeueAfter(*from - pass.now);
   return true;
@@ -446,7 +447,7 @@ JobFailures::NextLimit JobFailures::NextLimitOf(const JobPass& pass,
   return {.why_not = StrCat("it was raised from ", MemoryText(first), " three times already")};
 }
 
-// The pod knows its limit alone, the job what follows.
+// The pod knows only its own limit; the job knows the next one.
 void JobFailures::Explain(JobPass& pass) const {
   for (std::optional<api::Failure>* said : {&pass.failure, &pass.repeated}) {
     if (!*said || (*said)->reason != "OOMKilled") continue;

@@ -1,5 +1,6 @@
-// JobFailures: what a job does about failures of its members: which of them start again and when,
-// what counts as a restart, more memory, other nodes, and when it is over.
+// JobFailures: what a job does about failures of its members. It decides which members start again
+// and when, what counts as a restart, whether they get more memory or other nodes, and when the job
+// has failed.
 // - Threads: core executor only.
 // - Ownership: belongs to the JobController; the informer outlives it.
 #pragma once
@@ -15,21 +16,22 @@ namespace swell::controllers {
 
 class JobFailures {
  public:
-  // Nodes say how much memory a container could have.
+  // `nodes` bound the memory that a container can get.
   explicit JobFailures(client::Informer& nodes) : nodes_(nodes) {}
 
-  // Says of members that lacked memory what they get next.
+  // Adds to failures for lack of memory what the next pod gets.
   void Explain(JobPass& pass) const;
   // True when the pass is decided: the job is over, or all of it starts again.
   bool Decide(JobPass& pass);
   // A job whose members start again and again holds its place, but does not train.
   static void DecideDegraded(JobPass& pass);
-  // Members are not made yet, because those before them failed soon after their start.
+  // Whether members are made only later, because those before them failed soon after their start.
   static bool StartsLater(JobPass& pass);
-  // Until when new pods may not preempt others; empty: they may, and those that wait may again.
+  // Until when new pods may not preempt others. Empty: they may, and pods that wait may from now
+  // on, too.
   static std::string HoldPreemption(JobPass& pass);
 
-  // The annotations of the job have the failures of these pods (JobPass::dealt_with).
+  // The job's annotations count the failures of these pods (JobPass::dealt_with).
   void NoteWritten(const std::vector<std::string>& pod_uids) {
     counted_.insert(pod_uids.begin(), pod_uids.end());
   }
@@ -40,7 +42,7 @@ class JobFailures {
   struct Judgement {
     OnFailure verdict = OnFailure::kAsUsual;
     bool retryable = false;  // it is made anew; else the job fails
-    bool charged = false;    // against the job's limit of restarts
+    bool charged = false;    // to the job's limit of restarts
   };
   Judgement Judge(const JobPass& pass, size_t role, const json::Value& pod) const;
   // True when the job is over, and not given more memory instead.
@@ -49,8 +51,8 @@ class JobFailures {
   // What the next pod of the role gets for a container that was killed for lack of memory.
   struct NextLimit {
     int64_t bytes = 0;
-    std::string why_not;   // it is not raised
-    bool decided = false;  // the job has it already
+    std::string why_not;   // why the limit is not raised
+    bool decided = false;  // the job's annotations have it already
   };
   NextLimit NextLimitOf(const JobPass& pass,
                         const ReplicaSpec& replica,

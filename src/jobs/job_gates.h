@@ -63,7 +63,7 @@ class JobGates {
   std::vector<std::pair<JobKey, json::SharedValue>> ClosedInOrder() const;
   Verdict Judge(const json::Value& job);
   Verdict JudgeTerm(const json::Value& job, std::string_view term);
-  // How many jobs a term names, and how many of them are as it says.
+  // How many jobs a term of the dependency names, and how many of them meet it.
   struct Tally {
     size_t all = 0, met = 0;
   };

@@ -141,7 +141,7 @@ struct ReplicaCount {
   bool first_succeeded = false;  // the one with index 0
 };
 
-// One member of a job, and what it is made from: all of it outlives this.
+// One member of a job, and what it is made from. Everything it refers to outlives it.
 struct JobMember {
   const json::Value& job;
   const JobSpec& spec;

@@ -83,7 +83,7 @@ void Annotate(const JobMember& member, json::Value& pod) {
   };
   const auto& [job, spec, role, index] = member;
   if (spec.elastic && api::Annotation(pod, keys::kMemberPriority).empty()) {
-    // The first members are given up last: the first of all is where the others meet.
+    // The first members are given up last: the others meet at the very first.
     set(keys::kMemberPriority, std::to_string(Ordinals(spec, role) - index));
   }
   if (spec.active_deadline_seconds) {
@@ -104,7 +104,7 @@ void Annotate(const JobMember& member, json::Value& pod) {
   if (const int64_t before = api::PreemptionCount(job); before > 0) {
     set(keys::kPreemptionsBefore, std::to_string(before));
   }
-  // A template that requested something would do so for ever.
+  // A request in a template would be repeated for ever.
   drop(keys::kJobRequest);
   drop(keys::kRequeues);
   const std::string_view requeues = api::Annotation(job, keys::kRequeues);

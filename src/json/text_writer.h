@@ -1,5 +1,4 @@
-// TextWriter: JSON written member by member, where building a tree only to print it would cost more
-// than the text.
+// TextWriter: writes JSON member by member, for callers that would build a tree only to print it.
 //
 //   TextWriter out;
 //   out.Open('{');

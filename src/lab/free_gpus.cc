@@ -95,7 +95,7 @@ bool IsTight(const ClusterShape& shape, const Allocation& allocation, int group)
   return PlacementOf(allocation).size() <= tight.size();
 }
 
-// False: some job lies on more nodes than it needs.
+// False if some job is on more nodes than it needs.
 bool PlaceGroup(const ClusterShape& shape,
                 const std::vector<std::pair<int, GroupSize>>& jobs,
                 const Allocations& kept,

@@ -23,7 +23,8 @@ class FreeGpus {
   // From the node with most free GPUs, the first of equals, until there are enough: what the
   // simulator of Pollux does for Tiresias and Optimus. total() >= gpus.
   Allocation TakeFromFreest(int gpus);
-  // On as few nodes as can be, and where they leave least behind. The group has so many free.
+  // Chooses as few nodes as possible, then those that have the least left over. The group must have
+  // that many free.
   Allocation TakeTightly(int gpus, int group = 0);
 
  private:
@@ -45,9 +46,9 @@ struct GroupSize {
   int group = 0;
   int gpus = 0;
 };
-// Puts the jobs of `sizes` on nodes. A job that keeps group and size keeps its place, unless
-// another would then lie on more nodes than it needs: then the whole group is placed anew, the
-// largest first.
+// Puts the jobs of `sizes` on nodes. A job that keeps its group and size keeps its place. If
+// another job would then need more nodes than necessary, the whole group is placed anew, the
+// largest job first.
 Allocations PlaceSizes(const ClusterShape& shape,
                        const std::map<int, GroupSize>& sizes,
                        const Allocations& now);

@@ -36,9 +36,10 @@ struct NodeGroup {
 inline constexpr size_t kGroupsMax = 8;
 
 struct ClusterShape {
-  // At least one, at most kGroupsMax. Nodes are numbered through, in the order of the groups.
+  // At least one, at most kGroupsMax. Node numbers run through all groups, in their order.
   std::vector<NodeGroup> groups;
-  std::map<std::string, TenantShare> tenants;  // others have no quota, and a weight of 1
+  std::map<std::string, TenantShare>
+      tenants;  // tenants that are not here have no quota, and a weight of 1
 
   explicit ClusterShape(std::vector<NodeGroup> all) : groups(std::move(all)) {}
   ClusterShape(int nodes, int gpus_per_node) : groups{{nodes, gpus_per_node, ""}} {}
@@ -53,8 +54,8 @@ struct ClusterShape {
   std::string ToString() const;  // "16x4", "6x4:aws,2x8:dgx-ext"
 };
 
-// The node of each GPU of a job, in the order of its ranks, all of one group. Any change of it
-// restarts the job; by Sia's rules, any change of its shape or its group does.
+// The node of each GPU of a job, in the order of its ranks, all of one group. A change restarts the
+// job. By Sia's rules only a change of its shape or group does.
 using Allocation = std::vector<int>;
 // By the job's number in the trace; jobs without GPUs are left out.
 using Allocations = std::map<int, Allocation>;

@@ -30,9 +30,9 @@ struct PolicySummary {
   double makespan_s = 0;                  // mean over traces, from the trace's beginning
   double restarts = 0;                    // a job
   double gpu_hours = 0;                   // a job
-  // Where it is known how long each job takes alone: the largest ratio of a completion time to a
-  // fair one, and the part of jobs above 1.05. A fair time is that of the job alone, times jobs per
-  // GPU where the trace has more jobs than the cluster GPUs, as Shockwave (NSDI'23) counts it.
+  // If the trace says how long each job takes alone: the largest ratio of a completion time to the
+  // fair time, and the part of jobs with more than 1.05. As in Shockwave (NSDI'23), the fair time
+  // is the time alone; if the trace has more jobs than the cluster has GPUs, times jobs per GPU.
   std::optional<double> worst_ratio, unfair;
   uint64_t hash = 0;  // of all decisions in all traces
   // Beside the first policy: the part by which the average is longer; negative: shorter.

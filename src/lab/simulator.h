@@ -34,9 +34,10 @@ struct DecisionSeen {
 struct RunOptions {
   ClusterShape shape;
   Rules rules = Rules::kPollux;
-  // What a start, resize or move costs. None: 30 s, or by Sia's rules each application's own.
+  // The cost of a start, resize or move. Empty: 30 s, or each application's own by Sia's rules.
   std::optional<int64_t> resize_s;
-  int64_t round_s = 0;  // 0: the policy's own rhythm; else rounds of this length, without events
+  int64_t round_s =
+      0;  // 0: the policy chooses when to decide; else it decides in rounds of this length
   std::function<int64_t()> clock_ns;  // to time decisions; null: they are not timed
   std::function<void(const DecisionSeen&)> on_decision;  // may be null
 };
@@ -48,7 +49,7 @@ struct JobOutcome {
   int64_t ended_s = 0;
   int restarts = 0;
   double gpu_s = 0;
-  int64_t alone_s = 0;  // it would take on the GPUs it requested, if nobody else came; 0: unknown
+  int64_t alone_s = 0;  // how long it takes alone on the GPUs that it requested; 0: unknown
 
   int64_t completion_s() const { return ended_s - submitted_s; }
 };

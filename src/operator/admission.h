@@ -1,7 +1,6 @@
-// AdmissionReviewer: what Swell says to objects on their way into a cluster, as an admission
-// webhook. Work in a project's namespace gets scheduler, project and priority class where it names
-// none, and the name of the user who made it, to whom its use is charged. What can never run is
-// refused, with the reason.
+// AdmissionReviewer: Swell's admission webhook. Work in a project's namespace gets a scheduler,
+// project and priority class if it names none, and the name of the user who made it, to whom its
+// use is charged. Work that can never run is refused, with the reason.
 //
 // Refused are: jobs that Swell's controllers could not read; unknown projects and priority classes;
 // departments; new work of a project that is being deleted; invalid GPU fractions; more than the
@@ -11,7 +10,7 @@
 // A Cron is refused if its jobs would be, unless it was already so before or another operator runs
 // it. Its jobs carry the name of the user who wrote it.
 //
-// Objects that it does not understand pass: the scheduler decides in the end.
+// Objects that it does not understand pass; the scheduler decides about them later.
 //
 // - Threads: core executor only.
 // - Ownership: the informers outlive it.

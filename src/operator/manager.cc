@@ -213,7 +213,7 @@ struct Manager::Parts {
       }
       if (entry.target != nullptr) target_scalers.emplace_back(context, resource, entry.target);
     }
-    // Where KubeDL runs its Crons itself, each time would have two jobs.
+    // If KubeDL's own controller ran Crons too, each scheduled time would have two jobs.
     if (!options.others_jobs.contains(client::resources::kCrons.GroupResource()))
       crons.emplace(context);
   }

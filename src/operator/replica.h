@@ -1,10 +1,11 @@
 // Replica: one of the processes that run a cluster's scheduler and controllers, of which one leads.
 //
-// All keep their informers current, and try to acquire the Lease once these are synced. The one
-// that holds the Lease has a Manager, which writes through a gate. The gate shuts as soon as the
-// replica may not lead any more. If no other replica led meanwhile (the server was away, say) the
-// gate opens again and the Manager continues; else it is destroyed, with what it knew. Before a new
-// leader decides anything it reads all pods anew: its watch may be behind what the last one did.
+// All replicas keep their informers current, and try to acquire the Lease once these are synced.
+// The replica that holds the Lease has a Manager, which writes through a gate. The gate shuts as
+// soon as the replica may not lead any more. If no other replica led meanwhile (when the server was
+// away, for example), the gate opens again and the Manager continues. Otherwise the Manager is
+// destroyed. A new leader first reads all pods anew, because its watch may be behind what the last
+// leader did.
 //
 // - Threads: core executor only.
 // - Ownership: executor, clock and random outlive it.

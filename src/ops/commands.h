@@ -29,7 +29,7 @@ cli::Command LabCommand();
 // The scheduler and the job controllers as `swell why` and `--dry-run=plan` use them. Objects that
 // cannot be read count as absent.
 cli::WhatIfEngine MakeWhatIfEngine();
-// The image that one of this machine's cluster was probably meant to be (WhatIfEngine).
+// The image of this machine's cluster that was probably meant by a misspelt name (WhatIfEngine).
 std::string MeantImage(std::string_view url, const std::string& image);
 
 }  // namespace swell

@@ -3,8 +3,8 @@
 // the ClusterRole swell:slurm-job there, and reads of the cluster what every user does.
 //
 // Its rights are a part of those of researchers, and only members of a project may make pods that
-// have it: nobody gains by it. A project with the annotation `swell.dev/slurm-account: none` gets
-// no account.
+// have it, so it gives nobody anything. A project with the annotation `swell.dev/slurm-account:
+// none` gets no account.
 //
 // Level-triggered: a round compares what all projects want with the objects of that label, makes,
 // corrects and removes those, and touches no others.

@@ -26,7 +26,7 @@ bool IsShared(const json::Value& device) {
   return json::GetBool(device, {"allowMultipleAllocations"});
 }
 
-// As many as the device can give of what one takes, others aside.
+// How many users the device can have if each takes this much.
 int64_t PlacesOn(const sched::DeviceCounters& counters, const sched::CounterUses& uses) {
   constexpr int64_t kMost = 1000;
   int64_t places = kMost;
@@ -38,7 +38,7 @@ int64_t PlacesOn(const sched::DeviceCounters& counters, const sched::CounterUses
   return places;
 }
 
-// What it takes of the counter of which it takes the largest part.
+// The largest part that it takes of any counter.
 double LargestPart(const sched::DeviceCounters& counters, const sched::CounterUses& uses) {
   double part = 0;
   for (const auto& [counter, amount] : uses) {
@@ -49,9 +49,9 @@ double LargestPart(const sched::DeviceCounters& counters, const sched::CounterUs
   return part;
 }
 
-// Rounded down, so that all parts of a GPU together are no more than it.
+// Rounded down, so that all parts of a GPU together are at most one GPU.
 int64_t PartPpm(double part) {
-  constexpr double kSlack = 1e-6;  // of what division leaves
+  constexpr double kSlack = 1e-6;  // for rounding errors of the division
   return std::clamp<int64_t>(static_cast<int64_t>(part * 1e6 + kSlack), 0, sched::kPpm);
 }
 
@@ -203,7 +203,7 @@ DeviceCatalog::Device DeviceCatalog::ReadDevice(Node& node,
       }
     }
   }
-  // What is asked of a shared device is taken from amounts of its own.
+  // A shared device has counters of its own for the amounts that are asked of it.
   for (const auto& capacity : json::GetObject(device, {"capacity"})) {
     if (!out.shared) break;
     const int64_t whole = ValueOf(capacity.value());
@@ -247,7 +247,7 @@ void DeviceCatalog::ReadDevices(Node& node) {
     for (const json::Value* slice : slices) {
       for (const json::Value& said : json::GetArray(*slice, {"spec", "devices"})) {
         Device device = ReadDevice(node, *slice, said);
-        // One that takes all of something leaves nothing for another beside it.
+        // A device that takes all of a counter shares it with no other.
         const bool all = device.uses.empty() ? json::GetArray(said, {"consumesCounters"}).empty()
                                              : LargestPart(node.counters, device.uses) >= 1;
         device.gpu = key.first == gpus_of && all;
@@ -324,7 +324,7 @@ bool DeviceCatalog::Matches(const Kind& kind, const Device& device) const {
   return true;
 }
 
-// What devices of the set take as devices of the kind, beside what they take anyway.
+// What devices of the set take as devices of the kind, in addition to what they always take.
 sched::DeviceUses DeviceCatalog::UsesAs(const Kind& kind, const DeviceSet& set, Node& node) const {
   sched::DeviceUses out;
   if (kind.admin) return out;
@@ -442,7 +442,7 @@ void DeviceCatalog::AddToNode(sched::NodeInfo& node) {
   const auto found = nodes_.find(node.name);
   if (found == nodes_.end()) return;
   Node& devices = Read(found->second);
-  // A pod that asks for GPUs there by number would be given one of which others have parts.
+  // A pod that asks for GPUs by number could get one there of which others have parts.
   const auto numbered = node.allocatable.extended.find(sched::kGpuResource);
   const bool by_number = numbered != node.allocatable.extended.end() && numbered->second > 0;
   for (const auto& [name, kind] : kinds_) {
@@ -481,7 +481,7 @@ void RequireLabel(const std::string& label, sched::PodInfo& out) {
     return;
   }
   for (sched::NodeSelectorTerm& term : out.required_node_affinity) {
-    // A term that asks for nothing means no node.
+    // A term without expressions matches no node.
     if (!term.expressions.empty() || !term.fields.empty()) term.expressions.push_back(exists);
   }
 }
@@ -605,7 +605,7 @@ json::Value DeviceCatalog::ResultFor(const Want& want,
   return result;
 }
 
-// Gives each want its devices among those that the scheduler chose.
+// Assigns the devices that the scheduler chose to the wants.
 bool DeviceCatalog::ShareOut(const Needs& needs,
                              Node* node,
                              const std::vector<int>& devices,
@@ -624,7 +624,7 @@ bool DeviceCatalog::ShareOut(const Needs& needs,
   return sched::ShareOut(wants, given, {}, node->counters, node->counters.capacity, &out);
 }
 
-// Adds the devices to which the claim has access beside those that hold them.
+// Adds the devices that the claim may use with adminAccess, also if other claims hold them.
 bool DeviceCatalog::AddLooks(const Want& look,
                              Node* node,
                              const json::Value& claim,

@@ -6,9 +6,9 @@
 // each change of the node's slices.
 //
 // The first of the pods that use a claim and are on its node is charged with its devices; the
-// others go to that node and are charged nothing. Devices of drivers of GPUs count as GPUs. What is
-// a part of a GPU, by its driver's counters or by the amounts that are asked of a shared one,
-// counts as that part of it.
+// others go to that node and are charged nothing. Devices of drivers of GPUs count as GPUs. A
+// device that is a part of a GPU counts as that part: by its driver's counters, or by the amounts
+// that are asked of a shared device.
 //
 // A request with adminAccess needs a node with such devices, and takes none.
 //
@@ -115,7 +115,7 @@ class DeviceCatalog {
   struct Class {
     json::SharedValue object;
     Programs conditions;
-    std::string problem;  // with them
+    std::string problem;  // why a condition is not understood
   };
   struct Kind {
     std::string device_class;
@@ -123,15 +123,16 @@ class DeviceCatalog {
     std::string problem;
     api::DeviceAmounts amounts;
     std::vector<api::DeviceToleration> tolerations;  // their documents are not kept
-    bool admin = false;                              // held by others or not
-    bool gpus = false;                               // its devices are whole GPUs
-    int64_t part_ppm = 0;                            // they are parts of GPUs, of this size at most
-    uint64_t sized = 0;                              // the offer as of which that is known
-    // All devices have one value of the attribute, of these kinds together, by number.
+    bool admin = false;    // for adminAccess: whether others hold its devices does not matter
+    bool gpus = false;     // its devices are whole GPUs
+    int64_t part_ppm = 0;  // its devices are parts of GPUs, of this size at most
+    uint64_t sized = 0;    // the offer_ for which these two are known
+    // Its devices have one value of the attribute, the same for all of these kinds, with at least
+    // so many devices of each.
     std::string alike;
     std::vector<std::pair<std::string, int64_t>> together;
-    int64_t all = 0;    // nodes that have another number of them have none
-    int64_t least = 0;  // so do nodes that have fewer
+    int64_t all = 0;    // a node with another number of them counts as having none
+    int64_t least = 0;  // so does a node with fewer
     // Attributes in which the devices of one pod differ, with those of other kinds of that mark.
     std::vector<std::pair<std::string, std::string>> distinct;
   };
@@ -144,7 +145,7 @@ class DeviceCatalog {
   };
   struct Needs {
     std::vector<Want> wants;
-    std::vector<Want> looks;            // devices that it may use beside those that hold them
+    std::vector<Want> looks;  // with adminAccess: devices that it may use even if others hold them
     std::vector<std::string> fresh;     // claims that are given devices with the pod
     std::vector<std::string> shared;    // claims that others have, which it joins
     std::vector<std::string> follows;   // claims that another pod of its gang is given
@@ -153,7 +154,7 @@ class DeviceCatalog {
     std::vector<int> lent;              // devices on its node that others are charged with
     std::set<std::string> marks;        // of requests whose devices differ
     std::string obstacle;
-    bool unmade = false;  // a claim is not made yet: that is soon, and not worth a word
+    bool unmade = false;  // a claim does not exist yet; it will soon, so the pod gets no reason
   };
 
   Node& Read(Node& node);

@@ -63,7 +63,7 @@ api::Quantity Times(api::Quantity unit, int64_t count) {
   return sum;
 }
 
-// The least amount of the range that is enough.
+// The smallest amount of the range that is enough.
 api::Quantity RoundedUp(const api::Quantity& wanted, const json::Value& range) {
   const auto min = QuantityAt(range, "min");
   if (!min) return wanted;

@@ -19,16 +19,16 @@ namespace swell::controllers {
 bool IsGpuDriver(std::string_view driver);
 // `device` of the conditions: driver, attributes, capacity, allowMultipleAllocations.
 api::CelValue DeviceValue(const json::Value& device, std::string_view driver);
-// Whether Swell knows all that giving it away takes: no conditions of binding, no groups of devices
-// that suit each other, and if it takes from shared counters, then once.
+// Whether Swell can allocate the device: it has no binding conditions, it is in no group of
+// compatible devices, and it takes from shared counters at most once.
 bool IsPlainDevice(const json::Value& device);
 // Whether the taint keeps claims with these tolerations away.
 bool KeepsAway(const json::Value& taint, const std::vector<api::DeviceToleration>& tolerations);
-// What a request for these amounts takes of each of the device's capacities, by the rules that the
-// device has for that; nullopt: it does not have as much, or does not give it.
+// What a request for these amounts takes of each of the device's capacities, by the device's own
+// request policy. nullopt: the device does not have that much, or its policy does not allow it.
 std::optional<api::DeviceAmounts> AmountsTaken(const json::Value& device,
                                                const api::DeviceAmounts& asked);
-// As the scheduler counts it: in thousandths, with a bound that leaves sums room.
+// As the scheduler counts it: in thousandths, bounded so that sums do not overflow.
 int64_t CounterAmount(const api::Quantity& amount);
 // The condition, or null: `problem` says why, where it is empty.
 std::shared_ptr<const api::CelProgram> CompileCondition(std::string_view expression,

@@ -29,7 +29,7 @@ std::string ConditionText(std::string_view expression) {
   return StrCat(text.substr(0, end), "... #", StableHash(text) % 1'000'000);
 }
 
-// "class gpu.example.com with device.attributes… and memory of 10Gi": one name for what is one
+// "class gpu.example.com with device.attributes… and memory of 10Gi". Wishes with one name are one
 // kind.
 std::string KindName(const api::DeviceWish& wish) {
   std::vector<std::string> parts;
@@ -46,7 +46,7 @@ std::string KindName(const api::DeviceWish& wish) {
                 parts.empty() ? "" : " with ", Join(parts, " and "));
 }
 
-// Only a pod that is there and not over uses a claim.
+// The pod, if it exists and has not ended; null otherwise.
 const json::Value* LiveUser(const api::ClaimConsumer& user,
                             std::string_view ns,
                             const DeviceCatalog::View& view) {
@@ -61,7 +61,7 @@ bool Before(const json::Value& a, const json::Value& b) {
          std::tuple(api::CreationTimestamp(b), api::KeyOf(b));
 }
 
-// They are placed in one cycle, or not at all.
+// Pods of one gang are placed in one cycle, or not at all.
 bool InOneGang(const json::Value& a, const json::Value& b) {
   const std::string_view group = api::Label(a, api::keys::kPodGroup);
   return !group.empty() && group == api::Label(b, api::keys::kPodGroup);
@@ -80,7 +80,7 @@ std::string DeviceCatalog::Resource(const std::string& name) const {
   return StrCat(kind->second.gpus ? sched::kGpuKind : sched::kDeviceKind, name);
 }
 
-// The name of a kind, which is made if it does not exist yet; empty: there are too many.
+// The name of the wish's kind, which is made if needed. Empty: there are too many kinds.
 std::string DeviceCatalog::KindFor(const api::DeviceWish& wish) {
   const std::string name = KindName(wish);
   auto known = kinds_.find(name);
@@ -105,7 +105,8 @@ std::string DeviceCatalog::KindFor(const api::DeviceWish& wish) {
   return name;
 }
 
-// Whether its devices are GPUs, which they stay once one is seen, or else what part of one.
+// Finds out whether its devices are GPUs, or which part of one they are. A kind with one whole GPU
+// stays a kind of GPUs.
 void DeviceCatalog::FindOutSize(const std::string& name, Kind& kind) {
   if (kind.gpus || kind.sized == offer_) return;
   kind.sized = offer_;
@@ -122,7 +123,7 @@ void DeviceCatalog::FindOutSize(const std::string& name, Kind& kind) {
   if (kind.gpus || kind.part_ppm != before) FindOutAnew(name);
 }
 
-// A kind that is another one with more to it.
+// Makes a kind that is `base` with a change.
 std::string DeviceCatalog::DeriveKind(const std::string& base,
                                       const std::string& name,
                                       const std::function<void(Kind&)>& change) {
@@ -161,7 +162,8 @@ bool DeviceCatalog::OnSomeNode(const std::string& kind, int64_t count) {
   });
 }
 
-// How many devices of the kind most nodes have that have any; the more of them, of equals.
+// The most frequent number of devices of the kind, among nodes that have any. If two are as
+// frequent, the larger.
 int64_t DeviceCatalog::UsualCount(const std::string& kind) {
   std::map<int64_t, int64_t> nodes;
   for (auto& [name, node] : nodes_) {
@@ -185,7 +187,7 @@ std::string DeviceCatalog::UnknownClass(const api::DeviceWish& wish) const {
                 " is not understood: ", its_class->second.problem);
 }
 
-// What the claim's requests ask for; false: something about it is the pod's obstacle.
+// Adds what the claim's requests ask for. False: the claim is the pod's obstacle.
 bool DeviceCatalog::AddWants(const json::Value& claim, const std::string& key, Needs& needs) {
   auto obstacle = [&](const auto&... why) {
     if (needs.obstacle.empty()) needs.obstacle = StrCat(ClaimText(key), why...);
@@ -236,7 +238,7 @@ bool DeviceCatalog::AddWants(const json::Value& claim, const std::string& key, N
   return AddMatches(asks, first, key, needs);
 }
 
-// Requests whose devices have something in common ask for kinds of their own.
+// Requests whose devices must have an attribute in common ask for kinds of their own.
 bool DeviceCatalog::AddMatches(const api::ClaimAsks& asks,
                                size_t first,
                                const std::string& key,
@@ -298,7 +300,7 @@ void DeviceCatalog::AddDistinct(std::string_view attribute,
   }
 }
 
-// What a pod that is not on a node has to be given, or joins.
+// For a pod that is not on a node: the claim's devices, or the allocated claim that it joins.
 void DeviceCatalog::AddWaiting(const json::Value& pod,
                                const std::string& key,
                                const View& view,
@@ -334,7 +336,7 @@ void DeviceCatalog::AddWaiting(const json::Value& pod,
     }
     why = StrCat(text, " is reserved for ", user.resource, "/", user.name);
   }
-  // The oldest pod gets it for all.
+  // The oldest pod of the users gets the devices for all.
   bool together = false;
   bool follows = false;
   for (const json::SharedValue& other :
@@ -361,7 +363,7 @@ void DeviceCatalog::AddWaiting(const json::Value& pod,
   AddWants(*claim, key, needs);
 }
 
-// What a pod on its node was given, if no other is charged with it.
+// For a pod on its node: the devices that it was given, charged to it unless another pod is.
 void DeviceCatalog::AddPlaced(const json::Value& pod,
                               const std::string& key,
                               const View& view,

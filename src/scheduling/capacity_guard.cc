@@ -48,7 +48,7 @@ void CapacityGuard::OnPod(const json::Value& pod) {
   const std::string_view node = api::NodeName(pod);
   if (node.empty()) return;
   if (HasEnded(pod)) return Release(api::Uid(pod));
-  // What a pod holds stays what it was when it was bound, unless its spec has changed since.
+  // A pod holds what it held when it was bound, unless its spec has changed since.
   const bool changed = json::GetInt(pod, {"metadata", "generation"}) > 1;
   const auto held = held_.find(api::Uid(pod));
   if (held != held_.end() && held->second.node == node && !changed) {

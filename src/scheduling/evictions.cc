@@ -116,7 +116,7 @@ void Evictions::Hasten(const std::string& node, std::string_view ns) {
     std::string uid(api::Uid(*pod));
     if (!hastened_.insert(uid).second) continue;
     const client::DeleteOptions options{.grace_seconds = kGraceMaxS, .precondition_uid = uid};
-    // One that is refused is tried again with the next pod that waits.
+    // If the server refuses, the next pod that waits tries again.
     client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod), options,
                    [this, uid](const Result<json::SharedValue>&) { hastened_.erase(uid); });
   }

@@ -34,8 +34,8 @@ class Evictions {
   void MarkTogether(size_t least) { together_min_ = least; }
   // The evictions of one cycle.
   void Take(const std::vector<sched::Decision>& decisions);
-  // A pod of the namespace waits for the room that pods leave on the node: those of other
-  // namespaces that their users deleted have no longer than evicted ones.
+  // A pod of namespace `ns` waits for room on the node. Pods of other namespaces that their users
+  // deleted there get no longer grace period than evicted ones.
   void Hasten(const std::string& node, std::string_view ns);
 
  private:

@@ -16,14 +16,14 @@ std::string_view ParentOf(const json::Value& group) {
   return json::GetString(group, {"spec", "parentCompositePodGroupName"});
 }
 
-// The fewest groups of a composite group; 0: they are placed one by one.
+// The least number of groups that a composite group needs; 0: they are placed one by one.
 int64_t LeastGroups(const json::Value& composite) {
   return json::GetInt(composite, {"spec", "schedulingPolicy", "gang", "minGroupCount"});
 }
 
 Status Waits(const auto&... why) { return {Code::kUnavailable, StrCat("waits for ", why...)}; }
 
-// "topology" of Swell's groups; null: it asks for nothing.
+// The field `topology` of Swell's groups; null if the group asks for none.
 json::Value TopologyOf(const json::Value& group) {
   const json::Array& asked = json::GetArray(group, {"spec", "schedulingConstraints", "topology"});
   if (asked.empty()) return nullptr;

@@ -1,9 +1,9 @@
-// GangTree: Kubernetes' CompositePodGroups as parts of one gang. The gang is that of the topmost
-// composite group above a PodGroup that starts together; those with the policy `basic` place what
-// is below them one by one, and join nothing.
+// GangTree: a tree of Kubernetes' CompositePodGroups as one gang with parts. Its root is the
+// topmost composite group with the policy `gang` above a PodGroup. A composite group with the
+// policy `basic` joins nothing: the groups below it are placed one by one.
 //
-// A tree waits until as many groups of each composite group are there as it needs. Then all that
-// are there are needed.
+// A tree waits until each of its composite groups has the least number of groups that it needs.
+// From then on, all groups that exist are needed.
 //
 // - Threads: pure functions.
 #pragma once
@@ -28,14 +28,14 @@ struct GangTree {
 struct GangObjects {
   // By name, in the namespace of the group.
   std::function<json::SharedValue(std::string_view name)> composite;
-  // All of the namespace.
+  // All objects of the namespace.
   std::function<std::vector<json::SharedValue>()> composites, groups;
 };
 
-// nullopt: the PodGroup is a gang of its own. The error says for what it waits.
+// nullopt: the PodGroup is a gang of its own. The error says what the tree waits for.
 Result<std::optional<GangTree>> ReadGangTree(const json::Value& pod_group,
                                              const GangObjects& objects);
-// The pod set of a PodGroup in its tree.
+// The name of a PodGroup's pod set in its tree.
 std::string PodSetOfGang(std::string_view pod_group);
 
 }  // namespace swell::controllers

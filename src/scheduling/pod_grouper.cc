@@ -94,7 +94,7 @@ void PodGrouper::FollowTrees() {
   }
 }
 
-// Pods may have waited for it, and a gang that is there may have one part more.
+// Pods may have waited for the group, and an existing gang may get one more part.
 void PodGrouper::OnTree(const json::Value& gang) {
   const bool composite = api::KindOf(gang) == "CompositePodGroup";
   if (!composite && json::GetString(gang, {"spec", "parentCompositePodGroupName"}).empty()) return;
@@ -124,7 +124,7 @@ GangObjects PodGrouper::GangsIn(std::string_view ns) const {
           all(*composites_), all(*gangs_)};
 }
 
-// A gang that is a part of a larger one: that one is found.
+// If the gang is a part of a larger one, finds the larger one.
 Status PodGrouper::JoinTree(const json::Value& gang, Found& found) const {
   if (composites_ == nullptr) return Status::Ok();
   auto tree = ReadGangTree(gang, GangsIn(api::Namespace(gang)));

@@ -61,7 +61,7 @@ TEST(Bindings, ManyAreMadeTogether) {
   for (const auto& [node, pods] : on) EXPECT_LE(pods, 110) << node;
 }
 
-// The pod that has the room next does not wait for an hour that another user chose.
+// The pod that gets the room next does not wait for the hour of grace that another user chose.
 TEST_F(SchedulerLoopTest, ADeletedPodKeepsAnothersRoomTenMinutesAtMost) {
   cluster_.agents->stop_after = std::chrono::hours(1);
   cluster_.Create("{apiVersion: v1, kind: Namespace, metadata: {name: other}}");

@@ -1,4 +1,4 @@
-// SimHistory: what became durable, in order, and what is wrong about it.
+// SimHistory: the writes that became durable, in order, and the rules that they break.
 //
 // It hangs on the disk, below everything that could lie: answers, watches and restarts are held to
 // what it says.

@@ -61,8 +61,8 @@ class GetAction final : public Action {
                  std::string(api::Name(*pod)), HostOf(*pod)});
     }
     session.Out(table.ToString());
-    // Arena has no such line: what failed or waits adds one, after what Arena prints. Its documents
-    // show the whole output for a preempted job, so only people see the line there.
+    // Arena has no such line. A job that failed or waits adds one, after what Arena prints. Arena's
+    // documents show the whole output for a preempted job, so there the line is for people only.
     const std::string reason = ReasonText(job);
     const bool for_people = session.env().out_is_terminal || output_ == "wide";
     if (!reason.empty() &&

@@ -39,7 +39,7 @@ std::vector<RankOfPod> RanksOfJob(const JobView& job) {
   return ranks;
 }
 
-// Its numbers were found in a log, where no process says what it does.
+// Its numbers come from a log, so no process reports what it does.
 bool IsFromLog(const api::RankProgress& rank) { return rank.pid == 0; }
 
 bool HasProcesses(const JobView& job) {
@@ -315,7 +315,8 @@ class StacksAction final : public Action {
     return Read(session, one, nullptr);
   }
 
-  // Into `stack`, or to the terminal. A pod that has ended shows what was seen last.
+  // Prints to the terminal, or into `stack` if that is given. A pod that has ended shows its last
+  // stacks.
   static Status Read(Session& session, const RankOfPod& one, std::string* stack) {
     if (stack != nullptr && api::HasEnded(*one.pod)) {
       *stack = one.rank.stack;

@@ -315,8 +315,8 @@ class ChangeFinder {
     return node;
   }
 
-  // One node with more GPUs than the others have, and as many times their processors and memory:
-  // as few GPUs as do.
+  // One node with more GPUs than the others have, and with processors and memory in proportion:
+  // with the fewest GPUs that help.
   void TryLargerNode(const WhatIf& what_if,
                      const std::string& group,
                      int64_t need,

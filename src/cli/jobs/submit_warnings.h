@@ -1,5 +1,5 @@
-// What a user who submits a job is told at once, though the job is taken: it would wait, or fail,
-// for what is probably a mistake.
+// Warnings at submission. The job is accepted, but it would wait or fail, probably because of a
+// mistake.
 // - Threads: blocks on the Api's loop.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace swell::cli {
 
-// Misspelt images, and what TooLargeText says.
+// The warnings: misspelt images, and what TooLargeText says.
 std::vector<std::string> SubmitWarnings(Session& session, Api& api, const json::Value& job);
-// On standard error, as warnings of that program.
+// Prints them on standard error, as warnings of that program.
 void PrintSubmitWarnings(Session& session,
                          std::string_view program,
                          Api& api,

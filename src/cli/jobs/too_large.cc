@@ -43,7 +43,7 @@ std::string TooLargeShare(const json::Value& pod, const std::vector<NodeView>& n
                 OfMemoryText(most << 20));
 }
 
-// `that`: which nodes these are, " with gpu=a100"; empty: all.
+// `that` says which nodes these are, " with gpu=a100". Empty: all nodes.
 std::string TooLarge(const Amounts& need,
                      const std::vector<NodeView>& nodes,
                      std::string_view that) {
@@ -90,7 +90,7 @@ std::vector<NodeView> NodesWith(const LabelList& labels, const std::vector<NodeV
   return some;
 }
 
-// What the nodes have instead: other values of the label, or a label that is nearly called so.
+// What the nodes have instead: other values of the label, or a label with nearly this name.
 std::string InsteadOf(std::string_view key,
                       std::string_view value,
                       const std::vector<NodeView>& nodes) {

@@ -10,8 +10,8 @@
 namespace swell::cli {
 
 // "no node has 9 GPUs; the largest has 2 GPUs. The job waits until such a node is added", and the
-// same of labels that no node has. Empty: the cluster could hold it, or that is not known: the user
-// may not list nodes or projects, or there are more than 500 nodes.
+// same for labels that no node has. Empty: the cluster could hold the job, or that is not known
+// because the user may not list nodes or projects, or there are more than 500 nodes.
 std::string TooLargeText(Api& api, const json::Value& job);
 
 }  // namespace swell::cli

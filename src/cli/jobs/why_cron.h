@@ -27,9 +27,9 @@ struct CronRun {
 };
 
 struct CronView {
-  std::string starts;  // the kind of its jobs
+  std::string starts;  // the kind of object that it makes
   std::string schedule, zone;
-  std::string policy;  // of a run that comes while the last one is active
+  std::string policy;  // for a run that is due while the last one is active
   std::string state;   // "Active", "Suspended", "Ended", "Invalid", "Deleting"
   std::string reason;  // why it starts none, or why the one that is due waits; mostly empty
   std::optional<WallTime> next, last;

@@ -196,7 +196,7 @@ class WhyReport {
     const JobView& job = facts_.job;
     const std::string named = StrCat(job.name, " -n ", job.ns);
     if (job.status == "Failed") {
-      // What it printed says nothing of that.
+      // Its output says nothing about that.
       if (job.EndedByPreemption()) {
         return "submit it with --on-preemption requeue, so that it waits and continues when it is "
                "preempted";
@@ -221,7 +221,8 @@ class WhyReport {
     return "";
   }
 
-  // No room and no node helps while the job has to be corrected, or while what waits has failed.
+  // Neither room nor nodes help while the job has to be corrected, or while the pod that waits has
+  // failed.
   bool FailureDecides() const {
     if (!facts_.Fails()) return false;
     const api::Failure& failure = *facts_.job.failure;
@@ -230,7 +231,7 @@ class WhyReport {
            (starting != nullptr && api::Name(*starting) == failure.member);
   }
 
-  // When members are made again that failed at once; empty: they are there, or about to be made.
+  // When members that failed at once are made again. Empty: they exist, or are about to be made.
   std::string AgainText() const {
     const JobView& job = facts_.job;
     const auto restarting = api::FindCondition(*job.object, "Restarting");
@@ -279,7 +280,7 @@ class WhyReport {
       return StrCat("it has scheduling gates, which must be removed first: ", Join(gates, ", "));
     }
     if (FailureDecides()) return facts_.job.failure->Sentence();
-    // It says what failed, which events after it do not repeat.
+    // This event says what failed; later ones do not repeat it.
     const auto restarting = api::FindCondition(*facts_.job.object, "Restarting");
     if (facts_.Podless() && restarting && restarting->IsTrue()) {
       return std::string(restarting->message);

@@ -43,7 +43,7 @@ void PrintConditions(Session& session, const json::Value& node) {
 
 struct GpuState {
   bool healthy = true;
-  std::vector<std::string> pods;  // that have it, as far as the pods say it
+  std::vector<std::string> pods;  // that have it, if they say which GPU they have
 };
 
 std::vector<GpuState> GpusOf(const NodeView& view) {

@@ -20,17 +20,18 @@ constexpr Duration kLookInterval = std::chrono::milliseconds(300);
 constexpr int64_t kLinesRead = 40;
 constexpr size_t kLogBytesMax = 64 << 10;
 constexpr Duration kLogWait = std::chrono::seconds(5);
-// So many looks for the member that takes over from the one that led, 15 s: the others find that it
-// is lost, and report their new ranks.
+// How often to look for the member that takes over from the one that led: for 15 s, in which the
+// others find that it is lost, and report their new ranks.
 constexpr int kLeadLooks = 50;
 
 // The member of an elastic job that has rank 0: another one takes it over when the first is lost.
 struct Lead {
-  std::string pod;  // empty: none of them says so
+  std::string pod;  // empty: no member reports it
   WallTime said;
 };
 
-// A launcher prints what all of them say, and a number that was found in a log is of the first pod.
+// A launcher prints what all of them print, and a number that was found in a log belongs to the
+// first pod.
 bool MayLead(const JobView& job, const json::Value& pod) {
   return RoleOfPod(pod) == RoleOfPod(*job.pods[0]) &&
          (job.over() || (!api::HasEnded(pod) && !api::IsDeleting(pod)));
@@ -49,7 +50,7 @@ Lead LeadOf(const JobView& job) {
   return lead;
 }
 
-// Another member than this one trains, and will say which rank it has.
+// Whether a member other than this one trains: it will report its rank.
 bool OthersReport(const JobView& job, std::string_view member) {
   return job.elastic() && std::any_of(job.pods.begin(), job.pods.end(), [&](const auto& pod) {
            const auto ranks = api::RanksOf(*pod);
@@ -245,18 +246,18 @@ class JobLogs {
     return live.empty() ? Status::Ok() : PrintLogs(session_, api_, live, options_.logs);
   }
 
-  // When the process that led has ended, the member that has its rank now is followed. False: the
-  // others have not said yet which one that is.
+  // The process that led has ended: follows the member that has its rank now. False if no member
+  // has reported that rank yet.
   bool FollowLead() {
     const bool chosen = !options_.member.empty() || options_.all;
     if (chosen || !ended_ || job_.over() || !OthersReport(job_, members_[0])) return true;
     const Lead lead = LeadOf(job_);
-    // What it said before its end is not news.
+    // Its output before its end has been shown.
     if (lead.pod.empty() || lead.said <= *ended_) return ++lead_looks_ > kLeadLooks;
     lead_looks_ = 0;
     if (IsChosen(lead.pod)) return true;
     members_ = {lead.pod};
-    // What it ran before is not asked for.
+    // Earlier runs of it were not asked for.
     for (const LogPart& part : Parts()) {
       if (!part.pod) shown_.insert(part.Key());
     }

@@ -82,7 +82,7 @@ class LogsAction final : public Action {
                   StrCat("no pod named ", Quote(name), " in namespace ", Quote(ns)));
   }
 
-  // Several pods: an array's or a workload's. `no_job`: what is said if there are none.
+  // Several pods: an array's or a workload's. `no_job`: the error if there are none.
   Status PrintOther(Session& session, Api& api, const std::string& name, const Status& no_job) {
     SWELL_ASSIGN_OR_RETURN(const ArrayView array, FindArray(api, session.Namespace(), name));
     std::vector<json::SharedValue> pods;

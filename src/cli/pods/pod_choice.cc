@@ -119,7 +119,7 @@ Result<std::vector<json::SharedValue>> PodsOfWorkload(Api& api,
   const Status none(Code::kNotFound,
                     StrCat("no workload ", Quote(words), " in namespace ", Quote(ns)));
   for (const SelectingKind& kind : SelectingKinds()) {
-    // A bare name is that of what people deploy. Jobs have their own logs.
+    // A bare name means a workload that people deploy. Jobs have their own way to logs.
     const bool deployed = kind.resource == &client::resources::kDeployments ||
                           kind.resource == &client::resources::kStatefulSets ||
                           kind.resource == &client::resources::kDaemonSets;

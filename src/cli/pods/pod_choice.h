@@ -21,7 +21,7 @@ Result<ChosenPod> ChoosePod(Api& api, const std::string& ns, const std::string& 
 
 // The pods of a workload that Swell does not run as a job: a Deployment, a StatefulSet, a DaemonSet
 // or another operator's job by its name, or KIND/NAME of anything with a selector. kNotFound if
-// nothing is called so, or has pods.
+// there is none, or it has no pods.
 Result<std::vector<json::SharedValue>> PodsOfWorkload(Api& api,
                                                       const std::string& ns,
                                                       std::string_view words);

@@ -30,7 +30,7 @@ std::vector<const JobView*> Those(const ArrayView& array, Fate fate) {
 
 std::string ReasonOf(const JobView& job) { return job.over() ? job.EndText() : job.Reason(); }
 
-// "4 are done", "1 runs"; empty of none.
+// "4 are done", "1 runs"; empty for 0.
 std::string Part(size_t count, std::string_view of_one, std::string_view of_many) {
   return count == 0 ? "" : StrCat(count, " ", count == 1 ? of_one : of_many);
 }

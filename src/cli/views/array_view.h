@@ -1,4 +1,4 @@
-// ArrayView: the jobs of an array, of which each index is one (`--array`), seen together.
+// ArrayView: the jobs of an array (`--array`, one job for each index), seen together.
 // - Threads: values; functions that ask the server block on its loop.
 #pragma once
 

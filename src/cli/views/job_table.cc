@@ -27,7 +27,7 @@ int StateOrder(const JobView& job) {
   return job.status == "Running" || job.status == "Restarting" ? 0 : 1;
 }
 
-// Later ones first; of an array, which is made at once, the first.
+// Newer jobs first; in an array, whose jobs are made together, lower indices first.
 void SortByState(std::vector<JobView>& jobs) {
   const auto before = [](const JobView& a, const JobView& b) {
     const auto key = [](const JobView& job) {
@@ -100,7 +100,7 @@ Result<int> JobTable::Show() const {
   return 0;
 }
 
-// There may be one that the status, or --active, leaves out.
+// The job may exist, but be left out by the status or by --active.
 Result<int> JobTable::NoSuchJob(Api& api) const {
   for (const std::string& name : names) {
     SWELL_ASSIGN_OR_RETURN(const ArrayView array, FindArray(api, ns, name));

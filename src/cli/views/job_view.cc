@@ -390,7 +390,7 @@ void ReadFirstFailure(JobView& job) {
 }
 
 void ReadFailure(JobView& job) {
-  // Members that were stopped with the preempted one say nothing of their own.
+  // Members that were stopped with the preempted one have no reason of their own.
   if (job.EndedByPreemption()) return job.failure.reset();
   ReadFirstFailure(job);
   // A member that was started again and trains has recovered, as far as its steps can tell.

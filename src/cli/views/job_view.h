@@ -95,7 +95,7 @@ struct JobView {
   std::string LeftText() const;
   // How it ended, with who failed and why; empty: nothing is known.
   std::string EndText() const;
-  // It was preempted and asked to fail then: its program is not at fault.
+  // It was preempted, and its policy is to fail then: its program is not at fault.
   bool EndedByPreemption() const;
   // No retry helps: the job itself must change.
   bool CanNeverStart() const;

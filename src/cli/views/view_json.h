@@ -1,5 +1,5 @@
-// What commands show, as documents for programs: the facts of a table's row, with numbers as
-// numbers and times as times.
+// What commands show, as documents for programs: the fields of a table's row, with numbers and
+// times that programs can read.
 // - Threads: pure functions.
 #pragma once
 
@@ -17,9 +17,9 @@ json::Array EventsJson(const std::vector<EventView>& events);
 json::Array ConditionsJson(const json::Value& object);
 json::Object PodJson(const json::Value& pod);
 json::Array PodsJson(const std::vector<json::SharedValue>& pods);
-// Its name and kind, how it fares and why, what it asks for and what it holds.
+// A job's name and kind, its state and why, what it asks for and what it holds.
 json::Object JobJson(const JobView& job);
-// What is requested of a node, or of all.
+// What pods request of one node, or of all nodes.
 json::Object NodeUseJson(const Amounts& used, const Amounts& total, int64_t unhealthy_gpus);
 json::Object ProjectJson(const ProjectView& project);
 

@@ -1,4 +1,4 @@
-// What commands show for people, they give to programs as documents.
+// What commands show to people they also give to programs, as documents.
 #include "cli/cli_test_util.h"
 #include "json/value.h"
 #include "kube/api/objects/progress.h"

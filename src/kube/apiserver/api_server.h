@@ -88,7 +88,7 @@ enum class AuditLevel {
 struct Options {
   std::vector<StaticToken> tokens;
   bool anonymous = false;  // else 401 without credentials
-  // Requests that the audit log would have are refused while it cannot be written.
+  // Whether requests that must be recorded are refused while the audit log cannot be written.
   bool audit_required = false;
   std::string git_version = api::kKubernetesVersion;
   size_t body_limit_bytes = 3 << 20;
@@ -135,7 +135,7 @@ struct Options {
   // Takes the lines of the audit log (audit.k8s.io/v1 events as JSON); empty: no audit log.
   std::function<void(std::string)> audit;
   AuditLevel audit_level = AuditLevel::kWrites;
-  // Why the audit log cannot be written now; "": it can. Empty: it always can.
+  // Says why the audit log cannot be written now; "" if it can. An empty function: it always can.
   std::function<std::string()> audit_problem;
   // Answers GET /swell/v1/audit with events of the log. Empty: 404.
   std::function<void(AuditQuery, std::function<void(Result<json::Value>)>)> search_audit;

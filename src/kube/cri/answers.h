@@ -1,4 +1,4 @@
-// What a container engine answers, read from its messages. What it leaves out has its default.
+// Readers of a container engine's answers. A field that the engine leaves out has its default.
 // - Threads: pure functions and plain values.
 #pragma once
 
@@ -31,8 +31,8 @@ struct EngineStatus {
 // Reads a verbose answer of Status.
 EngineStatus ReadStatus(std::string_view bytes, const EngineVersion& version);
 
-// The field that holds the id in the answers to RunPodSandbox and CreateContainer, and the text in
-// those to PullImage, Exec and PortForward.
+// Field 1 as text: the id in answers to RunPodSandbox and CreateContainer, the URL in answers to
+// Exec and Attach.
 std::string ReadFirstText(std::string_view bytes);
 
 struct ListedSandbox {
@@ -77,10 +77,10 @@ struct ImageInfo {
   std::string id;
   std::string digest;  // "docker.io/library/busybox@sha256:…"; may be empty
   int64_t size_bytes = 0;
-  std::optional<int64_t> uid;  // its user's, if it names one by number
-  std::string user;            // by name
+  std::optional<int64_t> uid;  // of the image's user, if that is a number
+  std::string user;            // the image's user, if that is a name
 };
-// Nothing where the engine does not have it.
+// nullopt: the engine does not have the image.
 std::optional<ImageInfo> ReadImage(std::string_view bytes);
 
 struct CommandOutput {
@@ -89,7 +89,7 @@ struct CommandOutput {
 };
 CommandOutput ReadOutput(std::string_view bytes);
 
-// What a container has written to its own root, of an answer of ContainerStats.
+// From an answer to ContainerStats: what the container has written to its root file system.
 int64_t ReadWritableBytes(std::string_view bytes);
 
 }  // namespace swell::cri

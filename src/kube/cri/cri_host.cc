@@ -35,7 +35,7 @@ constexpr Duration kCreateLimit = std::chrono::minutes(4);
 constexpr Duration kCallLimit = std::chrono::minutes(2);
 constexpr Duration kStartLimit = std::chrono::seconds(15);
 constexpr Duration kExecSlack = std::chrono::seconds(10);
-// The agent decides when the time to save is over; the engine must not before.
+// The agent decides when a grace period is over. The engine must not kill before that.
 constexpr int64_t kStopSeconds = 86'400;
 constexpr Duration kPollInterval = std::chrono::seconds(1);
 constexpr Duration kSweepInterval = std::chrono::seconds(30);
@@ -44,8 +44,8 @@ constexpr int kEndTries = 100;
 constexpr int kExitUnknown = 137;
 constexpr int kSignalBase = 128;
 
-// The interface of this machine in whose network the address is; empty where there is none, as with
-// links of their own for each pod.
+// The interface of this machine whose network contains the address. Empty if there is none: some
+// CNI plug-ins give each pod a link of its own.
 std::string DeviceOf(const std::string& ip) {
   in_addr wanted{};
   ifaddrs* list = nullptr;
@@ -127,8 +127,8 @@ Status CriHost::Start() {
   return Status::Ok();
 }
 
-// Pods are in networks that the engine made. They reach this machine by its routes: at the address
-// of a bridge that nothing hangs on.
+// Pods are in networks that the engine made. They reach this machine, by its routes, at the address
+// of a bridge that has no ports.
 Status CriHost::StartNetwork() {
   network_ = std::make_unique<edge::PodNetwork>(edge::PodNetwork::Options{
       .dir = options_.data_dir + "/run/netns",
@@ -139,7 +139,7 @@ Status CriHost::StartNetwork() {
   SWELL_RETURN_IF_ERROR(network_->Start({}));
   services_ = std::make_unique<edge::ServiceProxy>(reactor_, network_->bridge());
   for (const auto& [uid, pod] : store_.pods()) {
-    if (!pod->spec.host_network) HearPods(pod->info.ip);
+    if (!pod->spec.host_network) FindPodsDevice(pod->info.ip);
   }
   return Status::Ok();
 }
@@ -155,7 +155,7 @@ Status CriHost::Restore() {
   for (const ListedSandbox& listed : ReadSandboxes(sandboxes)) {
     const auto uid = listed.labels.find(kUidLabel);
     if (uid == listed.labels.end()) continue;
-    // A name whose sandbox is still there is taken.
+    // The engine refuses an attempt whose sandbox it still has.
     int& attempts = attempts_[uid->second];
     attempts = std::max(attempts, static_cast<int>(listed.attempt) + 1);
     const ProcessPod* pod = store_.Find(uid->second);
@@ -174,7 +174,8 @@ Status CriHost::Restore() {
   for (const ListedContainer& listed : ReadContainers(containers)) {
     SWELL_RETURN_IF_ERROR(RestoreContainer(listed));
   }
-  // What the engine does not know of has ended unseen; the agent says so when it is not listed.
+  // Pods that the engine does not know have ended unseen. The agent reports those that List leaves
+  // out.
   std::vector<std::string> lost;
   for (const auto& [uid, pod] : store_.pods()) {
     if (!sandboxes_.contains(uid)) lost.push_back(uid);
@@ -276,14 +277,14 @@ void CriHost::FinishSandbox(const std::string& uid,
   ProcessPod* pod = store_.Find(uid);
   if (pod == nullptr) return done(Status(Code::kInternal, "the pod was removed"));
   if (!status.ok()) {
-    // Tried again from the start, with a sandbox of its own.
+    // The agent tries again, with a new sandbox.
     RemoveNow(uid);
     return done(status.status());
   }
   const SandboxState state = ReadSandbox(*status);
   sandboxes_[uid].netns = state.netns;
   pod->info.ip = pod->spec.host_network ? pod->spec.host_ip : state.ip;
-  if (!pod->spec.host_network) HearPods(state.ip);
+  if (!pod->spec.host_network) FindPodsDevice(state.ip);
   Status written = store_.WriteHosts(*pod);
   if (written.ok()) written = store_.Save(*pod);
   if (!written.ok()) return done(written);
@@ -302,9 +303,9 @@ std::vector<node::RouteFault> CriHost::RouteServices(
   return services_ ? services_->Update(routes) : std::vector<node::RouteFault>();
 }
 
-void CriHost::HearPods(const std::string& pod_ip) {
-  if (hears_pods_ || !services_ || pod_ip.empty()) return;
-  hears_pods_ = true;
+void CriHost::FindPodsDevice(const std::string& pod_ip) {
+  if (pods_device_known_ || !services_ || pod_ip.empty()) return;
+  pods_device_known_ = true;
   services_.reset();
   services_ = std::make_unique<edge::ServiceProxy>(reactor_, network_->bridge(),
                                                    edge::ServiceProxy::Judge(), DeviceOf(pod_ip));
@@ -353,7 +354,7 @@ void CriHost::Create(const std::shared_ptr<Launch>& launch, const ImageInfo& ima
   const ProcessPod* pod = store_.Find(spec.ref.pod_uid);
   if (pod == nullptr) return launch->done(Status(Code::kInternal, "the pod was removed"));
   if (const Status may = CheckNonRoot(*pod, spec, image); !may.ok()) return launch->done(may);
-  // The interface takes a group with its user only.
+  // The interface accepts a group only together with a user.
   if (spec.run_as_group && !spec.run_as_user && image.user.empty()) {
     spec.run_as_user = image.uid.value_or(0);
   }
@@ -403,7 +404,7 @@ void CriHost::OnBegun(const std::shared_ptr<Launch>& launch, const Result<std::s
   if (!launch->spec.stop_signal.empty()) {
     container->stop_signal = images::SignalNumber(launch->spec.stop_signal);
   }
-  // Its end is told after its start.
+  // A container that has ended already: its end is reported after its start.
   const bool ended = container->exit.has_value();
   container->exit.reset();
   container->running = true;
@@ -438,8 +439,8 @@ std::unique_ptr<ProcessContainer> CriHost::Track(const ProcessPod& pod,
   return container;
 }
 
-// So an end is known at once, and not at the next poll. With an engine whose containers are
-// machines of their own it is the poll that tells.
+// Reports an end at once instead of at the next poll. Containers that are virtual machines have no
+// process here; for those the poll has to do.
 void CriHost::WatchProcess(ProcessContainer& container, pid_t pid) {
   if (pid <= 0) return;
   container.state.init_pid = pid;
@@ -520,7 +521,7 @@ void CriHost::Resize(const ContainerRef& ref,
 void CriHost::Signal(const ContainerRef& ref, int signal) {
   const ProcessContainer* container = store_.Find(ref);
   if (container == nullptr || !container->running) return;
-  // Engines know a signal that the pod names from version 1.33 of the interface on.
+  // The interface carries a pod's own stop signal only from version 1.33 on.
   if (signal != SIGKILL && container->stop_signal != 0 && container->init_fd.valid()) {
     ::syscall(SYS_pidfd_send_signal, container->init_fd.get(), container->stop_signal, nullptr, 0);
     return;
@@ -536,7 +537,7 @@ void CriHost::Signal(const ContainerRef& ref, int signal) {
        });
 }
 
-// ---- what the engine says by itself ----
+// ---- at intervals ----
 
 void CriHost::PollLater() {
   reactor_.After(kPollInterval, scope_.Wrap([this] {
@@ -589,7 +590,7 @@ void CriHost::RotateLogs() {
   }
 }
 
-// Sandboxes of pods that are gone: their removal failed, or an earlier run did not come to it.
+// Removes sandboxes of pods that are gone: their removal failed, or an earlier run ended before it.
 void CriHost::SweepLater() {
   reactor_.After(kSweepInterval, scope_.Wrap([this] {
     Call("ListPodSandbox", FilterByInstance(3, options_.instance), kCallLimit,
@@ -605,7 +606,7 @@ void CriHost::Sweep(const Result<std::string>& answer) {
   for (const ListedSandbox& listed : ReadSandboxes(*answer)) {
     const auto uid = listed.labels.find(kUidLabel);
     const auto known = sandboxes_.find(uid == listed.labels.end() ? "" : uid->second);
-    // One without an id is being made.
+    // A sandbox without an id is being made.
     if (known != sandboxes_.end() && (known->second.id.empty() || known->second.id == listed.id)) {
       continue;
     }
@@ -613,7 +614,8 @@ void CriHost::Sweep(const Result<std::string>& answer) {
   }
 }
 
-// Answers that are still to come hold it; the last one goes on to measure the files.
+// Each answer that is still to come holds it. With the last one it ends, and the files are
+// measured.
 struct CriHost::DiskSum {
   std::map<std::string, int64_t> roots;  // by container
   std::function<void()> next;
@@ -729,8 +731,8 @@ void CriHost::RemoveSandbox(const std::string& id, std::function<void(const Stat
        });
 }
 
-// The engine lets go of the pod's files before they are removed. What it fails to remove, a sweep
-// finds.
+// The engine releases the pod's files before they are removed. A sandbox that it fails to remove is
+// found by a sweep.
 void CriHost::RemoveNow(const std::string& uid) {
   auto node = store_.pods().extract(uid);
   if (node.empty()) return;

@@ -1,9 +1,9 @@
 // CriHost: the ContainerHost whose containers an engine runs (containerd, CRI-O), through the
 // Container Runtime Interface, version v1.
 //
-// The engine is the truth about what runs: it is asked at the start, every second while containers
-// run, and when the first process of a container ends. Pods' files, volumes and logs are swell's,
-// where PodStore has them; the engine mounts them, and writes the logs.
+// The engine knows what runs: it is asked at the start, every second while containers run, and when
+// the first process of a container ends. PodStore makes the pods' files, volumes and log folders;
+// the engine mounts them, and writes the logs.
 //
 // - Threads: the reactor's. The client calls back on its own thread, which posts here.
 // - Ownership: client, core and reactor outlive the host. Containers outlive it.
@@ -44,7 +44,7 @@ class CriHost final : public edge::ContainerHost {
           Events events);
   ~CriHost() override;
 
-  // Reads what earlier runs left. Blocking; before the reactor runs.
+  // Finds the pods of earlier runs. Blocks; call it before the reactor runs.
   Status Start();
 
   void CreateSandbox(const node::SandboxSpec& spec,
@@ -60,11 +60,12 @@ class CriHost final : public edge::ContainerHost {
   void Exec(const node::ContainerRef& ref,
             const node::ExecSpec& spec,
             std::function<void(Result<node::ExecResult>)> done) override;
-  // What containers wrote to their own roots, the engine knows.
+  // Adds what containers wrote to their root file systems, which the engine measures.
   void MeasureDisk(const std::string& uid, std::function<void(node::DiskUse)> done) override;
   std::vector<node::RouteFault> RouteServices(
       const std::vector<node::ServiceRoute>& routes) override;
-  // The engine's address for the streams of a command; attaches where it has no words.
+  // The URL at which the engine serves the streams of the command, or of the container's own
+  // process if `argv` is empty.
   void OpenStream(const node::ContainerRef& ref,
                   const node::StdioSpec& spec,
                   std::function<void(Result<std::string>)> done);
@@ -91,9 +92,9 @@ class CriHost final : public edge::ContainerHost {
   // Calls runtime.v1.RuntimeService; the answer comes on this thread.
   void Call(std::string_view method, const Message& message, Duration deadline, Answer done);
   Status StartNetwork();
-  // The first pod with an address says by which interface pods come.
-  void HearPods(const std::string& pod_ip);
-  // What earlier runs of this cluster have in the engine.
+  // Finds the interface by which pods reach this machine, once, from the address of one of them.
+  void FindPodsDevice(const std::string& pod_ip);
+  // Finds the sandboxes and containers that earlier runs of this cluster left in the engine.
   Status Restore();
   Status RestoreContainer(const ListedContainer& listed);
   void OnSandbox(const std::string& uid,
@@ -113,7 +114,7 @@ class CriHost final : public edge::ContainerHost {
   node::ContainerExit ExitOf(const edge::ProcessContainer& container,
                              const ContainerState& state) const;
   void WatchProcess(edge::ProcessContainer& container, pid_t pid);
-  // The container has probably ended: asks until it has, `tries` times.
+  // Asks up to `tries` times whether the container has ended.
   void AskForEnd(const node::ContainerRef& ref, int tries);
   void OnEnd(const node::ContainerRef& ref, const ContainerState& state);
   void PollLater();
@@ -133,9 +134,9 @@ class CriHost final : public edge::ContainerHost {
   std::unique_ptr<edge::PodNetwork> network_;     // the bridge alone; null where none can be made
   std::unique_ptr<edge::ServiceProxy> services_;  // with it
   std::vector<node::ServiceRoute> routes_;
-  bool hears_pods_ = false;
+  bool pods_device_known_ = false;
   std::map<std::string, Sandbox> sandboxes_;       // by pod uid
-  std::map<std::string, int> attempts_;            // at sandboxes, by pod uid
+  std::map<std::string, int> attempts_;            // to make a sandbox, by pod uid
   std::map<node::ContainerRef, std::string> ids_;  // of the newest attempts
   std::string last_problem_;                       // of the engine; logged once
 };

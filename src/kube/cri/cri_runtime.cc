@@ -17,7 +17,7 @@ namespace {
 
 constexpr Duration kStartLimit = std::chrono::seconds(15);
 constexpr Duration kCallLimit = std::chrono::minutes(2);
-// The interface tells nothing of how far a pull is; the engine gives one up that stands still.
+// The interface does not report the progress of a pull. The engine itself gives up one that stalls.
 constexpr Duration kPullLimit = std::chrono::hours(2);
 
 // Six characters that stand for the data directory in labels and in names of interfaces.
@@ -112,7 +112,7 @@ struct CriRuntime::Pull {
   bool always = false;
   bool never = false;
   std::vector<images::Credential> credentials;  // still to try, the last one first
-  bool anonymous = true;                        // and without any
+  bool anonymous = true;                        // still to try without credentials
   bool pulled = false;
   SteadyTime began;
   Duration took{0};
@@ -194,7 +194,8 @@ void CriRuntime::PullNext(const std::shared_ptr<Pull>& pull) {
   CallImages("PullImage", PullRequest(pull->image, credential), kPullLimit,
              [this, pull](const Result<std::string>& answer) {
                if (!answer.ok()) {
-                 // What was refused to the last credential says the least.
+                 // The first refusal is reported. Later ones, with credentials that fit less well,
+                 // say less.
                  if (pull->failed.ok()) {
                    pull->failed = answer.status().code() == Code::kNotFound
                                       ? Status(Code::kUnavailable, answer.status().message())

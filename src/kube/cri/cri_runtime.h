@@ -2,8 +2,8 @@
 // Container Runtime Interface.
 //
 // Pods outlive swell, as the engine runs them: the next runtime over the same data directory finds
-// them by their labels. Their networks are the engine's (CNI); images are those that it has or
-// pulls, so that the names that this machine's own programs serve are not served here.
+// them by their labels. The engine makes their networks (CNI) and pulls their images, so the names
+// that stand for this machine's own programs do not work here.
 //
 // - Threads: core executor only, as every node::Runtime. `core` outlives the runtime.
 #pragma once
@@ -19,7 +19,7 @@ namespace swell::cri {
 
 class CriRuntime final : public edge::HostedRuntime {
  public:
-  // Blocking: asks the engine what it is and what earlier runs left in it.
+  // Blocks: asks the engine what it is, and which pods earlier runs left in it.
   static Result<std::unique_ptr<CriRuntime>> Create(net::Reactor& core, CriOptions options);
   ~CriRuntime() override;
 

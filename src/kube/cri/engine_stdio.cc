@@ -59,7 +59,7 @@ class EngineStdio final : public node::StdioSession {
     if (spdy_) spdy_->Close();
   }
 
-  // `done` has this session once the engine has agreed.
+  // `done` gets this session once the engine has agreed.
   static void Open(const std::shared_ptr<EngineStdio>& session,
                    const std::string& url,
                    const node::StdioSpec& spec,

@@ -10,7 +10,8 @@
 
 namespace swell::cri {
 
-// `url`: "http://127.0.0.1:PORT/exec/TOKEN". Why a command did not run is told as its exit.
+// `url`: "http://127.0.0.1:PORT/exec/TOKEN". The reason why a command did not run arrives as its
+// exit.
 void OpenEngineStdio(net::Reactor& core,
                      const std::string& url,
                      const node::StdioSpec& spec,

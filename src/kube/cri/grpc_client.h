@@ -1,9 +1,9 @@
 // GrpcClient: single requests (unary calls) of gRPC to a server behind a Unix socket, any number of
 // them under way at a time.
 //
-// libcurl speaks HTTP/2, which it has from libnghttp2; a message is five bytes of length and its
-// own, and how the call ended is said in trailers. The library is opened when the first client is
-// made, as kube/images does with it.
+// libcurl speaks HTTP/2 (with libnghttp2). A message is a head of five bytes and its content; the
+// trailers say how the call ended. The library is opened when the first client is made, as in
+// kube/images.
 //
 // - Threads: Call from any thread; `done` runs on the client's own thread, once, and must be short.
 // - Ownership: destroying the client ends the calls under way with kUnavailable.

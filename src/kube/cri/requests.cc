@@ -29,7 +29,7 @@ constexpr int64_t kCpuPeriodUs = 100'000;
 constexpr int64_t kSharesOfCpu = 1024;
 constexpr int64_t kSharesMin = 2;
 
-// The kubelet's lists: what of /proc and /sys a container does not see, or only reads.
+// The kubelet's lists: the parts of /proc and /sys that a container does not see, or may only read.
 constexpr const char* kMasked[] = {"/proc/asound",
                                    "/proc/acpi",
                                    "/proc/kcore",
@@ -94,12 +94,13 @@ Env MakeEnv(const ProcessPod& pod, const ContainerSpec& spec) {
   return env;
 }
 
-// Bind mounts are not in the pod's directory, which is deleted with everything in it.
+// Outside of the pod's directory, which is deleted with everything in it: these are bind mounts.
 std::string SubPathsDir(const std::string& data_dir, const std::string& uid) {
   return StrCat(data_dir, "/run/subpaths/", uid);
 }
 
-// A part of a volume, found where no link leads out of it, at a path that stays the same.
+// Binds a part of a volume to a path that no container can change. Links do not lead out of the
+// volume.
 Result<std::string> PinSubPath(const ContainerPlan& plan,
                                const std::string& volume,
                                const std::string& sub_path,
@@ -172,8 +173,8 @@ Status AddNodes(const std::vector<std::string>& gpus, Message& to) {
   return Status::Ok();
 }
 
-// What the machine's CDI files say, as far as the interface has words for it: for engines that do
-// not read these files.
+// For engines that do not read the machine's CDI files: what these files say, as far as the
+// interface can express it.
 Status AddCdiEdits(const ContainerPlan& plan, const edge::CdiEdits& edits, Env& env, Message& to) {
   if (!edits.hooks.empty()) {
     return Status(Code::kForbidden,
@@ -196,7 +197,7 @@ Status AddCdiEdits(const ContainerPlan& plan, const edge::CdiEdits& edits, Env& 
 
 Status AddGpus(const ContainerPlan& plan, Env& env, Message& to) {
   const std::vector<std::string> gpus = edge::RealGpus(plan.spec.gpus);
-  // A handler of the pod's own gives the devices that the environment names.
+  // The handler of the pod's RuntimeClass gives it the devices that its environment names.
   if (gpus.empty() || !plan.pod.spec.runtime_handler.empty()) return Status::Ok();
   SWELL_ASSIGN_OR_RETURN(std::optional<edge::CdiEdits> edits,
                          edge::ReadCdiEdits(edge::CdiDirs(), node::kGpuResource, gpus));
@@ -243,7 +244,8 @@ Message AppArmor(const node::SecurityProfile& profile) {
   return {};
 }
 
-// All that it has is named, so that engines with other defaults give the same.
+// Names every capability of the container, so that all engines give the same, whatever their
+// defaults.
 Message Capabilities(node::CapabilitySet set) {
   Message out;
   if (set == node::kAllCapabilities) return out.Item(1, "ALL");
@@ -300,8 +302,8 @@ Message ResourcesOf(const node::CpuAndMemory& amounts) {
   return out;
 }
 
-Message FilterByInstance(uint32_t labels, const std::string& instance) {
-  return Message().Add(1, Message().Texts(labels, {{kInstanceLabel, instance}}));
+Message FilterByInstance(uint32_t labels_field, const std::string& instance) {
+  return Message().Add(1, Message().Texts(labels_field, {{kInstanceLabel, instance}}));
 }
 
 Status CheckSandbox(const node::SandboxSpec& spec) {
@@ -319,7 +321,7 @@ Status CheckSandbox(const node::SandboxSpec& spec) {
 
 Status CheckHostPaths(const ProcessPod& pod, const std::string& data_dir) {
   const node::PodSecurity& security = pod.spec.security;
-  // To ask for these takes the right to have the machine's ids.
+  // Only users who may have the machine's user ids may ask for these.
   const bool may = security.host_users == true || security.privileged || security.host_pid ||
                    security.host_ipc || pod.spec.host_network;
   for (const node::VolumeSpec& volume : pod.spec.volumes) {
@@ -348,7 +350,7 @@ Message SandboxConfig(const ProcessPod& pod, const std::string& instance, int at
   Message linux_security;
   linux_security.Add(1, Namespaces(pod, "", true));
   linux_security.Bool(6, security.privileged);
-  // The process that holds the namespaces has the engine's default.
+  // No seccomp profile by name: the process that holds the namespaces has the engine's default.
   linux_security.Add(9, Message());
   Message linux_config;
   linux_config.Add(2, linux_security);
@@ -418,7 +420,7 @@ void ReleaseSubPaths(const std::string& data_dir, const std::string& uid) {
   for (const std::string& name : *names) {
     const std::string path = StrCat(dir, "/", name);
     ::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
-    // Not what is in it, should it still be mounted.
+    // Never what is in it, which is the volume's if it is still mounted.
     if (::rmdir(path.c_str()) != 0) ::unlink(path.c_str());
   }
   ::rmdir(dir.c_str());

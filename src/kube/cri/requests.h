@@ -1,5 +1,5 @@
-// What a container engine is asked for: a pod's sandbox and its containers in the terms of the
-// Container Runtime Interface. What the interface cannot say is refused here.
+// Requests to a container engine: a pod's sandbox and its containers in the terms of the Container
+// Runtime Interface. What the interface cannot express is refused here.
 // - Threads: the I/O thread; functions over values and a pod's files. Short and blocking.
 #pragma once
 
@@ -23,18 +23,18 @@ inline constexpr const char* kContainerLabel = "io.kubernetes.container.name";
 // An annotation of containers whose pods name the signal that stops them.
 inline constexpr const char* kSignalAnnotation = "swell.dev/stop-signal";
 
-// A filter of ListPodSandbox and ListContainers: what has this label. `labels` is the filter's
-// field.
-Message FilterByInstance(uint32_t labels, const std::string& instance);
+// The request of ListPodSandbox or ListContainers for what this cluster made. `labels_field` is the
+// number of the field for labels in its filter.
+Message FilterByInstance(uint32_t labels_field, const std::string& instance);
 
-// kNotAcceptable names the field that the interface has no word for.
+// kNotAcceptable names the field that the interface cannot express.
 Status CheckSandbox(const node::SandboxSpec& spec);
 // Whether the pod may use the paths of the machine that it names; kNotAcceptable says why not.
 Status CheckHostPaths(const edge::ProcessPod& pod, const std::string& data_dir);
 // A PodSandboxConfig.
 Message SandboxConfig(const edge::ProcessPod& pod, const std::string& instance, int attempt);
 
-// How the engine and this machine are.
+// What the engine is, and what it can do on this machine.
 struct Engine {
   EngineVersion version;
   EngineStatus status;

@@ -22,15 +22,15 @@ class Message {
   Message& Text(uint32_t field, std::string_view text);
   Message& Number(uint32_t field, int64_t value);
   Message& Bool(uint32_t field, bool value) { return Number(field, value ? 1 : 0); }
-  // One of a list, also where it is empty.
+  // An element of a list. It is kept even if it is empty.
   Message& Item(uint32_t field, std::string_view text);
-  // A message that is there, also where it is empty.
+  // A message. It is kept even if it is empty.
   Message& Add(uint32_t field, const Message& message) { return Item(field, message.bytes_); }
   Message& Texts(uint32_t field, const std::map<std::string, std::string>& map);
 
   // Numbers of a list, as proto3 packs them.
   Message& Packed(uint32_t field, const std::vector<int64_t>& values);
-  // The fields of another message, as this one's own.
+  // Appends the fields of another message to this one's.
   Message& Join(const Message& other);
 
   const std::string& bytes() const { return bytes_; }
@@ -46,7 +46,7 @@ class Fields {
 
   // The next field; false at the end, and at what is not protobuf.
   bool Next();
-  // What was read is not protobuf.
+  // Whether the bytes turned out not to be protobuf.
   bool broken() const { return broken_; }
 
   uint32_t number() const { return number_; }

@@ -72,7 +72,7 @@ class ServiceNames {
   void Flush();
   void AddService(const json::Value& service, std::vector<Entry>& entries) const;
   std::vector<Entry> Compute() const;
-  // `faults`: what is not served because a namespace asks for too much.
+  // `faults` gets what is not served because a namespace asks for too much.
   std::vector<ServiceRoute> Routes(std::vector<RouteFault>& faults) const;
   void AddHostPorts(std::vector<ServiceRoute>& routes) const;
   // The cluster IP at which this pod reaches the service; empty if it does not.

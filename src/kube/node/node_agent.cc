@@ -552,7 +552,7 @@ PodHost::Room NodeAgent::RoomFor(const PodWorker& pod, const Amounts& wanted) co
     const auto room = allocatable_.find(name);
     const int64_t capacity = room == allocatable_.end() ? 0 : room->second;
     if (amount == wanted.end()) continue;
-    // What it gives back is always taken.
+    // It may always give back.
     if (has != pod.requests().end() && amount->second <= has->second) continue;
     if (amount->second > capacity) {
       return {Room::Kind::kNever,

@@ -92,7 +92,7 @@ class NodeAgent final : public PodHost {
   void OnWorkerDone(const std::string& uid) override;
 
  private:
-  // What the other pods hold, those that end apart; `pods` is their number.
+  // What the other pods hold, with those that are ending counted apart; `pods` is their number.
   struct Load {
     Amounts used, leaving;
   };

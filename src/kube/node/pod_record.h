@@ -31,15 +31,15 @@ using ContainerResources = std::map<std::string, json::Value, std::less<>>;
 
 // How far a resize of the pod is; PodResize keeps it.
 struct ResizeState {
-  // A running container that was given other amounts than are in force.
+  // A running container whose amounts in force are not yet those that it was given.
   struct Change {
-    json::Value was;     // in force
-    int attempt = 0;     // the container's
-    bool asked = false;  // the runtime was told
+    json::Value was;    // in force
+    int attempt = 0;    // the container's
+    bool sent = false;  // to the runtime
   };
-  ContainerResources given;  // by the node; empty: what the spec says, since it never changed
-  std::string waits;         // Deferred or Infeasible: the spec wants more; empty: nothing waits
-  std::string waits_message;
+  ContainerResources given;    // by the node; empty: no resize has come, so what the spec says
+  std::string pending_reason;  // Deferred or Infeasible: the spec wants more; empty: nothing waits
+  std::string pending_message;
   std::map<std::string, Change, std::less<>> changes;
   std::string error;  // why one of the changes could not be made
 };
@@ -51,7 +51,7 @@ struct PodRecord {
   const ContainerState* Find(std::string_view container) const;
   ContainerState* Find(std::string_view container);
   const json::Value& SpecOf(const ContainerState& container) const;
-  // The same with the amounts that the node gave it.
+  // The container's spec and the pod's object, with the amounts that the node gave the pod.
   json::Value GivenSpecOf(const ContainerState& container) const;
   json::Value GivenPod() const;
 

@@ -13,7 +13,7 @@ namespace {
 
 using Phase = ContainerState::Phase;
 
-// A change that the kernel refuses, a limit below what is used, may be taken later.
+// The kernel refuses a limit below what is used now; it may accept it later.
 constexpr Duration kRetry = std::chrono::seconds(10);
 
 ContainerResources ResourcesIn(const json::Value& pod) {
@@ -90,7 +90,7 @@ void PodResize::OnPodChanged(const json::Value& before) {
     }
     resize.given = std::move(given);
   }
-  Follow();
+  TryResize();
 }
 
 void PodResize::Adopt() {
@@ -106,45 +106,46 @@ void PodResize::Adopt() {
   if (given == ResourcesIn(*record_.pod)) return;
   record_.resize.given = std::move(given);
   record_.requests = PodRequests(record_.GivenPod());
-  // There may be room, but not before all pods of the node are known.
+  // Whether there is room is known only when all pods of the node are.
   if (const auto pending = api::FindCondition(*record_.pod, "PodResizePending")) {
-    record_.resize.waits_message = pending->message;
+    record_.resize.pending_message = pending->message;
   }
-  record_.resize.waits = "Deferred";
+  record_.resize.pending_reason = "Deferred";
   host_.OnResourcesFreed();
 }
 
-void PodResize::Follow() {
+void PodResize::TryResize() {
   ResizeState& resize = record_.resize;
   if (resize.given.empty() || !record_.state.holds_resources() || record_.state.ending()) return;
   ContainerResources wanted = ResourcesIn(*record_.pod);
   if (wanted == resize.given) {
-    resize.waits.clear();
+    resize.pending_reason.clear();
     return;
   }
   const Amounts requests = PodRequests(*record_.pod);
   const PodHost::Room room = callbacks_.room(requests);
   if (room.kind != PodHost::Room::Kind::kEnough) return WaitFor(room);
-  resize.waits.clear();
+  resize.pending_reason.clear();
   for (auto& [name, resources] : resize.given) {
     const ContainerState* container = record_.Find(name);
     if (container == nullptr || container->stopped()) continue;
     if (!Differs(wanted[name], resources)) continue;
-    // What is in force stays what it was where an earlier change has not been made yet.
+    // If an earlier change has not been made yet, the amounts before that one are still in force.
     ResizeState::Change& change = resize.changes[name];
     if (change.was.is_null()) change.was = std::move(resources);
     change.attempt = container->attempt;
-    change.asked = false;
+    change.sent = false;
   }
   resize.given = std::move(wanted);
   record_.requests = requests;
-  host_.Event(*record_.pod, "Normal", "ResizeStarted", StrCat("Pod resize started: ", Given()));
+  host_.Event(*record_.pod, "Normal", "ResizeStarted",
+              StrCat("Pod resize started: ", RequestsText()));
   if (resize.changes.empty()) return Complete();
-  Advance();
+  ApplyChanges();
   host_.OnResourcesFreed();  // others may wait for what it gives back
 }
 
-std::string PodResize::Given() const {
+std::string PodResize::RequestsText() const {
   const json::Value pod = record_.GivenPod();
   const api::Amounts amounts = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
   std::vector<std::string> texts;
@@ -159,15 +160,15 @@ void PodResize::WaitFor(const PodHost::Room& room) {
   ResizeState& resize = record_.resize;
   const std::string_view reason =
       room.kind == PodHost::Room::Kind::kNever ? "Infeasible" : "Deferred";
-  if (resize.waits != reason) {
+  if (resize.pending_reason != reason) {
     host_.Event(*record_.pod, "Warning", StrCat("Resize", reason),
                 StrCat("Pod resize ", ToLower(reason), ": ", room.message));
   }
-  resize.waits = reason;
-  resize.waits_message = room.message;
+  resize.pending_reason = reason;
+  resize.pending_message = room.message;
 }
 
-void PodResize::Advance() {
+void PodResize::ApplyChanges() {
   ResizeState& resize = record_.resize;
   if (resize.changes.empty()) return;
   std::vector<std::string> names;
@@ -179,16 +180,16 @@ void PodResize::Change(const std::string& name) {
   ResizeState& resize = record_.resize;
   ResizeState::Change& change = resize.changes[name];
   ContainerState* container = record_.Find(name);
-  // Its next start, if there is one, is with what it was given.
+  // If it starts again, it starts with what it was given.
   if (container == nullptr || container->stopped() || container->attempt != change.attempt) {
     return Forget(name);
   }
-  if (container->phase != Phase::kRunning || change.asked || container->stopping) return;
+  if (container->phase != Phase::kRunning || change.sent || container->stopping) return;
   const json::Value& given = resize.given[name];
   if (NeedsRestart(record_.SpecOf(*container), given, change.was)) {
     return containers_.Restart(*container, StrCat("Container ", name, " resize requires restart"));
   }
-  change.asked = true;
+  change.sent = true;
   host_.runtime().Resize(
       {record_.uid, name, change.attempt}, CpuAndMemoryOf(given),
       scope_.Wrap([this, name](const Status& status) { OnChanged(name, status); }));
@@ -197,7 +198,7 @@ void PodResize::Change(const std::string& name) {
 void PodResize::OnChanged(const std::string& name, const Status& status) {
   ResizeState& resize = record_.resize;
   const auto change = resize.changes.find(name);
-  if (change == resize.changes.end() || !change->second.asked) return;
+  if (change == resize.changes.end() || !change->second.sent) return;
   if (status.ok()) {
     Forget(name);
     return callbacks_.on_change();
@@ -208,7 +209,7 @@ void PodResize::OnChanged(const std::string& name, const Status& status) {
   }
   resize.error = status.message();
   retry_timer_.Start(kRetry, [this] {
-    for (auto& [container, again] : record_.resize.changes) again.asked = false;
+    for (auto& [container, again] : record_.resize.changes) again.sent = false;
     callbacks_.on_change();
   });
   callbacks_.on_change();
@@ -221,7 +222,8 @@ void PodResize::Forget(const std::string& name) {
 
 void PodResize::Complete() {
   record_.resize.error.clear();
-  host_.Event(*record_.pod, "Normal", "ResizeCompleted", StrCat("Pod resize completed: ", Given()));
+  host_.Event(*record_.pod, "Normal", "ResizeCompleted",
+              StrCat("Pod resize completed: ", RequestsText()));
 }
 
 }  // namespace swell::node

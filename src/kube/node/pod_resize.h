@@ -1,7 +1,7 @@
-// PodResize: other amounts of CPU and memory for a pod that is on its node (KEP 1287).
+// PodResize: gives a pod on its node other amounts of CPU and memory (KEP 1287).
 //
-// The spec says what is wanted. Containers keep what the node gave them until there is room for all
-// that is wanted; then they get it, in place or, where their resizePolicy says so, by a restart.
+// The spec says what the pod wants. Its containers keep what the node gave them until the node has
+// room for all of it. Then they get it in place, or by a restart if their resizePolicy says so.
 //
 // - Threads: core executor only.
 // - Ownership: the PodWorker's. It keeps PodRecord::resize; nobody else changes that.
@@ -29,14 +29,14 @@ class PodResize {
   };
   PodResize(PodHost& host, PodRecord& record, ContainerManager& containers, Callbacks callbacks);
 
-  // The object is another one now; `before` is what it was.
+  // The pod's object has changed; `before` is the object as it was.
   void OnPodChanged(const json::Value& before);
   // An earlier agent may have given the pod other amounts than its spec says.
   void Adopt();
-  // Gives what is wanted, if there is room for it now.
-  void Follow();
-  // Goes on with containers that could not be changed at once.
-  void Advance();
+  // Gives the pod what its spec wants, if there is room for it now.
+  void TryResize();
+  // Continues with containers that could not be changed before.
+  void ApplyChanges();
   void Detach();
 
  private:
@@ -45,7 +45,7 @@ class PodResize {
   void OnChanged(const std::string& container, const Status& status);
   void Forget(const std::string& container);
   void Complete();
-  std::string Given() const;  // its requests, in words
+  std::string RequestsText() const;
 
   PodHost& host_;
   PodRecord& record_;

@@ -19,12 +19,13 @@ Amounts Whole(const api::Amounts& exact) {
   return amounts;
 }
 
-// The kernel gives a program no longer text (MAX_ARG_STRLEN) and no more of them together.
-// Variables in variables can grow a thousandfold with each step, so this is looked at with each.
+// The kernel limits each argument and variable of a program (MAX_ARG_STRLEN), and all of them
+// together. References to variables in variables can multiply their length with each one, so the
+// size is checked at each.
 constexpr size_t kTextBytesMax = (128 << 10) - 1;
 constexpr size_t kTextsBytesMax = 6 << 20;
 
-// What a program or the system is given, which ends at a zero byte there.
+// Texts for programs or the kernel, where they end at the first zero byte.
 Status CheckText(std::string_view what, std::string_view text) {
   if (text.find('\0') != std::string_view::npos) {
     return Status(Code::kInvalid, StrCat(what,
@@ -42,11 +43,11 @@ Status CheckTotal(std::string_view what, size_t bytes) {
                                        " bytes that a program can be given"));
 }
 
-// What a container's environment has so far, and whether a program could be given it.
+// Counts what a container's environment has so far, and whether the kernel would accept it.
 class EnvChecks {
  public:
   explicit EnvChecks(const EnvList& env) : env_(env) {}
-  // What was added since the last time.
+  // Counts the variables that were added since the last call.
   Status Rest() {
     for (; checked_ < env_.size(); ++checked_) {
       const auto& [name, value] = env_[checked_];
@@ -211,7 +212,7 @@ std::string JobUid(const json::Value& pod) {
 std::string ExpandVariables(std::string_view text, const EnvList& env) {
   std::string out;
   size_t at = 0;
-  // Longer is of no use, and refused.
+  // A longer text would be refused anyway.
   while (at < text.size() && out.size() <= kTextBytesMax) {
     // NOLINTNEXTLINE(bugprone-branch-clone): the last branch is what no other took
     if (text[at] != '$' || at + 1 == text.size()) {

@@ -76,7 +76,7 @@ json::Object ContainerStateOf(const PodRecord& record, const ContainerState& con
   return json::Object{{"waiting", std::move(waiting)}};
 }
 
-// What the node gave it, and what is in force.
+// What the node gave the container, and what is in force.
 void AddResources(const PodRecord& record, const ContainerState& container, json::Object& status) {
   const ResizeState& resize = record.resize;
   const auto given = resize.given.find(container.name);
@@ -118,7 +118,7 @@ json::Object ContainerStatus(const PodRecord& record, const ContainerState& cont
   return status;
 }
 
-// Kubernetes has these conditions while something waits or is under way, and not afterwards.
+// The conditions are there only while a resize waits or is under way.
 void SetResizeConditions(const ResizeState& resize, json::Array& conditions, WallTime now) {
   auto set = [&](std::string_view type, bool holds, std::string_view reason,
                  std::string_view message) {
@@ -132,7 +132,8 @@ void SetResizeConditions(const ResizeState& resize, json::Array& conditions, Wal
         });
     conditions.erase(gone, conditions.end());
   };
-  set("PodResizePending", !resize.waits.empty(), resize.waits, resize.waits_message);
+  set("PodResizePending", !resize.pending_reason.empty(), resize.pending_reason,
+      resize.pending_message);
   set("PodResizeInProgress", !resize.changes.empty(), resize.error.empty() ? "" : "Error",
       resize.error);
 }

@@ -32,7 +32,7 @@ void ReplaceAddresses(json::Object& status) {
   list.insert(list.begin(), json::Value(json::Object{{"$patch", "replace"}}));
 }
 
-// A condition that was sent and holds no more is removed by a directive.
+// Removes, by a directive, a condition that was sent and does not hold any more.
 void RemoveConditions(const json::Array& sent, json::Object& status) {
   auto conditions = status.find("conditions");
   if (conditions == status.end()) return;

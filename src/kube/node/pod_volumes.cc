@@ -14,11 +14,11 @@
 namespace swell::node {
 namespace {
 
-// All files of a pod, which are in memory where they are written. A manifest may name one large
-// object ten thousand times.
+// Bounds all files of a pod, which are in memory while they are written. A manifest may name one
+// large object ten thousand times.
 constexpr size_t kFileBytesMax = 32 << 20;
 
-// Takes the files of a pod's volumes, one volume after the other.
+// Collects the files of a pod's volumes, one volume after the other.
 class VolumeFiles {
  public:
   Status Add(VolumeFile file) {
@@ -30,7 +30,7 @@ class VolumeFiles {
     files_.push_back(std::move(file));
     return Status::Ok();
   }
-  // Those of the volume that is complete now.
+  // Adds the files of a volume that is complete.
   std::vector<VolumeFile> Take() { return std::exchange(files_, {}); }
 
  private:
@@ -184,7 +184,7 @@ Status AppendProjected(const EnvContext& context,
   return Status::Ok();
 }
 
-// A claim may name any volume. Which one it has, the volume says.
+// A claim may name any volume, so the volume decides whose it is.
 Status CheckClaimed(const json::Value& volume, const json::Value& pod, std::string_view claim) {
   const json::Value* by = json::Find(volume, {"spec", "claimRef"});
   if (by == nullptr || !by->is_object()) return Status::Ok();

@@ -255,8 +255,8 @@ void PodWorker::OnClaims(Result<ClaimDevices> claims) {
 void PodWorker::RetryAdmission() {
   if (detached_) return;
   if (record_.state.Is(PodState::kAdmitting) && claims_known_) TryAdmit();
-  if (record_.resize.waits.empty()) return;
-  resize_.Follow();
+  if (record_.resize.pending_reason.empty()) return;
+  resize_.TryResize();
   Sync();
 }
 
@@ -537,7 +537,7 @@ void PodWorker::Sync() {
 
 void PodWorker::SyncOnce() {
   PodStateMachine& state = record_.state;
-  resize_.Advance();
+  resize_.ApplyChanges();
   if (state.Is(PodState::kRunning)) {
     if (!containers_.StartDue()) return;
     state.Handle(PodEvent::kContainersDone);

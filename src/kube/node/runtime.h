@@ -329,8 +329,8 @@ struct RuntimeInfo {
   std::string limits;
   // False: containers need no EnsureImage and have no events but Started.
   bool has_images = true;
-  // RuntimeClasses name handlers of the engine, which says itself which it lacks. False: they name
-  // what this runtime does for every pod.
+  // RuntimeClasses name handlers of the engine, which refuses those that it lacks. False: this
+  // runtime runs every pod the same way, whatever handler is named.
   bool has_handlers = false;
 };
 
@@ -362,7 +362,7 @@ class Runtime {
   // To the container's main process if it handles the signal, else to all of its process group. No
   // effect once it has exited.
   virtual void Signal(const ContainerRef& container, int signal) = 0;
-  // Changes what a running container may use. An error says why it has what it had.
+  // Changes what a running container may use. After an error it still has what it had.
   virtual void Resize(const ContainerRef& container,
                       const CpuAndMemory& amounts,
                       std::function<void(const Status&)> done) = 0;

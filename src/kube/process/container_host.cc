@@ -19,10 +19,11 @@ using node::ContainerRef;
 
 constexpr size_t kReportBytesMax = 64 << 10;
 constexpr const char* kReportName = "report.json";
-// What a process requests of its job: apart, since each report replaces the one before.
+// A process's requests to its job have a file of their own, since each report replaces the last
+// one.
 constexpr const char* kRequestName = "request.json";
 constexpr Duration kProgressInterval = std::chrono::seconds(1);
-// What nvidia-smi shows in pods is at most so old.
+// The values that nvidia-smi shows in pods are at most this old.
 constexpr Duration kGpuInterval = std::chrono::seconds(2);
 
 }  // namespace
@@ -96,8 +97,8 @@ std::map<ContainerRef, node::ContainerUsage> ContainerHost::Measure() {
   return out;
 }
 
-// Processor use is measured against an earlier moment: there must always be one. Pods with virtual
-// GPUs read in between what they use.
+// Processor use is the difference from an earlier measurement, so there must always be a recent
+// one. Pods with virtual GPUs get theirs more often.
 void ContainerHost::MeasureLater() {
   reactor_.After(kGpuInterval, scope_.Wrap([this] {
     const bool due = clock_.Steady() - last_measured_ >= UsageMeter::kWindow;
@@ -141,7 +142,7 @@ std::vector<node::ContainerUsage> ContainerHost::Usage(const std::string& node) 
   return out;
 }
 
-// Where a pod's files are, by what they count for.
+// The directories of a pod's files, by the volume or container that they are charged to.
 struct ContainerHost::DiskPlaces {
   std::map<std::string, std::string> volumes;
   std::map<std::string, std::vector<std::string>> containers;
@@ -198,14 +199,14 @@ void ContainerHost::ReadProgressLater() {
   reactor_.After(kProgressInterval, scope_.Wrap([this] {
     std::map<std::string, node::ProgressRecords> now;
     for (const auto& [uid, pod] : store_.pods()) {
-      if (pod->running() && TellProgress(uid, *pod)) now[uid] = std::move(progress_[uid]);
+      if (pod->running() && ReportProgress(uid, *pod)) now[uid] = std::move(progress_[uid]);
     }
     progress_ = std::move(now);
     ReadProgressLater();
   }));
 }
 
-bool ContainerHost::TellProgress(const std::string& uid, const ProcessPod& pod) {
+bool ContainerHost::ReportProgress(const std::string& uid, const ProcessPod& pod) {
   node::ProgressRecords records = ReadProgressRecords(pod.dir + "/run/report");
   if (records.empty()) return false;
   node::ProgressRecords& told = progress_[uid];
@@ -272,8 +273,8 @@ Status ContainerHost::PrepareVirtualGpus(const ProcessPod& pod,
 
 void ContainerHost::ReportExit(ProcessContainer& container) {
   const ContainerRef ref = container.ref;
-  // The last steps were made since the records were read last.
-  if (const ProcessPod* of = store_.Find(ref.pod_uid)) TellProgress(ref.pod_uid, *of);
+  // The container may have made steps since its records were last read.
+  if (const ProcessPod* of = store_.Find(ref.pod_uid)) ReportProgress(ref.pod_uid, *of);
   events_.on_exit(ref, *container.exit);
   std::vector<std::function<void()>> callbacks = std::move(container.when_ended);
   container.shim_watch.reset();  // the watch's own callback may be running; it allows this
@@ -311,7 +312,7 @@ void ContainerHost::Probe(const std::string& uid,
 void ContainerHost::Shutdown(std::function<void()> done) {
   std::vector<std::string> uids;
   for (const auto& [uid, pod] : store_.pods()) {
-    // One that has ended keeps its logs, and holds nothing else.
+    // A pod that has ended holds nothing but its logs, which stay.
     if (!pod->stopped) uids.push_back(uid);
   }
   auto left = std::make_shared<size_t>(uids.size() + 1);

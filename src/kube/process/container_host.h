@@ -1,6 +1,7 @@
-// ContainerHost: a runtime's half on the I/O thread, as far as it is the same for every engine: the
-// directories of pods (PodStore), logs, reports, progress, probes, connections and measurements.
-// ProcessHost starts containers as processes of this machine, kube/cri by a container engine.
+// ContainerHost: the half of a runtime that runs on the I/O thread, as far as it is the same for
+// all runtimes: pods' directories (PodStore), logs, reports, progress, probes, connections and
+// measurements. ProcessHost starts containers as processes of this machine; CriHost has a container
+// engine start them.
 //
 // Every method answers through callbacks on the same thread; HostedRuntime carries calls and
 // answers between the threads.
@@ -41,7 +42,7 @@ class ContainerHost {
   ContainerHost(Executor& core, net::Reactor& reactor, PodStore::Options options, Events events);
   virtual ~ContainerHost();
 
-  // ---- the engine's own ----
+  // ---- different for each runtime ----
 
   virtual void CreateSandbox(const node::SandboxSpec& spec,
                              std::function<void(Result<node::SandboxInfo>)> done) = 0;
@@ -58,8 +59,8 @@ class ContainerHost {
                     std::function<void(Result<node::ExecResult>)> done) = 0;
   virtual std::vector<node::RouteFault> RouteServices(
       const std::vector<node::ServiceRoute>& routes) = 0;
-  // Removes every pod that has not ended, and what they used of the machine. Ended pods keep their
-  // logs for the next start.
+  // Removes every pod that has not ended, and what it used of the machine. Pods that have ended
+  // keep their logs for the next start.
   void Shutdown(std::function<void()> done);
 
   // ---- the same for all ----
@@ -81,7 +82,7 @@ class ContainerHost {
     return store_.LogPath(ref, kept_of);
   }
   KeptLogs& kept_logs() { return store_.kept_logs(); }
-  // More may be written to its log.
+  // Whether it runs, so that its log may still grow.
   bool IsRunning(const node::ContainerRef& ref) const;
   FileWatch* files() { return files_.get(); }
   // Calls `fn` once, later, when the container has ended.
@@ -92,12 +93,12 @@ class ContainerHost {
   virtual std::string NetworkOf(const ProcessPod& pod) const = 0;
   // The container's control group of version 2; empty: its processes are measured one by one.
   virtual std::string GroupOf(const ProcessContainer& container) const = 0;
-  // All pods are removed: what the engine has beside them follows.
+  // Runs when all pods are removed. Removes the rest: networks, firewall rules.
   virtual void FinishShutdown() = 0;
 
   // Reads what earlier runs left. Before the reactor runs.
   Status StartFiles();
-  // Measures and reads progress, from now on.
+  // Starts to measure usage and to read progress at intervals.
   void StartWatching();
   void WatchReports(ProcessPod& pod);
   Result<ProcessContainer*> FindRunning(const node::ContainerRef& ref) const;
@@ -117,8 +118,8 @@ class ContainerHost {
   static DiskPlaces PlacesOf(const ProcessPod& pod);
   void ReadReport(const ProcessPod& pod, const std::string& file);
   void ReadProgressLater();
-  // Tells of the pod's records if they have changed. False: it has written no records.
-  bool TellProgress(const std::string& uid, const ProcessPod& pod);
+  // Reports the pod's records if they have changed. False if it has written none.
+  bool ReportProgress(const std::string& uid, const ProcessPod& pod);
   std::map<node::ContainerRef, node::ContainerUsage> Measure();
   void MeasureLater();
   std::vector<const ProcessContainer*> WithVirtualGpus() const;
@@ -131,10 +132,10 @@ class ContainerHost {
   UsageMeter meter_;
   SteadyTime last_measured_;
   std::unique_ptr<IdleWorker> disks_;  // measures what pods have on disk; from the first one on
-  std::map<std::string, node::ProgressRecords> progress_;  // by pod uid, as last told
+  std::map<std::string, node::ProgressRecords> progress_;  // by pod uid, as last reported
 
  protected:
-  CallbackScope scope_;  // the engine closes it before its own members end
+  CallbackScope scope_;  // derived classes close it before their own members end
 };
 
 }  // namespace swell::edge

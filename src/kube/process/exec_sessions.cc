@@ -27,11 +27,11 @@ std::vector<std::string> ExecArguments(const ProcessContainer& container,
   return arguments;
 }
 
-// Each command has a process of the machine beside it, outside of the pod's limits.
+// Each command has a helper process on the machine, which the pod's limits do not count.
 constexpr std::ptrdiff_t kOfContainerMax = 200;
 constexpr size_t kOfAllMax = 4000;
 
-// What follows a zero byte would be lost.
+// An argument ends at its first zero byte: the rest would be lost.
 Status CheckWhole(const std::vector<std::string>& argv) {
   for (size_t i = 0; i < argv.size(); ++i) {
     if (argv[i].find('\0') == std::string::npos) continue;

@@ -1,6 +1,6 @@
-// HostedRuntime: a runtime's half on the core thread, the same for every engine: carries calls to
-// the ContainerHost on a thread of its own, and answers and events back. So making directories and
-// waiting for an engine never delays the core.
+// HostedRuntime: the half of a runtime that runs on the core thread, the same for all runtimes. It
+// carries calls to the ContainerHost, which has a thread of its own, and carries answers and events
+// back. So the core never waits for the file system or an engine.
 //
 // - Threads: core executor only, as every node::Runtime. `core` outlives the runtime.
 #pragma once
@@ -79,7 +79,7 @@ class HostedRuntime : public node::Runtime {
   ContainerHost::Events MakeEvents();
   // Starts the I/O thread.
   void Run(std::unique_ptr<ContainerHost> host);
-  // Joins it; the host has ended on it. What the host uses must still be there.
+  // Destroys the host on the I/O thread, and joins that. What the host uses must still exist.
   void EndHost();
   void OnHost(std::function<void(ContainerHost&)> fn);
   // Expired once the runtime ends.

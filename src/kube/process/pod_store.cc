@@ -473,7 +473,8 @@ Result<std::string> PodStore::MakeCheckpointDir(const ProcessPod& pod, bool othe
       return Status(Code::kInvalid,
                     StrCat("checkpoint key ", Quote(pod.spec.checkpoint_key), " is not usable"));
     }
-    // Other users of the machine cannot list the jobs; who reads a job's files is for its pods.
+    // Other users of the machine cannot list the jobs. The pods of a job decide who reads its
+    // files.
     SWELL_RETURN_IF_ERROR(MakeDirs(path, 0711));
     path += StrCat("/", step);
   }

@@ -141,7 +141,7 @@ class PodStore {
   Pods pods_;
 };
 
-// Where a container finds what swell has for it.
+// Where a container finds the files that swell makes for it.
 inline constexpr std::string_view kOwnDir = "/run/swell";
 
 // How many pods below the data directory have a container that runs, of this run or an earlier one.
@@ -153,7 +153,7 @@ std::string ContainerIdOf(const node::ContainerRef& ref);
 std::string CgroupNameOf(const node::ContainerRef& ref);
 // How the container ended, from the files that its shim left.
 node::ContainerExit ReadExit(const ProcessContainer& container, WallTime now);
-// What it said at its end: its termination file, and the log of one that failed.
+// Reads its last words: its termination file, and the end of its log if it failed.
 void ReadLastWords(const ProcessContainer& container, node::ContainerExit& exit);
 
 }  // namespace swell::edge

@@ -296,7 +296,7 @@ Result<ProfileLibrary> ProfileLibrary::Load(const std::string& folder,
       const bool trains = std::any_of(files->begin(), files->end(), [](const std::string& file) {
         return file.starts_with("validation-");
       });
-      if (!trains) continue;  // a pipeline of another simulator
+      if (!trains) continue;  // another simulator's pipeline job
       SWELL_ASSIGN_OR_RETURN(std::unique_ptr<Profile> profile,
                              Profile::Load(inside, name, gpu_type, rules));
       library.Add(std::move(profile));

@@ -45,7 +45,8 @@ class Profile {
   // Samples a second of one GPU at its largest batch, as Sia compares types of GPU; 0: not
   // measured.
   double SingleGpuSpeed() const;
-  // The largest batch of a GPU that was measured on a placement, or on at least as many GPUs.
+  // The largest batch per GPU that was measured on this placement, or on one with at least as many
+  // GPUs.
   int64_t LocalBatchMaxOn(const Placement& placement) const;
 
   StepTime Step(const Placement& placement, int64_t local_batch) const;
@@ -98,7 +99,7 @@ class ProfileLibrary {
                                      const std::vector<std::string>& gpu_types,
                                      Rules rules = Rules::kPollux,
                                      const std::set<std::string>* only = nullptr);
-  // An empty type: the first of those that were read.
+  // An empty type means the first one that was read.
   const Profile* Find(const std::string& application, const std::string& gpu_type = "") const;
   void Add(std::unique_ptr<Profile> profile);
   std::vector<std::string> Names() const;

@@ -1,4 +1,4 @@
-// Rules: what the published simulators of Pollux and of Sia count differently.
+// Rules: where the published simulators of Pollux and of Sia differ.
 //
 // Sia's simulator is built on Pollux'. There, each application has a delay of its own, trains
 // slower than its profile says by a factor that was found on real clusters, and a job that moves to
@@ -17,7 +17,7 @@ enum class Rules { kPollux, kSia };
 struct ApplicationCosts {
   int64_t resize_s = 30;   // a start, resize or move without progress
   double slowdown = 1;     // true speed is that of the profile divided by this
-  int64_t penalty_s = 30;  // what Sia's policy takes a restart to cost
+  int64_t penalty_s = 30;  // the cost of a restart in Sia's policy
 };
 
 // What Sia's authors measured of an application; the defaults for others.

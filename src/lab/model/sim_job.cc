@@ -34,7 +34,7 @@ SimJob::SimJob(const TraceJob& trace,
 
 BatchLimits SimJob::LimitsOn(const Placement& placement) const {
   BatchLimits limits = profile()->limits();
-  // Sia's simulator looks up how large a batch was measured on the very placement.
+  // Sia's simulator looks up the largest batch that was measured on exactly this placement.
   if (options_.rules == Rules::kSia) limits.local_max = profile()->LocalBatchMaxOn(placement);
   return limits;
 }
@@ -77,8 +77,8 @@ void SimJob::Measure(const StepTime& time) {
 }
 
 void SimJob::Fit(Learned& learned) {
-  // Sia's simulator fits from the start each time. Where batches hardly differ, a fit that goes on
-  // from the last one ends where time does not depend on the batch.
+  // Sia's simulator fits from the start each time. If batches hardly differ, a fit that continues
+  // from the last one ends in a model whose time does not depend on the batch.
   const bool anew = options_.rules == Rules::kSia || !learned.fitted;
   learned.fitted = FitSteps(learned.steps, anew ? nullptr : &*learned.fitted);
   learned.corrections = CorrectionsOf(learned.steps, *learned.fitted);

@@ -6,8 +6,9 @@
 // known runs at speed 1 on the GPUs it requested and slower on fewer, by Amdahl's law with 5 % of
 // the work serial; it never uses more than it requested or, where it is elastic, than its maximum.
 //
-// GPUs of one type form a group of the cluster. A job trains in one group at a time. It measures
-// each by itself; of a group that it has not tried it knows how fast one GPU is beside others.
+// GPUs of one type form a group of the cluster. A job trains in one group at a time, and fits a
+// model for each group that it has tried. It knows the other groups only by the speed of one GPU,
+// relative to the groups it has tried.
 //
 // - Threads: none.
 // - Ownership: refers to the trace's job and the profile, which outlive it.
@@ -67,11 +68,11 @@ class SimJob {
   void Submit();
   // Time passes from `now_s` on.
   void Advance(int64_t now_s, int64_t seconds);
-  // New GPUs of a group, from now on; empty: none.
+  // Gives the job other GPUs, all of one group, from now on; empty: none.
   void Place(const Placement& placement, int64_t now_s, int group = 0);
 
   const TraceJob& trace() const { return trace_; }
-  // That of the group in which it trains or trained last.
+  // The profile of the group in which it trains, or trained last.
   const Profile* profile() const { return profiles_.empty() ? nullptr : profiles_[group_]; }
   const Profile* profile(int group) const { return profiles_.empty() ? nullptr : profiles_[group]; }
   const JobOptions& options() const { return options_; }
@@ -94,11 +95,13 @@ class SimJob {
   double EstimatedGoodput(int nodes, int gpus) const {
     return EstimatedGoodput(group_, nodes, gpus);
   }
-  // In a group that it has not tried: as in one that it has, times the ratio of one GPU's speeds.
+  // For a group that it has not tried: the estimate of a group that it has, times the ratio of the
+  // speeds of one GPU.
   double EstimatedGoodput(int group, int nodes, int gpus) const;
-  // The same by the fitted model alone, with batches up to `batch_max`, as Sia's policy sees it.
+  // The same from the fitted model alone, with batches up to `batch_max`, as Sia's policy estimates
+  // it.
   double ModelGoodput(int group, int nodes, int gpus, int64_t batch_max) const;
-  // Whether any measurement stands behind the estimates.
+  // Whether the estimates have any measurement behind them.
   bool measured() const { return profiles_.empty() || AnyFitted() >= 0; }
   // As many as it may try: twice what it has run on, within its batch and what it requested.
   int GpusMax(int cluster_gpus) const { return GpusMax(cluster_gpus, options_.first_gpus); }
@@ -113,14 +116,14 @@ class SimJob {
   int64_t QuietSeconds() const;
 
  private:
-  // What it measured in a group, and what follows.
+  // What it measured in a group, and the model that it fitted.
   struct Learned {
     StepMeasurements steps;
     int gpus = 0;  // the most it ran on
     std::optional<StepParameters> fitted;
     StepCorrections corrections;
   };
-  // Where to look up a size in a group: another group's model where its own is missing.
+  // The group whose model answers for this group: another one if it has no model of its own.
   struct Source {
     int group = 0;
     int nodes = 1;

@@ -1,11 +1,12 @@
-// Swell's allocation by goodput on GPUs of several types: as goodput.cc, with one more choice.
+// Swell's allocation by goodput on GPUs of several types: like goodput.cc, with the type as one
+// more choice.
 //
-// A job's utility in a group on k GPUs is w · (log(1 + S) − a tenth of k's part of a fair share), S
-// its goodput there relative to that on a fair share of the whole cluster, w its weight. The second
-// term leaves GPUs idle that hardly add anything. The sum of utilities is made most by the program
-// of size_program.h: one GPU of each group has a price, and each job takes the group and size that
-// are worth most beside their price. A change counts with what the restart takes out of the time
-// for which the size is expected to last. The policy does not look ahead.
+// A job's utility on k GPUs of a group is w · (log(1 + S) − 0.1 · k / f). S is its goodput there,
+// relative to its goodput on a fair share of the whole cluster; f is the number of GPUs in that
+// share; w is its weight. The second term leaves GPUs idle that hardly add anything. The program of
+// size_program.h finds the sizes with the largest sum of utilities. A change of size is reduced by
+// the restart's part of the time for which the size is expected to last. The policy does not look
+// ahead.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -22,7 +23,7 @@ namespace {
 constexpr double kServiceUnit = 10'000;   // GPU-seconds after which the weight falls noticeably
 constexpr double kServicePower = 0.5;     // how fast it falls then
 constexpr double kKeepsAtLeast = 60;      // seconds for which a size is expected to last
-constexpr double kKeepsOfRunning = 0.02;  // and longer by this part of the time the job has run
+constexpr double kKeepsOfRunning = 0.02;  // plus this part of the time that the job has run
 constexpr double kPriceOfShare = 0.1;     // what the GPUs of a fair share must add at least
 constexpr double kStep = 1e-4;            // of utility
 
@@ -64,7 +65,7 @@ class GoodputTypes final : public Policy {
   }
 
  private:
-  // What a job makes of each of sizes_, and of a fair share.
+  // A job's goodput on each of sizes_, and on a fair share.
   struct Curve {
     uint64_t version = UINT64_MAX;
     int gpus_max = 0;
@@ -105,7 +106,7 @@ class GoodputTypes final : public Policy {
     for (const GroupSize& size : sizes_) {
       curve.goodput.push_back(size.gpus > most ? 0 : GoodputOf(job, size.group, size.gpus));
     }
-    // A fair share is one of GPUs of every type.
+    // A fair share has GPUs of every type.
     curve.fair_goodput = 0;
     for (size_t g = 0; g < shape_.groups.size(); ++g) {
       const int gpus = std::min(fair, shape_.groups[g].gpus());

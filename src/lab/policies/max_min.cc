@@ -1,6 +1,6 @@
-// Max-min fairness over time, as Gavel (OSDI'20) has it for GPUs of one type: jobs get equal parts
-// of all GPU time, so a job on many GPUs has them for less of the time; what a job cannot use goes
-// to the others; and the job that lags most behind its part goes first in each round.
+// Max-min fairness over time, as Gavel (OSDI'20) defines it for GPUs of one type. Jobs get equal
+// parts of all GPU time, so a job on many GPUs has them for less of the time. What a job cannot use
+// goes to the others. In each round, the job that is furthest behind its part goes first.
 #include <algorithm>
 #include <cmath>
 
@@ -68,7 +68,7 @@ class MaxMin final : public Policy {
     due_s_ = std::move(kept);
   }
 
-  // The GPUs, over time, that each job can have, if none has more than it requested.
+  // The average number of GPUs that each job can have, if none has more than it requested.
   double EqualGpus(const ActiveJobs& jobs) const {
     std::vector<int> requested;
     for (const ActiveJob& active : jobs) requested.push_back(active.job->trace().gpus);

@@ -1,10 +1,10 @@
 // Shortest first: jobs hold the GPUs they requested, those with least left to train first. It
 // looks ahead: it knows how long each job still trains on those GPUs.
 //
-// `critical` lets the longest go before all others once they would end last by waiting: all work
-// ends no sooner than the longest job, nor than all GPUs need for it together, and a job with
-// nearly so much left delays that end by each second that it waits. Shortest first alone leaves
-// the longest for a time in which most GPUs are idle.
+// `critical` lets the longest jobs go first when waiting would make them end last. All work needs
+// at least as long as its longest job, and as all GPUs together need for it. A job that has nearly
+// that much left delays the end by each second that it waits. Shortest-first alone runs the longest
+// jobs at the end, when most GPUs are idle.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@
 namespace swell::lab {
 namespace {
 
-constexpr double kNearlyAll = 0.9;  // of the time until all work can have ended
+constexpr double kNearlyAll = 0.9;  // of the least time in which all work can end
 
 class Shortest final : public Policy {
  public:
@@ -69,7 +69,7 @@ class Shortest final : public Policy {
     int gpus;
   };
 
-  // Seconds until all work can have ended: the longest job, and all GPUs on all of it.
+  // The least time in which all work can end: that of the longest job, or of all GPUs for all work.
   double EndOfAll(const std::vector<Waiting>& jobs) const {
     double longest_s = 0, gpu_s = 0;
     for (const Waiting& job : jobs) {
@@ -81,7 +81,7 @@ class Shortest final : public Policy {
 
   const ClusterShape shape_;
   const bool critical_;
-  double critical_s_ = INFINITY;  // a job with so much left goes before all others
+  double critical_s_ = INFINITY;  // a job with this much left goes before all others
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
 // Sia (SOSP'23): each round, an integer program gives every job one configuration (GPUs of one
 // type: powers of two within a node, whole nodes beyond) or none.
 //
-// A configuration's worth is its goodput relative to the job's least one. It is raised to the power
-// -0.5, so the sum that is made least is fair to slow jobs, and it is lowered where taking it means
-// a restart, the more so the more restarts the job had for its age. A job that has run nowhere is
-// tried on one GPU of any type. One in the middle of a restart keeps what it has.
+// A configuration's worth is its goodput relative to the job's smallest one. A configuration that
+// means a restart is worth less, the more restarts the job had for its age. The program minimises
+// the sum of worth to the power −0.5, which is fair to slow jobs. A job that has not run yet is
+// tried on one GPU of any type. A job in the middle of a restart keeps what it has.
 //
 // Follows the published artefact: estimates by the fitted model with batches up to the requested
 // one, worth rounded to hundredths after the power, a limit of twice the GPUs tried so far.
@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kPower = -0.5;
 constexpr double kWaits = 110;          // what a job without GPUs costs, in hundredths
-constexpr double kWorthLeast = 0.0001;  // less counts as no configuration
+constexpr double kWorthLeast = 0.0001;  // a configuration worth less is left out
 constexpr double kCostMost = 300'000;   // in hundredths
 
 struct Configuration {
@@ -88,7 +88,7 @@ class Sia final : public Policy {
     return {shape_.GroupOf(held->second.front()), static_cast<int>(held->second.size())};
   }
 
-  // The worth of each configuration; 0: not one for this job.
+  // The worth of each configuration; 0: the job cannot have it.
   std::vector<double> WorthOf(const SimJob& job) const {
     std::vector<double> worth(all_.size(), 0);
     const int most = job.GpusMax(shape_.gpus(), 1);

@@ -29,7 +29,7 @@ struct InUseHash {
   }
 };
 
-// What a job costs at least, given prices: its best size, or nothing.
+// The least cost of a job at these prices: that of its best size, or of nothing.
 double LeastOf(const Options& options, const Prices& prices, int* best) {
   double least = 0;
   *best = -1;
@@ -43,7 +43,7 @@ double LeastOf(const Options& options, const Prices& prices, int* best) {
   return least;
 }
 
-// The bound that prices give, and in which direction each price would improve it.
+// The bound at these prices, and the direction in which each price would improve it.
 double BoundOf(const std::vector<Options>& jobs,
                const std::vector<int>& capacity,
                const Prices& prices,
@@ -61,8 +61,8 @@ double BoundOf(const std::vector<Options>& jobs,
   return bound;
 }
 
-// The prices whose bound is highest: the bound is concave in them, so each evaluation halves what
-// is left of an ellipsoid that holds the best ones.
+// The prices with the highest bound. The bound is concave in the prices, so each evaluation cuts an
+// ellipsoid that contains the best prices in half.
 Prices BestPrices(const std::vector<Options>& jobs, std::vector<int> capacity, double step) {
   const size_t groups = capacity.size();
   if (groups == 1) capacity.push_back(0);  // an ellipsoid has two dimensions at least
@@ -128,7 +128,7 @@ class Search {
     }
   }
 
-  // Whether there is a choice; `choice.exact` says whether it is the best one.
+  // Whether a choice was found; `choice.exact` says whether it is the best one.
   bool Run(double budget, SizeChoice& choice) {
     budget_ = budget + slack_;
     Shortlist();
@@ -186,7 +186,7 @@ class Search {
     std::iota(order_.begin(), order_.end(), 0);
     std::stable_sort(order_.begin(), order_.end(),
                      [this](int a, int b) { return listed_[a].size() < listed_[b].size(); });
-    // What the jobs from each on can use at least and at most.
+    // The least and the most that this job and the following ones can use.
     rest_least_.assign(jobs_.size() + 1, std::vector<int>(capacity_.size(), 0));
     rest_most_ = rest_least_;
     for (size_t i = jobs_.size(); i-- > 0;) {
@@ -204,7 +204,7 @@ class Search {
     }
   }
 
-  // With what idle GPUs miss at least, whatever jobs from `next` on take.
+  // With the least that idle GPUs miss, whatever the jobs from `next` on take.
   double MissedAtLeast(const State& state, size_t next) const {
     double missed = state.missed;
     for (size_t g = 0; g < capacity_.size(); ++g) {

@@ -1,12 +1,13 @@
-// SizeProgram: which size each job gets when each size has a cost and GPUs are limited: the integer
-// program of Sia (SOSP'23), solved exactly.
+// SizeProgram: chooses a size for each job when each size has a cost and GPUs are limited. It
+// solves the integer program of Sia (SOSP'23) exactly.
 //
 //   least  Σ cost of the chosen sizes,  at most one size a job,  Σ GPUs of a group <= its capacity
 //
-// There are few kinds of GPU, so prices say nearly everything: the best prices per GPU of each
-// group (the ellipsoid method finds them) give a bound, and each size an amount by which it would
-// miss that bound. Only sizes that miss little can be in a solution that misses little. Those are
-// tried all, job by job, over the GPUs in use so far; if no solution is found, with twice as much.
+// A price per GPU of each group gives a lower bound of the cost. The ellipsoid method finds the
+// prices with the highest bound, which is close to the optimum because groups are few. Each size
+// misses that bound by some amount, and the amounts of a solution add up. So the search takes only
+// sizes that miss the bound by less than a budget together, job by job, over the GPUs in use so
+// far. If it finds no solution, it doubles the budget.
 //
 // - Threads: pure functions.
 // - Invariants: equal input, equal choice.
@@ -19,18 +20,18 @@ namespace swell::lab {
 struct SizeOption {
   int group = 0;
   int gpus = 1;
-  double cost = 0;  // beside getting nothing, which costs 0
+  double cost = 0;  // relative to getting nothing
 };
 
 struct SizeChoice {
-  std::vector<int> chosen;  // by job: which of its options; -1: none
+  std::vector<int> chosen;  // by job: the index of its option; -1: none
   double cost = 0;
   double bound = 0;    // no choice costs less
-  bool exact = false;  // none costs less than this one; false: there was too much to try
+  bool exact = false;  // no choice costs less; false: the search was cut off
 };
 
-// Every option fits an empty cluster. `step`: a difference of costs that matters; where all costs
-// are multiples of one number, that one.
+// Every option must fit an empty cluster. `step`: the smallest difference of costs that matters. If
+// all costs are multiples of one number, it is that number.
 SizeChoice ChooseSizes(const std::vector<std::vector<SizeOption>>& jobs,
                        const std::vector<int>& capacity,
                        double step);

@@ -28,7 +28,7 @@ double LeastCost(const Jobs& jobs, std::vector<int> left, size_t job = 0) {
   return least;
 }
 
-// What a choice costs; fails where it uses more than there is.
+// The cost of a choice; the test fails if it uses more GPUs than there are.
 double CostOf(const Jobs& jobs, const std::vector<int>& capacity, const SizeChoice& choice) {
   std::vector<int> left = capacity;
   double cost = 0;
@@ -50,7 +50,7 @@ TEST(SizeProgram, NothingToChooseCostsNothing) {
 }
 
 TEST(SizeProgram, TheDearerTypeGoesToWhoMakesMostOfIt) {
-  // Both would rather have the one GPU of group 1; the second gains more by it.
+  // Both jobs prefer the one GPU of group 1; the second gains more by it.
   const Jobs jobs{{{0, 1, -4}, {1, 1, -5}}, {{0, 1, -2}, {1, 1, -6}}};
   const SizeChoice choice = ChooseSizes(jobs, {2, 1}, 1);
   EXPECT_EQ(choice.chosen, (std::vector<int>{0, 1}));

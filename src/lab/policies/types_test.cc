@@ -159,7 +159,7 @@ TEST(GoodputTypes, AJobAloneGoesWhereItIsFastest) {
   EXPECT_TRUE(way.ends_with("1:2")) << way;
 }
 
-// Whatever comes: a job's GPUs are of one type, no node gives more than it has (the simulator
+// For random jobs: a job's GPUs are of one type, no node gives more than it has (the simulator
 // checks), every job ends, and a second run decides the same.
 TEST(Types, AnyTracePlaysToItsEndOnOneTypeAtATime) {
   const ProfileLibrary library = ToyProfiles({"aws", "fast"});

@@ -6,8 +6,8 @@
 // application trains with a batch is in a second file: {"v100": {"('LM (batch size 10)', 1)":
 // {"null": steps a second}}}.
 //
-// How the batch of each epoch grows does not depend on the scheduler, so a job amounts to the
-// seconds that all of its epochs take together.
+// The growth of the batch does not depend on the scheduler, so a job is as long as all of its
+// epochs together.
 //
 // - Threads: pure functions.
 #pragma once

@@ -38,7 +38,7 @@ struct Trace {
 // num_gpus,gpu_time,cluster), what `sacct -P` prints (JobID|Submit|Start|End|...), Shockwave's (no
 // header, shockwave.h), and Swell's own (job,tenant,submit_s,gpus,gpus_max,duration_s).
 Result<Trace> ReadTrace(const std::string& path);
-// Those that are in one file: all but Shockwave's.
+// The formats with one file: all but Shockwave's.
 Result<Trace> ParseTrace(const std::string& path, std::string text);
 // In Swell's own format. Jobs without applications only.
 std::string TraceAsCsv(const Trace& trace);

@@ -39,7 +39,7 @@ void AuditLog::Append(std::string line) {
   const size_t bytes = line.size();
   if (queue_.Push(std::move(line), bytes)) return;
   ++dropped_;
-  // The writing thread tells of it, when the disk answers.
+  // The writing thread reports it once the disk answers.
   MutexLock lock(mutex_);
   if (problem_.empty()) problem_ = "the disk takes events more slowly than they come";
 }
@@ -58,7 +58,7 @@ void AuditLog::Write(const std::vector<std::string>& lines) {
   SetProblem(written.ok() ? "" : written.message());
 }
 
-// Events that found no room in the queue are missing, though the last ones were written.
+// Events that found no room in the queue are missing, even if later ones were written.
 void AuditLog::TellSlowness() {
   const std::string problem = Problem();
   if (!problem.empty()) SetProblem(problem);

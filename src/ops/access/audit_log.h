@@ -1,6 +1,6 @@
 // AuditLog: the API server's audit events on disk, one JSON document per line, in files of a
-// bounded size. A thread of its own writes, so that no disk delays a request; when it is too slow
-// or full, events are left out, and counted, and the problem is told.
+// bounded size. A thread of its own writes, so that no disk delays a request. If the disk is too
+// slow or full, events are left out and counted, and the problem is reported.
 // - Threads: events from any thread.
 // - Ownership: outlives the server that reports to it.
 #pragma once
@@ -20,8 +20,8 @@ namespace swell {
 
 class AuditLog {
  public:
-  // Runs on the writing thread when events begin to be left out, with what is wrong, and when they
-  // are written again, with an empty text. `missing`: events left out so far.
+  // Runs on the writing thread: with a problem when events begin to be left out, and with an empty
+  // text when they are written again. `missing`: events left out so far.
   using Changed = std::function<void(const std::string& problem, uint64_t missing)>;
 
   static Result<std::unique_ptr<AuditLog>> Open(const std::string& path,

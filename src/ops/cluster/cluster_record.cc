@@ -172,7 +172,7 @@ Status CheckClusterFiles(const DataDir& dir,
                          bool new_keys,
                          bool reshape) {
   SWELL_RETURN_IF_ERROR(CheckModes(dir));
-  // A cluster that was started once has a port, and a kubeconfig after it.
+  // A cluster that was started once has a file of its port, and then a kubeconfig.
   const bool began =
       record.has_value() || FileExists(dir.PortFile()) || FileExists(dir.Kubeconfig());
   if (!began) return Status::Ok();

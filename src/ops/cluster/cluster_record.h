@@ -32,14 +32,14 @@ Result<std::map<std::string, std::string>> TakeShape(const cli::Flags& flags,
                                                      const std::optional<ClusterRecord>& record,
                                                      bool reshape);
 
-// Refuses a directory whose database or keys are missing, empty, readable by others or not those
-// of the record, before anything is made anew. `new_keys`: missing and other keys are accepted.
-// `reshape`: the record may be missing, since the user's flags are all that counts.
+// Refuses a directory whose database or keys are missing, empty, readable by others or not those of
+// the record, before anything is made anew. `new_keys`: missing and other keys are accepted.
+// `reshape`: the record may be missing, since only the user's flags count.
 Status CheckClusterFiles(const DataDir& dir,
                          const std::optional<ClusterRecord>& record,
                          bool new_keys,
                          bool reshape);
-// Writes down the port of the record where the file of the port was lost: kubeconfigs name it.
+// If the file of the port was lost, writes it again from the record: kubeconfigs name this port.
 Status KeepPort(const DataDir& dir, const std::optional<ClusterRecord>& record);
 // Refuses a directory with files of other kinds and nothing of a cluster: --data-dir named a wrong
 // one, whose files a cluster would lie among.

@@ -348,7 +348,8 @@ bool IsThisMachine(std::string_view url) {
   return false;
 }
 
-// Whether the store has it; also if that cannot be known, as for a user who may not read it.
+// Whether the store has the image. True also if that cannot be known, because the user may not read
+// the store.
 bool MayBeStored(const DataDir& dir, const std::string& image) {
   const std::string store = ImageStoreOf(dir, "");
   if (!FileExists(store)) return false;

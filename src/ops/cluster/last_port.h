@@ -14,7 +14,7 @@ namespace swell {
 // Opens a socket at a port; 0 lets the kernel choose. Returns the port.
 using ListenAt = std::function<Result<uint16_t>(uint16_t port)>;
 
-// What `file` says of the port of the last run; 0: there was none.
+// The port of the last run, as `file` has it; 0: there was none.
 uint16_t LastPort(const std::string& file);
 
 // `file` has the port of the last run. Tries it, then random ports below those that the kernel

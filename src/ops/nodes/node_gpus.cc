@@ -48,7 +48,7 @@ Status CheckVirtual(const json::Value& node) {
   const std::string name(api::Name(node));
   const std::string_view runtime =
       json::GetString(node, {"status", "nodeInfo", "containerRuntimeVersion"});
-  // Our agents say of a container engine what their pods lack with it.
+  // For a container engine, our agents write down what pods lack with it.
   const bool ours = runtime.starts_with("process://") || runtime.starts_with("simulated://") ||
                     !api::Annotation(node, api::keys::kRuntimeLimits).empty();
   if (!ours || api::Label(node, "nvidia.com/gpu.present") == "true") {

@@ -62,7 +62,7 @@ Result<std::unique_ptr<PodRuntime>> PodRuntime::Make(const std::string& kind,
   SWELL_ASSIGN_OR_RETURN(const RuntimeKind parsed, ParseRuntimeKind(kind));
   std::unique_ptr<PodRuntime> made(new PodRuntime(core));
   if (parsed.simulated) {
-    // An earlier start, whose pods were processes, left it.
+    // It is from an earlier start, whose pods were processes.
     std::remove(StrCat(options.data_dir, "/", edge::kLimitsFile).c_str());
     made->runtime_ = std::make_unique<node::SimulatedRuntime>(core, clock);
     return made;

@@ -30,8 +30,8 @@ void AddRuntimeFlag(cli::Flags& flags, std::string& to);
 
 class PodRuntime {
  public:
-  // `kind`: of --runtime; `options` are for processes, and where they fit for an engine. Forks to
-  // find out what is permitted, so call it before any thread is started.
+  // `kind`: the value of --runtime. `options` are for processes; an engine uses those that fit. It
+  // forks to find out what is permitted, so call it before any thread is started.
   static Result<std::unique_ptr<PodRuntime>> Make(const std::string& kind,
                                                   net::Reactor& core,
                                                   Clock& clock,

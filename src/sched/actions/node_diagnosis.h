@@ -69,7 +69,7 @@ class NodeDiagnoser {
 
 // Pods of the shape for which the node has room now.
 int64_t PlacesOn(const State& state, const Shape& shape, const NodeState& node);
-// The first kind of devices that the shape asks for, and how many of them can be given.
+// The first kind of devices that the shape asks for, and how many of them are available.
 int KindOf(const State& state, const Shape& shape);
 int64_t FreeOfKind(const State& state, const NodeState& node, int resource);
 // What the node has in all of an extended resource.

@@ -225,7 +225,7 @@ void Reserve(CycleContext& context) {
 
 bool MayUseHeld(const State& state, const PodState& pod, const NodeState& node) {
   if (pod.group == node.held_for || pod.group == kNone) return true;
-  // A pod that is moved for its sake is not in its way.
+  // A pod that is moved to make room for it is not in its way.
   if (state.cycle.served == node.held_for) return true;
   if (pod.hint != kNone && &state.nodes[pod.hint] == &node) return true;  // promised before
   const GroupState& group = state.groups[pod.group];

@@ -1,5 +1,5 @@
-// CycleContext: what the actions of one cycle share: the state, the clock, the budget, and the
-// result so far.
+// CycleContext: what the actions of one cycle share. These are the state, the clock, the budget and
+// the result so far.
 // - Threads: none. Lives for one RunCycle.
 #pragma once
 
@@ -23,7 +23,7 @@ class VictimIndex;
 // What is free on all nodes of a pool together.
 struct FreeRoom {
   size_t as_of = 0;    // CurrentCycle::touched then had so many less one; 0: never
-  CoreAmounts core{};  // but GPUs, which PoolFacts::free_gpu_ppm has
+  CoreAmounts core{};  // without GPUs: PoolFacts::free_gpu_ppm has those
 };
 
 // The pods bound in this cycle, with the indices of their decisions: added in bulk, looked up

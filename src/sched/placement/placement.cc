@@ -314,7 +314,7 @@ void TakeCounters(const DeviceCounters& counters,
         if (kind != nullptr && uses != kind->end()) return take(uses->second);
       }
     }
-    // Nothing says what it has of a shared one: nobody else gets the rest.
+    // It is not known which part of a shared device it has, so nobody else gets the rest.
     const auto whole = counters.of_device.find(device);
     if (whole != counters.of_device.end()) take(whole->second);
   });

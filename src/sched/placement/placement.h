@@ -43,9 +43,9 @@ SpreadMinima ComputeSpreadMinima(State& state, ShapeId shape, Tense tense);
 
 // Whether a pod may run on a node that is held for another job.
 bool MayUseHeld(const State& state, const PodState& pod, const NodeState& node);
-// What the node's counters have left, for pods that start then; it has counters.
+// What the node's counters have left, in that tense. The node must have counters.
 std::vector<int64_t> CountersLeft(const State& state, const NodeState& node, Tense tense);
-// What a pod of the shape takes from them with its devices.
+// Adds to `left`, `sign` times, what a pod of the shape takes from the counters with its devices.
 void TakeCounters(const DeviceCounters& counters,
                   const Shape& shape,
                   const DeviceSet& devices,

@@ -3,7 +3,7 @@
 // Members beyond their gangs' minima are placed in turns, in the order of QueueOrder. Jobs of one
 // queue and priority whose goodput curves are known exchange the turns that they have among them:
 // each turn goes to the job to which a member is worth most per GPU. So other jobs have their turns
-// as if there were no curves, and these jobs have together what they would have had.
+// as if there were no curves, and these jobs together get as much as without curves.
 //
 // - Threads: none. Lives for one action.
 // - Invariants: equal worth is decided by job order.

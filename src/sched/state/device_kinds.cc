@@ -68,8 +68,8 @@ constexpr std::string_view kOfAGpu = " of a GPU)";
 constexpr int kStepsMax = 2000;
 constexpr size_t kCountersMax = 4096;  // of a node
 
-// Tries one device after the other, the one that takes least first: parts that fit leave larger
-// ones whole. Devices of one want are taken in order, so that no set of them is tried twice.
+// Tries devices in order, those that take least first, so that small parts leave larger ones whole.
+// Devices of one want are taken in increasing order, so no set is tried twice.
 class CounterSearch {
  public:
   CounterSearch(const std::vector<DeviceWants>& wants,
@@ -110,7 +110,7 @@ class CounterSearch {
   struct Way {
     int device = 0;
     int turn = 0;
-    double part = 0;  // of the counter of which it takes the largest part
+    double part = 0;  // the largest part that it takes of any counter
     CounterUses uses;
   };
 
@@ -118,7 +118,7 @@ class CounterSearch {
     for (const auto& [counter, amount] : uses) left_[counter] -= sign * amount;
   }
 
-  // As deep as there are devices and wants at most.
+  // At most as deep as there are devices and wants.
   bool Give(size_t want, int64_t given, size_t from) {
     if (want == wants_.size()) return true;
     if (given == wants_[want].count) return Give(want + 1, 0, 0);
@@ -179,7 +179,7 @@ DeviceUses ReadUses(std::string_view text) {
   return out;
 }
 
-// Drops what names counters that the node does not have.
+// Drops uses of counters that the node does not have.
 void CheckUses(DeviceUses& all, size_t counters) {
   for (auto& [device, uses] : all) {
     std::erase_if(uses,
@@ -296,7 +296,7 @@ bool ShareOut(const std::vector<DeviceWants>& wants,
 }
 
 bool CountersAllow(const CounterUses& uses, const std::vector<int64_t>& left) {
-  // One device may take twice from a counter.
+  // A device may take from one counter twice.
   for (size_t i = 0; i < uses.size(); ++i) {
     int64_t sum = 0;
     for (const auto& [counter, amount] : uses) {

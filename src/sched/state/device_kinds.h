@@ -7,10 +7,10 @@
 // asks for GPUs by kind asks for as many of nvidia.com/gpu, which makes them count as GPUs
 // everywhere. Devices that are not GPUs have the highest indices.
 //
-// Devices can depend on each other by counters of their node: partitions of one GPU take from its
-// memory, several pods take parts of one shared device, and devices of one pod that must differ in
-// an attribute take the only one of each value. A device can be given when it is free, or shared,
-// and what it takes is left. Most nodes have no counters and pay nothing for them.
+// Devices can depend on each other through counters of their node: partitions of one GPU take from
+// its memory; pods that share a device take from its capacity; devices of one pod that must differ
+// in an attribute take from a counter of 1 for each value. A device can be given when it is free or
+// shared, and its counters have enough left. Most nodes have no counters and pay nothing for them.
 //
 // Parts of GPUs are kinds of their own: the resource's name says what part of a GPU a project is
 // charged with.
@@ -45,7 +45,8 @@ inline bool IsDeviceKind(std::string_view resource) {
   return IsGpuKind(resource) || resource.starts_with(kDeviceKind) ||
          resource.starts_with(kGpuPartKind);
 }
-// The name of a kind whose devices are such parts of a GPU, and what a resource's name says.
+// GpuPartName: the resource of a kind whose devices are such parts of a GPU. GpuPartPpm: the part
+// that a resource's name states.
 std::string GpuPartName(std::string_view kind, int64_t ppm);
 int64_t GpuPartPpm(std::string_view resource);
 
@@ -53,16 +54,17 @@ int64_t GpuPartPpm(std::string_view resource);
 using CounterUses = std::vector<std::pair<int, int64_t>>;
 using DeviceUses = std::map<int, CounterUses>;  // by device
 
-// The label's value for these devices and what each takes as one of the kind, and what it says.
+// The value of a kind's label: its devices, and what each takes when it is given as one of the
+// kind.
 std::string DeviceKindText(const DeviceSet& devices, const DeviceUses& uses = {});
 DeviceSet ReadDeviceKind(std::string_view text);
 
 struct DeviceCounters {
   std::vector<int64_t> capacity;
-  // Counters that each pod has for itself, whatever others hold.
+  // Counters that are separate for each pod: what other pods hold does not count.
   std::vector<uint8_t> own;
   DeviceSet shared;  // devices that several pods can have
-  // What a device takes whatever kind it is given as; of a shared one, all that it has.
+  // What a device takes, whatever kind it is given as. For a shared device, all that it has.
   DeviceUses of_device;
   std::map<int, DeviceUses> of_kind;  // by interned resource
 
@@ -70,7 +72,7 @@ struct DeviceCounters {
     const auto found = of_kind.find(resource);
     return found == of_kind.end() ? nullptr : &found->second;
   }
-  // What the device takes when it is given as one of a kind.
+  // What the device takes in all when it is given as one of this kind; null: of no kind.
   CounterUses UsesOf(int device, const DeviceUses* kind) const;
 };
 // Without `of_kind`, which the labels of the kinds have.
@@ -90,15 +92,15 @@ bool ShareOut(const std::vector<DeviceWants>& wants,
               const DeviceSet& free,
               const DeviceSet& first,
               std::vector<DeviceSet>* out);
-// The same where devices take from counters, of which so much is left. A search that takes too many
-// steps gives up.
+// The same when devices take from counters, which have `left`. A search that needs too many steps
+// gives up.
 bool ShareOut(const std::vector<DeviceWants>& wants,
               const DeviceSet& free,
               const DeviceSet& first,
               const DeviceCounters& counters,
               std::vector<int64_t> left,
               std::vector<DeviceSet>* out);
-// Whether so much is left.
+// Whether every counter has enough left.
 bool CountersAllow(const CounterUses& uses, const std::vector<int64_t>& left);
 
 }  // namespace swell::sched

@@ -225,7 +225,7 @@ struct alignas(64) GroupState {  // in the order of PodState, for its reason
   Duration resize_cost{0};
 
   uint64_t reason_hash = 0;   // hash of the last reason told; 0: none
-  uint64_t summary_hash = 0;  // of what it followed from; 0: not known
+  uint64_t summary_hash = 0;  // of its inputs; 0: not known
   std::string key;            // PodGroup's key, or "/" + pod key for a pod without a group
   std::string uid;
   std::string queue_name;
@@ -316,7 +316,7 @@ struct PoolFacts {
   std::vector<int64_t> free_gpu_ppm;  // by pool, in the future, parts of devices included
 };
 
-// The groups and pods that a cycle has work with, so that it need not visit all.
+// The groups and pods that a cycle has to visit.
 struct WorkLists {
   std::vector<int32_t> startable;  // by GroupId: members that could be placed now
   std::vector<GroupId> queued;  // groups that may have pods to place; sorted by JobBefore in cycles
@@ -328,7 +328,7 @@ struct WorkLists {
   std::vector<PodId> stopped;       // pods with PodState::stopped
 };
 
-// Counts by which an action knows at once that it has nothing to do.
+// Counts that tell an action at once whether it has anything to do.
 struct WorkCounts {
   int surplus_groups = 0;  // preemptible groups with members beyond a minimum
   int releasing_pods = 0;
@@ -343,7 +343,8 @@ struct CurrentCycle {
   WallTime now;
   // Ranks of nodes whose room changed since the cycle began, in order, repetitions included.
   std::vector<int> touched;
-  GroupId served = kNone;  // victims are sought for it: those it moves may go where it holds
+  GroupId served =
+      kNone;  // the group for which victims are sought: they may move to nodes that are held for it
 };
 
 // What has changed: a result that was kept with a version holds as long as it is the same.

@@ -67,8 +67,8 @@ bool NodeRoom::ShortWithout(const CoreAmounts& amounts) const {
   return false;
 }
 
-// The least that devices of a kind lack, for as many as are wanted; little but something where each
-// could be had and not all of them.
+// How much the devices that come closest lack, over as many as each kind wants. If each one could
+// be given but not all of them together, a small amount.
 double NodeRoom::MissingKinds() const {
   const DeviceCounters& counters = *node_->counters;
   auto free = [&](int i) {

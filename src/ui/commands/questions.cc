@@ -188,14 +188,15 @@ std::map<std::string, std::string> JobsOfPods(const json::Array& state) {
   return jobs;
 }
 
-// What a simulation of `state` comes to in its last cycle, in the overview's words.
+// The result of a simulation of `state` after its last cycle, with the overview's fields.
 json::Object Numbers(const json::Value& simulated, const json::Array& state) {
   const json::Array& cycles = json::GetArray(simulated, {"cycles"});
   if (cycles.empty()) return {};
   const json::Value& last = cycles.back();
   const std::map<std::string, std::string> job_of = JobsOfPods(state);
-  std::map<std::string, bool> runs;                     // by job or group
-  std::set<std::pair<std::string_view, int64_t>> held;  // a GPU may have several pods
+  std::map<std::string, bool> runs;  // by job or group
+  std::set<std::pair<std::string_view, int64_t>>
+      held;  // by node and index: several pods may share a GPU
   int64_t idle = 0;
   for (const json::Value& pod : json::GetArray(last, {"settled", "pods"})) {
     const std::string_view status = json::GetString(pod, {"status"});

@@ -45,7 +45,7 @@ enum class Kind {
 };
 inline constexpr size_t IndexOf(Kind kind) { return static_cast<size_t>(kind); }
 inline constexpr size_t kFixedKinds = IndexOf(Kind::kCronJob) + 1;
-// Nothing is shown before these are known. What comes behind them may not be served.
+// Nothing is shown before these kinds are known. Some clusters do not serve the kinds after them.
 inline constexpr size_t kAwaitedKinds = IndexOf(Kind::kCron);
 using KindSet = uint64_t;  // bit per kind
 

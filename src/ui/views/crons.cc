@@ -1,4 +1,4 @@
-// The views `crons` and `cron`: what starts jobs at the times of a schedule, and what it started.
+// The views `crons` and `cron`: Crons and CronJobs, and the jobs that they started.
 #include <algorithm>
 #include <map>
 
@@ -81,7 +81,7 @@ json::Object CronRow(const json::Value& cron,
   return row;
 }
 
-// Its own events: one of the same name before it had another uid.
+// Its own events. An earlier object of the same name had another uid.
 json::Array EventsOfCron(const json::Value& cron, const ViewInput& input) {
   struct Found {
     cli::EventView view;

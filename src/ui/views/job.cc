@@ -274,8 +274,8 @@ std::string Sentence(const cli::JobView& job) {
   return job.waits.empty() ? "The job waits." : StrCat("The job waits: ", job.waits);
 }
 
-// By the account that the job's controller keeps. Kinds without one lose nothing known, unless they
-// have never held a GPU.
+// From the account that the job's controller keeps. For kinds without an account the loss is
+// unknown, except that it is 0 if they never held a GPU.
 json::Value LostGpuSeconds(const cli::JobView& job) {
   const json::Value* account = json::Find(*job.object, {"status", "gpuTime"});
   if (account != nullptr) return json::GetInt(*account, {"lostSeconds"});

@@ -18,9 +18,9 @@ NamespaceProjects ProjectsOfNamespaces(const ViewInput& input);
 // Empty: it belongs to none.
 std::string ProjectOf(const json::Value& pod, const NamespaceProjects& projects);
 
-// The nodes that the user may list, with all of their pods: such a user sees how much of each node
-// is held. The pods themselves are for users that may list them (MaySeePod). `partial` becomes true
-// when something is left out.
+// The nodes that the user may list, with how much of each all pods together hold. The pods
+// themselves are shown only to users who may list them (MaySeePod). `partial` becomes true when
+// something is left out.
 std::vector<cli::NodeView> NodesOf(const ViewInput& input, bool& partial);
 bool MaySeePod(const ViewInput& input, const json::Value& pod);
 

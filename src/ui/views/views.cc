@@ -136,7 +136,7 @@ struct Decision {
   const json::Value* event;
 };
 
-// What was decided of a workload stands for what was decided of its pods at that time.
+// A decision about a workload stands for the decisions about its pods at that time.
 class ToldByWorkload {
  public:
   explicit ToldByWorkload(const std::vector<Decision>& decisions) {

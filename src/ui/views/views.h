@@ -85,7 +85,8 @@ json::Object EventRow(const cli::EventView& view, const json::Value& event);
 json::Array DecisionsOf(const ViewInput& input, size_t most);
 json::Object WorkloadRow(const cli::JobView& job, const ViewInput& input);
 bool Runs(const cli::JobView& job);
-// Since when the job waits: it was made, or lost its places, or was resumed. Nothing: it does not.
+// Since when the job waits: since it was made, lost its places, or was resumed. nullopt: it does
+// not wait.
 std::optional<WallTime> WaitsSince(const cli::JobView& job, WallTime now);
 
 }  // namespace swell::ui

@@ -35,9 +35,9 @@ Amounts ContainerAmounts(const json::Value& container, AmountField field);
 // overhead.
 Amounts PodAmounts(const json::Value& pod_spec, AmountField field);
 
-// What a pod holds of its node, or is about to: its requests, or what the node gave a container
-// where that is more. A resize that waits for room counts with the larger of both; one that the
-// node can never give counts with what the pod has (KEP 1287).
+// What a pod holds of its node, or is about to hold. For each container that is the larger of its
+// request and of what the node gave it. So a resize that waits for room counts with the larger
+// amount. A resize that the node can never give counts with what the pod has (KEP 1287).
 Amounts HeldAmounts(const json::Value& pod);
 
 // Guaranteed where limits of CPU and memory equal the requests in all containers, BestEffort where

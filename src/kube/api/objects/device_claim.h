@@ -37,13 +37,13 @@ std::vector<PodClaim> DeviceClaimsOf(const json::Value& pod);
 // Amounts of a device's capacities, by name.
 using DeviceAmounts = std::map<std::string, Quantity, std::less<>>;
 
-// Bears taints of devices.
+// A toleration of taints of devices.
 struct DeviceToleration {
   std::string key;      // empty: every key
   bool exists = false;  // whatever the value is
   std::string value;
   std::string effect;              // empty: every effect
-  std::optional<int64_t> seconds;  // for how long NoExecute is borne; empty: for ever
+  std::optional<int64_t> seconds;  // for how long NoExecute is tolerated; empty: for ever
   const json::Value* document = nullptr;
 
   bool Tolerates(const json::Value& taint) const;

@@ -8,11 +8,11 @@
 namespace swell::api {
 namespace {
 
-// What Python says of a program that it cannot read or import. In lower case.
+// Python's messages about a program that it cannot read or import, in lower case.
 constexpr std::array<std::string_view, 6> kNeverMended = {"modulenotfounderror", "importerror",
                                                           "syntaxerror",         "indentationerror",
                                                           "nameerror",           "can't open file"};
-// What runtimes say of a command that they cannot start, whatever the machine.
+// Runtimes' messages about a command that no machine can start.
 constexpr std::array<std::string_view, 2> kNoProgram = {"exec: ",
                                                         "executable file not found in $path"};
 constexpr std::array<std::string_view, 6> kNamesWhatIsMissing = {
@@ -36,7 +36,7 @@ bool NeverRan(const Failure& failure) {
 bool NeverMends(const Failure& failure) {
   if (failure.which != FailureClass::kUserError || failure.role == "sidecar") return false;
   const std::string said = ToLower(failure.said);
-  // A node may fail to start what another one, or the same one later, can.
+  // Another node, or the same one later, may be able to start it.
   if (failure.exit_code && NeverRan(failure)) return ContainsAny(said, kNoProgram);
   if (failure.exit_code == 126 || failure.exit_code == 127) return true;
   // A library that one node lacks may be on another.

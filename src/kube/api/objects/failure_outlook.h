@@ -6,12 +6,13 @@
 
 namespace swell::api {
 
-// Every start ends the same way: the command is not there, Python cannot read or import the
-// program.
+// Whether every start ends the same way: the command does not exist, or Python cannot read or
+// import the program.
 bool NeverMends(const Failure& failure);
-// Waiting helps as little: it never mends, or names an image or an object that is not there.
+// Whether somebody has to correct the job: as above, or it names an image or an object that does
+// not exist.
 bool NeedsCorrection(const Failure& failure);
-// Its container has printed nothing, since it never ran.
+// Whether its container has printed nothing, because it never ran.
 bool NeverRan(const Failure& failure);
 
 }  // namespace swell::api

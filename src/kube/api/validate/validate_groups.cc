@@ -72,7 +72,7 @@ void CheckGroupClaims(const Value& spec, const std::string& path, FieldErrors& e
   }
 }
 
-// What groups and their templates have in common, and jobs, which need not name a policy.
+// The fields that groups, their templates and jobs share. A job need not name a policy.
 void CheckGroupSpec(const Value& spec,
                     const std::string& path,
                     bool optional_policy,
@@ -134,7 +134,7 @@ void CheckPodGroup(const Value& object, const Value* old, FieldErrors& errors) {
   if (old != nullptr) CheckGroupUpdate(spec, SpecOf(*old), errors);
 }
 
-// Everything but how many groups are the least.
+// All fields but the least number of groups.
 void CheckComposite(const Value& object, const Value* old, FieldErrors& errors) {
   const Value& spec = SpecOf(object);
   CheckGroupSpec(spec, "spec", false, errors);

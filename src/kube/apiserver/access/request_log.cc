@@ -107,8 +107,8 @@ void RequestLog::Routed(Call& call, std::string verb) {
   ++*call.counted;
 }
 
-// Nodes are served all the same: without their reports all pods would be taken for lost. An answer
-// of 503 is recorded, too, so each refused request tries the log again.
+// Nodes are served all the same: without their reports all pods would count as lost. A refusal
+// (503) is recorded, too, so each refused request tries the log again.
 Status RequestLog::Admit(const Call& call) const {
   constexpr int kAnyGoodStatus = 200;
   if (!problem_ || IsNode(call.user) || !Audited(call, kAnyGoodStatus)) return Status::Ok();

@@ -41,7 +41,7 @@ class RequestLog final : public CallObserver {
   Random& random_;
   std::function<void(std::string)> audit_;
   AuditLevel level_;
-  std::function<std::string()> problem_;  // of the audit log; empty: it must not be asked
+  std::function<std::string()> problem_;  // of the audit log; empty: the log may fail
   CounterVec requests_;
   HistogramVec durations_;
   HistogramVec sizes_;

@@ -107,7 +107,8 @@ Status CheckContext(const Admission& admission,
   return Status::Ok();
 }
 
-// `at`: where the pod is in what people wrote, with a dot: "spec.template."; a pod is all of it.
+// `at`: the path to the pod in the user's object, with a dot: "spec.template.". Empty for a pod
+// itself.
 Status CheckPod(const Admission& admission,
                 const Given& given,
                 const json::Value& pod,
@@ -304,7 +305,7 @@ Status CheckRunAsOfWork(const Admission& admission,
                         const json::Value& object,
                         const json::Value* old) {
   const Work work = WorkOf(admission.kind);
-  // A pod is checked as it gets its numbers; of a runtime others make pods.
+  // A pod is checked when it gets its ids. A TrainingRuntime has pods that are made for others.
   if (work == Work::kNone || work == Work::kPod || work == Work::kRuntime) return Status::Ok();
   if (admission.call == nullptr || !admission.core.Get<AccessControl>().rbac) return Status::Ok();
   if (admission.subresource == "status") return Status::Ok();

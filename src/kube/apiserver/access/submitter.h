@@ -55,8 +55,8 @@ Result<bool> HasGivenNumbers(const Admission& admission, const json::Value& pod)
 // Refuses ids beyond those that a pod has of its own: they would be the machine's. A user who was
 // given numbers is held to those when the pod is made.
 Status CheckIdsOfWork(const Admission& admission, Work work, const json::Value& object);
-// Refuses a job or another workload whose templates name other numbers than its pods must run as.
-// Otherwise only its pods would be refused, one after the other.
+// Refuses a job or another workload whose templates name other user ids than its pods must run as.
+// Otherwise its pods would be refused one after the other.
 Status CheckRunAsOfWork(const Admission& admission,
                         const json::Value& object,
                         const json::Value* old);

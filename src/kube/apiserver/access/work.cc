@@ -40,10 +40,10 @@ void Collect(Value& value, int depth, std::vector<Value*>& found) {
   }
 }
 
-// Appends the steps to `part`; false: it is not in there.
+// Appends the path to `part`; false if it is not there.
 bool FindPath(const json::Value& in, const json::Value& part, int depth, std::string& path) {
   if (&in == &part) return true;
-  // Those of a Cron's job are deeper by the steps to that job.
+  // Templates of a Cron's job are below the path to that job.
   if (depth > 2 * kTemplateDepthMax) return false;
   const size_t size = path.size();
   auto leads = [&](std::string step, const json::Value& to) {

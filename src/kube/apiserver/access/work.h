@@ -31,7 +31,7 @@ const json::Value* TemplateOf(Work work, const json::Value& object);
 // All templates of pods in the object; a pod has no template. Those of a Cron are those of its job.
 std::vector<json::Value*> TemplatesOf(Work work, json::Value& object);
 std::vector<const json::Value*> TemplatesOf(Work work, const json::Value& object);
-// Where one of them is: "spec.pytorchReplicaSpecs.Worker.template".
+// The path to one of the templates: "spec.pytorchReplicaSpecs.Worker.template".
 std::string PathOfTemplate(const json::Value& object, const json::Value& pods);
 
 // A class of pods that Kubernetes itself needs: "system-node-critical".

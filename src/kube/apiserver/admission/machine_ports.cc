@@ -23,7 +23,7 @@ std::set<int64_t> PortsOf(const json::Value& service) {
   return numbers;
 }
 
-// Empty: everybody's services may take the port.
+// Why ordinary users' services may not take the port; empty: they may.
 std::string WhyNotForAll(int64_t number) {
   if (number < kFirstPortForAll) {
     return StrCat("those below ", kFirstPortForAll, " are for administrators; use a port from ",

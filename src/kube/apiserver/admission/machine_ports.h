@@ -1,4 +1,4 @@
-// Ports of the machine that a service takes by its own choice: those of a load balancer.
+// The ports of the machine that a service may choose by itself: those of a load balancer.
 // - Threads: core executor only.
 #pragma once
 
@@ -12,9 +12,9 @@ namespace swell::apiserver {
 inline constexpr int64_t kFirstNodePort = 30000;
 inline constexpr int64_t kNodePorts = 2768;
 
-// Refuses to users who may not exceed the Pod Security level the ports below 1024, which clients
-// trust to be the machine's own, and those that the server gives to others as node ports. What the
-// service has already, it keeps. `old`: null for a new one. Host ports are the level's to refuse.
+// Users who may not exceed the Pod Security level get no ports below 1024, which clients trust to
+// be the machine's own, and no node ports, which the server gives to others. A service keeps the
+// ports that it has. `old`: null for a new service. Host ports are refused by the level itself.
 Status CheckMachinePorts(const Admission& admission,
                          const json::Value& object,
                          const json::Value* old);

@@ -78,8 +78,8 @@ void Expire(Core& core) {
   Schedule(core, removed == kBatch ? Duration(kLeastPause) : ordinary);
 }
 
-// How many events users may still make, by namespace. What the cluster itself reports is not
-// counted: a user who floods a namespace hides nothing of it.
+// Limits the events that users make, by namespace. The cluster's own events are not counted, so a
+// user who floods a namespace hides none of them.
 struct EventBudgets final : CorePart {
   static constexpr double kBurst = 2000;
   static constexpr double kPerSecond = 2;

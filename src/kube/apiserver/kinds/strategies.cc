@@ -409,7 +409,8 @@ Status UpdateService(Admission& admission, json::Value& object, const json::Valu
     DropWhatTheNewTypeLacks(object, old);
     if (IsReachedFromOutside(object)) {
       KeepNodePorts(object, old);
-      // An ExternalName may name any number, which no node serves: the service does not have it.
+      // An ExternalName may name any port, since no node serves it. The service does not get the
+      // port.
       std::set<int64_t> had = IsReachedFromOutside(old) ? NodePortsOf(old) : std::set<int64_t>();
       NodePorts ports(admission, std::move(had), /*gives=*/true);
       SWELL_RETURN_IF_ERROR(ports.Allocate(object));

@@ -24,7 +24,7 @@ std::unique_ptr<api::RestCall> BindAll(Core& core,
 void HandleEviction(Core& core, const CallPtr& call);
 // The answer is the pod or, for clients before 1.22, an EphemeralContainers object.
 void HandleEphemeralContainers(Core& core, const CallPtr& call);
-// Whether the pod may have the amounts that it now asks for; the node has not been asked.
+// Whether the API allows the amounts that the pod now asks for. The node decides later.
 Status CheckResize(Admission& admission, json::Value& pod, const json::Value& old);
 void HandlePodProxy(Core& core, const CallPtr& call);  // log, exec, attach, portforward
 void HandleNodeProxy(Core& core, const CallPtr& call);

@@ -1,5 +1,5 @@
 // The resize subresource of pods (KEP 1287): other amounts of CPU and memory for the containers of
-// a pod that is there. The node decides when they are given, and says so in the status.
+// an existing pod. The node decides when to give them, and reports it in the status.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -41,7 +41,7 @@ bool SameContainers(const json::Value& pod, const json::Value& old, Errors& erro
   return errors.size() == before;
 }
 
-// Whether an amount that the container had is gone.
+// Whether the container would lose an amount that it had.
 bool LosesAmount(const json::Value& container, const json::Value& old, std::string_view field) {
   const json::Object& had = json::GetObject(old, {"resources", field});
   return std::any_of(had.begin(), had.end(), [&](const auto& item) {
@@ -49,7 +49,7 @@ bool LosesAmount(const json::Value& container, const json::Value& old, std::stri
   });
 }
 
-// Whether anything but CPU and memory differs. What a resource claim gives is not an amount.
+// Whether anything but CPU and memory differs, claims included.
 bool ChangesOtherAmounts(const json::Value& container, const json::Value& old) {
   for (const std::string_view field : {"requests", "limits"}) {
     api::Amounts now = api::ReadAmounts(container, {"resources", field});
@@ -108,7 +108,7 @@ Status CheckResize(Admission& admission, json::Value& pod, const json::Value& ol
     errors.push_back(
         InvalidValue("spec", class_before, "Pod QOS Class may not change as a result of resizing"));
   }
-  // The amounts of the whole pod replace those of its containers, and no node here changes them.
+  // Amounts of the whole pod replace those of its containers, and no node here can change them.
   if (!json::GetObject(old, {"spec", "resources"}).empty()) {
     errors.push_back(
         ForbiddenValue("spec.resources", "pods with resources of the whole pod cannot be resized"));

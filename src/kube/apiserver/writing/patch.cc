@@ -171,8 +171,8 @@ std::string UntypedField(const json::Value& value,
   return {};
 }
 
-// Answers a configuration that names another kind or version, or that does not fit its type. False
-// if it did.
+// Checks that the configuration names this kind and version, and fits its type. If not, answers the
+// call and returns false.
 bool IsApplicable(const CallPtr& call, const json::Value& config, const Duplicates& duplicates) {
   if (!duplicates.empty() && call->query.Get("fieldValidation") == "Strict") {
     call->Fail(NamedTwice(duplicates));

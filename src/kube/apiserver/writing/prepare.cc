@@ -36,8 +36,8 @@ void CopyOrRemove(json::Value& to, const json::Value& from, json::Path path) {
   if (!same) json::Set(to, path, *value);
 }
 
-// Gives containers the amounts that a resize asks for. Lists that do not match are taken as they
-// are, for the check of the resize to refuse.
+// Gives the containers the amounts that a resize asks for. If the lists of containers differ, takes
+// the new lists as they are: the check of the resize refuses them.
 void TakeAmounts(json::Value& pod, const json::Value& wanted) {
   for (const std::string_view list : {"containers", "initContainers"}) {
     const json::Array& source = json::GetArray(wanted, {"spec", list});

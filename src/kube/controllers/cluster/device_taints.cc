@@ -77,13 +77,14 @@ std::string TaintText(const json::Value& taint) {
   return StrCat(json::GetString(taint, {"key"}), value.empty() ? "" : "=", value, ":NoExecute");
 }
 
-// Until when the tolerations bear the taint; nullopt: for ever. The shortest that applies counts.
+// Until when the taint is tolerated; nullopt: for ever. The shortest time that applies counts.
 std::optional<WallTime> BorneUntil(const json::Value& taint,
                                    const std::vector<api::DeviceToleration>& tolerations) {
   const WallTime since = api::ParseTime(json::GetString(taint, {"timeAdded"})).value_or(WallTime{});
   std::optional<int64_t> least;
   for (const api::DeviceToleration& one : tolerations) {
-    // An empty effect is every effect for giving devices; upstream evicts all the same.
+    // A toleration with an empty effect lets devices be allocated, but does not keep
+    // kube-controller-manager from evicting.
     if (one.effect != "NoExecute" || !one.Tolerates(taint)) continue;
     if (!one.seconds) return std::nullopt;
     const int64_t seconds = std::clamp<int64_t>(*one.seconds, 0, kLongest);
@@ -178,7 +179,7 @@ void DeviceTaintEviction::QueueUsers() {
   for (const auto& [key, pod] : pods_.objects()) OnPod(*pod);
 }
 
-// Older slices of a pool do not count.
+// Only slices of the pool's latest generation count.
 bool DeviceTaintEviction::IsCurrent(const json::Value& slice) const {
   const auto is_newer = [&](const json::Value& other) {
     return json::GetString(other, {"spec", "driver"}) ==

@@ -2,8 +2,8 @@
 // a DeviceTaintRule, as kube-controller-manager's device-taint-eviction-controller does.
 //
 // A pod is evicted when a device of a claim that is reserved for it has a taint that the claim does
-// not tolerate, or not for so long. What was decided counts: tolerations are those of the
-// allocation.
+// not tolerate, or has tolerated long enough. The tolerations are those that the allocation
+// recorded.
 //
 // The status of a rule says how many pods it still has to evict and how many it has, since this
 // process began. That of a rule without effect says once what NoExecute would do.
@@ -57,7 +57,7 @@ class DeviceTaintEviction {
   client::Informer& claims_;
   client::Informer& slices_;
   client::Informer& rules_;
-  // Those with a taint NoExecute, by name.
+  // Slices and rules with a NoExecute taint, by name.
   std::map<std::string, json::SharedValue, std::less<>> slices_with_;
   std::map<std::string, json::SharedValue, std::less<>> rules_with_;
   std::map<std::string, int64_t> evicted_;  // by rule's name

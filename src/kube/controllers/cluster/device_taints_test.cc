@@ -1,4 +1,5 @@
-// Pods whose devices are tainted go; those whose claims bear it stay, or stay for a while.
+// Pods whose devices are tainted are evicted. Pods whose claims tolerate the taint stay, or stay
+// for a while.
 #include "kube/controllers/cluster/device_taints.h"
 
 #include <gtest/gtest.h>

@@ -57,7 +57,8 @@ class GarbageCollector {
   void CheckOwners(const std::string& uid, std::shared_ptr<Verdict> verdict, size_t next);
   void Carry(const std::string& uid, const Verdict& verdict);
   void ReconcileForeground(const std::string& uid, const Node& node, Done done);
-  // Whether an object that is deleted in the foreground waits for `other`, by whatever way.
+  // Whether an object that is deleted in the foreground waits for `other`, directly or through
+  // others.
   bool WaitsFor(const std::string& uid, const std::string& other) const;
   void ReconcileOrphan(const std::string& uid, const Node& node, Done done);
   void DropOwners(const std::string& uid, const std::set<std::string>& owners, Done done);

@@ -17,7 +17,7 @@ using client::resources::kWorkloads;
 constexpr std::string_view kTemplate = "pods";
 constexpr size_t kNameMax = 253;
 
-// Told apart from those of an earlier job of the name.
+// Differs from the names for an earlier job of the same name.
 std::string NameFor(const json::Value& job) {
   const std::string hash = std::to_string(StableHash(api::Uid(job)) % 10'000'000'000ULL);
   return StrCat(api::Name(job).substr(0, kNameMax - hash.size() - 1), "-", hash);
@@ -36,7 +36,7 @@ int64_t MinCount(const json::Value& job) {
   return json::GetInt(*gang, {"minCount"}, std::max<int64_t>(1, parallelism));
 }
 
-// What the template of the group and the group have in common.
+// The fields that the template of the group and the group share.
 json::Object GroupSpec(const json::Value& job) {
   json::Object spec;
   const int64_t least = MinCount(job);
@@ -125,7 +125,7 @@ client::ObjectCallback JobGang::Made(const json::SharedValue& job,
                      StrCat("Created ", kind, " ", name, " for Job ", api::Name(*job)));
       return done(Duration::zero());
     }
-    // The watch is behind.
+    // The informer is behind.
     if (made.status().code() == Code::kAlreadyExists) return done(kNotSynced);
     events_.Record(*job, "Warning", StrCat("Failed", kind, "Create"),
                    StrCat("Failed to create ", kind, " for Job ", api::Name(*job), ": ",

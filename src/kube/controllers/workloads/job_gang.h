@@ -1,8 +1,8 @@
-// JobGang: the Workload and the PodGroup of a Job that says how it is scheduled (spec.scheduling),
-// as Kubernetes' job controller makes them: before the first pod, and of jobs alone that nobody
-// controls and whose template names no group of its own.
+// JobGang: makes the Workload and the PodGroup of a Job with spec.scheduling, as Kubernetes' job
+// controller does. It makes them before the first pod. Jobs that have a controller, or whose
+// template names a group, get none.
 //
-// The Workload belongs to the job, the PodGroup to both. Their minCount follows the job.
+// The job owns the Workload, and both own the PodGroup. Their minCount follows the job.
 //
 // - Threads: core executor only.
 // - Ownership: what its constructor takes by reference outlives it.
@@ -24,14 +24,15 @@ class JobGang {
   // Null: the job's pods are in no group.
   using Ready = std::function<void(const json::SharedValue& group)>;
 
-  // `jobs` hears of jobs whose objects change.
+  // `jobs` gets the keys of jobs whose objects change.
   JobGang(Context& context,
           client::Client& client,
           client::EventRecorder& events,
           client::WorkQueue& jobs);
 
-  // Calls `ready`, or writes what is missing and ends the pass: the objects' watch brings the next.
-  // `fresh`: the job has never started. One that has gets no objects any more.
+  // Calls `ready` if everything is there. Otherwise writes what is missing and ends the pass; the
+  // watch of the new object starts the next one. `fresh`: the job has never started. A job that has
+  // started gets no new objects.
   void Ensure(const json::SharedValue& job, bool fresh, const Done& done, const Ready& ready);
 
  private:
@@ -58,7 +59,7 @@ class JobGang {
   client::EventRecorder& events_;
 };
 
-// Whether the pods of the job are a group by what the job says.
+// Whether the job's spec makes its pods a group.
 bool SaysHowItIsScheduled(const json::Value& job);
 // Makes the pod a member of the group.
 void JoinGroup(json::Value& pod, const json::Value& group);

@@ -230,7 +230,7 @@ void FillCgroups(const CgroupSupport& support,
     spec.cgroups.push_back({StrCat(support.pids_dir, "/", container_id),
                             {{"pids.max", std::to_string(ProcessLimit())}}});
   }
-  // A container that has no amounts yet may be given some while it runs.
+  // A container without amounts may get some while it runs.
   if (!support.cpu_dir.empty()) {
     CgroupDir dir{StrCat(support.cpu_dir, "/", container_id), {}};
     dir.values.emplace_back("cpu.shares", std::to_string(shares));
@@ -253,7 +253,7 @@ void FillCgroups(const CgroupSupport& support,
 
 namespace {
 
-// Version 2 takes any limit, and ends what is above it.
+// Version 2 accepts any limit, and kills processes that are above it.
 Status CheckMemoryInUse(const CgroupSupport& support,
                         const std::string& container_id,
                         int64_t limit) {
@@ -275,8 +275,8 @@ Status ResizeCgroups(const CgroupSupport& support,
   FillCgroups(support, container_id, amounts.cpu_request_milli, amounts.cpu_limit_milli,
               amounts.memory_limit_bytes, wanted);
   for (const CgroupDir& group : wanted.cgroups) {
-    // Version 1 has two limits of memory, and one may not pass the other: which of them goes first
-    // depends on whether they grow.
+    // Version 1 has two limits of memory, and the one for memory with swap may not be the lower
+    // one. When they grow it is written first, else last.
     bool again = true;
     for (int round = 0; again && round < 2; ++round) {
       again = false;

@@ -26,7 +26,7 @@ constexpr int kBacklog = 256;
 // the rest of the process half of its descriptors.
 constexpr size_t kFlowsMax = 4096;
 constexpr size_t kFlowPart = 4;
-constexpr size_t kListenerPart = 4;  // of the descriptors, likewise
+constexpr size_t kListenerPart = 4;  // of the descriptors, one in so many
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 constexpr size_t kClientsMax = 4096;  // whose backend is remembered
 
@@ -313,10 +313,10 @@ class ServiceProxy::Listener {
 ServiceProxy::ServiceProxy(net::Reactor& reactor,
                            std::string device,
                            Judge judge,
-                           std::optional<std::string> hears)
+                           std::optional<std::string> pods_device)
     : reactor_(reactor),
       device_(std::move(device)),
-      hears_(hears ? std::move(*hears) : device_),
+      pods_device_(pods_device ? std::move(*pods_device) : device_),
       judge_(std::move(judge)) {
   FindAddresses();
 }
@@ -383,7 +383,7 @@ Status ServiceProxy::Serve(const Key& key, const node::ServiceRoute& route) {
       return Status(Code::kUnavailable,
                     StrCat("this machine serves no more than ", most, " ports of services"));
     }
-    const std::string& device = route.owner.kind.empty() ? hears_ : std::string();
+    const std::string& device = route.owner.kind.empty() ? pods_device_ : std::string();
     SWELL_ASSIGN_OR_RETURN(auto opened, Listener::Open(reactor_, flows_, judge_, device, key));
     there = listeners_.emplace(key, std::move(opened)).first;
   }

@@ -3,9 +3,9 @@
 //
 // The pods' bridge gets each cluster IP that leads anywhere, and a socket listens there on each
 // port of its service; what pods say to it goes to the next ready pod, at that pod's own port. The
-// sockets hear the bridge alone, so several clusters of one machine may use the same cluster IPs.
-// Pods see connections through services as coming from their gateway; so whether a pod may be
-// reached by the client is asked here, before it is dialled. TCP only.
+// sockets accept connections from the bridge alone, so several clusters of one machine may use the
+// same cluster IPs. Pods see connections through services as coming from their gateway; so whether
+// a pod may be reached by the client is asked here, before it is dialled. TCP only.
 //
 // - Threads: the reactor's thread.
 // - Ownership: the reactor outlives the proxy; connections end with it, or with their service's
@@ -32,17 +32,18 @@ class ServiceProxy {
   // Whether the client at this address may be connected to the backend.
   using Judge = std::function<bool(const std::string& from, const node::ServiceBackend& to)>;
 
-  // `device`: the bridge. Empty: the cluster IPs are addresses of this machine already. `hears`:
-  // by which interface pods come, where it is not the bridge; empty: by any.
+  // `device`: the bridge. Empty: the cluster IPs are addresses of this machine already.
+  // `pods_device`: the interface by which pods reach this machine, if that is not the bridge;
+  // empty: any.
   ServiceProxy(net::Reactor& reactor,
                std::string device,
                Judge judge = {},
-               std::optional<std::string> hears = {});
+               std::optional<std::string> pods_device = {});
   ~ServiceProxy();
 
-  // All routes there are; one without backends refuses connections. A port that several owners ask
-  // for stays with the one that had it, else goes to the oldest; one without backends keeps it,
-  // too. Returns what cannot be served.
+  // `routes` are all there are; one without backends refuses connections. A port that several
+  // owners ask for stays with the one that had it, with or without backends; else the oldest gets
+  // it. Returns what cannot be served.
   std::vector<node::RouteFault> Update(const std::vector<node::ServiceRoute>& routes);
   // Cluster IPs and ports that are served.
   std::set<std::pair<std::string, uint16_t>> ClusterPorts() const;
@@ -63,7 +64,7 @@ class ServiceProxy {
 
   net::Reactor& reactor_;
   const std::string device_;
-  const std::string hears_;
+  const std::string pods_device_;
   const Judge judge_;
   std::set<std::string> addresses_;  // cluster IPs that the bridge has
   size_t flows_ = 0;                 // connections of all listeners
