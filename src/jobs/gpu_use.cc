@@ -51,7 +51,7 @@ WallTime SavedAt(const json::Value& pod) {
 
 double LostByPreemption(const json::Value& pod) {
   const auto lost = ParseInt(api::Annotation(pod, api::keys::kPreemptedLost));
-  const auto told = api::FindCondition(pod, "DisruptionTarget");
+  const auto told = api::FindCondition(pod, api::kDisruptionTarget);
   if (!lost || !told || !told->Since()) return 0;
   return SavedAt(pod) + kTimeResolution > *told->Since() ? 0 : static_cast<double>(*lost);
 }

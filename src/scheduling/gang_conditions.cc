@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_group.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
@@ -85,9 +86,9 @@ void GangConditions::Reconcile(const std::string& key, const client::WorkQueue::
     set(kPlaced, false, "Unschedulable", message);
   }
   if (preempted) {
-    set("DisruptionTarget", true, "PreemptionByScheduler", message);
-  } else if (api::ConditionIsTrue(*gang, "DisruptionTarget")) {
-    set("DisruptionTarget", false, "Scheduled", "");
+    set(api::kDisruptionTarget, true, "PreemptionByScheduler", message);
+  } else if (api::ConditionIsTrue(*gang, api::kDisruptionTarget)) {
+    set(api::kDisruptionTarget, false, "Scheduled", "");
   }
   if (!changed) return done(Duration::zero());
   const json::Value patch =

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_group.h"
+#include "kube/controllers/eviction.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
@@ -37,11 +39,7 @@ json::Object Annotations(const EvictionMark& mark) {
 }
 
 json::Object Condition(const EvictionMark& mark) {
-  return {{"type", "DisruptionTarget"},
-          {"status", "True"},
-          {"reason", "PreemptionByScheduler"},
-          {"message", mark.message},
-          {"lastTransitionTime", mark.time}};
+  return DisruptionCondition("PreemptionByScheduler", mark.message, mark.time);
 }
 
 }  // namespace
@@ -100,7 +98,7 @@ json::SharedValue GroupMarks::WithMark(const json::SharedValue& pod) const {
   }
   json::Array conditions;
   for (const api::Condition& condition : api::Conditions(changed)) {
-    if (condition.type != "DisruptionTarget") conditions.push_back(*condition.document);
+    if (condition.type != api::kDisruptionTarget) conditions.push_back(*condition.document);
   }
   conditions.push_back(Condition(mark));
   json::Set(changed, {"status", "conditions"}, std::move(conditions));

@@ -217,7 +217,7 @@ std::optional<NodeCheck> CheckOf(const std::string& node, const json::Value& pod
                              " and said nothing that can be read");
     }
   }
-  if (api::ConditionIsTrue(pod, "DisruptionTarget")) {
+  if (api::ConditionIsTrue(pod, api::kDisruptionTarget)) {
     check.verdict = NodeCheck::Verdict::kSkipped;
     check.message = "other work took the place of the test";
   } else if (check.verdict == NodeCheck::Verdict::kUnknown && check.message.empty()) {

@@ -11,18 +11,18 @@ namespace swell::controllers {
 
 bool WasPreempted(const json::Value& pod) {
   if (!api::Annotation(pod, keys::kPreemptedBy).empty()) return true;
-  const std::optional<api::Condition> target = api::FindCondition(pod, "DisruptionTarget");
+  const std::optional<api::Condition> target = api::FindCondition(pod, api::kDisruptionTarget);
   return target && target->IsTrue() && target->reason == "PreemptionByScheduler";
 }
 
 bool WasDisrupted(const json::Value& pod) {
-  return WasPreempted(pod) || api::ConditionIsTrue(pod, "DisruptionTarget");
+  return WasPreempted(pod) || api::ConditionIsTrue(pod, api::kDisruptionTarget);
 }
 
 std::string PreemptionMessage(const json::Value& pod) {
   std::string message(api::Annotation(pod, keys::kPreemptedMessage));
   if (!message.empty()) return message;
-  if (const auto target = api::FindCondition(pod, "DisruptionTarget")) {
+  if (const auto target = api::FindCondition(pod, api::kDisruptionTarget)) {
     message = target->message;
   }
   if (message.empty() && WasPreempted(pod)) {
@@ -32,7 +32,7 @@ std::string PreemptionMessage(const json::Value& pod) {
 }
 
 std::optional<WallTime> PreemptionTime(const json::Value& pod) {
-  const std::optional<api::Condition> target = api::FindCondition(pod, "DisruptionTarget");
+  const std::optional<api::Condition> target = api::FindCondition(pod, api::kDisruptionTarget);
   if (!target || !WasPreempted(pod)) return std::nullopt;
   return target->Since();
 }

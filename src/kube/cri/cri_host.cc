@@ -182,9 +182,7 @@ Status CriHost::Restore() {
   }
   for (const std::string& uid : lost) {
     ReleaseSubPaths(options_.data_dir, uid);
-    const auto pod = store_.pods().extract(uid);
-    store_.DiscardScratch(*pod.mapped());
-    const Status removed = store_.DiscardDir(*pod.mapped());
+    const Status removed = DiscardPod(uid);
     SWELL_LOG_WARNING("cri", "pod that the engine does not know removed", {"uid", uid},
                       {"status", removed.ToString()});
   }
@@ -234,9 +232,7 @@ void CriHost::CreateSandbox(const node::SandboxSpec& spec,
   Status ready = CheckHostPaths(pod, options_.data_dir);
   if (ready.ok()) ready = edge::ReplaceFile(ConfigFile(pod), config.bytes(), 0600);
   if (!ready.ok()) {
-    const auto failed = store_.pods().extract(uid);
-    store_.DiscardScratch(*failed.mapped());
-    const Status removed = store_.DiscardDir(*failed.mapped());
+    const Status removed = DiscardPod(uid);
     return done(removed.ok() ? ready : removed);
   }
   sandboxes_[uid] = {"", config.bytes(), ""};
@@ -253,11 +249,8 @@ void CriHost::OnSandbox(const std::string& uid,
   if (!answer.ok()) {
     sandboxes_.erase(uid);
     if (pod != nullptr) {
-      const auto failed = store_.pods().extract(uid);
-      store_.DiscardScratch(*failed.mapped());
-      const Status removed = store_.DiscardDir(*failed.mapped());
+      const Status removed = DiscardPod(uid);
       if (!removed.ok()) SWELL_LOG_WARNING("cri", "pod's directory not removed", {"uid", uid});
-      if (pod->on_removed) pod->on_removed(Status::Ok());
     }
     return done(answer.status());
   }
@@ -269,6 +262,15 @@ void CriHost::OnSandbox(const std::string& uid,
   sandboxes_[uid].id = id;
   Call("PodSandboxStatus", Message().Text(1, id).Bool(2, true), kCallLimit,
        [this, uid, done](const Result<std::string>& status) { FinishSandbox(uid, done, status); });
+}
+
+Status CriHost::DiscardPod(const std::string& uid) {
+  const auto node = store_.pods().extract(uid);
+  const ProcessPod& pod = *node.mapped();
+  store_.DiscardScratch(pod);
+  const Status removed = store_.DiscardDir(pod);
+  if (pod.on_removed) pod.on_removed(removed);
+  return removed;
 }
 
 void CriHost::FinishSandbox(const std::string& uid,
@@ -711,12 +713,7 @@ void CriHost::Remove(const std::string& uid, std::function<void(const Status&)> 
   attempts_.erase(uid);
   ProcessPod* pod = store_.Find(uid);
   if (pod == nullptr) return done(Status::Ok());
-  pod->on_removed = [earlier = std::move(pod->on_removed),
-                     done = std::move(done)](const Status& status) {
-    if (earlier) earlier(status);
-    done(status);
-  };
-  for (const auto& [name, container] : pod->containers) Signal(container->ref, SIGKILL);
+  BeginRemoval(*pod, std::move(done));
   if (!pod->running()) RemoveNow(uid);
 }
 

@@ -100,6 +100,8 @@ class CriHost final : public edge::ContainerHost {
   void OnSandbox(const std::string& uid,
                  const std::function<void(Result<node::SandboxInfo>)>& done,
                  const Result<std::string>& answer);
+  // Forgets a pod that has no sandbox, and removes its files.
+  Status DiscardPod(const std::string& uid);
   void FinishSandbox(const std::string& uid,
                      const std::function<void(Result<node::SandboxInfo>)>& done,
                      const Result<std::string>& status);

@@ -1,16 +1,14 @@
 #include "kube/cri/cri_runtime.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
-#include "base/random.h"
 #include "base/strings.h"
 #include "kube/cri/engine_stdio.h"
 #include "kube/images/reference.h"
+#include "kube/process/files/data_dir.h"
 
 namespace swell::cri {
 namespace {
@@ -19,23 +17,6 @@ constexpr Duration kStartLimit = std::chrono::seconds(15);
 constexpr Duration kCallLimit = std::chrono::minutes(2);
 // The interface does not report the progress of a pull. The engine itself gives up one that stalls.
 constexpr Duration kPullLimit = std::chrono::hours(2);
-
-// Six characters that stand for the data directory in labels and in names of interfaces.
-std::string InstanceOf(const std::string& data_dir) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  const uint64_t hash = StableHash(data_dir);
-  std::string tag;
-  for (int i = 0; i < 6; ++i) tag += kDigits[(hash >> (4 * i)) & 15];
-  return tag;
-}
-
-Result<std::string> RealPath(const std::string& path) {
-  char* real = ::realpath(path.c_str(), nullptr);
-  if (real == nullptr) return ErrnoStatus(errno, "data directory " + path);
-  std::string out = real;
-  ::free(real);
-  return out;
-}
 
 Result<Engine> AskEngine(GrpcClient& client) {
   auto ask = [&client](std::string_view method, const Message& message) {
@@ -58,9 +39,8 @@ Result<std::unique_ptr<CriRuntime>> CriRuntime::Create(net::Reactor& core, CriOp
     return Status(Code::kForbidden,
                   "--runtime cri: pods' volumes are mounted by root: run as root");
   }
-  SWELL_RETURN_IF_ERROR(MakeDirs(options.data_dir));
-  SWELL_ASSIGN_OR_RETURN(options.data_dir, RealPath(options.data_dir));
-  options.instance = InstanceOf(options.data_dir);
+  SWELL_ASSIGN_OR_RETURN(options.data_dir, edge::PrepareDataDir(options.data_dir));
+  options.instance = edge::TagOf(options.data_dir);
   std::unique_ptr<CriRuntime> runtime(new CriRuntime(core));
   SWELL_ASSIGN_OR_RETURN(runtime->client_, GrpcClient::Create(options.socket));
   const std::string what = StrCat("--runtime cri=", options.socket);

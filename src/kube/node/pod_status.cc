@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
+#include "kube/api/objects/pod.h"
 
 namespace swell::node {
 namespace {
@@ -191,7 +192,7 @@ json::Array Conditions(const PodRecord& record,
     if (IsKubeletCondition(json::GetString(condition, {"type"}))) own.push_back(condition);
   }
   if (record.failed_reason == kNodeShutdown) {
-    api::SetCondition(own, "DisruptionTarget", "True", "TerminationByKubelet",
+    api::SetCondition(own, api::kDisruptionTarget, "True", "TerminationByKubelet",
                       record.failed_message, now);
   }
   return own;

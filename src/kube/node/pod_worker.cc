@@ -600,7 +600,8 @@ void PodWorker::ShortenGrace(Duration grace) {
 }
 
 std::string PodWorker::Notice(Duration grace) const {
-  const std::optional<api::Condition> target = api::FindCondition(*record_.pod, "DisruptionTarget");
+  const std::optional<api::Condition> target =
+      api::FindCondition(*record_.pod, api::kDisruptionTarget);
   std::string reason = record_.failed_reason;
   std::string by(api::Annotation(*record_.pod, api::keys::kPreemptedBy));
   std::string rule(api::Annotation(*record_.pod, api::keys::kPreemptedRule));

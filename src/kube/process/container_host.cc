@@ -1,6 +1,7 @@
 #include "kube/process/container_host.h"
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 #include "base/file.h"
@@ -256,6 +257,15 @@ bool ContainerHost::IsRunning(const ContainerRef& ref) const {
 void ContainerHost::WhenEnded(const ContainerRef& ref, std::function<void()> fn) {
   if (!IsRunning(ref)) return reactor_.Post(std::move(fn));
   store_.Find(ref)->when_ended.push_back(std::move(fn));
+}
+
+void ContainerHost::BeginRemoval(ProcessPod& pod, std::function<void(const Status&)> done) {
+  pod.on_removed = [earlier = std::move(pod.on_removed),
+                    done = std::move(done)](const Status& status) {
+    if (earlier) earlier(status);
+    done(status);
+  };
+  for (const auto& [name, container] : pod.containers) Signal(container->ref, SIGKILL);
 }
 
 Result<ProcessContainer*> ContainerHost::FindRunning(const ContainerRef& ref) const {

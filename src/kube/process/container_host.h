@@ -101,6 +101,8 @@ class ContainerHost {
   // Starts to measure usage and to read progress at intervals.
   void StartWatching();
   void WatchReports(ProcessPod& pod);
+  // Calls `done` when the pod is removed, and kills its containers.
+  void BeginRemoval(ProcessPod& pod, std::function<void(const Status&)> done);
   Result<ProcessContainer*> FindRunning(const node::ContainerRef& ref) const;
   Status PrepareVirtualGpus(const ProcessPod& pod, const node::ContainerSpec& spec) const;
   // `container` has ended as its `exit` says.

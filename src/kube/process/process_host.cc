@@ -490,12 +490,7 @@ void ProcessHost::Stop(const std::string& uid) {
 void ProcessHost::Remove(const std::string& uid, std::function<void(const Status&)> done) {
   ProcessPod* pod = store_.Find(uid);
   if (pod == nullptr) return done(Status::Ok());
-  pod->on_removed = [earlier = std::move(pod->on_removed),
-                     done = std::move(done)](const Status& status) {
-    if (earlier) earlier(status);
-    done(status);
-  };
-  for (const auto& [name, container] : pod->containers) Signal(container->ref, SIGKILL);
+  BeginRemoval(*pod, std::move(done));
   if (!pod->running() && !launcher_.IsLaunching(uid)) RemoveNow(uid);
 }
 

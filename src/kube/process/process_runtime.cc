@@ -1,37 +1,17 @@
 #include "kube/process/process_runtime.h"
 
-#include <unistd.h>
-
 #include <optional>
 #include <utility>
 
-#include "base/file.h"
-#include "base/random.h"
 #include "base/strings.h"
 #include "kube/images/http.h"
+#include "kube/process/files/data_dir.h"
 
 namespace swell::edge {
 namespace {
 
 using node::ContainerExit;
 using node::ContainerRef;
-
-// Six characters that stand for the data directory in names of interfaces and groups.
-std::string TagOf(const std::string& data_dir) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  uint64_t hash = StableHash(data_dir);
-  std::string tag;
-  for (int i = 0; i < 6; ++i) tag += kDigits[(hash >> (4 * i)) & 15];
-  return tag;
-}
-
-Result<std::string> RealPath(const std::string& path) {
-  char* real = ::realpath(path.c_str(), nullptr);
-  if (real == nullptr) return ErrnoStatus(errno, "data directory " + path);
-  std::string out = real;
-  ::free(real);
-  return out;
-}
 
 // No registry has an image of a misspelt name. The name that was meant comes first, since what a
 // registry says is long.
@@ -70,8 +50,7 @@ ProcessRuntime::ProcessRuntime(Executor& core) : HostedRuntime(core) {}
 
 Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::Create(Executor& core,
                                                                ProcessOptions options) {
-  SWELL_RETURN_IF_ERROR(MakeDirs(options.data_dir));
-  SWELL_ASSIGN_OR_RETURN(options.data_dir, RealPath(options.data_dir));
+  SWELL_ASSIGN_OR_RETURN(options.data_dir, PrepareDataDir(options.data_dir));
   if (options.image_store.empty()) options.image_store = options.data_dir + "/images";
   if (options.shim_command.empty()) {
     return Status(Code::kInvalid, "shim_command: must name the program that is the pod shim");

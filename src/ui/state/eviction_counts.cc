@@ -4,6 +4,7 @@
 
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
+#include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_group.h"
 
 namespace swell::ui {
@@ -25,7 +26,7 @@ void EvictionCounts::Restore(const std::string& rule, int64_t pods) {
 void EvictionCounts::OnPod(const json::Value& pod, WallTime since) {
   const std::string_view rule = api::Annotation(pod, api::keys::kPreemptedRule);
   if (rule.empty()) return;
-  const auto target = api::FindCondition(pod, "DisruptionTarget");
+  const auto target = api::FindCondition(pod, api::kDisruptionTarget);
   Count(api::Uid(pod), rule, IsSince(target ? target->Since() : std::nullopt, since));
 }
 

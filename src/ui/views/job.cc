@@ -73,18 +73,6 @@ json::Object MemberRow(const json::Value& pod, int64_t attempt, const PodUsage& 
   return row;
 }
 
-json::Array Conditions(const json::Value& object) {
-  json::Array rows;
-  for (const api::Condition& one : api::Conditions(object)) {
-    rows.push_back(json::Object{{"type", boost::json::string_view(one.type)},
-                                {"status", boost::json::string_view(one.status)},
-                                {"reason", boost::json::string_view(one.reason)},
-                                {"message", boost::json::string_view(one.message)},
-                                {"lastTransitionTime", TextOrNull(one.last_transition_time)}});
-  }
-  return rows;
-}
-
 // The job's own state in between two moments, from those of its members.
 std::string_view JobState(const std::map<std::string, int>& members) {
   for (std::string_view state :
@@ -339,7 +327,7 @@ Result<json::Value> JobPageView(const ViewInput& input) {
   }
   return json::Value(json::Object{{"summary", WorkloadRow(job, input)},
                                   {"sentence", Sentence(job)},
-                                  {"conditions", Conditions(*job.object)},
+                                  {"conditions", ConditionRows(*job.object)},
                                   {"members", std::move(members)},
                                   {"timeline", std::move(timeline.lanes)},
                                   {"marks", std::move(events.marks)},

@@ -40,18 +40,6 @@ json::Object PodRow(const json::Value& pod, const NamespaceProjects& projects) {
                       {"gpus", GpuNumber(cli::MilliGpus(pod))}};
 }
 
-json::Array ConditionRows(const json::Value& object) {
-  json::Array rows;
-  for (const api::Condition& one : api::Conditions(object)) {
-    rows.push_back(json::Object{{"type", boost::json::string_view(one.type)},
-                                {"status", boost::json::string_view(one.status)},
-                                {"reason", boost::json::string_view(one.reason)},
-                                {"message", boost::json::string_view(one.message)},
-                                {"lastTransitionTime", TextOrNull(one.last_transition_time)}});
-  }
-  return rows;
-}
-
 // Why a node gets no pods, or fewer than it could: its fault, or why it is not ready.
 std::string ReasonOf(const json::Value& node, bool ready) {
   if (ready) {

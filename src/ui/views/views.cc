@@ -121,6 +121,18 @@ json::Value TextOrNull(std::string_view text) {
   return text.empty() ? json::Value(nullptr) : json::Value(boost::json::string_view(text));
 }
 
+json::Array ConditionRows(const json::Value& object) {
+  json::Array rows;
+  for (const api::Condition& one : api::Conditions(object)) {
+    rows.push_back(json::Object{{"type", boost::json::string_view(one.type)},
+                                {"status", boost::json::string_view(one.status)},
+                                {"reason", boost::json::string_view(one.reason)},
+                                {"message", boost::json::string_view(one.message)},
+                                {"lastTransitionTime", TextOrNull(one.last_transition_time)}});
+  }
+  return rows;
+}
+
 json::Object ObjectOfEvent(const json::Value& event) {
   json::Object object;
   for (std::string_view field : {"kind", "namespace", "name"}) {

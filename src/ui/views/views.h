@@ -79,6 +79,7 @@ Result<json::Value> CronPageView(const ViewInput& input);
 json::Value GpuNumber(int64_t milli);  // 4, 0.5
 json::Value TimeOrNull(std::optional<WallTime> time);
 json::Value TextOrNull(std::string_view text);
+json::Array ConditionRows(const json::Value& object);
 json::Object ObjectOfEvent(const json::Value& event);
 json::Object EventRow(const cli::EventView& view, const json::Value& event);
 // The newest first; a decision is an event in which the scheduler says what it did.

@@ -227,7 +227,7 @@ std::optional<Failure> OfContainer(const Place& place, WallTime now) {
 bool WasStopped(const json::Value& pod) { return !Annotation(pod, keys::kStopRequested).empty(); }
 
 std::optional<Failure> PreemptionOf(const json::Value& pod) {
-  const std::optional<Condition> target = FindCondition(pod, "DisruptionTarget");
+  const std::optional<Condition> target = FindCondition(pod, kDisruptionTarget);
   const std::string_view by = Annotation(pod, keys::kPreemptedBy);
   if (by.empty() && (!target || !target->IsTrue())) return std::nullopt;
   Failure failure;

@@ -119,6 +119,13 @@ std::string_view ContainerName(const json::Value& container) {
   return json::GetString(container, {"name"});
 }
 
+bool SameContainers(const json::Array& a, const json::Array& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const json::Value& one, const json::Value& other) {
+                      return ContainerName(one) == ContainerName(other);
+                    });
+}
+
 bool HasVolumes(const json::Value& pod) {
   return !json::GetArray(pod, {"spec", "volumes"}).empty();
 }

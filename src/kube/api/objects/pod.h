@@ -15,6 +15,9 @@
 
 namespace swell::api {
 
+// The condition of pods, and of groups of pods, that the cluster takes from their nodes.
+inline constexpr std::string_view kDisruptionTarget = "DisruptionTarget";
+
 // status.phase; Pending for a pod without a status.
 std::string_view Phase(const json::Value& pod);
 // Succeeded or Failed.
@@ -47,6 +50,8 @@ std::optional<WallTime> StartTime(const json::Value& pod);
 const json::Array& Containers(const json::Value& pod);
 const json::Array& InitContainers(const json::Value& pod);
 std::string_view ContainerName(const json::Value& container);
+// Whether the lists have containers of the same names in the same order.
+bool SameContainers(const json::Array& a, const json::Array& b);
 bool HasVolumes(const json::Value& pod);
 // The PersistentVolumeClaims that it mounts, in the order of its volumes.
 std::vector<std::string_view> ClaimNames(const json::Value& pod);

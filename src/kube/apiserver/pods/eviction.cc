@@ -106,12 +106,13 @@ void AddCondition(Core& core,
                   const json::Value& eviction) {
   json::Value pod = *entry->Parsed();
   const std::string reason(api::Annotation(eviction, kReasonAnnotation));
-  if (api::IsDeleting(pod) || (reason.empty() && api::ConditionIsTrue(pod, "DisruptionTarget"))) {
+  if (api::IsDeleting(pod) ||
+      (reason.empty() && api::ConditionIsTrue(pod, api::kDisruptionTarget))) {
     return;
   }
   const std::string_view message = api::Annotation(eviction, kMessageAnnotation);
   json::Array conditions = json::GetArray(pod, {"status", "conditions"});
-  api::SetCondition(conditions, "DisruptionTarget", "True",
+  api::SetCondition(conditions, api::kDisruptionTarget, "True",
                     reason.empty() ? "EvictionByEvictionAPI" : std::string_view(reason),
                     message.empty() ? "Eviction API: evicting" : message, core.clock.Now());
   json::Set(pod, {"status", "conditions"}, std::move(conditions));

@@ -1,6 +1,7 @@
 // The resize subresource of pods (KEP 1287): other amounts of CPU and memory for the containers of
 // an existing pod. The node decides when to give them, and reports it in the status.
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,24 +22,21 @@ using Errors = std::vector<api::FieldError>;
 
 constexpr std::string_view kLists[] = {"containers", "initContainers"};
 
-// Containers may not be added, removed, renamed or reordered.
-bool SameContainers(const json::Value& pod, const json::Value& old, Errors& errors) {
-  const size_t before = errors.size();
-  for (const std::string_view list : kLists) {
-    const json::Array& now = json::GetArray(pod, {"spec", list});
-    const json::Array& was = json::GetArray(old, {"spec", list});
-    if (now.size() != was.size()) {
-      errors.push_back(ForbiddenValue(StrCat("spec.", list),
-                                      StrCat(list, " may not be added or removed on resize")));
-      continue;
-    }
-    for (size_t i = 0; i < was.size(); ++i) {
-      if (api::ContainerName(now[i]) == api::ContainerName(was[i])) continue;
-      errors.push_back(ForbiddenValue(StrCat("spec.", list, "[", i, "].name"),
-                                      StrCat(list, " may not be renamed or reordered on resize")));
-    }
+// Names the containers that were added, removed, renamed or reordered.
+void CheckNames(std::string_view list,
+                const json::Array& now,
+                const json::Array& was,
+                Errors& errors) {
+  if (now.size() != was.size()) {
+    errors.push_back(ForbiddenValue(StrCat("spec.", list),
+                                    StrCat(list, " may not be added or removed on resize")));
+    return;
   }
-  return errors.size() == before;
+  for (size_t i = 0; i < was.size(); ++i) {
+    if (api::ContainerName(now[i]) == api::ContainerName(was[i])) continue;
+    errors.push_back(ForbiddenValue(StrCat("spec.", list, "[", i, "].name"),
+                                    StrCat(list, " may not be renamed or reordered on resize")));
+  }
 }
 
 // Whether the container would lose an amount that it had.
@@ -113,13 +111,19 @@ Status CheckResize(Admission& admission, json::Value& pod, const json::Value& ol
     errors.push_back(
         ForbiddenValue("spec.resources", "pods with resources of the whole pod cannot be resized"));
   }
-  if (SameContainers(pod, old, errors)) {
-    for (const std::string_view list : kLists) {
-      const json::Array& now = json::GetArray(pod, {"spec", list});
-      const json::Array& was = json::GetArray(old, {"spec", list});
-      for (size_t i = 0; i < was.size(); ++i) {
-        CheckContainer(now[i], was[i], StrCat("spec.", list, "[", i, "]"), errors);
-      }
+  const bool same = std::all_of(std::begin(kLists), std::end(kLists), [&](std::string_view list) {
+    return api::SameContainers(json::GetArray(pod, {"spec", list}),
+                               json::GetArray(old, {"spec", list}));
+  });
+  for (const std::string_view list : kLists) {
+    const json::Array& now = json::GetArray(pod, {"spec", list});
+    const json::Array& was = json::GetArray(old, {"spec", list});
+    if (!same) {
+      CheckNames(list, now, was, errors);
+      continue;
+    }
+    for (size_t i = 0; i < was.size(); ++i) {
+      CheckContainer(now[i], was[i], StrCat("spec.", list, "[", i, "]"), errors);
     }
   }
   if (!errors.empty()) return InvalidError(admission.kind, admission.name, errors);

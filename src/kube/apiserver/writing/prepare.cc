@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/api/schema/decode_problem.h"
 #include "kube/apiserver/access/charged_project.h"
 #include "kube/apiserver/access/node_restriction.h"
@@ -41,20 +42,14 @@ void CopyOrRemove(json::Value& to, const json::Value& from, json::Path path) {
 void TakeAmounts(json::Value& pod, const json::Value& wanted) {
   for (const std::string_view list : {"containers", "initContainers"}) {
     const json::Array& source = json::GetArray(wanted, {"spec", list});
-    json::Value* target = json::FindMutable(pod, {"spec", list});
-    const size_t count = target == nullptr ? 0 : target->get_array().size();
-    bool same = source.size() == count;
-    for (size_t i = 0; same && i < count; ++i) {
-      same =
-          json::GetString(source[i], {"name"}) == json::GetString(target->get_array()[i], {"name"});
-    }
-    if (!same) {
+    if (!api::SameContainers(source, json::GetArray(pod, {"spec", list}))) {
       json::Set(pod, {"spec", list}, source);
       continue;
     }
-    for (size_t i = 0; i < count; ++i) {
-      CopyOrRemove(target->get_array()[i], source[i], {"resources"});
-      CopyOrRemove(target->get_array()[i], source[i], {"resizePolicy"});
+    for (size_t i = 0; i < source.size(); ++i) {
+      json::Value& target = json::FindMutable(pod, {"spec", list})->get_array()[i];
+      CopyOrRemove(target, source[i], {"resources"});
+      CopyOrRemove(target, source[i], {"resizePolicy"});
     }
   }
 }

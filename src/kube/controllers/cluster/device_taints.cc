@@ -7,7 +7,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
-#include "kube/controllers/write_batch.h"
+#include "kube/controllers/eviction.h"
 
 namespace swell::controllers {
 namespace {
@@ -249,36 +249,16 @@ void DeviceTaintEviction::Reconcile(const std::string& key, client::WorkQueue::D
   Evict(pod, *eviction, done);
 }
 
-// The condition is written first. It shows the job's controller that the pod did not fail by
-// itself.
 void DeviceTaintEviction::Evict(const json::SharedValue& pod,
                                 const Eviction& eviction,
                                 const client::WorkQueue::Done& done) {
   events_.Record(*pod, "Normal", "DeviceTaintManagerEviction",
                  StrCat("Marking for deletion: a device of the pod has taint ", eviction.taint));
-  const json::Value patch = json::Object{
-      {"metadata", json::Object{{"uid", api::Uid(*pod)}}},
-      {"status",
-       json::Object{
-           {"conditions", json::Array{json::Object{
-                              {"type", "DisruptionTarget"},
-                              {"status", "True"},
-                              {"reason", "DeletionByDeviceTaintManager"},
-                              {"message", "Device Taint manager: deleting due to NoExecute taint"},
-                              {"lastTransitionTime", api::FormatTime(context_.clock.Now())}}}}}}};
-  client_.Patch(
-      client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
-      client::PatchType::kStrategic, patch,
-      [this, pod, rule = eviction.rule, done](const Result<json::SharedValue>& marked) {
-        if (!marked.ok()) return done(Outcome(marked.status()));
-        client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
-                       {.precondition_uid = std::string(api::Uid(*pod))},
-                       [this, rule, done](const Result<json::SharedValue>& gone) {
-                         if (gone.ok() && rules_with_.contains(rule)) ++evicted_[rule];
-                         done(Outcome(gone.status()));
-                       });
-      },
-      "status");
+  EvictPod(client_, pod,
+           DisruptionCondition("DeletionByDeviceTaintManager",
+                               "Device Taint manager: deleting due to NoExecute taint",
+                               api::FormatTime(context_.clock.Now())),
+           done);
 }
 
 int64_t DeviceTaintEviction::CountVictims(const json::Value& rule) const {

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/cluster/node_taints.h"
+#include "kube/controllers/eviction.h"
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/write_batch.h"
 
@@ -193,7 +194,7 @@ void NodeLifecycle::ReconcilePod(const std::string& key, Done done) {
     }
     return done(Duration::zero());
   }
-  if (*allowed <= now) return EvictPod(pod, std::move(done));
+  if (*allowed <= now) return Evict(pod, done);
   if (lost && api::ConditionIsTrue(*pod, "Ready")) {
     return MarkNotReady(pod, *allowed - now, std::move(done));
   }
@@ -216,31 +217,15 @@ void NodeLifecycle::MarkNotReady(const json::SharedValue& pod, Duration requeue_
                 "status");
 }
 
-// The condition is written first. It shows the job's controller that the pod did not fail by
-// itself.
-void NodeLifecycle::EvictPod(const json::SharedValue& pod, Done done) {
-  std::string_view node = api::NodeName(*pod);
-  std::string message = StrCat("Taint manager: deleting due to NoExecute taint of node ", node);
-  json::Value patch = json::Object{
-      {"metadata", json::Object{{"uid", api::Uid(*pod)}}},
-      {"status", json::Object{{"conditions", json::Array{json::Object{
-                                                 {"type", "DisruptionTarget"},
-                                                 {"status", "True"},
-                                                 {"reason", "DeletionByTaintManager"},
-                                                 {"message", message},
-                                                 {"lastTransitionTime",
-                                                  api::FormatTime(context_.clock.Now())}}}}}}};
+void NodeLifecycle::Evict(const json::SharedValue& pod, const Done& done) {
+  const std::string message =
+      StrCat("Taint manager: deleting due to NoExecute taint of node ", api::NodeName(*pod));
   events_.Record(*pod, "Normal", "TaintManagerEviction",
                  StrCat("Marking for deletion Pod ", api::KeyOf(*pod), ": ", message));
-  client_.Patch(
-      client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
-      client::PatchType::kStrategic, patch,
-      [this, pod, done](const Result<json::SharedValue>& result) {
-        if (!result.ok()) return done(Outcome(result.status()));
-        client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
-                       {.precondition_uid = std::string(api::Uid(*pod))}, Ends(done));
-      },
-      "status");
+  EvictPod(
+      client_, pod,
+      DisruptionCondition("DeletionByTaintManager", message, api::FormatTime(context_.clock.Now())),
+      done);
 }
 
 void NodeLifecycle::RemovePod(const json::SharedValue& pod, std::string_view why, Done done) {

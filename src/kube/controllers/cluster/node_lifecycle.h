@@ -51,7 +51,7 @@ class NodeLifecycle {
                  Duration requeue_after,
                  Done done);
   void ReconcilePod(const std::string& key, Done done);
-  void EvictPod(const json::SharedValue& pod, Done done);
+  void Evict(const json::SharedValue& pod, const Done& done);
   void RemovePod(const json::SharedValue& pod, std::string_view why, Done done);
   void MarkNotReady(const json::SharedValue& pod, Duration requeue_after, Done done);
   void TouchPodsOf(const std::string& node);
