@@ -7,7 +7,6 @@
 #include "base/strings.h"
 #include "elastic/metric_scaler.h"
 #include "kube/api/meta/meta.h"
-#include "kube/api/objects/job.h"
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 
@@ -200,6 +199,21 @@ std::string WhyChanged(const JobPass& pass,
   return before == 0 ? "resumed" : "room again";
 }
 
+// Members of one growth come within moments of each other.
+bool ContinuesGrowth(const std::vector<api::SizeChange>& changes,
+                     int64_t now,
+                     int64_t desired,
+                     WallTime time) {
+  if (changes.empty() || now <= changes.back().replicas) return false;
+  const api::SizeChange& last = changes.back();
+  const bool grew = changes.size() < 2 || changes[changes.size() - 2].replicas < last.replicas;
+  return grew && last.time && time - *last.time < kOneChange && last.desired == desired;
+}
+
+bool RestsOrIsOver(const JobPass& pass) {
+  return pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended");
+}
+
 }  // namespace
 
 // A change of size that was requested is reported when it has happened, with the number that was
@@ -220,6 +234,35 @@ void ElasticSize::ReportResize(JobPass& pass, const Now& size) {
              " replicas, as asked (", size.least, " to ", size.most, ")"));
 }
 
+void ElasticSize::NoteChange(JobPass& pass,
+                             const Now& size,
+                             const std::vector<api::SizeChange>& changes,
+                             const std::string& preempted,
+                             json::Array& history) const {
+  const int64_t before = changes.empty() ? 0 : changes.back().replicas;
+  const bool began = !changes.empty() || size.now > 0;
+  if (!began || size.now == before) return;
+  const std::string why = WhyChanged(pass, changes, size.now, size.desired, preempted);
+  const bool continues = ContinuesGrowth(changes, size.now, size.desired, pass.now);
+  // The job's own event reports a resume.
+  const bool rested = !changes.empty() && changes.back().reason == "suspended";
+  if (!pass.spec.grouped && !history.empty() && !continues && !resizing_.contains(pass.uid()) &&
+      !RestsOrIsOver(pass) && !rested && why != kMemberEnded) {
+    News news = OfLoners(before, size.now, size.desired, why);
+    pass.AddEvent("Normal", news.reason, std::move(news.message));
+  }
+  if (continues) {
+    json::Set(history.back(), {"replicas"}, size.now);
+    json::Remove(history.back(), {"throughput"});
+  } else {
+    history.push_back(json::Object{{"time", api::FormatTime(pass.now)},
+                                   {"replicas", size.now},
+                                   {"desired", size.desired},
+                                   {"reason", why}});
+  }
+  if (history.size() > kHistoryMax) history.erase(history.begin());
+}
+
 void ElasticSize::Fill(JobPass& pass, const std::string& preempted) {
   const std::string_view field = pass.kind.kubedl_style_status() ? "size" : "elastic";
   const Tally tally = Count(*pass.job, pass.name, pass.spec, pass.pods);
@@ -228,43 +271,12 @@ void ElasticSize::Fill(JobPass& pass, const std::string& preempted) {
   static const json::Value kNone;
   const json::Value* document = json::Find(pass.status, {field});
   const api::JobSize known(document != nullptr ? *document : kNone);
-  const std::vector<api::SizeChange>& changes = known.history;
   const int64_t wanted = known.desired.value_or(desired);
   json::Array history = json::GetArray(pass.status, {field, "history"});
   const std::string uid = pass.uid();
-  const bool over = pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended");
   if (desired != wanted) resizing_.try_emplace(uid, known.replicas);
-  const bool began = !changes.empty() || now > 0;
-  const int64_t before = changes.empty() ? 0 : changes.back().replicas;
-  if (began && now != before) {
-    const std::string why = WhyChanged(pass, changes, now, desired, preempted);
-    json::Object entry{{"time", api::FormatTime(pass.now)},
-                       {"replicas", now},
-                       {"desired", desired},
-                       {"reason", why}};
-    bool continues = false;
-    if (!changes.empty() && now > before) {
-      // Members of one growth come within moments of each other.
-      const api::SizeChange& last = changes.back();
-      const bool grew = changes.size() < 2 || changes[changes.size() - 2].replicas < before;
-      continues =
-          grew && last.time && pass.now - *last.time < kOneChange && last.desired == desired;
-    }
-    // The job's own event reports a resume.
-    const bool rested = !changes.empty() && changes.back().reason == "suspended";
-    if (!pass.spec.grouped && !history.empty() && !continues && !resizing_.contains(uid) && !over &&
-        !rested && why != kMemberEnded) {
-      News news = OfLoners(before, now, desired, why);
-      pass.AddEvent("Normal", news.reason, std::move(news.message));
-    }
-    if (continues) {
-      json::Set(history.back(), {"replicas"}, now);
-      json::Remove(history.back(), {"throughput"});
-    } else {
-      history.emplace_back(std::move(entry));
-    }
-    if (history.size() > kHistoryMax) history.erase(history.begin());
-  }
+  const Now size_now{.least = least, .most = most, .desired = desired, .now = now};
+  NoteChange(pass, size_now, known.history, preempted, history);
   if (!history.empty()) {
     const double told = Throughput(pass.pods, pass.spec.grouped ? members : now);
     NoteThroughput(history.back(), told > 0 ? told : observed);
@@ -277,10 +289,10 @@ void ElasticSize::Fill(JobPass& pass, const std::string& preempted) {
   // kube-apiserver 1.20 takes an empty string for a null, and refuses it.
   if (std::string why = WhyNoMore(pass, now, desired); !why.empty()) size["message"] = why;
   json::Set(pass.status, {field}, std::move(size));
-  if (over || by_metric) {
+  if (RestsOrIsOver(pass) || by_metric) {
     resizing_.erase(uid);
   } else {
-    ReportResize(pass, {.least = least, .most = most, .desired = desired, .now = now});
+    ReportResize(pass, size_now);
   }
 }
 

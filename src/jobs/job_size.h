@@ -7,8 +7,10 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "jobs/job_pass.h"
+#include "kube/api/objects/job.h"
 
 namespace swell::controllers {
 
@@ -24,6 +26,12 @@ class ElasticSize {
     int64_t least = 0, most = 0, desired = 0, now = 0;
   };
   void ReportResize(JobPass& pass, const Now& size);
+  // Adds the change to the job's history, and reports it if nobody else does.
+  void NoteChange(JobPass& pass,
+                  const Now& size,
+                  const std::vector<api::SizeChange>& changes,
+                  const std::string& preempted,
+                  json::Array& history) const;
 
   // How many members ran when another number was requested, by their job's uid; until the change is
   // reported.

@@ -215,7 +215,54 @@ DeviceCatalog::Device DeviceCatalog::ReadDevice(Node& node,
   return out;
 }
 
-// The slices of a pool's last generation count, once all of them are there.
+// By driver and pool, those of the pool's last generation.
+std::map<std::pair<std::string, std::string>, DeviceCatalog::Pool> DeviceCatalog::LatestSlices(
+    const Node& node) const {
+  const auto generation = [](const json::Value& slice) {
+    return json::GetInt(slice, {"spec", "pool", "generation"});
+  };
+  std::map<std::pair<std::string, std::string>, Pool> pools;
+  for (const std::string& name : node.slices) {
+    const json::Value& slice = *slices_.find(name)->second;
+    Pool& pool = pools[{std::string(json::GetString(slice, {"spec", "driver"})),
+                        std::string(json::GetString(slice, {"spec", "pool", "name"}))}];
+    if (!pool.empty() && generation(*pool.front()) > generation(slice)) continue;
+    if (!pool.empty() && generation(*pool.front()) < generation(slice)) pool.clear();
+    pool.push_back(&slice);
+  }
+  return pools;
+}
+
+// GPUs have the numbers that they say they have, if these are numbers of a node's GPUs and differ.
+// Other devices have the highest numbers.
+void DeviceCatalog::NumberDevices(std::vector<Device> gpus,
+                                  std::vector<Device> others,
+                                  Node& node) {
+  const auto by_number = [](const Device& a, const Device& b) {
+    return std::tuple(a.index, a.name.size(), a.name) < std::tuple(b.index, b.name.size(), b.name);
+  };
+  std::sort(gpus.begin(), gpus.end(), by_number);
+  const bool differ =
+      std::adjacent_find(gpus.begin(), gpus.end(), [](const Device& a, const Device& b) {
+        return a.index == b.index;
+      }) == gpus.end();
+  const bool numbered =
+      gpus.empty() || (differ && gpus.front().index >= 0 && gpus.back().index < sched::kDevicesMax);
+  int next = 0;
+  for (Device& device : gpus) {
+    if (!numbered) device.index = next++;
+    if (device.index < sched::kDevicesMax) node.devices.push_back(std::move(device));
+  }
+  const int least = node.devices.empty() ? 0 : node.devices.back().index + 1;
+  int last = sched::kDevicesMax;
+  for (Device& device : others) {
+    if (last <= least) break;
+    device.index = --last;
+    node.devices.push_back(std::move(device));
+  }
+}
+
+// A pool counts once all slices of its last generation are there.
 void DeviceCatalog::ReadDevices(Node& node) {
   node.read = true;
   node.devices.clear();
@@ -223,23 +270,11 @@ void DeviceCatalog::ReadDevices(Node& node) {
   node.uses.clear();
   node.counters = {};
   node.counter_ids.clear();
-  std::map<std::pair<std::string, std::string>, Pool> pools;
-  for (const std::string& name : node.slices) {
-    const json::Value& slice = *slices_.find(name)->second;
-    auto& pool = pools[{std::string(json::GetString(slice, {"spec", "driver"})),
-                        std::string(json::GetString(slice, {"spec", "pool", "name"}))}];
-    const auto generation = [](const json::Value& of) {
-      return json::GetInt(of, {"spec", "pool", "generation"});
-    };
-    if (!pool.empty() && generation(*pool.front()) > generation(slice)) continue;
-    if (!pool.empty() && generation(*pool.front()) < generation(slice)) pool.clear();
-    pool.push_back(&slice);
-  }
   std::string_view gpus_of;
   std::vector<Device> gpus;
   std::vector<Device> others;
   std::set<int> of_whole_gpus;  // counters
-  for (const auto& [key, slices] : pools) {
+  for (const auto& [key, slices] : LatestSlices(node)) {
     const int64_t whole = json::GetInt(*slices.front(), {"spec", "pool", "resourceSliceCount"}, 1);
     if (static_cast<int64_t>(slices.size()) < whole) continue;
     if (gpus_of.empty() && IsGpuDriver(key.first)) gpus_of = key.first;
@@ -264,28 +299,7 @@ void DeviceCatalog::ReadDevices(Node& node) {
     });
     if (part) device.part_ppm = PartPpm(LargestPart(node.counters, device.uses));
   }
-  // GPUs have the numbers that they say they have, where these are numbers of a node's GPUs.
-  const auto by_name = [](const Device& a, const Device& b) {
-    return std::tuple(a.index, a.name.size(), a.name) < std::tuple(b.index, b.name.size(), b.name);
-  };
-  std::sort(gpus.begin(), gpus.end(), by_name);
-  const bool numbered =
-      std::adjacent_find(gpus.begin(), gpus.end(),
-                         [](const Device& a, const Device& b) { return a.index == b.index; }) ==
-          gpus.end() &&
-      (gpus.empty() || (gpus.front().index >= 0 && gpus.back().index < sched::kDevicesMax));
-  int next = 0;
-  for (Device& device : gpus) {
-    if (!numbered) device.index = next++;
-    if (device.index < sched::kDevicesMax) node.devices.push_back(std::move(device));
-  }
-  const int least = node.devices.empty() ? 0 : node.devices.back().index + 1;
-  int last = sched::kDevicesMax;
-  for (Device& device : others) {
-    if (last <= least) break;
-    device.index = --last;
-    node.devices.push_back(std::move(device));
-  }
+  NumberDevices(std::move(gpus), std::move(others), node);
   for (const Device& device : node.devices) {
     if (device.shared) node.counters.shared.Add(device.index);
     if (!device.uses.empty()) node.counters.of_device[device.index] = device.uses;

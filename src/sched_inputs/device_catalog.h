@@ -159,6 +159,8 @@ class DeviceCatalog {
 
   Node& Read(Node& node);
   void ReadDevices(Node& node);
+  std::map<std::pair<std::string, std::string>, Pool> LatestSlices(const Node& node) const;
+  static void NumberDevices(std::vector<Device> gpus, std::vector<Device> others, Node& node);
   void ReadCounters(Node& node, const Pool& slices);
   Device ReadDevice(Node& node, const json::Value& slice, const json::Value& device);
   sched::DeviceSet DevicesOf(const std::string& kind, Node& node);

@@ -224,7 +224,8 @@ class SubmitAction final : public Action {
                                   index));
   }
 
-  Status Fill(std::vector<std::string> words) {
+  // The name of the job and its command.
+  Status FillCommand(std::vector<std::string> words) {
     // Without dashes, a word with spaces is a line for the shell.
     const bool dashes = words_before_dashes_ < words.size();
     if (const size_t names = spec_.name.empty() ? 1 : 0; dashes && words_before_dashes_ > names) {
@@ -248,6 +249,25 @@ class SubmitAction final : public Action {
     } else {
       spec_.command = std::move(words);
     }
+    return Status::Ok();
+  }
+
+  Status FillVolumes() {
+    spec_.volume_flag = spec_.host_path_flag = "--volume";
+    spec_.host_path_type = "Directory";
+    for (const std::string& volume : volumes_) {
+      if (volume.starts_with('.') || volume.starts_with('~')) {
+        return Misuse(StrCat("--volume ", Quote(volume),
+                             ": expected a directory's whole path, as /srv/data:/data; a name "
+                             "without a slash is a volume claim's"));
+      }
+      (volume.starts_with('/') ? spec_.host_paths : spec_.volumes).push_back(volume);
+    }
+    return Status::Ok();
+  }
+
+  Status Fill(std::vector<std::string> words) {
+    SWELL_RETURN_IF_ERROR(FillCommand(std::move(words)));
     if (!gpus_.empty()) {
       SWELL_ASSIGN_OR_RETURN(const double gpus, ParseGpus("--gpus", gpus_));
       spec_.gpus = static_cast<int64_t>(gpus);
@@ -267,16 +287,7 @@ class SubmitAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(spec_.labels, ParseLabels(labels_, "--label"));
     SWELL_ASSIGN_OR_RETURN(spec_.annotations, ParsePairs(annotations_, "--annotation"));
     SWELL_ASSIGN_OR_RETURN(spec_.selectors, ParseLabels(selectors_, "--selector"));
-    spec_.volume_flag = spec_.host_path_flag = "--volume";
-    spec_.host_path_type = "Directory";
-    for (const std::string& volume : volumes_) {
-      if (volume.starts_with('.') || volume.starts_with('~')) {
-        return Misuse(StrCat("--volume ", Quote(volume),
-                             ": expected a directory's whole path, as /srv/data:/data; a name "
-                             "without a slash is a volume claim's"));
-      }
-      (volume.starts_with('/') ? spec_.host_paths : spec_.volumes).push_back(volume);
-    }
+    SWELL_RETURN_IF_ERROR(FillVolumes());
     std::string word = ToLower(on_preemption_);
     if (word != "requeue" && word != "fail") {
       return WrongValue("--on-preemption", on_preemption_, {"requeue", "fail"});

@@ -60,6 +60,70 @@ std::string OthersHint(Api& api, std::string_view ns, std::string_view name) {
   return WorkloadHint(api, ns, name);
 }
 
+// `near`: a name like it; empty: none is.
+Status NotFound(Api& api, std::string_view ns, std::string_view name, const std::string& near) {
+  const std::string what = StrCat("job ", Quote(name), " not found in namespace ", Quote(ns));
+  if (const std::string hint = OthersHint(api, ns, name); !hint.empty()) {
+    return Status(Code::kNotFound, what + hint);
+  }
+  const std::string elsewhere = NamespacesWith(api, ns, name);
+  std::string hint = "swell list shows the jobs";
+  if (!near.empty()) hint = StrCat("did you mean ", near, "?");
+  if (!elsewhere.empty()) hint = StrCat("it exists in ", elsewhere, " (use -n)");
+  return Status(Code::kNotFound, StrCat(what, "; ", hint));
+}
+
+std::string NamesOf(const std::vector<JobView>& jobs) {
+  std::vector<std::string> names;
+  for (const JobView& job : jobs) names.push_back(job.ResourceName());
+  return Join(names, ", ");
+}
+
+bool IsOfKind(const JobView& job, std::string_view kind) {
+  const std::string singular = ToLower(job.kind->kind);
+  return kind.empty() || kind == singular || kind == job.kind->resource.plural ||
+         kind == StrCat(singular, ".", job.kind->resource.group);
+}
+
+// The jobs of that name, and of that kind if one is named.
+Result<std::vector<JobView>> JobsNamed(Api& api,
+                                       std::string_view ns,
+                                       std::string_view kind,
+                                       std::string_view name) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(api, ns, name));
+  std::vector<JobView> found;
+  std::vector<JobView> of_other_kinds;
+  for (JobView& job : jobs) {
+    (IsOfKind(job, kind) ? found : of_other_kinds).push_back(std::move(job));
+  }
+  if (!found.empty() || of_other_kinds.empty()) return found;
+  // "job" is what people call a job of any kind.
+  if (kind == "job" || kind == "jobs") return of_other_kinds;
+  return Status(Code::kNotFound, StrCat(kind, " ", Quote(name), " not found in namespace ",
+                                        Quote(ns), "; there is ", NamesOf(of_other_kinds)));
+}
+
+// No job has the name: it may be a number of Slurm's commands, an array's name, or misspelt.
+Result<JobView> FindByOtherNames(Api& api, std::string_view ns, std::string_view name) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> all, ListJobs(api, ns));
+  size_t tasks = 0;
+  std::string first_task;
+  std::vector<std::string> names;
+  for (JobView& job : all) {
+    if (api::Label(*job.object, api::keys::kSlurmJobId) == name) return std::move(job);
+    if (api::Label(*job.object, api::keys::kArray) == name && ++tasks == 1) first_task = job.name;
+    names.push_back(job.name);
+  }
+  if (tasks > 0) {
+    const std::string label = StrCat(api::keys::kArray, "=", name);
+    return Status(
+        Code::kNotFound,
+        StrCat(Quote(name), " is an array of ", tasks, " jobs: name one of them (", first_task,
+               " is the first; swell list ", name, " shows all). All have the label ", label));
+  }
+  return NotFound(api, ns, name, NearestWord(name, names));
+}
+
 }  // namespace
 
 Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
@@ -68,68 +132,12 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
     kind = name.substr(0, slash);
     name = name.substr(slash + 1);
   }
-  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(api, ns, name));
-  std::vector<JobView> found;
-  std::vector<JobView> of_other_kinds;
-  for (JobView& job : jobs) {
-    std::string singular = ToLower(job.kind->kind);
-    if (!kind.empty() && kind != singular && kind != job.kind->resource.plural &&
-        kind != StrCat(singular, ".", job.kind->resource.group)) {
-      of_other_kinds.push_back(std::move(job));
-      continue;
-    }
-    found.push_back(std::move(job));
-  }
-  const auto names_of = [](const std::vector<JobView>& some) {
-    std::vector<std::string> names;
-    for (const JobView& job : some) names.push_back(job.ResourceName());
-    return Join(names, ", ");
-  };
-  // "job" is what people call a job of any kind.
-  if (found.empty() && (kind == "job" || kind == "jobs")) {
-    found = std::exchange(of_other_kinds, {});
-  }
-  if (found.empty() && !of_other_kinds.empty()) {
-    return Status(Code::kNotFound, StrCat(kind, " ", Quote(name), " not found in namespace ",
-                                          Quote(ns), "; there is ", names_of(of_other_kinds)));
-  }
-  std::string near;
-  if (found.empty() && kind.empty()) {
-    SWELL_ASSIGN_OR_RETURN(std::vector<JobView> all, ListJobs(api, ns));
-    size_t tasks = 0;
-    std::string first_task;
-    std::vector<std::string> names;
-    for (const JobView& job : all) names.push_back(job.name);
-    near = NearestWord(name, names);
-    for (JobView& job : all) {
-      if (api::Label(*job.object, api::keys::kArray) == name && ++tasks == 1) first_task = job.name;
-      // Slurm's commands print numbers; every command takes them.
-      if (api::Label(*job.object, api::keys::kSlurmJobId) == name && found.empty()) {
-        found.push_back(std::move(job));
-      }
-    }
-    if (found.empty() && tasks > 0) {
-      const std::string label = StrCat(api::keys::kArray, "=", name);
-      return Status(
-          Code::kNotFound,
-          StrCat(Quote(name), " is an array of ", tasks, " jobs: name one of them (", first_task,
-                 " is the first; swell list ", name, " shows all). All have the label ", label));
-    }
-  }
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> found, JobsNamed(api, ns, kind, name));
   if (found.empty()) {
-    if (const std::string hint = OthersHint(api, ns, name); !hint.empty()) {
-      return Status(Code::kNotFound,
-                    StrCat("job ", Quote(name), " not found in namespace ", Quote(ns), hint));
-    }
-    const std::string elsewhere = NamespacesWith(api, ns, name);
-    std::string hint = "swell list shows the jobs";
-    if (!near.empty()) hint = StrCat("did you mean ", near, "?");
-    if (!elsewhere.empty()) hint = StrCat("it exists in ", elsewhere, " (use -n)");
-    return Status(Code::kNotFound,
-                  StrCat("job ", Quote(name), " not found in namespace ", Quote(ns), "; ", hint));
+    return kind.empty() ? FindByOtherNames(api, ns, name) : NotFound(api, ns, name, "");
   }
   if (found.size() > 1) {
-    return Misuse(StrCat("there are several jobs named ", Quote(name), ": ", names_of(found),
+    return Misuse(StrCat("there are several jobs named ", Quote(name), ": ", NamesOf(found),
                          "; say which one"));
   }
   return std::move(found[0]);

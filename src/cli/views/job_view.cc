@@ -46,15 +46,8 @@ std::string WhyNoMore(const JobView& job) {
   return "";
 }
 
-JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
-  JobView view;
-  const json::Value& job = *object;
-  view.kind = &kind;
-  view.name = api::Name(job);
-  view.ns = api::Namespace(job);
-  view.status = api::JobStatusWord(job);
-  view.message = NewestMessage(job);
-  view.progress = api::ProgressOfJob(job);
+// What its conditions say besides its status.
+void ReadConditions(const json::Value& job, JobView& view) {
   const auto hung = api::FindCondition(job, "Hung");
   if (hung && hung->IsTrue()) view.hung = hung->message;
   const auto refused = api::FindCondition(job, "ReplicaFailure");
@@ -65,8 +58,9 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   }
   const auto not_finite = api::FindCondition(job, "MetricNotFinite");
   if (not_finite && not_finite->IsTrue() && !view.over()) view.not_finite = not_finite->message;
-  view.on_preemption = api::Annotation(job, api::keys::kOnPreemption);
-  if (view.on_preemption.empty()) view.on_preemption = "Requeue";
+}
+
+void ReadRoles(const json::Value& job, const JobKindInfo& kind, JobView& view) {
   for (const RoleBounds& bounds : BoundsOf(job, kind)) {
     view.replicas += bounds.replicas;
     // ElasticDL's master can wait without workers and continue with the next one.
@@ -78,21 +72,10 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
     view.milli_gpus += one.replicas * MilliGpus(*one.pod);
     if (view.priority.empty()) view.priority = api::PriorityClassName(*one.pod);
   }
-  const json::Value* policy = json::Find(job, {"spec", "runPolicy", "schedulingPolicy"});
-  if (policy) {
-    view.priority = json::GetString(*policy, {"priorityClass"}, view.priority);
-    view.project = api::ProjectOfQueue(*policy);
-  }
-  view.priority = json::GetString(job, {"spec", "priorityClassName"}, view.priority);
-  view.project = json::GetString(job, {"spec", "project"}, view.project);
-  view.on_preemption =
-      json::GetString(job, {"spec", "preemption", "onPreemption"}, view.on_preemption);
-  view.workload = api::Label(job, api::keys::kWorkload);
-  view.user = api::Annotation(job, api::keys::kUser);
-  if (view.user.empty()) view.user = api::Annotation(job, "arena.kubeflow.org/username");
-  view.command_line = api::Annotation(job, api::keys::kCommandLine);
-  std::string_view project = api::Label(job, api::keys::kProject);
-  if (!project.empty()) view.project = project;
+}
+
+// When it was made, began and ended. The status depends on it for jobs that wait.
+void ReadStart(const json::Value& job, const JobKindInfo& kind, JobView& view) {
   view.created = api::ParseTime(api::CreationTimestamp(job));
   view.started = api::StartTime(job);
   view.ended = api::ParseTime(json::GetString(job, {"status", "completionTime"}));
@@ -108,6 +91,37 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   if (view.status == "Pending" && !api::FindCondition(job, "Running")) {
     view.started.reset();
   }
+}
+
+JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
+  JobView view;
+  const json::Value& job = *object;
+  view.kind = &kind;
+  view.name = api::Name(job);
+  view.ns = api::Namespace(job);
+  view.status = api::JobStatusWord(job);
+  view.message = NewestMessage(job);
+  view.progress = api::ProgressOfJob(job);
+  ReadConditions(job, view);
+  view.on_preemption = api::Annotation(job, api::keys::kOnPreemption);
+  if (view.on_preemption.empty()) view.on_preemption = "Requeue";
+  ReadRoles(job, kind, view);
+  const json::Value* policy = json::Find(job, {"spec", "runPolicy", "schedulingPolicy"});
+  if (policy) {
+    view.priority = json::GetString(*policy, {"priorityClass"}, view.priority);
+    view.project = api::ProjectOfQueue(*policy);
+  }
+  view.priority = json::GetString(job, {"spec", "priorityClassName"}, view.priority);
+  view.project = json::GetString(job, {"spec", "project"}, view.project);
+  view.on_preemption =
+      json::GetString(job, {"spec", "preemption", "onPreemption"}, view.on_preemption);
+  view.workload = api::Label(job, api::keys::kWorkload);
+  view.user = api::Annotation(job, api::keys::kUser);
+  if (view.user.empty()) view.user = api::Annotation(job, "arena.kubeflow.org/username");
+  view.command_line = api::Annotation(job, api::keys::kCommandLine);
+  std::string_view project = api::Label(job, api::keys::kProject);
+  if (!project.empty()) view.project = project;
+  ReadStart(job, kind, view);
   view.object = std::move(object);
   return view;
 }

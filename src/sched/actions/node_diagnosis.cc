@@ -28,6 +28,53 @@ std::string HolderName(const State& state, const NodeState& node) {
   return key.starts_with('/') ? key.substr(1) : key;
 }
 
+// Why the node takes no pod of the shape, whatever room it has; empty: it may.
+std::string UnfitText(const NodeState& node, const Shape& shape, Unfit unfit) {
+  switch (unfit) {
+    case Unfit::kNone:
+      return "";
+    case Unfit::kNotReady:
+      return "node(s) were not ready";
+    case Unfit::kUnschedulable:
+      return "node(s) were unschedulable";
+    case Unfit::kTaint: {
+      const Taint* taint = UntoleratedTaint(node.info, shape);
+      if (taint->key == kUnhealthyTaint) return "node(s) were unhealthy (swell health lists them)";
+      return StrCat("node(s) had taint {", taint->key, ": ", taint->value,
+                    "}, that the pod didn't tolerate");
+    }
+    case Unfit::kSelector:
+      return "node(s) didn't match Pod's node affinity/selector";
+    case Unfit::kVolume:
+      return "node(s) had volume node affinity conflict";
+    case Unfit::kSliced:
+      return "node(s) had GPUs divided by MIG, which are not shared otherwise";
+    case Unfit::kGpuMemory:
+      return "node(s) didn't say how much memory their GPUs have";
+    case Unfit::kByKind:
+      return "node(s) gave their GPUs to resource claims only";
+  }
+  return "";
+}
+
+// What a node with room lacks; empty: nothing.
+std::string LackText(const State& state, const NodeState& node, Lack lack) {
+  switch (lack) {
+    case Lack::kPorts:
+      return "node(s) didn't have free ports for the requested pod ports";
+    case Lack::kAffinity:
+      return "node(s) didn't match pod affinity rules";
+    case Lack::kAntiAffinity:
+      return "node(s) didn't match pod anti-affinity rules";
+    case Lack::kSpread:
+      return "node(s) didn't match pod topology spread constraints";
+    case Lack::kHeld:
+      return StrCat("node(s) were held for ", HolderName(state, node), ", which has waited long");
+    default:
+      return "";
+  }
+}
+
 }  // namespace
 
 // Counts every missing resource, as kube-scheduler does.
@@ -35,69 +82,17 @@ void NodeDiagnoser::CountLacks(PodId pod,
                                NodeId node_id,
                                const SpreadMinima& minima,
                                NodeLacks& lacks) {
-  std::map<std::string, int>& reasons = lacks.others;
   const ShapeId shape_id = state_.pods[pod].shape;
   const NodeState& node = state_.nodes[node_id];
-  switch (state_.VerdictOf(shape_id, node_id).unfit) {
-    case Unfit::kNone:
-      break;
-    case Unfit::kNotReady:
-      ++reasons["node(s) were not ready"];
-      return;
-    case Unfit::kUnschedulable:
-      ++reasons["node(s) were unschedulable"];
-      return;
-    case Unfit::kTaint: {
-      const Taint* taint = UntoleratedTaint(node.info, state_.shapes[shape_id]);
-      if (taint->key == kUnhealthyTaint) {
-        ++reasons["node(s) were unhealthy (swell health lists them)"];
-        return;
-      }
-      ++reasons[StrCat("node(s) had taint {", taint->key, ": ", taint->value,
-                       "}, that the pod didn't tolerate")];
-      return;
-    }
-    case Unfit::kSelector:
-      ++reasons["node(s) didn't match Pod's node affinity/selector"];
-      return;
-    case Unfit::kVolume:
-      ++reasons["node(s) had volume node affinity conflict"];
-      return;
-    case Unfit::kSliced:
-      ++reasons["node(s) had GPUs divided by MIG, which are not shared otherwise"];
-      return;
-    case Unfit::kGpuMemory:
-      ++reasons["node(s) didn't say how much memory their GPUs have"];
-      return;
-    case Unfit::kByKind:
-      ++reasons["node(s) gave their GPUs to resource claims only"];
-      return;
-  }
   const Shape& shape = state_.shapes[shape_id];
-  if (!FitsRoom(state_, shape, node, Tense::kNow)) {
+  const Unfit unfit = state_.VerdictOf(shape_id, node_id).unfit;
+  std::string why = UnfitText(node, shape, unfit);
+  if (why.empty() && !FitsRoom(state_, shape, node, Tense::kNow)) {
     CountRoomLacks(shape, node, lacks);
     return;
   }
-  switch (WhyNot(state_, pod, node_id, Tense::kNow, minima)) {
-    case Lack::kPorts:
-      ++reasons["node(s) didn't have free ports for the requested pod ports"];
-      break;
-    case Lack::kAffinity:
-      ++reasons["node(s) didn't match pod affinity rules"];
-      break;
-    case Lack::kAntiAffinity:
-      ++reasons["node(s) didn't match pod anti-affinity rules"];
-      break;
-    case Lack::kSpread:
-      ++reasons["node(s) didn't match pod topology spread constraints"];
-      break;
-    case Lack::kHeld:
-      ++reasons[StrCat("node(s) were held for ", HolderName(state_, node),
-                       ", which has waited long")];
-      break;
-    default:
-      break;
-  }
+  if (why.empty()) why = LackText(state_, node, WhyNot(state_, pod, node_id, Tense::kNow, minima));
+  if (!why.empty()) ++lacks.others[why];
 }
 
 void NodeDiagnoser::CountRoomLacks(const Shape& shape, const NodeState& node, NodeLacks& lacks) {

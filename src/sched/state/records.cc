@@ -136,7 +136,8 @@ PodId State::NewPod(std::string_view key) {
   return id;
 }
 
-ShapeId State::AcquireShape(const PodInfo& pod) {
+// The pod's requests, by the state's numbers of resources.
+Shape State::ShapeOfRequests(const PodInfo& pod) {
   Shape shape;
   auto clamp = [](int64_t amount) { return std::max<int64_t>(0, amount); };
   shape.core = {clamp(pod.requests.cpu_milli), clamp(pod.requests.memory_bytes), 1,
@@ -160,6 +161,11 @@ ShapeId State::AcquireShape(const PodInfo& pod) {
       shape.share_ppm = std::max(kSharePpmMin, static_cast<int64_t>(ppm));
     }
   }
+  return shape;
+}
+
+ShapeId State::AcquireShape(const PodInfo& pod) {
+  Shape shape = ShapeOfRequests(pod);
   shape.node_selector = pod.node_selector;
   shape.required = pod.required_node_affinity;
   shape.preferred = pod.preferred_node_affinity;

@@ -492,6 +492,7 @@ struct State {
   void FreeNodeIfUnused(NodeId node);
   void FreeGroupIfUnused(GroupId group);
   ShapeId AcquireShape(const PodInfo& pod);
+  Shape ShapeOfRequests(const PodInfo& pod);
   void ReleaseShape(ShapeId shape);
   void CountTerm(TermId term);
   void AddMember(PodId pod);
