@@ -70,16 +70,16 @@ void AddElectionFlags(cli::Flags& declared, ControllerFlags& flags) {
 
 void AddPagesFlags(cli::Flags& declared, ControllerFlags& flags) {
   declared.Text("--ui-address", &flags.ui_address, "HOST:PORT",
-                "also serve the pages there (default: not); on addresses that are not loopback "
-                "they speak TLS");
+                "also serve the pages at this address (default: no pages); with TLS, except on "
+                "loopback addresses");
   declared.Text("--ui-programs-address", &flags.ui_programs, "HOST:PORT|off",
-                "also serve the programs of pods that the pages open there, such as TensorBoard "
-                "(default off)");
+                "also serve, at this address, the programs of pods that the pages open, such as "
+                "TensorBoard (default off)");
   declared.Text("--ui-cert-file", &flags.ui_cert_file, "FILE",
                 "certificate of the pages, with --ui-key-file (default: one made at each start)");
   declared.Text("--ui-key-file", &flags.ui_key_file, "FILE", "private key of the pages");
   declared.Text("--ui-history-file", &flags.ui_history, "FILE",
-                "keep the history of the pages there (default: in memory)");
+                "keep the history of the pages in this file (default: in memory)");
 }
 
 Status CheckPages(const ControllerFlags& flags) {

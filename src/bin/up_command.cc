@@ -71,10 +71,10 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
       "--listen", &cluster.listen, "HOST:PORT",
       "address of the API server (default 127.0.0.1 and a free port, the same after a restart)");
   flags.Text("--ui-address", &cluster.ui_address, "HOST:PORT|off",
-             "address of the pages (default 127.0.0.1 and a free port, the same after a restart); "
-             "any other than a loopback address speaks TLS; off: no pages");
+             "address of the pages (default 127.0.0.1 and a free port, the same after a restart), "
+             "with TLS except on loopback addresses; off: no pages");
   flags.Text("--ui-programs-address", &cluster.programs_address, "HOST:PORT|off",
-             "address of the programs of pods that the pages open, such as TensorBoard (default: "
+             "address for the programs of pods that the pages open, such as TensorBoard (default: "
              "the host of the pages and a free port, the same after a restart); off: none");
   flags.Text("--token-auth-file", &cluster.token_auth_file, "FILE",
              "static bearer tokens, one per line: token,user,uid,\"group1,group2\"");

@@ -92,7 +92,8 @@ class SuspendAction final : public Action {
   explicit SuspendAction(bool suspend) : suspend_(suspend) {}
   void Declare(Flags& flags) override {
     if (!suspend_) return;
-    flags.Switch("--force", &force_, "also if the job could not save itself: its work is lost");
+    flags.Switch("--force", &force_,
+                 "suspend even if the job could not save its work, which is lost then");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) {

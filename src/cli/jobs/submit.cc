@@ -73,13 +73,11 @@ class SubmitAction final : public Action {
                "afternotok:JOB: when they have failed, after:JOB: when they have started");
     flags.Maybe(
         "--array", &array_, "INDICES",
-        "one job for each index, which it finds in $SWELL_ARRAY_INDEX: 0-99%8 runs 8 of them "
-        "at once");
+        "one job for each index, which it gets as $SWELL_ARRAY_INDEX; 0-99%8 runs 8 at once");
     flags.Group("Completion");
     flags.Int("--retry", &spec_.retry, "N",
-              StrCat("how often an instance that a signal ended is started again before the job "
-                     "fails (default ",
-                     kRetries, "); an error of the script's own ends the job at once"));
+              StrCat("how often to restart instances that a signal ended (default ", kRetries,
+                     "); an error of the script itself ends the job at once"));
     flags.Switch("--force", &force_, "delete an existing job of that name first");
     flags.Switch("--wait", &wait_, "wait until the job ends; the exit status is its result");
     flags.Switch("-f,--logs", &logs_,

@@ -42,7 +42,8 @@ class CheckAction final : public Action {
     flags.Text("--image", &image_, "IMAGE",
                "image with python3 for the test (default python:3.11); with torch, GPUs compute");
     flags.Text("--timeout", &timeout_, "DURATION", "time for all tests (default 3m)");
-    flags.SwitchOff("--no-gpu", &gpus_, "test without a GPU, also where all are in use");
+    flags.SwitchOff("--no-gpu", &gpus_,
+                    "do not test GPUs; nodes without an idle GPU are then tested, too");
     flags.Text("-o,--output", &output_, "FORM", "json or yaml (default: a table)");
   }
 

@@ -136,7 +136,7 @@ Command LogsCommandSpec() {
       .name = "logs",
       .aliases = {"log"},
       .group = "Jobs",
-      .summary = "Print the logs of a job, a pod, an array, or what has several pods.",
+      .summary = "Print the logs of a job, an array, a pod, or another workload.",
       .usage = "JOB | ARRAY | POD [CONTAINER] | KIND/NAME",
       .examples = {{"Follow the log of a job's master", "swell logs mnist -f"},
                    {"The last 20 lines of each pod of a job", "swell logs mnist --all --tail 20"},

@@ -210,8 +210,8 @@ struct UserFlags {
     flags.Group("Users");
     flags.Text("--user-gpu-limit", &gpu_limit, "N",
                "the most GPUs that one user's work holds: 4, 0.5 or unlimited");
-    flags.Switch("--user-fair-share", &fair, "serve the user first who holds the fewest GPUs");
-    flags.Switch("--no-user-fair-share", &by_age, "serve the oldest work first (default)");
+    flags.Switch("--user-fair-share", &fair, "the user who holds the fewest GPUs goes first");
+    flags.Switch("--no-user-fair-share", &by_age, "the oldest work goes first (default)");
   }
 
   Status SetIn(json::Value& spec) const {
@@ -323,8 +323,8 @@ class ProjectWrite : public Action {
     flags.Switch("--no-isolated", &open_, "pods of other projects reach them, too (default)");
     flags.Choice("--pod-security", &pod_security_, "LEVEL",
                  {"privileged", "baseline", "restricted"},
-                 "what the project's pods may ask for, as Kubernetes' Pod Security standards have "
-                 "it (default baseline)");
+                 "Pod Security level of the project's pods: privileged, baseline or restricted "
+                 "(default baseline)");
     shares_.Declare(flags);
     flags.Text("--node-pool", &pool_, "POOL",
                "node pool of these quotas and limits (default: all nodes together)");
@@ -751,8 +751,8 @@ Command ProjectCommandSpec(const std::string& program) {
   list.aliases = {"ls", "get"};
   list.examples.push_back({"The use of each node pool", program + " project list --pools"});
   list.notes =
-      "A quota of a project without node pools counts in all of them together. With --pools it is "
-      "shown as shared.";
+      "If a project's quota names no node pool, it counts in all of them together. --pools shows "
+      "it as shared.";
   command.children = {
       Child("create", "Create a project and its namespace.", "NAME",
             {{"A project with a quota of four GPUs of a pool",

@@ -424,7 +424,7 @@ Command ReportCommandSpec() {
       "may be missing. UTILIZATION is the share of all GPUs in the period of the row. PRODUCTIVE "
       "is the share of the held time in which the GPUs trained, less the work that was lost and "
       "done again. -o json and -o csv also list the other uses (starting, loading, saving, hung). "
-      "Jobs are recorded by the day, 300 of each day.";
+      "At most 300 jobs of each day are recorded by name.";
   command.make = Makes<ReportAction>();
   return command;
 }

@@ -185,7 +185,7 @@ Command TopCommandSpec() {
   Command node{
       .name = "node",
       .aliases = {"nodes"},
-      .summary = "Show how much of each node the pods request.",
+      .summary = "Show what pods request of each node.",
       .usage = "[NODE...]",
       .examples = {{"All nodes", "swell top node"}, {"For a program", "swell top node -o json"}},
       .completes = Completes::kNode,

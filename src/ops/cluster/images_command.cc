@@ -377,8 +377,8 @@ cli::Command ImagesCommand() {
                       .summary = "Manage container images on this machine.",
                       .standalone = true};
   images.notes =
-      "A name means the image of that name in the store, else what the catalogue says, else the "
-      "image at its registry. See docs/images.md.";
+      "A name means the image of that name in the store, else the catalogue's entry, else the "
+      "image in its registry. See docs/images.md.";
   images.children = {
       {.name = "list",
        .aliases = {"ls"},
@@ -413,7 +413,7 @@ cli::Command ImagesCommand() {
        .standalone = true,
        .make = cli::Makes<RemoveAction>()},
       {.name = "explain",
-       .summary = "Say what a name means on this machine.",
+       .summary = "Show what the name of an image means on this machine.",
        .usage = "NAME",
        .examples = {{"Whether pods run the catalogue's entry", "swell images explain python"}},
        .standalone = true,

@@ -442,7 +442,8 @@ cli::Command InstallCommand() {
 cli::Command UninstallCommand() {
   return {.name = "uninstall",
           .group = "Kubernetes",
-          .summary = "Remove what swell install created. With jobs or projects, only with --force.",
+          .summary =
+              "Remove what swell install created. If there are jobs or projects, it needs --force.",
           .examples = {{"From the cluster of a kubeconfig",
                         "swell uninstall --kubeconfig ~/.kube/config"}},
           .standalone = true,

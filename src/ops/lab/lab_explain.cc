@@ -12,7 +12,7 @@ class ExplainAction final : public cli::Action {
   void Declare(cli::Flags& flags) override {
     input_.Declare(flags);
     flags.Text("--policy", &policy_, "NAME", "policy to play (default goodput)");
-    flags.Text("--job", &job_, "NAME", "the job, as the trace has it");
+    flags.Text("--job", &job_, "NAME", "name of the job in the trace");
   }
 
   Result<int> Run(cli::Session& session, std::vector<std::string> words) override {

@@ -46,9 +46,10 @@ void LabInput::Declare(cli::Flags& flags) {
   flags.Switch("--from-cluster", &from_cluster_,
                "play the cluster's own jobs that are over, instead of a file");
   flags.Text("--last", &last_, "SPAN",
-             "with --from-cluster: jobs submitted within it, 24h or 30d (default 7d)");
+             "with --from-cluster: play jobs submitted in this time until now, for example 24h or "
+             "30d (default 7d)");
   flags.Text("--save-trace", &save_trace_, "FILE",
-             "with --from-cluster: write its trace, which can be played again");
+             "with --from-cluster: also write the jobs as a trace, which can be played again");
   flags.Text("--usage-namespace", &usage_namespace_, "NAME",
              "with --from-cluster: namespace of the usage records (default swell-system)");
   flags.Text("--cluster", &cluster_, "NODESxGPUS[:TYPE],...",
@@ -58,16 +59,16 @@ void LabInput::Declare(cli::Flags& flags) {
              "quota of a project under the policy fair, repeatable (default none, or those of the "
              "cluster)");
   flags.Text("--profiles", &profiles_dir_, "DIR",
-             "measurements of the traces' applications; for traces that name applications");
+             "measurements of applications, for traces that name them");
   flags.Text("--gpu-type", &gpu_type_, "TYPE",
              "GPU type of the profiles: placements-TYPE.csv (default aws)");
   flags.Int("--resize-cost", &resize_s_, "SECONDS",
-            "what a start, resize or move takes without progress (default 30; with --rules sia "
-            "what Sia's authors measured of each application)");
+            "time without progress at a start, resize or move (default 30; with --rules sia: what "
+            "Sia's authors measured for each application)");
   flags.Choice("--rules", &rules_, "NAME", {"pollux", "sia"},
-               "whose simulator to follow: pollux or sia (default pollux)");
+               "whose published simulator to follow: pollux or sia (default pollux)");
   flags.Int("--round", &round_s_, "SECONDS",
-            "let every policy decide in rounds of this length (default: its own rhythm)");
+            "let every policy decide in rounds of this length (default: each policy's own times)");
 }
 
 Status LabInput::Read(cli::Session& session, const std::vector<std::string>& files) {

@@ -32,12 +32,12 @@ class RunAction final : public cli::Action {
   void Declare(cli::Flags& flags) override {
     input_.Declare(flags);
     flags.List("--policy", &policies_, "NAME",
-               "policy to play, repeatable; the first one is what others are compared with "
+               "policy to play, repeatable; the others are compared with the first "
                "(default goodput)");
     flags.Int("--seed", &seed_, "N", "seed of the bootstrap (default 1)");
-    flags.Text("--csv", &csv_, "FILE", "write a line for each job and policy");
+    flags.Text("--csv", &csv_, "FILE", "write a line for each job and policy to this file");
     flags.Text("--plot", &plot_, "FILE.svg",
-               "draw how completion times are distributed, and the GPUs in use over time");
+               "plot the distribution of completion times, and the GPUs in use over time");
     flags.Choice("-o,--output", &output_, "FORMAT", {"json", "table"},
                  "output format: json or table (default table)");
   }

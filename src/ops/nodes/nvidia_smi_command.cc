@@ -54,13 +54,13 @@ std::string ShellWord(std::string_view text) {
 class NvidiaSmiAction final : public cli::Action {
  public:
   void Declare(cli::Flags& flags) override {
-    flags.Text("--node", &node_, "NODE", "the node; not needed where only one has virtual GPUs");
+    flags.Text("--node", &node_, "NODE", "the node (default: the only one with virtual GPUs)");
     flags.Switch("-L,--list-gpus", &list_, "a line for each GPU");
     flags.Switch("-q,--query", &full_, "all figures of each GPU");
     flags.Text("--query-gpu", &gpu_fields_, "FIELDS",
                "these figures of each GPU: index,name,uuid,utilization.gpu,memory.used,…");
     flags.Text("--query-compute-apps", &app_fields_, "FIELDS",
-               "these of each container on them: process_name,gpu_uuid,used_memory");
+               "these figures of each container on the GPUs: process_name,gpu_uuid,used_memory");
     flags.Text("--format", &format_, "FORMAT", "of a query: csv[,noheader][,nounits]");
     flags.Text("-i,--id", &only_, "INDEX|UUID", "this GPU only");
     flags.Refuse("-l,--loop", "use watch: watch swell nvidia-smi");
