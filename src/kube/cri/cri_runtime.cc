@@ -36,8 +36,7 @@ Result<Engine> AskEngine(GrpcClient& client) {
 
 Result<std::unique_ptr<CriRuntime>> CriRuntime::Create(net::Reactor& core, CriOptions options) {
   if (::geteuid() != 0) {
-    return Status(Code::kForbidden,
-                  "--runtime cri: pods' volumes are mounted by root: run as root");
+    return Status(Code::kForbidden, "--runtime cri: run as root, which mounts the pods' volumes");
   }
   SWELL_ASSIGN_OR_RETURN(options.data_dir, edge::PrepareDataDir(options.data_dir));
   options.instance = edge::TagOf(options.data_dir);
@@ -150,8 +149,8 @@ void CriRuntime::AskForImage(const std::shared_ptr<Pull>& pull) {
                                                  " is not present with pull policy of Never")));
                }
                if (pull->pulled) {
-                 return pull->done(
-                     Status(Code::kInternal, "the engine has pulled the image and has it not"));
+                 return pull->done(Status(Code::kInternal,
+                                          "the engine has pulled the image, but does not have it"));
                }
                PullNext(pull);
              });

@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
@@ -247,7 +248,8 @@ void GrpcClient::Worker::Run() {
     left.push_back(std::move(transfer));
   }
   transfers_.clear();
-  for (const auto& transfer : left) transfer->done(Status(Code::kUnavailable, "swell ends"));
+  for (const auto& transfer : left)
+    transfer->done(Status(Code::kUnavailable, "swell is shutting down"));
 }
 
 bool GrpcClient::Worker::TakeWaiting() {
@@ -270,7 +272,8 @@ void GrpcClient::Worker::Begin(std::unique_ptr<Transfer> transfer) {
   const auto deadline_ms = static_cast<long>(transfer->call.deadline / kMillisecond);
   for (const std::string& header :
        {std::string("content-type: application/grpc"), std::string("te: trailers"),
-        std::string("user-agent: swell"), StrCat("grpc-timeout: ", deadline_ms, "m")}) {
+        std::string("user-agent: swell"),
+        StrCat("grpc-timeout: ", GrpcTimeout(transfer->call.deadline))}) {
     transfer->headers = curl_.slist_append(transfer->headers, header.c_str());
   }
   auto set = [&](CURLoption option, auto value) { curl_.setopt(easy, option, value); };
@@ -311,6 +314,13 @@ void GrpcClient::Worker::EndFinished() {
     if (transfer.empty()) continue;
     transfer.mapped()->done(transfer.mapped()->Answer(code, socket_));
   }
+}
+
+std::string GrpcTimeout(Duration deadline) {
+  constexpr int64_t kDigitsMax = 99'999'999;
+  const int64_t milliseconds = deadline / std::chrono::milliseconds(1);
+  if (milliseconds <= kDigitsMax) return StrCat(milliseconds, "m");
+  return StrCat(std::min<int64_t>(deadline / std::chrono::seconds(1), kDigitsMax), "S");
 }
 
 GrpcClient::GrpcClient(std::unique_ptr<Worker> worker) : worker_(std::move(worker)) {}

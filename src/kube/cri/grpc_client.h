@@ -25,6 +25,9 @@ struct GrpcCall {
   Duration deadline = std::chrono::minutes(2);
 };
 
+// The value of the header grpc-timeout, which has eight digits at most.
+std::string GrpcTimeout(Duration deadline);
+
 class GrpcClient {
  public:
   using Done = std::function<void(Result<std::string>)>;

@@ -287,7 +287,7 @@ Status ResizeCgroups(const CgroupSupport& support,
           continue;  // the kernel does not count swap
         if (file == "pids.max" || Write(path, value)) continue;
         if (round == 1) {
-          return Status(Code::kInvalid, StrCat("the kernel does not take ", file, " = ", value,
+          return Status(Code::kInvalid, StrCat("the kernel does not accept ", file, " = ", value,
                                                ": ", std::strerror(errno)));
         }
         again = true;
