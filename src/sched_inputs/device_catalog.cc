@@ -274,7 +274,8 @@ void DeviceCatalog::ReadDevices(Node& node) {
   std::vector<Device> gpus;
   std::vector<Device> others;
   std::set<int> of_whole_gpus;  // counters
-  for (const auto& [key, slices] : LatestSlices(node)) {
+  const auto pools = LatestSlices(node);
+  for (const auto& [key, slices] : pools) {
     const int64_t whole = json::GetInt(*slices.front(), {"spec", "pool", "resourceSliceCount"}, 1);
     if (static_cast<int64_t>(slices.size()) < whole) continue;
     if (gpus_of.empty() && IsGpuDriver(key.first)) gpus_of = key.first;
