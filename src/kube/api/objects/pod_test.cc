@@ -114,5 +114,15 @@ status:
   EXPECT_EQ(InitContainerStatuses(pod).size(), 1U);
 }
 
+TEST(Pod, ContainersAreComparedByNameInTheirOrder) {
+  const auto same = [](const std::string& a, const std::string& b) {
+    return SameContainers(json::GetArray(Document(a), {"c"}), json::GetArray(Document(b), {"c"}));
+  };
+  EXPECT_TRUE(same("{}", "{c: []}"));
+  EXPECT_TRUE(same("{c: [{name: a, image: x}, {name: b}]}", "{c: [{name: a}, {name: b}]}"));
+  EXPECT_FALSE(same("{c: [{name: a}, {name: b}]}", "{c: [{name: b}, {name: a}]}"));
+  EXPECT_FALSE(same("{c: [{name: a}]}", "{c: [{name: a}, {name: b}]}"));
+}
+
 }  // namespace
 }  // namespace swell::api
