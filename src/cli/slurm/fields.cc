@@ -4,7 +4,6 @@
 #include <cctype>
 
 #include "base/strings.h"
-#include "cli/flags.h"
 #include "cli/print/text_table.h"
 #include "cli/slurm/values.h"
 
@@ -105,9 +104,16 @@ Result<std::vector<ChosenColumn>> ParseColumns(std::string_view list,
   return columns;
 }
 
-TableForm FormOf(bool parsable, bool parsable2) {
-  if (parsable2) return TableForm::kBars;
-  return parsable ? TableForm::kClosingBars : TableForm::kAligned;
+void TableFlags::Declare(Flags& flags) {
+  flags.Switch("-P,--parsable2", &parsable2_, "columns between |");
+  flags.Switch("-p,--parsable", &parsable_, "the same, with a | at the end");
+  flags.Switch("-n,--noheader", &no_header_, "omit the header");
+  flags.Switch("-e,--helpformat", &help_, "list the columns");
+}
+
+TableForm TableFlags::form() const {
+  if (parsable2_) return TableForm::kBars;
+  return parsable_ ? TableForm::kClosingBars : TableForm::kAligned;
 }
 
 std::string FormatRow(const std::vector<ChosenColumn>& columns,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/flags.h"
 
 namespace swell::cli::slurm {
 
@@ -56,8 +57,18 @@ Result<std::vector<ChosenColumn>> ParseColumns(std::string_view list,
                                                std::string* unknown);
 // kBars: between columns; kClosingBars: and at the end.
 enum class TableForm { kAligned, kBars, kClosingBars };
-// By Slurm's flags of these names; the second counts.
-TableForm FormOf(bool parsable, bool parsable2);
+// Slurm's flags of tables whose columns are chosen by names.
+class TableFlags {
+ public:
+  void Declare(Flags& flags);
+  TableForm form() const;
+  bool with_header() const { return !no_header_; }
+  // The names of the columns are asked for, and nothing else.
+  bool help() const { return help_; }
+
+ private:
+  bool parsable_ = false, parsable2_ = false, no_header_ = false, help_ = false;
+};
 std::string FormatRow(const std::vector<ChosenColumn>& columns,
                       TableForm form,
                       const std::function<std::string(const ChosenColumn&)>& value);

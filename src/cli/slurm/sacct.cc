@@ -121,18 +121,15 @@ class SacctAction final : public Action {
     flags.Switch("-D,--duplicates", &ignored_, "accepted; numbers are given once").hidden = true;
     flags.Group("Output");
     flags.List("-o,--format", &format_, "NAME[%WIDTH],…", "columns, such as JobID,State,Elapsed");
-    flags.Switch("-P,--parsable2", &parsable2_, "columns between |");
-    flags.Switch("-p,--parsable", &parsable_, "the same, with a | at the end");
-    flags.Switch("-n,--noheader", &no_header_, "omit the header");
+    table_.Declare(flags);
     flags.Switch("-l,--long", &long_, "more columns");
     flags.Switch("-b,--brief", &brief_, "number, state and exit code");
     flags.Switch("--json", &json_, "print a JSON document");
-    flags.Switch("-e,--helpformat", &help_format_, "list the columns");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
-    if (help_format_) {
+    if (table_.help()) {
       for (const Column& one : kColumns) session.OutLine(one.name);
       return 0;
     }
@@ -149,7 +146,7 @@ class SacctAction final : public Action {
       session.Out(json::PrintPretty(json::Object{{"jobs", std::move(jobs)}}) + "\n");
       return 0;
     }
-    if (!no_header_) session.Out(FormatTitles(columns_, Form()));
+    if (table_.with_header()) session.Out(FormatTitles(columns_, table_.form()));
     for (const JobInfo& job : all) {
       if (Takes(job)) PrintJob(session, job);
     }
@@ -261,10 +258,8 @@ class SacctAction final : public Action {
            partitions_.Takes(job.partition);
   }
 
-  TableForm Form() const { return FormOf(parsable_, parsable2_); }
-
   void PrintJob(Session& session, const JobInfo& job) const {
-    session.Out(FormatRow(columns_, Form(), [&](const ChosenColumn& one) {
+    session.Out(FormatRow(columns_, table_.form(), [&](const ChosenColumn& one) {
       return one.known ? kColumns[*one.known].value(job, session.Now()) : std::string("N/A");
     }));
   }
@@ -272,8 +267,8 @@ class SacctAction final : public Action {
   std::vector<std::string> jobs_, format_;
   std::string states_, since_, until_, nodes_;
   NameFilter users_, accounts_, partitions_, names_;
-  bool parsable_ = false, parsable2_ = false, no_header_ = false, long_ = false;
-  bool help_format_ = false, ignored_ = false, brief_ = false, json_ = false;
+  TableFlags table_;
+  bool long_ = false, ignored_ = false, brief_ = false, json_ = false;
   std::vector<ChosenColumn> columns_;
   std::vector<JobChoice> choices_;
   std::set<std::string_view> wanted_;

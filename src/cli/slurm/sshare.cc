@@ -77,16 +77,13 @@ class SshareAction final : public Action {
     flags.Refuse("-u,--users", "shares are of projects; swell report has GPU-hours of users");
     flags.Group("Output");
     flags.Text("-o,--format", &format_, "NAME[,NAME]", "columns, such as Account,RawShares");
+    table_.Declare(flags);
     flags.Switch("-l,--long", &long_, "more columns");
-    flags.Switch("-n,--noheader", &no_header_, "omit the header");
-    flags.Switch("-P,--parsable2", &parsable2_, "columns between |");
-    flags.Switch("-p,--parsable", &parsable_, "the same, with a | at the end");
-    flags.Switch("-e,--helpformat", &help_format_, "list the columns");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
-    if (help_format_) {
+    if (table_.help()) {
       for (const Column& one : kColumns) session.OutLine(one.name);
       return 0;
     }
@@ -97,15 +94,15 @@ class SshareAction final : public Action {
     for (const std::string& name : wanted) {
       SWELL_RETURN_IF_ERROR(FindProject(tree, name).status().WithContext("--accounts"));
     }
-    if (!no_header_) session.Out(FormatTitles(columns_, Form()));
+    if (table_.with_header()) session.Out(FormatTitles(columns_, table_.form()));
     for (const ProjectView& project : tree.projects) {
       const bool shown =
           wanted.empty() || std::find(wanted.begin(), wanted.end(), project.name) != wanted.end();
       if (!shown) continue;
-      session.Out(FormatRow(columns_, Form(), [&](const ChosenColumn& one) {
+      session.Out(FormatRow(columns_, table_.form(), [&](const ChosenColumn& one) {
         if (!one.known) return std::string("N/A");
         const Column& column = kColumns[*one.known];
-        const bool indents = column.name == "Account" && Form() == TableForm::kAligned;
+        const bool indents = column.name == "Account" && table_.form() == TableForm::kAligned;
         const size_t depth = indents ? static_cast<size_t>(tree.Depth(project)) : 0;
         return std::string(depth, ' ') + column.value(tree, project);
       }));
@@ -114,8 +111,6 @@ class SshareAction final : public Action {
   }
 
  private:
-  TableForm Form() const { return FormOf(parsable_, parsable2_); }
-
   Status ReadColumns(Session& session) {
     const std::string list = !format_.empty() ? format_ : std::string(long_ ? kLong : kUsual);
     std::string unknown;
@@ -128,8 +123,8 @@ class SshareAction final : public Action {
   }
 
   std::string accounts_, format_;
-  bool long_ = false, no_header_ = false, parsable_ = false, parsable2_ = false;
-  bool help_format_ = false, ignored_ = false;
+  TableFlags table_;
+  bool long_ = false, ignored_ = false;
   std::vector<ChosenColumn> columns_;
 };
 
