@@ -188,16 +188,7 @@ class PoolList final : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(std::vector<PoolView> pools, ReadPools(*api));
     if (!form.table()) {
-      std::vector<json::SharedValue> objects;
-      for (const PoolView& pool : pools) {
-        objects.push_back(pool.object);
-        if (form.kind == OutputForm::Kind::kName) {
-          session.OutLine(StrCat("nodepool.swell.dev/", pool.name));
-        }
-      }
-      if (form.kind != OutputForm::Kind::kName) {
-        session.Out(FormatObject(form, MakeList(objects), ""));
-      }
+      session.Out(FormatPools(pools, form));
       return 0;
     }
     if (pools.empty()) {

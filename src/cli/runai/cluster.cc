@@ -106,9 +106,7 @@ class GetPoolsAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(std::vector<PoolView> pools, ReadPools(*api));
     if (!form.table()) {
-      std::vector<json::SharedValue> objects;
-      for (const PoolView& pool : pools) objects.push_back(pool.object);
-      session.Out(FormatObject(form, MakeList(objects), ""));
+      session.Out(FormatPools(pools, form));
       return 0;
     }
     if (pools.empty()) {

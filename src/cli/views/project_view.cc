@@ -434,6 +434,17 @@ std::string ProjectPoolTable(Session& session,
   return table.ToString();
 }
 
+std::string FormatPools(const std::vector<PoolView>& pools, const OutputForm& form) {
+  std::string names;
+  std::vector<json::SharedValue> objects;
+  for (const PoolView& pool : pools) {
+    names += StrCat("nodepool.swell.dev/", pool.name, "\n");
+    objects.push_back(pool.object);
+  }
+  if (form.kind == OutputForm::Kind::kName) return names;
+  return FormatObject(form, MakeList(objects), "");
+}
+
 std::string PoolTable(const std::vector<PoolView>& pools, WallTime now) {
   TextTable table({"NAME", "NODES", "GPUS (held/all)", "PLACEMENT", "SELECTOR", "AGE"});
   for (const PoolView& pool : pools) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/print/output.h"
 #include "cli/session.h"
 #include "cli/views/job_view.h"
 
@@ -118,6 +119,8 @@ std::string ProjectTable(Session& session,
                          const std::vector<ProjectView>& shown,
                          const ProjectTableForm& form);
 std::string PoolTable(const std::vector<PoolView>& pools, WallTime now);
+// The pools' objects, or names, in a form other than a table.
+std::string FormatPools(const std::vector<PoolView>& pools, const OutputForm& form);
 
 // One line for each project and node pool.
 std::string ProjectPoolTable(Session& session,
