@@ -258,7 +258,10 @@ void DeviceTaintEviction::Evict(const json::SharedValue& pod,
            DisruptionCondition("DeletionByDeviceTaintManager",
                                "Device Taint manager: deleting due to NoExecute taint",
                                api::FormatTime(context_.clock.Now())),
-           done);
+           [this, rule = eviction.rule, done](const Result<Duration>& outcome) {
+             if (outcome.ok() && rules_with_.contains(rule)) ++evicted_[rule];
+             done(outcome);
+           });
 }
 
 int64_t DeviceTaintEviction::CountVictims(const json::Value& rule) const {
