@@ -88,7 +88,6 @@ void PendingReporter::AwaitMembers(const std::string& key, Job& job) {
   const SteadyTime now = context_.clock.Steady();
   const bool more = job.pods.size() > std::exchange(job.came, job.pods.size());
   if (job.repeat_at && !more) return;
-  if (job.pods.empty()) return ReportAgainAt(key, job, now + options_.pods_pause);
   if (!job.coming_since) job.coming_since = now;
   ReportAgainAt(key, job,
                 std::min(now + options_.members_pause, *job.coming_since + options_.members_limit));

@@ -9,6 +9,13 @@
 // differ, they are updated now and then, without an event. Repeats are limited to so many writes a
 // second, and to a few jobs and writes at a time: a slow server is not kept busy by them, and
 // neither is the gang of thousands for which others make room. A refused report is repeated later.
+// first reason is reported at once; that of a gang whose members are still being created when none
+// came for a second, or after half a minute. After that the latest reason is reported, and nothing
+// is written twice. A new reason is reported soon, and with growing delays while it keeps changing.
+// If only numbers differ, they are updated now and then, without an event. Repeats are limited to
+// so many writes a second, and to a few jobs and writes at a time: a slow server is not kept busy
+// by them, and neither is the gang of thousands for which others make room. A refused report is
+// repeated later.
 //
 // - Threads: core executor only.
 // - Invariants: it holds one entry for each job and one for each pod that is being written. Entries
@@ -33,7 +40,6 @@ namespace swell::controllers {
 struct PendingReporterOptions {
   Duration members_pause = std::chrono::seconds(1);   // for the next member to be created
   Duration members_limit = std::chrono::seconds(30);  // for all of them
-  Duration pods_pause = std::chrono::seconds(60);     // for the first of them
   Duration reason_pause = std::chrono::seconds(2);    // doubles with each change, up to:
   Duration numbers_pause = std::chrono::seconds(30);
   double repeats_per_second = 20;  // writes for jobs that have a report

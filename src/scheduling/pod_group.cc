@@ -17,6 +17,8 @@ namespace {
 // and a gang of a thousand pods is worth few writes.
 constexpr Duration kCountsPause = std::chrono::seconds(1);
 constexpr Duration kCountsLag = std::chrono::seconds(5);
+// The same for a group of which nothing was written, and which has no pods.
+constexpr Duration kEmptyLag = std::chrono::seconds(60);
 
 // People and controllers wait for the other phases.
 bool MayLag(const json::Value& group, const json::Object& status) {
@@ -129,7 +131,10 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
   if (!context_.informers.synced()) return done(kNotSynced);
   json::SharedValue group = groups_.Get(key);
   std::vector<json::SharedValue> pods = pods_.ByIndex("group", key);
-  if (!group || api::IsDeleting(*group)) unwritten_.erase(key);
+  if (!group || api::IsDeleting(*group)) {
+    unwritten_.erase(key);
+    written_over_.erase(key);
+  }
   if (!group) {
     if (pods.empty() || HasGroupFromOwner(*pods.front())) return done(Duration::zero());
     return MakeGroup(key, *pods.front(), std::move(done));
@@ -138,19 +143,19 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
   if (pods.empty() && !api::Annotation(*group, keys::kMadeForPods).empty()) {
     return DropGroup(*group, std::move(done));
   }
+  if (!ShowsLastWrite(key, *group)) return done(Duration::zero());  // it comes back with it
   const PodGroupCounts counts(pods);
   json::Object status = PodGroupStatus(*group, counts, context_.clock.Now());
   // Not before all are gone: each may be a long list.
   const bool drops_marks =
       json::Find(*group, {"status", "evicted"}) != nullptr && LivingMarks(*group, pods).empty();
   if (drops_marks) status["evicted"] = nullptr;
-  const bool is_new = api::StatusPhase(*group).empty() && api::StatusMessage(*group).empty();
-  if (!Changes(*group, status) || (is_new && pods.empty())) {
+  if (!Changes(*group, status)) {
     unwritten_.erase(key);
     return done(Duration::zero());
   }
   if (!drops_marks && MayLag(*group, status)) {
-    const Duration lag = LagOf(key, counts);
+    const Duration lag = LagOf(key, *group, counts);
     if (lag > Duration::zero()) return done(lag);
   }
   unwritten_.erase(key);
@@ -160,20 +165,40 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
     const std::string_view version = api::ResourceVersionText(*group);
     json::Set(patch, {"metadata", "resourceVersion"}, version);
   }
-  client_.Patch(client::resources::kPodGroups, api::Namespace(*group), api::Name(*group),
-                client::PatchType::kMerge, patch, Ends(std::move(done)), "status");
+  client_.Patch(
+      client::resources::kPodGroups, api::Namespace(*group), api::Name(*group),
+      client::PatchType::kMerge, patch,
+      [this, key, group, done = std::move(done)](const Result<json::SharedValue>& written) {
+        const std::string_view over = api::ResourceVersionText(*group);
+        if (written.ok() && api::ResourceVersionText(**written) != over) written_over_[key] = over;
+        done(Outcome(written.status()));
+      },
+      "status");
 }
 
 // How long its status may still say what it does.
-Duration PodGroupController::LagOf(const std::string& key, PodGroupCounts counts) {
+Duration PodGroupController::LagOf(const std::string& key,
+                                   const json::Value& group,
+                                   PodGroupCounts counts) {
   const SteadyTime now = context_.clock.Steady();
-  const auto [it, added] = unwritten_.try_emplace(key, Unwritten{std::move(counts), now, now});
-  Unwritten& entry = it->second;
-  if (!added && entry.counts != counts) {
-    entry.counts = std::move(counts);
+  Unwritten& entry = unwritten_.try_emplace(key, Unwritten{counts, now, now}).first->second;
+  if (entry.counts != counts) {
+    if (entry.counts.total == 0) entry.first = now;
     entry.since = now;
+    entry.counts = std::move(counts);
   }
+  const bool empty = entry.counts.total == 0 && api::StatusPhase(group).empty();
+  if (empty) return entry.first + kEmptyLag - now;
   return std::min(entry.since + kCountsPause, entry.first + kCountsLag) - now;
+}
+
+// Else its pods, which change meanwhile, would have the same written again and again.
+bool PodGroupController::ShowsLastWrite(const std::string& key, const json::Value& group) {
+  const auto last = written_over_.find(key);
+  if (last == written_over_.end()) return true;
+  if (last->second == api::ResourceVersionText(group)) return false;
+  written_over_.erase(last);
+  return true;
 }
 
 void PodGroupController::DropGroup(const json::Value& group, client::WorkQueue::Done done) {

@@ -6,8 +6,8 @@
 //
 // A phase that ends or begins a run is written at once. Other counts are written when they have not
 // changed for a second, or after five: a gang that starts at once is worth one write.
-// PendingReporter writes why a group waits, with its first counts. Else nothing is written about a
-// group that has no pods yet.
+// PendingReporter writes why a group waits, with its first counts. A group that nobody gives pods
+// is written after a minute.
 //
 // - Threads: core executor only.
 #pragma once
@@ -46,7 +46,8 @@ class PodGroupController {
                  client::WorkQueue::Done done);
   void DropGroup(const json::Value& group, client::WorkQueue::Done done);
   void OnPod(const json::Value& pod);
-  Duration LagOf(const std::string& key, PodGroupCounts counts);
+  Duration LagOf(const std::string& key, const json::Value& group, PodGroupCounts counts);
+  bool ShowsLastWrite(const std::string& key, const json::Value& group);
 
   struct Unwritten {
     PodGroupCounts counts;
@@ -60,6 +61,8 @@ class PodGroupController {
   client::WorkQueue queue_;
   client::Client client_;
   std::map<std::string, Unwritten> unwritten_;  // by group; only where the counts may lag
+  // By group: the version that was written over, until the cache shows another.
+  std::map<std::string, std::string> written_over_;
 };
 
 }  // namespace swell::controllers

@@ -175,7 +175,8 @@ void BatchJobController::ReconcileOrphan(const std::string& key, Done done) {
   if (!orphan || (owner && !HasEnded(*pod) && !api::IsDeleting(*pod))) {
     return done(Duration::zero());
   }
-  if (!owner) return Release(*pod, Ends(std::move(done)));
+  // A job may be adopting it.
+  if (!owner) return Release(*pod, Ends(std::move(done)), true);
   // The watch of jobs may be behind that of pods, as a new leader's: what is let go uncounted then
   // would be run again.
   client_.Get(client::resources::kJobs, api::Namespace(*pod), owner->name,

@@ -406,6 +406,7 @@ TEST_F(BatchJobTest, AdoptsWhatItSelectsAndReleasesWhatItDoesNot) {
 
   // What it lost may end as it likes; what it has counts, though it was an orphan in between.
   cluster_.agents->Exit(keys[0], 1);
+  ASSERT_TRUE(UntilRunning(2));
   for (const std::string& key : Keys("Running")) cluster_.agents->Exit(key, 0);
   ASSERT_TRUE(cluster_.Until([&] { return Is("Complete"); }));
   EXPECT_EQ(Status("succeeded"), 2);
