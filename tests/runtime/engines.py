@@ -1,7 +1,8 @@
 """The engines that run containers, each as the table of cases needs it: how to start a cluster on it, how to give it an
 image, and what of the table it does differently on this machine.
 
-`SWELL_ENGINES=process` chooses among them; by default all that this machine has.
+`SWELL_ENGINES=process` chooses among them; by default all that this machine has. containerd 2 is here once
+`tests/kubernetes/build-tool containerd` has made it.
 """
 
 import json
@@ -81,7 +82,7 @@ SUBNET = "10.89.17.0/24"
 
 @dataclass
 class Cri:
-    """containerd, through the Container Runtime Interface: one of our own, beside the machine's."""
+    """The machine's containerd, through the Container Runtime Interface: a process of our own, beside the machine's."""
 
     name = "cri"
     differs = {
@@ -97,11 +98,11 @@ class Cri:
     }
     data: Path
 
-    @staticmethod
-    def missing():
+    @classmethod
+    def missing(cls):
         if why := Process.missing():
             return why
-        if not shutil.which("containerd") or not (shutil.which("runc") or shutil.which("crun")):
+        if not cls.program("containerd") or not (shutil.which("runc") or shutil.which("crun")):
             return "needs containerd and runc or crun"
         if not any(os.path.exists(f"{folder}/bridge") for folder in CNI_DIRS):
             return "needs the CNI plug-ins (containernetworking-plugins)"
@@ -115,8 +116,16 @@ class Cri:
     def socket(self):
         return self.home / "containerd.sock"
 
+    @classmethod
+    def program(cls, name):
+        """Where it is, None if it is nowhere."""
+        return shutil.which(name)
+
+    def ask(self, *words):
+        return run(self.program("ctr"), "--address", self.socket, "--namespace", "k8s.io", *words)
+
     def ctr(self, *words):
-        return must(run("ctr", "--address", self.socket, "--namespace", "k8s.io", *words))
+        return must(self.ask(*words))
 
     def start_containerd(self):
         cni = self.home / "cni"
@@ -129,13 +138,19 @@ class Cri:
             {"cniVersion": "0.4.0", "name": f"runtime-{tag}", "plugins": [bridge]}))
         plugins = next(folder for folder in CNI_DIRS if os.path.exists(f"{folder}/bridge"))
         runc = shutil.which("runc") or shutil.which("crun")
-        handlers = "\n".join(f"""
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.{name}]
+        (self.home / "config.toml").write_text(self.config(runc, plugins, cni))
+        self.run_containerd()
+
+    def handlers(self, plugin, runc):
+        return "\n".join(f"""
+[plugins."{plugin}".containerd.runtimes.{name}]
   runtime_type = "io.containerd.runc.v2"
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.{name}.options]
+[plugins."{plugin}".containerd.runtimes.{name}.options]
   BinaryName = "{runc}"
 """ for name in ("runc", "nvidia"))
-        (self.home / "config.toml").write_text(f"""
+
+    def config(self, runc, plugins, cni):
+        return f"""
 version = 2
 root = "{self.home}/root"
 state = "{self.home}/state"
@@ -145,37 +160,41 @@ state = "{self.home}/state"
   sandbox_image = "docker.io/{PAUSE}"
   disable_apparmor = true
   restrict_oom_score_adj = true
-{handlers}
+{self.handlers("io.containerd.grpc.v1.cri", runc)}
 [plugins."io.containerd.grpc.v1.cri".cni]
   bin_dir = "{plugins}"
   conf_dir = "{cni}"
-""")
-        self.run_containerd()
+"""
 
     def run_containerd(self):
         with open(self.home / "log", "ab") as log:
-            self.containerd = subprocess.Popen(["containerd", "--config", self.home / "config.toml"], stdout=log,
-                                               stderr=log, start_new_session=True)
-        if not until(lambda: run("ctr", "--address", self.socket, "version").returncode == 0, 30, pause=0.2):
+            self.containerd = subprocess.Popen([self.program("containerd"), "--config", self.home / "config.toml"],
+                                               stdout=log, stderr=log, start_new_session=True)
+        if not until(lambda: self.ask("version").returncode == 0, 30, pause=0.2):
             raise RuntimeError((self.home / "log").read_text()[-2000:])
 
-    def up(self):
+    def start_engine(self):
+        """containerd with the image that holds a pod's namespaces."""
         self.start_containerd()
         pause = layout.busybox(Entrypoint=["/bin/sleep", "2147483647"])
         pause.write(self.home / "pause")
         self.load(self.home / "pause", PAUSE)
+
+    def up(self):
+        self.start_engine()
         must(run(SWELL, "up", "--detach", "--data-dir", self.data, "--runtime", f"cri={self.socket}", "--nodes", "1",
                  "--gpus-per-node", "2"))
 
     def down(self):
         run(SWELL, "down", "--data-dir", self.data)
-        if not hasattr(self, "containerd"):
-            return
+        if hasattr(self, "containerd"):
+            self.stop_engine()
+
+    def stop_engine(self):
         # What a failed test left.
         for kind in ("tasks", "containers"):
-            for one in run("ctr", "--address", self.socket, "--namespace", "k8s.io", kind, "ls", "-q").stdout.split():
-                run("ctr", "--address", self.socket, "--namespace", "k8s.io", kind, "rm",
-                    *(["-f"] if kind == "tasks" else []), one)
+            for one in self.ask(kind, "ls", "-q").stdout.split():
+                self.ask(kind, "rm", *(["-f"] if kind == "tasks" else []), one)
         self.containerd.terminate()
         self.containerd.wait(30)
         run("ip", "link", "del", f"cri{self.data.parent.name[-6:]}")
@@ -198,7 +217,44 @@ state = "{self.home}/state"
         return self.data / "kubeconfig"
 
 
-ENGINES = {engine.name: engine for engine in (Process, Cri)}
+class Containerd2(Cri):
+    """containerd of today, of its Go module."""
+
+    name = "containerd2"
+    differs = {case: why for case, why in Cri.differs.items()
+               if case not in ("user_home_and_directory_of_the_image", "groups_of_the_pod_alone")}
+
+    @classmethod
+    def program(cls, name):
+        done = run(ROOT / "tests" / "kubernetes" / "build-tool", "--made", "containerd")
+        return shutil.which(name, path=done.stdout.strip()) if done.returncode == 0 else None
+
+    @classmethod
+    def missing(cls):
+        if not cls.program("containerd"):
+            return "needs containerd 2 (tests/kubernetes/build-tool containerd)"
+        return super().missing()
+
+    def config(self, runc, plugins, cni):
+        return f"""
+version = 3
+root = "{self.home}/root"
+state = "{self.home}/state"
+[grpc]
+  address = "{self.socket}"
+[plugins."io.containerd.cri.v1.images".pinned_images]
+  sandbox = "docker.io/{PAUSE}"
+[plugins."io.containerd.cri.v1.runtime"]
+  disable_apparmor = true
+  restrict_oom_score_adj = true
+{self.handlers("io.containerd.cri.v1.runtime", runc)}
+[plugins."io.containerd.cri.v1.runtime".cni]
+  bin_dirs = ["{plugins}"]
+  conf_dir = "{cni}"
+"""
+
+
+ENGINES = {engine.name: engine for engine in (Process, Cri, Containerd2)}
 
 
 def chosen():

@@ -26,12 +26,17 @@ BOX = "runtime/box:1"
 TICK = "n=0; while :; do n=$((n + 1)); echo tick $n; sleep 0.2; done"
 
 
-@unittest.skipIf(Cri.missing() or Cri not in engines.chosen(), f"engine cri: {Cri.missing() or 'not chosen'}")
-class Engine(unittest.TestCase):
+class Engine:
+    """The test of one engine."""
+
+    engine_class = None
+
     @classmethod
     def setUpClass(cls):
+        if why := cls.engine_class.missing():
+            raise unittest.SkipTest(f"engine {cls.engine_class.name}: {why}")
         cls.scratch = Path(tempfile.mkdtemp(prefix="swell-engine-"))
-        cls.engine = Cri(cls.scratch / "data")
+        cls.engine = cls.engine_class(cls.scratch / "data")
         try:
             cls.engine.up()
             tools = {f"bin/{tool}": "/bin/busybox" for tool in ("httpd", "mkdir", "wget")}
@@ -137,6 +142,12 @@ class Engine(unittest.TestCase):
         self.comes(lambda: self.status("pulls").get("phase") == "Succeeded", "pulls")
         self.assertEqual(self.log("pulls"), "pulled\n")
         self.assertIn("team/app@sha256:", self.status("pulls")["containerStatuses"][0]["imageID"])
+
+
+for _engine in engines.chosen():
+    if issubclass(_engine, Cri):
+        _name = f"Engine_{_engine.name}"
+        globals()[_name] = type(_name, (Engine, unittest.TestCase), {"engine_class": _engine})
 
 
 if __name__ == "__main__":
