@@ -20,8 +20,8 @@ import layout
 
 SUITE = "bookworm"
 MIRROR = os.environ.get("SWELL_DEBIAN_MIRROR", "http://deb.debian.org/debian")
-PACKAGES = {"python": "python3-minimal,libpython3-stdlib", "torch": "python3-torch,dataset-fashion-mnist",
-            "mpi": "openssh-server,openssh-client,openmpi-bin"}
+PACKAGES = {"base": "apt", "python": "python3-minimal,libpython3-stdlib",
+            "torch": "python3-torch,dataset-fashion-mnist", "mpi": "openssh-server,openssh-client,openmpi-bin"}
 IMAGES = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "swell" / "images"
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 1800
