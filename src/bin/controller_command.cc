@@ -134,7 +134,7 @@ Result<std::vector<controllers::GroupingRule>> ReadGroupingRules(const std::stri
 }
 
 // The kinds of Kubeflow and KubeDL that their own operators run here, KubeDL's Cron among them:
-// those whose definition Swell did not install.
+// those whose definition is not Swell's.
 Result<std::set<std::string>> FindOthersJobs(RemoteProcess& process, const std::string& choice) {
   std::set<std::string> others;
   if (choice == "swell") return others;
@@ -148,7 +148,7 @@ Result<std::set<std::string>> FindOthersJobs(RemoteProcess& process, const std::
       process.client().Get(client::resources::kCrds, "", name, std::move(done));
     });
     if (!crd.ok()) return crd.status().WithContext(name);
-    if (api::Label(**crd, kManagedByLabel) != kManagedBy) others.insert(name);
+    if (api::Label(**crd, kPartOfLabel) != kPartOf) others.insert(name);
   }
   return others;
 }

@@ -67,6 +67,7 @@ TEST(InstallObjectsTest, EverythingIsMarkedAndInTheNamespace) {
   for (const json::Value& object : objects) {
     EXPECT_EQ(api::Label(object, kManagedByLabel), kManagedBy)
         << json::Print(object).substr(0, 200);
+    EXPECT_EQ(api::Label(object, kPartOfLabel), kPartOf) << json::Print(object).substr(0, 200);
     const std::string_view ns = api::Namespace(object);
     EXPECT_TRUE(ns.empty() || ns == "gpu-system" || ns == "kube-system") << ns;
     deployment |= json::GetString(object, {"kind"}) == "Deployment";

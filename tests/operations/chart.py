@@ -6,6 +6,7 @@ import re
 import yaml
 
 ACTION = re.compile(r"(\{\{-?)(.*?)(-?\}\})", re.DOTALL)
+DEFINED = re.compile(r'\{\{- define "(.*?)" -\}\}(.*?)\{\{- end \}\}', re.DOTALL)
 
 
 class Template:
@@ -73,6 +74,8 @@ class Template:
             return value or arguments[0]
         if name == "quote":
             return json.dumps(str(value))
+        if name == "replace":
+            return str(value).replace(*arguments)
         if name in ("indent", "nindent"):
             lines = str(value).rstrip("\n").split("\n")
             text = "\n".join(" " * arguments[0] + line if line else line for line in lines)
@@ -86,6 +89,10 @@ class Template:
             return json.loads(text)
         if text.startswith("toYaml "):
             return yaml.safe_dump(self.term(text[7:], scope), default_flow_style=False)
+        if found := re.fullmatch(r'include "(.*)" \.', text):
+            return Template(scope["Defined"][found.group(1)].strip(), scope).render()
+        if found := re.fullmatch(r'printf ("[^"]*") (.*)', text):
+            return json.loads(found.group(1)) % tuple(self.term(word, scope) for word in found.group(2).split())
         if found := re.fullmatch(r'\.Capabilities\.APIVersions\.Has "(.*)"', text):
             return found.group(1) in scope["Capabilities"]
         if found := re.fullmatch(r'\.Files\.Get "(.*)"', text):
@@ -106,9 +113,10 @@ class Template:
 def render(root, values, namespace, apis=("policy/v1",)):
     """The objects of the chart at `root`."""
     about = yaml.safe_load((root / "Chart.yaml").read_text())
-    scope = {"Values": values, "Release": {"Namespace": namespace, "Name": "swell"}, "Root": root,
-             "Capabilities": set(apis), "Chart": {"AppVersion": about["appVersion"], "Name": about["name"]}}
+    scope = {"Values": values, "Release": {"Namespace": namespace, "Name": "swell", "Service": "Helm"}, "Root": root,
+             "Capabilities": set(apis), "Chart": {name[0].upper() + name[1:]: value for name, value in about.items()},
+             "Defined": dict(DEFINED.findall((root / "templates" / "_helpers.tpl").read_text()))}
     found = []
-    for path in sorted((root / "templates").glob("*.yaml")):
+    for path in sorted((root / "templates").rglob("*.yaml")):
         found += [d for d in yaml.safe_load_all(Template(path.read_text(), scope).render()) if d]
     return found

@@ -14,6 +14,7 @@ from support import LIMIT_S, ROOT, SWELL, ClusterTest, run
 
 DEPLOY = ROOT / "deploy"
 FILES = DEPLOY / "helm" / "swell" / "files"
+LABELS_OF_HELM = {"app.kubernetes.io/instance": "swell", "app.kubernetes.io/managed-by": "Helm"}
 # What PromQL calls its own.
 WORDS = {"sum", "by", "rate", "increase", "histogram_quantile", "scalar", "topk", "and", "on", "le", "absent"}
 
@@ -66,6 +67,11 @@ class Generated(unittest.TestCase):
             printed = by_name(objects(run(SWELL, "install", "--print", "--image", f"swell:{version}",
                                           *(["--webhook"] if webhook else [])).stdout))
             del printed[("Namespace", "", "swell-system")]
+            del rendered[("Pod", "swell-system", "swell-test-schedules")]
+            for document in printed.values():
+                self.assertEqual(document["metadata"]["labels"].pop("app.kubernetes.io/managed-by"), "swell")
+                document["metadata"]["labels"].update(LABELS_OF_HELM, **{
+                    "app.kubernetes.io/version": version, "helm.sh/chart": f"swell-{version}"})
             for crd in (d for d in rendered.values() if d["kind"] == "CustomResourceDefinition"):
                 self.assertEqual(crd["metadata"].pop("annotations"), {"helm.sh/resource-policy": "keep"})
             self.assertEqual(sorted(rendered), sorted(printed))
@@ -79,16 +85,20 @@ class Generated(unittest.TestCase):
         values["resources"] = {"limits": {"memory": "4Gi"}}
         values["imagePullSecrets"] = [{"name": "registry"}]
         values["nodeSelector"] = {"pool": "system"}
+        values["affinity"] = {"nodeAffinity": {}}
+        values["topologySpreadConstraints"] = [{"maxSkew": 1}]
+        values["podAnnotations"] = {"note": "this"}
+        values["podLabels"] = {"team": "platform"}
         values["serviceMonitor"]["labels"] = values["prometheusRule"]["labels"] = {"release": "stack"}
         for part in ("serviceMonitor", "prometheusRule", "dashboards"):
             values[part]["enabled"] = True
         for part in ("podDisruptionBudget", "networkPolicy"):
             values[part]["enabled"] = False
-        values["crds"]["install"] = False
+        values["crds"]["install"] = values["priorityClasses"]["create"] = False
         found = render(DEPLOY / "helm" / "swell", values, namespace="other", apis=("policy/v1beta1",))
         kinds = {d["kind"] for d in found}
         self.assertLessEqual({"ServiceMonitor", "PrometheusRule", "ConfigMap"}, kinds)
-        self.assertFalse({"PodDisruptionBudget", "NetworkPolicy", "CustomResourceDefinition"} & kinds)
+        self.assertFalse({"PodDisruptionBudget", "NetworkPolicy", "CustomResourceDefinition", "PriorityClass"} & kinds)
         deployment = next(d for d in found if d["kind"] == "Deployment")
         pod = deployment["spec"]["template"]["spec"]
         self.assertEqual(deployment["spec"]["replicas"], 3)
@@ -100,6 +110,15 @@ class Generated(unittest.TestCase):
         self.assertEqual(container["resources"], {"limits": {"memory": "4Gi"}})
         self.assertEqual(pod["imagePullSecrets"], [{"name": "registry"}])
         self.assertEqual(pod["nodeSelector"], {"pool": "system"})
+        self.assertEqual(pod["affinity"], {"nodeAffinity": {}})
+        self.assertEqual(pod["topologySpreadConstraints"], [{"maxSkew": 1}])
+        metadata = deployment["spec"]["template"]["metadata"]
+        self.assertEqual((metadata["annotations"], metadata["labels"]["team"]), ({"note": "this"}, "platform"))
+        self.assertLessEqual(deployment["spec"]["selector"]["matchLabels"].items(), metadata["labels"].items())
+        test = next(d for d in found if d["kind"] == "Pod")
+        self.assertEqual(test["spec"]["schedulerName"], "swell")
+        self.assertEqual((test["spec"]["containers"][0]["image"], test["spec"]["nodeSelector"]),
+                         ("r.example.com/s:9", {"pool": "system"}))
         for kind in ("ServiceMonitor", "PrometheusRule"):
             labels = next(d for d in found if d["kind"] == kind)["metadata"]["labels"]
             self.assertEqual((labels["release"], labels["app.kubernetes.io/name"]), ("stack", "swell"))
@@ -107,6 +126,28 @@ class Generated(unittest.TestCase):
         self.assertEqual(rule["spec"], yaml.safe_load((FILES / "rules.yaml").read_text()))
         boards = next(d for d in found if d["kind"] == "ConfigMap")["data"]
         self.assertEqual(sorted(boards), ["api.json", "scheduler.json", "sharing.json"])
+
+    def test_the_schema_knows_the_values(self):
+        chart = DEPLOY / "helm" / "swell"
+        schema = json.loads((chart / "values.schema.json").read_text())
+
+        def names(value):
+            return {name: names(inner) for name, inner in value.items()} if isinstance(value, dict) and value else {}
+
+        def properties(part):
+            part = schema["definitions"][part["$ref"].split("/")[-1]] if "$ref" in part else part
+            # Below these anything goes, or what Kubernetes says.
+            if part.get("additionalProperties") is not False:
+                return None
+            return {name: properties(inner) for name, inner in part["properties"].items()}
+
+        def compare(have, known, where):
+            if known is None or not (have or known):
+                return
+            self.assertEqual(set(have), set(known) - {"global"}, where)
+            for name in have:
+                compare(have[name], known[name], f"{where}.{name}")
+        compare(names(yaml.safe_load((chart / "values.yaml").read_text())), properties(schema), "values")
 
     def test_the_pages_use_the_certificate_of_a_secret(self):
         values = yaml.safe_load((DEPLOY / "helm" / "swell" / "values.yaml").read_text())

@@ -110,7 +110,9 @@ bool IsUsual(const std::string& resource, const json::Value& object) {
   const std::string_view name = api::Name(object);
   const std::string_view ns = api::Namespace(object);
   if (!api::Label(object, "kubernetes.io/bootstrapping").empty()) return true;
-  if (api::Label(object, "app.kubernetes.io/managed-by") == "swell") return true;
+  for (const char* label : {"app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"}) {
+    if (api::Label(object, label) == "swell") return true;
+  }
   if (name.starts_with("system:") || name.starts_with("system-")) return true;
   if (resource == "namespaces") return IsSystemNamespace(name) || name == "default";
   if (resource == "serviceaccounts") return name == "default";

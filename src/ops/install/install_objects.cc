@@ -297,7 +297,7 @@ std::vector<Value> ControllerObjects(const ControllerDeployment& deployment) {
   }
   for (Value& object : out) {
     json::Set(object, {"metadata", "namespace"}, deployment.ns);
-    json::Set(object, {"metadata", "labels", kManagedByLabel}, Value(kManagedBy));
+    MarkAsOurs(object);
     const std::string_view kind = api::KindOf(object);
     if (kind == "NetworkPolicy") {
       Array& ingress = json::FindMutable(object, {"spec", "ingress"})->get_array();
@@ -328,6 +328,11 @@ std::vector<Value> ControllerObjects(const ControllerDeployment& deployment) {
   return out;
 }
 
+void MarkAsOurs(Value& object) {
+  json::Set(object, {"metadata", "labels", kManagedByLabel}, Value(kManagedBy));
+  json::Set(object, {"metadata", "labels", kPartOfLabel}, Value(kPartOf));
+}
+
 std::vector<Value> InstallObjects(const std::string& ns) {
   std::vector<Value> out = api::SwellCrds();
   for (Value& object : api::SwellPriorityClasses()) out.push_back(std::move(object));
@@ -339,9 +344,7 @@ std::vector<Value> InstallObjects(const std::string& ns) {
   AddAccount("swell-controller", ns, out);
   AddElectionRole(ns, out);
   AddAccount("swell-agent", ns, out);
-  for (Value& object : out) {
-    json::Set(object, {"metadata", "labels", kManagedByLabel}, Value(kManagedBy));
-  }
+  for (Value& object : out) MarkAsOurs(object);
   return out;
 }
 

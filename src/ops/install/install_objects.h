@@ -13,6 +13,10 @@ namespace swell {
 // Marks what install made: uninstall removes nothing else.
 inline constexpr std::string_view kManagedByLabel = "app.kubernetes.io/managed-by";
 inline constexpr std::string_view kManagedBy = "swell";
+// Marks what is Swell's, also where Helm installed it and wrote its own name over the other label.
+inline constexpr std::string_view kPartOfLabel = "app.kubernetes.io/part-of";
+inline constexpr std::string_view kPartOf = "swell";
+void MarkAsOurs(json::Value& object);
 
 std::vector<json::Value> InstallObjects(const std::string& ns);
 

@@ -125,9 +125,7 @@ std::vector<Value> WebhookObjects(const WebhookInstall& install) {
                        {"kind", "MutatingWebhookConfiguration"},
                        {"metadata", Object{{"name", kWebhookName}}},
                        {"webhooks", Array{Hook(install)}}});
-  for (Value& object : out) {
-    json::Set(object, {"metadata", "labels", kManagedByLabel}, Value(kManagedBy));
-  }
+  for (Value& object : out) MarkAsOurs(object);
   return out;
 }
 
