@@ -21,7 +21,7 @@ from ports import free_port  # noqa: E402
 
 NAME = "real-node"
 SERVICE = ("10.0.0.1", 443)  # of the range that `cluster` gives
-OLDEST_MINOR = 26  # containerd 2 has no other interface than those kubelets use
+OLDEST_MINOR = 27  # takes the engine's address from its configuration, and speaks its only interface
 
 
 def find_kubelet():
@@ -36,7 +36,7 @@ def find_kubelet():
 def missing():
     """Why this machine cannot be a node; empty if it can."""
     if server_minor() < OLDEST_MINOR:
-        return f"Kubernetes 1.{OLDEST_MINOR} or newer speaks containerd 2's interface"
+        return f"Kubernetes 1.{OLDEST_MINOR} is the oldest for containerd 2"
     made = subprocess.run([HERE / "build-tool", "containerd"], stdout=subprocess.DEVNULL, check=False)
     if made.returncode == 3:
         return "containerd 2 cannot be built here"
@@ -87,7 +87,7 @@ class Node:
         self.bench = bench
         self.work = bench.work
         self.engine = engines.Containerd2(self.work / "data")
-        self.forwarder = None
+        self.forwarder = self.bridge = None
 
     def __enter__(self):
         try:
@@ -103,8 +103,8 @@ class Node:
     def start_network(self):
         """The plug-in finds the bridge that it would make: the kubelet wants an address before the first pod."""
         conflist = json.loads((self.engine.home / "cni" / "10-bridge.conflist").read_text())
-        self.bridge = conflist["plugins"][0]["bridge"]
-        self.address = str(conflist["plugins"][0]["ipam"]["subnet"]).replace(".0/24", ".1")
+        bridge = conflist["plugins"][0]
+        self.bridge, self.address = bridge["bridge"], bridge["ipam"]["subnet"].replace(".0/24", ".1")
         run("ip", "link", "add", self.bridge, "type", "bridge")
         run("ip", "addr", "add", f"{self.address}/24", "dev", self.bridge)
         run("ip", "addr", "add", f"{SERVICE[0]}/32", "dev", self.bridge)
@@ -154,7 +154,8 @@ class Node:
                 if line.split()[1].startswith(str(self.work))]
         for path in sorted(left, reverse=True):
             call("umount", "--lazy", path)
-        call("ip", "link", "del", self.bridge)
+        if self.bridge:
+            call("ip", "link", "del", self.bridge)
         remove_groups()
 
 
