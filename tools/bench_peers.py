@@ -9,6 +9,7 @@ import math
 import os
 import ssl
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -19,9 +20,15 @@ from pathlib import Path
 from bench_cluster import BIN, cpu_seconds
 from bench_kubernetes import Kubernetes, end, kubernetes_programs, wait
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "kubernetes"))
+
+import operators  # noqa: E402
+import support  # noqa: E402
+
 GPUS = 10  # of each node
 LIMIT = 900  # seconds for one load
 PODS = "/api/v1/namespaces/bench/pods"
+JOBS = "/apis/batch/v1/namespaces/bench/jobs"
 GATES = "GenericWorkload=true"
 VERSION = "1.37.2"
 
@@ -123,6 +130,43 @@ class KubeScheduler(Peer):
         return [(self.groups, group)] + [(PODS, pod(f"{name}-{i}", self.scheduler, {}, **member)) for i in range(size)]
 
 
+class Kueue(KubeScheduler):
+    """In front of kube-scheduler. It admits Jobs whole, by a quota of all GPUs; the Job's controller makes the pods."""
+
+    name = "Kueue"
+
+    def __init__(self):
+        self.program = Path(os.environ.get("PEERS_BIN_DIR", ""), "kueue")
+        if not os.access(self.program, os.X_OK):
+            self.missing = "PEERS_BIN_DIR has no program kueue"
+
+    def version(self, plane):
+        return f"{operators.KUEUE.version}, with kube-scheduler"
+
+    def start(self, plane):
+        os.environ["KUBECONFIG"] = str(plane.kubeconfig)  # for the kubectl of the tests
+        self.running = operators.Running(support.Bench(), operators.KUEUE, self.program).__enter__()
+        plane.create(*operators.kueues_queue("bench", plane.nodes * GPUS,
+                                             preemption={"withinClusterQueue": "LowerPriority"}))
+        return [*super().start(plane), self.running.process.process.pid]
+
+    def stop(self):
+        super().stop()
+        self.running.__exit__()
+
+    def single(self, name):
+        return self.gang(name, 1, "low")
+
+    def gang(self, name, size, priority):
+        template = pod(name, self.scheduler, {}, priorityClassName=priority)
+        job = {"apiVersion": "batch/v1", "kind": "Job",
+               "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "all"}},
+               "spec": {"parallelism": size, "completions": size, "suspend": True,
+                        "template": {"metadata": {"labels": template["metadata"]["labels"]},
+                                     "spec": template["spec"]}}}
+        return [(JOBS, job)]
+
+
 # --- Where they run ------------------------------------------------------------------------------
 
 
@@ -145,10 +189,9 @@ class Plane(Kubernetes):
 
     def submit(self, requests):
         """The groups first, then their pods."""
-        groups = [one for one in requests if one[0] != PODS]
-        if groups:
-            self.send(groups)
-        self.send([one for one in requests if one[0] == PODS])
+        for part in ([one for one in requests if one[0] != PODS], [one for one in requests if one[0] == PODS]):
+            if part:
+                self.send(part)
 
     def send(self, requests):
         """Creates the objects in this order, from 16 connections."""
@@ -163,8 +206,8 @@ class Plane(Kubernetes):
         return int(Path(f"{self.run_dir}/kube-apiserver.pid").read_text())
 
     def clear(self):
-        """Deletes all pods and their groups, and waits until they are gone."""
-        for path in (PODS, Swell.groups, KubeScheduler.groups):
+        """Deletes all pods, who makes them, and their groups, and waits until they are gone."""
+        for path in (JOBS, PODS, Swell.groups, KubeScheduler.groups):
             self._delete_all(path)
         wait(lambda: not self._names(PODS), lambda: "deleted pods stay", seconds=300)
 
@@ -184,7 +227,7 @@ class Plane(Kubernetes):
                     name = next(names, None)
                 if name is None:
                     return
-                self._request(connection, "DELETE", f"{path}/{name}?gracePeriodSeconds=0")
+                self._request(connection, "DELETE", f"{path}/{name}?gracePeriodSeconds=0&propagationPolicy=Background")
 
         workers = [threading.Thread(target=work) for _ in range(16)]
         for worker in workers:
@@ -457,7 +500,7 @@ def judge(report, size, bare, results):
     report.add("pods that Swell preempted in vain", gone.idle, "", 0)
 
 
-PEERS = (Swell(), KubeScheduler())
+PEERS = (Swell(), KubeScheduler(), Kueue())
 
 
 def run(report, quick, peers=PEERS):

@@ -258,13 +258,26 @@ class Parts(unittest.TestCase):
 
     def test_gangs_of_peers_are_whole(self):
         peers = MODULES["bench_peers"]
-        for peer in peers.PEERS:
+        for peer in (peers.Swell(), peers.KubeScheduler()):
             (path, group), *members = peer.gang("g", 3, "low")
             self.assertTrue(path.endswith("/podgroups"), path)
             sets = group["spec"].get("podSets") or [group["spec"]["schedulingPolicy"]["gang"]]
             self.assertEqual([one.get("minMember", one.get("minCount")) for one in sets], [3])
             self.assertEqual([one["metadata"]["name"] for _, one in members], ["g-0", "g-1", "g-2"])
             self.assertEqual({peers.gang_of(one["metadata"]["name"]) for _, one in members}, {"g"})
+
+    def test_a_gang_of_kueue_is_a_job_in_its_queue(self):
+        peers = MODULES["bench_peers"]
+        [(path, job)] = peers.Kueue().gang("g", 3, "low")
+        self.assertTrue(path.endswith("/jobs"), path)
+        self.assertEqual((job["spec"]["parallelism"], job["spec"]["completions"], job["spec"]["suspend"]), (3, 3, True))
+        self.assertEqual(job["spec"]["template"]["spec"]["priorityClassName"], "low")
+        self.assertEqual(peers.gang_of(f"{job['metadata']['name']}-x7k2p"), "g")
+
+    def test_a_peer_without_its_program_is_left_out(self):
+        peers = MODULES["bench_peers"]
+        with tempfile.TemporaryDirectory() as empty, mock.patch.dict(os.environ, {"PEERS_BIN_DIR": empty}):
+            self.assertEqual(peers.Kueue().missing, "PEERS_BIN_DIR has no program kueue")
 
     def test_stalls_of_an_elastic_job(self):
         elastic = MODULES["bench_elastic"]

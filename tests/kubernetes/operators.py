@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import yaml
 from support import Failure, call, kubectl, note, run, wait
-from ports import free_port  # support says where it is
+from ports import free_port  # support says where these are
+from waiting import until
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "swell" / "operators"
 CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"  # where all of them look, on a machine or in a container
@@ -79,7 +80,8 @@ KUEUE = Operator(
     "kueue", "sigs.k8s.io/kueue", "0.17.0", "./cmd/kueue", ("config/default",), "kueue-system",
     "kueue-webhook-service", "kueue-webhook-server-cert", "kueue-ca",
     ("--config={config}", "--feature-gates=VisibilityOnDemand=false"),
-    controllers_config("config.kueue.x-k8s.io/v1beta2", integrations={"frameworks": ["batch/job"]}))
+    controllers_config("config.kueue.x-k8s.io/v1beta2", integrations={"frameworks": ["batch/job"]},
+                       clientConnection={"qps": 5000, "burst": 10000}))
 ALL = (KWOK, TRAINING_OPERATOR, JOBSET, TRAINER, KUBERAY, LEADER_WORKER_SET, KUEUE)
 
 
@@ -131,8 +133,9 @@ def rendered(operator):
 class Running:
     """An operator that works in the cluster of this run. Leaving it removes it, its objects and its definitions."""
 
-    def __init__(self, bench, operator):
+    def __init__(self, bench, operator, program=None):
         self.bench, self.operator = bench, operator
+        self.program = program or operator.program
         self.webhook, self.health = free_port(), free_port()
         self.folder = bench.work / operator.name
         self.items = rendered(operator)
@@ -159,15 +162,14 @@ class Running:
 
     def __exit__(self, *failure):
         # While it works: it takes its finalizers away.
-        for name in self.names("CustomResourceDefinition"):
-            call("kubectl", "delete", name, "--all", "--all-namespaces", "--timeout=60s")
+        definitions = self.names("CustomResourceDefinition")
+        call("kubectl", "delete", "crd", "--wait=false", *definitions)
+        until(lambda: all(call("kubectl", "get", "crd", name)[0] != 0 for name in definitions), 60, 0.5)
         if self.process:
             self.process.stop()
         for kind in WEBHOOKS:
             for name in self.names(kind):
                 call("kubectl", "delete", kind, name)
-        for name in self.names("CustomResourceDefinition"):
-            call("kubectl", "delete", "crd", name, "--timeout=60s")
         for name in self.names("Namespace"):
             call("kubectl", "delete", "namespace", name, "--wait=false")
 
@@ -223,7 +225,7 @@ class Running:
         # Ports are numbers in JSON, and a part of a text elsewhere.
         text = json.dumps(self.operator.config).replace('"{webhook}"', str(self.webhook))
         config.write_text(text.replace("{health}", str(self.health)))
-        words = [str(self.operator.program), *[one.format(**ports) for one in self.operator.arguments]]
+        words = [str(self.program), *[one.format(**ports) for one in self.operator.arguments]]
         if self.operator.service:
             Path(CERTIFICATES).mkdir(parents=True, exist_ok=True)
             mounted = f'mount --bind "$1" {CERTIFICATES} && shift && exec "$@"'
@@ -240,6 +242,18 @@ class Running:
                 return answer.status == 200
         except (urllib.error.URLError, OSError):
             return False
+
+
+def kueues_queue(namespace, gpus, **cluster_queue):
+    """What Kueue needs to admit Jobs of a namespace by their label kueue.x-k8s.io/queue-name: all."""
+    quotas = [{"name": "cpu", "nominalQuota": 1_000_000}, {"name": "nvidia.com/gpu", "nominalQuota": gpus}]
+    groups = [{"coveredResources": [one["name"] for one in quotas], "flavors": [{"name": "all", "resources": quotas}]}]
+    specs = {"ResourceFlavor": {},
+             "ClusterQueue": {"namespaceSelector": {}, "resourceGroups": groups, **cluster_queue},
+             "LocalQueue": {"clusterQueue": "all"}}
+    places = {"LocalQueue": {"namespace": namespace}}
+    return [{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": "all", **places.get(kind, {})},
+             "spec": spec} for kind, spec in specs.items()]
 
 
 def missing(*operators):
