@@ -26,6 +26,15 @@ namespace {
 
 constexpr size_t kLayersAtOnce = 3;
 
+// Fetches what `part` lacks. What came of it is kept for the next pull, even if the rest did not.
+Status FetchPart(ImageSource& source, const Descriptor& blob, PartFile& part) {
+  Status fetched = source.Fetch(blob, part);
+  Status written = part.Flush();
+  SWELL_RETURN_IF_ERROR(fetched);
+  SWELL_RETURN_IF_ERROR(written);
+  return part.Verify(blob);
+}
+
 // Fetches a blob into the store, unless it is there.
 Status FetchBlob(const ImageStore& store,
                  ImageSource& source,
@@ -40,8 +49,7 @@ Status FetchBlob(const ImageStore& store,
   const std::string part_path = store.PartPath(blob.digest);
   {
     SWELL_ASSIGN_OR_RETURN(PartFile part, PartFile::Open(part_path, &arrived));
-    SWELL_RETURN_IF_ERROR(source.Fetch(blob, part));
-    SWELL_RETURN_IF_ERROR(part.Verify(blob));
+    SWELL_RETURN_IF_ERROR(FetchPart(source, blob, part));
   }
   if (::rename(part_path.c_str(), path.c_str()) != 0) return ErrnoStatus(errno, "keep " + path);
   return Status::Ok();
@@ -107,11 +115,10 @@ Status FetchAndUnpack(const ImageStore& store,
   SWELL_ASSIGN_OR_RETURN(PartFile part, PartFile::Open(part_path, &arrived));
   SWELL_ASSIGN_OR_RETURN(const auto growing, GrowingFile::Open(part_path));
   growing->Grew(part.size());
-  part.OnSize([&growing](int64_t size) { growing->Grew(size); });
+  part.OnWritten([&growing](int64_t size) { growing->Grew(size); });
   Status unpacked;
   std::thread unpacker([&] { unpacked = layer->Unpack(*growing, diff_id, cancel); });
-  Status fetched = source.Fetch(blob, part);
-  if (fetched.ok()) fetched = part.Verify(blob);
+  const Status fetched = FetchPart(source, blob, part);
   growing->End(fetched.ok());
   unpacker.join();
   // That bytes do not unpack says nothing where they are not the blob's.

@@ -14,11 +14,13 @@
 #include "json/value.h"
 #include "kube/images/reference.h"
 #include "kube/images/unpack.h"
+#include "kube/images/write_at.h"
 
 namespace swell::images {
 namespace {
 
 constexpr size_t kCopyBytes = 1 << 20;
+constexpr size_t kWriteBytes = 256 << 10;
 
 bool IsDirectory(const std::string& path) {
   struct stat info;
@@ -243,21 +245,37 @@ Result<PartFile> PartFile::Open(const std::string& path, std::atomic<int64_t>* a
     out.size_ += static_cast<int64_t>(bytes.size());
     return Status::Ok();
   }));
+  out.written_ = out.size_;
   if (arrived != nullptr) *arrived += out.size_;
   return out;
 }
 
 Status PartFile::Append(std::string_view bytes) {
-  hash_.Add(bytes);
+  size_ += static_cast<int64_t>(bytes.size());
+  if (arrived_ != nullptr) *arrived_ += static_cast<int64_t>(bytes.size());
+  if (pending_.empty() && bytes.size() >= kWriteBytes) return Write(bytes);
+  pending_.reserve(kWriteBytes);
   while (!bytes.empty()) {
-    const ssize_t n = ::pwrite(fd_.get(), bytes.data(), bytes.size(), size_);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return ErrnoStatus(errno, "write " + path_);
-    bytes.remove_prefix(static_cast<size_t>(n));
-    size_ += n;
-    if (arrived_ != nullptr) *arrived_ += n;
+    const std::string_view taken = bytes.substr(0, kWriteBytes - pending_.size());
+    pending_ += taken;
+    bytes.remove_prefix(taken.size());
+    if (pending_.size() == kWriteBytes) SWELL_RETURN_IF_ERROR(Flush());
   }
-  if (on_size_) on_size_(size_);
+  return Status::Ok();
+}
+
+Status PartFile::Flush() {
+  if (pending_.empty()) return Status::Ok();
+  SWELL_RETURN_IF_ERROR(Write(pending_));
+  pending_.clear();
+  return Status::Ok();
+}
+
+Status PartFile::Write(std::string_view bytes) {
+  if (!WriteAt(fd_.get(), bytes, written_)) return ErrnoStatus(errno, "write " + path_);
+  hash_.Add(bytes);
+  written_ += static_cast<int64_t>(bytes.size());
+  if (on_written_) on_written_(written_);
   return Status::Ok();
 }
 
@@ -265,8 +283,10 @@ Status PartFile::Restart() {
   if (::ftruncate(fd_.get(), 0) != 0) return ErrnoStatus(errno, "empty " + path_);
   if (arrived_ != nullptr) *arrived_ -= size_;
   size_ = 0;
+  written_ = 0;
+  pending_.clear();
   hash_ = net::Sha256();
-  if (on_size_) on_size_(size_);
+  if (on_written_) on_written_(written_);
   return Status::Ok();
 }
 

@@ -27,22 +27,30 @@ class PartFile {
   // Reads what is there. `arrived`, if not null, counts bytes as they come.
   static Result<PartFile> Open(const std::string& path, std::atomic<int64_t>* arrived);
 
+  // Of what came: some of it may not be in the file yet.
   int64_t size() const { return size_; }
-  // Runs with the size whenever it changes, on the thread that appends.
-  void OnSize(std::function<void(int64_t)> on_size) { on_size_ = std::move(on_size); }
+  // Runs with the size of the file whenever it changes, on the thread that appends.
+  void OnWritten(std::function<void(int64_t)> on_written) { on_written_ = std::move(on_written); }
   Status Append(std::string_view bytes);
+  // Writes what is not in the file yet. Without it, the next pull fetches that again.
+  Status Flush();
   // Throws away what is there.
   Status Restart();
-  // Whether it is the blob. What is not is removed.
+  // After Flush(): whether it is the blob. What is not is removed.
   Status Verify(const Descriptor& blob);
 
  private:
+  Status Write(std::string_view bytes);
+
   std::string path_;
   UniqueFd fd_;
   int64_t size_ = 0;
+  int64_t written_ = 0;  // of size_; also what hash_ has seen
+  // The bytes between the two. libcurl gives 16 KiB at a time, and each write has its price.
+  std::string pending_;
   net::Sha256 hash_;
   std::atomic<int64_t>* arrived_ = nullptr;
-  std::function<void(int64_t)> on_size_;
+  std::function<void(int64_t)> on_written_;
 };
 
 class ImageSource {

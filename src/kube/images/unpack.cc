@@ -17,6 +17,7 @@
 #include "base/strings.h"
 #include "base/unique_fd.h"
 #include "kube/images/tar_reader.h"
+#include "kube/images/write_at.h"
 
 namespace swell::images {
 namespace {
@@ -197,14 +198,7 @@ class Unpacker {
         SWELL_RETURN_IF_ERROR(cancel_.Check());
         SWELL_RETURN_IF_ERROR(CheckSizes(PathOf(root_.get())));
       }
-      while (!bytes.empty()) {
-        const ssize_t n = ::pwrite(file.get(), bytes.data(), bytes.size(), offset);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return Failed(entry);
-        bytes.remove_prefix(static_cast<size_t>(n));
-        offset += n;
-      }
-      return Status::Ok();
+      return WriteAt(file.get(), bytes, offset) ? Status::Ok() : Failed(entry);
     }));
     // A file may end with a hole.
     if (entry.size > 0 && ::ftruncate(file.get(), entry.size) != 0) return Failed(entry);
