@@ -53,5 +53,30 @@ TEST_F(AgentTest, AFullNameThatIsTooLongForTheKernelIsRefusedWithAReason) {
   EXPECT_TRUE(Saw("FailedCreatePodSandBox"));
 }
 
+TEST_F(AgentTest, ASandboxThatCannotBeMadeIsTriedEverMoreRarely) {
+  std::vector<WallTime> tries;
+  bool broken = true;
+  runtime_.SetSandboxesForTest([&](const SandboxSpec&) {
+    tries.push_back(sim_.Now());
+    return broken ? swell::Status(Code::kInternal, "the bridge has no addresses left")
+                  : swell::Status::Ok();
+  });
+  Create("a", R"({"containers":[{"name":"main","image":"x"}]})");
+  sim_.Advance(std::chrono::minutes(60));
+  ASSERT_GE(tries.size(), 4u);
+  EXPECT_LE(tries[1] - tries[0], seconds(1));
+  EXPECT_GE(tries.back() - tries[tries.size() - 2], seconds(300));
+  EXPECT_LE(tries.back() - tries[tries.size() - 2], seconds(301));
+  EXPECT_LT(tries.size(), 25u);
+  const json::Value status = Status("a");
+  EXPECT_EQ(json::GetString(status, {"state", "waiting", "reason"}), "ContainerCreating");
+  EXPECT_NE(json::GetString(status, {"state", "waiting", "message"}).find("no addresses left"),
+            std::string_view::npos);
+  broken = false;
+  sim_.Advance(seconds(302));
+  EXPECT_EQ(State("a"), "running");
+  EXPECT_EQ(json::Find(Status("a"), {"state", "waiting"}), nullptr);
+}
+
 }  // namespace
 }  // namespace swell::node

@@ -105,7 +105,7 @@ std::optional<std::string> RuntimeClassFault(const json::Value& pod,
 }
 
 std::chrono::milliseconds BackOff(int first_ms, int max_ms, int retries) {
-  return std::chrono::milliseconds(std::min(max_ms, first_ms << std::min(retries, 9)));
+  return std::chrono::milliseconds(std::min(max_ms, first_ms << std::min(retries, 10)));
 }
 
 }  // namespace
@@ -326,8 +326,8 @@ void PodWorker::OnSources(std::shared_ptr<const PodSources> sources) {
     return RetryFetch("FailedCreatePodSandBox", *why);
   }
   retries_ = 0;
-  record_.setup_problem.clear();
   if (!record_.sandbox) return CreateSandbox(std::move(*volumes));
+  record_.setup_problem.clear();
   record_.state.Handle(PodEvent::kSandboxReady);
   SubscribeNames();
   RefreshVolumes();
@@ -336,10 +336,21 @@ void PodWorker::OnSources(std::shared_ptr<const PodSources> sources) {
   Sync();
 }
 
+// What it mounts may be made any time: it is looked for every minute at least.
 void PodWorker::RetryFetch(std::string_view event_reason, const std::string& message) {
+  Retry(event_reason, message, BackOff(500, 60'000, retries_++));
+}
+
+// Each try costs the engine a network and directories. Sources that are found between two tries say
+// nothing about the next one.
+void PodWorker::RetrySandbox(const std::string& message) {
+  Retry("FailedCreatePodSandBox", message, BackOff(500, 300'000, sandbox_failures_++));
+}
+
+void PodWorker::Retry(std::string_view event_reason, const std::string& message, Duration rest) {
   host_.Event(*record_.pod, "Warning", event_reason, message);
   record_.setup_problem = message;
-  retry_timer_.Start(BackOff(500, 60'000, retries_++), [this] { FetchSources(); });
+  retry_timer_.Start(rest, [this] { FetchSources(); });
   Sync();
 }
 
@@ -354,10 +365,10 @@ void PodWorker::CreateSandbox(std::vector<VolumeSpec> volumes) {
   constexpr size_t kKernelNameMax = 64;
   if (spec.hostname.size() > kKernelNameMax) {
     record_.state.Handle(PodEvent::kSandboxFailed);
-    return RetryFetch("FailedCreatePodSandBox",
-                      StrCat("Failed to construct FQDN from Pod hostname and cluster domain, FQDN ",
-                             spec.hostname, " is too long (", kKernelNameMax, " characters is the ",
-                             "max, ", spec.hostname.size(), " characters requested)"));
+    return RetrySandbox(
+        StrCat("Failed to construct FQDN from Pod hostname and cluster domain, FQDN ",
+               spec.hostname, " is too long (", kKernelNameMax, " characters is the max, ",
+               spec.hostname.size(), " characters requested)"));
   }
   spec.dns = ReadDns(*record_.pod);
   spec.host_ip = host_.config().internal_ip;
@@ -393,14 +404,15 @@ void PodWorker::OnSandbox(Result<SandboxInfo> result) {
     if (result.status().code() == Code::kNotAcceptable) {
       return Refuse(kSecurityForbidden, result.status().message());
     }
-    return RetryFetch("FailedCreatePodSandBox",
-                      StrCat("Failed to create pod sandbox: ", result.status().message()));
+    return RetrySandbox(StrCat("Failed to create pod sandbox: ", result.status().message()));
   }
   if (!record_.state.Handle(PodEvent::kSandboxReady)) {
     // The pod ended meanwhile.
     return host_.runtime().Stop(record_.uid);
   }
   record_.sandbox = std::move(*result);
+  sandbox_failures_ = 0;
+  record_.setup_problem.clear();
   SubscribeNames();
   WatchDisk();
   if (HasChangingVolumes(*record_.pod)) {

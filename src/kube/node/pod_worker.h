@@ -75,6 +75,8 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   void CreateSandbox(std::vector<VolumeSpec> volumes);
   void OnSandbox(Result<SandboxInfo> result);
   void RetryFetch(std::string_view event_reason, const std::string& message);
+  void RetrySandbox(const std::string& message);
+  void Retry(std::string_view event_reason, const std::string& message, Duration rest);
   void SubscribeNames();
   std::vector<HostsEntry> Hosts() const;
   void RefreshVolumes();
@@ -107,6 +109,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   bool stops_with_node_ = false;
   bool claims_known_ = false;  // or it has none
   int retries_ = 0;            // of fetching claims and sources, then of deleting the object
+  int sandbox_failures_ = 0;   // in a row
   std::shared_ptr<void> names_subscription_;
   std::string volumes_digest_;
   Timer kill_timer_, retry_timer_, deadline_timer_, refresh_timer_, disk_timer_;

@@ -163,6 +163,9 @@ void SimulatedRuntime::Adopt(const FoundPod& pod, std::weak_ptr<PodObserver> obs
 void SimulatedRuntime::CreateSandbox(const SandboxSpec& spec,
                                      std::weak_ptr<PodObserver> observer,
                                      std::function<void(Result<SandboxInfo>)> done) {
+  if (Status made = sandboxes_ ? sandboxes_(spec) : Status::Ok(); !made.ok()) {
+    return Later(options_.sandbox_delay, [made, done = std::move(done)] { done(made); });
+  }
   Pod& pod = pods_[spec.pod_uid];
   pod.spec = options_.keeps_specs ? spec : NeededOf(spec);
   pod.observer = std::move(observer);

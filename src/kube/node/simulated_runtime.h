@@ -91,6 +91,9 @@ class SimulatedRuntime final : public Runtime {
   // Containers have images from now on, of which this says what there is to say.
   using Images = std::function<Result<ImageReady>(const ImageRequest&)>;
   void SetImagesForTest(Images images) { images_ = std::move(images); }
+  // What becomes of each sandbox that is asked for from now on.
+  using Sandboxes = std::function<Status(const SandboxSpec&)>;
+  void SetSandboxesForTest(Sandboxes sandboxes) { sandboxes_ = std::move(sandboxes); }
   // Probes and commands answer this from now on.
   void SetHealthForTest(const std::string& pod_uid, bool healthy);
   void SetDiskUseForTest(const std::string& pod_uid, DiskUse use);
@@ -123,6 +126,7 @@ class SimulatedRuntime final : public Runtime {
   Clock& clock_;
   Options options_;
   Images images_;
+  Sandboxes sandboxes_;
   std::map<std::string, Pod> pods_;
   uint32_t next_ip_ = 1;
   CallbackScope scope_;
