@@ -14,6 +14,8 @@ class HostileRegistry:
         self.wrong_blobs = set()    # digests that come with other bytes of the same length
         self.silent_blobs = set()   # digests that are never answered
         self.manifest_answers = []  # statuses that come before the manifest
+        self.range_answer = None    # the status of what continues a blob
+        self.retry_after = None     # seconds that go with these statuses
         self.tokens = None          # {"user:password": "token"}: asks for tokens
         self.ranges = []            # Range headers that came
         self.redirect = None        # the address to which manifests are moved
@@ -59,6 +61,10 @@ class HostileRegistry:
         body = json.dumps({"errors": [{"code": code, "message": message}]}).encode()
         self.send(handler, status, body, **headers)
 
+    def trouble(self, handler, status):
+        headers = {"Retry_After": str(self.retry_after)} if self.retry_after is not None else {}
+        self.refuse(handler, status, "TROUBLE", f"answer {status}", **headers)
+
     def answer(self, handler):
         if handler.path.startswith("/token"):
             return self.give_token(handler)
@@ -74,8 +80,7 @@ class HostileRegistry:
             return self.send(handler, 302, b"", Location=self.redirect)
         if "/manifests/" in handler.path:
             if self.manifest_answers:
-                status = self.manifest_answers.pop(0)
-                return self.refuse(handler, status, "TROUBLE", f"answer {status}")
+                return self.trouble(handler, self.manifest_answers.pop(0))
             return self.send(handler, 200, self.image.manifest)
         return self.give_blob(handler, handler.path.rpartition("/")[2])
 
@@ -91,6 +96,8 @@ class HostileRegistry:
         data = self.image.blobs.get(name)
         if data is None:
             return self.refuse(handler, 404, "BLOB_UNKNOWN", "no such blob")
+        if handler.headers.get("Range") and self.range_answer:
+            return self.trouble(handler, self.range_answer)
         if name in self.silent_blobs:
             self.ended.wait()
             return None

@@ -254,6 +254,33 @@ class ImagesTest(unittest.TestCase):
         self.assertIn("has no image", refused.stderr)
         self.assertIn("TROUBLE: answer 404", refused.stderr)
 
+    def test_a_registry_that_names_a_time_is_left_alone_until_then(self):
+        registry = self.hostile(Cmd=["/bin/true"])
+        registry.retry_after = 120
+        registry.manifest_answers = [429]
+        refused = self.images("pull", f"{registry.address}/later:1")
+        self.assertIn("asked too often; it is asked again after 120 s", refused.stderr)
+        self.assertEqual(registry.requests, 1)
+        registry.retry_after = 1
+        registry.manifest_answers = [503, 429]
+        self.done(self.images("pull", f"{registry.address}/later:1"))
+
+    def test_a_mirror_that_fails_is_left_for_the_registry(self):
+        layers = [layout.tar({"noise": os.urandom(4 << 20)})]
+        registry, mirror = (self.hostile(*layers, Cmd=["/bin/echo", "mirrored"]) for _ in range(2))
+        config = self.data / "registries.yaml"
+        self.addCleanup(config.unlink)
+        config.write_text(f"registries: [{{host: '{registry.address}', insecure: true, "
+                          f"mirrors: ['http://{mirror.address}']}}]\n")
+        mirror.cut_blobs.add(max(mirror.image.layers, key=lambda layer: layer["size"])["digest"])
+        mirror.range_answer = 503
+        self.assertEqual(self.output(self.start(f"{registry.address}/mirrored:1")), "mirrored\n")
+        self.assertGreater(int(registry.ranges[0].removeprefix("bytes=").rstrip("-")), 1 << 20)
+        asked = mirror.requests
+        mirror.manifest_answers = [503]
+        self.done(self.images("pull", f"{registry.address}/busy:1"))
+        self.assertEqual(mirror.requests, asked + 1)
+
     def test_tokens_are_fetched_where_the_registry_says(self):
         registry = self.hostile(Cmd=["/bin/echo", "token"])
         registry.tokens = {"bob:word": "t0ken"}

@@ -9,8 +9,9 @@
 namespace swell::images {
 namespace {
 
-constexpr int kTransfersMax = 200;  // of one blob, each of which brought some bytes
-constexpr std::chrono::seconds kRetryAfterMax(10);
+constexpr int kTransfersMax = 200;                  // of one blob, each of which brought some bytes
+constexpr std::chrono::seconds kRetryAfterMax(10);  // that a pull waits for
+constexpr int64_t kRetryAfterSecondsMax = 86'400;
 constexpr std::string_view kAccepted =
     "Accept: application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
     "application/vnd.docker.distribution.manifest.list.v2+json, "
@@ -56,9 +57,30 @@ std::string Reason(const HttpAnswer& answer) {
 
 bool IsTransient(int status) { return status == 429 || status == 408 || status >= 500; }
 
+// Whether another place may do better. Errors of this machine's disk are not among them.
+bool IsOfPlace(const Status& status) {
+  switch (status.code()) {
+    case Code::kUnavailable:
+    case Code::kTimeout:
+    case Code::kTooManyRequests:
+    case Code::kNotFound:
+    case Code::kUnauthorized:
+    case Code::kForbidden:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string HeaderOf(const HttpAnswer& answer, const std::string& name) {
   const auto found = answer.headers.find(name);
   return found == answer.headers.end() ? "" : found->second;
+}
+
+// When the server wants to be asked again; 0: it does not say.
+std::chrono::seconds RetryAfter(const HttpAnswer& answer) {
+  const auto after = ParseInt(HeaderOf(answer, "retry-after"));
+  return std::chrono::seconds(after ? std::clamp<int64_t>(*after, 0, kRetryAfterSecondsMax) : 0);
 }
 
 std::string WithoutScheme(const std::string& url) { return url.substr(url.find("://") + 3); }
@@ -126,8 +148,18 @@ HttpRequest Registry::MakeRequest(const Session& session, const std::string& pat
 // ---- manifests ----
 
 Result<std::string> Registry::Top() {
+  auto top = AskFrom(0, image_.Wanted());
+  if (!top.ok()) return top;
+  net::Sha256 hash;
+  hash.Add(*top);
+  top_digest_ = StrCat("sha256:", hash.Hex());
+  return top;
+}
+
+Result<std::string> Registry::AskFrom(size_t place, const std::string& wanted) {
   Status last;
-  for (const Endpoint& endpoint : endpoints_) {
+  for (; place < endpoints_.size(); ++place) {
+    const Endpoint& endpoint = endpoints_[place];
     std::vector<const Credential*> tries;
     if (!endpoint.mirror) {
       for (const Credential& one : credentials_) tries.push_back(&one);
@@ -136,9 +168,9 @@ Result<std::string> Registry::Top() {
     // What the best credential was told says more than what nobody was told.
     Status refused;
     for (const Credential* credential : tries) {
-      auto top = TopFrom({.endpoint = endpoint, .credential = credential});
-      if (top.ok()) return top;
-      last = top.status();
+      auto got = AskAt({.endpoint = endpoint, .place = place, .credential = credential}, wanted);
+      if (got.ok()) return got;
+      last = got.status();
       if (refused.ok()) refused = last;
       const bool denied = last.code() == Code::kUnauthorized || last.code() == Code::kForbidden ||
                           last.code() == Code::kNotFound;
@@ -150,11 +182,11 @@ Result<std::string> Registry::Top() {
   return last;
 }
 
-Result<std::string> Registry::TopFrom(Session session) {
-  auto got = GetManifest(session, image_.Wanted());
+Result<std::string> Registry::AskAt(Session session, const std::string& wanted) {
+  auto got = GetManifest(session, wanted);
   if (!got.ok() && session.endpoint.insecure && IsTlsFailure(got.status())) {
     session.endpoint.url.replace(0, session.endpoint.url.find("://"), "http");
-    got = GetManifest(session, image_.Wanted());
+    got = GetManifest(session, wanted);
   }
   if (!got.ok()) return got;
   MutexLock lock(mutex_);
@@ -188,6 +220,8 @@ Result<std::string> Registry::GetManifest(Session& session, const std::string& w
 }
 
 Status Registry::Explain(const Session& session, const HttpAnswer& answer) const {
+  StatusDetails later;
+  later.retry_after_s = static_cast<int>(RetryAfter(answer).count());
   const std::string who = WithoutScheme(session.endpoint.url), why = Reason(answer);
   const std::string what = image_.Name();
   switch (answer.status) {
@@ -204,26 +238,34 @@ Status Registry::Explain(const Session& session, const HttpAnswer& answer) const
     case 404:
       return Status(Code::kNotFound, StrCat(who, " has no image ", what, ". It says: ", why));
     case 429:
-      return Status(Code::kTooManyRequests,
-                    StrCat(who, " was asked too often; it is asked again later. It says: ", why));
+      return Status(
+          Code::kTooManyRequests,
+          StrCat(who, " was asked too often; it is asked again ",
+                 later.retry_after_s > 0 ? StrCat("after ", later.retry_after_s, " s") : "later",
+                 ". It says: ", why),
+          std::move(later));
     default:
-      return Status(Code::kUnavailable, StrCat(who, " cannot serve ", what, ". It says: ", why));
+      return Status(Code::kUnavailable, StrCat(who, " cannot serve ", what, ". It says: ", why),
+                    std::move(later));
   }
 }
 
 // ---- requests ----
 
-Status Registry::SendPatiently(HttpRequest request, HttpAnswer& answer) {
+// Another place can be asked sooner than a mirror recovers.
+int Registry::AttemptsAt(const Session& session) const {
+  return session.endpoint.mirror ? 1 : options_.attempts;
+}
+
+Status Registry::SendPatiently(const Session& session, HttpRequest request, HttpAnswer& answer) {
   auto wait = options_.retry_wait;
   for (int attempt = 1;; ++attempt) {
     Status sent = SendHttp(request, answer);
     const bool again = sent.ok() ? IsTransient(answer.status) : answer.connected;
-    if (!again || attempt >= options_.attempts) return sent;
-    std::chrono::milliseconds pause = wait;
-    if (auto after = ParseInt(HeaderOf(answer, "retry-after")); after && *after > 0) {
-      pause = std::min<std::chrono::milliseconds>(std::chrono::seconds(*after), kRetryAfterMax);
-    }
-    if (!cancel_.Wait(pause)) return cancel_.Check();
+    if (!again || attempt >= AttemptsAt(session)) return sent;
+    const std::chrono::seconds after = RetryAfter(answer);
+    if (after > kRetryAfterMax) return sent;
+    if (!cancel_.Wait(after.count() > 0 ? after : wait)) return cancel_.Check();
     wait *= 2;
   }
 }
@@ -239,7 +281,7 @@ Status Registry::Send(Session& session, HttpRequest request, HttpAnswer& answer)
     }
     // What was received of a blob must not be asked for again: Fetch continues behind it.
     SWELL_RETURN_IF_ERROR(request.on_body ? SendHttp(request, answer)
-                                          : SendPatiently(request, answer));
+                                          : SendPatiently(session, request, answer));
     if (answer.status != 401 || round > 0) return Status::Ok();
     const std::string challenge = HeaderOf(answer, "www-authenticate");
     const std::string scheme = ToLower(challenge.substr(0, challenge.find(' ')));
@@ -285,7 +327,7 @@ Status Registry::GetToken(Session& session, const std::string& challenge) {
     }
   }
   HttpAnswer answer;
-  Status sent = SendPatiently(request, answer);
+  Status sent = SendPatiently(session, request, answer);
   if (!sent.ok()) return sent.WithContext(StrCat("token from ", WithoutScheme(realm)));
   if (!own) answer.elsewhere = true;
   if (answer.status != 200) return Explain(session, answer);
@@ -305,6 +347,22 @@ Status Registry::GetToken(Session& session, const std::string& challenge) {
 
 Status Registry::Fetch(const Descriptor& blob, PartFile& part) {
   if (part.size() > blob.size) SWELL_RETURN_IF_ERROR(part.Restart());
+  while (true) {
+    const Session session = CurrentSession();
+    Status fetched = FetchAt(session, blob, part);
+    SWELL_RETURN_IF_ERROR(cancel_.Check());
+    if (fetched.ok() || !session.endpoint.mirror || !IsOfPlace(fetched)) return fetched;
+    // As with the manifest, what the last place says is told.
+    SWELL_RETURN_IF_ERROR(LeaveMirror(session.place));
+  }
+}
+
+Status Registry::LeaveMirror(size_t place) {
+  if (CurrentSession().place != place) return Status::Ok();
+  return AskFrom(place + 1, top_digest_).status();
+}
+
+Status Registry::FetchAt(const Session& session, const Descriptor& blob, PartFile& part) {
   auto wait = options_.retry_wait;
   int failures = 0;
   for (int transfer = 0; part.size() < blob.size; ++transfer) {
@@ -318,10 +376,12 @@ Status Registry::Fetch(const Descriptor& blob, PartFile& part) {
     }
     const bool final = fetched.code() != Code::kUnavailable && fetched.code() != Code::kTimeout &&
                        fetched.code() != Code::kTooManyRequests;
-    failures = part.size() > before ? 1 : failures + 1;
-    if (failures == 1) wait = options_.retry_wait;
-    if (final || failures >= options_.attempts || transfer >= kTransfersMax) return fetched;
-    if (!cancel_.Wait(wait)) return cancel_.Check();
+    failures = part.size() > before ? 0 : failures + 1;
+    if (failures <= 1) wait = options_.retry_wait;
+    if (final || failures >= AttemptsAt(session) || transfer >= kTransfersMax) return fetched;
+    const std::chrono::seconds after(fetched.details().retry_after_s);
+    if (after > kRetryAfterMax) return fetched;
+    if (!cancel_.Wait(after.count() > 0 ? after : wait)) return cancel_.Check();
     wait *= 2;
   }
   return Status::Ok();
@@ -349,7 +409,7 @@ Status Registry::FetchOnce(const std::string& url, const Descriptor& blob, PartF
   Status sent = Send(session, request, answer);
   if (session.token != token) {
     MutexLock lock(mutex_);
-    session_.token = session.token;
+    if (session_.place == session.place) session_.token = session.token;
   }
   SWELL_RETURN_IF_ERROR(written);
   if (!sent.ok()) return sent;

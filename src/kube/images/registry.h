@@ -1,7 +1,11 @@
 // Registry: an image of a registry, by the distribution protocol (version 2), with its mirrors.
 //
 // Mirrors are asked first and without credentials. At the registry itself each of the credentials
-// is tried, then none. The place and credential that give the manifest serve the blobs, too.
+// is tried, then none. The place and credential that give the manifest serve the blobs, too. A
+// mirror that cannot give one is left at once for the next place, which continues behind what came.
+//
+// A server that says when it wants to be asked again (Retry-After) is left alone until then: here
+// for a few seconds; longer waits are in the details of the error (retry_after_s).
 //
 // - Threads: as ImageSource says.
 // - Ownership: `cancel` outlives it.
@@ -49,19 +53,26 @@ class Registry final : public ImageSource {
   // Where the image is asked for, and as whom.
   struct Session {
     Endpoint endpoint;
+    size_t place = 0;  // of the endpoint, in the order in which they are asked
     const Credential* credential = nullptr;
     std::string token;   // "Bearer …"
     bool basic = false;  // the credential goes with every request
   };
 
-  Result<std::string> TopFrom(Session session);
+  // Asks for a manifest from that place on. The place that gives it is asked for what follows.
+  Result<std::string> AskFrom(size_t place, const std::string& wanted);
+  Result<std::string> AskAt(Session session, const std::string& wanted);
   Result<std::string> GetManifest(Session& session, const std::string& wanted);
   // Sends it until there is an answer that is not "try again".
-  Status SendPatiently(HttpRequest request, HttpAnswer& answer);
+  Status SendPatiently(const Session& session, HttpRequest request, HttpAnswer& answer);
+  int AttemptsAt(const Session& session) const;
   // Answers a request for authentication, once.
   Status Send(Session& session, HttpRequest request, HttpAnswer& answer);
   Status GetToken(Session& session, const std::string& challenge);
+  Status FetchAt(const Session& session, const Descriptor& blob, PartFile& part);
   Status FetchOnce(const std::string& url, const Descriptor& blob, PartFile& part);
+  // Leaves that place for the next one that has the image, unless another thread did.
+  Status LeaveMirror(size_t place);
   Status Explain(const Session& session, const HttpAnswer& answer) const;
   HttpRequest MakeRequest(const Session& session, const std::string& path) const;
   Session CurrentSession() const;
@@ -73,6 +84,7 @@ class Registry final : public ImageSource {
   const Cancellation& cancel_;
   mutable Mutex mutex_;
   Session session_ SWELL_GUARDED_BY(mutex_);
+  std::string top_digest_;  // after Top()
 };
 
 // The parameters of a WWW-Authenticate header: realm="…",service="…".

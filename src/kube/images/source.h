@@ -27,7 +27,7 @@ class PartFile {
   // Reads what is there. `arrived`, if not null, counts bytes as they come.
   static Result<PartFile> Open(const std::string& path, std::atomic<int64_t>* arrived);
 
-  // Of what came: some of it may not be in the file yet.
+  // Counts what came, of which the file may lack the end until Flush().
   int64_t size() const { return size_; }
   // Runs with the size of the file whenever it changes, on the thread that appends.
   void OnWritten(std::function<void(int64_t)> on_written) { on_written_ = std::move(on_written); }
@@ -45,7 +45,7 @@ class PartFile {
   std::string path_;
   UniqueFd fd_;
   int64_t size_ = 0;
-  int64_t written_ = 0;  // of size_; also what hash_ has seen
+  int64_t written_ = 0;  // of size_; hash_ has seen these
   // The bytes between the two. libcurl gives 16 KiB at a time, and each write has its price.
   std::string pending_;
   net::Sha256 hash_;

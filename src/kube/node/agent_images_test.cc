@@ -106,6 +106,22 @@ TEST_F(AgentImagesTest, AFailedPullBacksOffAndEndsWhenItSucceeds) {
   EXPECT_EQ(json::GetInt(Status("a"), {"restartCount"}), 0);
 }
 
+TEST_F(AgentImagesTest, ARegistryIsAskedAgainWhenItSaid) {
+  StatusDetails later;
+  later.retry_after_s = 120;
+  answer_ = swell::Status(Code::kTooManyRequests, "busy", later);
+  Run();
+  sim_.Advance(seconds(119));
+  EXPECT_EQ(requests_.size(), 1u);
+  later.retry_after_s = 3600;
+  answer_ = swell::Status(Code::kTooManyRequests, "busy", later);
+  sim_.Advance(seconds(2));
+  EXPECT_EQ(requests_.size(), 2u);
+  // No longer than Kubernetes waits at most.
+  sim_.Advance(seconds(301));
+  EXPECT_EQ(requests_.size(), 3u);
+}
+
 TEST_F(AgentImagesTest, OtherFailuresHaveReasonsOfTheirOwn) {
   answer_ = swell::Status(Code::kInvalid, "a capital letter");
   Run();

@@ -390,7 +390,9 @@ void ContainerManager::OnImageError(ContainerState& container, const Status& why
   Warn(failure.event_reason, failure.message);
   Warn("Failed", StrCat("Error: ", failure.reason));
   container.pull_back_off = NextBackOff(container.pull_back_off);
-  const Duration delay = container.pull_back_off;
+  // A registry that says when it wants to be asked again knows better.
+  const Duration wished = std::chrono::seconds(why.details().retry_after_s);
+  const Duration delay = std::max(container.pull_back_off, std::min(wished, kBackOffMax));
   if (failure.reason != "ErrImagePull") return StartWithFreshSources(container, delay);
   container.not_before = host_.clock().Steady() + delay;
   container.start_timer.Start(kPullErrorShown,
