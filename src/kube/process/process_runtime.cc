@@ -18,8 +18,10 @@ using node::ContainerRef;
 Status WithNearest(const ImageCatalogue& catalogue, const std::string& image, const Status& why) {
   const std::string nearest = catalogue.Nearest(image);
   if (nearest.empty()) return why;
-  return Status(why.code(), StrCat("did you mean ", nearest,
-                                   ", which programs of this machine serve? ", why.message()));
+  return Status(
+      why.code(),
+      StrCat("did you mean ", nearest, ", which programs of this machine serve? ", why.message()),
+      why.details());
 }
 
 // What a name that the catalogue does not serve comes to where it cannot be had: a stand-in where
