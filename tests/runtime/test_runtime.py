@@ -49,8 +49,9 @@ class Mismatch(AssertionError):
 class Pod:
     """One case on a cluster."""
 
-    def __init__(self, case, kubeconfig):
+    def __init__(self, case, kubeconfig, more=None):
         self.case = case
+        self.more = more or {}  # of the spec
         self.name = case.name.replace("_", "-")
         self.kubeconfig = kubeconfig
         self.followed = ""
@@ -69,7 +70,8 @@ class Pod:
         main = {"name": "main", "image": case.image, "imagePullPolicy": "IfNotPresent", **case.container}
         if case.run is not None:
             main["command"] = ["sh", "-c", case.run]
-        spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, **case.spec, "containers": [main]}
+        spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, **case.spec, **self.more,
+                "containers": [main]}
         self.apply(*case.objects, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": self.name, **case.meta},
                                    "spec": spec})
 
@@ -202,12 +204,15 @@ class Table:
         cls.engine.down()
         shutil.rmtree(cls.scratch, ignore_errors=True)
 
+    def pod(self, case):
+        return Pod(case, self.engine.kubeconfig, self.engine.wants.get(case.name))
+
     def test_every_case(self):
         names = [name for name in os.environ.get("SWELL_CASES", "").split(",") if name]
         played = [case for case in CASES if not names or case.name in names]
         self.assertEqual(len({case.name for case in played}), len(names or CASES), "names of cases")
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            results = pool.map(lambda case: (case, Pod(case, self.engine.kubeconfig).play()), played)
+            results = pool.map(lambda case: (case, self.pod(case).play()), played)
             for case, wrong in results:
                 with self.subTest(case=case.name):
                     if why := self.engine.differs.get(case.name):
