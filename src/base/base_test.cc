@@ -1,4 +1,7 @@
 // Tests of the vocabulary: statuses, strings, virtual time, files.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -136,6 +139,32 @@ TEST(Log, WhatUsersSayStaysOnItsLine) {
   EXPECT_TRUE(text.ends_with(" info part: said forged line  name=x [2J y\n")) << text;
   EXPECT_EQ(text.find('\n'), text.size() - 1);
   EXPECT_TRUE(RemoveTree(path).ok());
+}
+
+// Pods make such trees; each level on the way down costs a descriptor.
+TEST(Files, ATreeOfAnyDepthIsRemoved) {
+  const std::string top = StrCat(testing::TempDir(), "swell_deep_", ::getpid());
+  ASSERT_TRUE(MakeDirs(top).ok());
+  int dir = ::open(top.c_str(), O_RDONLY | O_DIRECTORY);
+  for (int i = 0; i < 600 && dir >= 0; ++i) {
+    ASSERT_EQ(::mkdirat(dir, "d", 0755), 0);
+    ASSERT_EQ(::symlinkat("/", dir, "link"), 0);
+    const int below = ::openat(dir, "d", O_RDONLY | O_DIRECTORY);
+    ::close(dir);
+    dir = below;
+  }
+  ASSERT_GE(dir, 0);
+  ::close(dir);
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  rlimit few = limit;
+  few.rlim_cur = 256;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const Status removed = RemoveTree(top);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_TRUE(removed.ok()) << removed.ToString();
+  EXPECT_FALSE(FileExists(top));
+  EXPECT_TRUE(RemoveTree(top).ok()) << "what is not there is removed already";
 }
 
 std::vector<std::string>& Given() {

@@ -39,6 +39,93 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return Status::Ok();
 }
 
+constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+// What unlink says of a directory: Linux the one, POSIX the other.
+bool MayBeDirectory(int error) { return error == EISDIR || error == EPERM; }
+
+// `refused`: why it could not be removed as a file. That is the reason if it is not a directory.
+int OpenRefused(int at, const char* name, int refused, int& error) {
+  if (!MayBeDirectory(refused)) {
+    error = refused;
+    return -1;
+  }
+  const int dir = ::openat(at, name, kDirectory);
+  if (dir < 0) error = errno == ENOTDIR || errno == ELOOP ? refused : errno;
+  return dir;
+}
+
+// Removes what is in a directory. Each level on the way down holds a descriptor, and how deep it
+// goes may be a stranger's choice: what lies deeper than kLevelsMax is moved to the top first.
+class TreeRemover {
+ public:
+  explicit TreeRemover(int top) : top_(top) {}
+
+  // 0, or what went wrong first.
+  int Empty() {
+    int error = 0;
+    do {
+      moved_ = false;
+      error = EmptyLevel(::openat(top_, ".", kDirectory), 1);
+    } while (error == 0 && moved_);
+    return error;
+  }
+
+ private:
+  static constexpr int kLevelsMax = 100;
+
+  // Closes `dir`.
+  int EmptyLevel(int dir, int level) {
+    DIR* list = dir < 0 ? nullptr : ::fdopendir(dir);
+    if (list == nullptr) {
+      const int error = errno;
+      if (dir >= 0) ::close(dir);
+      return error;
+    }
+    int error = 0;
+    errno = 0;
+    while (const dirent* entry = ::readdir(list)) {
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") error = Remove(dir, entry->d_name, level);
+      if (error != 0) break;
+      errno = 0;
+    }
+    if (error == 0) error = errno;  // of readdir
+    ::closedir(list);
+    return error;
+  }
+
+  int Remove(int dir, const char* name, int level) {
+    if (::unlinkat(dir, name, 0) == 0 || errno == ENOENT) return 0;
+    int error = 0;
+    const int below = OpenRefused(dir, name, errno, error);
+    if (below < 0) return error;
+    if (level == kLevelsMax) {
+      ::close(below);
+      return MoveUp(dir, name);
+    }
+    error = EmptyLevel(below, level + 1);
+    if (error != 0) return error;
+    return ::unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : errno;
+  }
+
+  int MoveUp(int dir, const char* name) {
+    // One that is there under the new name and is empty gives way, which is as good.
+    do {
+      const std::string at = StrCat(".removed-", next_++);
+      if (::renameat(dir, name, top_, at.c_str()) == 0) {
+        moved_ = true;
+        return 0;
+      }
+    } while (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR);
+    return errno;
+  }
+
+  const int top_;
+  uint64_t next_ = 0;
+  bool moved_ = false;
+};
+
 }  // namespace
 
 Status ErrnoStatus(int error, std::string_view what) {
@@ -119,10 +206,12 @@ Status MakeDirs(const std::string& path, int mode) {
 }
 
 Status RemoveTree(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove_all(path, error);
-  if (error) return ErrnoStatus(error.value(), "remove " + path);
-  return Status::Ok();
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT || errno == ENOTDIR) return Status::Ok();
+  int error = 0;
+  const Fd dir(OpenRefused(AT_FDCWD, path.c_str(), errno, error));
+  if (dir.get() >= 0) error = TreeRemover(dir.get()).Empty();
+  if (error == 0 && ::rmdir(path.c_str()) != 0 && errno != ENOENT) error = errno;
+  return error == 0 ? Status::Ok() : ErrnoStatus(error, "remove " + path);
 }
 
 bool FileExists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
