@@ -282,7 +282,17 @@ class HostedRuntime::LogJob : public std::enable_shared_from_this<LogJob> {
     bool running = running_;
     std::string piece = reader_->Read();
     if (!piece.empty()) return Deliver(std::move(piece));
+    if (reader_->skipped()) return WakeAgain();
     if (reader_->finished() || !follow_ || !running) End(Status::Ok());
+  }
+
+  // After whatever else waits for this thread.
+  void WakeAgain() {
+    in_flight_ = true;
+    reactor_.Post([self = shared_from_this()] {
+      self->in_flight_ = false;
+      self->Wake();
+    });
   }
 
   void Deliver(std::string piece) {

@@ -17,6 +17,9 @@ namespace {
 
 constexpr size_t kPieceBytes = 64 << 10;
 constexpr int kRotatedMax = 100;
+// Lines before the time that the reader asked for are passed over. A container can write as fast as
+// they are, so that there is no end of it, and others wait for this thread.
+constexpr int kSkippedBlocksMax = 4;
 
 // The offset at which the last `lines` lines of the file begin; `lines` is reduced by those found.
 off_t TailOffset(int fd, int64_t& lines) {
@@ -124,7 +127,12 @@ void LogReader::Format(std::string_view line, std::string& out) const {
 std::string LogReader::Read() {
   std::string out;
   std::string block(kPieceBytes, '\0');
-  while (out.empty() && limit_left_ != 0) {
+  skipped_ = false;
+  for (int blocks = 0; out.empty() && limit_left_ != 0;) {
+    if (blocks == kSkippedBlocksMax) {
+      skipped_ = true;
+      return out;
+    }
     ssize_t n = fd_ < 0 ? 0 : ::read(fd_, block.data(), block.size());
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
@@ -141,6 +149,7 @@ std::string LogReader::Read() {
       if (!NextFile()) break;
       continue;
     }
+    ++blocks;
     std::string_view bytes(block.data(), static_cast<size_t>(n));
     size_t end;
     while ((end = bytes.find('\n')) != std::string_view::npos) {

@@ -21,8 +21,11 @@ class LogReader {
   LogReader(LogReader&& other) noexcept;
   LogReader& operator=(LogReader&&) = delete;
 
-  // The next piece of at most about 64 KiB; empty at what is the end for now.
+  // The next piece of at most about 64 KiB; empty at what is the end for now, and after a stretch
+  // in which the reader wants no line.
   std::string Read();
+  // The last Read() ended with such a stretch, and there may be more behind it.
+  bool skipped() const { return skipped_; }
   // The byte limit is reached: there will be nothing more.
   bool finished() const { return limit_left_ == 0; }
 
@@ -39,6 +42,7 @@ class LogReader {
   std::vector<std::string> files_;  // still to read, oldest first; path_ itself is the last
   int fd_ = -1;
   bool last_ = false;  // fd_ is (or was) path_
+  bool skipped_ = false;
   std::string partial_;
 };
 

@@ -1,0 +1,57 @@
+#include "kube/process/streams/log_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "base/temp_dir.h"
+#include "kube/api/meta/meta.h"
+
+namespace swell::edge {
+namespace {
+
+constexpr std::string_view kOld = "2026-01-01T00:00:00.000000000Z stdout F old\n";
+constexpr std::string_view kNew = "2026-01-02T00:00:00.000000000Z stdout F new\n";
+
+class LogReaderTest : public testing::Test {
+ protected:
+  LogReader SinceTheSecond(const std::string& text) {
+    EXPECT_TRUE(WriteFileAtomically(path_, text).ok());
+    node::LogOptions options;
+    options.since = api::ParseTime("2026-01-02T00:00:00Z");
+    auto reader = LogReader::Open(path_, options);
+    EXPECT_TRUE(reader.ok()) << reader.status().ToString();
+    return std::move(*reader);
+  }
+
+  TempDir dir_;
+  const std::string path_ = dir_.File("0.log");
+};
+
+TEST_F(LogReaderTest, LinesBeforeTheTimeAreLeftOut) {
+  LogReader reader = SinceTheSecond(StrCat(kOld, kNew));
+  EXPECT_EQ(reader.Read(), "new\n");
+  EXPECT_EQ(reader.Read(), "");
+  EXPECT_FALSE(reader.skipped());
+}
+
+// A container may write lines that nobody wants faster than they are passed over.
+TEST_F(LogReaderTest, AReadEndsWhereNobodyWantsWhatItReads) {
+  std::string text;
+  while (text.size() < (4 << 20)) text += kOld;
+  LogReader reader = SinceTheSecond(StrCat(text, kNew));
+  std::string found;
+  int reads = 0;
+  do {
+    found = reader.Read();
+    ++reads;
+  } while (found.empty() && reader.skipped());
+  EXPECT_EQ(found, "new\n");
+  EXPECT_GE(reads, 16);
+  EXPECT_LE(reads, 20);
+  EXPECT_EQ(reader.Read(), "");
+  EXPECT_FALSE(reader.skipped()) << "it has read to the end";
+}
+
+}  // namespace
+}  // namespace swell::edge
