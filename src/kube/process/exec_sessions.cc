@@ -55,14 +55,17 @@ Result<UniqueFd> ConnectToShim(const ProcessContainer& container, char role) {
 struct ExecSessions::Command {
   explicit Command(net::Reactor& reactor) : timer(reactor) {}
 
+  // No more than a pipe holds: a command may write faster than this reads, and its timeout is on
+  // this thread.
   void ReadOutput() {
     char buffer[16384];
-    ssize_t n;
-    while ((n = ::read(out_fd.get(), buffer, sizeof buffer)) > 0) {
+    for (int round = 0; round < 4; ++round) {
+      const ssize_t n = ::read(out_fd.get(), buffer, sizeof buffer);
+      if (n < 0 && errno == EAGAIN) return;
+      if (n <= 0) return out_watch.reset();
       size_t room = output_max - std::min(output_max, output.size());
       output.append(buffer, std::min(room, static_cast<size_t>(n)));
     }
-    if (n == 0 || errno != EAGAIN) out_watch.reset();
   }
 
   pid_t pid = -1;

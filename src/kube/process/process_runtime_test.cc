@@ -465,6 +465,9 @@ TEST_F(ProcessRuntimeTest, ProbesAndCommandsRunForReal) {
   EXPECT_EQ(result.output, "blue\n");
   EXPECT_EQ(result.code, 3);
   EXPECT_TRUE(exec({"sleep", "100"}, std::chrono::milliseconds(100)).timed_out);
+  // What a command prints without end keeps nobody waiting, and neither does what it leaves behind.
+  EXPECT_TRUE(exec({"yes"}, std::chrono::milliseconds(100)).timed_out);
+  EXPECT_EQ(exec({"/bin/sh", "-c", "yes & exit 5"}, kLimit).code, 5);
 }
 
 TEST_F(ProcessRuntimeTest, NoticeReportCheckpointAndTerminationMessage) {

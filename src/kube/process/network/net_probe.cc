@@ -18,6 +18,7 @@ using Io = net::TlsSession::Io;
 using Protocol = node::ProbeSpec::Protocol;
 
 constexpr size_t kHeadMax = 8192;
+constexpr int kReadsMax = 16;
 
 bool IsHttp(const node::ProbeSpec& spec) {
   return spec.protocol == Protocol::kHttp || spec.protocol == Protocol::kHttps;
@@ -154,9 +155,11 @@ bool NetProbe::Send() {
   return true;
 }
 
+// A server may write faster than this reads, and the timeout is on this thread. What is left makes
+// the socket ready at once; of an answer over TLS there is never so much.
 void NetProbe::Receive() {
   char buffer[4096];
-  while (done_) {
+  for (int round = 0; done_ && round < kReadsMax; ++round) {
     size_t got = 0;
     const Io io = Read(buffer, sizeof buffer, &got);
     if (io != Io::kDone) return Wait(io);
@@ -164,6 +167,7 @@ void NetProbe::Receive() {
     // Acknowledgements; what does not fit now goes when there is room.
     if (done_ && !Send()) return;
   }
+  if (done_) Wait(Io::kWantRead);
 }
 
 // Until the socket is ready for it again; or the connection has come to its end.

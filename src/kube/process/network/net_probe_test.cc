@@ -75,10 +75,11 @@ TEST_F(NetProbeTest, HeadersAreTheProbesThenTheKubelets) {
   EXPECT_EQ(*net::FindHeader(seen_.headers, "X-A"), "1");
 }
 
-// A server that says these words to its first client.
+// A server that says these words to its first client; if endless, again and again.
 class Speaker {
  public:
-  explicit Speaker(std::string words) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit Speaker(std::string words, bool endless = false)
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in at{};
     at.sin_family = AF_INET;
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -87,11 +88,13 @@ class Speaker {
     EXPECT_EQ(::listen(fd_.get(), 1), 0);
     ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&at), &size);
     port = ntohs(at.sin_port);
-    thread_ = std::thread([this, words = std::move(words)] {
+    thread_ = std::thread([this, endless, words = std::move(words)] {
       const UniqueFd peer(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       char buffer[4096];
       // The first of what it says is enough to know that it is there.
       EXPECT_GT(::recv(peer.get(), buffer, sizeof buffer, 0), 0);
+      while (endless && ::send(peer.get(), words.data(), words.size(), MSG_NOSIGNAL) > 0) continue;
+      if (endless) return;
       EXPECT_EQ(::send(peer.get(), words.data(), words.size(), MSG_NOSIGNAL),
                 static_cast<ssize_t>(words.size()));
       ::shutdown(peer.get(), SHUT_WR);
@@ -121,6 +124,17 @@ TEST_F(NetProbeTest, GrpcHealthDecides) {
             "service unhealthy (responded with \"NOT_SERVING\")");
   EXPECT_EQ(ask("HTTP/1.1 400 Bad Request\r\n\r\n").message, "the answer is not HTTP/2");
   EXPECT_FALSE(ask(settings).ok);
+}
+
+TEST_F(NetProbeTest, AServerThatNeverComesToThePointTimesOut) {
+  std::string words("\0\0\0\4\0\0\0\0\0", 9);
+  const std::string unknown("\0\0\0\x63\0\0\0\0\0", 9);
+  while (words.size() < (1 << 20)) words += unknown;
+  const Speaker server(words, /*endless=*/true);
+  port = server.port;
+  ProbeSpec spec = Spec(Protocol::kGrpc);
+  spec.timeout = std::chrono::milliseconds(50);
+  EXPECT_EQ(Ask(spec).message, "timeout: no answer about the server's health");
 }
 
 TEST_F(NetProbeTest, AClosedPortFails) {
