@@ -7,13 +7,16 @@
 #include <memory>
 #include <set>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/unique_fd.h"
 
 namespace swell::edge {
 namespace {
 
-constexpr int kDepthMax = 200;  // each level holds a file descriptor
+constexpr int kDepthMax = 200;     // each level holds a file descriptor
+constexpr size_t kLaterMax = 256;  // and so does each directory that is deeper
 constexpr int64_t kEntriesMax = 5'000'000;
 constexpr int64_t kBlockBytes = 512;  // of st_blocks, whatever the file system's are
 
@@ -25,11 +28,22 @@ class Walk {
  public:
   int64_t bytes() const { return bytes_; }
 
+  void All(UniqueFd top) {
+    struct stat info;
+    if (!top.valid() || ::fstat(top.get(), &info) != 0) return;
+    device_ = info.st_dev;
+    later_.push_back(std::move(top));
+    while (!later_.empty()) {
+      UniqueFd next = std::move(later_.back());
+      later_.pop_back();
+      Enter(std::move(next), 0);
+    }
+  }
+
+ private:
   void Enter(UniqueFd dir, int depth) {
     struct stat info;
-    if (!dir.valid() || ::fstat(dir.get(), &info) != 0) return;
-    if (depth == 0) device_ = info.st_dev;
-    if (info.st_dev != device_) return;
+    if (!dir.valid() || ::fstat(dir.get(), &info) != 0 || info.st_dev != device_) return;
     const std::unique_ptr<DIR, CloseDir> list(::fdopendir(dir.get()));
     if (list == nullptr) return;
     const int fd = dir.Release();  // the list's now
@@ -41,29 +55,31 @@ class Walk {
     }
   }
 
- private:
   void Add(int dir, const char* name, int depth) {
     struct stat info;
     if (::fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) != 0) return;
     const bool counted =
         !S_ISDIR(info.st_mode) && info.st_nlink > 1 && !several_names_.insert(info.st_ino).second;
     if (!counted) bytes_ += info.st_blocks * kBlockBytes;
-    if (!S_ISDIR(info.st_mode) || depth + 1 >= kDepthMax) return;
+    if (!S_ISDIR(info.st_mode)) return;
     constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    Enter(UniqueFd(::openat(dir, name, kFlags)), depth + 1);
+    UniqueFd below(::openat(dir, name, kFlags));
+    if (depth + 1 < kDepthMax) return Enter(std::move(below), depth + 1);
+    if (later_.size() < kLaterMax) later_.push_back(std::move(below));
   }
 
   int64_t bytes_ = 0;
   int64_t entries_ = 0;
   dev_t device_ = 0;
   std::set<ino_t> several_names_;
+  std::vector<UniqueFd> later_;
 };
 
 }  // namespace
 
 int64_t BytesOnDisk(const std::string& dir) {
   Walk walk;
-  walk.Enter(UniqueFd(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)), 0);
+  walk.All(UniqueFd(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)));
   return walk.bytes();
 }
 

@@ -11,7 +11,8 @@
 
 namespace swell::edge {
 
-// 0 where it cannot be read. Directories deeper than 200 and files beyond 5 million are left out.
+// 0 where it cannot be read. Files beyond 5 million are left out, and where more than 256
+// directories wait that are deeper than a multiple of 200, the rest of those.
 int64_t BytesOnDisk(const std::string& dir);
 
 }  // namespace swell::edge
