@@ -22,9 +22,8 @@ namespace swell::edge {
 namespace {
 
 constexpr int kBacklog = 256;
-// Connections of all services together, with two sockets each: what pods ask of each other leaves
-// the rest of the process half of its descriptors.
-constexpr size_t kFlowsMax = 4096;
+// Connections have two sockets each: what pods ask of each other leaves the rest of the process
+// half of its descriptors.
 constexpr size_t kFlowPart = 4;
 constexpr size_t kListenerPart = 4;  // of the descriptors, one in so many
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
@@ -192,19 +191,58 @@ class Flow {
 
 }  // namespace
 
+// The connections of each client. Where there is no room for another one, the client that has most
+// of them gives one up: so no client takes the services from the others.
+class ServiceProxy::FlowBook {
+ public:
+  struct Place {
+    Listener* listener = nullptr;
+    uint64_t flow = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+
+  explicit FlowBook(size_t flows_max) : flows_max_(flows_max) {}
+
+  bool Full() const { return size_ >= std::min(flows_max_, DescriptorLimit() / kFlowPart); }
+  void Add(uint32_t client, const Place& place) {
+    size_ += clients_[client].insert(place).second ? 1 : 0;
+  }
+  void Remove(uint32_t client, const Place& place) {
+    const auto of_client = clients_.find(client);
+    if (of_client == clients_.end()) return;
+    size_ -= of_client->second.erase(place);
+    if (of_client->second.empty()) clients_.erase(of_client);
+  }
+  // The one to give up for the client; null if the client itself has most.
+  std::optional<Place> ToGiveUpFor(uint32_t client) const {
+    const auto most = std::max_element(
+        clients_.begin(), clients_.end(),
+        [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    const auto own = clients_.find(client);
+    const size_t has = own == clients_.end() ? 0 : own->second.size();
+    if (most == clients_.end() || most->second.size() <= has + 1) return std::nullopt;
+    return *most->second.begin();
+  }
+
+ private:
+  const size_t flows_max_;
+  std::map<uint32_t, std::set<Place>> clients_;  // by address
+  size_t size_ = 0;
+};
+
 // One port of a cluster IP, and the connections that came by it.
 class ServiceProxy::Listener {
  public:
-  Listener(net::Reactor& reactor, size_t& flows_of_all, const Judge& judge, int fd)
-      : reactor_(reactor), flows_of_all_(flows_of_all), judge_(judge), fd_(fd) {}
+  Listener(net::Reactor& reactor, FlowBook& book, const Judge& judge, int fd)
+      : reactor_(reactor), book_(book), judge_(judge), fd_(fd) {}
   ~Listener() {
     watch_.reset();
-    flows_of_all_ -= flows_.size();
+    for (const auto& [id, flow] : flows_) book_.Remove(flow.client, {this, id});
     ::close(fd_);
   }
 
   static Result<std::unique_ptr<Listener>> Open(net::Reactor& reactor,
-                                                size_t& flows_of_all,
+                                                FlowBook& book,
                                                 const Judge& judge,
                                                 const std::string& device,
                                                 const Key& key) {
@@ -212,7 +250,7 @@ class ServiceProxy::Listener {
     if (!name) return Status(Code::kInvalid, "no IPv4 address");
     const int fd = NewSocket();
     if (fd < 0) return ErrnoStatus(errno, "socket");
-    auto listener = std::make_unique<Listener>(reactor, flows_of_all, judge, fd);
+    auto listener = std::make_unique<Listener>(reactor, book, judge, fd);
     SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     const auto size = static_cast<socklen_t>(device.size());
     if (!device.empty() &&
@@ -239,6 +277,10 @@ class ServiceProxy::Listener {
     node::ServiceBackend backend;
     SteadyTime until;
   };
+  struct ClientFlow {
+    uint32_t client = 0;  // its address
+    std::unique_ptr<Flow> flow;
+  };
 
   void Accept() {
     sockaddr_in peer = {};
@@ -246,18 +288,28 @@ class ServiceProxy::Listener {
     const int fd =
         ::accept4(fd_, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) return OnNoneAccepted(errno);
-    if (flows_of_all_ >= std::min(kFlowsMax, DescriptorLimit() / kFlowPart)) return Abort(fd);
+    const uint32_t client = peer.sin_addr.s_addr;
+    if (book_.Full()) {
+      const auto place = book_.ToGiveUpFor(client);
+      if (!place) return Abort(fd);
+      place->listener->End(place->flow);
+    }
     const uint64_t id = ++flow_ids_;
     // From inside the flow's own callback: it ends when that has returned.
-    auto ended = [this, id] {
-      reactor_.Post(scope_.Wrap([this, id] { flows_of_all_ -= flows_.erase(id); }));
-    };
-    std::vector<node::ServiceBackend> backends = InTurn(peer.sin_addr.s_addr);
+    auto ended = [this, id] { reactor_.Post(scope_.Wrap([this, id] { End(id); })); };
+    std::vector<node::ServiceBackend> backends = InTurn(client);
     Judged(fd, peer.sin_addr, backends);
     auto flow = std::make_unique<Flow>(reactor_, fd, std::move(backends), ended);
     if (!flow->Dial()) return;
-    flows_[id] = std::move(flow);
-    ++flows_of_all_;
+    flows_[id] = {client, std::move(flow)};
+    book_.Add(client, {this, id});
+  }
+
+  void End(uint64_t id) {
+    const auto found = flows_.find(id);
+    if (found == flows_.end()) return;
+    book_.Remove(found->second.client, {this, id});
+    flows_.erase(found);
   }
 
   // Leaves the backends that the client may reach. This machine reaches all of its pods.
@@ -297,15 +349,15 @@ class ServiceProxy::Listener {
   }
 
   net::Reactor& reactor_;
-  size_t& flows_of_all_;  // of the proxy
-  const Judge& judge_;    // the proxy's
+  FlowBook& book_;      // the proxy's
+  const Judge& judge_;  // likewise
   const int fd_;
   std::unique_ptr<net::FdWatch> watch_;
   std::vector<node::ServiceBackend> backends_;
   size_t turn_ = 0;
   Duration affinity_{0};
   std::map<uint32_t, Client> clients_;  // only with affinity
-  std::map<uint64_t, std::unique_ptr<Flow>> flows_;
+  std::map<uint64_t, ClientFlow> flows_;
   uint64_t flow_ids_ = 0;
   CallbackScope scope_;
 };
@@ -314,10 +366,13 @@ ServiceProxy::ServiceProxy(net::Reactor& reactor,
                            std::string device,
                            Judge judge,
                            std::optional<std::string> pods_device)
+                           std::optional<std::string> hears,
+                           size_t flows_max)
     : reactor_(reactor),
       device_(std::move(device)),
       pods_device_(pods_device ? std::move(*pods_device) : device_),
-      judge_(std::move(judge)) {
+      judge_(std::move(judge)),
+      flows_(std::make_unique<FlowBook>(flows_max)) {
   FindAddresses();
 }
 
@@ -384,7 +439,7 @@ Status ServiceProxy::Serve(const Key& key, const node::ServiceRoute& route) {
                     StrCat("this machine serves no more than ", most, " ports of services"));
     }
     const std::string& device = route.owner.kind.empty() ? pods_device_ : std::string();
-    SWELL_ASSIGN_OR_RETURN(auto opened, Listener::Open(reactor_, flows_, judge_, device, key));
+    SWELL_ASSIGN_OR_RETURN(auto opened, Listener::Open(reactor_, *flows_, judge_, device, key));
     there = listeners_.emplace(key, std::move(opened)).first;
   }
   there->second->Set(route);

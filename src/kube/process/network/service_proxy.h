@@ -39,6 +39,8 @@ class ServiceProxy {
                std::string device,
                Judge judge = {},
                std::optional<std::string> pods_device = {});
+               std::optional<std::string> hears = {},
+               size_t flows_max = 4096);
   ~ServiceProxy();
 
   // `routes` are all there are; one without backends refuses connections. A port that several
@@ -49,6 +51,7 @@ class ServiceProxy {
   std::set<std::pair<std::string, uint16_t>> ClusterPorts() const;
 
  private:
+  class FlowBook;
   class Listener;
   using Key = std::pair<std::string, uint16_t>;  // cluster IP and port
 
@@ -67,7 +70,7 @@ class ServiceProxy {
   const std::string pods_device_;
   const Judge judge_;
   std::set<std::string> addresses_;  // cluster IPs that the bridge has
-  size_t flows_ = 0;                 // connections of all listeners
+  std::unique_ptr<FlowBook> flows_;  // connections of all listeners, which end before it
   std::map<Key, std::unique_ptr<Listener>> listeners_;
   std::map<Key, std::string> holders_;  // uids of the owners
 };

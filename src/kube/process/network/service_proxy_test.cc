@@ -155,6 +155,26 @@ TEST_F(ServiceProxyTest, ABackendThatIsNotThereIsPassedOver) {
   EXPECT_EQ(Ask(), "reset");
 }
 
+TEST_F(ServiceProxyTest, WhoHasMostConnectionsMakesRoomForOthers) {
+  ServiceProxy small(reactor_, "", {}, std::nullopt, 4);
+  small.Update({Route({a_.backend})});
+  std::vector<UniqueFd> held;
+  for (int i = 0; i < 4; ++i) {
+    held.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int fd = held.back().get();
+    const sockaddr_in from = Name(OwnAddress(3), kAnyPort), to = Name(service_, kPort);
+    ASSERT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&from), sizeof from), 0);
+    ASSERT_EQ(::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+    char byte = 0;
+    ASSERT_TRUE(reactor_.RunUntil([&] { return ::recv(fd, &byte, 1, MSG_DONTWAIT) == 1; }, kLimit));
+  }
+  EXPECT_EQ(Ask(), "a") << "another client finds them all taken, and gets one";
+  char byte = 0;
+  EXPECT_TRUE(reactor_.RunUntil(
+      [&] { return ::recv(held[0].get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == ECONNRESET; },
+      kLimit));
+}
+
 TEST_F(ServiceProxyTest, WithAffinityAClientStaysWhereItWas) {
   node::ServiceRoute route = Route({a_.backend, b_.backend});
   route.affinity = std::chrono::hours(1);
