@@ -317,6 +317,10 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
     spec.cpu_request_milli = amounts.cpu_request_milli;
     spec.cpu_limit_milli = amounts.cpu_limit_milli;
     spec.memory_limit_bytes = amounts.memory_limit_bytes;
+    const Amounts requests = ReadAmounts(json::Find(*resources, {"requests"}));
+    const auto memory = requests.find("memory");
+    spec.memory_request_bytes =
+        memory != requests.end() ? memory->second : amounts.memory_limit_bytes;
   }
   spec.grace_seconds = GraceSeconds(pod);
   spec.open_stdin = json::GetBool(container, {"stdin"});

@@ -161,7 +161,8 @@ struct ContainerSpec {
   std::vector<std::string> gpus;  // ids of the devices that it sees
   bool host_network = false;
   int64_t cpu_request_milli = 0;
-  int64_t cpu_limit_milli = 0;     // 0: none
+  int64_t cpu_limit_milli = 0;  // 0: none
+  int64_t memory_request_bytes = 0;
   int64_t memory_limit_bytes = 0;  // 0: none
   int64_t grace_seconds = 30;
   // Standard input stays open for clients that attach; with stdin_once, until the first one leaves.

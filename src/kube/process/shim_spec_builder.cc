@@ -326,6 +326,17 @@ Status SetSecurity(const ShimDefaults& defaults,
   return Status::Ok();
 }
 
+// As the kubelet's, but never below that of the cluster's own processes: what asked for no memory
+// is ended first, then what asked for a small part of the machine's.
+int OomScoreOf(const ContainerSpec& spec) {
+  constexpr int kFirst = 1000, kLast = 2;
+  if (spec.memory_request_bytes <= 0) return kFirst;
+  const double machine =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  const double part = static_cast<double>(spec.memory_request_bytes) / std::max(machine, 1.0);
+  return std::clamp(static_cast<int>(kFirst * (1 - std::min(part, 1.0))), kLast, kFirst - 1);
+}
+
 }  // namespace
 
 Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
@@ -377,6 +388,7 @@ Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
   SWELL_RETURN_IF_ERROR(AddMounts(defaults, pod, spec, image, out));
   FillCgroups(defaults.support.cgroups, CgroupNameOf(spec.ref), spec.cpu_request_milli,
               spec.cpu_limit_milli, spec.memory_limit_bytes, out);
+  out.oom_score = OomScoreOf(spec);
   if (isolation == Isolation::kFull) {
     FillDeviceGroup(defaults.support.cgroups, CgroupNameOf(spec.ref), out);
   }

@@ -102,6 +102,7 @@ int ShimExecMain(const std::string& dir, bool terminal, const std::vector<std::s
   if (!state.ok()) return Fail(state.status());
   // As in RunInit.
   if (spec->isolation == Isolation::kFull) ::prctl(PR_SET_DUMPABLE, 0);
+  SetOomScore(*spec);
   const std::vector<UniqueFd> cgroups = OpenCgroups(*spec);
   auto files = OpenConfineFiles(*spec);
   if (!files.ok()) return Fail(files.status());

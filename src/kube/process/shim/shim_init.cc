@@ -71,6 +71,7 @@ Status MakeAndUseTerminal(const ShimSpec& spec, int socket) {
                              int go) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  SetOomScore(spec);
   JoinCgroups(cgroups);
   EnterCgroupNamespace(spec);
   char byte;
@@ -202,6 +203,11 @@ std::vector<UniqueFd> OpenCgroups(const ShimSpec& spec) {
 
 void JoinCgroups(const std::vector<UniqueFd>& files) {
   for (const UniqueFd& fd : files) WriteAll(fd.get(), "0");
+}
+
+void SetOomScore(const ShimSpec& spec) {
+  const UniqueFd file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (file.valid()) WriteAll(file.get(), std::to_string(spec.oom_score));
 }
 
 Result<std::string> FindExecutable(const std::string& command,

@@ -134,6 +134,7 @@ json::Value ShimSpec::ToJson() const {
   out["cgroups"] = std::move(cgroup_list);
   out["oomFile"] = oom_file;
   out["logPath"] = log_path;
+  out["oomScore"] = oom_score;
   out["logBytesMax"] = log_bytes_max;
   out["logFilesMax"] = log_files_max;
   out["stdin"] = open_stdin;
@@ -207,6 +208,7 @@ Result<ShimSpec> ShimSpec::FromJson(const json::Value& value) {
   }
   spec.oom_file = Text(value, "oomFile");
   spec.log_path = Text(value, "logPath");
+  spec.oom_score = static_cast<int>(json::GetInt(value, {"oomScore"}));
   spec.log_bytes_max = json::GetInt(value, {"logBytesMax"}, spec.log_bytes_max);
   spec.log_files_max = static_cast<int>(json::GetInt(value, {"logFilesMax"}, spec.log_files_max));
   spec.open_stdin = json::GetBool(value, {"stdin"});

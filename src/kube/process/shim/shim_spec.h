@@ -109,6 +109,7 @@ struct ShimSpec {
   std::vector<ShimMount> mounts;
   std::vector<CgroupDir> cgroups;
   std::string oom_file;  // a cgroup file with a line "oom_kill N"
+  int oom_score = 0;     // from 0 to 1000: how soon the kernel kills it where memory is short
   std::string log_path;
   int64_t log_bytes_max = 10 << 20;
   int log_files_max = 5;
