@@ -13,6 +13,9 @@ namespace {
 constexpr std::string_view kComponent = "statefulset-controller";
 constexpr std::string_view kPodName = "statefulset.kubernetes.io/pod-name";
 constexpr Duration kClaimsGone = std::chrono::milliseconds(100);
+// Creations of one pass. How many there are in all is what a user wrote.
+constexpr int64_t kBurst = 500;
+constexpr Duration kNextBurst = std::chrono::milliseconds(100);
 constexpr std::string_view kPodIndex = "apps.kubernetes.io/pod-index";
 
 // The number in "web-3" of set "web"; nullopt for other names.
@@ -46,6 +49,7 @@ struct StatefulSetController::Pass {
   std::shared_ptr<WriteBatch> writes;
   WallTime now;
   int64_t first = 0, wanted = 0, partition = 0;
+  int64_t may_create = kBurst;
   bool parallel = false, on_delete = false;
   bool delete_deleted = false, delete_scaled = false;  // claims, when the set is
   Duration least{0};                                   // how long ready until available
@@ -135,6 +139,10 @@ bool StatefulSetController::Fill(Pass& pass) {
   for (int64_t ordinal = pass.first; ordinal < pass.first + pass.wanted; ++ordinal) {
     const auto found = pass.pods.find(ordinal);
     if (found == pass.pods.end()) {
+      if (pass.may_create-- == 0) {
+        pass.requeue_after = kNextBurst;
+        return false;
+      }
       CreatePod(pass, ordinal);
       complete = false;
     } else if (HasEnded(*found->second) && !api::IsDeleting(*found->second)) {

@@ -357,6 +357,25 @@ TEST_F(WorkloadsTest, AStatefulSetStartsItsPodsInOrder) {
             json::GetString(*set, {"status", "updateRevision"}));
 }
 
+TEST_F(WorkloadsTest, AStatefulSetOfAnySizeMakesSomePodsAtATime) {
+  cluster.Create("{apiVersion: v1, kind: ResourceQuota, metadata: {name: pods}, "
+                 "spec: {hard: {count/pods: 1200}}}");
+  cluster.Run(std::chrono::seconds(1));
+  cluster.Create(R"(
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: huge}
+spec:
+  replicas: 2147483647
+  podManagementPolicy: Parallel
+  selector: {matchLabels: {app: huge}}
+  template:
+    metadata: {labels: {app: huge}}
+    spec: {schedulerName: nobody, containers: [{name: c, image: i}]}
+)");
+  EXPECT_TRUE(cluster.Until([&] { return cluster.List(kPods).size() == 1200; }));
+}
+
 TEST_F(WorkloadsTest, AStatefulSetRollsFromTheTopAndKeepsClaims) {
   cluster.Create(kDb);
   auto ready = [&](int64_t n) {
