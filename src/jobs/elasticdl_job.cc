@@ -30,7 +30,7 @@ class ElasticdlJobKind final : public JobKind {
     return {"elasticdl.org", "v1alpha1", "elasticdljobs", true};
   }
   std::string kind() const override { return "ElasticDLJob"; }
-  Result<JobSpec> Parse(const json::Value& job) const override;
+  Result<JobSpec> Read(const json::Value& job) const override;
   json::Object Labels(const JobMember& member) const override;
   void PreparePod(const JobMember& member, json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
@@ -82,7 +82,7 @@ Result<ReplicaSpec> ReadRole(const json::Value& job,
   return replica;
 }
 
-Result<JobSpec> ElasticdlJobKind::Parse(const json::Value& job) const {
+Result<JobSpec> ElasticdlJobKind::Read(const json::Value& job) const {
   const json::Value& body = api::Spec(job);
   JobSpec spec;
   spec.elastic = true;

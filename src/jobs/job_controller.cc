@@ -21,6 +21,9 @@ namespace {
 // How long members of an elastic job may keep running after its first member has finished.
 constexpr Duration kElasticDrainTimeout = std::chrono::seconds(60);
 // How often a job looks for an object that it refers to and that does not exist yet.
+// Each pod is written with what it says of the others.
+constexpr size_t kCreatedPerPass = 1000;
+constexpr Duration kNextMembers = std::chrono::milliseconds(10);
 constexpr Duration kReadReferenceAgain = std::chrono::seconds(5);
 
 // A script that saves itself when it is told to stop may well exit with 0. It has done its part
@@ -383,6 +386,10 @@ void JobController::WantPods(JobPass& pass) {
       if (later || pass.pods.contains(pod) || writes_.IsExpected(pass, pod)) continue;
       // Before its gang has its place, a member of another class would hold one to no use.
       if (!all && pass.GroupOf(replica, k) != pass.name) continue;
+      if (pass.create_pods.size() == kCreatedPerPass) {
+        pass.RequeueAfter(kNextMembers);
+        continue;
+      }
       json::Value member = MakeMember(pass.Parts(), replica, k);
       if (!held_until.empty()) {
         json::Set(member, {"metadata", "annotations", keys::kPreemptsFrom}, held_until);

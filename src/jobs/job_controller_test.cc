@@ -108,6 +108,14 @@ TEST_F(JobTest, GangStartsWholeOrNotAtAll) {
   EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 4; }));
 }
 
+TEST_F(JobTest, AJobOfThousandsIsMadeInSeveralPasses) {
+  cluster_.Create(PyTorchYaml{.name = "big", .workers = 1200, .gpus = 4}.Text());
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") >= 1000; }));
+  EXPECT_EQ(cluster_.Pods("Running"), 0) << "a gang that is made in parts has no place yet";
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 1201; }));
+  EXPECT_TRUE(cluster_.Get(kPods, "default/big-worker-1199"));
+}
+
 TEST_F(JobTest, NeverFailsTheJobAndStopsTheOthers) {
   SubmitAndRun({.workers = 2});
   cluster_.agents->Exit("default/job-worker-0", 1);

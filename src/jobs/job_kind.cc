@@ -41,6 +41,19 @@ void JobKind::FillStatus(const json::Value&,
                          WallTime,
                          json::Value&) const {}
 
+Result<JobSpec> JobKind::Parse(const json::Value& job) const {
+  SWELL_ASSIGN_OR_RETURN(JobSpec spec, Read(job));
+  auto check = [](std::string_view what, int64_t count, int64_t most) {
+    if (count <= most) return Status::Ok();
+    return WrongField("spec", StrCat("Invalid value: it has ", count, " ", what, "; a job has ",
+                                     most, " at most: make several jobs"));
+  };
+  const auto roles = static_cast<int64_t>(spec.replicas.size());
+  SWELL_RETURN_IF_ERROR(check("roles with replicas", roles, kRolesMax));
+  SWELL_RETURN_IF_ERROR(check("replicas in all roles", spec.TotalReplicas(), kMembersMax));
+  return spec;
+}
+
 int64_t JobSpec::TotalReplicas() const {
   int64_t total = 0;
   for (const ReplicaSpec& replica : replicas) total += replica.replicas;

@@ -89,7 +89,9 @@ struct ReplicaSpec {
   std::string PodName(std::string_view job, int64_t index) const;
 };
 
-inline constexpr int64_t kReplicasMax = 10'000;           // of one role
+inline constexpr int64_t kReplicasMax = 10'000;  // of one role
+inline constexpr int64_t kMembersMax = 20'000;   // of all roles together
+inline constexpr size_t kRolesMax = 100;
 inline constexpr std::string_view kNoClass = "no-class";  // in the name of a group
 
 // What a job of any kind asks for.
@@ -169,8 +171,9 @@ class JobKind {
   virtual bool kubedl_style_status() const { return false; }
   // Whether status.phase says in a word what the conditions add up to.
   virtual bool has_phase() const { return false; }
-  // kInvalid with the field when the job cannot be run as written.
-  virtual Result<JobSpec> Parse(const json::Value& job) const = 0;
+  // kInvalid with the field when the job cannot be run as written, or has more members or roles
+  // than any.
+  Result<JobSpec> Parse(const json::Value& job) const;
   // Labels of the member's pod, besides the common ones.
   virtual json::Object Labels(const JobMember& member) const = 0;
   // Adds the kind's environment, ports and arguments to a pod made from the template.
@@ -196,6 +199,10 @@ class JobKind {
                           json::Value& status) const;
   // Whether they mean that the job is running.
   virtual bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const = 0;
+
+ protected:
+  // What Parse() answers, of any number of members.
+  virtual Result<JobSpec> Read(const json::Value& job) const = 0;
 };
 
 // The role at `field` as kinds have it in common: replicas, restartPolicy and template.

@@ -43,10 +43,12 @@ void JobPass::ObserveFailure() {
 }
 
 const ReplicaSpec* JobPass::ReplicaOf(const std::string& pod_name) const {
+  // Names of members end with their number. A job may have thousands, and this is asked of each.
+  const size_t digits = pod_name.find_last_not_of("0123456789") + 1;
+  const int64_t number = ParseInt(std::string_view(pod_name).substr(digits)).value_or(0);
   for (const ReplicaSpec& replica : spec.replicas) {
-    for (int64_t k = 0; k < replica.replicas; ++k) {
-      if (replica.PodName(name, k) == pod_name) return &replica;
-    }
+    const int64_t index = replica.numbered ? number : 0;
+    if (index < replica.replicas && replica.PodName(name, index) == pod_name) return &replica;
   }
   return nullptr;
 }

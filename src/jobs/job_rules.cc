@@ -9,11 +9,13 @@
 #include "elastic/log_metrics.h"
 #include "elastic/log_progress.h"
 #include "jobs/cron_run.h"
+#include "jobs/job_members.h"
 #include "jobs/progress_reader.h"
 #include "kube/api/crd/definitions.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/cron_schedule.h"
+#include "kube/api/objects/pod.h"
 #include "kube/api/objects/pod_group.h"
 #include "sched_inputs/gpu_request.h"
 #include "sched_inputs/project_shares.h"
@@ -147,6 +149,24 @@ Status CheckPodNames(const JobSpec& spec, const json::Value& job) {
                           longest.size() - kNameMax, " shorter"));
 }
 
+// Some kinds tell each member the names of all others in a variable. One member stands for all.
+Status CheckVariables(const JobKind& kind, const json::Value& job, const JobSpec& spec) {
+  constexpr size_t kBytesMax = (128 << 10) - 1;  // the kernel's MAX_ARG_STRLEN, without the zero
+  const json::Value pod = MakeMember({kind, job, spec, ""}, spec.replicas.front(), 0);
+  for (const json::Value& container : api::Containers(pod)) {
+    for (const json::Value& variable : json::GetArray(container, {"env"})) {
+      const size_t bytes = json::GetString(variable, {"value"}).size();
+      if (bytes <= kBytesMax) continue;
+      return WrongField(
+          "spec", StrCat("Invalid value: with ", spec.TotalReplicas(), " members, the variable ",
+                         json::GetString(variable, {"name"}), " of each would have ", bytes,
+                         " bytes, and a program can be given ", kBytesMax,
+                         "; use a shorter value or fewer members"));
+    }
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 JobRules::JobRules() : kinds_(MakeJobKinds({})) {}
@@ -162,6 +182,7 @@ const JobKind* JobRules::Find(std::string_view group, std::string_view plural) c
 Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
   SWELL_ASSIGN_OR_RETURN(const JobSpec spec, kind.Parse(job));
   SWELL_RETURN_IF_ERROR(CheckPodNames(spec, job));
+  SWELL_RETURN_IF_ERROR(CheckVariables(kind, job, spec));
   SWELL_RETURN_IF_ERROR(CheckIdleTimeout(job));
   SWELL_RETURN_IF_ERROR(CheckProgress(job));
   // KubeDL's: a job that ran once without a word would pass for one that comes again.

@@ -115,6 +115,35 @@ TEST_F(JobRulesTest, BoundsOfElasticJobsAreOnesThatANumberFits) {
             "be at most 10000");
 }
 
+TEST_F(JobRulesTest, MembersAreAsManyAsAClusterCanBear) {
+  auto roles = [](int count, int replicas) {
+    std::string text = "roles: {";
+    for (int i = 0; i < count; ++i) {
+      text += StrCat("r", i, ": {replicas: ", replicas, ", ", kTemplate, "}, ");
+    }
+    return text + "}";
+  };
+  EXPECT_EQ(Wrong("swell.dev", "trainingjobs", roles(2, 10'000)), "");
+  EXPECT_EQ(Wrong("swell.dev", "trainingjobs", roles(3, 10'000)),
+            "FieldValueInvalid spec: Invalid value: it has 30000 replicas in all roles; a job has "
+            "20000 at most: make several jobs");
+  EXPECT_EQ(Wrong("swell.dev", "trainingjobs", roles(101, 1)),
+            "FieldValueInvalid spec: Invalid value: it has 101 roles with replicas; a job has 100 "
+            "at most: make several jobs");
+}
+
+TEST_F(JobRulesTest, WhatMembersAreToldOfEachOtherFitsIntoAVariable) {
+  auto tensorflow = [this](int workers) {
+    return Wrong("kubeflow.org", "tfjobs",
+                 StrCat("tfReplicaSpecs: {Worker: {replicas: ", workers, ", ", kTemplate, "}}"));
+  };
+  EXPECT_EQ(tensorflow(2000), "");
+  const std::string wrong = tensorflow(10'000);
+  EXPECT_NE(wrong.find("with 10000 members, the variable TF_CONFIG of each would have "),
+            std::string::npos)
+      << wrong;
+}
+
 TEST_F(JobRulesTest, TheRendezvousIsOneThatCanBeMetAt) {
   EXPECT_EQ(PyTorch("rdzvBackend: zookeeper"),
             "FieldValueNotSupported spec.elasticPolicy.rdzvBackend: Unsupported value: "

@@ -21,7 +21,7 @@ class KubedlJobKind final : public JobKind {
   std::string kind() const override { return "PyTorchJob"; }
   std::string Reason(std::string_view what) const override { return StrCat("Job", what); }
   bool kubedl_style_status() const override { return true; }
-  Result<JobSpec> Parse(const json::Value& job) const override;
+  Result<JobSpec> Read(const json::Value& job) const override;
   json::Object Labels(const JobMember& member) const override;
   void PreparePod(const JobMember& member, json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
@@ -32,7 +32,7 @@ class KubedlJobKind final : public JobKind {
   JobKindOptions options_;
 };
 
-Result<JobSpec> KubedlJobKind::Parse(const json::Value& job) const {
+Result<JobSpec> KubedlJobKind::Read(const json::Value& job) const {
   const json::Value& body = api::Spec(job);
   JobSpec spec;
   spec.clean_pod_policy = CleanPodPolicy::kRunning;

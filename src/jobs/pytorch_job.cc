@@ -22,7 +22,7 @@ class PyTorchJobKind final : public JobKind {
 
   client::Resource resource() const override { return client::resources::kPyTorchJobs; }
   std::string kind() const override { return "PyTorchJob"; }
-  Result<JobSpec> Parse(const json::Value& job) const override;
+  Result<JobSpec> Read(const json::Value& job) const override;
   json::Object Labels(const JobMember& member) const override;
   void PreparePod(const JobMember& member, json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
@@ -33,7 +33,7 @@ class PyTorchJobKind final : public JobKind {
   JobKindOptions options_;
 };
 
-Result<JobSpec> PyTorchJobKind::Parse(const json::Value& job) const {
+Result<JobSpec> PyTorchJobKind::Read(const json::Value& job) const {
   const json::Value& body = api::Spec(job);
   JobSpec spec;
   SWELL_RETURN_IF_ERROR(ReadPyTorchRoles(body, spec));

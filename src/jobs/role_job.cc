@@ -133,7 +133,7 @@ class RoleJobKind final : public JobKind {
     return StrCat(kubedl() ? "Job" : kind_spec_.kind, what);
   }
   bool kubedl_style_status() const override { return kubedl(); }
-  Result<JobSpec> Parse(const json::Value& job) const override;
+  Result<JobSpec> Read(const json::Value& job) const override;
   bool Leads(const JobMember& member) const;
   json::Object Labels(const JobMember& member) const override;
   void PreparePod(const JobMember& member, json::Value& pod) const override;
@@ -161,7 +161,7 @@ bool IsChief(const ReplicaSpec& replica) {
   return replica.type != kWorker && replica.type != "PS" && replica.type != kEvaluator;
 }
 
-Result<JobSpec> RoleJobKind::Parse(const json::Value& job) const {
+Result<JobSpec> RoleJobKind::Read(const json::Value& job) const {
   const json::Value& body = api::Spec(job);
   JobSpec spec;
   spec.clean_pod_policy = clean_pod_policy_;

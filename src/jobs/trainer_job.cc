@@ -34,7 +34,7 @@ class TrainJobKind final : public JobKind {
   std::vector<client::Resource> References() const override {
     return {Resource("clustertrainingruntimes", false), Resource("trainingruntimes", true)};
   }
-  Result<JobSpec> Parse(const json::Value& job) const override;
+  Result<JobSpec> Read(const json::Value& job) const override;
   json::Object Labels(const JobMember& member) const override;
   void PreparePod(const JobMember& member, json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
@@ -148,7 +148,7 @@ void ApplyTrainer(const json::Value& trainer, json::Value& pod) {
   }
 }
 
-Result<JobSpec> TrainJobKind::Parse(const json::Value& job) const {
+Result<JobSpec> TrainJobKind::Read(const json::Value& job) const {
   const json::Value& body = api::Spec(job);
   JobSpec spec;
   SWELL_RETURN_IF_ERROR(CheckForbidden(body));

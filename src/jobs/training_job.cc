@@ -22,7 +22,7 @@ class TrainingJobKind final : public JobKind {
   client::Resource resource() const override { return client::resources::kTrainingJobs; }
   std::string kind() const override { return "TrainingJob"; }
   bool has_phase() const override { return true; }
-  Result<JobSpec> Parse(const json::Value& job) const override;
+  Result<JobSpec> Read(const json::Value& job) const override;
   json::Object Labels(const JobMember& member) const override;
   void PreparePod(const JobMember& member, json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
@@ -100,7 +100,7 @@ Status CheckBatch(const json::Value& body) {
   return Status::Ok();
 }
 
-Result<JobSpec> TrainingJobKind::Parse(const json::Value& job) const {
+Result<JobSpec> TrainingJobKind::Read(const json::Value& job) const {
   const json::Value& body = api::Spec(job);
   JobSpec spec;
   for (const auto& role : json::GetObject(body, {"roles"})) {

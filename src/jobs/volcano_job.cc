@@ -214,7 +214,7 @@ class VolcanoJobKind final : public JobKind {
     return {"batch.volcano.sh", "v1alpha1", "jobs", true};
   }
   std::string kind() const override { return "Job"; }
-  Result<JobSpec> Parse(const json::Value& job) const override;
+  Result<JobSpec> Read(const json::Value& job) const override;
   json::Object Labels(const JobMember& member) const override;
   void PreparePod(const JobMember& member, json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
@@ -234,7 +234,7 @@ class VolcanoJobKind final : public JobKind {
                   json::Value& status) const override;
 };
 
-Result<JobSpec> VolcanoJobKind::Parse(const json::Value& job) const {
+Result<JobSpec> VolcanoJobKind::Read(const json::Value& job) const {
   const json::Value& body = api::Spec(job);
   JobSpec spec;
   SWELL_RETURN_IF_ERROR(CheckPlugins(job));
