@@ -68,8 +68,8 @@ json::Object SecurityLabels(std::string_view level) {
   return json::Object{{kEnforce, level}, {kWarn, level}};
 }
 
-// Many more than people need, and few enough that nobody fills the store. Pods are not counted:
-// the scheduler's limits are about those.
+// Many more than people need, and few enough that nobody fills the store. Pods and the rest are
+// counted in memory (kube/apiserver/admission/object_counts), which costs less.
 json::Value ObjectQuota(std::string_view ns) {
   json::Object hard;
   for (const char* few :

@@ -325,6 +325,9 @@ class ProjectWrite : public Action {
                  {"privileged", "baseline", "restricted"},
                  "Pod Security level of the project's pods: privileged, baseline or restricted "
                  "(default baseline)");
+    flags.Text("--max-objects", &max_objects_, "N",
+               "the most objects of one kind, such as pods, in the project's namespace "
+               "(default 20000)");
     shares_.Declare(flags);
     flags.Text("--node-pool", &pool_, "POOL",
                "node pool of these quotas and limits (default: all nodes together)");
@@ -367,6 +370,14 @@ class ProjectWrite : public Action {
     if (isolated_ && open_) return Misuse("--isolated and --no-isolated exclude each other");
     if (isolated_ || open_) json::Set(spec, {"isolated"}, json::Value(isolated_));
     if (!pod_security_.empty()) json::Set(spec, {"podSecurity"}, pod_security_);
+    if (!max_objects_.empty()) {
+      const auto number = ParseInt(max_objects_);
+      if (!number || *number < 1 || *number > INT32_MAX) {
+        return Misuse(StrCat("--max-objects ", Quote(max_objects_),
+                             ": expected a whole number from 1 to ", INT32_MAX));
+      }
+      json::Set(spec, {"maxObjectsPerKind"}, *number);
+    }
     const bool fresh = tree.Find(name) == nullptr;
     if (autoscaling_ == "inherit" && !fresh) {
       json::Set(spec, {"autoscaling"}, json::Value(nullptr));
@@ -502,7 +513,7 @@ class ProjectWrite : public Action {
   HostPathFlags host_paths_;
   std::string description_, parent_, priority_, work_ns_, pool_, min_runtime_, reclaim_min_runtime_,
       dry_run_, output_;
-  std::string pod_security_, autoscaling_;
+  std::string pod_security_, autoscaling_, max_objects_;
   bool isolated_ = false, open_ = false;
 };
 

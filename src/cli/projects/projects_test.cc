@@ -53,6 +53,12 @@ TEST_F(ProjectsTest, RulesBetweenUsersByCommand) {
       Run({"swell", "project", "list", "project-a", "-o", "jsonpath={.items[0].spec.podSecurity}"}),
       0);
   EXPECT_EQ(out_, "privileged");
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--max-objects", "300"}), 0) << err_;
+  ASSERT_EQ(Run({"swell", "project", "list", "project-a", "-o",
+                 "jsonpath={.items[0].spec.maxObjectsPerKind}"}),
+            0);
+  EXPECT_EQ(out_, "300");
+  EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--max-objects", "0"}), 2);
   EXPECT_EQ(Run({"swell", "project", "list", "-o", "wide"}), 0) << err_;
   EXPECT_NE(out_.find("2.5 GPUs at most, fair share\n"), std::string::npos) << out_;
   ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--user-gpu-limit", "unlimited"}), 0)

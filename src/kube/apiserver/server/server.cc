@@ -10,6 +10,7 @@
 #include "kube/apiserver/access/request_log.h"
 #include "kube/apiserver/admission/admission_policies.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
+#include "kube/apiserver/admission/object_counts.h"
 #include "kube/apiserver/admission/quota.h"
 #include "kube/apiserver/kinds/handlers.h"
 #include "kube/apiserver/pods/handlers.h"
@@ -179,6 +180,7 @@ class Server final : public ApiServer {
     RegisterNewerKinds(core);
     RegisterSigningRequests(core);
     RegisterQuotas(core);
+    RegisterObjectCounts(core);
     RegisterEvents(core);
   }
   ~Server() override {

@@ -2,6 +2,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta/meta.h"
+#include "kube/apiserver/admission/object_counts.h"
 #include "kube/apiserver/admission/quota.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/print/output.h"
@@ -80,6 +81,7 @@ void CreateObject(Core& core, const CallPtr& call, json::Value object) {
   const auto reserve = admission.core.hooks.Of(admission.kind).reserve;
   Status status = ToStored(core, *call, object);
   if (status.ok() && reserve != nullptr) status = reserve(admission, object, nullptr);
+  if (status.ok()) status = CheckObjectCount(admission);
   if (status.ok()) status = ChargeQuota(admission, object);
   if (!status.ok()) {
     call->Fail(status);
@@ -89,6 +91,7 @@ void CreateObject(Core& core, const CallPtr& call, json::Value object) {
     RespondObject(core, *call, 201, std::move(object));
     return;
   }
+  CountObject(admission);
   WriteObject(
       core, *call->storage, store::EventType::kAdded, std::move(object),
       [weak = core.weak_from_this(), call](const Status& status, const store::EntryPtr& entry) {

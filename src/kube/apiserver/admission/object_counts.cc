@@ -1,0 +1,118 @@
+#include "kube/apiserver/admission/object_counts.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/project.h"
+#include "kube/apiserver/request/errors.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr char kProjects[] = "projects.swell.dev";
+
+struct Count {
+  int64_t durable = 0;
+  int64_t accepted = 0;  // and not durable yet
+};
+
+struct Bound {
+  std::string project;
+  int64_t most = 0;
+};
+
+struct ObjectCounts final : CorePart {
+  std::map<std::string, std::map<std::string, Count>> by_namespace;  // and resource
+  std::optional<std::map<std::string, Bound>> bounds;  // by namespace; empty: to be read anew
+};
+
+bool IsCounted(const store::Key& key) {
+  return !key.ns.empty() && key.resource != "events" && key.resource != "events.events.k8s.io";
+}
+
+std::map<std::string, Bound> ReadBounds(const Core& core) {
+  std::map<std::string, Bound> bounds;
+  const auto listed = core.store.List(kProjects, "");
+  if (!listed.ok()) return bounds;
+  std::vector<json::SharedValue> projects;
+  std::vector<const json::Value*> documents;
+  for (const store::EntryPtr& entry : listed->entries) {
+    projects.push_back(entry->Parsed());
+    documents.push_back(projects.back().get());
+  }
+  const auto by_namespace = api::ProjectsByNamespace(documents);
+  for (const json::SharedValue& project : projects) {
+    const std::string ns(api::NamespaceOfProject(*project));
+    const auto owner = by_namespace.find(ns);
+    if (owner == by_namespace.end() || owner->second != api::Name(*project)) continue;
+    bounds[ns] = {owner->second,
+                  json::GetInt(*project, {"spec", "maxObjectsPerKind"}, kObjectsPerKindMax)};
+  }
+  return bounds;
+}
+
+void ObjectWritten(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {
+  auto& counts = core.Get<ObjectCounts>();
+  const store::Key& key = entry->key;
+  if (key.resource == kProjects) counts.bounds.reset();
+  if (!IsCounted(key) || type == store::EventType::kModified) return;
+  auto& resources = counts.by_namespace[key.ns];
+  Count& count = resources[key.resource];
+  if (type == store::EventType::kAdded) {
+    // What the server writes by itself was not counted as accepted.
+    count.accepted = std::max<int64_t>(0, count.accepted - 1);
+    if (ok) ++count.durable;
+  } else if (ok) {
+    --count.durable;
+  }
+  if (count.durable <= 0 && count.accepted == 0) resources.erase(key.resource);
+  if (resources.empty()) counts.by_namespace.erase(key.ns);
+}
+
+int64_t HowMany(const ObjectCounts& counts, const store::Key& key) {
+  const auto resources = counts.by_namespace.find(key.ns);
+  if (resources == counts.by_namespace.end()) return 0;
+  const auto found = resources->second.find(key.resource);
+  return found == resources->second.end() ? 0 : found->second.durable + found->second.accepted;
+}
+
+}  // namespace
+
+void RegisterObjectCounts(Core& core) {
+  auto& counts = core.Add(std::make_unique<ObjectCounts>());
+  for (const store::EntryPtr& entry : core.store.TakeSnapshot().entries) {
+    const store::Key& key = entry->key;
+    if (IsCounted(key)) ++counts.by_namespace[key.ns][key.resource].durable;
+  }
+  core.hooks.AddWritten(ObjectWritten);
+}
+
+Status CheckObjectCount(const Admission& admission) {
+  const store::Key key = KeyFor(admission.kind, admission.ns, admission.name);
+  if (!IsCounted(key)) return Status::Ok();
+  auto& counts = admission.core.Get<ObjectCounts>();
+  if (!counts.bounds) counts.bounds = ReadBounds(admission.core);
+  const auto bound = counts.bounds->find(key.ns);
+  if (bound == counts.bounds->end()) return Status::Ok();
+  const auto& [project, most] = bound->second;
+  const int64_t there = HowMany(counts, key);
+  if (there < most) return Status::Ok();
+  return ForbiddenError(
+      admission.kind, admission.name,
+      StrCat("exceeded quota: project ", project, " has ", there, " ", admission.kind.plural,
+             " in namespace ", key.ns, ", and may have ", most,
+             "; delete some, or have an administrator raise spec.maxObjectsPerKind of the project "
+             "(swell project edit ",
+             project, " --max-objects N)"));
+}
+
+void CountObject(const Admission& admission) {
+  const store::Key key = KeyFor(admission.kind, admission.ns, admission.name);
+  if (!IsCounted(key)) return;
+  ++admission.core.Get<ObjectCounts>().by_namespace[key.ns][key.resource].accepted;
+}
+
+}  // namespace swell::apiserver

@@ -1,0 +1,90 @@
+// How many objects of a kind a project's namespace may have.
+#include "kube/apiserver/admission/object_counts.h"
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "kube/apiserver/test_server.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr char kLabPods[] = "/api/v1/namespaces/lab/pods";
+constexpr char kLabMaps[] = "/api/v1/namespaces/lab/configmaps";
+constexpr char kProject[] = "/apis/swell.dev/v1/projects/lab";
+
+class ObjectCountsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    server_.Boot();
+    ASSERT_EQ(server_.Post("/api/v1/namespaces", R"({"metadata":{"name":"lab"}})").status, 201);
+    const Answer made =
+        server_.Post("/apis/swell.dev/v1/projects",
+                     R"({"apiVersion":"swell.dev/v1","kind":"Project","metadata":{"name":"lab"},)"
+                     R"("spec":{"maxObjectsPerKind":2}})");
+    ASSERT_EQ(made.status, 201) << made.text;
+  }
+  Answer MakeMap(const std::string& name) {
+    return server_.Post(kLabMaps, StrCat(R"({"metadata":{"name":")", name, R"("}})"));
+  }
+  TestServer server_;
+};
+
+TEST_F(ObjectCountsTest, AProjectHasNoMoreOfAKindThanItMay) {
+  EXPECT_EQ(server_.Post(kLabPods, PodJson("a")).status, 201);
+  EXPECT_EQ(server_.Post(kLabPods, PodJson("b")).status, 201);
+  const Answer third = server_.Post(kLabPods, PodJson("c"));
+  EXPECT_EQ(third.status, 403);
+  EXPECT_EQ(third.Message(),
+            "pods \"c\" is forbidden: exceeded quota: project lab has 2 pods in namespace lab, and "
+            "may have 2; delete some, or have an administrator raise spec.maxObjectsPerKind of the "
+            "project (swell project edit lab --max-objects N)");
+  EXPECT_EQ(server_.Post(StrCat(kLabPods, "?dryRun=All"), PodJson("c")).status, 403);
+  // Each kind has a count of its own, and so has each namespace.
+  EXPECT_EQ(MakeMap("a").status, 201);
+  EXPECT_EQ(server_.Post(kPods, PodJson("c")).status, 201);
+  EXPECT_EQ(server_.Delete(StrCat(kLabPods, "/a")).status, 200);
+  EXPECT_EQ(server_.Post(StrCat(kLabPods, "?dryRun=All"), PodJson("c")).status, 201);
+  EXPECT_EQ(server_.Post(kLabPods, PodJson("c")).status, 201);
+  EXPECT_EQ(server_.Post(kLabPods, PodJson("d")).status, 403);
+  EXPECT_EQ(server_.Merge(kProject, R"({"spec":{"maxObjectsPerKind":3}})").status, 200);
+  EXPECT_EQ(server_.Post(kLabPods, PodJson("d")).status, 201);
+}
+
+TEST_F(ObjectCountsTest, WhatIsOnItsWayIsCounted) {
+  // Three requests, before the first is on the disk.
+  std::vector<std::shared_ptr<TestSink>> sinks;
+  std::vector<std::unique_ptr<api::RestCall>> calls;
+  for (const char* name : {"a", "b", "c"}) {
+    sinks.push_back(std::make_shared<TestSink>());
+    calls.push_back(
+        server_.server->Handle(server_.Request("POST", kLabPods, PodJson(name)), sinks.back()));
+  }
+  server_.executor.RunPosted();
+  EXPECT_EQ(sinks[0]->answer.status, 201);
+  EXPECT_EQ(sinks[1]->answer.status, 201);
+  EXPECT_EQ(sinks[2]->answer.status, 403);
+}
+
+TEST_F(ObjectCountsTest, ANewServerCountsWhatIsStored) {
+  EXPECT_EQ(MakeMap("a").status, 201);
+  EXPECT_EQ(MakeMap("b").status, 201);
+  server_.server = ApiServer::Create(server_.executor, server_.executor, server_.random,
+                                     *server_.store, Options{});
+  EXPECT_EQ(MakeMap("c").status, 403);
+  EXPECT_EQ(server_.Delete(StrCat(kLabMaps, "/a")).status, 200);
+  EXPECT_EQ(MakeMap("c").status, 201);
+}
+
+TEST_F(ObjectCountsTest, EventsHaveBoundsOfTheirOwn) {
+  for (int i = 0; i < 4; ++i) {
+    const Answer made =
+        server_.Post("/api/v1/namespaces/lab/events",
+                     StrCat(R"({"metadata":{"name":"e)", i,
+                            R"("},"involvedObject":{"kind":"Pod","namespace":"lab","name":"x"}})"));
+    EXPECT_EQ(made.status, 201) << made.text;
+  }
+}
+
+}  // namespace
+}  // namespace swell::apiserver
