@@ -3,19 +3,12 @@
 //
 // The reason changes with every pod that starts or ends, and hundreds of jobs may wait. So the
 // first reason is reported at once. That of a gang whose members are still being created is reported
-// when none came for a second, or after half a minute, and that of a group without pods after a
-// minute: nobody waits yet. After that the latest reason is reported, and nothing is written twice.
-// A new reason is reported soon, and with growing delays while it keeps changing. If only numbers
-// differ, they are updated now and then, without an event. Repeats are limited to so many writes a
-// second, and to a few jobs and writes at a time: a slow server is not kept busy by them, and
-// neither is the gang of thousands for which others make room. A refused report is repeated later.
-// first reason is reported at once; that of a gang whose members are still being created when none
-// came for a second, or after half a minute. After that the latest reason is reported, and nothing
-// is written twice. A new reason is reported soon, and with growing delays while it keeps changing.
-// If only numbers differ, they are updated now and then, without an event. Repeats are limited to
-// so many writes a second, and to a few jobs and writes at a time: a slow server is not kept busy
-// by them, and neither is the gang of thousands for which others make room. A refused report is
-// repeated later.
+// when none came for a second, or after half a minute. After that the latest reason is reported, and
+// nothing is written twice. A new reason is reported soon, and with growing delays while it keeps
+// changing. If only numbers differ, they are updated now and then, without an event. Repeats are
+// limited to so many writes a second, and to a few jobs and writes at a time: a slow server is not
+// kept busy by them, and neither is the gang of thousands for which others make room. A refused
+// report is repeated later.
 //
 // - Threads: core executor only.
 // - Invariants: it holds one entry for each job and one for each pod that is being written. Entries

@@ -365,8 +365,7 @@ class ServiceProxy::Listener {
 ServiceProxy::ServiceProxy(net::Reactor& reactor,
                            std::string device,
                            Judge judge,
-                           std::optional<std::string> pods_device)
-                           std::optional<std::string> hears,
+                           std::optional<std::string> pods_device,
                            size_t flows_max)
     : reactor_(reactor),
       device_(std::move(device)),

@@ -38,8 +38,7 @@ class ServiceProxy {
   ServiceProxy(net::Reactor& reactor,
                std::string device,
                Judge judge = {},
-               std::optional<std::string> pods_device = {});
-               std::optional<std::string> hears = {},
+               std::optional<std::string> pods_device = {},
                size_t flows_max = 4096);
   ~ServiceProxy();
 
