@@ -3,14 +3,19 @@
 import json
 import subprocess
 
-from support import HERE, ROOT, call, run
+from support import HERE, ROOT, call, run, server_minor
 
 CHART = ROOT / "deploy" / "helm" / "swell"
 NAMESPACE = "swell-chart"
 
 
+OLDEST_MINOR = 34  # that this Helm is for
+
+
 def missing():
     """Why there is no Helm here; empty if there is. It is made if need be."""
+    if server_minor() < OLDEST_MINOR:
+        return f"this Helm is for Kubernetes 1.{OLDEST_MINOR} and newer"
     made = subprocess.run([HERE / "build-tool", "helm"], stdout=subprocess.DEVNULL, check=False)
     return "" if made.returncode == 0 else "Helm cannot be built here"
 
