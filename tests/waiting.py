@@ -5,7 +5,7 @@ What is waited for has to stay so once it is: a state that passes may pass betwe
 
 import time
 
-LIMIT_S = int(__import__("os").environ.get("LIM","240"))
+LIMIT_S = 240
 
 
 def until(condition, seconds=LIMIT_S, pause=0.02):

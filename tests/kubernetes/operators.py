@@ -16,7 +16,6 @@ import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
 from support import Failure, call, kubectl, note, run, wait
 from ports import free_port  # support says where these are
 from waiting import until
@@ -111,9 +110,15 @@ def build(operator):
     note(f"built {operator} in {time.monotonic() - begin:.0f} s: {operator.program}")
 
 
+def objects_in(text):
+    import yaml  # only here: benchmarks import this module where it may be missing
+
+    return [item for item in yaml.load_all(text, yaml.CSafeLoader) if item]
+
+
 def sample(operator, path):
     """The first object in a file of its module."""
-    return next(item for item in yaml.safe_load_all((source(operator) / path).read_text()) if item)
+    return objects_in((source(operator) / path).read_text())[0]
 
 
 def rendered(operator):
@@ -125,8 +130,7 @@ def rendered(operator):
         # Standard error has warnings about old fields of the manifests.
         text = subprocess.run(["kubectl", "kustomize", source(operator) / folder], check=True, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-        items += [item for item in yaml.load_all(text, yaml.CSafeLoader)
-                  if item and item["kind"] in ("CustomResourceDefinition", *WEBHOOKS)]
+        items += [item for item in objects_in(text) if item["kind"] in ("CustomResourceDefinition", *WEBHOOKS)]
     return items
 
 
@@ -164,7 +168,7 @@ class Running:
         # While it works: it takes its finalizers away.
         definitions = self.names("CustomResourceDefinition")
         call("kubectl", "delete", "crd", "--wait=false", *definitions)
-        until(lambda: all(call("kubectl", "get", "crd", name)[0] != 0 for name in definitions), 60, 0.5)
+        until(lambda: not call("kubectl", "get", "crd", "--ignore-not-found", *definitions)[1], 60, 0.5)
         if self.process:
             self.process.stop()
         for kind in WEBHOOKS:
