@@ -100,7 +100,7 @@ def build(operator):
     begin = time.monotonic()
     folder = source(operator)
     operator.program.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = operator.program.with_suffix(f".{os.getpid()}")
+    unfinished = operator.program.with_name(f"{operator.program.name}.{os.getpid()}")
     environment = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local",
                    "GOFLAGS": f"{os.environ.get('GOFLAGS', '')} -buildvcs=false".strip()}
     note(f"building {operator} …")
