@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace swell::images {
@@ -10,6 +11,10 @@ namespace {
 
 // Smaller pieces do not make up for the call.
 constexpr size_t kReserveBytesMin = 128 << 10;
+// For a write the kernel looks for memory that is in one piece as large (Linux 6.18). On a machine
+// that has run for a while there is little of it, and looking costs several times what writing
+// does.
+constexpr size_t kWriteBytesMax = 64 << 10;
 
 }  // namespace
 
@@ -23,7 +28,8 @@ bool WriteAt(int fd, std::string_view bytes, int64_t offset) {
         fd, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes.size()));
   }
   while (!bytes.empty()) {
-    const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    const size_t size = std::min(bytes.size(), kWriteBytesMax);
+    const ssize_t n = ::pwrite(fd, bytes.data(), size, static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n == 0) errno = EIO;
     if (n <= 0) return false;
