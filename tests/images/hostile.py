@@ -4,6 +4,8 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import layout
+
 
 class HostileRegistry:
     """Serves one image under every name. What it does wrong is set from outside, and counted."""
@@ -13,7 +15,8 @@ class HostileRegistry:
         self.cut_blobs = set()      # digests whose first transfer ends in the middle
         self.wrong_blobs = set()    # digests that come with other bytes of the same length
         self.silent_blobs = set()   # digests that are never answered
-        self.manifest_answers = []  # statuses that come before the manifest
+        self.manifest_answers = []  # statuses that come in place of the manifest; None: it comes
+        self.indexed = False        # names stand for an index of one manifest
         self.range_answer = None    # the status of what continues a blob
         self.retry_after = None     # seconds that go with these statuses
         self.tokens = None          # {"user:password": "token"}: asks for tokens
@@ -61,6 +64,11 @@ class HostileRegistry:
         body = json.dumps({"errors": [{"code": code, "message": message}]}).encode()
         self.send(handler, status, body, **headers)
 
+    def index(self):
+        own = {"digest": self.image.digest, "size": len(self.image.manifest),
+               "platform": {"os": "linux", "architecture": layout.ARCHITECTURE}}
+        return json.dumps({"schemaVersion": 2, "manifests": [own]}).encode()
+
     def trouble(self, handler, status):
         headers = {"Retry_After": str(self.retry_after)} if self.retry_after is not None else {}
         self.refuse(handler, status, "TROUBLE", f"answer {status}", **headers)
@@ -79,9 +87,10 @@ class HostileRegistry:
         if self.redirect is not None:
             return self.send(handler, 302, b"", Location=self.redirect)
         if "/manifests/" in handler.path:
-            if self.manifest_answers:
-                return self.trouble(handler, self.manifest_answers.pop(0))
-            return self.send(handler, 200, self.image.manifest)
+            if status := self.manifest_answers.pop(0) if self.manifest_answers else None:
+                return self.trouble(handler, status)
+            indexed = self.indexed and not handler.path.endswith(self.image.digest)
+            return self.send(handler, 200, self.index() if indexed else self.image.manifest)
         return self.give_blob(handler, handler.path.rpartition("/")[2])
 
     def give_token(self, handler):

@@ -280,6 +280,10 @@ class ImagesTest(unittest.TestCase):
         mirror.manifest_answers = [503]
         self.done(self.images("pull", f"{registry.address}/busy:1"))
         self.assertEqual(mirror.requests, asked + 1)
+        registry.indexed = mirror.indexed = True
+        mirror.manifest_answers = [None, 404]
+        self.done(self.images("pull", f"{registry.address}/indexed:1"))
+        self.assertEqual(mirror.manifest_answers, [])
 
     def test_tokens_are_fetched_where_the_registry_says(self):
         registry = self.hostile(Cmd=["/bin/echo", "token"])

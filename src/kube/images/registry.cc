@@ -195,8 +195,12 @@ Result<std::string> Registry::AskAt(Session session, const std::string& wanted) 
 }
 
 Result<std::string> Registry::ManifestOf(const Descriptor& item) {
-  Session session = CurrentSession();
-  return GetManifest(session, item.digest);
+  while (true) {
+    Session session = CurrentSession();
+    auto got = GetManifest(session, item.digest);
+    if (got.ok() || !session.endpoint.mirror || !IsOfPlace(got.status())) return got;
+    SWELL_RETURN_IF_ERROR(LeaveMirror(session.place));
+  }
 }
 
 Result<std::string> Registry::GetManifest(Session& session, const std::string& wanted) {
