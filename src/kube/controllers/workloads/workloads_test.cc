@@ -358,8 +358,9 @@ TEST_F(WorkloadsTest, AStatefulSetStartsItsPodsInOrder) {
 }
 
 TEST_F(WorkloadsTest, AStatefulSetOfAnySizeMakesSomePodsAtATime) {
-  cluster.Create("{apiVersion: v1, kind: ResourceQuota, metadata: {name: pods}, "
-                 "spec: {hard: {count/pods: 1200}}}");
+  cluster.Create(
+      "{apiVersion: v1, kind: ResourceQuota, metadata: {name: pods}, "
+      "spec: {hard: {count/pods: 1200}}}");
   cluster.Run(std::chrono::seconds(1));
   cluster.Create(R"(
 apiVersion: apps/v1

@@ -28,8 +28,8 @@ struct InitPipes {
 std::vector<UniqueFd> OpenCgroups(const ShimSpec& spec);
 // Moves the calling process into them.
 void JoinCgroups(const std::vector<UniqueFd>& files);
-// Where the machine's memory is short, the kernel ends the container before what runs it. The
-// container's root cannot take that back.
+// Where the machine's memory is short, the kernel ends the container before what runs it. If swell
+// has CAP_SYS_RESOURCE, as root mostly does, the container's root cannot take that back.
 void SetOomScore(const ShimSpec& spec);
 
 // Finds a command as execvp would, in the PATH of `env`. The error says what a user must read.
