@@ -13,10 +13,11 @@
 namespace swell::controllers {
 namespace {
 
-// How far counts may lag behind: since they changed last, and in all. They change with each pod,
-// and a gang of a thousand pods is worth few writes.
-constexpr Duration kCountsPause = std::chrono::seconds(1);
-constexpr Duration kCountsLag = std::chrono::seconds(5);
+// How far a phase may lag behind: since the counts changed last, and in all. Counts change with
+// each pod, and a gang of a thousand pods is worth few writes.
+constexpr Duration kPhasePause = std::chrono::seconds(1);
+constexpr Duration kPhaseLag = std::chrono::seconds(5);
+constexpr int kCountsLonger = 5;  // times, where the phase stays
 // The same for a group of which nothing was written, and which has no pods.
 constexpr Duration kEmptyLag = std::chrono::seconds(60);
 
@@ -155,7 +156,7 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
     return done(Duration::zero());
   }
   if (!drops_marks && MayLag(*group, status)) {
-    const Duration lag = LagOf(key, *group, counts);
+    const Duration lag = LagOf(key, *group, json::GetString(status, {"phase"}), counts);
     if (lag > Duration::zero()) return done(lag);
   }
   unwritten_.erase(key);
@@ -179,6 +180,7 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
 // How long its status may still say what it does.
 Duration PodGroupController::LagOf(const std::string& key,
                                    const json::Value& group,
+                                   std::string_view phase,
                                    PodGroupCounts counts) {
   const SteadyTime now = context_.clock.Steady();
   Unwritten& entry = unwritten_.try_emplace(key, Unwritten{counts, now, now}).first->second;
@@ -187,9 +189,10 @@ Duration PodGroupController::LagOf(const std::string& key,
     entry.since = now;
     entry.counts = std::move(counts);
   }
-  const bool empty = entry.counts.total == 0 && api::StatusPhase(group).empty();
-  if (empty) return entry.first + kEmptyLag - now;
-  return std::min(entry.since + kCountsPause, entry.first + kCountsLag) - now;
+  const std::string_view before = api::StatusPhase(group);
+  if (entry.counts.total == 0 && before.empty()) return entry.first + kEmptyLag - now;
+  const int longer = phase == before ? kCountsLonger : 1;
+  return std::min(entry.since + longer * kPhasePause, entry.first + longer * kPhaseLag) - now;
 }
 
 // Else its pods, which change meanwhile, would have the same written again and again.

@@ -4,16 +4,17 @@
 // can form a gang: its minimum is the annotation swell.dev/min-member of the first pod, default 1.
 // Such a group goes with its last pod. Swell's own job kinds make their groups themselves.
 //
-// A phase that ends or begins a run is written at once. Other counts are written when they have not
-// changed for a second, or after five: a gang that starts at once is worth one write.
-// PendingReporter writes why a group waits, with its first counts. A group that nobody gives pods
-// is written after a minute.
+// A phase that ends or begins a run is written at once, and others when nothing has changed for a
+// second, or after five. Counts alone take five times as long: a gang that starts is worth two
+// writes. PendingReporter writes why a group waits, with its first counts. A group that nobody
+// gives pods is written after a minute.
 //
 // - Threads: core executor only.
 #pragma once
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -46,7 +47,10 @@ class PodGroupController {
                  client::WorkQueue::Done done);
   void DropGroup(const json::Value& group, client::WorkQueue::Done done);
   void OnPod(const json::Value& pod);
-  Duration LagOf(const std::string& key, const json::Value& group, PodGroupCounts counts);
+  Duration LagOf(const std::string& key,
+                 const json::Value& group,
+                 std::string_view phase,
+                 PodGroupCounts counts);
   bool ShowsLastWrite(const std::string& key, const json::Value& group);
 
   struct Unwritten {

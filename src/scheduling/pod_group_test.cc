@@ -97,6 +97,22 @@ TEST_F(GangWritesTest, AGangThatStartsAtOnceIsWorthOneWrite) {
   EXPECT_EQ(counting_->writes, 1);
 }
 
+TEST_F(GangWritesTest, AGangWhosePodsStartSlowlyIsWorthTwoWrites) {
+  MakeGroup(4);
+  cluster_.agents->start_after = 100 * kSecond;
+  for (int i = 0; i < 4; ++i) Pod(StrCat("p", i), "swell.dev/pod-group: gang");
+  cluster_.Run(2 * kSecond);
+  EXPECT_EQ(Phase(), "Scheduled");
+  EXPECT_EQ(counting_->writes, 1);
+  for (int i = 0; i < 4; ++i) {
+    const std::string running = "status: {phase: Running}";
+    ASSERT_TRUE(cluster_.Patch(kPods, StrCat("default/p", i), running, "status").ok());
+    cluster_.Run(2 * kSecond);
+  }
+  EXPECT_EQ(Phase(), "Running");
+  EXPECT_EQ(counting_->writes, 2);
+}
+
 TEST_F(GangWritesTest, WhatTheWatchDoesNotShowYetIsNotWrittenAgain) {
   MakeGroup(2);
   cluster_.Run(kSecond);

@@ -205,7 +205,7 @@ TEST_F(Confinement, APathOfTheHostIsUsedWithTheRightsOfThePodsUser) {
   // An administrator may give the node's own root.
   SandboxSpec own = WithVolume(Sandbox("pod-d"), roots);
   own.security.host_users = true;
-  EXPECT_EQ(Say(own, Mounted(Shell("pod-d", "touch /v/planted && cat /v/secret"))), "s\n");
+  EXPECT_EQ(Say(own, Mounted(Shell("pod-d", "touch /v/planted && cat /v/secret"))), "s");
 }
 
 TEST_F(Confinement, TheClustersOwnFilesAreSeenByNoPod) {

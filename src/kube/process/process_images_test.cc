@@ -112,7 +112,7 @@ TEST_F(ProcessImagesTest, TheImageIsTheRootAndTheHostIsNotInIt) {
                   [](ContainerSpec& spec) {
                     spec.command = {"/bin/cat", "/added"};
                   }),
-            "y\n");
+            "y");
   // What a container writes is its own.
   auto write = [](ContainerSpec& spec) {
     spec.command = {"sh", "-c", "echo z >/added; ls /mine; mkdir /mine"};

@@ -351,7 +351,7 @@ TEST_F(ProcessRuntimeTest, LinksAmongAPodsFilesLeadTheAgentNowhere) {
   ContainerSpec reader = Shell("pod-a", "cat /config/a", "reader");
   reader.mounts = {{"config", "/config", "", true}};
   ASSERT_EQ(Run(reader).code, 0) << Log(reader.ref);
-  EXPECT_EQ(Log(reader.ref), "new\n");
+  EXPECT_EQ(Log(reader.ref), "new");
   EXPECT_TRUE(FileExists(data_dir_ + "/victim/deep"));
   EXPECT_FALSE(FileExists(data_dir_ + "/victim/a"));
 }
@@ -494,7 +494,7 @@ TEST_F(ProcessRuntimeTest, NoticeReportCheckpointAndTerminationMessage) {
   ContainerExit exit = Wait();
   EXPECT_EQ(exit.code, 143);
   EXPECT_EQ(exit.termination_message, "bye\n");
-  EXPECT_NE(Log(spec.ref).find("{\"by\":\"someone\"}\n"), std::string::npos);
+  EXPECT_NE(Log(spec.ref).find("{\"by\":\"someone\"}"), std::string::npos);
 }
 
 // On a busy machine the command starts late, and its root may stand before it has joined its

@@ -26,7 +26,8 @@ class ProjectLimitsTest : public ::testing::Test {
   }
   // As the scheduler reports what it holds.
   void Project(const std::string& name, const std::string& spec, const std::string& status) {
-    Made(kProjects, StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{)", spec, "}}"));
+    Made(kProjects, StrCat(R"({"apiVersion":"swell.dev/v1","kind":"Project","metadata":{"name":")",
+                           name, R"("},"spec":{)", spec, "}}"));
     const Answer told = server.Patch(StrCat(kProjects, "/", name, "/status"),
                                      StrCat(R"({"status":{)", status, "}}"), kMerge);
     ASSERT_EQ(told.status, 200) << told.text;
@@ -73,8 +74,9 @@ TEST_F(ProjectLimitsTest, LimitsOfTheProjectAboveCountToo) {
 }
 
 TEST_F(ProjectLimitsTest, ALimitOfAPoolIsForThePodsOfThatPool) {
-  Made("/apis/swell.dev/v1/nodepools",
-       R"({"metadata":{"name":"fast"},"spec":{"nodeSelector":{"type":"fast"}}})");
+  Made(
+      "/apis/swell.dev/v1/nodepools",
+      R"({"apiVersion":"swell.dev/v1","kind":"NodePool","metadata":{"name":"fast"},"spec":{"nodeSelector":{"type":"fast"}}})");
   Project("lab", R"("nodePools":[{"name":"fast","resources":{"cpu":{"limit":2}}}])",
           R"("usage":{"cpu":{"allocated":9}},"pools":[{"name":"fast","usage":{"cpu":)"
           R"({"allocated":1}}},{"name":"","usage":{"cpu":{"allocated":8}}}])");
@@ -86,8 +88,9 @@ TEST_F(ProjectLimitsTest, ALimitOfAPoolIsForThePodsOfThatPool) {
 
 TEST_F(ProjectLimitsTest, AGroupNamesTheProjectWhereTheNamespaceHasNone) {
   Project("lab", R"("resources":{"cpu":{"limit":1}})", R"("usage":{"cpu":{"allocated":1}})");
-  Made("/apis/swell.dev/v1/namespaces/default/podgroups",
-       R"({"metadata":{"name":"g"},"spec":{"project":"lab","podSets":[{"name":"s"}]}})");
+  Made(
+      "/apis/swell.dev/v1/namespaces/default/podgroups",
+      R"({"apiVersion":"swell.dev/v1","kind":"PodGroup","metadata":{"name":"g"},"spec":{"project":"lab","podSets":[{"name":"s"}]}})");
   Pod("default", kPlaced, R"("swell.dev/pod-group":"g")");
   EXPECT_EQ(Resize("default", R"({"cpu":"2"})").status, 403);
 }

@@ -494,11 +494,12 @@ void BatchJobController::WantPods(Pass& pass) {
       prefix += StrCat("-", index);
       number = 0;
     }
+    // A pod that the job has let go keeps its name.
     std::string name;
     do {
       Random suffix(StableHash(StrCat(pass.uid, "/", index, "/", number++)));
       name = StrCat(prefix, "-", suffix.NameSuffix(5));
-    } while (!pass.names.insert(name).second);
+    } while (!pass.names.insert(name).second || pods_.Get(StrCat(pass.ns, "/", name)));
     pass.create.push_back(MakePod(pass, name, index));
     --missing;
   }
