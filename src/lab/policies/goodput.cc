@@ -4,9 +4,10 @@
 // A job's utility on k GPUs is w · log(1 + S(k)): S is its goodput relative to that on a fair share
 // of the cluster, so one GPU more counts by the part that it adds. The weight w falls as the job
 // receives service: in all traces known, a job that has run for long has long to run, and one that
-// just began is most likely short. The curve S comes from the job's own measurements. A change of
-// size costs what a resize takes out of the time for which the job is expected to keep its new
-// size, so a job changes when that pays. The policy does not look ahead.
+// just began is most likely short. The curve S comes from the job's own measurements. A start, too,
+// costs what a resize takes out of the time for which the job is expected to keep its size, so a
+// job changes when that pays, and one that waits takes the place of another only where it makes
+// that much more of it. The policy does not look ahead.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -131,14 +132,11 @@ class Goodput final : public Policy {
     const double fair_goodput = active.job->EstimatedGoodput(NodesFor(fair), fair);
     const Curve& curve = CurveOf(active);
     for (size_t i = 0; i < curve.goodput.size(); ++i) {
-      double speed = curve.goodput[i] / fair_goodput;
-      if (plan.held > 0) {
-        const double changed = speed * keeps_s / (keeps_s + cost_s);
-        const double kept = sizes_[i] == plan.held ? SpeedHeld(active) / fair_goodput : 0;
-        plan.moves |= sizes_[i] == plan.held && changed > kept;
-        speed = std::max(changed, kept);
-      }
-      plan.utility.push_back(weight * std::log1p(speed));
+      const double speed = curve.goodput[i] / fair_goodput;
+      const double changed = speed * keeps_s / (keeps_s + cost_s);
+      const double kept = sizes_[i] == plan.held ? SpeedHeld(active) / fair_goodput : 0;
+      plan.moves |= sizes_[i] == plan.held && changed > kept;
+      plan.utility.push_back(weight * std::log1p(std::max(changed, kept)));
     }
     return plan;
   }

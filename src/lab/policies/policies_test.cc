@@ -66,6 +66,19 @@ TEST(Goodput, AJobAloneGrowsAsItLearns) {
   EXPECT_LT(run->jobs[0].ended_s, 430) << "sooner than on the GPU it began with";
 }
 
+TEST(Goodput, JobsThatAreAlikeDoNotTakeTurns) {
+  // Each that trains counts a little less from second to second; a start costs more than that.
+  Trace trace{"t", "swell", {}};
+  for (const char* name : {"a", "b", "c", "d"}) {
+    trace.jobs.push_back({name, "", 0, 1, "", 0, 3000});
+  }
+  RunOptions options;
+  options.shape = {1, 2};
+  const auto run = Play(trace, ProfileLibrary(), **FindPolicy("goodput"), options);
+  ASSERT_TRUE(run.ok());
+  for (const JobOutcome& job : run->jobs) EXPECT_LE(job.restarts, 2) << job.name;
+}
+
 // Whatever comes: no job holds more than it may, no node gives more than it has (the simulator
 // checks), every job ends, and a second run decides the same.
 TEST(Policies, AnyTracePlaysToItsEnd) {
