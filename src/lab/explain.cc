@@ -66,9 +66,15 @@ std::string OthersOf(int number, const DecisionSeen& seen) {
   return text;
 }
 
+// "at 2026-11-24 10:05:00 (+60 s)", or "at 60 s" where no calendar is known.
+std::string At(const Trace& trace, int64_t now_s) {
+  if (trace.began_s == 0) return StrCat("at ", now_s, " s");
+  return StrCat("at ", InstantText(trace.began_s + now_s), " (+", now_s, " s)");
+}
+
 class Life {
  public:
-  explicit Life(int number) : number_(number) {}
+  Life(const Trace& trace, int number) : trace_(trace), number_(number) {}
 
   void OnDecision(const DecisionSeen& seen) {
     const auto active =
@@ -86,8 +92,8 @@ class Life {
     waits_ = !holds;
     if (change.empty()) return;
     if (++lines_ > kLinesMax) return;
-    text_ += StrCat("at ", seen.now_s, " s: ", change, "\n    why: ", seen.policy.Reason(*active),
-                    "\n", OthersOf(number_, seen));
+    text_ += StrCat(At(trace_, seen.now_s), ": ", change,
+                    "\n    why: ", seen.policy.Reason(*active), "\n", OthersOf(number_, seen));
   }
 
   std::string Text() const {
@@ -96,6 +102,7 @@ class Life {
   }
 
  private:
+  const Trace& trace_;
   const int number_;
   bool waits_ = false;  // and it was said
   int lines_ = 0;
@@ -104,10 +111,14 @@ class Life {
 
 Result<int> NumberOf(const Trace& trace, const std::string& job) {
   std::vector<std::string> names;
+  std::vector<int> of_any_namespace;
   for (size_t i = 0; i < trace.jobs.size(); ++i) {
-    if (trace.jobs[i].name == job) return static_cast<int>(i);
-    if (names.size() < kNamesMax) names.push_back(trace.jobs[i].name);
+    const std::string& name = trace.jobs[i].name;
+    if (name == job) return static_cast<int>(i);
+    if (name.ends_with(StrCat("/", job))) of_any_namespace.push_back(static_cast<int>(i));
+    if (names.size() < kNamesMax) names.push_back(name);
   }
+  if (of_any_namespace.size() == 1) return of_any_namespace.front();
   const bool more = trace.jobs.size() > kNamesMax;
   return Status(Code::kNotFound, StrCat(trace.name, " has no job ", Quote(job), "; there are ",
                                         Join(names, ", "), more ? ", …" : ""));
@@ -121,18 +132,18 @@ Result<std::string> ExplainJob(const Trace& trace,
                                RunOptions options,
                                const std::string& job) {
   SWELL_ASSIGN_OR_RETURN(const int number, NumberOf(trace, job));
-  Life life(number);
+  Life life(trace, number);
   options.on_decision = [&life](const DecisionSeen& seen) { life.OnDecision(seen); };
   SWELL_ASSIGN_OR_RETURN(const RunOutcome run, Play(trace, profiles, policy, options));
   const JobOutcome& outcome = run.jobs[static_cast<size_t>(number)];
   char held[32];
   std::snprintf(held, sizeof held, "%.2f", outcome.gpu_s / 3600);
   const TraceJob& traced = trace.jobs[static_cast<size_t>(number)];
-  return StrCat(job, traced.tenant.empty() ? "" : StrCat(" of ", traced.tenant), " requests ",
-                Gpus(static_cast<size_t>(traced.gpus)), ", submitted at ", traced.submitted_s,
-                " s, policy ", policy.name, "\n", life.Text(), "at ", outcome.ended_s,
-                " s: ended, ", outcome.completion_s(), " s after its submission, of which ",
-                outcome.started_s - outcome.submitted_s,
+  return StrCat(traced.name, traced.tenant.empty() ? "" : StrCat(" of ", traced.tenant),
+                " requests ", Gpus(static_cast<size_t>(traced.gpus)), ", submitted ",
+                At(trace, traced.submitted_s), ", policy ", policy.name, "\n", life.Text(),
+                At(trace, outcome.ended_s), ": ended, ", outcome.completion_s(),
+                " s after its submission, of which ", outcome.started_s - outcome.submitted_s,
                 " s before its start; restarts: ", outcome.restarts, ", GPU-hours: ", held, "\n");
 }
 

@@ -57,6 +57,30 @@ TEST(Explain, EveryPolicyHasAReason) {
   }
 }
 
+TEST(Explain, TellsTheTimeWhereACalendarIsKnown) {
+  Trace trace = TwoJobs();
+  trace.began_s = *ParseInstant("2026-11-24 10:00:00");
+  trace.jobs[1].name = "blue/short";
+  RunOptions options;
+  options.shape = {1, 4};
+  options.resize_s = 10;
+  const auto text = ExplainJob(trace, ProfileLibrary(), **FindPolicy("fifo"), options, "short");
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_EQ(text->find("blue/short of blue requests 4 GPUs, submitted at 2026-11-24 10:01:40 "
+                       "(+100 s), policy fifo\nat 2026-11-24 10:01:40 (+100 s): waited: "),
+            0u)
+      << *text;
+}
+
+TEST(Explain, GoodputTellsWhatAGpuIsWorthHereAndElsewhere) {
+  // Both want all four; the first has had service, and a start costs the second a little.
+  const std::string text = Explain("goodput", "short");
+  EXPECT_NE(text.find("why: a GPU goes where it adds most: "), std::string::npos) << text;
+  EXPECT_NE(text.find(" each, "), std::string::npos) << text;
+  EXPECT_NE(text.find("the least that one adds elsewhere is 0."), std::string::npos) << text;
+  EXPECT_NE(text.find("; its weight is 1.00 after 0 GPU-seconds\n"), std::string::npos) << text;
+}
+
 TEST(Explain, AnotherNameListsTheJobs) {
   EXPECT_EQ(Explain("fifo", "none"), "t has no job \"none\"; there are long, short");
 }

@@ -39,6 +39,18 @@ bool DidWork(const PastJob& job) {
   return job.gpus > 0 && job.work_gpu_s > 0 && job.ended_s >= job.submitted_s;
 }
 
+// What was held and not productive counts as the cost of the starts.
+int64_t MedianStart(const std::vector<PastJob>& jobs) {
+  std::vector<double> costs;
+  for (const PastJob& job : jobs) {
+    const double idle_s = std::max(0.0, job.held_gpu_s - job.work_gpu_s) / job.gpus;
+    costs.push_back(idle_s / (1 + job.restarts));
+  }
+  const auto middle = costs.begin() + static_cast<std::ptrdiff_t>(costs.size() / 2);
+  std::nth_element(costs.begin(), middle, costs.end());
+  return std::llround(std::min(*middle, kSecondsMax));
+}
+
 }  // namespace
 
 Result<History> HistoryOf(const std::string& name, std::vector<PastJob> jobs) {
@@ -52,6 +64,8 @@ Result<History> HistoryOf(const std::string& name, std::vector<PastJob> jobs) {
     return std::tie(a.submitted_s, a.name) < std::tie(b.submitted_s, b.name);
   });
   const int64_t first_s = jobs.front().submitted_s;
+  history.trace.began_s = first_s;
+  history.start_s = MedianStart(jobs);
   for (const PastJob& past : jobs) {
     TraceJob& job = history.trace.jobs.emplace_back();
     job.name = past.name;
@@ -59,6 +73,8 @@ Result<History> HistoryOf(const std::string& name, std::vector<PastJob> jobs) {
     job.submitted_s = past.submitted_s - first_s;
     job.gpus = WholeGpus(past.gpus);
     job.gpus_max = std::max(job.gpus, WholeGpus(past.gpus_max));
+    job.gpus_min = std::min(job.gpus, WholeGpus(past.gpus_min));
+    job.priority = past.priority;
     const double seconds = std::clamp(past.work_gpu_s / past.gpus, 1.0, kSecondsMax);
     job.duration_s = std::llround(seconds);
     const int64_t started_s = std::clamp(past.started_s, past.submitted_s, past.ended_s);

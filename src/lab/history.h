@@ -22,8 +22,10 @@ struct PastJob {
   int64_t submitted_s = 0;
   int64_t started_s = 0;
   int64_t ended_s = 0;
-  double gpus = 0;        // requested; a part of a GPU is possible
-  double gpus_max = 0;    // of an elastic job; else as `gpus`
+  double gpus = 0;      // requested; a part of a GPU is possible
+  double gpus_max = 0;  // of an elastic job; else as `gpus`
+  double gpus_min = 0;  // of an elastic job; else as `gpus`
+  int priority = 0;
   double work_gpu_s = 0;  // held and productive
   double held_gpu_s = 0;
   int restarts = 0;
@@ -32,6 +34,7 @@ struct PastJob {
 struct History {
   Trace trace;
   RunOutcome as_it_was;  // without decisions
+  int64_t start_s = 0;   // held without progress at a start, in the median of the jobs
 };
 
 // Leaves out, and counts, jobs that did no work. kNotFound: no job is left.

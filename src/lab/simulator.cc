@@ -30,9 +30,10 @@ class Run {
     for (const TraceJob& job : trace.jobs) {
       SWELL_ASSIGN_OR_RETURN(std::vector<const Profile*> its,
                              ProfilesOf(trace.name, job, profiles));
-      if (!resizes && job.gpus > options_.shape.gpus()) {
+      const int least = resizes ? job.gpus_min : job.gpus;
+      if (least > options_.shape.gpus()) {
         return Status(Code::kInvalid,
-                      StrCat(trace.name, ": job ", Quote(job.name), " requests ", job.gpus,
+                      StrCat(trace.name, ": job ", Quote(job.name), " requests ", least,
                              " GPUs, the cluster has ", options_.shape.gpus()));
       }
       jobs_.emplace_back(job, std::move(its), OptionsOf(job));

@@ -41,14 +41,14 @@ class LabFromCluster(ClusterTest):
         self.until(lambda: "gone" not in self.cluster.kubectl("get", "pytorchjobs").stdout)
 
         trace = self.scratch / "week.csv"
-        words = ("--policy", "fifo", "--policy", "fair", "-o", "json")
+        words = ("--policy", "fifo", "--policy", "fair", "--resize-cost", "5", "-o", "json")
         rows = json.loads(self.done(self.lab("--from-cluster", "--last", "1h", "--save-trace", trace, *words)))
         was = self.row(rows, "as it was")
         self.assertEqual(was["jobs"], len(JOBS))
         self.assertGreater(was["averageSeconds"], 2)
         self.assertNotIn("decisionsHash", was)
         lines = trace.read_text().splitlines()
-        self.assertEqual(lines[0], "job,tenant,submit_s,gpus,gpus_max,duration_s")
+        self.assertEqual(lines[0], "job,tenant,submit_s,gpus,gpus_max,duration_s,gpus_min,priority")
         gpus = {line.split(",")[0].split("/")[1]: int(line.split(",")[3]) for line in lines[1:]}
         self.assertEqual(gpus, dict(JOBS))
 
@@ -61,7 +61,7 @@ class LabFromCluster(ClusterTest):
         name = next(line.split(",")[0] for line in lines if line.split(",")[0].endswith("/gone"))
         life = self.done(self.cluster.swell("lab", "explain", "--from-cluster", "--policy", "fifo", "--job", name))
         self.assertIn("started on 2 GPUs\n    why: in the order of submission", life)
-        self.assertIn("4 jobs of the cluster on 2x4 GPUs", shown)
+        self.assertRegex(shown, r"4 jobs of the cluster on 2x4 GPUs, \d+ s a start or resize \(the median of these jobs\)")
         self.refused(self.lab("--from-cluster", "--quota", "nobody=4"), "no job belongs to \"nobody\"")
 
     def test_misuse_names_the_flag(self):

@@ -15,6 +15,7 @@
 // - Invariants: progress is never lost; a job that has ended changes no more.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -103,6 +104,8 @@ class SimJob {
   double ModelGoodput(int group, int nodes, int gpus, int64_t batch_max) const;
   // Whether the estimates have any measurement behind them.
   bool measured() const { return profiles_.empty() || AnyFitted() >= 0; }
+  // On fewer it does not train.
+  int GpusMin() const { return profiles_.empty() ? std::max(1, trace_.gpus_min) : 1; }
   // As many as it may try: twice what it has run on, within its batch and what it requested.
   int GpusMax(int cluster_gpus) const { return GpusMax(cluster_gpus, options_.first_gpus); }
   int GpusMax(int cluster_gpus, int first_gpus) const;

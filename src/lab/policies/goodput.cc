@@ -8,14 +8,21 @@
 // costs what a resize takes out of the time for which the job is expected to keep its size, so a
 // job changes when that pays, and one that waits takes the place of another only where it makes
 // that much more of it. The policy does not look ahead.
+//
+// Where the shape has projects, each gets the GPUs that quota and weight give it, and what it
+// cannot use is lent. Within a project, a higher priority takes all that it can use before a lower
+// one.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <map>
 #include <queue>
 
 #include "base/strings.h"
 #include "lab/free_gpus.h"
 #include "lab/policies/policies.h"
+#include "lab/policies/tenant_gpus.h"
 
 namespace swell::lab {
 namespace {
@@ -34,32 +41,42 @@ class Goodput final : public Policy {
   Allocations Decide(int64_t, const ActiveJobs& jobs, const Allocations& now) override {
     KeepActive(jobs);
     const int fair = std::max(1, shape_.gpus() / static_cast<int>(jobs.size()));
-    std::vector<Plan> plans;
-    for (const ActiveJob& active : jobs) plans.push_back(PlanOf(active, now, fair));
-    Give(plans);
-    return Placed(plans, now);
+    plans_.clear();
+    for (const ActiveJob& active : jobs) plans_.push_back(PlanOf(active, now, fair));
+    Give(plans_);
+    return Placed(plans_, now);
   }
 
   std::string Reason(const ActiveJob& active) const override {
-    char weight[32];
-    std::snprintf(weight, sizeof weight, "%.2f", WeightOf(*active.job));
-    return StrCat("a GPU goes where it adds most utility, its weight is ", weight, " after ",
-                  std::llround(active.job->service()), " GPU-seconds");
+    const auto plan = std::find_if(plans_.begin(), plans_.end(), [&active](const Plan& one) {
+      return one.number == active.number;
+    });
+    if (plan == plans_.end()) return "it has not been seen";
+    char text[96];
+    std::snprintf(text, sizeof text, "; its weight is %.2f after %lld GPU-seconds",
+                  WeightOf(*active.job), std::llround(active.job->service()));
+    return StrCat("a GPU goes where it adds most: ", WorthText(*plan), text);
   }
 
  private:
   struct Curve {
     uint64_t version = UINT64_MAX;
-    std::vector<double> goodput;  // by size, as far as the job may go
     int gpus_max = 0;
+    std::vector<int> sizes;       // in GPUs, as far as the job may go
+    std::vector<double> goodput;  // by size
   };
   struct Plan {
     int number = 0;
     const SimJob* job = nullptr;
-    int held = 0;                 // GPUs now
-    bool moves = false;           // to fewer nodes, if its size stays and they are free
-    int size = -1;                // to be, in sizes_; -1: none
-    std::vector<double> utility;  // by size, with the cost of a change
+    const std::vector<int>* sizes = nullptr;  // of its curve
+    int held = 0;                             // GPUs now
+    bool moves = false;                       // to fewer nodes, if its size stays and they are free
+    int size = -1;                            // to be, in sizes; -1: none
+    double last_gain = 0;                     // utility per GPU of the last step to it
+    std::vector<double> utility;              // by size, with the cost of a change
+
+    int gpus() const { return size < 0 ? 0 : (*sizes)[size]; }
+    bool stays() const { return size >= 0 && gpus() == held; }
   };
   struct Step {
     double gain = 0;  // utility per GPU
@@ -111,12 +128,25 @@ class Goodput final : public Policy {
     if (curve.version == version && curve.gpus_max == most) return curve;
     curve.version = version;
     curve.gpus_max = most;
+    curve.sizes = SizesFor(*active.job, most);
     curve.goodput.clear();
-    for (int gpus : sizes_) {
-      if (gpus > most) break;
+    for (int gpus : curve.sizes) {
       curve.goodput.push_back(active.job->EstimatedGoodput(NodesFor(gpus), gpus));
     }
     return curve;
+  }
+
+  // A job of which only the duration is known has sizes of its own beside the usual ones.
+  std::vector<int> SizesFor(const SimJob& job, int most) const {
+    std::vector<int> sizes = sizes_;
+    const int least = job.GpusMin();
+    if (job.profile() == nullptr) {
+      sizes.insert(sizes.end(), {least, job.trace().gpus, most});
+      std::sort(sizes.begin(), sizes.end());
+      sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    }
+    std::erase_if(sizes, [&](int gpus) { return gpus < least || gpus > most; });
+    return sizes;
   }
 
   Plan PlanOf(const ActiveJob& active, const Allocations& now, int fair) {
@@ -131,11 +161,12 @@ class Goodput final : public Policy {
     const double cost_s = static_cast<double>(active.job->options().resize_s);
     const double fair_goodput = active.job->EstimatedGoodput(NodesFor(fair), fair);
     const Curve& curve = CurveOf(active);
+    plan.sizes = &curve.sizes;
     for (size_t i = 0; i < curve.goodput.size(); ++i) {
       const double speed = curve.goodput[i] / fair_goodput;
       const double changed = speed * keeps_s / (keeps_s + cost_s);
-      const double kept = sizes_[i] == plan.held ? SpeedHeld(active) / fair_goodput : 0;
-      plan.moves |= sizes_[i] == plan.held && changed > kept;
+      const double kept = curve.sizes[i] == plan.held ? SpeedHeld(active) / fair_goodput : 0;
+      plan.moves |= curve.sizes[i] == plan.held && changed > kept;
       plan.utility.push_back(weight * std::log1p(std::max(changed, kept)));
     }
     return plan;
@@ -147,15 +178,44 @@ class Goodput final : public Policy {
     return active.job->EstimatedGoodput(nodes, active.job->gpus());
   }
 
+  // "4 GPUs here add 0.412 each, 4 more would add 0.031 each; the least elsewhere is 0.046".
+  std::string WorthText(const Plan& plan) const {
+    auto worth = [](double gain) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.3f", gain);
+      return std::string(text);
+    };
+    auto gpus = [](int count) { return StrCat(count, count == 1 ? " GPU" : " GPUs"); };
+    std::vector<std::string> words;
+    if (plan.size >= 0) {
+      words.push_back(StrCat(gpus(plan.gpus()), " here add ",
+                             worth(plan.utility[plan.size] / plan.gpus()), " each"));
+    }
+    const Step next = NextStep(plans_, &plan - plans_.data(), shape_.gpus());
+    if (next.to >= 0) {
+      words.push_back(StrCat(gpus((*plan.sizes)[next.to] - plan.gpus()),
+                             plan.size < 0 ? " here would add " : " more would add ",
+                             worth(next.gain), " each"));
+    } else {
+      words.emplace_back("more would add nothing");
+    }
+    double least = INFINITY;
+    for (const Plan& other : plans_) {
+      if (&other != &plan && other.size >= 0) least = std::min(least, other.last_gain);
+    }
+    if (least < INFINITY)
+      words.push_back(StrCat("the least that one adds elsewhere is ", worth(least)));
+    return Join(words, ", ");
+  }
+
   // The best way to give a job more: most utility per GPU over all larger sizes that fit.
   Step NextStep(const std::vector<Plan>& plans, size_t number, int left) const {
     const Plan& plan = plans[number];
     const double base = plan.size < 0 ? 0 : plan.utility[plan.size];
-    const int has = plan.size < 0 ? 0 : sizes_[plan.size];
     Step best;
     best.plan = number;
     for (int to = plan.size + 1; to < static_cast<int>(plan.utility.size()); ++to) {
-      const int more = sizes_[to] - has;
+      const int more = (*plan.sizes)[to] - plan.gpus();
       if (more > left) break;
       const double gain = (plan.utility[to] - base) / more;
       if (gain > best.gain) {
@@ -166,25 +226,54 @@ class Goodput final : public Policy {
     return best;
   }
 
+  // By priority, the highest first: the numbers of plans.
+  using Lanes = std::map<int, std::vector<size_t>, std::greater<>>;
+
+  // Each project gets what it is due, the higher priority first; what cannot be used there is lent.
   void Give(std::vector<Plan>& plans) const {
+    Lanes all;
+    std::map<std::string, Lanes> projects;
+    std::map<std::string, int> wanted;
+    for (size_t i = 0; i < plans.size(); ++i) {
+      const TraceJob& job = plans[i].job->trace();
+      all[job.priority].push_back(i);
+      if (shape_.tenants.empty() || plans[i].utility.empty()) continue;
+      projects[job.tenant][job.priority].push_back(i);
+      wanted[job.tenant] += plans[i].sizes->back();
+    }
     int left = shape_.gpus();
+    for (const auto& [tenant, due] : TenantGpus(left, shape_.tenants, wanted)) {
+      left -= due - GiveDownwards(plans, projects.at(tenant), due);
+    }
+    GiveDownwards(plans, all, left);
+  }
+
+  // What is left.
+  int GiveDownwards(std::vector<Plan>& plans, const Lanes& lanes, int left) const {
+    for (const auto& [priority, lane] : lanes) left = GiveAmong(plans, lane, left);
+    return left;
+  }
+
+  int GiveAmong(std::vector<Plan>& plans, const std::vector<size_t>& lane, int left) const {
     std::priority_queue<Step> steps;
     auto offer = [&](size_t plan) {
       const Step step = NextStep(plans, plan, left);
       if (step.to >= 0) steps.push(step);
     };
-    for (size_t i = 0; i < plans.size(); ++i) offer(i);
+    for (size_t plan : lane) offer(plan);
     while (!steps.empty() && left > 0) {
       const Step step = steps.top();
       steps.pop();
       Plan& plan = plans[step.plan];
-      const int more = sizes_[step.to] - (plan.size < 0 ? 0 : sizes_[plan.size]);
+      const int more = (*plan.sizes)[step.to] - plan.gpus();
       if (more <= left) {
         plan.size = step.to;
+        plan.last_gain = step.gain;
         left -= more;
       }
       offer(step.plan);  // what remains may be too little for the step, but not for a smaller one
     }
+    return left;
   }
 
   // Jobs that keep their size keep their place; large ones choose first.
@@ -193,20 +282,20 @@ class Goodput final : public Policy {
     std::vector<const Plan*> changed;
     for (const Plan& plan : plans) {
       if (plan.size < 0) continue;
-      if (sizes_[plan.size] == plan.held) {
+      if (plan.stays()) {
         next.insert(*now.find(plan.number));
       } else {
         changed.push_back(&plan);
       }
     }
     std::stable_sort(changed.begin(), changed.end(),
-                     [](const Plan* a, const Plan* b) { return a->size > b->size; });
+                     [](const Plan* a, const Plan* b) { return a->gpus() > b->gpus(); });
     FreeGpus free(shape_, next);
     for (const Plan* plan : changed) {
       next[plan->number] = PlaceWell(*plan, free);
     }
     for (const Plan& plan : plans) {
-      if (plan.moves && plan.size >= 0 && sizes_[plan.size] == plan.held) {
+      if (plan.moves && plan.stays()) {
         Move(next.at(plan.number), free);
       }
     }
@@ -218,15 +307,16 @@ class Goodput final : public Policy {
     Allocation best;
     double best_goodput = 0;
     for (int size = plan.size; size >= 0; --size) {
-      Allocation tried = free.TakeTightly(sizes_[size]);
+      const int gpus = (*plan.sizes)[size];
+      Allocation tried = free.TakeTightly(gpus);
       const int nodes = static_cast<int>(PlacementOf(tried).size());
-      const double goodput = plan.job->EstimatedGoodput(nodes, sizes_[size]);
+      const double goodput = plan.job->EstimatedGoodput(nodes, gpus);
       free.Give(tried);
       if (goodput > best_goodput) {
         best_goodput = goodput;
         best = std::move(tried);
       }
-      if (nodes <= NodesFor(sizes_[size])) break;  // a smaller one is no less scattered
+      if (nodes <= NodesFor(gpus)) break;  // a smaller one is no less scattered
     }
     free.Take(best);
     return best;
@@ -246,6 +336,7 @@ class Goodput final : public Policy {
   const ClusterShape shape_;
   const std::vector<int> sizes_;
   std::map<int, Curve> curves_;
+  std::vector<Plan> plans_;  // of the last decision
 };
 
 }  // namespace

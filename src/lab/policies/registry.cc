@@ -36,6 +36,7 @@ const std::vector<PolicyKind>& Policies() {
       {.name = "fair",
        .summary = "Swell's scheduler, a project for each tenant (with its quota and weight if "
                   "known), jobs rigid",
+       .summary = "Swell's scheduler, a project for each tenant with its quota; jobs rigid",
        .on_events = true,
        .make = MakeFair},
       {.name = "shortest",

@@ -95,6 +95,7 @@ class Scheduled final : public Policy {
     group.key = StrCat("lab/job-", active.number);
     group.uid = StrCat("uid-", active.number);
     group.creation = kStart + std::chrono::seconds(job.submitted_s);
+    group.priority = job.priority;
     group.pod_sets = {sched::PodSet{"default", job.gpus, "", {}}};
     if (by_tenant_ && !job.tenant.empty()) group.queue = QueueOf(job.tenant);
     model_.UpsertGroup(group);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <optional>
 #include <set>
 
@@ -15,7 +16,8 @@ namespace swell::lab {
 namespace {
 
 constexpr int64_t kGpusMax = 1'000'000;
-constexpr double kSecondsMax = 1e10;  // three centuries
+constexpr int64_t kPriorityMost = 2'000'001'000;  // of Kubernetes' own classes
+constexpr double kSecondsMax = 1e10;              // three centuries
 
 Result<Trace> ReadPollux(const CsvTable& table, Trace trace) {
   trace.format = "pollux";
@@ -127,6 +129,22 @@ Result<Trace> ReadSacct(const CsvTable& table, Trace trace) {
   return trace;
 }
 
+// Columns that older files do not have.
+Status ReadRights(const CsvTable& table, size_t row, TraceJob& job) {
+  auto read = [&](std::string_view name, int64_t low, int64_t high, int& value) -> Status {
+    if (!table.Has(name)) return {};
+    SWELL_ASSIGN_OR_RETURN(const size_t column, table.Column(name));
+    SWELL_ASSIGN_OR_RETURN(const int64_t given, table.Integer(row, column));
+    if (given < low || given > high) {
+      return table.Wrong(row, column, StrCat("expected ", low, " to ", high));
+    }
+    value = static_cast<int>(given);
+    return {};
+  };
+  SWELL_RETURN_IF_ERROR(read("gpus_min", 0, kGpusMax, job.gpus_min));
+  return read("priority", -kPriorityMost, kPriorityMost, job.priority);
+}
+
 Result<Trace> ReadOwn(const CsvTable& table, Trace trace) {
   trace.format = "swell";
   SWELL_ASSIGN_OR_RETURN(const size_t name, table.Column("job"));
@@ -139,6 +157,7 @@ Result<Trace> ReadOwn(const CsvTable& table, Trace trace) {
     TraceJob& job = trace.jobs.emplace_back();
     job.name = table.Text(row, name);
     job.tenant = table.Text(row, tenant);
+    SWELL_RETURN_IF_ERROR(ReadRights(table, row, job));
     SWELL_ASSIGN_OR_RETURN(job.submitted_s, table.Integer(row, time));
     SWELL_ASSIGN_OR_RETURN(const int64_t requested, table.Integer(row, gpus));
     SWELL_ASSIGN_OR_RETURN(const int64_t most, table.Integer(row, gpus_max));
@@ -158,18 +177,22 @@ Result<Trace> ReadOwn(const CsvTable& table, Trace trace) {
     }
     job.gpus = static_cast<int>(requested);
     job.gpus_max = static_cast<int>(most);
+    if (job.gpus_min > job.gpus) {
+      return table.Wrong(row, *table.Column("gpus_min"), "expected at most that of gpus");
+    }
   }
   return trace;
 }
 
-// Instants of a calendar become seconds since the first submission.
-void CountFromFirst(std::vector<TraceJob>& jobs) {
+// Instants of a calendar become seconds since the first submission, which is returned.
+int64_t CountFromFirst(std::vector<TraceJob>& jobs) {
   int64_t first = jobs.front().submitted_s;
   for (const TraceJob& job : jobs) first = std::min(first, job.submitted_s);
   for (TraceJob& job : jobs) job.submitted_s -= first;
   std::stable_sort(jobs.begin(), jobs.end(), [](const TraceJob& a, const TraceJob& b) {
     return a.submitted_s < b.submitted_s;
   });
+  return first;
 }
 
 Status CheckNames(const std::string& path, const std::vector<TraceJob>& jobs) {
@@ -208,6 +231,19 @@ Result<int64_t> ParseInstant(std::string_view text) {
   return ((days * 24 + hour) * 60 + minute) * 60 + second;
 }
 
+std::string InstantText(int64_t unix_s) {
+  const std::chrono::sys_seconds instant{std::chrono::seconds(unix_s)};
+  const auto day = std::chrono::floor<std::chrono::days>(instant);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(instant - day);
+  char text[64];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02u %02d:%02d:%02d", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
+                static_cast<int>(time.seconds().count()));
+  return text;
+}
+
 Result<Trace> ParseTrace(const std::string& path, std::string text) {
   const std::string_view header = std::string_view(text).substr(0, text.find('\n'));
   const char separator = header.find('|') != std::string_view::npos ? '|' : ',';
@@ -234,16 +270,19 @@ Result<Trace> ParseTrace(const std::string& path, std::string text) {
   if (read->jobs.empty()) {
     return Status(Code::kInvalid, StrCat(path, ": has no job that used GPUs and ended"));
   }
-  if (read->format != "pollux") CountFromFirst(read->jobs);
+  if (read->format != "pollux") {
+    const int64_t first = CountFromFirst(read->jobs);
+    if (read->format != "swell") read->began_s = first;  // Swell's own count from any instant
+  }
   SWELL_RETURN_IF_ERROR(CheckNames(path, read->jobs));
   return read;
 }
 
 std::string TraceAsCsv(const Trace& trace) {
-  std::string out = "job,tenant,submit_s,gpus,gpus_max,duration_s\n";
+  std::string out = "job,tenant,submit_s,gpus,gpus_max,duration_s,gpus_min,priority\n";
   for (const TraceJob& job : trace.jobs) {
     out += StrCat(job.name, ",", job.tenant, ",", job.submitted_s, ",", job.gpus, ",",
-                  job.most_gpus(), ",", job.duration_s, "\n");
+                  job.most_gpus(), ",", job.duration_s, ",", job.gpus_min, ",", job.priority, "\n");
   }
   return out;
 }

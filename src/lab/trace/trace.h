@@ -22,6 +22,8 @@ struct TraceJob {
   int64_t batch = 0;        // requested, with an application
   int64_t duration_s = 0;   // on the requested GPUs, without an application
   int gpus_max = 0;         // an elastic job may use so many; 0: as many as it requested
+  int gpus_min = 0;         // on fewer it does not train; 0: not known, any number is tried
+  int priority = 0;         // higher ones go first
 
   int most_gpus() const { return gpus_max > gpus ? gpus_max : gpus; }
 };
@@ -30,13 +32,15 @@ struct Trace {
   std::string name;    // the file's, without its folder
   std::string format;  // pollux, philly, sacct, shockwave, swell
   std::vector<TraceJob> jobs;
+  int64_t began_s = 0;   // its first instant, in seconds since 1970; 0: not known
   int64_t left_out = 0;  // jobs of the file that used no GPU, never began or still run
 };
 
 // Reads a file in one of the formats by its header: Pollux and Sia (name,time,application,
 // num_replicas,batch_size), Philly as the authors of Pollux reduced it (timestamp,duration,
 // num_gpus,gpu_time,cluster), what `sacct -P` prints (JobID|Submit|Start|End|...), Shockwave's (no
-// header, shockwave.h), and Swell's own (job,tenant,submit_s,gpus,gpus_max,duration_s).
+// header, shockwave.h), and Swell's own (job,tenant,submit_s,gpus,gpus_max,duration_s and, as far
+// as known, gpus_min,priority).
 Result<Trace> ReadTrace(const std::string& path);
 // The formats with one file: all but Shockwave's.
 Result<Trace> ParseTrace(const std::string& path, std::string text);
@@ -45,5 +49,7 @@ std::string TraceAsCsv(const Trace& trace);
 
 // Seconds since 1970 of "2017-10-09 07:01:55" or "2017-10-09T07:01:55", as UTC.
 Result<int64_t> ParseInstant(std::string_view text);
+// The inverse: "2017-10-09 07:01:55".
+std::string InstantText(int64_t unix_s);
 
 }  // namespace swell::lab

@@ -43,6 +43,30 @@ TEST(Trace, ReadsPhillyInTheOrderOfSubmission) {
   EXPECT_EQ(trace->jobs[1].duration_s, 66);
 }
 
+TEST(Trace, InstantsAreReadAndWritten) {
+  for (const char* text : {"2017-10-09 07:01:55", "1970-01-01 00:00:00", "2028-02-29 23:59:59"}) {
+    EXPECT_EQ(InstantText(*ParseInstant(text)), text);
+  }
+}
+
+TEST(Trace, OfSwellMayKnowTheLeastGpusAndThePriority) {
+  const auto trace = ParseTrace("s.csv",
+                                "job,tenant,submit_s,gpus,gpus_max,duration_s,gpus_min,priority\n"
+                                "a,vision,0,4,8,100,2,75\n");
+  ASSERT_TRUE(trace.ok()) << trace.status().message();
+  EXPECT_EQ(trace->jobs[0].gpus_min, 2);
+  EXPECT_EQ(trace->jobs[0].priority, 75);
+  const auto older =
+      ParseTrace("s.csv", "job,tenant,submit_s,gpus,gpus_max,duration_s\na,vision,0,4,8,100\n");
+  ASSERT_TRUE(older.ok()) << older.status().message();
+  EXPECT_EQ(older->jobs[0].gpus_min, 0);
+  EXPECT_EQ(older->jobs[0].priority, 0);
+  const auto wrong = ParseTrace("s.csv",
+                                "job,tenant,submit_s,gpus,gpus_max,duration_s,gpus_min\n"
+                                "a,vision,0,4,8,100,5\n");
+  EXPECT_EQ(wrong.status().message(), "s.csv:2: gpus_min \"5\": expected at most that of gpus");
+}
+
 TEST(Trace, ReadsWhatSacctPrintsAndLeavesOutWhatHasNoDuration) {
   const auto trace = ParseTrace(
       "sacct.txt",

@@ -38,6 +38,20 @@ Result<std::vector<client::UsageDay>> ReadDays(cli::Api& api,
   return days;
 }
 
+PriorityValues ReadPriorities(cli::Api& api, std::vector<std::string>& notes) {
+  PriorityValues values;
+  auto classes = api.List(client::resources::kPriorityClasses, "");
+  if (!classes.ok()) {
+    notes.push_back(StrCat("Priorities cannot be read: all jobs have the same here (",
+                           classes.status().message(), ")."));
+    return values;
+  }
+  for (const json::SharedValue& one : *classes) {
+    values[std::string(api::Name(*one))] = static_cast<int>(json::GetInt(*one, {"value"}));
+  }
+  return values;
+}
+
 Result<lab::ClusterShape> ReadShape(cli::Api& api, std::vector<std::string>& notes) {
   auto nodes = api.List(client::resources::kNodes, "");
   if (nodes.status().code() == Code::kForbidden) {
@@ -98,7 +112,8 @@ Result<LabCluster> ReadLabCluster(cli::Session& session, const LabClusterQuery& 
     cluster.notes.push_back(
         StrCat("Projects cannot be read: none has a quota here (", tree.status().message(), ")."));
   }
-  PastJobs past = PastJobsOf(shown.jobs, projects, days, session.Now() - query.last);
+  const PriorityValues priorities = ReadPriorities(*api, cluster.notes);
+  PastJobs past = PastJobsOf(shown.jobs, projects, priorities, days, session.Now() - query.last);
   auto history = lab::HistoryOf(std::string(kTraceName), std::move(past.jobs));
   if (!history.ok()) {
     return Status(Code::kNotFound,

@@ -10,6 +10,8 @@
 namespace swell {
 namespace {
 
+const PriorityValues kClasses{{"train", 50}, {"interactive", 75}};
+
 WallTime At(std::string_view time) { return *api::ParseTime(StrCat("2026-11-20T", time, "Z")); }
 
 // A TrainingJob of 2 replicas with 2 GPUs, created at 10:00, that is over.
@@ -75,8 +77,9 @@ std::string Text(const PastJobs& past) {
     text += StrCat(job.name, " of ", job.tenant, " at ",
                    job.submitted_s - At("10:00:00").unix_ns / 1'000'000'000, " from ",
                    job.started_s - job.submitted_s, " to ", job.ended_s - job.submitted_s, " gpus ",
-                   Whole(job.gpus), "-", Whole(job.gpus_max), " work ", Whole(job.work_gpu_s),
-                   " held ", Whole(job.held_gpu_s), " restarts ", job.restarts, "\n");
+                   Whole(job.gpus_min), "-", Whole(job.gpus), "-", Whole(job.gpus_max),
+                   " priority ", job.priority, " work ", Whole(job.work_gpu_s), " held ",
+                   Whole(job.held_gpu_s), " restarts ", job.restarts, "\n");
   }
   return StrCat(text, "left out ", past.left_out, ", unclear ", past.unclear);
 }
@@ -90,12 +93,13 @@ TEST(PastJobs, ComeFromObjects) {
 )");
   const auto views =
       Views({Job("measured", measured), Job("plain", kOver), Job("waits", "  conditions: []\n")});
-  EXPECT_EQ(
-      Text(PastJobsOf(views, {}, {}, At("09:00:00"))),
-      "vision/measured of vision at 0 from 120 to 1500 gpus 4-8 work 4000 held 4800 restarts 1\n"
-      "vision/plain of vision at 0 from 300 to 1500 gpus 4-8 work 4800 held 4800 restarts 0\n"
-      "left out 1, unclear 0");
-  EXPECT_EQ(Text(PastJobsOf(views, {}, {}, At("10:00:01"))), "left out 0, unclear 0");
+  EXPECT_EQ(Text(PastJobsOf(views, {}, kClasses, {}, At("09:00:00"))),
+            "vision/measured of vision at 0 from 120 to 1500 gpus 2-4-8 priority 50 work 4000 held "
+            "4800 restarts 1\n"
+            "vision/plain of vision at 0 from 300 to 1500 gpus 2-4-8 priority 50 work 4800 held "
+            "4800 restarts 0\n"
+            "left out 1, unclear 0");
+  EXPECT_EQ(Text(PastJobsOf(views, {}, kClasses, {}, At("10:00:01"))), "left out 0, unclear 0");
 }
 
 TEST(PastJobs, ComeFromTheAccountsWhenTheirObjectsAreGone) {
@@ -117,19 +121,22 @@ TEST(PastJobs, ComeFromTheAccountsWhenTheirObjectsAreGone) {
   Held(second, "vision/two", 10, {"u4", At("10:00:00"), 4, At("10:00:00"), At("11:00:00"), true});
   Held(second, "vision/old-record", 10, {});
   const std::string expected =
-      "vision/again of vision at -28800 from 0 to 60 gpus 1-1 work 10 held 50 restarts 1\n"
-      "vision/gone of vision at -43200 from 0 to 10800 gpus 4-4 work 400 held 480 restarts 3\n"
-      "vision/plain of vision at 0 from 300 to 1500 gpus 4-8 work 999 held 1039 restarts 0\n"
+      "vision/again of vision at -28800 from 0 to 60 gpus 1-1-1 priority 50 work 10 held 50 "
+      "restarts 1\n"
+      "vision/gone of vision at -43200 from 0 to 10800 gpus 4-4-4 priority 50 work 400 held 480 "
+      "restarts 3\n"
+      "vision/plain of vision at 0 from 300 to 1500 gpus 2-4-8 priority 50 work 999 held 1039 "
+      "restarts 0\n"
       "left out 1, unclear 2";
   const auto views = Views({Job("plain", kOver)});
   const std::vector<client::UsageDay> days{first, second};
-  EXPECT_EQ(Text(PastJobsOf(views, {}, days, evening)), expected);
+  EXPECT_EQ(Text(PastJobsOf(views, {}, kClasses, days, evening)), expected);
   // As they are read back.
   std::vector<client::UsageDay> stored;
   for (const client::UsageDay& day : days) {
     stored.push_back(*client::UsageDay::FromConfigMap(day.ToConfigMap("swell-system")));
   }
-  EXPECT_EQ(Text(PastJobsOf(views, {}, stored, evening)), expected);
+  EXPECT_EQ(Text(PastJobsOf(views, {}, kClasses, stored, evening)), expected);
 }
 
 TEST(PastJobs, OfOneNameAreToldApart) {
@@ -141,7 +148,7 @@ TEST(PastJobs, OfOneNameAreToldApart) {
   const WallTime evening = *api::ParseTime("2026-11-19T22:00:00Z");
   Held(first, "vision/train", 100, {"u1", evening, 1, evening, first.until});
   Held(second, "vision/train", 50, {"u2", At("02:00:00"), 1, At("02:00:00"), At("02:01:00")});
-  const PastJobs past = PastJobsOf({}, {}, {first, second}, evening);
+  const PastJobs past = PastJobsOf({}, {}, kClasses, {first, second}, evening);
   ASSERT_EQ(past.jobs.size(), 2u);
   EXPECT_EQ(past.jobs[0].name, "vision/train");
   EXPECT_EQ(past.jobs[0].work_gpu_s, 100);

@@ -56,8 +56,8 @@ void LabInput::Declare(cli::Flags& flags) {
              "nodes, and GPUs on each of them, for each type of GPU (default 16x4, or the shape of "
              "the cluster)");
   flags.List("--quota", &quotas_, "PROJECT=GPUS",
-             "quota of a project under the policy fair, repeatable (default none, or those of the "
-             "cluster)");
+             "quota of a project under the policies fair, goodput and recurring, repeatable "
+             "(default none, or those of the cluster)");
   flags.Text("--profiles", &profiles_dir_, "DIR",
              "measurements of applications, for traces that name them");
   flags.Text("--gpu-type", &gpu_type_, "TYPE",
@@ -191,6 +191,10 @@ Status LabInput::ReadCluster(cli::Session& session) {
     options_.shape.tenants = std::move(cluster.shape.tenants);
   }
   notes_ = std::move(cluster.notes);
+  if (resize_s_ == kByRules && options_.rules == lab::Rules::kPollux) {
+    options_.resize_s = cluster.history.start_s;
+    measured_start_ = true;
+  }
   if (!save_trace_.empty()) {
     SWELL_RETURN_IF_ERROR(WriteThrough(save_trace_, lab::TraceAsCsv(cluster.history.trace)));
   }
@@ -249,7 +253,8 @@ std::vector<std::string> LabInput::Notes() const {
       from_cluster_ ? "the cluster" : sched::Plural(static_cast<int64_t>(traces_.size()), "trace");
   const std::string resize = options_.rules == lab::Rules::kSia && !options_.resize_s
                                  ? "Sia's delay of each application a resize."
-                                 : StrCat(options_.resize_s.value_or(30), " s a resize.");
+                                 : StrCat(options_.resize_s.value_or(30), " s a start or resize",
+                                          measured_start_ ? " (the median of these jobs)." : ".");
   std::vector<std::string> lines{StrCat(sched::Plural(jobs, "job"), " of ", of, " on ",
                                         options_.shape.ToString(), " GPUs, ", resize, left_out)};
   lines.insert(lines.end(), notes_.begin(), notes_.end());

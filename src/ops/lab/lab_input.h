@@ -58,6 +58,7 @@ class LabInput {
   std::vector<std::string> files_;
   std::vector<lab::Trace> traces_;
   std::optional<lab::RunOutcome> as_it_was_;
+  bool measured_start_ = false;  // a start costs what it cost the cluster's own jobs
   lab::ProfileLibrary profiles_;
   lab::RunOptions options_;
   std::vector<std::string> notes_;

@@ -11,6 +11,7 @@ namespace swell {
 namespace {
 
 constexpr double kMilli = 1000;
+constexpr std::string_view kUsualPriority = "train";  // of work that names none
 
 // One job in the accounts of all days.
 struct AccountJob {
@@ -94,6 +95,13 @@ void FillWork(const cli::JobView& view, const AccountJob* account, lab::PastJob&
   }
 }
 
+int PriorityOf(std::string_view name, const PriorityValues& priorities) {
+  const auto named = priorities.find(name);
+  if (named != priorities.end()) return named->second;
+  const auto usual = priorities.find(kUsualPriority);
+  return usual == priorities.end() ? 0 : usual->second;
+}
+
 std::optional<lab::PastJob> OfView(const cli::JobView& view,
                                    const cli::ProjectTree& projects,
                                    const AccountJob* account) {
@@ -108,8 +116,9 @@ std::optional<lab::PastJob> OfView(const cli::JobView& view,
   job.gpus = static_cast<double>(view.milli_gpus) / kMilli;
   if (job.gpus <= 0 && account != nullptr) job.gpus = account->facts.gpus;
   if (job.gpus <= 0) return std::nullopt;
-  job.gpus_max = job.gpus;
+  job.gpus_min = job.gpus_max = job.gpus;
   if (view.elastic() && view.replicas > 0) {
+    job.gpus_min *= static_cast<double>(view.least) / static_cast<double>(view.replicas);
     job.gpus_max *= static_cast<double>(view.most) / static_cast<double>(view.replicas);
   }
   job.restarts = RestartsOf(*view.object);
@@ -127,7 +136,7 @@ std::optional<lab::PastJob> OfAccount(const AccountJob& account, WallTime until)
   job.submitted_s = Seconds(account.facts.submitted);
   job.started_s = Seconds(account.facts.first);
   job.ended_s = Seconds(account.facts.last);
-  job.gpus = job.gpus_max = account.facts.gpus;
+  job.gpus = job.gpus_min = job.gpus_max = account.facts.gpus;
   job.held_gpu_s = account.row.gpu_s;
   job.work_gpu_s = std::max(0.0, WorkOf(account.row));
   job.restarts = static_cast<int>(std::clamp<int64_t>(account.row.started - 1, 0, 1'000'000));
@@ -150,28 +159,31 @@ void MakeNamesUnique(std::vector<lab::PastJob>& jobs) {
 
 PastJobs PastJobsOf(const std::vector<cli::JobView>& views,
                     const cli::ProjectTree& projects,
+                    const PriorityValues& priorities,
                     const std::vector<client::UsageDay>& days,
                     WallTime since) {
   PastJobs past;
   std::set<std::string> names;
   for (const cli::JobView& view : views) names.insert(StrCat(view.ns, "/", view.name));
   Accounts accounts = ReadAccounts(days, names, since, past.unclear);
-  auto add = [&past](std::optional<lab::PastJob> job) {
+  auto add = [&](std::optional<lab::PastJob> job, std::string_view priority) {
     if (!job) {
       ++past.left_out;
     } else {
+      job->priority = PriorityOf(priority, priorities);
       past.jobs.push_back(std::move(*job));
     }
   };
   for (const cli::JobView& view : views) {
     const auto found = accounts.jobs.find(api::Uid(*view.object));
-    const bool within = view.created && *view.created >= since;
-    if (within)
-      add(OfView(view, projects, found == accounts.jobs.end() ? nullptr : &found->second));
+    if (view.created && *view.created >= since) {
+      add(OfView(view, projects, found == accounts.jobs.end() ? nullptr : &found->second),
+          view.priority);
+    }
     if (found != accounts.jobs.end()) accounts.jobs.erase(found);
   }
   for (const auto& [uid, account] : accounts.jobs) {
-    if (account.facts.submitted >= since) add(OfAccount(account, accounts.until));
+    if (account.facts.submitted >= since) add(OfAccount(account, accounts.until), "");
   }
   MakeNamesUnique(past.jobs);
   return past;

@@ -6,6 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "cli/views/job_view.h"
@@ -21,9 +24,14 @@ struct PastJobs {
   int64_t unclear = 0;   // rows of the accounts that say too little of a job, or of a service
 };
 
-// Jobs that were submitted at or after `since`. `days` may be empty.
+// Values of PriorityClasses by name.
+using PriorityValues = std::map<std::string, int, std::less<>>;
+
+// Jobs that were submitted at or after `since`. `days` may be empty. The accounts do not keep
+// priorities: jobs that have no object, and those that name no class, have that of "train".
 PastJobs PastJobsOf(const std::vector<cli::JobView>& views,
                     const cli::ProjectTree& projects,
+                    const PriorityValues& priorities,
                     const std::vector<client::UsageDay>& days,
                     WallTime since);
 
