@@ -31,10 +31,11 @@ class Run {
       SWELL_ASSIGN_OR_RETURN(std::vector<const Profile*> its,
                              ProfilesOf(trace.name, job, profiles));
       const int least = resizes ? job.gpus_min : job.gpus;
-      if (least > options_.shape.gpus()) {
+      if (least > LargestGroup()) {
         return Status(Code::kInvalid,
                       StrCat(trace.name, ": job ", Quote(job.name), " requests ", least,
-                             " GPUs, the cluster has ", options_.shape.gpus()));
+                             " GPUs, the cluster has ", LargestGroup(),
+                             options_.shape.groups.size() > 1 ? " of one type" : ""));
       }
       jobs_.emplace_back(job, std::move(its), OptionsOf(job));
     }
@@ -75,6 +76,12 @@ class Run {
   }
 
  private:
+  int LargestGroup() const {
+    int most = 0;
+    for (const NodeGroup& group : options_.shape.groups) most = std::max(most, group.gpus());
+    return most;
+  }
+
   // One for each group of the cluster; none where only the job's duration is known.
   Result<std::vector<const Profile*>> ProfilesOf(const std::string& trace,
                                                  const TraceJob& job,

@@ -61,7 +61,7 @@ class LabFromCluster(ClusterTest):
         name = next(line.split(",")[0] for line in lines if line.split(",")[0].endswith("/gone"))
         life = self.done(self.cluster.swell("lab", "explain", "--from-cluster", "--policy", "fifo", "--job", name))
         self.assertIn("started on 2 GPUs\n    why: in the order of submission", life)
-        self.assertRegex(shown, r"4 jobs of the cluster on 2x4 GPUs, \d+ s a start or resize \(the median of these jobs\)")
+        self.assertRegex(shown, r"4 jobs of the cluster on 2x4 GPUs, \d+ s a start or resize \(the median of these")
         self.refused(self.lab("--from-cluster", "--quota", "nobody=4"), "no job belongs to \"nobody\"")
 
     def test_misuse_names_the_flag(self):

@@ -32,10 +32,10 @@ SimJob::SimJob(const TraceJob& trace,
   }
 }
 
-BatchLimits SimJob::LimitsOn(const Placement& placement) const {
-  BatchLimits limits = profile()->limits();
+BatchLimits SimJob::LimitsOn(int group, const Placement& placement) const {
+  BatchLimits limits = profile(group)->limits();
   // Sia's simulator looks up the largest batch that was measured on exactly this placement.
-  if (options_.rules == Rules::kSia) limits.local_max = profile()->LocalBatchMaxOn(placement);
+  if (options_.rules == Rules::kSia) limits.local_max = profile(group)->LocalBatchMaxOn(placement);
   return limits;
 }
 
@@ -46,7 +46,7 @@ std::optional<int64_t> SimJob::FixedBatch() const {
 }
 
 void SimJob::UpdateBatch() {
-  const BatchLimits limits = LimitsOn(placement_);
+  const BatchLimits limits = LimitsOn(group_, placement_);
   const std::optional<StepParameters>& fitted = learned_[group_].fitted;
   std::optional<int64_t> batch = FixedBatch();
   if (!batch && !fitted) batch = std::max(limits.initial, limits.local_min * gpus_);
@@ -253,21 +253,34 @@ int SimJob::GpusMax(int cluster_gpus, int first_gpus) const {
       std::min<int64_t>({int64_t{tried}, kWidestMeasured, by_batch, cluster_gpus}));
 }
 
+SimJob::RequestedStep SimJob::RequestedStepOn(int group, const Placement& placement) const {
+  const BatchLimits limits = LimitsOn(group, placement);
+  const int gpus = GpusOf(placement);
+  RequestedStep requested;
+  requested.batch = SplitBatch(limits, trace_.batch, gpus);
+  const int64_t parts = int64_t{gpus} * (requested.batch.passes_before + 1);
+  int64_t& local = requested.batch.local_batch;
+  local = std::max<int64_t>(1, std::min(local, limits.max / parts));
+  const StepTime time = profile(group)->Step(placement, local);
+  requested.step_s = time.step_s + (time.step_s - time.sync_s) * requested.batch.passes_before;
+  return requested;
+}
+
 double SimJob::TrueGoodput(const Placement& placement) const {
   const int gpus = GpusOf(placement);
   if (gpus <= 0) return 0;
   if (profiles_.empty()) return WorkSpeed(gpus);
-  const BatchLimits limits = LimitsOn(placement);
-  BatchChoice split = SplitBatch(limits, trace_.batch, gpus);
-  const int64_t parts = int64_t{gpus} * (split.passes_before + 1);
-  split.local_batch = std::max<int64_t>(1, std::min(split.local_batch, limits.max / parts));
-  const int64_t batch = parts * split.local_batch;
-  const StepTime time = profile()->Step(placement, split.local_batch);
+  const auto [split, step_s] = RequestedStepOn(group_, placement);
+  const int64_t batch = int64_t{gpus} * (split.passes_before + 1) * split.local_batch;
   const int epoch = std::min(epoch_, profile()->epochs() - 1);
-  const double gain = GainOf(profile()->Gradient(batch, epoch),
-                             static_cast<double>(batch) / static_cast<double>(limits.initial));
-  return gain / (time.step_s + (time.step_s - time.sync_s) * split.passes_before) /
-         options_.slowdown;
+  const double scale =
+      static_cast<double>(batch) / static_cast<double>(profile()->limits().initial);
+  return GainOf(profile()->Gradient(batch, epoch), scale) / step_s / options_.slowdown;
+}
+
+double SimJob::RequestedSpeed(int group, const Placement& placement) const {
+  if (profiles_.empty()) return WorkSpeed(GpusOf(placement));
+  return 1 / RequestedStepOn(group, placement).step_s / options_.slowdown;
 }
 
 double SimJob::RemainingSeconds(const Placement& placement) const {

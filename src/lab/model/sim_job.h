@@ -114,6 +114,9 @@ class SimJob {
   double RemainingSeconds(const Placement& placement) const;
   // True speed on a placement, in initial batches per second (seconds of work per second).
   double TrueGoodput(const Placement& placement) const;
+  // True steps a second with the requested batch on a placement in a group (seconds of work per
+  // second).
+  double RequestedSpeed(int group, const Placement& placement) const;
 
   // It does not end within so many seconds, if its speed does not double; at least 1.
   int64_t QuietSeconds() const;
@@ -143,7 +146,13 @@ class SimJob {
   Source SourceFor(int group, int nodes, int gpus) const;
   double CorrectionFor(const Source& source, int gpus) const;
   double WorkSpeed(int gpus) const;
-  BatchLimits LimitsOn(const Placement& placement) const;
+  // The requested batch on a placement, and the time that a step takes with it.
+  struct RequestedStep {
+    BatchChoice batch;
+    double step_s = 1;
+  };
+  RequestedStep RequestedStepOn(int group, const Placement& placement) const;
+  BatchLimits LimitsOn(int group, const Placement& placement) const;
   std::optional<int64_t> FixedBatch() const;
 
   const TraceJob& trace_;

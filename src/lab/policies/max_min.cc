@@ -90,6 +90,7 @@ class MaxMin final : public Policy {
 }  // namespace
 
 std::unique_ptr<Policy> MakeMaxMin(const ClusterShape& shape) {
+  if (shape.groups.size() > 1) return MakeMaxMinTypes(shape);
   return std::make_unique<MaxMin>(shape);
 }
 

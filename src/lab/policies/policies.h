@@ -16,6 +16,10 @@ std::unique_ptr<Policy> MakeTiresias(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeOptimus(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeAfs(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeMaxMin(const ClusterShape& shape);
+std::unique_ptr<Policy> MakeMaxMinTypes(const ClusterShape& shape);  // MakeMaxMin, several types
+std::unique_ptr<Policy> MakeMaxSum(const ClusterShape& shape);
+std::unique_ptr<Policy> MakePollux(const ClusterShape& shape);
+std::unique_ptr<Policy> MakeShockwave(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeSia(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeGoodput(const ClusterShape& shape);
 std::unique_ptr<Policy> MakeGoodputTypes(const ClusterShape& shape);  // MakeGoodput, several types

@@ -61,7 +61,23 @@ const std::vector<PolicyKind>& Policies() {
       {.name = "max-min",
        .summary = "equal parts of all GPU time, as in Gavel (OSDI'20)",
        .round_s = 360,
+       .many_types = true,
        .make = MakeMaxMin},
+      {.name = "max-sum",
+       .summary = "most steps a second of all jobs together, as Gavel has it (OSDI'20)",
+       .round_s = 360,
+       .many_types = true,
+       .make = MakeMaxSum},
+      {.name = "pollux",
+       .summary = "a genetic algorithm over jobs and nodes, by goodput (OSDI'21)",
+       .batch = BatchMode::kAdaptive,
+       .resizes = true,
+       .make = MakePollux},
+      {.name = "shockwave",
+       .summary = "20 rounds ahead: progress of all, and the longest in time (NSDI'23)",
+       .round_s = 120,
+       .looks_ahead = true,
+       .make = MakeShockwave},
   };
   return kPolicies;
 }

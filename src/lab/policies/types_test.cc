@@ -1,5 +1,7 @@
 // Clusters with GPUs of several types, and Sia's rules.
 #include <cmath>
+#include <map>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -43,7 +45,7 @@ TEST(Types, APolicyThatKnowsOneTypeRefusesTwo) {
   const std::string said = Outcome(ToyTrace({{"a", 0, 1}}), "tiresias", TwoTypes());
   EXPECT_EQ(said,
             "policy tiresias knows GPUs of one type, not 2x2:aws,1x2:fast; these know several: "
-            "goodput, recurring, sia");
+            "goodput, recurring, sia, max-min, max-sum");
 }
 
 TEST(Types, AnApplicationNeedsAProfileOnEachType) {
@@ -160,6 +162,46 @@ TEST(GoodputTypes, AJobAloneGoesWhereItIsFastest) {
 }
 
 // For random jobs: a job's GPUs are of one type, no node gives more than it has (the simulator
+// Two jobs for two GPUs, one of which is twice as fast: with max-min each has its turn there.
+TEST(Gavel, MaxMinSharesTheFastGpu) {
+  const ClusterShape shape({{1, 1, "aws"}, {1, 1, "fast"}});
+  RunOptions options = OptionsOn(shape);
+  std::map<int, std::set<int>> groups;
+  options.on_decision = [&](const DecisionSeen& seen) {
+    for (const auto& [number, allocation] : seen.after) {
+      groups[number].insert(shape.GroupOf(allocation.front()));
+    }
+  };
+  Trace trace = ToyTrace({{"a", 0, 1}, {"b", 0, 1}});
+  const ProfileLibrary library = ToyProfiles({"aws", "fast"});
+  options.round_s = 60;
+  ASSERT_TRUE(Play(trace, library, **FindPolicy("max-min"), options).ok());
+  EXPECT_EQ(groups[0], (std::set<int>{0, 1}));
+  EXPECT_EQ(groups[1], (std::set<int>{0, 1}));
+}
+
+TEST(Gavel, MaxSumGivesTheFastGpuToWhomMakesMoreStepsOfIt) {
+  // With half the batch, steps take half the time.
+  const ClusterShape shape({{1, 1, "aws"}, {1, 1, "fast"}});
+  RunOptions options = OptionsOn(shape);
+  std::map<int, int> first;
+  options.on_decision = [&](const DecisionSeen& seen) {
+    for (const auto& [number, allocation] : seen.after) {
+      first.try_emplace(number, shape.GroupOf(allocation.front()));
+    }
+  };
+  Trace trace = ToyTrace({{"a", 0, 1}, {"b", 0, 1}});
+  trace.jobs[0].batch = 16;
+  const ProfileLibrary library = ToyProfiles({"aws", "fast"});
+  ASSERT_TRUE(Play(trace, library, **FindPolicy("max-sum"), options).ok());
+  EXPECT_EQ(first, (std::map<int, int>{{0, 0}, {1, 1}}));
+}
+
+TEST(Gavel, AJobThatIsWiderThanEachTypeIsRefused) {
+  const std::string said = Outcome(ToyTrace({{"a", 0, 5}}), "max-min", TwoTypes());
+  EXPECT_EQ(said, "toy.csv: job \"a\" requests 5 GPUs, the cluster has 4 of one type");
+}
+
 // checks), every job ends, and a second run decides the same.
 TEST(Types, AnyTracePlaysToItsEndOnOneTypeAtATime) {
   const ProfileLibrary library = ToyProfiles({"aws", "fast"});

@@ -1,0 +1,23 @@
+// LinearProgram: the most that a weighted sum can be within linear limits, by the simplex method.
+//
+//   most  Σ gain · x,  each row  Σ coefficient · x <= limit,  x >= 0
+//
+// - Threads: pure functions.
+// - Invariants: equal input, equal solution. It is a corner: where several are equally good, the
+//   first that the method comes to.
+#pragma once
+
+#include <vector>
+
+namespace swell::lab {
+
+struct LinearRow {
+  std::vector<double> coefficients;  // one for each variable
+  double limit = 0;                  // at least 0, so that all zeros are a solution
+};
+
+// The value of each variable. The limits must bound the sum.
+std::vector<double> MaximizeWithin(const std::vector<double>& gains,
+                                   const std::vector<LinearRow>& rows);
+
+}  // namespace swell::lab
