@@ -106,7 +106,8 @@ def shockwave(report, program):
     for what, key, there in (("makespan", "makespanSeconds", makespan), ("average", "averageSeconds", average)):
         report.add(f"lab: max-min on Shockwave's trace, {what} beside the artefact", abs(100 * (port[key] / there - 1)),
                    "%", 5, note=f"{port[key]:.0f} s here, {there} s there; {ratios(port)}")
-    entries = play(program, [trace], *flags, *(f"--policy={p}" for p in ("fifo", "goodput", "shortest", "critical")))
+    policies = ("fifo", "goodput", "shortest", "critical", "shockwave")
+    entries = play(program, [trace], *flags, *(f"--policy={policy}" for policy in policies))
     print(f"  lab: Shockwave itself (its artefact): {SHOCKWAVE['Shockwave']}: makespan, average, worst ratio, unfair %")
     for policy, entry in entries.items():
         print(f"       {policy:10} makespan {entry['makespanSeconds']:.0f} s, average {entry['averageSeconds']:.0f} s, "

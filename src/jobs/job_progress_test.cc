@@ -4,6 +4,7 @@
 #include "base/strings.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/meta.h"
+#include "kube/api/objects/pod.h"
 #include "kube/api/objects/progress.h"
 #include "operator/testing/cluster_test_util.h"
 

@@ -34,8 +34,6 @@ const std::vector<PolicyKind>& Policies() {
        .on_events = true,
        .make = MakeFifo},
       {.name = "fair",
-       .summary = "Swell's scheduler, a project for each tenant (with its quota and weight if "
-                  "known), jobs rigid",
        .summary = "Swell's scheduler, a project for each tenant with its quota; jobs rigid",
        .on_events = true,
        .make = MakeFair},
@@ -64,7 +62,7 @@ const std::vector<PolicyKind>& Policies() {
        .many_types = true,
        .make = MakeMaxMin},
       {.name = "max-sum",
-       .summary = "most steps a second of all jobs together, as Gavel has it (OSDI'20)",
+       .summary = "most steps a second of all jobs together, as in Gavel (OSDI'20)",
        .round_s = 360,
        .many_types = true,
        .make = MakeMaxSum},

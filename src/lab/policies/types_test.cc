@@ -161,7 +161,6 @@ TEST(GoodputTypes, AJobAloneGoesWhereItIsFastest) {
   EXPECT_TRUE(way.ends_with("1:2")) << way;
 }
 
-// For random jobs: a job's GPUs are of one type, no node gives more than it has (the simulator
 // Two jobs for two GPUs, one of which is twice as fast: with max-min each has its turn there.
 TEST(Gavel, MaxMinSharesTheFastGpu) {
   const ClusterShape shape({{1, 1, "aws"}, {1, 1, "fast"}});
@@ -202,6 +201,7 @@ TEST(Gavel, AJobThatIsWiderThanEachTypeIsRefused) {
   EXPECT_EQ(said, "toy.csv: job \"a\" requests 5 GPUs, the cluster has 4 of one type");
 }
 
+// For random jobs: a job's GPUs are of one type, no node gives more than it has (the simulator
 // checks), every job ends, and a second run decides the same.
 TEST(Types, AnyTracePlaysToItsEndOnOneTypeAtATime) {
   const ProfileLibrary library = ToyProfiles({"aws", "fast"});

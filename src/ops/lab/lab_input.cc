@@ -64,7 +64,8 @@ void LabInput::Declare(cli::Flags& flags) {
              "GPU type of the profiles: placements-TYPE.csv (default aws)");
   flags.Int("--resize-cost", &resize_s_, "SECONDS",
             "time without progress at a start, resize or move (default 30; with --rules sia: what "
-            "Sia's authors measured for each application)");
+            "Sia's authors measured for each application; with --from-cluster: the median of its "
+            "jobs)");
   flags.Choice("--rules", &rules_, "NAME", {"pollux", "sia"},
                "whose published simulator to follow: pollux or sia (default pollux)");
   flags.Int("--round", &round_s_, "SECONDS",
