@@ -7,6 +7,7 @@ figures, and says what is not the same in all.
 import json
 import math
 import os
+import shutil
 import ssl
 import subprocess
 import sys
@@ -141,7 +142,7 @@ class Kueue(KubeScheduler):
             self.missing = "PEERS_BIN_DIR has no program kueue"
 
     def version(self, plane):
-        return f"{operators.KUEUE.version}, with kube-scheduler"
+        return operators.KUEUE.version
 
     def start(self, plane):
         os.environ["KUBECONFIG"] = str(plane.kubeconfig)  # for the kubectl of the tests
@@ -153,6 +154,7 @@ class Kueue(KubeScheduler):
     def stop(self):
         super().stop()
         self.running.__exit__()
+        shutil.rmtree(self.running.bench.work)
 
     def single(self, name):
         return self.gang(name, 1, "low")
