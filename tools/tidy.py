@@ -56,6 +56,7 @@ FOLDERS = {
     "kube/controllers": [".", "cluster", "workloads"],
     "kube/edge": ["http", "cluster", "streams", "kubelet", "webhook"],
     "kube/net": ["reactor", "tls", "connection", "http", "framing"],
+    "kube/node": ["runtime", "spec", "devices", "network", "health", "pod"],
     "kube/process": ["shim", "files", "background", "network", "streams", "machine"],
     "lab": ["trace", "model", ".", "policies"],
     "sched": ["state", "queues", "placement", "cycle", "record", "victims", "actions"],

@@ -9,7 +9,7 @@
 #include "bin/commands.h"
 #include "cli/session.h"
 #include "kube/edge/kubelet/kubelet_server.h"
-#include "kube/node/names.h"
+#include "kube/node/network/names.h"
 #include "kube/node/node_fleet.h"
 #include "ops/cluster/cluster_metrics.h"
 #include "ops/data_dir.h"

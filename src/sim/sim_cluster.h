@@ -26,7 +26,7 @@
 #include "kube/apiserver/api_server.h"
 #include "kube/client/client.h"
 #include "kube/node/node_agent.h"
-#include "kube/node/simulated_runtime.h"
+#include "kube/node/runtime/simulated_runtime.h"
 #include "kube/store/memory_backend.h"
 #include "operator/manager.h"
 #include "operator/replica.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kube/net/reactor/reactor.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 
 namespace swell::cri {
 

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
-#include "kube/node/pod_spec.h"
+#include "kube/node/spec/pod_spec.h"
 #include "kube/process/files/cdi.h"
 #include "kube/process/machine/gpu_nodes.h"
 #include "kube/process/machine/virtual_smi.h"

@@ -10,7 +10,7 @@
 #include "kube/cri/answers.h"
 #include "kube/cri/wire.h"
 #include "kube/images/credentials.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 #include "kube/process/pod_store.h"
 
 namespace swell::cri {

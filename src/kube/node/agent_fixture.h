@@ -15,7 +15,7 @@
 #include "kube/api/meta/meta.h"
 #include "kube/node/fake_api.h"
 #include "kube/node/node_agent.h"
-#include "kube/node/simulated_runtime.h"
+#include "kube/node/runtime/simulated_runtime.h"
 
 namespace swell::node {
 

@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/node/agent_fixture.h"
-#include "kube/node/pull_words.h"
+#include "kube/node/spec/pull_words.h"
 
 namespace swell::node {
 namespace {

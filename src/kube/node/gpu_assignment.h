@@ -10,8 +10,8 @@
 #include <set>
 #include <string>
 
-#include "kube/node/pod_host.h"
-#include "kube/node/pod_worker.h"
+#include "kube/node/pod/pod_host.h"
+#include "kube/node/pod/pod_worker.h"
 
 namespace swell::node {
 

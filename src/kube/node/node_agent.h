@@ -24,12 +24,12 @@
 #include "kube/client/client.h"
 #include "kube/client/event_recorder.h"
 #include "kube/client/informer.h"
-#include "kube/node/device_slice.h"
-#include "kube/node/names.h"
-#include "kube/node/node_config.h"
-#include "kube/node/node_health.h"
-#include "kube/node/pod_worker.h"
-#include "kube/node/runtime.h"
+#include "kube/node/devices/device_slice.h"
+#include "kube/node/health/node_health.h"
+#include "kube/node/network/names.h"
+#include "kube/node/pod/pod_worker.h"
+#include "kube/node/runtime/runtime.h"
+#include "kube/node/spec/node_config.h"
 
 namespace swell::node {
 

@@ -10,7 +10,7 @@
 
 #include "json/value.h"
 #include "kube/node/node_agent.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 
 namespace swell::node {
 

@@ -18,8 +18,8 @@
 
 #include "base/callback_scope.h"
 #include "kube/net/reactor/reactor.h"
-#include "kube/node/runtime.h"
-#include "kube/node/service_route.h"
+#include "kube/node/runtime/runtime.h"
+#include "kube/node/runtime/service_route.h"
 #include "kube/process/background/idle_worker.h"
 #include "kube/process/files/file_watch.h"
 #include "kube/process/machine/usage_meter.h"

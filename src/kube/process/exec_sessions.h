@@ -9,7 +9,7 @@
 #include <string>
 
 #include "kube/net/reactor/reactor.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 #include "kube/process/pod_store.h"
 #include "kube/process/shim_launcher.h"
 #include "kube/process/streams/fd_stream.h"

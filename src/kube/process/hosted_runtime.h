@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/executor.h"
-#include "kube/node/network_watch.h"
-#include "kube/node/runtime.h"
-#include "kube/node/service_route.h"
+#include "kube/node/network/network_watch.h"
+#include "kube/node/runtime/runtime.h"
+#include "kube/node/runtime/service_route.h"
 #include "kube/process/container_host.h"
 
 namespace swell::edge {

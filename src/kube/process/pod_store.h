@@ -24,7 +24,7 @@
 
 #include "base/unique_fd.h"
 #include "kube/net/reactor/reactor.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 #include "kube/process/background/kept_logs.h"
 #include "kube/process/background/ready_dirs.h"
 #include "kube/process/background/remover.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kube/images/store.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 #include "kube/process/container_host.h"
 #include "kube/process/exec_sessions.h"
 #include "kube/process/files/image_catalogue.h"

@@ -16,7 +16,7 @@
 
 #include "base/executor.h"
 #include "kube/images/image_service.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 #include "kube/process/hosted_runtime.h"
 #include "kube/process/process_host.h"
 

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "kube/images/users.h"
-#include "kube/node/pod_spec.h"
+#include "kube/node/spec/pod_spec.h"
 #include "kube/process/files/cdi.h"
 #include "kube/process/files/volumes.h"
 #include "kube/process/machine/gpu_nodes.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "kube/images/store.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 #include "kube/process/files/image_catalogue.h"
 #include "kube/process/machine/host_support.h"
 #include "kube/process/machine/seccomp_profiles.h"

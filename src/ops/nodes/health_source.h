@@ -9,8 +9,8 @@
 #include "base/executor.h"
 #include "base/result.h"
 #include "cli/flags.h"
-#include "kube/node/health_source.h"
-#include "kube/node/node_config.h"
+#include "kube/node/runtime/health_source.h"
+#include "kube/node/spec/node_config.h"
 
 namespace swell {
 

@@ -9,7 +9,7 @@
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/device_claim.h"
 #include "kube/api/objects/pod.h"
-#include "kube/node/gpu_env.h"
+#include "kube/node/devices/gpu_env.h"
 #include "kube/process/machine/virtual_smi.h"
 
 namespace swell {

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "cli/flags.h"
-#include "kube/node/node_config.h"
+#include "kube/node/spec/node_config.h"
 
 namespace swell {
 

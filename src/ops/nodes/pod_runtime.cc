@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/cri/cri_runtime.h"
-#include "kube/node/simulated_runtime.h"
+#include "kube/node/runtime/simulated_runtime.h"
 
 namespace swell {
 

@@ -12,9 +12,9 @@
 #include "base/executor.h"
 #include "cli/flags.h"
 #include "kube/net/reactor/reactor.h"
-#include "kube/node/names.h"
-#include "kube/node/network_watch.h"
-#include "kube/node/runtime.h"
+#include "kube/node/network/names.h"
+#include "kube/node/network/network_watch.h"
+#include "kube/node/runtime/runtime.h"
 #include "kube/process/process_runtime.h"
 
 namespace swell {

@@ -17,7 +17,7 @@
 #include "kube/net/net_testing.h"
 #include "kube/net/reactor/reactor.h"
 #include "kube/node/node_fleet.h"
-#include "kube/node/simulated_runtime.h"
+#include "kube/node/runtime/simulated_runtime.h"
 #include "kube/store/backend.h"
 
 namespace swell::edge {

@@ -11,7 +11,7 @@
 #include "base/executor.h"
 #include "kube/api/rest/rest.h"
 #include "kube/edge/streams/upgrade.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 
 namespace swell::edge {
 

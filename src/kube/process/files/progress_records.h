@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 
 namespace swell::edge {
 

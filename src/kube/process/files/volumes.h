@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 
 namespace swell::edge {
 

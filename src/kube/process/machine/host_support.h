@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 #include "kube/process/shim/shim_spec.h"
 
 namespace swell::edge {

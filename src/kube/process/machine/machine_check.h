@@ -3,7 +3,7 @@
 // - Threads: one, which may block.
 #pragma once
 
-#include "kube/node/health_source.h"
+#include "kube/node/runtime/health_source.h"
 
 namespace swell::edge {
 

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/mutex.h"
-#include "kube/node/health_source.h"
+#include "kube/node/runtime/health_source.h"
 #include "kube/process/machine/machine_check.h"
 #include "kube/process/machine/script_checks.h"
 

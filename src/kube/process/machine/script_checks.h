@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "kube/node/health_source.h"
+#include "kube/node/runtime/health_source.h"
 
 namespace swell::edge {
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/result.h"
-#include "kube/node/security.h"
+#include "kube/node/runtime/security.h"
 
 namespace swell::edge {
 

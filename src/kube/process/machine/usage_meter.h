@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 
 namespace swell::edge {
 

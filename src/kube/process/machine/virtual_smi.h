@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kube/node/pod_spec.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
+#include "kube/node/spec/pod_spec.h"
 
 namespace swell::edge {
 

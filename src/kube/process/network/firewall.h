@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/callback_scope.h"
-#include "kube/node/network_rules.h"
+#include "kube/node/network/network_rules.h"
 #include "kube/process/background/idle_worker.h"
 #include "kube/process/network/rule_text.h"
 

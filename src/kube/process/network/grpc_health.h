@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 
 namespace swell::edge {
 

@@ -11,7 +11,7 @@
 #include "base/unique_fd.h"
 #include "kube/net/reactor/reactor.h"
 #include "kube/net/tls/tls_session.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 #include "kube/process/network/grpc_health.h"
 
 namespace swell::edge {

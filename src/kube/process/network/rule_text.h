@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-#include "kube/node/network_rules.h"
+#include "kube/node/network/network_rules.h"
 
 namespace swell::edge {
 

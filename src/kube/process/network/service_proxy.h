@@ -23,7 +23,7 @@
 
 #include "base/result.h"
 #include "kube/net/reactor/reactor.h"
-#include "kube/node/service_route.h"
+#include "kube/node/runtime/service_route.h"
 
 namespace swell::edge {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kube/node/runtime.h"
+#include "kube/node/runtime/runtime.h"
 
 namespace swell::edge {
 

@@ -1,0 +1,77 @@
+#include "kube/node/pod/pod_record.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kube/api/meta/meta.h"
+
+namespace swell::node {
+
+PodRecord::PodRecord(json::SharedValue pod_in)
+    : pod(std::move(pod_in)),
+      uid(api::Uid(*pod)),
+      requests(PodRequests(*pod)),
+      start_time(json::GetString(*pod, {"status", "startTime"})) {}
+
+std::string PodRecord::Key() const { return api::KeyOf(*pod); }
+
+const ContainerState* PodRecord::Find(std::string_view name) const {
+  auto it = std::find_if(containers.begin(), containers.end(),
+                         [name](const auto& container) { return container.name == name; });
+  return it == containers.end() ? nullptr : &*it;
+}
+
+ContainerState* PodRecord::Find(std::string_view name) {
+  auto it = std::find_if(containers.begin(), containers.end(),
+                         [name](const auto& container) { return container.name == name; });
+  return it == containers.end() ? nullptr : &*it;
+}
+
+const json::Value& PodRecord::SpecOf(const ContainerState& container) const {
+  static const json::Value kNothing = json::Object();
+  const json::Value* spec = FindContainer(*pod, container.name);
+  return spec == nullptr ? kNothing : *spec;
+}
+
+json::Value PodRecord::GivenSpecOf(const ContainerState& container) const {
+  json::Value spec = SpecOf(container);
+  const auto given = resize.given.find(container.name);
+  if (given != resize.given.end()) json::Set(spec, {"resources"}, given->second);
+  return spec;
+}
+
+json::Value PodRecord::GivenPod() const {
+  json::Value given = *pod;
+  for (const std::string_view list : {"initContainers", "containers"}) {
+    json::Value* specs = json::FindMutable(given, {"spec", list});
+    if (specs == nullptr) continue;
+    for (json::Value& spec : specs->get_array()) {
+      const auto found = resize.given.find(json::GetString(spec, {"name"}));
+      if (found != resize.given.end()) json::Set(spec, {"resources"}, found->second);
+    }
+  }
+  return given;
+}
+
+bool PodRecord::WantsRestart(const ContainerState& container) const {
+  if (container.resizing) return true;
+  std::string_view policy = RestartPolicy(*pod);
+  if (policy == "Never" || container.ephemeral) return false;
+  return policy == "Always" || container.exit->code != 0;
+}
+
+bool PodRecord::Initialized() const {
+  if (mains_started) return true;
+  return std::all_of(containers.begin(), containers.end(), [](const ContainerState& container) {
+    if (!container.init) return true;
+    if (!container.sidecar) return container.succeeded();
+    return container.startup_passed || container.phase == ContainerState::Phase::kExited;
+  });
+}
+
+bool PodRecord::AllStopped() const {
+  return std::all_of(containers.begin(), containers.end(),
+                     [](const ContainerState& container) { return container.stopped(); });
+}
+
+}  // namespace swell::node
