@@ -58,6 +58,7 @@ FOLDERS = {
     "kube/net": ["reactor", "tls", "connection", "http", "framing"],
     "kube/node": ["runtime", "spec", "devices", "network", "health", "pod"],
     "kube/process": ["shim", "files", "background", "network", "streams", "machine"],
+    "jobs": ["kinds", "gpus", "pass", "decisions", "progress", "crons"],
     "lab": ["trace", "model", ".", "policies"],
     "sched": ["state", "queues", "placement", "cycle", "record", "victims", "actions"],
     "cli": [".", "print", "views", "setup", "access", "pods", "objects", "projects", "nodes", "jobs", "top", "arena",

@@ -5,7 +5,7 @@
 #include "autoscaling/scale_target.h"
 #include "base/duration.h"
 #include "base/strings.h"
-#include "jobs/kubedl_job.h"
+#include "jobs/kinds/kubedl_job.h"
 #include "kube/api/meta/meta.h"
 #include "operator/testing/cluster_test_util.h"
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "jobs/training_job.h"
+#include "jobs/kinds/training_job.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 #include "operator/testing/cluster_test_util.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "jobs/job_gates.h"
-#include "jobs/job_moves.h"
-#include "jobs/job_progress.h"
-#include "jobs/job_requests.h"
+#include "jobs/decisions/job_gates.h"
+#include "jobs/decisions/job_moves.h"
+#include "jobs/decisions/job_progress.h"
+#include "jobs/decisions/job_requests.h"
 #include "kube/api/meta/failure_keys.h"
 #include "kube/api/meta/gate_keys.h"
 #include "kube/api/meta/meta.h"

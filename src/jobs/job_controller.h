@@ -18,15 +18,15 @@
 #include <memory>
 #include <string>
 
-#include "jobs/gpu_time.h"
-#include "jobs/job_attempts.h"
-#include "jobs/job_disruptions.h"
-#include "jobs/job_failures.h"
-#include "jobs/job_health.h"
-#include "jobs/job_kind.h"
-#include "jobs/job_pass.h"
-#include "jobs/job_size.h"
-#include "jobs/job_writes.h"
+#include "jobs/decisions/job_attempts.h"
+#include "jobs/decisions/job_disruptions.h"
+#include "jobs/decisions/job_failures.h"
+#include "jobs/decisions/job_health.h"
+#include "jobs/decisions/job_size.h"
+#include "jobs/gpus/gpu_time.h"
+#include "jobs/kinds/job_kind.h"
+#include "jobs/pass/job_pass.h"
+#include "jobs/pass/job_writes.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 

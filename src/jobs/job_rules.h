@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "jobs/job_kinds.h"
+#include "jobs/kinds/job_kinds.h"
 #include "kube/api/schema/scheme.h"
 
 namespace swell::controllers {

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "jobs/kubedl_job.h"
-#include "jobs/last_preemption.h"
-#include "jobs/pytorch_job.h"
-#include "jobs/training_job.h"
+#include "jobs/kinds/kubedl_job.h"
+#include "jobs/kinds/last_preemption.h"
+#include "jobs/kinds/pytorch_job.h"
+#include "jobs/kinds/training_job.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 #include "operator/testing/arena_fixture.h"

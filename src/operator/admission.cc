@@ -6,7 +6,7 @@
 
 #include "base/nearest_word.h"
 #include "base/strings.h"
-#include "jobs/cron_run.h"
+#include "jobs/crons/cron_run.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/objects/pod.h"
 #include "kube/api/objects/project.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "jobs/job_kind.h"
+#include "jobs/kinds/job_kind.h"
 #include "kube/api/schema/scheme.h"
 #include "kube/controllers/cluster/certificate_signer.h"
 #include "kube/controllers/context.h"

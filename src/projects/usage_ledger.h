@@ -7,7 +7,7 @@
 // pods that still hold their places and those that say when they ended. A crash loses what was not
 // written yet of pods that are deleted before the next ledger begins.
 //
-// Each second of a held GPU is also charged to what it was used for (jobs/gpu_use.h), by
+// Each second of a held GPU is also charged to what it was used for (jobs/gpus/gpu_use.h), by
 // project and by job.
 //
 // - Threads: core executor only.
@@ -22,7 +22,7 @@
 
 #include "base/callback_scope.h"
 #include "base/timer.h"
-#include "jobs/gpu_use.h"
+#include "jobs/gpus/gpu_use.h"
 #include "kube/client/usage_record.h"
 #include "kube/controllers/context.h"
 #include "sched/model.h"

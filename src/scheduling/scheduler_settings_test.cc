@@ -5,8 +5,8 @@
 
 #include "base/duration.h"
 #include "base/strings.h"
-#include "jobs/job_members.h"
-#include "jobs/training_job.h"
+#include "jobs/kinds/training_job.h"
+#include "jobs/pass/job_members.h"
 #include "json/yaml.h"
 #include "kube/api/meta/meta.h"
 #include "operator/testing/cluster_test_util.h"

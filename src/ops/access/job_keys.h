@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "jobs/job_kind.h"
+#include "jobs/kinds/job_kind.h"
 
 namespace swell {
 

@@ -1,0 +1,279 @@
+#include "jobs/kinds/mpi_job.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "jobs/kinds/launch_env.h"
+#include "jobs/kinds/mpi_scripts.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/objects/amounts.h"
+#include "kube/api/objects/pod.h"
+#include "kube/controllers/pod_env.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr std::string_view kVolume = "mpi-job-config";
+constexpr std::string_view kHorovodHosts = "horovod-hosts";
+// The same under the name that programs call: horovodrun, deepspeed and pdsh know SSH alone.
+constexpr std::string_view kAsSsh = "bin/ssh";
+constexpr std::string_view kDiscovery = "discover_hosts.sh";
+constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
+constexpr std::string_view kRbacVersion = "rbac.authorization.k8s.io/v1";
+// As in Kubeflow's operator, whose users may name the volume in their init containers.
+constexpr std::string_view kKeys = "ssh-auth";
+constexpr std::string_view kRootKeys = "/root/.ssh";
+constexpr std::string_view kPrivateKey = "ssh-privatekey";
+constexpr std::string_view kPublicKey = "ssh-publickey";
+
+int64_t Slots(const json::Value& job) {
+  return std::max<int64_t>(1, json::GetInt(job, {"spec", "slotsPerWorker"}, 1));
+}
+
+bool HasGpus(const json::Value& pod_template) {
+  for (const json::Value& container : api::Containers(pod_template)) {
+    if (json::Find(container, {"resources", "limits", api::kGpuResource}) != nullptr) return true;
+  }
+  return false;
+}
+
+// A launcher with GPUs works, too.
+bool LauncherWorks(const json::Value& job, const ReplicaSpec& launcher) {
+  return json::GetBool(job, {"spec", "runLauncherAsWorker"}) || HasGpus(launcher.pod_template);
+}
+
+std::string Hosts(const json::Value& job, const JobSpec& spec, std::string_view separator) {
+  const std::string slots = StrCat(separator, Slots(job), "\n");
+  std::string text;
+  for (const ReplicaSpec& replica : spec.replicas) {
+    if (replica.type == kLauncher && !LauncherWorks(job, replica)) continue;
+    for (int64_t i = 0; i < replica.replicas; ++i) {
+      text += replica.PodName(api::Name(job), i) + slots;
+    }
+  }
+  return text;
+}
+
+std::string Hostfile(const json::Value& job, const JobSpec& spec) {
+  const std::string_view mpi = json::GetString(job, {"spec", "mpiImplementation"}, "OpenMPI");
+  return Hosts(job, spec, mpi == "OpenMPI" ? " slots=" : ":");
+}
+
+std::string ConfigName(const json::Value& job) { return StrCat(api::Name(job), "-config"); }
+// With the job's uid, so that nobody else's is found under it: the controller reads no Secrets.
+std::string KeySecretName(const json::Value& job) {
+  return StrCat(api::Name(job), "-ssh-", api::Uid(job).substr(0, 8));
+}
+std::string AccountName(const json::Value& job) { return StrCat(api::Name(job), "-launcher"); }
+
+std::string_view AccountOf(const ReplicaSpec& launcher) {
+  return json::GetString(launcher.pod_template, {"spec", "serviceAccountName"});
+}
+
+std::string_view MainContainer(const json::Value& job) {
+  return json::GetString(job, {"spec", "mainContainer"});
+}
+
+// Without a slash at its end.
+std::string_view KeyFolder(const json::Value& job) {
+  std::string_view path = json::GetString(job, {"spec", "sshAuthMountPath"}, kRootKeys);
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return path;
+}
+
+std::string RemoteShell(const json::Value& job) {
+  return RemoteShellScript(api::Name(job), MainContainer(job), KeyFolder(job));
+}
+
+std::string Discovery(const json::Value& job) {
+  return DiscoverHostsScript(api::Name(job), Slots(job));
+}
+
+json::Value ConfigMap(const json::Value& job, const JobSpec& spec) {
+  return json::Object{{"apiVersion", "v1"},
+                      {"kind", "ConfigMap"},
+                      {"metadata", json::Object{{"name", ConfigName(job)}}},
+                      {"data", json::Object{{kMpiHostfile, Hostfile(job, spec)},
+                                            {kHorovodHosts, Hosts(job, spec, ":")},
+                                            {kMpiRemoteShell, RemoteShell(job)},
+                                            {kDiscovery, Discovery(job)}}}};
+}
+
+// Kept as it is made: processes of a running job have it.
+json::Value KeySecret(const json::Value& job, const SshKeyPair& key) {
+  return json::Object{{"apiVersion", "v1"},
+                      {"kind", "Secret"},
+                      {"metadata", json::Object{{"name", KeySecretName(job)}}},
+                      {"type", "kubernetes.io/ssh-auth"},
+                      {"immutable", true},
+                      {"data", json::Object{{kPrivateKey, Base64Encode(key.private_pem)},
+                                            {kPublicKey, Base64Encode(key.public_line)}}}};
+}
+
+// To see pods, and to run commands in the job's own.
+json::Value Role(const json::Value& job, const JobSpec& spec) {
+  json::Array own;
+  for (const ReplicaSpec& replica : spec.replicas) {
+    for (int64_t i = 0; i < replica.replicas; ++i) {
+      own.emplace_back(replica.PodName(api::Name(job), i));
+    }
+  }
+  return json::Object{
+      {"apiVersion", kRbacVersion},
+      {"kind", "Role"},
+      {"metadata", json::Object{{"name", AccountName(job)}}},
+      {"rules", json::Array{json::Object{{"apiGroups", json::Array{""}},
+                                         {"resources", json::Array{"pods"}},
+                                         {"verbs", json::Array{"get", "list", "watch"}}},
+                            json::Object{{"apiGroups", json::Array{""}},
+                                         {"resources", json::Array{"pods/exec"}},
+                                         {"resourceNames", std::move(own)},
+                                         {"verbs", json::Array{"create"}}}}}};
+}
+
+json::Value RoleBinding(const json::Value& job, std::string_view account) {
+  return json::Object{
+      {"apiVersion", kRbacVersion},
+      {"kind", "RoleBinding"},
+      {"metadata", json::Object{{"name", AccountName(job)}}},
+      {"roleRef", json::Object{{"apiGroup", kRbac}, {"kind", "Role"}, {"name", AccountName(job)}}},
+      {"subjects",
+       json::Array{json::Object{
+           {"kind", "ServiceAccount"}, {"name", account}, {"namespace", api::Namespace(job)}}}}};
+}
+
+void MountConfig(const json::Value& job, json::Value& pod) {
+  json::Array items;
+  for (std::string_view key : {kMpiHostfile, kMpiRemoteShell, kDiscovery}) {
+    items.push_back(
+        json::Object{{"key", key}, {"path", key}, {"mode", key == kMpiHostfile ? 0444 : 0555}});
+  }
+  items.push_back(json::Object{{"key", kMpiRemoteShell}, {"path", kAsSsh}, {"mode", 0555}});
+  json::Object source{{"name", ConfigName(job)}, {"items", std::move(items)}};
+  MountVolume(pod, json::Object{{"name", kVolume}, {"configMap", std::move(source)}}, kMpiFolder,
+              {"containers"});
+}
+
+bool HasMount(const json::Value& container, std::string_view path) {
+  const json::Array& mounts = json::GetArray(container, {"volumeMounts"});
+  return std::any_of(mounts.begin(), mounts.end(), [path](const json::Value& mount) {
+    std::string_view at = json::GetString(mount, {"mountPath"});
+    while (at.size() > 1 && at.ends_with('/')) at.remove_suffix(1);
+    return at == path;
+  });
+}
+
+// In the containers in which processes of the job start. What the template mounts there itself
+// stays, and so do keys of its own.
+void MountKeys(const json::Value& job, json::Value& pod) {
+  json::Value& spec = *json::FindMutable(pod, {"spec"});
+  for (const json::Value& volume : json::GetArray(spec, {"volumes"})) {
+    if (json::GetString(volume, {"name"}) == kKeys) return;
+  }
+  const std::string_view folder = KeyFolder(job);
+  json::Array items{json::Object{{"key", kPrivateKey}, {"path", "id_rsa"}},
+                    json::Object{{"key", kPublicKey}, {"path", "id_rsa.pub"}},
+                    json::Object{{"key", kPublicKey}, {"path", "authorized_keys"}}};
+  json::Object source{{"secretName", KeySecretName(job)}, {"items", std::move(items)}};
+  // Elsewhere the user is another than the files' owner, and could not read them.
+  if (folder == kRootKeys) source["defaultMode"] = 0600;
+  ArrayIn(spec, "volumes").push_back(json::Object{{"name", kKeys}, {"secret", std::move(source)}});
+  json::Array& containers = json::FindMutable(spec, {"containers"})->get_array();
+  for (json::Value& one : containers) {
+    const bool trains =
+        &one == &containers.front() || json::GetString(one, {"name"}) == MainContainer(job);
+    if (!trains || HasMount(one, folder)) continue;
+    ArrayIn(one, "volumeMounts")
+        .push_back(json::Object{{"name", kKeys}, {"mountPath", folder}, {"readOnly", true}});
+  }
+}
+
+// For every mpirun that there is: whose hosts, and how they are reached. Open MPI 5 has its own
+// launcher with names of its own.
+void SetMpiEnv(const json::Value& job, json::Value& pod) {
+  const std::string hosts = StrCat(kMpiFolder, "/", kMpiHostfile);
+  const std::string shell = StrCat(kMpiFolder, "/", kMpiRemoteShell);
+  const std::string slots = std::to_string(Slots(job));
+  const std::string_view mpi = json::GetString(job, {"spec", "mpiImplementation"}, "OpenMPI");
+  if (mpi == "OpenMPI") {
+    SetEnv(pod, "OMPI_MCA_plm_rsh_agent", shell);
+    SetEnv(pod, "OMPI_MCA_orte_default_hostfile", hosts);
+    SetEnv(pod, "OMPI_MCA_orte_set_default_slots", slots);
+    SetEnv(pod, "PRTE_MCA_plm_ssh_agent", shell);
+    SetEnv(pod, "PRTE_MCA_prte_default_hostfile", hosts);
+  } else if (mpi == "Intel") {
+    SetEnv(pod, "I_MPI_HYDRA_HOST_FILE", hosts);
+    SetEnv(pod, "I_MPI_HYDRA_BOOTSTRAP", "rsh");
+    SetEnv(pod, "I_MPI_HYDRA_BOOTSTRAP_EXEC", shell);
+    SetEnv(pod, "I_MPI_PERHOST", slots);
+  } else {
+    SetEnv(pod, "HYDRA_HOST_FILE", hosts);
+    SetEnv(pod, "HYDRA_LAUNCHER", "rsh");
+    SetEnv(pod, "HYDRA_LAUNCHER_EXEC", shell);
+  }
+}
+
+bool IsSshServer(const json::Array& words) {
+  return !words.empty() && words[0].is_string() &&
+         json::View(words[0].get_string()).ends_with("sshd");
+}
+
+// A worker waits for what the launcher starts in it. Words after an image's own entry point stay
+// behind it.
+void LetServe(json::Value& container) {
+  const json::Array& command = json::GetArray(container, {"command"});
+  const json::Array& args = json::GetArray(container, {"args"});
+  if (IsSshServer(command)) {
+    json::Set(container, {"command"}, ServeOrWait(command));
+  } else if (command.empty() && IsSshServer(args)) {
+    json::Set(container, {"args"}, ServeOrWait(args));
+  } else if (command.empty() && args.empty()) {
+    json::Set(container, {"command"}, ServeOrWait(SshServer()));
+  }
+}
+
+}  // namespace
+
+Result<std::vector<json::Value>> MpiDependents(const json::Value& job,
+                                               const JobSpec& spec,
+                                               const JobKindOptions& options) {
+  const ReplicaSpec& launcher = spec.replicas.front();
+  std::vector<json::Value> all{ConfigMap(job, spec)};
+  if (options.make_ssh_key) {
+    SWELL_ASSIGN_OR_RETURN(const SshKeyPair key, options.make_ssh_key());
+    all.push_back(KeySecret(job, key));
+  }
+  std::string account(AccountOf(launcher));
+  if (account.empty()) {
+    account = AccountName(job);
+    all.push_back(json::Object{{"apiVersion", "v1"},
+                               {"kind", "ServiceAccount"},
+                               {"metadata", json::Object{{"name", account}}}});
+  }
+  all.push_back(Role(job, spec));
+  all.push_back(RoleBinding(job, account));
+  return all;
+}
+
+void PrepareMpiPod(const json::Value& job,
+                   const ReplicaSpec& replica,
+                   const JobKindOptions& options,
+                   json::Value& pod) {
+  MountConfig(job, pod);
+  if (options.make_ssh_key) MountKeys(job, pod);
+  // Its names are those of Kubeflow's operator: POD.JOB.NAMESPACE.svc.
+  if (!json::Find(pod, {"spec", "subdomain"})) {
+    json::Set(pod, {"spec", "subdomain"}, api::Name(job));
+  }
+  SetEnv(pod, "K_MPI_JOB_ROLE", ToLower(replica.type));
+  if (replica.type == kLauncher) {
+    SetMpiEnv(job, pod);
+    if (AccountOf(replica).empty())
+      json::Set(pod, {"spec", "serviceAccountName"}, AccountName(job));
+    if (!HasGpus(pod)) SetEnv(pod, "NVIDIA_VISIBLE_DEVICES", "");
+    return;
+  }
+  LetServe(json::FindMutable(pod, {"spec", "containers"})->get_array().front());
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,251 @@
+// TFJob, XGBoostJob, PaddleJob and JAXJob: what their processes are told, and when they are over.
+#include "jobs/kinds/role_job.h"
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "kube/api/meta/meta.h"
+#include "kube/controllers/pod_facts.h"
+#include "operator/testing/cluster_test_util.h"
+
+namespace swell::controllers {
+namespace {
+
+using client::resources::kPods;
+using client::resources::kServices;
+
+const client::Resource kTfJobs{"kubeflow.org", "v1", "tfjobs", true};
+const client::Resource kKubedlTfJobs{"training.kubedl.io", "v1alpha1", "tfjobs", true};
+
+std::string Role(std::string_view name, int replicas, std::string_view more = "") {
+  return StrCat(name, ": {replicas: ", replicas, more,
+                ", template: {spec: {containers: [{name: main, image: i}]}}}");
+}
+
+class RoleJobTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.AddNode("node-a", 8);
+    cluster_.StartManager();
+  }
+  void Submit(std::string_view api_version,
+              std::string_view kind,
+              std::string_view field,
+              const std::vector<std::string>& roles,
+              std::string_view more = "") {
+    cluster_.Create(StrCat("{apiVersion: ", api_version, ", kind: ", kind,
+                           ", metadata: {name: job, namespace: default}, spec: {", field, ": {",
+                           Join(roles, ", "), "}", more, "}}"));
+  }
+  bool AllRun(int pods) {
+    return cluster_.Until([&] { return cluster_.Pods("Running") == pods; });
+  }
+  std::map<std::string, std::string> Env(const std::string& pod) {
+    std::map<std::string, std::string> env;
+    json::SharedValue found = cluster_.Get(kPods, "default/" + pod);
+    if (!found) return env;
+    for (const json::Value& one :
+         json::GetArray(json::GetArray(*found, {"spec", "containers"})[0], {"env"})) {
+      const json::Value* from = json::Find(one, {"valueFrom", "fieldRef", "fieldPath"});
+      env[std::string(json::GetString(one, {"name"}))] =
+          from ? json::Print(*from) : std::string(json::GetString(one, {"value"}));
+    }
+    return env;
+  }
+  bool Is(const client::Resource& jobs, std::string_view type) {
+    return cluster_.Until([&] { return cluster_.Condition(jobs, "default/job", type); },
+                          std::chrono::seconds(10));
+  }
+  TestCluster cluster_;
+};
+
+TEST_F(RoleJobTest, TensorFlowIsToldOfEverybodyButTheEvaluator) {
+  Submit("kubeflow.org/v1", "TFJob", "tfReplicaSpecs",
+         {Role("PS", 1), Role("Worker", 2), Role("Evaluator", 1)});
+  ASSERT_TRUE(AllRun(4));
+  const std::string cluster =
+      R"("cluster":{"worker":["job-worker-0.default.svc:2222","job-worker-1.default.svc:2222"],)"
+      R"("ps":["job-ps-0.default.svc:2222"]})";
+  auto config = [&](const std::string& pod) { return Env(pod)["TF_CONFIG"]; };
+  EXPECT_EQ(config("job-worker-1"), StrCat(R"({"environment":"cloud",)", cluster,
+                                           R"(,"task":{"type":"worker","index":1}})"));
+  EXPECT_EQ(config("job-evaluator-0"), StrCat(R"({"environment":"cloud",)", cluster,
+                                              R"(,"task":{"type":"evaluator","index":0}})"));
+  json::SharedValue pod = cluster_.Get(kPods, "default/job-ps-0");
+  EXPECT_EQ(api::Label(*pod, "training.kubeflow.org/replica-type"), "ps");
+  EXPECT_EQ(api::Label(*pod, "tf-job-name"), "job");
+  for (const char* name : {"job-worker-0", "job-worker-1", "job-ps-0", "job-evaluator-0"}) {
+    json::SharedValue service = cluster_.Get(kServices, StrCat("default/", name));
+    ASSERT_TRUE(service) << name;
+    EXPECT_EQ(json::GetString(*service, {"spec", "clusterIP"}), "None");
+  }
+}
+
+TEST_F(RoleJobTest, ADynamicWorkerIsToldOfItselfAndTheServers) {
+  Submit("kubeflow.org/v1", "TFJob", "tfReplicaSpecs", {Role("PS", 1), Role("Worker", 2)},
+         ", enableDynamicWorker: true");
+  ASSERT_TRUE(AllRun(3));
+  EXPECT_EQ(Env("job-worker-1")["TF_CONFIG"],
+            R"({"cluster":{"worker":{"1":"job-worker-1.default.svc:2222"},)"
+            R"("ps":["job-ps-0.default.svc:2222"]},"task":{"type":"worker","index":1}})");
+}
+
+TEST_F(RoleJobTest, OneProcessAloneIsToldNothing) {
+  Submit("kubeflow.org/v1", "TFJob", "tfReplicaSpecs", {Role("Worker", 1)});
+  ASSERT_TRUE(AllRun(1));
+  EXPECT_EQ(Env("job-worker-0").count("TF_CONFIG"), 0u);
+}
+
+TEST_F(RoleJobTest, ATensorFlowJobEndsWithItsFirstWorkerThoughServersRunOn) {
+  Submit("kubeflow.org/v1", "TFJob", "tfReplicaSpecs", {Role("PS", 1), Role("Worker", 2)},
+         ", runPolicy: {cleanPodPolicy: Running}");
+  ASSERT_TRUE(AllRun(3));
+  cluster_.agents->Exit("default/job-worker-1", 0);
+  cluster_.Run(std::chrono::seconds(2));
+  EXPECT_FALSE(cluster_.Condition(kTfJobs, "default/job", "Succeeded"));
+  cluster_.agents->Exit("default/job-worker-0", 0);
+  EXPECT_TRUE(Is(kTfJobs, "Succeeded"));
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 0; }));
+}
+
+TEST_F(RoleJobTest, ATensorFlowJobEndsWithAllWorkersWhereItSaysSo) {
+  Submit("kubeflow.org/v1", "TFJob", "tfReplicaSpecs", {Role("Worker", 2)},
+         ", successPolicy: AllWorkers");
+  ASSERT_TRUE(AllRun(2));
+  cluster_.agents->Exit("default/job-worker-0", 0);
+  cluster_.Run(std::chrono::seconds(2));
+  EXPECT_FALSE(cluster_.Condition(kTfJobs, "default/job", "Succeeded"));
+  cluster_.agents->Exit("default/job-worker-1", 0);
+  EXPECT_TRUE(Is(kTfJobs, "Succeeded"));
+}
+
+TEST_F(RoleJobTest, AChiefsEndIsTheJobs) {
+  Submit("kubeflow.org/v1", "TFJob", "tfReplicaSpecs", {Role("Chief", 1), Role("Worker", 1)});
+  ASSERT_TRUE(AllRun(2));
+  json::SharedValue chief = cluster_.Get(kPods, "default/job-chief-0");
+  EXPECT_EQ(api::Label(*chief, "job-role"), "master");
+  cluster_.agents->Exit("default/job-chief-0", 0);
+  EXPECT_TRUE(Is(kTfJobs, "Succeeded"));
+}
+
+TEST_F(RoleJobTest, WithoutAChiefTheFirstWorkerLeads) {
+  Submit("kubeflow.org/v1", "TFJob", "tfReplicaSpecs", {Role("PS", 1), Role("Worker", 2)});
+  ASSERT_TRUE(AllRun(3));
+  const auto role = [this](const char* pod) {
+    const json::SharedValue found = cluster_.Get(kPods, StrCat("default/", pod));
+    return std::string(api::Label(*found, "training.kubeflow.org/job-role"));
+  };
+  EXPECT_EQ(role("job-worker-0"), "master");
+  EXPECT_EQ(role("job-worker-1"), "");
+  EXPECT_EQ(role("job-ps-0"), "");
+}
+
+TEST_F(RoleJobTest, KubedlsJobsSpeakKubedlsWords) {
+  Submit("training.kubedl.io/v1alpha1", "TFJob", "tfReplicaSpecs",
+         {Role("PS", 1), Role("Worker", 1, ", restartPolicy: Never")});
+  ASSERT_TRUE(AllRun(2));
+  json::SharedValue pod = cluster_.Get(kPods, "default/job-worker-0");
+  EXPECT_EQ(api::Label(*pod, "group-name"), "training.kubedl.io");
+  EXPECT_EQ(api::Label(*pod, "replica-type"), "worker");
+  EXPECT_EQ(cluster_.Reason(kKubedlTfJobs, "default/job", "Running"), "JobRunning");
+  cluster_.agents->Exit("default/job-worker-0", 1);
+  EXPECT_TRUE(Is(kKubedlTfJobs, "Failed"));
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 0; }))
+      << "KubeDL stops what runs on by itself";
+}
+
+TEST_F(RoleJobTest, WhatNobodyFollowsIsTold) {
+  Submit("training.kubedl.io/v1alpha1", "TFJob", "tfReplicaSpecs",
+         {Role("Worker", 2, ", spotReplicaSpec: {spotReplicaNumber: 1}")});
+  ASSERT_TRUE(AllRun(2));
+  EXPECT_EQ(cluster_.EventMessage("FieldIgnored"),
+            "the job runs as if it did not say spec.tfReplicaSpecs.Worker.spotReplicaSpec");
+}
+
+TEST_F(RoleJobTest, XgboostIsToldOfItsTrackerAndItsMachines) {
+  Submit("kubeflow.org/v1", "XGBoostJob", "xgbReplicaSpecs",
+         {Role("Master", 1), Role("Worker", 2)});
+  ASSERT_TRUE(AllRun(3));
+  auto env = Env("job-worker-1");
+  EXPECT_EQ(env["RANK"], "2");
+  EXPECT_EQ(env["WORLD_SIZE"], "3");
+  EXPECT_EQ(env["MASTER_ADDR"], "job-master-0");
+  EXPECT_EQ(env["MASTER_PORT"], "9999");
+  EXPECT_EQ(env["WORKER_PORT"], "9999");
+  EXPECT_EQ(env["WORKER_ADDRS"], "job-worker-0,job-worker-1");
+  EXPECT_EQ(Env("job-master-0")["MASTER_ADDR"], "job-master-0");
+  cluster_.agents->Exit("default/job-master-0", 0);
+  EXPECT_TRUE(Is({"kubeflow.org", "v1", "xgboostjobs", true}, "Succeeded"));
+}
+
+TEST_F(RoleJobTest, PaddlesFirstNodeKnowsItsOwnAddress) {
+  Submit("kubeflow.org/v1", "PaddleJob", "paddleReplicaSpecs", {Role("Worker", 2)});
+  ASSERT_TRUE(AllRun(2));
+  auto first = Env("job-worker-0"), second = Env("job-worker-1");
+  EXPECT_EQ(first["POD_IP_DUMMY"], "\"status.podIP\"");
+  EXPECT_EQ(first["PADDLE_MASTER"], "$(POD_IP_DUMMY):36543");
+  EXPECT_EQ(second["PADDLE_MASTER"], "job-worker-0:36543");
+  EXPECT_EQ(second["PADDLE_NNODES"], "2");
+  EXPECT_EQ(second["PADDLE_JOB_ID"], "job");
+  EXPECT_EQ(second.count("PADDLE_TRAINER_NUM"), 0u);
+}
+
+TEST_F(RoleJobTest, JaxProcessesAreNumbered) {
+  Submit("kubeflow.org/v1", "JAXJob", "jaxReplicaSpecs", {Role("Worker", 2)});
+  ASSERT_TRUE(AllRun(2));
+  auto env = Env("job-worker-1");
+  EXPECT_EQ(env["COORDINATOR_ADDRESS"], "job-worker-0");
+  EXPECT_EQ(env["COORDINATOR_PORT"], "6666");
+  EXPECT_EQ(env["NUM_PROCESSES"], "2");
+  EXPECT_EQ(env["PROCESS_ID"], "1");
+}
+
+TEST_F(RoleJobTest, AGangThatDoesNotFitStartsNobody) {
+  auto gpus = [](std::string_view role, int replicas) {
+    return StrCat(role, ": {replicas: ", replicas,
+                  ", template: {spec: {containers: [{name: main, image: i, resources: {limits: "
+                  "{nvidia.com/gpu: 4}}}]}}}");
+  };
+  Submit("kubeflow.org/v1", "TFJob", "tfReplicaSpecs", {gpus("Worker", 3)});
+  cluster_.Run(std::chrono::seconds(5));
+  EXPECT_EQ(cluster_.Pods("Pending"), 3);
+  EXPECT_EQ(cluster_.Pods("Running"), 0);
+}
+
+TEST_F(RoleJobTest, MembersOnTheHostsNetworkHaveAPortEach) {
+  const auto kinds = MakeRoleJobKinds({.host_network = true});
+  auto job = json::Parse(
+      R"({"metadata":{"name":"job","namespace":"default","uid":"u"},"spec":{"tfReplicaSpecs":{)"
+      R"("PS":{"replicas":1,"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}},)"
+      R"("Worker":{"replicas":2,"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}}}})");
+  ASSERT_TRUE(job.ok());
+  auto spec = kinds[0]->Parse(*job);
+  ASSERT_TRUE(spec.ok()) << spec.status().ToString();
+  std::set<int64_t> ports;
+  for (const json::Value& service : kinds[0]->Services(*job, *spec)) {
+    ports.insert(json::GetInt(json::GetArray(service, {"spec", "ports"})[0], {"port"}));
+  }
+  EXPECT_EQ(ports.size(), 3u);
+}
+
+TEST_F(RoleJobTest, WhatIsNoRoleIsRefused) {
+  const auto kinds = MakeRoleJobKinds({});
+  auto wrong = [&](size_t kind, std::string_view spec) {
+    auto job = json::Parse(StrCat(R"({"metadata":{"name":"job"},"spec":)", spec, "}"));
+    return std::string(kinds[kind]->Parse(*job).status().message());
+  };
+  constexpr std::string_view kPs =
+      R"({"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}})";
+  EXPECT_EQ(wrong(0, "{}"), "spec.tfReplicaSpecs: Required value");
+  EXPECT_EQ(wrong(0, StrCat(R"({"tfReplicaSpecs":{"Boss":)", kPs, "}}")),
+            "spec.tfReplicaSpecs.Boss: Unsupported value: \"Boss\": supported values: \"Chief\", "
+            "\"Master\", \"Worker\", \"PS\", \"Evaluator\"");
+  EXPECT_EQ(wrong(0, StrCat(R"({"tfReplicaSpecs":{"PS":)", kPs, "}}")),
+            "spec.tfReplicaSpecs: Invalid value: must have Workers, or a role that leads them");
+  EXPECT_EQ(wrong(0, StrCat(R"({"successPolicy":"Any","tfReplicaSpecs":{"Worker":)", kPs, "}}")),
+            "spec.successPolicy: Unsupported value: \"Any\": supported values: \"\", "
+            "\"AllWorkers\"");
+}
+
+}  // namespace
+}  // namespace swell::controllers

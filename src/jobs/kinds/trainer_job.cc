@@ -1,0 +1,268 @@
+// Kubeflow's TrainJob (trainer.kubeflow.org/v1alpha1): a runtime says how jobs of a sort are made,
+// the job what is special about it. Source: https://www.kubeflow.org/docs/components/trainer.
+#include <algorithm>
+#include <string>
+
+#include "base/strings.h"
+#include "jobs/kinds/job_kinds.h"
+#include "jobs/kinds/launch_env.h"
+#include "kube/api/crd/crds.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
+#include "kube/api/objects/pod.h"
+#include "kube/controllers/pod_env.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr std::string_view kGroup = "trainer.kubeflow.org";
+constexpr std::string_view kVersion = "v1alpha1";
+constexpr std::string_view kNode = "node";  // the job of a runtime that trains, and its container
+constexpr int64_t kPort = 29400;
+constexpr int64_t kBackoffUsual = 6;  // Kubernetes' default for the Jobs of a JobSet
+
+client::Resource Resource(std::string_view plural, bool namespaced) {
+  return {std::string(kGroup), std::string(kVersion), std::string(plural), namespaced};
+}
+
+class TrainJobKind final : public JobKind {
+ public:
+  explicit TrainJobKind(const JobKindOptions& options) : options_(options) {}
+
+  client::Resource resource() const override { return Resource("trainjobs", true); }
+  std::string kind() const override { return "TrainJob"; }
+  std::vector<client::Resource> References() const override {
+    return {Resource("clustertrainingruntimes", false), Resource("trainingruntimes", true)};
+  }
+  Result<JobSpec> Read(const json::Value& job) const override;
+  json::Object Labels(const JobMember& member) const override;
+  void PreparePod(const JobMember& member, json::Value& pod) const override;
+  std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
+  bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
+  bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
+  void FillStatus(const json::Value& job,
+                  const JobSpec& spec,
+                  const std::vector<ReplicaCount>& counts,
+                  WallTime now,
+                  json::Value& status) const override;
+
+ private:
+  // The runtime's document. kNotFound while it does not exist.
+  Result<json::Value> FindRuntime(const json::Value& job) const;
+
+  const JobKindOptions options_;
+};
+
+Result<json::Value> TrainJobKind::FindRuntime(const json::Value& job) const {
+  const json::Value& body = api::Spec(job);
+  const std::string name(json::GetString(body, {"runtimeRef", "name"}));
+  const std::string kind(json::GetString(body, {"runtimeRef", "kind"}, "ClusterTrainingRuntime"));
+  if (name.empty()) return WrongField("spec.runtimeRef.name", "Required value");
+  const std::string_view group = json::GetString(body, {"runtimeRef", "apiGroup"}, kGroup);
+  const bool of_cluster = kind == "ClusterTrainingRuntime";
+  if (group != kGroup || (!of_cluster && kind != "TrainingRuntime")) {
+    return WrongText("spec.runtimeRef.kind", kind,
+                     "must be ClusterTrainingRuntime or TrainingRuntime of trainer.kubeflow.org");
+  }
+  json::SharedValue found;
+  if (options_.find) {
+    found = of_cluster ? options_.find(Resource("clustertrainingruntimes", false), name)
+                       : options_.find(Resource("trainingruntimes", true),
+                                       StrCat(api::Namespace(job), "/", name));
+  }
+  if (found != nullptr) return *found;
+  // A cluster without the object, such as one whose Kubeflow is not installed, has it all the same.
+  json::Value torch = api::TorchTrainingRuntime();
+  if (!options_.find || (of_cluster && name == api::Name(torch))) return torch;
+  return Status(Code::kNotFound, StrCat("spec.runtimeRef: the ", kind, " ", Quote(name),
+                                        " does not exist; the job waits for it"));
+}
+
+// Fields that people may set and that nothing here follows.
+Status CheckForbidden(const json::Value& body) {
+  struct Row {
+    std::string_view field, instead;
+  };
+  for (const Row& row :
+       {Row{"initializer", "fetch data and model in the training command, or from a volume"},
+        Row{"runtimePatches", "write a runtime of your own"},
+        Row{"podTemplateOverrides", "write a runtime of your own"},
+        Row{"podSpecOverrides", "write a runtime of your own"}}) {
+    const json::Value* found = json::Find(body, {row.field});
+    const bool empty = found == nullptr || (found->is_array() && found->get_array().empty()) ||
+                       (found->is_object() && found->get_object().empty());
+    if (!empty) return WrongField(StrCat("spec.", row.field), StrCat("Forbidden: ", row.instead));
+  }
+  return Status::Ok();
+}
+
+// The job of the runtime's JobSet that trains. A runtime with further steps cannot run here.
+Result<json::Value> NodeJob(const json::Value& runtime) {
+  if (json::Find(runtime, {"spec", "mlPolicy", "mpi"}) != nullptr) {
+    return WrongField("spec.runtimeRef", "Forbidden: its mlPolicy is mpi; use an MPIJob instead");
+  }
+  const json::Value* node = nullptr;
+  for (const json::Value& one :
+       json::GetArray(runtime, {"spec", "template", "spec", "replicatedJobs"})) {
+    if (json::GetString(one, {"name"}) != kNode) {
+      return WrongField("spec.runtimeRef",
+                        StrCat("Forbidden: the runtime has a further step, ",
+                               Quote(json::GetString(one, {"name"})), "; only \"node\" is run"));
+    }
+    node = &one;
+  }
+  if (node == nullptr) {
+    return WrongField("spec.runtimeRef",
+                      "Invalid value: the runtime has no replicatedJob \"node\"");
+  }
+  return *node;
+}
+
+void SetVariable(json::Value& container, const json::Value& variable) {
+  json::Value* env = json::FindMutable(container, {"env"});
+  if (env == nullptr || !env->is_array()) env = &json::Set(container, {"env"}, json::Array{});
+  for (json::Value& one : env->get_array()) {
+    if (json::GetString(one, {"name"}) != json::GetString(variable, {"name"})) continue;
+    one = variable;
+    return;
+  }
+  env->get_array().push_back(variable);
+}
+
+// What the job says of its trainer, in the runtime's container for it.
+void ApplyTrainer(const json::Value& trainer, json::Value& pod) {
+  json::Value* containers = json::FindMutable(pod, {"spec", "containers"});
+  if (containers == nullptr || !containers->is_array()) return;
+  for (json::Value& container : containers->get_array()) {
+    if (api::ContainerName(container) != kNode) continue;
+    for (std::string_view field : {"image", "command", "args"}) {
+      const json::Value* value = json::Find(trainer, {field});
+      if (value != nullptr) json::Set(container, {field}, *value);
+    }
+    if (const json::Value* resources = json::Find(trainer, {"resourcesPerNode"})) {
+      json::Set(container, {"resources"}, *resources);
+    }
+    for (const json::Value& variable : json::GetArray(trainer, {"env"})) {
+      SetVariable(container, variable);
+    }
+  }
+}
+
+Result<JobSpec> TrainJobKind::Read(const json::Value& job) const {
+  const json::Value& body = api::Spec(job);
+  JobSpec spec;
+  SWELL_RETURN_IF_ERROR(CheckForbidden(body));
+  SWELL_ASSIGN_OR_RETURN(const json::Value runtime, FindRuntime(job));
+  SWELL_ASSIGN_OR_RETURN(const json::Value node, NodeJob(runtime));
+  const json::Value* pod = json::Find(node, {"template", "spec", "template"});
+  json::Value role = json::Object{{"template", pod != nullptr ? *pod : json::Value()}};
+  if (const json::Value* trainer = json::Find(body, {"trainer"})) {
+    ApplyTrainer(*trainer, *json::FindMutable(role, {"template"}));
+  }
+  const int64_t of_runtime = json::GetInt(runtime, {"spec", "mlPolicy", "numNodes"}, 1);
+  const int64_t nodes = json::GetInt(body, {"trainer", "numNodes"}, of_runtime);
+  if (nodes < 1 || nodes > kReplicasMax) {
+    return WrongField("spec.trainer.numNodes", nodes,
+                      StrCat("must be between 1 and ", kReplicasMax));
+  }
+  json::Set(role, {"replicas"}, nodes);
+  SWELL_ASSIGN_OR_RETURN(ReplicaSpec replica, ReadReplicaSpec("spec.trainer", kNode, role, {}));
+  replica.restart_policy = ParseRestartPolicy(
+      json::GetString(role, {"template", "spec", "restartPolicy"}), RestartPolicy::kOnFailure);
+  replica.pod_name = StrCat(api::Name(job), "-", kNode, "-0");
+  spec.replicas.push_back(std::move(replica));
+  ReadRunPolicy(body, spec);
+  spec.backoff_limit = json::GetInt(node, {"template", "spec", "backoffLimit"}, kBackoffUsual);
+  SWELL_RETURN_IF_ERROR(ReadSwellHints(job, spec));
+  return spec;
+}
+
+json::Object TrainJobKind::Labels(const JobMember& member) const {
+  return {{"jobset.sigs.k8s.io/jobset-name", api::Name(member.job)},
+          {"jobset.sigs.k8s.io/replicatedjob-name", kNode},
+          {"jobset.sigs.k8s.io/job-index", "0"},
+          {"batch.kubernetes.io/job-completion-index", std::to_string(member.index)},
+          {"trainer.kubeflow.org/trainjob-ancestor-step", "trainer"}};
+}
+
+// Processes on each node, as the runtime's torch plugin counts them: what the job or its runtime
+// says; of "auto" without GPUs one per CPU.
+std::string ProcessesPerNode(const json::Value& job, const json::Value& runtime) {
+  const json::Value* said = json::Find(job, {"spec", "trainer", "numProcPerNode"});
+  if (said == nullptr) said = json::Find(runtime, {"spec", "mlPolicy", "torch", "numProcPerNode"});
+  std::string text = "auto";
+  if (said != nullptr) {
+    text = said->is_string() ? std::string(json::View(said->get_string())) : json::Print(*said);
+  }
+  const json::Value* resources = json::Find(job, {"spec", "trainer", "resourcesPerNode"});
+  if (resources == nullptr || (text != "auto" && text != "cpu")) return text;
+  std::string cpus = "1";
+  for (std::string_view side : {"requests", "limits"}) {
+    for (const auto& [key, value] : json::GetObject(*resources, {side})) {
+      const std::string name = ToLower(std::string_view(key.data(), key.size()));
+      if (text == "auto" && name.find("gpu") != std::string::npos) return text;
+      const auto amount = name == "cpu" ? api::Quantity::FromJson(value) : api::Quantity();
+      if (name == "cpu" && amount.ok())
+        cpus = std::to_string(std::max<int64_t>(1, amount->Value()));
+    }
+  }
+  return cpus;
+}
+
+void TrainJobKind::PreparePod(const JobMember& member, json::Value& pod) const {
+  const auto runtime = FindRuntime(member.job);
+  const std::string name(api::Name(member.job));
+  json::Set(pod, {"spec", "subdomain"}, name);
+  AddContainerPort(pod, "trainer", kPort);
+  SetEnv(pod, "PYTHONUNBUFFERED", "1");
+  if (!runtime.ok() || json::Find(*runtime, {"spec", "mlPolicy", "torch"}) == nullptr) return;
+  SetEnv(pod, "PET_NNODES", std::to_string(member.spec.TotalReplicas()));
+  SetEnv(pod, "PET_NPROC_PER_NODE", ProcessesPerNode(member.job, *runtime));
+  SetEnv(pod, "PET_NODE_RANK", std::to_string(member.index));
+  SetEnv(pod, "PET_MASTER_ADDR", StrCat(member.role.PodName(name, 0), ".", name));
+  SetEnv(pod, "PET_MASTER_PORT", std::to_string(kPort));
+}
+
+std::vector<json::Value> TrainJobKind::Services(const json::Value& job, const JobSpec&) const {
+  return {LeaderService(api::Name(job), {{"jobset.sigs.k8s.io/jobset-name", api::Name(job)}},
+                        "trainer", kPort)};
+}
+
+bool TrainJobKind::Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const {
+  return counts.front().succeeded == spec.TotalReplicas();
+}
+
+bool TrainJobKind::Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const {
+  const ReplicaCount& nodes = counts.front();
+  return nodes.running > 0 && nodes.running + nodes.succeeded >= spec.TotalReplicas();
+}
+
+// Kubeflow counts Jobs here, and a TrainJob's nodes are one Job.
+void TrainJobKind::FillStatus(const json::Value&,
+                              const JobSpec& spec,
+                              const std::vector<ReplicaCount>& counts,
+                              WallTime now,
+                              json::Value& status) const {
+  const ReplicaCount& nodes = counts.front();
+  const bool complete = api::ConditionIsTrueIn(status, "Succeeded");
+  const bool failed = api::ConditionIsTrueIn(status, "Failed");
+  json::Set(status, {"jobsStatus"},
+            json::Array{json::Object{{"name", kNode},
+                                     {"ready", nodes.running == spec.TotalReplicas() ? 1 : 0},
+                                     {"active", nodes.active > 0 ? 1 : 0},
+                                     {"succeeded", complete ? 1 : 0},
+                                     {"failed", failed ? 1 : 0},
+                                     {"suspended", spec.suspend ? 1 : 0}}});
+  if (!complete) return;
+  json::Array& conditions = json::FindMutable(status, {"conditions"})->get_array();
+  api::SetCondition(conditions, "Complete", "True", "JobsCompleted", "All nodes have succeeded.",
+                    now);
+}
+
+}  // namespace
+
+void AddTrainerJobs(const JobKindOptions& options, JobKindList& kinds) {
+  kinds.push_back({std::make_unique<TrainJobKind>(options), nullptr, nullptr});
+}
+
+}  // namespace swell::controllers

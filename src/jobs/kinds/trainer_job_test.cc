@@ -1,0 +1,154 @@
+// TrainJob: what its nodes are told, the runtimes it is made with, and when it is over.
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "jobs/kinds/job_kinds.h"
+#include "json/yaml.h"
+#include "kube/api/meta/meta.h"
+#include "operator/testing/cluster_test_util.h"
+
+namespace swell::controllers {
+namespace {
+
+using client::resources::kPods;
+
+const client::Resource kTrainJobs{"trainer.kubeflow.org", "v1alpha1", "trainjobs", true};
+
+constexpr std::string_view kRuntime = R"(
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata: {name: mine, namespace: default}
+spec:
+  mlPolicy: {numNodes: 2, torch: {numProcPerNode: 3}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template:
+          spec:
+            template:
+              spec:
+                containers:
+                - {name: node, image: theirs, command: [train], env: [{name: A, value: theirs}]}
+)";
+
+std::string Job(std::string_view spec) {
+  return StrCat("{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, ",
+                "metadata: {name: job, namespace: default}, spec: {", spec, "}}");
+}
+
+class TrainJobTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.AddNode("node-a", 8);
+    cluster_.StartManager();
+  }
+  bool Run(int pods) {
+    return cluster_.Until([&] { return cluster_.Pods("Running") == pods; });
+  }
+  const json::Value& Container(const std::string& pod) {
+    pod_ = cluster_.Get(kPods, "default/" + pod);
+    static const json::Value kNone;
+    return pod_ ? json::GetArray(*pod_, {"spec", "containers"})[0] : kNone;
+  }
+  std::string Env(const std::string& pod, std::string_view name) {
+    for (const json::Value& one : json::GetArray(Container(pod), {"env"})) {
+      if (json::GetString(one, {"name"}) == name) {
+        return std::string(json::GetString(one, {"value"}));
+      }
+    }
+    return "";
+  }
+  TestCluster cluster_;
+  json::SharedValue pod_;
+};
+
+TEST_F(TrainJobTest, NodesMeetAsTorchrunExpects) {
+  cluster_.Create(kRuntime);
+  cluster_.Create(
+      Job("runtimeRef: {name: mine, kind: TrainingRuntime}, trainer: {image: ours, "
+          "numNodes: 3, env: [{name: A, value: ours}, {name: B, value: b}]}"));
+  ASSERT_TRUE(Run(3));
+  EXPECT_EQ(json::GetString(Container("job-node-0-2"), {"image"}), "ours");
+  EXPECT_EQ(Env("job-node-0-2", "A"), "ours");
+  EXPECT_EQ(Env("job-node-0-2", "B"), "b");
+  EXPECT_EQ(Env("job-node-0-2", "PET_NNODES"), "3");
+  EXPECT_EQ(Env("job-node-0-2", "PET_NODE_RANK"), "2");
+  EXPECT_EQ(Env("job-node-0-2", "PET_NPROC_PER_NODE"), "3");
+  EXPECT_EQ(Env("job-node-0-2", "PET_MASTER_ADDR"), "job-node-0-0.job");
+  EXPECT_EQ(api::Label(*pod_, "jobset.sigs.k8s.io/replicatedjob-name"), "node");
+  for (const char* pod : {"job-node-0-0", "job-node-0-1", "job-node-0-2"}) {
+    cluster_.agents->Exit(StrCat("default/", pod), 0);
+  }
+  EXPECT_TRUE(
+      cluster_.Until([&] { return cluster_.Condition(kTrainJobs, "default/job", "Complete"); }));
+}
+
+TEST_F(TrainJobTest, WaitsForItsRuntime) {
+  cluster_.Create(Job("runtimeRef: {name: mine, kind: TrainingRuntime}"));
+  cluster_.Run(kSecond * 20);
+  EXPECT_EQ(cluster_.Pods(""), 0);
+  EXPECT_EQ(cluster_.EventMessage("ReferenceNotFound"),
+            "spec.runtimeRef: the TrainingRuntime \"mine\" does not exist; the job waits for it");
+  cluster_.Create(kRuntime);
+  EXPECT_TRUE(Run(2));
+}
+
+TEST_F(TrainJobTest, KubeflowsOwnRuntimeIsThere) {
+  cluster_.Create(
+      Job("runtimeRef: {name: torch-distributed}, trainer: {command: [x], "
+          "resourcesPerNode: {requests: {cpu: 2}}}"));
+  ASSERT_TRUE(Run(1));
+  EXPECT_EQ(Env("job-node-0-0", "PET_NPROC_PER_NODE"), "2");
+}
+
+TEST_F(TrainJobTest, KubeflowsOwnRuntimeMayBeEdited) {
+  const client::Resource runtimes{"trainer.kubeflow.org", "v1alpha1", "clustertrainingruntimes",
+                                  false};
+  ASSERT_TRUE(
+      cluster_.Patch(runtimes, "torch-distributed", "{spec: {mlPolicy: {numNodes: 2}}}").ok());
+  cluster_.Create(Job("runtimeRef: {name: torch-distributed}, trainer: {command: [x]}"));
+  ASSERT_TRUE(Run(2));
+  ASSERT_TRUE(cluster_.Delete(runtimes, "torch-distributed").ok());
+  cluster_.Run(kSecond);
+  cluster_.Create(
+      "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: usual, "
+      "namespace: default}, spec: {runtimeRef: {name: torch-distributed}}}");
+  EXPECT_TRUE(Run(3)) << "as on a cluster without it";
+}
+
+TEST_F(TrainJobTest, IsSuspendedAndResumed) {
+  cluster_.Create(Job("suspend: true, runtimeRef: {name: torch-distributed}"));
+  ASSERT_TRUE(
+      cluster_.Until([&] { return cluster_.Condition(kTrainJobs, "default/job", "Suspended"); }));
+  EXPECT_EQ(cluster_.Pods(""), 0);
+  ASSERT_TRUE(cluster_.Patch(kTrainJobs, "default/job", "{spec: {suspend: false}}").ok());
+  EXPECT_TRUE(Run(1));
+}
+
+TEST(TrainJobRules, WhatCannotBeFollowedIsRefusedByItsField) {
+  struct Case {
+    std::string spec, message;
+  };
+  const std::vector<Case> cases = {
+      {"trainer: {}", "spec.runtimeRef.name: Required value"},
+      {"runtimeRef: {name: x, kind: Pod}", "spec.runtimeRef.kind: Invalid value: \"Pod\""},
+      {"runtimeRef: {name: x}, initializer: {model: {storageUri: a}}",
+       "spec.initializer: Forbidden"},
+      {"runtimeRef: {name: x}, podTemplateOverrides: [{}]", "spec.podTemplateOverrides: Forbidden"},
+      {"runtimeRef: {name: x}, trainer: {numNodes: 0}", "spec.trainer.numNodes: Invalid value: 0"},
+  };
+  for (const JobKindEntry& entry : MakeJobKinds({})) {
+    if (entry.kind->resource().plural != "trainjobs") continue;
+    for (const Case& one : cases) {
+      const auto documents = json::ParseYaml(Job(one.spec));
+      ASSERT_TRUE(documents.ok()) << one.spec;
+      const auto spec = entry.kind->Parse(documents->front());
+      ASSERT_FALSE(spec.ok()) << one.spec;
+      EXPECT_TRUE(spec.status().message().starts_with(one.message)) << spec.status().message();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace swell::controllers

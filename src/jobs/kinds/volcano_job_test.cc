@@ -1,0 +1,209 @@
+// Volcano's Job: what its pods are told, and what its policies do.
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "jobs/kinds/job_kinds.h"
+#include "json/yaml.h"
+#include "kube/api/meta/meta.h"
+#include "operator/testing/cluster_test_util.h"
+
+namespace swell::controllers {
+namespace {
+
+using client::resources::kPods;
+
+const client::Resource kVolcanoJobs{"batch.volcano.sh", "v1alpha1", "jobs", true};
+
+std::string Task(std::string_view name, int replicas, std::string_view more = "") {
+  return StrCat("{name: ", name, ", replicas: ", replicas, more,
+                ", template: {spec: {containers: [{name: main, image: i, command: [x]}]}}}");
+}
+
+std::string Manifest(std::string_view more, const std::vector<std::string>& tasks) {
+  return StrCat("{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, ",
+                "metadata: {name: job, namespace: default}, spec: {", more, "tasks: [",
+                Join(tasks, ", "), "]}}");
+}
+
+class VolcanoJobTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.AddNode("node-a", 8);
+    cluster_.StartManager();
+  }
+  void Submit(std::string_view more, const std::vector<std::string>& tasks) {
+    cluster_.Create(Manifest(more, tasks));
+  }
+  bool Run(int pods) {
+    return cluster_.Until([&] { return cluster_.Pods("Running") == pods; });
+  }
+  bool IsPhase(std::string_view phase) {
+    return cluster_.Until([&] { return Phase() == phase; });
+  }
+  std::string Phase() {
+    json::SharedValue job = cluster_.Get(kVolcanoJobs, "default/job");
+    return job ? std::string(json::GetString(*job, {"status", "state", "phase"})) : "";
+  }
+  std::string Env(const std::string& pod, std::string_view name) {
+    json::SharedValue found = cluster_.Get(kPods, "default/" + pod);
+    if (!found) return "no pod";
+    for (const json::Value& one :
+         json::GetArray(json::GetArray(*found, {"spec", "containers"})[0], {"env"})) {
+      if (json::GetString(one, {"name"}) == name) {
+        return std::string(json::GetString(one, {"value"}));
+      }
+    }
+    return "";
+  }
+  TestCluster cluster_;
+};
+
+TEST_F(VolcanoJobTest, PodsKnowTheirTasks) {
+  Submit("plugins: {env: [], svc: []}, queue: research, ", {Task("ps", 1), Task("a-worker", 2)});
+  ASSERT_TRUE(Run(3));
+  EXPECT_EQ(Env("job-a-worker-1", "VC_TASK_INDEX"), "1");
+  EXPECT_EQ(Env("job-ps-0", "VC_A_WORKER_HOSTS"), "job-a-worker-0.job,job-a-worker-1.job");
+  EXPECT_EQ(Env("job-ps-0", "VC_PS_NUM"), "1");
+  json::SharedValue pod = cluster_.Get(kPods, "default/job-a-worker-1");
+  EXPECT_EQ(api::Label(*pod, "volcano.sh/task-spec"), "a-worker");
+  EXPECT_EQ(api::Label(*pod, "swell.dev/project"), "research");
+  EXPECT_EQ(json::GetString(*pod, {"spec", "subdomain"}), "job");
+  EXPECT_NE(cluster_.Get(client::resources::kServices, "default/job"), nullptr);
+  json::SharedValue hosts = cluster_.Get(client::resources::kConfigMaps, "default/job-svc");
+  ASSERT_NE(hosts, nullptr);
+  EXPECT_EQ(json::GetString(*hosts, {"data", "a_worker.host"}),
+            "job-a-worker-0.job\njob-a-worker-1.job");
+  EXPECT_EQ(Phase(), "Running");
+  EXPECT_EQ(cluster_.Int(kVolcanoJobs, "default/job", {"status", "running"}), 3);
+}
+
+TEST_F(VolcanoJobTest, ThePluginPytorchSetsRanks) {
+  Submit("plugins: {pytorch: ['--master=m', '--worker=w', '--port=2300']}, ",
+         {Task("m", 1), Task("w", 2)});
+  ASSERT_TRUE(Run(3));
+  EXPECT_EQ(Env("job-w-1", "MASTER_ADDR"), "job-m-0.job");
+  EXPECT_EQ(Env("job-w-1", "MASTER_PORT"), "2300");
+  EXPECT_EQ(Env("job-w-1", "RANK"), "2");
+  EXPECT_EQ(Env("job-m-0", "RANK"), "0");
+  EXPECT_EQ(Env("job-m-0", "WORLD_SIZE"), "3");
+}
+
+TEST_F(VolcanoJobTest, RunsWithoutSshKeysAndWithoutWaitingForTheMaster) {
+  Submit("plugins: {ssh: [], pytorch: [--master=m, --worker=w, --wait-master-enabled=true]}, ",
+         {Task("m", 1), Task("w", 1)});
+  ASSERT_TRUE(Run(2));
+  EXPECT_EQ(Env("job-w-0", "RANK"), "1");
+  EXPECT_EQ(cluster_.EventMessage("FieldIgnored"),
+            "the job runs as if it did not say spec.plugins.ssh, spec.plugins.pytorch[2]");
+}
+
+TEST_F(VolcanoJobTest, AJobOfAnotherKindKeepsItsPodGroup) {
+  cluster_.Create(
+      "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: job, namespace: default}, "
+      "spec: {pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: "
+      "[{name: pytorch, image: i, command: [x]}]}}}}}}");
+  ASSERT_TRUE(Run(2));
+  Submit("", {Task("t", 1)});
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("FailedCreate") > 0; }));
+  EXPECT_EQ(cluster_.Pods("Running"), 2);
+  EXPECT_TRUE(cluster_.Delete(client::resources::kPyTorchJobs, "default/job").ok());
+  EXPECT_TRUE(Run(1));
+  EXPECT_TRUE(IsPhase("Running"));
+}
+
+TEST_F(VolcanoJobTest, CompletesWhenEnoughMembersSucceeded) {
+  Submit("minAvailable: 1, ", {Task("w", 2)});
+  ASSERT_TRUE(Run(2));
+  cluster_.agents->Exit("default/job-w-0", 1);  // no policy: the others continue
+  cluster_.Run(kSecond * 5);
+  EXPECT_EQ(Phase(), "Running");
+  cluster_.agents->Exit("default/job-w-1", 0);
+  EXPECT_TRUE(IsPhase("Completed"));
+}
+
+TEST_F(VolcanoJobTest, FailsWhenTooFewSucceeded) {
+  Submit("", {Task("w", 2)});
+  ASSERT_TRUE(Run(2));
+  cluster_.agents->Exit("default/job-w-0", 1);
+  cluster_.agents->Exit("default/job-w-1", 0);
+  EXPECT_TRUE(IsPhase("Failed"));
+}
+
+TEST_F(VolcanoJobTest, ATaskCanCompleteTheJob) {
+  Submit("", {Task("ps", 1),
+              Task("w", 1, ", policies: [{event: TaskCompleted, action: CompleteJob}]")});
+  ASSERT_TRUE(Run(2));
+  cluster_.agents->Exit("default/job-w-0", 0);
+  EXPECT_TRUE(IsPhase("Completed"));
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 0; }));
+}
+
+TEST_F(VolcanoJobTest, AFailureRestartsTheWholeJobUntilRetriesAreUsedUp) {
+  Submit("maxRetry: 1, policies: [{event: PodFailed, action: RestartJob}], ", {Task("w", 2)});
+  ASSERT_TRUE(Run(2));
+  const std::string other = cluster_.PodUid("default/job-w-1");
+  cluster_.agents->Exit("default/job-w-0", 1);
+  ASSERT_TRUE(cluster_.Until([&] {
+    return cluster_.PodUid("default/job-w-1") != other && cluster_.Pods("Running") == 2;
+  }));
+  EXPECT_EQ(cluster_.Int(kVolcanoJobs, "default/job", {"status", "retryCount"}), 1);
+  cluster_.agents->Exit("default/job-w-1", 1);
+  EXPECT_TRUE(IsPhase("Failed"));
+}
+
+TEST_F(VolcanoJobTest, ARestartedTaskLeavesTheOthersAlone) {
+  Submit("", {Task("w", 2, ", policies: [{exitCode: 3, action: RestartTask}]")});
+  ASSERT_TRUE(Run(2));
+  const std::string failed = cluster_.PodUid("default/job-w-0");
+  const std::string other = cluster_.PodUid("default/job-w-1");
+  cluster_.agents->Exit("default/job-w-0", 3);
+  ASSERT_TRUE(cluster_.Until([&] {
+    return cluster_.PodUid("default/job-w-0") != failed && cluster_.Pods("Running") == 2;
+  }));
+  EXPECT_EQ(cluster_.PodUid("default/job-w-1"), other);
+}
+
+TEST_F(VolcanoJobTest, AbortsTheJobAtTheFirstFailure) {
+  Submit("policies: [{events: [PodFailed, PodEvicted], action: AbortJob}], ", {Task("w", 2)});
+  ASSERT_TRUE(Run(2));
+  cluster_.agents->Exit("default/job-w-0", 1);
+  EXPECT_TRUE(IsPhase("Failed"));
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 0; }));
+}
+
+TEST(VolcanoJobRules, WhatCannotBeFollowedIsRefusedByItsField) {
+  struct Case {
+    std::string manifest, message;
+  };
+  const std::string task = Task("w", 2);
+  const std::vector<Case> cases = {
+      {Manifest("", {}), "spec.tasks: Required value"},
+      {Manifest("minAvailable: 3, ", {task}), "spec.minAvailable: Invalid value: 3"},
+      {Manifest("plugins: {mpi: []}, ", {task}), "spec.plugins.mpi: Forbidden"},
+      {Manifest("plugins: {tensorflow: []}, ", {task}), "spec.plugins.tensorflow: Unsupported"},
+      {Manifest("plugins: {pytorch: [--port=x]}, ", {task}), "spec.plugins.pytorch[0]: Invalid"},
+      {Manifest("policies: [{event: JobUnknown, action: RestartJob}], ", {task}),
+       "spec.policies[0].event: Unsupported value: \"JobUnknown\""},
+      {Manifest("policies: [{event: PodFailed, action: Dance}], ", {task}),
+       "spec.policies[0].action: Unsupported value: \"Dance\""},
+      {Manifest("policies: [{event: PodFailed, action: AbortJob, timeout: 10m}], ", {task}),
+       "spec.policies[0].timeout: Forbidden"},
+      {Manifest("volumes: [{mountPath: /data}], ", {task}),
+       "spec.volumes[0].volumeClaimName: Required value"},
+      {Manifest("", {task, task}), "spec.tasks[1].name: Duplicate value: \"w\""},
+      {Manifest("", {Task("w", 2, ", dependsOn: {name: [x]}")}), "spec.tasks[0].dependsOn"},
+  };
+  for (const JobKindEntry& entry : MakeJobKinds({})) {
+    if (entry.kind->resource().group != "batch.volcano.sh") continue;
+    for (const Case& one : cases) {
+      const auto documents = json::ParseYaml(one.manifest);
+      ASSERT_TRUE(documents.ok()) << one.manifest;
+      const auto spec = entry.kind->Parse(documents->front());
+      ASSERT_FALSE(spec.ok()) << one.manifest;
+      EXPECT_TRUE(spec.status().message().starts_with(one.message)) << spec.status().message();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace swell::controllers
